@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <limits>
 
 namespace assay::comm {
 namespace {
@@ -10,8 +12,50 @@ namespace {
 constexpr std::array<std::string_view, 5> kTypes = {"u8", "i32", "bf16", "f32", "f64"};
 constexpr std::array<std::int64_t, 5> kTypeBytes = {1, 4, 2, 4, 8};
 constexpr std::array<std::string_view, 2> kReductions = {"sum", "max"};
-constexpr std::array<std::string_view, 6> kCollectives = {
-    "all_reduce", "reduce_scatter", "all_gather", "broadcast", "all_to_all", "barrier"};
+constexpr std::array<std::string_view, 9> kCollectives = {
+    "all_reduce", "reduce_scatter", "all_gather", "broadcast", "all_to_all",
+    "barrier",    "all_to_all_v",   "send",       "receive"};
+
+bool takes_parts(const Call& call) {
+  return call.collective == Collective::kAllToAllV || call.collective == Collective::kAllReduce ||
+         call.collective == Collective::kReduceScatter;
+}
+
+bool one_to_one(const Call& call) {
+  return call.collective == Collective::kSend || call.collective == Collective::kReceive;
+}
+
+base::Error wrong(const Call& call, int rank, std::string_view what) {
+  return base::usage_error(fmt::format("rank {}", rank),
+                           fmt::format("{}: {}", to_text(call), what));
+}
+
+// One array of Parts: an entry per rank, none negative, and a size that fits into memory.
+bool fits(std::span<const std::int64_t> counts, std::span<const std::int64_t> offsets, int ranks) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 32;
+  const auto ok = [](std::int64_t value) { return value >= 0 && value <= kMost; };
+  const auto all = static_cast<std::size_t>(ranks);
+  return counts.size() == all && offsets.size() == all && std::ranges::all_of(counts, ok) &&
+         std::ranges::all_of(offsets, ok);
+}
+
+base::Result<void> checked(const Call& call, int rank, int ranks, const Parts& parts) {
+  if (call.count < 0 || call.count > std::numeric_limits<std::int64_t>::max() / 16 / ranks) {
+    return base::fail(wrong(call, rank, "the count is out of range"));
+  }
+  if (call.collective == Collective::kBroadcast && (call.root < 0 || call.root >= ranks)) {
+    return base::fail(wrong(call, rank, fmt::format("the group has ranks 0 to {}", ranks - 1)));
+  }
+  if (one_to_one(call) && (call.peer < 0 || call.peer >= ranks || call.peer == rank)) {
+    return base::fail(wrong(call, rank, "the peer must be another rank of the group"));
+  }
+  if (takes_parts(call) && !parts.on_device &&
+      !(fits(parts.send_counts, parts.send_offsets, ranks) &&
+        fits(parts.receive_counts, parts.receive_offsets, ranks))) {
+    return base::fail(wrong(call, rank, "needs a count and an offset for every rank"));
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -22,12 +66,49 @@ std::int64_t bytes_of(Dtype type) {
 std::string to_text(const Call& call) {
   std::string text(kCollectives[static_cast<std::size_t>(call.collective)]);
   if (call.collective == Collective::kBarrier) return text;
-  text += fmt::format(" of {} {}", call.count, kTypes[static_cast<std::size_t>(call.type)]);
+  const std::string_view type = kTypes[static_cast<std::size_t>(call.type)];
+  if (call.collective == Collective::kAllToAllV) return fmt::format("{} of {}", text, type);
+  text += fmt::format(" of {} {}", call.count, type);
   if (call.collective == Collective::kAllReduce || call.collective == Collective::kReduceScatter) {
     text += fmt::format(", {}", kReductions[static_cast<std::size_t>(call.reduction)]);
   }
   if (call.collective == Collective::kBroadcast) text += fmt::format(" from rank {}", call.root);
   return text;
+}
+
+base::Result<Ticket> Communicator::issue(const Call& call, const void* in, void* out, Stream stream,
+                                         const Parts& parts) {
+  ASSAY_TRY_VOID(checked(call, rank(), ranks(), parts));
+  return start(call, in, out, parts, stream);
+}
+
+base::Result<std::unique_ptr<Communicator>> Communicator::split(int color, int key) {
+  struct Choice {
+    std::int64_t color, key, next_id;
+  };
+  const Choice mine = {color, key, next_group_id()};
+  std::vector<Choice> all(static_cast<std::size_t>(ranks()));
+  ASSAY_TRY_VOID(all_gather(&mine, all.data(), sizeof mine, Dtype::kU8));
+
+  // Every rank computes the same ids, all new to every rank: two groups that share two ranks never
+  // share an id.
+  std::int64_t first_id = 0;
+  std::vector<std::int64_t> colors;
+  std::vector<int> members;
+  for (int rank = 0; rank < ranks(); ++rank) {
+    const Choice& choice = all[static_cast<std::size_t>(rank)];
+    first_id = std::max(first_id, choice.next_id);
+    if (choice.color >= 0) colors.push_back(choice.color);
+    if (color >= 0 && choice.color == color) members.push_back(rank);
+  }
+  std::ranges::sort(colors);
+  const auto [end, last] = std::ranges::unique(colors);
+  colors.erase(end, last);
+  set_next_group_id(first_id + static_cast<std::int64_t>(colors.size()));
+  if (color < 0) return nullptr;
+  std::ranges::stable_sort(members, {},
+                           [&](int rank) { return all[static_cast<std::size_t>(rank)].key; });
+  return subgroup(members, first_id + (std::ranges::lower_bound(colors, color) - colors.begin()));
 }
 
 base::Result<std::int64_t> Communicator::broadcast_value(std::int64_t value, int root) {

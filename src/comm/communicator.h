@@ -1,14 +1,18 @@
-// Communicator: one rank's handle on a group of ranks that run collectives together. A call is data
-// (struct Call), so implementations can compare the ranks' calls before any byte moves and turn
-// what would be a hang or garbage into an error that names both.
+// Communicator: one rank's handle on a group of ranks that exchange memory. A call is issued and
+// waited for separately, so that a rank can compute in between and have many calls in flight; the
+// blocking forms are both at once. A call is data (struct Call), so implementations can compare the
+// ranks' calls and turn what would be a hang or garbage into an error that names both.
 //
-// Which memory is meant is up to the implementation: host memory for ranks in one process, device
-// memory with a stream for GPUs. Counts are elements; types and the meaning of "in place" are
-// NCCL's.
+// Communicators move bytes; they never add. Which memory is meant is up to the implementation: host
+// memory for ranks on CPUs, device memory with a stream for GPUs. Counts are elements; types and
+// the meaning of "in place" are NCCL's.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 
@@ -17,33 +21,54 @@ namespace assay::comm {
 enum class Dtype : std::uint8_t { kU8, kI32, kBf16, kF32, kF64 };
 enum class Reduction : std::uint8_t { kSum, kMax };
 enum class Collective : std::uint8_t {
-  kAllReduce,
-  kReduceScatter,
+  kAllReduce,      // made of copies by Communicator::all_reduce; see there
+  kReduceScatter,  // the same
   kAllGather,
   kBroadcast,
   kAllToAll,
   kBarrier,
+  kAllToAllV,  // counts and offsets per peer, in Parts
+  kSend,
+  kReceive,
 };
 
 std::int64_t bytes_of(Dtype type);
 
-// The part of a call that all ranks of the group must agree on.
+// The part of a call that all ranks of the group must agree on; a send and its receive agree on
+// count and type and name each other.
 struct Call {
   Collective collective = Collective::kBarrier;
-  std::int64_t count = 0;
+  std::int64_t count = 0;  // per rank; 0 for kAllToAllV
   Dtype type = Dtype::kU8;
   Reduction reduction = Reduction::kSum;  // of kAllReduce and kReduceScatter
   int root = 0;                           // of kBroadcast
+  int peer = 0;                           // of kSend and kReceive
 
   [[nodiscard]] std::int64_t bytes() const { return count * bytes_of(type); }
   bool operator==(const Call&) const = default;
 };
-// "all_reduce of 8 f32, sum"
+// "all_gather of 8 f32"
 std::string to_text(const Call& call);
+
+// What each rank gets in kAllToAllV: one entry per rank, in elements. Read while the call is
+// issued, then no longer needed. With `on_device` the arrays lie in device memory and are read when
+// the stream gets there; implementations on host memory refuse that.
+struct Parts {
+  std::span<const std::int64_t> send_counts;
+  std::span<const std::int64_t> send_offsets;
+  std::span<const std::int64_t> receive_counts;
+  std::span<const std::int64_t> receive_offsets;
+  bool on_device = false;
+};
 
 // The queue that work on device memory is issued to; null for host memory.
 struct Stream {
   void* handle = nullptr;
+};
+
+// A call in flight. Waited for once.
+struct Ticket {
+  std::uint64_t id = 0;
 };
 
 class Communicator {
@@ -53,47 +78,92 @@ class Communicator {
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int ranks() const = 0;
 
-  // Every rank makes the same calls in the same order. With host memory a call returns when the
-  // result is complete and `in` may be reused; with device memory when the work is queued.
+  // Starts a call; never blocks. All ranks of a group issue its calls in the same order (a send and
+  // its receive: the two ranks, among the sends and receives between them); calls of different
+  // groups may be issued in different orders on different ranks. The buffers belong to the call
+  // until it has been waited for. One thread uses a communicator at a time; other groups may be
+  // used by other threads meanwhile.
+  base::Result<Ticket> issue(const Call& call, const void* in, void* out, Stream stream = {},
+                             const Parts& parts = {});
+  // Host memory: returns when the result is complete and the buffers are free again. Device memory:
+  // makes the stream that the call was issued to wait, not the caller. Tickets may be waited for in
+  // any order. Bounded by the communicator's timeout. An error is permanent: the group has failed,
+  // and no call of it touches memory any more.
+  virtual base::Result<void> wait(Ticket ticket) = 0;
 
-  // out[i] = reduction of in[i] over all ranks. In place: out == in.
-  base::Result<void> all_reduce(const void* in, void* out, std::int64_t count, Dtype type,
-                                Reduction reduction, Stream stream = {}) {
-    return run({Collective::kAllReduce, count, type, reduction}, in, out, stream);
-  }
-  // `in` has `count` elements for each rank; each rank receives the reduction of its own part. In
-  // place: out == in + rank * count.
-  base::Result<void> reduce_scatter(const void* in, void* out, std::int64_t count, Dtype type,
-                                    Reduction reduction, Stream stream = {}) {
-    return run({Collective::kReduceScatter, count, type, reduction}, in, out, stream);
-  }
   // Concatenates the `count` elements of every rank, in rank order. In place: in == out + rank *
   // count.
   base::Result<void> all_gather(const void* in, void* out, std::int64_t count, Dtype type,
                                 Stream stream = {}) {
     return run({Collective::kAllGather, count, type}, in, out, stream);
   }
-  // Copies the root's elements to all ranks.
-  base::Result<void> broadcast(void* data, std::int64_t count, Dtype type, int root,
-                               Stream stream = {}) {
-    return run({Collective::kBroadcast, count, type, Reduction::kSum, root}, data, data, stream);
-  }
   // Sends `count` elements to each rank and receives as many from each. Not in place.
   base::Result<void> all_to_all(const void* in, void* out, std::int64_t count, Dtype type,
                                 Stream stream = {}) {
     return run({Collective::kAllToAll, count, type}, in, out, stream);
   }
+  // The same with counts and offsets per rank.
+  base::Result<void> all_to_all_v(const void* in, void* out, Dtype type, const Parts& parts,
+                                  Stream stream = {}) {
+    return run({Collective::kAllToAllV, 0, type}, in, out, stream, parts);
+  }
+  // Copies the root's elements to all ranks.
+  base::Result<void> broadcast(void* data, std::int64_t count, Dtype type, int root,
+                               Stream stream = {}) {
+    return run({Collective::kBroadcast, count, type, Reduction::kSum, root}, data, data, stream);
+  }
+  base::Result<void> send(const void* in, std::int64_t count, Dtype type, int peer,
+                          Stream stream = {}) {
+    return run({Collective::kSend, count, type, Reduction::kSum, 0, peer}, in, nullptr, stream);
+  }
+  base::Result<void> receive(void* out, std::int64_t count, Dtype type, int peer,
+                             Stream stream = {}) {
+    return run({Collective::kReceive, count, type, Reduction::kSum, 0, peer}, nullptr, out, stream);
+  }
   base::Result<void> barrier() { return run({}, nullptr, nullptr, {}); }
+
+  // Collective: ranks that give the same color form a group, ordered by key, then by rank here.
+  // Null for a rank whose color is negative. A new group fails with the group it was split from.
+  // Not to be called by two threads of a process at once, even on different groups.
+  base::Result<std::unique_ptr<Communicator>> split(int color, int key);
+
+  // Called by a rank that cannot continue: fails the calls of all ranks of this group and of the
+  // groups split from it, waiting and future. From any thread.
+  virtual void abort(const base::Error& why) = 0;
+
+  // Sums, made of copies and a local fold in rank order. They go away when the step program does
+  // its own: host memory only.
+
+  // out[i] = reduction of in[i] over all ranks. In place: out == in.
+  base::Result<void> all_reduce(const void* in, void* out, std::int64_t count, Dtype type,
+                                Reduction reduction);
+  // `in` has `count` elements for each rank; each rank receives the reduction of its own part. In
+  // place: out == in + rank * count.
+  base::Result<void> reduce_scatter(const void* in, void* out, std::int64_t count, Dtype type,
+                                    Reduction reduction);
 
   // Small values that all ranks must agree on before they act. Host memory only.
   base::Result<std::int64_t> broadcast_value(std::int64_t value, int root = 0);
   base::Result<bool> any_rank(bool condition);
 
-  // Called by a rank that cannot continue: fails the calls of all ranks, waiting and future.
-  virtual void abort(const base::Error& why) = 0;
-
  protected:
-  virtual base::Result<void> run(const Call& call, const void* in, void* out, Stream stream) = 0;
+  // Issues a call that has been checked.
+  virtual base::Result<Ticket> start(const Call& call, const void* in, void* out,
+                                     const Parts& parts, Stream stream) = 0;
+  // The group of these ranks of this group, this rank among them. `id` is the same on all members,
+  // and differs between all groups that two ranks of this group have in common.
+  virtual base::Result<std::unique_ptr<Communicator>> subgroup(const std::vector<int>& members,
+                                                               std::int64_t id) = 0;
+  // The first group id that this rank has not used yet, and the one after a split.
+  [[nodiscard]] virtual std::int64_t next_group_id() const = 0;
+  virtual void set_next_group_id(std::int64_t id) = 0;
+
+ private:
+  base::Result<void> run(const Call& call, const void* in, void* out, Stream stream,
+                         const Parts& parts = {}) {
+    ASSAY_TRY(const Ticket ticket, issue(call, in, out, stream, parts));
+    return wait(ticket);
+  }
 };
 
 }  // namespace assay::comm

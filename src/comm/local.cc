@@ -1,15 +1,11 @@
 #include "comm/local.h"
 
-#include <fmt/format.h>
-
-#include <cstring>
-#include <optional>
+#include <algorithm>
+#include <numeric>
 #include <thread>
 
-#include "base/check.h"
-#include "base/error.h"
 #include "comm/local_group.h"
-#include "comm/reduce.h"
+#include "comm/transfers.h"
 
 namespace assay::comm {
 namespace {
@@ -19,93 +15,52 @@ class SingleRank : public Communicator {
   [[nodiscard]] int rank() const override { return 0; }
   [[nodiscard]] int ranks() const override { return 1; }
   void abort(const base::Error&) override {}  // no other ranks
+  base::Result<void> wait(Ticket) override { return {}; }
 
  protected:
-  base::Result<void> run(const Call& call, const void* in, void* out, Stream) override {
-    if (in != out && call.count > 0) std::memcpy(out, in, static_cast<std::size_t>(call.bytes()));
-    return {};
+  base::Result<Ticket> start(const Call& call, const void* in, void* out, const Parts& parts,
+                             Stream) override {
+    transfers_of(call, 0, 1, in, out, parts).copy_own();
+    return Ticket{};
   }
+  base::Result<std::unique_ptr<Communicator>> subgroup(const std::vector<int>&,
+                                                       std::int64_t) override {
+    return make_single_rank();
+  }
+  [[nodiscard]] std::int64_t next_group_id() const override { return 0; }
+  void set_next_group_id(std::int64_t) override {}
 };
 
 class LocalRank : public Communicator {
  public:
   LocalRank(std::shared_ptr<LocalGroup> group, int rank) : group_(std::move(group)), rank_(rank) {}
-  ~LocalRank() override {
-    group_->abort(base::failed_error(fmt::format("rank {}", rank_), "left the group"));
-  }
+  ~LocalRank() override { group_->leave(rank_); }
 
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int ranks() const override { return group_->ranks(); }
   void abort(const base::Error& why) override { group_->abort(why); }
+  base::Result<void> wait(Ticket ticket) override { return group_->finish(rank_, ticket.id); }
 
  protected:
-  base::Result<void> run(const Call& call, const void* in, void* out, Stream) override {
-    ASSAY_CHECK(call.root >= 0 && call.root < ranks(), "the root must be one of the ranks");
-    ASSAY_TRY_VOID(group_->begin(
-        rank_, {call, static_cast<const std::byte*>(in), static_cast<std::byte*>(out)}));
-    exchange(call);
-    group_->end();
-    return {};
+  base::Result<Ticket> start(const Call& call, const void* in, void* out, const Parts& parts,
+                             Stream) override {
+    Transfers transfers = transfers_of(call, rank_, ranks(), in, out, parts);
+    transfers.copy_own();
+    ASSAY_TRY(const std::uint64_t id, group_->post(rank_, call, std::move(transfers)));
+    return Ticket{id};
   }
+  base::Result<std::unique_ptr<Communicator>> subgroup(const std::vector<int>& members,
+                                                       std::int64_t id) override {
+    const auto place = std::ranges::find(members, rank_) - members.begin();
+    return std::make_unique<LocalRank>(group_->subgroup(members, id), static_cast<int>(place));
+  }
+  [[nodiscard]] std::int64_t next_group_id() const override { return next_group_id_; }
+  void set_next_group_id(std::int64_t id) override { next_group_id_ = id; }
 
  private:
-  // Every output byte is written by exactly one rank, which is also the only reader of the bytes it
-  // replaces, so in-place calls need no further synchronisation.
-  void exchange(const Call& call) const {
-    switch (call.collective) {
-      case Collective::kAllReduce:
-        return reduce_share(call);
-      case Collective::kReduceScatter:
-        return reduce_from(call, rank_ * call.count, call.count, {mine()});
-      case Collective::kAllGather:
-        for (int from = 0; from < ranks(); ++from) {
-          copy(call, of(from).in, mine() + from * call.bytes());
-        }
-        return;
-      case Collective::kBroadcast:
-        return copy(call, of(call.root).in, mine());
-      case Collective::kAllToAll:
-        for (int from = 0; from < ranks(); ++from) {
-          copy(call, of(from).in + rank_ * call.bytes(), mine() + from * call.bytes());
-        }
-        return;
-      case Collective::kBarrier:
-        return;
-    }
-  }
-
-  // Reduces this rank's share of the elements and copies it to all ranks.
-  void reduce_share(const Call& call) const {
-    const std::int64_t first = call.count * rank_ / ranks();
-    const std::int64_t last = call.count * (rank_ + 1) / ranks();
-    std::vector<std::byte*> to;
-    for (int rank = 0; rank < ranks(); ++rank) {
-      to.push_back(of(rank).out + first * bytes_of(call.type));
-    }
-    reduce_from(call, first, last - first, to);
-  }
-
-  void reduce_from(const Call& call, std::int64_t first, std::int64_t count,
-                   const std::vector<std::byte*>& to) const {
-    if (count == 0) return;
-    std::vector<const std::byte*> from;
-    for (int rank = 0; rank < ranks(); ++rank) {
-      from.push_back(of(rank).in + first * bytes_of(call.type));
-    }
-    reduce(from, to[0], count, call.type, call.reduction);
-    for (std::size_t i = 1; i < to.size(); ++i) {
-      std::memcpy(to[i], to[0], static_cast<std::size_t>(count * bytes_of(call.type)));
-    }
-  }
-
-  static void copy(const Call& call, const std::byte* from, std::byte* to) {
-    if (from != to && call.count > 0) std::memcpy(to, from, static_cast<std::size_t>(call.bytes()));
-  }
-  [[nodiscard]] const PostedCall& of(int rank) const { return group_->of(rank); }
-  [[nodiscard]] std::byte* mine() const { return of(rank_).out; }
-
   std::shared_ptr<LocalGroup> group_;
   int rank_;
+  std::int64_t next_group_id_ = 0;
 };
 
 }  // namespace
@@ -115,7 +70,9 @@ std::unique_ptr<Communicator> make_single_rank() {
 }
 
 std::vector<std::unique_ptr<Communicator>> make_local(int ranks, const LocalOptions& options) {
-  const auto group = std::make_shared<LocalGroup>(ranks, options.timeout);
+  std::vector<int> names(static_cast<std::size_t>(ranks));
+  std::iota(names.begin(), names.end(), 0);
+  const auto group = std::make_shared<LocalGroup>(std::move(names), options.timeout);
   std::vector<std::unique_ptr<Communicator>> list;
   for (int rank = 0; rank < ranks; ++rank) {
     list.push_back(std::make_unique<LocalRank>(group, rank));

@@ -3,79 +3,193 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "base/error.h"
 
 namespace assay::comm {
 
-LocalGroup::LocalGroup(int ranks, std::chrono::milliseconds timeout)
-    : timeout_(timeout),
-      posted_(static_cast<std::size_t>(ranks)),
-      arrived_(static_cast<std::size_t>(ranks)),
-      missing_(ranks) {}
+LocalGroup::LocalGroup(std::vector<int> names, std::chrono::milliseconds timeout)
+    : timeout_(timeout), names_(std::move(names)), tickets_(names_.size()) {}
 
-std::optional<base::Error> LocalGroup::disagreement() const {
-  for (int rank = 1; rank < ranks(); ++rank) {
-    if (of(rank).call == of(0).call) continue;
-    return base::failed_error(
-        fmt::format("rank {}", rank),
-        fmt::format("calls {} where rank 0 calls {}", to_text(of(rank).call), to_text(of(0).call)),
-        "all ranks must run the same job");
+std::string LocalGroup::name(int rank) const {
+  return fmt::format("rank {}", names_[static_cast<std::size_t>(rank)]);
+}
+
+// Counts this rank's calls on the channel: the collectives, or the sends from one rank to another.
+LocalGroup::Key LocalGroup::next_key(int rank, const Call& call) {
+  Key channel = {-1, -1, 0};
+  if (call.collective == Collective::kSend) channel = {rank, call.peer, 0};
+  if (call.collective == Collective::kReceive) channel = {call.peer, rank, 0};
+  std::get<2>(channel) = ++issued_[{rank, channel}];
+  return channel;
+}
+
+base::Result<std::uint64_t> LocalGroup::post(int rank, const Call& call, Transfers transfers) {
+  const std::lock_guard lock(mutex_);
+  if (failure_) return base::fail(*failure_);
+  const Key key = next_key(rank, call);
+  Shared& shared = calls_[key];
+  shared.participants = std::get<0>(key) >= 0 ? 2 : names_.size();
+  shared.posts[rank] = {call, std::move(transfers)};
+  if (shared.posts.size() == shared.participants) {
+    if (auto matched = match(shared); !matched) {
+      fail(matched.error());
+      return base::fail(*failure_);
+    }
+    shared.agreed = true;
+    changed_.notify_all();
+  }
+  tickets_[static_cast<std::size_t>(rank)][++last_ticket_] = key;
+  return last_ticket_;
+}
+
+std::optional<base::Error> LocalGroup::disagreement(const Shared& shared) const {
+  const auto& [first, reference] = *shared.posts.begin();
+  for (const auto& [rank, post] : shared.posts) {
+    Call expected = reference.call;
+    if (reference.call.collective != post.call.collective &&
+        std::min(reference.call.collective, post.call.collective) == Collective::kSend) {
+      expected.collective = post.call.collective;  // a send and its receive
+      expected.peer = post.call.peer;
+    }
+    if (post.call == expected) continue;
+    return base::failed_error(name(rank),
+                              fmt::format("calls {} where {} calls {}", to_text(post.call),
+                                          name(first), to_text(reference.call)),
+                              "all ranks must run the same job");
   }
   return std::nullopt;
 }
 
-base::Error LocalGroup::timed_out(const Call& call) const {
-  const auto rank = std::find(arrived_.begin(), arrived_.end(), false) - arrived_.begin();
+// Pairs every segment that is received with the one that is sent.
+base::Result<void> LocalGroup::match(Shared& shared) const {
+  if (auto wrong = disagreement(shared)) return base::fail(*std::move(wrong));
+  std::map<std::pair<int, int>, const Outgoing*> sent;
+  for (const auto& [from, post] : shared.posts) {
+    for (const Outgoing& segment : post.transfers.out) sent[{from, segment.peer}] = &segment;
+  }
+  for (auto& [to, post] : shared.posts) {
+    for (const Incoming& segment : post.transfers.in) {
+      const Outgoing& source = *sent.at({segment.peer, to});
+      if (source.bytes != segment.bytes) {
+        const auto element = static_cast<std::size_t>(bytes_of(post.call.type));
+        return base::fail(base::failed_error(
+            name(segment.peer),
+            fmt::format("sends {} elements to {}, which expects {}, in {}", source.bytes / element,
+                        name(to), segment.bytes / element, to_text(post.call)),
+            "counts of sender and receiver must agree"));
+      }
+      if (source.bytes == 0) continue;
+      post.copies.push_back(shared.copies.size());
+      shared.copies.push_back({source.data, segment.data, source.bytes});
+    }
+  }
+  // A second pass, so that what a rank receives comes first in its list.
+  for (const auto& [to, post] : shared.posts) {
+    std::size_t next = 0;
+    for (const Incoming& segment : post.transfers.in) {
+      if (segment.bytes > 0) shared.posts.at(segment.peer).copies.push_back(post.copies[next++]);
+    }
+  }
+  return {};
+}
+
+base::Error LocalGroup::timed_out(const Shared& shared, const Key& key, const Call& call) const {
+  int missing = 0;
+  const auto [from, to, number] = key;
+  if (from >= 0) {
+    missing = shared.posts.contains(from) ? to : from;
+  } else {
+    while (shared.posts.contains(missing)) ++missing;
+  }
   return base::failed_error(
-      fmt::format("rank {}", rank),
-      fmt::format("did not join {} within {} ms", to_text(call), timeout_.count()),
+      name(missing), fmt::format("did not join {} within {} ms", to_text(call), timeout_.count()),
       "check whether that rank hangs");
 }
 
-base::Result<void> LocalGroup::begin(int rank, const PostedCall& posted) {
-  std::unique_lock lock(mutex_);
-  if (failure_) return base::fail(*failure_);
-  posted_[static_cast<std::size_t>(rank)] = posted;
-  arrived_[static_cast<std::size_t>(rank)] = true;
-  const std::uint64_t call = begun_;
-  if (--missing_ == 0) {
-    failure_ = disagreement();
-    if (!failure_) {
-      ++begun_;
-      busy_ = missing_ = ranks();
-      arrived_.assign(arrived_.size(), false);
-    }
-    changed_.notify_all();
-  } else {
-    const bool in_time =
-        changed_.wait_for(lock, timeout_, [&] { return begun_ != call || failure_.has_value(); });
-    if (!in_time) {
-      failure_ = timed_out(posted.call);
-      changed_.notify_all();
-    }
+// Needs no timeout: once all have posted, ranks only copy memory.
+void LocalGroup::copy_all(Shared& shared, int rank, std::unique_lock<std::mutex>& lock) {
+  const std::vector<std::size_t>& mine = shared.posts.at(rank).copies;
+  for (const std::size_t i : mine) {
+    Copy& copy = shared.copies[i];
+    if (copy.progress != Progress::kTodo) continue;
+    copy.progress = Progress::kCopying;
+    lock.unlock();
+    std::memcpy(copy.target, copy.source, copy.bytes);
+    lock.lock();
+    copy.progress = Progress::kDone;
   }
-  // A call that all ranks have posted completes, even if the group was aborted since.
-  if (begun_ != call) return {};
-  return base::fail(*failure_);
-}
-
-void LocalGroup::end() {
-  std::unique_lock lock(mutex_);
-  const std::uint64_t call = ended_;
-  if (--busy_ == 0) {
-    ++ended_;
-    changed_.notify_all();
-    return;
-  }
-  changed_.wait(lock, [&] { return ended_ != call; });
-}
-
-void LocalGroup::abort(base::Error why) {
-  const std::lock_guard lock(mutex_);
-  if (!failure_) failure_ = std::move(why);
   changed_.notify_all();
+  changed_.wait(lock, [&] {
+    return std::ranges::all_of(
+        mine, [&](std::size_t i) { return shared.copies[i].progress == Progress::kDone; });
+  });
+}
+
+base::Result<void> LocalGroup::finish(int rank, std::uint64_t ticket) {
+  std::unique_lock lock(mutex_);
+  auto& tickets = tickets_[static_cast<std::size_t>(rank)];
+  const auto found = tickets.find(ticket);
+  if (found == tickets.end()) {
+    return base::fail(base::usage_error(name(rank), "waits for a call that is not in flight"));
+  }
+  const Key key = found->second;
+  tickets.erase(found);
+  Shared& shared = calls_.at(key);
+  const bool in_time =
+      changed_.wait_for(lock, timeout_, [&] { return shared.agreed || failure_.has_value(); });
+  if (!in_time) fail(timed_out(shared, key, shared.posts.at(rank).call));
+  // A call that all ranks have posted completes, even if the group was aborted since.
+  if (!shared.agreed) return base::fail(*failure_);
+  copy_all(shared, rank, lock);
+  if (++shared.finished == shared.participants) calls_.erase(key);
+  return {};
+}
+
+void LocalGroup::leave(int rank) {
+  std::unique_lock lock(mutex_);
+  fail(base::failed_error(name(rank), "left the group"));
+  // Calls that are not agreed by now never will be, so nobody touches their buffers.
+  for (const auto& [ticket, key] : std::exchange(tickets_[static_cast<std::size_t>(rank)], {})) {
+    Shared& shared = calls_.at(key);
+    if (shared.agreed) copy_all(shared, rank, lock);
+  }
+}
+
+void LocalGroup::fail(const base::Error& why) {
+  if (!failure_) failure_ = why;
+  changed_.notify_all();
+}
+
+void LocalGroup::abort(const base::Error& why) {
+  std::vector<std::shared_ptr<LocalGroup>> below;
+  {
+    const std::lock_guard lock(mutex_);
+    fail(why);
+    for (const auto& [id, subgroup] : subgroups_) below.push_back(subgroup.group.lock());
+  }
+  for (const auto& group : below) {
+    if (group) group->abort(why);
+  }
+}
+
+std::shared_ptr<LocalGroup> LocalGroup::subgroup(const std::vector<int>& members, std::int64_t id) {
+  const std::lock_guard lock(mutex_);
+  auto [found, is_new] = subgroups_.try_emplace(id);
+  Subgroup& subgroup = found->second;
+  if (is_new) {
+    std::vector<int> names;
+    for (const int member : members) names.push_back(names_[static_cast<std::size_t>(member)]);
+    subgroup.held = std::make_shared<LocalGroup>(std::move(names), timeout_);
+    subgroup.held->failure_ = failure_;
+    subgroup.group = subgroup.held;
+    subgroup.missing = members.size();
+  }
+  auto group = subgroup.group.lock();
+  if (--subgroup.missing == 0) subgroup.held.reset();
+  return group;
 }
 
 }  // namespace assay::comm

@@ -1,58 +1,90 @@
-// LocalGroup: what the ranks of one process share. Each rank posts a call and its buffers; once all
-// have posted the same call, every rank may read and write all posted buffers until the last rank
-// is done. Waiting is bounded: a rank that is destroyed, aborts or does not arrive in time fails
-// the calls of all others.
+// LocalGroup: what the ranks of one process share. Each rank posts a call and its buffers without
+// waiting. Once all ranks that take part have posted the same call, its segments are copied by
+// whichever ranks wait for it: a waiting rank copies what it receives, then also what it sends and
+// nobody has copied yet, so that ranks may wait for their calls in different orders. Waiting is
+// bounded: a rank that is destroyed, aborts or does not arrive in time fails the calls of all
+// others.
 #pragma once
 
 #include <chrono>
 #include <condition_variable>
-#include <cstddef>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <tuple>
 #include <vector>
 
-#include "comm/communicator.h"
+#include "comm/transfers.h"
 
 namespace assay::comm {
 
-struct PostedCall {
-  Call call;
-  const std::byte* in = nullptr;
-  std::byte* out = nullptr;
-};
-
 class LocalGroup {
  public:
-  LocalGroup(int ranks, std::chrono::milliseconds timeout);
+  // `names`: the ranks' numbers in error messages, those of the group that this one was split from.
+  LocalGroup(std::vector<int> names, std::chrono::milliseconds timeout);
 
-  [[nodiscard]] int ranks() const { return static_cast<int>(posted_.size()); }
-  // Blocks until every rank has posted. An error is permanent; after one, no buffer may be touched.
-  base::Result<void> begin(int rank, const PostedCall& posted);
-  // What a rank posted; valid between begin and end.
-  [[nodiscard]] const PostedCall& of(int rank) const {
-    return posted_[static_cast<std::size_t>(rank)];
-  }
-  // Blocks until no rank uses this rank's buffers any more. Needs no timeout: between begin and end
-  // ranks only copy memory.
-  void end();
-  // Fails all calls, waiting and future, with the first reason given.
-  void abort(base::Error why);
+  [[nodiscard]] int ranks() const { return static_cast<int>(names_.size()); }
+  // Returns a ticket for `finish`.
+  base::Result<std::uint64_t> post(int rank, const Call& call, Transfers transfers);
+  // Blocks until the call is complete on this rank and no rank uses its buffers any more. An error
+  // is permanent; after one, no buffer is touched.
+  base::Result<void> finish(int rank, std::uint64_t ticket);
+  // The rank will post no more: completes what all ranks have posted, fails the rest.
+  void leave(int rank);
+  // Fails all calls, waiting and future, with the first reason given; also those of subgroups.
+  void abort(const base::Error& why);
+  // The group of these ranks; every member gets the same one.
+  std::shared_ptr<LocalGroup> subgroup(const std::vector<int>& members, std::int64_t id);
 
  private:
-  [[nodiscard]] std::optional<base::Error> disagreement() const;
-  [[nodiscard]] base::Error timed_out(const Call& call) const;
+  enum class Progress : std::uint8_t { kTodo, kCopying, kDone };
+  struct Post {
+    Call call;
+    Transfers transfers;
+    std::vector<std::size_t> copies;  // those that this rank receives, then those that it sends
+  };
+  struct Copy {
+    const std::byte* source = nullptr;
+    std::byte* target = nullptr;
+    std::size_t bytes = 0;
+    Progress progress = Progress::kTodo;
+  };
+  // One call of all ranks, or of the two ranks of a send and its receive.
+  struct Shared {
+    std::size_t participants = 0;
+    std::map<int, Post> posts;  // by rank
+    bool agreed = false;        // all have posted, and the same call
+    std::vector<Copy> copies;   // filled then
+    std::size_t finished = 0;
+  };
+  struct Subgroup {
+    std::weak_ptr<LocalGroup> group;
+    std::shared_ptr<LocalGroup> held;  // until every member has got it
+    std::size_t missing = 0;
+  };
+  // Sender, receiver and number of the call; -1, -1 for collectives.
+  using Key = std::tuple<int, int, std::uint64_t>;
+
+  Key next_key(int rank, const Call& call);
+  base::Result<void> match(Shared& shared) const;
+  [[nodiscard]] std::optional<base::Error> disagreement(const Shared& shared) const;
+  [[nodiscard]] base::Error timed_out(const Shared& shared, const Key& key, const Call& call) const;
+  void copy_all(Shared& shared, int rank, std::unique_lock<std::mutex>& lock);
+  void fail(const base::Error& why);
+  [[nodiscard]] std::string name(int rank) const;
 
   const std::chrono::milliseconds timeout_;
-  std::vector<PostedCall> posted_;
+  const std::vector<int> names_;
 
-  std::mutex mutex_;  // guards the members below, and posted_ until all ranks have posted
+  std::mutex mutex_;  // guards everything below
   std::condition_variable changed_;
-  std::vector<bool> arrived_;
-  int missing_;
-  int busy_ = 0;             // ranks between begin and end
-  std::uint64_t begun_ = 0;  // calls that all ranks have posted
-  std::uint64_t ended_ = 0;  // calls that all ranks have completed
+  std::map<std::pair<int, Key>, std::uint64_t> issued_;  // by rank and channel: calls so far
+  std::map<Key, Shared> calls_;
+  std::vector<std::map<std::uint64_t, Key>> tickets_;  // by rank
+  std::uint64_t last_ticket_ = 0;
+  std::map<std::int64_t, Subgroup> subgroups_;
   std::optional<base::Error> failure_;
 };
 
