@@ -68,7 +68,7 @@ class ClusterTest(unittest.TestCase):
             time.sleep(0.02)
 
     def wait_for_files(self, *names):
-        self.wait_for(lambda: all((self.meet / name).exists() for name in names), f"no {names} in {os.listdir(self.meet)}")
+        self.wait_for(lambda: all((self.meet / name).exists() for name in names), f"not all of {names} came")
 
     def expect_places(self, out):
         """Two tasks on each of four nodes; out has a line of each, and then the nodes' addresses."""
@@ -116,8 +116,8 @@ $(hostname) as $SLURM_LOCALID, $SLURM_STEP_NODELIST"' &&
         self.assertEqual(sorted(self.meet.glob("terminated*")), [self.meet / f"terminated{i}" for i in range(4)])
 
     def test_clusters_can_run_at_the_same_time(self):
-        command = ["sh", "-c", 'srun touch "ready$0"; until [ -e go ]; do sleep 0.05; done; srun hostname; sinfo -h -o %D']
-        clusters = [self.start("--nodes", str(i), "--", *command, str(i)) for i in (1, 2)]
+        command = 'srun touch "ready$0"; until [ -e go ]; do sleep 0.05; done; srun hostname; sinfo -h -o %D'
+        clusters = [self.start("--nodes", str(i), "--", "sh", "-c", command, str(i)) for i in (1, 2)]
         self.wait_for_files("ready1", "ready2")
         # Their daemons are found, so that finding none means something.
         self.assertGreaterEqual(sum("slurmd" in name for name in marked()), 3)
@@ -136,8 +136,9 @@ $(hostname) as $SLURM_LOCALID, $SLURM_STEP_NODELIST"' &&
         self.assertTrue((self.meet / "terminated0").exists(), "the job was not asked to end")
 
     def test_signals_end_it(self):
+        command = 'trap "exit 3" TERM; touch up; while :; do sleep 0.05; done'
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            cluster = self.start("--nodes", "1", "--", "sh", "-c", 'trap "exit 3" TERM INT HUP; touch up; while :; do sleep 0.05; done')
+            cluster = self.start("--nodes", "1", "--", "sh", "-c", command)
             self.wait_for_files("up")
             (self.meet / "up").unlink()
             cluster.send_signal(number)
@@ -161,6 +162,7 @@ $(hostname) as $SLURM_LOCALID, $SLURM_STEP_NODELIST"' &&
     def test_what_went_wrong_is_one_line(self):
         for arguments, code, message in [
             (["--set", "Nonsense=1", "--", "true"], 1, "cluster: the daemon of control ended: .*Nonsense"),
+            (["--logs", "nowhere", "--", "true"], 1, "cluster: munged did not start: .*nowhere"),
             (["--timeout", "0.1", "--nodes", "1", "--", "sleep", "1000"], 124, "cluster: sleep did not end after 0.1 s"),
             (["--nodes", "1", "--", "no-such-program"], 127, "cluster: no-such-program: No such file"),
             (["--nodes", "none", "--", "true"], 64, "cluster: argument --nodes: takes a number from 1 to 64"),
@@ -171,6 +173,14 @@ $(hostname) as $SLURM_LOCALID, $SLURM_STEP_NODELIST"' &&
             self.assertRegex(err, message)
             self.assertEqual(err.count("\n"), 1, err)
 
+    def test_says_which_privilege_is_missing(self):
+        if os.getuid() != 0:
+            self.skipTest("only root can give up a privilege")
+        weaker = ("setpriv", "--bounding-set=-sys_admin", str(HERE / "cluster"))
+        code, out, err = self.run_cluster("--", "true", program=weaker)
+        self.assertEqual((code, out), (77, ""))
+        self.assertRegex(err, "^cluster: cannot make namespaces .*CAP_SYS_ADMIN.*\n$")
+
     def test_says_what_is_missing(self):
         self.environment["PATH"] = str(self.meet)
         code, _, err = self.run_cluster("--", "true", program=(sys.executable, str(HERE / "cluster")))
@@ -179,7 +189,7 @@ $(hostname) as $SLURM_LOCALID, $SLURM_STEP_NODELIST"' &&
 
 
 if __name__ == "__main__":
-    probe = subprocess.run([str(HERE / "cluster"), "--nodes", "1", "--", "true"], stdin=subprocess.DEVNULL, timeout=PATIENCE)
+    probe = subprocess.run([str(HERE / "cluster"), "--nodes", "1", "--", "true"], timeout=PATIENCE)
     if probe.returncode == 77:
         sys.exit(77)
     unittest.main()
