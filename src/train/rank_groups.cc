@@ -1,17 +1,77 @@
 #include "train/rank_groups.h"
 
-#include <cstring>
+#include <algorithm>
+#include <array>
 #include <vector>
 
 #include "base/check.h"
 
 namespace assay::train {
+namespace {
+
+using step::Axis;
+
+comm::Dtype type_of(step::Dtype type) {
+  switch (type) {
+    case step::Dtype::kF32:
+      return comm::Dtype::kF32;
+    case step::Dtype::kI32:
+      return comm::Dtype::kI32;
+    case step::Dtype::kFp8:
+      return comm::Dtype::kU8;
+    case step::Dtype::kBf16:
+    case step::Dtype::kU16:
+    case step::Dtype::kFp16:
+      break;
+  }
+  return comm::Dtype::kBf16;  // any two bytes: they are copied
+}
+
+// What a rank sends to each of the others, and gets from each: ranges of `in` and `out`.
+struct PartList {
+  std::vector<std::int64_t> send_counts;
+  std::vector<std::int64_t> send_offsets;
+  std::vector<std::int64_t> receive_counts;
+  std::vector<std::int64_t> receive_offsets;
+
+  [[nodiscard]] comm::Parts parts() const {
+    return {send_counts, send_offsets, receive_counts, receive_offsets};
+  }
+};
+
+// Matrices of Muon's belong to ranks as wholes, so ranks have different amounts of them.
+PartList parts_of(const step::Unit& unit, const step::Op& op) {
+  PartList list;
+  const bool gather = op.kind == step::Kind::kAllGather;
+  for (std::size_t rank = 0; rank < unit.parts.size(); ++rank) {
+    const step::Range& part = unit.parts[rank];
+    list.send_counts.push_back(gather ? unit.part.count : part.count);
+    list.send_offsets.push_back(gather ? 0 : part.first);
+    list.receive_counts.push_back(gather ? part.count : unit.part.count);
+    list.receive_offsets.push_back(gather ? part.first
+                                          : static_cast<std::int64_t>(rank) * unit.part.count);
+  }
+  return list;
+}
+
+}  // namespace
 
 base::Result<std::unique_ptr<RankGroups>> RankGroups::make(comm::Communicator& world,
                                                            const step::Layout& layout) {
   ASSAY_CHECK(layout.ranks() == world.ranks() && layout.rank() == world.rank(),
               "the layout must be the communicator's");
-  return std::unique_ptr<RankGroups>(new RankGroups(world));
+  std::unique_ptr<RankGroups> groups(new RankGroups(world));
+  for (const Axis axis : {Axis::kData, Axis::kShard, Axis::kReplica, Axis::kTensor, Axis::kContext,
+                          Axis::kPipeline}) {
+    // The same on all ranks: whether an axis is all of the world, or nothing.
+    const step::Place place = layout.along(axis);
+    if (place.ranks == 1) continue;
+    const std::vector<std::int64_t> members = layout.members(axis);
+    if (place.ranks == world.ranks() && std::ranges::is_sorted(members)) continue;
+    const int color = static_cast<int>(std::ranges::min(members));
+    ASSAY_TRY(groups->groups_[axis], world.split(color, static_cast<int>(place.rank)));
+  }
+  return groups;
 }
 
 comm::Communicator& RankGroups::along(step::Axis axis) const {
@@ -22,34 +82,31 @@ comm::Communicator& RankGroups::along(step::Axis axis) const {
 base::Result<void> RankGroups::issue(const step::Program& program, const step::Op& op,
                                      const std::byte* in, std::byte* out) {
   comm::Communicator& ranks = along(op.axis);
-  const bool unequal =
-      op.unit >= 0 && program.units[static_cast<std::size_t>(op.unit)].whole_matrices;
-  if (!unequal) {
-    if (op.kind == step::Kind::kAllGather) {
-      return ranks.all_gather(in, out, op.in[0].cols, comm::Dtype::kF32);
-    }
-    return ranks.all_to_all(in, out, op.out[0].cols, comm::Dtype::kF32);
-  }
-  const step::Unit& unit = program.units[static_cast<std::size_t>(op.unit)];
-  if (op.kind == step::Kind::kAllGather) {
-    for (int rank = 0; rank < ranks.ranks(); ++rank) {
-      const step::Range& part = unit.parts[static_cast<std::size_t>(rank)];
-      ASSAY_TRY_VOID(ranks.broadcast(out + part.first * 4, part.count, comm::Dtype::kF32, rank));
-    }
+  const step::View& from = op.in[0];
+  const step::View& to = op.out[0];
+  const step::Buffer& buffer = program.buffers[static_cast<std::size_t>(from.buffer)];
+  comm::Call call{.type = type_of(buffer.type)};
+  const step::Unit* unit =
+      op.unit < 0 ? nullptr : &program.units[static_cast<std::size_t>(op.unit)];
+  if (unit != nullptr && unit->whole_matrices) {
+    call.collective = comm::Collective::kAllToAllV;
+    const PartList list = parts_of(*unit, op);
+    ASSAY_TRY(open_[op.ticket], ranks.issue(call, in, out, {}, list.parts()));
     return {};
   }
-  std::vector<std::byte> all(static_cast<std::size_t>(unit.elements * 4 * ranks.ranks()));
-  ASSAY_TRY_VOID(ranks.all_gather(in, all.data(), unit.elements, comm::Dtype::kF32));
-  for (int rank = 0; rank < ranks.ranks(); ++rank) {
-    std::memcpy(out + rank * unit.part.count * 4,
-                all.data() + (rank * unit.elements + unit.part.first) * 4,
-                static_cast<std::size_t>(unit.part.count * 4));
-  }
+  call.collective = op.kind == step::Kind::kAllGather ? comm::Collective::kAllGather
+                                                      : comm::Collective::kAllToAll;
+  call.count = op.kind == step::Kind::kAllGather ? from.elements() : to.cols;
+  ASSAY_TRY(open_[op.ticket], ranks.issue(call, in, out));
   return {};
 }
 
-base::Result<void> RankGroups::wait(const step::Op&) {
-  return {};
+base::Result<void> RankGroups::wait(const step::Op& op) {
+  const auto found = open_.find(op.ticket);
+  ASSAY_CHECK(found != open_.end(), "only what was issued can be waited for");
+  const comm::Ticket ticket = found->second;
+  open_.erase(found);
+  return along(op.axis).wait(ticket);
 }
 
 }  // namespace assay::train

@@ -31,7 +31,8 @@ class RankGroups {
   [[nodiscard]] comm::Communicator& along(step::Axis axis) const;
 
   comm::Communicator* world_;
-  std::map<step::Axis, std::unique_ptr<comm::Communicator>> groups_;  // but the world's own
+  std::map<step::Axis, std::unique_ptr<comm::Communicator>> groups_;  // where it is not the world
+  std::map<std::int32_t, comm::Ticket> open_;                         // by the op's ticket
 };
 
 }  // namespace assay::train

@@ -37,11 +37,27 @@ std::vector<Kind> kinds() {
   return {{"llama", llama}, {"gpt", gpt}, {"muon", muon}};
 }
 
-spec::JobSpec spread(spec::JobSpec job, int ranks) {
-  job.layout.fsdp = ranks;
-  job.layout.zero = 1;
+// Ranks in different ways: every layout of a job is drawn from these.
+struct Spread {
+  std::int64_t dp = 1;
+  std::int64_t fsdp = 1;
+  std::int64_t zero = 1;
+  spec::ShardUnit unit = spec::ShardUnit::kBlock;
+
+  [[nodiscard]] int ranks() const { return static_cast<int>(dp * fsdp); }
+  [[nodiscard]] std::string text() const {
+    return fmt::format("dp {} fsdp {} zero {}{}", dp, fsdp, zero,
+                       unit == spec::ShardUnit::kModule ? " module" : "");
+  }
+};
+
+spec::JobSpec spread(spec::JobSpec job, const Spread& over) {
+  job.layout.dp = over.dp;
+  job.layout.fsdp = over.fsdp;
+  job.layout.zero = over.zero;
+  job.layout.unit = over.unit;
   job.batch.micro_batch = 2;
-  job.batch.accumulate = kSequences / (2 * ranks);
+  job.batch.accumulate = kSequences / (2 * over.ranks());
   return job;
 }
 
@@ -83,11 +99,16 @@ class RanksTest : public ::testing::Test {
   };
   Outcome run_ranks(const spec::JobSpec& job, int ranks, const TrainerOptions& options,
                     const std::function<void(Rank&)>& change = {}) {
+    return run_spread(job, {.fsdp = ranks}, options, change);
+  }
+  Outcome run_spread(const spec::JobSpec& job, const Spread& over, const TrainerOptions& options,
+                     const std::function<void(Rank&)>& change = {}) {
+    const int ranks = over.ranks();
     Outcome outcome{std::vector<RecordingReporter>(static_cast<std::size_t>(ranks)), {}};
     outcome.result = comm::run_local(ranks, [&](comm::Communicator& c) -> base::Result<void> {
       Rank rank{c, outcome.reporters[static_cast<std::size_t>(c.rank())], options};
       if (change) change(rank);
-      ASSAY_TRY_VOID(run(spread(job, ranks), rank));
+      ASSAY_TRY_VOID(run(spread(job, over), rank));
       return {};
     });
     return outcome;
@@ -107,15 +128,34 @@ class RanksTest : public ::testing::Test {
   std::unique_ptr<data::TokenSet> set_;
 };
 
+// The same losses, norms, weights and optimizer, to the last bit, in every layout; and each rank
+// executes its list.
 TEST_F(RanksTest, TrainWhatOneRankTrains) {
+  constexpr spec::ShardUnit kModule = spec::ShardUnit::kModule;
+  const std::vector<Spread> spreads = {
+      {.fsdp = 2},
+      {.fsdp = 3, .zero = 2},
+      {.fsdp = 2, .zero = 3},
+      {.fsdp = 4, .zero = 3, .unit = kModule},
+      {.fsdp = 6, .zero = 3},
+      {.dp = 3},
+      {.dp = 2, .fsdp = 2, .zero = 3},
+      {.dp = 2, .fsdp = 3, .zero = 1},
+      {.dp = 3, .fsdp = 4, .zero = 3, .unit = kModule},
+  };
   for (const Kind& kind : kinds()) {
     const std::string alone = fmt::format("{}-1", kind.name);
     const Outcome one = run_ranks(kind.job, 1, {.out = alone});
     ASSERT_TRUE(one.result.has_value()) << one.result.error().line();
-    for (const int ranks : {2, 3, 4}) {
-      SCOPED_TRACE(fmt::format("{} on {} ranks", kind.name, ranks));
-      const std::string out = fmt::format("{}-{}", kind.name, ranks);
-      const Outcome many = run_ranks(kind.job, ranks, {.out = out});
+    for (const Spread& drawn : spreads) {
+      Spread over = drawn;
+      if (kind.job.train.optimizer == spec::Optimizer::kMuon) over.zero = 2;
+      SCOPED_TRACE(fmt::format("{} on {}", kind.name, over.text()));
+      const std::string out = fmt::format("{}-{}", kind.name, &drawn - spreads.data());
+      std::vector<ExecutedLog> logs(static_cast<std::size_t>(over.ranks()));
+      const Outcome many = run_spread(kind.job, over, {.out = out}, [&](Rank& rank) {
+        rank.log = &logs[static_cast<std::size_t>(rank.ranks.rank())];
+      });
       ASSERT_TRUE(many.result.has_value()) << many.result.error().line();
       for (const RecordingReporter& reporter : many.reporters) {
         ASSERT_EQ(reporter.reports.size(), 6U);
