@@ -14,7 +14,7 @@ View Builder::matrix(std::string name, std::int64_t rows, std::int64_t cols) {
 View Builder::matrix(std::string name, std::int64_t rows, std::int64_t cols, Dtype type,
                      Storage storage) {
   const int nth = named_[{name, phase_}]++;
-  const auto [known, is_new] = known_.try_emplace({name, phase_, nth});
+  const auto [known, is_new] = known_.try_emplace({name, slot_, phase_, nth});
   if (is_new) {
     known->second = {static_cast<BufferId>(program_.buffers.size()), 0, rows, cols, cols};
     program_.buffers.push_back({std::move(name), storage, type, rows * cols});
@@ -24,10 +24,10 @@ View Builder::matrix(std::string name, std::int64_t rows, std::int64_t cols, Dty
   return known->second;
 }
 
-void Builder::begin_micro(std::int32_t micro) {
+void Builder::begin_pass(std::int32_t micro, std::int32_t slot) {
   micro_ = micro;
+  slot_ = slot;
   named_.clear();
-  quantised_.clear();
 }
 
 void Builder::emit(Op op) {

@@ -20,10 +20,10 @@ class Builder {
   // The program has its model, choices and units already.
   explicit Builder(Program& program) : program_(program), shape_(block_shape(program.model)) {}
 
-  // The ops that follow are of this micro-batch.
-  void begin_micro(std::int32_t micro);
-  // A buffer with one matrix, in the activations' type unless given. Every micro-batch gets the
-  // same buffers: those with the same name, phase and place among buffers of one name.
+  // The ops that follow are of this micro-batch, and use the buffers of this slot (pipeline.h).
+  void begin_pass(std::int32_t micro, std::int32_t slot);
+  // A buffer with one matrix, in the activations' type unless given. Passes get the same buffers
+  // again: those with the same name, slot, phase and place among buffers of one name.
   View matrix(std::string name, std::int64_t rows, std::int64_t cols);
   View matrix(std::string name, std::int64_t rows, std::int64_t cols, Dtype type, Storage storage);
 
@@ -67,7 +67,17 @@ class Builder {
   void finish_exchanges();  // of gradients that are still on their way
   // An exchange, and its end. What the caller gets is what it waits for.
   Op issue(Kind kind, Axis axis, Part part, const View& in, const View& out, std::int32_t unit);
+  Op issue_send(Axis axis, std::int64_t peer, Part part, const View& x);
+  Op issue_receive(Axis axis, std::int64_t peer, Part part, const View& x);
   void wait(const Op& issued);
+  // A row of elements that is the same buffer wherever it is named.
+  View shared(const std::string& name, std::int64_t elements, Dtype type, Storage storage);
+  // The scales of fp8 that the layer's earlier passes in this slot found.
+  void forget_scales() {
+    std::erase_if(quantised_, [&](const auto& known) {
+      return std::get<0>(known.first) == slot_ && std::get<1>(known.first) == layer_;
+    });
+  }
 
   Program& program() { return program_; }
   [[nodiscard]] const Program& program() const { return program_; }
@@ -85,7 +95,7 @@ class Builder {
     View gradient_t;  // and its transpose
   };
   [[nodiscard]] bool in_fp8() const;
-  Quantised& quantised(Part part) { return quantised_[{layer_, part}]; }
+  Quantised& quantised(Part part) { return quantised_[{slot_, layer_, part}]; }
   View scale(Part part, const View& x);
   View quantise(Part part, const View& x, const View& scale, bool transpose);
   const Quantised& quantise_gradient(Part part, const View& dc);
@@ -105,8 +115,6 @@ class Builder {
   [[nodiscard]] const Unit& unit(std::int32_t index) const {
     return program_.units[static_cast<std::size_t>(index)];
   }
-  // A row of elements that is the same buffer wherever it is named.
-  View shared(const std::string& name, std::int64_t elements, Dtype type, Storage storage);
   [[nodiscard]] std::string place_of(std::int32_t unit, const char* what) const;
   [[nodiscard]] std::int64_t room_of(std::int32_t unit) const;
   View gathered(std::int32_t unit);
@@ -123,9 +131,10 @@ class Builder {
   std::int32_t layer_ = kNoLayer;
   std::int32_t micro_ = 0;
   std::int32_t tickets_ = 0;
-  std::map<std::pair<std::int32_t, Part>, Quantised> quantised_;
-  std::map<std::tuple<std::string, Phase, int>, View> known_;
-  std::map<std::pair<std::string, Phase>, int> named_;  // in this micro-batch
+  std::int32_t slot_ = 0;
+  std::map<std::tuple<std::int32_t, std::int32_t, Part>, Quantised> quantised_;  // slot, layer
+  std::map<std::tuple<std::string, std::int32_t, Phase, int>, View> known_;      // name, slot
+  std::map<std::pair<std::string, Phase>, int> named_;                           // in this pass
   std::map<std::string, View> shared_;
   std::deque<Use> uses_;
   Use in_use_;
@@ -156,8 +165,10 @@ void backward_block(Builder& b, Kept kept, const View& dx);
 // The units whose weights the current layer uses in that pass, in order.
 std::vector<std::int32_t> units_used(const Builder& b, Phase phase);
 // head.cc: the final norm, the logits and the loss; for training also their gradients, into dx.
-void build_head(Builder& b, const View& x, const View* dx);
+void build_head(Builder& b, const View& x, const View& targets, const View* dx);
 std::vector<std::int32_t> units_of_head(const Builder& b);
+// passes.cc: what a rank does with its micro-batches.
+void build_passes(Builder& b);
 // optimizer.cc: after the last micro-batch, the step's losses from those of all micro-batches, and
 // the updates.
 void add_losses(Builder& b);

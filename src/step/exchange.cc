@@ -63,6 +63,22 @@ Op Builder::issue(Kind kind, Axis axis, Part part, const View& in, const View& o
   return program_.ops.back();
 }
 
+Op Builder::issue_send(Axis axis, std::int64_t peer, Part part, const View& x) {
+  Op op{.kind = Kind::kSend, .part = part, .in = {x}, .axis = axis};
+  op.ticket = tickets_++;
+  op.peer = static_cast<std::int32_t>(peer);
+  emit(op);
+  return program_.ops.back();
+}
+
+Op Builder::issue_receive(Axis axis, std::int64_t peer, Part part, const View& x) {
+  Op op{.kind = Kind::kReceive, .part = part, .out = {x}, .axis = axis};
+  op.ticket = tickets_++;
+  op.peer = static_cast<std::int32_t>(peer);
+  emit(op);
+  return program_.ops.back();
+}
+
 void Builder::wait(const Op& issued) {
   Op op = issued;
   op.kind = Kind::kWait;

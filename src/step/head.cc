@@ -24,7 +24,7 @@ std::int64_t rows_at_a_time(const Program& p, std::int64_t stride) {
 
 }  // namespace
 
-void build_head(Builder& b, const View& x, const View* dx) {
+void build_head(Builder& b, const View& x, const View& targets, const View* dx) {
   Program& p = b.program();
   const spec::ModelSpec& m = b.model();
   const std::int64_t tokens = p.micro_tokens();
@@ -54,7 +54,7 @@ void build_head(Builder& b, const View& x, const View* dx) {
     }
     Op loss{.kind = Kind::kLoss, .part = Part::kLoss, .in = {logits}, .out = {logits}};
     loss.out.push_back(p.sums.rows_from(b.micro(), 1));
-    loss.in.push_back(p.targets.rows_from(first, count));
+    loss.in.push_back(targets.rows_from(first, count));
     loss.adds = first > 0 ? 2 : 0;
     b.emit(std::move(loss));
     if (dx == nullptr) continue;

@@ -72,6 +72,7 @@ Place Layout::along(Axis axis) const {
     case Axis::kContext:
       return context;
     case Axis::kPipeline:
+    case Axis::kPipelineBack:
       return pipeline;
     case Axis::kWorld:
       return {rank(), ranks()};
@@ -97,6 +98,7 @@ std::vector<std::int64_t> Layout::members(Axis axis) const {
     case Axis::kContext:
       return group(rank(), none, c.context);
     case Axis::kPipeline:
+    case Axis::kPipelineBack:
       return group(rank(), none, c.pipeline);
     case Axis::kWorld:
       return group(0, none, {{0, ranks()}, 1});
@@ -108,10 +110,8 @@ std::vector<std::int64_t> Layout::members(Axis axis) const {
 }
 
 base::Result<Layout> layout_of(const spec::LayoutSpec& spec, std::int64_t rank) {
-  const std::pair<const char*, std::int64_t> degrees[] = {{"layout.tp", spec.tp},
-                                                          {"layout.pp", spec.pp},
-                                                          {"layout.cp", spec.cp},
-                                                          {"layout.ep", spec.ep}};
+  const std::pair<const char*, std::int64_t> degrees[] = {
+      {"layout.tp", spec.tp}, {"layout.cp", spec.cp}, {"layout.ep", spec.ep}};
   for (const auto& [key, degree] : degrees) {
     if (degree > 1) {
       return base::fail(
@@ -124,7 +124,9 @@ base::Result<Layout> layout_of(const spec::LayoutSpec& spec, std::int64_t rank) 
                 .context = {0, spec.cp},
                 .pipeline = {0, spec.pp},
                 .zero = spec.zero,
-                .unit = spec.unit};
+                .unit = spec.unit,
+                .schedule = spec.pp_schedule,
+                .chunks = spec.pp_chunks};
   for (Place* place :
        {&layout.tensor, &layout.context, &layout.shard, &layout.replica, &layout.pipeline}) {
     place->rank = rank % place->ranks;

@@ -27,8 +27,9 @@ enum class Axis : std::uint8_t {
   kTensor,
   kContext,
   kExpert,
-  kPipeline,
-  kWorld,  // every rank of the job
+  kPipeline,      // activations between stages, forward
+  kPipelineBack,  // and their gradients back: a group of its own, for neither to wait for the other
+  kWorld,         // every rank of the job
 };
 
 std::string_view to_text(Axis axis);
@@ -42,6 +43,8 @@ struct Layout {
   // What shards divide: 1 and 2 the optimizer's state and gradients, 3 parameters as well.
   std::int64_t zero = 3;
   spec::ShardUnit unit = spec::ShardUnit::kBlock;
+  spec::PipelineSchedule schedule = spec::PipelineSchedule::k1f1b;
+  std::int64_t chunks = 1;  // of layers that a stage has
 
   // Shards are neighbours here, and so are the replicas of one shard: what a replica adds up is a
   // part of its own shard (units.h).
@@ -49,6 +52,8 @@ struct Layout {
     return {shard.rank * replica.ranks + replica.rank, shard.ranks * replica.ranks};
   }
   [[nodiscard]] bool gathers_weights() const { return shard.ranks > 1 && zero == 3; }
+  [[nodiscard]] bool first_stage() const { return pipeline.rank == 0; }
+  [[nodiscard]] bool last_stage() const { return pipeline.rank == pipeline.ranks - 1; }
 
   // This rank among all: tensor-parallel ranks are neighbours, stages of the pipeline furthest
   // apart, as the planner assumes when it prices links.

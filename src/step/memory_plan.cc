@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
+#include <map>
 
 namespace assay::step {
 namespace {
@@ -25,32 +25,36 @@ struct Life {
 // Of one buffer, by micro-batch.
 using Lives = std::vector<Life>;
 
+// In order of time. A buffer's own lives do not meet.
 bool meet(const Lives& a, const Lives& b) {
-  const std::size_t both = std::min(a.size(), b.size());
-  for (std::size_t i = 0; i < both; ++i) {
-    // What a micro-batch leaves for the next one may outlive that one's beginning.
-    for (std::size_t j = i > 0 ? i - 1 : 0; j < std::min(both, i + 2); ++j) {
-      if (a[i].first <= b[j].last && b[j].first <= a[i].last) return true;
-    }
+  for (auto x = a.begin(), y = b.begin(); x != a.end() && y != b.end();) {
+    if (x->first <= y->last && y->first <= x->last) return true;
+    x->last < y->last ? ++x : ++y;
   }
   return false;
 }
 
-// Micro-batches are alike but for the first, which finds nothing, and the last, which leaves
-// nothing: so a few show all lives that there are.
+// Micro-batches in the middle of a step are alike: the first and the last ones show all there is.
+bool shows_lives(const Program& p, const Op& op) {
+  if (op.phase == Phase::kOptimizer) return false;
+  const std::int64_t some = 4 * p.choices.layout.pipeline.ranks * p.choices.layout.chunks;
+  return op.micro < some || op.micro >= p.choices.accumulate - some;
+}
+
 std::vector<Lives> lives_of(const Program& p) {
-  constexpr std::int32_t kMicros = 3;
-  std::vector<Lives> lives(p.buffers.size());
+  std::vector<std::map<std::int32_t, Life>> by_micro(p.buffers.size());
   for (std::size_t i = 0; i < p.ops.size(); ++i) {
     const Op& op = p.ops[i];
-    if (op.micro >= kMicros || op.phase == Phase::kOptimizer) continue;
+    if (!shows_lives(p, op)) continue;
     for (const auto* views : {&op.in, &op.out}) {
       for (const View& view : *views) {
-        Lives& of = lives[static_cast<std::size_t>(view.buffer)];
-        of.resize(std::max(of.size(), static_cast<std::size_t>(op.micro) + 1));
-        of[static_cast<std::size_t>(op.micro)].see(static_cast<std::int32_t>(i));
+        by_micro[static_cast<std::size_t>(view.buffer)][op.micro].see(static_cast<std::int32_t>(i));
       }
     }
+  }
+  std::vector<Lives> lives(p.buffers.size());
+  for (std::size_t i = 0; i < lives.size(); ++i) {
+    for (const auto& [micro, life] : by_micro[i]) lives[i].push_back(life);
   }
   return lives;
 }

@@ -40,11 +40,13 @@ enum class Kind : std::uint8_t {
   kAdamw,          // gradient, norm -> weight, [remainder], first moment, second moment
   kMuon,           // gradient, norm -> weight, [remainder], momentum
   kStepSums,       // sums of micro-batches, by rank -> those of the step
-  kRead,           // -> tokens, [targets] of a micro-batch
+  kRead,           // -> tokens (part kEmbedding), targets (kLoss), or both (kEmbedding)
   // Exchanges among the ranks along Op::axis: these copy, and never add. Each is issued here, and
   // its buffers are its own until the kWait with the same ticket.
   kAllGather,  // this rank's range of x -> x
   kAllToAll,   // x, a range for each rank -> this rank's range of every rank's x, a row each
+  kSend,       // x -> to Op::peer
+  kReceive,    // -> x, from Op::peer
   kWait,       // ends an exchange; operands are those of its issue
 };
 
@@ -101,6 +103,7 @@ struct Op {
   bool scaled = false;        // likewise: a and b are fp8, and their scales come last
   Axis axis = Axis::kNone;    // of an exchange and its kWait
   std::int32_t ticket = -1;   // likewise: which exchange of the step
+  std::int32_t peer = -1;     // of kSend, kReceive and their kWait: a rank along the axis
   std::int32_t unit = -1;     // whose parameters are exchanged or updated (Program::units)
   std::int64_t element = -1;  // of an update: where its first element is among all of the model's
   double flops = 0;           // of matrix products and attention; the rest is paid in bytes

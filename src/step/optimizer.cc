@@ -1,6 +1,9 @@
 // After the last micro-batch: the step's losses, the norm of all gradients, then the updates. Each
 // rank updates what it keeps the optimizer's state of; for one rank that is everything.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
 
 #include "step/builder.h"
 
@@ -31,6 +34,16 @@ class Optimizer {
     for (const Op& op : gathers_) b_.wait(op);
   }
 
+  // The last stage has them.
+  void add_losses() {
+    const View own{p_.sums.buffer, 0, 1, p_.sums.elements(), p_.sums.elements()};
+    const View all = gather("sums", Part::kLoss, own);
+    b_.emit({.kind = Kind::kStepSums,
+             .part = Part::kLoss,
+             .in = {all.rows_from(all.rows - data_.ranks, data_.ranks)},
+             .out = {p_.scalars.columns(0, kSummedScalars)}});
+  }
+
  private:
   [[nodiscard]] std::vector<const Parameter*> parameters_of(std::size_t unit) const {
     std::vector<const Parameter*> list;
@@ -42,46 +55,85 @@ class Optimizer {
     return list;
   }
 
-  // A table that is also the head has two sums of gradients, which become one.
+  // A table that is also the head has two sums of gradients, which become one: on the first and the
+  // last stage, which both keep the table.
   void add_head_gradients() {
+    const Place& stages = p_.choices.layout.pipeline;
     for (std::size_t i = 0; i < p_.units.size(); ++i) {
       const Unit& unit = p_.units[i];
-      if (unit.head_gradients < 0 || unit.part.count == 0) continue;
-      Op op{.kind = Kind::kFold,
-            .part = Part::kAllGroups,
-            .in = {unit.in_own(unit.head_gradients, unit.part)},
-            .out = {unit.in_own(unit.gradients, unit.part)},
-            .adds = 1,
-            .unit = static_cast<std::int32_t>(i)};
-      b_.emit(std::move(op));
+      if (unit.head_gradients < 0) continue;
+      const View looked_up = unit.in_own(unit.gradients, unit.part);
+      const View head = unit.in_own(unit.head_gradients, unit.part);
+      if (stages.ranks > 1) {
+        const bool first = p_.choices.layout.first_stage();
+        const std::int64_t other = first ? stages.ranks - 1 : 0;
+        const Op sent = b_.issue_send(first ? Axis::kPipeline : Axis::kPipelineBack, other,
+                                      Part::kHead, first ? looked_up : head);
+        const Op received = b_.issue_receive(first ? Axis::kPipelineBack : Axis::kPipeline, other,
+                                             Part::kHead, first ? head : looked_up);
+        b_.wait(sent);
+        b_.wait(received);
+      }
+      b_.emit({.kind = Kind::kFold,
+               .part = Part::kAllGroups,
+               .in = {head},
+               .out = {looked_up},
+               .adds = 1,
+               .unit = static_cast<std::int32_t>(i)});
     }
+  }
+
+  // Everybody's: of the stages, and of the data ranks of each.
+  View gather(const char* name, Part part, const View& own) {
+    View everyones = own;
+    for (const auto& [axis, place] :
+         {std::pair{Axis::kData, data_}, {Axis::kPipeline, p_.choices.layout.pipeline}}) {
+      if (place.ranks == 1) continue;
+      const View whole =
+          b_.matrix(fmt::format("{} by {}", name, to_text(axis)), everyones.rows * place.ranks,
+                    own.cols, Dtype::kF32, Storage::kScalars);
+      b_.wait(b_.issue(Kind::kAllGather, axis, part, everyones, whole, -1));
+      everyones = whole;
+    }
+    return everyones;
   }
 
   // What each rank has added up is its own to square; the sums go to everyone.
   void find_norm() {
-    std::vector<SumsPlace> places;
-    std::int64_t all = 0;
-    for (const Unit& unit : p_.units) {
-      std::int64_t most = 0;
-      for (const Range& part : unit.parts) most = std::max(most, part.count / block_);
-      places.push_back({all, most});
-      all += most;
-    }
-    const View own = b_.matrix("sums of squares", 1, all, Dtype::kF32, Storage::kScalars);
+    const std::vector<SumsPlace> places = sums_places();
+    std::int64_t most = 0;
+    for (const SumsPlace& place : places) most = std::max(most, place.first + place.count);
+    const View own = b_.matrix("sums of squares", 1, most, Dtype::kF32, Storage::kScalars);
     for (std::size_t i = 0; i < p_.units.size(); ++i) {
-      square(i, own.columns(places[i].first, places[i].count));
+      // Of a table that the last stage has as well, the first one's counts.
+      if (p_.units[i].stage == p_.choices.layout.pipeline.rank) {
+        const SumsPlace& place = places[model_unit(p_.units[i])];
+        square(i, own.columns(place.first, place.count));
+      }
       gather_gradients(i);
-    }
-    View everyones = own;
-    if (data_.ranks > 1) {
-      everyones =
-          b_.matrix("sums of squares by rank", data_.ranks, all, Dtype::kF32, Storage::kScalars);
-      b_.wait(b_.issue(Kind::kAllGather, Axis::kData, Part::kAllGroups, own, everyones, -1));
     }
     b_.emit({.kind = Kind::kGradientNorm,
              .part = Part::kAllGroups,
-             .in = in_order(places, everyones),
+             .in = in_order(places, gather("sums of squares", Part::kAllGroups, own)),
              .out = {p_.scalars}});
+  }
+
+  // For each unit of the model, in the vector of a rank of its stage.
+  [[nodiscard]] std::vector<SumsPlace> sums_places() const {
+    std::vector<SumsPlace> places;
+    std::map<std::int64_t, std::int64_t> used;  // by stage
+    for (const Unit& unit : p_.model_units) {
+      std::int64_t most = 0;
+      for (const Range& part : unit.parts) most = std::max(most, part.count / block_);
+      places.push_back({used[unit.stage], most});
+      used[unit.stage] += most;
+    }
+    return places;
+  }
+  [[nodiscard]] std::size_t model_unit(const Unit& unit) const {
+    const auto found =
+        std::ranges::find(p_.model_units, unit.name, [](const Unit& u) { return u.name; });
+    return static_cast<std::size_t>(found - p_.model_units.begin());
   }
 
   // Gaps between parameters hold no gradients, so each parameter is squared by itself.
@@ -113,12 +165,13 @@ class Optimizer {
         list.push_back(view);
       }
     };
-    for (std::size_t i = 0; i < p_.units.size(); ++i) {
-      const Unit& unit = p_.units[i];
+    for (std::size_t i = 0; i < p_.model_units.size(); ++i) {
+      const Unit& unit = p_.model_units[i];
+      const View of_stage = everyones.rows_from(unit.stage * data_.ranks, data_.ranks);
       if (!unit.whole_matrices) {
         // Rank after rank, and nothing of what pads the last parts: so a block is at the same place
         // in this order on any number of ranks.
-        const View all = everyones.columns(places[i].first, places[i].count);
+        const View all = of_stage.columns(places[i].first, places[i].count);
         const std::int64_t blocks = unit.used / block_;
         const std::int64_t rows = blocks / all.cols;
         if (rows > 0) add(all.rows_from(0, rows));
@@ -127,12 +180,12 @@ class Optimizer {
         }
         continue;
       }
-      for (const Parameter& p : p_.parameters) {
+      for (const Parameter& p : p_.model_parameters) {
         if (static_cast<std::size_t>(p.unit) != i) continue;
         for (std::size_t rank = 0; rank < unit.parts.size(); ++rank) {
           const Range& part = unit.parts[rank];
           if (p.offset < part.first || p.offset >= part.end()) continue;
-          add(everyones.rows_from(static_cast<std::int64_t>(rank), 1)
+          add(of_stage.rows_from(static_cast<std::int64_t>(rank), 1)
                   .columns(places[i].first + (p.offset - part.first) / block_,
                            (p.elements() + block_ - 1) / block_));
         }
@@ -240,19 +293,8 @@ class Optimizer {
 }  // namespace
 
 void add_losses(Builder& b) {
-  Program& p = b.program();
-  const Place data = p.choices.layout.data();
   b.enter(Phase::kOptimizer);
-  const View own{p.sums.buffer, 0, 1, p.sums.elements(), p.sums.elements()};
-  View everyones = own;
-  if (data.ranks > 1) {
-    everyones = b.matrix("sums by rank", data.ranks, own.cols, Dtype::kF32, Storage::kScalars);
-    b.wait(b.issue(Kind::kAllGather, Axis::kData, Part::kLoss, own, everyones, -1));
-  }
-  b.emit({.kind = Kind::kStepSums,
-          .part = Part::kLoss,
-          .in = {everyones},
-          .out = {p.scalars.columns(0, kSummedScalars)}});
+  Optimizer(b).add_losses();
 }
 
 void build_optimizer(Builder& b) {

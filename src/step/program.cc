@@ -50,79 +50,23 @@ void add_buffers(Program& p) {
   }
 }
 
-void embed(Builder& b, const View& x) {
-  Program& p = b.program();
-  const Parameter* positions = b.find(Part::kPositions);
-  b.use(b.find(Part::kEmbedding)->unit);
-  if (positions != nullptr) b.use(positions->unit);
-  Op op{.kind = Kind::kEmbed, .part = Part::kEmbedding, .in = {p.tokens}, .out = {x}};
-  op.in.push_back(b.weight(Part::kEmbedding));
-  if (positions != nullptr) op.in.push_back(b.weight(*positions));
-  b.emit(std::move(op));
-}
-
-void embed_gradient(Builder& b, const View& dx) {
-  Program& p = b.program();
-  const Parameter& table = *b.find(Part::kEmbedding);
-  Op op{.kind = Kind::kEmbedGrad, .part = Part::kEmbedding, .in = {p.tokens, dx}};
-  op.out = {b.gradient(table)};
-  b.emit(std::move(op));
-  b.finish_gradients(table.unit);
-  if (const Parameter* positions = b.find(Part::kPositions)) {
-    b.emit({.kind = Kind::kPositionsGrad,
-            .part = Part::kPositions,
-            .in = {dx},
-            .out = {b.gradient(*positions)}});
-    b.finish_gradients(positions->unit);
+// What this rank has of the model.
+void select_stage(Program& p) {
+  const Layout& layout = p.choices.layout;
+  std::vector<std::int32_t> index(p.model_units.size(), -1);
+  for (std::size_t i = 0; i < p.model_units.size(); ++i) {
+    const Unit& unit = p.model_units[i];
+    const bool is_head = p.model.tied && layout.last_stage() && unit.name == "embedding";
+    if (unit.stage != layout.pipeline.rank && !is_head) continue;
+    index[i] = static_cast<std::int32_t>(p.units.size());
+    p.units.push_back(unit);
   }
-}
-
-// The order in which a micro-batch uses weights that must be gathered first.
-void plan_uses(Builder& b) {
-  const Program& p = b.program();
-  b.enter(Phase::kForward);
-  b.plan_uses({b.find(Part::kEmbedding)->unit});
-  if (const Parameter* positions = b.find(Part::kPositions)) b.plan_uses({positions->unit});
-  for (std::int32_t layer = 0; layer < p.model.layers; ++layer) {
-    b.enter(Phase::kForward, layer);
-    b.plan_uses(units_used(b, Phase::kForward));
+  for (const Parameter& parameter : p.model_parameters) {
+    const std::int32_t unit = index[static_cast<std::size_t>(parameter.unit)];
+    if (unit < 0) continue;
+    p.parameters.push_back(parameter);
+    p.parameters.back().unit = unit;
   }
-  b.enter(Phase::kForward);
-  b.plan_uses(units_of_head(b));
-  for (auto layer = static_cast<std::int32_t>(p.model.layers - 1); layer >= 0; --layer) {
-    b.enter(Phase::kBackward, layer);
-    b.plan_uses(units_used(b, Phase::kBackward));
-  }
-}
-
-// Forward and, for training, backward, of one micro-batch.
-void build_micro_batch(Builder& b) {
-  Program& p = b.program();
-  const std::int64_t tokens = p.micro_tokens();
-  const std::int64_t dim = p.model.dim;
-  const bool train = p.choices.purpose == Purpose::kTrain;
-  b.enter(Phase::kForward);
-  Op read{.kind = Kind::kRead, .part = Part::kEmbedding, .out = {p.tokens}};
-  if (p.targets.buffer >= 0) read.out.push_back(p.targets);
-  b.emit(std::move(read));
-  View x = b.matrix("embedded", tokens, dim);
-  embed(b, x);
-  std::vector<Kept> kept;
-  for (std::int32_t layer = 0; layer < p.model.layers; ++layer) {
-    b.enter(Phase::kForward, layer);
-    const View out = b.matrix(b.named("out"), tokens, dim);
-    kept.push_back(forward_block(b, x, out));
-    x = out;
-  }
-  if (!train) return build_head(b, x, nullptr);
-  const View dx = b.matrix("gradient", tokens, dim);
-  build_head(b, x, &dx);
-  for (auto layer = static_cast<std::int32_t>(p.model.layers - 1); layer >= 0; --layer) {
-    b.enter(Phase::kBackward, layer);
-    backward_block(b, kept[static_cast<std::size_t>(layer)], dx);
-  }
-  b.enter(Phase::kBackward);
-  embed_gradient(b, dx);
 }
 
 }  // namespace
@@ -152,29 +96,19 @@ base::Result<Program> build(const spec::ModelSpec& model, const Choices& choices
   Program p;
   p.model = model;
   p.choices = choices;
-  p.parameters = list_parameters(model, choices.optimizer);
-  p.units = make_units(model, choices.layout, p.parameters);
+  p.model_parameters = list_parameters(model, choices.optimizer);
+  p.model_units = make_units(model, choices.layout, p.model_parameters);
+  select_stage(p);
   add_buffers(p);
   Builder b(p);
-  const std::int64_t tokens = p.micro_tokens();
-  p.tokens = b.matrix("tokens", tokens, 1, Dtype::kI32, Storage::kInputs);
   if (choices.purpose != Purpose::kLogits) {
-    p.targets = b.matrix("targets", tokens, 1, Dtype::kI32, Storage::kInputs);
     p.sums = b.matrix("sums", choices.accumulate, kSummedScalars, Dtype::kF32, Storage::kScalars);
   }
   p.scalars = b.matrix("scalars", 1, static_cast<std::int64_t>(Scalar::kScalars), Dtype::kF32,
                        Storage::kScalars);
-  const std::int64_t micros = choices.purpose == Purpose::kLogits ? 1 : choices.accumulate;
-  for (std::int32_t micro = 0; micro < micros; ++micro) {
-    b.begin_micro(micro);
-    plan_uses(b);
-  }
-  for (std::int32_t micro = 0; micro < micros; ++micro) {
-    b.begin_micro(micro);
-    build_micro_batch(b);
-  }
+  build_passes(b);
   if (choices.purpose == Purpose::kLogits) return p;
-  b.begin_micro(0);
+  b.begin_pass(0, 0);
   add_losses(b);
   if (choices.purpose == Purpose::kTrain) build_optimizer(b);
   return p;

@@ -50,11 +50,13 @@ struct Program {
   spec::ModelSpec model;
   Choices choices;
   std::vector<Buffer> buffers;
+  // What this rank has to do with: those of its stage, and a table that is also the head.
   std::vector<Parameter> parameters;
   std::vector<Unit> units;
+  // Of all stages; these units have no buffers.
+  std::vector<Parameter> model_parameters;
+  std::vector<Unit> model_units;
   std::vector<Op> ops;
-  View tokens;   // of one micro-batch
-  View targets;  // likewise; none for kLogits
   View sums;     // of losses: a row for each micro-batch, the first kSummedScalars
   View scalars;  // see Scalar
   View logits;   // kLogits only

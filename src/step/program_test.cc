@@ -118,36 +118,64 @@ TEST(StepProgram, InFp8MultipliesTheSameWithBothOperandsAlongTheSum) {
   }
 }
 
+// Executed op by op: every reader of a buffer must find it as its last writer left it. An exchange
+// writes from its issue on, and is read when it is waited for.
+void expect_places_hold(const Program& p) {
+  const MemoryPlan plan = plan_memory(p);
+  std::map<std::int64_t, std::pair<BufferId, std::int64_t>> memory;  // start -> owner, end
+  const auto check = [&](const Op& op, const View& view) {
+    const Buffer& buffer = p.buffers[static_cast<std::size_t>(view.buffer)];
+    if (buffer.storage != Storage::kActivations) return;
+    const auto at = memory.find(plan.offset[static_cast<std::size_t>(view.buffer)]);
+    ASSERT_TRUE(at != memory.end() && at->second.first == view.buffer)
+        << to_text(op, p) << " reads " << buffer.name << ", which is gone";
+  };
+  for (const Op& op : p.ops) {
+    for (const View& in : op.in) ASSERT_NO_FATAL_FAILURE(check(op, in));
+    for (const View& out : op.out) {
+      if (op.kind == Kind::kWait) {
+        ASSERT_NO_FATAL_FAILURE(check(op, out));
+        continue;
+      }
+      const Buffer& buffer = p.buffers[static_cast<std::size_t>(out.buffer)];
+      const std::int64_t begin = plan.offset[static_cast<std::size_t>(out.buffer)];
+      const std::int64_t end = begin + buffer.bytes();
+      ASSERT_LE(end, plan.bytes);
+      std::erase_if(memory, [&](const auto& entry) {
+        return entry.second.first != out.buffer && entry.first < end && begin < entry.second.second;
+      });
+      memory[begin] = {out.buffer, end};
+    }
+  }
+}
+
 TEST(MemoryPlan, NeverGivesOnePlaceToTwoLivingBuffers) {
+  constexpr spec::Recompute kPolicies[] = {spec::Recompute::kNone, spec::Recompute::kCheap,
+                                           spec::Recompute::kFfn, spec::Recompute::kFull};
   for (int way = 0; way < 8; ++way) {
-    constexpr spec::Recompute kPolicies[] = {spec::Recompute::kNone, spec::Recompute::kCheap,
-                                             spec::Recompute::kFfn, spec::Recompute::kFull};
     Choices choices = batch(kPolicies[way % 4]);
     if (way >= 4) choices.numerics = numerics_of(spec::Precision::kFp8);
-    const Program p = built(small(), choices);
-    const MemoryPlan plan = plan_memory(p);
-    // Executed op by op: every reader of a buffer must find it as its last writer left it.
-    std::map<std::int64_t, std::pair<BufferId, std::int64_t>> memory;  // start -> owner, end
-    std::set<BufferId> written;
-    for (const Op& op : p.ops) {
-      for (const View& in : op.in) {
-        const Buffer& buffer = p.buffers[static_cast<std::size_t>(in.buffer)];
-        if (buffer.storage != Storage::kActivations) continue;
-        const auto at = memory.find(plan.offset[static_cast<std::size_t>(in.buffer)]);
-        ASSERT_TRUE(at != memory.end() && at->second.first == in.buffer)
-            << to_text(op, p) << " reads " << buffer.name << ", which is gone";
-      }
-      for (const View& out : op.out) {
-        const Buffer& buffer = p.buffers[static_cast<std::size_t>(out.buffer)];
-        const std::int64_t begin = plan.offset[static_cast<std::size_t>(out.buffer)];
-        const std::int64_t end = begin + buffer.bytes();
-        ASSERT_LE(end, plan.bytes);
-        std::erase_if(memory, [&](const auto& entry) {
-          return entry.second.first != out.buffer && entry.first < end &&
-                 begin < entry.second.second;
-        });
-        memory[begin] = {out.buffer, end};
-      }
+    expect_places_hold(built(small(), choices));
+  }
+}
+
+TEST(MemoryPlan, NeverGivesOnePlaceToTwoLivingBuffersOfAnyLayout) {
+  for (const spec::LayoutSpec& spec : {
+           spec::LayoutSpec{.dp = 1, .fsdp = 3},
+           {.dp = 2, .fsdp = 2, .zero = 3, .unit = spec::ShardUnit::kModule},
+           {.dp = 1, .pp = 3},
+           {.dp = 1, .fsdp = 2, .pp = 2},
+           {.dp = 1, .pp = 2, .pp_schedule = spec::PipelineSchedule::kGpipe},
+           {.dp = 1, .pp = 2, .pp_schedule = spec::PipelineSchedule::kInterleaved, .pp_chunks = 2},
+       }) {
+    spec::ModelSpec model = small();
+    model.layers = 5;
+    for (std::int64_t rank = 0; rank < spec.dp * spec.inner_ranks(); ++rank) {
+      Choices choices = batch(spec::Recompute::kFfn);
+      choices.accumulate = 6;
+      choices.layout = *layout_of(spec, rank);
+      SCOPED_TRACE(rank);
+      expect_places_hold(built(model, choices));
     }
   }
 }

@@ -45,23 +45,68 @@ TEST(StepRanks, OneRankExchangesNothing) {
   for (const Op& op : of_rank({}).ops) EXPECT_FALSE(op.is_exchange()) << to_text(op, of_rank({}));
 }
 
+// Any layout that the trainer executes, with as many micro-batches as its schedule wants.
+struct Drawn {
+  spec::LayoutSpec layout;
+  spec::Optimizer optimizer = spec::Optimizer::kAdamw;
+  spec::Recompute recompute = spec::Recompute::kNone;
+  bool tied = false;
+
+  [[nodiscard]] std::int64_t ranks() const { return layout.dp * layout.inner_ranks(); }
+  [[nodiscard]] Program of(std::int64_t rank) const {
+    spec::ModelSpec model = narrow();
+    model.layers = 5;
+    model.tied = tied;
+    auto program = build(model, {.layout = *layout_of(layout, rank),
+                                 .recompute = recompute,
+                                 .optimizer = optimizer,
+                                 .sequence = 16,
+                                 .micro_batch = 2,
+                                 .accumulate = 2 * layout.pp});
+    EXPECT_TRUE(program.has_value());
+    return *std::move(program);
+  }
+};
+
+Drawn drawn() {
+  Drawn d;
+  d.layout.dp = *rc::gen::inRange(1, 3);
+  d.layout.fsdp = *rc::gen::inRange(1, 4);
+  d.layout.zero = *rc::gen::inRange(1, 4);
+  d.layout.pp = *rc::gen::inRange(1, 4);
+  const auto schedule = *rc::gen::inRange(0, 3);
+  d.layout.pp_schedule = static_cast<spec::PipelineSchedule>(d.layout.pp > 1 ? schedule : 1);
+  if (d.layout.pp_schedule == spec::PipelineSchedule::kInterleaved) {
+    if (d.layout.pp == 2) d.layout.pp_chunks = 2;
+    if (d.layout.pp != 2) d.layout.pp_schedule = spec::PipelineSchedule::k1f1b;
+  }
+  if (*rc::gen::arbitrary<bool>()) d.layout.unit = spec::ShardUnit::kModule;
+  d.tied = *rc::gen::arbitrary<bool>();
+  d.recompute = static_cast<spec::Recompute>(*rc::gen::inRange(0, 4));
+  if (d.recompute == spec::Recompute::kAuto) d.recompute = spec::Recompute::kNone;
+  const bool whole = d.layout.zero < 3 || d.layout.fsdp == 1;
+  if (whole && *rc::gen::arbitrary<bool>()) d.optimizer = spec::Optimizer::kMuon;
+  return d;
+}
+
 // Every exchange is issued once and waited for once, afterwards, and between the two nothing else
 // touches what it writes, and nothing writes what it reads.
 RC_GTEST_PROP(StepRanks, ExchangesOwnTheirBuffersUntilTheyAreWaitedFor, ()) {
-  const std::int64_t dp = *rc::gen::inRange(1, 4);
-  const std::int64_t fsdp = *rc::gen::inRange(1, 5);
-  const std::int64_t zero = *rc::gen::inRange(1, 4);
-  const auto unit = *rc::gen::element(spec::ShardUnit::kBlock, spec::ShardUnit::kModule);
-  const std::int64_t rank = *rc::gen::inRange<std::int64_t>(0, dp * fsdp);
-  const auto optimizer = zero == 3 && fsdp > 1
-                             ? spec::Optimizer::kAdamw
-                             : *rc::gen::element(spec::Optimizer::kAdamw, spec::Optimizer::kMuon);
-  const Program p = of_rank(among(rank, dp, fsdp, zero, unit), optimizer);
+  const Drawn d = drawn();
+  const Program p = d.of(*rc::gen::inRange<std::int64_t>(0, d.ranks()));
   std::map<std::int32_t, const Op*> open;
   std::set<std::int32_t> done;
   const auto overlap = [](const View& a, const View& b) {
     return a.buffer == b.buffer && a.offset < b.offset + (b.rows - 1) * b.stride + b.cols &&
            b.offset < a.offset + (a.rows - 1) * a.stride + a.cols;
+  };
+  const auto any = [&](const std::vector<View>& list, const std::vector<View>& others) {
+    for (const View& a : list) {
+      for (const View& b : others) {
+        if (overlap(a, b)) return true;
+      }
+    }
+    return false;
   };
   for (const Op& op : p.ops) {
     if (op.kind == Kind::kWait) {
@@ -70,11 +115,9 @@ RC_GTEST_PROP(StepRanks, ExchangesOwnTheirBuffersUntilTheyAreWaitedFor, ()) {
       continue;
     }
     for (const auto& [ticket, issued] : open) {
-      for (const View& out : op.out) {
-        RC_ASSERT(!overlap(out, issued->in[0]));
-        RC_ASSERT(!overlap(out, issued->out[0]));
+      if (any(op.out, issued->in) || any(op.out, issued->out) || any(op.in, issued->out)) {
+        RC_FAIL(to_text(op, p) + " while " + to_text(*issued, p));
       }
-      for (const View& in : op.in) RC_ASSERT(!overlap(in, issued->out[0]));
     }
     if (op.is_exchange()) {
       RC_ASSERT(!done.contains(op.ticket));
@@ -84,31 +127,44 @@ RC_GTEST_PROP(StepRanks, ExchangesOwnTheirBuffersUntilTheyAreWaitedFor, ()) {
   RC_ASSERT(open.empty());
 }
 
-// All ranks of a group issue its exchanges in the same order, with sizes that fit.
+// The ranks of a group issue its collectives in the same order with sizes that fit, and what one
+// sends is what the other receives, in order.
 RC_GTEST_PROP(StepRanks, AgreeOnWhatTheyExchange, ()) {
-  const std::int64_t dp = *rc::gen::inRange(1, 4);
-  const std::int64_t fsdp = *rc::gen::inRange(1, 4);
-  const std::int64_t zero = *rc::gen::inRange(1, 4);
-  const auto optimizer = zero == 3 && fsdp > 1
-                             ? spec::Optimizer::kAdamw
-                             : *rc::gen::element(spec::Optimizer::kAdamw, spec::Optimizer::kMuon);
-  using Line = std::tuple<Kind, Axis, std::int32_t, std::int32_t>;
-  std::vector<Line> first;
-  for (std::int64_t rank = 0; rank < dp * fsdp; ++rank) {
-    const Program p = of_rank(among(rank, dp, fsdp, zero), optimizer);
-    std::vector<Line> lines;
+  const Drawn d = drawn();
+  using Line = std::tuple<Kind, std::string, std::int64_t>;
+  std::map<std::pair<Axis, std::vector<std::int64_t>>, std::vector<Line>> calls;
+  std::map<std::tuple<Axis, std::int64_t, std::int64_t>, std::vector<std::int64_t>> sent, received;
+  for (std::int64_t rank = 0; rank < d.ranks(); ++rank) {
+    const Program p = d.of(rank);
+    const Layout& layout = p.choices.layout;
+    std::map<Axis, std::vector<Line>> own;
     for (const Op& op : p.ops) {
-      if (!op.is_exchange()) continue;
-      lines.emplace_back(op.kind, op.axis, op.ticket, op.unit);
+      if (!op.is_exchange() || op.kind == Kind::kWait) continue;
+      if (op.kind == Kind::kSend || op.kind == Kind::kReceive) {
+        const std::int64_t peer = layout.members(op.axis)[static_cast<std::size_t>(op.peer)];
+        if (op.kind == Kind::kSend) {
+          sent[{op.axis, rank, peer}].push_back(op.in[0].elements());
+        } else {
+          received[{op.axis, peer, rank}].push_back(op.out[0].elements());
+        }
+        continue;
+      }
+      const bool of_unit = op.unit >= 0;
+      own[op.axis].emplace_back(
+          op.kind, of_unit ? p.units[static_cast<std::size_t>(op.unit)].name : "",
+          of_unit ? p.units[static_cast<std::size_t>(op.unit)].elements : op.in[0].elements());
       if (op.kind != Kind::kAllToAll) continue;
       const Unit& unit = p.units[static_cast<std::size_t>(op.unit)];
       RC_ASSERT(op.in[0].cols == unit.elements);
-      RC_ASSERT(op.out[0].rows == dp * fsdp);
+      RC_ASSERT(op.out[0].rows == layout.data().ranks);
       RC_ASSERT(op.out[0].cols == unit.part.count);
     }
-    if (rank == 0) first = lines;
-    RC_ASSERT(lines == first);
+    for (const auto& [axis, lines] : own) {
+      const auto [first, is_new] = calls.try_emplace({axis, layout.members(axis)}, lines);
+      RC_ASSERT(first->second == lines);
+    }
   }
+  RC_ASSERT(sent == received);
 }
 
 RC_GTEST_PROP(StepRanks, EveryElementIsAddedUpByOneRankAndKeptByOneShard, ()) {

@@ -40,12 +40,12 @@ std::string_view to_text(Storage storage) {
 std::string_view to_text(Kind kind) {
   return name(
       kind,
-      std::array<std::string_view, 28>{
+      std::array<std::string_view, 30>{
           "embed",       "embed_grad", "positions_grad", "norm",      "norm_grad",      "matmul",
           "scale",       "quantise",   "bias_grad",      "head_norm", "head_norm_grad", "rotate",
           "rotate_grad", "attention",  "attention_grad", "activate",  "activate_grad",  "loss",
           "fold",        "norm_sums",  "gradient_norm",  "adamw",     "muon",           "step_sums",
-          "read",        "all_gather", "all_to_all",     "wait"});
+          "read",        "all_gather", "all_to_all",     "send",      "receive",        "wait"});
 }
 
 std::string_view to_text(Phase phase) {
@@ -64,8 +64,9 @@ std::string_view to_text(Part part) {
 }
 
 std::string_view to_text(Axis axis) {
-  return name(axis, std::array<std::string_view, 9>{"none", "data", "shard", "replica", "tensor",
-                                                    "context", "expert", "pipeline", "world"});
+  return name(axis, std::array<std::string_view, 10>{"none", "data", "shard", "replica", "tensor",
+                                                     "context", "expert", "pipeline",
+                                                     "pipeline_back", "world"});
 }
 
 std::string to_text(const Op& op, const Program& program) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "step/pipeline.h"
 #include "step/shapes.h"
 
 namespace assay::step {
@@ -70,7 +71,7 @@ std::int64_t owner_of(const Parameter& p, std::int64_t ranks) {
 class UnitMaker {
  public:
   UnitMaker(const spec::ModelSpec& model, const Layout& layout, std::vector<Parameter>& parameters)
-      : layout_(layout), block_(norm_block(model)), parameters_(parameters) {}
+      : model_(model), layout_(layout), block_(norm_block(model)), parameters_(parameters) {}
 
   std::vector<Unit> make() {
     assign();
@@ -99,12 +100,24 @@ class UnitMaker {
       auto found = std::find_if(units_.begin(), units_.end(),
                                 [&](const Unit& unit) { return unit.name == name; });
       if (found == units_.end()) {
-        units_.push_back({.name = name, .layer = p.layer});
+        units_.push_back({.name = name, .layer = p.layer, .stage = stage_of(p)});
         found = units_.end() - 1;
         found->whole_matrices = p.group == Group::kMuon;
       }
       p.unit = static_cast<std::int32_t>(found - units_.begin());
     }
+  }
+
+  [[nodiscard]] std::int64_t stage_of(const Parameter& p) const {
+    if (module_of(p.part) == Module::kBefore) return 0;
+    if (module_of(p.part) == Module::kAfter) return layout_.pipeline.ranks - 1;
+    const std::int64_t chunks = layout_.pipeline.ranks * layout_.chunks;
+    for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
+      if (layers_of_chunk(model_.layers, chunk, chunks).contains(p.layer)) {
+        return chunk % layout_.pipeline.ranks;
+      }
+    }
+    return 0;
   }
 
   // In equal parts.
@@ -141,6 +154,7 @@ class UnitMaker {
     unit.part = unit.own = unit.parts[static_cast<std::size_t>(data.rank)];
   }
 
+  const spec::ModelSpec& model_;
   const Layout& layout_;
   std::int64_t block_;
   std::vector<Parameter>& parameters_;

@@ -22,6 +22,7 @@ namespace assay::step {
 struct Unit {
   std::string name;  // "embedding", "layers.3", "layers.3.mlp", "layers.3.matrices", "head"
   std::int32_t layer = kNoLayer;
+  std::int64_t stage = 0;          // of the pipeline, that has it; a tied table's is the first
   std::int64_t elements = 0;       // padding included
   std::int64_t used = 0;           // the same without what is added at the end for equal parts
   std::int64_t first_element = 0;  // of all of the model's, the same for every layout
@@ -43,8 +44,7 @@ struct Unit {
   [[nodiscard]] View in_own(BufferId buffer, const Range& range) const {
     return {buffer, range.first - own.first, 1, range.count, range.count};
   }
-  [[nodiscard]] bool has_matrices_of_muon() const { return whole_matrices; }
-  bool whole_matrices = false;
+  bool whole_matrices = false;  // Muon's: parts are whole matrices
 };
 
 // Squares of gradients are added up in blocks of this many elements, whose sums are added in the
@@ -52,7 +52,7 @@ struct Unit {
 // begin, and ranks' parts end, at multiples of it. Depends on the model alone.
 std::int64_t norm_block(const spec::ModelSpec& model);
 
-// The units of a model, in its order, and the parameters' places in them.
+// The units of a model, of all stages, in its order, and the parameters' places in them.
 std::vector<Unit> make_units(const spec::ModelSpec& model, const Layout& layout,
                              std::vector<Parameter>& parameters);
 

@@ -19,7 +19,7 @@ base::Result<Scalars> run_step(Backend& backend, const step::Program& program,
   backend.begin_step(settings);
   const auto count = static_cast<std::size_t>(program.micro_tokens());
   std::vector<std::int32_t> tokens(count);
-  std::vector<std::int32_t> targets(program.targets.buffer >= 0 ? count : 0);
+  std::vector<std::int32_t> targets(program.choices.purpose != step::Purpose::kLogits ? count : 0);
   for (const step::Op& op : program.ops) {
     if (op.kind == step::Kind::kRead) {
       ASSAY_TRY_VOID(batches(op.micro, tokens, targets));

@@ -62,12 +62,13 @@ base::Result<std::unique_ptr<RankGroups>> RankGroups::make(comm::Communicator& w
               "the layout must be the communicator's");
   std::unique_ptr<RankGroups> groups(new RankGroups(world));
   for (const Axis axis : {Axis::kData, Axis::kShard, Axis::kReplica, Axis::kTensor, Axis::kContext,
-                          Axis::kPipeline}) {
+                          Axis::kPipeline, Axis::kPipelineBack}) {
     // The same on all ranks: whether an axis is all of the world, or nothing.
     const step::Place place = layout.along(axis);
     if (place.ranks == 1) continue;
     const std::vector<std::int64_t> members = layout.members(axis);
-    if (place.ranks == world.ranks() && std::ranges::is_sorted(members)) continue;
+    const bool is_world = place.ranks == world.ranks() && std::ranges::is_sorted(members);
+    if (is_world && axis != Axis::kPipelineBack) continue;
     const int color = static_cast<int>(std::ranges::min(members));
     ASSAY_TRY(groups->groups_[axis], world.split(color, static_cast<int>(place.rank)));
   }
@@ -82,10 +83,18 @@ comm::Communicator& RankGroups::along(step::Axis axis) const {
 base::Result<void> RankGroups::issue(const step::Program& program, const step::Op& op,
                                      const std::byte* in, std::byte* out) {
   comm::Communicator& ranks = along(op.axis);
+  const step::View& some = op.in.empty() ? op.out[0] : op.in[0];
+  comm::Call call{.type = type_of(program.buffers[static_cast<std::size_t>(some.buffer)].type)};
+  if (op.kind == step::Kind::kSend || op.kind == step::Kind::kReceive) {
+    call.collective =
+        op.kind == step::Kind::kSend ? comm::Collective::kSend : comm::Collective::kReceive;
+    call.count = some.elements();
+    call.peer = op.peer;
+    ASSAY_TRY(open_[op.ticket], ranks.issue(call, in, out));
+    return {};
+  }
   const step::View& from = op.in[0];
   const step::View& to = op.out[0];
-  const step::Buffer& buffer = program.buffers[static_cast<std::size_t>(from.buffer)];
-  comm::Call call{.type = type_of(buffer.type)};
   const step::Unit* unit =
       op.unit < 0 ? nullptr : &program.units[static_cast<std::size_t>(op.unit)];
   if (unit != nullptr && unit->whole_matrices) {

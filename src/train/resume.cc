@@ -118,7 +118,7 @@ base::Result<Position> restore(Backend& backend, const step::Program& program,
 base::Result<void> restore_weights(Backend& backend, const step::Program& program,
                                    const checkpoint::Checkpoint& from) {
   ASSAY_TRY(const checkpoint::TensorSet set, from.part("weights"));
-  for (const step::Parameter& parameter : program.parameters) {
+  for (const step::Parameter& parameter : program.model_parameters) {
     const StateTensor tensor = weight_tensor(program, parameter);
     const auto found = set.find(tensor.name);
     if (!found || found->place->info.shape != file_info(tensor).shape) {
@@ -154,10 +154,10 @@ base::Result<void> initialise(Backend& backend, const step::Program& program, st
     const std::span<float> values = std::span(all).first(static_cast<std::size_t>(own.count));
     threads.ranges(own.count, kChunk, [&](std::int64_t first, std::int64_t last) {
       initial_values(
-          program.parameters[i], seed, own.first + first,
+          program.model_parameters[i], seed, own.first + first,
           values.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first)));
     });
-    ASSAY_TRY_VOID(write_floats(backend, program, program.parameters[i], own.first, values));
+    ASSAY_TRY_VOID(write_floats(backend, program, program.model_parameters[i], own.first, values));
   }
   return {};
 }

@@ -82,7 +82,7 @@ base::Result<void> copy_parts(Backend& backend, const step::Program& program,
 
 std::string layout_text(const step::Program& program) {
   std::string text;
-  for (const step::Parameter& p : program.parameters) {
+  for (const step::Parameter& p : program.model_parameters) {
     text += fmt::format("{} {}x{}\n", p.name, p.rows, p.cols);
   }
   return text;

@@ -1,5 +1,7 @@
 #include "train/state.h"
 
+#include <algorithm>
+
 namespace assay::train {
 namespace {
 
@@ -16,40 +18,46 @@ step::Range part_of(const step::Parameter& p, const step::Range& range) {
   return {common.first - p.offset, common.count};
 }
 
-StateTensor whole_tensor(const step::Program& program, const step::Parameter& p,
-                         const std::string& name, step::BufferId buffer) {
-  const step::Range all{0, p.elements()};
-  return {.name = name,
-          .type = program.buffers[static_cast<std::size_t>(buffer)].type,
-          .rows = p.rows,
-          .cols = p.cols,
-          .vector = p.is_vector(),
-          .held = {{0, all}},
-          .own = all,
-          .view = view_of(p, all, buffer, p.offset)};
+// This rank's unit with the buffers of one of the model's; null if it has nothing of it.
+const step::Unit* own_unit(const step::Program& program, const step::Unit& unit) {
+  const auto found = std::ranges::find(program.units, unit.name, &step::Unit::name);
+  return found == program.units.end() ? nullptr : &*found;
 }
 
-// In a buffer that holds only what this rank keeps of its unit.
-StateTensor kept_tensor(const step::Program& program, const step::Parameter& p,
-                        const std::string& name, step::BufferId buffer) {
-  StateTensor tensor = whole_tensor(program, p, name, buffer);
-  const step::Unit& unit = program.unit_of(p);
-  tensor.own = part_of(p, unit.own);
-  tensor.view = view_of(p, tensor.own, buffer, p.offset + tensor.own.first - unit.own.first);
-  if (unit.own.count == unit.elements) return tensor;
-  tensor.sharded = true;
-  tensor.held.clear();
-  // Of replicas, which have the same, the first.
+// `buffer` of a unit; `whole`: every rank of the stage keeps all of it.
+StateTensor tensor_of(const step::Program& program, const step::Parameter& p, const char* prefix,
+                      step::BufferId step::Unit::*buffer, step::Dtype type, bool whole) {
+  const step::Unit& unit = program.model_units[static_cast<std::size_t>(p.unit)];
   const step::Layout& layout = program.choices.layout;
+  StateTensor tensor{.name = prefix + p.name,
+                     .type = type,
+                     .rows = p.rows,
+                     .cols = p.cols,
+                     .vector = p.is_vector()};
+  const step::Range kept = whole ? step::Range{0, unit.elements} : unit.own;
+  if (const step::Unit* own = own_unit(program, unit)) {
+    tensor.own = part_of(p, kept);
+    tensor.view = view_of(p, tensor.own, own->*buffer, p.offset + tensor.own.first - kept.first);
+  }
+  // Ranks with the same data place are as far apart as stages are.
+  const std::int64_t stage =
+      (unit.stage - layout.pipeline.rank) * (layout.ranks() / layout.pipeline.ranks);
   const std::vector<std::int64_t> members = layout.members(step::Axis::kData);
+  const auto hold = [&](std::int64_t data_rank, const step::Range& elements) {
+    if (elements.count == 0) return;
+    tensor.held.push_back({members[static_cast<std::size_t>(data_rank)] + stage, elements});
+  };
+  tensor.sharded = layout.pipeline.ranks > 1 || kept.count < unit.elements;
+  if (kept.count == unit.elements) {
+    hold(0, {0, p.elements()});
+    return tensor;
+  }
+  // Of replicas, which have the same, the first.
   const std::int64_t apart = unit.whole_matrices ? 1 : layout.replica.ranks;
   for (std::int64_t rank = 0; rank < layout.data().ranks; rank += apart) {
     step::Range range = unit.parts[static_cast<std::size_t>(rank)];
     range.count *= apart;
-    const step::Range part = part_of(p, range);
-    if (part.count > 0) {
-      tensor.held.push_back({members[static_cast<std::size_t>(rank)], part});
-    }
+    hold(rank, part_of(p, range));
   }
   return tensor;
 }
@@ -73,30 +81,33 @@ checkpoint::Dtype file_type(step::Dtype type) {
 }  // namespace
 
 StateTensor weight_tensor(const step::Program& program, const step::Parameter& p) {
-  const bool parts = program.choices.layout.gathers_weights();
-  return (parts ? kept_tensor : whole_tensor)(program, p, p.name, program.unit_of(p).weights);
+  const bool whole = !program.choices.layout.gathers_weights();
+  return tensor_of(program, p, "", &step::Unit::weights, program.choices.numerics.weights, whole);
 }
 
 std::optional<StateTensor> remainder_tensor(const step::Program& program,
                                             const step::Parameter& p) {
-  const step::BufferId buffer = program.unit_of(p).remainders;
-  if (buffer < 0) return std::nullopt;
-  return kept_tensor(program, p, "remainder/" + p.name, buffer);
+  if (!program.choices.numerics.remainders || program.choices.purpose != step::Purpose::kTrain) {
+    return std::nullopt;
+  }
+  return tensor_of(program, p, "remainder/", &step::Unit::remainders, step::Dtype::kU16, false);
 }
 
 std::vector<StateTensor> state_tensors(const step::Program& program, StateKind kind) {
   std::vector<StateTensor> list;
-  for (const step::Parameter& p : program.parameters) {
+  const step::Dtype moments = program.choices.numerics.moments;
+  for (const step::Parameter& p : program.model_parameters) {
     if (kind == StateKind::kWeights) {
       list.push_back(weight_tensor(program, p));
       continue;
     }
-    const step::Unit& unit = program.unit_of(p);
+    if (program.choices.purpose != step::Purpose::kTrain) continue;
     if (auto remainder = remainder_tensor(program, p)) list.push_back(*std::move(remainder));
-    for (const auto& [prefix, buffer] :
-         {std::pair{"first_moment/", unit.first_moment}, {"second_moment/", unit.second_moment}}) {
-      if (buffer >= 0) list.push_back(kept_tensor(program, p, prefix + p.name, buffer));
-    }
+    list.push_back(
+        tensor_of(program, p, "first_moment/", &step::Unit::first_moment, moments, false));
+    if (p.group == step::Group::kMuon) continue;
+    list.push_back(
+        tensor_of(program, p, "second_moment/", &step::Unit::second_moment, moments, false));
   }
   return list;
 }

@@ -25,7 +25,7 @@ struct StateTensor {
   std::int64_t cols = 0;
   bool vector = false;         // one-dimensional
   std::vector<HeldPart> held;  // together the whole tensor
-  bool sharded = false;        // no rank has all of it
+  bool sharded = false;        // some ranks do not have all of it
   step::Range own;             // the elements this rank has
   step::View view;             // where they are
 
@@ -34,10 +34,10 @@ struct StateTensor {
 
 enum class StateKind { kWeights, kOptimizer };
 
-// In the order of the program's parameters.
+// Of all stages, in the order of the model's parameters; a rank has none or some of each.
 std::vector<StateTensor> state_tensors(const step::Program& program, StateKind kind);
 
-// Of one parameter. The low halves of a weight, where there are any, are part of the optimizer.
+// Of one of Program::model_parameters. The low halves of a weight, where there are any, are part of the optimizer.
 StateTensor weight_tensor(const step::Program& program, const step::Parameter& parameter);
 std::optional<StateTensor> remainder_tensor(const step::Program& program,
                                             const step::Parameter& parameter);

@@ -185,7 +185,7 @@ class Trainer {
   base::Result<void> validate(TrainingResult& result) {
     const std::int64_t start_ns = options_.clock->monotonic_ns();
     const std::atomic<bool>* stop = ranks_.ranks() == 1 ? options_.stop : nullptr;
-    ASSAY_TRY(const std::optional<double> loss, validation_->loss(backend_, stop));
+    ASSAY_TRY(const std::optional<double> loss, validation_->loss(backend_, stop, &ranks_));
     if (!loss) return {};
     result.validation_loss = loss;
     reporter_.validated({.step = position_.step,
@@ -260,7 +260,10 @@ base::Result<TrainingResult> train(const spec::JobSpec& job, const Planned& plan
     return base::fail(base::usage_error("train.steps", "the job sets no length",
                                         "set train.steps or train.tokens"));
   }
-  return Trainer(job, planned.program, backend, reader, options, reporter).run();
+  auto result = Trainer(job, planned.program, backend, reader, options, reporter).run();
+  // Before its groups are gone: the others should end with the reason, not with its effects.
+  if (!result && options.ranks != nullptr) options.ranks->abort(result.error());
+  return result;
 }
 
 }  // namespace assay::train

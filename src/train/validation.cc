@@ -47,7 +47,8 @@ base::Result<void> Validation::fill(std::uint64_t first, data::Batch& batch) con
 }
 
 base::Result<std::optional<double>> Validation::loss(Backend& backend,
-                                                     const std::atomic<bool>* stop) const {
+                                                     const std::atomic<bool>* stop,
+                                                     comm::Communicator* ranks) const {
   const auto rows = static_cast<std::uint64_t>(program_->choices.micro_batch);
   data::Batch batch;
   double sum = 0;
@@ -68,6 +69,12 @@ base::Result<std::optional<double>> Validation::loss(Backend& backend,
     Sums sums{};
     ASSAY_TRY_VOID(
         backend.read(program_->sums.rows_from(0, 1), std::as_writable_bytes(std::span(sums))));
+    const step::Layout& layout = program_->choices.layout;
+    if (layout.pipeline.ranks > 1) {  // the last stage has them
+      const std::int64_t root = layout.ranks() - layout.ranks() / layout.pipeline.ranks;
+      ASSAY_TRY_VOID(ranks->broadcast(sums.data(), static_cast<std::int64_t>(sums.size()),
+                                      comm::Dtype::kF32, static_cast<int>(root)));
+    }
     sum += summed(sums, step::Scalar::kLossSum);
     count += summed(sums, step::Scalar::kCount);
   }

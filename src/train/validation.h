@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "comm/communicator.h"
 #include "train/backend.h"
 #include "train/data/batch_reader.h"
 
@@ -22,8 +23,10 @@ class Validation {
 
   [[nodiscard]] std::int64_t tokens() const;
   // Nothing if `stop` was set before the end.
+  // Called by every rank of `ranks`, which all read the same windows.
   base::Result<std::optional<double>> loss(Backend& backend,
-                                           const std::atomic<bool>* stop = nullptr) const;
+                                           const std::atomic<bool>* stop = nullptr,
+                                           comm::Communicator* ranks = nullptr) const;
 
  private:
   // Fills a micro-batch with windows from `first` on; targets of unused rows are ignored.

@@ -26,6 +26,7 @@ struct Kind {
 
 std::vector<Kind> kinds() {
   spec::JobSpec llama = tiny_job();
+  llama.model.layers = 5;  // which no pipeline divides
   llama.train.steps = 6;
   spec::JobSpec gpt = llama;
   gpt.model = spec::testing::gpt2_shape(llama.model);
@@ -43,11 +44,15 @@ struct Spread {
   std::int64_t fsdp = 1;
   std::int64_t zero = 1;
   spec::ShardUnit unit = spec::ShardUnit::kBlock;
+  std::int64_t pp = 1;
+  spec::PipelineSchedule schedule = spec::PipelineSchedule::k1f1b;
+  std::int64_t chunks = 1;
 
-  [[nodiscard]] int ranks() const { return static_cast<int>(dp * fsdp); }
+  [[nodiscard]] int data_ranks() const { return static_cast<int>(dp * fsdp); }
+  [[nodiscard]] int ranks() const { return static_cast<int>(dp * fsdp * pp); }
   [[nodiscard]] std::string text() const {
-    return fmt::format("dp {} fsdp {} zero {}{}", dp, fsdp, zero,
-                       unit == spec::ShardUnit::kModule ? " module" : "");
+    return fmt::format("dp {} fsdp {} zero {}{} pp {} x {}", dp, fsdp, zero,
+                       unit == spec::ShardUnit::kModule ? " module" : "", pp, chunks);
   }
 };
 
@@ -57,7 +62,10 @@ spec::JobSpec spread(spec::JobSpec job, const Spread& over) {
   job.layout.zero = over.zero;
   job.layout.unit = over.unit;
   job.batch.micro_batch = 2;
-  job.batch.accumulate = kSequences / (2 * over.ranks());
+  job.layout.pp = over.pp;
+  job.layout.pp_schedule = over.schedule;
+  job.layout.pp_chunks = over.chunks;
+  job.batch.accumulate = kSequences / (2 * over.data_ranks());
   return job;
 }
 
@@ -142,9 +150,21 @@ TEST_F(RanksTest, TrainWhatOneRankTrains) {
       {.dp = 2, .fsdp = 2, .zero = 3},
       {.dp = 2, .fsdp = 3, .zero = 1},
       {.dp = 3, .fsdp = 4, .zero = 3, .unit = kModule},
+      {.pp = 2},
+      {.pp = 2, .schedule = spec::PipelineSchedule::kGpipe},
+      {.pp = 4},
+      {.pp = 2, .schedule = spec::PipelineSchedule::kInterleaved, .chunks = 2},
+      {.fsdp = 2, .zero = 3, .pp = 2},
+      {.dp = 2, .fsdp = 2, .zero = 1, .pp = 3},
+      {.fsdp = 3,
+       .zero = 3,
+       .unit = kModule,
+       .pp = 2,
+       .schedule = spec::PipelineSchedule::kInterleaved,
+       .chunks = 2},
   };
   for (const Kind& kind : kinds()) {
-    const std::string alone = fmt::format("{}-1", kind.name);
+    const std::string alone = fmt::format("{}-alone", kind.name);
     const Outcome one = run_ranks(kind.job, 1, {.out = alone});
     ASSERT_TRUE(one.result.has_value()) << one.result.error().line();
     for (const Spread& drawn : spreads) {

@@ -98,12 +98,14 @@ class CpuBackend : public Backend {
   void set_batch(const Op& op, std::span<const std::int32_t> tokens,
                  std::span<const std::int32_t> targets) override {
     device_.log_to(log_, &op);
-    std::vector<Shape> read{this->tokens(op.out[0])};
-    std::copy(tokens.begin(), tokens.end(), integers(op.out[0]));
-    if (op.out.size() > 1) {
-      read.emplace_back(this->tokens(op.out[1]));
-      std::copy(targets.begin(), targets.end(), integers(op.out[1]));
-    }
+    std::vector<Shape> read;
+    const auto copy = [&](std::span<const std::int32_t> from) {
+      const View& to = op.out[read.size()];
+      std::copy(from.begin(), from.end(), integers(to));
+      read.emplace_back(this->tokens(to));
+    };
+    if (op.part == step::Part::kEmbedding) copy(tokens);
+    if (read.size() < op.out.size()) copy(targets);
     device_.executed(op.kind, {}, read);
   }
   base::Result<void> execute(const Op& op) override;
@@ -255,6 +257,8 @@ void CpuBackend::dispatch(const Op& op) {
     case Kind::kRead:
     case Kind::kAllGather:
     case Kind::kAllToAll:
+    case Kind::kSend:
+    case Kind::kReceive:
     case Kind::kWait:
       return;  // see set_batch() and exchange()
   }
@@ -264,7 +268,8 @@ void CpuBackend::dispatch(const Op& op) {
 base::Result<void> CpuBackend::exchange(const Op& op) {
   device_.executed(op.kind, {at(op.in, 0)}, {at(op.out, 0)});
   if (op.kind == Kind::kWait) return groups_->wait(op);
-  return groups_->issue(*program_, op, address(op.in[0]), address(op.out[0]));
+  return groups_->issue(*program_, op, op.in.empty() ? nullptr : address(op.in[0]),
+                        op.out.empty() ? nullptr : address(op.out[0]));
 }
 
 base::Result<void> CpuBackend::execute(const Op& op) {

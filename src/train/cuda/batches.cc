@@ -80,7 +80,7 @@ void Batches::send(Device& device, std::span<const std::int32_t> tokens,
                                  cudaMemcpyHostToDevice, device.stream),
                  "batch");
   };
-  copy(device_tokens, slot.numbers, tokens_);
+  if (device_tokens != nullptr) copy(device_tokens, slot.numbers, tokens_);
   if (!targets.empty()) copy(device_targets, slot.numbers + tokens_, tokens_);
   copy(device.workspace.token_index, index, index_size(tokens_));
   device.check(cudaEventRecord(slot.read, device.stream), "batch");

@@ -134,11 +134,16 @@ void CudaBackendImpl::set_batch(const step::Op& op, std::span<const std::int32_t
   std::vector<Shape> read;
   for (const step::View& view : op.out) read.emplace_back(this->tokens(view));
   device_.executed(op.kind, {}, read);
+  // Where the stage has the embedding but not the loss, or the loss but not the embedding, the
+  // other is left out.
+  const bool embeds = op.part == step::Part::kEmbedding;
+  const std::size_t at_targets = embeds ? 1 : 0;
   const auto to = [&](std::size_t i) {
-    return i < op.out.size() ? reinterpret_cast<std::int32_t*>(address(op.out[i])) : nullptr;
+    return reinterpret_cast<std::int32_t*>(address(op.out[i]));
   };
-  batches_.send(device_, tokens, op.out.size() > 1 ? targets : std::span<const std::int32_t>{},
-                to(0), to(1));
+  const bool has_targets = at_targets < op.out.size();
+  batches_.send(device_, tokens, has_targets ? targets : std::span<const std::int32_t>{},
+                embeds ? to(0) : nullptr, has_targets ? to(at_targets) : nullptr);
 }
 
 std::vector<Matrix> CudaBackendImpl::all(const std::vector<step::View>& views) const {

@@ -191,6 +191,8 @@ void CudaBackendImpl::dispatch(const Op& op) {
       return;  // see set_batch()
     case Kind::kAllGather:
     case Kind::kAllToAll:
+    case Kind::kSend:
+    case Kind::kReceive:
     case Kind::kWait:
       return device_.failed("several ranks are not supported");  // prepare() refuses them
   }

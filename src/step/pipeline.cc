@@ -1,0 +1,85 @@
+#include "step/pipeline.h"
+
+#include <algorithm>
+#include <map>
+
+namespace assay::step {
+namespace {
+
+using Direction = Pass::Direction;
+
+// The k-th forward pass of a stage. With several chunks, micro-batches go round in groups of as
+// many as there are stages: a group passes one chunk after the other.
+Pass nth(Direction direction, std::int64_t k, std::int64_t stages, std::int64_t chunks) {
+  const std::int64_t round = stages * chunks;
+  auto chunk = static_cast<std::int32_t>(k % round / stages);
+  if (direction == Direction::kBackward) chunk = static_cast<std::int32_t>(chunks) - 1 - chunk;
+  return {direction, chunks == 1 ? 0 : chunk,
+          static_cast<std::int32_t>(chunks == 1 ? k : k / round * stages + k % stages)};
+}
+
+// How many forward passes come before the first backward pass: what the stages after this one need
+// to have something to do.
+std::int64_t ahead(const Layout& layout, std::int64_t passes) {
+  const std::int64_t after = layout.pipeline.ranks - 1 - layout.pipeline.rank;
+  switch (layout.schedule) {
+    case spec::PipelineSchedule::kGpipe:
+      return passes;
+    case spec::PipelineSchedule::k1f1b:
+      return std::min(passes, after);
+    case spec::PipelineSchedule::kInterleaved:
+      break;
+  }
+  return std::min(passes, 2 * after + (layout.chunks - 1) * layout.pipeline.ranks);
+}
+
+// The lowest that is free.
+void give_slots(std::vector<Pass>& passes) {
+  std::map<std::int32_t, std::vector<bool>> taken;                          // by chunk
+  std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> in_flight;  // chunk, micro
+  for (Pass& pass : passes) {
+    std::vector<bool>& slots = taken[pass.chunk];
+    std::int32_t& slot = in_flight[{pass.chunk, pass.micro}];
+    if (pass.direction == Direction::kForward) {
+      const auto free = std::find(slots.begin(), slots.end(), false);
+      slot = static_cast<std::int32_t>(free - slots.begin());
+      if (free == slots.end()) slots.push_back(false);
+    }
+    pass.slot = slot;
+    slots[static_cast<std::size_t>(slot)] = pass.direction == Direction::kForward;
+  }
+}
+
+}  // namespace
+
+Layers layers_of_chunk(std::int64_t layers, std::int64_t chunk, std::int64_t chunks) {
+  const std::int64_t each = layers / chunks;
+  const std::int64_t more = layers % chunks;
+  const std::int64_t from = (chunks - more) / 2;  // the first that has one more
+  const auto begin = [&](std::int64_t i) {
+    return static_cast<std::int32_t>(i * each + std::clamp<std::int64_t>(i - from, 0, more));
+  };
+  return {begin(chunk), begin(chunk + 1)};
+}
+
+std::vector<Pass> passes_of(const Layout& layout, std::int64_t micros, bool backward) {
+  const std::int64_t stages = layout.pipeline.ranks;
+  const std::int64_t all = micros * layout.chunks;
+  std::vector<Pass> passes;
+  std::int64_t forward = 0;
+  const auto go = [&](Direction direction, std::int64_t k) {
+    passes.push_back(nth(direction, k, stages, layout.chunks));
+  };
+  const std::int64_t first = backward ? ahead(layout, all) : all;
+  while (forward < first) go(Direction::kForward, forward++);
+  for (std::int64_t back = 0; backward && back < all; ++back) {
+    if (forward < all) go(Direction::kForward, forward++);
+    go(Direction::kBackward, back);
+  }
+  if (backward) {
+    give_slots(passes);
+  }
+  return passes;
+}
+
+}  // namespace assay::step

@@ -1,0 +1,40 @@
+// Pipelines: which layers a stage has, and in which order it passes micro-batches through them.
+//
+// A stage has one chunk of neighbouring layers, or several (interleaved): chunk c of stage s is the
+// (c x stages + s)-th of all chunks, in the order of the model. A micro-batch goes forward through
+// all chunks and back; each of these is a pass.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "spec/layout.h"
+#include "step/layout.h"
+
+namespace assay::step {
+
+struct Layers {
+  std::int32_t first = 0;
+  std::int32_t end = 0;  // after the last
+
+  [[nodiscard]] bool contains(std::int32_t layer) const { return layer >= first && layer < end; }
+};
+
+// Of one chunk. Where layers do not come out even, chunks in the middle have one more: the first
+// and the last have the embedding and the head as well.
+Layers layers_of_chunk(std::int64_t layers, std::int64_t chunk, std::int64_t chunks);
+
+struct Pass {
+  enum class Direction : std::uint8_t { kForward, kBackward };
+  Direction direction = Direction::kForward;
+  std::int32_t chunk = 0;  // of the stage
+  std::int32_t micro = 0;
+  // Where the pass keeps activations: micro-batches that are between their forward and backward
+  // pass of one chunk have different ones.
+  std::int32_t slot = 0;
+};
+
+// The passes of one stage, in order. `backward` false: forward passes alone.
+std::vector<Pass> passes_of(const Layout& layout, std::int64_t micros, bool backward);
+
+}  // namespace assay::step
