@@ -46,7 +46,8 @@ void Mesh::add_group(std::uint64_t id, std::uint64_t parent, const std::vector<i
   for (const int member : members) {
     if (member != rank_ && lost_[static_cast<std::size_t>(member)] &&
         !group.left.contains(member)) {
-      fail(group, base::failed_error(name(member), "connection closed between calls"), false);
+      fail(group, base::failed_error(name(member), "connection closed"), false);
+      group.lost_between_calls = true;
     }
   }
 }
@@ -55,7 +56,13 @@ base::Result<std::shared_ptr<Operation>> Mesh::issue(std::uint64_t id, const Cal
                                                      Transfers transfers) {
   const std::lock_guard lock(mutex_);
   MeshGroup& group = groups_.at(id);
-  if (group.failure) return base::fail(*group.failure);
+  if (group.failure) {
+    // Says what this rank was about to do, once it is known.
+    if (std::exchange(group.lost_between_calls, false)) {
+      group.failure->what += fmt::format(" before {}", to_text(call));
+    }
+    return base::fail(*group.failure);
+  }
   auto operation = std::make_shared<Operation>();
   operation->group = id;
   operation->call = call;
@@ -286,21 +293,23 @@ void Mesh::fail(MeshGroup& group, const base::Error& why, bool tell) {
   failed_ = true;
   for (const auto& operation : group.running) operation->failure = why;
   cancel(group);
-  if (tell) {
-    const std::string reason = encoded_reason(why);
-    for (const int member : group.members) {
-      if (member == rank_ || !link(member).open()) continue;
-      link(member).send(
-          {MessageKind::kAbort, false, group.id, 0, {}, static_cast<std::uint64_t>(reason.size())},
-          reinterpret_cast<const std::byte*>(reason.data()), {});
-    }
-  }
+  if (tell) tell_reason(group);
   // Every member of these is told by this group's message.
   for (auto& [id, other] : groups_) {
     if (other.known && other.parent == group.id && id != group.id) fail(other, why, false);
   }
   changed_.notify_all();
   kick();
+}
+
+void Mesh::tell_reason(const MeshGroup& group) {
+  const std::string reason = encoded_reason(*group.failure);
+  for (const int member : group.members) {
+    if (member == rank_ || !link(member).open()) continue;
+    link(member).send(
+        {MessageKind::kAbort, false, group.id, 0, {}, static_cast<std::uint64_t>(reason.size())},
+        reinterpret_cast<const std::byte*>(reason.data()), {});
+  }
 }
 
 void Mesh::lose(int peer, const std::string& what) {
@@ -320,9 +329,11 @@ void Mesh::lose(int peer, const std::string& what) {
       }
       continue;
     }
-    const std::string when =
-        group.running.empty() ? "between calls" : "during " + to_text(group.running.front()->call);
-    fail(group, base::failed_error(name(peer), fmt::format("{} {}", what, when)), true);
+    const bool between_calls = group.running.empty();
+    std::string text = what;
+    if (!between_calls) text += " during " + to_text(group.running.front()->call);
+    fail(group, base::failed_error(name(peer), text), true);
+    group.lost_between_calls = between_calls;
   }
 }
 
@@ -336,6 +347,8 @@ void Mesh::leave(std::uint64_t id) {
   const std::lock_guard lock(mutex_);
   MeshGroup& group = groups_.at(id);
   cancel(group);
+  // A rank that has not heard the reason yet must not take this rank's leaving for it.
+  if (group.failure) tell_reason(group);
   for (const int member : group.members) {
     if (member == rank_ || !link(member).open()) continue;
     link(member).send({MessageKind::kLeave, false, id, 0, {}, 0}, nullptr, {});

@@ -61,6 +61,7 @@ class Mesh : private Receiver {
 
   void fail(MeshGroup& group, const base::Error& why, bool tell);
   void cancel(MeshGroup& group);
+  void tell_reason(const MeshGroup& group);
   void lose(int peer, const std::string& what);
   void disagree(MeshGroup& group, int peer, const Message& theirs, const Call& ours);
 

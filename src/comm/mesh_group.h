@@ -23,7 +23,7 @@ struct Operation {
   bool one_to_one = false;
   std::uint64_t number = 0;
   Transfers transfers;
-  std::size_t open = 0;     // segments
+  std::size_t open = 0;  // segments
   std::optional<base::Error> failure;
 
   [[nodiscard]] bool ended() const { return open == 0 || failure.has_value(); }
@@ -68,6 +68,7 @@ struct MeshGroup {
   std::map<MessageKey, Message> ready;  // peers that wait for a large segment
   std::set<int> left;
   std::optional<base::Error> failure;
+  bool lost_between_calls = false;  // why it failed, and no call has been told yet
 
   std::uint64_t number_next(const Call& call);
   // Whether the call of this message has been issued here.
