@@ -92,7 +92,7 @@ class Peer {
   std::array<std::byte, 8> all{};
 
  private:
-  Transfers transfers() { return transfers_of(kGather, 0, 2, mine.data(), all.data(), {}); }
+  Transfers transfers() { return *transfers_of(kGather, 0, 2, mine.data(), all.data(), {}); }
   base::UniqueFd own_;
 };
 

@@ -44,11 +44,7 @@ class ProcessRank : public Communicator {
  protected:
   base::Result<Ticket> start(const Call& call, const void* in, void* out, const Parts& parts,
                              Stream) override {
-    if (parts.on_device) {
-      return base::fail(base::usage_error(fmt::format("rank {}", members_[at(rank_)]),
-                                          "offsets in device memory need ranks on GPUs"));
-    }
-    Transfers transfers = transfers_of(call, rank_, ranks(), in, out, parts);
+    ASSAY_TRY(Transfers transfers, transfers_of(call, rank_, ranks(), in, out, parts));
     transfers.copy_own();
     for (Outgoing& segment : transfers.out) segment.peer = members_[at(segment.peer)];
     for (Incoming& segment : transfers.in) segment.peer = members_[at(segment.peer)];
