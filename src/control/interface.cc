@@ -121,9 +121,9 @@ base::Result<std::string> choose_interface(const std::string& variable, std::str
       }
     }
   }
-  return base::fail(base::usage_error(
-      variable, fmt::format("'{}' fits no network interface that is up", pattern),
-      fmt::format("there are: {}", names_of(interfaces))));
+  return base::fail(
+      base::usage_error(variable, fmt::format("'{}' fits no network interface that is up", pattern),
+                        fmt::format("there are: {}", names_of(interfaces))));
 }
 
 base::Result<std::string> data_address(const EnvironmentMap& environment,

@@ -35,7 +35,8 @@ TEST(Interface, Patterns) {
   EXPECT_EQ(chosen("^=eth0,docker0"), "10.0.1.1");
   EXPECT_EQ(chosen("^docker,eth,ib"), "127.0.0.1");
   for (const char* bad : {"wlan", "=eth", "^docker,eth,ib,lo", "", ",", "=", "^", "eth,^eth"}) {
-    EXPECT_THAT(chosen(bad), AllOf(HasSubstr("ASSAY_INTERFACE: '"), HasSubstr("docker0 (172.17.0.1)")))
+    EXPECT_THAT(chosen(bad),
+                AllOf(HasSubstr("ASSAY_INTERFACE: '"), HasSubstr("docker0 (172.17.0.1)")))
         << bad;
   }
 }
@@ -47,8 +48,9 @@ TEST(Interface, OfThisMachine) {
   for (const Interface& one : *interfaces) loopback |= one.loopback;
   EXPECT_TRUE(loopback);
   EXPECT_EQ(data_address({}, "", true).value(), "127.0.0.1");
-  EXPECT_EQ(data_address({{"ASSAY_INTERFACE", "lo"}, {"NCCL_SOCKET_IFNAME", "x"}}, "", false).value(),
-            "127.0.0.1");
+  EXPECT_EQ(
+      data_address({{"ASSAY_INTERFACE", "lo"}, {"NCCL_SOCKET_IFNAME", "x"}}, "", false).value(),
+      "127.0.0.1");
   EXPECT_EQ(data_address({{"NCCL_SOCKET_IFNAME", "=lo"}}, "", false).value(), "127.0.0.1");
   EXPECT_THAT(data_address({{"NCCL_SOCKET_IFNAME", "nothing9"}}, "", false).error().line(),
               AllOf(HasSubstr("NCCL_SOCKET_IFNAME"), HasSubstr("lo (127.0.0.1)")));

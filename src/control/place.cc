@@ -81,8 +81,7 @@ base::Result<Place> read_four(const Variables& variables, const Names& names, Pl
   for (const std::string& name : {names.local_rank, names.local_ranks}) {
     if (!variables.has(name)) {
       return base::fail(base::usage_error(
-          name,
-          fmt::format("is not set, but {} and {} are", names.rank, names.ranks),
+          name, fmt::format("is not set, but {} and {} are", names.rank, names.ranks),
           "a rank must know its place on its node"));
     }
   }
@@ -90,14 +89,14 @@ base::Result<Place> read_four(const Variables& variables, const Names& names, Pl
   ASSAY_TRY(const std::int64_t local_rank, variables.number(names.local_rank, 0, kMostRanks));
   if (local_ranks > ranks) {
     return base::fail(base::usage_error(
-        names.local_ranks, fmt::format("{} ranks on this node, but {}={}", local_ranks,
-                                       names.ranks, ranks)));
+        names.local_ranks,
+        fmt::format("{} ranks on this node, but {}={}", local_ranks, names.ranks, ranks)));
   }
   if (local_rank >= local_ranks || local_rank > rank) {
     return base::fail(base::usage_error(
-        names.local_rank, fmt::format("contradicts the others: {}={}, {}={}, {}={}",
-                                      names.local_rank, local_rank, names.local_ranks, local_ranks,
-                                      names.rank, rank)));
+        names.local_rank,
+        fmt::format("contradicts the others: {}={}, {}={}, {}={}", names.local_rank, local_rank,
+                    names.local_ranks, local_ranks, names.rank, rank)));
   }
   place.local_rank = static_cast<int>(local_rank);
   place.local_ranks = static_cast<int>(local_ranks);
@@ -200,9 +199,9 @@ base::Result<std::optional<Place>> slurm_place(const Variables& variables) {
   if (job) place.job = fmt::format("slurm-{}.{}", *job, step.value_or(0));
   if (!step) {
     if (rank == 0) return place;
-    return base::fail(base::usage_error(
-        "SLURM_PROCID", fmt::format("says {}, but SLURM_STEP_ID is not set", rank),
-        "pass all of srun's variables on"));
+    return base::fail(base::usage_error("SLURM_PROCID",
+                                        fmt::format("says {}, but SLURM_STEP_ID is not set", rank),
+                                        "pass all of srun's variables on"));
   }
   const std::string ranks_name = first_set(variables, "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS");
   ASSAY_TRY(const std::int64_t ranks, variables.number(ranks_name, 1, kMostRanks));
@@ -227,10 +226,10 @@ base::Result<std::optional<Place>> slurm_place(const Variables& variables) {
   }
   if (local_rank >= *local_ranks || *local_ranks > ranks) {
     return base::fail(base::usage_error(
-        "SLURM_LOCALID", fmt::format("contradicts the others: SLURM_LOCALID={}, {} tasks on node "
-                                     "{} ({}={}), {}={}",
-                                     local_rank, *local_ranks, node, tasks_name, *tasks, ranks_name,
-                                     ranks)));
+        "SLURM_LOCALID",
+        fmt::format("contradicts the others: SLURM_LOCALID={}, {} tasks on node "
+                    "{} ({}={}), {}={}",
+                    local_rank, *local_ranks, node, tasks_name, *tasks, ranks_name, ranks)));
   }
   place.local_rank = static_cast<int>(local_rank);
   place.local_ranks = *local_ranks;
@@ -256,8 +255,7 @@ base::Result<std::optional<Place>> slurm_place(const Variables& variables) {
 // srun --mpi=pmi2 sets PMI's variables beside its own, and only its own say where rank 0 is.
 // mpiexec inside an allocation sets PMI's, and Slurm's are those of its helper on the node.
 bool pmi_is_slurm(const Variables& variables) {
-  return slurm_step(variables) &&
-         variables.text("PMI_RANK") == variables.text("SLURM_PROCID") &&
+  return slurm_step(variables) && variables.text("PMI_RANK") == variables.text("SLURM_PROCID") &&
          variables.text("PMI_SIZE") ==
              variables.text(first_set(variables, "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"));
 }
@@ -266,12 +264,18 @@ bool pmi_is_slurm(const Variables& variables) {
 
 std::string_view to_text(PlaceSource source) {
   switch (source) {
-    case PlaceSource::kAssay: return "assay (ASSAY_RANK, ASSAY_RANKS)";
-    case PlaceSource::kTorchrun: return "torchrun (RANK, WORLD_SIZE)";
-    case PlaceSource::kOpenMpi: return "Open MPI (OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE)";
-    case PlaceSource::kPmi: return "PMI (PMI_RANK, PMI_SIZE)";
-    case PlaceSource::kSlurm: return "Slurm (SLURM_PROCID, SLURM_STEP_NUM_TASKS)";
-    case PlaceSource::kSlurmBatch: return "a Slurm batch script (SLURM_PROCID without SLURM_STEP_ID)";
+    case PlaceSource::kAssay:
+      return "assay (ASSAY_RANK, ASSAY_RANKS)";
+    case PlaceSource::kTorchrun:
+      return "torchrun (RANK, WORLD_SIZE)";
+    case PlaceSource::kOpenMpi:
+      return "Open MPI (OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE)";
+    case PlaceSource::kPmi:
+      return "PMI (PMI_RANK, PMI_SIZE)";
+    case PlaceSource::kSlurm:
+      return "Slurm (SLURM_PROCID, SLURM_STEP_NUM_TASKS)";
+    case PlaceSource::kSlurmBatch:
+      return "a Slurm batch script (SLURM_PROCID without SLURM_STEP_ID)";
   }
   return "?";
 }
@@ -282,7 +286,8 @@ base::Result<std::optional<Place>> find_place(const EnvironmentMap& environment)
   if (variables.has("RANK")) return torchrun_place(variables);
   const bool open_mpi =
       variables.has("OMPI_COMM_WORLD_RANK") || variables.has("OMPI_COMM_WORLD_SIZE");
-  const bool pmi = (variables.has("PMI_RANK") || variables.has("PMI_SIZE")) && !pmi_is_slurm(variables);
+  const bool pmi =
+      (variables.has("PMI_RANK") || variables.has("PMI_SIZE")) && !pmi_is_slurm(variables);
   const bool slurm = variables.has("SLURM_PROCID");
   std::optional<Place> place;
   if (open_mpi) {
@@ -298,10 +303,11 @@ base::Result<std::optional<Place>> find_place(const EnvironmentMap& environment)
   if (place && place->source != PlaceSource::kSlurmBatch && variables.has("WORLD_SIZE")) {
     ASSAY_TRY(const std::int64_t ranks, variables.number("WORLD_SIZE", 1, kMostRanks));
     if (ranks != place->ranks) {
-      return base::fail(base::usage_error(
-          "WORLD_SIZE", fmt::format("says {}, but {} says that there are {} ranks", ranks,
-                                    to_text(place->source), place->ranks),
-          "unset WORLD_SIZE"));
+      return base::fail(
+          base::usage_error("WORLD_SIZE",
+                            fmt::format("says {}, but {} says that there are {} ranks", ranks,
+                                        to_text(place->source), place->ranks),
+                            "unset WORLD_SIZE"));
     }
   }
   return place;

@@ -51,12 +51,9 @@ const EnvironmentMap kTorchrun{{"RANK", "5"},
                                {"MASTER_PORT", "1234"}};
 
 // Of a batch script with --ntasks=4 on four nodes.
-const EnvironmentMap kBatch{{"SLURM_JOB_ID", "200505"},
-                            {"SLURM_NODELIST", "gnode[10,20,25,37]"},
-                            {"SLURM_NTASKS", "4"},
-                            {"SLURM_TASKS_PER_NODE", "1(x4)"},
-                            {"SLURM_PROCID", "0"},
-                            {"SLURM_LOCALID", "0"},
+const EnvironmentMap kBatch{{"SLURM_JOB_ID", "200505"}, {"SLURM_NODELIST", "gnode[10,20,25,37]"},
+                            {"SLURM_NTASKS", "4"},      {"SLURM_TASKS_PER_NODE", "1(x4)"},
+                            {"SLURM_PROCID", "0"},      {"SLURM_LOCALID", "0"},
                             {"SLURM_NODEID", "0"}};
 
 // Of a task that srun started in it.
@@ -115,18 +112,20 @@ TEST(Place, HalfSetOrContradictory) {
 }
 
 TEST(Place, Srun) {
-  EXPECT_EQ(found(kSrun), (Place{.rank = 1,
-                                 .ranks = 3,
-                                 .local_rank = 1,
-                                 .local_ranks = 2,
-                                 .source = PlaceSource::kSlurm,
-                                 .rendezvous = Endpoint{"gnode20", 12000 + (200505 + 2 * 7919) % 20000},
-                                 .job = "slurm-200505.2"}));
+  EXPECT_EQ(found(kSrun),
+            (Place{.rank = 1,
+                   .ranks = 3,
+                   .local_rank = 1,
+                   .local_ranks = 2,
+                   .source = PlaceSource::kSlurm,
+                   .rendezvous = Endpoint{"gnode20", 12000 + (200505 + 2 * 7919) % 20000},
+                   .job = "slurm-200505.2"}));
   // Older releases name the job's variables only.
-  const Place older = found(without(without(without(with(kSrun, {{"SLURM_NODEID", "3"}, {"SLURM_LOCALID", "0"}}),
-                                                    "SLURM_STEP_NUM_TASKS"),
-                                            "SLURM_STEP_TASKS_PER_NODE"),
-                                    "SLURM_STEP_NODELIST"));
+  const Place older =
+      found(without(without(without(with(kSrun, {{"SLURM_NODEID", "3"}, {"SLURM_LOCALID", "0"}}),
+                                    "SLURM_STEP_NUM_TASKS"),
+                            "SLURM_STEP_TASKS_PER_NODE"),
+                    "SLURM_STEP_NODELIST"));
   EXPECT_EQ(older.ranks, 4);
   EXPECT_EQ(older.local_ranks, 1);
   EXPECT_EQ(older.rendezvous->host, "gnode10");
@@ -150,7 +149,8 @@ TEST(Place, ABatchScriptIsOneProcessWhateverItsTasks) {
   EXPECT_EQ(found(with(kBatch, {{"SLURM_STEP_ID", "4294967290"}})).ranks, 1);
   EXPECT_EQ(found(with(kBatch, {{"WORLD_SIZE", "4"}})).ranks, 1);
   EXPECT_EQ(found(with(kSrun, {{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "0"}})).ranks, 1);
-  EXPECT_THAT(refused(with(kBatch, {{"SLURM_PROCID", "1"}})), HasSubstr("SLURM_STEP_ID is not set"));
+  EXPECT_THAT(refused(with(kBatch, {{"SLURM_PROCID", "1"}})),
+              HasSubstr("SLURM_STEP_ID is not set"));
 }
 
 TEST(Place, SlurmContradictions) {
@@ -170,16 +170,19 @@ TEST(Place, OpenMpiAndPmiNeedAnAddress) {
   const Place mpi = found(with(kOpenMpi, {{"MASTER_ADDR", "a"}}));
   EXPECT_EQ(mpi.source, PlaceSource::kOpenMpi);
   EXPECT_EQ(mpi.rendezvous, (Endpoint{"a", 29500}));
-  const EnvironmentMap pmi{{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "1"},
-                           {"MPI_LOCALNRANKS", "2"}};
+  const EnvironmentMap pmi{
+      {"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}};
   EXPECT_THAT(refused(pmi), HasSubstr("PMI"));
   EXPECT_EQ(found(with(pmi, {{"ASSAY_RENDEZVOUS", "a:1"}})).source, PlaceSource::kPmi);
 }
 
 TEST(Place, WhoWins) {
-  const EnvironmentMap own{{"ASSAY_RANK", "0"},       {"ASSAY_RANKS", "2"},
-                           {"ASSAY_LOCAL_RANK", "0"}, {"ASSAY_LOCAL_RANKS", "2"},
-                           {"ASSAY_RENDEZVOUS", "127.0.0.1:7"}, {"ASSAY_RENDEZVOUS_FD", "9"},
+  const EnvironmentMap own{{"ASSAY_RANK", "0"},
+                           {"ASSAY_RANKS", "2"},
+                           {"ASSAY_LOCAL_RANK", "0"},
+                           {"ASSAY_LOCAL_RANKS", "2"},
+                           {"ASSAY_RENDEZVOUS", "127.0.0.1:7"},
+                           {"ASSAY_RENDEZVOUS_FD", "9"},
                            {"ASSAY_JOB_ID", "j"}};
   const Place place = found(with(with(kTorchrun, kSrun), own));
   EXPECT_EQ(place.source, PlaceSource::kAssay);
@@ -189,9 +192,11 @@ TEST(Place, WhoWins) {
   EXPECT_THAT(refused({{"ASSAY_RANK", "0"}}), HasSubstr("ASSAY_RANKS: is not set"));
   // srun starts torchrun, or mpirun; and srun itself speaks PMI.
   EXPECT_EQ(found(with(kSrun, kTorchrun)).source, PlaceSource::kTorchrun);
-  EXPECT_EQ(found(with(with(kSrun, kOpenMpi), {{"MASTER_ADDR", "a"}})).source, PlaceSource::kOpenMpi);
+  EXPECT_EQ(found(with(with(kSrun, kOpenMpi), {{"MASTER_ADDR", "a"}})).source,
+            PlaceSource::kOpenMpi);
   EXPECT_EQ(found(with(kSrun, {{"PMI_RANK", "1"}, {"PMI_SIZE", "3"}})).source, PlaceSource::kSlurm);
-  EXPECT_THAT(refused(with(kSrun, {{"PMI_RANK", "5"}, {"PMI_SIZE", "8"}})), HasSubstr("MPI_LOCALRANKID"));
+  EXPECT_THAT(refused(with(kSrun, {{"PMI_RANK", "5"}, {"PMI_SIZE", "8"}})),
+              HasSubstr("MPI_LOCALRANKID"));
 }
 
 RC_GTEST_PROP(Place, WhatALauncherSetsIsFound, ()) {
@@ -210,15 +215,19 @@ RC_GTEST_PROP(Place, WhatALauncherSetsIsFound, ()) {
 }
 
 RC_GTEST_PROP(Place, AnyValuesGiveAPlaceInRangeOrOneLine, ()) {
-  const auto names = std::vector<std::string>{
-      "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "SLURM_PROCID",
-      "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_TASKS_PER_NODE", "SLURM_NODELIST",
-      "SLURM_STEP_ID", "SLURM_JOB_ID", "PMI_RANK", "PMI_SIZE", "ASSAY_RENDEZVOUS"};
+  const auto names = std::vector<std::string>{"RANK",           "WORLD_SIZE",
+                                              "LOCAL_RANK",     "LOCAL_WORLD_SIZE",
+                                              "MASTER_ADDR",    "SLURM_PROCID",
+                                              "SLURM_NTASKS",   "SLURM_LOCALID",
+                                              "SLURM_NODEID",   "SLURM_TASKS_PER_NODE",
+                                              "SLURM_NODELIST", "SLURM_STEP_ID",
+                                              "SLURM_JOB_ID",   "PMI_RANK",
+                                              "PMI_SIZE",       "ASSAY_RENDEZVOUS"};
   EnvironmentMap environment;
   for (const std::string& name : names) {
     if (*rc::gen::arbitrary<bool>()) {
-      environment[name] = *rc::gen::element<std::string>("0", "1", "2", "3", "", "x", "2(x3)", "a:1",
-                                                         "n[1-3]", "-1", "4294967290");
+      environment[name] = *rc::gen::element<std::string>("0", "1", "2", "3", "", "x", "2(x3)",
+                                                         "a:1", "n[1-3]", "-1", "4294967290");
     }
   }
   const auto place = find_place(environment);

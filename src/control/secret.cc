@@ -33,10 +33,10 @@ fs::path secret_path(const fs::path& run_folder) {
 base::Result<Secret> checked(const std::string& where, std::string_view text) {
   const std::string_view trimmed = base::trim(text);
   if (trimmed.size() < kShortest || trimmed.size() > kLongest) {
-    return base::fail(base::usage_error(
-        where,
-        fmt::format("the secret has {} characters, not {} to {}", trimmed.size(), kShortest, kLongest),
-        "openssl rand -hex 32 makes a good one"));
+    return base::fail(base::usage_error(where,
+                                        fmt::format("the secret has {} characters, not {} to {}",
+                                                    trimmed.size(), kShortest, kLongest),
+                                        "openssl rand -hex 32 makes a good one"));
   }
   return Secret(std::string(trimmed));
 }
@@ -47,7 +47,8 @@ base::Result<std::optional<Secret>> read_secret(const fs::path& path) {
   const base::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!fd.valid()) {
     if (errno == ENOENT || errno == ESTALE) return std::nullopt;
-    return base::fail(base::system_error(path, "cannot open the job's secret", errno, kVariableHint));
+    return base::fail(
+        base::system_error(path, "cannot open the job's secret", errno, kVariableHint));
   }
   ASSAY_TRY(const struct stat status, base::regular_status(fd.get(), path));
   if (status.st_uid != ::geteuid()) {
@@ -62,7 +63,8 @@ base::Result<std::optional<Secret>> read_secret(const fs::path& path) {
   std::string text(kLongest + 2, '\0');
   const ssize_t got = ::pread(fd.get(), text.data(), text.size(), 0);
   if (got < 0) {
-    return base::fail(base::system_error(path, "cannot read the job's secret", errno, kVariableHint));
+    return base::fail(
+        base::system_error(path, "cannot read the job's secret", errno, kVariableHint));
   }
   text.resize(static_cast<std::size_t>(got));
   auto secret = checked(path, text);
@@ -79,18 +81,20 @@ base::Result<Secret> make_secret(const fs::path& path) {
   const base::UniqueFd fd(
       ::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd.valid()) {
-    return base::fail(base::system_error(draft, "cannot make the job's secret", errno, kVariableHint));
+    return base::fail(
+        base::system_error(draft, "cannot make the job's secret", errno, kVariableHint));
   }
   const bool written = base::write_all(fd.get(), secret.text()) && ::fsync(fd.get()) == 0;
   const int reason = errno;
   const bool linked = written && ::link(draft.c_str(), path.c_str()) == 0;
   const int link_reason = errno;
   // Some file systems have no links; then a rename must do.
-  const bool renamed = written && !linked && link_reason != EEXIST &&
-                       ::rename(draft.c_str(), path.c_str()) == 0;
+  const bool renamed =
+      written && !linked && link_reason != EEXIST && ::rename(draft.c_str(), path.c_str()) == 0;
   if (!renamed) ::unlink(draft.c_str());
   if (!written) {
-    return base::fail(base::system_error(path, "cannot write the job's secret", reason, kVariableHint));
+    return base::fail(
+        base::system_error(path, "cannot write the job's secret", reason, kVariableHint));
   }
   if (linked || renamed) return secret;
   if (link_reason != EEXIST) {
@@ -124,8 +128,8 @@ base::Result<Secret> find_secret(const EnvironmentMap& environment, const fs::pa
     return checked("ASSAY_JOB_SECRET", given->second);
   }
   if (run_folder.empty()) {
-    return base::fail(base::usage_error("ASSAY_JOB_SECRET", "is not set, and there is no run folder",
-                                        kVariableHint));
+    return base::fail(base::usage_error("ASSAY_JOB_SECRET",
+                                        "is not set, and there is no run folder", kVariableHint));
   }
   const fs::path path = secret_path(run_folder);
   const Clock::time_point deadline = Clock::now() + timeout;

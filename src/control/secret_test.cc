@@ -21,7 +21,8 @@ using namespace std::chrono_literals;  // NOLINT
 
 TEST(Secret, TheVariableWins) {
   const TempDir folder;
-  const auto secret = find_secret({{"ASSAY_JOB_SECRET", "0123456789abcdef"}}, folder.path(), 0, 0ms);
+  const auto secret =
+      find_secret({{"ASSAY_JOB_SECRET", "0123456789abcdef"}}, folder.path(), 0, 0ms);
   ASSERT_TRUE(secret);
   EXPECT_EQ(secret->text(), "0123456789abcdef");
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));

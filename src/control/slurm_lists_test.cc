@@ -30,7 +30,8 @@ TEST(SlurmLists, TasksOnNode) {
   EXPECT_EQ(tasks_on_node("2(x3),1", 3), 1);
   EXPECT_EQ(tasks_on_node("2(x3),1", 4), std::nullopt);
   EXPECT_EQ(tasks_on_node("1(x2000000000),1(x2000000000),3", 5), 1);
-  for (const char* bad : {"", "x", "2(", "2(x", "2(x0)", "2(x3", "2(x3)1", "-1", "2;3", "99999999999"}) {
+  for (const char* bad :
+       {"", "x", "2(", "2(x", "2(x0)", "2(x3", "2(x3)1", "-1", "2;3", "99999999999"}) {
     EXPECT_EQ(tasks_on_node(bad, 7), std::nullopt) << bad;
   }
 }
@@ -52,7 +53,8 @@ RC_GTEST_PROP(SlurmLists, TasksOnNodeIsTheExpandedList, ()) {
 }
 
 RC_GTEST_PROP(SlurmLists, AnyTextIsRefusedOrUnderstood, ()) {
-  const auto text = *rc::gen::container<std::string>(rc::gen::elementOf(std::string("[]0129-,(x)ab")));
+  const auto text =
+      *rc::gen::container<std::string>(rc::gen::elementOf(std::string("[]0129-,(x)ab")));
   const auto host = first_host(text);
   RC_ASSERT(!host || !host->empty());
   (void)tasks_on_node(text, *rc::gen::inRange(0, 5));

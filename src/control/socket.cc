@@ -25,9 +25,7 @@ struct Address {
   sockaddr_storage storage{};
   socklen_t size = 0;
 
-  [[nodiscard]] const sockaddr* get() const {
-    return reinterpret_cast<const sockaddr*>(&storage);
-  }
+  [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
 };
 
 base::Result<std::vector<Address>> resolve(const Endpoint& endpoint, int flags) {
@@ -39,7 +37,8 @@ base::Result<std::vector<Address>> resolve(const Endpoint& endpoint, int flags) 
   const int error = ::getaddrinfo(endpoint.host.c_str(), port.c_str(), &hints, &found);
   if (error != 0) {
     return base::fail(base::usage_error(
-        to_text(endpoint), fmt::format("unknown host '{}': {}", endpoint.host, ::gai_strerror(error)),
+        to_text(endpoint),
+        fmt::format("unknown host '{}': {}", endpoint.host, ::gai_strerror(error)),
         "name rank 0's host so that every rank can look it up, or give its address"));
   }
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, ::freeaddrinfo);
@@ -170,9 +169,9 @@ base::Result<Listener> inherited_listener(int fd) {
   int listens = 0;
   socklen_t size = sizeof listens;
   if (::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 || listens == 0) {
-    return base::fail(base::usage_error(
-        "ASSAY_RENDEZVOUS_FD", fmt::format("descriptor {} is not a listening socket", fd),
-        "only the launcher sets this variable"));
+    return base::fail(base::usage_error("ASSAY_RENDEZVOUS_FD",
+                                        fmt::format("descriptor {} is not a listening socket", fd),
+                                        "only the launcher sets this variable"));
   }
   Listener listener;
   listener.socket.reset(fd);
@@ -180,7 +179,8 @@ base::Result<Listener> inherited_listener(int fd) {
   const int flags = ::fcntl(fd, F_GETFL);
   if (flags < 0 || ::fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0 ||
       ::fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) {
-    return base::fail(base::system_error("ASSAY_RENDEZVOUS_FD", "cannot use the descriptor", errno));
+    return base::fail(
+        base::system_error("ASSAY_RENDEZVOUS_FD", "cannot use the descriptor", errno));
   }
   return listener;
 }

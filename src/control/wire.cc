@@ -38,12 +38,14 @@ base::Result<std::optional<Frame>> FrameReader::next() {
   }
   if (size > max_payload_) {
     return base::fail(base::failed_error(
-        "", fmt::format("a message of {} bytes is longer than the {} allowed", size, max_payload_)));
+        "",
+        fmt::format("a message of {} bytes is longer than the {} allowed", size, max_payload_)));
   }
   if (rest.size() < kHeader + size) return std::nullopt;
   Frame frame{static_cast<Kind>(kind), std::string(rest.substr(kHeader, size))};
   used_ += kHeader + size;
-  // Bytes are moved when at least half of them are done with, so that each is moved once on average.
+  // Bytes are moved when at least half of them are done with, so that each is moved once on
+  // average.
   if (used_ * 2 >= bytes_.size()) {
     bytes_.erase(0, used_);
     used_ = 0;
@@ -125,8 +127,11 @@ base::Error decode_error(std::string_view bytes) {
   switch (const auto code = static_cast<base::ExitCode>(reader.number(1))) {
     case base::ExitCode::kInconclusive:
     case base::ExitCode::kUnfit:
-    case base::ExitCode::kUsage: error.code = code; break;
-    default: error.code = base::ExitCode::kNo;
+    case base::ExitCode::kUsage:
+      error.code = code;
+      break;
+    default:
+      error.code = base::ExitCode::kNo;
   }
   error.where = reader.text(kMaxErrorPart);
   error.what = reader.text(kMaxErrorPart);

@@ -1,5 +1,5 @@
-// What goes over the control channel's TCP connections, as bytes: frames (length, kind, payload) and
-// the messages in them. Everything here reads what strangers may have written.
+// What goes over the control channel's TCP connections, as bytes: frames (length, kind, payload)
+// and the messages in them. Everything here reads what strangers may have written.
 #pragma once
 
 #include <cstddef>
