@@ -98,7 +98,7 @@ std::string Channel::local_address() const {
   return link_->local_address();
 }
 
-base::Result<std::string> Channel::request(int kind, std::string_view what, std::string_view key,
+base::Result<std::string> Channel::request(Kind kind, std::string_view what, std::string_view key,
                                            std::string_view value, Milliseconds timeout) {
   const std::string where = fmt::format("{} '{}'", what, key);
   if (key.empty() || key.size() > kMaxKey) {
@@ -110,7 +110,7 @@ base::Result<std::string> Channel::request(int kind, std::string_view what, std:
   }
   if (const auto failure = inbox_->failure()) return base::fail(failure->error);
   const std::uint64_t id = inbox_->open();
-  link_->send({.kind = static_cast<Kind>(kind),
+  link_->send({.kind = kind,
                .id = id,
                .number = timeout.count(),
                .key = std::string(key),
@@ -123,17 +123,16 @@ base::Result<std::string> Channel::request(int kind, std::string_view what, std:
 }
 
 base::Result<void> Channel::put(std::string_view key, std::string_view value) {
-  ASSAY_TRY_VOID(
-      request(static_cast<int>(Kind::kPut), "key", key, value, options_.request_timeout));
+  ASSAY_TRY_VOID(request(Kind::kPut, "key", key, value, options_.request_timeout));
   return {};
 }
 
 base::Result<std::string> Channel::get(std::string_view key, Milliseconds timeout) {
-  return request(static_cast<int>(Kind::kGet), "key", key, {}, timeout);
+  return request(Kind::kGet, "key", key, {}, timeout);
 }
 
 base::Result<void> Channel::barrier(std::string_view name, Milliseconds timeout) {
-  ASSAY_TRY_VOID(request(static_cast<int>(Kind::kBarrier), "barrier", name, {}, timeout));
+  ASSAY_TRY_VOID(request(Kind::kBarrier, "barrier", name, {}, timeout));
   return {};
 }
 

@@ -113,7 +113,7 @@ class Channel {
   static base::Result<std::unique_ptr<Channel>> start_hosting(const ChannelOptions& options);
   static base::Result<std::unique_ptr<Channel>> start_joining(const ChannelOptions& options,
                                                               Milliseconds& others_may_take);
-  base::Result<std::string> request(int kind, std::string_view what, std::string_view key,
+  base::Result<std::string> request(Kind kind, std::string_view what, std::string_view key,
                                     std::string_view value, Milliseconds timeout);
 
   ChannelOptions options_;

@@ -11,7 +11,6 @@ namespace {
 
 constexpr std::string_view kMagic = "assay control";
 constexpr std::size_t kMaxReason = 900;
-constexpr std::int64_t kLongestWait_ms = 86'400'000;
 
 Digest proof(const Secret& secret, std::string_view side, std::string_view hello,
              std::string_view challenge) {

@@ -13,7 +13,6 @@ namespace assay::control {
 namespace {
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t kLongestWait_ms = 86'400'000;
 
 double seconds(std::int64_t ns) {
   return static_cast<double>(ns) / 1e9;

@@ -14,6 +14,9 @@ namespace assay::control {
 
 inline constexpr std::uint16_t kProtocolVersion = 1;
 
+// What a peer may ask anybody to wait: a day.
+inline constexpr std::int64_t kLongestWait_ms = 86'400'000;
+
 inline constexpr std::size_t kMaxKey = 256;
 inline constexpr std::size_t kMaxValue = 1 << 20;
 // Of a frame's payload: before a peer has proved who it is, and afterwards.
