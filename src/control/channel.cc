@@ -74,10 +74,11 @@ base::Result<std::unique_ptr<Channel>> Channel::host(const ChannelOptions& optio
 }
 
 base::Result<std::unique_ptr<Channel>> Channel::start_joining(const ChannelOptions& options,
+                                                              Purpose purpose,
                                                               Milliseconds& others_may_take) {
   ASSAY_TRY_VOID(check(options));
   ASSAY_TRY(std::unique_ptr<Inbox> inbox, Inbox::make());
-  ASSAY_TRY(Admission admission, enter_job(options));
+  ASSAY_TRY(Admission admission, enter_job(options, purpose));
   others_may_take = admission.others_may_take;
   ASSAY_TRY(std::unique_ptr<Link> client,
             Client::start(options, std::move(admission.connection), *inbox));
@@ -86,7 +87,8 @@ base::Result<std::unique_ptr<Channel>> Channel::start_joining(const ChannelOptio
 
 base::Result<std::unique_ptr<Channel>> Channel::join(const ChannelOptions& options) {
   Milliseconds others_may_take{0};
-  ASSAY_TRY(std::unique_ptr<Channel> channel, start_joining(options, others_may_take));
+  ASSAY_TRY(std::unique_ptr<Channel> channel,
+            start_joining(options, Purpose::kJoin, others_may_take));
   ASSAY_TRY_VOID(channel->inbox_->wait_complete(
       Clock::now() + others_may_take + kGrace,
       base::failed_error(fmt::format("rank {}", options.rank),
@@ -176,8 +178,9 @@ base::Result<void> Channel::leave(Milliseconds timeout) {
 base::Result<void> announce_failure(const ChannelOptions& options, const base::Error& error) {
   Milliseconds others_may_take{0};
   ASSAY_TRY(std::unique_ptr<Channel> channel,
-            options.rank == 0 ? Channel::start_hosting(options)
-                              : Channel::start_joining(options, others_may_take));
+            options.rank == 0
+                ? Channel::start_hosting(options)
+                : Channel::start_joining(options, Purpose::kReportFailure, others_may_take));
   channel->report_failure(error);
   if (options.rank != 0) return {};
   const SteadyTime limit = Clock::now() + std::min(options.join_timeout, Milliseconds(10'000));

@@ -22,6 +22,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "control/endpoint.h"
+#include "control/handshake.h"
 #include "control/inbox.h"
 #include "control/member.h"
 #include "control/place.h"
@@ -112,6 +113,7 @@ class Channel {
   Channel(ChannelOptions options, std::unique_ptr<Inbox> inbox, std::unique_ptr<Link> link);
   static base::Result<std::unique_ptr<Channel>> start_hosting(const ChannelOptions& options);
   static base::Result<std::unique_ptr<Channel>> start_joining(const ChannelOptions& options,
+                                                              Purpose purpose,
                                                               Milliseconds& others_may_take);
   base::Result<std::string> request(Kind kind, std::string_view what, std::string_view key,
                                     std::string_view value, Milliseconds timeout);

@@ -64,8 +64,9 @@ Attempt shake_hands(Connection& connection, const Introduction& self, const Secr
 
 }  // namespace
 
-base::Result<Admission> enter_job(const ChannelOptions& options) {
-  const Introduction self{options.job, options.rank, options.ranks, host_name(), ::getpid()};
+base::Result<Admission> enter_job(const ChannelOptions& options, Purpose purpose) {
+  const Introduction self{options.job, options.rank, options.ranks,
+                          host_name(), ::getpid(),   purpose};
   const SteadyTime start = Clock::now();
   const SteadyTime deadline = start + options.join_timeout;
   const std::string where = fmt::format("rank {} of {}", options.rank, options.ranks);
@@ -145,6 +146,7 @@ void Client::run() {
   } else if (!inbox_.said_goodbye()) {
     inbox_.fail({0, base::failed_error("rank 0", "ended unexpectedly", "its log says more")});
   }
+  connection_.reset();  // at once: rank 0 may be waiting for it
 }
 
 bool Client::turn(std::int64_t now_ns) {
@@ -207,7 +209,6 @@ void Client::stop() {
   stopping_ = true;
   outbox_.wake();
   thread_.join();
-  connection_.reset();
 }
 
 }  // namespace assay::control

@@ -8,6 +8,7 @@
 
 #include "control/channel.h"
 #include "control/connection.h"
+#include "control/handshake.h"
 #include "control/link.h"
 
 namespace assay::control {
@@ -19,7 +20,7 @@ struct Admission {
 };
 
 // Tries until the join timeout: rank 0 may come later.
-base::Result<Admission> enter_job(const ChannelOptions& options);
+base::Result<Admission> enter_job(const ChannelOptions& options, Purpose purpose);
 
 class Client final : public Link {
  public:

@@ -29,7 +29,7 @@ TEST(Endpoint, BadTextIsRefusedInOneLine) {
 RC_GTEST_PROP(Endpoint, WhatIsReadIsWrittenAsItWas, (const std::string& text)) {
   const auto endpoint = parse_endpoint("V", text);
   // A port may be written with zeros in front, a host with needless brackets.
-  if (endpoint) RC_ASSERT(parse_endpoint("V", to_text(*endpoint)) == endpoint);
+  if (endpoint) RC_ASSERT(parse_endpoint("V", to_text(*endpoint)).value() == *endpoint);
 }
 
 }  // namespace

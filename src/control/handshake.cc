@@ -61,13 +61,15 @@ HandshakeStep ServerHandshake::read_hello(const std::string& payload) {
   const std::uint64_t ranks = reader.number(4);
   peer.host = reader.text(kMaxHost);
   peer.pid = static_cast<std::int64_t>(reader.number(8) & INT64_MAX);
+  const std::uint64_t purpose = reader.number(1);
   const std::string nonce = reader.text(sizeof(Digest));
   if (!reader.complete() || nonce.size() != sizeof(Digest) || rank > INT32_MAX ||
-      ranks > INT32_MAX) {
+      ranks > INT32_MAX || purpose > 1) {
     return refused("its introduction cannot be read");
   }
   peer.rank = static_cast<int>(rank);
   peer.ranks = static_cast<int>(ranks);
+  peer.purpose = static_cast<Purpose>(purpose);
   if (peer.job != job_) {
     return refused(fmt::format("this port belongs to job '{}', not to '{}': two jobs use port {}",
                                job_, peer.job, port_));
@@ -94,6 +96,7 @@ ClientHandshake::ClientHandshake(const Introduction& self, const Secret& secret,
                  .number(static_cast<std::uint64_t>(self.ranks), 4)
                  .text(std::string_view(self.host).substr(0, kMaxHost))
                  .number(static_cast<std::uint64_t>(self.pid), 8)
+                 .number(static_cast<std::uint64_t>(self.purpose), 1)
                  .text(view(nonce))
                  .bytes()) {}
 

@@ -1,7 +1,7 @@
 // How a peer says who it is and both sides prove that they know the job's secret, as two state
 // machines without sockets or clocks. Frames go in, bytes to send come out.
 //
-//   client: Hello (version, job, rank, ranks, host, pid, nonce)
+//   client: Hello (version, job, rank, ranks, host, pid, purpose, nonce)
 //   server: Challenge (nonce)                                      or Refused (why)
 //   client: Proof = HMAC(secret, "client" Hello Challenge)
 //   server: Welcome (HMAC(secret, "server" Hello Challenge), time) or Refused (why)
@@ -17,6 +17,9 @@
 
 namespace assay::control {
 
+// A rank that has failed before it could join comes only to say so.
+enum class Purpose : std::uint8_t { kJoin = 0, kReportFailure = 1 };
+
 // Who a rank is, in its own words.
 struct Introduction {
   std::string job;
@@ -24,6 +27,7 @@ struct Introduction {
   int ranks = 1;
   std::string host;
   std::int64_t pid = 0;
+  Purpose purpose = Purpose::kJoin;
 
   bool operator==(const Introduction&) const = default;
 };

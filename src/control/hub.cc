@@ -64,7 +64,7 @@ std::optional<std::string> Hub::admit(const Introduction& peer, std::int64_t now
   state.host = peer.host;
   state.pid = peer.pid;
   state.heard_ns = state.step_ns = now_ns;
-  ++present_;
+  if (peer.purpose == Purpose::kJoin) ++present_;
   wake_by(now_ns + limits_.silence_ns);
   if (failure_) {
     send(

@@ -96,7 +96,7 @@ class Hub {
   std::int64_t join_deadline_ns_;
   std::int64_t next_deadline_ns_;
   std::vector<State> states_;
-  int present_ = 1;  // ranks that have come, whatever became of them
+  int present_ = 1;  // ranks that have come to stay, whatever became of them
   bool complete_ = false;
   bool leaving_ = false;  // rank 0 has said goodbye and waits for the others
   std::optional<Failure> failure_;

@@ -22,9 +22,9 @@ Introduction who(int rank, int ranks) {
 }
 
 // A hub whose ranks are all there, with what it says in lists per rank.
-class Job {
+class HubJob {
  public:
-  explicit Job(int ranks, int present = -1, const HubLimits& limits = {})
+  explicit HubJob(int ranks, int present = -1, const HubLimits& limits = {})
       : ranks_(ranks), hub_(who(0, ranks), limits, 0) {
     for (int rank = 1; rank < (present < 0 ? ranks : present); ++rank) {
       EXPECT_EQ(hub_.admit(who(rank, ranks), 0), std::nullopt);
@@ -68,7 +68,7 @@ Message barrier(std::uint64_t id, const std::string& name, std::int64_t ms = 100
 }
 
 TEST(Hub, IsCompleteWhenTheLastRankComes) {
-  Job job(3, 2);
+  HubJob job(3, 2);
   EXPECT_FALSE(job.hub().complete());
   EXPECT_TRUE(job.told(0).empty());
   EXPECT_EQ(job.hub().admit(who(2, 3), 0), std::nullopt);
@@ -77,11 +77,11 @@ TEST(Hub, IsCompleteWhenTheLastRankComes) {
     ASSERT_EQ(told.size(), 1U);
     EXPECT_EQ(told[0].kind, Kind::kComplete);
   }
-  EXPECT_TRUE(Job(1).hub().complete());
+  EXPECT_TRUE(HubJob(1).hub().complete());
 }
 
 TEST(Hub, WhoMayNotComeIn) {
-  Job job(8, 4);
+  HubJob job(8, 4);
   EXPECT_THAT(job.hub().admit(who(5, 4), 0).value(),
               HasSubstr("rank 0 was started for 8 ranks and rank 5 for 4"));
   EXPECT_THAT(job.hub().admit(who(8, 8), 0).value(),
@@ -91,17 +91,28 @@ TEST(Hub, WhoMayNotComeIn) {
   EXPECT_THAT(job.hub().admit(who(0, 8), 0).value(), HasSubstr("rank 0 is already there"));
 }
 
+TEST(Hub, WhoComesToReportAFailureDoesNotCount) {
+  HubJob job(3, 2);
+  Introduction failing = who(2, 3);
+  failing.purpose = Purpose::kReportFailure;
+  EXPECT_EQ(job.hub().admit(failing, 0), std::nullopt);
+  EXPECT_FALSE(job.hub().complete());
+  job.say(2, {.kind = Kind::kFailure, .value = encode_error(base::failed_error("", "no GPU"))});
+  EXPECT_EQ(job.failure(), "rank 2: no GPU");
+  EXPECT_EQ(job.told(1).size(), 1U);
+}
+
 TEST(Hub, SaysWhoHasNotComeAndWhy) {
-  Job one(8, 7);
+  HubJob one(8, 7);
+  for (int rank = 1; rank < 7; ++rank) one.say(rank, {.kind = Kind::kHeartbeat}, 59 * kSecond);
   one.time(59 * kSecond);
   EXPECT_EQ(one.failure(), "");
   EXPECT_LE(one.hub().next_deadline_ns(), 60 * kSecond);
-  for (int rank = 1; rank < 7; ++rank) one.say(rank, {.kind = Kind::kHeartbeat}, 59 * kSecond);
   one.time(60 * kSecond);
   EXPECT_EQ(one.failure(), "rank 7 of 8 has not come after 60 s: it never connected");
   EXPECT_EQ(one.hub().failure()->rank, 7);
   one.told(3);
-  Job two(8, 2, {.join_ns = kSecond / 4});
+  HubJob two(8, 2, {.join_ns = kSecond / 4});
   two.hub().note_refusal(5, "wrong secret");
   two.time(kSecond);
   EXPECT_EQ(two.failure(),
@@ -113,7 +124,7 @@ TEST(Hub, SaysWhoHasNotComeAndWhy) {
 }
 
 TEST(Hub, KeysArePutOnceAndWaitedFor) {
-  Job job(3);
+  HubJob job(3);
   job.forget();
   job.say(1, get(7, "k"));
   EXPECT_TRUE(job.told(1).empty());
@@ -138,7 +149,7 @@ TEST(Hub, KeysArePutOnceAndWaitedFor) {
 }
 
 TEST(Hub, KeepsNoMoreThanItMay) {
-  Job job(1, -1, {.store_bytes = 10, .waiting_per_rank = 2});
+  HubJob job(1, -1, {.store_bytes = 10, .waiting_per_rank = 2});
   job.forget();
   job.say(0, put(1, "a", "12345678"));
   EXPECT_EQ(line_of(job.told(0)), "=");
@@ -155,7 +166,7 @@ TEST(Hub, KeepsNoMoreThanItMay) {
 }
 
 TEST(Hub, Barriers) {
-  Job job(4);
+  HubJob job(4);
   job.forget();
   for (const int round : {1, 2}) {  // a name may be used again
     for (int rank = 0; rank < 4; ++rank) {
@@ -181,12 +192,13 @@ TEST(Hub, Barriers) {
   job.told(0);
   job.say(2, {.kind = Kind::kGoodbye});
   EXPECT_EQ(line_of(job.told(0)), "barrier 'd': rank 2 has left the job");
+  job.forget();
   job.say(1, barrier(7, "e"));
   EXPECT_THAT(line_of(job.told(1)), HasSubstr("rank 2 has left the job"));
 }
 
 TEST(Hub, TheFirstFailureIsEverybodys) {
-  Job job(3);
+  HubJob job(3);
   job.forget();
   job.say(2, get(1, "k"));
   job.say(1, {.kind = Kind::kFailure,
@@ -205,7 +217,7 @@ TEST(Hub, TheFirstFailureIsEverybodys) {
 }
 
 TEST(Hub, WhoEndsWithoutGoodbyeIsMissed) {
-  Job job(3);
+  HubJob job(3);
   job.say(1, {.kind = Kind::kHeartbeat, .number = 120});
   job.forget();
   job.hub().lost(1, "ended unexpectedly");
@@ -213,7 +225,7 @@ TEST(Hub, WhoEndsWithoutGoodbyeIsMissed) {
   EXPECT_EQ(job.failure(),
             "rank 1: ended unexpectedly (node1, pid 101, step 120); its log says more");
   EXPECT_EQ(job.told(2).size(), 1U);
-  Job orderly(3);
+  HubJob orderly(3);
   orderly.forget();
   orderly.say(1, {.kind = Kind::kGoodbye});
   EXPECT_EQ(orderly.told(1).at(0).kind, Kind::kGoodbye);
@@ -222,7 +234,7 @@ TEST(Hub, WhoEndsWithoutGoodbyeIsMissed) {
 }
 
 TEST(Hub, SilenceIsNoticed) {
-  Job job(3);
+  HubJob job(3);
   for (std::int64_t second = 1; second <= 29; ++second) {
     job.say(1, {.kind = Kind::kHeartbeat}, second * kSecond);
     job.time(second * kSecond);
@@ -234,7 +246,7 @@ TEST(Hub, SilenceIsNoticed) {
 }
 
 TEST(Hub, RankZeroLeavesLast) {
-  Job job(3);
+  HubJob job(3);
   job.forget();
   job.say(0, {.kind = Kind::kGoodbye});
   EXPECT_TRUE(job.told(0).empty());
@@ -242,14 +254,14 @@ TEST(Hub, RankZeroLeavesLast) {
   EXPECT_TRUE(job.told(0).empty());
   job.say(2, {.kind = Kind::kGoodbye});
   EXPECT_EQ(job.told(0).at(0).kind, Kind::kGoodbye);
-  Job hurried(3);
+  HubJob hurried(3);
   hurried.forget();
   hurried.say(0, {.kind = Kind::kGoodbye, .number = 1});
   EXPECT_EQ(hurried.told(2).at(0).kind, Kind::kGoodbye);
 }
 
 TEST(Hub, KnowsWhoIsSlow) {
-  Job job(2);
+  HubJob job(2);
   job.say(1, {.kind = Kind::kHeartbeat, .id = 500, .number = 10}, 2 * kSecond);
   job.say(1, {.kind = Kind::kHeartbeat, .id = 1500, .number = 10}, 3 * kSecond);
   const std::vector<Member> members = job.hub().members(4 * kSecond);
@@ -274,7 +286,7 @@ TEST(Hub, RankLists) {
 // or the job has failed.
 RC_GTEST_PROP(Hub, EveryRequestIsAnsweredOnce, ()) {
   const int ranks = *rc::gen::inRange(1, 5);
-  Job job(ranks, -1, {.silence_ns = INT64_MAX / 2});
+  HubJob job(ranks, -1, {.silence_ns = INT64_MAX / 2});
   job.forget();
   std::set<std::pair<int, std::uint64_t>> open;
   std::int64_t now = 0;

@@ -35,7 +35,7 @@ void allow_descriptors(int ranks, int strangers) {
 }
 
 Introduction introduction_of(const ChannelOptions& options) {
-  return {options.job, 0, options.ranks, host_name(), ::getpid()};
+  return {options.job, 0, options.ranks, host_name(), ::getpid(), Purpose::kJoin};
 }
 
 }  // namespace
