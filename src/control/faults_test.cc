@@ -117,7 +117,8 @@ TEST(ChannelFaults, WhoHasSaidGoodbyeIsNotMissed) {
 // A process of its own, killed in the middle.
 TEST(ChannelFaults, AKilledProcessIsNoticed) {
   testing::Job job(3);
-  const ChannelOptions theirs = job.options(2);
+  ChannelOptions theirs = job.options(2);
+  theirs.heartbeat = 20ms;
   const ChannelOptions other = job.options(1);
   const ChannelOptions host = job.options(0);
   const pid_t child = ::fork();
@@ -163,7 +164,7 @@ TEST(ChannelFaults, AStoppedProcessIsNoticedAndLearnsIt) {
   if (child == 0) {
     ::close(*host.listener_fd);
     const auto channel = Channel::join(theirs);
-    if (!channel) ::_exit(1);
+    if (!channel || !(*channel)->put("here", "x")) ::_exit(1);
     const std::string line = (*channel)->get("never", 600s).error().line();
     (void)!::write(report[1], line.data(), line.size());
     ::_exit(0);
@@ -171,6 +172,7 @@ TEST(ChannelFaults, AStoppedProcessIsNoticedAndLearnsIt) {
   ::close(report[1]);
   const auto hosted = Channel::host(host);
   ASSERT_TRUE(hosted) << hosted.error().line();
+  EXPECT_TRUE((*hosted)->get("here", 60s));
   ASSERT_EQ(::kill(child, SIGSTOP), 0);
   EXPECT_THAT((*hosted)->get("never", 600s).error().line(),
               StartsWith("rank 1: no sign of life for 1.5 s: its process is stopped"));

@@ -3,15 +3,14 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "base/error.h"
 #include "control/handshake.h"
 #include "control/member.h"
+#include "control/requests.h"
 #include "control/wire.h"
 
 namespace assay::control {
@@ -19,19 +18,15 @@ namespace assay::control {
 struct HubLimits {
   std::int64_t join_ns = 60'000'000'000;     // for all ranks to come
   std::int64_t silence_ns = 30'000'000'000;  // without a heartbeat
-  std::size_t store_bytes = std::size_t{256} << 20;
-  std::size_t waiting_per_rank = 4096;  // requests
+  RequestLimits requests;
 };
 
 class Hub {
  public:
-  struct Outgoing {
-    int rank;
-    Message message;
-  };
-
   // `self` is rank 0, which is there from the beginning.
   Hub(const Introduction& self, const HubLimits& limits, std::int64_t now_ns);
+  Hub(const Hub&) = delete;
+  Hub& operator=(const Hub&) = delete;
 
   // Why this peer, which has proved that it belongs to the job, may not come in; nothing if it may.
   std::optional<std::string> admit(const Introduction& peer, std::int64_t now_ns);
@@ -44,7 +39,7 @@ class Hub {
   // Whoever ran out of time by now.
   void advance(std::int64_t now_ns);
   // advance() has nothing to do before.
-  [[nodiscard]] std::int64_t next_deadline_ns() const { return next_deadline_ns_; }
+  [[nodiscard]] std::int64_t next_deadline_ns() const;
   [[nodiscard]] std::int64_t join_remaining_ns(std::int64_t now_ns) const;
 
   // In the order in which they are to be sent.
@@ -62,49 +57,29 @@ class Hub {
     std::int64_t step = -1;
     std::int64_t step_ns = 0;
     std::int64_t heard_ns = 0;
-    std::size_t waiting = 0;  // its requests that are not answered
     std::string refusal;
   };
-  struct Waiter {
-    int rank;
-    std::uint64_t id;
-    std::int64_t since_ns;
-    std::int64_t deadline_ns;
-  };
-  using Waiters = std::map<std::string, std::vector<Waiter>>;
 
+  State& state_of(int rank) { return states_[static_cast<std::size_t>(rank)]; }
   void send(int rank, Message message);
   void broadcast(const Message& message);
-  void answer(const Waiter& waiter, const std::string& value);
-  void refuse(const Waiter& waiter, const base::Error& why);
-  void fail(int rank, base::Error error);
-
-  void put(const Waiter& from, const Message& message);
-  void get(const Waiter& from, const Message& message);
-  void barrier(const Waiter& from, const Message& message);
+  void heartbeat(int rank, const Message& message, std::int64_t now_ns);
   void goodbye(int rank, bool at_once);
-  void complete_barriers();
-  void drop_waiters(int rank);
-
-  [[nodiscard]] std::vector<int> absent_from(const std::vector<Waiter>& waiters) const;
+  void fail(int rank, base::Error error);
+  [[nodiscard]] Message failure_message() const;
+  [[nodiscard]] std::vector<int> absent() const;
   [[nodiscard]] base::Error missing_error() const;
-  void wake_by(std::int64_t deadline_ns);
 
-  int ranks_;
-  std::string job_;
   HubLimits limits_;
   std::int64_t join_deadline_ns_;
-  std::int64_t next_deadline_ns_;
-  std::vector<State> states_;
-  int present_ = 1;  // ranks that have come to stay, whatever became of them
+  std::int64_t silence_deadline_ns_;  // nobody can be silent for too long before
+  std::vector<State> states_;         // by rank
+  std::size_t present_ = 1;           // ranks that have come to stay, whatever became of them
   bool complete_ = false;
   bool leaving_ = false;  // rank 0 has said goodbye and waits for the others
   std::optional<Failure> failure_;
-  std::unordered_map<std::string, std::string> store_;
-  std::size_t store_bytes_ = 0;
-  Waiters gets_;
-  Waiters barriers_;
   std::vector<Outgoing> outgoing_;
+  Requests requests_;
 };
 
 }  // namespace assay::control

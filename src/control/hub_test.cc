@@ -33,7 +33,7 @@ class HubJob {
   Hub& hub() { return hub_; }
   // What rank was told since it was last asked.
   std::vector<Message> told(int rank) {
-    for (Hub::Outgoing& one : hub_.take_outgoing()) told_[one.rank].push_back(one.message);
+    for (Outgoing& one : hub_.take_outgoing()) told_[one.rank].push_back(one.message);
     return std::exchange(told_[rank], {});
   }
   void forget() {
@@ -149,7 +149,7 @@ TEST(Hub, KeysArePutOnceAndWaitedFor) {
 }
 
 TEST(Hub, KeepsNoMoreThanItMay) {
-  HubJob job(1, -1, {.store_bytes = 10, .waiting_per_rank = 2});
+  HubJob job(1, -1, {.requests = {.store_bytes = 10, .waiting_per_rank = 2}});
   job.forget();
   job.say(0, put(1, "a", "12345678"));
   EXPECT_EQ(line_of(job.told(0)), "=");
@@ -158,7 +158,7 @@ TEST(Hub, KeepsNoMoreThanItMay) {
   for (std::uint64_t id = 3; id < 5; ++id) job.say(0, get(id, "c"));
   EXPECT_TRUE(job.told(0).empty());
   job.say(0, get(5, "c"));
-  EXPECT_THAT(line_of(job.told(0)), HasSubstr("too many keys"));
+  EXPECT_THAT(line_of(job.told(0)), HasSubstr("waits for 2 answers already"));
   job.time(2 * kSecond);
   EXPECT_EQ(job.told(0).size(), 2U);
   job.say(0, get(6, "c"));

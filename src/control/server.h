@@ -4,17 +4,16 @@
 
 #include <atomic>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
-#include <unordered_map>
 #include <vector>
 
 #include "control/channel.h"
-#include "control/connection.h"
 #include "control/hub.h"
 #include "control/link.h"
+#include "control/peers.h"
 #include "control/socket.h"
 
 namespace assay::control {
@@ -33,54 +32,36 @@ class Server final : public Link {
   [[nodiscard]] std::string local_address() const override { return {}; }
 
  private:
-  struct Peer {
-    Peer(base::UniqueFd socket, const Server& server);
-
-    Connection connection;
-    ServerHandshake handshake;
-    std::string address;
-    int rank = -1;         // of a member; -1: a stranger
-    bool closing = false;  // was refused, and is given time to read why
-    bool watches_write = false;
-    std::int64_t since_ns;
-    std::int64_t deadline_ns;  // of a stranger
-  };
-  using PeerId = std::uint64_t;
-
   Server(const ChannelOptions& options, Listener listener, Inbox& inbox, Outbox outbox,
          base::UniqueFd epoll);
   void run();
+  // Waits for events and lets the hub see them; what it has to say to rank 0 itself is returned.
+  std::vector<Message> turn();
   [[nodiscard]] int sleep_ms() const;
-  void accept_all(std::int64_t now_ns);
-  bool make_room(std::int64_t now_ns);
-  void add_peer(base::UniqueFd socket);
+  void read_events(int first_wait_ms);
   void watch_listener(bool watch);
-  void handle(PeerId id, std::uint32_t events, std::int64_t now_ns);
+  void accept_all();
+  bool make_room();
+  void handle(PeerId id, std::uint32_t events);
   // False when the peer is gone.
-  bool read_frames(PeerId id, Peer& peer, std::int64_t now_ns);
-  bool meet(PeerId id, Peer& peer, const Frame& frame, std::int64_t now_ns);
-  void refuse(Peer& peer, const std::string& bytes, const std::string& reason, std::int64_t now_ns);
+  bool read_frames(PeerId id, Peer& peer);
+  void meet(PeerId id, Peer& peer, const Frame& frame);
+  void refuse(Peer& peer, const std::string& bytes, const std::string& reason);
   void remove(PeerId id, const std::string& how);
-  void flush(PeerId id, Peer& peer);
-  void expire_strangers(std::int64_t now_ns);
-  // Sends what the hub has to say; what is for rank 0 itself is returned.
+  void expire_strangers();
   std::vector<Message> dispatch();
-  void finish();
 
   const ChannelOptions options_;
   Listener listener_;
   Inbox& inbox_;
   Outbox outbox_;
-  base::UniqueFd epoll_;
   Progress progress_;
+  Peers peers_;
 
   mutable std::mutex mutex_;  // of the hub, which members() reads
   Hub hub_;
 
-  std::unordered_map<PeerId, std::unique_ptr<Peer>> peers_;
-  std::map<PeerId, Peer*> strangers_;  // oldest first
-  std::vector<PeerId> members_;        // by rank; 0: none
-  PeerId last_id_ = 1;
+  std::int64_t now_ns_;  // of this turn
   bool accepting_ = true;
   std::int64_t accept_again_ns_ = 0;
   std::int64_t next_heartbeat_ns_ = 0;

@@ -212,7 +212,7 @@ TEST(Strangers, ManySilentOnesKeepNobodyOut) {
     options.strangers = 8;
     options.stranger_timeout = 600s;
   });
-  for (int i = 0; i < 40; ++i) crowd.push_back(stranger(waiting.job));
+  for (int i = 0; i < 20; ++i) crowd.push_back(stranger(waiting.job));
 }
 
 TEST(Strangers, WhatRankZeroIsNotIsSaid) {
