@@ -16,6 +16,9 @@ using Clock = std::chrono::steady_clock;
 constexpr Milliseconds kGrace{10'000};
 // For a failure to reach rank 0 and come back.
 constexpr Milliseconds kReportTime{5'000};
+// How long rank 0 stays after a failure for ranks that have not come yet: else they would find
+// nobody and not know why.
+constexpr Milliseconds kLateRanks{5'000};
 
 base::Result<void> check(const ChannelOptions& options) {
   const auto refuse = [&](std::string what) {
@@ -28,6 +31,17 @@ base::Result<void> check(const ChannelOptions& options) {
   if (options.secret.text().empty()) return refuse("the job has no secret");
   if (options.job.size() > kMaxJob) return refuse("the job's name is longer than 128 bytes");
   return {};
+}
+
+// Until every rank has come and was told of the failure, or the limit.
+void tell_late_ranks(const Channel& channel, SteadyTime limit) {
+  const auto all_told = [&] {
+    for (const Member& member : channel.members()) {
+      if (member.state == MemberState::kAbsent) return false;
+    }
+    return true;
+  };
+  while (!all_told() && Clock::now() < limit) std::this_thread::sleep_for(Milliseconds(10));
 }
 
 }  // namespace
@@ -65,11 +79,15 @@ base::Result<std::unique_ptr<Channel>> Channel::start_hosting(const ChannelOptio
 }
 
 base::Result<std::unique_ptr<Channel>> Channel::host(const ChannelOptions& options) {
+  const SteadyTime deadline = Clock::now() + options.join_timeout;
   ASSAY_TRY(std::unique_ptr<Channel> channel, start_hosting(options));
-  ASSAY_TRY_VOID(
-      channel->inbox_->wait_complete(Clock::now() + options.join_timeout + kGrace,
-                                     base::failed_error("rank 0", "its own thread does not answer",
-                                                        "is this machine overloaded?")));
+  const auto complete = channel->inbox_->wait_complete(
+      deadline + kGrace, base::failed_error("rank 0", "its own thread does not answer",
+                                            "is this machine overloaded?"));
+  if (!complete) {
+    tell_late_ranks(*channel, std::min(deadline, Clock::now() + kLateRanks));
+    return base::fail(complete.error());
+  }
   return channel;
 }
 
@@ -183,14 +201,7 @@ base::Result<void> announce_failure(const ChannelOptions& options, const base::E
                 : Channel::start_joining(options, Purpose::kReportFailure, others_may_take));
   channel->report_failure(error);
   if (options.rank != 0) return {};
-  const SteadyTime limit = Clock::now() + std::min(options.join_timeout, Milliseconds(10'000));
-  const auto all_told = [&] {
-    for (const Member& member : channel->members()) {
-      if (member.state == MemberState::kAbsent) return false;
-    }
-    return true;
-  };
-  while (!all_told() && Clock::now() < limit) std::this_thread::sleep_for(Milliseconds(10));
+  tell_late_ranks(*channel, Clock::now() + std::min(options.join_timeout, kLateRanks));
   return {};
 }
 

@@ -124,7 +124,7 @@ class Channel {
 };
 
 // For a rank that fails before it has joined: the others learn why instead of waiting for it. It
-// takes at most as long as joining would; rank 0 stays for the others for at most 10 s.
+// takes at most as long as joining would; rank 0 stays for the others for at most 5 s.
 base::Result<void> announce_failure(const ChannelOptions& options, const base::Error& error);
 
 }  // namespace assay::control

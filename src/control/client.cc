@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/process/process.h"
 #include "control/host_name.h"
 #include "control/socket.h"
 
@@ -74,6 +75,7 @@ base::Result<Admission> enter_job(const ChannelOptions& options, Purpose purpose
   auto pause = Milliseconds(1);
   while (true) {
     std::string reason;
+    std::string hint = "does rank 0 run, and may this host connect to that port?";
     SteadyTime give_up = deadline;
     auto socket = connect_once(options.rendezvous, deadline);
     if (socket) {
@@ -92,6 +94,7 @@ base::Result<Admission> enter_job(const ChannelOptions& options, Purpose purpose
       reason = socket.error().what;
       if (socket.error().code == base::ExitCode::kUsage) {
         give_up = std::min(deadline, start + kUnknownHostPatience);
+        hint = "set ASSAY_RENDEZVOUS=HOST:PORT with an address that all ranks can reach";
       }
     }
     const SteadyTime now = Clock::now();
@@ -100,7 +103,7 @@ base::Result<Admission> enter_job(const ChannelOptions& options, Purpose purpose
           where,
           fmt::format("rank 0 at {} has not come after {:.3g} s: {}", address,
                       std::chrono::duration<double>(now - start).count(), reason),
-          "does rank 0 run, and may this host connect to that port?"));
+          std::move(hint)));
     }
     std::this_thread::sleep_for(std::min<Clock::duration>(pause, give_up - now));
     pause = std::min(pause * 2, Milliseconds(100));
@@ -160,7 +163,7 @@ bool Client::turn(std::int64_t now_ns) {
   const short events = connection_->queued() > 0 ? POLLIN | POLLOUT : POLLIN;
   std::array<pollfd, 2> fds{pollfd{connection_->fd(), events, 0},
                             pollfd{outbox_.event_fd(), POLLIN, 0}};
-  ::poll(fds.data(), fds.size(), poll_milliseconds(wake));
+  ::poll(fds.data(), fds.size(), base::poll_timeout_ms(wake));
   for (const Message& message : outbox_.take()) connection_->queue(encode(message));
   if ((fds[0].revents & (POLLIN | POLLHUP | POLLERR)) != 0) {
     heard_ns_ = steady_ns();

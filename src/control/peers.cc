@@ -5,6 +5,8 @@
 
 #include <array>
 
+#include "base/process/process.h"
+
 namespace assay::control {
 
 Peer::Peer(base::UniqueFd socket, const ServerHandshake& first, std::int64_t now_ns,
@@ -70,7 +72,7 @@ void Peers::finish(SteadyTime limit) {
   std::array<epoll_event, 64> events;
   while (!peers_.empty() && std::chrono::steady_clock::now() < limit) {
     const int ready =
-        ::epoll_wait(epoll_.get(), events.data(), events.size(), poll_milliseconds(limit));
+        ::epoll_wait(epoll_.get(), events.data(), events.size(), base::poll_timeout_ms(limit));
     for (int i = 0; i < ready; ++i) {
       const PeerId id = events[static_cast<std::size_t>(i)].data.u64;
       Peer* peer = find(id);

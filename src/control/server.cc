@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "base/log.h"
+#include "base/process/process.h"
 #include "control/client.h"
 #include "control/host_name.h"
 
@@ -23,6 +24,7 @@ constexpr PeerId kOutboxEvent = 2;
 constexpr std::int64_t kSecond_ns = 1'000'000'000;
 // Time for a refused peer to read why.
 constexpr std::int64_t kClosing_ns = kSecond_ns;
+constexpr std::int64_t kLoudRefusals = 100;
 // What a member may leave unread before it is given up.
 constexpr std::size_t kMostQueued = std::size_t{64} << 20;
 
@@ -99,7 +101,7 @@ int Server::sleep_ms() const {
   for (const auto& [id, peer] : peers_.strangers()) {
     wake_ns = std::min(wake_ns, peer->deadline_ns);
   }
-  return poll_milliseconds(SteadyTime{std::chrono::nanoseconds(wake_ns)});
+  return base::poll_timeout_ms(SteadyTime{std::chrono::nanoseconds(wake_ns)});
 }
 
 // Everything that is there is read before anybody is called silent: this process may itself have
@@ -225,7 +227,10 @@ void Server::meet(PeerId id, Peer& peer, const Frame& frame) {
 void Server::refuse(Peer& peer, const std::string& bytes, const std::string& reason) {
   const bool introduced = peer.handshake.introduced();
   const int rank = introduced ? peer.handshake.peer().rank : -1;
-  base::log_warn("refused to join", {{"peer", peer.address}, {"rank", rank}, {"reason", reason}});
+  // The first ones are worth a line each; a port scanner is not worth a full disk.
+  const bool loud = ++refusals_ <= kLoudRefusals;
+  base::log(loud ? base::LogLevel::kWarn : base::LogLevel::kDebug, "refused to join",
+            {{"peer", peer.address}, {"rank", rank}, {"reason", reason}});
   if (introduced) hub_.note_refusal(rank, reason);
   peer.connection.queue(bytes);
   peer.connection.flush();

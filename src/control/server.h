@@ -65,6 +65,7 @@ class Server final : public Link {
   bool accepting_ = true;
   std::int64_t accept_again_ns_ = 0;
   std::int64_t next_heartbeat_ns_ = 0;
+  std::int64_t refusals_ = 0;
   std::atomic<bool> stopping_ = false;
   std::thread thread_;
 };

@@ -15,6 +15,8 @@
 #include <memory>
 #include <vector>
 
+#include "base/process/process.h"
+
 namespace assay::control {
 namespace {
 
@@ -234,16 +236,10 @@ void set_stream_options(int socket) {
   ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof milliseconds);
 }
 
-int poll_milliseconds(SteadyTime deadline) {
-  const auto left = deadline - std::chrono::steady_clock::now();
-  const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(left).count();
-  return static_cast<int>(std::clamp<std::int64_t>(milliseconds, 0, 3'600'000));
-}
-
 bool wait_for(int fd, short events, SteadyTime deadline) {
   while (true) {
     pollfd one{.fd = fd, .events = events, .revents = 0};
-    const int ready = ::poll(&one, 1, poll_milliseconds(deadline));
+    const int ready = ::poll(&one, 1, base::poll_timeout_ms(deadline));
     if (ready > 0) return true;
     if (ready < 0 && errno != EINTR) return false;
     if (std::chrono::steady_clock::now() >= deadline) return false;

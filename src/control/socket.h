@@ -43,7 +43,4 @@ void set_stream_options(int socket);
 // Until the descriptor is ready for `events` (POLLIN, POLLOUT) or the deadline has passed.
 bool wait_for(int fd, short events, SteadyTime deadline);
 
-// Milliseconds for poll(2), rounded up, so that a wait never ends a moment too early.
-int poll_milliseconds(SteadyTime deadline);
-
 }  // namespace assay::control
