@@ -48,6 +48,7 @@ Attempt shake_hands(Connection& connection, const Introduction& self, const Secr
       if (step.outcome == HandshakeStep::Outcome::kRefused) {
         return {Attempt::Outcome::kRefused, std::move(step.reason), {}};
       }
+      if (step.outcome == HandshakeStep::Outcome::kTryAgain) return again(std::move(step.reason));
       if (step.outcome == HandshakeStep::Outcome::kProven) {
         return {Attempt::Outcome::kAdmitted, {}, Milliseconds(handshake.remaining_ms())};
       }

@@ -154,7 +154,7 @@ TEST(ChannelFaults, AKilledProcessIsNoticed) {
 TEST(ChannelFaults, AStoppedProcessIsNoticedAndLearnsIt) {
   testing::Job job(2);
   ChannelOptions host = job.options(0);
-  host.silence_timeout = 1500ms;
+  host.silence_timeout = 3000ms;
   ChannelOptions theirs = job.options(1);
   theirs.heartbeat = 50ms;
   int report[2];
@@ -175,12 +175,12 @@ TEST(ChannelFaults, AStoppedProcessIsNoticedAndLearnsIt) {
   EXPECT_TRUE((*hosted)->get("here", 60s));
   ASSERT_EQ(::kill(child, SIGSTOP), 0);
   EXPECT_THAT((*hosted)->get("never", 600s).error().line(),
-              StartsWith("rank 1: no sign of life for 1.5 s: its process is stopped"));
+              StartsWith("rank 1: no sign of life for 3 s: its process is stopped"));
   ASSERT_EQ(::kill(child, SIGCONT), 0);
   std::string line(1000, '\0');
   const ssize_t got = ::read(report[0], line.data(), line.size());
   line.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
-  EXPECT_THAT(line, StartsWith("rank 1: no sign of life for 1.5 s"));
+  EXPECT_THAT(line, StartsWith("rank 1: no sign of life for 3 s"));
   ::close(report[0]);
   int status = 0;
   EXPECT_EQ(::waitpid(child, &status, 0), child);
@@ -201,13 +201,13 @@ TEST(ChannelFaults, AStoppedRankZeroIsNoticed) {
   ::close(*host.listener_fd);
   ChannelOptions options = job.options(1);
   options.listener_fd.reset();
-  options.silence_timeout = 1500ms;
+  options.silence_timeout = 3000ms;
   options.heartbeat = 50ms;
   const auto channel = Channel::join(options);
   ASSERT_TRUE(channel) << channel.error().line();
   ASSERT_EQ(::kill(child, SIGSTOP), 0);
   EXPECT_THAT((*channel)->get("never", 600s).error().line(),
-              StartsWith("rank 0: no sign of life for 1.5 s"));
+              StartsWith("rank 0: no sign of life for 3 s"));
   ::kill(child, SIGKILL);
   ::kill(child, SIGCONT);
   int status = 0;
@@ -218,7 +218,7 @@ TEST(ChannelFaults, RanksThatNeverComeAreNamedToAll) {
   testing::Job job(4);
   const auto options = [&](int rank) {
     ChannelOptions mine = job.options(rank);
-    mine.join_timeout = 400ms;
+    mine.join_timeout = 2s;
     return mine;
   };
   const ChannelOptions host = options(0);
@@ -231,7 +231,7 @@ TEST(ChannelFaults, RanksThatNeverComeAreNamedToAll) {
   const auto hosted = Channel::host(host);
   thread.join();
   ASSERT_FALSE(hosted);
-  const std::string line = "ranks 2, 3 of 4 have not come after 0.4 s: they never connected";
+  const std::string line = "ranks 2, 3 of 4 have not come after 2 s: they never connected";
   EXPECT_EQ(hosted.error().line(), line);
   ASSERT_FALSE(joined);
   EXPECT_EQ(joined.error().line(), line);
@@ -244,7 +244,7 @@ TEST(ChannelFaults, ARankZeroThatNeverComesIsNamed) {
   options.join_timeout = 100ms;
   EXPECT_THAT(Channel::join(options).error().line(),
               AllOf(StartsWith("rank 1 of 2: rank 0 at 127.0.0.1:"),
-                    HasSubstr("has not come after 0.1"), HasSubstr("Connection refused")));
+                    HasSubstr("has not come after"), HasSubstr("Connection refused")));
   options.rendezvous.host = "no-such-host.invalid";
   EXPECT_THAT(Channel::join(options).error().line(),
               HasSubstr("unknown host 'no-such-host.invalid'"));

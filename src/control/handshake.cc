@@ -27,8 +27,10 @@ HandshakeStep ended(std::string reason) {
 
 }  // namespace
 
-std::string refusal_bytes(std::string_view reason) {
-  return frame_bytes(Kind::kRefused, PayloadWriter().text(reason.substr(0, kMaxReason)).bytes());
+std::string refusal_bytes(std::string_view reason, bool may_try_again) {
+  return frame_bytes(
+      Kind::kRefused,
+      PayloadWriter().text(reason.substr(0, kMaxReason)).number(may_try_again ? 1 : 0, 1).bytes());
 }
 
 HandshakeStep ServerHandshake::receive(const Frame& frame) {
@@ -104,7 +106,10 @@ HandshakeStep ClientHandshake::receive(const Frame& frame) {
   if (frame.kind == Kind::kRefused) {
     PayloadReader reader(frame.payload);
     const std::string reason = reader.text(kMaxReason);
-    return ended(reader.complete() ? base::printable(reason) : "for a reason that cannot be read");
+    const bool try_again = reader.number(1) != 0;
+    if (!reader.complete()) return ended("for a reason that cannot be read");
+    if (!try_again) return ended(base::printable(reason));
+    return {HandshakeStep::Outcome::kTryAgain, {}, base::printable(reason)};
   }
   if (frame.kind == Kind::kChallenge && challenge_.empty() &&
       frame.payload.size() == sizeof(Digest)) {

@@ -41,14 +41,15 @@ struct HandshakeStep {
     kContinue,  // send the bytes and wait for more
     kProven,    // the peer knows the secret
     kRefused,   // it is over: `reason` says why
+    kTryAgain,  // the same, but it may go well another time
   };
   Outcome outcome = Outcome::kContinue;
   std::string bytes;   // to send; of a refusal by the server, too
   std::string reason;  // one line for people
 };
 
-// The bytes that tell a peer why it is refused.
-std::string refusal_bytes(std::string_view reason);
+// The bytes that tell a peer why it is refused, and whether it may try again.
+std::string refusal_bytes(std::string_view reason, bool may_try_again = false);
 
 class ServerHandshake {
  public:

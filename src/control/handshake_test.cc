@@ -71,6 +71,7 @@ TEST(Handshake, WhoIsRefusedAndWhy) {
   const HandshakeStep refused = client.receive(frame_of(refusal_bytes("go\naway")));
   EXPECT_EQ(refused.outcome, Outcome::kRefused);
   EXPECT_EQ(refused.reason, "go\\x0aaway");
+  EXPECT_EQ(client.receive(frame_of(refusal_bytes("slow", true))).outcome, Outcome::kTryAgain);
 }
 
 TEST(Handshake, AnImpostorCannotPlayRankZero) {

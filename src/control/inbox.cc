@@ -61,11 +61,12 @@ void Inbox::fail(const Failure& failure) {
     const std::lock_guard lock(mutex_);
     if (failure_) return;
     failure_ = failure;
+    // Before anybody can know of the failure, so that who knows also finds the event.
+    const std::uint64_t one = 1;
+    (void)!::write(event_.get(), &one, sizeof one);
     failed_.store(true, std::memory_order_release);
   }
   changed_.notify_all();
-  const std::uint64_t one = 1;
-  (void)!::write(event_.get(), &one, sizeof one);
   const std::lock_guard lock(callbacks_->mutex);
   for (const FailureCallback& callback : callbacks_->functions) callback(failure);
 }

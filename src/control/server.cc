@@ -255,7 +255,7 @@ void Server::expire_strangers() {
     }
     const std::string reason = fmt::format("did not prove who it is within {}",
                                            duration_text(to_ns(options_.stranger_timeout)));
-    refuse(*peer, refusal_bytes(reason), reason);
+    refuse(*peer, refusal_bytes(reason, true), reason);
   }
   for (const PeerId id : expired) remove(id, "closed");
 }
