@@ -6,6 +6,7 @@
 #include <rapidcheck/gtest.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "control/channel.h"
@@ -210,6 +211,13 @@ TEST(Strangers, ManySilentOnesKeepNobodyOut) {
     options.stranger_timeout = 600s;
   });
   for (int i = 0; i < 20; ++i) crowd.push_back(stranger(waiting.job));
+  // All but the last eight had to go.
+  EXPECT_TRUE(testing::eventually([&] {
+    return std::count_if(crowd.begin(), crowd.end(), [](const base::UniqueFd& one) {
+             char byte = 0;
+             return ::recv(one.get(), &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 0;
+           }) == 12;
+  }));
 }
 
 TEST(Strangers, WhatRankZeroIsNotIsSaid) {
