@@ -174,10 +174,9 @@ function(_test_program program objects libraries environment)
   endif()
   if(environment)
     gtest_discover_tests(${program} TEST_PREFIX ${program}. DISCOVERY_TIMEOUT 60
-      PROPERTIES TIMEOUT 600 ENVIRONMENT "${environment}")
+      PROPERTIES ENVIRONMENT "${environment}")
   else()
     add_test(NAME ${program} COMMAND ${program} --gtest_brief=1)
-    set_tests_properties(${program} PROPERTIES TIMEOUT 300)
   endif()
 endfunction()
 

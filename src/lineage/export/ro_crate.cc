@@ -189,8 +189,8 @@ class Crate {
   std::string tool(const store::RunRecord& run) {
     const std::string program = run.command.empty() ? "command" : run.command[0];
     std::string id = "#tool-" + percent_encoded(program.substr(program.rfind('/') + 1),
-                                                      "abcdefghijklmnopqrstuvwxyz"
-                                                      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._");
+                                                "abcdefghijklmnopqrstuvwxyz"
+                                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._");
     tools_.try_emplace(id, Json{{"@id", id}, {"@type", "SoftwareApplication"}, {"name", program}});
     return id;
   }

@@ -11,8 +11,12 @@ const char* after(const char* text, const char* with) {
   return text;
 }
 
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+}
+
 bool same_word(const char* one, const char* other) {
-  for (; *one != 0 && (*one | 0x20) == (*other | 0x20); ++one) ++other;
+  for (; *one != 0 && lower(*one) == lower(*other); ++one) ++other;
   return *one == *other;
 }
 
