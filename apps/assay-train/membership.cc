@@ -40,7 +40,7 @@ base::Result<std::optional<control::Place>> place_among_ranks() {
 base::Result<std::unique_ptr<Membership>> Membership::join(const control::Place& place,
                                                            const std::filesystem::path& out) {
   const auto environment = base::Environment::from_current().values();
-  std::unique_ptr<Membership> joined(new Membership(place));
+  std::unique_ptr<Membership> joined(new Membership(place, out));
   control::ChannelOptions options = control::options_for(place);
   if (options.job.empty()) options.job = std::filesystem::absolute(out).string();
   ASSAY_TRY(options.secret, control::find_secret(environment, out, place.rank, kJoinTimeout));
@@ -81,7 +81,9 @@ void Membership::fail(const base::Error& error) {
 base::Result<void> Membership::leave() {
   watch_.reset();
   world_.reset();
-  return channel_->leave();
+  ASSAY_TRY_VOID(channel_->leave());
+  if (place_.rank == 0) control::remove_secret_file(out_);
+  return {};
 }
 
 }  // namespace assay::cli

@@ -33,9 +33,11 @@ class Membership {
   base::Result<void> leave();
 
  private:
-  explicit Membership(control::Place place) : place_(std::move(place)) {}
+  Membership(control::Place place, std::filesystem::path out)
+      : place_(std::move(place)), out_(std::move(out)) {}
 
   control::Place place_;
+  std::filesystem::path out_;
   std::unique_ptr<control::Channel> channel_;
   std::unique_ptr<comm::Communicator> world_;
   std::optional<control::FailureSubscription> watch_;  // before the communicator that it uses

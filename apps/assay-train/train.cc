@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <charconv>
+#include <cstdio>
 #include <filesystem>
 
 #include "assay-train/device.h"
@@ -113,7 +114,10 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
                                         Prepared& prepared, Membership* member) {
   spec::JobSpec& job = prepared.job;
   const int rank = member == nullptr ? 0 : member->place().rank;
+  // The built-in text is written by one rank, before the others open it.
+  if (rank > 0) ASSAY_TRY_VOID(member->world().barrier());
   ASSAY_TRY(const data::TokenSet set, train::open_training_data(job, prepared.out));
+  if (member != nullptr && rank == 0) ASSAY_TRY_VOID(member->world().barrier());
   ASSAY_TRY(const auto validation, train::open_validation_data(job));
   step::Choices choices = step::choices_of(job);
   ASSAY_TRY(choices.layout, step::layout_of(job.layout, rank));
@@ -161,8 +165,23 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
   return code_of(result);
 }
 
+// Where another launcher mixes what ranks print: as ours does it.
+base::Result<void> print_to_log(const fs::path& out, int rank) {
+  const fs::path folder = out / "ranks";
+  ASSAY_TRY_VOID(make_folder(folder));
+  const std::string log = folder / fmt::format("rank-{}.log", rank);
+  if (std::freopen(log.c_str(), "a", stdout) == nullptr) {
+    return base::fail(base::unfit_error(log, "cannot be written"));
+  }
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  return {};
+}
+
 base::Result<base::ExitCode> join_and_train(const Session& session, const TrainOptions& options,
                                             Prepared& prepared, const control::Place& place) {
+  if (place.rank > 0 && place.source != control::PlaceSource::kAssay) {
+    ASSAY_TRY_VOID(print_to_log(prepared.out, place.rank));
+  }
   ASSAY_TRY(const auto member, Membership::join(place, prepared.out));
   auto done = train_rank(session, options, prepared, member.get());
   if (!done) member->fail(done.error());
@@ -195,8 +214,6 @@ base::Result<base::ExitCode> train_model(const Session& session, const TrainOpti
   }
   if (place) return join_and_train(session, options, prepared, *place);
   if (ranks == 1) return train_rank(session, options, prepared, nullptr);
-  // What every rank reads is made once.
-  ASSAY_TRY_VOID(train::open_training_data(prepared.job, prepared.out));
   LaunchOptions launch{.ranks = static_cast<int>(ranks),
                        .arguments = {"assay-train", "train"},
                        .out = prepared.out,
