@@ -198,7 +198,7 @@ base::Error other_ranks(const TrainOptions& options, std::int64_t ranks,
 }
 
 // A layout that cannot be executed is refused before there are ranks to refuse it.
-base::Result<void> check_layout(const spec::JobSpec& job) {
+base::Result<void> check_executable(const spec::JobSpec& job) {
   step::Choices choices = step::choices_of(job);
   choices.recompute = spec::Recompute::kNone;
   choices.accumulate = 1;
@@ -224,7 +224,7 @@ base::Result<base::ExitCode> train_model(const Session& session, const TrainOpti
   }
   if (place) return join_and_train(session, options, prepared, *place);
   if (ranks == 1) return train_rank(session, options, prepared, nullptr);
-  ASSAY_TRY_VOID(check_layout(prepared.job));
+  ASSAY_TRY_VOID(check_executable(prepared.job));
   LaunchOptions launch{.ranks = static_cast<int>(ranks),
                        .arguments = {"assay-train", "train"},
                        .out = prepared.out,
