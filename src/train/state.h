@@ -37,7 +37,8 @@ enum class StateKind { kWeights, kOptimizer };
 // Of all stages, in the order of the model's parameters; a rank has none or some of each.
 std::vector<StateTensor> state_tensors(const step::Program& program, StateKind kind);
 
-// Of one of Program::model_parameters. The low halves of a weight, where there are any, are part of the optimizer.
+// Of one of Program::model_parameters. The low halves of a weight, where there are any, are part of
+// the optimizer.
 StateTensor weight_tensor(const step::Program& program, const step::Parameter& parameter);
 std::optional<StateTensor> remainder_tensor(const step::Program& program,
                                             const step::Parameter& parameter);
