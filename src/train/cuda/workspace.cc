@@ -31,7 +31,7 @@ std::int64_t token_places(const step::Program& p) {
 // Sums of squares of all gradients.
 std::int64_t norm_sums_of(const step::Program& p) {
   std::int64_t count = 0;
-  for (const step::Unit& unit : p.units) count += unit.used / step::norm_block(p.model);
+  for (const step::Unit& unit : p.model_units) count += unit.used / step::norm_block(p.model);
   return count;
 }
 
