@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <utility>
 
@@ -80,7 +81,8 @@ class Trainer {
     }
     result.step = position_.step;
     if (saved_ != position_.step) ASSAY_TRY_VOID(save());
-    if (writer_ != nullptr) ASSAY_TRY_VOID(writer_->wait());
+    ASSAY_TRY_VOID(wait_for_writers());
+    ASSAY_TRY_VOID(writer_->wait());
     result.checkpoint = options_.out / "checkpoints" / fmt::format("step-{}", position_.step);
     return result;
   }
@@ -105,6 +107,7 @@ class Trainer {
     }
     ASSAY_TRY(const std::int64_t step,
               ranks_.broadcast_value(from ? from->manifest().state.step : kNoCheckpoint));
+    if (ranks_.rank() != 0) ASSAY_TRY_VOID(join_folder(root));
     if (step == kNoCheckpoint) {
       return initialise(backend_, program_, static_cast<std::uint64_t>(job_.train.seed));
     }
@@ -128,6 +131,18 @@ class Trainer {
       reporter_.note("there is no checkpoint yet: starting at step 1");
     }
     return std::move(latest.checkpoint);
+  }
+
+  // The other ranks write into rank 0's folder.
+  base::Result<void> join_folder(const std::filesystem::path& root) {
+    std::error_code error;
+    if (!std::filesystem::is_directory(root, error)) {
+      return base::fail(base::unfit_error(
+          root.string(), fmt::format("rank {} does not see the folder of rank 0", ranks_.rank()),
+          "all ranks must share the file system of --out"));
+    }
+    ASSAY_TRY(writer_, checkpoint::BackgroundWriter::start(root, {.owns_root = false}));
+    return {};
   }
 
   [[nodiscard]] StepSettings settings() const {
@@ -199,10 +214,20 @@ class Trainer {
     return static_cast<double>(options_.clock->monotonic_ns() - start_ns) / 1e9;
   }
 
+  // Until no rank's writer is busy, without an exchange that takes longer than a moment: ranks wait
+  // for each other's disks only as long as they make progress (checkpoint::WriteOptions).
+  base::Result<void> wait_for_writers() {
+    while (true) {
+      const bool idle = writer_->idle_within(std::chrono::seconds(1));
+      ASSAY_TRY(const bool busy, ranks_.any_rank(!idle));
+      if (!busy) return {};
+    }
+  }
+
   // The next snapshot reuses the memory of the previous one.
-  void wait_for_writer() {
-    if (writer_ == nullptr) return;
+  base::Result<void> finish_previous() {
     const std::int64_t start_ns = options_.clock->monotonic_ns();
+    ASSAY_TRY_VOID(wait_for_writers());
     // A failed write of the previous checkpoint must not prevent this one.
     if (const auto written = writer_->wait(); !written) {
       reporter_.note("a checkpoint was not written: " + written.error().line());
@@ -212,18 +237,32 @@ class Trainer {
     if (waited_long && position_.step < steps_ && !std::exchange(warned_of_waiting_, true)) {
       reporter_.note("training waits for checkpoint writes: raise checkpoint.every");
     }
+    return {};
   }
 
   base::Result<void> save() {
-    wait_for_writer();
-    ASSAY_TRY(checkpoint::Snapshot snapshot,
-              take_snapshot(backend_, ranks_, program_, job_, position_));
+    ASSAY_TRY_VOID(finish_previous());
     saved_ = position_.step;
-    if (writer_ == nullptr) return {};
+    AgreedShare agreed;
+    if (ranks_.ranks() > 1) {
+      ASSAY_TRY(agreed, agree_on_share(ranks_, options_.out / "checkpoints", position_.step));
+      if (!agreed.share) return submit_failure(agreed.failure);
+    }
+    ASSAY_TRY(checkpoint::Snapshot snapshot, take_snapshot(backend_, program_, job_, position_));
+    snapshot.share = std::move(agreed.share);
     return writer_->submit(std::move(snapshot),
                            [this](const base::Result<checkpoint::Written>& written) {
-                             if (written) reporter_.saved(written->folder, written->bytes);
+                             if (!written || ranks_.rank() != 0) return;
+                             reporter_.saved(written->folder, written->bytes);
                            });
+  }
+
+  // As if writing had failed: reported with the next checkpoint, or at the end.
+  base::Result<void> submit_failure(const std::optional<base::Error>& failure) {
+    if (!failure) return {};
+    checkpoint::Snapshot none;
+    none.ready = [error = *failure]() -> base::Result<void> { return base::fail(error); };
+    return writer_->submit(std::move(none));
   }
 
   const spec::JobSpec& job_;
@@ -239,7 +278,7 @@ class Trainer {
   std::optional<Validation> validation_;
   bool warned_of_waiting_ = false;
   std::int64_t saved_ = 0;                                // the step of the newest checkpoint
-  std::unique_ptr<checkpoint::BackgroundWriter> writer_;  // rank 0 only
+  std::unique_ptr<checkpoint::BackgroundWriter> writer_;  // of this rank's part
 };
 
 }  // namespace

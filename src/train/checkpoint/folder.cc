@@ -11,14 +11,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Another process may be removing it too, so ENOENT is not an error.
-base::Result<void> remove_tree(const fs::path& folder) {
-  std::error_code error;
-  fs::remove_all(folder, error);
-  if (!error || error.value() == ENOENT) return {};
-  return base::fail(file_error(folder.string(), "cannot remove", error.value()));
-}
-
 base::Result<void> sweep_one(const fs::path& root, const std::string& name,
                              const HiddenName& hidden) {
   const fs::path folder = root / name;
@@ -39,6 +31,17 @@ base::Result<void> sweep_one(const fs::path& root, const std::string& name,
 }
 
 }  // namespace
+
+base::Result<void> remove_tree(const fs::path& folder) {
+  constexpr int kMostTries = 10;
+  std::error_code error;
+  for (int tries = 0; tries < kMostTries; ++tries) {
+    fs::remove_all(folder, error);
+    if (error.value() != ENOTEMPTY && error.value() != EEXIST) break;
+  }
+  if (!error || error.value() == ENOENT) return {};
+  return base::fail(file_error(folder.string(), "cannot remove", error.value()));
+}
 
 base::Result<bool> remove_folder(const fs::path& root, const std::string& name, std::int64_t step) {
   ASSAY_TRY(const RemovalLock lock, RemovalLock::take(root / name));

@@ -11,6 +11,9 @@
 
 namespace assay::checkpoint {
 
+// Removes a folder and what is in it, also while another rank or process adds to it or removes too.
+base::Result<void> remove_tree(const std::filesystem::path& folder);
+
 // Renames a checkpoint folder to a hidden name and removes it. Returns false, and leaves it under
 // its present name, if it has readers.
 base::Result<bool> remove_folder(const std::filesystem::path& root, const std::string& name,

@@ -6,18 +6,14 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "train/cuda/cuda_backend_impl.h"
+#include "train/state.h"
 
 namespace assay::train::cuda {
 
-// The size of a checkpoint's state; 0 for programs that do not train.
+// What this rank saves in a checkpoint; 0 for programs that do not train.
 std::size_t CudaBackendImpl::state_bytes() const {
   if (program_->choices.purpose != step::Purpose::kTrain || !options_.copies_state) return 0;
-  std::int64_t bytes = 0;
-  for (const step::Storage storage :
-       {step::Storage::kWeights, step::Storage::kRemainders, step::Storage::kMoments}) {
-    bytes += plan_->of(storage);
-  }
-  return static_cast<std::size_t>(bytes);
+  return static_cast<std::size_t>(saved_bytes(*program_));
 }
 
 base::Result<void> CudaBackendImpl::begin_pinning() {
