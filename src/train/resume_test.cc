@@ -139,7 +139,7 @@ Tensors saved_by(const spec::JobSpec& job, const spec::LayoutSpec& layout,
   Tensors tensors;
   std::map<std::string, std::size_t> added;
   std::mutex mutex;
-  const auto ranks = static_cast<int>(layout.dp.value_or(1) * layout.fsdp * layout.pp);
+  const auto ranks = static_cast<int>(layout.dp * layout.fsdp * layout.pp);
   const auto done = comm::run_local(ranks, [&](comm::Communicator& c) -> base::Result<void> {
     Held held;
     ASSAY_TRY_VOID(prepare(held, job, layout, c));

@@ -3,17 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <utility>
 
 #include "base/check.h"
 #include "base/error.h"
 #include "comm/local.h"
-#include "train/checkpoint/background_writer.h"
+#include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/folder_name.h"
 #include "train/data/loader.h"
 #include "train/resume.h"
+#include "train/saver.h"
 #include "train/schedule.h"
 #include "train/validation.h"
 
@@ -43,7 +43,8 @@ class Trainer {
         reporter_(reporter),
         single_rank_(comm::make_single_rank()),
         ranks_(options.ranks != nullptr ? *options.ranks : *single_rank_),
-        steps_(spec::training_steps(job).value_or(0)) {
+        steps_(spec::training_steps(job).value_or(0)),
+        saver_(job, {options.out / "checkpoints", steps_, options.clock}, ranks_, reporter) {
     if (options.validation == nullptr || job.train.validate_every == 0) return;
     validation_.emplace(*options.validation, program, job.train.validate_tokens);
   }
@@ -81,8 +82,7 @@ class Trainer {
     }
     result.step = position_.step;
     if (saved_ != position_.step) ASSAY_TRY_VOID(save());
-    ASSAY_TRY_VOID(wait_for_writers());
-    ASSAY_TRY_VOID(writer_->wait());
+    ASSAY_TRY_VOID(saver_.finish());
     result.checkpoint = options_.out / "checkpoints" / fmt::format("step-{}", position_.step);
     return result;
   }
@@ -103,11 +103,12 @@ class Trainer {
     const std::filesystem::path root = options_.out / "checkpoints";
     std::optional<checkpoint::Checkpoint> from;
     if (ranks_.rank() == 0) {
-      ASSAY_TRY(from, open_folder(root));
+      ASSAY_TRY_VOID(saver_.open());
+      ASSAY_TRY(from, find_checkpoint(root));
     }
     ASSAY_TRY(const std::int64_t step,
               ranks_.broadcast_value(from ? from->manifest().state.step : kNoCheckpoint));
-    if (ranks_.rank() != 0) ASSAY_TRY_VOID(join_folder(root));
+    if (ranks_.rank() != 0) ASSAY_TRY_VOID(saver_.open());
     if (step == kNoCheckpoint) {
       return initialise(backend_, program_, static_cast<std::uint64_t>(job_.train.seed));
     }
@@ -119,10 +120,9 @@ class Trainer {
     return {};
   }
 
-  base::Result<std::optional<checkpoint::Checkpoint>> open_folder(
+  // What the folder has to start from.
+  base::Result<std::optional<checkpoint::Checkpoint>> find_checkpoint(
       const std::filesystem::path& root) {
-    ASSAY_TRY(writer_, checkpoint::BackgroundWriter::start(
-                           root, {.retention = {.keep_last = job_.checkpoint.keep}}));
     ASSAY_TRY(checkpoint::Latest latest, checkpoint::latest(root));
     for (const base::Error& damaged : latest.damaged) reporter_.note(damaged.line());
     const bool empty = !latest.checkpoint && latest.damaged.empty();
@@ -131,18 +131,6 @@ class Trainer {
       reporter_.note("there is no checkpoint yet: starting at step 1");
     }
     return std::move(latest.checkpoint);
-  }
-
-  // The other ranks write into rank 0's folder.
-  base::Result<void> join_folder(const std::filesystem::path& root) {
-    std::error_code error;
-    if (!std::filesystem::is_directory(root, error)) {
-      return base::fail(base::unfit_error(
-          root.string(), fmt::format("rank {} does not see the folder of rank 0", ranks_.rank()),
-          "all ranks must share the file system of --out"));
-    }
-    ASSAY_TRY(writer_, checkpoint::BackgroundWriter::start(root, {.owns_root = false}));
-    return {};
   }
 
   [[nodiscard]] StepSettings settings() const {
@@ -214,55 +202,9 @@ class Trainer {
     return static_cast<double>(options_.clock->monotonic_ns() - start_ns) / 1e9;
   }
 
-  // Until no rank's writer is busy, without an exchange that takes longer than a moment: ranks wait
-  // for each other's disks only as long as they make progress (checkpoint::WriteOptions).
-  base::Result<void> wait_for_writers() {
-    while (true) {
-      const bool idle = writer_->idle_within(std::chrono::seconds(1));
-      ASSAY_TRY(const bool busy, ranks_.any_rank(!idle));
-      if (!busy) return {};
-    }
-  }
-
-  // The next snapshot reuses the memory of the previous one.
-  base::Result<void> finish_previous() {
-    const std::int64_t start_ns = options_.clock->monotonic_ns();
-    ASSAY_TRY_VOID(wait_for_writers());
-    // A failed write of the previous checkpoint must not prevent this one.
-    if (const auto written = writer_->wait(); !written) {
-      reporter_.note("a checkpoint was not written: " + written.error().line());
-    }
-    constexpr std::int64_t kLong_ns = 1'000'000'000;
-    const bool waited_long = options_.clock->monotonic_ns() - start_ns > kLong_ns;
-    if (waited_long && position_.step < steps_ && !std::exchange(warned_of_waiting_, true)) {
-      reporter_.note("training waits for checkpoint writes: raise checkpoint.every");
-    }
-    return {};
-  }
-
   base::Result<void> save() {
-    ASSAY_TRY_VOID(finish_previous());
     saved_ = position_.step;
-    AgreedShare agreed;
-    if (ranks_.ranks() > 1) {
-      ASSAY_TRY(agreed, agree_on_share(ranks_, options_.out / "checkpoints", position_.step));
-      if (!agreed.share) return submit_failure(agreed.failure);
-    }
-    ASSAY_TRY(checkpoint::Snapshot snapshot, take_snapshot(backend_, program_, job_, position_));
-    snapshot.share = std::move(agreed.share);
-    return writer_->submit(std::move(snapshot),
-                           [this](const base::Result<checkpoint::Written>& written) {
-                             if (!written || ranks_.rank() != 0) return;
-                             reporter_.saved(written->folder, written->bytes);
-                           });
-  }
-
-  // As if writing had failed: reported with the next checkpoint, or at the end.
-  base::Result<void> submit_failure(const std::optional<base::Error>& failure) {
-    if (!failure) return {};
-    checkpoint::Snapshot none;
-    none.ready = [error = *failure]() -> base::Result<void> { return base::fail(error); };
-    return writer_->submit(std::move(none));
+    return saver_.save(backend_, program_, position_);
   }
 
   const spec::JobSpec& job_;
@@ -276,9 +218,8 @@ class Trainer {
   std::int64_t steps_;
   Position position_;
   std::optional<Validation> validation_;
-  bool warned_of_waiting_ = false;
-  std::int64_t saved_ = 0;                                // the step of the newest checkpoint
-  std::unique_ptr<checkpoint::BackgroundWriter> writer_;  // of this rank's part
+  std::int64_t saved_ = 0;  // the step of the newest checkpoint
+  Saver saver_;
 };
 
 }  // namespace
