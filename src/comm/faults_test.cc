@@ -1,6 +1,8 @@
 // What the other ranks get when one fails, exits, hangs or makes a different call.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -128,6 +130,76 @@ TEST(LocalFaults, AFailedGroupStaysFailed) {
       EXPECT_EQ(summed.error().what, "was stopped");
     }
   }
+}
+
+TEST(LocalFaults, CountsThatDifferAreAnError) {
+  const auto done = run_local(2, [](Communicator& c) -> base::Result<void> {
+    float buffer[16] = {};
+    const std::int64_t sent[] = {0, c.rank() == 0 ? 3 : 0};
+    const std::int64_t received[] = {c.rank() == 0 ? 0 : 4, 0};
+    const std::int64_t at[] = {0, 0};
+    return c.all_to_all_v(buffer, buffer + 8, Dtype::kF32, {sent, at, received, at});
+  });
+  ASSERT_FALSE(done.has_value());
+  EXPECT_EQ(
+      done.error().line(),
+      "rank 0: sends 3 elements to rank 1, which expects 4, in all_to_all_v of f32; counts of "
+      "sender and receiver must agree");
+}
+
+TEST(LocalFaults, AReceiveThatNobodyAnswersIsBounded) {
+  const auto done = run_local(3,
+                              [](Communicator& c) -> base::Result<void> {
+                                float value = 0;
+                                if (c.rank() != 1) return c.barrier();
+                                return c.receive(&value, 1, Dtype::kF32, 2);
+                              },
+                              {.timeout = milliseconds(50)});
+  ASSERT_FALSE(done.has_value());
+  EXPECT_EQ(done.error().where.substr(0, 5), "rank ");
+  EXPECT_NE(done.error().what.find("within 50 ms"), std::string::npos);
+}
+
+TEST(LocalFaults, ARankMayLeaveWithCallsInFlight) {
+  const auto done = run_local(2, [](Communicator& c) -> base::Result<void> {
+    auto in = std::make_unique<std::array<float, 1000>>();
+    auto out = std::make_unique<std::array<float, 2000>>();
+    ASSAY_TRY_VOID(c.issue({Collective::kAllGather, 1000, Dtype::kF32}, in.get(), out.get()));
+    if (c.rank() == 0) {
+      // Its buffers are gone after this; rank 1 must have its copy by then, or never get one.
+      ASSAY_TRY_VOID(c.issue({}, nullptr, nullptr));
+    }
+    return base::fail(base::failed_error("body", "ends"));
+  });
+  EXPECT_FALSE(done.has_value());
+}
+
+TEST(LocalFaults, WrongArgumentsAreRefused) {
+  const auto group = make_local(2);
+  std::byte data[4] = {};
+  EXPECT_FALSE(group[0]->broadcast(data, 4, Dtype::kU8, 2).has_value());
+  EXPECT_FALSE(group[0]->broadcast(data, -1, Dtype::kU8, 0).has_value());
+  EXPECT_FALSE(group[0]->send(data, 4, Dtype::kU8, 0).has_value());
+  EXPECT_FALSE(group[0]->receive(data, 4, Dtype::kU8, -1).has_value());
+  EXPECT_FALSE(group[0]->all_to_all_v(data, data, Dtype::kU8, {}).has_value());
+  EXPECT_FALSE(group[0]->wait({77}).has_value());
+  EXPECT_FALSE(
+      group[0]
+          ->issue({Collective::kAllToAllV}, data, data, {}, {.send_counts = {}, .on_device = true})
+          .has_value());
+}
+
+TEST(LocalFaults, AnAbortEndsSubgroupsAndLeavingDoesNot) {
+  const auto done = run_local(3, [](Communicator& c) -> base::Result<void> {
+    ASSAY_TRY(const auto pair, c.split(c.rank() < 2 ? 0 : -1, 0));
+    if (!pair) return {};  // leaves
+    for (int i = 0; i < 100; ++i) ASSAY_TRY_VOID(sum_one(*pair));
+    std::byte nothing{};
+    if (c.rank() == 0) return base::fail(base::failed_error("disk", "is full"));
+    return pair->receive(&nothing, 1, Dtype::kU8, 0);
+  });
+  ASSERT_FALSE(done.has_value());
+  EXPECT_EQ(done.error().line(), "disk: is full");
 }
 
 }  // namespace

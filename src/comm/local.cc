@@ -20,7 +20,8 @@ class SingleRank : public Communicator {
  protected:
   base::Result<Ticket> start(const Call& call, const void* in, void* out, const Parts& parts,
                              Stream) override {
-    transfers_of(call, 0, 1, in, out, parts).copy_own();
+    ASSAY_TRY(const Transfers transfers, transfers_of(call, 0, 1, in, out, parts));
+    transfers.copy_own();
     return Ticket{};
   }
   base::Result<std::unique_ptr<Communicator>> subgroup(const std::vector<int>&,
@@ -44,7 +45,7 @@ class LocalRank : public Communicator {
  protected:
   base::Result<Ticket> start(const Call& call, const void* in, void* out, const Parts& parts,
                              Stream) override {
-    Transfers transfers = transfers_of(call, rank_, ranks(), in, out, parts);
+    ASSAY_TRY(Transfers transfers, transfers_of(call, rank_, ranks(), in, out, parts));
     transfers.copy_own();
     ASSAY_TRY(const std::uint64_t id, group_->post(rank_, call, std::move(transfers)));
     return Ticket{id};

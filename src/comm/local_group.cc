@@ -33,6 +33,10 @@ base::Result<std::uint64_t> LocalGroup::post(int rank, const Call& call, Transfe
   Shared& shared = calls_[key];
   shared.participants = std::get<0>(key) >= 0 ? 2 : names_.size();
   shared.posts[rank] = {call, std::move(transfers)};
+  if (const auto absent = absentee(shared, key)) {
+    fail(base::failed_error(name(*absent), "left the group"));
+    return base::fail(*failure_);
+  }
   if (shared.posts.size() == shared.participants) {
     if (auto matched = match(shared); !matched) {
       fail(matched.error());
@@ -96,6 +100,19 @@ base::Result<void> LocalGroup::match(Shared& shared) const {
   return {};
 }
 
+bool LocalGroup::takes_part(int rank, const Key& key) const {
+  const auto [from, to, number] = key;
+  return from < 0 || rank == from || rank == to;
+}
+
+// A rank that the call waits for and that has left.
+std::optional<int> LocalGroup::absentee(const Shared& shared, const Key& key) const {
+  for (const int rank : left_) {
+    if (takes_part(rank, key) && !shared.posts.contains(rank)) return rank;
+  }
+  return std::nullopt;
+}
+
 base::Error LocalGroup::timed_out(const Shared& shared, const Key& key, const Call& call) const {
   int missing = 0;
   const auto [from, to, number] = key;
@@ -138,8 +155,12 @@ base::Result<void> LocalGroup::finish(int rank, std::uint64_t ticket) {
   const Key key = found->second;
   tickets.erase(found);
   Shared& shared = calls_.at(key);
-  const bool in_time =
-      changed_.wait_for(lock, timeout_, [&] { return shared.agreed || failure_.has_value(); });
+  const bool in_time = changed_.wait_for(lock, timeout_, [&] {
+    if (shared.agreed || failure_) return true;
+    const auto absent = absentee(shared, key);
+    if (absent) fail(base::failed_error(name(*absent), "left the group"));
+    return absent.has_value();
+  });
   if (!in_time) fail(timed_out(shared, key, shared.posts.at(rank).call));
   // A call that all ranks have posted completes, even if the group was aborted since.
   if (!shared.agreed) return base::fail(*failure_);
@@ -150,11 +171,17 @@ base::Result<void> LocalGroup::finish(int rank, std::uint64_t ticket) {
 
 void LocalGroup::leave(int rank) {
   std::unique_lock lock(mutex_);
-  fail(base::failed_error(name(rank), "left the group"));
-  // Calls that are not agreed by now never will be, so nobody touches their buffers.
+  left_.insert(rank);
+  changed_.notify_all();
+  // Its posts of calls that are not agreed yet are taken back, so that nobody touches their
+  // buffers.
   for (const auto& [ticket, key] : std::exchange(tickets_[static_cast<std::size_t>(rank)], {})) {
     Shared& shared = calls_.at(key);
-    if (shared.agreed) copy_all(shared, rank, lock);
+    if (shared.agreed) {
+      copy_all(shared, rank, lock);
+    } else {
+      shared.posts.erase(rank);
+    }
   }
 }
 
@@ -168,6 +195,7 @@ void LocalGroup::abort(const base::Error& why) {
   {
     const std::lock_guard lock(mutex_);
     fail(why);
+    aborted_ = true;
     for (const auto& [id, subgroup] : subgroups_) below.push_back(subgroup.group.lock());
   }
   for (const auto& group : below) {
@@ -183,7 +211,7 @@ std::shared_ptr<LocalGroup> LocalGroup::subgroup(const std::vector<int>& members
     std::vector<int> names;
     for (const int member : members) names.push_back(names_[static_cast<std::size_t>(member)]);
     subgroup.held = std::make_shared<LocalGroup>(std::move(names), timeout_);
-    subgroup.held->failure_ = failure_;
+    if (aborted_) subgroup.held->abort(*failure_);
     subgroup.group = subgroup.held;
     subgroup.missing = members.size();
   }

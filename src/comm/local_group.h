@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <vector>
 
@@ -31,7 +32,8 @@ class LocalGroup {
   // Blocks until the call is complete on this rank and no rank uses its buffers any more. An error
   // is permanent; after one, no buffer is touched.
   base::Result<void> finish(int rank, std::uint64_t ticket);
-  // The rank will post no more: completes what all ranks have posted, fails the rest.
+  // The rank will post no more: completes what all ranks have posted, fails calls that would need
+  // it.
   void leave(int rank);
   // Fails all calls, waiting and future, with the first reason given; also those of subgroups.
   void abort(const base::Error& why);
@@ -72,6 +74,8 @@ class LocalGroup {
   [[nodiscard]] std::optional<base::Error> disagreement(const Shared& shared) const;
   [[nodiscard]] base::Error timed_out(const Shared& shared, const Key& key, const Call& call) const;
   void copy_all(Shared& shared, int rank, std::unique_lock<std::mutex>& lock);
+  [[nodiscard]] bool takes_part(int rank, const Key& key) const;
+  [[nodiscard]] std::optional<int> absentee(const Shared& shared, const Key& key) const;
   void fail(const base::Error& why);
   [[nodiscard]] std::string name(int rank) const;
 
@@ -85,7 +89,9 @@ class LocalGroup {
   std::vector<std::map<std::uint64_t, Key>> tickets_;  // by rank
   std::uint64_t last_ticket_ = 0;
   std::map<std::int64_t, Subgroup> subgroups_;
+  std::set<int> left_;
   std::optional<base::Error> failure_;
+  bool aborted_ = false;  // else only calls of this group have failed, not those of subgroups
 };
 
 }  // namespace assay::comm

@@ -52,8 +52,12 @@ void Transfers::copy_own() const {
   }
 }
 
-Transfers transfers_of(const Call& call, int rank, int ranks, const void* in, void* out,
-                       const Parts& parts) {
+base::Result<Transfers> transfers_of(const Call& call, int rank, int ranks, const void* in,
+                                     void* out, const Parts& parts) {
+  if (parts.on_device) {
+    return base::fail(
+        base::usage_error(to_text(call), "counts and offsets in device memory need ranks on GPUs"));
+  }
   Builder builder(rank, in, out);
   const std::int64_t bytes = call.bytes();
   const std::int64_t element = bytes_of(call.type);

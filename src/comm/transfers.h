@@ -32,8 +32,9 @@ struct Transfers {
   void copy_own() const;
 };
 
-// `call` and `parts` have been checked (Communicator::issue).
-Transfers transfers_of(const Call& call, int rank, int ranks, const void* in, void* out,
-                       const Parts& parts);
+// `call` and `parts` have been checked (Communicator::issue). An error if the parts are in device
+// memory.
+base::Result<Transfers> transfers_of(const Call& call, int rank, int ranks, const void* in,
+                                     void* out, const Parts& parts);
 
 }  // namespace assay::comm

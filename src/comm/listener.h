@@ -1,0 +1,71 @@
+// Listener: where a rank accepts the ranks that come after it, until all of them have come.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace assay::comm {
+
+using Token = std::array<char, 16>;
+
+// What a rank says when it connects.
+struct Hello {
+  std::array<char, 8> magic{};
+  Token token{};
+  std::int32_t rank = 0;
+  std::int32_t ranks = 0;
+};
+constexpr std::array<char, 8> kHelloMagic = {'a', 's', 's', 'a', 'y', 'c', '0', '1'};
+// The answer.
+constexpr std::array<char, 8> kWelcome = {'w', 'e', 'l', 'c', 'o', 'm', 'e', '1'};
+
+// Where a rank can be reached.
+struct Endpoint {
+  std::string host;     // identifies the machine and its network namespace
+  std::string address;  // numeric
+  std::string port;
+  std::string name;  // of the socket on the machine, in the abstract namespace: leaves no file
+  Token token{};
+
+  [[nodiscard]] std::string text() const;
+  static std::optional<Endpoint> parsed(const std::string& text);
+};
+
+class Listener {
+ public:
+  static base::Result<Listener> open(int rank, int ranks, const std::string& address);
+  [[nodiscard]] const Endpoint& endpoint() const { return endpoint_; }
+  // Accepts all ranks above this one into `sockets`. Whoever does not say hello properly is closed.
+  base::Result<void> accept_all(std::chrono::steady_clock::time_point deadline,
+                                std::vector<base::UniqueFd>& sockets);
+
+ private:
+  struct Stranger {
+    base::UniqueFd socket;
+    std::size_t read = 0;
+    Hello hello;
+  };
+  void accept_from(int listener);
+  // True when the stranger's entry is no longer needed.
+  bool heard(Stranger& stranger, std::vector<base::UniqueFd>& sockets) const;
+
+  int rank_ = 0;
+  int ranks_ = 0;
+  Endpoint endpoint_;
+  base::UniqueFd tcp_;
+  base::UniqueFd local_;
+  std::vector<Stranger> strangers_;
+};
+
+// Makes a TCP connection notice a machine that has gone, and send at once. Nothing on other
+// sockets.
+void set_up_tcp(int fd);
+
+}  // namespace assay::comm

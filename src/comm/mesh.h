@@ -1,0 +1,101 @@
+// Mesh: this process's connections to all other ranks, and the calls that are in flight on them, of
+// all groups. Issuing a call queues its messages and returns; messages are moved by the thread that
+// waits for a call, or by a thread of the mesh while none waits, so calls proceed while the caller
+// computes. Messages that come before their call is issued here are kept.
+//
+// Ranks are numbered as in the whole job; ProcessRank (processes.cc) knows a group's own numbers.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "comm/link.h"
+#include "comm/mesh_group.h"
+
+namespace assay::comm {
+
+class Mesh : private Receiver {
+ public:
+  // One socket per rank, in order; this rank's own is not valid.
+  static base::Result<std::shared_ptr<Mesh>> create(int rank, std::vector<base::UniqueFd> sockets,
+                                                    std::chrono::milliseconds timeout);
+  // Writes out what is queued, for a bounded time.
+  ~Mesh() override;
+  Mesh(const Mesh&) = delete;
+  Mesh& operator=(const Mesh&) = delete;
+
+  // Messages of a group that is not there yet are kept for it. `parent` is the group it was split
+  // from; the first group is its own.
+  void add_group(std::uint64_t id, std::uint64_t parent, const std::vector<int>& members);
+  void leave(std::uint64_t id);
+  void abort(std::uint64_t id, const base::Error& why);
+
+  base::Result<std::shared_ptr<Operation>> issue(std::uint64_t id, const Call& call,
+                                                 Transfers transfers);
+  base::Result<void> wait(const std::shared_ptr<Operation>& operation);
+
+  [[nodiscard]] std::int64_t next_group_id();
+  void set_next_group_id(std::int64_t id);
+
+ private:
+  Mesh(int rank, std::vector<base::UniqueFd> sockets, std::chrono::milliseconds timeout);
+  base::Result<void> watch();
+
+  // Receiver.
+  base::Result<Place> begin(int peer, const Message& message) override;
+  void end(int peer, const Message& message) override;
+  void sent(int peer, const std::shared_ptr<Operation>& operation) override;
+
+  Place begin_data(MeshGroup& group, int peer, const Message& message);
+  void begin_ready(MeshGroup& group, int peer, const Message& message);
+  void begin_leave(MeshGroup& group, int peer);
+  void expect(MeshGroup& group, const std::shared_ptr<Operation>& operation, std::size_t segment);
+  void offer(MeshGroup& group, const std::shared_ptr<Operation>& operation, std::size_t segment);
+  void complete_one(MeshGroup& group, const std::shared_ptr<Operation>& operation);
+
+  void fail(MeshGroup& group, const base::Error& why, bool tell);
+  void cancel(MeshGroup& group);
+  void tell_reason(const MeshGroup& group);
+  void lose(int peer, const std::string& what);
+  void disagree(MeshGroup& group, int peer, const Message& theirs, const Call& ours);
+
+  void run();  // the mesh's own thread
+  void poll(int timeout_ms, std::unique_lock<std::mutex>& lock);
+  void handle(int peer, std::uint32_t events);
+  void flush_queued();
+  void hand_over(bool to_thread);
+  void fail_late(const Operation& operation);
+  void kick();
+  [[nodiscard]] Link& link(int peer) { return links_[static_cast<std::size_t>(peer)]; }
+  [[nodiscard]] std::string name(int rank) const;
+
+  const int rank_;
+  const std::chrono::milliseconds timeout_;
+  base::UniqueFd sockets_epoll_;  // all sockets, and wake_
+  base::UniqueFd thread_epoll_;   // sockets_epoll_, while the thread is to handle it, and stop_
+  base::UniqueFd wake_;
+  base::UniqueFd stop_;
+
+  std::mutex mutex_;  // guards everything below
+  std::condition_variable changed_;
+  std::vector<Link> links_;           // by rank
+  std::vector<bool> asks_to_write_;   // by rank: whether epoll reports that a socket takes more
+  std::vector<bool> lost_;            // by rank
+  std::vector<std::string> reasons_;  // by rank: the bytes of a kAbort that is being read
+  std::map<std::uint64_t, MeshGroup> groups_;
+  std::set<std::uint64_t> closed_;  // groups that this rank has left
+  std::int64_t next_group_id_ = 1;
+  std::size_t early_bytes_ = 0;
+  bool failed_ = false;  // a group has
+  bool driven_ = false;  // a thread that waits for a call handles the sockets
+
+  std::thread thread_;
+};
+
+}  // namespace assay::comm

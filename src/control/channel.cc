@@ -1,0 +1,208 @@
+#include "control/channel.h"
+
+#include <fmt/format.h>
+
+#include <thread>
+
+#include "control/client.h"
+#include "control/server.h"
+
+namespace assay::control {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Rank 0 answers every request at its timeout; this is for a rank 0 that does not.
+constexpr Milliseconds kGrace{10'000};
+// For a failure to reach rank 0 and come back.
+constexpr Milliseconds kReportTime{5'000};
+// How long rank 0 stays after a failure for ranks that have not come yet: else they would find
+// nobody and not know why.
+constexpr Milliseconds kLateRanks{5'000};
+
+base::Result<void> check(const ChannelOptions& options) {
+  const auto refuse = [&](std::string what) {
+    return base::fail(base::usage_error(fmt::format("rank {} of {}", options.rank, options.ranks),
+                                        std::move(what)));
+  };
+  if (options.ranks < 1 || options.rank < 0 || options.rank >= options.ranks) {
+    return refuse("there is no such rank");
+  }
+  if (options.secret.text().empty()) return refuse("the job has no secret");
+  if (options.job.size() > kMaxJob) return refuse("the job's name is longer than 128 bytes");
+  return {};
+}
+
+// Until every rank has come and was told of the failure, or the limit.
+void tell_late_ranks(const Channel& channel, SteadyTime limit) {
+  const auto all_told = [&] {
+    for (const Member& member : channel.members()) {
+      if (member.state == MemberState::kAbsent) return false;
+    }
+    return true;
+  };
+  while (!all_told() && Clock::now() < limit) std::this_thread::sleep_for(Milliseconds(10));
+}
+
+}  // namespace
+
+ChannelOptions options_for(const Place& place) {
+  ChannelOptions options;
+  options.job = place.job;
+  options.rank = place.rank;
+  options.ranks = place.ranks;
+  options.listener_fd = place.listener_fd;
+  if (place.rendezvous) options.rendezvous = *place.rendezvous;
+  // Rank 0 listens on all its addresses: how others see its host's name may differ from how it
+  // does.
+  if (place.rank == 0) options.rendezvous.host.clear();
+  return options;
+}
+
+Channel::Channel(ChannelOptions options, std::unique_ptr<Inbox> inbox, std::unique_ptr<Link> link)
+    : options_(std::move(options)), inbox_(std::move(inbox)), link_(std::move(link)) {}
+
+Channel::~Channel() {
+  link_->stop();
+}
+
+base::Result<std::unique_ptr<Channel>> Channel::start_hosting(const ChannelOptions& options) {
+  ASSAY_TRY_VOID(check(options));
+  ASSAY_TRY(std::unique_ptr<Inbox> inbox, Inbox::make());
+  ASSAY_TRY(Listener listener, options.listener_fd ? inherited_listener(*options.listener_fd)
+                                                   : listen_at(options.rendezvous));
+  ChannelOptions known = options;
+  known.rendezvous.port = listener.port;
+  ASSAY_TRY(std::unique_ptr<Link> server, Server::start(known, std::move(listener), *inbox));
+  return std::unique_ptr<Channel>(
+      new Channel(std::move(known), std::move(inbox), std::move(server)));
+}
+
+base::Result<std::unique_ptr<Channel>> Channel::host(const ChannelOptions& options) {
+  const SteadyTime deadline = Clock::now() + options.join_timeout;
+  ASSAY_TRY(std::unique_ptr<Channel> channel, start_hosting(options));
+  const auto complete = channel->inbox_->wait_complete(
+      deadline + kGrace, base::failed_error("rank 0", "its own thread does not answer",
+                                            "is this machine overloaded?"));
+  if (!complete) {
+    tell_late_ranks(*channel, std::min(deadline, Clock::now() + kLateRanks));
+    return base::fail(complete.error());
+  }
+  return channel;
+}
+
+base::Result<std::unique_ptr<Channel>> Channel::start_joining(const ChannelOptions& options,
+                                                              Purpose purpose,
+                                                              Milliseconds& others_may_take) {
+  ASSAY_TRY_VOID(check(options));
+  ASSAY_TRY(std::unique_ptr<Inbox> inbox, Inbox::make());
+  ASSAY_TRY(Admission admission, enter_job(options, purpose));
+  others_may_take = admission.others_may_take;
+  ASSAY_TRY(std::unique_ptr<Link> client,
+            Client::start(options, std::move(admission.connection), *inbox));
+  return std::unique_ptr<Channel>(new Channel(options, std::move(inbox), std::move(client)));
+}
+
+base::Result<std::unique_ptr<Channel>> Channel::join(const ChannelOptions& options) {
+  Milliseconds others_may_take{0};
+  ASSAY_TRY(std::unique_ptr<Channel> channel,
+            start_joining(options, Purpose::kJoin, others_may_take));
+  ASSAY_TRY_VOID(channel->inbox_->wait_complete(
+      Clock::now() + others_may_take + kGrace,
+      base::failed_error(fmt::format("rank {}", options.rank),
+                         "rank 0 does not say whether all ranks have come")));
+  return channel;
+}
+
+std::string Channel::local_address() const {
+  return link_->local_address();
+}
+
+base::Result<std::string> Channel::request(Kind kind, std::string_view what, std::string_view key,
+                                           std::string_view value, Milliseconds timeout) {
+  const std::string where = fmt::format("{} '{}'", what, key);
+  if (key.empty() || key.size() > kMaxKey) {
+    return base::fail(base::usage_error(where, "a name has 1 to 256 bytes"));
+  }
+  if (value.size() > kMaxValue) {
+    return base::fail(base::usage_error(
+        where, fmt::format("a value of {} bytes is longer than 1 MiB", value.size())));
+  }
+  if (const auto failure = inbox_->failure()) return base::fail(failure->error);
+  const std::uint64_t id = inbox_->open();
+  link_->send({.kind = kind,
+               .id = id,
+               .number = timeout.count(),
+               .key = std::string(key),
+               .value = std::string(value)});
+  return inbox_->take(
+      id, Clock::now() + timeout + kGrace,
+      base::failed_error(
+          where, fmt::format("rank 0 has not answered rank {} after {:.3g} s", options_.rank,
+                             std::chrono::duration<double>(timeout + kGrace).count())));
+}
+
+base::Result<void> Channel::put(std::string_view key, std::string_view value) {
+  ASSAY_TRY_VOID(request(Kind::kPut, "key", key, value, options_.request_timeout));
+  return {};
+}
+
+base::Result<std::string> Channel::get(std::string_view key, Milliseconds timeout) {
+  return request(Kind::kGet, "key", key, {}, timeout);
+}
+
+base::Result<void> Channel::barrier(std::string_view name, Milliseconds timeout) {
+  ASSAY_TRY_VOID(request(Kind::kBarrier, "barrier", name, {}, timeout));
+  return {};
+}
+
+void Channel::report_failure(const base::Error& error) {
+  if (inbox_->failed()) return;
+  link_->send({.kind = Kind::kFailure, .value = encode_error(error)});
+  inbox_->wait_failed(Clock::now() + kReportTime);
+}
+
+void Channel::progress(std::int64_t step) {
+  link_->set_step(step);
+}
+
+std::vector<Member> Channel::members() const {
+  return link_->members();
+}
+
+base::Result<void> Channel::leave(Milliseconds timeout) {
+  link_->send({.kind = Kind::kGoodbye});
+  const bool together = inbox_->wait_goodbye(Clock::now() + timeout);
+  std::vector<int> staying;
+  if (!together && options_.rank == 0) {
+    for (const Member& member : link_->members()) {
+      if (member.rank != 0 && member.state == MemberState::kPresent) staying.push_back(member.rank);
+    }
+    link_->send({.kind = Kind::kGoodbye, .number = 1});
+    inbox_->wait_goodbye(Clock::now() + Milliseconds(1'000));
+  }
+  link_->stop();
+  if (const auto failure = inbox_->failure()) return base::fail(failure->error);
+  if (together) return {};
+  return base::fail(base::failed_error(
+      fmt::format("rank {}", options_.rank),
+      options_.rank == 0 ? fmt::format("rank{} {} of {} ha{} not left after {:.3g} s",
+                                       staying.size() == 1 ? "" : "s", rank_list(staying),
+                                       options_.ranks, staying.size() == 1 ? "s" : "ve",
+                                       std::chrono::duration<double>(timeout).count())
+                         : "rank 0 did not answer its goodbye"));
+}
+
+base::Result<void> announce_failure(const ChannelOptions& options, const base::Error& error) {
+  Milliseconds others_may_take{0};
+  ASSAY_TRY(std::unique_ptr<Channel> channel,
+            options.rank == 0
+                ? Channel::start_hosting(options)
+                : Channel::start_joining(options, Purpose::kReportFailure, others_may_take));
+  channel->report_failure(error);
+  if (options.rank != 0) return {};
+  tell_late_ranks(*channel, Clock::now() + std::min(options.join_timeout, kLateRanks));
+  return {};
+}
+
+}  // namespace assay::control

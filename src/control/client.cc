@@ -1,0 +1,218 @@
+#include "control/client.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/process/process.h"
+#include "control/host_name.h"
+#include "control/socket.h"
+
+namespace assay::control {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Names appear late where containers start side by side, but a typing error should not cost a
+// minute.
+constexpr std::chrono::seconds kUnknownHostPatience{10};
+
+struct Attempt {
+  enum class Outcome { kAdmitted, kRefused, kTryAgain };
+  Outcome outcome = Outcome::kTryAgain;
+  std::string reason;
+  Milliseconds others_may_take{0};
+};
+
+// The handshake on a fresh connection, up to the deadline.
+Attempt shake_hands(Connection& connection, const Introduction& self, const Secret& secret,
+                    SteadyTime deadline) {
+  ClientHandshake handshake(self, secret, random_digest());
+  connection.queue(handshake.hello_bytes());
+  const auto again = [](std::string reason) {
+    return Attempt{Attempt::Outcome::kTryAgain, std::move(reason), {}};
+  };
+  bool open = true;
+  while (true) {
+    const bool sent = connection.flush();
+    auto frame = connection.reader().next();
+    if (!frame) {
+      return {Attempt::Outcome::kRefused, "what listens there is no rank 0 of assay", {}};
+    }
+    if (*frame) {
+      HandshakeStep step = handshake.receive(**frame);
+      if (step.outcome == HandshakeStep::Outcome::kRefused) {
+        return {Attempt::Outcome::kRefused, std::move(step.reason), {}};
+      }
+      if (step.outcome == HandshakeStep::Outcome::kTryAgain) return again(std::move(step.reason));
+      if (step.outcome == HandshakeStep::Outcome::kProven) {
+        return {Attempt::Outcome::kAdmitted, {}, Milliseconds(handshake.remaining_ms())};
+      }
+      connection.queue(step.bytes);
+      continue;
+    }
+    // What came before a connection broke may say why it did.
+    if (!open || !sent) return again("it closes the connection");
+    if (!wait_for(connection.fd(), connection.queued() > 0 ? POLLIN | POLLOUT : POLLIN, deadline)) {
+      return again("it takes the connection and does not answer");
+    }
+    open = connection.receive();
+  }
+}
+
+}  // namespace
+
+base::Result<Admission> enter_job(const ChannelOptions& options, Purpose purpose) {
+  const Introduction self{options.job, options.rank, options.ranks,
+                          host_name(), ::getpid(),   purpose};
+  const SteadyTime start = Clock::now();
+  const SteadyTime deadline = start + options.join_timeout;
+  const std::string where = fmt::format("rank {} of {}", options.rank, options.ranks);
+  const std::string address = to_text(options.rendezvous);
+  auto pause = Milliseconds(1);
+  while (true) {
+    std::string reason;
+    std::string hint = "does rank 0 run, and may this host connect to that port?";
+    SteadyTime give_up = deadline;
+    auto socket = connect_once(options.rendezvous, deadline);
+    if (socket) {
+      auto connection = std::make_unique<Connection>(*std::move(socket), kMaxStrangerPayload);
+      Attempt attempt = shake_hands(*connection, self, options.secret, deadline);
+      if (attempt.outcome == Attempt::Outcome::kAdmitted) {
+        connection->reader().set_max_payload(kMaxPayload);
+        return Admission{std::move(connection), attempt.others_may_take};
+      }
+      if (attempt.outcome == Attempt::Outcome::kRefused) {
+        return base::fail(base::failed_error(
+            where, fmt::format("refused by rank 0 at {}: {}", address, attempt.reason)));
+      }
+      reason = attempt.reason;
+    } else {
+      reason = socket.error().what;
+      if (socket.error().code == base::ExitCode::kUsage) {
+        give_up = std::min(deadline, start + kUnknownHostPatience);
+        hint = "set ASSAY_RENDEZVOUS=HOST:PORT with an address that all ranks can reach";
+      }
+    }
+    const SteadyTime now = Clock::now();
+    if (now >= give_up) {
+      return base::fail(base::failed_error(
+          where,
+          fmt::format("rank 0 at {} has not come after {:.3g} s: {}", address,
+                      std::chrono::duration<double>(now - start).count(), reason),
+          std::move(hint)));
+    }
+    std::this_thread::sleep_for(std::min<Clock::duration>(pause, give_up - now));
+    pause = std::min(pause * 2, Milliseconds(100));
+  }
+}
+
+std::thread quiet_thread(std::function<void()> body) {
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread thread(std::move(body));
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread;
+}
+
+Client::Client(const ChannelOptions& options, std::unique_ptr<Connection> connection, Inbox& inbox,
+               Outbox outbox)
+    : inbox_(inbox),
+      connection_(std::move(connection)),
+      outbox_(std::move(outbox)),
+      heartbeat_ns_(to_ns(options.heartbeat)),
+      silence_ns_(to_ns(options.silence_timeout)),
+      heard_ns_(steady_ns()),
+      local_address_(local_host(connection_->fd())) {}
+
+base::Result<std::unique_ptr<Client>> Client::start(const ChannelOptions& options,
+                                                    std::unique_ptr<Connection> connection,
+                                                    Inbox& inbox) {
+  ASSAY_TRY(Outbox outbox, Outbox::make());
+  std::unique_ptr<Client> client(
+      new Client(options, std::move(connection), inbox, std::move(outbox)));
+  client->thread_ = quiet_thread([raw = client.get()] { raw->run(); });
+  return client;
+}
+
+void Client::run() {
+  // What came right behind the welcome is in the reader already.
+  bool open = deliver_all();
+  while (open && !stopping_) open = turn(steady_ns());
+  if (open) {
+    finish();
+  } else if (!inbox_.said_goodbye()) {
+    inbox_.fail({0, base::failed_error("rank 0", "ended unexpectedly", "its log says more")});
+  }
+  connection_.reset();  // at once: rank 0 may be waiting for it
+}
+
+bool Client::turn(std::int64_t now_ns) {
+  if (now_ns >= next_heartbeat_ns_) {
+    connection_->queue(encode(progress_.message()));
+    next_heartbeat_ns_ = now_ns + heartbeat_ns_;
+  }
+  if (!connection_->flush()) return connection_->receive() && deliver_all();
+  const std::int64_t wake_ns = std::min(next_heartbeat_ns_, heard_ns_ + silence_ns_);
+  const SteadyTime wake{std::chrono::nanoseconds(wake_ns)};
+  const short events = connection_->queued() > 0 ? POLLIN | POLLOUT : POLLIN;
+  std::array<pollfd, 2> fds{pollfd{connection_->fd(), events, 0},
+                            pollfd{outbox_.event_fd(), POLLIN, 0}};
+  ::poll(fds.data(), fds.size(), base::poll_timeout_ms(wake));
+  for (const Message& message : outbox_.take()) connection_->queue(encode(message));
+  if ((fds[0].revents & (POLLIN | POLLHUP | POLLERR)) != 0) {
+    heard_ns_ = steady_ns();
+    const bool open = connection_->receive();
+    return deliver_all() && open;
+  }
+  // Only now that there is nothing to read: a process that was stopped must not blame others.
+  if (steady_ns() - heard_ns_ >= silence_ns_) {
+    inbox_.fail(
+        {0, base::failed_error("rank 0", fmt::format("no sign of life for {:.3g} s: its process is "
+                                                     "stopped or the network broken",
+                                                     static_cast<double>(silence_ns_) / 1e9))});
+    return false;
+  }
+  return true;
+}
+
+bool Client::deliver_all() {
+  while (true) {
+    auto frame = connection_->reader().next();
+    if (!frame) {
+      inbox_.fail({0, base::failed_error("rank 0", frame.error().what)});
+      return false;
+    }
+    if (!*frame) return true;
+    if (const auto message = decode(**frame)) inbox_.deliver(*message);
+  }
+}
+
+// What is still to be sent goes out, and what comes is read until rank 0 closes: closing with
+// something unread would destroy what is on its way to rank 0.
+void Client::finish() {
+  const SteadyTime limit = Clock::now() + std::chrono::seconds(2);
+  for (const Message& message : outbox_.take()) connection_->queue(encode(message));
+  while (connection_->flush() && connection_->queued() > 0) {
+    if (!wait_for(connection_->fd(), POLLOUT, limit)) return;
+  }
+  connection_->finish_sending();
+  while (Clock::now() < limit && wait_for(connection_->fd(), POLLIN, limit) &&
+         connection_->discard()) {
+  }
+}
+
+void Client::stop() {
+  if (!thread_.joinable()) return;
+  stopping_ = true;
+  outbox_.wake();
+  thread_.join();
+}
+
+}  // namespace assay::control

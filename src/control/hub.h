@@ -1,0 +1,85 @@
+// Hub: what rank 0 knows about the job, and what it does with messages. Without sockets, threads or
+// a clock: messages and the time go in, messages to ranks come out. The server moves them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "control/handshake.h"
+#include "control/member.h"
+#include "control/requests.h"
+#include "control/wire.h"
+
+namespace assay::control {
+
+struct HubLimits {
+  std::int64_t join_ns = 60'000'000'000;     // for all ranks to come
+  std::int64_t silence_ns = 30'000'000'000;  // without a heartbeat
+  RequestLimits requests;
+};
+
+class Hub {
+ public:
+  // `self` is rank 0, which is there from the beginning.
+  Hub(const Introduction& self, const HubLimits& limits, std::int64_t now_ns);
+  Hub(const Hub&) = delete;
+  Hub& operator=(const Hub&) = delete;
+
+  // Why this peer, which has proved that it belongs to the job, may not come in; nothing if it may.
+  std::optional<std::string> admit(const Introduction& peer, std::int64_t now_ns);
+  // A peer that said it was this rank was refused. Remembered for the line about who did not come.
+  void note_refusal(int rank, const std::string& reason);
+
+  void receive(int rank, const Message& message, std::int64_t now_ns);
+  // The rank's connection ended; `how` is for people ("ended unexpectedly").
+  void lost(int rank, const std::string& how);
+  // Whoever ran out of time by now.
+  void advance(std::int64_t now_ns);
+  // advance() has nothing to do before.
+  [[nodiscard]] std::int64_t next_deadline_ns() const;
+  [[nodiscard]] std::int64_t join_remaining_ns(std::int64_t now_ns) const;
+
+  // In the order in which they are to be sent.
+  std::vector<Outgoing> take_outgoing();
+
+  [[nodiscard]] bool complete() const { return complete_; }
+  [[nodiscard]] const std::optional<Failure>& failure() const { return failure_; }
+  [[nodiscard]] std::vector<Member> members(std::int64_t now_ns) const;
+
+ private:
+  struct State {
+    MemberState state = MemberState::kAbsent;
+    std::string host;
+    std::int64_t pid = 0;
+    std::int64_t step = -1;
+    std::int64_t step_ns = 0;
+    std::int64_t heard_ns = 0;
+    std::string refusal;
+  };
+
+  State& state_of(int rank) { return states_[static_cast<std::size_t>(rank)]; }
+  void send(int rank, Message message);
+  void broadcast(const Message& message);
+  void heartbeat(int rank, const Message& message, std::int64_t now_ns);
+  void goodbye(int rank, bool at_once);
+  void fail(int rank, base::Error error);
+  [[nodiscard]] Message failure_message() const;
+  [[nodiscard]] std::vector<int> absent() const;
+  [[nodiscard]] base::Error missing_error() const;
+
+  HubLimits limits_;
+  std::int64_t join_deadline_ns_;
+  std::int64_t silence_deadline_ns_;  // nobody can be silent for too long before
+  std::vector<State> states_;         // by rank
+  std::size_t present_ = 1;           // ranks that have come to stay, whatever became of them
+  bool complete_ = false;
+  bool leaving_ = false;  // rank 0 has said goodbye and waits for the others
+  std::optional<Failure> failure_;
+  std::vector<Outgoing> outgoing_;
+  Requests requests_;
+};
+
+}  // namespace assay::control

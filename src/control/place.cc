@@ -1,0 +1,327 @@
+#include "control/place.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdint>
+
+#include "base/text.h"
+#include "control/slurm_lists.h"
+
+namespace assay::control {
+namespace {
+
+constexpr std::int64_t kMostRanks = 1'000'000;
+constexpr std::uint16_t kTorchPort = 29500;  // torch.distributed's default
+constexpr const char* kRendezvousHint =
+    "set ASSAY_RENDEZVOUS=HOST:PORT, the same for all ranks, HOST being rank 0's";
+
+using Text = std::optional<std::string_view>;
+
+// The variables of one source. A variable that is set to nothing counts as not set: launchers'
+// scripts pass on what they do not have.
+class Variables {
+ public:
+  explicit Variables(const EnvironmentMap& environment) : environment_(environment) {}
+
+  [[nodiscard]] Text text(const std::string& name) const {
+    const auto found = environment_.find(name);
+    if (found == environment_.end() || base::trim(found->second).empty()) return std::nullopt;
+    return base::trim(found->second);
+  }
+  [[nodiscard]] bool has(const std::string& name) const { return text(name).has_value(); }
+
+  [[nodiscard]] base::Result<std::int64_t> number(const std::string& name, std::int64_t low,
+                                                  std::int64_t high) const {
+    const Text value = text(name);
+    if (!value) return base::fail(base::usage_error(name, "is not set"));
+    std::int64_t number = 0;
+    const char* end = value->data() + value->size();
+    const auto [stopped, error] = std::from_chars(value->data(), end, number);
+    if (error != std::errc{} || stopped != end || number < low || number > high) {
+      return base::fail(base::usage_error(
+          name, fmt::format("'{}' is not a number from {} to {}", *value, low, high)));
+    }
+    return number;
+  }
+
+ private:
+  const EnvironmentMap& environment_;
+};
+
+struct Names {
+  std::string rank, ranks, local_rank, local_ranks;
+};
+
+// rank, ranks, local rank and local ranks from four variables that must all be there; of a single
+// rank the local ones may be missing.
+base::Result<Place> read_four(const Variables& variables, const Names& names, PlaceSource source) {
+  Place place;
+  place.source = source;
+  for (const std::string& name : {names.rank, names.ranks}) {
+    if (!variables.has(name)) {
+      const std::string& other = name == names.rank ? names.ranks : names.rank;
+      return base::fail(
+          base::usage_error(name, fmt::format("is not set, but {} is", other),
+                            "set both, or neither to let assay start the ranks itself"));
+    }
+  }
+  ASSAY_TRY(const std::int64_t ranks, variables.number(names.ranks, 1, kMostRanks));
+  ASSAY_TRY(const std::int64_t rank, variables.number(names.rank, 0, kMostRanks));
+  if (rank >= ranks) {
+    return base::fail(base::usage_error(
+        names.rank, fmt::format("rank {} does not exist: {}={}, so the last rank is {}", rank,
+                                names.ranks, ranks, ranks - 1)));
+  }
+  place.rank = static_cast<int>(rank);
+  place.ranks = static_cast<int>(ranks);
+  if (ranks == 1 && !variables.has(names.local_rank) && !variables.has(names.local_ranks)) {
+    return place;
+  }
+  for (const std::string& name : {names.local_rank, names.local_ranks}) {
+    if (!variables.has(name)) {
+      return base::fail(base::usage_error(
+          name, fmt::format("is not set, but {} and {} are", names.rank, names.ranks),
+          "a rank must know its place on its node"));
+    }
+  }
+  ASSAY_TRY(const std::int64_t local_ranks, variables.number(names.local_ranks, 1, kMostRanks));
+  ASSAY_TRY(const std::int64_t local_rank, variables.number(names.local_rank, 0, kMostRanks));
+  if (local_ranks > ranks) {
+    return base::fail(base::usage_error(
+        names.local_ranks,
+        fmt::format("{} ranks on this node, but {}={}", local_ranks, names.ranks, ranks)));
+  }
+  if (local_rank >= local_ranks || local_rank > rank) {
+    return base::fail(base::usage_error(
+        names.local_rank,
+        fmt::format("contradicts the others: {}={}, {}={}, {}={}", names.local_rank, local_rank,
+                    names.local_ranks, local_ranks, names.rank, rank)));
+  }
+  place.local_rank = static_cast<int>(local_rank);
+  place.local_ranks = static_cast<int>(local_ranks);
+  return place;
+}
+
+// Rank 0's address where the source has none of its own: ASSAY_RENDEZVOUS, else MASTER_ADDR with
+// MASTER_PORT or `default_port`. Nothing if neither is set.
+base::Result<std::optional<Endpoint>> given_rendezvous(const Variables& variables,
+                                                       std::uint16_t default_port) {
+  if (const Text text = variables.text("ASSAY_RENDEZVOUS")) {
+    ASSAY_TRY(Endpoint endpoint, parse_endpoint("ASSAY_RENDEZVOUS", *text));
+    return endpoint;
+  }
+  const Text host = variables.text("MASTER_ADDR");
+  if (!host) return std::nullopt;
+  Endpoint endpoint{std::string(*host), default_port};
+  if (endpoint.host.starts_with('[') && endpoint.host.ends_with(']')) {
+    endpoint.host = endpoint.host.substr(1, endpoint.host.size() - 2);
+  }
+  if (variables.has("MASTER_PORT")) {
+    ASSAY_TRY(const std::int64_t port, variables.number("MASTER_PORT", 1, 65535));
+    endpoint.port = static_cast<std::uint16_t>(port);
+    // torchrun's agent listens at MASTER_PORT itself and tells its workers so.
+    if (variables.text("TORCHELASTIC_USE_AGENT_STORE") == "True") {
+      endpoint.port = port == 65535 ? 1024 : static_cast<std::uint16_t>(port + 1);
+    }
+  }
+  return endpoint;
+}
+
+base::Result<std::optional<Place>> with_rendezvous(const Variables& variables, Place place) {
+  ASSAY_TRY(place.rendezvous, given_rendezvous(variables, kTorchPort));
+  if (!place.rendezvous && place.ranks > 1) {
+    return base::fail(base::usage_error(
+        std::string(to_text(place.source)),
+        fmt::format("rank {} of {} does not know where rank 0 is", place.rank, place.ranks),
+        kRendezvousHint));
+  }
+  return place;
+}
+
+base::Result<std::optional<Place>> own_place(const Variables& variables) {
+  const Names names{"ASSAY_RANK", "ASSAY_RANKS", "ASSAY_LOCAL_RANK", "ASSAY_LOCAL_RANKS"};
+  ASSAY_TRY(Place place, read_four(variables, names, PlaceSource::kAssay));
+  if (const Text job = variables.text("ASSAY_JOB_ID")) place.job = *job;
+  if (place.rank == 0 && variables.has("ASSAY_RENDEZVOUS_FD")) {
+    ASSAY_TRY(const std::int64_t fd, variables.number("ASSAY_RENDEZVOUS_FD", 3, 1'000'000));
+    place.listener_fd = static_cast<int>(fd);
+  }
+  return with_rendezvous(variables, std::move(place));
+}
+
+base::Result<std::optional<Place>> torchrun_place(const Variables& variables) {
+  const Names names{"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"};
+  ASSAY_TRY(Place place, read_four(variables, names, PlaceSource::kTorchrun));
+  if (const Text run = variables.text("TORCHELASTIC_RUN_ID")) {
+    place.job = fmt::format("torchrun-{}", *run);
+  }
+  return with_rendezvous(variables, std::move(place));
+}
+
+base::Result<std::optional<Place>> open_mpi_place(const Variables& variables) {
+  const Names names{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+                    "OMPI_COMM_WORLD_LOCAL_SIZE"};
+  ASSAY_TRY(Place place, read_four(variables, names, PlaceSource::kOpenMpi));
+  if (const Text space = variables.text("PMIX_NAMESPACE")) {
+    place.job = fmt::format("mpi-{}", *space);
+  }
+  return with_rendezvous(variables, std::move(place));
+}
+
+base::Result<std::optional<Place>> pmi_place(const Variables& variables) {
+  const Names names{"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"};
+  ASSAY_TRY(Place place, read_four(variables, names, PlaceSource::kPmi));
+  return with_rendezvous(variables, std::move(place));
+}
+
+// The step that srun started this task in. Batch scripts and interactive shells have no step id or
+// one of the reserved ones at the end of 32 bits.
+std::optional<std::int64_t> slurm_step(const Variables& variables) {
+  for (const char* name : {"SLURM_STEP_ID", "SLURM_STEPID"}) {
+    const auto step = variables.number(name, 0, 0xFFFFFFF0 - 1);
+    if (step) return *step;
+  }
+  return std::nullopt;
+}
+
+// The first of the two variables that is set: what Slurm says about the step, else about the job.
+std::string first_set(const Variables& variables, const char* step, const char* job) {
+  return variables.has(step) ? step : job;
+}
+
+base::Result<std::optional<Place>> slurm_place(const Variables& variables) {
+  ASSAY_TRY(const std::int64_t rank, variables.number("SLURM_PROCID", 0, kMostRanks));
+  const auto step = slurm_step(variables);
+  const Text job = variables.text("SLURM_JOB_ID");
+  Place place;
+  place.source = step ? PlaceSource::kSlurm : PlaceSource::kSlurmBatch;
+  if (job) place.job = fmt::format("slurm-{}.{}", *job, step.value_or(0));
+  if (!step) {
+    if (rank == 0) return place;
+    return base::fail(base::usage_error("SLURM_PROCID",
+                                        fmt::format("says {}, but SLURM_STEP_ID is not set", rank),
+                                        "pass all of srun's variables on"));
+  }
+  const std::string ranks_name = first_set(variables, "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS");
+  ASSAY_TRY(const std::int64_t ranks, variables.number(ranks_name, 1, kMostRanks));
+  if (rank >= ranks) {
+    return base::fail(base::usage_error(
+        "SLURM_PROCID", fmt::format("rank {} does not exist: {}={}", rank, ranks_name, ranks)));
+  }
+  place.rank = static_cast<int>(rank);
+  place.ranks = static_cast<int>(ranks);
+  if (ranks == 1) return place;
+
+  ASSAY_TRY(const std::int64_t node, variables.number("SLURM_NODEID", 0, kMostRanks));
+  ASSAY_TRY(const std::int64_t local_rank, variables.number("SLURM_LOCALID", 0, kMostRanks));
+  const std::string tasks_name =
+      first_set(variables, "SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE");
+  const Text tasks = variables.text(tasks_name);
+  const auto local_ranks = tasks_on_node(tasks.value_or(""), static_cast<int>(node));
+  if (!local_ranks) {
+    return base::fail(base::usage_error(
+        tasks_name, fmt::format("'{}' does not say how many tasks run on node {} (SLURM_NODEID)",
+                                tasks.value_or(""), node)));
+  }
+  if (local_rank >= *local_ranks || *local_ranks > ranks) {
+    return base::fail(base::usage_error(
+        "SLURM_LOCALID",
+        fmt::format("contradicts the others: SLURM_LOCALID={}, {} tasks on node "
+                    "{} ({}={}), {}={}",
+                    local_rank, *local_ranks, node, tasks_name, *tasks, ranks_name, ranks)));
+  }
+  place.local_rank = static_cast<int>(local_rank);
+  place.local_ranks = *local_ranks;
+
+  // Ports below the kernel's range for outgoing connections; jobs that follow each other differ.
+  const std::int64_t job_number = variables.number("SLURM_JOB_ID", 0, INT64_MAX / 2).value_or(0);
+  const auto port = static_cast<std::uint16_t>(12000 + (job_number + *step * 7919) % 20000);
+  ASSAY_TRY(place.rendezvous, given_rendezvous(variables, port));
+  if (place.rendezvous) return place;
+  const std::string list_name = first_set(variables, "SLURM_STEP_NODELIST", "SLURM_NODELIST");
+  const Text list = variables.text(list_name);
+  const auto host = first_host(list.value_or(""));
+  if (!host) {
+    return base::fail(base::usage_error(
+        list_name, fmt::format("'{}' is not a list of hosts", list.value_or("")), kRendezvousHint));
+  }
+  // On one node no name need be looked up.
+  const bool one_node = place.local_ranks == place.ranks;
+  place.rendezvous = Endpoint{one_node ? "127.0.0.1" : *host, port};
+  return place;
+}
+
+// srun --mpi=pmi2 sets PMI's variables beside its own, and only its own say where rank 0 is.
+// mpiexec inside an allocation sets PMI's, and Slurm's are those of its helper on the node.
+bool pmi_is_slurm(const Variables& variables) {
+  return slurm_step(variables) && variables.text("PMI_RANK") == variables.text("SLURM_PROCID") &&
+         variables.text("PMI_SIZE") ==
+             variables.text(first_set(variables, "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"));
+}
+
+}  // namespace
+
+std::string_view to_text(PlaceSource source) {
+  switch (source) {
+    case PlaceSource::kAssay:
+      return "assay (ASSAY_RANK, ASSAY_RANKS)";
+    case PlaceSource::kTorchrun:
+      return "torchrun (RANK, WORLD_SIZE)";
+    case PlaceSource::kOpenMpi:
+      return "Open MPI (OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE)";
+    case PlaceSource::kPmi:
+      return "PMI (PMI_RANK, PMI_SIZE)";
+    case PlaceSource::kSlurm:
+      return "Slurm (SLURM_PROCID, SLURM_STEP_NUM_TASKS)";
+    case PlaceSource::kSlurmBatch:
+      return "a Slurm batch script (SLURM_PROCID without SLURM_STEP_ID)";
+  }
+  return "?";
+}
+
+base::Result<std::optional<Place>> find_place(const EnvironmentMap& environment) {
+  const Variables variables(environment);
+  if (variables.has("ASSAY_RANK") || variables.has("ASSAY_RANKS")) return own_place(variables);
+  if (variables.has("RANK")) return torchrun_place(variables);
+  const bool open_mpi =
+      variables.has("OMPI_COMM_WORLD_RANK") || variables.has("OMPI_COMM_WORLD_SIZE");
+  const bool pmi =
+      (variables.has("PMI_RANK") || variables.has("PMI_SIZE")) && !pmi_is_slurm(variables);
+  const bool slurm = variables.has("SLURM_PROCID");
+  std::optional<Place> place;
+  if (open_mpi) {
+    ASSAY_TRY(place, open_mpi_place(variables));
+  } else if (pmi) {
+    ASSAY_TRY(place, pmi_place(variables));
+  } else if (slurm) {
+    ASSAY_TRY(place, slurm_place(variables));
+  } else if (variables.has("WORLD_SIZE")) {
+    return torchrun_place(variables);  // half of it: the error says which half
+  }
+  // Scripts for srun often export WORLD_SIZE and no RANK. It must say the same.
+  if (place && place->source != PlaceSource::kSlurmBatch && variables.has("WORLD_SIZE")) {
+    ASSAY_TRY(const std::int64_t ranks, variables.number("WORLD_SIZE", 1, kMostRanks));
+    if (ranks != place->ranks) {
+      return base::fail(
+          base::usage_error("WORLD_SIZE",
+                            fmt::format("says {}, but {} says that there are {} ranks", ranks,
+                                        to_text(place->source), place->ranks),
+                            "unset WORLD_SIZE"));
+    }
+  }
+  return place;
+}
+
+EnvironmentMap place_variables(const Place& place) {
+  EnvironmentMap variables{{"ASSAY_RANK", std::to_string(place.rank)},
+                           {"ASSAY_RANKS", std::to_string(place.ranks)},
+                           {"ASSAY_LOCAL_RANK", std::to_string(place.local_rank)},
+                           {"ASSAY_LOCAL_RANKS", std::to_string(place.local_ranks)}};
+  if (place.rendezvous) variables["ASSAY_RENDEZVOUS"] = to_text(*place.rendezvous);
+  if (!place.job.empty()) variables["ASSAY_JOB_ID"] = place.job;
+  if (place.listener_fd) variables["ASSAY_RENDEZVOUS_FD"] = std::to_string(*place.listener_fd);
+  return variables;
+}
+
+}  // namespace assay::control

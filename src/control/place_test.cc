@@ -1,0 +1,246 @@
+// What launchers set, as their documentation and real environments show it, and what they never
+// should.
+#include "control/place.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+namespace assay::control {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+Place found(const EnvironmentMap& environment) {
+  const auto place = find_place(environment);
+  EXPECT_TRUE(place) << place.error().line();
+  if (!place || !*place) {
+    ADD_FAILURE() << "no place";
+    return {};
+  }
+  return **place;
+}
+
+std::string refused(const EnvironmentMap& environment) {
+  const auto place = find_place(environment);
+  if (place) {
+    ADD_FAILURE() << "a place was found";
+    return "";
+  }
+  EXPECT_EQ(place.error().code, base::ExitCode::kUsage);
+  return place.error().line();
+}
+
+EnvironmentMap with(EnvironmentMap environment, const EnvironmentMap& more) {
+  for (const auto& [name, value] : more) environment[name] = value;
+  return environment;
+}
+
+EnvironmentMap without(EnvironmentMap environment, const std::string& name) {
+  environment.erase(name);
+  return environment;
+}
+
+const EnvironmentMap kTorchrun{{"RANK", "5"},
+                               {"WORLD_SIZE", "8"},
+                               {"LOCAL_RANK", "1"},
+                               {"LOCAL_WORLD_SIZE", "4"},
+                               {"MASTER_ADDR", "node1"},
+                               {"MASTER_PORT", "1234"}};
+
+// Of a batch script with --ntasks=4 on four nodes.
+const EnvironmentMap kBatch{{"SLURM_JOB_ID", "200505"}, {"SLURM_NODELIST", "gnode[10,20,25,37]"},
+                            {"SLURM_NTASKS", "4"},      {"SLURM_TASKS_PER_NODE", "1(x4)"},
+                            {"SLURM_PROCID", "0"},      {"SLURM_LOCALID", "0"},
+                            {"SLURM_NODEID", "0"}};
+
+// Of a task that srun started in it.
+const EnvironmentMap kSrun = with(kBatch, {{"SLURM_STEP_ID", "2"},
+                                           {"SLURM_STEP_NUM_TASKS", "3"},
+                                           {"SLURM_STEP_TASKS_PER_NODE", "2,1"},
+                                           {"SLURM_STEP_NODELIST", "gnode[20,25]"},
+                                           {"SLURM_PROCID", "1"},
+                                           {"SLURM_LOCALID", "1"},
+                                           {"SLURM_NODEID", "0"}});
+
+const EnvironmentMap kOpenMpi{{"OMPI_COMM_WORLD_RANK", "1"},
+                              {"OMPI_COMM_WORLD_SIZE", "2"},
+                              {"OMPI_COMM_WORLD_LOCAL_RANK", "0"},
+                              {"OMPI_COMM_WORLD_LOCAL_SIZE", "1"}};
+
+TEST(Place, NobodySaysAnything) {
+  const auto place = find_place({{"HOME", "/root"}, {"MASTER_ADDR", "x"}, {"SLURM_JOB_ID", "7"}});
+  ASSERT_TRUE(place);
+  EXPECT_EQ(*place, std::nullopt);
+}
+
+TEST(Place, Torchrun) {
+  EXPECT_EQ(found(kTorchrun), (Place{.rank = 5,
+                                     .ranks = 8,
+                                     .local_rank = 1,
+                                     .local_ranks = 4,
+                                     .source = PlaceSource::kTorchrun,
+                                     .rendezvous = Endpoint{"node1", 1234}}));
+  EXPECT_EQ(found(without(kTorchrun, "MASTER_PORT")).rendezvous->port, 29500);
+  // The agent of torchrun itself listens at MASTER_PORT.
+  EXPECT_EQ(found(with(kTorchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "True"}})).rendezvous->port,
+            1235);
+  EXPECT_EQ(found(with(kTorchrun, {{"TORCHELASTIC_RUN_ID", "none"}})).job, "torchrun-none");
+  EXPECT_EQ(found(with(kTorchrun, {{"MASTER_ADDR", "[::1]"}})).rendezvous->host, "::1");
+  EXPECT_EQ(found({{"RANK", "0"}, {"WORLD_SIZE", "1"}}).ranks, 1);
+}
+
+TEST(Place, HalfSetOrContradictory) {
+  EXPECT_THAT(refused({{"WORLD_SIZE", "8"}}), HasSubstr("RANK: is not set, but WORLD_SIZE is"));
+  EXPECT_THAT(refused({{"RANK", "8"}}), HasSubstr("WORLD_SIZE: is not set, but RANK is"));
+  EXPECT_THAT(refused(without(kTorchrun, "LOCAL_RANK")), HasSubstr("LOCAL_RANK: is not set"));
+  EXPECT_THAT(refused(without(kTorchrun, "MASTER_ADDR")),
+              AllOf(HasSubstr("torchrun (RANK, WORLD_SIZE)"), HasSubstr("where rank 0 is"),
+                    HasSubstr("ASSAY_RENDEZVOUS")));
+  EXPECT_THAT(refused(with(kTorchrun, {{"RANK", "8"}})),
+              HasSubstr("RANK: rank 8 does not exist: WORLD_SIZE=8"));
+  EXPECT_THAT(refused(with(kTorchrun, {{"LOCAL_RANK", "4"}})), HasSubstr("LOCAL_WORLD_SIZE=4"));
+  EXPECT_THAT(refused(with(kTorchrun, {{"LOCAL_WORLD_SIZE", "9"}})),
+              HasSubstr("LOCAL_WORLD_SIZE: 9 ranks on this node, but WORLD_SIZE=8"));
+  for (const char* bad : {"x", "-1", "1.5", "99999999999999999999", "0x1", "1 2"}) {
+    EXPECT_THAT(refused(with(kTorchrun, {{"RANK", bad}})),
+                HasSubstr(fmt::format("RANK: '{}' is not a number", bad)));
+  }
+  EXPECT_THAT(refused(with(kTorchrun, {{"MASTER_PORT", "65536"}})), HasSubstr("MASTER_PORT"));
+}
+
+TEST(Place, Srun) {
+  EXPECT_EQ(found(kSrun),
+            (Place{.rank = 1,
+                   .ranks = 3,
+                   .local_rank = 1,
+                   .local_ranks = 2,
+                   .source = PlaceSource::kSlurm,
+                   .rendezvous = Endpoint{"gnode20", 12000 + (200505 + 2 * 7919) % 20000},
+                   .job = "slurm-200505.2"}));
+  // Older releases name the job's variables only.
+  const Place older =
+      found(without(without(without(with(kSrun, {{"SLURM_NODEID", "3"}, {"SLURM_LOCALID", "0"}}),
+                                    "SLURM_STEP_NUM_TASKS"),
+                            "SLURM_STEP_TASKS_PER_NODE"),
+                    "SLURM_STEP_NODELIST"));
+  EXPECT_EQ(older.ranks, 4);
+  EXPECT_EQ(older.local_ranks, 1);
+  EXPECT_EQ(older.rendezvous->host, "gnode10");
+  // Everybody of a job finds the same port, and steps side by side have different ones.
+  EXPECT_EQ(found(with(kSrun, {{"SLURM_PROCID", "0"}, {"SLURM_LOCALID", "0"}})).rendezvous,
+            found(kSrun).rendezvous);
+  EXPECT_NE(found(with(kSrun, {{"SLURM_STEP_ID", "3"}})).rendezvous, found(kSrun).rendezvous);
+  // On one node no name is needed.
+  EXPECT_EQ(found(with(kSrun, {{"SLURM_STEP_TASKS_PER_NODE", "3"}})).rendezvous->host, "127.0.0.1");
+  // An address that is given counts.
+  EXPECT_EQ(found(with(kSrun, {{"MASTER_ADDR", "10.0.0.1"}})).rendezvous->host, "10.0.0.1");
+  EXPECT_EQ(found(with(kSrun, {{"ASSAY_RENDEZVOUS", "[::1]:5"}})).rendezvous, (Endpoint{"::1", 5}));
+}
+
+TEST(Place, ABatchScriptIsOneProcessWhateverItsTasks) {
+  const Place batch = found(kBatch);
+  EXPECT_EQ(batch.ranks, 1);
+  EXPECT_EQ(batch.source, PlaceSource::kSlurmBatch);
+  EXPECT_EQ(found(with(kBatch, {{"SLURM_NTASKS", "1"}})).ranks, 1);
+  // Interactive steps of salloc have a reserved id.
+  EXPECT_EQ(found(with(kBatch, {{"SLURM_STEP_ID", "4294967290"}})).ranks, 1);
+  EXPECT_EQ(found(with(kBatch, {{"WORLD_SIZE", "4"}})).ranks, 1);
+  EXPECT_EQ(found(with(kSrun, {{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "0"}})).ranks, 1);
+  EXPECT_THAT(refused(with(kBatch, {{"SLURM_PROCID", "1"}})),
+              HasSubstr("SLURM_STEP_ID is not set"));
+}
+
+TEST(Place, SlurmContradictions) {
+  EXPECT_THAT(refused(with(kSrun, {{"SLURM_PROCID", "3"}})), HasSubstr("SLURM_STEP_NUM_TASKS=3"));
+  EXPECT_THAT(refused(with(kSrun, {{"SLURM_STEP_TASKS_PER_NODE", "two"}})),
+              HasSubstr("SLURM_STEP_TASKS_PER_NODE: 'two'"));
+  EXPECT_THAT(refused(with(kSrun, {{"SLURM_NODEID", "2"}})), HasSubstr("node 2"));
+  EXPECT_THAT(refused(with(kSrun, {{"SLURM_LOCALID", "2"}})), HasSubstr("SLURM_LOCALID=2"));
+  EXPECT_THAT(refused(with(kSrun, {{"SLURM_STEP_NODELIST", "gnode["}})),
+              HasSubstr("SLURM_STEP_NODELIST: 'gnode['"));
+  EXPECT_THAT(refused(with(kSrun, {{"WORLD_SIZE", "4"}})), HasSubstr("WORLD_SIZE: says 4"));
+  EXPECT_EQ(found(with(kSrun, {{"WORLD_SIZE", "3"}})).source, PlaceSource::kSlurm);
+}
+
+TEST(Place, OpenMpiAndPmiNeedAnAddress) {
+  EXPECT_THAT(refused(kOpenMpi), AllOf(HasSubstr("Open MPI"), HasSubstr("where rank 0 is")));
+  const Place mpi = found(with(kOpenMpi, {{"MASTER_ADDR", "a"}}));
+  EXPECT_EQ(mpi.source, PlaceSource::kOpenMpi);
+  EXPECT_EQ(mpi.rendezvous, (Endpoint{"a", 29500}));
+  const EnvironmentMap pmi{
+      {"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}};
+  EXPECT_THAT(refused(pmi), HasSubstr("PMI"));
+  EXPECT_EQ(found(with(pmi, {{"ASSAY_RENDEZVOUS", "a:1"}})).source, PlaceSource::kPmi);
+}
+
+TEST(Place, WhoWins) {
+  const EnvironmentMap own{{"ASSAY_RANK", "0"},
+                           {"ASSAY_RANKS", "2"},
+                           {"ASSAY_LOCAL_RANK", "0"},
+                           {"ASSAY_LOCAL_RANKS", "2"},
+                           {"ASSAY_RENDEZVOUS", "127.0.0.1:7"},
+                           {"ASSAY_RENDEZVOUS_FD", "9"},
+                           {"ASSAY_JOB_ID", "j"}};
+  const Place place = found(with(with(kTorchrun, kSrun), own));
+  EXPECT_EQ(place.source, PlaceSource::kAssay);
+  EXPECT_EQ(place.listener_fd, 9);
+  EXPECT_EQ(place.job, "j");
+  EXPECT_THAT(refused(without(own, "ASSAY_RENDEZVOUS")), HasSubstr("where rank 0 is"));
+  EXPECT_THAT(refused({{"ASSAY_RANK", "0"}}), HasSubstr("ASSAY_RANKS: is not set"));
+  // srun starts torchrun, or mpirun; and srun itself speaks PMI.
+  EXPECT_EQ(found(with(kSrun, kTorchrun)).source, PlaceSource::kTorchrun);
+  EXPECT_EQ(found(with(with(kSrun, kOpenMpi), {{"MASTER_ADDR", "a"}})).source,
+            PlaceSource::kOpenMpi);
+  EXPECT_EQ(found(with(kSrun, {{"PMI_RANK", "1"}, {"PMI_SIZE", "3"}})).source, PlaceSource::kSlurm);
+  EXPECT_THAT(refused(with(kSrun, {{"PMI_RANK", "5"}, {"PMI_SIZE", "8"}})),
+              HasSubstr("MPI_LOCALRANKID"));
+}
+
+RC_GTEST_PROP(Place, WhatALauncherSetsIsFound, ()) {
+  Place place;
+  place.ranks = *rc::gen::inRange(2, 100);
+  place.rank = *rc::gen::inRange(0, place.ranks);
+  place.local_rank = *rc::gen::inRange(0, place.rank + 1);
+  place.local_ranks = *rc::gen::inRange(place.local_rank + 1, place.ranks + 1);
+  place.rendezvous = Endpoint{*rc::gen::element<std::string>("::1", "127.0.0.1", "node"),
+                              *rc::gen::arbitrary<std::uint16_t>()};
+  place.job = *rc::gen::element<std::string>("", "job 1");
+  if (place.rank == 0) place.listener_fd = *rc::gen::inRange(3, 1000);
+  const auto again = find_place(place_variables(place));
+  RC_ASSERT(again.has_value());
+  RC_ASSERT(*again == place);
+}
+
+RC_GTEST_PROP(Place, AnyValuesGiveAPlaceInRangeOrOneLine, ()) {
+  const auto names = std::vector<std::string>{"RANK",           "WORLD_SIZE",
+                                              "LOCAL_RANK",     "LOCAL_WORLD_SIZE",
+                                              "MASTER_ADDR",    "SLURM_PROCID",
+                                              "SLURM_NTASKS",   "SLURM_LOCALID",
+                                              "SLURM_NODEID",   "SLURM_TASKS_PER_NODE",
+                                              "SLURM_NODELIST", "SLURM_STEP_ID",
+                                              "SLURM_JOB_ID",   "PMI_RANK",
+                                              "PMI_SIZE",       "ASSAY_RENDEZVOUS"};
+  EnvironmentMap environment;
+  for (const std::string& name : names) {
+    if (*rc::gen::arbitrary<bool>()) {
+      environment[name] = *rc::gen::element<std::string>("0", "1", "2", "3", "", "x", "2(x3)",
+                                                         "a:1", "n[1-3]", "-1", "4294967290");
+    }
+  }
+  const auto place = find_place(environment);
+  if (!place) {
+    RC_ASSERT(!place.error().where.empty());
+    RC_ASSERT(place.error().line().find('\n') == std::string::npos);
+  } else if (*place) {
+    RC_ASSERT((*place)->rank >= 0 && (*place)->rank < (*place)->ranks);
+    RC_ASSERT((*place)->local_rank >= 0 && (*place)->local_rank < (*place)->local_ranks);
+    RC_ASSERT((*place)->local_ranks <= (*place)->ranks);
+    RC_ASSERT((*place)->ranks == 1 || (*place)->rendezvous.has_value());
+  }
+}
+
+}  // namespace
+}  // namespace assay::control

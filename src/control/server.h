@@ -1,0 +1,73 @@
+// Server: the link of rank 0, and the thread that all other ranks and strangers talk to. It moves
+// messages between sockets and the hub; what they mean is the hub's business.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "control/channel.h"
+#include "control/hub.h"
+#include "control/link.h"
+#include "control/peers.h"
+#include "control/socket.h"
+
+namespace assay::control {
+
+class Server final : public Link {
+ public:
+  // The inbox must outlive it.
+  static base::Result<std::unique_ptr<Server>> start(const ChannelOptions& options,
+                                                     Listener listener, Inbox& inbox);
+  ~Server() override { stop(); }
+
+  void send(Message message) override { outbox_.push(std::move(message)); }
+  void set_step(std::int64_t step) override { progress_.set(step); }
+  [[nodiscard]] std::vector<Member> members() const override;
+  void stop() override;
+  [[nodiscard]] std::string local_address() const override { return {}; }
+
+ private:
+  Server(const ChannelOptions& options, Listener listener, Inbox& inbox, Outbox outbox,
+         base::UniqueFd epoll);
+  void run();
+  // Waits for events and lets the hub see them; what it has to say to rank 0 itself is returned.
+  std::vector<Message> turn();
+  [[nodiscard]] int sleep_ms() const;
+  void read_events(int first_wait_ms);
+  void watch_listener(bool watch);
+  void accept_all();
+  bool make_room();
+  void handle(PeerId id, std::uint32_t events);
+  // False when the peer is gone.
+  bool read_frames(PeerId id, Peer& peer);
+  void meet(PeerId id, Peer& peer, const Frame& frame);
+  void refuse(Peer& peer, const std::string& bytes, const std::string& reason);
+  void remove(PeerId id, const std::string& how);
+  void expire_strangers();
+  std::vector<Message> dispatch();
+
+  const ChannelOptions options_;
+  Listener listener_;
+  Inbox& inbox_;
+  Outbox outbox_;
+  Progress progress_;
+  Peers peers_;
+
+  mutable std::mutex mutex_;  // of the hub, which members() reads
+  Hub hub_;
+
+  std::int64_t now_ns_;  // of this turn
+  bool accepting_ = true;
+  std::int64_t accept_again_ns_ = 0;
+  std::int64_t next_heartbeat_ns_ = 0;
+  std::int64_t refusals_ = 0;
+  std::atomic<bool> stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace assay::control
