@@ -99,10 +99,10 @@ class Collector {
     if (quiet_.elapsed_ns() < std::chrono::nanoseconds(patience).count()) return {};
     return base::fail(base::failed_error(
         folder_.string(),
-        fmt::format("{} of {} has not written its part, and nothing has changed for {:.3g} s",
+        fmt::format("{} of {} did not write a part, and nothing has changed for {:.3g} s",
                     ranks_text(missing), awaited_.ranks,
                     std::chrono::duration<double>(patience).count()),
-        "see the log of that rank"));
+        "see the logs of these ranks"));
   }
 
   base::Result<std::vector<RankNote>> checked() {

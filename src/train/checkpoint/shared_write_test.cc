@@ -63,6 +63,12 @@ RC_GTEST_PROP(SharedWrite, ReadersGetWhatOneRankWouldHaveWritten, ()) {
   RC_ASSERT(read->verify().has_value());
   RC_ASSERT(difference(*read, whole) == "");
   RC_ASSERT(read->manifest().ranks == ranks);
+  for (const FileRecord& file : read->manifest().files) {
+    const auto opened = SafetensorsFile::open(written->folder / file.name);
+    RC_ASSERT(opened.has_value());
+    const bool of_weights = file.name.starts_with("weights-rank-");
+    RC_ASSERT(opened->header().metadata == whole.parts[of_weights ? 0 : 1].metadata);
+  }
   // Nothing but what the manifest lists.
   RC_ASSERT(entries_in(written->folder) == read->manifest().files.size() + 1);
   // Any range of bytes, across pieces.
@@ -145,7 +151,7 @@ TEST_F(SharedWriteFaults, ARankThatNeverComesIsNamedAndNotWaitedForForEver) {
   snapshots[0].share = *share;
   const auto written = write_shared(root_, snapshots[0], {.patience = kShort});
   ASSERT_FALSE(written);
-  EXPECT_THAT(written.error().line(), HasSubstr("rank 2 of 3 has not written its part"));
+  EXPECT_THAT(written.error().line(), HasSubstr("rank 2 of 3 did not write a part"));
   expect_untouched();
   // Too late: an error of its own, and nothing appears.
   snapshots[2].share = Share{.rank = 2, .ranks = 3, .staging = share->staging};
