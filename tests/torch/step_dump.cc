@@ -9,7 +9,6 @@
 #include <filesystem>
 
 #include "assay-train/device.h"
-#include "comm/local.h"
 #include "spec/load.h"
 #include "train/checkpoint/safetensors_writer.h"
 #include "train/checkpoint/write.h"

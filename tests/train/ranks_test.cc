@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <thread>
 
 #include "base/file.h"
@@ -152,6 +153,17 @@ class RanksTest : public ::testing::Test {
     }
     return list;
   }
+  // The hashes of a checkpoint's tensors by a reader that shares no code with ours.
+  std::string read_independently(const std::string& out, std::int64_t step) {
+    const fs::path list = dir_.path() / "list.txt";
+    const std::string command =
+        fmt::format("python3 {}/src/train/checkpoint/testing/read_pieces.py {} > {}",
+                    ASSAY_SOURCE_DIR, saved(out, step).string(), list.string());
+    EXPECT_EQ(std::system(command.c_str()), 0);
+    const auto text = base::read_file(list, base::Bytes(std::int64_t{1} << 20U));
+    EXPECT_TRUE(text.has_value() && text->find("optimizer first_moment/") != std::string::npos);
+    return text.value_or("");
+  }
   // The same, and by our own comparison.
   void expect_same(const std::string& a, const std::string& b, std::int64_t step) {
     EXPECT_EQ(contents(a, step), contents(b, step));
@@ -299,6 +311,9 @@ TEST_F(RanksTest, AStoppedRunResumesInAnyOtherLayout) {
     EXPECT_EQ(from->manifest().ranks, way.ranks());
   }
   expect_same("moved", "one", 6);
+  EXPECT_EQ(run_spread(job, ways[3], {.out = "sharded"}).result.has_value(), true);
+  EXPECT_EQ(read_independently("sharded", 6), read_independently("one", 6));
+  EXPECT_EQ(read_independently("moved", 6), read_independently("one", 6));
 }
 
 TEST_F(RanksTest, ModelsAreExportedFromShardsAsFromOne) {

@@ -10,10 +10,19 @@
 
 namespace assay::train::cuda {
 
-// What this rank saves in a checkpoint; 0 for programs that do not train.
+// The size of the state, or of several ranks' what this one saves of it; 0 for programs that do not
+// train.
 std::size_t CudaBackendImpl::state_bytes() const {
   if (program_->choices.purpose != step::Purpose::kTrain || !options_.copies_state) return 0;
-  return static_cast<std::size_t>(saved_bytes(*program_));
+  if (program_->choices.layout.ranks() > 1) {
+    return static_cast<std::size_t>(saved_bytes(*program_));
+  }
+  std::int64_t bytes = 0;
+  for (const step::Storage storage :
+       {step::Storage::kWeights, step::Storage::kRemainders, step::Storage::kMoments}) {
+    bytes += plan_->of(storage);
+  }
+  return static_cast<std::size_t>(bytes);
 }
 
 base::Result<void> CudaBackendImpl::begin_pinning() {
