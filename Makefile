@@ -34,7 +34,7 @@ asan tsan: %: setup build/%/build.ninja
 fuzz: setup build/asan/build.ninja
 	@cmake --build --preset asan
 	@RC_PARAMS='max_success=2000' ASSAY_FUZZ_CASES=500000 ASSAY_FUZZ_SEED=$$(date +%s) \
-	  scripts/run-tests asan --timeout 3600 -R 'fuzz_test|AnyBytes|^(spec|plan|step|store|lineage|hash|base|plot|http|compare|report|observe_.*|train_data|train_checkpoint)_test$$'
+	  scripts/run-tests asan --timeout 3600 -R 'fuzz_test|AnyBytes|^(spec|plan|step|store|lineage|hash|base|plot|http|comm|compare|report|observe_.*|train_data|train_checkpoint)_test$$'
 
 # Tests that kill processes, fill disks and interrupt, ten times over: such failures depend on timing.
 chaos: setup build/build.ninja

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
@@ -9,6 +10,7 @@
 #include "base/text.h"
 #include "train/cpu/cpu_backend.h"
 #include "train/cuda/cuda_backend.h"
+#include "train/threads.h"
 
 namespace assay::cli {
 namespace {
@@ -18,9 +20,12 @@ base::Result<Device> opened(std::unique_ptr<train::Backend> backend) {
   return Device{std::move(backend), available, std::nullopt};
 }
 
-base::Result<Device> cpu_device(spec::JobSpec& job) {
+base::Result<Device> cpu_device(spec::JobSpec& job, const RankShare& share) {
   job.train.precision = spec::Precision::kFp32;
-  return opened(train::cpu::make_cpu_backend());
+  const int threads = std::max(1, train::usable_processors() / share.local_ranks);
+  ASSAY_TRY(Device device, opened(train::cpu::make_cpu_backend(threads, share.groups)));
+  device.available_bytes /= share.local_ranks;
+  return device;
 }
 
 // The tuned matrix-product algorithms are cached in the XDG cache folder.
@@ -55,19 +60,20 @@ base::Result<Device> cuda_device(spec::JobSpec& job) {
 
 }  // namespace
 
-base::Result<Device> choose_device(const std::string& name, spec::JobSpec& job) {
+base::Result<Device> choose_device(const std::string& name, spec::JobSpec& job,
+                                   const RankShare& share) {
   if (job.train.precision == spec::Precision::kFp16) {
     return base::fail(base::usage_error("train.precision", "fp16 training is not supported",
                                         "train.precision = \"bf16\""));
   }
-  if (name == "cpu") return cpu_device(job);
+  if (name == "cpu") return cpu_device(job, share);
   if (name == "cuda") return cuda_device(job);
   if (name == "auto") {
     // A job that sets fp32 explicitly is meant for a CPU.
     if (job.train.precision != spec::Precision::kFp32) {
       if (auto gpu = cuda_device(job)) return gpu;
     }
-    return cpu_device(job);
+    return cpu_device(job, share);
   }
   return base::fail(base::usage_error("train --device", fmt::format("unknown device '{}'", name),
                                       "one of auto, cpu, cuda"));

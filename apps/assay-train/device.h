@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "spec/job.h"
 #include "train/backend.h"
+#include "train/rank_groups.h"
 
 namespace assay::cli {
 
@@ -19,8 +20,15 @@ struct Device {
   std::optional<std::string> gpu_bus_id = std::nullopt;
 };
 
+// What one rank of several gets of the machine.
+struct RankShare {
+  train::RankGroups* groups = nullptr;  // of several ranks
+  int local_ranks = 1;                  // on this machine
+};
+
 // `name` is auto, cpu or cuda. A CPU computes in fp32, so choosing one sets the job's precision to
 // fp32; choosing a GPU turns fp32 into bf16.
-base::Result<Device> choose_device(const std::string& name, spec::JobSpec& job);
+base::Result<Device> choose_device(const std::string& name, spec::JobSpec& job,
+                                   const RankShare& share = {});
 
 }  // namespace assay::cli

@@ -15,6 +15,7 @@ plan::PlannedMemory counted_memory(const train::Planned& planned, const Device& 
                .gradients = base::Bytes(plan.of(Storage::kGradients)),
                .optimizer = base::Bytes(plan.of(Storage::kMoments) + plan.of(Storage::kRemainders)),
                .activations = base::Bytes(plan.of(Storage::kActivations)),
+               .gathered = base::Bytes(plan.of(Storage::kGathered)),
                .workspace = base::Bytes(planned.extra_bytes + plan.of(Storage::kInputs) +
                                         plan.of(Storage::kScalars))},
       .device = base::Bytes(device.available_bytes),

@@ -60,7 +60,8 @@ store::MetricRow row_of(const MeasuredStep& step) {
   const auto add = [&](const char* name, const char* unit, std::optional<double> value) {
     if (value) row.values.push_back({name, unit, *value});
   };
-  add("unix_s", "s", static_cast<double>(step.unix_ns / 1'000'000) / 1e3);
+  const std::int64_t unix_ms = step.unix_ns / 1'000'000;
+  add("unix_s", "s", static_cast<double>(unix_ms) / 1e3);
   add("tokens", "tokens", static_cast<double>(r.tokens));
   add("loss", "", r.loss);
   add("z_loss", "", r.z_loss);

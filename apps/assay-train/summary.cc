@@ -22,6 +22,7 @@ std::vector<PlanRow> rows_of(const train::Planned& planned) {
       {"remainders", "low halves of parameters", plan.of(step::Storage::kRemainders)},
       {"gradients", "gradients", plan.of(step::Storage::kGradients)},
       {"optimizer", "optimizer", plan.of(step::Storage::kMoments)},
+      {"gathered", "parameters of other ranks", plan.of(step::Storage::kGathered)},
       {"activations", "activations", plan.of(step::Storage::kActivations)},
       {"workspace", "workspace",
        planned.extra_bytes + plan.of(step::Storage::kInputs) + plan.of(step::Storage::kScalars)}};
@@ -113,11 +114,13 @@ void print_plan(const Session& session, const train::Planned& planned, const Dev
   table.rule();
   row("planned", planned_bytes(planned));
   row("available", device.available_bytes);
-  session.print(fmt::format("{}, recompute {}, {} ops, {} tokens per step\n\n",
-                            device.backend->description(),
-                            spec::to_text(planned.program.choices.recompute),
-                            base::grouped(static_cast<std::int64_t>(planned.program.ops.size())),
-                            base::grouped(planned.program.step_tokens())));
+  const step::Program& program = planned.program;
+  const std::int64_t ranks = program.choices.layout.ranks();
+  session.print(fmt::format("{}{}, recompute {}, {} ops, {} tokens per step\n\n",
+                            ranks == 1 ? "" : fmt::format("rank 0 of {}: ", ranks),
+                            device.backend->description(), spec::to_text(program.choices.recompute),
+                            base::grouped(static_cast<std::int64_t>(program.ops.size())),
+                            base::grouped(program.global_step_tokens())));
   session.print(table);
   session.print("\n");
 }

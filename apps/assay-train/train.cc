@@ -5,9 +5,12 @@
 
 #include <atomic>
 #include <charconv>
+#include <cstdio>
 #include <filesystem>
 
 #include "assay-train/device.h"
+#include "assay-train/launch.h"
+#include "assay-train/membership.h"
 #include "assay-train/plan_record.h"
 #include "assay-train/run_report.h"
 #include "assay-train/step_metrics.h"
@@ -54,17 +57,15 @@ base::Result<std::optional<std::int64_t>> parse_stop(const std::string& text) {
 }
 
 base::Result<spec::JobSpec> load_job(const TrainOptions& options, std::string& name) {
-  ASSAY_TRY(spec::Loaded loaded, spec::load(options.job, {.overrides = options.sets}));
+  ASSAY_TRY(spec::Loaded loaded,
+            spec::load(options.job,
+                       {.overrides = options.sets, .ranks_from_layout = options.device == "cpu"}));
   auto* job = std::get_if<spec::JobSpec>(&loaded.spec);
   if (job == nullptr) {
     return base::fail(base::usage_error(options.job, "is not a job",
                                         "a job has a [model] and a [batch] or [train]"));
   }
   name = loaded.name;
-  if (job->layout.ranks.value_or(1) != 1) {
-    return base::fail(base::usage_error(options.job, "has more than one rank",
-                                        "set layout.ranks=1 and a cluster of one device"));
-  }
   return std::move(*job);
 }
 
@@ -83,40 +84,157 @@ std::unique_ptr<machine::Meter> meter_of(const Device& device) {
   return device.gpu_bus_id ? machine::gpu_meter(*device.gpu_bus_id) : machine::processor_meter();
 }
 
-}  // namespace
+// What rank 0 reports, the others keep in their logs.
+class RankLog : public train::Reporter {
+ public:
+  explicit RankLog(int rank) : rank_(rank) {}
+  void began(std::int64_t first_step, std::int64_t steps) override {
+    note(fmt::format("begins with step {} of {}", first_step, steps));
+  }
+  void stepped(const train::StepReport& report) override {
+    note(fmt::format("step {}: loss {:.4f}, {:.3f} s", report.step, report.loss, report.seconds));
+  }
+  void validated(const train::ValidationReport&) override {}
+  void saved(const fs::path& folder, std::int64_t) override { note("saved " + folder.string()); }
+  void note(const std::string& line) override { fmt::print("rank {}: {}\n", rank_, line); }
 
-base::Result<base::ExitCode> train_model(const Session& session, const TrainOptions& options) {
+ private:
+  int rank_;
+};
+
+struct Prepared {
   std::string name;
-  ASSAY_TRY(spec::JobSpec job, load_job(options, name));
-  ASSAY_TRY(const auto stop_after, parse_stop(options.stop_after));
-  const fs::path out = options.out.empty() ? fs::path("runs") / name : fs::path(options.out);
-  // Errors that need no device are found before one is taken.
-  ASSAY_TRY_VOID(make_folder(out));
-  ASSAY_TRY_VOID(train::check_folder(out, options.resume));
-  ASSAY_TRY(const data::TokenSet set, train::open_training_data(job, out));
+  spec::JobSpec job;
+  fs::path out;
+  std::optional<std::int64_t> stop_after;
+};
+
+// Of a job with several ranks, this is one; of a job with one, the only one.
+base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptions& options,
+                                        Prepared& prepared, Membership* member) {
+  spec::JobSpec& job = prepared.job;
+  const int rank = member == nullptr ? 0 : member->place().rank;
+  // The built-in text is written by one rank, before the others open it.
+  if (rank > 0) ASSAY_TRY_VOID(member->world().barrier());
+  ASSAY_TRY(const data::TokenSet set, train::open_training_data(job, prepared.out));
+  if (member != nullptr && rank == 0) ASSAY_TRY_VOID(member->world().barrier());
   ASSAY_TRY(const auto validation, train::open_validation_data(job));
-  ASSAY_TRY(Device device, choose_device(options.device, job));
+  step::Choices choices = step::choices_of(job);
+  ASSAY_TRY(choices.layout, step::layout_of(job.layout, rank));
+  std::unique_ptr<train::RankGroups> groups;
+  if (member != nullptr) {
+    ASSAY_TRY(groups, train::RankGroups::make(member->world(), choices.layout));
+  }
+  const int local_ranks = member == nullptr ? 1 : member->place().local_ranks;
+  ASSAY_TRY(Device device, choose_device(options.device, job, {groups.get(), local_ranks}));
+  choices.numerics = step::numerics_of(job.train.precision);
   const data::BatchReader reader(set, static_cast<std::uint64_t>(job.train.seed),
                                  static_cast<std::int32_t>(job.model.vocab));
   ASSAY_TRY(const train::Planned planned,
-            train::plan_step(job, step::choices_of(job),
+            train::plan_step(job, choices,
                              train::memory_budget(*device.backend, device.available_bytes)));
-  print_plan(session, planned, device);
+  if (rank == 0) print_plan(session, planned, device);
   ASSAY_TRY_VOID(device.backend->prepare(planned.program, planned.plan));
   install_signal_handlers();
-  Telemetry telemetry(*device.backend, meter_of(device));
-  ASSAY_TRY(const auto report, RunReport::open(session, job, out, telemetry, stop_after));
-  report->planned(plan_record(name, job, planned, device));
-  const train::TrainerOptions trainer{.out = out,
+  const train::TrainerOptions trainer{.out = prepared.out,
                                       .resume = options.resume,
-                                      .stop_after = stop_after,
+                                      .stop_after = prepared.stop_after,
                                       .stop = &stop_requested,
-                                      .validation = validation ? &*validation : nullptr};
-  ASSAY_TRY(const train::TrainingResult result,
-            train::train(job, planned, *device.backend, reader, trainer, *report));
+                                      .validation = validation ? &*validation : nullptr,
+                                      .ranks = member == nullptr ? nullptr : &member->world()};
+  const auto train_with = [&](train::Reporter& reporter) {
+    return train::train(job, planned, *device.backend, reader, trainer, reporter);
+  };
+  const auto code_of = [](const train::TrainingResult& result) {
+    return result.ending == train::Ending::kNotFinite ? base::ExitCode::kNo : base::ExitCode::kYes;
+  };
+  if (rank > 0) {
+    RankLog log(rank);
+    ASSAY_TRY(const train::TrainingResult result, train_with(log));
+    ASSAY_TRY_VOID(member->leave());
+    return code_of(result);
+  }
+  Telemetry telemetry(*device.backend, meter_of(device));
+  ASSAY_TRY(const auto report,
+            RunReport::open(session, job, prepared.out, telemetry, prepared.stop_after));
+  report->planned(plan_record(prepared.name, job, planned, device));
+  ASSAY_TRY(const train::TrainingResult result, train_with(*report));
+  if (member != nullptr) ASSAY_TRY_VOID(member->leave());
   print_result(session, planned, device, telemetry, report->totals(), result);
   session.next(fmt::format("assay generate {} --prompt \"…\"", result.checkpoint.string()));
-  return result.ending == train::Ending::kNotFinite ? base::ExitCode::kNo : base::ExitCode::kYes;
+  return code_of(result);
+}
+
+// Where another launcher mixes what ranks print: as ours does it.
+base::Result<void> print_to_log(const fs::path& out, int rank) {
+  const fs::path folder = out / "ranks";
+  ASSAY_TRY_VOID(make_folder(folder));
+  const std::string log = folder / fmt::format("rank-{}.log", rank);
+  if (std::freopen(log.c_str(), "a", stdout) == nullptr) {
+    return base::fail(base::unfit_error(log, "cannot be written"));
+  }
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  return {};
+}
+
+base::Result<base::ExitCode> join_and_train(const Session& session, const TrainOptions& options,
+                                            Prepared& prepared, const control::Place& place) {
+  if (place.rank > 0 && place.source != control::PlaceSource::kAssay) {
+    ASSAY_TRY_VOID(print_to_log(prepared.out, place.rank));
+  }
+  ASSAY_TRY(const auto member, Membership::join(place, prepared.out));
+  auto done = train_rank(session, options, prepared, member.get());
+  if (!done) member->fail(done.error());
+  return done;
+}
+
+base::Error other_ranks(const TrainOptions& options, std::int64_t ranks,
+                        const control::Place& place) {
+  return base::usage_error(
+      options.job,
+      fmt::format("has a layout of {} rank{}, but {} started {}", ranks, ranks == 1 ? "" : "s",
+                  control::to_text(place.source), place.ranks),
+      "start as many as the layout has, or change the layout");
+}
+
+// A layout that cannot be executed is refused before there are ranks to refuse it.
+base::Result<void> check_executable(const spec::JobSpec& job) {
+  step::Choices choices = step::choices_of(job);
+  choices.recompute = spec::Recompute::kNone;
+  choices.accumulate = 1;
+  ASSAY_TRY(choices.layout, step::layout_of(job.layout, 0));
+  ASSAY_TRY_VOID(step::build(job.model, choices));
+  return {};
+}
+
+}  // namespace
+
+base::Result<base::ExitCode> train_model(const Session& session, const TrainOptions& options) {
+  Prepared prepared;
+  ASSAY_TRY(prepared.job, load_job(options, prepared.name));
+  ASSAY_TRY(prepared.stop_after, parse_stop(options.stop_after));
+  prepared.out = options.out.empty() ? fs::path("runs") / prepared.name : fs::path(options.out);
+  const std::int64_t ranks = prepared.job.layout.ranks.value_or(1);
+  ASSAY_TRY(const std::optional<control::Place> place, place_among_ranks());
+  if (place && place->ranks != ranks) return base::fail(other_ranks(options, ranks, *place));
+  // Errors that need no device are found before one is taken, and by one rank alone.
+  ASSAY_TRY_VOID(make_folder(prepared.out));
+  if (!place || place->rank == 0) {
+    ASSAY_TRY_VOID(train::check_folder(prepared.out, options.resume));
+  }
+  if (place) return join_and_train(session, options, prepared, *place);
+  if (ranks == 1) return train_rank(session, options, prepared, nullptr);
+  ASSAY_TRY_VOID(check_executable(prepared.job));
+  LaunchOptions launch{.ranks = static_cast<int>(ranks),
+                       .arguments = {"assay-train", "train"},
+                       .out = prepared.out,
+                       .append_logs = options.resume};
+  for (std::string& argument : options.arguments()) {
+    launch.arguments.push_back(std::move(argument));
+  }
+  if (session.json) launch.arguments.emplace_back("--json");
+  if (session.quiet) launch.arguments.emplace_back("--quiet");
+  return launch_ranks(launch);
 }
 
 }  // namespace assay::cli

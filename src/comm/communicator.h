@@ -81,8 +81,8 @@ class Communicator {
   // Starts a call; never blocks. All ranks of a group issue its calls in the same order (a send and
   // its receive: the two ranks, among the sends and receives between them); calls of different
   // groups may be issued in different orders on different ranks. The buffers belong to the call
-  // until it has been waited for. One thread uses a communicator at a time; other groups may be
-  // used by other threads meanwhile.
+  // until it has been waited for, or the communicator has been aborted or destroyed. One thread
+  // uses a communicator at a time; other groups may be used by other threads meanwhile.
   base::Result<Ticket> issue(const Call& call, const void* in, void* out, Stream stream = {},
                              const Parts& parts = {});
   // Host memory: returns when the result is complete and the buffers are free again. Device memory:

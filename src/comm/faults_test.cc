@@ -1,7 +1,6 @@
 // What the other ranks get when one fails, exits, hangs or makes a different call.
 #include <gtest/gtest.h>
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -160,18 +159,27 @@ TEST(LocalFaults, AReceiveThatNobodyAnswersIsBounded) {
   EXPECT_NE(done.error().what.find("within 50 ms"), std::string::npos);
 }
 
-TEST(LocalFaults, ARankMayLeaveWithCallsInFlight) {
-  const auto done = run_local(2, [](Communicator& c) -> base::Result<void> {
-    auto in = std::make_unique<std::array<float, 1000>>();
-    auto out = std::make_unique<std::array<float, 2000>>();
-    ASSAY_TRY_VOID(c.issue({Collective::kAllGather, 1000, Dtype::kF32}, in.get(), out.get()));
-    if (c.rank() == 0) {
-      // Its buffers are gone after this; rank 1 must have its copy by then, or never get one.
-      ASSAY_TRY_VOID(c.issue({}, nullptr, nullptr));
+TEST(LocalFaults, BuffersAreFreeAfterLeavingOrAborting) {
+  const Call call = {Collective::kAllGather, 1000, Dtype::kF32};
+  for (const bool leaves : {true, false}) {
+    auto group = make_local(2);
+    std::vector<float> mine(1000, 1);
+    std::vector<float> all(2000);
+    auto theirs = std::make_unique<std::vector<float>>(3000, 2);
+    const auto ticket = group[0]->issue(call, mine.data(), all.data());
+    ASSERT_TRUE(group[1]->issue(call, theirs->data(), theirs->data() + 1000).has_value());
+    ASSERT_TRUE(group[1]->issue(call, theirs->data(), theirs->data() + 1000).has_value());
+    if (leaves) {
+      group[1].reset();
+    } else {
+      group[1]->abort(base::failed_error("rank 1", "was stopped"));
     }
-    return base::fail(base::failed_error("body", "ends"));
-  });
-  EXPECT_FALSE(done.has_value());
+    theirs.reset();
+    // The first call had been made by both, the second never will be.
+    ASSERT_TRUE(group[0]->wait(*ticket).has_value());
+    EXPECT_EQ(all[1999], 2);
+    EXPECT_FALSE(group[0]->issue(call, mine.data(), all.data()).has_value());
+  }
 }
 
 TEST(LocalFaults, WrongArgumentsAreRefused) {

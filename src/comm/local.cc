@@ -39,7 +39,7 @@ class LocalRank : public Communicator {
 
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int ranks() const override { return group_->ranks(); }
-  void abort(const base::Error& why) override { group_->abort(why); }
+  void abort(const base::Error& why) override { group_->abort(rank_, why); }
   base::Result<void> wait(Ticket ticket) override { return group_->finish(rank_, ticket.id); }
 
  protected:

@@ -150,6 +150,7 @@ base::Result<void> LocalGroup::finish(int rank, std::uint64_t ticket) {
   auto& tickets = tickets_[static_cast<std::size_t>(rank)];
   const auto found = tickets.find(ticket);
   if (found == tickets.end()) {
+    if (failure_) return base::fail(*failure_);  // given up by abort
     return base::fail(base::usage_error(name(rank), "waits for a call that is not in flight"));
   }
   const Key key = found->second;
@@ -173,8 +174,12 @@ void LocalGroup::leave(int rank) {
   std::unique_lock lock(mutex_);
   left_.insert(rank);
   changed_.notify_all();
-  // Its posts of calls that are not agreed yet are taken back, so that nobody touches their
-  // buffers.
+  withdraw(rank, lock);
+}
+
+// Gives up this rank's calls in flight: those that all ranks have posted are completed, because
+// others may wait for them; the rest is taken back.
+void LocalGroup::withdraw(int rank, std::unique_lock<std::mutex>& lock) {
   for (const auto& [ticket, key] : std::exchange(tickets_[static_cast<std::size_t>(rank)], {})) {
     Shared& shared = calls_.at(key);
     if (shared.agreed) {
@@ -190,7 +195,13 @@ void LocalGroup::fail(const base::Error& why) {
   changed_.notify_all();
 }
 
-void LocalGroup::abort(const base::Error& why) {
+void LocalGroup::abort(int rank, const base::Error& why) {
+  abort_all(why);
+  std::unique_lock lock(mutex_);
+  withdraw(rank, lock);
+}
+
+void LocalGroup::abort_all(const base::Error& why) {
   std::vector<std::shared_ptr<LocalGroup>> below;
   {
     const std::lock_guard lock(mutex_);
@@ -199,7 +210,7 @@ void LocalGroup::abort(const base::Error& why) {
     for (const auto& [id, subgroup] : subgroups_) below.push_back(subgroup.group.lock());
   }
   for (const auto& group : below) {
-    if (group) group->abort(why);
+    if (group) group->abort_all(why);
   }
 }
 
@@ -211,7 +222,7 @@ std::shared_ptr<LocalGroup> LocalGroup::subgroup(const std::vector<int>& members
     std::vector<int> names;
     for (const int member : members) names.push_back(names_[static_cast<std::size_t>(member)]);
     subgroup.held = std::make_shared<LocalGroup>(std::move(names), timeout_);
-    if (aborted_) subgroup.held->abort(*failure_);
+    if (aborted_) subgroup.held->abort_all(*failure_);
     subgroup.group = subgroup.held;
     subgroup.missing = members.size();
   }

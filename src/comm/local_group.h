@@ -35,8 +35,9 @@ class LocalGroup {
   // The rank will post no more: completes what all ranks have posted, fails calls that would need
   // it.
   void leave(int rank);
-  // Fails all calls, waiting and future, with the first reason given; also those of subgroups.
-  void abort(const base::Error& why);
+  // Called by a rank: fails all calls, waiting and future, with the first reason given; also those
+  // of subgroups. Nobody touches the rank's buffers after this.
+  void abort(int rank, const base::Error& why);
   // The group of these ranks; every member gets the same one.
   std::shared_ptr<LocalGroup> subgroup(const std::vector<int>& members, std::int64_t id);
 
@@ -77,6 +78,8 @@ class LocalGroup {
   [[nodiscard]] bool takes_part(int rank, const Key& key) const;
   [[nodiscard]] std::optional<int> absentee(const Shared& shared, const Key& key) const;
   void fail(const base::Error& why);
+  void abort_all(const base::Error& why);
+  void withdraw(int rank, std::unique_lock<std::mutex>& lock);
   [[nodiscard]] std::string name(int rank) const;
 
   const std::chrono::milliseconds timeout_;

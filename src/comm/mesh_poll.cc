@@ -214,14 +214,13 @@ base::Result<void> Mesh::wait(const std::shared_ptr<Operation>& operation) {
 
 void Mesh::fail_late(const Operation& operation) {
   MeshGroup& group = groups_.at(operation.group);
-  int missing = rank_;
   const auto blames = [&](const std::map<MessageKey, MeshGroup::Segment>& segments) {
     for (const auto& [key, segment] : segments) {
       if (segment.operation.get() == &operation) return key.peer;
     }
     return rank_;
   };
-  missing = blames(group.expected);
+  int missing = blames(group.expected);
   if (missing == rank_) missing = blames(group.offered);
   if (missing == rank_ && !operation.transfers.out.empty()) {
     missing = operation.transfers.out.front().peer;  // it does not read

@@ -71,7 +71,7 @@ TEST(Processes, SpeakIpv6) {
 
 TEST(Processes, AKilledRankIsNoticedByAll) {
   for (const bool only_tcp : {false, true}) {
-    for (const std::int64_t count : {std::int64_t{1024}, std::int64_t{1} << 20U}) {
+    for (const std::int64_t count : {std::int64_t{1024}, std::int64_t{1} << 18U}) {
       const auto lines = run_processes({.ranks = 4,
                                         .body = [&](Communicator& c) -> base::Result<void> {
                                           for (int i = 0;; ++i) {
@@ -94,7 +94,7 @@ TEST(Processes, ARankKilledWithinATransferIsNoticed) {
     const auto lines = run_processes(
         {.ranks = 3,
          .body = [](Communicator& c) -> base::Result<void> {
-           const std::vector<std::byte> mine(std::size_t{48} << 20U);
+           const std::vector<std::byte> mine(std::size_t{12} << 20U);
            std::vector<std::byte> all(mine.size() * 3);
            const Call call = {Collective::kAllGather, static_cast<std::int64_t>(mine.size())};
            ASSAY_TRY(const Ticket ticket, c.issue(call, mine.data(), all.data()));

@@ -263,7 +263,7 @@ base::Result<void> make_random_calls(Communicator& world, unsigned seed) {
               split_known(families[parent], world.ranks(), world.rank(), common, owned));
     families.push_back(std::move(known));
   }
-  constexpr std::int64_t kCounts[] = {0, 1, 3, 7, 64, 1021, 4097, 30'011};
+  constexpr std::int64_t kCounts[] = {0, 1, 3, 7, 64, 1021, 4097, 12'007};
   constexpr Collective kKinds[] = {Collective::kAllGather, Collective::kAllToAll,
                                    Collective::kBarrier,   Collective::kBroadcast,
                                    Collective::kSend,      Collective::kAllToAllV};

@@ -1,6 +1,7 @@
 #include "control/server.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -159,6 +160,7 @@ void Server::accept_all() {
 // is accepted until it has had a second.
 bool Server::make_room() {
   if (peers_.strangers().size() < static_cast<std::size_t>(options_.strangers)) return true;
+  if (!wait_for(listener_.socket.get(), POLLIN, SteadyTime{})) return false;  // nobody is waiting
   const auto& [id, oldest] = *peers_.strangers().begin();
   if (now_ns_ - oldest->since_ns >= kSecond_ns) {
     remove(id, "too many connections");

@@ -6,6 +6,8 @@
 #include <rapidcheck/gtest.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 
 #include "control/channel.h"
@@ -210,6 +212,13 @@ TEST(Strangers, ManySilentOnesKeepNobodyOut) {
     options.stranger_timeout = 600s;
   });
   for (int i = 0; i < 20; ++i) crowd.push_back(stranger(waiting.job));
+  // All but the last eight had to go.
+  EXPECT_TRUE(testing::eventually([&] {
+    return std::count_if(crowd.begin(), crowd.end(), [](const base::UniqueFd& one) {
+             char byte = 0;
+             return ::recv(one.get(), &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 0;
+           }) == 12;
+  }));
 }
 
 TEST(Strangers, WhatRankZeroIsNotIsSaid) {
@@ -239,41 +248,88 @@ TEST(Strangers, WhatRankZeroIsNotIsSaid) {
               AllOf(HasSubstr("has not come after"), HasSubstr("does not answer")));
 }
 
-// An authenticated rank gone wrong: what it sends is its own failure, never a crash.
+// Rank 1 of two without a channel, after its handshake: the test reads and writes for it.
+struct RawMember {
+  explicit RawMember(const testing::Job& job) : socket(stranger(job)) {
+    const Secret secret("a secret of tests");
+    ClientHandshake handshake({"test job", 1, 2, "h", 1}, secret, random_digest());
+    send_bytes(socket, handshake.hello_bytes());
+    for (bool proven = false; !proven && read_more();) {
+      while (const auto frame = reader.next().value()) {
+        if (frame->kind >= Kind::kComplete) continue;
+        const HandshakeStep step = handshake.receive(*frame);
+        send_bytes(socket, step.bytes);
+        proven = proven || step.outcome == HandshakeStep::Outcome::kProven;
+      }
+    }
+  }
+  bool read_more() {
+    std::array<char, 65536> buffer;
+    if (!wait_for(socket.get(), POLLIN, soon())) return false;
+    const ssize_t got = ::recv(socket.get(), buffer.data(), buffer.size(), 0);
+    if (got > 0) reader.add({buffer.data(), static_cast<std::size_t>(got)});
+    return got > 0;
+  }
+
+  base::UniqueFd socket;
+  FrameReader reader{kMaxPayload};
+};
+
+// A member gone wrong: what it sends is its own failure, never a crash.
 RC_GTEST_PROP(Strangers, AMemberThatSendsGarbageFailsAlone, ()) {
   testing::Job job(2);
   base::Result<std::unique_ptr<Channel>> hosted;
   std::thread host([&, options = job.options(0)] { hosted = Channel::host(options); });
-  auto socket = connect_once({"127.0.0.1", job.port()}, soon());
-  RC_ASSERT(socket.has_value());
-  const Secret secret("a secret of tests");
-  ClientHandshake handshake({"test job", 1, 2, "h", 1}, secret, random_digest());
-  send_bytes(*socket, handshake.hello_bytes());
-  FrameReader reader(kMaxPayload);
-  for (bool proven = false; !proven;) {
-    char buffer[4096];
-    RC_ASSERT(wait_for(socket->get(), POLLIN, soon()));
-    const ssize_t got = ::recv(socket->get(), buffer, sizeof buffer, 0);
-    RC_ASSERT(got > 0);
-    reader.add({buffer, static_cast<std::size_t>(got)});
-    while (auto frame = reader.next().value()) {
-      if (frame->kind >= Kind::kComplete) continue;
-      const HandshakeStep step = handshake.receive(*frame);
-      send_bytes(*socket, step.bytes);
-      proven = proven || step.outcome == HandshakeStep::Outcome::kProven;
-    }
-  }
+  RawMember member(job);
   host.join();
   RC_ASSERT(hosted.has_value());
   const auto kind = *rc::gen::arbitrary<unsigned char>();
   const auto payload = *rc::gen::container<std::string>(rc::gen::arbitrary<char>());
-  send_bytes(*socket,
+  send_bytes(member.socket,
              PayloadWriter().number(payload.size(), 4).number(kind, 1).number(0, 3).bytes());
-  send_bytes(*socket, payload);
-  socket->reset();
-  RC_ASSERT(!(*hosted)->get("never", Milliseconds(600'000)));
-  const std::string line = (*hosted)->failure()->error.line();
-  RC_ASSERT(line.starts_with("rank 1: "));
+  send_bytes(member.socket, payload);
+  member.socket.reset();
+  // Even a goodbye may come out; then nobody waits for it any more.
+  const auto waited = (*hosted)->get("never", Milliseconds(kind == 24 ? 10 : 600'000));
+  RC_ASSERT(!waited);
+  if (const auto failure = (*hosted)->failure()) {
+    RC_ASSERT(failure->error.line().starts_with("rank 1: "));
+  } else {
+    RC_ASSERT(kind == 24);
+  }
+}
+
+// What rank 0 has to send does not fit into the sockets' buffers, and it leaves: nothing is lost.
+TEST(Strangers, AMemberThatReadsLateStillGetsEverything) {
+  testing::Job job(2);
+  base::Result<std::unique_ptr<Channel>> hosted;
+  std::thread host([&, options = job.options(0)] { hosted = Channel::host(options); });
+  RawMember member(job);
+  host.join();
+  ASSERT_TRUE(hosted) << hosted.error().line();
+  ASSERT_TRUE((*hosted)->put("large", std::string(1 << 20, 'x')));
+  constexpr int kRequests = 30;
+  for (std::uint64_t id = 0; id < kRequests; ++id) {
+    send_bytes(member.socket,
+               encode({.kind = Kind::kGet, .id = id, .number = 60'000, .key = "large"}));
+  }
+  send_bytes(member.socket, encode({.kind = Kind::kPut, .id = 99, .key = "asked", .value = "all"}));
+  ASSERT_TRUE((*hosted)->get("asked", 60s));
+  std::thread leaving([&] { EXPECT_FALSE((*hosted)->leave(1ms)); });
+  int answers = 0;
+  bool goodbye = false;
+  bool open = true;
+  while (open) {
+    while (const auto frame = member.reader.next().value()) {
+      answers += frame->kind == Kind::kAnswer ? 1 : 0;
+      goodbye = goodbye || frame->kind == Kind::kGoodbye;
+    }
+    open = member.read_more();
+  }
+  member.socket.reset();
+  leaving.join();
+  EXPECT_EQ(answers, kRequests + 1);
+  EXPECT_TRUE(goodbye);
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ struct Rates {
   std::optional<double> grams_per_kwh;     // --carbon
 };
 
-struct ReportedRun {
+struct ReportedRun {  // NOLINT(bugprone-exception-escape): as store::Context
   store::RunRecord record;
   std::string command;            // quoted for a shell
   std::int64_t seen_unix_ns = 0;  // when the store was read

@@ -101,11 +101,11 @@ base::Result<void> check_cuts(const JobSpec& job, const RuleErrors& rule) {
     return rule.broken("layout.tp", fmt::format("tp {} does not divide ffn {}", l.tp, m.ffn),
                        "choose a divisor of model.ffn");
   }
-  if (m.layers % (l.pp * l.pp_chunks) != 0) {
+  if (m.layers < l.pp * l.pp_chunks) {
     return rule.broken("layout.pp",
-                       fmt::format("{} layers do not split into {} stages of {} chunks", m.layers,
-                                   l.pp, l.pp_chunks),
-                       "choose divisors of model.layers");
+                       fmt::format("{} layers are too few for {} stages of {} chunk{}", m.layers,
+                                   l.pp, l.pp_chunks, l.pp_chunks == 1 ? "" : "s"),
+                       "each chunk needs a layer: lower layout.pp or layout.pp_chunks");
   }
   if (job.batch.sequence % l.cp != 0) {
     return rule.broken("layout.cp", fmt::format("cp {} does not divide the sequence of {}", l.cp,
@@ -141,9 +141,13 @@ base::Result<void> complete(LayoutSpec& l, const Value& document) {
   return fit_ranks(l, *l.ranks, fmt::format("layout.ranks is {}", *l.ranks), rule);
 }
 
-base::Result<void> complete_layout(JobSpec& job, const Value& document) {
+base::Result<void> complete_layout(JobSpec& job, const Value& document, bool ranks_from_layout) {
   const RuleErrors rule(document);
   LayoutSpec& l = job.layout;
+  if (ranks_from_layout) {
+    ASSAY_TRY_VOID(complete(l, document));
+    return check_cuts(job, rule);
+  }
   const std::int64_t devices = job.cluster.devices();
   ASSAY_TRY_VOID(check_degrees(l, rule));
   if (l.ranks && *l.ranks != devices) {

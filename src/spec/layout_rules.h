@@ -9,6 +9,8 @@
 namespace assay::spec {
 
 // Fills dp and ranks from the cluster, then checks the layout against cluster and model.
-base::Result<void> complete_layout(JobSpec& job, const Value& document);
+// `ranks_from_layout`: whatever the cluster has.
+base::Result<void> complete_layout(JobSpec& job, const Value& document,
+                                   bool ranks_from_layout = false);
 
 }  // namespace assay::spec

@@ -42,7 +42,7 @@ base::Result<void> complete_prices(PriceList& prices, const Value& document) {
 }
 
 base::Result<JobSpec> finish_job(Sections sections, const Value& document,
-                                 const LayoutAdvice& advice) {
+                                 const LoadOptions& options) {
   if (document.find("model") == nullptr) {
     return base::fail(base::usage_error(document.origin().source, "a job needs a model",
                                         "add [model] with extends = \"tiny\", for example"));
@@ -60,13 +60,13 @@ base::Result<JobSpec> finish_job(Sections sections, const Value& document,
               .layout = sections.layout,
               .cluster = sections.cluster,
               .prices = std::move(sections.price)};
-  ASSAY_TRY_VOID(complete(job, document, advice));
+  ASSAY_TRY_VOID(complete(job, document, options.possible_layout, options.ranks_from_layout));
   ASSAY_TRY_VOID(complete_prices(job.prices, document));
   return job;
 }
 
 base::Result<AnySpec> finish(Kind kind, Sections sections, const Value& document,
-                             const LayoutAdvice& advice) {
+                             const LoadOptions& options) {
   switch (kind) {
     case Kind::kModel:
       ASSAY_TRY_VOID(complete(sections.model, document));
@@ -85,7 +85,7 @@ base::Result<AnySpec> finish(Kind kind, Sections sections, const Value& document
     case Kind::kJob:
       break;
   }
-  ASSAY_TRY(JobSpec job, finish_job(std::move(sections), document, advice));
+  ASSAY_TRY(JobSpec job, finish_job(std::move(sections), document, options));
   return job;
 }
 
@@ -104,7 +104,7 @@ base::Result<Loaded> load(std::string_view reference, const LoadOptions& options
     sections.cluster = std::move(found.cluster);
     document.get<Value::Table>()->emplace("cluster", *here.document.find("cluster"));
   }
-  ASSAY_TRY(AnySpec spec, finish(kind, std::move(sections), document, options.possible_layout));
+  ASSAY_TRY(AnySpec spec, finish(kind, std::move(sections), document, options));
 
   Loaded loaded{composed.name, "", std::move(spec)};
   if (const Value* description = document.find("description")) {

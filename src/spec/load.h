@@ -43,6 +43,8 @@ struct LoadOptions {
   // Asked what to do about a job whose layout is impossible, and all else of which is not: the
   // answer becomes the error's hint.
   LayoutAdvice possible_layout = {};
+  // A job has as many ranks as its layout says, whatever its cluster has: CPUs can be any number.
+  bool ranks_from_layout = false;
 };
 
 // `reference` is a preset's name, a path (with a "/" or ending in .toml; a pipe will do), or "-"

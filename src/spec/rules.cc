@@ -204,11 +204,12 @@ base::Result<void> complete(PriceSpec& price, const Value& row, const std::strin
   return {};
 }
 
-base::Result<void> complete(JobSpec& job, const Value& document, const LayoutAdvice& advice) {
+base::Result<void> complete(JobSpec& job, const Value& document, const LayoutAdvice& advice,
+                            bool ranks_from_layout) {
   ASSAY_TRY_VOID(complete(job.model, document));
   ASSAY_TRY_VOID(complete(job.cluster, document));
   if (job.batch.sequence == 0) job.batch.sequence = job.model.context;
-  if (auto possible = complete_layout(job, document); !possible) {
+  if (auto possible = complete_layout(job, document, ranks_from_layout); !possible) {
     if (advice) possible.error().hint = advice(job);
     return possible;
   }

@@ -32,6 +32,8 @@ bool fills_pipeline(const LayoutSpec& layout, const BatchSpec& batch);
 using LayoutAdvice = std::function<std::string(const JobSpec&)>;
 
 // The whole job; model and cluster are completed first, the layout against the cluster.
-base::Result<void> complete(JobSpec& job, const Value& document, const LayoutAdvice& advice = {});
+// `ranks_from_layout`: or the layout by itself, see LoadOptions.
+base::Result<void> complete(JobSpec& job, const Value& document, const LayoutAdvice& advice = {},
+                            bool ranks_from_layout = false);
 
 }  // namespace assay::spec

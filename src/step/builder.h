@@ -66,9 +66,7 @@ class Builder {
   void finish_gradients(std::int32_t unit, bool head = false);
   void finish_exchanges();  // of gradients that are still on their way
   // An exchange, and its end. What the caller gets is what it waits for.
-  Op issue(Kind kind, Axis axis, Part part, const View& in, const View& out, std::int32_t unit);
-  Op issue_send(Axis axis, std::int64_t peer, Part part, const View& x);
-  Op issue_receive(Axis axis, std::int64_t peer, Part part, const View& x);
+  Op issue(Op op);
   void wait(const Op& issued);
   // A row of elements that is the same buffer wherever it is named.
   View shared(const std::string& name, std::int64_t elements, Dtype type, Storage storage);

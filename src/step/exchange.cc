@@ -54,28 +54,9 @@ std::int64_t Builder::room_of(std::int32_t index) const {
   return largest;
 }
 
-Op Builder::issue(Kind kind, Axis axis, Part part, const View& in, const View& out,
-                  std::int32_t unit) {
-  Op op{.kind = kind, .part = part, .in = {in}, .out = {out}, .axis = axis};
+Op Builder::issue(Op op) {
   op.ticket = tickets_++;
-  op.unit = unit;
-  emit(op);
-  return program_.ops.back();
-}
-
-Op Builder::issue_send(Axis axis, std::int64_t peer, Part part, const View& x) {
-  Op op{.kind = Kind::kSend, .part = part, .in = {x}, .axis = axis};
-  op.ticket = tickets_++;
-  op.peer = static_cast<std::int32_t>(peer);
-  emit(op);
-  return program_.ops.back();
-}
-
-Op Builder::issue_receive(Axis axis, std::int64_t peer, Part part, const View& x) {
-  Op op{.kind = Kind::kReceive, .part = part, .out = {x}, .axis = axis};
-  op.ticket = tickets_++;
-  op.peer = static_cast<std::int32_t>(peer);
-  emit(op);
+  emit(std::move(op));
   return program_.ops.back();
 }
 
@@ -114,7 +95,12 @@ void Builder::gather(const Use& use) {
   const std::int32_t micro = std::exchange(micro_, use.micro);
   const std::int32_t layer = std::exchange(layer_, u.layer);
   const View to = gathered(use.unit).columns(0, u.elements);
-  gathering_[use.unit] = issue(Kind::kAllGather, Axis::kShard, Part::kAllGroups, own, to, use.unit);
+  gathering_[use.unit] = issue({.kind = Kind::kAllGather,
+                                .part = Part::kAllGroups,
+                                .in = {own},
+                                .out = {to},
+                                .axis = Axis::kShard,
+                                .unit = use.unit});
   micro_ = micro;
   layer_ = layer;
   resident_[place_of(use.unit, "gathered")] = use;
@@ -193,8 +179,13 @@ void Builder::finish_gradients(std::int32_t index, bool head) {
       shared(place_of(index, head ? "received head gradients" : "received gradients"),
              room_of(index), program_.choices.numerics.gradients, Storage::kActivations);
   received = {received.buffer, 0, ranks, u.part.count, u.part.count};
-  pending_.push_back(
-      {issue(Kind::kAllToAll, Axis::kData, Part::kAllGroups, made, received, index), head});
+  pending_.push_back({issue({.kind = Kind::kAllToAll,
+                             .part = Part::kAllGroups,
+                             .in = {made},
+                             .out = {received},
+                             .axis = Axis::kData,
+                             .unit = index}),
+                      head});
 }
 
 void Builder::finish_oldest() {

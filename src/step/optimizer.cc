@@ -66,11 +66,17 @@ class Optimizer {
       const View head = unit.in_own(unit.head_gradients, unit.part);
       if (stages.ranks > 1) {
         const bool first = p_.choices.layout.first_stage();
-        const std::int64_t other = first ? stages.ranks - 1 : 0;
-        const Op sent = b_.issue_send(first ? Axis::kPipeline : Axis::kPipelineBack, other,
-                                      Part::kHead, first ? looked_up : head);
-        const Op received = b_.issue_receive(first ? Axis::kPipelineBack : Axis::kPipeline, other,
-                                             Part::kHead, first ? head : looked_up);
+        const auto other = static_cast<std::int32_t>(first ? stages.ranks - 1 : 0);
+        const Op sent = b_.issue({.kind = Kind::kSend,
+                                  .part = Part::kHead,
+                                  .in = {first ? looked_up : head},
+                                  .axis = first ? Axis::kPipeline : Axis::kPipelineBack,
+                                  .peer = other});
+        const Op received = b_.issue({.kind = Kind::kReceive,
+                                      .part = Part::kHead,
+                                      .out = {first ? head : looked_up},
+                                      .axis = first ? Axis::kPipelineBack : Axis::kPipeline,
+                                      .peer = other});
         b_.wait(sent);
         b_.wait(received);
       }
@@ -83,6 +89,15 @@ class Optimizer {
     }
   }
 
+  Op gather_along(Axis axis, Part part, const View& own, const View& all, std::int32_t unit) {
+    return b_.issue({.kind = Kind::kAllGather,
+                     .part = part,
+                     .in = {own},
+                     .out = {all},
+                     .axis = axis,
+                     .unit = unit});
+  }
+
   // Everybody's: of the stages, and of the data ranks of each.
   View gather(const char* name, Part part, const View& own) {
     View everyones = own;
@@ -92,7 +107,7 @@ class Optimizer {
       const View whole =
           b_.matrix(fmt::format("{} by {}", name, to_text(axis)), everyones.rows * place.ranks,
                     own.cols, Dtype::kF32, Storage::kScalars);
-      b_.wait(b_.issue(Kind::kAllGather, axis, part, everyones, whole, -1));
+      b_.wait(gather_along(axis, part, everyones, whole, -1));
       everyones = whole;
     }
     return everyones;
@@ -198,9 +213,9 @@ class Optimizer {
   void gather_gradients(std::size_t index) {
     const Unit& unit = p_.units[index];
     if (unit.part == unit.own) return;
-    waiting_[index] = b_.issue(
-        Kind::kAllGather, Axis::kReplica, Part::kAllGroups, unit.in_own(unit.gradients, unit.part),
-        unit.in_own(unit.gradients, unit.own), static_cast<std::int32_t>(index));
+    waiting_[index] =
+        gather_along(Axis::kReplica, Part::kAllGroups, unit.in_own(unit.gradients, unit.part),
+                     unit.in_own(unit.gradients, unit.own), static_cast<std::int32_t>(index));
   }
   void wait_for_gradients(std::size_t index) {
     if (const auto op = waiting_.find(index); op != waiting_.end()) b_.wait(op->second);
@@ -277,9 +292,9 @@ class Optimizer {
     if (p_.choices.layout.gathers_weights() || unit.own.count == unit.elements) return;
     const Axis axis = unit.whole_matrices ? Axis::kData : Axis::kShard;
     const View whole{unit.weights, 0, 1, unit.elements, unit.elements};
-    gathers_.push_back(b_.issue(Kind::kAllGather, axis, Part::kAllGroups,
-                                whole.columns(unit.own.first, unit.own.count), whole,
-                                static_cast<std::int32_t>(index)));
+    gathers_.push_back(gather_along(axis, Part::kAllGroups,
+                                    whole.columns(unit.own.first, unit.own.count), whole,
+                                    static_cast<std::int32_t>(index)));
   }
 
   Builder& b_;

@@ -61,9 +61,12 @@ class Passes {
   [[nodiscard]] Layers layers(const Pass& pass) const {
     return layers_of_chunk(p_.model.layers, place(pass), places());
   }
-  [[nodiscard]] std::int64_t stage(std::int64_t by) const {
+  [[nodiscard]] std::int32_t stage(std::int64_t by) const {
     const Place& stages = layout_.pipeline;
-    return (stages.rank + by + stages.ranks) % stages.ranks;
+    return static_cast<std::int32_t>((stages.rank + by + stages.ranks) % stages.ranks);
+  }
+  static Axis axis_of(const Pass& pass) {
+    return pass.direction == Pass::Direction::kForward ? Axis::kPipeline : Axis::kPipelineBack;
   }
   [[nodiscard]] bool needs_input(const Pass& pass) const {
     return pass.direction == Pass::Direction::kForward ? !is_first(pass) : !is_last(pass);
@@ -94,8 +97,11 @@ class Passes {
     const bool forward = pass.direction == Pass::Direction::kForward;
     const View to = forward ? in_of(pass) : gradient_of(pass);
     finish_sends_from(to);
-    receives_[key] = b_.issue_receive(forward ? Axis::kPipeline : Axis::kPipelineBack,
-                                      stage(forward ? -1 : 1), Part::kAllGroups, to);
+    receives_[key] = b_.issue({.kind = Kind::kReceive,
+                               .part = Part::kAllGroups,
+                               .out = {to},
+                               .axis = axis_of(pass),
+                               .peer = stage(forward ? -1 : 1)});
   }
   void wait_for_input(const Pass& pass) {
     const auto found = receives_.find({pass.direction, {pass.chunk, pass.micro}});
@@ -106,8 +112,11 @@ class Passes {
 
   void send(const Pass& pass, const View& x) {
     const bool forward = pass.direction == Pass::Direction::kForward;
-    sends_.push_back(b_.issue_send(forward ? Axis::kPipeline : Axis::kPipelineBack,
-                                   stage(forward ? 1 : -1), Part::kAllGroups, x));
+    sends_.push_back(b_.issue({.kind = Kind::kSend,
+                               .part = Part::kAllGroups,
+                               .in = {x},
+                               .axis = axis_of(pass),
+                               .peer = stage(forward ? 1 : -1)}));
   }
   void finish_send() {
     b_.wait(sends_.front());

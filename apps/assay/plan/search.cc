@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include "assay/plan/options.h"
 #include "assay/plan/pictures.h"
@@ -90,8 +91,7 @@ std::string hours(base::Seconds time) {
 
 std::string dollars(const base::Money& money) {
   const double amount = money.units();
-  return amount < 1000 ? fmt::format("{:.2f}", amount)
-                       : grouped(static_cast<std::int64_t>(amount + 0.5));
+  return amount < 1000 ? fmt::format("{:.2f}", amount) : grouped(std::llround(amount));
 }
 
 std::string range(const spec::PriceRange& cost) {

@@ -28,7 +28,8 @@ void add_common_flags(const Session& session, std::vector<std::string>& argument
 
 base::Result<base::ExitCode> train(const Session& session, const TrainOptions& options) {
   // Errors in the job are reported before anything is recorded.
-  ASSAY_TRY_VOID(spec::load(options.job, {.overrides = options.sets}));
+  ASSAY_TRY_VOID(spec::load(
+      options.job, {.overrides = options.sets, .ranks_from_layout = options.device == "cpu"}));
   ASSAY_TRY(std::string program, trainer());
   lineage::RunRequest request;
   request.command = {std::move(program), "train"};

@@ -197,8 +197,8 @@ TEST(DataParallel, SchemesOnEightRanks) {
 }
 
 // What the trainer executes for a sharded optimizer is what is planned, but for its own alignment:
-// tensors begin at multiples of 128 elements, some have rows of zeros, and groups are filled up so
-// that ranks have the same.
+// tensors begin at multiples of the norm's blocks, some have rows of zeros, and units are filled up
+// so that ranks have the same. Gradients are scattered by an all-to-all, and added by their owners.
 TEST(DataParallel, ShardedOptimizerIsTheTrainersProgram) {
   for (const char* model : {"tiny", "gpt2-124m"}) {
     for (const std::int64_t ranks : {2, 8}) {
@@ -208,23 +208,30 @@ TEST(DataParallel, ShardedOptimizerIsTheTrainersProgram) {
       job.layout.zero = 1;
       const Communication made = communication_of(job).value();
       step::Choices choices = step::choices_of(job);
-      choices.layout.data.ranks = ranks;
+      choices.layout = step::layout_of(job.layout, 0).value();
       choices.recompute = spec::Recompute::kNone;
       const step::Program program = step::build(job.model, choices).value();
 
-      std::map<step::Kind, std::int64_t> bytes;
+      std::int64_t scattered = 0;
+      std::int64_t gathered = 0;
       for (const step::Op& op : program.ops) {
-        if (op.part == step::Part::kAllGroups) continue;  // norms
-        if (op.kind == step::Kind::kReduceScatter) bytes[op.kind] += program.bytes_of(op.in[0]);
-        if (op.kind == step::Kind::kAllGather) bytes[op.kind] += program.bytes_of(op.out[0]);
+        if (op.unit < 0) continue;  // norms and losses
+        if (op.kind == step::Kind::kAllToAll) scattered += program.bytes_of(op.in[0]);
+        if (op.kind == step::Kind::kAllGather) gathered += program.bytes_of(op.out[0]);
       }
       const auto tensors = static_cast<std::int64_t>(program.parameters.size());
-      std::int64_t alignment = 4 * 128 * (tensors + step::kGroups * ranks);
+      const auto units = static_cast<std::int64_t>(program.units.size());
+      std::int64_t alignment = 4 * step::norm_block(job.model) * (tensors + units * ranks);
       for (const step::Parameter& p : program.parameters) alignment += 4 * p.padding_rows * p.cols;
+      // A table that is also the head is gathered once, and its gradients are scattered twice.
+      std::int64_t twice = 0;
+      for (const step::Unit& unit : program.units) {
+        if (unit.head_gradients >= 0) twice += 4 * unit.elements;
+      }
       const Volume planned = made.bytes();
-      EXPECT_GE(bytes[step::Kind::kReduceScatter] + 4 * tensors * ranks, planned.reduce_scatter);
-      EXPECT_LE(bytes[step::Kind::kReduceScatter], planned.reduce_scatter + alignment);
-      EXPECT_EQ(bytes[step::Kind::kAllGather], bytes[step::Kind::kReduceScatter]);
+      EXPECT_GE(scattered - twice + 4 * tensors * ranks, planned.reduce_scatter);
+      EXPECT_LE(scattered - twice, planned.reduce_scatter + alignment);
+      EXPECT_EQ(gathered, scattered - twice);
       EXPECT_EQ(planned.all_gather, planned.reduce_scatter);
     }
   }

@@ -1,0 +1,23 @@
+// Starts the ranks of a job on this machine, one process each, and ends them together.
+#pragma once
+
+#include <filesystem>
+
+#include "base/result.h"
+#include "cli/verb.h"
+
+namespace assay::cli {
+
+struct LaunchOptions {
+  int ranks = 1;
+  std::vector<std::string> arguments;  // of assay-train, for every rank
+  std::filesystem::path out;           // gets ranks/rank-3.log, what rank 3 printed
+  bool append_logs = false;            // of a run that is resumed
+};
+
+// Rank 0 has this process's terminal. Ctrl-C reaches all ranks, other signals are passed on. When
+// one rank fails, the others are told by the channel that joins them, and killed if they do not
+// end. Returns how rank 0 ended, or the rank that failed first if rank 0 has not.
+base::Result<base::ExitCode> launch_ranks(const LaunchOptions& options);
+
+}  // namespace assay::cli

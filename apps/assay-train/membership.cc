@@ -1,0 +1,89 @@
+#include "assay-train/membership.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/process/environment.h"
+#include "comm/processes.h"
+#include "control/interface.h"
+#include "control/secret.h"
+
+namespace assay::cli {
+namespace {
+
+constexpr std::chrono::milliseconds kJoinTimeout{60'000};
+
+// What communicators need the channel for.
+class ChannelStore : public comm::KeyValue {
+ public:
+  explicit ChannelStore(control::Channel& channel) : channel_(channel) {}
+  base::Result<void> put(const std::string& key, const std::string& bytes) override {
+    return channel_.put(key, bytes);
+  }
+  base::Result<std::string> get(const std::string& key,
+                                std::chrono::milliseconds timeout) override {
+    return channel_.get(key, timeout);
+  }
+
+ private:
+  control::Channel& channel_;
+};
+
+}  // namespace
+
+base::Result<std::optional<control::Place>> place_among_ranks() {
+  ASSAY_TRY(auto place, control::find_place(base::Environment::from_current().values()));
+  if (place && place->ranks == 1) return std::nullopt;
+  return place;
+}
+
+base::Result<std::unique_ptr<Membership>> Membership::join(const control::Place& place,
+                                                           const std::filesystem::path& out) {
+  const auto environment = base::Environment::from_current().values();
+  std::unique_ptr<Membership> joined(new Membership(place, out));
+  control::ChannelOptions options = control::options_for(place);
+  if (options.job.empty()) options.job = std::filesystem::absolute(out).string();
+  ASSAY_TRY(options.secret, control::find_secret(environment, out, place.rank, kJoinTimeout));
+  ASSAY_TRY(joined->channel_,
+            place.rank == 0 ? control::Channel::host(options) : control::Channel::join(options));
+  const bool one_node = place.local_ranks == place.ranks;
+  const std::string host = place.rendezvous ? place.rendezvous->host : std::string();
+  ASSAY_TRY(const std::string address, control::data_address(environment, host, one_node));
+  ChannelStore store(*joined->channel_);
+  comm::ProcessOptions ranks;
+  ranks.rank = place.rank;
+  ranks.ranks = place.ranks;
+  ranks.address = address;
+  ranks.timeout = kJoinTimeout;
+  auto world = comm::connect_processes(ranks, store);
+  if (!world) {
+    joined->channel_->report_failure(world.error());
+    return base::fail(std::move(world).error());
+  }
+  joined->world_ = *std::move(world);
+  joined->watch_ =
+      joined->channel_->on_failure([world = joined->world_.get()](const control::Failure& failure) {
+        world->abort(failure.error);
+      });
+  return joined;
+}
+
+Membership::~Membership() {
+  watch_.reset();
+  world_.reset();
+}
+
+void Membership::fail(const base::Error& error) {
+  channel_->report_failure(error);
+  world_->abort(error);
+}
+
+base::Result<void> Membership::leave() {
+  watch_.reset();
+  world_.reset();
+  ASSAY_TRY_VOID(channel_->leave());
+  if (place_.rank == 0) control::remove_secret_file(out_);
+  return {};
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,46 @@
+// Membership: one rank's part in a job of several: its place, the channel to the other ranks, and
+// the communicator that its program exchanges data with.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "base/result.h"
+#include "comm/communicator.h"
+#include "control/channel.h"
+#include "control/place.h"
+
+namespace assay::cli {
+
+// The place that whoever started this process gave it, if it is one of several ranks.
+base::Result<std::optional<control::Place>> place_among_ranks();
+
+class Membership {
+ public:
+  // Meets the other ranks. `out` is the run's folder: it has the secret, if the environment has
+  // none.
+  static base::Result<std::unique_ptr<Membership>> join(const control::Place& place,
+                                                        const std::filesystem::path& out);
+  ~Membership();
+  Membership(const Membership&) = delete;
+  Membership& operator=(const Membership&) = delete;
+
+  [[nodiscard]] const control::Place& place() const { return place_; }
+  [[nodiscard]] comm::Communicator& world() const { return *world_; }
+  // This rank cannot go on: the others end with its reason.
+  void fail(const base::Error& error);
+  // The orderly end: every rank has finished.
+  base::Result<void> leave();
+
+ private:
+  Membership(control::Place place, std::filesystem::path out)
+      : place_(std::move(place)), out_(std::move(out)) {}
+
+  control::Place place_;
+  std::filesystem::path out_;
+  std::unique_ptr<control::Channel> channel_;
+  std::unique_ptr<comm::Communicator> world_;
+  std::optional<control::FailureSubscription> watch_;  // before the communicator that it uses
+};
+
+}  // namespace assay::cli

@@ -1,0 +1,160 @@
+// `assay train` on several ranks, one process each: the bits of one rank, one recorded run, one
+// line and no process left when a rank dies, layouts that are refused.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "base/json.h"
+#include "base/process/process.h"
+#include "base/testing/temp_dir.h"
+#include "support/process.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class TrainRanksCli : public ::testing::Test {
+ protected:
+  std::vector<std::string> command(const std::vector<std::string>& sets,
+                                   const std::vector<std::string>& more) const {
+    std::vector<std::string> list = {support::program(), "train", "demo", "--device", "cpu"};
+    for (const char* set :
+         {"model.dim=32", "model.layers=3", "model.heads=4", "model.kv_heads=2", "model.ffn=64",
+          "model.context=32", "batch.sequence=32", "batch.micro_batch=2", "train.warmup_steps=2"}) {
+      list.insert(list.end(), {"--set", set});
+    }
+    for (const std::string& set : sets) list.insert(list.end(), {"--set", set});
+    list.insert(list.end(), more.begin(), more.end());
+    return list;
+  }
+  support::Outcome train(const std::vector<std::string>& sets, const std::string& out,
+                         std::vector<std::string> more = {}) {
+    more.insert(more.end(), {"--out", out});
+    return support::run({command(sets, more), "", directory_.path()});
+  }
+  support::Outcome assay(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), support::program());
+    return support::run({arguments, "", directory_.path()});
+  }
+  [[nodiscard]] std::string content(const fs::path& path) const {
+    std::ifstream file(directory_.path() / path, std::ios::binary);
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+  }
+  // The pids of processes that train in this test's folder.
+  [[nodiscard]] std::vector<pid_t> trainers() const {
+    std::vector<pid_t> list;
+    for (const auto& entry : fs::directory_iterator("/proc")) {
+      std::error_code error;
+      const pid_t pid = std::atoi(entry.path().filename().c_str());
+      if (pid > 0 && fs::read_symlink(entry.path() / "cwd", error) == directory_.path() &&
+          fs::read_symlink(entry.path() / "exe", error).filename() == "assay-train") {
+        list.push_back(pid);
+      }
+    }
+    return list;
+  }
+
+  base::testing::TempDir directory_;
+};
+
+TEST_F(TrainRanksCli, SixProcessesTrainWhatOneTrains) {
+  const auto one = train({"train.steps=5", "batch.accumulate=6"}, "one");
+  ASSERT_EQ(one.exit_code, 0) << one.err;
+  const auto six =
+      train({"train.steps=5", "batch.accumulate=2", "layout.fsdp=3", "layout.pp=2"}, "six");
+  ASSERT_EQ(six.exit_code, 0) << six.err;
+  EXPECT_THAT(six.out, HasSubstr("rank 0 of 6"));
+  const auto same = assay({"checkpoint", "diff", "one", "six"});
+  EXPECT_EQ(same.exit_code, 0) << same.out << same.err;
+  for (int rank = 1; rank < 6; ++rank) {
+    EXPECT_THAT(content(fmt::format("six/ranks/rank-{}.log", rank)), HasSubstr("step 5: loss "));
+  }
+  // Both are one recorded run each.
+  const base::Json runs = base::Json::parse(assay({"log", "--json"}).out);
+  EXPECT_EQ(runs["runs"].size(), 2U) << runs;
+  // Half of it on other ranks.
+  ASSERT_EQ(
+      train({"train.steps=5", "batch.accumulate=3", "layout.dp=2"}, "moved", {"--stop-after", "2"})
+          .exit_code,
+      0);
+  const auto moved =
+      train({"train.steps=5", "batch.accumulate=2", "layout.fsdp=3", "layout.zero=1"}, "moved",
+            {"--resume"});
+  ASSERT_EQ(moved.exit_code, 0) << moved.err;
+  EXPECT_EQ(assay({"checkpoint", "diff", "one", "moved"}).exit_code, 0);
+}
+
+TEST_F(TrainRanksCli, ARankThatDiesEndsAllWithOneLine) {
+  std::vector<std::string> list =
+      command({"train.steps=1000000", "layout.fsdp=3"}, {"--out", "killed", "--quiet"});
+  auto process = base::Process::start(
+      {.arguments = list,
+       .environment = base::Environment::from_current(),
+       .directory = directory_.path(),
+       .redirections = {
+           base::from_null(0),
+           {.descriptor = 1, .path = directory_.path() / "printed", .flags = O_WRONLY | O_CREAT},
+           {.descriptor = 2, .from = 1}}});
+  ASSERT_TRUE(process.has_value());
+  while (content("killed/ranks/rank-2.log").find("step 2:") == std::string::npos) {
+    ASSERT_FALSE(process->wait_until(std::chrono::steady_clock::now()).has_value())
+        << content("printed");
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  pid_t victim = 0;
+  for (const pid_t pid : trainers()) {
+    std::ifstream file(fmt::format("/proc/{}/environ", pid), std::ios::binary);
+    std::ostringstream environment;
+    environment << file.rdbuf();
+    if (environment.str().find("ASSAY_RANK=2") != std::string::npos) victim = pid;
+  }
+  ASSERT_GT(victim, 0);
+  ::kill(victim, SIGKILL);
+  const auto exit = process->wait_until(std::chrono::steady_clock::now() + std::chrono::minutes(2));
+  ASSERT_TRUE(exit.has_value()) << "it hangs";
+  EXPECT_NE(exit->wait_status, 0);
+  const std::string printed = content("printed");
+  EXPECT_THAT(printed, HasSubstr("assay: rank 2: "));
+  EXPECT_EQ(std::count(printed.begin(), printed.end(), '\n'), 1) << printed;
+  EXPECT_TRUE(trainers().empty());
+}
+
+TEST_F(TrainRanksCli, WhatCannotBeTrainedIsRefusedByItsKey) {
+  const auto refused = [&](const std::vector<std::string>& sets, const char* line) {
+    const auto outcome = train(sets, "refused");
+    EXPECT_EQ(outcome.exit_code, 64) << outcome.out << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(line));
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+  };
+  refused({"layout.tp=2"}, "layout.tp: ");
+  refused({"layout.pp=4"}, "layout.pp: 3 layers are too few for 4 stages");
+  refused({"layout.fsdp=2", "train.optimizer=\"muon\""},
+          "layout.zero: Muon updates whole matrices");
+}
+
+TEST_F(TrainRanksCli, AnotherNumberOfRanksThanTheLayoutHasIsRefused) {
+  ::setenv("RANK", "0", 1);
+  ::setenv("WORLD_SIZE", "3", 1);
+  ::setenv("LOCAL_RANK", "0", 1);
+  ::setenv("LOCAL_WORLD_SIZE", "3", 1);
+  ::setenv("MASTER_ADDR", "127.0.0.1", 1);
+  const auto outcome = train({"layout.fsdp=2"}, "other");
+  for (const char* name : {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR"}) {
+    ::unsetenv(name);
+  }
+  EXPECT_EQ(outcome.exit_code, 64);
+  EXPECT_THAT(outcome.err, HasSubstr("has a layout of 2 ranks, but torchrun"));
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""`srun assay train` on four nodes of a real Slurm: the bits of one rank, and one line when a rank dies.
+
+    tests/slurm/train_test.py PROGRAM      # the built `assay`
+
+Exits with 77 where no cluster can run (see tests/slurm/cluster).
+"""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+PROGRAM = ""
+PATIENCE = 240  # seconds, for what takes five on an idle machine
+
+JOB = ["train", "demo", "--device", "cpu", "--quiet"]
+for setting in ("model.dim=32", "model.layers=3", "model.heads=4", "model.kv_heads=2", "model.ffn=64",
+                "model.context=32", "batch.sequence=32", "batch.micro_batch=2", "train.warmup_steps=2"):
+    JOB += ["--set", setting]
+
+
+class TrainTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="assay-slurm-train-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def run_here(self, *arguments):
+        return subprocess.run([*arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, cwd=self.folder, timeout=PATIENCE)
+
+    def srun(self, script):
+        done = self.run_here(str(HERE / "cluster"), "--nodes", "4", "--", "bash", "-c", script)
+        if done.returncode == 77:
+            print(done.stderr, file=sys.stderr)
+            sys.exit(77)
+        return done
+
+    def contents(self, out):
+        step = self.folder / out / "checkpoints/step-4"
+        done = self.run_here(PROGRAM, "checkpoint", "diff", str(self.folder / "one"), str(step))
+        return done.returncode, done.stdout + done.stderr
+
+    def test_four_nodes_train_what_one_rank_trains(self):
+        one = self.run_here(PROGRAM, *JOB, "--set", "train.steps=4", "--set", "batch.accumulate=4", "--out", "one")
+        self.assertEqual(one.returncode, 0, one.stderr)
+        for name, layout in (("shards", ["layout.fsdp=4"]),
+                             ("pipeline", ["layout.fsdp=2", "layout.pp=2", "batch.accumulate=2"])):
+            command = [PROGRAM, *JOB, "--set", "train.steps=4", "--out", name]
+            for setting in layout:
+                command += ["--set", setting]
+            done = self.srun("srun -N4 -n4 " + " ".join(command))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(self.contents(name)[0], 0, self.contents(name)[1])
+            self.assertFalse((self.folder / name / ".assay-secret").exists())
+            self.assertTrue((self.folder / name / "ranks/rank-3.log").exists())
+
+    def test_a_rank_that_dies_ends_all_with_one_line(self):
+        command = " ".join([PROGRAM, *JOB, "--set", "train.steps=100000", "--set", "layout.fsdp=4", "--out", "killed"])
+        # The trainer of rank 2, once it has begun.
+        script = f"""srun -N4 -n4 --kill-on-bad-exit=0 {command} & job=$!
+          until grep -q 'step 2' killed/ranks/rank-2.log 2>/dev/null; do sleep 0.1; done
+          for p in $(pgrep -f assay-train); do
+            grep -qz SLURM_PROCID=2 /proc/$p/environ && kill -9 $p
+          done
+          wait $job"""
+        done = self.srun(script)
+        self.assertNotEqual(done.returncode, 0)
+        lines = [line for line in done.stderr.splitlines() if line.startswith("assay: ") and "rank 2" in line]
+        self.assertTrue(lines, done.stderr)
+
+
+if __name__ == "__main__":
+    PROGRAM = os.path.abspath(sys.argv.pop(1))
+    unittest.main(verbosity=2)
