@@ -261,18 +261,18 @@ TEST_F(SharedWriteFaults, AWriterThatIsDestroyedDoesNotWaitLongForOthers) {
   expect_untouched();
 }
 
-// What is left of a job whose rank 0 was killed while others go on writing.
 TEST_F(SharedWriteFaults, AFolderIsRemovedWhileOthersStillWriteToIt) {
-  const fs::path folder = root_ / ".step-9.tmp-00000000-1-1-0";
-  fs::create_directory(folder);
-  std::jthread other([&](const std::stop_token& stop) {
-    for (int i = 0; !stop.stop_requested(); ++i) {
-      std::ofstream(folder / std::to_string(i)) << "x";
-      if (!fs::exists(folder)) break;
+  auto share = begin_shared(root_, 9, 2);
+  ASSERT_TRUE(share);
+  const fs::path folder = root_ / share->staging;
+  std::jthread other([&] {
+    constexpr int kMostFiles = 100'000;
+    for (int i = 0; i < kMostFiles; ++i) {
+      if (!std::ofstream(folder / std::to_string(i))) return;
     }
   });
   while (fs::is_empty(folder)) std::this_thread::yield();
-  EXPECT_TRUE(remove_tree(folder));
+  share->folder->discard();
   other.join();
   expect_untouched();
 }

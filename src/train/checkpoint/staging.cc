@@ -43,7 +43,7 @@ StagingFolder::~StagingFolder() {
 
 void StagingFolder::discard() {
   if (name_.empty()) return;
-  static_cast<void>(remove_tree(path()));
+  static_cast<void>(discard_folder(root_, name_, step_));
   name_.clear();
 }
 
