@@ -125,7 +125,7 @@ class Communicator {
   // Collective: ranks that give the same color form a group, ordered by key, then by rank here.
   // Null for a rank whose color is negative. A new group fails with the group it was split from.
   // Not to be called by two threads of a process at once, even on different groups.
-  base::Result<std::unique_ptr<Communicator>> split(int color, int key);
+  virtual base::Result<std::unique_ptr<Communicator>> split(int color, int key);
 
   // Called by a rank that cannot continue: fails the calls of all ranks of this group and of the
   // groups split from it, waiting and future. From any thread.

@@ -173,11 +173,13 @@ INSTANTIATE_TEST_SUITE_P(
              {"model.ffn=17919"},
              "presets/layouts/tp4-fsdp8.toml:6: layout.tp: tp 4 does not divide ffn 17919; choose "
              "a divisor of model.ffn"},
-        Case{"StagesDivideLayers",
-             "llama3-13b-h200x32",
-             {"layout.pp=32", "layout.fsdp=1", "layout.tp=1"},
-             "layout.pp: 40 layers do not split into 32 stages of 1 chunks; choose divisors of "
-             "model.layers"},
+        Case{
+            "StagesHaveLayers",
+            "llama3-13b-h200x32",
+            {"layout.pp=32", "layout.fsdp=1", "layout.tp=1", "layout.pp_chunks=2",
+             "layout.pp_schedule=interleaved", "batch.accumulate=32"},
+            "layout.pp: 40 layers are too few for 32 stages of 2 chunks; each chunk needs a layer: "
+            "lower layout.pp or layout.pp_chunks"},
         Case{"CpDividesTheSequence",
              "llama3-13b-h200x32",
              {"layout.cp=8", "layout.fsdp=1", "batch.sequence=4095"},

@@ -138,7 +138,12 @@ View Builder::own_gradients(std::int32_t index, bool head) {
   return u.in_own(head ? u.head_gradients : u.gradients, u.part);
 }
 
+// One rank adds gradients as soon as they are made, so blocks need one place, not two.
 View Builder::gradient_place(std::int32_t index, bool head) {
+  if (program_.choices.layout.data().ranks == 1 && in_block(unit(index))) {
+    return shared("gradients", room_of(index), program_.choices.numerics.gradients,
+                  Storage::kActivations);
+  }
   return shared(place_of(index, head ? "head gradients" : "gradients"), room_of(index),
                 program_.choices.numerics.gradients, Storage::kActivations);
 }

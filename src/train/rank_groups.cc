@@ -81,7 +81,7 @@ comm::Communicator& RankGroups::along(step::Axis axis) const {
 }
 
 base::Result<void> RankGroups::issue(const step::Program& program, const step::Op& op,
-                                     const std::byte* in, std::byte* out) {
+                                     const std::byte* in, std::byte* out, comm::Stream stream) {
   comm::Communicator& ranks = along(op.axis);
   const step::View& some = op.in.empty() ? op.out[0] : op.in[0];
   comm::Call call{.type = type_of(program.buffers[static_cast<std::size_t>(some.buffer)].type)};
@@ -90,7 +90,7 @@ base::Result<void> RankGroups::issue(const step::Program& program, const step::O
         op.kind == step::Kind::kSend ? comm::Collective::kSend : comm::Collective::kReceive;
     call.count = some.elements();
     call.peer = op.peer;
-    ASSAY_TRY(open_[op.ticket], ranks.issue(call, in, out));
+    ASSAY_TRY(open_[op.ticket], ranks.issue(call, in, out, stream));
     return {};
   }
   const step::View& from = op.in[0];
@@ -100,13 +100,13 @@ base::Result<void> RankGroups::issue(const step::Program& program, const step::O
   if (unit != nullptr && unit->whole_matrices) {
     call.collective = comm::Collective::kAllToAllV;
     const PartList list = parts_of(*unit, op);
-    ASSAY_TRY(open_[op.ticket], ranks.issue(call, in, out, {}, list.parts()));
+    ASSAY_TRY(open_[op.ticket], ranks.issue(call, in, out, stream, list.parts()));
     return {};
   }
   call.collective = op.kind == step::Kind::kAllGather ? comm::Collective::kAllGather
                                                       : comm::Collective::kAllToAll;
   call.count = op.kind == step::Kind::kAllGather ? from.elements() : to.cols;
-  ASSAY_TRY(open_[op.ticket], ranks.issue(call, in, out));
+  ASSAY_TRY(open_[op.ticket], ranks.issue(call, in, out, stream));
   return {};
 }
 

@@ -22,8 +22,9 @@ class RankGroups {
   [[nodiscard]] comm::Communicator& world() const { return *world_; }
 
   // The exchange of an op (step::Kind::kAllGather, kAllToAll) between buffers of this rank.
+  // `stream`: of device memory, see comm::Communicator::issue.
   base::Result<void> issue(const step::Program& program, const step::Op& op, const std::byte* in,
-                           std::byte* out);
+                           std::byte* out, comm::Stream stream = {});
   base::Result<void> wait(const step::Op& op);
 
  private:

@@ -81,6 +81,12 @@ MemoryNeed trainer_memory(const Work& work, const RankShare& rank) {
   need.parameters = whole_bytes(kTwoBytes * held / d.fsdp);
   need.gradients =
       whole_bytes(work.software.gradient_bytes * held / d.fsdp / std::max(1.0, d.gradient_shards));
+  // A table that is also the head has a second sum of gradients; and where there are several
+  // micro-batches, each one's gradients have a place of their own, the largest for the head.
+  const double table = shape.vocab * shape.dim / d.tp;
+  if (shape.tied) need.gradients += whole_bytes(work.software.gradient_bytes * table / d.fsdp);
+  const bool folds = work.batch.micros > 1 || d.dp * d.fsdp > 1;
+  const double made = folds ? work.software.gradient_bytes * table : 0;
   need.optimizer = whole_bytes(work.software.optimizer_bytes * held / d.fsdp / state_shards(work));
   if (d.fsdp > 1) need.gathered = whole_bytes(unsharded_units(work, rank));
   const KeptByLayer kept = kept_by_layer(work, rank);
@@ -100,7 +106,7 @@ MemoryNeed trainer_memory(const Work& work, const RankShare& rank) {
   need.activations = whole_bytes(std::max(first, last));
   need.stage = last > first ? d.pp - 1 : 0;
   need.workspace = whole_bytes(kStreams * kTwoBytes * rank.tokens * shape.dim / rank.sequence_cut +
-                               kTrainerContext);
+                               made + kTrainerContext);
   return need;
 }
 

@@ -80,9 +80,16 @@ void Batches::send(Device& device, std::span<const std::int32_t> tokens,
                                  cudaMemcpyHostToDevice, device.stream),
                  "batch");
   };
-  if (device_tokens != nullptr) copy(device_tokens, slot.numbers, tokens_);
+  if (device_tokens != nullptr) {
+    copy(device_tokens, slot.numbers, tokens_);
+    const auto place =
+        static_cast<std::int64_t>(indices_.contains(device_tokens) ? 0 : indices_.size());
+    const std::int32_t*& numbers = indices_[device_tokens].numbers;
+    if (numbers == nullptr) numbers = device.workspace.token_index + place * index_size(tokens_);
+    copy(const_cast<std::int32_t*>(numbers), index, index_size(tokens_));
+    indices_[device_tokens].distinct = distinct_;
+  }
   if (!targets.empty()) copy(device_targets, slot.numbers + tokens_, tokens_);
-  copy(device.workspace.token_index, index, index_size(tokens_));
   device.check(cudaEventRecord(slot.read, device.stream), "batch");
 }
 

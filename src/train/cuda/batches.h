@@ -12,6 +12,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,6 +21,12 @@
 #include "train/cuda/device.h"
 
 namespace assay::train::cuda {
+
+// Where each token of a micro-batch occurs, on the device.
+struct TokenIndex {
+  const std::int32_t* numbers = nullptr;
+  std::int64_t distinct = 0;
+};
 
 class Batches {
  public:
@@ -35,8 +42,10 @@ class Batches {
   void send(Device& device, std::span<const std::int32_t> tokens,
             std::span<const std::int32_t> targets, std::int32_t* device_tokens,
             std::int32_t* device_targets);
-  // The number of distinct tokens of the batch sent last.
-  [[nodiscard]] std::int64_t distinct() const { return distinct_; }
+  // Of the tokens at this place, as they were sent last.
+  [[nodiscard]] TokenIndex index_of(const void* device_tokens) const {
+    return indices_.at(device_tokens);
+  }
 
  private:
   struct Slot {
@@ -51,7 +60,8 @@ class Batches {
   std::int64_t tokens_ = 0;
   std::int64_t vocab_ = 0;
   std::int64_t distinct_ = 0;
-  std::vector<std::int32_t> ends_;  // end of each token's positions, while sorting
+  std::map<const void*, TokenIndex> indices_;  // by the tokens' place
+  std::vector<std::int32_t> ends_;             // end of each token's positions, while sorting
 };
 
 }  // namespace assay::train::cuda

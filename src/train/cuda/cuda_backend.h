@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "train/backend.h"
+#include "train/rank_groups.h"
 
 namespace assay::train::cuda {
 
@@ -19,6 +20,8 @@ struct CudaOptions {
   std::string tuning_file;
   // Whether to pin host memory for Backend::copy_out in advance, so that no step waits for it.
   bool copies_state = true;
+  // For programs of several ranks, whose memory is this device's; must outlive the backend.
+  RankGroups* groups = nullptr;
 };
 
 struct OpTime {

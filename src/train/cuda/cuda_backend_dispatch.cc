@@ -128,6 +128,17 @@ void CudaBackendImpl::execute_optimizer(const Op& op) {
         at(op.out, 0), at(op.out, 1), at(op.out, 2), at(op.out, 3));
 }
 
+// The streams wait, not the host.
+void CudaBackendImpl::exchange(const Op& op) {
+  device_.executed(op.kind, {at(op.in, 0)}, {at(op.out, 0)});
+  const auto done =
+      op.kind == Kind::kWait
+          ? options_.groups->wait(op)
+          : options_.groups->issue(*program_, op, op.in.empty() ? nullptr : address(op.in[0]),
+                                   op.out.empty() ? nullptr : address(op.out[0]), {device_.stream});
+  if (!done) device_.failed(done.error().line());
+}
+
 void CudaBackendImpl::dispatch(const Op& op) {
   const spec::ModelSpec& m = program_->model;
   const std::int64_t sequence = program_->choices.sequence;
@@ -135,8 +146,8 @@ void CudaBackendImpl::dispatch(const Op& op) {
     case Kind::kEmbed:
       return embed(device_, tokens(op.in[0]), at(op.in, 1), at(op.in, 2), sequence, at(op.out, 0));
     case Kind::kEmbedGrad:
-      return embed_grad(device_, tokens(op.in[0]), batches_.distinct(), at(op.in, 1), at(op.out, 0),
-                        op.adds_to(0));
+      return embed_grad(device_, tokens(op.in[0]), batches_.index_of(address(op.in[0])),
+                        at(op.in, 1), at(op.out, 0), op.adds_to(0));
     case Kind::kPositionsGrad:
       return positions_grad(device_, at(op.in, 0), sequence, at(op.out, 0), op.adds_to(0));
     case Kind::kNorm:
@@ -194,7 +205,7 @@ void CudaBackendImpl::dispatch(const Op& op) {
     case Kind::kSend:
     case Kind::kReceive:
     case Kind::kWait:
-      return device_.failed("several ranks are not supported");  // prepare() refuses them
+      return exchange(op);
   }
 }
 

@@ -60,6 +60,7 @@ class CudaBackendImpl : public CudaBackend {
 
   // cuda_backend_dispatch.cc
   void dispatch(const step::Op& op);
+  void exchange(const step::Op& op);
   void execute_norm(const step::Op& op);
   void execute_attention(const step::Op& op);
   void execute_optimizer(const step::Op& op);

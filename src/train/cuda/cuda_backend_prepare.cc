@@ -17,7 +17,7 @@ namespace {
 using step::Kind;
 using step::Op;
 
-base::Result<void> check_program(const step::Program& p) {
+base::Result<void> check_program(const step::Program& p, const RankGroups* groups) {
   const step::Numerics& n = p.choices.numerics;
   const step::Dtype bf16 = step::Dtype::kBf16;
   const bool train = p.choices.purpose == step::Purpose::kTrain;
@@ -26,7 +26,7 @@ base::Result<void> check_program(const step::Program& p) {
     return base::fail(base::usage_error("train.precision", "GPUs train in bf16 or fp8",
                                         "train.precision = \"bf16\""));
   }
-  if (p.choices.layout.ranks() > 1) {
+  if (p.choices.layout.ranks() > 1 && groups == nullptr) {
     return base::fail(base::usage_error("layout.ranks", "GPUs cannot be trained on together yet",
                                         "set layout.ranks=1, or use --device cpu"));
   }
@@ -85,7 +85,7 @@ base::Result<std::int64_t> CudaBackendImpl::available_bytes() {
 // The workspace of attention's graphs is known only after they are built. They are the same for all
 // recomputation policies, so they are built once.
 base::Result<std::int64_t> CudaBackendImpl::extra_bytes(const step::Program& program) {
-  ASSAY_TRY_VOID(check_program(program));
+  ASSAY_TRY_VOID(check_program(program, options_.groups));
   if (!attention_built_) {
     const step::MemoryPlan plan = step::plan_memory(program);
     program_ = &program;
@@ -102,7 +102,7 @@ base::Result<std::int64_t> CudaBackendImpl::extra_bytes(const step::Program& pro
 base::Result<void> CudaBackendImpl::prepare(const step::Program& program,
                                             const step::MemoryPlan& plan) {
   ASSAY_CHECK(arena_ == nullptr, "a backend can be prepared only once");
-  ASSAY_TRY_VOID(check_program(program));
+  ASSAY_TRY_VOID(check_program(program, options_.groups));
   program_ = &program;
   plan_ = &plan;
   if (!attention_built_) ASSAY_TRY_VOID(build_attention());

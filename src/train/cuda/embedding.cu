@@ -83,18 +83,18 @@ void embed(Device& device, Tokens tokens, Matrix table, Matrix positions, std::i
   device.launched("embedding");
 }
 
-void embed_grad(Device& device, Tokens tokens, std::int64_t distinct, Matrix dx, Matrix dtable,
+void embed_grad(Device& device, Tokens tokens, const TokenIndex& index, Matrix dx, Matrix dtable,
                 bool adds) {
   device.executed(step::Kind::kEmbedGrad, {tokens, dx}, {dtable});
   if (!adds) {
     const auto bytes = static_cast<std::size_t>(dtable.rows * dtable.cols) * sizeof(Half);
     device.check(cudaMemsetAsync(dtable.data, 0, bytes, device.stream), "embedding gradient");
   }
-  const std::int32_t* order = device.workspace.token_index;
+  const std::int32_t* order = index.numbers;
   const std::int32_t* starts = order + tokens.count;
   const std::int32_t* ids = starts + tokens.count + 1;
   const auto vectors = static_cast<unsigned>(dx.cols / 8);
-  const dim3 blocks(static_cast<unsigned>(distinct), blocks_for(vectors, kEmbeddingThreads));
+  const dim3 blocks(static_cast<unsigned>(index.distinct), blocks_for(vectors, kEmbeddingThreads));
   embed_grad_kernel<<<blocks, kEmbeddingThreads, 0, device.stream>>>(
       ids, starts, order, dx.as<Half>(), dtable.as<Half>(), vectors, adds);
   device.launched("embedding gradient");

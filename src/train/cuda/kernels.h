@@ -7,6 +7,7 @@
 #include <span>
 
 #include "spec/model.h"
+#include "train/cuda/batches.h"
 #include "train/cuda/device.h"
 #include "train/cuda/matrix.h"
 
@@ -62,9 +63,9 @@ void activate_grad(Device& device, spec::Mlp kind, Matrix inner, Matrix da, Matr
 // embedding.cu
 void embed(Device& device, Tokens tokens, Matrix table, Matrix positions, std::int64_t sequence,
            Matrix x);
-// The workspace has the positions of each distinct token (batches.h), so that each row of the table
-// is summed by one block, in batch order.
-void embed_grad(Device& device, Tokens tokens, std::int64_t distinct, Matrix dx, Matrix dtable,
+// `index`: the positions of each distinct token (batches.h), so that each row of the table is
+// summed by one block, in batch order.
+void embed_grad(Device& device, Tokens tokens, const TokenIndex& index, Matrix dx, Matrix dtable,
                 bool adds);
 void positions_grad(Device& device, Matrix dx, std::int64_t sequence, Matrix dpositions, bool adds);
 

@@ -1,6 +1,7 @@
 #include "train/cuda/workspace.h"
 
 #include <algorithm>
+#include <set>
 
 #include "train/cuda/batches.h"
 #include "train/cuda/kernels.h"
@@ -16,6 +17,15 @@ std::int64_t partial_elements(const step::Program& p) {
   const spec::ModelSpec& m = p.model;
   const std::int64_t widest = std::max({m.qkv_dim(), m.inner_dim(), m.dim});
   return std::max({2 * kNormBlocks * m.dim, kNormBlocks * m.head_dim, kBiasBlocks * widest});
+}
+
+// Micro-batches whose tokens are on the device at once.
+std::int64_t token_places(const step::Program& p) {
+  std::set<step::BufferId> places;
+  for (const step::Op& op : p.ops) {
+    if (op.kind == step::Kind::kRead) places.insert(op.out[0].buffer);
+  }
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(places.size()));
 }
 
 // Sums of squares of all gradients.
@@ -62,7 +72,8 @@ WorkspaceLayout lay_out_workspace(const step::Program& p, std::int64_t attention
   w.sums = static_cast<double*>(take((kSums + 2 * p.micro_tokens()) * 8));
   w.norm_sums = static_cast<float*>(take(norm_sums_of(p) * 4));
   w.turns = static_cast<float*>(take(p.choices.sequence * p.model.head_dim * 4));
-  w.token_index = static_cast<std::int32_t*>(take(Batches::index_size(p.micro_tokens()) * 4));
+  w.token_index =
+      static_cast<std::int32_t*>(take(token_places(p) * Batches::index_size(p.micro_tokens()) * 4));
   w.orthogonal = take(2 * (2 * largest_matrix(p) + 2 * largest_square(p)));
   return layout;
 }

@@ -1,0 +1,167 @@
+// What a layout costs on one GPU: the same step by one rank, and by several ranks that are threads
+// on the same device, in turns.
+//
+//   train_ranks_bench PRESET [--set KEY=VALUE]… [--rounds N] [--steps N] [--tuning FILE]
+//
+// PRESET is a job; the layout is what --set says (layout.fsdp=4), batch.accumulate is a rank's. One
+// rank has as many micro-batches as all ranks together. Prints tokens per second of both, and the
+// ratio; and memory of a rank, planned and by storage.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <barrier>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "base/statistics.h"
+#include "base/units.h"
+#include "comm/cuda/one_gpu.h"
+#include "comm/local.h"
+#include "spec/load.h"
+#include "train/cuda/cuda_backend.h"
+
+namespace {
+
+using namespace assay;
+using Clock = std::chrono::steady_clock;
+
+struct Setup {
+  spec::JobSpec job;
+  std::int64_t steps = 5;
+  std::int64_t rounds = 3;
+  std::string tuning;
+};
+
+// Seconds of each step, and the memory plan of rank 0.
+struct Measured {
+  std::vector<double> seconds;
+  step::MemoryPlan plan;
+  double tokens = 0;
+};
+
+base::Result<void> run_rank(const Setup& setup, const step::Layout& layout, std::int64_t accumulate,
+                            train::RankGroups* groups, std::barrier<>& together,
+                            Measured& measured) {
+  step::Choices choices = step::choices_of(setup.job);
+  choices.numerics = step::numerics_of(setup.job.train.precision);
+  choices.layout = layout;
+  choices.accumulate = accumulate;
+  if (choices.recompute == spec::Recompute::kAuto) choices.recompute = spec::Recompute::kCheap;
+  ASSAY_TRY(const step::Program program, step::build(setup.job.model, choices));
+  const step::MemoryPlan plan = step::plan_memory(program);
+  ASSAY_TRY(const auto backend,
+            train::cuda::make_cuda_backend(
+                {.tuning_file = setup.tuning, .copies_state = false, .groups = groups}));
+  ASSAY_TRY_VOID(backend->prepare(program, plan));
+  const bool first = layout.rank() == 0;
+  if (first) {
+    measured.plan = plan;
+    measured.tokens = static_cast<double>(program.global_step_tokens());
+  }
+  constexpr std::int64_t kWarmUp = 2;
+  for (std::int64_t step = 1; step <= setup.steps + kWarmUp; ++step) {
+    together.arrive_and_wait();
+    const auto begin = Clock::now();
+    const train::StepSettings settings{
+        .step = step,
+        .learning_rate = 1e-5,
+        .beta1 = 0.9,
+        .beta2 = 0.95,
+        .epsilon = 1e-8,
+        .clip = 1,
+        .counted_targets = measured.tokens > 0 ? measured.tokens : 1};
+    const auto batch = [&](std::int32_t micro, std::span<std::int32_t> tokens,
+                           std::span<std::int32_t> targets) -> base::Result<void> {
+      const auto random = [&](std::size_t i) {
+        const std::uint64_t n =
+            (i + static_cast<std::uint64_t>(micro * 977 + step * 31)) * 0x9e3779b97f4a7c15U;
+        return static_cast<std::int32_t>((n >> 20U) %
+                                         static_cast<std::uint64_t>(setup.job.model.vocab));
+      };
+      for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = random(i);
+      for (std::size_t i = 0; i < targets.size(); ++i) targets[i] = random(i + 1);
+      return {};
+    };
+    ASSAY_TRY_VOID(train::run_step(*backend, program, settings, batch));
+    together.arrive_and_wait();
+    const std::chrono::duration<double> took = Clock::now() - begin;
+    if (first && step > kWarmUp) measured.seconds.push_back(took.count());
+  }
+  return {};
+}
+
+base::Result<Measured> run_layout(const Setup& setup, const spec::LayoutSpec& layout,
+                                  std::int64_t accumulate) {
+  const auto ranks = static_cast<int>(layout.dp * layout.inner_ranks());
+  Measured measured;
+  std::barrier<> together(ranks);
+  ASSAY_TRY(const auto devices, comm::make_one_gpu(ranks));
+  ASSAY_TRY_VOID(comm::run_local(ranks, [&](comm::Communicator& c) -> base::Result<void> {
+    ASSAY_TRY(const step::Layout own, step::layout_of(layout, c.rank()));
+    comm::Communicator& device = *devices[static_cast<std::size_t>(c.rank())];
+    ASSAY_TRY(const auto groups, train::RankGroups::make(device, own));
+    auto done =
+        run_rank(setup, own, accumulate, ranks == 1 ? nullptr : groups.get(), together, measured);
+    if (!done) {
+      fmt::print(stderr, "{}\n", done.error().line());
+      std::exit(1);
+    }
+    return {};
+  }));
+  return measured;
+}
+
+void print(const char* name, const Measured& m) {
+  const double median = base::median(m.seconds);
+  fmt::print("{:10} {:9.1f} ms  {:8.0f} tokens/s  planned {}", name, median * 1e3,
+             m.tokens / median, base::to_text(base::Bytes(m.plan.bytes)));
+  for (int i = 0; i < step::kStorages; ++i) {
+    const auto storage = static_cast<step::Storage>(i);
+    if (m.plan.of(storage) < (1 << 20)) continue;
+    fmt::print(", {} {}", step::to_text(storage), base::to_text(base::Bytes(m.plan.of(storage))));
+  }
+  fmt::print("\n");
+  std::fflush(stdout);
+}
+
+base::Result<void> run(const std::vector<std::string>& arguments) {
+  Setup setup;
+  std::vector<std::string> sets;
+  for (std::size_t i = 1; i + 1 < arguments.size(); i += 2) {
+    const std::string& value = arguments[i + 1];
+    if (arguments[i] == "--set") sets.push_back(value);
+    if (arguments[i] == "--steps") setup.steps = std::stoll(value);
+    if (arguments[i] == "--rounds") setup.rounds = std::stoll(value);
+    if (arguments[i] == "--tuning") setup.tuning = value;
+  }
+  ASSAY_TRY(spec::Loaded loaded,
+            spec::load(arguments.at(0), {.overrides = sets, .ranks_from_layout = true}));
+  setup.job = std::get<spec::JobSpec>(loaded.spec);
+  const spec::LayoutSpec layout = setup.job.layout;
+  spec::LayoutSpec alone;
+  alone.dp = 1;
+  const std::int64_t micros = setup.job.batch.accumulate;
+  std::vector<double> ratios;
+  for (std::int64_t round = 0; round < setup.rounds; ++round) {
+    ASSAY_TRY(const Measured one, run_layout(setup, alone, micros * layout.data_ranks()));
+    ASSAY_TRY(const Measured many, run_layout(setup, layout, micros));
+    print("one rank", one);
+    print("all ranks", many);
+    ratios.push_back(base::median(one.seconds) / base::median(many.seconds));
+  }
+  fmt::print("ratio {:.3f} (least {:.3f}, most {:.3f})\n", base::median(ratios),
+             std::ranges::min(ratios), std::ranges::max(ratios));
+  return {};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) return 64;
+  if (const auto done = run({argv + 1, argv + argc}); !done) {
+    fmt::print(stderr, "{}\n", done.error().line());
+    return 1;
+  }
+  return 0;
+}

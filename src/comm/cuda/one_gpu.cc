@@ -1,0 +1,333 @@
+#include "comm/cuda/one_gpu.h"
+
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <optional>
+#include <tuple>
+
+#include "base/error.h"
+#include "comm/transfers.h"
+
+namespace assay::comm {
+namespace {
+
+base::Result<void> checked(cudaError_t status, const char* what) {
+  if (status == cudaSuccess) return {};
+  return base::fail(base::failed_error(what, cudaGetErrorString(status)));
+}
+
+// Events are taken from here and come back, so that none is made while training.
+class Events {
+ public:
+  ~Events() {
+    for (const cudaEvent_t event : free_) cudaEventDestroy(event);
+  }
+  base::Result<cudaEvent_t> take() {
+    if (free_.empty()) {
+      cudaEvent_t event = nullptr;
+      ASSAY_TRY_VOID(
+          checked(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "making an event"));
+      return event;
+    }
+    const cudaEvent_t event = free_.back();
+    free_.pop_back();
+    return event;
+  }
+  void give_back(cudaEvent_t event) { free_.push_back(event); }
+
+ private:
+  std::vector<cudaEvent_t> free_;
+};
+
+// What the ranks of a group share. The last rank to issue a call queues the copies of all of them:
+// a copy waits for the work that its sender and its receiver had queued before the call.
+class OneGpuGroup {
+ public:
+  OneGpuGroup(std::vector<int> names, std::vector<cudaStream_t> streams, int device,
+              std::chrono::milliseconds timeout)
+      : names_(std::move(names)),
+        streams_(std::move(streams)),
+        device_(device),
+        timeout_(timeout),
+        issued_(names_.size()) {}
+
+  [[nodiscard]] int ranks() const { return static_cast<int>(names_.size()); }
+
+  base::Result<std::uint64_t> post(int rank, const Call& call, Transfers transfers,
+                                   cudaStream_t from) {
+    const std::lock_guard lock(mutex_);
+    if (failure_) return base::fail(*failure_);
+    ASSAY_TRY_VOID(checked(cudaSetDevice(device_), "choosing the GPU"));
+    const Key key = next_key(rank, call);
+    Shared& shared = calls_[key];
+    shared.participants = std::get<0>(key) >= 0 ? 2 : names_.size();
+    Post& post = shared.posts[rank];
+    post = {call, std::move(transfers), from};
+    ASSAY_TRY(post.ready, events_.take());
+    ASSAY_TRY(post.done, events_.take());
+    ASSAY_TRY_VOID(checked(cudaEventRecord(post.ready, from), "recording an event"));
+    if (shared.posts.size() == shared.participants) {
+      if (auto queued = queue(shared); !queued) {
+        fail(queued.error());
+        return base::fail(*failure_);
+      }
+      shared.queued = true;
+      changed_.notify_all();
+    }
+    const std::uint64_t ticket = ++last_ticket_;
+    tickets_[ticket] = key;
+    return ticket;
+  }
+
+  base::Result<void> finish(int rank, std::uint64_t ticket) {
+    std::unique_lock lock(mutex_);
+    const auto found = tickets_.find(ticket);
+    if (found == tickets_.end()) {
+      return base::fail(base::usage_error(name(rank), "waits for a call that is not in flight"));
+    }
+    const Key key = found->second;
+    tickets_.erase(found);
+    Shared& shared = calls_.at(key);
+    const bool in_time =
+        changed_.wait_for(lock, timeout_, [&] { return shared.queued || failure_.has_value(); });
+    if (!in_time) {
+      fail(base::failed_error(name(rank),
+                              fmt::format("no other rank joined {} within {} ms",
+                                          to_text(shared.posts.at(rank).call), timeout_.count())));
+    }
+    if (!shared.queued) return base::fail(*failure_);
+    ASSAY_TRY_VOID(checked(cudaSetDevice(device_), "choosing the GPU"));
+    // Its own copies, and those that read from its buffers.
+    const Post& own = shared.posts.at(rank);
+    for (const auto& [other, post] : shared.posts) {
+      const bool reads =
+          other == rank || std::ranges::any_of(post.transfers.in, [&](auto& segment) {
+            return segment.peer == rank && segment.bytes > 0;
+          });
+      if (reads) ASSAY_TRY_VOID(checked(cudaStreamWaitEvent(own.from, post.done), "waiting"));
+    }
+    if (++shared.finished == shared.participants) {
+      for (const auto& [other, post] : shared.posts) {
+        events_.give_back(post.ready);
+        events_.give_back(post.done);
+      }
+      calls_.erase(key);
+    }
+    return {};
+  }
+
+  void abort(const base::Error& why) {
+    std::vector<std::shared_ptr<OneGpuGroup>> below;
+    {
+      const std::lock_guard lock(mutex_);
+      fail(why);
+      for (const auto& [id, group] : subgroups_) below.push_back(group);
+    }
+    for (const auto& group : below) group->abort(why);
+  }
+
+  // The ranks that chose the same color, by key; every rank calls it.
+  base::Result<std::vector<int>> members_of(int rank, int color, int key, std::int64_t& id) {
+    std::unique_lock lock(mutex_);
+    const std::int64_t split = splits_[rank]++;
+    auto& chosen = choices_[split];
+    chosen[rank] = {color, key};
+    changed_.notify_all();
+    const bool in_time = changed_.wait_for(
+        lock, timeout_, [&] { return chosen.size() == names_.size() || failure_.has_value(); });
+    if (!in_time) fail(base::failed_error(name(rank), "not all ranks joined a split"));
+    if (chosen.size() < names_.size()) return base::fail(*failure_);
+    std::vector<int> members;
+    for (const auto& [other, choice] : chosen) {
+      if (choice.first == color) members.push_back(other);
+    }
+    std::ranges::stable_sort(members, {}, [&](int other) { return chosen.at(other).second; });
+    id = split * ranks() + *std::ranges::min_element(members);
+    return members;
+  }
+
+  std::shared_ptr<OneGpuGroup> subgroup(const std::vector<int>& members, std::int64_t id) {
+    const std::lock_guard lock(mutex_);
+    auto& group = subgroups_[id];
+    if (!group) {
+      std::vector<int> names;
+      std::vector<cudaStream_t> streams;
+      for (const int member : members) {
+        names.push_back(names_[static_cast<std::size_t>(member)]);
+        streams.push_back(streams_[static_cast<std::size_t>(member)]);
+      }
+      group =
+          std::make_shared<OneGpuGroup>(std::move(names), std::move(streams), device_, timeout_);
+      group->failure_ = failure_;
+    }
+    return group;
+  }
+
+ private:
+  struct Post {
+    Call call;
+    Transfers transfers;
+    cudaStream_t from = nullptr;  // the caller's
+    cudaEvent_t ready = nullptr;  // its buffers are
+    cudaEvent_t done = nullptr;   // what it receives is there
+  };
+  struct Shared {
+    std::size_t participants = 0;
+    std::map<int, Post> posts;  // by rank
+    bool queued = false;
+    std::size_t finished = 0;
+  };
+  // Sender, receiver and number of the call; -1, -1 for collectives.
+  using Key = std::tuple<int, int, std::uint64_t>;
+
+  Key next_key(int rank, const Call& call) {
+    Key channel = {-1, -1, 0};
+    if (call.collective == Collective::kSend) channel = {rank, call.peer, 0};
+    if (call.collective == Collective::kReceive) channel = {call.peer, rank, 0};
+    std::get<2>(channel) = ++issued_[static_cast<std::size_t>(rank)][channel];
+    return channel;
+  }
+
+  base::Result<void> queue(Shared& shared) const {
+    ASSAY_TRY_VOID(agree(shared));
+    for (auto& [rank, post] : shared.posts) {
+      const cudaStream_t stream = streams_[static_cast<std::size_t>(rank)];
+      ASSAY_TRY_VOID(checked(cudaStreamWaitEvent(stream, post.ready), "waiting"));
+      const Outgoing& own = post.transfers.own_from;
+      if (own.bytes > 0 && own.data != post.transfers.own_to.data) {
+        ASSAY_TRY_VOID(copy(post.transfers.own_to.data, own.data, own.bytes, stream));
+      }
+      for (const Incoming& segment : post.transfers.in) {
+        const Post& sender = shared.posts.at(segment.peer);
+        const auto sent = std::ranges::find(sender.transfers.out, rank, &Outgoing::peer);
+        if (sent == sender.transfers.out.end() || sent->bytes != segment.bytes) {
+          return base::fail(base::failed_error(
+              name(segment.peer), fmt::format("sends another amount than {} expects in {}",
+                                              name(rank), to_text(post.call))));
+        }
+        if (segment.bytes == 0) continue;
+        ASSAY_TRY_VOID(checked(cudaStreamWaitEvent(stream, sender.ready), "waiting"));
+        ASSAY_TRY_VOID(copy(segment.data, sent->data, segment.bytes, stream));
+      }
+      ASSAY_TRY_VOID(checked(cudaEventRecord(post.done, stream), "recording an event"));
+    }
+    return {};
+  }
+
+  static base::Result<void> copy(std::byte* to, const std::byte* from, std::size_t bytes,
+                                 cudaStream_t stream) {
+    return checked(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream),
+                   "copying between ranks");
+  }
+
+  base::Result<void> agree(const Shared& shared) const {
+    const auto& [first, reference] = *shared.posts.begin();
+    for (const auto& [rank, post] : shared.posts) {
+      const bool pair = shared.participants == 2 && (post.call.collective == Collective::kSend ||
+                                                     post.call.collective == Collective::kReceive);
+      if (pair ? post.call.count == reference.call.count : post.call == reference.call) continue;
+      return base::fail(
+          base::failed_error(name(rank),
+                             fmt::format("calls {} where {} calls {}", to_text(post.call),
+                                         name(first), to_text(reference.call)),
+                             "all ranks must run the same job"));
+    }
+    return {};
+  }
+
+  void fail(const base::Error& why) {
+    if (!failure_) failure_ = why;
+    changed_.notify_all();
+  }
+  [[nodiscard]] std::string name(int rank) const {
+    return fmt::format("rank {}", names_[static_cast<std::size_t>(rank)]);
+  }
+
+  const std::vector<int> names_;             // in messages: those of the first group
+  const std::vector<cudaStream_t> streams_;  // where a rank's copies run
+  const int device_;
+  const std::chrono::milliseconds timeout_;
+
+  std::mutex mutex_;  // guards everything below
+  std::condition_variable changed_;
+  std::vector<std::map<Key, std::uint64_t>> issued_;  // by rank and channel: calls so far
+  std::map<Key, Shared> calls_;
+  std::map<std::uint64_t, Key> tickets_;
+  std::uint64_t last_ticket_ = 0;
+  Events events_;
+  std::map<int, std::int64_t> splits_;                                  // by rank: so far
+  std::map<std::int64_t, std::map<int, std::pair<int, int>>> choices_;  // color and key
+  std::map<std::int64_t, std::shared_ptr<OneGpuGroup>> subgroups_;
+  std::optional<base::Error> failure_;
+};
+
+class OneGpuRank : public Communicator {
+ public:
+  OneGpuRank(std::shared_ptr<OneGpuGroup> group, int rank)
+      : group_(std::move(group)), rank_(rank) {}
+
+  [[nodiscard]] int rank() const override { return rank_; }
+  [[nodiscard]] int ranks() const override { return group_->ranks(); }
+  void abort(const base::Error& why) override { group_->abort(why); }
+  base::Result<void> wait(Ticket ticket) override { return group_->finish(rank_, ticket.id); }
+  // Among the threads: the group's own calls are for device memory.
+  base::Result<std::unique_ptr<Communicator>> split(int color, int key) override {
+    std::int64_t id = 0;
+    ASSAY_TRY(const std::vector<int> members, group_->members_of(rank_, color, key, id));
+    if (color < 0) return nullptr;
+    return subgroup(members, id);
+  }
+
+ protected:
+  base::Result<Ticket> start(const Call& call, const void* in, void* out, const Parts& parts,
+                             Stream stream) override {
+    ASSAY_TRY(Transfers transfers, transfers_of(call, rank_, ranks(), in, out, parts));
+    ASSAY_TRY(const std::uint64_t id, group_->post(rank_, call, std::move(transfers),
+                                                   static_cast<cudaStream_t>(stream.handle)));
+    return Ticket{id};
+  }
+  base::Result<std::unique_ptr<Communicator>> subgroup(const std::vector<int>& members,
+                                                       std::int64_t id) override {
+    const auto place = std::ranges::find(members, rank_) - members.begin();
+    return std::make_unique<OneGpuRank>(group_->subgroup(members, id), static_cast<int>(place));
+  }
+  [[nodiscard]] std::int64_t next_group_id() const override { return 0; }  // split() has its own
+  void set_next_group_id(std::int64_t) override {}
+
+ private:
+  std::shared_ptr<OneGpuGroup> group_;
+  int rank_;
+};
+
+}  // namespace
+
+base::Result<std::vector<std::unique_ptr<Communicator>>> make_one_gpu(int ranks, int device,
+                                                                      const LocalOptions& options) {
+  ASSAY_TRY_VOID(checked(cudaSetDevice(device), "choosing the GPU"));
+  std::vector<int> names(static_cast<std::size_t>(ranks));
+  std::iota(names.begin(), names.end(), 0);
+  std::vector<cudaStream_t> streams(names.size());
+  // Before computation in the queue of the device: what is copied is waited for.
+  int least = 0;
+  int greatest = 0;
+  cudaDeviceGetStreamPriorityRange(&least, &greatest);
+  for (cudaStream_t& stream : streams) {
+    ASSAY_TRY_VOID(checked(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest),
+                           "making a stream"));
+  }
+  const auto group =
+      std::make_shared<OneGpuGroup>(std::move(names), std::move(streams), device, options.timeout);
+  std::vector<std::unique_ptr<Communicator>> list;
+  for (int rank = 0; rank < ranks; ++rank) {
+    list.push_back(std::make_unique<OneGpuRank>(group, rank));
+  }
+  return list;
+}
+
+}  // namespace assay::comm

@@ -1,0 +1,19 @@
+// Communicators whose ranks are threads of one process that share a GPU, each with a stream of its
+// own: programs of several ranks run with the real kernels on one device.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "comm/local.h"
+
+namespace assay::comm {
+
+// One per rank; memory is the device's. Issuing a call queues it behind what the caller's stream
+// holds so far, and waiting makes that stream wait: the host waits only until all ranks have issued
+// the call, at most `options.timeout`. Copies run on a stream of each rank's own.
+base::Result<std::vector<std::unique_ptr<Communicator>>> make_one_gpu(
+    int ranks, int device = 0, const LocalOptions& options = {});
+
+}  // namespace assay::comm
