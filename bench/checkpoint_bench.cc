@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/clock.h"
@@ -18,6 +19,7 @@
 #include "hash/blake3.h"
 #include "train/checkpoint/background_writer.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/shared_write.h"
 
 namespace {
 
@@ -104,6 +106,51 @@ void BM_Checkpoint(benchmark::State& state) {
   fs::remove_all(root);
 }
 
+// The same bytes from several ranks, each a thread with its part: one folder, one commit.
+void BM_SharedCheckpoint(benchmark::State& state) {
+  const fs::path root = bench_root();
+  if (!checkpoint::prepare_root(root)) return state.SkipWithError("no folder");
+  const std::int64_t ranks = state.range(0);
+  const checkpoint::Snapshot whole = borrowed_snapshot(1);
+  std::vector<checkpoint::Snapshot> parts(static_cast<std::size_t>(ranks));
+  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
+    parts[rank].state = whole.state;
+    checkpoint::Part& part = parts[rank].parts.emplace_back();
+    part.name = "weights";
+    for (const checkpoint::Tensor& tensor : whole.parts[0].tensors) {
+      part.all.push_back(tensor.info);
+      const std::size_t each = tensor.data.size() / parts.size();
+      const std::size_t first = rank * each;
+      const std::size_t count = rank + 1 < parts.size() ? each : tensor.data.size() - first;
+      part.tensors.push_back(
+          {.info = tensor.info,
+           .data = tensor.data.subspan(first, count),
+           .elements = checkpoint::ElementRange{static_cast<std::int64_t>(first),
+                                                static_cast<std::int64_t>(count)}});
+    }
+  }
+  for (auto _ : state) {
+    const auto share = checkpoint::begin_shared(root, 1, ranks);
+    if (!share) return state.SkipWithError(share.error().line().c_str());
+    std::vector<std::jthread> threads;
+    for (std::size_t rank = 1; rank < parts.size(); ++rank) {
+      parts[rank].share = checkpoint::Share{
+          .rank = static_cast<std::int64_t>(rank), .ranks = ranks, .staging = share->staging};
+      threads.emplace_back([&root, &part = parts[rank]] {
+        static_cast<void>(checkpoint::write_shared(root, part));
+      });
+    }
+    parts[0].share = *share;
+    const auto written = checkpoint::write_shared(root, parts[0]);
+    if (!written) return state.SkipWithError(written.error().line().c_str());
+    state.PauseTiming();
+    fs::remove_all(root / "step-1");
+    state.ResumeTiming();
+  }
+  count_bytes(state);
+  fs::remove_all(root);
+}
+
 // What training waits for: handing over the snapshot. Writing continues in the background.
 void BM_Submit(benchmark::State& state) {
   const fs::path root = bench_root();
@@ -142,6 +189,7 @@ void BM_HashInMemory(benchmark::State& state) {
 
 BENCHMARK(BM_PlainWrite)->Unit(benchmark::kMillisecond)->UseRealTime()->Iterations(3);
 BENCHMARK(BM_Checkpoint)->Unit(benchmark::kMillisecond)->UseRealTime()->Iterations(3);
+BENCHMARK(BM_SharedCheckpoint)->Arg(4)->Unit(benchmark::kMillisecond)->UseRealTime()->Iterations(3);
 BENCHMARK(BM_Submit)->Unit(benchmark::kMicrosecond)->UseRealTime()->Iterations(3);
 BENCHMARK(BM_Verify)->Unit(benchmark::kMillisecond)->UseRealTime()->Iterations(3);
 BENCHMARK(BM_HashInMemory)->Unit(benchmark::kMillisecond)->UseRealTime()->Iterations(3);

@@ -114,15 +114,15 @@ base::Result<void> export_hf(const checkpoint::Checkpoint& from, const fs::path&
   checkpoint::Dtype type = checkpoint::Dtype::kF32;
   std::vector<checkpoint::Tensor> tensors;
   for (const HfTensor& tensor : wanted) {
-    const auto found = set.find(tensor.parameter);
-    if (!found) {
+    const checkpoint::StoredTensor* found = set.find(tensor.parameter);
+    if (found == nullptr) {
       return base::fail(base::usage_error(from.folder().string(),
                                           fmt::format("has no tensor {}", tensor.parameter)));
     }
-    type = found->place->info.dtype;
+    type = found->info.dtype;
     const std::int64_t row = tensor.cols * checkpoint::dtype_bytes(type);
     std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.count * row));
-    ASSAY_TRY_VOID(found->file->read(*found->place, tensor.first * row, bytes));
+    ASSAY_TRY_VOID(set.read(*found, tensor.first * row, bytes));
     if (tensor.transposed) {
       bytes = transposed(bytes, tensor.count, tensor.cols,
                          static_cast<std::size_t>(checkpoint::dtype_bytes(type)));

@@ -68,9 +68,8 @@ base::Result<void> read_part(Backend& backend, const step::Program& program, Sta
                              const char* name, const checkpoint::Checkpoint& from) {
   ASSAY_TRY(const checkpoint::TensorSet set, from.part(name));
   for (const StateTensor& tensor : state_tensors(program, kind)) {
-    const auto found = set.find(tensor.name);
-    if (!found || found->place->info.dtype != file_info(tensor).dtype ||
-        found->place->info.shape != file_info(tensor).shape) {
+    const checkpoint::StoredTensor* found = set.find(tensor.name);
+    if (found == nullptr || found->info != file_info(tensor)) {
       return base::fail(differs(from,
                                 fmt::format("has no tensor {} of this type and shape", tensor.name),
                                 "resume with the precision it was trained in"));
@@ -78,7 +77,7 @@ base::Result<void> read_part(Backend& backend, const step::Program& program, Sta
     if (tensor.own.count == 0) continue;
     const step::Range own = bytes_of(tensor, tensor.own);
     std::vector<std::byte> bytes(static_cast<std::size_t>(own.count));
-    ASSAY_TRY_VOID(found->file->read(*found->place, own.first, bytes));
+    ASSAY_TRY_VOID(set.read(*found, own.first, bytes));
     ASSAY_TRY_VOID(backend.write(tensor.view, bytes));
   }
   return {};
@@ -120,14 +119,14 @@ base::Result<void> restore_weights(Backend& backend, const step::Program& progra
   ASSAY_TRY(const checkpoint::TensorSet set, from.part("weights"));
   for (const step::Parameter& parameter : program.model_parameters) {
     const StateTensor tensor = weight_tensor(program, parameter);
-    const auto found = set.find(tensor.name);
-    if (!found || found->place->info.shape != file_info(tensor).shape) {
+    const checkpoint::StoredTensor* found = set.find(tensor.name);
+    if (found == nullptr || found->info.shape != file_info(tensor).shape) {
       return base::fail(differs(from, fmt::format("has no tensor {}", tensor.name), ""));
     }
-    const auto stored = found->place->info.bytes();
-    std::vector<std::byte> bytes(static_cast<std::size_t>(stored.value_or(0)));
-    ASSAY_TRY_VOID(found->file->read(*found->place, 0, bytes));
-    ASSAY_TRY_VOID(write_weights(backend, program, parameter, found->place->info.dtype, bytes));
+    if (tensor.own.count == 0) continue;
+    std::vector<std::byte> bytes(static_cast<std::size_t>(*found->info.bytes()));
+    ASSAY_TRY_VOID(set.read(*found, 0, bytes));
+    ASSAY_TRY_VOID(write_weights(backend, program, parameter, found->info.dtype, bytes));
   }
   return {};
 }

@@ -3,13 +3,19 @@
 #include "train/resume.h"
 
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
+#include <mutex>
+#include <numeric>
 #include <random>
 
 #include "base/testing/temp_dir.h"
 #include "comm/local.h"
+#include "train/checkpoint/diff.h"
+#include "train/checkpoint/shared_write.h"
 #include "train/state.h"
 
 namespace assay::train {
@@ -67,7 +73,7 @@ spec::JobSpec job_of(spec::Precision precision, spec::Optimizer optimizer) {
   spec::JobSpec job;
   job.model = {.vocab = 37,
                .dim = 24,
-               .layers = 2,
+               .layers = 3,
                .heads = 4,
                .kv_heads = 2,
                .head_dim = 6,
@@ -85,52 +91,69 @@ struct Held {
   MemoryBackend backend;
 };
 
-base::Result<void> prepare(Held& held, const spec::JobSpec& job, comm::Communicator& ranks) {
+base::Result<void> prepare(Held& held, const spec::JobSpec& job, const spec::LayoutSpec& layout,
+                           comm::Communicator& ranks) {
   step::Choices choices = step::choices_of(job);
   choices.recompute = spec::Recompute::kNone;
-  // Parameters divided, with two replicas where that comes out even; Muon keeps them whole.
-  const bool muon = job.train.optimizer == spec::Optimizer::kMuon;
-  const std::int64_t replicas = ranks.ranks() % 2 == 0 ? 2 : 1;
-  ASSAY_TRY(
-      choices.layout,
-      step::layout_of({.dp = replicas, .fsdp = ranks.ranks() / replicas, .zero = muon ? 2 : 3},
-                      ranks.rank()));
+  ASSAY_TRY(choices.layout, step::layout_of(layout, ranks.rank()));
   ASSAY_TRY(held.program, step::build(job.model, choices));
   return held.backend.prepare(held.program, {});
 }
 
 using Tensors = std::map<std::string, std::vector<std::byte>>;
 
-Tensors tensors_of(const checkpoint::Snapshot& snapshot) {
-  Tensors tensors;
+// Adds what one rank saves to what the others save. No element is saved twice.
+void add_tensors(const checkpoint::Snapshot& snapshot, Tensors& tensors,
+                 std::map<std::string, std::size_t>& added) {
   for (const checkpoint::Part& part : snapshot.parts) {
     for (const checkpoint::Tensor& tensor : part.tensors) {
-      tensors[part.name + "/" + tensor.info.name].assign(tensor.data.begin(), tensor.data.end());
+      const std::string name = part.name + "/" + tensor.info.name;
+      std::vector<std::byte>& bytes = tensors[name];
+      bytes.resize(static_cast<std::size_t>(*tensor.info.bytes()));
+      const std::int64_t first = tensor.elements ? tensor.elements->first : 0;
+      std::ranges::copy(tensor.data,
+                        bytes.begin() + first * checkpoint::dtype_bytes(tensor.info.dtype));
+      added[name] += tensor.data.size();
     }
   }
-  return tensors;
 }
 
-// What rank 0 would save after `fill` has set every rank's state.
-Tensors saved_by(const spec::JobSpec& job, int ranks,
+base::Result<void> write(const std::filesystem::path& root, comm::Communicator& ranks,
+                         checkpoint::Snapshot& snapshot) {
+  if (ranks.ranks() == 1) {
+    ASSAY_TRY_VOID(checkpoint::write_checkpoint(root, snapshot));
+    return {};
+  }
+  ASSAY_TRY(AgreedShare agreed, agree_on_share(ranks, root, snapshot.state.step));
+  EXPECT_TRUE(agreed.share.has_value());
+  snapshot.share = std::move(agreed.share);
+  ASSAY_TRY_VOID(checkpoint::write_shared(root, snapshot));
+  return {};
+}
+
+// What the ranks of a layout save together after `fill` has set their state; also into a checkpoint
+// if a folder is named.
+Tensors saved_by(const spec::JobSpec& job, const spec::LayoutSpec& layout,
                  const std::function<base::Result<void>(Held&)>& fill,
-                 checkpoint::Snapshot* keep = nullptr) {
+                 const std::filesystem::path& root = {}) {
   Tensors tensors;
+  std::map<std::string, std::size_t> added;
+  std::mutex mutex;
+  const auto ranks = static_cast<int>(layout.dp * layout.fsdp * layout.pp);
   const auto done = comm::run_local(ranks, [&](comm::Communicator& c) -> base::Result<void> {
     Held held;
-    ASSAY_TRY_VOID(prepare(held, job, c));
+    ASSAY_TRY_VOID(prepare(held, job, layout, c));
     ASSAY_TRY_VOID(fill(held));
     ASSAY_TRY(checkpoint::Snapshot snapshot,
-              take_snapshot(held.backend, c, held.program, job, {.step = 5, .cursor = 9}));
-    if (c.rank() != 0) {
-      EXPECT_TRUE(tensors_of(snapshot).empty());
-      return {};
+              take_snapshot(held.backend, held.program, job, {.step = 5, .cursor = 9}));
+    {
+      const std::lock_guard lock(mutex);
+      add_tensors(snapshot, tensors, added);
     }
-    tensors = tensors_of(snapshot);
-    if (keep != nullptr) *keep = std::move(snapshot);
-    return {};
+    return root.empty() ? base::Result<void>() : write(root, c, snapshot);
   });
-  EXPECT_TRUE(done.has_value());
+  EXPECT_TRUE(done.has_value()) << done.error().line();
+  for (const auto& [name, bytes] : tensors) EXPECT_EQ(added[name], bytes.size()) << name;
   return tensors;
 }
 
@@ -156,35 +179,72 @@ class ShardedState : public ::testing::TestWithParam<std::pair<spec::Precision, 
   spec::JobSpec job_ = job_of(GetParam().first, GetParam().second);
 };
 
-TEST_P(ShardedState, BeginsTheSameOnAnyNumberOfRanks) {
-  const auto begin = [](Held& held) { return initialise(held.backend, held.program, 3); };
-  const Tensors expected = saved_by(job_, 1, begin);
-  EXPECT_GT(expected.size(), 20U);
-  for (int ranks = 2; ranks <= 8; ++ranks) EXPECT_EQ(saved_by(job_, ranks, begin), expected);
+// Parameters divided, with two replicas where that comes out even; Muon keeps them whole.
+spec::LayoutSpec divided(const spec::JobSpec& job, std::int64_t ranks) {
+  const bool muon = job.train.optimizer == spec::Optimizer::kMuon;
+  const std::int64_t replicas = ranks % 2 == 0 ? 2 : 1;
+  return {.dp = replicas, .fsdp = ranks / replicas, .zero = muon ? 2 : 3};
 }
 
-TEST_P(ShardedState, IsRestoredOnOtherRanksBitForBit) {
-  const base::testing::TempDir dir;
-  const Tensors expected = saved_by(job_, 1, fill_at_random);
-  for (const int before : {1, 2, 3, 5}) {
-    checkpoint::Snapshot snapshot;
-    EXPECT_EQ(saved_by(job_, before, fill_at_random, &snapshot), expected);
-    const auto written = checkpoint::write_checkpoint(dir.path(), snapshot);
-    ASSERT_TRUE(written.has_value());
-    const auto from = checkpoint::Checkpoint::open(written->folder);
-    ASSERT_TRUE(from.has_value());
-    for (const int after : {1, 2, 3, 7}) {
-      EXPECT_EQ(saved_by(job_, after,
-                         [&](Held& held) -> base::Result<void> {
-                           ASSAY_TRY(const Position position,
-                                     restore(held.backend, held.program, job_, *from));
-                           EXPECT_EQ(position.step, 5);
-                           EXPECT_EQ(position.cursor, 9U);
-                           return {};
-                         }),
-                expected)
-          << before << " to " << after;
-    }
+spec::LayoutSpec drawn(const spec::JobSpec& job) {
+  spec::LayoutSpec layout{.dp = *rc::gen::inRange<std::int64_t>(1, 4),
+                          .fsdp = *rc::gen::inRange<std::int64_t>(1, 5),
+                          .pp = *rc::gen::inRange<std::int64_t>(1, 4)};
+  const bool muon = job.train.optimizer == spec::Optimizer::kMuon;
+  layout.zero = *rc::gen::inRange<std::int64_t>(1, muon ? 3 : 4);
+  layout.unit = *rc::gen::element(spec::ShardUnit::kBlock, spec::ShardUnit::kModule);
+  return layout;
+}
+
+TEST_P(ShardedState, BeginsTheSameOnAnyNumberOfRanks) {
+  const auto begin = [](Held& held) { return initialise(held.backend, held.program, 3); };
+  const Tensors expected = saved_by(job_, {.dp = 1}, begin);
+  EXPECT_GT(expected.size(), 20U);
+  for (int ranks = 2; ranks <= 8; ++ranks) {
+    EXPECT_EQ(saved_by(job_, divided(job_, ranks), begin), expected);
+  }
+}
+
+// Saved in one layout, restored in another and saved again: the same to the bit, in memory and by
+// comparison of the two checkpoints.
+TEST_P(ShardedState, IsRestoredInAnyOtherLayoutBitForBit) {
+  const Tensors expected = saved_by(job_, {.dp = 1}, fill_at_random);
+  rc::check([&] {
+    const base::testing::MemoryDir before;
+    const base::testing::MemoryDir after;
+    RC_ASSERT(saved_by(job_, drawn(job_), fill_at_random, before.path()) == expected);
+    const auto from = checkpoint::Checkpoint::open(before.path() / "step-5");
+    RC_ASSERT(from.has_value());
+    const auto resume = [&](Held& held) -> base::Result<void> {
+      ASSAY_TRY(const Position position, restore(held.backend, held.program, job_, *from));
+      EXPECT_EQ(position.step, 5);
+      EXPECT_EQ(position.cursor, 9U);
+      return {};
+    };
+    RC_ASSERT(saved_by(job_, drawn(job_), resume, after.path()) == expected);
+    const auto to = checkpoint::Checkpoint::open(after.path() / "step-5");
+    RC_ASSERT(to.has_value());
+    const auto found = checkpoint::diff(*from, *to);
+    RC_ASSERT(found.has_value());
+    RC_ASSERT(found->equal());
+    RC_ASSERT(found->compared_tensors == static_cast<std::int64_t>(expected.size()));
+  });
+}
+
+// Every rank saves about as much as the others, whatever it has.
+TEST_P(ShardedState, IsSavedInEqualParts) {
+  for (const std::int64_t zero : {1, 2}) {
+    std::vector<std::int64_t> bytes(6);
+    const auto done = comm::run_local(6, [&](comm::Communicator& c) -> base::Result<void> {
+      Held held;
+      ASSAY_TRY_VOID(prepare(held, job_, {.dp = 2, .fsdp = 3, .zero = zero}, c));
+      bytes[static_cast<std::size_t>(c.rank())] = saved_bytes(held.program);
+      return {};
+    });
+    ASSERT_TRUE(done.has_value());
+    const std::int64_t all = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
+    const bool whole_matrices = job_.train.optimizer == spec::Optimizer::kMuon;
+    for (const std::int64_t own : bytes) EXPECT_LT(own, all / 6 * (whole_matrices ? 3 : 2));
   }
 }
 

@@ -2,7 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
+#include "base/check.h"
 #include "spec/load.h"
+#include "train/checkpoint/shared_write.h"
 #include "train/state.h"
 
 namespace assay::train {
@@ -15,56 +20,36 @@ constexpr struct {
   const char* name;
 } kParts[] = {{StateKind::kWeights, "weights"}, {StateKind::kOptimizer, "optimizer"}};
 
-template <class Byte>
-std::span<Byte> elements_in(std::span<Byte> bytes, const StateTensor& tensor,
-                            const step::Range& elements) {
-  const step::Range part = bytes_of(tensor, elements);
-  return bytes.subspan(static_cast<std::size_t>(part.first), static_cast<std::size_t>(part.count));
-}
-
-// The whole tensor, gathered from the ranks that hold its parts. One tensor at a time, so that no
-// rank needs memory for all of the state.
-base::Result<std::vector<std::byte>> gathered(Backend& backend, comm::Communicator& ranks,
-                                              const StateTensor& tensor) {
-  std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.bytes()));
-  if (tensor.own.count > 0) {
-    ASSAY_TRY_VOID(backend.read(tensor.view, elements_in(std::span(bytes), tensor, tensor.own)));
-  }
-  if (!tensor.sharded) return bytes;
-  for (const HeldPart& held : tensor.held) {
-    const std::span<std::byte> part = elements_in(std::span(bytes), tensor, held.elements);
-    ASSAY_TRY_VOID(ranks.broadcast(part.data(), static_cast<std::int64_t>(part.size()),
-                                   comm::Dtype::kU8, static_cast<int>(held.rank)));
-  }
-  return bytes;
-}
-
-base::Result<void> gather_parts(Backend& backend, comm::Communicator& ranks,
-                                const step::Program& program, checkpoint::Snapshot& snapshot) {
-  for (const auto& [kind, name] : kParts) {
-    Part part{.name = name};
-    for (const StateTensor& tensor : state_tensors(program, kind)) {
-      if (ranks.rank() != 0 && !tensor.sharded) continue;
-      ASSAY_TRY(std::vector<std::byte> bytes, gathered(backend, ranks, tensor));
-      if (ranks.rank() != 0) continue;
-      part.tensors.push_back(checkpoint::owned_tensor(file_info(tensor), std::move(bytes)));
+// The tensors of one part that this rank saves, without their bytes, and where these are.
+Part describe(const step::Program& program, StateKind kind, const char* name,
+              std::vector<step::View>& views) {
+  const step::Layout& layout = program.choices.layout;
+  const bool alone = layout.ranks() == 1;
+  Part part{.name = name};
+  for (const StateTensor& tensor : state_tensors(program, kind)) {
+    const checkpoint::TensorInfo info = file_info(tensor);
+    if (alone) {
+      views.push_back(tensor.view);
+      part.tensors.push_back({.info = info});
+      continue;
     }
-    snapshot.parts.push_back(std::move(part));
+    part.all.push_back(info);
+    for (const HeldPart& held : tensor.held) {
+      if (held.rank != layout.rank()) continue;
+      views.push_back(tensor.view_of(held.elements));
+      part.tensors.push_back(
+          {.info = info,
+           .elements = checkpoint::ElementRange{held.elements.first, held.elements.count}});
+    }
   }
-  return {};
+  return part;
 }
 
-// For a single rank, which holds everything.
 base::Result<void> copy_parts(Backend& backend, const step::Program& program,
                               checkpoint::Snapshot& snapshot) {
   std::vector<step::View> views;
   for (const auto& [kind, name] : kParts) {
-    Part part{.name = name};
-    for (const StateTensor& tensor : state_tensors(program, kind)) {
-      views.push_back(tensor.view);
-      part.tensors.push_back({.info = file_info(tensor)});
-    }
-    snapshot.parts.push_back(std::move(part));
+    snapshot.parts.push_back(describe(program, kind, name, views));
   }
   ASSAY_TRY(HostCopy copy, backend.copy_out(program, views));
   auto bytes = copy.views.begin();
@@ -94,8 +79,7 @@ base::Json batch_facts(const spec::JobSpec& job) {
           {"optimizer", job.train.optimizer == spec::Optimizer::kMuon ? "muon" : "adamw"}};
 }
 
-base::Result<checkpoint::Snapshot> take_snapshot(Backend& backend, comm::Communicator& ranks,
-                                                 const step::Program& program,
+base::Result<checkpoint::Snapshot> take_snapshot(Backend& backend, const step::Program& program,
                                                  const spec::JobSpec& job,
                                                  const Position& position) {
   checkpoint::Snapshot snapshot;
@@ -106,12 +90,28 @@ base::Result<checkpoint::Snapshot> take_snapshot(Backend& backend, comm::Communi
       .data_cursor = {{"windows", position.cursor}},
       .layout = layout_text(program),
       .extra = {{"model", spec::model_toml(program.model)}, {"batch", batch_facts(job)}}};
-  if (ranks.ranks() == 1) {
-    ASSAY_TRY_VOID(copy_parts(backend, program, snapshot));
-  } else {
-    ASSAY_TRY_VOID(gather_parts(backend, ranks, program, snapshot));
-  }
+  ASSAY_TRY_VOID(copy_parts(backend, program, snapshot));
   return snapshot;
+}
+
+base::Result<AgreedShare> agree_on_share(comm::Communicator& ranks,
+                                         const std::filesystem::path& root, std::int64_t step) {
+  AgreedShare agreed;
+  std::array<char, 256> name{};  // empty: there is no folder to write to
+  if (ranks.rank() == 0) {
+    if (auto begun = checkpoint::begin_shared(root, step, ranks.ranks())) {
+      ASSAY_CHECK(begun->staging.size() < name.size(), "names of hidden folders are short");
+      std::ranges::copy(begun->staging, name.begin());
+      agreed.share = *std::move(begun);
+    } else {
+      agreed.failure = begun.error();
+    }
+  }
+  ASSAY_TRY_VOID(ranks.broadcast(name.data(), name.size(), comm::Dtype::kU8, 0));
+  if (name[0] != '\0' && ranks.rank() != 0) {
+    agreed.share = {.rank = ranks.rank(), .ranks = ranks.ranks(), .staging = name.data()};
+  }
+  return agreed;
 }
 
 }  // namespace assay::train

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <optional>
 #include <string>
 
 #include "base/json.h"
@@ -20,13 +22,21 @@ struct Position {
   std::uint64_t cursor = 0;  // in the data (train/data/window_order.h)
 };
 
-// Called by every rank between steps. Rank 0 gets whole tensors, gathered from all ranks; the
-// others get none. With a single rank the copy may still be in progress (Snapshot::ready) while the
-// next step starts; one snapshot at a time.
-base::Result<checkpoint::Snapshot> take_snapshot(Backend& backend, comm::Communicator& ranks,
-                                                 const step::Program& program,
+// Called by every rank between steps: the tensors that this rank saves. The copy may still be in
+// progress (Snapshot::ready) while the next step starts; one snapshot at a time. With several ranks
+// the snapshot still needs its share (agree_on_share).
+base::Result<checkpoint::Snapshot> take_snapshot(Backend& backend, const step::Program& program,
                                                  const spec::JobSpec& job,
                                                  const Position& position);
+
+// Called by every rank before it submits a snapshot: where all of them write this checkpoint. No
+// share if rank 0 cannot begin one.
+struct AgreedShare {
+  std::optional<checkpoint::Share> share;
+  std::optional<base::Error> failure;  // why there is none; rank 0 knows
+};
+base::Result<AgreedShare> agree_on_share(comm::Communicator& ranks,
+                                         const std::filesystem::path& root, std::int64_t step);
 
 // What must be equal for a checkpoint to be resumed: the parameters, one line each, and what
 // determines the tokens of a step.

@@ -42,22 +42,14 @@ StateTensor tensor_of(const step::Program& program, const step::Parameter& p, co
   // Ranks with the same data place are as far apart as stages are.
   const std::int64_t stage =
       (unit.stage - layout.pipeline.rank) * (layout.ranks() / layout.pipeline.ranks);
-  const std::vector<std::int64_t> members = layout.members(step::Axis::kData);
-  const auto hold = [&](std::int64_t data_rank, const step::Range& elements) {
-    if (elements.count == 0) return;
-    tensor.held.push_back({members[static_cast<std::size_t>(data_rank)] + stage, elements});
-  };
-  tensor.sharded = layout.pipeline.ranks > 1 || kept.count < unit.elements;
-  if (kept.count == unit.elements) {
-    hold(0, {0, p.elements()});
-    return tensor;
-  }
-  // Of replicas, which have the same, the first.
-  const std::int64_t apart = unit.whole_matrices ? 1 : layout.replica.ranks;
-  for (std::int64_t rank = 0; rank < layout.data().ranks; rank += apart) {
-    step::Range range = unit.parts[static_cast<std::size_t>(rank)];
-    range.count *= apart;
-    hold(rank, part_of(p, range));
+  step::Layout first = layout;
+  first.context.rank = 0;  // ranks that share sequences have the same state
+  const std::vector<std::int64_t> members = first.members(step::Axis::kData);
+  // A data rank saves what it adds up, and so all save equally much: every rank that has more of
+  // the state than its part of it has that part, too.
+  for (std::size_t rank = 0; rank < members.size(); ++rank) {
+    const step::Range elements = part_of(p, unit.parts[rank]);
+    if (elements.count > 0) tensor.held.push_back({members[rank] + stage, elements});
   }
   return tensor;
 }
@@ -110,6 +102,24 @@ std::vector<StateTensor> state_tensors(const step::Program& program, StateKind k
         tensor_of(program, p, "second_moment/", &step::Unit::second_moment, moments, false));
   }
   return list;
+}
+
+step::View StateTensor::view_of(const step::Range& elements) const {
+  if (elements == own) return view;
+  return {view.buffer, view.offset + elements.first - own.first, 1, elements.count, elements.count};
+}
+
+std::int64_t saved_bytes(const step::Program& program) {
+  std::int64_t bytes = 0;
+  const std::int64_t rank = program.choices.layout.rank();
+  for (const StateKind kind : {StateKind::kWeights, StateKind::kOptimizer}) {
+    for (const StateTensor& tensor : state_tensors(program, kind)) {
+      for (const HeldPart& held : tensor.held) {
+        if (held.rank == rank) bytes += bytes_of(tensor, held.elements).count;
+      }
+    }
+  }
+  return bytes;
 }
 
 checkpoint::TensorInfo file_info(const StateTensor& tensor) {

@@ -12,7 +12,7 @@
 
 namespace assay::train {
 
-// A part of a tensor, and the rank (of all) that has it.
+// A part of a tensor, and the rank (of all) that saves it.
 struct HeldPart {
   std::int64_t rank = 0;
   step::Range elements;
@@ -23,13 +23,15 @@ struct StateTensor {
   step::Dtype type = step::Dtype::kF32;
   std::int64_t rows = 0;
   std::int64_t cols = 0;
-  bool vector = false;         // one-dimensional
-  std::vector<HeldPart> held;  // together the whole tensor
-  bool sharded = false;        // some ranks do not have all of it
-  step::Range own;             // the elements this rank has
-  step::View view;             // where they are
+  bool vector = false;  // one-dimensional
+  // In order, together the whole tensor. Of ranks that have the same, each saves a part.
+  std::vector<HeldPart> held;
+  step::Range own;  // the elements this rank has
+  step::View view;  // where they are
 
   [[nodiscard]] std::int64_t bytes() const { return rows * cols * step::bytes_of(type); }
+  // Where some of the elements that this rank has are.
+  [[nodiscard]] step::View view_of(const step::Range& elements) const;
 };
 
 enum class StateKind { kWeights, kOptimizer };
@@ -42,6 +44,9 @@ std::vector<StateTensor> state_tensors(const step::Program& program, StateKind k
 StateTensor weight_tensor(const step::Program& program, const step::Parameter& parameter);
 std::optional<StateTensor> remainder_tensor(const step::Program& program,
                                             const step::Parameter& parameter);
+
+// The bytes that this rank saves.
+std::int64_t saved_bytes(const step::Program& program);
 
 // The description used in checkpoint files.
 checkpoint::TensorInfo file_info(const StateTensor& tensor);

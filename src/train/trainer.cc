@@ -9,10 +9,11 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "comm/local.h"
-#include "train/checkpoint/background_writer.h"
+#include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/folder_name.h"
 #include "train/data/loader.h"
 #include "train/resume.h"
+#include "train/saver.h"
 #include "train/schedule.h"
 #include "train/validation.h"
 
@@ -42,7 +43,8 @@ class Trainer {
         reporter_(reporter),
         single_rank_(comm::make_single_rank()),
         ranks_(options.ranks != nullptr ? *options.ranks : *single_rank_),
-        steps_(spec::training_steps(job).value_or(0)) {
+        steps_(spec::training_steps(job).value_or(0)),
+        saver_(job, {options.out / "checkpoints", steps_, options.clock}, ranks_, reporter) {
     if (options.validation == nullptr || job.train.validate_every == 0) return;
     validation_.emplace(*options.validation, program, job.train.validate_tokens);
   }
@@ -80,7 +82,7 @@ class Trainer {
     }
     result.step = position_.step;
     if (saved_ != position_.step) ASSAY_TRY_VOID(save());
-    if (writer_ != nullptr) ASSAY_TRY_VOID(writer_->wait());
+    ASSAY_TRY_VOID(saver_.finish());
     result.checkpoint = options_.out / "checkpoints" / fmt::format("step-{}", position_.step);
     return result;
   }
@@ -101,10 +103,12 @@ class Trainer {
     const std::filesystem::path root = options_.out / "checkpoints";
     std::optional<checkpoint::Checkpoint> from;
     if (ranks_.rank() == 0) {
-      ASSAY_TRY(from, open_folder(root));
+      ASSAY_TRY_VOID(saver_.open());
+      ASSAY_TRY(from, find_checkpoint(root));
     }
     ASSAY_TRY(const std::int64_t step,
               ranks_.broadcast_value(from ? from->manifest().state.step : kNoCheckpoint));
+    if (ranks_.rank() != 0) ASSAY_TRY_VOID(saver_.open());
     if (step == kNoCheckpoint) {
       return initialise(backend_, program_, static_cast<std::uint64_t>(job_.train.seed));
     }
@@ -116,10 +120,9 @@ class Trainer {
     return {};
   }
 
-  base::Result<std::optional<checkpoint::Checkpoint>> open_folder(
+  // What the folder has to start from.
+  base::Result<std::optional<checkpoint::Checkpoint>> find_checkpoint(
       const std::filesystem::path& root) {
-    ASSAY_TRY(writer_, checkpoint::BackgroundWriter::start(
-                           root, {.retention = {.keep_last = job_.checkpoint.keep}}));
     ASSAY_TRY(checkpoint::Latest latest, checkpoint::latest(root));
     for (const base::Error& damaged : latest.damaged) reporter_.note(damaged.line());
     const bool empty = !latest.checkpoint && latest.damaged.empty();
@@ -199,31 +202,9 @@ class Trainer {
     return static_cast<double>(options_.clock->monotonic_ns() - start_ns) / 1e9;
   }
 
-  // The next snapshot reuses the memory of the previous one.
-  void wait_for_writer() {
-    if (writer_ == nullptr) return;
-    const std::int64_t start_ns = options_.clock->monotonic_ns();
-    // A failed write of the previous checkpoint must not prevent this one.
-    if (const auto written = writer_->wait(); !written) {
-      reporter_.note("a checkpoint was not written: " + written.error().line());
-    }
-    constexpr std::int64_t kLong_ns = 1'000'000'000;
-    const bool waited_long = options_.clock->monotonic_ns() - start_ns > kLong_ns;
-    if (waited_long && position_.step < steps_ && !std::exchange(warned_of_waiting_, true)) {
-      reporter_.note("training waits for checkpoint writes: raise checkpoint.every");
-    }
-  }
-
   base::Result<void> save() {
-    wait_for_writer();
-    ASSAY_TRY(checkpoint::Snapshot snapshot,
-              take_snapshot(backend_, ranks_, program_, job_, position_));
     saved_ = position_.step;
-    if (writer_ == nullptr) return {};
-    return writer_->submit(std::move(snapshot),
-                           [this](const base::Result<checkpoint::Written>& written) {
-                             if (written) reporter_.saved(written->folder, written->bytes);
-                           });
+    return saver_.save(backend_, program_, position_);
   }
 
   const spec::JobSpec& job_;
@@ -237,9 +218,8 @@ class Trainer {
   std::int64_t steps_;
   Position position_;
   std::optional<Validation> validation_;
-  bool warned_of_waiting_ = false;
-  std::int64_t saved_ = 0;                                // the step of the newest checkpoint
-  std::unique_ptr<checkpoint::BackgroundWriter> writer_;  // rank 0 only
+  std::int64_t saved_ = 0;  // the step of the newest checkpoint
+  Saver saver_;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <fstream>
 
 #include "base/json.h"
@@ -100,6 +101,69 @@ TEST_F(CheckpointVerb, MissingFilesAndFolders) {
   outcome = run_verb({"list", "empty"});
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(outcome.out, "no checkpoints\n");
+}
+
+TEST_F(CheckpointVerb, ShardedOnesAreListedAndVerified) {
+  const fs::path root = directory_.path() / "sharded";
+  ASSERT_TRUE(checkpoint::prepare_root(root));
+  const auto whole = checkpoint::testing::snapshot_of_step(300, 100);
+  ASSERT_TRUE(checkpoint::testing::write_by_ranks(root, checkpoint::testing::spread(whole, 3, 5)));
+  const Json json = Json::parse(run_verb({"list", "sharded", "--json"}).out);
+  EXPECT_EQ(json["checkpoints"][0]["ranks"], 3);
+  EXPECT_EQ(run_verb({"verify", "sharded"}).exit_code, 0);
+  const std::string file = json["checkpoints"][0]["files"].back()["name"];
+  fs::remove(root / "step-300" / file);
+  const auto outcome = run_verb({"verify", "sharded"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(outcome.err, "assay: sharded/step-300/" + file + ": is missing\n");
+}
+
+TEST_F(CheckpointVerb, DiffComparesWhateverTheLayout) {
+  const fs::path root = directory_.path() / "other/checkpoints";
+  ASSERT_TRUE(checkpoint::prepare_root(root));
+  auto whole = checkpoint::testing::snapshot_of_step(300);
+  const auto save = [&] {
+    return checkpoint::testing::write_by_ranks(root, checkpoint::testing::spread(whole, 3, 5));
+  };
+  ASSERT_TRUE(save());
+  auto outcome = run_verb({"diff", "run", "other"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("A run/step-300\nB other/checkpoints/step-300\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("equal to the bit: state and 8 tensors"));
+  EXPECT_EQ(run_verb({"diff", "run/step-300/", "other/checkpoints"}).exit_code, 0);
+
+  outcome = run_verb({"diff", "run/step-200", "other", "--json"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  const Json json = Json::parse(outcome.out);
+  EXPECT_EQ(json["equal"], false);
+  EXPECT_EQ(json["state"][0], (Json{{"key", "step"}, {"a", 200}, {"b", 300}}));
+  EXPECT_EQ(json["tensors"].size(), 7U);  // of one there is nothing
+
+  auto bytes =
+      std::vector(whole.parts[1].tensors[0].data.begin(), whole.parts[1].tensors[0].data.end());
+  const auto info = whole.parts[1].tensors[0].info;
+  const std::vector<float> values = {1.0F, 2.5F};
+  std::memcpy(bytes.data() + 8, values.data(), 8);
+  whole.parts[1].tensors[0] = checkpoint::owned_tensor(info, bytes);
+  ASSERT_TRUE(save());
+  outcome = run_verb({"diff", "other", "run", "--json"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  const Json found = Json::parse(outcome.out);
+  ASSERT_EQ(found["tensors"].size(), 1U);
+  EXPECT_EQ(found["tensors"][0]["name"], "first");
+  EXPECT_EQ(found["tensors"][0]["differing"], 2);
+  EXPECT_EQ(found["tensors"][0]["first"]["element"], 2);
+  EXPECT_EQ(found["tensors"][0]["first"]["a"], 1.0);
+  EXPECT_THAT(run_verb({"diff", "other", "run"}).out, HasSubstr("2 of 16 elements"));
+}
+
+TEST_F(CheckpointVerb, DiffOfWhatCannotBeReadIsNoAnswer) {
+  EXPECT_EQ(run_verb({"diff", "run"}).exit_code, 64);
+  EXPECT_EQ(run_verb({"diff", "run", "none"}).exit_code, 64);
+  fs::resize_file(directory_.path() / "run/step-200/weights.safetensors", 9);
+  const auto outcome = run_verb({"diff", "run/step-100", "run/step-200"});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("run/step-200/weights.safetensors: has 9 bytes"));
 }
 
 }  // namespace

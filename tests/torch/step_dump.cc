@@ -9,7 +9,6 @@
 #include <filesystem>
 
 #include "assay-train/device.h"
-#include "comm/local.h"
 #include "spec/load.h"
 #include "train/checkpoint/safetensors_writer.h"
 #include "train/checkpoint/write.h"
@@ -96,8 +95,7 @@ base::Result<void> dump(int argc, char** argv) {
     Backend& backend = *device.backend;
     ASSAY_TRY_VOID(backend.prepare(program, planned.plan));
     ASSAY_TRY_VOID(train::initialise(backend, program, static_cast<std::uint64_t>(job.train.seed)));
-    ASSAY_TRY(checkpoint::Snapshot snapshot,
-              train::take_snapshot(backend, *comm::make_single_rank(), program, job, {}));
+    ASSAY_TRY(checkpoint::Snapshot snapshot, train::take_snapshot(backend, program, job, {}));
     ASSAY_TRY_VOID(checkpoint::prepare_root(out / "checkpoints"));
     ASSAY_TRY_VOID(checkpoint::write_checkpoint(out / "checkpoints", snapshot));
     for (std::int64_t step = 0; step < steps; ++step) {

@@ -2,13 +2,18 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <thread>
 
+#include "base/file.h"
 #include "base/testing/temp_dir.h"
 #include "comm/local.h"
+#include "hash/blake3.h"
 #include "spec/testing/model_shapes.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/diff.h"
 #include "train/cpu/cpu_backend.h"
+#include "train/hf_files.h"
 #include "train/testing/executed_as_listed.h"
 #include "train/tiny_job.h"
 
@@ -125,12 +130,50 @@ class RanksTest : public ::testing::Test {
   [[nodiscard]] fs::path saved(const std::string& out, std::int64_t step) const {
     return dir_.path() / out / "checkpoints" / fmt::format("step-{}", step);
   }
-  std::vector<std::string> digests(const std::string& out, std::int64_t step) {
-    const auto manifest = checkpoint::verify(saved(out, step));
-    EXPECT_TRUE(manifest.has_value());
-    std::vector<std::string> list;
-    for (const auto& file : manifest->files) list.push_back(file.name + " " + file.blake3.hex());
+  // What a checkpoint has, whichever ranks wrote it: the state, and the hash of every tensor.
+  std::vector<std::string> contents(const std::string& out, std::int64_t step) {
+    const auto from = checkpoint::Checkpoint::open(saved(out, step));
+    EXPECT_TRUE(from.has_value()) << from.error().line();
+    if (!from) return {};
+    EXPECT_TRUE(from->verify().has_value());
+    const checkpoint::TrainingState& state = from->manifest().state;
+    std::vector<std::string> list = {fmt::format("step {} tokens {} seed {} {}", state.step,
+                                                 state.tokens, state.seed, state.layout),
+                                     state.data_cursor.dump() + state.extra.dump()};
+    for (const char* part : {"weights", "optimizer"}) {
+      const auto set = from->part(part);
+      EXPECT_TRUE(set.has_value());
+      for (const checkpoint::StoredTensor& tensor : set->tensors()) {
+        std::vector<std::byte> bytes(static_cast<std::size_t>(*tensor.info.bytes()));
+        EXPECT_TRUE(set->read(tensor, 0, bytes).has_value());
+        list.push_back(fmt::format("{} {} {} [{}] {}", part, tensor.info.name,
+                                   checkpoint::dtype_name(tensor.info.dtype),
+                                   fmt::join(tensor.info.shape, ", "), hash::blake3(bytes).hex()));
+      }
+    }
     return list;
+  }
+  // The hashes of a checkpoint's tensors by a reader that shares no code with ours.
+  std::string read_independently(const std::string& out, std::int64_t step) {
+    const fs::path list = dir_.path() / "list.txt";
+    const std::string command =
+        fmt::format("python3 {}/src/train/checkpoint/testing/read_pieces.py {} > {}",
+                    ASSAY_SOURCE_DIR, saved(out, step).string(), list.string());
+    EXPECT_EQ(std::system(command.c_str()), 0);
+    const auto text = base::read_file(list, base::Bytes(std::int64_t{1} << 20U));
+    EXPECT_TRUE(text.has_value() && text->find("optimizer first_moment/") != std::string::npos);
+    return text.value_or("");
+  }
+  // The same, and by our own comparison.
+  void expect_same(const std::string& a, const std::string& b, std::int64_t step) {
+    EXPECT_EQ(contents(a, step), contents(b, step));
+    const auto left = checkpoint::Checkpoint::open(saved(a, step));
+    const auto right = checkpoint::Checkpoint::open(saved(b, step));
+    ASSERT_TRUE(left && right);
+    const auto found = checkpoint::diff(*left, *right);
+    ASSERT_TRUE(found.has_value()) << found.error().line();
+    EXPECT_TRUE(found->equal());
+    EXPECT_GT(found->compared_tensors, 50);
   }
   base::testing::TempDir dir_;
   std::unique_ptr<data::TokenSet> set_;
@@ -188,7 +231,7 @@ TEST_F(RanksTest, TrainWhatOneRankTrains) {
           EXPECT_EQ(found.tokens, expected.tokens);
         }
       }
-      EXPECT_EQ(digests(out, 6), digests(alone, 6));
+      expect_same(out, alone, 6);
     }
   }
 }
@@ -204,8 +247,8 @@ TEST_F(RanksTest, RepeatToTheLastBitInAnyOrderOfArrival) {
       };
     });
     ASSERT_TRUE(outcome.result.has_value());
-    if (first.empty()) first = digests(out, 6);
-    EXPECT_EQ(digests(out, 6), first);
+    if (first.empty()) first = contents(out, 6);
+    EXPECT_EQ(contents(out, 6), first);
   }
 }
 
@@ -227,7 +270,7 @@ TEST_F(RanksTest, ResumedRunsEndAsIfNeverStopped) {
   const Outcome resumed = run_ranks(job, 3, {.out = "parts", .resume = true});
   ASSERT_TRUE(resumed.result.has_value()) << resumed.result.error().line();
   for (const RecordingReporter& reporter : resumed.reporters) EXPECT_EQ(reporter.first_step, 3);
-  EXPECT_EQ(digests("parts", 6), digests("whole", 6));
+  EXPECT_EQ(contents("parts", 6), contents("whole", 6));
 }
 
 TEST_F(RanksTest, AStoppedRunResumesOnOtherRanks) {
@@ -242,8 +285,95 @@ TEST_F(RanksTest, AStoppedRunResumesOnOtherRanks) {
       ASSERT_TRUE(moved.result.has_value()) << moved.result.error().line();
     }
     ASSERT_TRUE(run_ranks(kind.job, 2, {.out = out, .resume = true}).result.has_value());
-    EXPECT_EQ(digests(out, 6), digests(whole, 6)) << kind.name;
+    EXPECT_EQ(contents(out, 6), contents(whole, 6)) << kind.name;
   }
+}
+
+// Saved by ranks in one way, restored in another, saved again, …: the same as one rank's in the
+// end.
+TEST_F(RanksTest, AStoppedRunResumesInAnyOtherLayout) {
+  const std::vector<Spread> ways = {{.fsdp = 2, .zero = 3, .pp = 2},
+                                    {.dp = 2, .fsdp = 2, .zero = 1},
+                                    {.pp = 3},
+                                    {.fsdp = 6, .zero = 3, .unit = spec::ShardUnit::kModule},
+                                    {.dp = 3},
+                                    {.fsdp = 1}};
+  const spec::JobSpec job = kinds()[0].job;
+  ASSERT_TRUE(run_ranks(job, 1, {.out = "one"}).result.has_value());
+  std::int64_t step = 0;
+  for (const Spread& way : ways) {
+    SCOPED_TRACE(way.text());
+    const Outcome outcome =
+        run_spread(job, way, {.out = "moved", .resume = step > 0, .stop_after = step + 1});
+    ASSERT_TRUE(outcome.result.has_value()) << outcome.result.error().line();
+    const auto from = checkpoint::Checkpoint::open(saved("moved", ++step));
+    ASSERT_TRUE(from.has_value());
+    EXPECT_EQ(from->manifest().ranks, way.ranks());
+  }
+  expect_same("moved", "one", 6);
+  EXPECT_EQ(run_spread(job, ways[3], {.out = "sharded"}).result.has_value(), true);
+  EXPECT_EQ(read_independently("sharded", 6), read_independently("one", 6));
+  EXPECT_EQ(read_independently("moved", 6), read_independently("one", 6));
+}
+
+TEST_F(RanksTest, ModelsAreExportedFromShardsAsFromOne) {
+  const spec::JobSpec job = kinds()[0].job;
+  const auto exported = [&](const std::string& out, const Spread& over) {
+    EXPECT_TRUE(run_spread(job, over, {.out = out, .stop_after = 1}).result.has_value());
+    const auto from = checkpoint::Checkpoint::open(saved(out, 1));
+    EXPECT_TRUE(from.has_value());
+    EXPECT_TRUE(export_hf(*from, dir_.path() / (out + "-hf")).has_value());
+    const auto text = base::read_file(dir_.path() / (out + "-hf") / "model.safetensors",
+                                      base::Bytes(std::int64_t{1} << 30U));
+    EXPECT_TRUE(text.has_value());
+    return text.value_or("");
+  };
+  const std::string one = exported("one", {});
+  EXPECT_GT(one.size(), 1000U);
+  EXPECT_TRUE(exported("many", {.fsdp = 3, .zero = 3, .pp = 2}) == one);
+}
+
+// The newest checkpoint lacks a shard: the one before it is used, and the run ends the same.
+TEST_F(RanksTest, ADamagedShardIsReportedAndTheCheckpointBeforeItUsed) {
+  spec::JobSpec job = kinds()[0].job;
+  ASSERT_TRUE(run_ranks(job, 3, {.out = "whole"}).result.has_value());
+  job.checkpoint.every = 2;
+  job.checkpoint.keep = 10;
+  ASSERT_TRUE(run_ranks(job, 3, {.out = "hurt", .stop_after = 4}).result.has_value());
+  const auto manifest = checkpoint::verify(saved("hurt", 4));
+  ASSERT_TRUE(manifest.has_value());
+  const std::string file = manifest->files.back().name;
+  ASSERT_TRUE(fs::remove(saved("hurt", 4) / file));
+  const Outcome resumed = run_ranks(job, 2, {.out = "hurt", .resume = true});
+  ASSERT_TRUE(resumed.result.has_value()) << resumed.result.error().line();
+  const RecordingReporter& first = resumed.reporters.front();
+  EXPECT_EQ(first.first_step, 3);
+  ASSERT_FALSE(first.notes.empty());
+  EXPECT_NE(first.notes[0].find(file + ": is missing"), std::string::npos) << first.notes[0];
+  expect_same("hurt", "whole", 6);
+}
+
+// In the middle of a run, training goes on; the last checkpoint must be written.
+TEST_F(RanksTest, ACheckpointThatCannotBeWrittenIsReportedAndTrainingGoesOn) {
+  spec::JobSpec job = kinds()[0].job;
+  job.checkpoint.every = 2;
+  const fs::path root = dir_.path() / "gone/checkpoints";
+  const Outcome outcome = run_ranks(job, 3, {.out = "gone"}, [&](Rank& rank) {
+    if (rank.ranks.rank() != 0) return;
+    rank.reporter.on_step = [&](const StepReport& report) {
+      std::error_code ignored;
+      if (report.step == 2) fs::rename(root, dir_.path() / "aside", ignored);
+      if (report.step == 4) fs::rename(dir_.path() / "aside", root, ignored);
+    };
+  });
+  ASSERT_TRUE(outcome.result.has_value()) << outcome.result.error().line();
+  const RecordingReporter& first = outcome.reporters.front();
+  ASSERT_EQ(first.notes.size(), 1U);
+  EXPECT_NE(first.notes[0].find("a checkpoint was not written: "), std::string::npos);
+  EXPECT_EQ(first.saves, 2);
+  EXPECT_FALSE(fs::exists(saved("gone", 2)));
+  EXPECT_TRUE(checkpoint::verify(saved("gone", 4)).has_value());
+  EXPECT_TRUE(checkpoint::verify(saved("gone", 6)).has_value());
 }
 
 TEST_F(RanksTest, OneRanksSignalStopsAllAfterTheSameStep) {

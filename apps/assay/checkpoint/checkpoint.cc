@@ -1,5 +1,5 @@
 // assay checkpoint list|verify|export-hf|import-hf: lists the checkpoints of a folder, checks that
-// they are intact, and converts weights to and from Hugging Face model folders.
+// they are intact, and converts weights to and from Hugging Face model folders. diff.cc compares.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "assay/checkpoint/diff.h"
 #include "assay/verbs.h"
 #include "base/clock.h"
 #include "base/progress.h"
@@ -38,6 +39,7 @@ base::Json checkpoint_json(const Listed& one) {
   json["tokens"] = manifest.state.tokens;
   json["written"] = base::utc_text(manifest.written_unix_ns);
   json["bytes"] = manifest.bytes();
+  json["ranks"] = manifest.ranks;
   json["files"] = base::Json::array();
   for (const checkpoint::FileRecord& file : manifest.files) {
     json["files"].push_back(
@@ -176,7 +178,7 @@ Verb import_hf_verb(const Session& session) {
 Verb checkpoint_verb(const Session& session) {
   const auto directory = std::make_shared<std::string>();
   Verb verb{"checkpoint",
-            "list, verify, export and import checkpoints",
+            "list, verify, compare, export and import checkpoints",
             {"assay checkpoint list checkpoints", "assay checkpoint verify checkpoints/step-2000"}};
   verb.verbs = {
       {.name = "list",
@@ -196,6 +198,7 @@ Verb checkpoint_verb(const Session& session) {
                       {},
                       true}},
        .action = [&session, directory] { return verify_checkpoints(session, *directory); }},
+      checkpoint_diff_verb(session),
       export_hf_verb(session),
       import_hf_verb(session),
   };

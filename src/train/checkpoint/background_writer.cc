@@ -5,26 +5,31 @@
 
 #include "base/log.h"
 #include "train/checkpoint/folder.h"
+#include "train/checkpoint/shared_write.h"
 
 namespace assay::checkpoint {
 
 base::Result<std::unique_ptr<BackgroundWriter>> BackgroundWriter::start(
     const std::filesystem::path& root, BackgroundOptions options) try {
-  ASSAY_TRY_VOID(prepare_root(root));
-  return std::unique_ptr<BackgroundWriter>(new BackgroundWriter(root, options));
+  if (options.owns_root) ASSAY_TRY_VOID(prepare_root(root));
+  return std::unique_ptr<BackgroundWriter>(new BackgroundWriter(root, std::move(options)));
 } catch (const std::exception& error) {
   // Thrown by the standard library when memory or threads run out.
   return base::fail(base::unfit_error(root.string(), error.what()));
 }
 
 BackgroundWriter::BackgroundWriter(std::filesystem::path root, BackgroundOptions options)
-    : root_(std::move(root)), options_(options), thread_([this] { work(); }) {}
+    : root_(std::move(root)), options_(std::move(options)) {
+  options_.write.stop = stop_.get_token();
+  thread_ = std::thread([this] { work(); });
+}
 
 BackgroundWriter::~BackgroundWriter() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
+  stop_.request_stop();
   changed_.notify_all();
   thread_.join();
   if (error_) base::log_error("a checkpoint was not written", {{"error", error_->line()}});
@@ -54,6 +59,11 @@ bool BackgroundWriter::busy() const {
   return next_ || writing_;
 }
 
+bool BackgroundWriter::idle_within(std::chrono::milliseconds time) const {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, time, [this] { return !next_ && !writing_; });
+}
+
 base::Result<void> BackgroundWriter::take_error() {
   if (!error_) return {};
   return base::fail(*std::exchange(error_, std::nullopt));
@@ -69,11 +79,12 @@ void BackgroundWriter::work() {
     lock.unlock();
     std::optional<base::Error> error;
     const base::Result<Written> written =
-        write_checkpoint(root_, request->snapshot, options_.write);
+        request->snapshot.share ? write_shared(root_, request->snapshot, options_.write)
+                                : write_checkpoint(root_, request->snapshot, options_.write);
     if (!written) error = written.error();
     if (request->done) request->done(written);
     request.reset();  // frees its memory before the next snapshot arrives
-    if (written) {
+    if (written && options_.owns_root) {
       // Checkpoints that had readers when they were due for removal may have none now.
       const auto swept = sweep(root_);
       if (!swept) error = swept.error();

@@ -5,15 +5,18 @@
 //   …  ASSAY_TRY_VOID(writer->wait());
 //
 // One checkpoint is in flight at a time. The error of a failed write is returned by the next call,
-// whatever it is; if there is none, it is logged.
+// whatever it is; if there is none, it is logged. A snapshot with a Share is this rank's part of a
+// checkpoint (shared_write.h).
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <thread>
 
 #include "base/result.h"
@@ -31,6 +34,8 @@ struct BackgroundOptions {
   WriteOptions write = {};
   Retention retention = {};  // applied after every checkpoint
   WhenBusy when_busy = WhenBusy::kWait;
+  // Whether this writer prepares, cleans and prunes the root. Of several ranks, rank 0's does.
+  bool owns_root = true;
 };
 
 class BackgroundWriter {
@@ -39,12 +44,12 @@ class BackgroundWriter {
   // checkpoint is committed or has failed. Must not throw or call the writer.
   using Done = std::function<void(const base::Result<Written>&)>;
 
-  // Prepares the root.
+  // Prepares the root if it owns it.
   static base::Result<std::unique_ptr<BackgroundWriter>> start(const std::filesystem::path& root,
                                                                BackgroundOptions options = {});
   BackgroundWriter(const BackgroundWriter&) = delete;
   BackgroundWriter& operator=(const BackgroundWriter&) = delete;
-  // Waits for the write in flight.
+  // Waits for the write in flight, but not long for other ranks.
   ~BackgroundWriter();
 
   // On an error (of the previous checkpoint, or busy) this snapshot was not accepted and `done` is
@@ -53,6 +58,8 @@ class BackgroundWriter {
   // Waits until nothing is in flight.
   base::Result<void> wait();
   [[nodiscard]] bool busy() const;
+  // Waits that long at most; whether nothing is in flight.
+  [[nodiscard]] bool idle_within(std::chrono::milliseconds time) const;
 
  private:
   struct Request {
@@ -65,9 +72,10 @@ class BackgroundWriter {
   base::Result<void> take_error();
 
   const std::filesystem::path root_;
-  const BackgroundOptions options_;
+  BackgroundOptions options_;
+  std::stop_source stop_;
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  mutable std::condition_variable changed_;
   std::optional<Request> next_;  // accepted, not started
   bool writing_ = false;
   bool stopping_ = false;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/file.h"
@@ -30,13 +31,6 @@ base::Result<void> check_length(const ReadLock& lock, const fs::path& path,
 
 }  // namespace
 
-std::optional<TensorSet::Found> TensorSet::find(std::string_view name) const {
-  for (const SafetensorsFile& file : files_) {
-    if (const TensorPlace* place = file.find(name)) return Found{&file, place};
-  }
-  return std::nullopt;
-}
-
 base::Result<Checkpoint> Checkpoint::open(const fs::path& folder) {
   ASSAY_TRY(ReadLock lock, ReadLock::take(folder));
   const std::string where = (folder / kManifestName).string();
@@ -55,7 +49,7 @@ base::Result<Checkpoint> Checkpoint::open(const fs::path& folder) {
 base::Result<void> Checkpoint::verify(const VerifyOptions& options) const {
   for (const FileRecord& file : manifest_.files) {
     const fs::path path = folder_ / file.name;
-    ASSAY_TRY(const base::UniqueFd fd, lock_.open(file.name));
+    ASSAY_TRY(const base::UniqueFd fd, lock_->open(file.name));
     ASSAY_TRY(const hash::FileDigest found,
               hash::hash_file(fd.get(), path.string(),
                               {.threads = options.threads, .progress = options.progress}));
@@ -67,26 +61,36 @@ base::Result<void> Checkpoint::verify(const VerifyOptions& options) const {
   return {};
 }
 
+std::vector<std::string> Checkpoint::parts() const {
+  std::vector<std::string> names;
+  for (const StoredPart& part : manifest_.parts) names.push_back(part.name);
+  if (!names.empty()) return names;
+  for (const FileRecord& file : manifest_.files) {
+    const auto shard = parse_shard_name(file.name);
+    if (shard && std::ranges::find(names, shard->part) == names.end()) names.push_back(shard->part);
+  }
+  return names;
+}
+
 base::Result<TensorSet> Checkpoint::part(const std::string& name) const {
-  TensorSet set;
+  const auto stored = std::ranges::find(manifest_.parts, name, &StoredPart::name);
+  if (stored != manifest_.parts.end()) return TensorSet::of_pieces(lock_, folder_, *stored);
+  std::vector<std::string> files;
   std::int64_t expected = 0;
   for (const FileRecord& file : manifest_.files) {
     const auto shard = parse_shard_name(file.name);
-    if (!shard || shard->part != name) continue;
+    if (!manifest_.parts.empty() || !shard || shard->part != name) continue;
     expected = shard->count;
-    ASSAY_TRY(base::UniqueFd fd, lock_.open(file.name));
-    ASSAY_TRY(SafetensorsFile opened,
-              SafetensorsFile::open(std::move(fd), (folder_ / file.name).string()));
-    set.files_.push_back(std::move(opened));
+    files.push_back(file.name);
   }
-  if (set.files_.empty()) {
+  if (files.empty()) {
     return base::fail(base::usage_error(folder_.string(), fmt::format("has no part '{}'", name)));
   }
-  if (static_cast<std::int64_t>(set.files_.size()) != expected) {
-    return base::fail(damaged(
-        folder_, fmt::format("has {} of {} files of '{}'", set.files_.size(), expected, name)));
+  if (static_cast<std::int64_t>(files.size()) != expected) {
+    return base::fail(
+        damaged(folder_, fmt::format("has {} of {} files of '{}'", files.size(), expected, name)));
   }
-  return set;
+  return TensorSet::of_files(lock_, folder_, files);
 }
 
 base::Result<Manifest> verify(const fs::path& folder, const VerifyOptions& options) {

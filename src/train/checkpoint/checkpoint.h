@@ -4,35 +4,17 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <map>
+#include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "train/checkpoint/folder_lock.h"
 #include "train/checkpoint/manifest.h"
-#include "train/checkpoint/safetensors_file.h"
+#include "train/checkpoint/tensor_set.h"
 
 namespace assay::checkpoint {
-
-// The tensors of one part, across its files.
-class TensorSet {
- public:
-  struct Found {
-    const SafetensorsFile* file = nullptr;
-    const TensorPlace* place = nullptr;
-  };
-
-  // Read with file->bytes(*place) or file->read(*place, …). Nothing if there is no such tensor.
-  [[nodiscard]] std::optional<Found> find(std::string_view name) const;
-  [[nodiscard]] const std::vector<SafetensorsFile>& files() const { return files_; }
-
- private:
-  friend class Checkpoint;
-  std::vector<SafetensorsFile> files_;
-};
 
 struct VerifyOptions {
   unsigned threads = 0;  // 0: all processors of this process
@@ -51,14 +33,18 @@ class Checkpoint {
   [[nodiscard]] const Manifest& manifest() const { return manifest_; }
   // Hashes every file. The error names the first that differs from what was written.
   [[nodiscard]] base::Result<void> verify(const VerifyOptions& options = {}) const;
+  // The names of the parts, and one of them.
+  [[nodiscard]] std::vector<std::string> parts() const;
   [[nodiscard]] base::Result<TensorSet> part(const std::string& name) const;
 
  private:
   Checkpoint(std::filesystem::path folder, ReadLock lock, Manifest manifest)
-      : folder_(std::move(folder)), lock_(std::move(lock)), manifest_(std::move(manifest)) {}
+      : folder_(std::move(folder)),
+        lock_(std::make_shared<const ReadLock>(std::move(lock))),
+        manifest_(std::move(manifest)) {}
 
   std::filesystem::path folder_;
-  ReadLock lock_;
+  std::shared_ptr<const ReadLock> lock_;
   Manifest manifest_;
 };
 

@@ -54,6 +54,9 @@ TEST_F(CheckpointTest, HoldsWhatWasWritten) {
   EXPECT_NE(difference(*checkpoint, snapshot_of_step(13)), "");
   EXPECT_TRUE(checkpoint->verify());
   EXPECT_THAT(checkpoint->part("else").error().line(), HasSubstr("has no part 'else'"));
+  const auto file = SafetensorsFile::open(folder / "weights.safetensors");
+  ASSERT_TRUE(file);
+  EXPECT_EQ(file->header().metadata, (Metadata{{"step", "12"}}));
   EXPECT_EQ(entries(), 1U);
 }
 

@@ -68,6 +68,28 @@ TEST(Disk, FullIsOneLineAndNoHalfCheckpoint) {
   });
 }
 
+// Of several ranks only one has more than fits: its reason is rank 0's error.
+TEST(Disk, FullForOneRankIsOneLineAndNoHalfCheckpoint) {
+  run_on_disk("size=1m", [](const fs::path& root) {
+    std::vector<Snapshot> snapshots = testing::spread(snapshot_of_step(2), 3, 1);
+    const TensorInfo big{"big", Dtype::kU8, {2 << 20}};
+    for (Snapshot& snapshot : snapshots) snapshot.parts[0].all.push_back(big);
+    snapshots[2].parts[0].tensors.push_back(owned_tensor(big, testing::noise(2 << 20, 1)));
+    const auto written = testing::write_by_ranks(root, snapshots);
+    if (written) return complain("it was written");
+    const std::string line = written.error().line();
+    if (!line.starts_with("rank 2: ") || line.find("the disk is full") == std::string::npos) {
+      return complain(line);
+    }
+    if (std::distance(fs::directory_iterator(root), {}) != 1) return complain("something is left");
+    const auto found = latest(root);
+    if (!found->checkpoint || !found->damaged.empty()) return complain("the old one is lost");
+    return testing::write_by_ranks(root, testing::spread(snapshot_of_step(3), 3, 1))
+               ? 0
+               : complain("not again");
+  });
+}
+
 TEST(Disk, WithoutSpaceForAnotherName) {
   run_on_disk("size=1m,nr_inodes=5",
               [](const fs::path& root) { return expect_refused(root, 8, "the disk is full"); });

@@ -11,10 +11,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Another process may be removing it too, so ENOENT is not an error.
+// Another process may be removing it too, so ENOENT is not an error. A file that was being added
+// when the folder got its hidden name takes a second try.
 base::Result<void> remove_tree(const fs::path& folder) {
+  constexpr int kTries = 3;
   std::error_code error;
-  fs::remove_all(folder, error);
+  for (int i = 0; i < kTries; ++i) {
+    fs::remove_all(folder, error);
+    if (error.value() != ENOTEMPTY && error.value() != EEXIST) break;
+  }
   if (!error || error.value() == ENOENT) return {};
   return base::fail(file_error(folder.string(), "cannot remove", error.value()));
 }
@@ -27,7 +32,7 @@ base::Result<void> sweep_one(const fs::path& root, const std::string& name,
     return {};
   }
   if (!owner_has_exited(hidden, folder)) return {};
-  if (hidden.kind == HiddenKind::kTmp) return remove_tree(folder);
+  if (hidden.kind == HiddenKind::kTmp) return discard_folder(root, name, hidden.step);
   const fs::path visible = root / step_name(hidden.step);
   std::error_code ignored;
   if (!fs::exists(visible, ignored)) {
@@ -39,6 +44,14 @@ base::Result<void> sweep_one(const fs::path& root, const std::string& name,
 }
 
 }  // namespace
+
+base::Result<void> discard_folder(const fs::path& root, const std::string& name,
+                                  std::int64_t step) {
+  const fs::path gone = root / hidden_name(step, HiddenKind::kGone);
+  if (::rename((root / name).c_str(), gone.c_str()) == 0) return remove_tree(gone);
+  if (errno == ENOENT) return {};
+  return base::fail(file_error((root / name).string(), "cannot remove", errno));
+}
 
 base::Result<bool> remove_folder(const fs::path& root, const std::string& name, std::int64_t step) {
   ASSAY_TRY(const RemovalLock lock, RemovalLock::take(root / name));

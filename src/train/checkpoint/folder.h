@@ -11,6 +11,11 @@
 
 namespace assay::checkpoint {
 
+// Removes a folder in which a checkpoint was being written. It gets another name first, so that
+// ranks which still write cannot add to it.
+base::Result<void> discard_folder(const std::filesystem::path& root, const std::string& name,
+                                  std::int64_t step);
+
 // Renames a checkpoint folder to a hidden name and removes it. Returns false, and leaves it under
 // its present name, if it has readers.
 base::Result<bool> remove_folder(const std::filesystem::path& root, const std::string& name,

@@ -5,8 +5,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <csignal>
+#include <cstring>
 #include <random>
 
 #include "base/clock.h"
@@ -14,6 +17,7 @@
 #include "train/checkpoint/background_writer.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/folder.h"
+#include "train/checkpoint/shared_write.h"
 #include "train/checkpoint/testing/child.h"
 #include "train/checkpoint/testing/snapshots.h"
 
@@ -133,6 +137,82 @@ TEST(Killed, AReplacedCheckpointIsTheOldOrTheNewOne) {
     const bool is_old = testing::difference(*found->checkpoint, version(0)).empty();
     EXPECT_TRUE(is_old || testing::difference(*found->checkpoint, version(1)).empty());
   }
+}
+
+constexpr int kCheckpointFailed = 3;
+constexpr std::size_t kNameBytes = 256;
+
+// Rank 0 of two processes: begins checkpoints, tells rank 1 where, and commits, until one fails.
+int begin_on(const fs::path& root, std::int64_t step, int to, std::atomic<std::int64_t>& promised) {
+  std::signal(SIGPIPE, SIG_IGN);
+  for (;; ++step) {
+    auto share = begin_shared(root, step, 2);
+    if (!share) return 1;
+    std::array<char, kNameBytes> name{};
+    std::ranges::copy(share->staging, name.begin());
+    std::memcpy(&name[kNameBytes - sizeof(step)], &step, sizeof(step));
+    if (::write(to, name.data(), name.size()) != kNameBytes) return kCheckpointFailed;
+    Snapshot snapshot = testing::spread(snapshot_of_step(step, 64), 2, 3)[0];
+    snapshot.share = *std::move(share);
+    const auto written = write_shared(root, snapshot, {.patience = std::chrono::milliseconds(500)});
+    if (!written) return kCheckpointFailed;
+    promised = step;
+  }
+}
+
+// Rank 1, until there is nobody to tell it where.
+int follow(const fs::path& root, int from) {
+  std::array<char, kNameBytes> name{};
+  while (::read(from, name.data(), name.size()) == kNameBytes) {
+    std::int64_t step = 0;
+    std::memcpy(&step, &name[kNameBytes - sizeof(step)], sizeof(step));
+    Snapshot snapshot = testing::spread(snapshot_of_step(step, 64), 2, 3)[1];
+    snapshot.share = Share{.rank = 1, .ranks = 2, .staging = name.data()};
+    static_cast<void>(write_shared(root, snapshot));
+  }
+  return 0;
+}
+
+// Either rank, at any moment: the newest checkpoint is whole and from both ranks, and the rank that
+// lives ends by itself.
+TEST(Killed, OneOfTwoRanksLeavesNoHalfCheckpoint) {
+  base::testing::MemoryDir directory;
+  const fs::path& root = directory.path();
+  const SharedNumber promised;
+  std::mt19937 random(9);
+  const std::uint32_t longest_us = 10 * usual_us();
+  for (int round = 0; round < 40; ++round) {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::pipe(ends.data()), 0);
+    const std::int64_t first = *promised + 1;
+    const std::array<pid_t, 2> ranks = {testing::start_child([&] {
+                                          ::close(ends[0]);
+                                          return begin_on(root, first, ends[1], *promised);
+                                        }),
+                                        testing::start_child([&] {
+                                          ::close(ends[1]);
+                                          return follow(root, ends[0]);
+                                        })};
+    ::close(ends[0]);
+    ::close(ends[1]);
+    ::usleep(static_cast<useconds_t>(random() % longest_us));
+    const std::size_t victim = random() % 2;
+    ASSERT_EQ(::kill(ranks[victim], SIGKILL), 0);
+    ASSERT_EQ(testing::wait_for(ranks[victim]), 128 + SIGKILL);
+    ASSERT_EQ(testing::wait_for(ranks[1 - victim]), victim == 1 ? kCheckpointFailed : 0);
+    const auto found = latest(root);
+    ASSERT_TRUE(found) << found.error().line();
+    ASSERT_TRUE(found->damaged.empty()) << found->damaged[0].line();
+    const std::int64_t step = found->checkpoint ? found->checkpoint->manifest().state.step : 0;
+    ASSERT_GE(step, *promised);
+    ASSERT_LE(step, *promised + 1);
+    *promised = step;
+    if (step == 0) continue;
+    ASSERT_EQ(testing::difference(*found->checkpoint, snapshot_of_step(step, 64)), "");
+  }
+  EXPECT_GT(*promised, 3);
+  ASSERT_TRUE(prepare_root(root));
+  EXPECT_EQ(entries_of(root), steps_in(root)->size());
 }
 
 }  // namespace

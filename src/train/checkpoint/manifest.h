@@ -10,10 +10,14 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "train/checkpoint/output_file.h"
+#include "train/checkpoint/tensor.h"
 
 namespace assay::checkpoint {
 
+// Of a checkpoint that one rank wrote, and of one that several ranks wrote together, whose manifest
+// also says where the pieces of each tensor are.
 inline constexpr int kFormatVersion = 1;
+inline constexpr int kPiecesFormatVersion = 2;
 inline constexpr std::string_view kManifestName = "manifest.json";
 
 // What training needs besides its tensors to continue as if it had never stopped. The JSON objects
@@ -30,17 +34,40 @@ struct TrainingState {
   bool operator==(const TrainingState&) const = default;
 };
 
+// A range of a tensor's elements, and the file that has it (as entry_of() of tensor.h).
+struct Piece {
+  std::string file;
+  ElementRange elements;
+  bool operator==(const Piece&) const = default;
+};
+
+struct StoredTensor {
+  TensorInfo info;
+  std::vector<Piece> pieces;  // in the order of their elements; together all of them
+  bool operator==(const StoredTensor&) const = default;
+};
+
+struct StoredPart {
+  std::string name;  // "weights"
+  std::vector<StoredTensor> tensors;
+  bool operator==(const StoredPart&) const = default;
+};
+
 struct Manifest {
   TrainingState state;
   std::int64_t written_unix_ns = 0;
   std::vector<FileRecord> files;
+  // Of a checkpoint that several ranks wrote; otherwise 1 and none: files have whole tensors then.
+  std::int64_t ranks = 1;
+  std::vector<StoredPart> parts = {};
 
   // Sum over all files, without the manifest.
   [[nodiscard]] std::int64_t bytes() const;
 };
 
 std::string manifest_text(const Manifest& manifest);
-// Errors name `where`. File names with path separators are refused.
+// Errors name `where`. File names with path separators are refused, and so are pieces that overlap,
+// leave something of a tensor out, or lie in a file that is not listed.
 base::Result<Manifest> parse_manifest(const std::string& text, const std::string& where);
 
 }  // namespace assay::checkpoint

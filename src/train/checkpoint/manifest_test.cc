@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
+#include "train/checkpoint/manifest_json.h"
 #include "train/checkpoint/testing/snapshots.h"
 
 namespace assay::checkpoint {
@@ -23,10 +26,72 @@ TEST(Manifest, HostileOnesAreRefused) {
   many.files[0].bytes = INT64_MAX;
   many.files.push_back({"b", 1, {}});
   EXPECT_FALSE(parse_manifest(manifest_text(many), "m"));
-  for (const char* text : {"", "[]", "{", "{}", "null", "{\"format_version\":2}"}) {
+  for (const char* text : {"", "[]", "{", "{}", "null", "{\"format_version\":3}"}) {
     EXPECT_FALSE(parse_manifest(text, "m")) << text;
   }
   EXPECT_FALSE(parse_manifest(std::string(1'000'000, '['), "m"));
+}
+
+Manifest in_pieces() {
+  Manifest manifest{testing::snapshot_of_step(1).state, 5, {{"a", 3, {}}, {"b", 3, {}}}, 2};
+  manifest.parts = {{"weights",
+                     {{{"w", Dtype::kF32, {2, 5}}, {{"a", {0, 4}}, {"b", {4, 5}}, {"a", {9, 1}}}},
+                      {{"none", Dtype::kU8, {0}}, {}}}},
+                    {"optimizer", {{{"m", Dtype::kF32, {}}, {{"b", {0, 1}}}}}}};
+  return manifest;
+}
+
+TEST(Manifest, SaysWhereThePiecesAre) {
+  const Manifest written = in_pieces();
+  const auto read = parse_manifest(manifest_text(written), "m");
+  ASSERT_TRUE(read) << read.error().line();
+  EXPECT_EQ(read->ranks, 2);
+  EXPECT_EQ(read->parts, written.parts);
+  EXPECT_EQ(read->files, written.files);
+}
+
+TEST(Manifest, PiecesThatDoNotMakeUpATensorAreRefused) {
+  const auto refused = [](const std::function<void(std::vector<Piece>&)>& change) {
+    Manifest manifest = in_pieces();
+    change(manifest.parts[0].tensors[0].pieces);
+    return !parse_manifest(manifest_text(manifest), "m");
+  };
+  EXPECT_FALSE(refused([](auto&) {}));
+  EXPECT_TRUE(refused([](auto& pieces) { pieces.clear(); }));
+  EXPECT_TRUE(refused([](auto& pieces) { pieces.pop_back(); }));
+  EXPECT_TRUE(refused([](auto& pieces) { pieces.erase(pieces.begin()); }));
+  EXPECT_TRUE(refused([](auto& pieces) { pieces.push_back(pieces.back()); }));
+  EXPECT_TRUE(refused([](auto& pieces) { std::swap(pieces[0], pieces[1]); }));
+  EXPECT_TRUE(refused([](auto& pieces) { pieces[1].file = "c"; }));
+  EXPECT_TRUE(refused([](auto& pieces) { pieces[1].file = "../b"; }));
+  EXPECT_TRUE(refused([](auto& pieces) { pieces[1].elements = {3, 6}; }));
+  EXPECT_TRUE(refused([](auto& pieces) { pieces[1].elements = {5, 4}; }));
+  EXPECT_TRUE(refused([](auto& pieces) { pieces[2].elements = {9, 2}; }));
+  EXPECT_TRUE(refused([](auto& pieces) { pieces[2].elements = {9, INT64_MAX}; }));
+  EXPECT_TRUE(refused([](auto& pieces) { pieces[0].elements = {-1, 5}; }));
+  EXPECT_TRUE(refused([](auto& pieces) { pieces.insert(pieces.begin() + 1, Piece{"a", {4, 0}}); }));
+}
+
+// Any value of the document replaced by another, with a matching digest: refused, or the same as
+// far as it matters. Sanitizers watch.
+TEST(Manifest, AnyOneWrongValueDoesNoHarm) {
+  const std::vector<base::Json> wrong = {nullptr, -1, 0,   1,    INT64_MAX, UINT64_MAX,
+                                         0.5,     "", "x", true, {1, 2},    {{"a", 1}}};
+  base::Json document = base::Json::parse(manifest_text(in_pieces()));
+  document.erase("manifest_blake3");
+  const base::Json flat = document.flatten();
+  for (const auto& [path, ignored] : flat.items()) {
+    for (auto at = base::Json::json_pointer(path); !at.empty(); at = at.parent_pointer()) {
+      for (const base::Json& value : wrong) {
+        base::Json changed = document;
+        changed[at] = value;
+        const auto read = parse_manifest(sealed_text(changed), "m");
+        if (!read) continue;
+        EXPECT_TRUE(check_complete(read->parts, "m"));
+        EXPECT_GE(read->bytes(), 0);
+      }
+    }
+  }
 }
 
 }  // namespace

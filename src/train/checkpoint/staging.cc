@@ -38,8 +38,13 @@ StagingFolder::StagingFolder(StagingFolder&& other) noexcept
     : root_(std::move(other.root_)), name_(std::exchange(other.name_, {})), step_(other.step_) {}
 
 StagingFolder::~StagingFolder() {
-  std::error_code ignored;
-  if (!name_.empty()) fs::remove_all(path(), ignored);
+  discard();
+}
+
+void StagingFolder::discard() {
+  if (name_.empty()) return;
+  static_cast<void>(discard_folder(root_, name_, step_));
+  name_.clear();
 }
 
 base::Result<fs::path> StagingFolder::commit() {

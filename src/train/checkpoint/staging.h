@@ -23,6 +23,8 @@ class StagingFolder {
   // The folder's files must be on disk. An existing step-N is replaced and stays intact until the
   // new one has its name.
   base::Result<std::filesystem::path> commit();
+  // Removes it now.
+  void discard();
 
  private:
   StagingFolder(std::filesystem::path root, std::string name, std::int64_t step)

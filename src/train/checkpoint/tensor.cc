@@ -1,5 +1,7 @@
 #include "train/checkpoint/tensor.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <utility>
 
@@ -52,6 +54,13 @@ std::optional<std::int64_t> TensorInfo::bytes() const {
     if (extent < 0 || __builtin_mul_overflow(product, extent, &product)) return std::nullopt;
   }
   return product;
+}
+
+TensorInfo entry_of(const TensorInfo& whole, const ElementRange& elements) {
+  if (elements.first == 0 && elements.count == whole.elements()) return whole;
+  return {fmt::format("{}[{}:{}]", whole.name, elements.first, elements.end()),
+          whole.dtype,
+          {elements.count}};
 }
 
 Tensor owned_tensor(TensorInfo info, std::vector<std::byte> data) {

@@ -30,14 +30,30 @@ struct TensorInfo {
 
   // Nothing if an extent is negative or the product overflows.
   [[nodiscard]] std::optional<std::int64_t> bytes() const;
+  // Of a tensor that has bytes().
+  [[nodiscard]] std::int64_t elements() const { return *bytes() / dtype_bytes(dtype); }
   bool operator==(const TensorInfo&) const = default;
 };
 
+// Elements [first, first + count) of a tensor, in row-major order.
+struct ElementRange {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+
+  [[nodiscard]] std::int64_t end() const { return first + count; }
+  bool operator==(const ElementRange&) const = default;
+};
+
+// How a file calls a range of a tensor: the tensor itself if that is all of it, otherwise
+// "NAME[FIRST:END]" with one dimension.
+TensorInfo entry_of(const TensorInfo& whole, const ElementRange& elements);
+
 // Without an owner the memory is borrowed and must not change while the tensor is in use.
 struct Tensor {
-  TensorInfo info;
+  TensorInfo info;  // of the whole tensor
   std::span<const std::byte> data;
   std::shared_ptr<const void> owner = {};
+  std::optional<ElementRange> elements = {};  // what `data` has of it; nothing: all
 };
 
 Tensor owned_tensor(TensorInfo info, std::vector<std::byte> data);

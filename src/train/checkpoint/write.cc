@@ -17,23 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-base::Result<void> check_snapshot(const fs::path& root, const Snapshot& snapshot) {
-  if (snapshot.state.step < 0 || snapshot.state.tokens < 0) {
-    return base::fail(
-        base::usage_error(root.string(), fmt::format("there is no step {} after {} tokens",
-                                                     snapshot.state.step, snapshot.state.tokens)));
-  }
-  std::set<std::string> names;
-  for (const Part& part : snapshot.parts) {
-    ASSAY_TRY_VOID(check_part_name(part.name));
-    if (!names.insert(part.name).second) {
-      return base::fail(
-          base::usage_error(root.string(), fmt::format("two parts are called '{}'", part.name)));
-    }
-  }
-  return {};
-}
-
 base::Result<void> write_part(const fs::path& folder, const Part& part, std::int64_t shard_bytes,
                               std::vector<FileRecord>& files) {
   const std::vector<Shard> shards = plan_shards(part.name, part.tensors, shard_bytes);
@@ -56,6 +39,23 @@ base::Result<void> write_part(const fs::path& folder, const Part& part, std::int
 }
 
 }  // namespace
+
+base::Result<void> check_snapshot(const fs::path& root, const Snapshot& snapshot) {
+  if (snapshot.state.step < 0 || snapshot.state.tokens < 0) {
+    return base::fail(
+        base::usage_error(root.string(), fmt::format("there is no step {} after {} tokens",
+                                                     snapshot.state.step, snapshot.state.tokens)));
+  }
+  std::set<std::string> names;
+  for (const Part& part : snapshot.parts) {
+    ASSAY_TRY_VOID(check_part_name(part.name));
+    if (!names.insert(part.name).second) {
+      return base::fail(
+          base::usage_error(root.string(), fmt::format("two parts are called '{}'", part.name)));
+    }
+  }
+  return {};
+}
 
 base::Result<void> prepare_root(const fs::path& root) {
   std::error_code error;

@@ -2,9 +2,13 @@
 // not at all.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -16,11 +20,23 @@
 
 namespace assay::checkpoint {
 
+class StagingFolder;
+
 // A named group of tensors: "weights", "optimizer".
 struct Part {
   std::string name;
   std::vector<Tensor> tensors;
   Metadata metadata = {};
+  // Of a snapshot that several ranks write: every tensor, whoever has it. Rank 0 needs it.
+  std::vector<TensorInfo> all = {};
+};
+
+// A rank's place among those that write one checkpoint together (shared_write.h).
+struct Share {
+  std::int64_t rank = 0;
+  std::int64_t ranks = 1;
+  std::string staging;                              // the hidden folder's name, for all ranks
+  std::shared_ptr<StagingFolder> folder = nullptr;  // rank 0: removed with it unless committed
 };
 
 struct Snapshot {
@@ -28,12 +44,18 @@ struct Snapshot {
   std::vector<Part> parts;
   // Blocks until the tensors' bytes are complete; empty: they already are.
   std::function<base::Result<void>()> ready = {};
+  std::optional<Share> share = {};  // nothing: all of it is here
 };
 
 struct WriteOptions {
   // A larger part is divided into several files.
   std::int64_t shard_bytes = 5'000'000'000;
   const base::Clock* clock = &base::system_clock();
+  // How long rank 0 waits while none of the others has written anything; less once a stop is
+  // requested, as the job is ending and some may be gone.
+  std::chrono::milliseconds patience = std::chrono::minutes(5);
+  std::chrono::milliseconds patience_when_stopping = std::chrono::seconds(3);
+  std::stop_token stop = {};
 };
 
 struct Written {
@@ -44,6 +66,9 @@ struct Written {
 // Creates the root if needed and removes what killed writers left in it. For the start of a run: a
 // root that disappears later is not created again, because it may be an unmounted disk.
 base::Result<void> prepare_root(const std::filesystem::path& root);
+
+// What a snapshot must be, whoever writes it.
+base::Result<void> check_snapshot(const std::filesystem::path& root, const Snapshot& snapshot);
 
 // On success the checkpoint is on disk under its name; on failure nothing is left. A checkpoint of
 // the same step is replaced. Borrowed tensors must not change until this returns.

@@ -6,12 +6,17 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "train/cuda/cuda_backend_impl.h"
+#include "train/state.h"
 
 namespace assay::train::cuda {
 
-// The size of a checkpoint's state; 0 for programs that do not train.
+// The size of the state, or of several ranks' what this one saves of it; 0 for programs that do not
+// train.
 std::size_t CudaBackendImpl::state_bytes() const {
   if (program_->choices.purpose != step::Purpose::kTrain || !options_.copies_state) return 0;
+  if (program_->choices.layout.ranks() > 1) {
+    return static_cast<std::size_t>(saved_bytes(*program_));
+  }
   std::int64_t bytes = 0;
   for (const step::Storage storage :
        {step::Storage::kWeights, step::Storage::kRemainders, step::Storage::kMoments}) {

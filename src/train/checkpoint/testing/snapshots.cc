@@ -1,6 +1,9 @@
 #include "train/checkpoint/testing/snapshots.h"
 
 #include <random>
+#include <thread>
+
+#include "train/checkpoint/shared_write.h"
 
 namespace assay::checkpoint::testing {
 namespace {
@@ -45,29 +48,67 @@ Snapshot snapshot_of_step(std::int64_t step, std::int64_t scale) {
   return snapshot;
 }
 
+std::vector<Snapshot> spread(const Snapshot& whole, int ranks, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<Snapshot> snapshots(static_cast<std::size_t>(ranks));
+  for (Snapshot& snapshot : snapshots) snapshot.state = whole.state;
+  for (const Part& part : whole.parts) {
+    for (Snapshot& snapshot : snapshots) {
+      snapshot.parts.push_back({.name = part.name, .metadata = part.metadata});
+      for (const Tensor& tensor : part.tensors) snapshot.parts.back().all.push_back(tensor.info);
+    }
+    for (const Tensor& tensor : part.tensors) {
+      const std::int64_t elements = tensor.info.elements();
+      const std::int64_t size = dtype_bytes(tensor.info.dtype);
+      for (std::int64_t first = 0; first < elements;) {
+        const std::int64_t left = elements - first;
+        const auto some = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(left));
+        const std::int64_t count = random() % 3 == 0 ? left : 1 + some;
+        Snapshot& owner = snapshots[random() % snapshots.size()];
+        Tensor piece = tensor;
+        piece.elements = ElementRange{first, count};
+        piece.data = tensor.data.subspan(static_cast<std::size_t>(first * size),
+                                         static_cast<std::size_t>(count * size));
+        owner.parts.back().tensors.push_back(std::move(piece));
+        first += count;
+      }
+    }
+  }
+  return snapshots;
+}
+
+base::Result<Written> write_by_ranks(const std::filesystem::path& root,
+                                     std::vector<Snapshot> snapshots, const WriteOptions& options) {
+  const auto ranks = static_cast<std::int64_t>(snapshots.size());
+  ASSAY_TRY(const Share first, begin_shared(root, snapshots[0].state.step, ranks));
+  std::vector<std::thread> threads;
+  for (std::int64_t rank = 0; rank < ranks; ++rank) {
+    Snapshot& snapshot = snapshots[static_cast<std::size_t>(rank)];
+    snapshot.share = Share{.rank = rank, .ranks = ranks, .staging = first.staging};
+    if (rank == 0) snapshot.share = first;
+    if (rank == 0) continue;
+    threads.emplace_back(
+        [&root, &snapshot, &options] { static_cast<void>(write_shared(root, snapshot, options)); });
+  }
+  auto written = write_shared(root, snapshots[0], options);
+  for (std::thread& thread : threads) thread.join();
+  return written;
+}
+
 std::string difference(const Checkpoint& checkpoint, const Snapshot& expected) {
   if (checkpoint.manifest().state != expected.state) return "the state";
+  if (checkpoint.parts().size() != expected.parts.size()) return "the parts";
   for (const Part& part : expected.parts) {
     const auto set = checkpoint.part(part.name);
     if (!set) return set.error().line();
-    std::size_t count = 0;
-    for (const SafetensorsFile& file : set->files()) {
-      count += file.header().tensors.size();
-      if (file.header().metadata != part.metadata) return "the metadata of " + part.name;
-    }
-    if (count != part.tensors.size()) return "the tensors of " + part.name;
+    if (set->tensors().size() != part.tensors.size()) return "the tensors of " + part.name;
     for (const Tensor& tensor : part.tensors) {
-      const auto found = set->find(tensor.info.name);
-      if (!found || found->place->info != tensor.info) return tensor.info.name;
-      const auto mapped = found->file->bytes(*found->place);
-      if (!mapped ||
-          !std::equal(mapped->begin(), mapped->end(), tensor.data.begin(), tensor.data.end())) {
-        return "the mapped bytes of " + tensor.info.name;
-      }
+      const StoredTensor* found = set->find(tensor.info.name);
+      if (found == nullptr || found->info != tensor.info) return tensor.info.name;
       std::vector<std::byte> copy(tensor.data.size());
-      if (!found->file->read(*found->place, 0, copy) ||
+      if (!set->read(*found, 0, copy) ||
           !std::equal(copy.begin(), copy.end(), tensor.data.begin())) {
-        return "the copied bytes of " + tensor.info.name;
+        return "the bytes of " + tensor.info.name;
       }
     }
   }

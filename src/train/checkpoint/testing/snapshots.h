@@ -16,6 +16,15 @@ std::vector<std::byte> noise(std::size_t size, std::uint64_t seed);
 // Two parts, "weights" and "optimizer"; the larger `scale`, the more bytes.
 Snapshot snapshot_of_step(std::int64_t step, std::int64_t scale = 8);
 
+// The same state as so many ranks would have it: every tensor cut into pieces at random, each on
+// one of the ranks. Some ranks may have nothing.
+std::vector<Snapshot> spread(const Snapshot& whole, int ranks, std::uint64_t seed);
+
+// Every rank writes its snapshot, on a thread of its own. Rank 0's result.
+base::Result<Written> write_by_ranks(const std::filesystem::path& root,
+                                     std::vector<Snapshot> snapshots,
+                                     const WriteOptions& options = {});
+
 // Empty if the checkpoint has exactly these contents, else what differs.
 std::string difference(const Checkpoint& checkpoint, const Snapshot& expected);
 

@@ -1,0 +1,59 @@
+// Compares two checkpoints, whichever ranks and files they were written by: the training state key
+// by key, and every tensor element by element, to the bit. Reads in pieces, so memory does not grow
+// with the checkpoints.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "train/checkpoint/checkpoint.h"
+
+namespace assay::checkpoint {
+
+// A key of the manifest: "step", "data_cursor", …
+struct StateDifference {
+  std::string key;
+  base::Json a;
+  base::Json b;
+};
+
+enum class TensorRelation { kOnlyInA, kOnlyInB, kOtherShape, kOtherValues };
+
+struct TensorDifference {
+  std::string part;
+  std::string name;
+  TensorRelation relation = TensorRelation::kOtherValues;
+  TensorInfo a;  // where it has one
+  TensorInfo b;
+  // Of kOtherValues:
+  std::int64_t elements = 0;
+  std::int64_t differing = 0;  // whose bits differ
+  std::int64_t first = 0;      // the first of them
+  double first_a = 0;
+  double first_b = 0;
+  double largest = 0;     // absolute difference of numbers
+  std::int64_t nans = 0;  // differing elements that are not a number in one of them or in both
+};
+
+struct Difference {
+  std::vector<StateDifference> state;
+  std::vector<TensorDifference> tensors;
+  std::int64_t compared_tensors = 0;  // that both have
+  std::int64_t compared_bytes = 0;
+
+  [[nodiscard]] bool equal() const { return state.empty() && tensors.empty(); }
+};
+
+struct DiffOptions {
+  // Called with the number of bytes just compared.
+  std::function<void(std::int64_t)> progress = {};
+};
+
+base::Result<Difference> diff(const Checkpoint& a, const Checkpoint& b,
+                              const DiffOptions& options = {});
+
+}  // namespace assay::checkpoint

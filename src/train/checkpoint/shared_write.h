@@ -1,0 +1,29 @@
+// A checkpoint that several ranks write together, each the tensors it has, into one hidden folder
+// that rank 0 commits:
+//
+//   rank 0   begin_shared ─ its files ─ its note ─ waits for all notes ─ manifest ─ commit
+//   rank 1        └ (name) its files ─ its note ┘
+//   rank 2          (name) its files ─ its note ┘
+//
+// If one rank fails, nothing is committed, and rank 0's error names it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+#include "base/result.h"
+#include "train/checkpoint/write.h"
+
+namespace assay::checkpoint {
+
+// Rank 0, before any rank writes: creates the hidden folder. Every rank, rank 0 too, then gives its
+// snapshot a Share with that name; the others learn it from rank 0, and have no `folder`.
+base::Result<Share> begin_shared(const std::filesystem::path& root, std::int64_t step,
+                                 std::int64_t ranks);
+
+// Every rank, with its share. On rank 0 returns when the checkpoint is committed, and says how many
+// bytes all have written; on the others when their own files are on disk.
+base::Result<Written> write_shared(const std::filesystem::path& root, const Snapshot& snapshot,
+                                   const WriteOptions& options = {});
+
+}  // namespace assay::checkpoint

@@ -1,0 +1,55 @@
+// Saver: a rank's side of saving checkpoints during a run. Between steps it takes a snapshot, which
+// is written in the background (checkpoint/background_writer.h), together with the other ranks'.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "comm/communicator.h"
+#include "spec/job.h"
+#include "train/checkpoint/background_writer.h"
+#include "train/snapshot.h"
+#include "train/trainer.h"
+
+namespace assay::train {
+
+struct SaverOptions {
+  std::filesystem::path root;
+  std::int64_t steps = 0;  // of the whole run
+  const base::Clock* clock = &base::system_clock();
+};
+
+class Saver {
+ public:
+  // All must outlive the saver. The reporter hears of checkpoints on rank 0, from another thread.
+  Saver(const spec::JobSpec& job, SaverOptions options, comm::Communicator& ranks,
+        Reporter& reporter);
+
+  // Rank 0 prepares the folder; the others then check that they see it.
+  base::Result<void> open();
+
+  // Called by all ranks after the same step. Waits for the checkpoint before, whose failure is
+  // reported and not returned: it must not end the run.
+  base::Result<void> save(Backend& backend, const step::Program& program, const Position& position);
+
+  // Called by all ranks at the end: the last checkpoint is written, or the error says why not.
+  base::Result<void> finish();
+
+ private:
+  base::Result<void> wait_for_writers();
+  base::Result<void> finish_previous(std::int64_t step);
+  base::Result<void> submit_failure(const std::optional<base::Error>& failure);
+
+  const spec::JobSpec& job_;
+  SaverOptions options_;
+  comm::Communicator& ranks_;
+  Reporter& reporter_;
+  bool warned_of_waiting_ = false;
+  std::unique_ptr<checkpoint::BackgroundWriter> writer_;
+};
+
+}  // namespace assay::train
