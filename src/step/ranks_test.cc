@@ -167,6 +167,46 @@ RC_GTEST_PROP(StepRanks, AgreeOnWhatTheyExchange, ()) {
   RC_ASSERT(sent == received);
 }
 
+// Gradients that are added or sent are those that the unit's own ops of this micro-batch have made,
+// and nothing has been written over them since.
+RC_GTEST_PROP(StepRanks, WhatIsAddedWasMadeByTheUnit, ()) {
+  const Drawn d = drawn();
+  const Program p = d.of(*rc::gen::inRange<std::int64_t>(0, d.ranks()));
+  struct Made {
+    std::int64_t end = 0;
+    const Op* by = nullptr;
+  };
+  std::map<BufferId, std::map<std::int64_t, Made>> made;  // by offset
+  for (const Op& op : p.ops) {
+    const bool adds = (op.kind == Kind::kFold && op.in[0].rows == 1) || op.kind == Kind::kAllToAll;
+    if (adds && op.phase == Phase::kBackward) {
+      const bool head = p.buffers[static_cast<std::size_t>(op.in[0].buffer)].name.find(
+                            "head grad") != std::string::npos;
+      for (const Parameter& parameter : p.parameters) {
+        if (parameter.unit != op.unit || p.units[static_cast<std::size_t>(op.unit)].parts.empty())
+          continue;
+        const auto& here = made[op.in[0].buffer];
+        const auto found = here.find(parameter.offset);
+        if (op.kind == Kind::kFold && found == here.end() && p.choices.layout.data().ranks > 1)
+          continue;  // received from others
+        RC_ASSERT(found != here.end());
+        const Op& by = *found->second.by;
+        RC_ASSERT(by.micro == op.micro && by.layer == parameter.layer);
+        RC_ASSERT(by.part == (head ? Part::kHead : parameter.part));
+      }
+    }
+    if (op.phase != Phase::kBackward || op.is_exchange() || op.kind == Kind::kFold) continue;
+    for (const View& out : op.out) {
+      auto& here = made[out.buffer];
+      const std::int64_t end = out.offset + (out.rows - 1) * out.stride + out.cols;
+      std::erase_if(here, [&](const auto& entry) {
+        return entry.first < end && out.offset < entry.second.end;
+      });
+      here[out.offset] = {end, &op};
+    }
+  }
+}
+
 RC_GTEST_PROP(StepRanks, EveryElementIsAddedUpByOneRankAndKeptByOneShard, ()) {
   const std::int64_t dp = *rc::gen::inRange(1, 5);
   const std::int64_t fsdp = *rc::gen::inRange(1, 7);
