@@ -181,7 +181,7 @@ RC_GTEST_PROP(StepRanks, WhatIsAddedWasMadeByTheUnit, ()) {
     const bool adds = (op.kind == Kind::kFold && op.in[0].rows == 1) || op.kind == Kind::kAllToAll;
     if (adds && op.phase == Phase::kBackward) {
       const bool head = p.buffers[static_cast<std::size_t>(op.in[0].buffer)].name.find(
-                            "head grad") != std::string::npos;
+                            "embedding head grad") != std::string::npos;
       for (const Parameter& parameter : p.parameters) {
         if (parameter.unit != op.unit || p.units[static_cast<std::size_t>(op.unit)].parts.empty())
           continue;
