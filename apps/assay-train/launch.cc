@@ -10,6 +10,7 @@
 #include <chrono>
 #include <optional>
 
+#include "assay-train/membership.h"
 #include "base/error.h"
 #include "base/process/exit_status.h"
 #include "base/process/process.h"
@@ -29,17 +30,32 @@ constexpr std::chrono::seconds kToBeKilled{10};
 
 std::atomic<int> passed_on = 0;
 
-void pass_on(int signal) {
+std::atomic<std::uint64_t> ignored = 0;  // signals that were, by number
+
+bool was_ignored(int signal) {
+  return ((ignored.load() >> static_cast<unsigned>(signal)) & 1U) != 0;
+}
+
+// Ctrl-C is sent by the terminal to the ranks as well; other signals to this process alone.
+void pass_on(int signal, siginfo_t* info, void*) {
+  if (signal == SIGINT && info->si_code == SI_KERNEL) return;
   passed_on = signal;
 }
 
-// The terminal sends Ctrl-C to the ranks as well; other signals are sent to this process alone.
+// Before the first rank: none must be left behind.
 void catch_signals() {
   struct sigaction action {};
-  action.sa_handler = pass_on;
-  for (const int signal : {SIGTERM, SIGUSR1, SIGHUP}) ::sigaction(signal, &action, nullptr);
-  action.sa_handler = SIG_IGN;
-  ::sigaction(SIGINT, &action, nullptr);
+  action.sa_sigaction = pass_on;
+  action.sa_flags = SA_SIGINFO;
+  for (const int signal : {SIGTERM, SIGUSR1, SIGHUP, SIGINT}) {
+    struct sigaction before {};
+    ::sigaction(signal, nullptr, &before);
+    if (before.sa_handler == SIG_IGN) {
+      ignored |= std::uint64_t{1} << static_cast<unsigned>(signal);
+    } else {
+      ::sigaction(signal, &action, nullptr);
+    }
+  }
 }
 
 struct Rank {
@@ -55,7 +71,12 @@ class Ranks {
     const int flags = ::fcntl(listener.socket.get(), F_GETFD);
     ::fcntl(listener.socket.get(), F_SETFD, flags & ~FD_CLOEXEC);
     const control::Secret secret = control::Secret::random();
-    const std::string job = fmt::format("{}:{}", fs::absolute(options.out).string(), ::getpid());
+    const std::string job = fmt::format("{}:{}", job_name(options.out), ::getpid());
+    // Ranks leave alone what this process was told to ignore (nohup).
+    sigset_t changed = base::all_signals();
+    for (const int signal : {SIGHUP, SIGINT, SIGTERM, SIGUSR1}) {
+      if (was_ignored(signal)) ::sigdelset(&changed, signal);
+    }
     for (int rank = 0; rank < options.ranks; ++rank) {
       control::Place place{.rank = rank,
                            .ranks = options.ranks,
@@ -67,7 +88,8 @@ class Ranks {
       base::ProcessOptions process{.arguments = options.arguments,
                                    .environment = base::Environment::from_current(),
                                    .program = "/proc/self/exe",
-                                   .own_group = false};
+                                   .own_group = false,
+                                   .default_signals = changed};
       for (const auto& [name, value] : control::place_variables(place)) {
         process.environment.set(name, value);
       }
@@ -151,9 +173,9 @@ base::Result<base::ExitCode> launch_ranks(const LaunchOptions& options) {
     return base::fail(
         base::unfit_error(options.out / "ranks", "cannot be created: " + error.message()));
   }
+  catch_signals();
   Ranks ranks;
   ASSAY_TRY_VOID(ranks.start(options));
-  catch_signals();
   ranks.watch();
   const std::size_t decisive = ranks.decisive();
   const int status = ranks.wait_status(decisive);

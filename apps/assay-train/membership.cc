@@ -37,12 +37,18 @@ base::Result<std::optional<control::Place>> place_among_ranks() {
   return place;
 }
 
+std::string job_name(const std::filesystem::path& out) {
+  constexpr std::size_t kMost = 100;
+  const std::string name = std::filesystem::absolute(out).string();
+  return name.size() <= kMost ? name : name.substr(name.size() - kMost);
+}
+
 base::Result<std::unique_ptr<Membership>> Membership::join(const control::Place& place,
                                                            const std::filesystem::path& out) {
   const auto environment = base::Environment::from_current().values();
   std::unique_ptr<Membership> joined(new Membership(place, out));
   control::ChannelOptions options = control::options_for(place);
-  if (options.job.empty()) options.job = std::filesystem::absolute(out).string();
+  if (options.job.empty()) options.job = job_name(out);
   ASSAY_TRY(options.secret, control::find_secret(environment, out, place.rank, kJoinTimeout));
   ASSAY_TRY(joined->channel_,
             place.rank == 0 ? control::Channel::host(options) : control::Channel::join(options));
@@ -71,6 +77,7 @@ base::Result<std::unique_ptr<Membership>> Membership::join(const control::Place&
 Membership::~Membership() {
   watch_.reset();
   world_.reset();
+  if (place_.rank == 0) control::remove_secret_file(out_);
 }
 
 void Membership::fail(const base::Error& error) {
@@ -81,9 +88,7 @@ void Membership::fail(const base::Error& error) {
 base::Result<void> Membership::leave() {
   watch_.reset();
   world_.reset();
-  ASSAY_TRY_VOID(channel_->leave());
-  if (place_.rank == 0) control::remove_secret_file(out_);
-  return {};
+  return channel_->leave();
 }
 
 }  // namespace assay::cli

@@ -2,7 +2,9 @@
 // train::train() (src/train/trainer.h) and reports.
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/prctl.h>
 
+#include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <cstdio>
@@ -128,6 +130,13 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
   const int local_ranks = member == nullptr ? 1 : member->place().local_ranks;
   ASSAY_TRY(Device device, choose_device(options.device, job, {groups.get(), local_ranks}));
   choices.numerics = step::numerics_of(job.train.precision);
+  if (member != nullptr) {
+    // The smallest, so that all ranks choose the same recomputation: their exchanges depend on it.
+    std::vector<std::int64_t> bytes(static_cast<std::size_t>(member->place().ranks));
+    ASSAY_TRY_VOID(member->world().all_gather(&device.available_bytes, bytes.data(),
+                                              sizeof(std::int64_t), comm::Dtype::kU8));
+    device.available_bytes = std::ranges::min(bytes);
+  }
   const data::BatchReader reader(set, static_cast<std::uint64_t>(job.train.seed),
                                  static_cast<std::int32_t>(job.model.vocab));
   ASSAY_TRY(const train::Planned planned,
@@ -151,6 +160,7 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
   if (rank > 0) {
     RankLog log(rank);
     ASSAY_TRY(const train::TrainingResult result, train_with(log));
+    groups.reset();
     ASSAY_TRY_VOID(member->leave());
     return code_of(result);
   }
@@ -159,6 +169,7 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
             RunReport::open(session, job, prepared.out, telemetry, prepared.stop_after));
   report->planned(plan_record(prepared.name, job, planned, device));
   ASSAY_TRY(const train::TrainingResult result, train_with(*report));
+  groups.reset();
   if (member != nullptr) ASSAY_TRY_VOID(member->leave());
   print_result(session, planned, device, telemetry, report->totals(), result);
   session.next(fmt::format("assay generate {} --prompt \"…\"", result.checkpoint.string()));
@@ -201,7 +212,6 @@ base::Error other_ranks(const TrainOptions& options, std::int64_t ranks,
 base::Result<void> check_executable(const spec::JobSpec& job) {
   step::Choices choices = step::choices_of(job);
   choices.recompute = spec::Recompute::kNone;
-  choices.accumulate = 1;
   ASSAY_TRY(choices.layout, step::layout_of(job.layout, 0));
   ASSAY_TRY_VOID(step::build(job.model, choices));
   return {};
@@ -221,6 +231,10 @@ base::Result<base::ExitCode> train_model(const Session& session, const TrainOpti
   ASSAY_TRY_VOID(make_folder(prepared.out));
   if (!place || place->rank == 0) {
     ASSAY_TRY_VOID(train::check_folder(prepared.out, options.resume));
+  }
+  if (place && place->source == control::PlaceSource::kAssay) {
+    // Without the launcher nobody would end the ranks together.
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   }
   if (place) return join_and_train(session, options, prepared, *place);
   if (ranks == 1) return train_rank(session, options, prepared, nullptr);

@@ -18,7 +18,9 @@ namespace assay::step {
 class Builder {
  public:
   // The program has its model, choices and units already.
-  explicit Builder(Program& program) : program_(program), shape_(block_shape(program.model)) {}
+  explicit Builder(Program& program) : program_(program), shape_(block_shape(program.model)) {
+    measure_places();
+  }
 
   // The ops that follow are of this micro-batch, and use the buffers of this slot (pipeline.h).
   void begin_pass(std::int32_t micro, std::int32_t slot);
@@ -115,6 +117,8 @@ class Builder {
   }
   [[nodiscard]] std::string place_of(std::int32_t unit, const char* what) const;
   [[nodiscard]] std::int64_t room_of(std::int32_t unit) const;
+  [[nodiscard]] std::int64_t received_room_of(std::int32_t unit) const;
+  void measure_places();
   View gathered(std::int32_t unit);
   View own_gradients(std::int32_t unit, bool head);
   View gradient_place(std::int32_t unit, bool head);
@@ -130,6 +134,8 @@ class Builder {
   std::int32_t micro_ = 0;
   std::int32_t tickets_ = 0;
   std::int32_t slot_ = 0;
+  std::int64_t block_room_ = 0;  // elements of the largest unit of a block
+  std::int64_t block_part_ = 0;  // and of the largest part that this rank adds up
   std::map<std::tuple<std::int32_t, std::int32_t, Part>, Quantised> quantised_;  // slot, layer
   std::map<std::tuple<std::string, std::int32_t, Phase, int>, View> known_;      // name, slot
   std::map<std::pair<std::string, Phase>, int> named_;                           // in this pass

@@ -41,17 +41,23 @@ std::string Builder::place_of(std::int32_t index, const char* what) const {
   return in_block(u) ? fmt::format("{} {}", what, index % 2) : fmt::format("{} {}", u.name, what);
 }
 
-// Enough for any unit that has this place, and for the parts that ranks send of it.
+// Enough for any unit that has this place.
 std::int64_t Builder::room_of(std::int32_t index) const {
-  std::int64_t largest = 0;
+  return in_block(unit(index)) ? block_room_ : unit(index).elements;
+}
+
+// And for this rank's part of it from every rank.
+std::int64_t Builder::received_room_of(std::int32_t index) const {
+  const std::int64_t ranks = program_.choices.layout.data().ranks;
+  return in_block(unit(index)) ? ranks * block_part_ : ranks * unit(index).part.count;
+}
+
+void Builder::measure_places() {
   for (const Unit& u : program_.units) {
-    if (&u != &unit(index) && !(in_block(u) && in_block(unit(index)))) continue;
-    largest = std::max(largest, u.elements);
-    for (const Range& part : u.parts) {
-      largest = std::max(largest, part.count * static_cast<std::int64_t>(u.parts.size()));
-    }
+    if (!in_block(u)) continue;
+    block_room_ = std::max(block_room_, u.elements);
+    block_part_ = std::max(block_part_, u.part.count);
   }
-  return largest;
 }
 
 Op Builder::issue(Op op) {
@@ -62,8 +68,7 @@ Op Builder::issue(Op op) {
 
 void Builder::wait(const Op& issued) {
   Op op = issued;
-  op.kind = Kind::kWait;
-  op.phase = phase_;
+  op.kind = Kind::kWait;  // of the same phase: whoever executes one phase alone has both
   program_.ops.push_back(std::move(op));
 }
 
@@ -183,7 +188,7 @@ void Builder::finish_gradients(std::int32_t index, bool head) {
   if (ranks == 1) return fold(made, index, head);
   View received =
       shared(place_of(index, head ? "received head gradients" : "received gradients"),
-             room_of(index), program_.choices.numerics.gradients, Storage::kActivations);
+             received_room_of(index), program_.choices.numerics.gradients, Storage::kActivations);
   received = {received.buffer, 0, ranks, u.part.count, u.part.count};
   pending_.push_back({issue({.kind = Kind::kAllToAll,
                              .part = Part::kAllGroups,

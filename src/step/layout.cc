@@ -125,7 +125,7 @@ base::Result<Layout> layout_of(const spec::LayoutSpec& spec, std::int64_t rank) 
                 .pipeline = {0, spec.pp},
                 .zero = spec.zero,
                 .unit = spec.unit,
-                .schedule = spec.pp_schedule,
+                .schedule = spec.pp > 1 ? spec.pp_schedule : spec::PipelineSchedule::k1f1b,
                 .chunks = spec.pp_chunks};
   for (Place* place :
        {&layout.tensor, &layout.context, &layout.shard, &layout.replica, &layout.pipeline}) {

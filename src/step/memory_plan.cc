@@ -25,7 +25,7 @@ struct Life {
 // Of one buffer, by micro-batch.
 using Lives = std::vector<Life>;
 
-// In order of time. A buffer's own lives do not meet.
+// In order of time: of a buffer's lives, both the beginnings and the ends are.
 bool meet(const Lives& a, const Lives& b) {
   for (auto x = a.begin(), y = b.begin(); x != a.end() && y != b.end();) {
     if (x->first <= y->last && y->first <= x->last) return true;
@@ -34,11 +34,13 @@ bool meet(const Lives& a, const Lives& b) {
   return false;
 }
 
-// Micro-batches in the middle of a step are alike: the first and the last ones show all there is.
+// Without a pipeline, micro-batches are alike: the first and the last ones show all there is. In a
+// pipeline which of them meet depends on how many there are.
 bool shows_lives(const Program& p, const Op& op) {
   if (op.phase == Phase::kOptimizer) return false;
-  const std::int64_t some = 4 * p.choices.layout.pipeline.ranks * p.choices.layout.chunks;
-  return op.micro < some || op.micro >= p.choices.accumulate - some;
+  constexpr std::int64_t kSome = 4;
+  return p.choices.layout.pipeline.ranks > 1 || op.micro < kSome ||
+         op.micro >= p.choices.accumulate - kSome;
 }
 
 std::vector<Lives> lives_of(const Program& p) {

@@ -47,9 +47,7 @@ class Passes {
  private:
   // What a pass leaves for the way back.
   struct Chunk {
-    View x;
     std::vector<Kept> kept;
-    View dx;
   };
 
   [[nodiscard]] std::int64_t place(const Pass& pass) const {
@@ -180,9 +178,9 @@ class Passes {
     b_.enter(Phase::kForward);
     if (!is_last(pass)) return send(pass, x);
     if (!train_) return build_head(b_, x, targets_, nullptr);
-    chunk.dx = gradient_of(pass);
-    finish_sends_from(chunk.dx);
-    build_head(b_, x, targets_, &chunk.dx);
+    const View dx = gradient_of(pass);
+    finish_sends_from(dx);
+    build_head(b_, x, targets_, &dx);
   }
 
   void backward(const Pass& pass) {

@@ -1,5 +1,7 @@
 #include "step/program.h"
 
+#include <fmt/format.h>
+
 #include "base/error.h"
 #include "step/builder.h"
 
@@ -16,6 +18,14 @@ base::Result<void> check(const spec::ModelSpec& model, const Choices& choices) {
   }
   if (model.residual_lambdas) {
     return refuse("model.residual_lambdas", "residual lambdas cannot be trained yet");
+  }
+  const Layout& layout = choices.layout;
+  if (layout.chunks > 1 && choices.accumulate % layout.pipeline.ranks != 0) {
+    return base::fail(
+        base::usage_error("batch.accumulate",
+                          fmt::format("{} micro-batches cannot be interleaved over {} stages",
+                                      choices.accumulate, layout.pipeline.ranks),
+                          "choose a multiple of layout.pp"));
   }
   if (choices.optimizer == spec::Optimizer::kMuon && choices.layout.gathers_weights()) {
     return base::fail(base::usage_error(

@@ -27,12 +27,11 @@ base::Result<Planned> planned(const spec::ModelSpec& model, const step::Choices&
 }
 
 // The largest micro-batch of the same step that fits with full recomputation, or nothing. Planned
-// memory is linear in the micro-batch, so two plans determine it.
+// memory is about linear in the micro-batch, so two plans suggest it and a third confirms it.
 std::optional<std::int64_t> fitting_micro_batch(const spec::ModelSpec& model, step::Choices choices,
                                                 std::int64_t limit) {
   const std::int64_t sequences = choices.micro_batch * choices.accumulate;
   choices.recompute = Recompute::kFull;
-  choices.accumulate = 1;  // memory does not depend on it
   choices.micro_batch = 1;
   const auto one = planned(model, choices);
   choices.micro_batch = 2;
@@ -41,6 +40,10 @@ std::optional<std::int64_t> fitting_micro_batch(const spec::ModelSpec& model, st
   const std::int64_t each = std::max<std::int64_t>(1, two->plan.bytes - one->plan.bytes);
   std::int64_t micro = std::min(sequences, 1 + (limit - one->plan.bytes) / each);
   while (micro > 1 && sequences % micro != 0) --micro;
+  choices.micro_batch = micro;
+  choices.accumulate = sequences / micro;
+  const auto found = planned(model, choices);
+  if (!found || found->plan.bytes > limit) return std::nullopt;
   return micro;
 }
 

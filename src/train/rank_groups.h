@@ -21,7 +21,8 @@ class RankGroups {
   [[nodiscard]] int ranks() const { return world_->ranks(); }
   [[nodiscard]] comm::Communicator& world() const { return *world_; }
 
-  // The exchange of an op (step::Kind::kAllGather, kAllToAll) between buffers of this rank.
+  // The exchange of an op (step::Kind::kAllGather, kAllToAll, kSend, kReceive) between buffers of
+  // this rank and others.
   // `stream`: of device memory, see comm::Communicator::issue.
   base::Result<void> issue(const step::Program& program, const step::Op& op, const std::byte* in,
                            std::byte* out, comm::Stream stream = {});

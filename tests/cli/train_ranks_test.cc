@@ -94,6 +94,17 @@ TEST_F(TrainRanksCli, SixProcessesTrainWhatOneTrains) {
   EXPECT_EQ(assay({"checkpoint", "diff", "one", "moved"}).exit_code, 0);
 }
 
+TEST_F(TrainRanksCli, InterleavedStagesTrainWhatOneRankTrains) {
+  const std::vector<std::string> job = {"train.steps=3", "model.layers=5", "batch.accumulate=4"};
+  ASSERT_EQ(train(job, "one").exit_code, 0);
+  std::vector<std::string> spread = job;
+  spread.insert(spread.end(),
+                {"layout.pp=2", "layout.pp_schedule=interleaved", "layout.pp_chunks=2"});
+  const auto two = train(spread, "two");
+  ASSERT_EQ(two.exit_code, 0) << two.err;
+  EXPECT_EQ(assay({"checkpoint", "diff", "one", "two"}).exit_code, 0);
+}
+
 TEST_F(TrainRanksCli, ARankThatDiesEndsAllWithOneLine) {
   std::vector<std::string> list =
       command({"train.steps=1000000", "layout.fsdp=3"}, {"--out", "killed", "--quiet"});

@@ -206,11 +206,15 @@ TEST_F(RanksTest, TrainWhatOneRankTrains) {
        .schedule = spec::PipelineSchedule::kInterleaved,
        .chunks = 2},
   };
-  for (const Kind& kind : kinds()) {
+  const std::vector<Kind> all = kinds();
+  for (const Kind& kind : all) {
     const std::string alone = fmt::format("{}-alone", kind.name);
     const Outcome one = run_ranks(kind.job, 1, {.out = alone});
     ASSERT_TRUE(one.result.has_value()) << one.result.error().line();
     for (const Spread& drawn : spreads) {
+      // All of them for one kind, and some for the others.
+      const auto which = (&drawn - spreads.data()) + (&kind - all.data());
+      if (&kind != all.data() && which % 3 != 0) continue;
       Spread over = drawn;
       if (kind.job.train.optimizer == spec::Optimizer::kMuon) over.zero = 2;
       SCOPED_TRACE(fmt::format("{} on {}", kind.name, over.text()));
