@@ -77,6 +77,8 @@ class Ranks {
     for (const int signal : {SIGHUP, SIGINT, SIGTERM, SIGUSR1}) {
       if (was_ignored(signal)) ::sigdelset(&changed, signal);
     }
+    std::error_code unknown;  // by its own name, which ps shows
+    const std::string program = fs::read_symlink("/proc/self/exe", unknown).string();
     for (int rank = 0; rank < options.ranks; ++rank) {
       control::Place place{.rank = rank,
                            .ranks = options.ranks,
@@ -87,7 +89,7 @@ class Ranks {
       if (rank == 0) place.listener_fd = listener.socket.get();
       base::ProcessOptions process{.arguments = options.arguments,
                                    .environment = base::Environment::from_current(),
-                                   .program = "/proc/self/exe",
+                                   .program = program,
                                    .own_group = false,
                                    .default_signals = changed};
       for (const auto& [name, value] : control::place_variables(place)) {
