@@ -9,7 +9,8 @@
 // again blocks have two; each data rank gets its part of every rank's, and adds them in the order
 // of the micro-batches, (((first + second) + third) + …), to what earlier ones left. Nothing else
 // adds gradients of different micro-batches, so sums have the same bits however micro-batches are
-// spread over ranks and over time. The parts of a unit travel while the next unit is computed.
+// spread over ranks and over time. The parts of a unit travel while the next unit is computed; but
+// with Muon, whose matrices share one place, before the next block's are made.
 #include <fmt/format.h>
 
 #include <algorithm>
