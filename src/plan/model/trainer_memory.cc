@@ -9,8 +9,7 @@
 namespace assay::plan {
 namespace {
 
-constexpr double kTrainerContext = 1.0 * 1024 * 1024 * 1024;  // CUDA's, and libraries' workspaces
-constexpr double kTwoBytes = 2;                               // bf16, as everything below
+constexpr double kTwoBytes = 2;  // bf16, as everything below
 // Beside what layers keep: the stream, its gradient and the final norm's result.
 constexpr double kStreams = 3;
 

@@ -1,0 +1,161 @@
+#include "plan/rank_footprints.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <span>
+
+#include "base/error.h"
+#include "plan/exchange/communication.h"
+#include "plan/model/trainer_memory.h"
+#include "step/layout.h"
+#include "step/pipeline.h"
+#include "step/recompute.h"
+
+namespace assay::plan {
+namespace {
+
+using spec::JobSpec;
+using spec::Recompute;
+
+// More than any model has; building more takes seconds and gigabytes.
+constexpr std::int64_t kMostPasses = 200'000;    // of a block by a micro-batch
+constexpr std::int64_t kMostParts = 20'000'000;  // of a unit on a data rank
+constexpr std::int64_t kMicrosOfOneStage = 9;    // that are unrolled where there is no pipeline
+
+base::Result<void> check_size(const JobSpec& job) {
+  ASSAY_TRY_VOID(communication_of(job));  // bytes about parameters are countable
+  const spec::LayoutSpec& l = job.layout;
+  const spec::ModelSpec& m = job.model;
+  const auto widest = static_cast<long double>(m.vocab + 4 * (m.dim + m.ffn + m.q_dim()));
+  const bool large = widest * static_cast<long double>(job.tokens_per_step()) *
+                         static_cast<long double>(m.layers) >
+                     1e17L;
+  const std::int64_t micros =
+      l.pp > 1 ? job.batch.accumulate : std::min(kMicrosOfOneStage, job.batch.accumulate);
+  const bool long_list = m.layers / l.pp > kMostPasses / std::max<std::int64_t>(1, micros);
+  if (!large && !long_list && l.dp * l.fsdp <= kMostParts / m.layers) return {};
+  return base::fail(base::usage_error(large || long_list ? "batch" : "layout",
+                                      "the step's list would be too long to count",
+                                      "make the model, the batch or the layout smaller"));
+}
+
+// As the trainer runs it: CPUs compute in fp32, and GPUs do not.
+spec::Precision executed_precision(spec::Precision asked, bool cpu) {
+  if (cpu) return spec::Precision::kFp32;
+  return asked == spec::Precision::kFp32 ? spec::Precision::kBf16 : asked;
+}
+
+base::Result<step::Choices> choices_of_rank(const JobSpec& job, const RankDevice& device,
+                                            std::int64_t rank) {
+  step::Choices choices = step::choices_of(job);
+  choices.numerics = step::numerics_of(executed_precision(job.train.precision, device.cpu));
+  ASSAY_TRY(choices.layout, step::layout_of(job.layout, rank));
+  return choices;
+}
+
+// Muon's ranks have whole matrices, and so not equally many. The one with most, of its stage.
+std::int64_t rank_with_most(const JobSpec& job, std::int64_t first_of_stage) {
+  auto layout = step::layout_of(job.layout, first_of_stage);
+  if (!layout || job.train.optimizer != spec::Optimizer::kMuon || layout->data().ranks == 1) {
+    return first_of_stage;
+  }
+  auto parameters = step::list_parameters(job.model, job.train.optimizer);
+  std::vector<std::int64_t> sums(static_cast<std::size_t>(layout->data().ranks));
+  for (const step::Unit& unit : step::make_units(job.model, *layout, parameters)) {
+    if (unit.stage != layout->pipeline.rank) continue;
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += unit.parts[i].count;
+  }
+  const auto most = std::max_element(sums.begin(), sums.end()) - sums.begin();
+  return layout->members(step::Axis::kData)[static_cast<std::size_t>(most)];
+}
+
+std::int64_t exchanged_bytes(const step::Footprint& footprint) {
+  std::int64_t sum = 0;
+  for (const step::CountedExchange& one : footprint.exchanges) sum += one.calls * one.bytes();
+  return sum;
+}
+
+}  // namespace
+
+RankDevice device_of(const JobSpec& job) {
+  const spec::DeviceSpec& device = job.cluster.device;
+  RankDevice found{.cpu = device.kind == spec::DeviceKind::kCpu,
+                   .memory = device.memory.value_or(base::Bytes(0))};
+  if (found.cpu) {
+    const std::int64_t devices = std::max<std::int64_t>(1, job.cluster.devices());
+    const std::int64_t ranks = job.layout.dp * job.layout.inner_ranks();
+    found.memory = base::Bytes(found.memory.count() / std::max<std::int64_t>(1, ranks / devices));
+  } else {
+    found.extra = base::Bytes(static_cast<std::int64_t>(kTrainerContext));
+  }
+  return found;
+}
+
+std::vector<std::int64_t> distinct_ranks(const JobSpec& job) {
+  const spec::LayoutSpec& l = job.layout;
+  const std::int64_t per_stage = l.dp * l.inner_ranks() / l.pp;
+  std::vector<std::int64_t> ranks;
+  std::set<std::int64_t> seen;  // layers of stages in the middle
+  for (std::int64_t stage = 0; stage < l.pp; ++stage) {
+    const bool end = stage == 0 || stage == l.pp - 1;
+    const std::int64_t layers = step::layers_of_stage(job.model.layers, stage, l.pp, l.pp_chunks);
+    if (!end && !seen.insert(layers).second) continue;
+    ranks.push_back(rank_with_most(job, stage * per_stage));
+  }
+  return ranks;
+}
+
+const step::Footprint& RankFootprints::largest() const {
+  return *std::max_element(ranks.begin(), ranks.end(), [](const auto& a, const auto& b) {
+    return a.memory.bytes < b.memory.bytes;
+  });
+}
+
+const step::Footprint& RankFootprints::busiest() const {
+  return *std::max_element(ranks.begin(), ranks.end(), [](const auto& a, const auto& b) {
+    return exchanged_bytes(a) < exchanged_bytes(b);
+  });
+}
+
+base::Result<RankFootprints> rank_footprints(const JobSpec& job, const RankDevice& device) {
+  ASSAY_TRY_VOID(check_size(job));
+  const std::vector<std::int64_t> ranks = distinct_ranks(job);
+  const Recompute requested = job.train.recompute;
+  std::span<const Recompute> policies = step::kRecomputePolicies;
+  if (requested != Recompute::kAuto) policies = {&requested, 1};
+  RankFootprints found;
+  base::Result<void> built;
+  const auto build = [&](Recompute policy) -> base::Result<void> {
+    found = {.recompute = policy, .ranks = {}};
+    for (const std::int64_t rank : ranks) {
+      ASSAY_TRY(step::Choices choices, choices_of_rank(job, device, rank));
+      choices.recompute = policy;
+      ASSAY_TRY(step::Footprint footprint, step::footprint_of(job.model, choices));
+      found.ranks.push_back(std::move(footprint));
+    }
+    return {};
+  };
+  step::choose_recompute(policies, [&](Recompute policy) {
+    built = build(policy);
+    if (!built || device.memory == base::Bytes(0)) return true;
+    return memory_of(found.largest(), device.extra).total() <= device.memory;
+  });
+  if (!built) return base::fail(std::move(built).error());
+  return found;
+}
+
+MemoryNeed memory_of(const step::Footprint& footprint, base::Bytes extra) {
+  using step::Storage;
+  const step::MemoryPlan& plan = footprint.memory;
+  return {.parameters = base::Bytes(plan.of(Storage::kWeights)),
+          .gradients = base::Bytes(plan.of(Storage::kGradients)),
+          .optimizer = base::Bytes(plan.of(Storage::kMoments) + plan.of(Storage::kRemainders)),
+          .activations = base::Bytes(plan.of(Storage::kActivations)),
+          .gathered = base::Bytes(plan.of(Storage::kGathered)),
+          .workspace = extra + base::Bytes(plan.of(Storage::kInputs) + plan.of(Storage::kScalars)),
+          .stage = static_cast<double>(footprint.choices.layout.pipeline.rank)};
+}
+
+}  // namespace assay::plan
