@@ -81,6 +81,9 @@ base::Result<void> add_programs(Plan& plan, const spec::JobSpec& job, const Rank
 // A fingerprint of all constants' values: equal for equal constants, in any program.
 std::string constants_version(const ModelConstants& constants);
 
+// The calls of a rank, as in `collectives` of the plan's JSON.
+base::Json to_json(const std::vector<PlannedCalls>& calls);
+
 // The keys of `assay plan --json` that are about the step; what is not known is null.
 base::Json to_json(const Plan& plan);
 // Reads what to_json() wrote, also of later versions with further keys.

@@ -78,23 +78,6 @@ Json groups_json(const PlannedExchange& exchange) {
   return rows;
 }
 
-Json calls_json(const PlannedExchange& exchange) {
-  Json rows = Json::array();
-  for (const PlannedCalls& one : exchange.calls) {
-    rows.push_back({{"op", to_text(one.calls.kind)},
-                    {"dtype", to_text(one.calls.type)},
-                    {"about", one.about},
-                    {"among", one.among},
-                    {"ranks", one.ranks},
-                    {"calls", one.calls.calls},
-                    {"bytes", one.calls.bytes},
-                    {"mean_bytes", one.calls.mean_bytes()},
-                    {"least_bytes", one.calls.least_bytes},
-                    {"most_bytes", one.calls.most_bytes}});
-  }
-  return rows;
-}
-
 void add_exchange(const PlannedExchange& exchange, Json& json) {
   json["comm"] = {{"counted", exchange.counted},
                   {"not_counted", exchange.not_counted},
@@ -105,7 +88,7 @@ void add_exchange(const PlannedExchange& exchange, Json& json) {
                   {"two_byte_bytes", volume_json(exchange.two_byte_bytes())},
                   {"sent_bytes_per_rank", exchange.sent_bytes}};
   json["comm_groups"] = groups_json(exchange);
-  json["collectives"] = calls_json(exchange);
+  json["collectives"] = to_json(exchange.calls);
 }
 
 // Reads the keys of one object, and remembers the first that is missing or of another type.
@@ -270,6 +253,23 @@ PlannedExchange read_exchange(Reader& outer) {
 }
 
 }  // namespace
+
+Json to_json(const std::vector<PlannedCalls>& calls) {
+  Json rows = Json::array();
+  for (const PlannedCalls& one : calls) {
+    rows.push_back({{"op", to_text(one.calls.kind)},
+                    {"dtype", to_text(one.calls.type)},
+                    {"about", one.about},
+                    {"among", one.among},
+                    {"ranks", one.ranks},
+                    {"calls", one.calls.calls},
+                    {"bytes", one.calls.bytes},
+                    {"mean_bytes", one.calls.mean_bytes()},
+                    {"least_bytes", one.calls.least_bytes},
+                    {"most_bytes", one.calls.most_bytes}});
+  }
+  return rows;
+}
 
 Json to_json(const Plan& plan) {
   Json json{{"name", plan.job},

@@ -55,20 +55,30 @@ base::Result<step::Choices> choices_of_rank(const JobSpec& job, const RankDevice
   return choices;
 }
 
-// Muon's ranks have whole matrices, and so not equally many. The one with most, of its stage.
-std::int64_t rank_with_most(const JobSpec& job, std::int64_t first_of_stage) {
-  auto layout = step::layout_of(job.layout, first_of_stage);
-  if (!layout || job.train.optimizer != spec::Optimizer::kMuon || layout->data().ranks == 1) {
-    return first_of_stage;
-  }
+// Of a stage. Muon's ranks have whole matrices, and so not equally many: few are all of interest,
+// and of many the one with most and the one with most of a single block.
+std::vector<std::int64_t> ranks_of_stage(const JobSpec& job, std::int64_t first) {
+  constexpr std::size_t kFew = 8;
+  const auto layout = step::layout_of(job.layout, first);
+  if (!layout || job.train.optimizer != spec::Optimizer::kMuon) return {first};
+  std::vector<std::int64_t> ranks = layout->members(step::Axis::kData);
+  if (ranks.size() <= kFew) return ranks;
   auto parameters = step::list_parameters(job.model, job.train.optimizer);
-  std::vector<std::int64_t> sums(static_cast<std::size_t>(layout->data().ranks));
+  std::vector<std::int64_t> all(ranks.size());
+  std::vector<std::int64_t> of_one(ranks.size());
   for (const step::Unit& unit : step::make_units(job.model, *layout, parameters)) {
-    if (unit.stage != layout->pipeline.rank) continue;
-    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += unit.parts[i].count;
+    if (unit.stage != layout->pipeline.rank || !unit.whole_matrices) continue;
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      all[i] += unit.parts[i].count;
+      of_one[i] = std::max(of_one[i], unit.parts[i].count);
+    }
   }
-  const auto most = std::max_element(sums.begin(), sums.end()) - sums.begin();
-  return layout->members(step::Axis::kData)[static_cast<std::size_t>(most)];
+  std::set<std::int64_t> chosen;
+  for (const auto* sums : {&all, &of_one}) {
+    chosen.insert(ranks[static_cast<std::size_t>(std::max_element(sums->begin(), sums->end()) -
+                                                 sums->begin())]);
+  }
+  return {chosen.begin(), chosen.end()};
 }
 
 std::int64_t exchanged_bytes(const step::Footprint& footprint) {
@@ -102,7 +112,7 @@ std::vector<std::int64_t> distinct_ranks(const JobSpec& job) {
     const bool end = stage == 0 || stage == l.pp - 1;
     const std::int64_t layers = step::layers_of_stage(job.model.layers, stage, l.pp, l.pp_chunks);
     if (!end && !seen.insert(layers).second) continue;
-    ranks.push_back(rank_with_most(job, stage * per_stage));
+    for (const std::int64_t rank : ranks_of_stage(job, stage * per_stage)) ranks.push_back(rank);
   }
   return ranks;
 }
