@@ -55,28 +55,50 @@ base::Result<step::Choices> choices_of_rank(const JobSpec& job, const RankDevice
   return choices;
 }
 
-// Of a stage. Muon's ranks have whole matrices, and so not equally many: few are all of interest,
-// and of many the one with most and the one with most of a single block.
+// How much each data rank has of what ranks do not have equally much of.
+struct Shares {
+  std::vector<std::int64_t> matrices;   // Muon's, which are whole
+  std::vector<std::int64_t> of_a_unit;  // the same, of the unit of which it has most
+  std::vector<std::int64_t> partial;    // that tensor-parallel ranks add up together
+};
+
+Shares shares_of(const JobSpec& job, const step::Layout& layout) {
+  const auto ranks = static_cast<std::size_t>(layout.data().ranks);
+  Shares shares{std::vector<std::int64_t>(ranks), std::vector<std::int64_t>(ranks),
+                std::vector<std::int64_t>(ranks)};
+  auto parameters = step::list_parameters(job.model, job.train.optimizer, layout);
+  const std::vector<step::Unit> units = step::make_units(job.model, layout, parameters);
+  for (const step::Unit& unit : units) {
+    if (unit.stage != layout.pipeline.rank || !unit.whole_matrices) continue;
+    for (std::size_t i = 0; i < ranks; ++i) {
+      shares.matrices[i] += unit.parts[i].count;
+      shares.of_a_unit[i] = std::max(shares.of_a_unit[i], unit.parts[i].count);
+    }
+  }
+  const std::int64_t block = step::norm_block(job.model);
+  for (const step::Parameter& p : parameters) {
+    const step::Unit& unit = units[static_cast<std::size_t>(p.unit)];
+    if (unit.stage != layout.pipeline.rank || !p.partial_gradient) continue;
+    const step::Range room{p.offset, (p.elements() + block - 1) / block * block};
+    for (std::size_t i = 0; i < ranks; ++i) shares.partial[i] += unit.parts[i].common(room).count;
+  }
+  return shares;
+}
+
+// Of a stage: the first, and where they are not alike, few are all of interest, and of many those
+// with most.
 std::vector<std::int64_t> ranks_of_stage(const JobSpec& job, std::int64_t first) {
   constexpr std::size_t kFew = 8;
   const auto layout = step::layout_of(job.layout, first);
-  if (!layout || job.train.optimizer != spec::Optimizer::kMuon) return {first};
-  std::vector<std::int64_t> ranks = layout->members(step::Axis::kData);
-  if (ranks.size() <= kFew) return ranks;
-  auto parameters = step::list_parameters(job.model, job.train.optimizer);
-  std::vector<std::int64_t> all(ranks.size());
-  std::vector<std::int64_t> of_one(ranks.size());
-  for (const step::Unit& unit : step::make_units(job.model, *layout, parameters)) {
-    if (unit.stage != layout->pipeline.rank || !unit.whole_matrices) continue;
-    for (std::size_t i = 0; i < ranks.size(); ++i) {
-      all[i] += unit.parts[i].count;
-      of_one[i] = std::max(of_one[i], unit.parts[i].count);
-    }
-  }
-  std::set<std::int64_t> chosen;
-  for (const auto* sums : {&all, &of_one}) {
-    chosen.insert(ranks[static_cast<std::size_t>(std::max_element(sums->begin(), sums->end()) -
-                                                 sums->begin())]);
+  const bool muon = job.train.optimizer == spec::Optimizer::kMuon;
+  if (!layout || (!muon && layout->tensor.ranks == 1)) return {first};
+  const std::vector<std::int64_t> ranks = layout->members(step::Axis::kData);
+  if (muon && ranks.size() <= kFew) return ranks;
+  const Shares shares = shares_of(job, *layout);
+  std::set<std::int64_t> chosen = {first};
+  for (const auto* share : {&shares.matrices, &shares.of_a_unit, &shares.partial}) {
+    chosen.insert(ranks[static_cast<std::size_t>(std::max_element(share->begin(), share->end()) -
+                                                 share->begin())]);
   }
   return {chosen.begin(), chosen.end()};
 }

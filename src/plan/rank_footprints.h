@@ -1,9 +1,9 @@
 // RankFootprints: what the ranks of a job exchange and hold, from the programs that our trainer
 // executes for it (step/footprint.h).
 //
-// Ranks of one stage of a pipeline have programs of the same sizes (but with Muon, which keeps
-// matrices whole), so one of them is built; and of stages in the middle with as many layers, the
-// one that holds most: the first.
+// Ranks of one stage of a pipeline have programs of the same sizes, so one of them is built (a few
+// with Muon, which keeps matrices whole, and with tensor parallelism, whose norms some ranks have);
+// and of stages in the middle with as many layers, the one that holds most: the first.
 #pragma once
 
 #include <cstdint>

@@ -54,6 +54,17 @@ class Counter {
     return static_cast<double>(p_.bytes_of(op.in[0]) + sum + (op.adds_to(0) ? sum : 0));
   }
 
+  // Whose parameters it is about: as it says, or by what it sends.
+  [[nodiscard]] const Unit* unit_of(const Op& op) const {
+    if (op.unit >= 0) return &p_.units[static_cast<std::size_t>(op.unit)];
+    const BufferId buffer = (op.in.empty() ? op.out : op.in)[0].buffer;
+    const auto has = [&](const Unit& unit) {
+      return buffer == unit.gradients || buffer == unit.head_gradients || buffer == unit.weights;
+    };
+    const auto found = std::find_if(p_.units.begin(), p_.units.end(), has);
+    return found == p_.units.end() ? nullptr : &*found;
+  }
+
   [[nodiscard]] Exchanged what_of(const Op& op) const {
     const View& view = op.in.empty() ? op.out[0] : op.in[0];
     switch (p_.buffers[static_cast<std::size_t>(view.buffer)].storage) {
@@ -79,7 +90,7 @@ class Counter {
                         .type = p_.buffers[static_cast<std::size_t>(whole.buffer)].type,
                         .elements = whole.elements(),
                         .calls = times};
-    if (op.unit >= 0) one.units = kind_of(p_.units[static_cast<std::size_t>(op.unit)]);
+    if (const Unit* unit = unit_of(op)) one.units = kind_of(*unit);
     if (is_of_losses(op)) one.elements = one.elements / p_.choices.accumulate * micros_;
     const auto same = std::find_if(list.begin(), list.end(), [&](const CountedExchange& known) {
       return known.same_but_calls(one);

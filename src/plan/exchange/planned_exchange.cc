@@ -62,11 +62,6 @@ bool is_about_parameters(const CountedExchange& one) {
   return one.what == Exchanged::kWeights || one.what == Exchanged::kGradients;
 }
 
-// A table that is also the head is the one that two stages add up together.
-const char* units_of(const CountedExchange& one) {
-  return one.units.empty() ? "embedding" : one.units.c_str();
-}
-
 std::vector<GroupTraffic> groups_of(const step::Footprint& footprint) {
   std::vector<GroupTraffic> groups;
   for (const step::UnitKind& kind : footprint.units) {
@@ -81,7 +76,7 @@ std::vector<GroupTraffic> groups_of(const step::Footprint& footprint) {
         .elements = kind.elements};
     for (const CountedExchange& one : footprint.exchanges) {
       const bool received = one.kind == step::Kind::kReceive;
-      if (!is_about_parameters(one) || kind.name != units_of(one) || received) continue;
+      if (!is_about_parameters(one) || kind.name != one.units || received) continue;
       volume_of(group.volume, collective_of(one.kind)) += one.calls * one.elements;
     }
     groups.push_back(std::move(group));

@@ -41,6 +41,7 @@ inline spec::LayoutSpec drawn_layout(const spec::ModelSpec& model) {
   };
   or_one(&spec::LayoutSpec::tp, *rc::gen::element(1, 2));
   or_one(&spec::LayoutSpec::cp, *rc::gen::element(1, 2));
+  l.sequence_parallel = l.tp > 1 && *rc::gen::arbitrary<bool>();
   if (l.pp > 1) {
     l.pp_schedule = *rc::gen::element(spec::PipelineSchedule::kGpipe, spec::PipelineSchedule::k1f1b,
                                       spec::PipelineSchedule::kInterleaved);
