@@ -12,7 +12,8 @@ StageLayers stage_layers(const Work& work) {
   const double each = work.shape.layers / d.pp;
   StageLayers found{each, each, each};
   if (d.pp <= 1 || work.software.framework != Framework::kAssay) return found;
-  if (std::fmod(work.shape.layers, d.pp * d.chunks) == 0) return found;
+  const double chunks = d.pp * d.chunks;
+  if (work.shape.layers < chunks || std::fmod(work.shape.layers, chunks) == 0) return found;
   const auto stages = static_cast<std::int64_t>(d.pp);
   const auto of_stage = [&](std::int64_t stage) {
     return static_cast<double>(step::layers_of_stage(static_cast<std::int64_t>(work.shape.layers),
@@ -64,9 +65,9 @@ double resident_units(const Work& work, double units) {
   const double kept = std::min(kPlaces, units);
   // A forward pass that follows a backward pass begins where that has ended, and the other way
   // round; of other chunks or micro-batches nothing is there.
-  if (d.pp > 1 && (d.chunks > 1 || d.gpipe)) return 0;
-  const double pairs = std::max(0.0, work.batch.micros - (d.pp - 1));
-  return pairs > 0 ? kept * (2 * pairs - 1) : 0;
+  if (d.pp > 1 && d.chunks > 1) return 0;
+  const double pairs = d.gpipe && d.pp > 1 ? 0 : work.batch.micros - (d.pp - 1);
+  return kept * std::max(1.0, 2 * pairs - 1);
 }
 
 double folded_bytes(const Work& work, const RankShare& rank) {
