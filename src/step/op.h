@@ -20,7 +20,7 @@ enum class Kind : std::uint8_t {
   kEmbedGrad,      // tokens, dx -> dtable
   kPositionsGrad,  // dx -> dpositions
   kNorm,           // x, [weight], [bias] -> h
-  kNormGrad,       // dh, x, [weight] -> dx, [dweight], [dbias]
+  kNormGrad,       // dh, x, [weight], [residual] -> dx (+ residual), [dweight], [dbias]
   kMatmul,         // a, b, [residual], [bias], [scales of a, b] -> c = a b (+ residual + bias)
   kScale,          // x -> the power of two that no element exceeds
   kQuantise,       // x, scale -> x in fp8, or its transpose, or both
@@ -34,7 +34,7 @@ enum class Kind : std::uint8_t {
   kActivate,       // gate|up, or up -> a
   kActivateGrad,   // gate|up, da -> dgate|dup, [a]
   kLoss,           // logits, targets -> dlogits, sums
-  kFold,           // gradients, a row per micro-batch -> their sum, row after row
+  kFold,           // gradients, a row per micro-batch -> their sum, row after row; one row: a copy
   kNormSums,       // gradients -> sums of squares, of blocks of equal size
   kGradientNorm,   // sums of squares… -> norm
   kAdamw,          // gradient, norm -> weight, [remainder], first moment, second moment
@@ -98,7 +98,7 @@ struct Op {
   std::uint8_t adds = 0;     // bit i: out[i] is added to, not overwritten
   bool transpose_a = false;  // of a kQuantise with one result: that is the transpose
   bool transpose_b = false;
-  bool residual = false;      // kMatmul has one
+  bool residual = false;      // kMatmul or kNormGrad has one
   bool bias = false;          // likewise
   bool scaled = false;        // likewise: a and b are fp8, and their scales come last
   Axis axis = Axis::kNone;    // of an exchange and its kWait
