@@ -31,15 +31,16 @@ struct Costs {
 // wait for each other for ever.
 std::optional<double> played(PipelineSchedule schedule, std::int64_t stages, std::int64_t micros,
                              const Costs& costs, std::int64_t chunks = 1) {
-  using Key = std::tuple<Direction, std::int64_t, std::int32_t>;  // the chunk among all
-  std::map<Key, double> done;
+  using PassKey = std::tuple<Direction, std::int64_t, std::int32_t>;  // the chunk among all
+  std::map<PassKey, double> done;
   const std::int64_t last = stages * chunks - 1;
-  const auto needed = [&](const Pass& pass, std::int64_t place) -> std::optional<Key> {
-    if (pass.direction == Direction::kWeights) return Key{Direction::kBackward, place, pass.micro};
+  const auto needed = [&](const Pass& pass, std::int64_t place) -> std::optional<PassKey> {
+    if (pass.direction == Direction::kWeights)
+      return PassKey{Direction::kBackward, place, pass.micro};
     const bool forward = pass.direction == Direction::kForward;
     if (forward && place == 0) return std::nullopt;
-    if (!forward && place == last) return Key{Direction::kForward, place, pass.micro};
-    return Key{pass.direction, place + (forward ? -1 : 1), pass.micro};
+    if (!forward && place == last) return PassKey{Direction::kForward, place, pass.micro};
+    return PassKey{pass.direction, place + (forward ? -1 : 1), pass.micro};
   };
   std::vector<std::vector<Pass>> orders;
   for (std::int64_t s = 0; s < stages; ++s) {
@@ -102,10 +103,11 @@ RC_GTEST_PROP(Pipeline, EveryPassIsThereOnceAndAfterWhatItNeeds, ()) {
   std::map<std::pair<std::int32_t, Direction>, std::int32_t> latest;    // of chunk: micro
   std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> taken;  // of chunk and slot
   for (const Pass& pass : passes) {
-    RC_ASSERT(seen[{pass.chunk, pass.micro}]++ == static_cast<int>(pass.direction));
-    const auto [before, is_first] = latest.try_emplace({pass.chunk, pass.direction}, -1);
-    RC_ASSERT(pass.micro == before->second + 1);  // sums are of micro-batches in order
-    before->second = pass.micro;
+    const int before = seen[{pass.chunk, pass.micro}]++;
+    RC_ASSERT(before == static_cast<int>(pass.direction));
+    const auto [done, is_first] = latest.try_emplace({pass.chunk, pass.direction}, -1);
+    RC_ASSERT(pass.micro == done->second + 1);  // sums are of micro-batches in order
+    done->second = pass.micro;
     const auto [slot, is_free] = taken.try_emplace({pass.chunk, pass.slot}, pass.micro);
     RC_ASSERT(slot->second == pass.micro);
     RC_ASSERT(is_free == (pass.direction == Direction::kForward));

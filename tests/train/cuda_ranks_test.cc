@@ -137,12 +137,14 @@ TEST_F(CudaRanks, TrainWhatOneRankTrains) {
                {.dp = 1, .pp = 2},
                {.dp = 1, .fsdp = 2, .zero = 1, .pp = 3},
                {.dp = 1, .pp = 3, .pp_schedule = PipelineSchedule::kGpipe},
+               {.dp = 1, .pp = 3, .pp_schedule = PipelineSchedule::kZbH1},
+               {.dp = 1, .fsdp = 2, .pp = 2, .pp_schedule = PipelineSchedule::kZbH1},
            }) {
         if (optimizer == spec::Optimizer::kMuon) layout.zero = 2;
-        SCOPED_TRACE(fmt::format("{} {} dp {} fsdp {} zero {} pp {}",
+        SCOPED_TRACE(fmt::format("{} {} dp {} fsdp {} zero {} pp {} {}",
                                  optimizer == spec::Optimizer::kMuon ? "muon" : "adamw",
                                  spec::to_text(precision), layout.dp, layout.fsdp, layout.zero,
-                                 layout.pp));
+                                 layout.pp, spec::to_text(layout.pp_schedule)));
         const Trained many = run_layout(model, choices, layout);
         EXPECT_EQ(many.scalars, one.scalars);
         ASSERT_EQ(many.state.size(), one.state.size());

@@ -9,7 +9,9 @@
 #include "base/testing/temp_dir.h"
 #include "comm/local.h"
 #include "hash/blake3.h"
+#include "spec/enum_names.h"
 #include "spec/testing/model_shapes.h"
+#include "step/recompute.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/diff.h"
 #include "train/cpu/cpu_backend.h"
@@ -52,12 +54,14 @@ struct Spread {
   std::int64_t pp = 1;
   spec::PipelineSchedule schedule = spec::PipelineSchedule::k1f1b;
   std::int64_t chunks = 1;
+  std::int64_t micro_batch = 2;
 
   [[nodiscard]] int data_ranks() const { return static_cast<int>(dp * fsdp); }
   [[nodiscard]] int ranks() const { return static_cast<int>(dp * fsdp * pp); }
   [[nodiscard]] std::string text() const {
-    return fmt::format("dp {} fsdp {} zero {}{} pp {} x {}", dp, fsdp, zero,
-                       unit == spec::ShardUnit::kModule ? " module" : "", pp, chunks);
+    return fmt::format("dp {} fsdp {} zero {}{} pp {} x {} {}", dp, fsdp, zero,
+                       unit == spec::ShardUnit::kModule ? " module" : "", pp, chunks,
+                       spec::to_text(schedule));
   }
 };
 
@@ -66,11 +70,11 @@ spec::JobSpec spread(spec::JobSpec job, const Spread& over) {
   job.layout.fsdp = over.fsdp;
   job.layout.zero = over.zero;
   job.layout.unit = over.unit;
-  job.batch.micro_batch = 2;
+  job.batch.micro_batch = over.micro_batch;
   job.layout.pp = over.pp;
   job.layout.pp_schedule = over.schedule;
   job.layout.pp_chunks = over.chunks;
-  job.batch.accumulate = kSequences / (2 * over.data_ranks());
+  job.batch.accumulate = kSequences / (over.micro_batch * over.data_ranks());
   return job;
 }
 
@@ -175,6 +179,28 @@ class RanksTest : public ::testing::Test {
     EXPECT_TRUE(found->equal());
     EXPECT_GT(found->compared_tensors, 50);
   }
+  // A job that is spread: reports and checkpoint of one rank alone, and each rank's list executed.
+  void expect_trains_as(const std::string& alone, const Outcome& one, const spec::JobSpec& job,
+                        const Spread& over, const std::string& out) {
+    std::vector<ExecutedLog> logs(static_cast<std::size_t>(over.ranks()));
+    const Outcome many = run_spread(job, over, {.out = out}, [&](Rank& rank) {
+      rank.log = &logs[static_cast<std::size_t>(rank.ranks.rank())];
+    });
+    ASSERT_TRUE(many.result.has_value()) << many.result.error().line();
+    for (const RecordingReporter& reporter : many.reporters) {
+      ASSERT_EQ(reporter.reports.size(), 6U);
+      for (std::size_t i = 0; i < 6; ++i) {
+        const StepReport& found = reporter.reports[i];
+        const StepReport& expected = one.reporters[0].reports[i];
+        EXPECT_EQ(found.loss, expected.loss);
+        EXPECT_EQ(found.z_loss, expected.z_loss);
+        EXPECT_EQ(found.gradient_norm, expected.gradient_norm);
+        EXPECT_EQ(found.tokens, expected.tokens);
+      }
+    }
+    expect_same(out, alone, 6);
+  }
+
   base::testing::TempDir dir_;
   std::unique_ptr<data::TokenSet> set_;
 };
@@ -219,23 +245,36 @@ TEST_F(RanksTest, TrainWhatOneRankTrains) {
       if (kind.job.train.optimizer == spec::Optimizer::kMuon) over.zero = 2;
       SCOPED_TRACE(fmt::format("{} on {}", kind.name, over.text()));
       const std::string out = fmt::format("{}-{}", kind.name, &drawn - spreads.data());
-      std::vector<ExecutedLog> logs(static_cast<std::size_t>(over.ranks()));
-      const Outcome many = run_spread(kind.job, over, {.out = out}, [&](Rank& rank) {
-        rank.log = &logs[static_cast<std::size_t>(rank.ranks.rank())];
-      });
-      ASSERT_TRUE(many.result.has_value()) << many.result.error().line();
-      for (const RecordingReporter& reporter : many.reporters) {
-        ASSERT_EQ(reporter.reports.size(), 6U);
-        for (std::size_t i = 0; i < 6; ++i) {
-          const StepReport& found = reporter.reports[i];
-          const StepReport& expected = one.reporters[0].reports[i];
-          EXPECT_EQ(found.loss, expected.loss);
-          EXPECT_EQ(found.z_loss, expected.z_loss);
-          EXPECT_EQ(found.gradient_norm, expected.gradient_norm);
-          EXPECT_EQ(found.tokens, expected.tokens);
-        }
+      expect_trains_as(alone, one, kind.job, over, out);
+    }
+  }
+}
+
+// With every policy of recomputation: what the later gradients of weights read must still be there.
+TEST_F(RanksTest, ZeroBubblePipelinesTrainWhatOneRankTrains) {
+  constexpr spec::PipelineSchedule kZbH1 = spec::PipelineSchedule::kZbH1;
+  const std::vector<Spread> spreads = {
+      {.pp = 2, .schedule = kZbH1},
+      {.pp = 3, .schedule = kZbH1},
+      {.pp = 4, .schedule = kZbH1},
+      {.fsdp = 2, .zero = 3, .pp = 2, .schedule = kZbH1},
+      {.dp = 2, .fsdp = 2, .zero = 1, .pp = 3, .schedule = kZbH1},
+      {.fsdp = 3, .zero = 3, .unit = spec::ShardUnit::kModule, .pp = 2, .schedule = kZbH1},
+  };
+  std::size_t which = 0;
+  for (Kind& kind : kinds()) {
+    const std::string alone = fmt::format("{}-alone", kind.name);
+    const Outcome one = run_ranks(kind.job, 1, {.out = alone});
+    ASSERT_TRUE(one.result.has_value()) << one.result.error().line();
+    for (const auto recompute : step::kRecomputePolicies) {
+      kind.job.train.recompute = recompute;
+      for (int times = 0; times < 2; ++times) {
+        Spread over = spreads[which++ % spreads.size()];
+        if (kind.job.train.optimizer == spec::Optimizer::kMuon) over.zero = 2;
+        SCOPED_TRACE(
+            fmt::format("{} on {} recompute {}", kind.name, over.text(), spec::to_text(recompute)));
+        expect_trains_as(alone, one, kind.job, over, fmt::format("{}-{}", kind.name, which));
       }
-      expect_same(out, alone, 6);
     }
   }
 }
@@ -300,7 +339,7 @@ TEST_F(RanksTest, AStoppedRunResumesInAnyOtherLayout) {
                                     {.dp = 2, .fsdp = 2, .zero = 1},
                                     {.pp = 3},
                                     {.fsdp = 6, .zero = 3, .unit = spec::ShardUnit::kModule},
-                                    {.dp = 3},
+                                    {.pp = 2, .schedule = spec::PipelineSchedule::kZbH1},
                                     {.fsdp = 1}};
   const spec::JobSpec job = kinds()[0].job;
   ASSERT_TRUE(run_ranks(job, 1, {.out = "one"}).result.has_value());
@@ -406,6 +445,41 @@ TEST_F(RanksTest, ValidateEqually) {
     ASSERT_EQ(reporter.validations.size(), first.validations.size());
     EXPECT_EQ(reporter.validations.back().loss, first.validations.back().loss);
     EXPECT_EQ(reporter.reports.back().loss, plain.reporters.front().reports.back().loss);
+  }
+}
+
+// The forward pass of one micro-batch through all stages, also where a step has no other.
+TEST_F(RanksTest, StagesOfAPipelineValidateAsOneRank) {
+  spec::JobSpec job = kinds()[0].job;
+  job.train.validate_every = 2;
+  job.train.validate_tokens = 300;
+  for (const std::int64_t micro_batch : {kSequences, std::int64_t{2}}) {
+    const Outcome one =
+        run_spread(job, {.micro_batch = micro_batch},
+                   {.out = fmt::format("one-{}", micro_batch), .validation = set_.get()});
+    ASSERT_TRUE(one.result.has_value()) << one.result.error().line();
+    ASSERT_FALSE(one.reporters[0].validations.empty());
+    for (Spread over : std::vector<Spread>{
+             {.pp = 2},
+             {.pp = 4, .schedule = spec::PipelineSchedule::kGpipe},
+             {.pp = 3, .schedule = spec::PipelineSchedule::kZbH1},
+             {.pp = 2, .schedule = spec::PipelineSchedule::kInterleaved, .chunks = 2},
+         }) {
+      if (over.chunks > 1 && micro_batch == kSequences) continue;  // which needs two
+      over.micro_batch = micro_batch;
+      SCOPED_TRACE(fmt::format("{} micro-batches of {}", over.text(), micro_batch));
+      const Outcome many = run_spread(
+          job, over,
+          {.out = fmt::format("{} {}", over.text(), micro_batch), .validation = set_.get()});
+      ASSERT_TRUE(many.result.has_value()) << many.result.error().line();
+      for (const RecordingReporter& reporter : many.reporters) {
+        ASSERT_EQ(reporter.validations.size(), one.reporters[0].validations.size());
+        for (std::size_t i = 0; i < reporter.validations.size(); ++i) {
+          EXPECT_EQ(reporter.validations[i].loss, one.reporters[0].validations[i].loss);
+        }
+        EXPECT_EQ(reporter.reports.back().loss, one.reporters[0].reports.back().loss);
+      }
+    }
   }
 }
 
