@@ -119,9 +119,11 @@ class HashedStep {
     if (op.kind == Kind::kWait || op.kind == Kind::kSend) return;
     if (op.kind == Kind::kFold) return fold(op);
     if (op.kind == Kind::kAllToAll) return all_to_all(op);
+    // Gathered weights stay for the next micro-batch, if that comes before others take their place.
+    const std::int32_t micro = op.kind == Kind::kAllGather ? 0 : op.micro;
     Hash value = 2;
     for (const int part :
-         {static_cast<int>(op.kind), static_cast<int>(op.part), op.layer, op.micro,
+         {static_cast<int>(op.kind), static_cast<int>(op.part), op.layer, micro,
           op.transpose_a ? 1 : 0, op.transpose_b ? 1 : 0, op.scaled ? 1 : 0,
           op.unit < 0
               ? -1
