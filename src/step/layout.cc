@@ -110,8 +110,8 @@ std::vector<std::int64_t> Layout::members(Axis axis) const {
 }
 
 base::Result<Layout> layout_of(const spec::LayoutSpec& spec, std::int64_t rank) {
-  const std::pair<const char*, std::int64_t> degrees[] = {
-      {"layout.tp", spec.tp}, {"layout.cp", spec.cp}, {"layout.ep", spec.ep}};
+  const std::pair<const char*, std::int64_t> degrees[] = {{"layout.cp", spec.cp},
+                                                          {"layout.ep", spec.ep}};
   for (const auto& [key, degree] : degrees) {
     if (degree > 1) {
       return base::fail(
@@ -126,7 +126,8 @@ base::Result<Layout> layout_of(const spec::LayoutSpec& spec, std::int64_t rank) 
                 .zero = spec.zero,
                 .unit = spec.unit,
                 .schedule = spec.pp > 1 ? spec.pp_schedule : spec::PipelineSchedule::k1f1b,
-                .chunks = spec.pp_chunks};
+                .chunks = spec.pp_chunks,
+                .sequence_parallel = spec.sequence_parallel && spec.tp > 1};
   for (Place* place :
        {&layout.tensor, &layout.context, &layout.shard, &layout.replica, &layout.pipeline}) {
     place->rank = rank % place->ranks;

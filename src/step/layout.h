@@ -45,6 +45,9 @@ struct Layout {
   spec::ShardUnit unit = spec::ShardUnit::kBlock;
   spec::PipelineSchedule schedule = spec::PipelineSchedule::k1f1b;
   std::int64_t chunks = 1;  // of layers that a stage has
+  // Tensor-parallel ranks have a part of the tokens each where they do not have a part of the
+  // widths: between the products.
+  bool sequence_parallel = false;
 
   // Shards are neighbours here, and so are the replicas of one shard: what a replica adds up is a
   // part of its own shard (units.h).

@@ -33,7 +33,9 @@ enum class Kind : std::uint8_t {
   kAttentionGrad,  // q, k, v, o, log-sum-exp, do -> dq, dk, dv
   kActivate,       // gate|up, or up -> a
   kActivateGrad,   // gate|up, da -> dgate|dup, [a]
-  kLoss,           // logits, targets -> dlogits, sums
+  kLossTerms,      // logits, targets -> for each token: largest logit, sum of exp, target's logit
+  kLoss,           // logits, targets, [terms of every tensor-parallel rank] -> dlogits, sums
+  kSum,            // x, a row of each rank, [residual], [bias] -> their sum, rounded once
   kFold,           // gradients, a row per micro-batch -> their sum, row after row; one row: a copy
   kNormSums,       // gradients -> sums of squares, of blocks of equal size
   kGradientNorm,   // sums of squares… -> norm
@@ -98,7 +100,7 @@ struct Op {
   std::uint8_t adds = 0;     // bit i: out[i] is added to, not overwritten
   bool transpose_a = false;  // of a kQuantise with one result: that is the transpose
   bool transpose_b = false;
-  bool residual = false;      // kMatmul or kNormGrad has one
+  bool residual = false;      // kMatmul, kSum or kNormGrad has one
   bool bias = false;          // likewise
   bool scaled = false;        // likewise: a and b are fp8, and their scales come last
   Axis axis = Axis::kNone;    // of an exchange and its kWait
@@ -106,7 +108,10 @@ struct Op {
   std::int32_t peer = -1;     // of kSend, kReceive and their kWait: a rank along the axis
   std::int32_t unit = -1;     // whose parameters are exchanged or updated (Program::units)
   std::int64_t element = -1;  // of an update: where its first element is among all of the model's
-  double flops = 0;           // of matrix products and attention; the rest is paid in bytes
+  // Of kEmbed, kEmbedGrad, kLossTerms, kLoss: the token that the first row of the table, or the
+  // first column of the logits, stands for; tokens that others have are left out.
+  std::int64_t first_token = 0;
+  double flops = 0;  // of matrix products and attention; the rest is paid in bytes
 
   [[nodiscard]] bool is_exchange() const { return axis != Axis::kNone; }
   [[nodiscard]] bool adds_to(std::size_t output) const { return ((adds >> output) & 1U) != 0; }

@@ -81,6 +81,8 @@ Drawn drawn() {
   d.layout.fsdp = *rc::gen::inRange(1, 4);
   d.layout.zero = *rc::gen::inRange(1, 4);
   d.layout.pp = *rc::gen::inRange(1, 5);
+  d.layout.tp = *rc::gen::inRange(1, 3);
+  d.layout.sequence_parallel = d.layout.tp > 1 && *rc::gen::arbitrary<bool>();
   const auto schedule = *rc::gen::inRange(0, 4);
   d.layout.pp_schedule = static_cast<spec::PipelineSchedule>(d.layout.pp > 1 ? schedule : 1);
   if (d.layout.pp_schedule == spec::PipelineSchedule::kInterleaved) {
@@ -94,7 +96,8 @@ Drawn drawn() {
   d.recompute = static_cast<spec::Recompute>(*rc::gen::inRange(0, 4));
   if (d.recompute == spec::Recompute::kAuto) d.recompute = spec::Recompute::kNone;
   const bool whole = d.layout.zero < 3 || d.layout.fsdp == 1;
-  if (whole && *rc::gen::arbitrary<bool>()) d.optimizer = spec::Optimizer::kMuon;
+  if (whole && d.layout.tp == 1 && *rc::gen::arbitrary<bool>())
+    d.optimizer = spec::Optimizer::kMuon;
   return d;
 }
 
@@ -163,7 +166,7 @@ RC_GTEST_PROP(StepRanks, AgreeOnWhatTheyExchange, ()) {
       own[op.axis].emplace_back(
           op.kind, of_unit ? p.units[static_cast<std::size_t>(op.unit)].name : "",
           of_unit ? p.units[static_cast<std::size_t>(op.unit)].elements : op.in[0].elements());
-      if (op.kind != Kind::kAllToAll) continue;
+      if (op.kind != Kind::kAllToAll || op.axis == Axis::kTensor) continue;
       const Unit& unit = p.units[static_cast<std::size_t>(op.unit)];
       RC_ASSERT(op.in[0].cols == unit.elements);
       RC_ASSERT(op.out[0].rows == layout.data().ranks);
@@ -189,7 +192,8 @@ RC_GTEST_PROP(StepRanks, WhatIsAddedWasMadeByTheUnit, ()) {
   std::map<BufferId, std::map<std::int64_t, Made>> made;  // by offset
   for (const Op& op : p.ops) {
     const bool folds = op.kind == Kind::kFold && op.unit >= 0;  // else it is a copy
-    const bool adds = (folds && op.in[0].rows == 1) || op.kind == Kind::kAllToAll;
+    const bool adds =
+        (folds && op.in[0].rows == 1) || (op.kind == Kind::kAllToAll && op.axis == Axis::kData);
     if (adds && op.phase == Phase::kBackward) {
       const bool head = p.buffers[static_cast<std::size_t>(op.in[0].buffer)].name.find(
                             "embedding head grad") != std::string::npos;
@@ -318,7 +322,7 @@ TEST(StepLayout, NumbersRanks) {
       EXPECT_EQ(members[static_cast<std::size_t>(place.rank)], rank);
     }
   }
-  EXPECT_EQ(layout_of({.dp = 1, .tp = 2}, 0).error().where, "layout.tp");
+  EXPECT_EQ(layout_of({.dp = 1, .ep = 2}, 0).error().where, "layout.ep");
 }
 
 TEST(StepLayout, RefusesMuonWhereMatricesAreCut) {

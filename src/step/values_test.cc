@@ -118,9 +118,9 @@ class HashedStep {
   void execute(const Op& op) {
     if (op.kind == Kind::kWait || op.kind == Kind::kSend) return;
     if (op.kind == Kind::kFold) return fold(op);
-    if (op.kind == Kind::kAllToAll) return all_to_all(op);
+    if (op.kind == Kind::kAllToAll && op.unit >= 0) return all_to_all(op);
     // Gathered weights stay for the next micro-batch, if that comes before others take their place.
-    const std::int32_t micro = op.kind == Kind::kAllGather ? 0 : op.micro;
+    const std::int32_t micro = op.kind == Kind::kAllGather && op.unit >= 0 ? 0 : op.micro;
     Hash value = 2;
     for (const int part :
          {static_cast<int>(op.kind), static_cast<int>(op.part), op.layer, micro,
@@ -154,9 +154,9 @@ RC_GTEST_PROP(StepValues, GradientsAreTheSameInEveryScheduleOfAPipeline, ()) {
   spec::ModelSpec model{.vocab = 20,
                         .dim = 8,
                         .layers = 4,
-                        .heads = 2,
-                        .kv_heads = 1,
-                        .head_dim = 4,
+                        .heads = 4,
+                        .kv_heads = 2,
+                        .head_dim = 2,
                         .ffn = 12,
                         .context = 4};
   model.tied = *rc::gen::arbitrary<bool>();
@@ -171,13 +171,15 @@ RC_GTEST_PROP(StepValues, GradientsAreTheSameInEveryScheduleOfAPipeline, ()) {
   layout.zero = *rc::gen::inRange(1, 4);
   layout.unit = *rc::gen::element(spec::ShardUnit::kBlock, spec::ShardUnit::kModule);
   layout.pp = *rc::gen::inRange(2, 5);
+  layout.tp = *rc::gen::inRange(1, 3);
+  layout.sequence_parallel = layout.tp > 1 && *rc::gen::arbitrary<bool>();
   Choices choices{.numerics = numerics_of(*rc::gen::element(
                       spec::Precision::kFp32, spec::Precision::kBf16, spec::Precision::kFp8)),
                   .recompute = *rc::gen::element(spec::Recompute::kNone, spec::Recompute::kCheap,
                                                  spec::Recompute::kFfn, spec::Recompute::kFull),
                   .sequence = 4,
                   .accumulate = *rc::gen::inRange(1, 8)};
-  const bool whole = layout.zero < 3 || layout.fsdp == 1;
+  const bool whole = layout.tp == 1 && (layout.zero < 3 || layout.fsdp == 1);
   if (whole && *rc::gen::arbitrary<bool>()) choices.optimizer = spec::Optimizer::kMuon;
   const std::int64_t rank = *rc::gen::inRange<std::int64_t>(0, layout.dp * layout.inner_ranks());
   std::vector<Hash> first;
