@@ -29,8 +29,13 @@ enum class Kind : std::uint8_t {
   kHeadNormGrad,   // dy, heads, [weight] -> dheads, [dweight]
   kRotate,         // -> heads, in place
   kRotateGrad,     // -> dheads, in place
-  kAttention,      // q, k, v -> o, log-sum-exp
+  kAttention,      // q, k, v -> o, log-sum-exp: of each sequence's keys, the last query sees all
   kAttentionGrad,  // q, k, v, o, log-sum-exp, do -> dq, dk, dv
+  // Where ranks share sequences (context.cc); k|v are keys and values side by side.
+  kPackKeys,       // k, v -> k|v
+  kOrderKeys,      // k|v of every context rank -> in the order of the sequences
+  kSplitKeysGrad,  // d(k|v) by the queries of the first piece, of the second -> their sum, by rank
+  kSumKeysGrad,    // d(k|v), a row of each context rank -> their sum, rounded once
   kActivate,       // gate|up, or up -> a
   kActivateGrad,   // gate|up, da -> dgate|dup, [a]
   kLoss,           // logits, targets -> dlogits, sums
@@ -98,15 +103,16 @@ struct Op {
   std::uint8_t adds = 0;     // bit i: out[i] is added to, not overwritten
   bool transpose_a = false;  // of a kQuantise with one result: that is the transpose
   bool transpose_b = false;
-  bool residual = false;      // kMatmul has one
-  bool bias = false;          // likewise
-  bool scaled = false;        // likewise: a and b are fp8, and their scales come last
-  Axis axis = Axis::kNone;    // of an exchange and its kWait
-  std::int32_t ticket = -1;   // likewise: which exchange of the step
-  std::int32_t peer = -1;     // of kSend, kReceive and their kWait: a rank along the axis
-  std::int32_t unit = -1;     // whose parameters are exchanged or updated (Program::units)
-  std::int64_t element = -1;  // of an update: where its first element is among all of the model's
-  double flops = 0;           // of matrix products and attention; the rest is paid in bytes
+  bool residual = false;       // kMatmul has one
+  bool bias = false;           // likewise
+  bool scaled = false;         // likewise: a and b are fp8, and their scales come last
+  Axis axis = Axis::kNone;     // of an exchange and its kWait
+  std::int32_t ticket = -1;    // likewise: which exchange of the step
+  std::int32_t peer = -1;      // of kSend, kReceive and their kWait: a rank along the axis
+  std::int32_t unit = -1;      // whose parameters are exchanged or updated (Program::units)
+  std::int64_t element = -1;   // of an update: where its first element is among all of the model's
+  std::int64_t sequences = 1;  // of kAttention and kAttentionGrad: so many in the rows
+  double flops = 0;            // of matrix products and attention; the rest is paid in bytes
 
   [[nodiscard]] bool is_exchange() const { return axis != Axis::kNone; }
   [[nodiscard]] bool adds_to(std::size_t output) const { return ((adds >> output) & 1U) != 0; }

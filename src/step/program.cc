@@ -27,6 +27,14 @@ base::Result<void> check(const spec::ModelSpec& model, const Choices& choices) {
                                       choices.accumulate, layout.pipeline.ranks),
                           "choose a multiple of layout.pp"));
   }
+  if (const std::int64_t ranks = layout.context.ranks;
+      ranks > 1 && choices.sequence % (2 * ranks) != 0) {
+    return base::fail(base::usage_error(
+        "batch.sequence",
+        fmt::format("{} tokens cannot be cut into two pieces for each of layout.cp={} ranks",
+                    choices.sequence, ranks),
+        fmt::format("choose a multiple of {}", 2 * ranks)));
+  }
   if (choices.optimizer == spec::Optimizer::kMuon && choices.layout.gathers_weights()) {
     return base::fail(base::usage_error(
         "layout.zero", "Muon updates whole matrices, and zero 3 keeps parts of them",

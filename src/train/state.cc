@@ -42,9 +42,7 @@ StateTensor tensor_of(const step::Program& program, const step::Parameter& p, co
   // Ranks with the same data place are as far apart as stages are.
   const std::int64_t stage =
       (unit.stage - layout.pipeline.rank) * (layout.ranks() / layout.pipeline.ranks);
-  step::Layout first = layout;
-  first.context.rank = 0;  // ranks that share sequences have the same state
-  const std::vector<std::int64_t> members = first.members(step::Axis::kData);
+  const std::vector<std::int64_t> members = layout.members(step::Axis::kData);
   // A data rank saves what it adds up, and so all save equally much: every rank that has more of
   // the state than its part of it has that part, too.
   for (std::size_t rank = 0; rank < members.size(); ++rank) {
