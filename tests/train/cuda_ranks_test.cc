@@ -1,7 +1,9 @@
-// Ranks that are threads on one GPU train what one rank trains, to the last bit.
+// Ranks that are threads on one GPU train what one rank trains: to the last bit, or, where they
+// share sequences, up to rounding.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -13,8 +15,10 @@
 #include "train/cuda/cuda_backend.h"
 #include "train/cuda/testing/trial.h"
 #include "train/resume.h"
+#include "train/split_master.h"
 #include "train/state.h"
 #include "train/testing/executed_as_listed.h"
+#include "train/testing/tensor_similarity.h"
 
 namespace assay::train::cuda {
 namespace {
@@ -36,9 +40,10 @@ class CudaRanks : public ::testing::Test {
   // One rank of the layout; tokens depend on the micro-batch's place in the step alone.
   base::Result<void> run(const spec::ModelSpec& model, step::Choices choices, RankGroups* groups,
                          Trained& trained) {
-    const step::Place data = choices.layout.data();
-    choices.accumulate = kMicros / data.ranks;
+    const step::Place reads = choices.layout.sequences();
+    choices.accumulate = kMicros / reads.ranks;
     ASSAY_TRY(const step::Program program, step::build(model, choices));
+    const step::SequencePart part = program.sequence_part();
     const step::MemoryPlan plan = step::plan_memory(program);
     // The same algorithms everywhere: what one rank has timed first.
     ASSAY_TRY(const auto backend,
@@ -49,7 +54,7 @@ class CudaRanks : public ::testing::Test {
     ASSAY_TRY_VOID(initialise(*backend, program, 5));
     ExecutedLog log;
     backend->log_to(&log);
-    for (std::int64_t step = 1; step <= kSteps; ++step) {
+    for (std::int64_t step = 1; step <= steps_; ++step) {
       const StepSettings settings{
           .step = step,
           .learning_rate = 1e-2,
@@ -64,19 +69,25 @@ class CudaRanks : public ::testing::Test {
           .counted_targets = static_cast<double>(program.global_step_tokens())};
       const auto batch = [&](std::int32_t micro, std::span<std::int32_t> tokens,
                              std::span<std::int32_t> targets) -> base::Result<void> {
-        const std::int64_t place = step * kMicros + micro * data.ranks + data.rank;
-        const auto token = [&](std::size_t i) {
+        const std::int64_t place = step * kMicros + micro * reads.ranks + reads.rank;
+        const auto token = [&](std::uint64_t i) {
           const auto n = static_cast<std::uint64_t>(place) * 7919U + i * i * 31U + i * 17U;
           return static_cast<std::int32_t>(n % static_cast<std::uint64_t>(model.vocab));
         };
-        for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = token(i);
-        for (std::size_t i = 0; i < targets.size(); ++i) targets[i] = token(i + 1);
+        // Where a rank that has whole sequences would have the token of this row.
+        const auto whole = [&](std::size_t i) {
+          const auto row = static_cast<std::int64_t>(i);
+          return static_cast<std::uint64_t>(row / part.tokens * choices.sequence +
+                                            part.position(row));
+        };
+        for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = token(whole(i));
+        for (std::size_t i = 0; i < targets.size(); ++i) targets[i] = token(whole(i) + 1);
         return {};
       };
       ASSAY_TRY(const Scalars scalars, run_step(*backend, program, settings, batch));
       if (program.choices.layout.rank() == 0) trained.scalars.push_back(scalars);
     }
-    train::testing::expect_executed_as_listed(log, program, kSteps);
+    train::testing::expect_executed_as_listed(log, program, steps_);
     for (const StateKind kind : {StateKind::kWeights, StateKind::kOptimizer}) {
       for (const StateTensor& tensor : state_tensors(program, kind)) {
         if (tensor.own.count == 0) continue;
@@ -112,8 +123,33 @@ class CudaRanks : public ::testing::Test {
     return trained;
   }
 
+  // Every tensor of bf16 numbers whose name begins with that.
+  static void expect_alike(const Trained& found, const Trained& expected, const char* prefix,
+                           double least_cosine) {
+    const auto values = [](const std::vector<std::byte>& bytes) {
+      std::vector<float> list(bytes.size() / 2);
+      for (std::size_t i = 0; i < list.size(); ++i) {
+        std::uint16_t high = 0;
+        std::memcpy(&high, bytes.data() + 2 * i, 2);
+        list[i] = join_master({high, 0});
+      }
+      return list;
+    };
+    int compared = 0;
+    for (const auto& [name, bytes] : expected.state) {
+      if (!name.starts_with(prefix)) continue;
+      const auto alike =
+          train::testing::tensor_similarity(values(bytes), values(found.state.at(name)));
+      EXPECT_GT(alike.cosine, least_cosine) << name;
+      EXPECT_NEAR(alike.ratio, 1, 0.02) << name;
+      ++compared;
+    }
+    EXPECT_GT(compared, 5);
+  }
+
   base::testing::TempDir directory_;
   std::mutex mutex_;
+  std::int64_t steps_ = kSteps;
 };
 
 TEST_F(CudaRanks, TrainWhatOneRankTrains) {
@@ -151,6 +187,58 @@ TEST_F(CudaRanks, TrainWhatOneRankTrains) {
           if (many.state.at(name) != bytes) different += " " + name;
         }
         EXPECT_EQ(different, "");
+      }
+    }
+  }
+}
+
+// Every gradient of the first step, by the first moments that it leaves, and the losses; the same
+// bits twice, and however the rest is spread.
+TEST_F(CudaRanks, ThatShareSequencesTrainWhatOneRankTrainsUpToRounding) {
+  const auto describe = [](const spec::LayoutSpec& l) {
+    return fmt::format("dp {} fsdp {} zero {} pp {} cp {}", l.dp, l.fsdp, l.zero, l.pp, l.cp);
+  };
+  for (const auto& [name, shape] : testing::variants()) {
+    for (const auto precision : {spec::Precision::kBf16, spec::Precision::kFp8}) {
+      const bool is_first = name == testing::variants()[0].name;
+      const bool fp8 = precision == spec::Precision::kFp8;
+      if (fp8 && !is_first) continue;
+      spec::ModelSpec model = shape;
+      model.layers = 3;
+      step::Choices choices{.numerics = step::numerics_of(precision),
+                            .recompute = spec::Recompute::kCheap,
+                            .sequence = 192,
+                            .micro_batch = 2};
+      steps_ = 1;
+      const Trained one = run_layout(model, choices, {.dp = 1});
+      for (const std::int64_t cp : {2, 3, 4}) {
+        if (cp != 2 && !is_first) continue;
+        SCOPED_TRACE(fmt::format("{} {} cp {}", name, spec::to_text(precision), cp));
+        choices.recompute = cp == 3 ? spec::Recompute::kFull : spec::Recompute::kCheap;
+        steps_ = 1;
+        const Trained begun = run_layout(model, choices, {.dp = 1, .cp = cp});
+        ASSERT_EQ(begun.scalars.size(), 1U);
+        expect_alike(begun, one, "first_moment/", fp8 ? 0.98 : 0.998);
+        for (const auto which : {step::Scalar::kLossSum, step::Scalar::kNorm}) {
+          const auto at = static_cast<std::size_t>(which);
+          EXPECT_NEAR(begun.scalars[0][at] / one.scalars[0][at], 1, fp8 ? 0.02 : 0.005);
+        }
+        EXPECT_EQ(begun.scalars[0][static_cast<std::size_t>(step::Scalar::kCount)],
+                  one.scalars[0][static_cast<std::size_t>(step::Scalar::kCount)]);
+        steps_ = kSteps;
+        const Trained many = run_layout(model, choices, {.dp = 1, .cp = cp});
+        std::vector<spec::LayoutSpec> others = {{.dp = 1, .cp = cp}};
+        if (is_first && cp == 2) {
+          others.push_back({.dp = 2, .cp = cp});
+          others.push_back({.dp = 1, .fsdp = 2, .zero = 3, .cp = cp});
+          others.push_back({.dp = 1, .pp = 2, .cp = cp});
+        }
+        for (const spec::LayoutSpec& other : others) {
+          SCOPED_TRACE(describe(other));
+          const Trained again = run_layout(model, choices, other);
+          EXPECT_EQ(again.scalars, many.scalars);
+          EXPECT_EQ(again.state == many.state, true);
+        }
       }
     }
   }

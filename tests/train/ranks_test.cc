@@ -311,9 +311,11 @@ TEST_F(RanksTest, RanksThatShareSequencesTrainWhatOneRankTrainsUpToRounding) {
     const Outcome rest = run_spread(kind.job, {}, {.out = alone, .resume = true});
     std::map<std::int64_t, std::string> first;  // run with this cp
     for (const Spread& drawn : spreads) {
+      const auto number = &drawn - spreads.data();
+      // All of them for one kind, and some for the others.
+      if (kind.name != std::string("llama") && number % 3 != 1) continue;
       Spread over = drawn;
       if (kind.job.train.optimizer == spec::Optimizer::kMuon) over.zero = 2;
-      const auto number = &drawn - spreads.data();
       constexpr spec::Recompute kPolicies[] = {spec::Recompute::kNone, spec::Recompute::kCheap,
                                                spec::Recompute::kFfn, spec::Recompute::kFull};
       kind.job.train.recompute = kPolicies[number % 4];
@@ -378,13 +380,6 @@ TEST_F(RanksTest, RanksThatShareSequencesRepeatAndResumeAnywhere) {
   run_on("moved", {.pp = 2, .cp = 3}, true, std::nullopt);
   expect_close("moved", "alone", 6, "weights", 2e-5);
   EXPECT_NEAR(validated_["moved"] / validated_["alone"], 1, 1e-5);
-  // What one layout saved, another one restores and saves to the last bit.
-  run_on("there", shared, false, 1);
-  const std::vector<std::string> saved_there = contents("there", 1);
-  for (const Spread& over : {Spread{}, Spread{.cp = 3}, Spread{.dp = 2, .cp = 2}}) {
-    run_on("there", over, true, 1);
-    EXPECT_EQ(contents("there", 1), saved_there);
-  }
 }
 
 TEST_F(RanksTest, RepeatToTheLastBitInAnyOrderOfArrival) {

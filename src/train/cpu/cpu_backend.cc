@@ -184,8 +184,8 @@ void CpuBackend::execute_norm(const Op& op) {
 
 void CpuBackend::execute_attention(const Op& op) {
   const spec::ModelSpec& m = program_->model;
-  const AttentionShape shape{op.in[0].rows / op.sequences, op.in[1].rows / op.sequences, m.heads,
-                             m.kv_heads, m.head_dim};
+  const AttentionShape shape{op.in[0].rows / op.sequences, op.in[1].rows / op.sequences,
+                             op.in[0].cols / m.head_dim, op.in[1].cols / m.head_dim, m.head_dim};
   if (op.kind == Kind::kAttention) {
     return attention(device_, shape, at(op.in, 0), at(op.in, 1), at(op.in, 2), at(op.out, 0),
                      at(op.out, 1));

@@ -1,6 +1,7 @@
 // Token and position embeddings. Each row of the table's gradient is summed by one block in batch
 // order, from the index of positions by token (batches.h).
 #include "train/cuda/kernels.h"
+#include "train/cuda/positions.cuh"
 #include "train/cuda/vectors.cuh"
 
 namespace assay::train::cuda {
@@ -10,7 +11,7 @@ constexpr int kEmbeddingThreads = 128;
 
 __global__ void __launch_bounds__(kEmbeddingThreads)
     embed_kernel(const std::int32_t* tokens, const Half* table, const Half* positions,
-                 unsigned sequence, Half* x, unsigned vectors, std::uint64_t all) {
+                 RowPositions rows, Half* x, unsigned vectors, std::uint64_t all) {
   const std::uint64_t item =
       static_cast<std::uint64_t>(blockIdx.x) * kEmbeddingThreads + threadIdx.x;
   if (item >= all) return;
@@ -22,7 +23,7 @@ __global__ void __launch_bounds__(kEmbeddingThreads)
     float value[8];
     float position[8];
     widen(raw, value);
-    widen(load8(positions + row % sequence * width + at), position);
+    widen(load8(positions + std::uint64_t{rows.of(row)} * width + at), position);
 #pragma unroll
     for (int j = 0; j < 8; ++j) value[j] += position[j];
     raw = narrow(value);
@@ -53,7 +54,7 @@ __global__ void __launch_bounds__(kEmbeddingThreads)
 }
 
 __global__ void __launch_bounds__(kEmbeddingThreads)
-    positions_kernel(const Half* dx, unsigned rows, unsigned sequence, Half* dpositions,
+    positions_kernel(const Half* dx, unsigned rows, RowPositions part, Half* dpositions,
                      unsigned vectors, bool adds) {
   const unsigned at = blockIdx.y * kEmbeddingThreads + threadIdx.x;
   if (at >= vectors) return;
@@ -61,7 +62,8 @@ __global__ void __launch_bounds__(kEmbeddingThreads)
   Half* to = dpositions + blockIdx.x * width + at * 8;
   float sum[8] = {};
   if (adds) widen(load8(to), sum);
-  for (unsigned row = blockIdx.x; blockIdx.x < sequence && row < rows; row += sequence) {
+  const int first = part.row_of(blockIdx.x);
+  for (auto row = static_cast<unsigned>(first); first >= 0 && row < rows; row += part.tokens) {
     float value[8];
     widen(load8(dx + row * width + at * 8), value);
 #pragma unroll
@@ -72,14 +74,14 @@ __global__ void __launch_bounds__(kEmbeddingThreads)
 
 }  // namespace
 
-void embed(Device& device, Tokens tokens, Matrix table, Matrix positions, std::int64_t sequence,
-           Matrix x) {
+void embed(Device& device, Tokens tokens, Matrix table, Matrix positions,
+           const step::SequencePart& part, Matrix x) {
   device.executed(step::Kind::kEmbed, {tokens, table, positions}, {x});
   const auto vectors = static_cast<unsigned>(x.cols / 8);
   const auto all = static_cast<std::uint64_t>(x.rows) * vectors;
   embed_kernel<<<blocks_for(static_cast<std::int64_t>(all), kEmbeddingThreads), kEmbeddingThreads,
                  0, device.stream>>>(tokens.data, table.as<Half>(), positions.as<Half>(),
-                                     static_cast<unsigned>(sequence), x.as<Half>(), vectors, all);
+                                     row_positions(part), x.as<Half>(), vectors, all);
   device.launched("embedding");
 }
 
@@ -100,14 +102,14 @@ void embed_grad(Device& device, Tokens tokens, const TokenIndex& index, Matrix d
   device.launched("embedding gradient");
 }
 
-void positions_grad(Device& device, Matrix dx, std::int64_t sequence, Matrix dpositions,
+void positions_grad(Device& device, Matrix dx, const step::SequencePart& part, Matrix dpositions,
                     bool adds) {
   device.executed(step::Kind::kPositionsGrad, {dx}, {dpositions});
   const auto vectors = static_cast<unsigned>(dx.cols / 8);
   const dim3 blocks(static_cast<unsigned>(dpositions.rows), blocks_for(vectors, kEmbeddingThreads));
   positions_kernel<<<blocks, kEmbeddingThreads, 0, device.stream>>>(
-      dx.as<Half>(), static_cast<unsigned>(dx.rows), static_cast<unsigned>(sequence),
-      dpositions.as<Half>(), vectors, adds);
+      dx.as<Half>(), static_cast<unsigned>(dx.rows), row_positions(part), dpositions.as<Half>(),
+      vectors, adds);
   device.launched("positions gradient");
 }
 
