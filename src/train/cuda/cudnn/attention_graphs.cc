@@ -36,20 +36,6 @@ Strides strides_of(const AttentionGradOperands& m) {
   return all;
 }
 
-// A graph, and what it was built for.
-struct Built {
-  AttentionShape shape;
-  Strides strides;
-  std::unique_ptr<Graph> graph;
-};
-
-Graph* find(const std::vector<Built>& graphs, const AttentionShape& shape, const Strides& strides) {
-  for (const Built& built : graphs) {
-    if (built.shape == shape && built.strides == strides) return built.graph.get();
-  }
-  return nullptr;
-}
-
 std::unique_ptr<Graph> begin() {
   auto graph = std::make_unique<Graph>();
   graph->set_io_data_type(fe::DataType_t::BFLOAT16)
@@ -134,6 +120,20 @@ Options masked(Options options, const AttentionShape& shape) {
 }  // namespace
 
 struct AttentionGraphs::Impl {
+  // A graph, and what it was built for.
+  struct Built {
+    AttentionShape shape;
+    std::vector<std::int64_t> strides;
+    std::unique_ptr<Graph> graph;
+  };
+  static Graph* find(const std::vector<Built>& graphs, const AttentionShape& shape,
+                     const std::vector<std::int64_t>& strides) {
+    for (const Built& built : graphs) {
+      if (built.shape == shape && built.strides == strides) return built.graph.get();
+    }
+    return nullptr;
+  }
+
   bool deterministic = true;
   cudnnHandle_t handle = nullptr;
   std::vector<Built> forward;
@@ -171,8 +171,8 @@ std::string AttentionGraphs::open(bool deterministic, cudaStream_t stream) {
 
 std::string AttentionGraphs::build_forward(const AttentionShape& shape,
                                            const AttentionOperands& m) {
-  if (find(impl_->forward, shape, strides_of(m)) != nullptr) return "";
-  Built built{shape, strides_of(m), begin()};
+  if (Impl::find(impl_->forward, shape, strides_of(m)) != nullptr) return "";
+  Impl::Built built{shape, strides_of(m), begin()};
   Tensors tensors(*built.graph, shape);
   // The composite graph: in this version the single node has no causal mask on Hopper.
   const auto options = masked(fe::graph::SDPA_attributes()
@@ -189,9 +189,9 @@ std::string AttentionGraphs::build_forward(const AttentionShape& shape,
 
 std::string AttentionGraphs::build_backward(const AttentionShape& shape,
                                             const AttentionGradOperands& m) {
-  if (find(impl_->backward, shape, strides_of(m)) != nullptr) return "";
+  if (Impl::find(impl_->backward, shape, strides_of(m)) != nullptr) return "";
   const AttentionOperands& f = m.forward;
-  Built built{shape, strides_of(m), begin()};
+  Impl::Built built{shape, strides_of(m), begin()};
   Tensors tensors(*built.graph, shape);
   const auto options = masked(fe::graph::SDPA_backward_attributes()
                                   .set_name("attention gradient")
@@ -212,7 +212,7 @@ std::int64_t AttentionGraphs::workspace_bytes() const {
 
 std::string AttentionGraphs::forward(const AttentionShape& shape, const AttentionOperands& m,
                                      void* workspace) {
-  Graph* graph = find(impl_->forward, shape, strides_of(m));
+  Graph* graph = Impl::find(impl_->forward, shape, strides_of(m));
   if (graph == nullptr) return kNotBuilt;
   std::unordered_map<std::int64_t, void*> pointers = {{kQ, m.q.data},
                                                       {kK, m.k.data},
@@ -224,7 +224,7 @@ std::string AttentionGraphs::forward(const AttentionShape& shape, const Attentio
 
 std::string AttentionGraphs::backward(const AttentionShape& shape, const AttentionGradOperands& m,
                                       void* workspace) {
-  Graph* graph = find(impl_->backward, shape, strides_of(m));
+  Graph* graph = Impl::find(impl_->backward, shape, strides_of(m));
   if (graph == nullptr) return kNotBuilt;
   const AttentionOperands& f = m.forward;
   std::unordered_map<std::int64_t, void*> pointers = {
