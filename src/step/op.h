@@ -103,16 +103,17 @@ struct Op {
   std::uint8_t adds = 0;     // bit i: out[i] is added to, not overwritten
   bool transpose_a = false;  // of a kQuantise with one result: that is the transpose
   bool transpose_b = false;
-  bool residual = false;       // kMatmul has one
-  bool bias = false;           // likewise
-  bool scaled = false;         // likewise: a and b are fp8, and their scales come last
-  Axis axis = Axis::kNone;     // of an exchange and its kWait
-  std::int32_t ticket = -1;    // likewise: which exchange of the step
-  std::int32_t peer = -1;      // of kSend, kReceive and their kWait: a rank along the axis
-  std::int32_t unit = -1;      // whose parameters are exchanged or updated (Program::units)
-  std::int64_t element = -1;   // of an update: where its first element is among all of the model's
-  std::int64_t sequences = 1;  // of kAttention and kAttentionGrad: so many in the rows
-  double flops = 0;            // of matrix products and attention; the rest is paid in bytes
+  bool residual = false;      // kMatmul has one
+  bool bias = false;          // likewise
+  bool scaled = false;        // likewise: a and b are fp8, and their scales come last
+  Axis axis = Axis::kNone;    // of an exchange and its kWait
+  std::int32_t ticket = -1;   // likewise: which exchange of the step
+  std::int32_t peer = -1;     // of kSend, kReceive and their kWait: a rank along the axis
+  std::int32_t unit = -1;     // whose parameters are exchanged or updated (Program::units)
+  std::int64_t element = -1;  // of an update: where its first element is among all of the model's
+  // Of kAttention and kAttentionGrad: so many sequences are in the rows.
+  std::int64_t sequences = 1;
+  double flops = 0;  // of matrix products and attention; the rest is paid in bytes
 
   [[nodiscard]] bool is_exchange() const { return axis != Axis::kNone; }
   [[nodiscard]] bool adds_to(std::size_t output) const { return ((adds >> output) & 1U) != 0; }
