@@ -32,12 +32,17 @@ void head_norm_gradient(Builder& b, Part part, const View& dy, const View& x) {
   b.emit(std::move(op));
 }
 
+void attention_norm(Builder& b, Kept& k) {
+  const View h = b.matrix(b.named("attention_norm"), b.stream_rows(), b.shape().dim);
+  b.norm(Part::kAttentionNorm, k.x, h);
+  k.h = b.all_tokens(Part::kAttentionNorm, "attention_norm of all", h);
+}
+
 void make_qkv(Builder& b, Kept& k) {
   const spec::ModelSpec& m = b.model();
   const BlockShape& s = b.shape();
   const std::int64_t tokens = b.program().micro_tokens();
-  k.h = b.matrix(b.named("attention_norm"), tokens, s.dim);
-  b.norm(Part::kAttentionNorm, k.x, k.h);
+  attention_norm(b, k);
   k.qkv = b.matrix(b.named("qkv"), tokens, s.qkv());
   View bias;
   b.forward(Part::kQkv, k.h, b.weight(Part::kQkv), k.qkv, nullptr, bias_view(b, Part::kQkv, bias));
@@ -71,13 +76,12 @@ double attention_flops(const Builder& b, double passes) {
 }
 
 void attend(Builder& b, Kept& k) {
-  const spec::ModelSpec& m = b.model();
   const BlockShape& s = b.shape();
   const std::int64_t tokens = b.program().micro_tokens();
   const View qk = query_key(k, s);
   k.o = b.matrix(b.named("attention"), tokens, s.q);
-  k.log_sum_exp =
-      b.matrix(b.named("log_sum_exp"), tokens, m.heads, Dtype::kF32, Storage::kActivations);
+  k.log_sum_exp = b.matrix(b.named("log_sum_exp"), tokens, s.q / b.model().head_dim, Dtype::kF32,
+                           Storage::kActivations);
   if (b.shares_sequences()) return attend_in_context(b, k);
   b.emit({.kind = Kind::kAttention,
           .part = Part::kAttention,
@@ -88,15 +92,16 @@ void attend(Builder& b, Kept& k) {
 }
 
 void attention_out(Builder& b, Kept& k) {
-  k.x1 = b.matrix(b.named("attention_out"), b.program().micro_tokens(), b.shape().dim);
+  k.x1 = b.matrix(b.named("attention_out"), b.stream_rows(), b.shape().dim);
   View bias;
-  b.forward(Part::kAttentionOut, k.o, b.weight(Part::kAttentionOut), k.x1, &k.x,
-            bias_view(b, Part::kAttentionOut, bias));
+  b.forward_into_stream(Part::kAttentionOut, "attention_out addend", k.o, k.x1, k.x,
+                        bias_view(b, Part::kAttentionOut, bias));
 }
 
 void mlp_norm(Builder& b, Kept& k) {
-  k.h2 = b.matrix(b.named("mlp_norm"), b.program().micro_tokens(), b.shape().dim);
-  b.norm(Part::kMlpNorm, k.x1, k.h2);
+  const View h = b.matrix(b.named("mlp_norm"), b.stream_rows(), b.shape().dim);
+  b.norm(Part::kMlpNorm, k.x1, h);
+  k.h2 = b.all_tokens(Part::kMlpNorm, "mlp_norm of all", h);
 }
 
 void gate_up(Builder& b, Kept& k) {
@@ -113,7 +118,8 @@ void activate(Builder& b, Kept& k) {
 
 void down(Builder& b, Kept& k, const View& out) {
   View bias;
-  b.forward(Part::kDown, k.a, b.weight(Part::kDown), out, &k.x1, bias_view(b, Part::kDown, bias));
+  b.forward_into_stream(Part::kDown, "down addend", k.a, out, k.x1,
+                        bias_view(b, Part::kDown, bias));
 }
 
 void add_bias_gradient(Builder& b, Part part, const View& dc) {
@@ -125,8 +131,9 @@ void backward_mlp(Builder& b, Kept& k, const View& dx) {
   const BlockShape& s = b.shape();
   const std::int64_t tokens = b.program().micro_tokens();
   add_bias_gradient(b, Part::kDown, dx);
+  const View dout = b.all_tokens(Part::kDown, "gradient of all", dx);
   const View da = b.matrix(b.named("activation gradient"), tokens, s.ffn);
-  b.back_to_input(Part::kDown, dx, b.weight(Part::kDown), da);
+  b.back_to_input(Part::kDown, dout, b.weight(Part::kDown), da);
   // Each element is read before it is overwritten, so both results lie where they came from.
   Op back{.kind = Kind::kActivateGrad, .part = Part::kActivation, .in = {k.inner, da}};
   back.out = {k.inner};
@@ -135,7 +142,7 @@ void backward_mlp(Builder& b, Kept& k, const View& dx) {
     k.a = da;
   }
   b.emit(std::move(back));
-  b.back_to_weight(Part::kDown, dx, k.a, *b.find(Part::kDown));
+  b.back_to_weight(Part::kDown, dout, k.a, *b.find(Part::kDown));
   if (k.h2.buffer < 0) {
     b.enter(Phase::kRecompute, b.layer());
     mlp_norm(b, k);
@@ -143,8 +150,9 @@ void backward_mlp(Builder& b, Kept& k, const View& dx) {
   }
   add_bias_gradient(b, Part::kGateUp, k.inner);
   b.back_to_weight(Part::kGateUp, k.inner, k.h2, *b.find(Part::kGateUp));
-  const View dh2 = b.matrix(b.named("mlp_norm gradient"), tokens, s.dim);
-  b.back_to_input(Part::kGateUp, k.inner, b.weight(Part::kGateUp), dh2);
+  const View dh2 = b.matrix(b.named("mlp_norm gradient"), b.stream_rows(), s.dim);
+  b.back_into_stream(Part::kGateUp, "mlp_norm gradient addend", k.inner, b.weight(Part::kGateUp),
+                     dh2);
   b.norm_gradient(Part::kMlpNorm, dh2, k.x1, dx, true);
 }
 
@@ -152,13 +160,14 @@ void backward_attention(Builder& b, Kept& k, const View& dx) {
   const spec::ModelSpec& m = b.model();
   const BlockShape& s = b.shape();
   const std::int64_t tokens = b.program().micro_tokens();
+  const View dx1 = b.all_tokens(Part::kAttentionOut, "gradient of all", dx);
   const auto out_gradients = [&] {
     add_bias_gradient(b, Part::kAttentionOut, dx);
-    b.back_to_weight(Part::kAttentionOut, dx, k.o, *b.find(Part::kAttentionOut));
+    b.back_to_weight(Part::kAttentionOut, dx1, k.o, *b.find(Part::kAttentionOut));
   };
   if (!b.shares_sequences()) out_gradients();
   const View d_o = b.matrix(b.named("attention gradient"), tokens, s.q);
-  b.back_to_input(Part::kAttentionOut, dx, b.weight(Part::kAttentionOut), d_o);
+  b.back_to_input(Part::kAttentionOut, dx1, b.weight(Part::kAttentionOut), d_o);
 
   const View qk = query_key(k, s);
   const View dqkv = b.matrix(b.named("qkv gradient"), tokens, k.qkv.cols);
@@ -186,14 +195,13 @@ void backward_attention(Builder& b, Kept& k, const View& dx) {
   }
   if (k.h.buffer < 0) {
     b.enter(Phase::kRecompute, b.layer());
-    k.h = b.matrix(b.named("attention_norm"), tokens, s.dim);
-    b.norm(Part::kAttentionNorm, k.x, k.h);
+    attention_norm(b, k);
     b.enter(Phase::kBackward, b.layer());
   }
   add_bias_gradient(b, Part::kQkv, dqkv);
   b.back_to_weight(Part::kQkv, dqkv, k.h, *b.find(Part::kQkv));
-  const View dh = b.matrix(b.named("attention_norm gradient"), tokens, s.dim);
-  b.back_to_input(Part::kQkv, dqkv, b.weight(Part::kQkv), dh);
+  const View dh = b.matrix(b.named("attention_norm gradient"), b.stream_rows(), s.dim);
+  b.back_into_stream(Part::kQkv, "attention_norm gradient addend", dqkv, b.weight(Part::kQkv), dh);
   b.norm_gradient(Part::kAttentionNorm, dh, k.x, dx, true);
 }
 

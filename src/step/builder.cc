@@ -45,7 +45,7 @@ std::string Builder::named(const char* what) const {
 
 const Parameter* Builder::find(Part part, bool vector, int nth) const {
   for (const Parameter& p : program_.parameters) {
-    if (p.part != part || p.layer != layer_ || (p.rows == 1) != vector) continue;
+    if (p.part != part || p.layer != layer_ || p.is_vector() != vector) continue;
     if (nth-- == 0) return &p;
   }
   return nullptr;

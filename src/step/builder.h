@@ -18,7 +18,8 @@ namespace assay::step {
 class Builder {
  public:
   // The program has its model, choices and units already.
-  explicit Builder(Program& program) : program_(program), shape_(block_shape(program.model)) {
+  explicit Builder(Program& program)
+      : program_(program), shape_(block_shape(program.model, program.choices.layout.tensor.ranks)) {
     measure_places();
   }
 
@@ -58,6 +59,22 @@ class Builder {
   // Where the weight can be read now, and where this micro-batch's gradient is written.
   [[nodiscard]] View weight(const Parameter& p) const;
   View gradient(const Parameter& p, bool head = false);
+
+  // tensor.cc. Tokens whose residual stream this rank has, of a micro-batch's.
+  [[nodiscard]] std::int64_t stream_rows() const;
+  // What the ranks have of all tokens, where each has it of its own.
+  View all_tokens(Part part, const char* name, const View& own);
+  // Products whose results are in the stream: c = a weight^T + residual + bias, da = dc weight.
+  // With tensor parallelism each rank makes an addend, of all tokens.
+  void forward_into_stream(Part part, const char* name, const View& a, const View& c,
+                           const View& residual, const View* bias);
+  void back_into_stream(Part part, const char* name, const View& dc, const View& weight,
+                        const View& da);
+  // Where this rank's addend to `sum` is made: in `sum` itself if it is alone.
+  View addend(const char* name, const View& sum);
+  // sum = everyone's addends + residual + bias; nothing if the rank is alone.
+  void add_up(Part part, const View& addend, const View& sum, const View* residual,
+              const View* bias);
 
   // exchange.cc. Where ranks gather weights: in which order this micro-batch uses units; and that
   // the next one in that order is used now, so the one after it can be gathered meanwhile.

@@ -112,13 +112,9 @@ std::vector<std::int64_t> Layout::members(Axis axis) const {
 }
 
 base::Result<Layout> layout_of(const spec::LayoutSpec& spec, std::int64_t rank) {
-  const std::pair<const char*, std::int64_t> degrees[] = {{"layout.tp", spec.tp},
-                                                          {"layout.ep", spec.ep}};
-  for (const auto& [key, degree] : degrees) {
-    if (degree > 1) {
-      return base::fail(
-          base::usage_error(key, "cannot be trained with yet", fmt::format("set {}=1", key)));
-    }
+  if (spec.ep > 1) {
+    return base::fail(
+        base::usage_error("layout.ep", "cannot be trained with yet", "set layout.ep=1"));
   }
   Layout layout{.replica = {0, std::max<std::int64_t>(1, spec.dp)},
                 .shard = {0, spec.fsdp},
@@ -128,7 +124,8 @@ base::Result<Layout> layout_of(const spec::LayoutSpec& spec, std::int64_t rank) 
                 .zero = spec.zero,
                 .unit = spec.unit,
                 .schedule = spec.pp > 1 ? spec.pp_schedule : spec::PipelineSchedule::k1f1b,
-                .chunks = spec.pp_chunks};
+                .chunks = spec.pp_chunks,
+                .sequence_parallel = spec.sequence_parallel && spec.tp > 1};
   for (Place* place :
        {&layout.tensor, &layout.context, &layout.shard, &layout.replica, &layout.pipeline}) {
     place->rank = rank % place->ranks;

@@ -45,6 +45,9 @@ struct Layout {
   spec::ShardUnit unit = spec::ShardUnit::kBlock;
   spec::PipelineSchedule schedule = spec::PipelineSchedule::k1f1b;
   std::int64_t chunks = 1;  // of layers that a stage has
+  // Tensor-parallel ranks have a part of the tokens each where they do not have a part of the
+  // widths: between the products.
+  bool sequence_parallel = false;
 
   // Who reads which sequences. Ranks that share sequences (context) read the same ones.
   [[nodiscard]] Place sequences() const {

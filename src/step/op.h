@@ -38,7 +38,9 @@ enum class Kind : std::uint8_t {
   kSumKeysGrad,    // d(k|v), a row of each context rank -> their sum, rounded once
   kActivate,       // gate|up, or up -> a
   kActivateGrad,   // gate|up, da -> dgate|dup, [a]
-  kLoss,           // logits, targets -> dlogits, sums
+  kLossTerms,      // logits, targets -> for each token: largest logit, sum of exp, target's logit
+  kLoss,           // logits, targets, [terms of every tensor-parallel rank] -> dlogits, sums
+  kSum,            // x, a row of each rank, [residual], [bias] -> their sum, rounded once
   kFold,           // gradients, a row per micro-batch -> their sum, row after row
   kNormSums,       // gradients -> sums of squares, of blocks of equal size
   kGradientNorm,   // sums of squares… -> norm
@@ -103,7 +105,7 @@ struct Op {
   std::uint8_t adds = 0;     // bit i: out[i] is added to, not overwritten
   bool transpose_a = false;  // of a kQuantise with one result: that is the transpose
   bool transpose_b = false;
-  bool residual = false;      // kMatmul has one
+  bool residual = false;      // kMatmul or kSum has one
   bool bias = false;          // likewise
   bool scaled = false;        // likewise: a and b are fp8, and their scales come last
   Axis axis = Axis::kNone;    // of an exchange and its kWait
@@ -113,6 +115,9 @@ struct Op {
   std::int64_t element = -1;  // of an update: where its first element is among all of the model's
   // Of kAttention and kAttentionGrad: so many sequences are in the rows.
   std::int64_t sequences = 1;
+  // Of kEmbed, kEmbedGrad, kLossTerms, kLoss: the token that the first row of the table, or the
+  // first column of the logits, stands for; tokens that others have are left out.
+  std::int64_t first_token = 0;
   double flops = 0;  // of matrix products and attention; the rest is paid in bytes
 
   [[nodiscard]] bool is_exchange() const { return axis != Axis::kNone; }

@@ -20,6 +20,7 @@ class Passes {
         layout_(p_.choices.layout),
         train_(p_.choices.purpose == Purpose::kTrain),
         tokens_(p_.micro_tokens()),
+        stream_rows_(b.stream_rows()),
         dim_(p_.model.dim) {}
 
   void build() {
@@ -72,9 +73,9 @@ class Passes {
 
   View stream(const char* what, const Pass& pass, std::int32_t number) {
     const View row =
-        b_.shared(fmt::format("{} chunk {}, {}", what, pass.chunk, number), tokens_ * dim_,
+        b_.shared(fmt::format("{} chunk {}, {}", what, pass.chunk, number), stream_rows_ * dim_,
                   p_.choices.numerics.activations, Storage::kActivations);
-    return {row.buffer, 0, tokens_, dim_, dim_};
+    return {row.buffer, 0, stream_rows_, dim_, dim_};
   }
   // One more than slots, so that the next one can be received before a slot is free.
   View in_of(const Pass& pass) {
@@ -143,16 +144,26 @@ class Passes {
     if (!op.out.empty()) b_.emit(std::move(op));
   }
 
+  // Of this rank's part of the table.
+  [[nodiscard]] std::int64_t first_token() const {
+    const Parameter& table = *b_.find(Part::kEmbedding);
+    return layout_.tensor.rank * (table.rows + table.padding_rows);
+  }
+
   void embed(const Pass& pass, const View& x) {
     const Parameter* positions = b_.find(Part::kPositions);
     b_.use(b_.find(Part::kEmbedding)->unit);
     if (positions != nullptr) b_.use(positions->unit);
+    const View addend = b_.addend("embedding addend", x);
     Op op{.kind = Kind::kEmbed,
           .part = Part::kEmbedding,
           .in = {token_views_[pass.slot], b_.weight(Part::kEmbedding)},
-          .out = {x}};
-    if (positions != nullptr) op.in.push_back(b_.weight(*positions));
+          .out = {addend},
+          .first_token = first_token()};
+    // Of tensor-parallel ranks, one adds the positions.
+    if (positions != nullptr && layout_.tensor.rank == 0) op.in.push_back(b_.weight(*positions));
     b_.emit(std::move(op));
+    b_.add_up(Part::kEmbedding, addend, x, nullptr, nullptr);
   }
 
   void forward(const Pass& pass) {
@@ -170,7 +181,7 @@ class Passes {
     for (std::int32_t layer = range.first; layer < range.end; ++layer) {
       b_.enter(Phase::kForward, layer);
       b_.forget_scales();
-      const View out = b_.matrix(b_.named("out"), tokens_, dim_);
+      const View out = b_.matrix(b_.named("out"), stream_rows_, dim_);
       if (layer + 1 == range.end) finish_sends_from(out);
       chunk.kept.push_back(forward_block(b_, x, out));
       x = out;
@@ -196,15 +207,17 @@ class Passes {
     b_.enter(Phase::kBackward);
     if (!is_first(pass)) return send(pass, dx);
     const Parameter& table = *b_.find(Part::kEmbedding);
+    const View of_all = b_.all_tokens(Part::kEmbedding, "gradient of all", dx);
     b_.emit({.kind = Kind::kEmbedGrad,
              .part = Part::kEmbedding,
-             .in = {token_views_[pass.slot], dx},
-             .out = {b_.gradient(table)}});
+             .in = {token_views_[pass.slot], of_all},
+             .out = {b_.gradient(table)},
+             .first_token = first_token()});
     b_.finish_gradients(table.unit);
     if (const Parameter* positions = b_.find(Part::kPositions)) {
       b_.emit({.kind = Kind::kPositionsGrad,
                .part = Part::kPositions,
-               .in = {dx},
+               .in = {of_all},
                .out = {b_.gradient(*positions)}});
       b_.finish_gradients(positions->unit);
     }
@@ -233,6 +246,7 @@ class Passes {
   const Layout& layout_;
   bool train_;
   std::int64_t tokens_;
+  std::int64_t stream_rows_;
   std::int64_t dim_;
   View targets_;
   std::map<std::int32_t, std::int32_t> slots_;                     // by chunk: how many there are

@@ -104,6 +104,10 @@ enum class Scalar : std::uint8_t {
 // The first of them are sums over micro-batches.
 inline constexpr std::int64_t kSummedScalars = 3;
 
+// What a tensor-parallel rank knows of a token's loss, fp32: the largest of its logits, the sum of
+// exp(logit - largest), and the target's logit, or 0 if another rank has it.
+inline constexpr std::int64_t kLossTerms = 3;
+
 // Models that the trainer cannot execute (mixtures, value embeddings, residual lambdas) are
 // refused, naming the key.
 base::Result<Program> build(const spec::ModelSpec& model, const Choices& choices);

@@ -79,6 +79,8 @@ Drawn drawn() {
   d.layout.fsdp = *rc::gen::inRange(1, 4);
   d.layout.zero = *rc::gen::inRange(1, 4);
   d.layout.pp = *rc::gen::inRange(1, 4);
+  d.layout.tp = *rc::gen::inRange(1, 3);
+  d.layout.sequence_parallel = d.layout.tp > 1 && *rc::gen::arbitrary<bool>();
   d.layout.cp = *rc::gen::inRange(1, 4);
   const auto schedule = *rc::gen::inRange(0, 3);
   d.layout.pp_schedule = static_cast<spec::PipelineSchedule>(d.layout.pp > 1 ? schedule : 1);
@@ -92,7 +94,8 @@ Drawn drawn() {
   d.recompute = static_cast<spec::Recompute>(*rc::gen::inRange(0, 4));
   if (d.recompute == spec::Recompute::kAuto) d.recompute = spec::Recompute::kNone;
   const bool whole = d.layout.zero < 3 || d.layout.fsdp == 1;
-  if (whole && *rc::gen::arbitrary<bool>()) d.optimizer = spec::Optimizer::kMuon;
+  if (whole && d.layout.tp == 1 && *rc::gen::arbitrary<bool>())
+    d.optimizer = spec::Optimizer::kMuon;
   return d;
 }
 
@@ -223,8 +226,9 @@ RC_GTEST_PROP(StepRanks, WhatIsAddedWasMadeByTheUnit, ()) {
   };
   std::map<BufferId, std::map<std::int64_t, Made>> made;  // by offset
   for (const Op& op : p.ops) {
-    const bool adds = (op.kind == Kind::kFold && op.in[0].rows == 1) || op.kind == Kind::kAllToAll;
-    if (adds && op.phase == Phase::kBackward && op.unit >= 0) {
+    const bool adds = (op.kind == Kind::kFold && op.in[0].rows == 1) ||
+                      (op.kind == Kind::kAllToAll && op.axis == Axis::kData);
+    if (adds && op.phase == Phase::kBackward) {
       const bool head = p.buffers[static_cast<std::size_t>(op.in[0].buffer)].name.find(
                             "embedding head grad") != std::string::npos;
       for (const Parameter& parameter : p.parameters) {
@@ -364,7 +368,7 @@ TEST(StepLayout, NumbersRanks) {
       }
     }
   }
-  EXPECT_EQ(layout_of({.dp = 1, .tp = 2}, 0).error().where, "layout.tp");
+  EXPECT_EQ(layout_of({.dp = 1, .ep = 2}, 0).error().where, "layout.ep");
 }
 
 TEST(StepLayout, RefusesMuonWhereMatricesAreCut) {

@@ -152,6 +152,10 @@ class CpuBackend : public Backend {
     return list;
   }
 
+  [[nodiscard]] Vocabulary vocabulary_of(const Op& op) const {
+    return {op.first_token,
+            std::clamp<std::int64_t>(program_->model.vocab - op.first_token, 0, op.in[0].cols)};
+  }
   void dispatch(const Op& op);
   void execute_norm(const Op& op);
   void execute_attention(const Op& op);
@@ -230,9 +234,11 @@ void CpuBackend::dispatch(const Op& op) {
   const step::SequencePart part = program_->sequence_part();
   switch (op.kind) {
     case Kind::kEmbed:
-      return embed(device_, tokens(op.in[0]), at(op.in, 1), at(op.in, 2), part, at(op.out, 0));
+      return embed(device_, tokens(op.in[0]), op.first_token, at(op.in, 1), at(op.in, 2), part,
+                   at(op.out, 0));
     case Kind::kEmbedGrad:
-      return embed_grad(device_, tokens(op.in[0]), at(op.in, 1), at(op.out, 0), op.adds_to(0));
+      return embed_grad(device_, tokens(op.in[0]), op.first_token, at(op.in, 1), at(op.out, 0),
+                        op.adds_to(0));
     case Kind::kPositionsGrad:
       return positions_grad(device_, at(op.in, 0), part, at(op.out, 0), op.adds_to(0));
     case Kind::kNorm:
@@ -266,9 +272,15 @@ void CpuBackend::dispatch(const Op& op) {
     case Kind::kActivateGrad:
       return activate_grad(device_, m.mlp, at(op.in, 0), at(op.in, 1), at(op.out, 0),
                            at(op.out, 1));
+    case Kind::kLossTerms:
+      return loss_terms(device_, vocabulary_of(op), at(op.in, 0), tokens(op.in[1]), at(op.out, 0));
     case Kind::kLoss:
-      return loss(device_, m.vocab, at(op.in, 0), tokens(op.in[1]), settings_,
-                  program_->choices.purpose == step::Purpose::kTrain, at(op.out, 1), op.adds_to(1));
+      return loss(device_, vocabulary_of(op), at(op.in, 0), tokens(op.in[1]), at(op.in, 2),
+                  settings_, program_->choices.purpose == step::Purpose::kTrain, at(op.out, 1),
+                  op.adds_to(1));
+    case Kind::kSum:
+      return sum(device_, at(op.in, 0), op.residual ? at(op.in, 1) : Matrix{},
+                 op.bias ? at(op.in, op.residual ? 2 : 1) : Matrix{}, at(op.out, 0));
     case Kind::kFold:
     case Kind::kNormSums:
     case Kind::kGradientNorm:

@@ -31,9 +31,11 @@ class Device : public Threads, public OpRecorder {
 };
 
 // embedding.cc
-void embed(Device& device, Tokens tokens, Matrix table, Matrix positions,
+// The table's first row is that of `first_token`; tokens without a row get zeros, or give nothing.
+void embed(Device& device, Tokens tokens, std::int64_t first_token, Matrix table, Matrix positions,
            const step::SequencePart& part, Matrix x);
-void embed_grad(Device& device, Tokens tokens, Matrix dx, Matrix dtable, bool adds);
+void embed_grad(Device& device, Tokens tokens, std::int64_t first_token, Matrix dx, Matrix dtable,
+                bool adds);
 void positions_grad(Device& device, Matrix dx, const step::SequencePart& part, Matrix dpositions,
                     bool adds);
 
@@ -103,10 +105,20 @@ void activate(Device& device, spec::Mlp kind, Matrix inner, Matrix a);
 void activate_grad(Device& device, spec::Mlp kind, Matrix inner, Matrix da, Matrix dinner,
                    Matrix a);
 
-// loss.cc: replaces logits by their gradients if `gradient`; writes or adds to the sums. Columns
-// beyond the vocabulary are padding.
-void loss(Device& device, std::int64_t vocab, Matrix logits, Tokens targets,
+// loss.cc: replaces logits by their gradients if `gradient`; writes or adds to the sums. The first
+// `columns` logits are of the tokens from `first_token` on, the rest is padding. `terms`: of every
+// tensor-parallel rank, one after the other, or empty if all logits are here.
+struct Vocabulary {
+  std::int64_t first_token = 0;
+  std::int64_t columns = 0;
+};
+void loss(Device& device, Vocabulary vocabulary, Matrix logits, Tokens targets, Matrix terms,
           const StepSettings& settings, bool gradient, Matrix sums, bool adds);
+void loss_terms(Device& device, Vocabulary vocabulary, Matrix logits, Tokens targets, Matrix terms);
+
+// sum.cc: rows of `addends`, each as many elements as `sum`, then residual and bias if there are
+// any. `residual` may be `sum`.
+void sum(Device& device, Matrix addends, Matrix residual, Matrix bias, Matrix sum);
 
 // optimizer.cc
 // Rows are added to `sum` one after the other, or to nothing.

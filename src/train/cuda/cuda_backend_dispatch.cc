@@ -34,6 +34,11 @@ AdamwNumbers adamw_numbers(const StepSettings& s, const Op& op) {
           .rounding_seed = rounding_seed(s.step, op)};
 }
 
+Vocabulary vocabulary_of(const step::Program& program, const Op& op) {
+  return {op.first_token,
+          std::clamp<std::int64_t>(program.model.vocab - op.first_token, 0, op.in[0].cols)};
+}
+
 MuonNumbers muon_numbers(const StepSettings& s, const Op& op) {
   // Tall matrices get a larger step per singular value, so that all outputs change equally.
   const step::View& weight = op.out[0];
@@ -167,10 +172,12 @@ void CudaBackendImpl::dispatch(const Op& op) {
   const step::SequencePart part = program_->sequence_part();
   switch (op.kind) {
     case Kind::kEmbed:
-      return embed(device_, tokens(op.in[0]), at(op.in, 1), at(op.in, 2), part, at(op.out, 0));
+      return embed(device_, tokens(op.in[0]), op.first_token, at(op.in, 1), at(op.in, 2), part,
+                   at(op.out, 0));
     case Kind::kEmbedGrad:
-      return embed_grad(device_, tokens(op.in[0]), batches_.index_of(address(op.in[0])),
-                        at(op.in, 1), at(op.out, 0), op.adds_to(0));
+      return embed_grad(device_, tokens(op.in[0]), op.first_token,
+                        batches_.index_of(address(op.in[0])), at(op.in, 1), at(op.out, 0),
+                        op.adds_to(0));
     case Kind::kPositionsGrad:
       return positions_grad(device_, at(op.in, 0), part, at(op.out, 0), op.adds_to(0));
     case Kind::kNorm:
@@ -213,11 +220,18 @@ void CudaBackendImpl::dispatch(const Op& op) {
     case Kind::kActivateGrad:
       return activate_grad(device_, m.mlp, at(op.in, 0), at(op.in, 1), at(op.out, 0),
                            at(op.out, 1));
+    case Kind::kLossTerms:
+      return loss_terms(device_, vocabulary_of(*program_, op), at(op.in, 0), tokens(op.in[1]),
+                        at(op.out, 0));
+    case Kind::kSum:
+      return sum(device_, at(op.in, 0), op.residual ? at(op.in, 1) : Matrix{},
+                 op.bias ? at(op.in, op.residual ? 2 : 1) : Matrix{}, at(op.out, 0));
     case Kind::kLoss: {
       const LossWeights weights{static_cast<float>(1.0 / settings_.counted_targets),
                                 static_cast<float>(settings_.z_loss)};
-      return loss(device_, program_->model.vocab, at(op.in, 0), tokens(op.in[1]), weights,
-                  program_->choices.purpose == step::Purpose::kTrain, at(op.out, 1), op.adds_to(1));
+      return loss(device_, vocabulary_of(*program_, op), at(op.in, 0), tokens(op.in[1]),
+                  at(op.in, 2), weights, program_->choices.purpose == step::Purpose::kTrain,
+                  at(op.out, 1), op.adds_to(1));
     }
     case Kind::kFold:
     case Kind::kNormSums:

@@ -43,6 +43,14 @@ base::Result<void> check_program(const step::Program& p, const RankGroups* group
   if (m.head_dim % kVector != 0 || m.head_dim > kWidestAttention) {
     return refuse("model.head_dim", m.head_dim, kWidestAttention);
   }
+  const std::int64_t tensor = p.choices.layout.tensor.ranks;
+  const std::int64_t sides = n.fp8_blocks ? 16 : kVector;
+  if (m.ffn / tensor % sides != 0) {
+    return base::fail(base::usage_error(
+        "layout.tp",
+        fmt::format("{} ranks of model.ffn {} cannot be trained on a GPU", tensor, m.ffn),
+        fmt::format("choose a width of a multiple of {} for each rank", sides)));
+  }
   if (n.fp8_blocks) {
     // cuBLASLt requires this alignment of every side of an fp8 matrix.
     constexpr std::int64_t kRound = 16;

@@ -45,6 +45,9 @@ void quantise(Device& device, Matrix x, Matrix scale, Matrix q, Matrix q_t);
 void bias_grad(Device& device, Matrix dy, Matrix dbias, bool adds);
 // out[i] (+)= the sum over `count` rows of `partial`, `out.cols` wide.
 void sum_partial(Device& device, const float* partial, int count, Matrix out, bool adds);
+// Rows of `addends`, each as many elements as `sum`, then residual and bias if there are any:
+// rounded once.
+void sum(Device& device, Matrix addends, Matrix residual, Matrix bias, Matrix sum);
 
 // rotate.cu: heads side by side; direction -1 is the inverse. The table is computed once, in the
 // workspace.
@@ -72,12 +75,13 @@ void activate_grad(Device& device, spec::Mlp kind, Matrix inner, Matrix da, Matr
                    Matrix a);
 
 // embedding.cu
-void embed(Device& device, Tokens tokens, Matrix table, Matrix positions,
+// The table's first row is that of `first_token`; tokens without a row get zeros, or give nothing.
+void embed(Device& device, Tokens tokens, std::int64_t first_token, Matrix table, Matrix positions,
            const step::SequencePart& part, Matrix x);
 // `index`: the positions of each distinct token (batches.h), so that each row of the table is
 // summed by one block, in batch order.
-void embed_grad(Device& device, Tokens tokens, const TokenIndex& index, Matrix dx, Matrix dtable,
-                bool adds);
+void embed_grad(Device& device, Tokens tokens, std::int64_t first_token, const TokenIndex& index,
+                Matrix dx, Matrix dtable, bool adds);
 void positions_grad(Device& device, Matrix dx, const step::SequencePart& part, Matrix dpositions,
                     bool adds);
 
@@ -86,8 +90,15 @@ struct LossWeights {
   float of_token = 0;  // one over the step's counted targets
   float z_loss = 0;
 };
-void loss(Device& device, std::int64_t vocab, Matrix logits, Tokens targets, LossWeights weights,
-          bool gradient, Matrix sums, bool adds);
+// The first `columns` logits are of the tokens from `first_token` on, the rest is padding.
+struct Vocabulary {
+  std::int64_t first_token = 0;
+  std::int64_t columns = 0;
+};
+// `terms`: of every tensor-parallel rank, one after the other, or empty if all logits are here.
+void loss(Device& device, Vocabulary vocabulary, Matrix logits, Tokens targets, Matrix terms,
+          LossWeights weights, bool gradient, Matrix sums, bool adds);
+void loss_terms(Device& device, Vocabulary vocabulary, Matrix logits, Tokens targets, Matrix terms);
 
 // optimizer.cu. Moments are rounded to bf16 stochastically: with rounding to nearest a second
 // moment could never decrease, because one step changes it by less than half of bf16's last bit.
