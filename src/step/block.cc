@@ -17,12 +17,6 @@ const View* bias_view(Builder& b, Part part, View& place) {
   return &place;
 }
 
-// Queries and keys, side by side, as attention reads them.
-View query_key(const Kept& k, const BlockShape& s) {
-  const View& from = k.heads.buffer >= 0 ? k.heads : k.qkv;
-  return from.columns(0, s.q + s.kv);
-}
-
 void head_norm(Builder& b, Part part, const View& x, const View& y) {
   Op op{.kind = Kind::kHeadNorm, .part = part, .in = {x}, .out = {y}};
   if (const Parameter* p = b.find(part, true)) op.in.push_back(b.weight(*p));
@@ -52,14 +46,26 @@ void make_qkv(Builder& b, Kept& k) {
   k.qkv = b.matrix(b.named("qkv"), tokens, s.qkv());
   View bias;
   b.forward(Part::kQkv, k.h, b.weight(Part::kQkv), k.qkv, nullptr, bias_view(b, Part::kQkv, bias));
-  if (has_heads(m)) {
-    k.heads = b.matrix(b.named("heads"), tokens, s.q + s.kv);
-    head_norm(b, Part::kQueryNorm, k.qkv.columns(0, s.q), k.heads.columns(0, s.q));
-    head_norm(b, Part::kKeyNorm, k.qkv.columns(s.q, s.kv), k.heads.columns(s.q, s.kv));
+  if (has_heads(m)) k.heads = b.matrix(b.named("heads"), tokens, s.q + s.kv);
+  const auto normalise = [&](Part part, std::int64_t first, std::int64_t count) {
+    if (!has_heads(m)) return;
+    head_norm(b, part, k.qkv.columns(first, count), k.heads.columns(first, count));
+  };
+  const auto rotate = [&](std::int64_t first, std::int64_t count) {
+    if (m.positions != spec::Positions::kRope) return;
+    const View heads = query_key(k, s).columns(first, count);
+    b.emit({.kind = Kind::kRotate, .part = Part::kRope, .out = {heads}});
+  };
+  if (b.shares_sequences()) {  // keys first: they travel while queries are made
+    normalise(Part::kKeyNorm, s.q, s.kv);
+    rotate(s.q, s.kv);
+    share_keys(b, k);
+    normalise(Part::kQueryNorm, 0, s.q);
+    return rotate(0, s.q);
   }
-  if (m.positions == spec::Positions::kRope) {
-    b.emit({.kind = Kind::kRotate, .part = Part::kRope, .out = {query_key(k, s)}});
-  }
+  normalise(Part::kQueryNorm, 0, s.q);
+  normalise(Part::kKeyNorm, s.q, s.kv);
+  rotate(0, s.q + s.kv);
 }
 
 double attention_flops(const Builder& b, double passes) {
@@ -76,10 +82,12 @@ void attend(Builder& b, Kept& k) {
   k.o = b.matrix(b.named("attention"), tokens, s.q);
   k.log_sum_exp = b.matrix(b.named("log_sum_exp"), tokens, s.q / b.model().head_dim, Dtype::kF32,
                            Storage::kActivations);
+  if (b.shares_sequences()) return attend_in_context(b, k);
   b.emit({.kind = Kind::kAttention,
           .part = Part::kAttention,
           .in = {qk.columns(0, s.q), qk.columns(s.q, s.kv), k.qkv.columns(s.q + s.kv, s.kv)},
           .out = {k.o, k.log_sum_exp},
+          .sequences = b.program().choices.micro_batch,
           .flops = attention_flops(b, 2)});
 }
 
@@ -154,9 +162,12 @@ View backward_attention(Builder& b, Kept& k, const View& dx) {
   const spec::ModelSpec& m = b.model();
   const BlockShape& s = b.shape();
   const std::int64_t tokens = b.program().micro_tokens();
-  add_bias_gradient(b, Part::kAttentionOut, dx);
   const View dx1 = b.all_tokens(Part::kAttentionOut, "gradient of all", dx);
-  b.back_to_weight(Part::kAttentionOut, dx1, k.o, *b.find(Part::kAttentionOut));
+  const auto out_gradients = [&] {
+    add_bias_gradient(b, Part::kAttentionOut, dx);
+    b.back_to_weight(Part::kAttentionOut, dx1, k.o, *b.find(Part::kAttentionOut));
+  };
+  if (!b.shares_sequences()) out_gradients();
   const View d_o = b.matrix(b.named("attention gradient"), tokens, s.q);
   b.back_to_input(Part::kAttentionOut, dx1, b.weight(Part::kAttentionOut), d_o);
 
@@ -164,12 +175,19 @@ View backward_attention(Builder& b, Kept& k, const View& dx) {
   const View dqkv = b.matrix(b.named("qkv gradient"), tokens, k.qkv.cols);
   const View dq = dqkv.columns(0, s.q);
   const View dk = dqkv.columns(s.q, s.kv);
-  b.emit({.kind = Kind::kAttentionGrad,
-          .part = Part::kAttention,
-          .in = {qk.columns(0, s.q), qk.columns(s.q, s.kv), k.qkv.columns(s.q + s.kv, s.kv), k.o,
-                 k.log_sum_exp, d_o},
-          .out = {dq, dk, dqkv.columns(s.q + s.kv, s.kv)},
-          .flops = attention_flops(b, 5)});
+  if (b.shares_sequences()) {
+    const Op exchange = attention_gradients_in_context(b, k, d_o, dq);
+    out_gradients();  // while gradients of keys and values travel
+    add_key_gradients(b, exchange, dqkv.columns(s.q, 2 * s.kv));
+  } else {
+    b.emit({.kind = Kind::kAttentionGrad,
+            .part = Part::kAttention,
+            .in = {qk.columns(0, s.q), qk.columns(s.q, s.kv), k.qkv.columns(s.q + s.kv, s.kv), k.o,
+                   k.log_sum_exp, d_o},
+            .out = {dq, dk, dqkv.columns(s.q + s.kv, s.kv)},
+            .sequences = b.program().choices.micro_batch,
+            .flops = attention_flops(b, 5)});
+  }
   if (m.positions == spec::Positions::kRope) {
     b.emit({.kind = Kind::kRotateGrad, .part = Part::kRope, .out = {dqkv.columns(0, s.q + s.kv)}});
   }
@@ -192,6 +210,11 @@ View backward_attention(Builder& b, Kept& k, const View& dx) {
 }
 
 }  // namespace
+
+View query_key(const Kept& k, const BlockShape& s) {
+  const View& from = k.heads.buffer >= 0 ? k.heads : k.qkv;
+  return from.columns(0, s.q + s.kv);
+}
 
 std::int32_t attention_unit(const Builder& b) {
   return b.find(Part::kQkv)->unit;
@@ -222,6 +245,7 @@ View backward_block(Builder& b, Kept k, const View& dx) {
                              ? kept_by(b.program().choices.recompute)
                              : KeptParts{};
   b.enter(Phase::kRecompute, layer);
+  if (kept.attention && b.shares_sequences()) share_keys(b, k);
   if (!kept.attention) {
     const View x = k.x;
     k = {};

@@ -116,6 +116,7 @@ class Builder {
   [[nodiscard]] const Program& program() const { return program_; }
   [[nodiscard]] const spec::ModelSpec& model() const { return program_.model; }
   [[nodiscard]] const BlockShape& shape() const { return shape_; }
+  [[nodiscard]] bool shares_sequences() const { return program_.choices.layout.context.ranks > 1; }
   [[nodiscard]] std::string named(const char* what) const;
 
  private:
@@ -194,7 +195,9 @@ struct Kept {
   View heads;  // normalised queries and keys, with qk_norm; else none
   View o;
   View log_sum_exp;
-  View x1;  // after attention
+  View keys_values;  // of whole sequences, where ranks share them; not kept: gathered again
+  Op sharing;        // what gathers these, if it has been issued and not waited for
+  View x1;           // after attention
   View h2;
   View inner;  // gate|up
   View a;      // after the activation
@@ -206,6 +209,14 @@ Kept forward_block(Builder& b, const View& x, const View& out);
 // From the gradient of the block's output to that of its input: in the same place, unless gradients
 // of weights are deferred.
 View backward_block(Builder& b, Kept kept, const View& dx);
+// Queries and keys, side by side, as attention reads them; values are after these in k.qkv.
+View query_key(const Kept& k, const BlockShape& s);
+// context.cc: attention of ranks that share sequences. The exchange of keys and values, as early as
+// it can be issued; their gradients come back while the caller computes something else.
+void share_keys(Builder& b, Kept& k);
+void attend_in_context(Builder& b, Kept& k);
+Op attention_gradients_in_context(Builder& b, Kept& k, const View& d_o, const View& dq);
+void add_key_gradients(Builder& b, const Op& exchange, const View& dkv);
 // The units whose weights the current layer uses in that pass, in order.
 std::vector<std::int32_t> units_used(const Builder& b, Phase phase);
 // head.cc: the final norm, the logits and the loss; for training also their gradients, into dx.

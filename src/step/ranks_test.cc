@@ -45,6 +45,8 @@ TEST(StepRanks, OneRankExchangesNothing) {
   for (const Op& op : of_rank({}).ops) EXPECT_FALSE(op.is_exchange()) << to_text(op, of_rank({}));
 }
 
+constexpr std::int64_t kDrawnSequence = 24;  // which can be shared by two or three
+
 // Any layout that the trainer executes, with as many micro-batches as its schedule wants.
 struct Drawn {
   spec::LayoutSpec layout;
@@ -63,11 +65,12 @@ struct Drawn {
     model.tied = tied;
     model.qk_norm = qk_norm;
     model.bias = bias;
+    model.context = kDrawnSequence;
     auto program = build(model, {.numerics = numerics_of(precision),
                                  .layout = *layout_of(layout, rank),
                                  .recompute = recompute,
                                  .optimizer = optimizer,
-                                 .sequence = 16,
+                                 .sequence = kDrawnSequence,
                                  .micro_batch = 2,
                                  .accumulate = 2 * layout.pp});
     EXPECT_TRUE(program.has_value());
@@ -83,6 +86,7 @@ Drawn drawn() {
   d.layout.pp = *rc::gen::inRange(1, 5);
   d.layout.tp = *rc::gen::inRange(1, 3);
   d.layout.sequence_parallel = d.layout.tp > 1 && *rc::gen::arbitrary<bool>();
+  d.layout.cp = *rc::gen::inRange(1, 4);
   const auto schedule = *rc::gen::inRange(0, 4);
   d.layout.pp_schedule = static_cast<spec::PipelineSchedule>(d.layout.pp > 1 ? schedule : 1);
   if (d.layout.pp_schedule == spec::PipelineSchedule::kInterleaved) {
@@ -166,7 +170,13 @@ RC_GTEST_PROP(StepRanks, AgreeOnWhatTheyExchange, ()) {
       own[op.axis].emplace_back(
           op.kind, of_unit ? p.units[static_cast<std::size_t>(op.unit)].name : "",
           of_unit ? p.units[static_cast<std::size_t>(op.unit)].elements : op.in[0].elements());
-      if (op.kind != Kind::kAllToAll || op.axis == Axis::kTensor) continue;
+      if (op.axis == Axis::kContext) {
+        const View& all = op.kind == Kind::kAllToAll ? op.in[0] : op.out[0];
+        RC_ASSERT(all.rows == layout.context.ranks * p.micro_tokens());
+        RC_ASSERT(op.in[0].elements() == op.out[0].elements() ||
+                  op.in[0].elements() * layout.context.ranks == op.out[0].elements());
+      }
+      if (op.kind != Kind::kAllToAll || !of_unit) continue;
       const Unit& unit = p.units[static_cast<std::size_t>(op.unit)];
       RC_ASSERT(op.in[0].cols == unit.elements);
       RC_ASSERT(op.out[0].rows == layout.data().ranks);
@@ -178,6 +188,38 @@ RC_GTEST_PROP(StepRanks, AgreeOnWhatTheyExchange, ()) {
     }
   }
   RC_ASSERT(sent == received);
+}
+
+// What an op reads has been written, and no buffer at the same place in memory has been since.
+RC_GTEST_PROP(StepRanks, BuffersThatShareMemoryAreNotNeededAtOnce, ()) {
+  const Drawn d = drawn();
+  const Program p = d.of(*rc::gen::inRange<std::int64_t>(0, d.ranks()));
+  const MemoryPlan plan = plan_memory(p);
+  std::vector<std::size_t> moving;
+  for (std::size_t i = 0; i < p.buffers.size(); ++i) {
+    if (p.buffers[i].storage == Storage::kActivations) moving.push_back(i);
+  }
+  std::vector<bool> valid(p.buffers.size(), true);
+  for (const std::size_t i : moving) valid[i] = false;
+  for (const Op& op : p.ops) {
+    const auto read = [&](const View& view) {
+      if (!valid[static_cast<std::size_t>(view.buffer)]) RC_FAIL(to_text(op, p));
+    };
+    for (const View& view : op.in) read(view);
+    for (std::size_t i = 0; i < op.out.size(); ++i) {
+      const auto buffer = static_cast<std::size_t>(op.out[i].buffer);
+      if (op.adds_to(i) || op.kind == Kind::kRotate || op.kind == Kind::kRotateGrad)
+        read(op.out[i]);
+      if (p.buffers[buffer].storage != Storage::kActivations) continue;
+      for (const std::size_t other : moving) {
+        const bool overlaps =
+            plan.offset[other] < plan.offset[buffer] + p.buffers[buffer].bytes() &&
+            plan.offset[buffer] < plan.offset[other] + p.buffers[other].bytes();
+        if (other != buffer && overlaps) valid[other] = false;
+      }
+      valid[buffer] = true;
+    }
+  }
 }
 
 // Gradients that are added or sent are those that the unit's own ops of this micro-batch have made,
@@ -223,13 +265,15 @@ RC_GTEST_PROP(StepRanks, WhatIsAddedWasMadeByTheUnit, ()) {
 }
 
 RC_GTEST_PROP(StepRanks, EveryElementIsAddedUpByOneRankAndKeptByOneShard, ()) {
-  const std::int64_t dp = *rc::gen::inRange(1, 5);
+  const std::int64_t dp = *rc::gen::inRange(1, 4);
   const std::int64_t fsdp = *rc::gen::inRange(1, 7);
+  const std::int64_t cp = *rc::gen::element(1, 2, 4);
   const auto optimizer = *rc::gen::element(spec::Optimizer::kAdamw, spec::Optimizer::kMuon);
   std::map<std::string, std::int64_t> added;
   std::map<std::string, std::int64_t> kept;
-  for (std::int64_t rank = 0; rank < dp * fsdp; ++rank) {
-    const Program p = of_rank(among(rank, dp, fsdp, 2), optimizer);
+  for (std::int64_t rank = 0; rank < dp * fsdp * cp; ++rank) {
+    const Program p =
+        of_rank(*layout_of({.dp = dp, .fsdp = fsdp, .zero = 2, .cp = cp}, rank), optimizer);
     for (const Unit& unit : p.units) {
       RC_ASSERT(unit.own.common(unit.part) == unit.part);
       std::int64_t end = 0;
@@ -253,7 +297,7 @@ RC_GTEST_PROP(StepRanks, EveryElementIsAddedUpByOneRankAndKeptByOneShard, ()) {
   for (const Parameter& parameter : of_rank({}, optimizer).parameters) {
     RC_ASSERT(added[parameter.name] == parameter.elements());
     RC_ASSERT(kept[parameter.name] ==
-              parameter.elements() * (parameter.group == Group::kMuon ? 1 : dp));
+              parameter.elements() * (parameter.group == Group::kMuon ? 1 : dp * cp));
   }
 }
 
@@ -308,18 +352,28 @@ TEST(StepRanks, KeepWhatTheirZeroSays) {
 }
 
 TEST(StepLayout, NumbersRanks) {
-  const spec::LayoutSpec spec{.dp = 3, .fsdp = 4};
-  for (std::int64_t rank = 0; rank < 12; ++rank) {
-    const auto found = layout_of(spec, rank);
-    ASSERT_TRUE(found.has_value());
-    EXPECT_EQ(found->rank(), rank);
-    EXPECT_EQ(found->shard.rank, rank % 4);
-    EXPECT_EQ(found->replica.rank, rank / 4);
-    for (const Axis axis : {Axis::kData, Axis::kShard, Axis::kReplica, Axis::kWorld}) {
-      const std::vector<std::int64_t> members = found->members(axis);
-      const Place place = found->along(axis);
-      ASSERT_EQ(static_cast<std::int64_t>(members.size()), place.ranks);
-      EXPECT_EQ(members[static_cast<std::size_t>(place.rank)], rank);
+  for (const std::int64_t cp : {1, 2}) {
+    const spec::LayoutSpec spec{.dp = 3, .fsdp = 4, .cp = cp};
+    for (std::int64_t rank = 0; rank < 12 * cp; ++rank) {
+      const auto found = layout_of(spec, rank);
+      ASSERT_TRUE(found.has_value());
+      EXPECT_EQ(found->rank(), rank);
+      EXPECT_EQ(found->context.rank, rank % cp);
+      EXPECT_EQ(found->shard.rank, rank / cp % 4);
+      EXPECT_EQ(found->replica.rank, rank / cp / 4);
+      for (const Axis axis :
+           {Axis::kData, Axis::kShard, Axis::kReplica, Axis::kContext, Axis::kWorld}) {
+        const std::vector<std::int64_t> members = found->members(axis);
+        const Place place = found->along(axis);
+        ASSERT_EQ(static_cast<std::int64_t>(members.size()), place.ranks);
+        EXPECT_EQ(members[static_cast<std::size_t>(place.rank)], rank);
+        // Everyone in it is at that place of the same group.
+        for (std::size_t i = 0; i < members.size(); ++i) {
+          const Layout other = *layout_of(spec, members[i]);
+          EXPECT_EQ(other.members(axis), members);
+          EXPECT_EQ(other.along(axis).rank, static_cast<std::int64_t>(i));
+        }
+      }
     }
   }
   EXPECT_EQ(layout_of({.dp = 1, .ep = 2}, 0).error().where, "layout.ep");

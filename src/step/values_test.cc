@@ -158,7 +158,7 @@ RC_GTEST_PROP(StepValues, GradientsAreTheSameInEveryScheduleOfAPipeline, ()) {
                         .kv_heads = 2,
                         .head_dim = 2,
                         .ffn = 12,
-                        .context = 4};
+                        .context = 8};
   model.tied = *rc::gen::arbitrary<bool>();
   model.bias = *rc::gen::arbitrary<bool>();
   model.norm =
@@ -173,11 +173,12 @@ RC_GTEST_PROP(StepValues, GradientsAreTheSameInEveryScheduleOfAPipeline, ()) {
   layout.pp = *rc::gen::inRange(2, 5);
   layout.tp = *rc::gen::inRange(1, 3);
   layout.sequence_parallel = layout.tp > 1 && *rc::gen::arbitrary<bool>();
+  layout.cp = *rc::gen::inRange(1, 3);
   Choices choices{.numerics = numerics_of(*rc::gen::element(
                       spec::Precision::kFp32, spec::Precision::kBf16, spec::Precision::kFp8)),
                   .recompute = *rc::gen::element(spec::Recompute::kNone, spec::Recompute::kCheap,
                                                  spec::Recompute::kFfn, spec::Recompute::kFull),
-                  .sequence = 4,
+                  .sequence = 8,
                   .accumulate = *rc::gen::inRange(1, 8)};
   const bool whole = layout.tp == 1 && (layout.zero < 3 || layout.fsdp == 1);
   if (whole && *rc::gen::arbitrary<bool>()) choices.optimizer = spec::Optimizer::kMuon;

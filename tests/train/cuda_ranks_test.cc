@@ -40,9 +40,10 @@ class CudaRanks : public ::testing::Test {
   // One rank of the layout; tokens depend on the micro-batch's place in the step alone.
   base::Result<void> run(const spec::ModelSpec& model, step::Choices choices, RankGroups* groups,
                          std::int64_t steps, Trained& trained) {
-    const step::Place data = choices.layout.data();
-    choices.accumulate = kMicros / data.ranks;
+    const step::Place reads = choices.layout.sequences();
+    choices.accumulate = kMicros / reads.ranks;
     ASSAY_TRY(const step::Program program, step::build(model, choices));
+    const step::SequencePart part = program.sequence_part();
     const step::MemoryPlan plan = step::plan_memory(program);
     // The same algorithms everywhere: what one rank has timed first.
     ASSAY_TRY(const auto backend,
@@ -68,13 +69,19 @@ class CudaRanks : public ::testing::Test {
           .counted_targets = static_cast<double>(program.global_step_tokens())};
       const auto batch = [&](std::int32_t micro, std::span<std::int32_t> tokens,
                              std::span<std::int32_t> targets) -> base::Result<void> {
-        const std::int64_t place = step * kMicros + micro * data.ranks + data.rank;
-        const auto token = [&](std::size_t i) {
+        const std::int64_t place = step * kMicros + micro * reads.ranks + reads.rank;
+        const auto token = [&](std::uint64_t i) {
           const auto n = static_cast<std::uint64_t>(place) * 7919U + i * i * 31U + i * 17U;
           return static_cast<std::int32_t>(n % static_cast<std::uint64_t>(model.vocab));
         };
-        for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = token(i);
-        for (std::size_t i = 0; i < targets.size(); ++i) targets[i] = token(i + 1);
+        // Where a rank that has whole sequences would have the token of this row.
+        const auto whole = [&](std::size_t i) {
+          const auto row = static_cast<std::int64_t>(i);
+          return static_cast<std::uint64_t>(row / part.tokens * choices.sequence +
+                                            part.position(row));
+        };
+        for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = token(whole(i));
+        for (std::size_t i = 0; i < targets.size(); ++i) targets[i] = token(whole(i) + 1);
         return {};
       };
       ASSAY_TRY(const Scalars scalars, run_step(*backend, program, settings, batch));
@@ -240,6 +247,60 @@ TEST_F(CudaRanks, TensorParallelRanksTrainWhatOneRankTrains) {
         EXPECT_EQ(again.scalars, longer.scalars);
         EXPECT_TRUE(again.state == longer.state);
       }
+    }
+  }
+}
+
+// Attention is added up in pieces, and gradients by rank. Within that, every gradient of the first
+// step and all losses are one rank's; bits are the same twice, and however the rest is spread.
+TEST_F(CudaRanks, RanksThatShareSequencesTrainWhatOneRankTrains) {
+  for (const auto& variant : testing::variants()) {
+    const bool is_first = variant.name == testing::variants()[0].name;
+    for (const auto precision : {spec::Precision::kBf16, spec::Precision::kFp8}) {
+      const bool fp8 = precision == spec::Precision::kFp8;
+      if (fp8 && !is_first) continue;
+      spec::ModelSpec model = variant.model;
+      model.layers = 3;
+      step::Choices choices{.numerics = step::numerics_of(precision),
+                            .recompute = spec::Recompute::kCheap,
+                            .sequence = 192,
+                            .micro_batch = 2};
+      const Trained one = run_layout(model, choices, {.dp = 1}, 1);
+      const Trained five = run_layout(model, choices, {.dp = 1});
+      for (const std::int64_t cp : {2, 3, 4}) {
+        if (cp != 2 && !is_first) continue;
+        SCOPED_TRACE(fmt::format("{} {} cp {}", variant.name, spec::to_text(precision), cp));
+        choices.recompute = cp == 3 ? spec::Recompute::kFull : spec::Recompute::kCheap;
+        const Trained begun = run_layout(model, choices, {.dp = 1, .cp = cp}, 1);
+        const double apart = gradients_apart(one, begun);
+        fmt::print("{} {} cp {}: gradients {:.4f}\n", variant.name, spec::to_text(precision), cp,
+                   apart);
+        EXPECT_LT(apart, fp8 ? 0.2 : 0.05);
+        const Trained longer = run_layout(model, choices, {.dp = 1, .cp = cp});
+        ASSERT_EQ(longer.scalars.size(), five.scalars.size());
+        for (std::size_t i = 0; i < five.scalars.size(); ++i) {
+          const auto loss = static_cast<std::size_t>(step::Scalar::kLossSum);
+          const auto count = static_cast<std::size_t>(step::Scalar::kCount);
+          EXPECT_NEAR(longer.scalars[i][loss], five.scalars[i][loss],
+                      0.01F * std::abs(five.scalars[i][loss]));
+          EXPECT_EQ(longer.scalars[i][count], five.scalars[i][count]);
+        }
+        std::vector<spec::LayoutSpec> others = {{.dp = 1, .cp = cp}};
+        if (is_first && cp == 2) {
+          others.push_back({.dp = 2, .cp = cp});
+          others.push_back({.dp = 1, .fsdp = 2, .zero = 3, .cp = cp});
+          others.push_back({.dp = 1, .pp = 2, .cp = cp});
+        }
+        for (const spec::LayoutSpec& other : others) {
+          SCOPED_TRACE(fmt::format("dp {} fsdp {} pp {}", other.dp, other.fsdp, other.pp));
+          const Trained again = run_layout(model, choices, other);
+          EXPECT_EQ(again.scalars, longer.scalars);
+          EXPECT_TRUE(again.state == longer.state);
+        }
+      }
+      if (!is_first) continue;
+      const spec::LayoutSpec both{.dp = 1, .tp = 2, .sequence_parallel = true, .cp = 2};
+      EXPECT_LT(gradients_apart(one, run_layout(model, choices, both, 1)), fp8 ? 0.2 : 0.05);
     }
   }
 }
