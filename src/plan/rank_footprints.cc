@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <span>
 
@@ -85,20 +86,24 @@ Shares shares_of(const JobSpec& job, const step::Layout& layout) {
   return shares;
 }
 
-// Of a stage: the first, and where they are not alike, few are all of interest, and of many those
-// with most.
+// Of a stage: one, or where they are not alike, those with most. Ranks that share sequences have
+// pieces of them that see different numbers of keys.
 std::vector<std::int64_t> ranks_of_stage(const JobSpec& job, std::int64_t first) {
   constexpr std::size_t kFew = 8;
   const auto layout = step::layout_of(job.layout, first);
+  if (!layout) return {first};
   const bool muon = job.train.optimizer == spec::Optimizer::kMuon;
-  if (!layout || (!muon && layout->tensor.ranks == 1)) return {first};
-  const std::vector<std::int64_t> ranks = layout->members(step::Axis::kData);
-  if (muon && ranks.size() <= kFew) return ranks;
-  const Shares shares = shares_of(job, *layout);
-  std::set<std::int64_t> chosen = {first};
-  for (const auto* share : {&shares.matrices, &shares.of_a_unit, &shares.partial}) {
-    chosen.insert(ranks[static_cast<std::size_t>(std::max_element(share->begin(), share->end()) -
-                                                 share->begin())]);
+  const std::vector<std::int64_t> data = layout->members(step::Axis::kData);
+  if (muon && data.size() <= kFew) return data;
+  const std::vector<std::int64_t> context = layout->members(step::Axis::kContext);
+  std::set<std::int64_t> chosen = {first, context.back()};
+  if (context.size() <= kFew) chosen.insert(context.begin(), context.end());
+  if (muon || layout->tensor.ranks > 1) {
+    const Shares shares = shares_of(job, *layout);
+    for (const auto* share : {&shares.matrices, &shares.of_a_unit, &shares.partial}) {
+      const auto most = std::max_element(share->begin(), share->end()) - share->begin();
+      chosen.insert(data[static_cast<std::size_t>(most)]);
+    }
   }
   return {chosen.begin(), chosen.end()};
 }
@@ -128,12 +133,15 @@ RankDevice device_of(const JobSpec& job) {
 std::vector<std::int64_t> distinct_ranks(const JobSpec& job) {
   const spec::LayoutSpec& l = job.layout;
   const std::int64_t per_stage = l.dp * l.inner_ranks() / l.pp;
-  std::vector<std::int64_t> ranks;
-  std::set<std::int64_t> seen;  // layers of stages in the middle
-  for (std::int64_t stage = 0; stage < l.pp; ++stage) {
-    const bool end = stage == 0 || stage == l.pp - 1;
+  std::set<std::int64_t> stages = {0, l.pp - 1};
+  std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>> middle;  // by layers: first, last
+  for (std::int64_t stage = 1; stage < l.pp - 1; ++stage) {
     const std::int64_t layers = step::layers_of_stage(job.model.layers, stage, l.pp, l.pp_chunks);
-    if (!end && !seen.insert(layers).second) continue;
+    middle.try_emplace(layers, stage, stage).first->second.second = stage;
+  }
+  for (const auto& [layers, ends] : middle) stages.insert({ends.first, ends.second});
+  std::vector<std::int64_t> ranks;
+  for (const std::int64_t stage : stages) {
     for (const std::int64_t rank : ranks_of_stage(job, stage * per_stage)) ranks.push_back(rank);
   }
   return ranks;

@@ -2,8 +2,9 @@
 // executes for it (step/footprint.h).
 //
 // Ranks of one stage of a pipeline have programs of the same sizes, so one of them is built (a few
-// with Muon, which keeps matrices whole, and with tensor parallelism, whose norms some ranks have);
-// and of stages in the middle with as many layers, the one that holds most: the first.
+// with Muon, which keeps matrices whole, tensor parallelism, whose norms some ranks have, and
+// context parallelism, whose pieces see different numbers of keys);
+// and of stages in the middle with as many layers, the first and the last: one of them holds most.
 #pragma once
 
 #include <cstdint>

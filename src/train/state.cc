@@ -43,8 +43,7 @@ StateTensor tensor_of(const step::Program& program, const step::Parameter& p, co
   // A data rank saves what it adds up, and so all save equally much: every rank that has more of
   // the state than its part of it has that part, too. A table that two stages have is the first
   // one's, and what all tensor-parallel ranks have the first one's of these.
-  const bool saves = unit.stage == layout.pipeline.rank && layout.context.rank == 0 &&
-                     (p.slice.cut || layout.tensor.rank == 0);
+  const bool saves = unit.stage == layout.pipeline.rank && (p.slice.cut || layout.tensor.rank == 0);
   if (saves) tensor.saved = part_of(p, unit.part);
   return tensor;
 }

@@ -51,12 +51,12 @@ TrainedPart trained_part(const Work& work, const RankShare& /*rank*/) {
 
 FoldedAxes folded_axes(const Work& work) {
   const Degrees& d = work.degrees;
-  const double inner = d.tp * d.cp;
   const double shards = d.fsdp > 1 ? d.fsdp : std::max(1.0, d.state_shards);
-  const double data = d.dp * d.fsdp;
-  return {.data = {data, inner},
-          .shards = {shards, inner},
-          .replicas = {std::max(1.0, data / shards), inner * shards}};
+  // Ranks that share sequences have the same parameters as replicas do, and are neighbours.
+  const double data = d.dp * d.cp * d.fsdp;
+  const double replicas = std::max(1.0, data / shards);
+  const double apart = replicas > d.cp ? d.tp * d.cp * shards : d.tp;
+  return {.data = {data, d.tp}, .shards = {shards, d.tp * d.cp}, .replicas = {replicas, apart}};
 }
 
 double resident_units(const Work& work, double units) {

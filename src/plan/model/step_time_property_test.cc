@@ -125,7 +125,7 @@ RC_GTEST_PROP(StepTimeProperty, OnlyWhatIsUsedIsPaid, ()) {
   if (folds_gradients(work)) {
     // One rank adds up micro-batches, too.
     RC_ASSERT((t.gradients > Seconds(0)) ==
-              (d.dp * d.fsdp > 1 || work.batch.micros > 1 || work.shape.tied));
+              (d.dp * d.cp * d.fsdp > 1 || work.batch.micros > 1 || work.shape.tied));
   } else {
     RC_ASSERT((t.gradients > Seconds(0)) == (d.dp * d.cp * (d.ep_axis ? d.ep : 1) > 1));
   }

@@ -77,6 +77,7 @@ double in_flight_of(const Work& work, const Stage& stage) {
   const double micros = work.batch.micros;
   if (d.pp <= 1) return 1;
   if (d.gpipe) return micros;
+  if (d.zero_bubble) return std::min(micros, d.pp);
   const double after = stage.last ? 0 : stage.first ? d.pp - 1 : d.pp - 2;
   if (d.chunks <= 1) return std::min(micros, after + 1);
   // Of one chunk or another; each has places of its own, in groups of as many as there are stages.
@@ -101,7 +102,10 @@ double alive_bytes(const Work& work, const RankShare& rank, const Stage& stage) 
   const double in_flight = in_flight_of(work, stage);
   const double each = rank.tokens * kept.with(kept_parts(work.recompute));
   const double whole = rank.tokens * kept.with({});  // of the layer at work, and of the last
-  const double kept_whole = stage.last && d.gpipe ? in_flight : 1;
+  // And, as large as that, the inputs and gradients of all products of micro-batches whose
+  // gradients of weights are made later.
+  const double later = stage.layers * (stage.last ? in_flight : 1);
+  const double kept_whole = d.zero_bubble ? later : stage.last && d.gpipe ? in_flight : 1;
   const double layers =
       std::max(0.0, stage.layers * in_flight - kept_whole) * each + kept_whole * whole;
 
@@ -109,7 +113,7 @@ double alive_bytes(const Work& work, const RankShare& rank, const Stage& stage) 
   // needed again, which for the first and the last unit is in the next micro-batch. Blocks take two
   // places in turns.
   const double gradient = work.software.gradient_bytes;
-  const double data = d.dp * d.fsdp;
+  const double data = d.dp * d.cp * d.fsdp;
   const double table = shape.vocab * shape.dim / d.tp;
   const bool travels = data > 1;
   const bool folds = work.batch.micros > 1 || travels;

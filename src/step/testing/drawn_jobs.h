@@ -43,8 +43,9 @@ inline spec::LayoutSpec drawn_layout(const spec::ModelSpec& model) {
   or_one(&spec::LayoutSpec::cp, *rc::gen::element(1, 2));
   l.sequence_parallel = l.tp > 1 && *rc::gen::arbitrary<bool>();
   if (l.pp > 1) {
-    l.pp_schedule = *rc::gen::element(spec::PipelineSchedule::kGpipe, spec::PipelineSchedule::k1f1b,
-                                      spec::PipelineSchedule::kInterleaved);
+    l.pp_schedule =
+        *rc::gen::element(spec::PipelineSchedule::kGpipe, spec::PipelineSchedule::k1f1b,
+                          spec::PipelineSchedule::kInterleaved, spec::PipelineSchedule::kZbH1);
     const bool fits = 2 * l.pp <= model.layers;
     if (l.pp_schedule == spec::PipelineSchedule::kInterleaved) {
       if (fits) l.pp_chunks = 2;

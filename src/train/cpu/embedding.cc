@@ -13,7 +13,7 @@ constexpr std::int64_t kColumns = 32;
 }  // namespace
 
 void embed(Device& device, Tokens tokens, std::int64_t first_token, Matrix table, Matrix positions,
-           std::int64_t sequence, Matrix x) {
+           const step::SequencePart& part, Matrix x) {
   device.executed(step::Kind::kEmbed, {tokens, table, positions}, {x});
   device.ranges(x.rows, kTokenRows, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t t = first; t < last; ++t) {
@@ -22,7 +22,7 @@ void embed(Device& device, Tokens tokens, std::int64_t first_token, Matrix table
       std::fill_n(to, x.cols, 0.0F);
       if (row >= 0 && row < table.rows) std::copy_n(table.row(row), x.cols, to);
       if (positions.empty()) continue;
-      const float* position = positions.row(t % sequence);
+      const float* position = positions.row(part.position(t));
       for (std::int64_t i = 0; i < x.cols; ++i) to[i] += position[i];
     }
   });
@@ -47,13 +47,14 @@ void embed_grad(Device& device, Tokens tokens, std::int64_t first_token, Matrix 
   });
 }
 
-void positions_grad(Device& device, Matrix dx, std::int64_t sequence, Matrix dpositions,
+void positions_grad(Device& device, Matrix dx, const step::SequencePart& part, Matrix dpositions,
                     bool adds) {
   device.executed(step::Kind::kPositionsGrad, {dx}, {dpositions});
   device.ranges(dpositions.rows, 1, [&](std::int64_t position, std::int64_t) {
     float* to = dpositions.row(position);
     if (!adds) std::fill_n(to, dpositions.cols, 0.0F);
-    for (std::int64_t t = position; position < sequence && t < dx.rows; t += sequence) {
+    const std::int64_t row = part.row_of(position);
+    for (std::int64_t t = row; row >= 0 && t < dx.rows; t += part.tokens) {
       const float* from = dx.row(t);
       for (std::int64_t i = 0; i < dx.cols; ++i) to[i] += from[i];
     }

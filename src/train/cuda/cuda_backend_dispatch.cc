@@ -70,6 +70,14 @@ Product CudaBackendImpl::product_of(const Op& op) const {
   return product;
 }
 
+AttentionShape CudaBackendImpl::attention_shape(const Op& op) const {
+  const std::int64_t head_dim = program_->model.head_dim;
+  const step::View& q = op.in[0];
+  const step::View& k = op.in[1];
+  return {op.sequences,      q.rows / op.sequences, k.rows / op.sequences,
+          q.cols / head_dim, k.cols / head_dim,     head_dim};
+}
+
 AttentionOperands CudaBackendImpl::attention_of(const Op& op) const {
   return {matrix(op.in[0]), matrix(op.in[1]), matrix(op.in[2]), matrix(op.out[0]),
           matrix(op.out[1])};
@@ -90,9 +98,13 @@ void CudaBackendImpl::execute_norm(const Op& op) {
   switch (op.kind) {
     case Kind::kNorm:
       return norm(device_, centred, at(op.in, 0), at(op.in, 1), at(op.in, 2), at(op.out, 0));
-    case Kind::kNormGrad:
-      return norm_grad(device_, centred, at(op.in, 0), at(op.in, 1), at(op.in, 2), at(op.out, 0),
+    case Kind::kNormGrad: {
+      const std::size_t weights = op.in.size() - (op.residual ? 1 : 0) - 2;
+      return norm_grad(device_, centred, at(op.in, 0), at(op.in, 1),
+                       weights > 0 ? at(op.in, 2) : Matrix{},
+                       op.residual ? at(op.in, op.in.size() - 1) : Matrix{}, at(op.out, 0),
                        op.adds_to(0), at(op.out, 1), at(op.out, 2), op.adds_to(1));
+    }
     case Kind::kHeadNorm:
       return head_norm(device_, m.head_dim, at(op.in, 0), at(op.in, 1), at(op.out, 0));
     default:
@@ -106,14 +118,29 @@ void CudaBackendImpl::execute_attention(const Op& op) {
   if (op.kind == Kind::kAttention) {
     const AttentionOperands m = attention_of(op);
     device_.executed(op.kind, {m.q, m.k, m.v}, {m.o, m.log_sum_exp});
-    failure = attention_.forward(m, device_.workspace.attention);
+    failure = attention_.forward(attention_shape(op), m, device_.workspace.attention);
   } else {
     const AttentionGradOperands m = attention_grad_of(op);
     const AttentionOperands& f = m.forward;
     device_.executed(op.kind, {f.q, f.k, f.v, f.o, f.log_sum_exp, m.d_o}, {m.dq, m.dk, m.dv});
-    failure = attention_.backward(m, device_.workspace.attention);
+    failure = attention_.backward(attention_shape(op), m, device_.workspace.attention);
   }
   if (!failure.empty()) device_.failed("attention: " + failure);
+}
+
+void CudaBackendImpl::execute_context(const Op& op) {
+  const std::int64_t sequences = program_->choices.micro_batch;
+  const std::int64_t piece = program_->sequence_part().piece;
+  if (op.kind == Kind::kPackKeys) {
+    return pack_keys(device_, at(op.in, 0), at(op.in, 1), at(op.out, 0));
+  }
+  if (op.kind == Kind::kOrderKeys) {
+    return order_keys(device_, sequences, piece, at(op.in, 0), at(op.out, 0));
+  }
+  if (op.kind == Kind::kSplitKeysGrad) {
+    return split_keys_grad(device_, sequences, piece, at(op.in, 0), at(op.in, 1), at(op.out, 0));
+  }
+  sum_keys_grad(device_, at(op.in, 0), at(op.out, 0));
 }
 
 void CudaBackendImpl::execute_optimizer(const Op& op) {
@@ -146,17 +173,17 @@ void CudaBackendImpl::exchange(const Op& op) {
 
 void CudaBackendImpl::dispatch(const Op& op) {
   const spec::ModelSpec& m = program_->model;
-  const std::int64_t sequence = program_->choices.sequence;
+  const step::SequencePart part = program_->sequence_part();
   switch (op.kind) {
     case Kind::kEmbed:
-      return embed(device_, tokens(op.in[0]), op.first_token, at(op.in, 1), at(op.in, 2), sequence,
+      return embed(device_, tokens(op.in[0]), op.first_token, at(op.in, 1), at(op.in, 2), part,
                    at(op.out, 0));
     case Kind::kEmbedGrad:
       return embed_grad(device_, tokens(op.in[0]), op.first_token,
                         batches_.index_of(address(op.in[0])), at(op.in, 1), at(op.out, 0),
                         op.adds_to(0));
     case Kind::kPositionsGrad:
-      return positions_grad(device_, at(op.in, 0), sequence, at(op.out, 0), op.adds_to(0));
+      return positions_grad(device_, at(op.in, 0), part, at(op.out, 0), op.adds_to(0));
     case Kind::kNorm:
     case Kind::kNormGrad:
     case Kind::kHeadNorm:
@@ -182,11 +209,16 @@ void CudaBackendImpl::dispatch(const Op& op) {
       return bias_grad(device_, at(op.in, 0), at(op.out, 0), op.adds_to(0));
     case Kind::kRotate:
     case Kind::kRotateGrad:
-      return rotate(device_, {sequence, m.head_dim}, op.kind == Kind::kRotate ? 1 : -1,
-                    at(op.out, 0));
+      return rotate(device_, {program_->choices.sequence, m.head_dim, part},
+                    op.kind == Kind::kRotate ? 1 : -1, at(op.out, 0));
     case Kind::kAttention:
     case Kind::kAttentionGrad:
       return execute_attention(op);
+    case Kind::kPackKeys:
+    case Kind::kOrderKeys:
+    case Kind::kSplitKeysGrad:
+    case Kind::kSumKeysGrad:
+      return execute_context(op);
     case Kind::kActivate:
       return activate(device_, m.mlp, at(op.in, 0), at(op.out, 0));
     case Kind::kActivateGrad:

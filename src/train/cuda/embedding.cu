@@ -1,6 +1,7 @@
 // Token and position embeddings. Each row of the table's gradient is summed by one block in batch
 // order, from the index of positions by token (batches.h).
 #include "train/cuda/kernels.h"
+#include "train/cuda/positions.cuh"
 #include "train/cuda/vectors.cuh"
 
 namespace assay::train::cuda {
@@ -10,7 +11,7 @@ constexpr int kEmbeddingThreads = 128;
 
 __global__ void __launch_bounds__(kEmbeddingThreads)
     embed_kernel(const std::int32_t* tokens, int first_token, int rows, const Half* table,
-                 const Half* positions, unsigned sequence, Half* x, unsigned vectors,
+                 const Half* positions, RowPositions in_sequence, Half* x, unsigned vectors,
                  std::uint64_t all) {
   const std::uint64_t item =
       static_cast<std::uint64_t>(blockIdx.x) * kEmbeddingThreads + threadIdx.x;
@@ -27,7 +28,7 @@ __global__ void __launch_bounds__(kEmbeddingThreads)
     float value[8];
     float position[8];
     widen(raw, value);
-    widen(load8(positions + row % sequence * width + at), position);
+    widen(load8(positions + std::uint64_t{in_sequence.of(row)} * width + at), position);
 #pragma unroll
     for (int j = 0; j < 8; ++j) value[j] += position[j];
     raw = narrow(value);
@@ -59,7 +60,7 @@ __global__ void __launch_bounds__(kEmbeddingThreads)
 }
 
 __global__ void __launch_bounds__(kEmbeddingThreads)
-    positions_kernel(const Half* dx, unsigned rows, unsigned sequence, Half* dpositions,
+    positions_kernel(const Half* dx, unsigned rows, RowPositions part, Half* dpositions,
                      unsigned vectors, bool adds) {
   const unsigned at = blockIdx.y * kEmbeddingThreads + threadIdx.x;
   if (at >= vectors) return;
@@ -67,7 +68,8 @@ __global__ void __launch_bounds__(kEmbeddingThreads)
   Half* to = dpositions + blockIdx.x * width + at * 8;
   float sum[8] = {};
   if (adds) widen(load8(to), sum);
-  for (unsigned row = blockIdx.x; blockIdx.x < sequence && row < rows; row += sequence) {
+  const int first = part.row_of(blockIdx.x);
+  for (auto row = static_cast<unsigned>(first); first >= 0 && row < rows; row += part.tokens) {
     float value[8];
     widen(load8(dx + row * width + at * 8), value);
 #pragma unroll
@@ -79,14 +81,14 @@ __global__ void __launch_bounds__(kEmbeddingThreads)
 }  // namespace
 
 void embed(Device& device, Tokens tokens, std::int64_t first_token, Matrix table, Matrix positions,
-           std::int64_t sequence, Matrix x) {
+           const step::SequencePart& part, Matrix x) {
   device.executed(step::Kind::kEmbed, {tokens, table, positions}, {x});
   const auto vectors = static_cast<unsigned>(x.cols / 8);
   const auto all = static_cast<std::uint64_t>(x.rows) * vectors;
   embed_kernel<<<blocks_for(static_cast<std::int64_t>(all), kEmbeddingThreads), kEmbeddingThreads,
                  0, device.stream>>>(
       tokens.data, static_cast<int>(first_token), static_cast<int>(table.rows), table.as<Half>(),
-      positions.as<Half>(), static_cast<unsigned>(sequence), x.as<Half>(), vectors, all);
+      positions.as<Half>(), row_positions(part), x.as<Half>(), vectors, all);
   device.launched("embedding");
 }
 
@@ -108,14 +110,14 @@ void embed_grad(Device& device, Tokens tokens, std::int64_t first_token, const T
   device.launched("embedding gradient");
 }
 
-void positions_grad(Device& device, Matrix dx, std::int64_t sequence, Matrix dpositions,
+void positions_grad(Device& device, Matrix dx, const step::SequencePart& part, Matrix dpositions,
                     bool adds) {
   device.executed(step::Kind::kPositionsGrad, {dx}, {dpositions});
   const auto vectors = static_cast<unsigned>(dx.cols / 8);
   const dim3 blocks(static_cast<unsigned>(dpositions.rows), blocks_for(vectors, kEmbeddingThreads));
   positions_kernel<<<blocks, kEmbeddingThreads, 0, device.stream>>>(
-      dx.as<Half>(), static_cast<unsigned>(dx.rows), static_cast<unsigned>(sequence),
-      dpositions.as<Half>(), vectors, adds);
+      dx.as<Half>(), static_cast<unsigned>(dx.rows), row_positions(part), dpositions.as<Half>(),
+      vectors, adds);
   device.launched("positions gradient");
 }
 
