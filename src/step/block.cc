@@ -27,7 +27,7 @@ void head_norm_gradient(Builder& b, Part part, const View& dy, const View& x) {
   Op op{.kind = Kind::kHeadNormGrad, .part = part, .in = {dy, x}, .out = {dy}};
   if (const Parameter* p = b.find(part, true)) {
     op.in.push_back(b.weight(*p));
-    op.out.push_back(b.gradient(*p));
+    op.out.push_back(b.vector_gradient(*p));
   }
   b.emit(std::move(op));
 }
@@ -127,7 +127,7 @@ void add_bias_gradient(Builder& b, Part part, const View& dc) {
   if (const Parameter* bias = b.find(part, true)) b.bias_gradient(dc, *bias);
 }
 
-void backward_mlp(Builder& b, Kept& k, const View& dx) {
+View backward_mlp(Builder& b, Kept& k, const View& dx) {
   const BlockShape& s = b.shape();
   const std::int64_t tokens = b.program().micro_tokens();
   add_bias_gradient(b, Part::kDown, dx);
@@ -153,10 +153,12 @@ void backward_mlp(Builder& b, Kept& k, const View& dx) {
   const View dh2 = b.matrix(b.named("mlp_norm gradient"), b.stream_rows(), s.dim);
   b.back_into_stream(Part::kGateUp, "mlp_norm gradient addend", k.inner, b.weight(Part::kGateUp),
                      dh2);
-  b.norm_gradient(Part::kMlpNorm, dh2, k.x1, dx, true);
+  const View dx1 = b.in_place_of(dx, "gradient after attention");
+  b.norm_gradient(Part::kMlpNorm, dh2, k.x1, &dx, dx1);
+  return dx1;
 }
 
-void backward_attention(Builder& b, Kept& k, const View& dx) {
+View backward_attention(Builder& b, Kept& k, const View& dx) {
   const spec::ModelSpec& m = b.model();
   const BlockShape& s = b.shape();
   const std::int64_t tokens = b.program().micro_tokens();
@@ -202,7 +204,9 @@ void backward_attention(Builder& b, Kept& k, const View& dx) {
   b.back_to_weight(Part::kQkv, dqkv, k.h, *b.find(Part::kQkv));
   const View dh = b.matrix(b.named("attention_norm gradient"), b.stream_rows(), s.dim);
   b.back_into_stream(Part::kQkv, "attention_norm gradient addend", dqkv, b.weight(Part::kQkv), dh);
-  b.norm_gradient(Part::kAttentionNorm, dh, k.x, dx, true);
+  const View before = b.in_place_of(dx, "gradient before attention");
+  b.norm_gradient(Part::kAttentionNorm, dh, k.x, &dx, before);
+  return before;
 }
 
 }  // namespace
@@ -235,7 +239,7 @@ Kept forward_block(Builder& b, const View& x, const View& out) {
   return k;
 }
 
-void backward_block(Builder& b, Kept k, const View& dx) {
+View backward_block(Builder& b, Kept k, const View& dx) {
   const std::int32_t layer = b.layer();
   const KeptParts kept = recomputes_layer(layer, b.model().layers)
                              ? kept_by(b.program().choices.recompute)
@@ -265,16 +269,17 @@ void backward_block(Builder& b, Kept k, const View& dx) {
   if (!kept.activation) k.a = {};
   b.enter(Phase::kBackward, layer);
   b.use(mlp_unit(b));
-  backward_mlp(b, k, dx);
+  const View dx1 = backward_mlp(b, k, dx);
   const bool apart = mlp_unit(b) != attention_unit(b);
   if (apart) b.finish_gradients(mlp_unit(b));
   b.use(attention_unit(b));
-  backward_attention(b, k, dx);
+  const View before = backward_attention(b, k, dx1);
   const std::vector<Unit>& units = b.program().units;
   for (std::size_t i = 0; i < units.size(); ++i) {
     const auto unit = static_cast<std::int32_t>(i);
     if (units[i].layer == layer && !(apart && unit == mlp_unit(b))) b.finish_gradients(unit);
   }
+  return before;
 }
 
 std::vector<std::int32_t> units_used(const Builder& b, Phase phase) {

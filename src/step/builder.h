@@ -4,6 +4,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <string>
 #include <tuple>
@@ -45,13 +46,28 @@ class Builder {
                const View* residual = nullptr, const View* bias = nullptr);
   // For c = a b^T: da = dc b.
   void back_to_input(Part part, const View& dc, const View& weight, const View& da);
-  // dweight = dc^T a, added to if the gradient has been begun.
+  // dweight = dc^T a, added to if the gradient has been begun. Like the bias' it may be made later:
+  // see defer_weight_gradients().
   void back_to_weight(Part part, const View& dc, const View& a, const Parameter& weight,
                       bool begun = false);
   void bias_gradient(const View& dc, const Parameter& bias);
   // `kind` is kNorm with one out, or kNormGrad; weight and bias are the part's, if it has any.
   void norm(Part part, const View& x, const View& h);
-  void norm_gradient(Part part, const View& dh, const View& x, const View& dx, bool adds);
+  // dx is the norm's gradient alone, or added to what is in `before`, which may be dx itself.
+  void norm_gradient(Part part, const View& dh, const View& x, const View* before, const View& dx);
+
+  // Zero-bubble pipelines (pipeline.h). From here to the end of the pass, what makes and finishes
+  // gradients of weights is noted, and emitted by make_deferred() in a later pass of the same
+  // micro-batch. Whoever overwrites what that reads must not: see in_place_of().
+  void defer_weight_gradients() { defers_ = true; }
+  void make_deferred();
+  // Emits now, or later.
+  void make_weight_gradient(std::function<void()> emit);
+  // Where a stream's gradient can be changed: there, or where something will still read it, in
+  // another buffer.
+  View in_place_of(const View& dx, const char* name);
+  // gradient() of a vector that is made together with the gradient of activations, so not later.
+  View vector_gradient(const Parameter& p);
 
   // The current layer's parameter, or null.
   [[nodiscard]] const Parameter* find(Part part, bool vector = false, int nth = 0) const;
@@ -163,6 +179,12 @@ class Builder {
   std::map<std::int32_t, Op> gathering_;  // by unit: issued and not waited for
   std::map<std::string, Use> resident_;   // by place: whose weights are in it
   std::deque<Pending> pending_;
+  struct Deferred {
+    std::vector<std::function<void()>> ops;
+    std::map<std::pair<std::string, Phase>, int> named;  // the pass goes on where it stopped
+  };
+  bool defers_ = false;
+  std::map<std::int32_t, Deferred> deferred_;  // by micro-batch
 };
 
 // The buffers of a block's forward pass, as far as its backward pass needs them.
@@ -184,8 +206,9 @@ struct Kept {
 // block.cc: from `x` to the block's output. Everything is kept; the backward pass drops what the
 // recompute policy does not keep (recompute.h).
 Kept forward_block(Builder& b, const View& x, const View& out);
-// dx is the gradient of the block's output, and of its input afterwards.
-void backward_block(Builder& b, Kept kept, const View& dx);
+// From the gradient of the block's output to that of its input: in the same place, unless gradients
+// of weights are deferred.
+View backward_block(Builder& b, Kept kept, const View& dx);
 // Queries and keys, side by side, as attention reads them; values are after these in k.qkv.
 View query_key(const Kept& k, const BlockShape& s);
 // context.cc: attention of ranks that share sequences. The exchange of keys and values, as early as

@@ -93,7 +93,7 @@ void build_head(Builder& b, const View& x, const View& targets, const View* dx) 
   b.add_up(Part::kHead, dh_addend, dh, nullptr, nullptr);
   if (m.tied) b.finish_gradients(head.unit, true);
   if (norm != nullptr) b.use(norm->unit);
-  b.norm_gradient(Part::kFinalNorm, dh, x, *dx, false);
+  b.norm_gradient(Part::kFinalNorm, dh, x, nullptr, *dx);
   if (norm != nullptr && norm->unit != head.unit) b.finish_gradients(norm->unit);
   if (!m.tied) b.finish_gradients(head.unit);
 }

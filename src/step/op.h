@@ -20,7 +20,7 @@ enum class Kind : std::uint8_t {
   kEmbedGrad,      // tokens, dx -> dtable
   kPositionsGrad,  // dx -> dpositions
   kNorm,           // x, [weight], [bias] -> h
-  kNormGrad,       // dh, x, [weight] -> dx, [dweight], [dbias]
+  kNormGrad,       // dh, x, [weight], [residual] -> dx (+ residual), [dweight], [dbias]
   kMatmul,         // a, b, [residual], [bias], [scales of a, b] -> c = a b (+ residual + bias)
   kScale,          // x -> the power of two that no element exceeds
   kQuantise,       // x, scale -> x in fp8, or its transpose, or both
@@ -41,7 +41,7 @@ enum class Kind : std::uint8_t {
   kLossTerms,      // logits, targets -> for each token: largest logit, sum of exp, target's logit
   kLoss,           // logits, targets, [terms of every tensor-parallel rank] -> dlogits, sums
   kSum,            // x, a row of each rank, [residual], [bias] -> their sum, rounded once
-  kFold,           // gradients, a row per micro-batch -> their sum, row after row
+  kFold,           // gradients, a row per micro-batch -> their sum, row after row; one row: a copy
   kNormSums,       // gradients -> sums of squares, of blocks of equal size
   kGradientNorm,   // sums of squares… -> norm
   kAdamw,          // gradient, norm -> weight, [remainder], first moment, second moment
@@ -105,7 +105,7 @@ struct Op {
   std::uint8_t adds = 0;     // bit i: out[i] is added to, not overwritten
   bool transpose_a = false;  // of a kQuantise with one result: that is the transpose
   bool transpose_b = false;
-  bool residual = false;      // kMatmul or kSum has one
+  bool residual = false;      // kMatmul, kSum or kNormGrad has one
   bool bias = false;          // likewise
   bool scaled = false;        // likewise: a and b are fp8, and their scales come last
   Axis axis = Axis::kNone;    // of an exchange and its kWait

@@ -33,12 +33,21 @@ class Passes {
     for (std::size_t i = 0; i < passes.size(); ++i) {
       // The stage before works on the next one meanwhile.
       receive(passes[i]);
-      if (i + 1 < passes.size()) receive(passes[i + 1]);
+      std::size_t next = i + 1;
+      while (next < passes.size() && passes[next].direction == Pass::Direction::kWeights) ++next;
+      if (next < passes.size()) receive(passes[next]);
       const std::int32_t last_sent = sends_.empty() ? -1 : sends_.back().ticket;
-      if (passes[i].direction == Pass::Direction::kForward) {
-        forward(passes[i]);
-      } else {
-        backward(passes[i]);
+      switch (passes[i].direction) {
+        case Pass::Direction::kForward:
+          forward(passes[i]);
+          break;
+        case Pass::Direction::kBackward:
+          backward(passes[i]);
+          break;
+        case Pass::Direction::kWeights:
+          enter(passes[i]);
+          b_.make_deferred();
+          break;
       }
       while (!sends_.empty() && sends_.front().ticket <= last_sent) finish_send();
     }
@@ -68,6 +77,7 @@ class Passes {
     return pass.direction == Pass::Direction::kForward ? Axis::kPipeline : Axis::kPipelineBack;
   }
   [[nodiscard]] bool needs_input(const Pass& pass) const {
+    if (pass.direction == Pass::Direction::kWeights) return false;
     return pass.direction == Pass::Direction::kForward ? !is_first(pass) : !is_last(pass);
   }
 
@@ -89,11 +99,18 @@ class Passes {
     b_.begin_pass(pass.micro, pass.slot);
   }
 
+  // What stages send to each other is named after the layer before which it is, on both sides.
+  void at_border(const Pass& pass, std::int32_t layer) {
+    const bool forward = pass.direction == Pass::Direction::kForward;
+    b_.enter(forward ? Phase::kForward : Phase::kBackward, layer);
+  }
+
   void receive(const Pass& pass) {
     const std::pair key{pass.direction, std::pair{pass.chunk, pass.micro}};
     if (!needs_input(pass) || receives_.contains(key)) return;
     enter(pass);
     const bool forward = pass.direction == Pass::Direction::kForward;
+    at_border(pass, forward ? layers(pass).first : layers(pass).end);
     const View to = forward ? in_of(pass) : gradient_of(pass);
     finish_sends_from(to);
     receives_[key] = b_.issue({.kind = Kind::kReceive,
@@ -111,6 +128,7 @@ class Passes {
 
   void send(const Pass& pass, const View& x) {
     const bool forward = pass.direction == Pass::Direction::kForward;
+    at_border(pass, forward ? layers(pass).end : layers(pass).first);
     sends_.push_back(b_.issue({.kind = Kind::kSend,
                                .part = Part::kAllGroups,
                                .in = {x},
@@ -196,21 +214,27 @@ class Passes {
 
   void backward(const Pass& pass) {
     enter(pass);
+    if (defers_weight_gradients(layout_)) b_.defer_weight_gradients();
     Chunk& chunk = chunks_[{pass.chunk, pass.slot}];
-    const View dx = gradient_of(pass);
+    View dx = gradient_of(pass);
     wait_for_input(pass);
     const Layers range = layers(pass);
     for (std::int32_t layer = range.end - 1; layer >= range.first; --layer) {
       b_.enter(Phase::kBackward, layer);
-      backward_block(b_, chunk.kept[static_cast<std::size_t>(layer - range.first)], dx);
+      dx = backward_block(b_, chunk.kept[static_cast<std::size_t>(layer - range.first)], dx);
     }
     b_.enter(Phase::kBackward);
     if (!is_first(pass)) return send(pass, dx);
+    const View tokens = token_views_[pass.slot];
+    b_.make_weight_gradient([this, tokens, dx] { back_to_tables(tokens, dx); });
+  }
+
+  void back_to_tables(const View& tokens, const View& dx) {
     const Parameter& table = *b_.find(Part::kEmbedding);
     const View of_all = b_.all_tokens(Part::kEmbedding, "gradient of all", dx);
     b_.emit({.kind = Kind::kEmbedGrad,
              .part = Part::kEmbedding,
-             .in = {token_views_[pass.slot], of_all},
+             .in = {tokens, of_all},
              .out = {b_.gradient(table)},
              .first_token = first_token()});
     b_.finish_gradients(table.unit);
@@ -225,6 +249,7 @@ class Passes {
 
   // The order in which passes use weights that must be gathered first.
   void plan_uses(const Pass& pass) {
+    if (pass.direction == Pass::Direction::kWeights) return;
     enter(pass);
     const bool forward = pass.direction == Pass::Direction::kForward;
     if (forward && is_first(pass)) {

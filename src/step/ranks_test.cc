@@ -54,15 +54,20 @@ struct Drawn {
   spec::Recompute recompute = spec::Recompute::kNone;
   bool tied = false;
   spec::QkNorm qk_norm = spec::QkNorm::kNone;
+  bool bias = false;
+  spec::Precision precision = spec::Precision::kFp32;
 
   [[nodiscard]] std::int64_t ranks() const { return layout.dp * layout.inner_ranks(); }
   [[nodiscard]] Program of(std::int64_t rank) const {
     spec::ModelSpec model = narrow();
-    model.layers = 5;
+    // Which stages and chunks do not divide; each chunk has one.
+    model.layers = std::max<std::int64_t>(5, layout.pp * layout.pp_chunks + 1);
     model.tied = tied;
     model.qk_norm = qk_norm;
+    model.bias = bias;
     model.context = kDrawnSequence;
-    auto program = build(model, {.layout = *layout_of(layout, rank),
+    auto program = build(model, {.numerics = numerics_of(precision),
+                                 .layout = *layout_of(layout, rank),
                                  .recompute = recompute,
                                  .optimizer = optimizer,
                                  .sequence = kDrawnSequence,
@@ -78,19 +83,20 @@ Drawn drawn() {
   d.layout.dp = *rc::gen::inRange(1, 3);
   d.layout.fsdp = *rc::gen::inRange(1, 4);
   d.layout.zero = *rc::gen::inRange(1, 4);
-  d.layout.pp = *rc::gen::inRange(1, 4);
+  d.layout.pp = *rc::gen::inRange(1, 5);
   d.layout.tp = *rc::gen::inRange(1, 3);
   d.layout.sequence_parallel = d.layout.tp > 1 && *rc::gen::arbitrary<bool>();
   d.layout.cp = *rc::gen::inRange(1, 4);
-  const auto schedule = *rc::gen::inRange(0, 3);
+  const auto schedule = *rc::gen::inRange(0, 4);
   d.layout.pp_schedule = static_cast<spec::PipelineSchedule>(d.layout.pp > 1 ? schedule : 1);
   if (d.layout.pp_schedule == spec::PipelineSchedule::kInterleaved) {
-    if (d.layout.pp == 2) d.layout.pp_chunks = 2;
-    if (d.layout.pp != 2) d.layout.pp_schedule = spec::PipelineSchedule::k1f1b;
+    d.layout.pp_chunks = *rc::gen::inRange(2, 4);
   }
   if (*rc::gen::arbitrary<bool>()) d.layout.unit = spec::ShardUnit::kModule;
   d.tied = *rc::gen::arbitrary<bool>();
-  if (*rc::gen::arbitrary<bool>()) d.qk_norm = spec::QkNorm::kLearned;
+  d.bias = *rc::gen::arbitrary<bool>();
+  d.qk_norm = *rc::gen::element(spec::QkNorm::kNone, spec::QkNorm::kPlain, spec::QkNorm::kLearned);
+  d.precision = *rc::gen::element(spec::Precision::kFp32, spec::Precision::kFp8);
   d.recompute = static_cast<spec::Recompute>(*rc::gen::inRange(0, 4));
   if (d.recompute == spec::Recompute::kAuto) d.recompute = spec::Recompute::kNone;
   const bool whole = d.layout.zero < 3 || d.layout.fsdp == 1;
@@ -138,12 +144,13 @@ RC_GTEST_PROP(StepRanks, ExchangesOwnTheirBuffersUntilTheyAreWaitedFor, ()) {
 }
 
 // The ranks of a group issue its collectives in the same order with sizes that fit, and what one
-// sends is what the other receives, in order.
+// sends is what the other receives, in order: of the same micro-batch, before the same layer.
 RC_GTEST_PROP(StepRanks, AgreeOnWhatTheyExchange, ()) {
   const Drawn d = drawn();
   using Line = std::tuple<Kind, std::string, std::int64_t>;
   std::map<std::pair<Axis, std::vector<std::int64_t>>, std::vector<Line>> calls;
-  std::map<std::tuple<Axis, std::int64_t, std::int64_t>, std::vector<std::int64_t>> sent, received;
+  using Message = std::tuple<std::int32_t, std::int32_t, std::int64_t>;  // micro, layer, elements
+  std::map<std::tuple<Axis, std::int64_t, std::int64_t>, std::vector<Message>> sent, received;
   for (std::int64_t rank = 0; rank < d.ranks(); ++rank) {
     const Program p = d.of(rank);
     const Layout& layout = p.choices.layout;
@@ -153,9 +160,9 @@ RC_GTEST_PROP(StepRanks, AgreeOnWhatTheyExchange, ()) {
       if (op.kind == Kind::kSend || op.kind == Kind::kReceive) {
         const std::int64_t peer = layout.members(op.axis)[static_cast<std::size_t>(op.peer)];
         if (op.kind == Kind::kSend) {
-          sent[{op.axis, rank, peer}].push_back(op.in[0].elements());
+          sent[{op.axis, rank, peer}].emplace_back(op.micro, op.layer, op.in[0].elements());
         } else {
-          received[{op.axis, peer, rank}].push_back(op.out[0].elements());
+          received[{op.axis, peer, rank}].emplace_back(op.micro, op.layer, op.out[0].elements());
         }
         continue;
       }
@@ -226,8 +233,9 @@ RC_GTEST_PROP(StepRanks, WhatIsAddedWasMadeByTheUnit, ()) {
   };
   std::map<BufferId, std::map<std::int64_t, Made>> made;  // by offset
   for (const Op& op : p.ops) {
-    const bool adds = (op.kind == Kind::kFold && op.in[0].rows == 1) ||
-                      (op.kind == Kind::kAllToAll && op.axis == Axis::kData);
+    const bool folds = op.kind == Kind::kFold && op.unit >= 0;  // else it is a copy
+    const bool adds =
+        (folds && op.in[0].rows == 1) || (op.kind == Kind::kAllToAll && op.axis == Axis::kData);
     if (adds && op.phase == Phase::kBackward) {
       const bool head = p.buffers[static_cast<std::size_t>(op.in[0].buffer)].name.find(
                             "embedding head grad") != std::string::npos;
@@ -244,7 +252,7 @@ RC_GTEST_PROP(StepRanks, WhatIsAddedWasMadeByTheUnit, ()) {
         RC_ASSERT(by.part == (head ? Part::kHead : parameter.part));
       }
     }
-    if (op.phase != Phase::kBackward || op.is_exchange() || op.kind == Kind::kFold) continue;
+    if (op.phase != Phase::kBackward || op.is_exchange() || folds) continue;
     for (const View& out : op.out) {
       auto& here = made[out.buffer];
       const std::int64_t end = out.offset + (out.rows - 1) * out.stride + out.cols;

@@ -105,6 +105,16 @@ TEST_F(TrainRanksCli, InterleavedStagesTrainWhatOneRankTrains) {
   EXPECT_EQ(assay({"checkpoint", "diff", "one", "two"}).exit_code, 0);
 }
 
+TEST_F(TrainRanksCli, ZeroBubbleStagesTrainWhatOneRankTrains) {
+  const std::vector<std::string> job = {"train.steps=3", "model.layers=4", "batch.accumulate=4"};
+  ASSERT_EQ(train(job, "one").exit_code, 0);
+  std::vector<std::string> spread = job;
+  spread.insert(spread.end(), {"layout.pp=3", "layout.pp_schedule=zb-h1"});
+  const auto three = train(spread, "three");
+  ASSERT_EQ(three.exit_code, 0) << three.err;
+  EXPECT_EQ(assay({"checkpoint", "diff", "one", "three"}).exit_code, 0);
+}
+
 TEST_F(TrainRanksCli, ARankThatDiesEndsAllWithOneLine) {
   std::vector<std::string> list =
       command({"train.steps=1000000", "layout.fsdp=3"}, {"--out", "killed", "--quiet"});

@@ -5,8 +5,6 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
-#include <map>
 #include <mutex>
 
 #include "base/testing/temp_dir.h"
@@ -15,21 +13,15 @@
 #include "spec/enum_names.h"
 #include "train/cuda/cuda_backend.h"
 #include "train/cuda/testing/trial.h"
-#include "train/resume.h"
-#include "train/state.h"
-#include "train/testing/executed_as_listed.h"
-#include "train/testing/state_pieces.h"
+#include "train/rank_run.h"
 
 namespace assay::train::cuda {
 namespace {
 
-constexpr std::int64_t kMicros = 12;  // of a step, over all ranks
-constexpr std::int64_t kSteps = 5;
+constexpr std::int64_t kSteps = 50;
 
-struct Trained {
-  std::map<std::string, std::vector<std::byte>> state;
-  std::vector<Scalars> scalars;
-};
+using train::testing::gradients_apart;
+using train::testing::Trained;
 
 class CudaRanks : public ::testing::Test {
  protected:
@@ -37,74 +29,21 @@ class CudaRanks : public ::testing::Test {
     if (testing::gpu_backend() == nullptr) GTEST_SKIP() << "there is no GPU";
   }
 
-  // One rank of the layout; tokens depend on the micro-batch's place in the step alone.
-  base::Result<void> run(const spec::ModelSpec& model, step::Choices choices, RankGroups* groups,
-                         std::int64_t steps, Trained& trained) {
-    const step::Place reads = choices.layout.sequences();
-    choices.accumulate = kMicros / reads.ranks;
-    ASSAY_TRY(const step::Program program, step::build(model, choices));
-    const step::SequencePart part = program.sequence_part();
-    const step::MemoryPlan plan = step::plan_memory(program);
-    // The same algorithms everywhere: what one rank has timed first.
-    ASSAY_TRY(const auto backend,
-              make_cuda_backend({.tuning_file = (directory_.path() / "tuned").string(),
-                                 .copies_state = false,
-                                 .groups = groups}));
-    ASSAY_TRY_VOID(backend->prepare(program, plan));
-    ASSAY_TRY_VOID(initialise(*backend, program, 5));
-    ExecutedLog log;
-    backend->log_to(&log);
-    for (std::int64_t step = 1; step <= steps; ++step) {
-      const StepSettings settings{
-          .step = step,
-          .learning_rate = 1e-2,
-          .muon_learning_rate = 1e-2,
-          .muon_momentum = 0.9,
-          .beta1 = 0.9,
-          .beta2 = 0.95,
-          .epsilon = 1e-8,
-          .weight_decay = 0.1,
-          .clip = 0.5,
-          .z_loss = 1e-3,
-          .counted_targets = static_cast<double>(program.global_step_tokens())};
-      const auto batch = [&](std::int32_t micro, std::span<std::int32_t> tokens,
-                             std::span<std::int32_t> targets) -> base::Result<void> {
-        const std::int64_t place = step * kMicros + micro * reads.ranks + reads.rank;
-        const auto token = [&](std::uint64_t i) {
-          const auto n = static_cast<std::uint64_t>(place) * 7919U + i * i * 31U + i * 17U;
-          return static_cast<std::int32_t>(n % static_cast<std::uint64_t>(model.vocab));
-        };
-        // Where a rank that has whole sequences would have the token of this row.
-        const auto whole = [&](std::size_t i) {
-          const auto row = static_cast<std::int64_t>(i);
-          return static_cast<std::uint64_t>(row / part.tokens * choices.sequence +
-                                            part.position(row));
-        };
-        for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = token(whole(i));
-        for (std::size_t i = 0; i < targets.size(); ++i) targets[i] = token(whole(i) + 1);
-        return {};
-      };
-      ASSAY_TRY(const Scalars scalars, run_step(*backend, program, settings, batch));
-      if (program.choices.layout.rank() == 0) trained.scalars.push_back(scalars);
-    }
-    train::testing::expect_executed_as_listed(log, program, steps);
-    for (const StateKind kind : {StateKind::kWeights, StateKind::kOptimizer}) {
-      for (const StateTensor& tensor : state_tensors(program, kind)) {
-        if (tensor.own.count == 0) continue;
-        std::vector<std::byte> bytes(
-            static_cast<std::size_t>(tensor.own.count * step::bytes_of(tensor.type)));
-        ASSAY_TRY_VOID(backend->read(tensor.view, bytes));
-        const std::lock_guard lock(mutex_);
-        std::vector<std::byte>& whole = trained.state[tensor.name];
-        whole.resize(static_cast<std::size_t>(tensor.bytes()));
-        train::testing::put_own(tensor, bytes, whole);
-      }
-    }
-    return {};
+  base::Result<void> run(const spec::ModelSpec& model, const step::Choices& choices,
+                         RankGroups* groups, std::int64_t steps, Trained& trained) {
+    const auto make = [&] {
+      // The same algorithms everywhere: what one rank has timed first.
+      return make_cuda_backend({.tuning_file = (directory_.path() / "tuned").string(),
+                                .copies_state = false,
+                                .groups = groups});
+    };
+    return train::testing::run_rank(
+        {.model = model, .choices = choices, .steps = steps, .make_backend = make}, trained,
+        mutex_);
   }
 
   Trained run_layout(const spec::ModelSpec& model, const step::Choices& choices,
-                     const spec::LayoutSpec& layout, std::int64_t steps = kSteps) {
+                     const spec::LayoutSpec& layout, std::int64_t steps = 5) {
     Trained trained;
     const auto ranks = static_cast<int>(layout.dp * layout.inner_ranks());
     auto devices = comm::make_one_gpu(ranks);
@@ -139,7 +78,7 @@ TEST_F(CudaRanks, TrainWhatOneRankTrains) {
                                   .optimizer = optimizer,
                                   .sequence = 64,
                                   .micro_batch = 2};
-      const Trained one = run_layout(model, choices, {.dp = 1});
+      const Trained one = run_layout(model, choices, {.dp = 1}, kSteps);
       ASSERT_EQ(one.scalars.size(), static_cast<std::size_t>(kSteps));
       for (spec::LayoutSpec layout : {
                spec::LayoutSpec{.dp = 1, .fsdp = 2},
@@ -149,13 +88,15 @@ TEST_F(CudaRanks, TrainWhatOneRankTrains) {
                {.dp = 1, .pp = 2},
                {.dp = 1, .fsdp = 2, .zero = 1, .pp = 3},
                {.dp = 1, .pp = 3, .pp_schedule = PipelineSchedule::kGpipe},
+               {.dp = 1, .pp = 3, .pp_schedule = PipelineSchedule::kZbH1},
+               {.dp = 1, .fsdp = 2, .pp = 2, .pp_schedule = PipelineSchedule::kZbH1},
            }) {
         if (optimizer == spec::Optimizer::kMuon) layout.zero = 2;
-        SCOPED_TRACE(fmt::format("{} {} dp {} fsdp {} zero {} pp {}",
+        SCOPED_TRACE(fmt::format("{} {} dp {} fsdp {} zero {} pp {} {}",
                                  optimizer == spec::Optimizer::kMuon ? "muon" : "adamw",
                                  spec::to_text(precision), layout.dp, layout.fsdp, layout.zero,
-                                 layout.pp));
-        const Trained many = run_layout(model, choices, layout);
+                                 layout.pp, spec::to_text(layout.pp_schedule)));
+        const Trained many = run_layout(model, choices, layout, kSteps);
         EXPECT_EQ(many.scalars, one.scalars);
         ASSERT_EQ(many.state.size(), one.state.size());
         std::string different;
@@ -176,34 +117,6 @@ std::vector<float> floats_of(const std::vector<std::byte>& bf16) {
     values[i] = std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16U);
   }
   return values;
-}
-
-double norm_of(const std::vector<float>& values) {
-  double sum = 0;
-  for (const float value : values) sum += static_cast<double>(value) * static_cast<double>(value);
-  return std::sqrt(sum);
-}
-
-// How far first moments, which after one step are gradients, are from one rank's: the most that one
-// tensor differs by, as a share of its size; tensors that are nearly nothing beside the others are
-// rounding errors themselves (the bias of keys) and count as a part of the largest.
-double gradients_apart(const Trained& one, const Trained& many) {
-  std::map<std::string, std::pair<double, double>> tensors;  // difference and size
-  double largest = 0;
-  for (const auto& [name, bytes] : one.state) {
-    if (!name.starts_with("first_moment/")) continue;
-    std::vector<float> expected = floats_of(bytes);
-    const double size = norm_of(expected);
-    const std::vector<float> found = floats_of(many.state.at(name));
-    for (std::size_t i = 0; i < expected.size(); ++i) expected[i] -= found[i];
-    tensors[name] = {norm_of(expected), size};
-    largest = std::max(largest, size);
-  }
-  double worst = 0;
-  for (const auto& [name, tensor] : tensors) {
-    worst = std::max(worst, tensor.first / (tensor.second + 0.01 * largest));
-  }
-  return worst;
 }
 
 // Sums of products are cut differently, so bits are those of the layout, and the same every time.
@@ -231,7 +144,7 @@ TEST_F(CudaRanks, TensorParallelRanksTrainWhatOneRankTrains) {
                                  layout.sequence_parallel ? " sp" : "", layout.pp));
         // The first run also times products that one rank does not have.
         const Trained many = run_layout(model, choices, layout, 1);
-        const double apart = gradients_apart(one, many);
+        const double apart = gradients_apart(one, many, floats_of);
         fmt::print("{} {}: gradients {:.4f}\n", variant.name, spec::to_text(precision), apart);
         EXPECT_LT(apart, precision == spec::Precision::kFp8 ? 0.2 : 0.05);
         const Trained longer = run_layout(model, choices, layout);
@@ -270,7 +183,7 @@ TEST_F(CudaRanks, RanksThatShareSequencesTrainWhatOneRankTrains) {
         SCOPED_TRACE(fmt::format("{} {} cp {}", variant.name, spec::to_text(precision), cp));
         choices.recompute = cp == 3 ? spec::Recompute::kFull : spec::Recompute::kCheap;
         const Trained begun = run_layout(model, choices, {.dp = 1, .cp = cp}, 1);
-        const double apart = gradients_apart(one, begun);
+        const double apart = gradients_apart(one, begun, floats_of);
         fmt::print("{} {} cp {}: gradients {:.4f}\n", variant.name, spec::to_text(precision), cp,
                    apart);
         EXPECT_LT(apart, fp8 ? 0.2 : 0.05);
@@ -298,7 +211,8 @@ TEST_F(CudaRanks, RanksThatShareSequencesTrainWhatOneRankTrains) {
       }
       if (!is_first) continue;
       const spec::LayoutSpec both{.dp = 1, .tp = 2, .sequence_parallel = true, .cp = 2};
-      EXPECT_LT(gradients_apart(one, run_layout(model, choices, both, 1)), fp8 ? 0.2 : 0.05);
+      EXPECT_LT(gradients_apart(one, run_layout(model, choices, both, 1), floats_of),
+                fp8 ? 0.2 : 0.05);
     }
   }
 }

@@ -10,7 +10,9 @@
 #include "base/testing/temp_dir.h"
 #include "comm/local.h"
 #include "hash/blake3.h"
+#include "spec/enum_names.h"
 #include "spec/testing/model_shapes.h"
+#include "step/recompute.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/diff.h"
 #include "train/cpu/cpu_backend.h"
@@ -55,14 +57,15 @@ struct Spread {
   std::int64_t chunks = 1;
   std::int64_t tp = 1;
   bool sp = false;
+  std::int64_t micro_batch = 2;
   std::int64_t cp = 1;
 
   [[nodiscard]] int data_ranks() const { return static_cast<int>(dp * fsdp); }
   [[nodiscard]] int ranks() const { return static_cast<int>(dp * fsdp * pp * tp * cp); }
   [[nodiscard]] std::string text() const {
-    return fmt::format("dp {} fsdp {} zero {}{} pp {} x {} tp {}{} cp {}", dp, fsdp, zero,
-                       unit == spec::ShardUnit::kModule ? " module" : "", pp, chunks, tp,
-                       sp ? " sp" : "", cp);
+    return fmt::format("dp {} fsdp {} zero {}{} pp {} x {} {} tp {}{} cp {}", dp, fsdp, zero,
+                       unit == spec::ShardUnit::kModule ? " module" : "", pp, chunks,
+                       spec::to_text(schedule), tp, sp ? " sp" : "", cp);
   }
 };
 
@@ -71,14 +74,14 @@ spec::JobSpec spread(spec::JobSpec job, const Spread& over) {
   job.layout.fsdp = over.fsdp;
   job.layout.zero = over.zero;
   job.layout.unit = over.unit;
-  job.batch.micro_batch = 2;
+  job.batch.micro_batch = over.micro_batch;
   job.layout.pp = over.pp;
   job.layout.pp_schedule = over.schedule;
   job.layout.pp_chunks = over.chunks;
   job.layout.tp = over.tp;
   job.layout.sequence_parallel = over.sp;
   job.layout.cp = over.cp;
-  job.batch.accumulate = kSequences / (2 * over.data_ranks());
+  job.batch.accumulate = kSequences / (over.micro_batch * over.data_ranks());
   return job;
 }
 
@@ -183,6 +186,28 @@ class RanksTest : public ::testing::Test {
     EXPECT_TRUE(found->equal());
     EXPECT_GT(found->compared_tensors, 50);
   }
+  // A job that is spread: reports and checkpoint of one rank alone, and each rank's list executed.
+  void expect_trains_as(const std::string& alone, const Outcome& one, const spec::JobSpec& job,
+                        const Spread& over, const std::string& out) {
+    std::vector<ExecutedLog> logs(static_cast<std::size_t>(over.ranks()));
+    const Outcome many = run_spread(job, over, {.out = out}, [&](Rank& rank) {
+      rank.log = &logs[static_cast<std::size_t>(rank.ranks.rank())];
+    });
+    ASSERT_TRUE(many.result.has_value()) << many.result.error().line();
+    for (const RecordingReporter& reporter : many.reporters) {
+      ASSERT_EQ(reporter.reports.size(), 6U);
+      for (std::size_t i = 0; i < 6; ++i) {
+        const StepReport& found = reporter.reports[i];
+        const StepReport& expected = one.reporters[0].reports[i];
+        EXPECT_EQ(found.loss, expected.loss);
+        EXPECT_EQ(found.z_loss, expected.z_loss);
+        EXPECT_EQ(found.gradient_norm, expected.gradient_norm);
+        EXPECT_EQ(found.tokens, expected.tokens);
+      }
+    }
+    expect_same(out, alone, 6);
+  }
+
   // Weights and first moments, up to the rounding of sums in another order. Where a gradient is
   // nearly zero, Adam divides rounding errors by rounding errors, so some elements may differ more.
   void expect_near(const std::string& a, const std::string& b, std::int64_t step) {
@@ -304,23 +329,36 @@ TEST_F(RanksTest, TrainWhatOneRankTrains) {
       if (kind.job.train.optimizer == spec::Optimizer::kMuon) over.zero = 2;
       SCOPED_TRACE(fmt::format("{} on {}", kind.name, over.text()));
       const std::string out = fmt::format("{}-{}", kind.name, &drawn - spreads.data());
-      std::vector<ExecutedLog> logs(static_cast<std::size_t>(over.ranks()));
-      const Outcome many = run_spread(kind.job, over, {.out = out}, [&](Rank& rank) {
-        rank.log = &logs[static_cast<std::size_t>(rank.ranks.rank())];
-      });
-      ASSERT_TRUE(many.result.has_value()) << many.result.error().line();
-      for (const RecordingReporter& reporter : many.reporters) {
-        ASSERT_EQ(reporter.reports.size(), 6U);
-        for (std::size_t i = 0; i < 6; ++i) {
-          const StepReport& found = reporter.reports[i];
-          const StepReport& expected = one.reporters[0].reports[i];
-          EXPECT_EQ(found.loss, expected.loss);
-          EXPECT_EQ(found.z_loss, expected.z_loss);
-          EXPECT_EQ(found.gradient_norm, expected.gradient_norm);
-          EXPECT_EQ(found.tokens, expected.tokens);
-        }
+      expect_trains_as(alone, one, kind.job, over, out);
+    }
+  }
+}
+
+// With every policy of recomputation: what the later gradients of weights read must still be there.
+TEST_F(RanksTest, ZeroBubblePipelinesTrainWhatOneRankTrains) {
+  constexpr spec::PipelineSchedule kZbH1 = spec::PipelineSchedule::kZbH1;
+  const std::vector<Spread> spreads = {
+      {.pp = 2, .schedule = kZbH1},
+      {.pp = 3, .schedule = kZbH1},
+      {.pp = 4, .schedule = kZbH1},
+      {.fsdp = 2, .zero = 3, .pp = 2, .schedule = kZbH1},
+      {.dp = 2, .fsdp = 2, .zero = 1, .pp = 3, .schedule = kZbH1},
+      {.fsdp = 3, .zero = 3, .unit = spec::ShardUnit::kModule, .pp = 2, .schedule = kZbH1},
+  };
+  std::size_t which = 0;
+  for (Kind& kind : kinds()) {
+    const std::string alone = fmt::format("{}-alone", kind.name);
+    const Outcome one = run_ranks(kind.job, 1, {.out = alone});
+    ASSERT_TRUE(one.result.has_value()) << one.result.error().line();
+    for (const auto recompute : step::kRecomputePolicies) {
+      kind.job.train.recompute = recompute;
+      for (int times = 0; times < 2; ++times) {
+        Spread over = spreads[which++ % spreads.size()];
+        if (kind.job.train.optimizer == spec::Optimizer::kMuon) over.zero = 2;
+        SCOPED_TRACE(
+            fmt::format("{} on {} recompute {}", kind.name, over.text(), spec::to_text(recompute)));
+        expect_trains_as(alone, one, kind.job, over, fmt::format("{}-{}", kind.name, which));
       }
-      expect_same(out, alone, 6);
     }
   }
 }
@@ -399,6 +437,26 @@ TEST_F(RanksTest, TensorParallelCheckpointsAreResumedInAnyLayout) {
   }
 }
 
+// Where ranks divide products, bits are theirs; stages and schedules change nothing about that.
+TEST_F(RanksTest, ZeroBubblePipelinesOfTensorParallelRanksTrainWhatThoseTrain) {
+  const std::vector<Kind> all = kinds();
+  for (const bool sp : {false, true}) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      const std::string alone = fmt::format("{}-tp-{}", all[i].name, sp);
+      const Outcome one = run_spread(all[i].job, {.tp = 2, .sp = sp}, {.out = alone});
+      ASSERT_TRUE(one.result.has_value()) << one.result.error().line();
+      const Spread over{.fsdp = sp ? 2 : 1,
+                        .zero = 3,
+                        .pp = sp ? 2 : 3,
+                        .schedule = spec::PipelineSchedule::kZbH1,
+                        .tp = 2,
+                        .sp = sp};
+      SCOPED_TRACE(fmt::format("{} on {}", all[i].name, over.text()));
+      expect_trains_as(alone, one, all[i].job, over, fmt::format("{}-{}", all[i].name, sp));
+    }
+  }
+}
+
 // Ranks that share sequences add attention up in another order than one rank, so they are compared
 // within a tolerance: gradients of the first step, and losses and weights after several. With the
 // same `cp` and `tp` everything else may be spread in any way, and the bits stay the same.
@@ -416,6 +474,7 @@ TEST_F(RanksTest, RanksThatShareSequencesTrainWhatOneRankTrainsUpToRounding) {
       {.tp = 2, .sp = true, .cp = 2},
       {.fsdp = 2, .zero = 3, .pp = 2, .tp = 2, .sp = true, .cp = 2},
       {.dp = 2, .tp = 2, .cp = 3},
+      {.pp = 2, .schedule = spec::PipelineSchedule::kZbH1, .cp = 2},
       {.cp = 4},
   };
   use_windows_of(24);
@@ -560,7 +619,7 @@ TEST_F(RanksTest, AStoppedRunResumesInAnyOtherLayout) {
                                     {.dp = 2, .fsdp = 2, .zero = 1},
                                     {.pp = 3},
                                     {.fsdp = 6, .zero = 3, .unit = spec::ShardUnit::kModule},
-                                    {.dp = 3},
+                                    {.pp = 2, .schedule = spec::PipelineSchedule::kZbH1},
                                     {.fsdp = 1}};
   const spec::JobSpec job = kinds()[0].job;
   ASSERT_TRUE(run_ranks(job, 1, {.out = "one"}).result.has_value());
@@ -666,6 +725,41 @@ TEST_F(RanksTest, ValidateEqually) {
     ASSERT_EQ(reporter.validations.size(), first.validations.size());
     EXPECT_EQ(reporter.validations.back().loss, first.validations.back().loss);
     EXPECT_EQ(reporter.reports.back().loss, plain.reporters.front().reports.back().loss);
+  }
+}
+
+// The forward pass of one micro-batch through all stages, also where a step has no other.
+TEST_F(RanksTest, StagesOfAPipelineValidateAsOneRank) {
+  spec::JobSpec job = kinds()[0].job;
+  job.train.validate_every = 2;
+  job.train.validate_tokens = 300;
+  for (const std::int64_t micro_batch : {kSequences, std::int64_t{2}}) {
+    const Outcome one =
+        run_spread(job, {.micro_batch = micro_batch},
+                   {.out = fmt::format("one-{}", micro_batch), .validation = set_.get()});
+    ASSERT_TRUE(one.result.has_value()) << one.result.error().line();
+    ASSERT_FALSE(one.reporters[0].validations.empty());
+    for (Spread over : std::vector<Spread>{
+             {.pp = 2},
+             {.pp = 4, .schedule = spec::PipelineSchedule::kGpipe},
+             {.pp = 3, .schedule = spec::PipelineSchedule::kZbH1},
+             {.pp = 2, .schedule = spec::PipelineSchedule::kInterleaved, .chunks = 2},
+         }) {
+      if (over.chunks > 1 && micro_batch == kSequences) continue;  // which needs two
+      over.micro_batch = micro_batch;
+      SCOPED_TRACE(fmt::format("{} micro-batches of {}", over.text(), micro_batch));
+      const Outcome many = run_spread(
+          job, over,
+          {.out = fmt::format("{} {}", over.text(), micro_batch), .validation = set_.get()});
+      ASSERT_TRUE(many.result.has_value()) << many.result.error().line();
+      for (const RecordingReporter& reporter : many.reporters) {
+        ASSERT_EQ(reporter.validations.size(), one.reporters[0].validations.size());
+        for (std::size_t i = 0; i < reporter.validations.size(); ++i) {
+          EXPECT_EQ(reporter.validations[i].loss, one.reporters[0].validations[i].loss);
+        }
+        EXPECT_EQ(reporter.reports.back().loss, one.reporters[0].reports.back().loss);
+      }
+    }
   }
 }
 

@@ -182,7 +182,9 @@ void CpuBackend::execute_norm(const Op& op) {
   if (op.kind == Kind::kNorm || op.kind == Kind::kHeadNorm) {
     return norm(device_, shape, at(op.in, 0), at(op.in, 1), at(op.in, 2), at(op.out, 0));
   }
-  norm_grad(device_, shape, at(op.in, 0), at(op.in, 1), at(op.in, 2), at(op.out, 0), op.adds_to(0),
+  const std::size_t weights = op.in.size() - (op.residual ? 1 : 0) - 2;
+  norm_grad(device_, shape, at(op.in, 0), at(op.in, 1), weights > 0 ? at(op.in, 2) : Matrix{},
+            op.residual ? at(op.in, op.in.size() - 1) : Matrix{}, at(op.out, 0), op.adds_to(0),
             at(op.out, 1), at(op.out, 2), op.adds_to(1));
 }
 

@@ -47,9 +47,9 @@ struct NormShape {
   std::int64_t width = 0;
 };
 void norm(Device& device, NormShape shape, Matrix x, Matrix weight, Matrix bias, Matrix h);
-// dx may be dh.
-void norm_grad(Device& device, NormShape shape, Matrix dh, Matrix x, Matrix weight, Matrix dx,
-               bool adds_dx, Matrix dweight, Matrix dbias, bool adds_weights);
+// dx may be dh. The residual, or with adds_dx what dx holds, is added.
+void norm_grad(Device& device, NormShape shape, Matrix dh, Matrix x, Matrix weight, Matrix residual,
+               Matrix dx, bool adds_dx, Matrix dweight, Matrix dbias, bool adds_weights);
 
 // matmul.cc: c = op(a) op(b) + residual + bias, or added to c.
 struct Product {

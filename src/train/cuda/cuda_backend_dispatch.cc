@@ -98,9 +98,13 @@ void CudaBackendImpl::execute_norm(const Op& op) {
   switch (op.kind) {
     case Kind::kNorm:
       return norm(device_, centred, at(op.in, 0), at(op.in, 1), at(op.in, 2), at(op.out, 0));
-    case Kind::kNormGrad:
-      return norm_grad(device_, centred, at(op.in, 0), at(op.in, 1), at(op.in, 2), at(op.out, 0),
+    case Kind::kNormGrad: {
+      const std::size_t weights = op.in.size() - (op.residual ? 1 : 0) - 2;
+      return norm_grad(device_, centred, at(op.in, 0), at(op.in, 1),
+                       weights > 0 ? at(op.in, 2) : Matrix{},
+                       op.residual ? at(op.in, op.in.size() - 1) : Matrix{}, at(op.out, 0),
                        op.adds_to(0), at(op.out, 1), at(op.out, 2), op.adds_to(1));
+    }
     case Kind::kHeadNorm:
       return head_norm(device_, m.head_dim, at(op.in, 0), at(op.in, 1), at(op.out, 0));
     default:

@@ -25,10 +25,11 @@ inline constexpr int kBiasBlocks = 64;      // each with a row of dbias
 inline constexpr int kSquareBlocks = 1056;  // each with one double per parameter group
 inline constexpr int kSums = 4 * kSquareBlocks;
 
-// norm.cu, norm_grad.cu: weight and bias may be empty. dx may be dh.
+// norm.cu, norm_grad.cu: weight and bias may be empty. dx may be dh. The residual, or with adds_dx
+// what dx holds, is added.
 void norm(Device& device, bool centred, Matrix x, Matrix weight, Matrix bias, Matrix h);
-void norm_grad(Device& device, bool centred, Matrix dh, Matrix x, Matrix weight, Matrix dx,
-               bool adds_dx, Matrix dweight, Matrix dbias, bool adds_weights);
+void norm_grad(Device& device, bool centred, Matrix dh, Matrix x, Matrix weight, Matrix residual,
+               Matrix dx, bool adds_dx, Matrix dweight, Matrix dbias, bool adds_weights);
 
 // head_norm.cu: normalises each head of a row separately.
 void head_norm(Device& device, std::int64_t head_dim, Matrix x, Matrix weight, Matrix y);
