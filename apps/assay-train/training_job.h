@@ -1,0 +1,26 @@
+// What `assay train` is to train: its options as a job and a run folder. Both programs use it, so
+// that what one of them accepts the other does not refuse.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "assay-train/options.h"
+#include "base/result.h"
+#include "spec/job.h"
+
+namespace assay::cli {
+
+struct TrainingJob {
+  std::string name;
+  spec::JobSpec job;
+  std::filesystem::path out;  // --out, or runs/NAME
+
+  [[nodiscard]] std::int64_t ranks() const { return job.layout.ranks.value_or(1); }
+};
+
+// On CPUs a job has as many ranks as its layout says: with --device cpu, and where the cluster's
+// devices are CPUs.
+base::Result<TrainingJob> load_training_job(const TrainOptions& options);
+
+}  // namespace assay::cli
