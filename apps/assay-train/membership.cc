@@ -31,12 +31,6 @@ class ChannelStore : public comm::KeyValue {
 
 }  // namespace
 
-base::Result<std::optional<control::Place>> place_among_ranks() {
-  ASSAY_TRY(auto place, control::find_place(base::Environment::from_current().values()));
-  if (place && place->ranks == 1) return std::nullopt;
-  return place;
-}
-
 std::string job_name(const std::filesystem::path& out) {
   constexpr std::size_t kMost = 100;
   const std::string name = std::filesystem::absolute(out).string();

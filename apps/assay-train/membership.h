@@ -15,9 +15,6 @@
 
 namespace assay::cli {
 
-// The place that whoever started this process gave it, if it is one of several ranks.
-base::Result<std::optional<control::Place>> place_among_ranks();
-
 // What the ranks of a run call their job: its folder, or the end of a long name.
 std::string job_name(const std::filesystem::path& out);
 

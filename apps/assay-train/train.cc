@@ -210,15 +210,6 @@ base::Result<base::ExitCode> join_and_train(const Session& session, const TrainO
   return done.error().code;
 }
 
-base::Error other_ranks(const TrainOptions& options, std::int64_t ranks,
-                        const control::Place& place) {
-  return base::usage_error(
-      options.job,
-      fmt::format("has a layout of {} rank{}, but {} started {}", ranks, ranks == 1 ? "" : "s",
-                  control::to_text(place.source), place.ranks),
-      "start as many as the layout has, or change the layout");
-}
-
 // A layout that cannot be executed is refused before there are ranks to refuse it.
 base::Result<void> check_executable(const spec::JobSpec& job) {
   step::Choices choices = step::choices_of(job);
@@ -235,8 +226,7 @@ base::Result<base::ExitCode> train_model(const Session& session, const TrainOpti
   ASSAY_TRY(static_cast<TrainingJob&>(prepared), load_training_job(options));
   ASSAY_TRY(prepared.stop_after, parse_stop(options.stop_after));
   const std::int64_t ranks = prepared.ranks();
-  ASSAY_TRY(const std::optional<control::Place> place, place_among_ranks());
-  if (place && place->ranks != ranks) return base::fail(other_ranks(options, ranks, *place));
+  ASSAY_TRY(const std::optional<control::Place> place, place_among_ranks(prepared));
   if (place && place->source == control::PlaceSource::kAssay) {
     // Without the launcher nobody would end the ranks together.
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);

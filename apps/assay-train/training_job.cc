@@ -1,9 +1,12 @@
 #include "assay-train/training_job.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 #include <variant>
 
 #include "base/error.h"
+#include "base/process/environment.h"
 #include "spec/load.h"
 
 namespace assay::cli {
@@ -30,6 +33,17 @@ base::Result<TrainingJob> load_training_job(const TrainOptions& options) {
                      .job = std::move(*job),
                      .out = options.out.empty() ? std::filesystem::path("runs") / loaded->name
                                                 : std::filesystem::path(options.out)};
+}
+
+base::Result<std::optional<control::Place>> place_among_ranks(const TrainingJob& job) {
+  ASSAY_TRY(auto place, control::find_place(base::Environment::from_current().values()));
+  if (!place || place->ranks == 1) return std::nullopt;
+  if (place->ranks == job.ranks()) return place;
+  return base::fail(base::usage_error(
+      job.name,
+      fmt::format("has a layout of {} rank{}, but {} started {}", job.ranks(),
+                  job.ranks() == 1 ? "" : "s", control::to_text(place->source), place->ranks),
+      "start as many as the layout has, or change the layout"));
 }
 
 }  // namespace assay::cli

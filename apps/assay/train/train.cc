@@ -12,7 +12,6 @@
 #include "base/error.h"
 #include "base/process/environment.h"
 #include "base/process/program.h"
-#include "control/place.h"
 #include "lineage/record/run.h"
 
 namespace assay::cli {
@@ -33,9 +32,9 @@ void add_common_flags(const Session& session, std::vector<std::string>& argument
 
 // Where something else started one `assay train` per rank, all of them record one run.
 base::Result<std::optional<lineage::PartOf>> part_of(const TrainingJob& job) {
+  ASSAY_TRY(const auto place, place_among_ranks(job));
+  if (!place) return std::nullopt;
   const auto environment = base::Environment::from_current();
-  ASSAY_TRY(const auto place, control::find_place(environment.values()));
-  if (!place || place->ranks == 1) return std::nullopt;
   std::string name = place->job.empty() ? "job" : place->job;
   // Slurm's numbers are used once, but for a job that is queued again.
   if (const auto again = environment.get("SLURM_RESTART_COUNT")) name += fmt::format(".{}", *again);

@@ -67,7 +67,7 @@ class PartFolder {
 
   struct Patience {
     std::chrono::milliseconds for_any{15'000};         // that was never heard of
-    std::chrono::milliseconds without_change{60'000};  // of those that were
+    std::chrono::milliseconds without_change{30'000};  // of those that were
     std::chrono::milliseconds in_all{3'600'000};
   };
   struct Missing {

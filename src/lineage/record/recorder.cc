@@ -273,9 +273,8 @@ void Recorder::store_parts(const collect::Outcome& outcome, StagedResults& resul
       parts_->collect(patience, [&](const std::string& line) { channel_.print("assay: " + line); });
   for (const Part& part : others.parts) {
     if (part.wait_status.value_or(0) == 0) continue;
-    parts[0].problems.push_back(
-        {"rank", fmt::format("rank {} on {} ended with {}", part.rank, part.host,
-                             base::exit_text(*part.wait_status))});
+    parts[0].problems.push_back({"rank", fmt::format("rank {} on {} {}", part.rank, part.host,
+                                                     base::exit_text(*part.wait_status))});
     if (run_.status != store::RunStatus::kDone) continue;
     // The command that ended well is one of several.
     run_.status = store::RunStatus::kFailed;
