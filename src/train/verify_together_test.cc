@@ -28,12 +28,13 @@ class VerifyTogether : public ::testing::TestWithParam<int> {
     for (int i = 0; i < 5; ++i) {
       checkpoint::Tensor tensor;
       tensor.info = {fmt::format("t{}", i), checkpoint::Dtype::kF32, {1 << 14}};
-      tensor.bytes = bytes_;
+      tensor.data = bytes_;
       snapshot.parts.resize(1);
       snapshot.parts[0].name = "weights";
       snapshot.parts[0].tensors.push_back(tensor);
     }
-    const auto written = checkpoint::write(dir_.path(), snapshot, {.shard_bytes = 1 << 16});
+    const auto written =
+        checkpoint::write_checkpoint(dir_.path(), snapshot, {.shard_bytes = 1 << 16});
     EXPECT_TRUE(written) << written.error().line();
     return dir_.path() / "step-3";
   }
@@ -106,10 +107,10 @@ TEST(VerifyShare, EveryFileIsInExactlyOneShare) {
   for (int i = 0; i < 7; ++i) {
     checkpoint::Tensor tensor;
     tensor.info = {fmt::format("t{}", i), checkpoint::Dtype::kF32, {1 << i}};
-    tensor.bytes = contents[static_cast<std::size_t>(i)];
+    tensor.data = contents[static_cast<std::size_t>(i)];
     snapshot.parts[0].tensors.push_back(tensor);
   }
-  ASSERT_TRUE(checkpoint::write(dir.path(), snapshot, {.shard_bytes = 64}));
+  ASSERT_TRUE(checkpoint::write_checkpoint(dir.path(), snapshot, {.shard_bytes = 64}));
   const auto opened = checkpoint::Checkpoint::open(dir.path() / "step-1");
   ASSERT_TRUE(opened);
   std::atomic<std::int64_t> all = 0;

@@ -42,7 +42,7 @@ const store::Output* output_at(const Part& part, const std::string& path) {
   return found == part.outputs.end() ? nullptr : &found->what;
 }
 
-TEST(MergeParts, what_one_rank_made_is_no_input_of_another) {
+TEST(MergeParts, WhatOneRankMadeIsNoInputOfAnother) {
   auto parts = ranks(3);
   parts[0].output({"/p/built-in.tokens", content(1), 5, OutputStatus::kCreated, "", {}}, kKept);
   for (Part& part : parts) part.input({"/p/corpus", content(9), 5}, kKept);
@@ -56,7 +56,7 @@ TEST(MergeParts, what_one_rank_made_is_no_input_of_another) {
 
 // Rank 1 writes into a hidden folder that rank 0 renames: rank 0 sees a file that was there under
 // another name, rank 1 one that is gone.
-TEST(MergeParts, a_checkpoint_of_several_ranks_was_created) {
+TEST(MergeParts, ACheckpointOfSeveralRanksWasCreated) {
   auto parts = ranks(2);
   const std::string hidden = "/p/.step-4.tmp/weights-1";
   const std::string note = "/p/.step-4.tmp/rank-1.json";
@@ -75,7 +75,7 @@ TEST(MergeParts, a_checkpoint_of_several_ranks_was_created) {
   EXPECT_EQ(whole.outputs[0].what.from, "");
 }
 
-TEST(MergeParts, what_was_there_before_stays_an_input) {
+TEST(MergeParts, WhatWasThereBeforeStaysAnInput) {
   auto parts = ranks(2);
   parts[0].output({"/p/state", content(2), 5, OutputStatus::kModified, "", content(1)}, kKept);
   parts[1].input({"/p/state", content(1), 5}, kKept);  // before rank 0 wrote into it
@@ -86,14 +86,14 @@ TEST(MergeParts, what_was_there_before_stays_an_input) {
   EXPECT_EQ(output_at(whole, "/p/old")->status, OutputStatus::kDeleted);
 }
 
-TEST(MergeParts, what_another_rank_replaced_and_this_one_then_read_is_none) {
+TEST(MergeParts, WhatAnotherRankReplacedAndThisOneThenReadIsNone) {
   auto parts = ranks(2);
   parts[0].output({"/p/state", content(2), 5, OutputStatus::kModified, "", {}}, kKept);
   parts[1].input({"/p/state", content(2), 5}, kKept);
   EXPECT_TRUE(merge_parts(std::move(parts)).inputs.empty());
 }
 
-TEST(MergeParts, a_file_that_differs_between_nodes_is_named) {
+TEST(MergeParts, AFileThatDiffersBetweenNodesIsNamed) {
   auto parts = ranks(2);
   parts[0].input({"/local/corpus", content(1), 5}, kKept);
   parts[1].input({"/local/corpus", content(2), 5}, kKept);
@@ -104,7 +104,7 @@ TEST(MergeParts, a_file_that_differs_between_nodes_is_named) {
             "that of rank 0 on n1");
 }
 
-TEST(MergeParts, what_other_ranks_did_is_not_missed) {
+TEST(MergeParts, WhatOtherRanksDidIsNotMissed) {
   auto parts = ranks(2);
   parts[0].left_out({"/p/.assay-secret", false, true}, kGone);
   parts[1].missed({"changed", "/p/.assay-secret was changed by another program during the run"});
@@ -115,7 +115,7 @@ TEST(MergeParts, what_other_ranks_did_is_not_missed) {
             "rank 1 on n2: /p/corpus was changed by another program during the run");
 }
 
-TEST(MergeParts, several_ranks_write_one_file) {
+TEST(MergeParts, SeveralRanksWriteOneFile) {
   auto parts = ranks(3);
   parts[0].output({"/p/log", content(3), 5, OutputStatus::kCreated, "", {}}, kKept);
   parts[1].output({"/p/log", content(3), 5, OutputStatus::kModified, "", content(1)}, kKept);
@@ -128,7 +128,7 @@ TEST(MergeParts, several_ranks_write_one_file) {
   EXPECT_EQ(whole.what_was_missed.size(), 1U);
 }
 
-TEST(MergeParts, counters_are_added) {
+TEST(MergeParts, CountersAreAdded) {
   auto parts = ranks(3);
   for (Part& part : parts) {
     part.usage = {1, 2, 100 + part.rank, 3, 4};
@@ -150,7 +150,7 @@ TEST(MergeParts, counters_are_added) {
   EXPECT_EQ(whole.gpu.memory[0].peak_bytes, 70);
 }
 
-TEST(MergeParts, processes_of_other_nodes_are_named_and_their_times_shifted) {
+TEST(MergeParts, ProcessesOfOtherNodesAreNamedAndTheirTimesShifted) {
   auto parts = ranks(2);
   parts[0].process({10, 1, {"a"}, "/a", 5, 6, 0});
   parts[1].process({10, 1, {"a"}, "/a", 5, 6, 0});

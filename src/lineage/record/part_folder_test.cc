@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class PartFolderTest : public testing::Test {
+class PartFolderTest : public ::testing::Test {
  protected:
   PartFolder folder_of(int rank, int ranks = 3) {
     auto opened =
@@ -36,7 +36,7 @@ class PartFolderTest : public testing::Test {
   base::testing::TempDir dir_;
 };
 
-TEST_F(PartFolderTest, rank_0_gets_every_part_and_removes_the_folder) {
+TEST_F(PartFolderTest, Rank0GetsEveryPartAndRemovesTheFolder) {
   const PartFolder first = folder_of(0);
   std::thread others([&] {
     for (const int rank : {2, 1}) {
@@ -54,7 +54,7 @@ TEST_F(PartFolderTest, rank_0_gets_every_part_and_removes_the_folder) {
   EXPECT_FALSE(std::filesystem::exists(dir_.path() / ".parts-job"));
 }
 
-TEST_F(PartFolderTest, ranks_that_do_not_come_are_named_with_their_node) {
+TEST_F(PartFolderTest, RanksThatDoNotComeAreNamedWithTheirNode) {
   const PartFolder first = folder_of(0, 4);
   ASSERT_TRUE(folder_of(1, 4).hand_over(part_of(1)));
   (void)folder_of(3, 4);  // began, and was killed
@@ -68,7 +68,7 @@ TEST_F(PartFolderTest, ranks_that_do_not_come_are_named_with_their_node) {
             "0.05 s");
 }
 
-TEST_F(PartFolderTest, a_part_that_takes_long_is_waited_for_while_its_rank_works) {
+TEST_F(PartFolderTest, APartThatTakesLongIsWaitedForWhileItsRankWorks) {
   const PartFolder first = folder_of(0, 2);
   const PartFolder other = folder_of(1, 2);
   std::thread slow([&] {
@@ -82,7 +82,7 @@ TEST_F(PartFolderTest, a_part_that_takes_long_is_waited_for_while_its_rank_works
   EXPECT_EQ(collected.parts.size(), 1U);
 }
 
-TEST_F(PartFolderTest, garbage_is_no_part) {
+TEST_F(PartFolderTest, GarbageIsNoPart) {
   const PartFolder first = folder_of(0, 3);
   std::ofstream(at("rank-1.part")) << "assay part 1\nwhatever";
   ASSERT_TRUE(folder_of(2).hand_over(part_of(1)));  // says that it is another
@@ -93,7 +93,7 @@ TEST_F(PartFolderTest, garbage_is_no_part) {
   EXPECT_EQ(collected.missing[1].why, "its file is of another rank");
 }
 
-TEST_F(PartFolderTest, parts_of_an_earlier_attempt_do_not_count_where_they_could_be_there) {
+TEST_F(PartFolderTest, PartsOfAnEarlierAttemptDoNotCountWhereTheyCouldBeThere) {
   ASSERT_TRUE(folder_of(1, 2).hand_over(part_of(1)));
   const auto again = PartFolder::open(
       {.rank = 0, .ranks = 2, .folder = dir_.path() / ".parts-job", .may_be_old = true}, "n1");
@@ -101,7 +101,7 @@ TEST_F(PartFolderTest, parts_of_an_earlier_attempt_do_not_count_where_they_could
   EXPECT_TRUE(again->collect(kShort, {}).parts.empty());
 }
 
-TEST_F(PartFolderTest, who_recovers_the_run_finds_them) {
+TEST_F(PartFolderTest, WhoRecoversTheRunFindsThem) {
   const PartFolder first = folder_of(0, 2);
   ASSERT_TRUE(folder_of(1, 2).hand_over(part_of(1)));
   ASSERT_TRUE(first.note_in(dir_.path()));
@@ -112,7 +112,7 @@ TEST_F(PartFolderTest, who_recovers_the_run_finds_them) {
   EXPECT_FALSE(PartFolder::of_interrupted(dir_.path()));
 }
 
-TEST_F(PartFolderTest, a_folder_that_cannot_be_made_is_one_line) {
+TEST_F(PartFolderTest, AFolderThatCannotBeMadeIsOneLine) {
   std::ofstream(dir_.path() / "file") << "";
   const auto opened =
       PartFolder::open({.rank = 0, .ranks = 2, .folder = dir_.path() / "file" / "ranks"}, "n1");

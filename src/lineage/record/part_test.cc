@@ -38,7 +38,7 @@ Part some_part() {
   return part;
 }
 
-TEST(Part, comes_back_from_its_bytes) {
+TEST(Part, ComesBackFromItsBytes) {
   const std::string bytes = encode(some_part());
   const auto back = decode(bytes, "file");
   ASSERT_TRUE(back) << back.error().line();
@@ -56,7 +56,7 @@ TEST(Part, comes_back_from_its_bytes) {
   EXPECT_EQ(back->problems[0].text, "git: not there");
 }
 
-TEST(Part, is_refused_by_name_when_cut_short_or_empty) {
+TEST(Part, IsRefusedByNameWhenCutShortOrEmpty) {
   const std::string bytes = encode(some_part());
   for (const std::size_t length :
        {std::size_t{0}, std::size_t{5}, std::size_t{30}, bytes.size() / 2, bytes.size() - 1}) {
@@ -66,7 +66,7 @@ TEST(Part, is_refused_by_name_when_cut_short_or_empty) {
   }
 }
 
-RC_GTEST_PROP(Part, any_changed_byte_is_noticed, ()) {
+RC_GTEST_PROP(Part, AnyChangedByteIsNoticed, ()) {
   std::string bytes = encode(some_part());
   const auto at = *rc::gen::inRange<std::size_t>(0, bytes.size());
   const auto bit = *rc::gen::inRange(0, 8);
@@ -74,7 +74,7 @@ RC_GTEST_PROP(Part, any_changed_byte_is_noticed, ()) {
   RC_ASSERT(!decode(bytes, "file"));
 }
 
-RC_GTEST_PROP(Part, any_bytes_are_refused, ()) {
+RC_GTEST_PROP(Part, AnyBytesAreRefused, ()) {
   const auto garbage = *rc::gen::container<std::string>(rc::gen::arbitrary<char>());
   RC_ASSERT(!decode(garbage, "file"));
   RC_ASSERT(!decode("assay part 1\n" + garbage, "file"));
