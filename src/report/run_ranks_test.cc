@@ -45,7 +45,7 @@ TEST(RunRanks, TheSlowestIsNamedWithItsNodeAndByHowMuch) {
   const std::string text = text_of(run_of(4));
   EXPECT_THAT(text, HasSubstr("on n1: 800 ms of its own work in a step, 100.0 % more than the "
                               "median rank"));
-  EXPECT_THAT(text, HasSubstr("1 (fsdp 1)"));
+  EXPECT_THAT(text, HasSubstr("1 \\(fsdp 1\\)"));
   EXPECT_THAT(text, HasSubstr(", slowest"));
   EXPECT_THAT(text, HasSubstr("+50.0 %")) << "memory against its plan";
   EXPECT_THAT(text, HasSubstr("on 2 nodes"));
@@ -75,8 +75,8 @@ TEST(RunRanks, WhereWaitingIsNotMeasuredNobodyIsSlowest) {
 TEST(RunRanks, OfManyTheBusiestAreShown) {
   const std::string text = text_of(run_of(1000));
   EXPECT_THAT(text, HasSubstr("The 32 ranks with most work of 1000."));
-  EXPECT_THAT(text, HasSubstr("1 (fsdp 1)"));
-  EXPECT_THAT(text, Not(HasSubstr("999 (fsdp 999)")));
+  EXPECT_THAT(text, HasSubstr("1 \\(fsdp 1\\)"));
+  EXPECT_THAT(text, Not(HasSubstr("999 \\(fsdp 999\\)")));
   EXPECT_EQ(ranks_json(run_of(1000))["ranks"].size(), 1000U);
 }
 

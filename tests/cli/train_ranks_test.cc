@@ -206,7 +206,7 @@ TEST_F(StartedByOthers, AllRanksAreOneRun) {
   EXPECT_THAT(shown, HasSubstr("both/checkpoints/step-3/weights-rank-00001-of-00002.safetensors"));
   EXPECT_THAT(shown, HasSubstr("both/metrics.jsonl"));
   // What ranks measured is in the report.
-  const auto report = assay({"report", "last", "--json"});
+  const auto report = assay({"report", "last", "--format", "json"});
   ASSERT_EQ(report.exit_code, 0) << report.err;
   const base::Json ranks = base::Json::parse(report.out)["parts"][0]["data"]["ranks"];
   ASSERT_EQ(ranks["ranks"].size(), 2U) << ranks;
