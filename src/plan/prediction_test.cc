@@ -154,6 +154,30 @@ TEST(TrainerMemory, IsThatOfItsPrograms) {
   }
 }
 
+// The largest stage of a pipeline, whichever that is.
+TEST(TrainerMemory, OfPipelinesIsThatOfTheirPrograms) {
+  for (const char* schedule : {"1f1b", "zb-h1"}) {
+    for (const char* recompute : {"none", "cheap", "full"}) {
+      SCOPED_TRACE(fmt::format("{} {}", schedule, recompute));
+      JobSpec job = predicted_job(
+          "llama3-8b-h200",
+          {"cluster.extends=h200-4-ib", "layout.pp=4", "batch.sequence=1024", "batch.micro_batch=1",
+           "batch.accumulate=8", fmt::format("layout.pp_schedule={}", schedule),
+           fmt::format("train.recompute={}", recompute)});
+      base::Bytes planned(0);
+      for (std::int64_t rank = 0; rank < 4; ++rank) {
+        step::Choices choices = step::choices_of(job);
+        choices.layout = *step::layout_of(job.layout, rank);
+        const auto program = step::build(job.model, choices);
+        ASSERT_TRUE(program.has_value());
+        planned = std::max(planned, base::Bytes(step::plan_memory(*program).bytes));
+      }
+      const MemoryNeed need = predict(job).value().memory;
+      EXPECT_NEAR(need.total() / planned, 1 + kOneGib / planned, 0.03);
+    }
+  }
+}
+
 // bench/results/train.md: runs of our trainer on one H200. No row that constants were fitted to is
 // one of them.
 struct MeasuredRun {

@@ -162,6 +162,7 @@ void spread(Work& work, const spec::LayoutSpec& layout, const spec::BatchSpec& b
   d.units = gathers && layout.unit == spec::ShardUnit::kModule ? 2 : 1;
   d.chunks = as_real(layout.pp_chunks);
   d.gpipe = layout.pp_schedule == spec::PipelineSchedule::kGpipe;
+  d.zero_bubble = layout.pp_schedule == spec::PipelineSchedule::kZbH1;
   d.sequence_parallel = layout.sequence_parallel;
   d.ranks = as_real(layout.dp * layout.inner_ranks());
   // Replicas alone share what the framework lets them share.

@@ -75,6 +75,10 @@ base::Result<void> check_degrees(const LayoutSpec& l, const RuleErrors& rule) {
     return rule.broken("layout.pp_schedule", "interleaves pipeline stages, but pp is 1",
                        "set layout.pp above 1 or remove it");
   }
+  if (l.pp_schedule == PipelineSchedule::kZbH1 && l.pp == 1) {
+    return rule.broken("layout.pp_schedule", "fills the waits of pipeline stages, but pp is 1",
+                       "set layout.pp above 1 or remove it");
+  }
   if (interleaved != (l.pp_chunks > 1)) {
     return rule.broken("layout.pp_chunks",
                        fmt::format("the {} schedule cannot have {} chunks per stage",

@@ -13,6 +13,7 @@
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/folder_name.h"
 #include "train/data/loader.h"
+#include "train/job_data.h"
 #include "train/resume.h"
 #include "train/saver.h"
 #include "train/schedule.h"
@@ -54,7 +55,7 @@ class Trainer {
   base::Result<TrainingResult> run() {
     ASSAY_TRY_VOID(start());
     reporter_.began(position_.step + 1, steps_);
-    data::Loader loader(reader_, {.share = share(), .cursor = position_.cursor});
+    data::Loader loader(reader_, {.share = share_of(program_), .cursor = position_.cursor});
     TrainingResult result;
     while (position_.step < steps_) {
       ASSAY_TRY(const StepReport report, one_step(loader));
@@ -89,13 +90,6 @@ class Trainer {
   }
 
  private:
-  [[nodiscard]] data::RankShare share() const {
-    const step::Place place = program_.choices.layout.data();
-    return {.rank = static_cast<std::uint64_t>(place.rank),
-            .ranks = static_cast<std::uint64_t>(place.ranks),
-            .micro = static_cast<std::uint64_t>(program_.choices.micro_batch)};
-  }
-
   // Rank 0 owns the checkpoint folder and broadcasts which checkpoint to start from, so that all
   // ranks start from the same one. All of them check its contents, each a share of the files.
   base::Result<void> start() {
@@ -188,7 +182,8 @@ class Trainer {
                        }));
     position_.step += 1;
     position_.tokens += program_.global_step_tokens();
-    position_.cursor += share().stride() * static_cast<std::uint64_t>(program_.choices.accumulate);
+    position_.cursor +=
+        share_of(program_).stride() * static_cast<std::uint64_t>(program_.choices.accumulate);
     const double count = scalar(scalars, step::Scalar::kCount);
     StepReport report{.step = position_.step, .steps = steps_, .tokens = position_.tokens};
     report.loss = scalar(scalars, step::Scalar::kLossSum) / count;

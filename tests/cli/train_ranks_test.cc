@@ -105,6 +105,16 @@ TEST_F(TrainRanksCli, InterleavedStagesTrainWhatOneRankTrains) {
   EXPECT_EQ(assay({"checkpoint", "diff", "one", "two"}).exit_code, 0);
 }
 
+TEST_F(TrainRanksCli, ZeroBubbleStagesTrainWhatOneRankTrains) {
+  const std::vector<std::string> job = {"train.steps=3", "model.layers=4", "batch.accumulate=4"};
+  ASSERT_EQ(train(job, "one").exit_code, 0);
+  std::vector<std::string> spread = job;
+  spread.insert(spread.end(), {"layout.pp=3", "layout.pp_schedule=zb-h1"});
+  const auto three = train(spread, "three");
+  ASSERT_EQ(three.exit_code, 0) << three.err;
+  EXPECT_EQ(assay({"checkpoint", "diff", "one", "three"}).exit_code, 0);
+}
+
 TEST_F(TrainRanksCli, ARankThatDiesEndsAllWithOneLine) {
   std::vector<std::string> list =
       command({"train.steps=1000000", "layout.fsdp=3"}, {"--out", "killed", "--quiet"});
@@ -148,6 +158,7 @@ TEST_F(TrainRanksCli, WhatCannotBeTrainedIsRefusedByItsKey) {
     EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
   };
   refused({"layout.tp=2"}, "layout.tp: ");
+  refused({"layout.cp=2", "batch.sequence=30"}, "batch.sequence: 30 tokens cannot be cut");
   refused({"layout.pp=4"}, "layout.pp: 3 layers are too few for 4 stages");
   refused({"layout.fsdp=2", "train.optimizer=\"muon\""},
           "layout.zero: Muon updates whole matrices");

@@ -105,6 +105,12 @@ TEST(Memory, TheLargestStageOfAPipeline) {
   work.degrees.gpipe = true;
   EXPECT_GT(need_of(work).activations / many.activations, 3.9);
   work.degrees.gpipe = false;
+  // The last one keeps as many, whose gradients of weights wait.
+  work.degrees.zero_bubble = true;
+  EXPECT_EQ(need_of(work).stage, 3);
+  EXPECT_GT(need_of(work).activations, many.activations);
+  EXPECT_LT(need_of(work).activations / many.activations, 1.2);
+  work.degrees.zero_bubble = false;
   work.batch.micros = 1;  // that no stage waits with
   EXPECT_EQ(need_of(work).stage, 3);
 }

@@ -120,11 +120,16 @@ StepTime step_time(const Work& work, const Constants& constants) {
     slowest = stage + head.total() * head_share + send;
     whole += (degrees.pp - 1) * send;
   }
+  // The products of weights' gradients are as large as those of the forward pass, and half of the
+  // backward pass' launches.
+  const double later = layer.forward.products + layer.backward.host / 2;
+  const double weights = degrees.zero_bubble ? later * layers / degrees.pp : 0;
   const double passes = pipeline_seconds({.stages = degrees.pp,
                                           .chunks = degrees.chunks,
                                           .micros = micros,
                                           .slowest = slowest,
-                                          .whole = whole});
+                                          .whole = whole,
+                                          .weights = weights});
   const double threads = work.links.scarce_threads;
   const double starved = threads > 0 ? constants.cross_socket_host / threads : 0;
 

@@ -91,10 +91,13 @@ MemoryNeed trainer_memory(const Work& work, const RankShare& rank) {
   if (d.fsdp > 1) need.gathered = whole_bytes(unsharded_units(work, rank));
   const KeptByLayer kept = kept_by_layer(work, rank);
   const auto activations = [&](bool last) {
-    // The layer at work has everything.
-    const double others = std::max(0.0, layers * micros_in_flight(work, last) - 1);
+    // The layer at work has everything; and so do, as large as that, the inputs and gradients of
+    // all products of micro-batches whose gradients of weights are made later.
+    const double in_flight = micros_in_flight(work, last);
+    const double whole = d.zero_bubble ? layers * (last ? in_flight : 1) : 1;
+    const double others = std::max(0.0, layers * in_flight - whole);
     const double layers_keep =
-        rank.tokens * (kept.with(kept_parts(work.recompute)) * others + kept.with({}));
+        rank.tokens * (kept.with(kept_parts(work.recompute)) * others + kept.with({}) * whole);
     if (!last) return layers_keep;
     const double vocab = shape.vocab / d.tp;
     const double rows =
