@@ -60,10 +60,6 @@ base::Result<Device> cuda_device(spec::JobSpec& job) {
 
 }  // namespace
 
-int threads_of(int local_ranks) {
-  return std::max(1, train::usable_processors() / local_ranks);
-}
-
 base::Result<Device> choose_device(const std::string& name, spec::JobSpec& job,
                                    const RankShare& share) {
   if (job.train.precision == spec::Precision::kFp16) {
@@ -81,6 +77,10 @@ base::Result<Device> choose_device(const std::string& name, spec::JobSpec& job,
   }
   return base::fail(base::usage_error("train --device", fmt::format("unknown device '{}'", name),
                                       "one of auto, cpu, cuda"));
+}
+
+int threads_of(int local_ranks) {
+  return std::max(1, train::usable_processors() / local_ranks);
 }
 
 }  // namespace assay::cli

@@ -26,12 +26,12 @@ struct RankShare {
   int local_ranks = 1;                  // on this machine
 };
 
-// The processors that one of this many ranks on this machine uses.
-int threads_of(int local_ranks);
-
 // `name` is auto, cpu or cuda. A CPU computes in fp32, so choosing one sets the job's precision to
 // fp32; choosing a GPU turns fp32 into bf16.
 base::Result<Device> choose_device(const std::string& name, spec::JobSpec& job,
                                    const RankShare& share = {});
+
+// The processors that one of this many ranks on this machine uses.
+int threads_of(int local_ranks);
 
 }  // namespace assay::cli

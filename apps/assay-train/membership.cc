@@ -52,6 +52,19 @@ void announce_failure(const control::Place& place, const std::filesystem::path& 
   if (place.rank == 0) control::remove_secret_file(out);
 }
 
+base::Result<void> Membership::connect(const std::map<std::string, std::string>& environment) {
+  const bool one_node = place_.local_ranks == place_.ranks;
+  const std::string host = place_.rendezvous ? place_.rendezvous->host : std::string();
+  ChannelStore store(*channel_);
+  comm::ProcessOptions ranks;
+  ranks.rank = place_.rank;
+  ranks.ranks = place_.ranks;
+  ASSAY_TRY(ranks.address, control::data_address(environment, host, one_node));
+  ranks.timeout = kJoinTimeout;
+  ASSAY_TRY(world_, comm::connect_processes(ranks, store));
+  return {};
+}
+
 base::Result<std::unique_ptr<Membership>> Membership::join(const control::Place& place,
                                                            const std::filesystem::path& out) {
   const auto environment = base::Environment::from_current().values();
@@ -70,19 +83,6 @@ base::Result<std::unique_ptr<Membership>> Membership::join(const control::Place&
         world->abort(failure.error);
       });
   return joined;
-}
-
-base::Result<void> Membership::connect(const std::map<std::string, std::string>& environment) {
-  const bool one_node = place_.local_ranks == place_.ranks;
-  const std::string host = place_.rendezvous ? place_.rendezvous->host : std::string();
-  ChannelStore store(*channel_);
-  comm::ProcessOptions ranks;
-  ranks.rank = place_.rank;
-  ranks.ranks = place_.ranks;
-  ASSAY_TRY(ranks.address, control::data_address(environment, host, one_node));
-  ranks.timeout = kJoinTimeout;
-  ASSAY_TRY(world_, comm::connect_processes(ranks, store));
-  return {};
 }
 
 Membership::~Membership() {

@@ -136,14 +136,15 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
     meter.emplace(*device.backend, *groups);
   }
   install_signal_handlers();
-  const train::TrainerOptions trainer{.out = prepared.out,
-                                      .resume = options.resume,
-                                      .stop_after = prepared.stop_after,
-                                      .stop = &stop_requested,
-                                      .validation = validation ? &*validation : nullptr,
-                                      .ranks = member == nullptr ? nullptr : &member->world(),
-                                      .meter = meter ? &*meter : nullptr,
-                                      .threads = threads_of(local_ranks)};
+  const train::TrainerOptions trainer{
+      .out = prepared.out,
+      .resume = options.resume,
+      .stop_after = prepared.stop_after,
+      .stop = &stop_requested,
+      .validation = validation ? &*validation : nullptr,
+      .ranks = member == nullptr ? nullptr : &member->world(),
+      .meter = meter ? &*meter : nullptr,
+      .threads = threads_of(member == nullptr ? 1 : member->place().local_ranks)};
   const auto train_with = [&](train::Reporter& reporter) {
     return train::train(job, planned, *device.backend, reader, trainer, reporter);
   };
