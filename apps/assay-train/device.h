@@ -31,4 +31,7 @@ struct RankShare {
 base::Result<Device> choose_device(const std::string& name, spec::JobSpec& job,
                                    const RankShare& share = {});
 
+// The processors that one of this many ranks on this machine uses.
+int threads_of(int local_ranks);
+
 }  // namespace assay::cli

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "base/result.h"
 #include "comm/communicator.h"
@@ -28,6 +29,10 @@ class RankGroups {
                            std::byte* out, comm::Stream stream = {});
   base::Result<void> wait(const step::Op& op);
 
+  // Seconds in which this rank waited for exchanges, since the last call. Nothing where exchanges
+  // are of device memory: then the device waits, and this process does not know for how long.
+  std::optional<double> take_waited_s();
+
  private:
   explicit RankGroups(comm::Communicator& world) : world_(&world) {}
   [[nodiscard]] comm::Communicator& along(step::Axis axis) const;
@@ -35,6 +40,8 @@ class RankGroups {
   comm::Communicator* world_;
   std::map<step::Axis, std::unique_ptr<comm::Communicator>> groups_;  // where it is not the world
   std::map<std::int32_t, comm::Ticket> open_;                         // by the op's ticket
+  std::int64_t waited_ns_ = 0;
+  bool on_device_ = false;  // exchanges of device memory were issued
 };
 
 }  // namespace assay::train
