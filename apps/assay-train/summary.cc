@@ -4,6 +4,7 @@
 
 #include "base/table.h"
 #include "base/units.h"
+#include "plan/plan.h"
 #include "spec/enum_names.h"
 
 namespace assay::cli {
@@ -32,6 +33,24 @@ std::int64_t planned_bytes(const train::Planned& planned) {
   return planned.plan.bytes + planned.extra_bytes;
 }
 
+// What this rank exchanges in a step.
+std::vector<plan::PlannedCalls> calls_of(const train::Planned& planned) {
+  return plan::exchange_of(step::footprint_of(planned.program, planned.plan)).calls;
+}
+
+void print_calls(const Session& session, const train::Planned& planned) {
+  base::Table table({"exchanged per step", "by", "among", "calls", "bytes"});
+  table.align(2, base::Align::kLeft);
+  for (const plan::PlannedCalls& one : calls_of(planned)) {
+    table.row({one.about, std::string(to_text(one.calls.kind)),
+               fmt::format("{} {}", one.ranks, one.among), base::grouped(one.calls.calls),
+               base::to_text(base::Bytes(one.calls.bytes))});
+  }
+  if (table.empty()) return;
+  session.print(table);
+  session.print("\n");
+}
+
 base::Json plan_json(const train::Planned& planned, const Device& device) {
   base::Json bytes = base::Json::object();
   for (const PlanRow& row : rows_of(planned)) bytes[row.key] = row.bytes;
@@ -46,6 +65,7 @@ base::Json plan_json(const train::Planned& planned, const Device& device) {
           {"tokens_per_step", planned.program.step_tokens()},
           {"bytes", std::move(bytes)},
           {"planned_bytes", planned_bytes(planned)},
+          {"collectives", plan::to_json(calls_of(planned))},
           {"available_bytes", device.available_bytes}};
 }
 
@@ -154,6 +174,7 @@ void print_plan(const Session& session, const train::Planned& planned, const Dev
                             base::grouped(program.global_step_tokens())));
   session.print(table);
   session.print("\n");
+  print_calls(session, planned);
 }
 
 void print_result(const Session& session, const train::Planned& planned, const Device& device,

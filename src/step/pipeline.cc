@@ -63,6 +63,16 @@ Layers layers_of_chunk(std::int64_t layers, std::int64_t chunk, std::int64_t chu
   return {begin(chunk), begin(chunk + 1)};
 }
 
+std::int64_t layers_of_stage(std::int64_t layers, std::int64_t stage, std::int64_t stages,
+                             std::int64_t chunks) {
+  std::int64_t sum = 0;
+  for (std::int64_t chunk = stage; chunk < stages * chunks; chunk += stages) {
+    const Layers one = layers_of_chunk(layers, chunk, stages * chunks);
+    sum += one.end - one.first;
+  }
+  return sum;
+}
+
 bool defers_weight_gradients(const Layout& layout) {
   return layout.schedule == spec::PipelineSchedule::kZbH1;
 }

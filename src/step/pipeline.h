@@ -29,6 +29,9 @@ struct Layers {
 // Of one chunk. Where layers do not come out even, chunks in the middle have one more: the first
 // and the last have the embedding and the head as well.
 Layers layers_of_chunk(std::int64_t layers, std::int64_t chunk, std::int64_t chunks);
+// How many layers the chunks of a stage have together.
+std::int64_t layers_of_stage(std::int64_t layers, std::int64_t stage, std::int64_t stages,
+                             std::int64_t chunks);
 
 struct Pass {
   enum class Direction : std::uint8_t {

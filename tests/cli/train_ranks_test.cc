@@ -13,6 +13,8 @@
 #include "base/json.h"
 #include "base/process/process.h"
 #include "base/testing/temp_dir.h"
+#include "store/plans.h"
+#include "store/store.h"
 #include "support/process.h"
 
 namespace assay {
@@ -267,6 +269,62 @@ TEST_F(TrainRanksCli, AnotherNumberOfRanksThanTheLayoutHasIsRefused) {
   }
   EXPECT_EQ(outcome.exit_code, 64);
   EXPECT_THAT(outcome.err, HasSubstr("has a layout of 2 ranks, but torchrun"));
+}
+
+// `assay plan` before, what `assay train` prints and stores when it starts, and what rank 0 does,
+// are the same figures: memory, calls and bytes.
+TEST_F(TrainRanksCli, ThePlanIsThatOfAssayPlan) {
+  std::ofstream(directory_.path() / "mine.toml")
+      << "[model]\nextends = \"tiny\"\ndim = 32\nlayers = 3\nheads = 4\nkv_heads = 2\nffn = 64\n"
+         "context = 32\n[batch]\nsequence = 32\nmicro_batch = 2\naccumulate = 4\n"
+         "[train]\nsteps = 1\n[cluster]\ndevices_per_node = 1\n"
+         "[cluster.device]\nkind = \"cpu\"\nname = \"cores\"\n";
+  const std::vector<std::vector<std::string>> layouts = {
+      {},
+      {"layout.dp=2"},
+      {"layout.fsdp=3", "layout.zero=1"},
+      {"layout.fsdp=2", "layout.pp=2"},
+      {"layout.pp=3", "train.recompute=full"},
+  };
+  for (const std::vector<std::string>& layout : layouts) {
+    const std::string out = fmt::format("run-{}", &layout - layouts.data());
+    std::vector<std::string> plan = {"plan", "mine.toml", "--json"};
+    std::vector<std::string> train = {"train", "mine.toml", "--device", "cpu",
+                                      "--out", out,         "--json"};
+    for (const std::string& set : layout) {
+      for (auto* list : {&plan, &train}) list->insert(list->end(), {"--set", set});
+    }
+    const auto planned = assay(plan);
+    ASSERT_EQ(planned.exit_code, 0) << planned.err;
+    const auto trained = assay(train);
+    ASSERT_EQ(trained.exit_code, 0) << trained.err;
+    const base::Json before = base::Json::parse(planned.out);
+    const base::Json printed = base::Json::parse(trained.out.substr(0, trained.out.find('\n')));
+    ASSERT_EQ(printed["event"], "plan");
+    EXPECT_EQ(printed["recompute"], before["recompute"]);
+    EXPECT_TRUE(before["comm"]["counted"].get<bool>());
+    if (before["comm"]["rank"] == 0) {
+      EXPECT_EQ(printed["collectives"], before["collectives"]);
+    }
+    if (before["memory_bytes"]["rank"] == 0) {
+      EXPECT_EQ(printed["planned_bytes"], before["memory_bytes"]["total"]);
+    }
+    auto store = store::Store::open(store::location_in(directory_.path()), {});
+    ASSERT_TRUE(store.has_value()) << store.error().line();
+    const auto latest = base::Json::parse(assay({"log", "--json"}).out)["runs"][0]["id"];
+    const auto record = store::load_plan(*store, store::RunId{latest.get<std::int64_t>()});
+    ASSERT_TRUE(record.has_value() && record->has_value());
+    const base::Json& stored = (*record)->plan;
+    for (const char* key : {"ranks", "tokens_per_step", "recompute", "framework", "comm",
+                            "comm_groups", "collectives"}) {
+      EXPECT_EQ(stored[key], before[key]) << key;
+    }
+    for (const auto& [key, value] : before["memory_bytes"].items()) {
+      if (key == "device") continue;
+      EXPECT_EQ(stored["memory_bytes"][key], value) << key;
+    }
+    EXPECT_EQ((*record)->memory_bytes, before["memory_bytes"]["total"].get<std::int64_t>());
+  }
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/diff.h"
 #include "train/cpu/cpu_backend.h"
+#include "train/exchanged_as_planned.h"
 #include "train/hf_files.h"
 #include "train/testing/executed_as_listed.h"
 #include "train/tiny_job.h"
@@ -112,8 +113,10 @@ class RanksTest : public ::testing::Test {
     backend->log_to(rank.log);
     ASSAY_TRY(TrainingResult result,
               train(job, planned, *backend, reader, rank.options, rank.reporter));
-    if (rank.log != nullptr)
+    if (rank.log != nullptr) {
       testing::expect_executed_as_listed(*rank.log, planned.program, result.step);
+      expect_exchanged_as_planned(*rank.log, job, planned.program, planned.plan, result.step);
+    }
     return result;
   }
 

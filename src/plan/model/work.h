@@ -124,6 +124,11 @@ struct Work {
   MuonExchange muon_exchange;
 };
 
+// Mixtures, which our trainer does not execute, are priced as others exchange them.
+inline bool folds_gradients(const Work& work) {
+  return work.software.folds_gradients && !work.shape.is_moe() && !work.lora;
+}
+
 // Replicas that share the optimizer's state.
 inline double state_shards(const Work& work) {
   if (work.degrees.state_shards > 0) return work.degrees.state_shards;
