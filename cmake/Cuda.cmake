@@ -37,6 +37,15 @@ if(NOT CUDNN_FRONTEND_INCLUDE_DIR)
   return()
 endif()
 
+# NCCL is found at run time; its header is fetched by `scripts/setup cuda`.
+find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${CMAKE_SOURCE_DIR}/build/third_party/nccl/include)
+if(NOT NCCL_INCLUDE_DIR)
+  _without_cuda("nccl.h was not found; run `scripts/setup cuda` or set NCCL_INCLUDE_DIR")
+  return()
+endif()
+add_library(assay_nccl INTERFACE)
+target_include_directories(assay_nccl SYSTEM INTERFACE ${NCCL_INCLUDE_DIR})
+
 add_library(assay_cudnn INTERFACE)
 target_include_directories(assay_cudnn SYSTEM INTERFACE
   ${CUDNN_FRONTEND_INCLUDE_DIR} ${CUDNN_INCLUDE_DIR})
