@@ -37,8 +37,10 @@ if(NOT CUDNN_FRONTEND_INCLUDE_DIR)
   return()
 endif()
 
-# NCCL is found at run time; its header is fetched by `scripts/setup cuda`.
-find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${CMAKE_SOURCE_DIR}/build/third_party/nccl/include)
+# NCCL itself is found at run time. Where the toolkit has come without its header, `scripts/setup
+# cuda` fetches it.
+find_path(NCCL_INCLUDE_DIR nccl.h
+  HINTS ${CUDAToolkit_INCLUDE_DIRS} ${CMAKE_SOURCE_DIR}/build/third_party/nccl/include)
 if(NOT NCCL_INCLUDE_DIR)
   _without_cuda("nccl.h was not found; run `scripts/setup cuda` or set NCCL_INCLUDE_DIR")
   return()

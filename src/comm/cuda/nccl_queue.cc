@@ -58,6 +58,7 @@ void end(const NcclLibrary& nccl, int device, ncclComm_t comm) {
 
 base::Result<std::unique_ptr<NcclQueue>> NcclQueue::make(const std::shared_ptr<NcclJob>& job,
                                                          ncclComm_t comm, std::string_view what) {
+  cudaSetDevice(job->options().device);
   auto stream = MovingStream::make();
   if (!stream) {
     job->fail(stream.error());
