@@ -124,8 +124,9 @@ class Communicator {
   virtual base::Result<std::unique_ptr<Communicator>> split(int color, int key);
 
   // Collective: this rank will send to and receive from the ranks before and after it (the last
-  // one's next is the first). Where a transport does a group's calls one after the other, they get
-  // ways of their own, so that they wait for nothing else. Not needed for correctness elsewhere.
+  // one's next is the first). Where a transport does a group's calls one after the other, these get
+  // ways of their own, so that they wait for nothing else; without it, and with other ranks, sends
+  // and receives are then among the calls that all ranks issue in the same order.
   virtual base::Result<void> connect_neighbours() { return {}; }
 
   // Device memory: whether all calls that the caller's stream has waited for are good. To be asked

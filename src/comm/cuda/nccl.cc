@@ -130,11 +130,11 @@ class NcclRank : public Communicator {
     if (barrier_.get() == nullptr) {
       return base::fail(job_->fail(job_->error("the GPU has no memory left for a group of ranks")));
     }
-    constexpr std::size_t kLarge = std::size_t{64} << 20U;
-    const DeviceMemory memory(kLarge);
     const auto all = static_cast<std::size_t>(ranks());
+    const std::size_t large = static_cast<std::size_t>(job_->options().first_bytes) / all;
+    const DeviceMemory memory(all * (large + 4));
     std::byte* const at = memory.get();
-    for (const std::size_t bytes : {std::size_t{4}, kLarge / all / 4 * 4}) {
+    for (const std::size_t bytes : {std::size_t{4}, large}) {
       if (at == nullptr || bytes == 0) continue;
       ASSAY_TRY_VOID(group_->launch(
           "the first all_gather", nullptr, [&](ncclComm_t comm, cudaStream_t stream) {
@@ -280,9 +280,15 @@ base::Result<ncclUniqueId> agreed_id(const NcclLibrary& nccl, const NcclOptions&
 base::Result<std::unique_ptr<Communicator>> connect_nccl(const NcclOptions& options,
                                                          KeyValue& store) {
   ASSAY_TRY(const NcclLibrary* const nccl, NcclLibrary::find());
+  return connect_nccl(*nccl, options, store);
+}
+
+base::Result<std::unique_ptr<Communicator>> connect_nccl(const NcclLibrary& nccl,
+                                                         const NcclOptions& options,
+                                                         KeyValue& store) {
   ASSAY_TRY_VOID(cuda_done(cudaSetDevice(options.device), "choosing the GPU"));
-  ASSAY_TRY(const ncclUniqueId id, agreed_id(*nccl, options, store));
-  auto job = std::make_shared<NcclJob>(*nccl, options);
+  ASSAY_TRY(const ncclUniqueId id, agreed_id(nccl, options, store));
+  auto job = std::make_shared<NcclJob>(nccl, options);
   ASSAY_TRY(auto queue, NcclQueue::connect(job, id));
   auto world = std::make_unique<NcclRank>(std::move(job), std::move(queue));
   ASSAY_TRY_VOID(world->warm_up());

@@ -24,8 +24,9 @@ void run_bounded(std::vector<std::function<void()>> functions, std::chrono::mill
   const auto running = std::make_shared<Running>();
   running->left = functions.size();
   for (std::function<void()>& function : functions) {
-    std::thread([running, function = std::move(function)] {
+    std::thread([running, function = std::move(function)]() mutable {
       function();
+      function = nullptr;  // and what it holds
       const std::lock_guard lock(running->mutex);
       --running->left;
       running->changed.notify_all();

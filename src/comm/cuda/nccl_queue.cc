@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <thread>
 
 namespace assay::comm {
@@ -37,21 +38,23 @@ void pause_after(int looks) {
   }
 }
 
-// On a thread of its own, because each of NCCL's functions here may wait for other ranks.
-void end(const NcclLibrary& nccl, int device, ncclComm_t comm) {
+// On a thread of its own, because each of NCCL's functions here may wait for other ranks. Returns
+// whether it was an orderly end.
+bool end(const NcclLibrary& nccl, int device, ncclComm_t comm, bool failed) {
   cudaSetDevice(device);
   const auto limit = std::chrono::steady_clock::now() + kEndLimit;
-  ncclResult_t state = nccl.finalize(comm);
+  ncclResult_t state = failed ? ncclInternalError : nccl.finalize(comm);
   for (int looks = 0; state == ncclInProgress && std::chrono::steady_clock::now() < limit;
        ++looks) {
     pause_after(looks);
     if (nccl.async_error(comm, &state) != ncclSuccess) break;
   }
-  if (state == ncclSuccess) {
-    nccl.destroy(comm);
-  } else {
+  if (state != ncclSuccess) {
     nccl.abort(comm);
+    return false;
   }
+  nccl.destroy(comm);
+  return true;
 }
 
 }  // namespace
@@ -116,10 +119,14 @@ base::Result<std::unique_ptr<NcclQueue>> NcclQueue::split(int color, int key, Nc
 NcclQueue::~NcclQueue() {
   job_->remove(this);
   if (const ncclComm_t comm = take()) {
-    run_bounded({[nccl = &job_->nccl(), device = job_->options().device, comm] {
-                  end(*nccl, device, comm);
+    // After a failure, or one that hung, the others are aborted without trying.
+    const bool failed = job_->failure().has_value();
+    const auto ended = std::make_shared<std::atomic<bool>>(false);
+    run_bounded({[nccl = &job_->nccl(), device = job_->options().device, comm, failed, ended] {
+                  *ended = end(*nccl, device, comm, failed);
                 }},
                 2 * kEndLimit);
+    if (!failed && !*ended) job_->fail(job_->error("a group of ranks did not end in time"));
   }
   for (const Flight& flight : flights_) {
     events_.give_back(flight.ready);

@@ -30,6 +30,8 @@ class CallMemory {
   virtual Bytes fetch(const std::byte* from, std::size_t bytes) = 0;
   virtual void clear() = 0;
   virtual Stream stream() { return {}; }
+  // Whether ranks send to their neighbours only (Communicator::connect_neighbours).
+  [[nodiscard]] virtual bool only_neighbours() const { return false; }
 };
 
 class HostMemory : public CallMemory {
@@ -229,7 +231,8 @@ inline base::Result<std::optional<Known>> split_known(
 }
 
 // The calls of one draw on this rank: one, or a send and a receive.
-inline void add_flights(const Draw& draw, const Known& group, std::vector<Flight>& flights) {
+inline void add_flights(const Draw& draw, const Known& group, bool only_neighbours,
+                        std::vector<Flight>& flights) {
   Flight flight{.group = group, .draw = draw, .collective = draw.collective};
   const int ranks = group.ranks();
   if (draw.collective != Collective::kSend) {
@@ -237,7 +240,8 @@ inline void add_flights(const Draw& draw, const Known& group, std::vector<Flight
     flights.push_back(flight);
     return;
   }
-  const int distance = draw.chosen % ranks;
+  int distance = draw.chosen % ranks;
+  if (only_neighbours) distance = (draw.chosen % 2 == 0 ? 1 : ranks - 1) % ranks;
   if (distance == 0) return;  // to itself
   flight.peer = (group.rank + distance) % ranks;
   flights.push_back(flight);
@@ -252,7 +256,8 @@ inline base::Result<void> make_round(const std::vector<Draw>& draws,
   // Each group's calls stay in order; groups are interleaved as this rank likes.
   std::map<std::size_t, std::vector<Flight>> by_family;
   for (const Draw& draw : draws) {
-    if (families[draw.family]) add_flights(draw, *families[draw.family], by_family[draw.family]);
+    if (families[draw.family])
+      add_flights(draw, *families[draw.family], memory.only_neighbours(), by_family[draw.family]);
   }
   std::vector<Flight*> order;
   std::map<std::size_t, std::size_t> next;
