@@ -72,7 +72,7 @@ class NcclRank : public Communicator {
   void abort(const base::Error& why) override { job_->fail(why); }
 
   base::Result<void> check() override {
-    if (auto failure = job_->failure()) return base::fail(*std::move(failure));
+    if (auto failure = job_->failure()) return ended<void>(base::fail(*std::move(failure)));
     return {};
   }
 
@@ -83,11 +83,11 @@ class NcclRank : public Communicator {
     }
     const Open open = found->second;
     open_.erase(found);
-    return open.queue->wait(open.number, open.stream);
+    return ended(open.queue->wait(open.number, open.stream));
   }
 
   base::Result<std::unique_ptr<Communicator>> split(int color, int key) override {
-    ASSAY_TRY(auto queue, group_->split(color, key, NcclUse::kCollectives));
+    ASSAY_TRY(auto queue, ended(group_->split(color, key, NcclUse::kCollectives)));
     if (!queue) return nullptr;
     auto made = std::make_unique<NcclRank>(job_, std::move(queue));
     ASSAY_TRY_VOID(made->warm_up());
@@ -113,7 +113,7 @@ class NcclRank : public Communicator {
         const int color = with_next ? rank() : with_before ? before : -1;
         const bool sends = with_next == forward;
         ASSAY_TRY(std::shared_ptr<NcclQueue> pair,
-                  group_->split(color, sends ? 0 : 1, NcclUse::kOnePair));
+                  ended(group_->split(color, sends ? 0 : 1, NcclUse::kOnePair)));
         if (!pair) continue;
         ASSAY_TRY_VOID(connect_pair(*pair));
         const int other = with_next ? next : before;
@@ -136,20 +136,20 @@ class NcclRank : public Communicator {
     std::byte* const at = memory.get();
     for (const std::size_t bytes : {std::size_t{4}, large}) {
       if (at == nullptr || bytes == 0) continue;
-      ASSAY_TRY_VOID(group_->launch(
+      ASSAY_TRY_VOID(ended(group_->launch(
           "the first all_gather", nullptr, [&](ncclComm_t comm, cudaStream_t stream) {
             return job_->nccl().all_gather(at + static_cast<std::size_t>(rank()) * bytes, at, bytes,
                                            ncclUint8, comm, stream);
-          }));
+          })));
     }
     const Call call = {Collective::kAllToAll, 1, Dtype::kU8};
     ASSAY_TRY(const Transfers transfers,
               transfers_of(call, rank(), ranks(), barrier_.get(), barrier_.get() + all, {}));
-    ASSAY_TRY_VOID(
+    ASSAY_TRY_VOID(ended(
         group_->launch("the first all_to_all", nullptr, [&](ncclComm_t comm, cudaStream_t stream) {
           return exchange(job_->nccl(), transfers, call.type, comm, stream);
-        }));
-    return group_->drain();
+        })));
+    return ended(group_->drain());
   }
 
  protected:
@@ -162,7 +162,7 @@ class NcclRank : public Communicator {
     }
     const auto from = static_cast<cudaStream_t>(stream.handle);
     const Way way = way_of(call);
-    ASSAY_TRY(const std::uint64_t number, launched(call, way, in, out, parts, from));
+    ASSAY_TRY(const std::uint64_t number, ended(launched(call, way, in, out, parts, from)));
     open_[++last_ticket_] = {way.queue, number, from};
     return Ticket{last_ticket_};
   }
@@ -188,6 +188,12 @@ class NcclRank : public Communicator {
     std::shared_ptr<NcclQueue> to_next, to_before, from_next, from_before;
   };
 
+  // An error is returned when no memory of the caller's is used any more.
+  template <class T>
+  base::Result<T> ended(base::Result<T> result) const {
+    if (!result && job_->failure()) job_->wait_for_aborts();
+    return result;
+  }
   [[nodiscard]] std::string name() const { return fmt::format("rank {}", job_->options().rank); }
 
   // Of a pair, the sender is 0 and the receiver 1.
@@ -246,7 +252,7 @@ class NcclRank : public Communicator {
           return pair.rank() == 0 ? nccl.send(barrier_.get(), 1, ncclUint8, 1, comm, stream)
                                   : nccl.receive(barrier_.get(), 1, ncclUint8, 0, comm, stream);
         }));
-    return pair.drain();
+    return ended(pair.drain());
   }
 
   std::shared_ptr<NcclJob> job_;

@@ -71,6 +71,11 @@ base::Error NcclJob::fail(const base::Error& why) {
   return *failure_;
 }
 
+void NcclJob::wait_for_aborts() {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, 2 * kAbortLimit, [&] { return aborted_ || ends_; });
+}
+
 void NcclJob::add(NcclQueue* queue) {
   const std::lock_guard lock(queues_mutex_);
   queues_.push_back(queue);
@@ -85,9 +90,9 @@ void NcclJob::watch() {
   cudaSetDevice(options_.device);
   std::unique_lock lock(mutex_);
   while (!ends_) {
-    if (!failure_) changed_.wait_for(lock, kLookEvery);
     lock.unlock();
-    if (failure()) {
+    const bool failed = failure().has_value();
+    if (failed) {
       abort_all();
     } else {
       const std::lock_guard queues(queues_mutex_);
@@ -96,7 +101,12 @@ void NcclJob::watch() {
       }
     }
     lock.lock();
-    if (failure_ && !ends_) changed_.wait_for(lock, kLookEvery);
+    if (failed) {
+      aborted_ = true;
+      changed_.notify_all();
+    }
+    const auto due = [&] { return ends_ || (failure_ && !aborted_); };
+    changed_.wait_for(lock, kLookEvery, due);
   }
 }
 

@@ -38,6 +38,9 @@ class NcclJob {
   [[nodiscard]] std::optional<base::Error> failure() const;
   // Never waits. Returns the failure that holds: the first one.
   base::Error fail(const base::Error& why);
+  // After a failure: until NCCL uses no memory of the caller's any more, which it does also on
+  // threads of its own. Bounded.
+  void wait_for_aborts();
 
   void add(NcclQueue* queue);
   void remove(NcclQueue* queue);
@@ -55,6 +58,7 @@ class NcclJob {
   mutable std::mutex mutex_;  // guards what follows; taken last
   std::condition_variable changed_;
   mutable std::optional<base::Error> failure_;
+  bool aborted_ = false;  // all that there was when it failed
   bool ends_ = false;
   std::thread thread_;
 };

@@ -57,6 +57,15 @@ bool end(const NcclLibrary& nccl, int device, ncclComm_t comm, bool failed) {
   return true;
 }
 
+// NCCL writes a new communicator there when it is made. After a timeout nobody knows when that is,
+// so these places stay.
+ncclComm_t& place_for_split() {
+  static std::mutex mutex;
+  static auto& places = *new std::deque<ncclComm_t>;
+  const std::lock_guard lock(mutex);
+  return places.emplace_back(nullptr);
+}
+
 }  // namespace
 
 base::Result<std::unique_ptr<NcclQueue>> NcclQueue::make(const std::shared_ptr<NcclJob>& job,
@@ -100,20 +109,18 @@ base::Result<std::unique_ptr<NcclQueue>> NcclQueue::split(int color, int key, Nc
   ASSAY_TRY_VOID(settle(lock));
   const NcclLibrary& nccl = job_->nccl();
   ncclConfig_t config = config_for(use);
-  // NCCL writes to it until it is done: after a timeout, nobody knows when that is.
-  auto* const made = new ncclComm_t(nullptr);
+  ncclComm_t& made = place_for_split();
   const std::string what = "making a group of ranks with NCCL";
   const ncclResult_t begun =
-      nccl.split(comm_, color < 0 ? NCCL_SPLIT_NOCOLOR : color, key, made, &config);
+      nccl.split(comm_, color < 0 ? NCCL_SPLIT_NOCOLOR : color, key, &made, &config);
   if (!good(begun)) {
     return base::fail(job_->fail(job_->error(fmt::format("{}: {}", what, nccl.why(begun)))));
   }
   ASSAY_TRY_VOID(until_done(lock, what, job_->options().connect_timeout));
-  const ncclComm_t comm = *made;
-  delete made;
+  lock.unlock();
   if (color < 0) return nullptr;
-  if (comm == nullptr) return base::fail(job_->fail(job_->error(what + ": got none")));
-  return make(job_, comm, what);
+  if (made == nullptr) return base::fail(job_->fail(job_->error(what + ": got none")));
+  return make(job_, made, what);
 }
 
 NcclQueue::~NcclQueue() {
