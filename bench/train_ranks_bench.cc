@@ -2,10 +2,12 @@
 // on the same device, in turns.
 //
 //   train_ranks_bench PRESET [--set KEY=VALUE]… [--rounds N] [--steps N] [--tuning FILE]
+//                     [--timeline 1]
 //
 // PRESET is a job; the layout is what --set says (layout.fsdp=4), batch.accumulate is a rank's. One
 // rank has as many micro-batches as all ranks together. Prints tokens per second of both, and the
-// ratio; and memory of a rank, planned and by storage.
+// ratio; and memory of a rank, planned and by storage. With --timeline, one more step of all ranks
+// is recorded on the device's clock: how much of the copies between ranks runs beside kernels.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,6 +16,11 @@
 #include <string>
 #include <vector>
 
+#ifdef ASSAY_CUPTI
+#include "gpu_timeline.h"
+#endif
+
+#include "base/error.h"
 #include "base/statistics.h"
 #include "base/units.h"
 #include "comm/cuda/one_gpu.h"
@@ -31,6 +38,7 @@ struct Setup {
   std::int64_t steps = 5;
   std::int64_t rounds = 3;
   std::string tuning;
+  bool timeline = false;
 };
 
 // Seconds of each step, and the memory plan of rank 0.
@@ -39,6 +47,60 @@ struct Measured {
   step::MemoryPlan plan;
   double tokens = 0;
 };
+
+base::Result<void> one_step(train::Backend& backend, const step::Program& program,
+                            std::int64_t step) {
+  const train::StepSettings settings{
+      .step = step,
+      .learning_rate = 1e-5,
+      .beta1 = 0.9,
+      .beta2 = 0.95,
+      .epsilon = 1e-8,
+      .clip = 1,
+      .counted_targets = static_cast<double>(program.global_step_tokens())};
+  const auto batch = [&](std::int32_t micro, std::span<std::int32_t> tokens,
+                         std::span<std::int32_t> targets) -> base::Result<void> {
+    const auto random = [&](std::size_t i) {
+      const std::uint64_t n =
+          (i + static_cast<std::uint64_t>(micro * 977 + step * 31)) * 0x9e3779b97f4a7c15U;
+      return static_cast<std::int32_t>((n >> 20U) %
+                                       static_cast<std::uint64_t>(program.model.vocab));
+    };
+    for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = random(i);
+    for (std::size_t i = 0; i < targets.size(); ++i) targets[i] = random(i + 1);
+    return {};
+  };
+  ASSAY_TRY_VOID(train::run_step(backend, program, settings, batch));
+  return {};
+}
+
+base::Result<void> record_step(train::Backend& backend, const step::Program& program,
+                               std::barrier<>& together, bool first) {
+#ifdef ASSAY_CUPTI
+  together.arrive_and_wait();
+  if (first) ASSAY_TRY_VOID(bench::GpuTimeline::start());
+  together.arrive_and_wait();
+  ASSAY_TRY_VOID(one_step(backend, program, 100));
+  together.arrive_and_wait();
+  if (!first) return {};
+  ASSAY_TRY(const bench::Overlap found, bench::GpuTimeline::stop());
+  fmt::print(
+      "timeline: {} copies, {:.1f} ms, {:.1f} ms of it beside kernels: {:.1f} % hidden; {} "
+      "kernels, {:.1f} ms\n",
+      found.copies, found.copied_ms, found.hidden_ms,
+      100 * found.hidden_ms / std::max(found.copied_ms, 1e-9), found.kernels, found.kernels_ms);
+  for (const auto& [bytes, some] : found.by_size) {
+    if (some.exposed_ms < 0.05) continue;
+    fmt::print("  {} copies of {}: {:.2f} ms, {:.2f} ms exposed\n", some.copies,
+               base::to_text(base::Bytes(static_cast<std::int64_t>(bytes))), some.ms,
+               some.exposed_ms);
+  }
+  return {};
+#else
+  (void)backend, (void)program, (void)together, (void)first;
+  return base::fail(base::failed_error("--timeline", "this build has no CUPTI"));
+#endif
+}
 
 base::Result<void> run_rank(const Setup& setup, const step::Layout& layout, std::int64_t accumulate,
                             train::RankGroups* groups, std::barrier<>& together,
@@ -63,32 +125,13 @@ base::Result<void> run_rank(const Setup& setup, const step::Layout& layout, std:
   for (std::int64_t step = 1; step <= setup.steps + kWarmUp; ++step) {
     together.arrive_and_wait();
     const auto begin = Clock::now();
-    const train::StepSettings settings{
-        .step = step,
-        .learning_rate = 1e-5,
-        .beta1 = 0.9,
-        .beta2 = 0.95,
-        .epsilon = 1e-8,
-        .clip = 1,
-        .counted_targets = measured.tokens > 0 ? measured.tokens : 1};
-    const auto batch = [&](std::int32_t micro, std::span<std::int32_t> tokens,
-                           std::span<std::int32_t> targets) -> base::Result<void> {
-      const auto random = [&](std::size_t i) {
-        const std::uint64_t n =
-            (i + static_cast<std::uint64_t>(micro * 977 + step * 31)) * 0x9e3779b97f4a7c15U;
-        return static_cast<std::int32_t>((n >> 20U) %
-                                         static_cast<std::uint64_t>(setup.job.model.vocab));
-      };
-      for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = random(i);
-      for (std::size_t i = 0; i < targets.size(); ++i) targets[i] = random(i + 1);
-      return {};
-    };
-    ASSAY_TRY_VOID(train::run_step(*backend, program, settings, batch));
+    ASSAY_TRY_VOID(one_step(*backend, program, step));
     together.arrive_and_wait();
     const std::chrono::duration<double> took = Clock::now() - begin;
     if (first && step > kWarmUp) measured.seconds.push_back(took.count());
   }
-  return {};
+  if (!setup.timeline || layout.ranks() == 1) return {};
+  return record_step(*backend, program, together, first);
 }
 
 base::Result<Measured> run_layout(const Setup& setup, const spec::LayoutSpec& layout,
@@ -134,6 +177,7 @@ base::Result<void> run(const std::vector<std::string>& arguments) {
     if (arguments[i] == "--steps") setup.steps = std::stoll(value);
     if (arguments[i] == "--rounds") setup.rounds = std::stoll(value);
     if (arguments[i] == "--tuning") setup.tuning = value;
+    if (arguments[i] == "--timeline") setup.timeline = value == "1";
   }
   ASSAY_TRY(spec::Loaded loaded,
             spec::load(arguments.at(0), {.overrides = sets, .ranks_from_layout = true}));

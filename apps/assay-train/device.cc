@@ -22,7 +22,7 @@ base::Result<Device> opened(std::unique_ptr<train::Backend> backend) {
 
 base::Result<Device> cpu_device(spec::JobSpec& job, const RankShare& share) {
   job.train.precision = spec::Precision::kFp32;
-  const int threads = std::max(1, train::usable_processors() / share.local_ranks);
+  const int threads = threads_of(share.local_ranks);
   ASSAY_TRY(Device device, opened(train::cpu::make_cpu_backend(threads, share.groups)));
   device.available_bytes /= share.local_ranks;
   return device;
@@ -87,6 +87,10 @@ base::Result<Device> choose_device(const std::string& name, spec::JobSpec& job,
   }
   return base::fail(base::usage_error("train --device", fmt::format("unknown device '{}'", name),
                                       "one of auto, cpu, cuda"));
+}
+
+int threads_of(int local_ranks) {
+  return std::max(1, train::usable_processors() / local_ranks);
 }
 
 }  // namespace assay::cli

@@ -36,4 +36,7 @@ bool is_for_gpus(const std::string& name, const spec::JobSpec& job);
 base::Result<Device> choose_device(const std::string& name, spec::JobSpec& job,
                                    const RankShare& share = {});
 
+// The processors that one of this many ranks on this machine uses.
+int threads_of(int local_ranks);
+
 }  // namespace assay::cli

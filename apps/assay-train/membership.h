@@ -3,7 +3,10 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "base/result.h"
 #include "comm/communicator.h"
@@ -12,11 +15,13 @@
 
 namespace assay::cli {
 
-// The place that whoever started this process gave it, if it is one of several ranks.
-base::Result<std::optional<control::Place>> place_among_ranks();
-
 // What the ranks of a run call their job: its folder, or the end of a long name.
 std::string job_name(const std::filesystem::path& out);
+
+// A rank that fails before it has met the others: they end with its line instead of waiting for it.
+// Takes a few seconds at most, and is silent if they cannot be reached.
+void announce_failure(const control::Place& place, const std::filesystem::path& out,
+                      const base::Error& error);
 
 class Membership {
  public:
@@ -43,6 +48,7 @@ class Membership {
  private:
   Membership(control::Place place, std::filesystem::path out)
       : place_(std::move(place)), out_(std::move(out)) {}
+  base::Result<void> connect(const std::map<std::string, std::string>& environment);
 
   control::Place place_;
   std::filesystem::path out_;

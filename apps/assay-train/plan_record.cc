@@ -5,44 +5,27 @@
 #include "spec/enum_names.h"
 
 namespace assay::cli {
-namespace {
-
-plan::PlannedMemory counted_memory(const train::Planned& planned, const Device& device) {
-  using step::Storage;
-  const step::MemoryPlan& plan = planned.plan;
-  return {
-      .need = {.parameters = base::Bytes(plan.of(Storage::kWeights)),
-               .gradients = base::Bytes(plan.of(Storage::kGradients)),
-               .optimizer = base::Bytes(plan.of(Storage::kMoments) + plan.of(Storage::kRemainders)),
-               .activations = base::Bytes(plan.of(Storage::kActivations)),
-               .gathered = base::Bytes(plan.of(Storage::kGathered)),
-               .workspace = base::Bytes(planned.extra_bytes + plan.of(Storage::kInputs) +
-                                        plan.of(Storage::kScalars))},
-      .device = base::Bytes(device.available_bytes),
-      .counted = true};
-}
-
-}  // namespace
-
 store::PlanRecord plan_record(const std::string& name, const spec::JobSpec& job,
                               const train::Planned& planned, const Device& device) {
   spec::JobSpec chosen = job;
   chosen.train.recompute = planned.program.choices.recompute;
-  plan::Plan plan = device.gpu_bus_id
-                        ? plan::plan_of(name, chosen)
-                        : plan::plan_without_step(name, chosen, device.backend->description(),
-                                                  "it runs on CPUs, and steps are predicted for "
-                                                  "GPUs");
-  if (!plan.step) {
-    plan.framework = plan::to_text(plan::Framework::kAssay);
-    plan.recompute = spec::to_text(chosen.train.recompute);
-    plan.memory = counted_memory(planned, device);
-  }
+  const bool gpu = device.gpu_bus_id.has_value();
+  plan::Plan plan =
+      gpu ? plan::plan_of(name, chosen)
+          : plan::plan_without_step(name, chosen, device.backend->description(),
+                                    "it runs on CPUs, and steps are predicted for GPUs");
+  plan.framework = plan::to_text(plan::Framework::kAssay);
+  // As it is on this device, of the rank that needs most and of the one that exchanges most.
+  const auto counted = plan::add_programs(plan, chosen,
+                                          {.cpu = !gpu,
+                                           .memory = base::Bytes(device.available_bytes),
+                                           .extra = base::Bytes(planned.extra_bytes)});
+  if (!counted) plan.unknown.push_back(counted.error().line());
   store::PlanRecord record{.planned_unix_ns = base::system_clock().wall_ns(),
                            .job = plan.job,
                            .device = plan.device,
-                           .memory_bytes = plan.memory->need.total().count(),
                            .plan = plan::to_json(plan)};
+  if (plan.memory) record.memory_bytes = plan.memory->need.total().count();
   if (plan.step) record.step_s = plan.step->time.total.count();
   return record;
 }

@@ -10,8 +10,8 @@
 
 namespace assay::cli {
 
-// For the recomputation that `planned` has chosen. Where step times are not predicted, as on CPUs,
-// the plan has the memory that the step's program allocates.
+// For the recomputation that `planned` has chosen. Memory and exchange are those that `assay plan`
+// counts for the job, of all its ranks; what libraries take is this device's own.
 store::PlanRecord plan_record(const std::string& name, const spec::JobSpec& job,
                               const train::Planned& planned, const Device& device);
 

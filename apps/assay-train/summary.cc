@@ -4,6 +4,7 @@
 
 #include "base/table.h"
 #include "base/units.h"
+#include "plan/plan.h"
 #include "spec/enum_names.h"
 
 namespace assay::cli {
@@ -32,6 +33,24 @@ std::int64_t planned_bytes(const train::Planned& planned) {
   return planned.plan.bytes + planned.extra_bytes;
 }
 
+// What this rank exchanges in a step.
+std::vector<plan::PlannedCalls> calls_of(const train::Planned& planned) {
+  return plan::exchange_of(step::footprint_of(planned.program, planned.plan)).calls;
+}
+
+void print_calls(const Session& session, const train::Planned& planned) {
+  base::Table table({"exchanged per step", "by", "among", "calls", "bytes"});
+  table.align(2, base::Align::kLeft);
+  for (const plan::PlannedCalls& one : calls_of(planned)) {
+    table.row({one.about, std::string(to_text(one.calls.kind)),
+               fmt::format("{} {}", one.ranks, one.among), base::grouped(one.calls.calls),
+               base::to_text(base::Bytes(one.calls.bytes))});
+  }
+  if (table.empty()) return;
+  session.print(table);
+  session.print("\n");
+}
+
 base::Json plan_json(const train::Planned& planned, const Device& device) {
   base::Json bytes = base::Json::object();
   for (const PlanRow& row : rows_of(planned)) bytes[row.key] = row.bytes;
@@ -46,6 +65,7 @@ base::Json plan_json(const train::Planned& planned, const Device& device) {
           {"tokens_per_step", planned.program.step_tokens()},
           {"bytes", std::move(bytes)},
           {"planned_bytes", planned_bytes(planned)},
+          {"collectives", plan::to_json(calls_of(planned))},
           {"available_bytes", device.available_bytes}};
 }
 
@@ -77,8 +97,9 @@ const char* measurement_text(const Device& device) {
 }
 
 base::Json result_json(const train::Planned& planned, const Device& device,
-                       const Telemetry& telemetry, const RunTotals& totals,
+                       const Telemetry& telemetry, const RunReport& report,
                        const train::TrainingResult& result) {
+  const RunTotals totals = report.totals();
   base::Json json{{"event", "result"},
                   {"ending", ending_text(result.ending)},
                   {"step", result.step},
@@ -99,7 +120,37 @@ base::Json result_json(const train::Planned& planned, const Device& device,
   json["measured"] = measurement_text(device);
   json["over_planned_percent"] = over_planned_percent(planned, telemetry);
   json["host_peak_bytes"] = telemetry.peak_host_bytes();
+  if (report.ranks().empty()) return json;
+  json["ranks"] = base::Json::array();
+  for (const store::RankRecord& rank : report.ranks()) json["ranks"].push_back(rank_json(rank));
+  if (const auto slowest = store::slowest_of(report.ranks())) {
+    json["slowest_rank"] = {{"rank", slowest->rank},
+                            {"busy_s", slowest->busy_s},
+                            {"median_busy_s", slowest->median_busy_s}};
+  }
   return json;
+}
+
+// Which rank the others wait for, and what all of them took.
+void print_ranks(const Session& session, std::span<const store::RankRecord> ranks) {
+  if (ranks.empty()) return;
+  std::int64_t bytes = 0;
+  double waited = 0;
+  for (const store::RankRecord& rank : ranks) {
+    bytes += rank.memory_bytes;
+    const double step_s = rank.mean_step_s();
+    if (step_s > 0) waited += rank.mean_wait_s().value_or(0) / step_s;
+  }
+  std::string line =
+      fmt::format("{} ranks: {} measured in all", ranks.size(), base::to_text(base::Bytes(bytes)));
+  if (const auto slowest = store::slowest_of(ranks)) {
+    line += fmt::format(
+        "; {:.0f} % of a step spent waiting for exchanges; slowest is rank {}, with {:.0f} % more "
+        "work than the median",
+        100 * waited / static_cast<double>(ranks.size()), slowest->rank,
+        100 * slowest->slower_by());
+  }
+  session.print(line + "\n");
 }
 
 }  // namespace
@@ -123,21 +174,23 @@ void print_plan(const Session& session, const train::Planned& planned, const Dev
                             base::grouped(program.global_step_tokens())));
   session.print(table);
   session.print("\n");
+  print_calls(session, planned);
 }
 
 void print_result(const Session& session, const train::Planned& planned, const Device& device,
-                  const Telemetry& telemetry, const RunTotals& totals,
+                  const Telemetry& telemetry, const RunReport& report,
                   const train::TrainingResult& result) {
-  session.print_json_line(result_json(planned, device, telemetry, totals, result));
+  session.print_json_line(result_json(planned, device, telemetry, report, result));
   session.print(fmt::format(
       "{} after step {}, loss {:.4f}{}\n", ending_text(result.ending), result.step, result.loss,
       result.validation_loss ? fmt::format(", validation loss {:.4f}", *result.validation_loss)
                              : ""));
-  if (totals.steps == 0) return;
+  if (report.totals().steps == 0) return;
   session.print(fmt::format("memory: {} planned, {} measured ({:+.1f} %): {}\n",
                             base::to_text(base::Bytes(planned_bytes(planned))),
                             base::to_text(base::Bytes(telemetry.peak_memory_bytes())),
                             over_planned_percent(planned, telemetry), measurement_text(device)));
+  print_ranks(session, report.ranks());
 }
 
 }  // namespace assay::cli

@@ -4,6 +4,9 @@
 
 #include <bit>
 
+#include "spec/enum_names.h"
+#include "step/recompute.h"
+
 namespace assay::plan {
 namespace {
 
@@ -16,6 +19,26 @@ PlannedStep step_of(const Prediction& made, const PlanInputs& inputs) {
           .tokens_per_s = made.tokens_per_second,
           .mfu = made.mfu,
           .mfu_with_embedding = made.mfu_with_embedding};
+}
+
+// As it was chosen.
+spec::Recompute plan_recompute(const Plan& plan) {
+  for (const spec::Recompute policy : step::kRecomputePolicies) {
+    if (plan.recompute == spec::to_text(policy)) return policy;
+  }
+  return spec::Recompute::kNone;
+}
+
+// What the trainer has no program for, and what others' software exchanges.
+void add_outline(Plan& plan, const spec::JobSpec& job, const base::Result<void>& programs) {
+  spec::Recompute recompute = job.train.recompute;
+  if (recompute == spec::Recompute::kAuto && plan.recompute == "full") {
+    recompute = spec::Recompute::kFull;
+  }
+  auto exchange = exchange_by_outline(job, recompute);
+  if (!exchange) return plan.unknown.push_back(exchange.error().line());
+  if (!programs) exchange->not_counted = programs.error().line();
+  plan.exchange = *std::move(exchange);
 }
 
 // FNV-1a over the bits of each value.
@@ -36,15 +59,24 @@ class Fingerprint {
 Plan plan_of(const std::string& name, const spec::JobSpec& job, const PlanInputs& inputs) {
   Plan plan = plan_without_step(name, job, job.cluster.device.name, "");
   plan.constants = constants_version(inputs.constants);
-  const auto made = predict(job, inputs.assumed, inputs.constants);
-  if (!made) {
-    plan.unknown.push_back(made.error().line());
-    return plan;
+  const Framework framework = framework_of(job, inputs.assumed);
+  plan.framework = to_text(framework);
+  spec::JobSpec chosen = job;
+  base::Result<void> programs;
+  if (framework == Framework::kAssay) {
+    programs = add_programs(plan, job, device_of(job));
+    if (programs) chosen.train.recompute = plan_recompute(plan);
   }
-  plan.framework = to_text(made->work.software.framework);
-  plan.recompute = to_text(made->work.recompute);
-  plan.step = step_of(*made, inputs);
-  plan.memory = PlannedMemory{.need = made->memory, .device = made->work.card.memory};
+  if (const auto made = predict(chosen, inputs.assumed, inputs.constants)) {
+    plan.recompute = to_text(made->work.recompute);
+    plan.step = step_of(*made, inputs);
+    if (!plan.memory) {
+      plan.memory = PlannedMemory{.need = made->memory, .device = made->work.card.memory};
+    }
+  } else {
+    plan.unknown.push_back(made.error().line());
+  }
+  if (!plan.exchange) add_outline(plan, job, programs);
   return plan;
 }
 
@@ -57,6 +89,18 @@ Plan plan_without_step(const std::string& name, const spec::JobSpec& job, const 
             .tokens_per_step = job.tokens_per_step()};
   if (!reason.empty()) plan.unknown.push_back(reason);
   return plan;
+}
+
+base::Result<void> add_programs(Plan& plan, const spec::JobSpec& job, const RankDevice& device) {
+  ASSAY_TRY(const RankFootprints found, rank_footprints(job, device));
+  const step::Footprint& largest = found.largest();
+  plan.recompute = spec::to_text(found.recompute);
+  plan.memory = PlannedMemory{.need = memory_of(largest, device.extra),
+                              .device = device.memory,
+                              .counted = true,
+                              .rank = largest.choices.layout.rank()};
+  plan.exchange = exchange_of(found.busiest());
+  return {};
 }
 
 std::string constants_version(const ModelConstants& constants) {

@@ -1,7 +1,8 @@
 // Plan: what is predicted about a job's step before it runs, as one value: its time with interval
-// and parts, its memory, throughput and MFU, and why something could not be predicted. `assay plan`
-// prints it, `assay train` stores it when training starts, and `assay report` puts it beside what
-// was measured.
+// and parts, its memory, what ranks exchange, throughput and MFU, and why something could not be
+// predicted. Memory and exchange of what our trainer executes are counted from its programs. `assay
+// plan` prints it, `assay train` stores it when training starts, and `assay report` puts it beside
+// what was measured.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +13,12 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "plan/exchange/planned_exchange.h"
 #include "plan/model/intervals.h"
 #include "plan/model/memory.h"
 #include "plan/model/step_time.h"
 #include "plan/prediction.h"
+#include "plan/rank_footprints.h"
 #include "spec/job.h"
 
 namespace assay::plan {
@@ -35,11 +38,12 @@ struct PlannedStep {
 };
 
 struct PlannedMemory {
-  MemoryNeed need;       // of the rank that needs most
-  base::Bytes device;    // that it has; 0: not known
-  bool counted = false;  // from the buffers of the trainer's program: exact, not predicted
+  MemoryNeed need;        // of the rank that needs most
+  base::Bytes device;     // that it has; 0: not known
+  bool counted = false;   // from the buffers of the trainer's program: exact, not predicted
+  std::int64_t rank = 0;  // one of those that need most
 
-  [[nodiscard]] bool fits() const { return need.total() <= device; }
+  [[nodiscard]] bool fits() const { return device.count() == 0 || need.total() <= device; }
 };
 
 struct Plan {
@@ -52,6 +56,7 @@ struct Plan {
   std::int64_t tokens_per_step = 0;  // of all ranks
   std::optional<PlannedStep> step;
   std::optional<PlannedMemory> memory;
+  std::optional<PlannedExchange> exchange;
   std::vector<std::string> unknown;  // what could not be predicted, why, and what to set
 };
 
@@ -69,8 +74,15 @@ Plan plan_of(const std::string& name, const spec::JobSpec& job, const PlanInputs
 Plan plan_without_step(const std::string& name, const spec::JobSpec& job, const std::string& device,
                        const std::string& reason);
 
+// Puts memory, exchange and recomputation as the trainer's programs have them into a plan. Fails,
+// leaving the plan as it was, where the trainer has no program for the job.
+base::Result<void> add_programs(Plan& plan, const spec::JobSpec& job, const RankDevice& device);
+
 // A fingerprint of all constants' values: equal for equal constants, in any program.
 std::string constants_version(const ModelConstants& constants);
+
+// The calls of a rank, as in `collectives` of the plan's JSON.
+base::Json to_json(const std::vector<PlannedCalls>& calls);
 
 // The keys of `assay plan --json` that are about the step; what is not known is null.
 base::Json to_json(const Plan& plan);

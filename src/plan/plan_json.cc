@@ -1,6 +1,7 @@
 // Plans as JSON, both ways.
 #include "base/error.h"
 #include "plan/plan.h"
+#include "spec/enum_names.h"
 
 namespace assay::plan {
 namespace {
@@ -40,7 +41,54 @@ Json memory_json(const PlannedMemory& memory) {
   json["stage"] = memory.need.stage;
   json["device"] = memory.device.count();
   json["counted"] = memory.counted;
+  json["rank"] = memory.rank;
   return json;
+}
+
+struct VolumePart {
+  const char* key;
+  std::int64_t Volume::*amount;
+};
+constexpr VolumePart kVolumeParts[] = {{"reduce_scatter", &Volume::reduce_scatter},
+                                       {"all_gather", &Volume::all_gather},
+                                       {"all_reduce", &Volume::all_reduce},
+                                       {"all_to_all", &Volume::all_to_all},
+                                       {"send", &Volume::send}};
+
+Json volume_json(const Volume& volume) {
+  Json json{{"total", volume.total()}};
+  for (const VolumePart& part : kVolumeParts) json[part.key] = volume.*part.amount;
+  return json;
+}
+
+Json groups_json(const PlannedExchange& exchange) {
+  Json rows = Json::array();
+  for (const GroupTraffic& group : exchange.groups) {
+    rows.push_back({{"group", group.group},
+                    {"parameters", group.parameters},
+                    {"optimizer", to_text(group.optimizer)},
+                    {"dtype", to_text(group.type)},
+                    {"tensors", group.tensors},
+                    {"padded_tensors", group.padded},
+                    {"elements_each", group.elements_each},
+                    {"elements", group.elements},
+                    {"bytes", volume_json(group.bytes())},
+                    {"two_byte_bytes", volume_json(group.two_byte_bytes())}});
+  }
+  return rows;
+}
+
+void add_exchange(const PlannedExchange& exchange, Json& json) {
+  json["comm"] = {{"counted", exchange.counted},
+                  {"not_counted", exchange.not_counted},
+                  {"scheme", exchange.scheme},
+                  {"rank", exchange.rank},
+                  {"stage", exchange.stage},
+                  {"bytes", volume_json(exchange.bytes())},
+                  {"two_byte_bytes", volume_json(exchange.two_byte_bytes())},
+                  {"sent_bytes_per_rank", exchange.sent_bytes}};
+  json["comm_groups"] = groups_json(exchange);
+  json["collectives"] = to_json(exchange.calls);
 }
 
 // Reads the keys of one object, and remembers the first that is missing or of another type.
@@ -78,6 +126,28 @@ class Reader {
     for (const Json& line : json_.at(key)) {
       if (!line.is_string()) return refuse(key);
       values.push_back(line.get<std::string>());
+    }
+  }
+  // Of an enumeration whose last value is `last`, by the text of its values.
+  template <class E>
+  void named(const char* key, E last, E& value) {
+    std::string text;
+    this->text(key, text);
+    for (int i = 0; i <= static_cast<int>(last); ++i) {
+      if (to_text(static_cast<E>(i)) != text) continue;
+      value = static_cast<E>(i);
+      return;
+    }
+    refuse(key);
+  }
+  // An array of objects, each read by `row`.
+  template <class Row>
+  void rows(const char* key, Row row) {
+    if (!has(key) || !json_.at(key).is_array()) return refuse(key);
+    for (const Json& one : json_.at(key)) {
+      Reader reader(one);
+      row(reader);
+      take(reader);
     }
   }
   void take(const Reader& inner) {
@@ -129,11 +199,77 @@ PlannedMemory read_memory(Reader json, Reader& outer) {
   json.number("stage", memory.need.stage);
   json.bytes("device", memory.device);
   json.flag("counted", memory.counted);
+  if (json.has("rank")) json.count("rank", memory.rank);  // not in older plans
   outer.take(json);
   return memory;
 }
 
+GroupTraffic read_group(Reader& json) {
+  GroupTraffic group;
+  json.text("group", group.group);
+  json.lines("parameters", group.parameters);
+  json.named("optimizer", spec::Optimizer::kMuon, group.optimizer);
+  json.named("dtype", step::Dtype::kFp16, group.type);
+  json.count("tensors", group.tensors);
+  json.count("padded_tensors", group.padded);
+  json.count("elements_each", group.elements_each);
+  json.count("elements", group.elements);
+  Reader bytes = json.object("bytes");
+  for (const VolumePart& part : kVolumeParts) {
+    bytes.count(part.key, group.volume.*part.amount);
+    group.volume.*part.amount /= step::bytes_of(group.type);
+  }
+  json.take(bytes);
+  return group;
+}
+
+PlannedCalls read_calls(Reader& json) {
+  PlannedCalls one;
+  json.named("op", step::CollectiveKind::kReceive, one.calls.kind);
+  json.named("dtype", step::Dtype::kFp16, one.calls.type);
+  json.text("about", one.about);
+  json.text("among", one.among);
+  json.count("ranks", one.ranks);
+  json.count("calls", one.calls.calls);
+  json.count("bytes", one.calls.bytes);
+  json.count("least_bytes", one.calls.least_bytes);
+  json.count("most_bytes", one.calls.most_bytes);
+  return one;
+}
+
+PlannedExchange read_exchange(Reader& outer) {
+  PlannedExchange exchange;
+  Reader json = outer.object("comm");
+  json.flag("counted", exchange.counted);
+  json.text("not_counted", exchange.not_counted);
+  json.text("scheme", exchange.scheme);
+  json.count("rank", exchange.rank);
+  json.count("stage", exchange.stage);
+  json.number("sent_bytes_per_rank", exchange.sent_bytes);
+  outer.take(json);
+  outer.rows("comm_groups", [&](Reader& row) { exchange.groups.push_back(read_group(row)); });
+  outer.rows("collectives", [&](Reader& row) { exchange.calls.push_back(read_calls(row)); });
+  return exchange;
+}
+
 }  // namespace
+
+Json to_json(const std::vector<PlannedCalls>& calls) {
+  Json rows = Json::array();
+  for (const PlannedCalls& one : calls) {
+    rows.push_back({{"op", to_text(one.calls.kind)},
+                    {"dtype", to_text(one.calls.type)},
+                    {"about", one.about},
+                    {"among", one.among},
+                    {"ranks", one.ranks},
+                    {"calls", one.calls.calls},
+                    {"bytes", one.calls.bytes},
+                    {"mean_bytes", one.calls.mean_bytes()},
+                    {"least_bytes", one.calls.least_bytes},
+                    {"most_bytes", one.calls.most_bytes}});
+  }
+  return rows;
+}
 
 Json to_json(const Plan& plan) {
   Json json{{"name", plan.job},
@@ -150,6 +286,8 @@ Json to_json(const Plan& plan) {
   }
   if (plan.step) add_step(*plan.step, json);
   json["memory_bytes"] = plan.memory ? memory_json(*plan.memory) : Json(nullptr);
+  for (const char* key : {"comm", "comm_groups", "collectives"}) json[key] = nullptr;
+  if (plan.exchange) add_exchange(*plan.exchange, json);
   json["unknown"] = plan.unknown;
   return json;
 }
@@ -166,6 +304,7 @@ Result<Plan> plan_from_json(const Json& json) {
   reader.count("tokens_per_step", plan.tokens_per_step);
   if (reader.has("step_s")) plan.step = read_step(reader);
   if (reader.has("memory_bytes")) plan.memory = read_memory(reader.object("memory_bytes"), reader);
+  if (reader.has("comm")) plan.exchange = read_exchange(reader);
   reader.lines("unknown", plan.unknown);
   if (!reader.wrong().empty()) {
     return base::fail(base::failed_error("plan", "cannot be read: " + reader.wrong()));

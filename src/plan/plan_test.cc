@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "plan/testing/searches.h"
+#include "spec/enum_names.h"
 
 namespace assay::plan {
 namespace {
@@ -27,7 +28,6 @@ TEST(Plan, IsWhatThePartsPredict) {
   ASSERT_TRUE(made && plan.step && plan.memory);
   EXPECT_EQ(plan.step->time.total, made->step.total);
   EXPECT_EQ(plan.step->mfu, made->mfu);
-  EXPECT_EQ(plan.memory->need.total(), made->memory.total());
   EXPECT_EQ(plan.memory->fits(), made->fits);
   EXPECT_EQ(plan.device, "NVIDIA H200");
   EXPECT_EQ(plan.ranks, 32);
@@ -36,6 +36,36 @@ TEST(Plan, IsWhatThePartsPredict) {
   base::Seconds sum;
   for (const StepPart& part : step_parts()) sum = sum + plan.step->time.*part.time;
   EXPECT_NEAR(sum / plan.step->time.total, 1, 1e-9);
+}
+
+// What the trainer cannot execute is counted otherwise, and the plan says why.
+TEST(Plan, CountsByAnOutlineWhatHasNoProgram) {
+  const Plan mixture = plan_of("moe", testing::job_of("moe-9b-h200x32", {"layout={fsdp=32}"}));
+  EXPECT_FALSE(mixture.exchange->counted || mixture.memory->counted);
+  EXPECT_THAT(mixture.exchange->not_counted, HasSubstr("model.experts: "));
+  const spec::JobSpec job = testing::job_of("llama3-8b-h200");
+  const Plan ours = plan_of("8b", job);
+  EXPECT_TRUE(ours.exchange->counted && ours.memory->counted);
+  EXPECT_EQ(ours.exchange->not_counted, "");
+  const Plan theirs = plan_of("8b", job, {.assumed = {.framework = Framework::kTorch}});
+  EXPECT_FALSE(theirs.exchange->counted || theirs.memory->counted);
+  EXPECT_EQ(theirs.exchange->not_counted, "");
+  EXPECT_EQ(theirs.memory->need.total(),
+            predict(job, {.framework = Framework::kTorch})->memory.total());
+}
+
+// The policy that the trainer would choose, by the same memory.
+TEST(Plan, ChoosesTheRecomputationByProgramsMemory) {
+  for (const char* memory : {"160 GiB", "141 GiB", "100 GiB", "90 GiB", "80 GiB"}) {
+    const spec::JobSpec job = testing::job_of(
+        "llama3-8b-h200", {"train.recompute=auto", std::string("cluster.device.memory=") + memory});
+    const Plan plan = plan_of("8b", job);
+    const auto found = rank_footprints(job, device_of(job));
+    ASSERT_TRUE(found.has_value());
+    EXPECT_EQ(plan.recompute, spec::to_text(found->recompute));
+    EXPECT_EQ(plan.memory->need.total(), memory_of(found->largest(), device_of(job).extra).total());
+    EXPECT_TRUE(plan.memory->fits() || plan.recompute == "full");
+  }
 }
 
 TEST(Plan, SurvivesJsonToTheLastBit) {
@@ -63,7 +93,8 @@ TEST(Plan, WithoutAStepHasTheReason) {
   spec::JobSpec on_cpu = job;
   on_cpu.cluster.device.kind = spec::DeviceKind::kCpu;
   const Plan refused = plan_of("mine", on_cpu);
-  EXPECT_FALSE(refused.step || refused.memory);
+  EXPECT_FALSE(refused.step);
+  EXPECT_TRUE(refused.memory->counted && refused.exchange->counted);
   ASSERT_THAT(refused.unknown, SizeIs(1));
   EXPECT_THAT(refused.unknown.front(), HasSubstr("not for CPUs"));
 }

@@ -111,14 +111,15 @@ RecomputeKind recompute_of(spec::Recompute recompute, Framework framework) {
   return RecomputeKind::kNone;
 }
 
-Framework framework_of(const spec::ModelSpec& m) {
-  return m.value_embeddings || m.residual_lambdas ? Framework::kNanochat : Framework::kAssay;
-}
-
 }  // namespace
 
+Framework framework_of(const spec::JobSpec& job, const Assumed& assumed) {
+  const bool nanochat = job.model.value_embeddings || job.model.residual_lambdas;
+  return assumed.framework.value_or(nanochat ? Framework::kNanochat : Framework::kAssay);
+}
+
 base::Result<Work> work_of(const spec::JobSpec& job, const Assumed& assumed) {
-  const Framework framework = assumed.framework.value_or(framework_of(job.model));
+  const Framework framework = framework_of(job, assumed);
   Work work;
   ASSAY_TRY(work.card, card_of_device(job.cluster.device, job.train.precision));
   if (job.train.precision == spec::Precision::kFp32) {
@@ -162,6 +163,7 @@ void spread(Work& work, const spec::LayoutSpec& layout, const spec::BatchSpec& b
   d.units = gathers && layout.unit == spec::ShardUnit::kModule ? 2 : 1;
   d.chunks = as_real(layout.pp_chunks);
   d.gpipe = layout.pp_schedule == spec::PipelineSchedule::kGpipe;
+  d.zero_bubble = layout.pp_schedule == spec::PipelineSchedule::kZbH1;
   d.sequence_parallel = layout.sequence_parallel;
   d.ranks = as_real(layout.dp * layout.inner_ranks());
   // Replicas alone share what the framework lets them share.

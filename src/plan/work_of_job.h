@@ -14,6 +14,8 @@ struct Assumed {
   std::optional<Framework> framework;
 };
 
+Framework framework_of(const spec::JobSpec& job, const Assumed& assumed);
+
 // With the job's recomputation; without any if that is auto, for which prediction.h chooses. Fails
 // for CPUs and for devices that lack what a prediction needs, naming the key to set.
 base::Result<Work> work_of(const spec::JobSpec& job, const Assumed& assumed = {});

@@ -108,7 +108,8 @@ TEST(WorkOfJob, EveryFrameworkShardsByZeroLevel) {
     const MemoryNeed one = need(1);
     const MemoryNeed two = need(2);
     EXPECT_EQ(one.parameters, two.parameters);
-    EXPECT_NEAR(one.gradients / two.gradients, 32, 1e-6);
+    // Our trainer keeps sums of gradients where the optimizer's state is.
+    EXPECT_NEAR(one.gradients / two.gradients, framework == Framework::kAssay ? 1 : 32, 1e-6);
     EXPECT_EQ(one.optimizer, two.optimizer);
     EXPECT_LT(one.optimizer, one.parameters);
     EXPECT_LT(need(3).parameters, two.parameters / 8);

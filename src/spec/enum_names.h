@@ -51,10 +51,11 @@ struct EnumNames<Positions> {
 };
 template <>
 struct EnumNames<PipelineSchedule> {
-  static constexpr Names<PipelineSchedule, 3> kNames = {
+  static constexpr Names<PipelineSchedule, 4> kNames = {
       {{"gpipe", PipelineSchedule::kGpipe},
        {"1f1b", PipelineSchedule::k1f1b},
-       {"interleaved", PipelineSchedule::kInterleaved}}};
+       {"interleaved", PipelineSchedule::kInterleaved},
+       {"zb-h1", PipelineSchedule::kZbH1}}};
 };
 template <>
 struct EnumNames<ShardUnit> {

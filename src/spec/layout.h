@@ -6,7 +6,12 @@
 
 namespace assay::spec {
 
-enum class PipelineSchedule { kGpipe, k1f1b, kInterleaved };
+enum class PipelineSchedule {
+  kGpipe,
+  k1f1b,
+  kInterleaved,
+  kZbH1,  // as 1F1B, but gradients of weights are made later, where 1F1B would wait
+};
 // What is gathered at once where parameters are sharded.
 enum class ShardUnit {
   kBlock,

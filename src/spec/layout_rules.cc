@@ -75,6 +75,10 @@ base::Result<void> check_degrees(const LayoutSpec& l, const RuleErrors& rule) {
     return rule.broken("layout.pp_schedule", "interleaves pipeline stages, but pp is 1",
                        "set layout.pp above 1 or remove it");
   }
+  if (l.pp_schedule == PipelineSchedule::kZbH1 && l.pp == 1) {
+    return rule.broken("layout.pp_schedule", "fills the waits of pipeline stages, but pp is 1",
+                       "set layout.pp above 1 or remove it");
+  }
   if (interleaved != (l.pp_chunks > 1)) {
     return rule.broken("layout.pp_chunks",
                        fmt::format("the {} schedule cannot have {} chunks per stage",
@@ -144,7 +148,8 @@ base::Result<void> complete(LayoutSpec& l, const Value& document) {
 base::Result<void> complete_layout(JobSpec& job, const Value& document, bool ranks_from_layout) {
   const RuleErrors rule(document);
   LayoutSpec& l = job.layout;
-  if (ranks_from_layout) {
+  // On CPUs any number of ranks can be started.
+  if (ranks_from_layout || job.cluster.device.kind == DeviceKind::kCpu) {
     ASSAY_TRY_VOID(complete(l, document));
     return check_cuts(job, rule);
   }

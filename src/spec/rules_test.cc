@@ -144,6 +144,11 @@ INSTANTIATE_TEST_SUITE_P(
              {"layout.pp_schedule=interleaved", "layout.pp_chunks=2"},
              "layout.pp_schedule: interleaves pipeline stages, but pp is 1; set layout.pp above 1 "
              "or remove it"},
+        Case{"ZeroBubbleOfOneStage",
+             "fsdp8",
+             {"layout.pp_schedule=zb-h1"},
+             "layout.pp_schedule: fills the waits of pipeline stages, but pp is 1; set layout.pp "
+             "above 1 or remove it"},
         Case{"ZeroOfNothing",
              "single",
              {"layout.zero=3"},

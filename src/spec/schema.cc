@@ -123,7 +123,9 @@ void describe(V& key, LayoutSpec& l) {
   key({"sequence_parallel", "shard norms and residuals over the tensor-parallel ranks"},
       l.sequence_parallel);
   key({"pp", "pipeline stages", false, 1, kMostDegree}, l.pp);
-  key({"pp_schedule", "order of micro-batches in the pipeline"}, l.pp_schedule);
+  key({"pp_schedule",
+       "order of micro-batches in the pipeline; zb-h1: 1f1b with a third of its idle time"},
+      l.pp_schedule);
   key({"pp_chunks", "model chunks per stage, for the interleaved schedule", false, 1, kMostDegree},
       l.pp_chunks);
   key({"cp", "context-parallel ranks", false, 1, kMostDegree}, l.cp);

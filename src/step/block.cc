@@ -17,12 +17,6 @@ const View* bias_view(Builder& b, Part part, View& place) {
   return &place;
 }
 
-// Queries and keys, side by side, as attention reads them.
-View query_key(const Kept& k, const BlockShape& s) {
-  const View& from = k.heads.buffer >= 0 ? k.heads : k.qkv;
-  return from.columns(0, s.q + s.kv);
-}
-
 void head_norm(Builder& b, Part part, const View& x, const View& y) {
   Op op{.kind = Kind::kHeadNorm, .part = part, .in = {x}, .out = {y}};
   if (const Parameter* p = b.find(part, true)) op.in.push_back(b.weight(*p));
@@ -33,28 +27,45 @@ void head_norm_gradient(Builder& b, Part part, const View& dy, const View& x) {
   Op op{.kind = Kind::kHeadNormGrad, .part = part, .in = {dy, x}, .out = {dy}};
   if (const Parameter* p = b.find(part, true)) {
     op.in.push_back(b.weight(*p));
-    op.out.push_back(b.gradient(*p));
+    op.out.push_back(b.vector_gradient(*p));
   }
   b.emit(std::move(op));
+}
+
+void attention_norm(Builder& b, Kept& k) {
+  const View h = b.matrix(b.named("attention_norm"), b.stream_rows(), b.shape().dim);
+  b.norm(Part::kAttentionNorm, k.x, h);
+  k.h = b.all_tokens(Part::kAttentionNorm, "attention_norm of all", h);
 }
 
 void make_qkv(Builder& b, Kept& k) {
   const spec::ModelSpec& m = b.model();
   const BlockShape& s = b.shape();
   const std::int64_t tokens = b.program().micro_tokens();
-  k.h = b.matrix(b.named("attention_norm"), tokens, s.dim);
-  b.norm(Part::kAttentionNorm, k.x, k.h);
+  attention_norm(b, k);
   k.qkv = b.matrix(b.named("qkv"), tokens, s.qkv());
   View bias;
   b.forward(Part::kQkv, k.h, b.weight(Part::kQkv), k.qkv, nullptr, bias_view(b, Part::kQkv, bias));
-  if (has_heads(m)) {
-    k.heads = b.matrix(b.named("heads"), tokens, s.q + s.kv);
-    head_norm(b, Part::kQueryNorm, k.qkv.columns(0, s.q), k.heads.columns(0, s.q));
-    head_norm(b, Part::kKeyNorm, k.qkv.columns(s.q, s.kv), k.heads.columns(s.q, s.kv));
+  if (has_heads(m)) k.heads = b.matrix(b.named("heads"), tokens, s.q + s.kv);
+  const auto normalise = [&](Part part, std::int64_t first, std::int64_t count) {
+    if (!has_heads(m)) return;
+    head_norm(b, part, k.qkv.columns(first, count), k.heads.columns(first, count));
+  };
+  const auto rotate = [&](std::int64_t first, std::int64_t count) {
+    if (m.positions != spec::Positions::kRope) return;
+    const View heads = query_key(k, s).columns(first, count);
+    b.emit({.kind = Kind::kRotate, .part = Part::kRope, .out = {heads}});
+  };
+  if (b.shares_sequences()) {  // keys first: they travel while queries are made
+    normalise(Part::kKeyNorm, s.q, s.kv);
+    rotate(s.q, s.kv);
+    share_keys(b, k);
+    normalise(Part::kQueryNorm, 0, s.q);
+    return rotate(0, s.q);
   }
-  if (m.positions == spec::Positions::kRope) {
-    b.emit({.kind = Kind::kRotate, .part = Part::kRope, .out = {query_key(k, s)}});
-  }
+  normalise(Part::kQueryNorm, 0, s.q);
+  normalise(Part::kKeyNorm, s.q, s.kv);
+  rotate(0, s.q + s.kv);
 }
 
 double attention_flops(const Builder& b, double passes) {
@@ -65,30 +76,32 @@ double attention_flops(const Builder& b, double passes) {
 }
 
 void attend(Builder& b, Kept& k) {
-  const spec::ModelSpec& m = b.model();
   const BlockShape& s = b.shape();
   const std::int64_t tokens = b.program().micro_tokens();
   const View qk = query_key(k, s);
   k.o = b.matrix(b.named("attention"), tokens, s.q);
-  k.log_sum_exp =
-      b.matrix(b.named("log_sum_exp"), tokens, m.heads, Dtype::kF32, Storage::kActivations);
+  k.log_sum_exp = b.matrix(b.named("log_sum_exp"), tokens, s.q / b.model().head_dim, Dtype::kF32,
+                           Storage::kActivations);
+  if (b.shares_sequences()) return attend_in_context(b, k);
   b.emit({.kind = Kind::kAttention,
           .part = Part::kAttention,
           .in = {qk.columns(0, s.q), qk.columns(s.q, s.kv), k.qkv.columns(s.q + s.kv, s.kv)},
           .out = {k.o, k.log_sum_exp},
+          .sequences = b.program().choices.micro_batch,
           .flops = attention_flops(b, 2)});
 }
 
 void attention_out(Builder& b, Kept& k) {
-  k.x1 = b.matrix(b.named("attention_out"), b.program().micro_tokens(), b.shape().dim);
+  k.x1 = b.matrix(b.named("attention_out"), b.stream_rows(), b.shape().dim);
   View bias;
-  b.forward(Part::kAttentionOut, k.o, b.weight(Part::kAttentionOut), k.x1, &k.x,
-            bias_view(b, Part::kAttentionOut, bias));
+  b.forward_into_stream(Part::kAttentionOut, "attention_out addend", k.o, k.x1, k.x,
+                        bias_view(b, Part::kAttentionOut, bias));
 }
 
 void mlp_norm(Builder& b, Kept& k) {
-  k.h2 = b.matrix(b.named("mlp_norm"), b.program().micro_tokens(), b.shape().dim);
-  b.norm(Part::kMlpNorm, k.x1, k.h2);
+  const View h = b.matrix(b.named("mlp_norm"), b.stream_rows(), b.shape().dim);
+  b.norm(Part::kMlpNorm, k.x1, h);
+  k.h2 = b.all_tokens(Part::kMlpNorm, "mlp_norm of all", h);
 }
 
 void gate_up(Builder& b, Kept& k) {
@@ -105,7 +118,8 @@ void activate(Builder& b, Kept& k) {
 
 void down(Builder& b, Kept& k, const View& out) {
   View bias;
-  b.forward(Part::kDown, k.a, b.weight(Part::kDown), out, &k.x1, bias_view(b, Part::kDown, bias));
+  b.forward_into_stream(Part::kDown, "down addend", k.a, out, k.x1,
+                        bias_view(b, Part::kDown, bias));
 }
 
 void add_bias_gradient(Builder& b, Part part, const View& dc) {
@@ -113,12 +127,13 @@ void add_bias_gradient(Builder& b, Part part, const View& dc) {
   if (const Parameter* bias = b.find(part, true)) b.bias_gradient(dc, *bias);
 }
 
-void backward_mlp(Builder& b, Kept& k, const View& dx) {
+View backward_mlp(Builder& b, Kept& k, const View& dx) {
   const BlockShape& s = b.shape();
   const std::int64_t tokens = b.program().micro_tokens();
   add_bias_gradient(b, Part::kDown, dx);
+  const View dout = b.all_tokens(Part::kDown, "gradient of all", dx);
   const View da = b.matrix(b.named("activation gradient"), tokens, s.ffn);
-  b.back_to_input(Part::kDown, dx, b.weight(Part::kDown), da);
+  b.back_to_input(Part::kDown, dout, b.weight(Part::kDown), da);
   // Each element is read before it is overwritten, so both results lie where they came from.
   Op back{.kind = Kind::kActivateGrad, .part = Part::kActivation, .in = {k.inner, da}};
   back.out = {k.inner};
@@ -127,7 +142,7 @@ void backward_mlp(Builder& b, Kept& k, const View& dx) {
     k.a = da;
   }
   b.emit(std::move(back));
-  b.back_to_weight(Part::kDown, dx, k.a, *b.find(Part::kDown));
+  b.back_to_weight(Part::kDown, dout, k.a, *b.find(Part::kDown));
   if (k.h2.buffer < 0) {
     b.enter(Phase::kRecompute, b.layer());
     mlp_norm(b, k);
@@ -135,30 +150,44 @@ void backward_mlp(Builder& b, Kept& k, const View& dx) {
   }
   add_bias_gradient(b, Part::kGateUp, k.inner);
   b.back_to_weight(Part::kGateUp, k.inner, k.h2, *b.find(Part::kGateUp));
-  const View dh2 = b.matrix(b.named("mlp_norm gradient"), tokens, s.dim);
-  b.back_to_input(Part::kGateUp, k.inner, b.weight(Part::kGateUp), dh2);
-  b.norm_gradient(Part::kMlpNorm, dh2, k.x1, dx, true);
+  const View dh2 = b.matrix(b.named("mlp_norm gradient"), b.stream_rows(), s.dim);
+  b.back_into_stream(Part::kGateUp, "mlp_norm gradient addend", k.inner, b.weight(Part::kGateUp),
+                     dh2);
+  const View dx1 = b.in_place_of(dx, "gradient after attention");
+  b.norm_gradient(Part::kMlpNorm, dh2, k.x1, &dx, dx1);
+  return dx1;
 }
 
-void backward_attention(Builder& b, Kept& k, const View& dx) {
+View backward_attention(Builder& b, Kept& k, const View& dx) {
   const spec::ModelSpec& m = b.model();
   const BlockShape& s = b.shape();
   const std::int64_t tokens = b.program().micro_tokens();
-  add_bias_gradient(b, Part::kAttentionOut, dx);
-  b.back_to_weight(Part::kAttentionOut, dx, k.o, *b.find(Part::kAttentionOut));
+  const View dx1 = b.all_tokens(Part::kAttentionOut, "gradient of all", dx);
+  const auto out_gradients = [&] {
+    add_bias_gradient(b, Part::kAttentionOut, dx);
+    b.back_to_weight(Part::kAttentionOut, dx1, k.o, *b.find(Part::kAttentionOut));
+  };
+  if (!b.shares_sequences()) out_gradients();
   const View d_o = b.matrix(b.named("attention gradient"), tokens, s.q);
-  b.back_to_input(Part::kAttentionOut, dx, b.weight(Part::kAttentionOut), d_o);
+  b.back_to_input(Part::kAttentionOut, dx1, b.weight(Part::kAttentionOut), d_o);
 
   const View qk = query_key(k, s);
   const View dqkv = b.matrix(b.named("qkv gradient"), tokens, k.qkv.cols);
   const View dq = dqkv.columns(0, s.q);
   const View dk = dqkv.columns(s.q, s.kv);
-  b.emit({.kind = Kind::kAttentionGrad,
-          .part = Part::kAttention,
-          .in = {qk.columns(0, s.q), qk.columns(s.q, s.kv), k.qkv.columns(s.q + s.kv, s.kv), k.o,
-                 k.log_sum_exp, d_o},
-          .out = {dq, dk, dqkv.columns(s.q + s.kv, s.kv)},
-          .flops = attention_flops(b, 5)});
+  if (b.shares_sequences()) {
+    const Op exchange = attention_gradients_in_context(b, k, d_o, dq);
+    out_gradients();  // while gradients of keys and values travel
+    add_key_gradients(b, exchange, dqkv.columns(s.q, 2 * s.kv));
+  } else {
+    b.emit({.kind = Kind::kAttentionGrad,
+            .part = Part::kAttention,
+            .in = {qk.columns(0, s.q), qk.columns(s.q, s.kv), k.qkv.columns(s.q + s.kv, s.kv), k.o,
+                   k.log_sum_exp, d_o},
+            .out = {dq, dk, dqkv.columns(s.q + s.kv, s.kv)},
+            .sequences = b.program().choices.micro_batch,
+            .flops = attention_flops(b, 5)});
+  }
   if (m.positions == spec::Positions::kRope) {
     b.emit({.kind = Kind::kRotateGrad, .part = Part::kRope, .out = {dqkv.columns(0, s.q + s.kv)}});
   }
@@ -168,18 +197,24 @@ void backward_attention(Builder& b, Kept& k, const View& dx) {
   }
   if (k.h.buffer < 0) {
     b.enter(Phase::kRecompute, b.layer());
-    k.h = b.matrix(b.named("attention_norm"), tokens, s.dim);
-    b.norm(Part::kAttentionNorm, k.x, k.h);
+    attention_norm(b, k);
     b.enter(Phase::kBackward, b.layer());
   }
   add_bias_gradient(b, Part::kQkv, dqkv);
   b.back_to_weight(Part::kQkv, dqkv, k.h, *b.find(Part::kQkv));
-  const View dh = b.matrix(b.named("attention_norm gradient"), tokens, s.dim);
-  b.back_to_input(Part::kQkv, dqkv, b.weight(Part::kQkv), dh);
-  b.norm_gradient(Part::kAttentionNorm, dh, k.x, dx, true);
+  const View dh = b.matrix(b.named("attention_norm gradient"), b.stream_rows(), s.dim);
+  b.back_into_stream(Part::kQkv, "attention_norm gradient addend", dqkv, b.weight(Part::kQkv), dh);
+  const View before = b.in_place_of(dx, "gradient before attention");
+  b.norm_gradient(Part::kAttentionNorm, dh, k.x, &dx, before);
+  return before;
 }
 
 }  // namespace
+
+View query_key(const Kept& k, const BlockShape& s) {
+  const View& from = k.heads.buffer >= 0 ? k.heads : k.qkv;
+  return from.columns(0, s.q + s.kv);
+}
 
 std::int32_t attention_unit(const Builder& b) {
   return b.find(Part::kQkv)->unit;
@@ -204,12 +239,13 @@ Kept forward_block(Builder& b, const View& x, const View& out) {
   return k;
 }
 
-void backward_block(Builder& b, Kept k, const View& dx) {
+View backward_block(Builder& b, Kept k, const View& dx) {
   const std::int32_t layer = b.layer();
   const KeptParts kept = recomputes_layer(layer, b.model().layers)
                              ? kept_by(b.program().choices.recompute)
                              : KeptParts{};
   b.enter(Phase::kRecompute, layer);
+  if (kept.attention && b.shares_sequences()) share_keys(b, k);
   if (!kept.attention) {
     const View x = k.x;
     k = {};
@@ -233,16 +269,17 @@ void backward_block(Builder& b, Kept k, const View& dx) {
   if (!kept.activation) k.a = {};
   b.enter(Phase::kBackward, layer);
   b.use(mlp_unit(b));
-  backward_mlp(b, k, dx);
+  const View dx1 = backward_mlp(b, k, dx);
   const bool apart = mlp_unit(b) != attention_unit(b);
   if (apart) b.finish_gradients(mlp_unit(b));
   b.use(attention_unit(b));
-  backward_attention(b, k, dx);
+  const View before = backward_attention(b, k, dx1);
   const std::vector<Unit>& units = b.program().units;
   for (std::size_t i = 0; i < units.size(); ++i) {
     const auto unit = static_cast<std::int32_t>(i);
     if (units[i].layer == layer && !(apart && unit == mlp_unit(b))) b.finish_gradients(unit);
   }
+  return before;
 }
 
 std::vector<std::int32_t> units_used(const Builder& b, Phase phase) {

@@ -28,6 +28,7 @@ void Builder::begin_pass(std::int32_t micro, std::int32_t slot) {
   micro_ = micro;
   slot_ = slot;
   named_.clear();
+  defers_ = false;
 }
 
 void Builder::emit(Op op) {
@@ -45,7 +46,7 @@ std::string Builder::named(const char* what) const {
 
 const Parameter* Builder::find(Part part, bool vector, int nth) const {
   for (const Parameter& p : program_.parameters) {
-    if (p.part != part || p.layer != layer_ || (p.rows == 1) != vector) continue;
+    if (p.part != part || p.layer != layer_ || p.is_vector() != vector) continue;
     if (nth-- == 0) return &p;
   }
   return nullptr;
@@ -78,19 +79,23 @@ void Builder::back_to_input(Part part, const View& dc, const View& weight, const
 
 void Builder::back_to_weight(Part part, const View& dc, const View& a, const Parameter& weight,
                              bool begun) {
-  Op op{.kind = Kind::kMatmul,
-        .part = part,
-        .in = {dc, a},
-        .out = {gradient(weight, part == Part::kHead && weight.part == Part::kEmbedding)},
-        .transpose_a = true};
-  op.adds = begun ? 1 : 0;
-  op.flops = 2.0 * static_cast<double>(weight.elements()) * static_cast<double>(a.rows);
-  if (in_fp8()) to_fp8_back_to_weight(op);
-  emit(std::move(op));
+  make_weight_gradient([=, this] {
+    Op op{.kind = Kind::kMatmul,
+          .part = part,
+          .in = {dc, a},
+          .out = {gradient(weight, part == Part::kHead && weight.part == Part::kEmbedding)},
+          .transpose_a = true};
+    op.adds = begun ? 1 : 0;
+    op.flops = 2.0 * static_cast<double>(weight.elements()) * static_cast<double>(a.rows);
+    if (in_fp8()) to_fp8_back_to_weight(op);
+    emit(std::move(op));
+  });
 }
 
 void Builder::bias_gradient(const View& dc, const Parameter& bias) {
-  emit({.kind = Kind::kBiasGrad, .part = bias.part, .in = {dc}, .out = {gradient(bias)}});
+  make_weight_gradient([=, this] {
+    emit({.kind = Kind::kBiasGrad, .part = bias.part, .in = {dc}, .out = {gradient(bias)}});
+  });
 }
 
 void Builder::norm(Part part, const View& x, const View& h) {
@@ -101,14 +106,51 @@ void Builder::norm(Part part, const View& x, const View& h) {
   emit(std::move(op));
 }
 
-void Builder::norm_gradient(Part part, const View& dh, const View& x, const View& dx, bool adds) {
+void Builder::norm_gradient(Part part, const View& dh, const View& x, const View* before,
+                            const View& dx) {
   Op op{.kind = Kind::kNormGrad, .part = part, .in = {dh, x}, .out = {dx}};
   if (const Parameter* p = find(part, true)) op.in.push_back(weight(*p));
   for (int i = 0; const Parameter* p = find(part, true, i); ++i) {
-    op.out.push_back(gradient(*p));
+    op.out.push_back(vector_gradient(*p));
   }
-  op.adds = adds ? 1 : 0;
+  if (before != nullptr && before->buffer == dx.buffer) {
+    op.adds = 1;
+  } else if (before != nullptr) {
+    op.in.push_back(*before);
+    op.residual = true;
+  }
   emit(std::move(op));
+}
+
+void Builder::make_weight_gradient(std::function<void()> emit) {
+  if (!defers_) return emit();
+  deferred_[micro_].ops.push_back([this, layer = layer_, emit = std::move(emit)] {
+    layer_ = layer;
+    emit();
+  });
+  deferred_[micro_].named = named_;
+}
+
+void Builder::make_deferred() {
+  Deferred deferred = std::move(deferred_[micro_]);
+  deferred_.erase(micro_);
+  named_ = std::move(deferred.named);
+  for (const auto& make : deferred.ops) make();
+}
+
+View Builder::in_place_of(const View& dx, const char* name) {
+  return defers_ ? matrix(named(name), dx.rows, dx.cols) : dx;
+}
+
+// A unit's place for gradients has other micro-batches' until then: a copy.
+View Builder::vector_gradient(const Parameter& p) {
+  if (!defers_ || writes_directly()) return gradient(p);
+  const View kept = matrix(named("vector gradient"), p.rows, p.cols,
+                           program_.choices.numerics.gradients, Storage::kActivations);
+  make_weight_gradient([=, this] {
+    emit({.kind = Kind::kFold, .part = p.part, .in = {kept}, .out = {gradient(p)}});
+  });
+  return kept;
 }
 
 }  // namespace assay::step

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <string>
 #include <tuple>
@@ -18,7 +19,8 @@ namespace assay::step {
 class Builder {
  public:
   // The program has its model, choices and units already.
-  explicit Builder(Program& program) : program_(program), shape_(block_shape(program.model)) {
+  explicit Builder(Program& program)
+      : program_(program), shape_(block_shape(program.model, program.choices.layout.tensor.ranks)) {
     measure_places();
   }
 
@@ -44,13 +46,28 @@ class Builder {
                const View* residual = nullptr, const View* bias = nullptr);
   // For c = a b^T: da = dc b.
   void back_to_input(Part part, const View& dc, const View& weight, const View& da);
-  // dweight = dc^T a, added to if the gradient has been begun.
+  // dweight = dc^T a, added to if the gradient has been begun. Like the bias' it may be made later:
+  // see defer_weight_gradients().
   void back_to_weight(Part part, const View& dc, const View& a, const Parameter& weight,
                       bool begun = false);
   void bias_gradient(const View& dc, const Parameter& bias);
   // `kind` is kNorm with one out, or kNormGrad; weight and bias are the part's, if it has any.
   void norm(Part part, const View& x, const View& h);
-  void norm_gradient(Part part, const View& dh, const View& x, const View& dx, bool adds);
+  // dx is the norm's gradient alone, or added to what is in `before`, which may be dx itself.
+  void norm_gradient(Part part, const View& dh, const View& x, const View* before, const View& dx);
+
+  // Zero-bubble pipelines (pipeline.h). From here to the end of the pass, what makes and finishes
+  // gradients of weights is noted, and emitted by make_deferred() in a later pass of the same
+  // micro-batch. Whoever overwrites what that reads must not: see in_place_of().
+  void defer_weight_gradients() { defers_ = true; }
+  void make_deferred();
+  // Emits now, or later.
+  void make_weight_gradient(std::function<void()> emit);
+  // Where a stream's gradient can be changed: there, or where something will still read it, in
+  // another buffer.
+  View in_place_of(const View& dx, const char* name);
+  // gradient() of a vector that is made together with the gradient of activations, so not later.
+  View vector_gradient(const Parameter& p);
 
   // The current layer's parameter, or null.
   [[nodiscard]] const Parameter* find(Part part, bool vector = false, int nth = 0) const;
@@ -58,6 +75,22 @@ class Builder {
   // Where the weight can be read now, and where this micro-batch's gradient is written.
   [[nodiscard]] View weight(const Parameter& p) const;
   View gradient(const Parameter& p, bool head = false);
+
+  // tensor.cc. Tokens whose residual stream this rank has, of a micro-batch's.
+  [[nodiscard]] std::int64_t stream_rows() const;
+  // What the ranks have of all tokens, where each has it of its own.
+  View all_tokens(Part part, const char* name, const View& own);
+  // Products whose results are in the stream: c = a weight^T + residual + bias, da = dc weight.
+  // With tensor parallelism each rank makes an addend, of all tokens.
+  void forward_into_stream(Part part, const char* name, const View& a, const View& c,
+                           const View& residual, const View* bias);
+  void back_into_stream(Part part, const char* name, const View& dc, const View& weight,
+                        const View& da);
+  // Where this rank's addend to `sum` is made: in `sum` itself if it is alone.
+  View addend(const char* name, const View& sum);
+  // sum = everyone's addends + residual + bias; nothing if the rank is alone.
+  void add_up(Part part, const View& addend, const View& sum, const View* residual,
+              const View* bias);
 
   // exchange.cc. Where ranks gather weights: in which order this micro-batch uses units; and that
   // the next one in that order is used now, so the one after it can be gathered meanwhile.
@@ -83,6 +116,7 @@ class Builder {
   [[nodiscard]] const Program& program() const { return program_; }
   [[nodiscard]] const spec::ModelSpec& model() const { return program_.model; }
   [[nodiscard]] const BlockShape& shape() const { return shape_; }
+  [[nodiscard]] bool shares_sequences() const { return program_.choices.layout.context.ranks > 1; }
   [[nodiscard]] std::string named(const char* what) const;
 
  private:
@@ -145,6 +179,12 @@ class Builder {
   std::map<std::int32_t, Op> gathering_;  // by unit: issued and not waited for
   std::map<std::string, Use> resident_;   // by place: whose weights are in it
   std::deque<Pending> pending_;
+  struct Deferred {
+    std::vector<std::function<void()>> ops;
+    std::map<std::pair<std::string, Phase>, int> named;  // the pass goes on where it stopped
+  };
+  bool defers_ = false;
+  std::map<std::int32_t, Deferred> deferred_;  // by micro-batch
 };
 
 // The buffers of a block's forward pass, as far as its backward pass needs them.
@@ -155,7 +195,9 @@ struct Kept {
   View heads;  // normalised queries and keys, with qk_norm; else none
   View o;
   View log_sum_exp;
-  View x1;  // after attention
+  View keys_values;  // of whole sequences, where ranks share them; not kept: gathered again
+  Op sharing;        // what gathers these, if it has been issued and not waited for
+  View x1;           // after attention
   View h2;
   View inner;  // gate|up
   View a;      // after the activation
@@ -164,8 +206,17 @@ struct Kept {
 // block.cc: from `x` to the block's output. Everything is kept; the backward pass drops what the
 // recompute policy does not keep (recompute.h).
 Kept forward_block(Builder& b, const View& x, const View& out);
-// dx is the gradient of the block's output, and of its input afterwards.
-void backward_block(Builder& b, Kept kept, const View& dx);
+// From the gradient of the block's output to that of its input: in the same place, unless gradients
+// of weights are deferred.
+View backward_block(Builder& b, Kept kept, const View& dx);
+// Queries and keys, side by side, as attention reads them; values are after these in k.qkv.
+View query_key(const Kept& k, const BlockShape& s);
+// context.cc: attention of ranks that share sequences. The exchange of keys and values, as early as
+// it can be issued; their gradients come back while the caller computes something else.
+void share_keys(Builder& b, Kept& k);
+void attend_in_context(Builder& b, Kept& k);
+Op attention_gradients_in_context(Builder& b, Kept& k, const View& d_o, const View& dq);
+void add_key_gradients(Builder& b, const Op& exchange, const View& dkv);
 // The units whose weights the current layer uses in that pass, in order.
 std::vector<std::int32_t> units_used(const Builder& b, Phase phase);
 // head.cc: the final norm, the logits and the loss; for training also their gradients, into dx.

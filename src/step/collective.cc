@@ -5,8 +5,9 @@
 namespace assay::step {
 
 std::string_view to_text(CollectiveKind kind) {
-  constexpr std::array<std::string_view, 6> kNames = {
-      "all_reduce", "reduce_scatter", "all_gather", "broadcast", "all_to_all", "send_receive"};
+  constexpr std::array<std::string_view, 8> kNames = {
+      "all_reduce", "reduce_scatter", "all_gather", "broadcast",
+      "all_to_all", "send_receive",   "send",       "receive"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -21,8 +22,11 @@ double sent_bytes(const Collective& c) {
     case CollectiveKind::kAllGather:
     case CollectiveKind::kAllToAll:
       return others * bytes;
+    case CollectiveKind::kReceive:
+      return 0;
     case CollectiveKind::kBroadcast:
     case CollectiveKind::kSendReceive:
+    case CollectiveKind::kSend:
       break;
   }
   return bytes;

@@ -15,6 +15,8 @@ enum class CollectiveKind : std::uint8_t {
   kBroadcast,
   kAllToAll,
   kSendReceive,  // to one other rank, as pipelines do
+  kSend,         // one end of that, in the list of what one rank does
+  kReceive,      // and the other
 };
 
 std::string_view to_text(CollectiveKind kind);
@@ -29,7 +31,7 @@ struct Collective {
 };
 
 // What each rank sends, at least: 2 (n-1)/n of the bytes to reduce everywhere, (n-1)/n to scatter,
-// gather or exchange, all of them to send or broadcast.
+// gather or exchange, all of them to send or broadcast, and none to receive.
 double sent_bytes(const Collective& collective);
 
 }  // namespace assay::step

@@ -182,6 +182,7 @@ void Builder::fold(const View& addends, std::int32_t index, bool head) {
 }
 
 void Builder::finish_gradients(std::int32_t index, bool head) {
+  if (defers_) return make_weight_gradient([=, this] { finish_gradients(index, head); });
   if (writes_directly()) return;
   const Unit& u = unit(index);
   const std::int64_t ranks = program_.choices.layout.data().ranks;

@@ -15,6 +15,26 @@ const Parameter& head_of(const Builder& b) {
   return head != nullptr ? *head : *b.find(Part::kEmbedding);
 }
 
+// Tensor-parallel ranks have logits of different tokens: what each of them knows of the loss.
+View everyones_terms(Builder& b, const Op& loss) {
+  const Place& tensor = b.program().choices.layout.tensor;
+  const std::int64_t tokens = loss.in[1].rows;
+  const View all =
+      b.matrix("loss terms", tensor.ranks * tokens, kLossTerms, Dtype::kF32, Storage::kActivations);
+  const View own = all.rows_from(tensor.rank * tokens, tokens);
+  b.emit({.kind = Kind::kLossTerms,
+          .part = Part::kLoss,
+          .in = {loss.in[0], loss.in[1]},
+          .out = {own},
+          .first_token = loss.first_token});
+  b.wait(b.issue({.kind = Kind::kAllGather,
+                  .part = Part::kLoss,
+                  .in = {own},
+                  .out = {all},
+                  .axis = Axis::kTensor}));
+  return all;
+}
+
 std::int64_t rows_at_a_time(const Program& p, std::int64_t stride) {
   const std::int64_t tokens = p.micro_tokens();
   if (p.choices.purpose == Purpose::kLogits) return tokens;
@@ -31,17 +51,21 @@ void build_head(Builder& b, const View& x, const View& targets, const View* dx) 
   b.enter(Phase::kForward);
   const Parameter* norm = b.find(Part::kFinalNorm, true);
   if (norm != nullptr) b.use(norm->unit);
-  const View h = b.matrix("final_norm", tokens, m.dim);
-  b.norm(Part::kFinalNorm, x, h);
+  const View normed = b.matrix("final_norm", b.stream_rows(), m.dim);
+  b.norm(Part::kFinalNorm, x, normed);
+  const View h = b.all_tokens(Part::kFinalNorm, "final_norm of all", normed);
   b.use(head_of(b).unit);
 
   // Padded, as the weights are: columns beyond the vocabulary belong to no token, and their
   // gradients zero.
   Parameter head = head_of(b);
+  const Place& tensor = p.choices.layout.tensor;
+  const std::int64_t first_token = tensor.rank * (head.rows + head.padding_rows);
   head.rows += std::exchange(head.padding_rows, 0);
   const std::int64_t rows = rows_at_a_time(p, head.rows);
   const View whole = b.matrix("logits", rows, head.rows);
-  const View dh = dx != nullptr ? b.matrix("final_norm gradient", tokens, m.dim) : View{};
+  const View dh = dx != nullptr ? b.matrix("final_norm gradient", b.stream_rows(), m.dim) : View{};
+  const View dh_addend = dx != nullptr ? b.addend("final_norm gradient addend", dh) : View{};
   for (std::int64_t first = 0; first < tokens; first += rows) {
     const std::int64_t count = std::min(rows, tokens - first);
     const View logits = whole.rows_from(0, count);
@@ -55,18 +79,21 @@ void build_head(Builder& b, const View& x, const View& targets, const View* dx) 
     Op loss{.kind = Kind::kLoss, .part = Part::kLoss, .in = {logits}, .out = {logits}};
     loss.out.push_back(p.sums.rows_from(b.micro(), 1));
     loss.in.push_back(targets.rows_from(first, count));
+    loss.first_token = first_token;
+    if (tensor.ranks > 1) loss.in.push_back(everyones_terms(b, loss));
     loss.adds = first > 0 ? 2 : 0;
     b.emit(std::move(loss));
     if (dx == nullptr) continue;
     b.enter(Phase::kBackward);
     b.back_to_weight(Part::kHead, logits, part, head, first > 0);
-    b.back_to_input(Part::kHead, logits, b.weight(head), dh.rows_from(first, count));
+    b.back_to_input(Part::kHead, logits, b.weight(head), dh_addend.rows_from(first, count));
   }
   if (dx == nullptr) return;
   b.enter(Phase::kBackward);
+  b.add_up(Part::kHead, dh_addend, dh, nullptr, nullptr);
   if (m.tied) b.finish_gradients(head.unit, true);
   if (norm != nullptr) b.use(norm->unit);
-  b.norm_gradient(Part::kFinalNorm, dh, x, *dx, false);
+  b.norm_gradient(Part::kFinalNorm, dh, x, nullptr, *dx);
   if (norm != nullptr && norm->unit != head.unit) b.finish_gradients(norm->unit);
   if (!m.tied) b.finish_gradients(head.unit);
 }

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <string>
+#include <utility>
 
 #include "base/error.h"
 
@@ -26,15 +28,16 @@ struct Coordinates {
   Coordinate tensor, context, shard, replica, pipeline;
 };
 
-// The group that varies along `outer` and, faster, along `inner`.
-std::vector<std::int64_t> group(std::int64_t own, const Coordinate& outer,
-                                const Coordinate& inner) {
-  const std::int64_t origin = own - outer.place.rank * outer.apart - inner.place.rank * inner.apart;
-  std::vector<std::int64_t> ranks;
-  for (std::int64_t i = 0; i < outer.place.ranks; ++i) {
-    for (std::int64_t j = 0; j < inner.place.ranks; ++j) {
-      ranks.push_back(origin + i * outer.apart + j * inner.apart);
+// The group that varies along these, the last one fastest.
+std::vector<std::int64_t> group(std::int64_t own, std::initializer_list<Coordinate> along) {
+  for (const Coordinate& c : along) own -= c.place.rank * c.apart;
+  std::vector<std::int64_t> ranks = {own};
+  for (const Coordinate& c : along) {
+    std::vector<std::int64_t> more;
+    for (const std::int64_t rank : ranks) {
+      for (std::int64_t i = 0; i < c.place.ranks; ++i) more.push_back(rank + i * c.apart);
     }
+    ranks = std::move(more);
   }
   return ranks;
 }
@@ -66,7 +69,7 @@ Place Layout::along(Axis axis) const {
     case Axis::kShard:
       return shard;
     case Axis::kReplica:
-      return replica;
+      return within(replica, context);
     case Axis::kTensor:
       return tensor;
     case Axis::kContext:
@@ -85,23 +88,22 @@ Place Layout::along(Axis axis) const {
 
 std::vector<std::int64_t> Layout::members(Axis axis) const {
   const Coordinates c(*this);
-  const Coordinate none;
   switch (axis) {
     case Axis::kData:
-      return group(rank(), c.shard, c.replica);
+      return group(rank(), {c.shard, c.replica, c.context});
     case Axis::kShard:
-      return group(rank(), none, c.shard);
+      return group(rank(), {c.shard});
     case Axis::kReplica:
-      return group(rank(), none, c.replica);
+      return group(rank(), {c.replica, c.context});
     case Axis::kTensor:
-      return group(rank(), none, c.tensor);
+      return group(rank(), {c.tensor});
     case Axis::kContext:
-      return group(rank(), none, c.context);
+      return group(rank(), {c.context});
     case Axis::kPipeline:
     case Axis::kPipelineBack:
-      return group(rank(), none, c.pipeline);
+      return group(rank(), {c.pipeline});
     case Axis::kWorld:
-      return group(0, none, {{0, ranks()}, 1});
+      return group(0, {{{0, ranks()}, 1}});
     case Axis::kExpert:
     case Axis::kNone:
       break;
@@ -110,13 +112,9 @@ std::vector<std::int64_t> Layout::members(Axis axis) const {
 }
 
 base::Result<Layout> layout_of(const spec::LayoutSpec& spec, std::int64_t rank) {
-  const std::pair<const char*, std::int64_t> degrees[] = {
-      {"layout.tp", spec.tp}, {"layout.cp", spec.cp}, {"layout.ep", spec.ep}};
-  for (const auto& [key, degree] : degrees) {
-    if (degree > 1) {
-      return base::fail(
-          base::usage_error(key, "cannot be trained with yet", fmt::format("set {}=1", key)));
-    }
+  if (spec.ep > 1) {
+    return base::fail(
+        base::usage_error("layout.ep", "cannot be trained with yet", "set layout.ep=1"));
   }
   Layout layout{.replica = {0, std::max<std::int64_t>(1, spec.dp)},
                 .shard = {0, spec.fsdp},
@@ -126,7 +124,8 @@ base::Result<Layout> layout_of(const spec::LayoutSpec& spec, std::int64_t rank) 
                 .zero = spec.zero,
                 .unit = spec.unit,
                 .schedule = spec.pp > 1 ? spec.pp_schedule : spec::PipelineSchedule::k1f1b,
-                .chunks = spec.pp_chunks};
+                .chunks = spec.pp_chunks,
+                .sequence_parallel = spec.sequence_parallel && spec.tp > 1};
   for (Place* place :
        {&layout.tensor, &layout.context, &layout.shard, &layout.replica, &layout.pipeline}) {
     place->rank = rank % place->ranks;

@@ -21,9 +21,9 @@ struct Place {
 // ranks that differ along one of these and agree in everything else.
 enum class Axis : std::uint8_t {
   kNone,
-  kData,     // all that read different tokens: shards and replicas together
+  kData,     // all that have different tokens: shards, replicas and context together
   kShard,    // those that divide the training state
-  kReplica,  // those that have the same part of it
+  kReplica,  // those that have the same part of it: replicas and context together
   kTensor,
   kContext,
   kExpert,
@@ -45,12 +45,18 @@ struct Layout {
   spec::ShardUnit unit = spec::ShardUnit::kBlock;
   spec::PipelineSchedule schedule = spec::PipelineSchedule::k1f1b;
   std::int64_t chunks = 1;  // of layers that a stage has
+  // Tensor-parallel ranks have a part of the tokens each where they do not have a part of the
+  // widths: between the products.
+  bool sequence_parallel = false;
 
-  // Shards are neighbours here, and so are the replicas of one shard: what a replica adds up is a
-  // part of its own shard (units.h).
-  [[nodiscard]] Place data() const {
+  // Who reads which sequences. Ranks that share sequences (context) read the same ones.
+  [[nodiscard]] Place sequences() const {
     return {shard.rank * replica.ranks + replica.rank, shard.ranks * replica.ranks};
   }
+  // Who adds up which part of the gradients. Shards are neighbours here, and so are the replicas of
+  // one shard: what a replica adds up is a part of its own shard (units.h). For parameters, ranks
+  // that share sequences are replicas like any others.
+  [[nodiscard]] Place data() const { return within(sequences(), context); }
   [[nodiscard]] bool gathers_weights() const { return shard.ranks > 1 && zero == 3; }
   [[nodiscard]] bool first_stage() const { return pipeline.rank == 0; }
   [[nodiscard]] bool last_stage() const { return pipeline.rank == pipeline.ranks - 1; }
@@ -62,6 +68,11 @@ struct Layout {
   [[nodiscard]] Place along(Axis axis) const;
   // The ranks of this rank's group along an axis, in the group's order.
   [[nodiscard]] std::vector<std::int64_t> members(Axis axis) const;
+
+ private:
+  [[nodiscard]] static Place within(const Place& outer, const Place& inner) {
+    return {outer.rank * inner.ranks + inner.rank, outer.ranks * inner.ranks};
+  }
 };
 
 // Elements [first, first + count) of something.

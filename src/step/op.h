@@ -20,7 +20,7 @@ enum class Kind : std::uint8_t {
   kEmbedGrad,      // tokens, dx -> dtable
   kPositionsGrad,  // dx -> dpositions
   kNorm,           // x, [weight], [bias] -> h
-  kNormGrad,       // dh, x, [weight] -> dx, [dweight], [dbias]
+  kNormGrad,       // dh, x, [weight], [residual] -> dx (+ residual), [dweight], [dbias]
   kMatmul,         // a, b, [residual], [bias], [scales of a, b] -> c = a b (+ residual + bias)
   kScale,          // x -> the power of two that no element exceeds
   kQuantise,       // x, scale -> x in fp8, or its transpose, or both
@@ -29,12 +29,19 @@ enum class Kind : std::uint8_t {
   kHeadNormGrad,   // dy, heads, [weight] -> dheads, [dweight]
   kRotate,         // -> heads, in place
   kRotateGrad,     // -> dheads, in place
-  kAttention,      // q, k, v -> o, log-sum-exp
+  kAttention,      // q, k, v -> o, log-sum-exp: of each sequence's keys, the last query sees all
   kAttentionGrad,  // q, k, v, o, log-sum-exp, do -> dq, dk, dv
+  // Where ranks share sequences (context.cc); k|v are keys and values side by side.
+  kPackKeys,       // k, v -> k|v
+  kOrderKeys,      // k|v of every context rank -> in the order of the sequences
+  kSplitKeysGrad,  // d(k|v) by the queries of the first piece, of the second -> their sum, by rank
+  kSumKeysGrad,    // d(k|v), a row of each context rank -> their sum, rounded once
   kActivate,       // gate|up, or up -> a
   kActivateGrad,   // gate|up, da -> dgate|dup, [a]
-  kLoss,           // logits, targets -> dlogits, sums
-  kFold,           // gradients, a row per micro-batch -> their sum, row after row
+  kLossTerms,      // logits, targets -> for each token: largest logit, sum of exp, target's logit
+  kLoss,           // logits, targets, [terms of every tensor-parallel rank] -> dlogits, sums
+  kSum,            // x, a row of each rank, [residual], [bias] -> their sum, rounded once
+  kFold,           // gradients, a row per micro-batch -> their sum, row after row; one row: a copy
   kNormSums,       // gradients -> sums of squares, of blocks of equal size
   kGradientNorm,   // sums of squares… -> norm
   kAdamw,          // gradient, norm -> weight, [remainder], first moment, second moment
@@ -98,7 +105,7 @@ struct Op {
   std::uint8_t adds = 0;     // bit i: out[i] is added to, not overwritten
   bool transpose_a = false;  // of a kQuantise with one result: that is the transpose
   bool transpose_b = false;
-  bool residual = false;      // kMatmul has one
+  bool residual = false;      // kMatmul, kSum or kNormGrad has one
   bool bias = false;          // likewise
   bool scaled = false;        // likewise: a and b are fp8, and their scales come last
   Axis axis = Axis::kNone;    // of an exchange and its kWait
@@ -106,7 +113,12 @@ struct Op {
   std::int32_t peer = -1;     // of kSend, kReceive and their kWait: a rank along the axis
   std::int32_t unit = -1;     // whose parameters are exchanged or updated (Program::units)
   std::int64_t element = -1;  // of an update: where its first element is among all of the model's
-  double flops = 0;           // of matrix products and attention; the rest is paid in bytes
+  // Of kAttention and kAttentionGrad: so many sequences are in the rows.
+  std::int64_t sequences = 1;
+  // Of kEmbed, kEmbedGrad, kLossTerms, kLoss: the token that the first row of the table, or the
+  // first column of the logits, stands for; tokens that others have are left out.
+  std::int64_t first_token = 0;
+  double flops = 0;  // of matrix products and attention; the rest is paid in bytes
 
   [[nodiscard]] bool is_exchange() const { return axis != Axis::kNone; }
   [[nodiscard]] bool adds_to(std::size_t output) const { return ((adds >> output) & 1U) != 0; }

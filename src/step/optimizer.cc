@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <map>
 
 #include "step/builder.h"
@@ -26,6 +27,7 @@ class Optimizer {
     b_.finish_exchanges();
     b_.enter(Phase::kOptimizer);
     add_head_gradients();
+    add_partial_gradients();
     find_norm();
     for (std::size_t i = 0; i < p_.units.size(); ++i) {
       wait_for_gradients(i);
@@ -37,7 +39,7 @@ class Optimizer {
   // The last stage has them.
   void add_losses() {
     const View own{p_.sums.buffer, 0, 1, p_.sums.elements(), p_.sums.elements()};
-    const View all = gather("sums", Part::kLoss, own);
+    const View all = gather("sums", Part::kLoss, own, {Axis::kData, Axis::kPipeline});
     b_.emit({.kind = Kind::kStepSums,
              .part = Part::kLoss,
              .in = {all.rows_from(all.rows - data_.ranks, data_.ranks)},
@@ -89,6 +91,45 @@ class Optimizer {
     }
   }
 
+  // Where every tensor-parallel rank has a parameter and makes a part of its gradient, all add up
+  // all parts.
+  void add_partial_gradients() {
+    const Place& tensor = p_.choices.layout.tensor;
+    for (std::size_t i = 0; i < p_.units.size(); ++i) {
+      const Unit& unit = p_.units[i];
+      for (const Range& range : partial_ranges(i)) {
+        const View own = unit.in_own(unit.gradients, range);
+        const View all =
+            b_.matrix(fmt::format("{} partial gradients", unit.name), tensor.ranks, range.count,
+                      p_.choices.numerics.gradients, Storage::kActivations);
+        b_.wait(gather_along(Axis::kTensor, Part::kUndecayed, own, all, -1));
+        b_.emit({.kind = Kind::kFold,
+                 .part = Part::kUndecayed,
+                 .in = {all},
+                 .out = {own},
+                 .unit = static_cast<std::int32_t>(i)});
+      }
+    }
+  }
+
+  // What this rank adds up of such parameters: neighbours together.
+  [[nodiscard]] std::vector<Range> partial_ranges(std::size_t unit) const {
+    std::vector<Range> ranges;
+    std::int64_t end = -1;  // of the parameter before, with the gap after it
+    for (const Parameter* p : parameters_of(unit)) {
+      const std::int64_t room = (p->elements() + block_ - 1) / block_ * block_;
+      const Range part = p_.units[unit].part.common({p->offset, room});
+      if (!p->partial_gradient || part.count == 0) continue;
+      if (part.first == end) {
+        ranges.back().count += part.count;
+      } else {
+        ranges.push_back(part);
+      }
+      end = part.end();
+    }
+    return ranges;
+  }
+
   Op gather_along(Axis axis, Part part, const View& own, const View& all, std::int32_t unit) {
     return b_.issue({.kind = Kind::kAllGather,
                      .part = part,
@@ -98,11 +139,11 @@ class Optimizer {
                      .unit = unit});
   }
 
-  // Everybody's: of the stages, and of the data ranks of each.
-  View gather(const char* name, Part part, const View& own) {
+  // Everybody's along some axes: rows of the ranks along the first, for each along the second, …
+  View gather(const char* name, Part part, const View& own, std::initializer_list<Axis> axes) {
     View everyones = own;
-    for (const auto& [axis, place] :
-         {std::pair{Axis::kData, data_}, {Axis::kPipeline, p_.choices.layout.pipeline}}) {
+    for (const Axis axis : axes) {
+      const Place place = p_.choices.layout.along(axis);
       if (place.ranks == 1) continue;
       const View whole =
           b_.matrix(fmt::format("{} by {}", name, to_text(axis)), everyones.rows * place.ranks,
@@ -129,7 +170,8 @@ class Optimizer {
     }
     b_.emit({.kind = Kind::kGradientNorm,
              .part = Part::kAllGroups,
-             .in = in_order(places, gather("sums of squares", Part::kAllGroups, own)),
+             .in = in_order(places, gather("sums of squares", Part::kAllGroups, own,
+                                           {Axis::kData, Axis::kTensor, Axis::kPipeline})),
              .out = {p_.scalars}});
   }
 
@@ -167,6 +209,24 @@ class Optimizer {
     if (!op.in.empty()) b_.emit(std::move(op));
   }
 
+  // What one tensor-parallel rank has of a unit; what all of them have counts as the first one's.
+  [[nodiscard]] std::vector<View> of_tensor_rank(std::size_t unit, std::int64_t rank,
+                                                 const SumsPlace& place, const View& rows) const {
+    std::vector<View> list;
+    const std::vector<Range>& parts = p_.model_units[unit].parts;
+    for (const Parameter& p : p_.model_parameters) {
+      if (static_cast<std::size_t>(p.unit) != unit || (rank > 0 && !p.slice.cut)) continue;
+      for (std::size_t data = 0; data < parts.size(); ++data) {
+        const Range part = parts[data].common({p.offset, (p.rows + p.padding_rows) * p.cols});
+        if (part.count == 0) continue;
+        list.push_back(rows.rows_from(static_cast<std::int64_t>(data), 1)
+                           .columns(place.first + (part.first - parts[data].first) / block_,
+                                    (part.count + block_ - 1) / block_));
+      }
+    }
+    return list;
+  }
+
   // All blocks in the order of the model's parameters, whoever has added them up.
   [[nodiscard]] std::vector<View> in_order(const std::vector<SumsPlace>& places,
                                            const View& everyones) const {
@@ -180,8 +240,17 @@ class Optimizer {
         list.push_back(view);
       }
     };
+    const std::int64_t tensor_ranks = p_.choices.layout.tensor.ranks;
     for (std::size_t i = 0; i < p_.model_units.size(); ++i) {
       const Unit& unit = p_.model_units[i];
+      if (tensor_ranks > 1) {
+        for (std::int64_t rank = 0; rank < tensor_ranks; ++rank) {
+          const View of_rank =
+              everyones.rows_from((unit.stage * tensor_ranks + rank) * data_.ranks, data_.ranks);
+          for (const View& view : of_tensor_rank(i, rank, places[i], of_rank)) add(view);
+        }
+        continue;
+      }
       const View of_stage = everyones.rows_from(unit.stage * data_.ranks, data_.ranks);
       if (!unit.whole_matrices) {
         // Rank after rank, and nothing of what pads the last parts: so a block is at the same place

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "step/shapes.h"
 
@@ -11,52 +13,114 @@ namespace {
 
 constexpr double kInitStd = 0.02;
 
+// What tensor-parallel ranks divide of a parameter.
+enum class Cut : std::uint8_t { kNothing, kRows, kColumns };
+
 class ParameterList {
  public:
-  ParameterList(const spec::ModelSpec& model, spec::Optimizer optimizer)
-      : model_(model), muon_(optimizer == spec::Optimizer::kMuon) {}
+  ParameterList(const spec::ModelSpec& model, spec::Optimizer optimizer, const Layout& layout)
+      : model_(model),
+        muon_(optimizer == spec::Optimizer::kMuon),
+        tensor_(layout.tensor),
+        sequence_parallel_(layout.sequence_parallel) {}
 
   void fill();
   std::vector<Parameter> list;
 
  private:
-  void add(Parameter parameter) { list.push_back(std::move(parameter)); }
   static std::string named(std::int32_t layer, const char* name) {
     return layer == kNoLayer ? std::string(name) : fmt::format("layers.{}.{}", layer, name);
   }
-  void matrix(const char* name, Part part, std::int32_t layer, std::int64_t rows, std::int64_t cols,
-              double std_of = kInitStd) {
-    const bool in_block = layer != kNoLayer;
-    add({.name = named(layer, name),
-         .part = part,
-         .layer = layer,
-         .group = muon_ && in_block ? Group::kMuon : Group::kDecayed,
-         .rows = rows,
-         .cols = cols,
-         .padding_rows =
-             part == Part::kEmbedding || part == Part::kHead ? padded_rows(rows) - rows : 0,
-         .init_std = std_of});
+  // This rank's of `count`, which come out even.
+  [[nodiscard]] Range share(std::int64_t first, std::int64_t count) const {
+    const std::int64_t each = count / tensor_.ranks;
+    return {first + tensor_.rank * each, each};
   }
-  void vector(const char* name, Part part, std::int32_t layer, std::int64_t size, Init init) {
-    add({.name = named(layer, name),
-         .part = part,
-         .layer = layer,
-         .group = Group::kUndecayed,
-         .cols = size,
-         .init = init});
+  // Of rows that are several matrices, one below the other, of each.
+  [[nodiscard]] std::vector<Range> shares(const std::vector<std::int64_t>& heights) const {
+    std::vector<Range> ranges;
+    std::int64_t first = 0;
+    for (const std::int64_t height : heights) {
+      ranges.push_back(share(first, height));
+      first += height;
+    }
+    return ranges;
+  }
+
+  void matrix(const char* name, Part part, std::int32_t layer, std::vector<std::int64_t> heights,
+              std::int64_t cols, Cut cut, double std_of = kInitStd) {
+    Slice slice{.whole_rows = std::accumulate(heights.begin(), heights.end(), std::int64_t{0}),
+                .whole_cols = cols};
+    slice.cut = cut != Cut::kNothing;
+    slice.cols = cut == Cut::kColumns ? share(0, cols) : Range{0, cols};
+    slice.rows = cut == Cut::kRows && tensor_.ranks > 1 ? shares(heights)
+                                                        : std::vector<Range>{{0, slice.whole_rows}};
+    add_matrix(name, part, layer, std::move(slice), 0, std_of);
+  }
+  // Of a row for each token: ranks' shares are padded, each by itself.
+  void table(const char* name, Part part) {
+    const std::int64_t each = rows_of_table(model_.vocab, tensor_.ranks);
+    const Range all{0, model_.vocab};
+    Slice slice{.whole_rows = model_.vocab, .whole_cols = model_.dim, .cols = {0, model_.dim}};
+    slice.rows = {all.common({tensor_.rank * each, each})};
+    slice.cut = true;
+    const std::int64_t padding = each - slice.rows[0].count;
+    add_matrix(name, part, kNoLayer, std::move(slice), padding, kInitStd);
+  }
+  void add_matrix(const char* name, Part part, std::int32_t layer, Slice slice,
+                  std::int64_t padding, double std_of) {
+    const bool in_block = layer != kNoLayer;
+    std::int64_t rows = 0;
+    for (const Range& range : slice.rows) rows += range.count;
+    list.push_back({.name = named(layer, name),
+                    .part = part,
+                    .layer = layer,
+                    .group = muon_ && in_block ? Group::kMuon : Group::kDecayed,
+                    .rows = rows,
+                    .cols = slice.cols.count,
+                    .padding_rows = padding,
+                    .slice = std::move(slice),
+                    .init_std = std_of});
+  }
+  // `widths`: of vectors side by side.
+  void vector(const char* name, Part part, std::int32_t layer, std::vector<std::int64_t> widths,
+              Init init, Cut cut = Cut::kNothing) {
+    const std::int64_t size = std::accumulate(widths.begin(), widths.end(), std::int64_t{0});
+    // As a column: then its elements are cut as the rows of the matrix that they belong to.
+    Slice slice{.whole_rows = size, .whole_cols = 1, .rows = {{0, size}}, .cols = {0, 1}};
+    slice.cut = cut != Cut::kNothing;
+    if (slice.cut && tensor_.ranks > 1) slice.rows = shares(widths);
+    std::int64_t own = 0;
+    for (const Range& range : slice.rows) own += range.count;
+    const bool of_heads = part == Part::kQueryNorm || part == Part::kKeyNorm;
+    const bool partial =
+        tensor_.ranks > 1 && cut == Cut::kNothing && (sequence_parallel_ || of_heads);
+    list.push_back({.name = named(layer, name),
+                    .part = part,
+                    .layer = layer,
+                    .group = Group::kUndecayed,
+                    .cols = own,
+                    .slice = std::move(slice),
+                    .partial_gradient = partial,
+                    .init = init});
   }
   void norm(const char* name, const char* bias, Part part, std::int32_t layer) {
     if (model_.norm == spec::Norm::kRmsNormPlain) return;
-    vector(name, part, layer, model_.dim, Init::kOnes);
-    if (model_.norm == spec::Norm::kLayerNorm) vector(bias, part, layer, model_.dim, Init::kZeros);
+    vector(name, part, layer, {model_.dim}, Init::kOnes);
+    if (model_.norm == spec::Norm::kLayerNorm) {
+      vector(bias, part, layer, {model_.dim}, Init::kZeros);
+    }
   }
-  void bias(const char* name, Part part, std::int32_t layer, std::int64_t size) {
-    if (model_.bias) vector(name, part, layer, size, Init::kZeros);
+  void bias(const char* name, Part part, std::int32_t layer, std::vector<std::int64_t> widths,
+            Cut cut) {
+    if (model_.bias) vector(name, part, layer, std::move(widths), Init::kZeros, cut);
   }
   void block(std::int32_t layer);
 
   const spec::ModelSpec& model_;
   bool muon_;
+  Place tensor_;
+  bool sequence_parallel_;
 };
 
 void ParameterList::block(std::int32_t layer) {
@@ -65,37 +129,70 @@ void ParameterList::block(std::int32_t layer) {
   // with depth.
   const double out_std = kInitStd / std::sqrt(2.0 * static_cast<double>(m.layers));
   const BlockShape s = block_shape(m);
+  const std::vector<std::int64_t> qkv = {s.q, s.kv, s.kv};
+  const std::vector<std::int64_t> gate_up =
+      s.inner == s.ffn ? std::vector{s.ffn} : std::vector{s.ffn, s.ffn};
   norm("attention_norm", "attention_norm_bias", Part::kAttentionNorm, layer);
-  matrix("qkv", Part::kQkv, layer, s.qkv(), s.dim);
-  bias("qkv_bias", Part::kQkv, layer, s.qkv());
+  matrix("qkv", Part::kQkv, layer, qkv, s.dim, Cut::kRows);
+  bias("qkv_bias", Part::kQkv, layer, qkv, Cut::kRows);
   if (m.qk_norm == spec::QkNorm::kLearned) {
-    vector("query_norm", Part::kQueryNorm, layer, m.head_dim, Init::kOnes);
-    vector("key_norm", Part::kKeyNorm, layer, m.head_dim, Init::kOnes);
+    vector("query_norm", Part::kQueryNorm, layer, {m.head_dim}, Init::kOnes);
+    vector("key_norm", Part::kKeyNorm, layer, {m.head_dim}, Init::kOnes);
   }
-  matrix("attention_out", Part::kAttentionOut, layer, s.dim, s.q, out_std);
-  bias("attention_out_bias", Part::kAttentionOut, layer, s.dim);
+  matrix("attention_out", Part::kAttentionOut, layer, {s.dim}, s.q, Cut::kColumns, out_std);
+  bias("attention_out_bias", Part::kAttentionOut, layer, {s.dim}, Cut::kNothing);
   norm("mlp_norm", "mlp_norm_bias", Part::kMlpNorm, layer);
-  matrix("gate_up", Part::kGateUp, layer, s.inner, s.dim);
-  bias("gate_up_bias", Part::kGateUp, layer, s.inner);
-  matrix("down", Part::kDown, layer, s.dim, s.ffn, out_std);
-  bias("down_bias", Part::kDown, layer, s.dim);
+  matrix("gate_up", Part::kGateUp, layer, gate_up, s.dim, Cut::kRows);
+  bias("gate_up_bias", Part::kGateUp, layer, gate_up, Cut::kRows);
+  matrix("down", Part::kDown, layer, {s.dim}, s.ffn, Cut::kColumns, out_std);
+  bias("down_bias", Part::kDown, layer, {s.dim}, Cut::kNothing);
 }
 
 void ParameterList::fill() {
   const spec::ModelSpec& m = model_;
-  matrix("embedding", Part::kEmbedding, kNoLayer, m.vocab, m.dim);
+  table("embedding", Part::kEmbedding);
   if (m.positions == spec::Positions::kLearned) {
-    matrix("positions", Part::kPositions, kNoLayer, m.context, m.dim);
+    matrix("positions", Part::kPositions, kNoLayer, {m.context}, m.dim, Cut::kNothing);
   }
   for (std::int32_t layer = 0; layer < m.layers; ++layer) block(layer);
   norm("final_norm", "final_norm_bias", Part::kFinalNorm, kNoLayer);
-  if (!m.tied) matrix("head", Part::kHead, kNoLayer, m.vocab, m.dim);
+  if (!m.tied) table("head", Part::kHead);
 }
 
 }  // namespace
 
-std::vector<Parameter> list_parameters(const spec::ModelSpec& model, spec::Optimizer optimizer) {
-  ParameterList parameters(model, optimizer);
+std::vector<Slice::Runs> Slice::runs_of(const Range& elements) const {
+  std::vector<Runs> list;
+  const auto add = [&](std::int64_t first, std::int64_t count, std::int64_t run) {
+    if (count > 0) list.push_back({first, count, run, whole_cols});
+  };
+  std::int64_t before = 0;  // elements of earlier ranges of rows
+  for (const Range& range : rows) {
+    const Range here = elements.common({before, range.count * cols.count});
+    const std::int64_t from = here.first - before;
+    const std::int64_t to = from + here.count;
+    before += range.count * cols.count;
+    if (here.count == 0) continue;
+    if (cols.count == whole_cols) {  // rows follow each other
+      add(range.first * whole_cols + from, here.count, here.count);
+      continue;
+    }
+    const auto at = [&](std::int64_t element) {
+      return (range.first + element / cols.count) * whole_cols + cols.first + element % cols.count;
+    };
+    // The end of a row, whole rows, the begin of a row.
+    const std::int64_t whole_from = std::min(to, (from + cols.count - 1) / cols.count * cols.count);
+    const std::int64_t whole_to = std::max(whole_from, to / cols.count * cols.count);
+    add(at(from), whole_from - from, whole_from - from);
+    add(at(whole_from), whole_to - whole_from, cols.count);
+    add(at(whole_to), to - whole_to, to - whole_to);
+  }
+  return list;
+}
+
+std::vector<Parameter> list_parameters(const spec::ModelSpec& model, spec::Optimizer optimizer,
+                                       const Layout& layout) {
+  ParameterList parameters(model, optimizer, layout);
   parameters.fill();
   return std::move(parameters.list);
 }

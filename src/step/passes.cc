@@ -20,6 +20,7 @@ class Passes {
         layout_(p_.choices.layout),
         train_(p_.choices.purpose == Purpose::kTrain),
         tokens_(p_.micro_tokens()),
+        stream_rows_(b.stream_rows()),
         dim_(p_.model.dim) {}
 
   void build() {
@@ -32,12 +33,21 @@ class Passes {
     for (std::size_t i = 0; i < passes.size(); ++i) {
       // The stage before works on the next one meanwhile.
       receive(passes[i]);
-      if (i + 1 < passes.size()) receive(passes[i + 1]);
+      std::size_t next = i + 1;
+      while (next < passes.size() && passes[next].direction == Pass::Direction::kWeights) ++next;
+      if (next < passes.size()) receive(passes[next]);
       const std::int32_t last_sent = sends_.empty() ? -1 : sends_.back().ticket;
-      if (passes[i].direction == Pass::Direction::kForward) {
-        forward(passes[i]);
-      } else {
-        backward(passes[i]);
+      switch (passes[i].direction) {
+        case Pass::Direction::kForward:
+          forward(passes[i]);
+          break;
+        case Pass::Direction::kBackward:
+          backward(passes[i]);
+          break;
+        case Pass::Direction::kWeights:
+          enter(passes[i]);
+          b_.make_deferred();
+          break;
       }
       while (!sends_.empty() && sends_.front().ticket <= last_sent) finish_send();
     }
@@ -67,14 +77,15 @@ class Passes {
     return pass.direction == Pass::Direction::kForward ? Axis::kPipeline : Axis::kPipelineBack;
   }
   [[nodiscard]] bool needs_input(const Pass& pass) const {
+    if (pass.direction == Pass::Direction::kWeights) return false;
     return pass.direction == Pass::Direction::kForward ? !is_first(pass) : !is_last(pass);
   }
 
   View stream(const char* what, const Pass& pass, std::int32_t number) {
     const View row =
-        b_.shared(fmt::format("{} chunk {}, {}", what, pass.chunk, number), tokens_ * dim_,
+        b_.shared(fmt::format("{} chunk {}, {}", what, pass.chunk, number), stream_rows_ * dim_,
                   p_.choices.numerics.activations, Storage::kActivations);
-    return {row.buffer, 0, tokens_, dim_, dim_};
+    return {row.buffer, 0, stream_rows_, dim_, dim_};
   }
   // One more than slots, so that the next one can be received before a slot is free.
   View in_of(const Pass& pass) {
@@ -88,11 +99,18 @@ class Passes {
     b_.begin_pass(pass.micro, pass.slot);
   }
 
+  // What stages send to each other is named after the layer before which it is, on both sides.
+  void at_border(const Pass& pass, std::int32_t layer) {
+    const bool forward = pass.direction == Pass::Direction::kForward;
+    b_.enter(forward ? Phase::kForward : Phase::kBackward, layer);
+  }
+
   void receive(const Pass& pass) {
     const std::pair key{pass.direction, std::pair{pass.chunk, pass.micro}};
     if (!needs_input(pass) || receives_.contains(key)) return;
     enter(pass);
     const bool forward = pass.direction == Pass::Direction::kForward;
+    at_border(pass, forward ? layers(pass).first : layers(pass).end);
     const View to = forward ? in_of(pass) : gradient_of(pass);
     finish_sends_from(to);
     receives_[key] = b_.issue({.kind = Kind::kReceive,
@@ -110,6 +128,7 @@ class Passes {
 
   void send(const Pass& pass, const View& x) {
     const bool forward = pass.direction == Pass::Direction::kForward;
+    at_border(pass, forward ? layers(pass).end : layers(pass).first);
     sends_.push_back(b_.issue({.kind = Kind::kSend,
                                .part = Part::kAllGroups,
                                .in = {x},
@@ -143,16 +162,26 @@ class Passes {
     if (!op.out.empty()) b_.emit(std::move(op));
   }
 
+  // Of this rank's part of the table.
+  [[nodiscard]] std::int64_t first_token() const {
+    const Parameter& table = *b_.find(Part::kEmbedding);
+    return layout_.tensor.rank * (table.rows + table.padding_rows);
+  }
+
   void embed(const Pass& pass, const View& x) {
     const Parameter* positions = b_.find(Part::kPositions);
     b_.use(b_.find(Part::kEmbedding)->unit);
     if (positions != nullptr) b_.use(positions->unit);
+    const View addend = b_.addend("embedding addend", x);
     Op op{.kind = Kind::kEmbed,
           .part = Part::kEmbedding,
           .in = {token_views_[pass.slot], b_.weight(Part::kEmbedding)},
-          .out = {x}};
-    if (positions != nullptr) op.in.push_back(b_.weight(*positions));
+          .out = {addend},
+          .first_token = first_token()};
+    // Of tensor-parallel ranks, one adds the positions.
+    if (positions != nullptr && layout_.tensor.rank == 0) op.in.push_back(b_.weight(*positions));
     b_.emit(std::move(op));
+    b_.add_up(Part::kEmbedding, addend, x, nullptr, nullptr);
   }
 
   void forward(const Pass& pass) {
@@ -170,7 +199,7 @@ class Passes {
     for (std::int32_t layer = range.first; layer < range.end; ++layer) {
       b_.enter(Phase::kForward, layer);
       b_.forget_scales();
-      const View out = b_.matrix(b_.named("out"), tokens_, dim_);
+      const View out = b_.matrix(b_.named("out"), stream_rows_, dim_);
       if (layer + 1 == range.end) finish_sends_from(out);
       chunk.kept.push_back(forward_block(b_, x, out));
       x = out;
@@ -185,26 +214,34 @@ class Passes {
 
   void backward(const Pass& pass) {
     enter(pass);
+    if (defers_weight_gradients(layout_)) b_.defer_weight_gradients();
     Chunk& chunk = chunks_[{pass.chunk, pass.slot}];
-    const View dx = gradient_of(pass);
+    View dx = gradient_of(pass);
     wait_for_input(pass);
     const Layers range = layers(pass);
     for (std::int32_t layer = range.end - 1; layer >= range.first; --layer) {
       b_.enter(Phase::kBackward, layer);
-      backward_block(b_, chunk.kept[static_cast<std::size_t>(layer - range.first)], dx);
+      dx = backward_block(b_, chunk.kept[static_cast<std::size_t>(layer - range.first)], dx);
     }
     b_.enter(Phase::kBackward);
     if (!is_first(pass)) return send(pass, dx);
+    const View tokens = token_views_[pass.slot];
+    b_.make_weight_gradient([this, tokens, dx] { back_to_tables(tokens, dx); });
+  }
+
+  void back_to_tables(const View& tokens, const View& dx) {
     const Parameter& table = *b_.find(Part::kEmbedding);
+    const View of_all = b_.all_tokens(Part::kEmbedding, "gradient of all", dx);
     b_.emit({.kind = Kind::kEmbedGrad,
              .part = Part::kEmbedding,
-             .in = {token_views_[pass.slot], dx},
-             .out = {b_.gradient(table)}});
+             .in = {tokens, of_all},
+             .out = {b_.gradient(table)},
+             .first_token = first_token()});
     b_.finish_gradients(table.unit);
     if (const Parameter* positions = b_.find(Part::kPositions)) {
       b_.emit({.kind = Kind::kPositionsGrad,
                .part = Part::kPositions,
-               .in = {dx},
+               .in = {of_all},
                .out = {b_.gradient(*positions)}});
       b_.finish_gradients(positions->unit);
     }
@@ -212,6 +249,7 @@ class Passes {
 
   // The order in which passes use weights that must be gathered first.
   void plan_uses(const Pass& pass) {
+    if (pass.direction == Pass::Direction::kWeights) return;
     enter(pass);
     const bool forward = pass.direction == Pass::Direction::kForward;
     if (forward && is_first(pass)) {
@@ -233,6 +271,7 @@ class Passes {
   const Layout& layout_;
   bool train_;
   std::int64_t tokens_;
+  std::int64_t stream_rows_;
   std::int64_t dim_;
   View targets_;
   std::map<std::int32_t, std::int32_t> slots_;                     // by chunk: how many there are

@@ -26,6 +26,7 @@ std::int64_t ahead(const Layout& layout, std::int64_t passes) {
     case spec::PipelineSchedule::kGpipe:
       return passes;
     case spec::PipelineSchedule::k1f1b:
+    case spec::PipelineSchedule::kZbH1:
       return std::min(passes, after);
     case spec::PipelineSchedule::kInterleaved:
       break;
@@ -33,8 +34,8 @@ std::int64_t ahead(const Layout& layout, std::int64_t passes) {
   return std::min(passes, 2 * after + (layout.chunks - 1) * layout.pipeline.ranks);
 }
 
-// The lowest that is free.
-void give_slots(std::vector<Pass>& passes) {
+// The lowest that is free. `last`: the pass after which a micro-batch needs nothing any more.
+void give_slots(std::vector<Pass>& passes, Direction last) {
   std::map<std::int32_t, std::vector<bool>> taken;                          // by chunk
   std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> in_flight;  // chunk, micro
   for (Pass& pass : passes) {
@@ -46,7 +47,7 @@ void give_slots(std::vector<Pass>& passes) {
       if (free == slots.end()) slots.push_back(false);
     }
     pass.slot = slot;
-    slots[static_cast<std::size_t>(slot)] = pass.direction == Direction::kForward;
+    slots[static_cast<std::size_t>(slot)] = pass.direction != last;
   }
 }
 
@@ -62,6 +63,20 @@ Layers layers_of_chunk(std::int64_t layers, std::int64_t chunk, std::int64_t chu
   return {begin(chunk), begin(chunk + 1)};
 }
 
+std::int64_t layers_of_stage(std::int64_t layers, std::int64_t stage, std::int64_t stages,
+                             std::int64_t chunks) {
+  std::int64_t sum = 0;
+  for (std::int64_t chunk = stage; chunk < stages * chunks; chunk += stages) {
+    const Layers one = layers_of_chunk(layers, chunk, stages * chunks);
+    sum += one.end - one.first;
+  }
+  return sum;
+}
+
+bool defers_weight_gradients(const Layout& layout) {
+  return layout.schedule == spec::PipelineSchedule::kZbH1;
+}
+
 std::vector<Pass> passes_of(const Layout& layout, std::int64_t micros, bool backward) {
   const std::int64_t stages = layout.pipeline.ranks;
   const std::int64_t all = micros * layout.chunks;
@@ -70,15 +85,20 @@ std::vector<Pass> passes_of(const Layout& layout, std::int64_t micros, bool back
   const auto go = [&](Direction direction, std::int64_t k) {
     passes.push_back(nth(direction, k, stages, layout.chunks));
   };
+  const bool defers = defers_weight_gradients(layout);
+  const std::int64_t late = layout.pipeline.rank;  // micro-batches
   const std::int64_t first = backward ? ahead(layout, all) : all;
   while (forward < first) go(Direction::kForward, forward++);
   for (std::int64_t back = 0; backward && back < all; ++back) {
     if (forward < all) go(Direction::kForward, forward++);
     go(Direction::kBackward, back);
+    if (defers && back >= late) go(Direction::kWeights, back - late);
   }
-  if (backward) {
-    give_slots(passes);
+  if (!backward) return passes;
+  for (std::int64_t k = std::max<std::int64_t>(0, all - late); defers && k < all; ++k) {
+    go(Direction::kWeights, k);
   }
+  give_slots(passes, defers ? Direction::kWeights : Direction::kBackward);
   return passes;
 }
 

@@ -8,6 +8,32 @@
 namespace assay::step {
 namespace {
 
+base::Result<void> check_tensor_parallel(const spec::ModelSpec& model, const Choices& choices) {
+  const std::int64_t ranks = choices.layout.tensor.ranks;
+  if (ranks == 1) return {};
+  const auto refuse = [&](const std::string& what, const char* hint) {
+    return base::fail(base::usage_error("layout.tp", what, hint));
+  };
+  if (choices.optimizer == spec::Optimizer::kMuon) {
+    return refuse("Muon updates whole matrices, and tensor-parallel ranks have parts of them",
+                  "set layout.tp=1, or train.optimizer=adamw");
+  }
+  for (const auto& [key, count] : {std::pair{"model.heads", model.heads},
+                                   {"model.kv_heads", model.kv_heads},
+                                   {"model.ffn", model.ffn}}) {
+    if (count % ranks == 0) continue;
+    return refuse(fmt::format("{} {} cannot be divided by {} ranks", key, count, ranks),
+                  "choose a divisor");
+  }
+  const std::int64_t tokens = choices.sequence / choices.layout.context.ranks * choices.micro_batch;
+  if (tokens % ranks != 0) {
+    return refuse(
+        fmt::format("{} tokens of a micro-batch cannot be divided by {} ranks", tokens, ranks),
+        "choose a divisor of batch.sequence");
+  }
+  return {};
+}
+
 base::Result<void> check(const spec::ModelSpec& model, const Choices& choices) {
   const auto refuse = [](const char* key, const char* what) {
     return base::fail(base::usage_error(key, what, "leave it out, or choose another model"));
@@ -27,6 +53,15 @@ base::Result<void> check(const spec::ModelSpec& model, const Choices& choices) {
                                       choices.accumulate, layout.pipeline.ranks),
                           "choose a multiple of layout.pp"));
   }
+  if (const std::int64_t ranks = layout.context.ranks;
+      ranks > 1 && choices.sequence % (2 * ranks) != 0) {
+    return base::fail(base::usage_error(
+        "batch.sequence",
+        fmt::format("{} tokens cannot be cut into two pieces for each of layout.cp={} ranks",
+                    choices.sequence, ranks),
+        fmt::format("choose a multiple of {}", 2 * ranks)));
+  }
+  ASSAY_TRY_VOID(check_tensor_parallel(model, choices));
   if (choices.optimizer == spec::Optimizer::kMuon && choices.layout.gathers_weights()) {
     return base::fail(base::usage_error(
         "layout.zero", "Muon updates whole matrices, and zero 3 keeps parts of them",
@@ -106,7 +141,7 @@ base::Result<Program> build(const spec::ModelSpec& model, const Choices& choices
   Program p;
   p.model = model;
   p.choices = choices;
-  p.model_parameters = list_parameters(model, choices.optimizer);
+  p.model_parameters = list_parameters(model, choices.optimizer, choices.layout);
   p.model_units = make_units(model, choices.layout, p.model_parameters);
   select_stage(p);
   add_buffers(p);

@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "spec/job.h"
 #include "step/buffer.h"
+#include "step/context.h"
 #include "step/layout.h"
 #include "step/op.h"
 #include "step/parameter.h"
@@ -61,7 +62,13 @@ struct Program {
   View scalars;  // see Scalar
   View logits;   // kLogits only
 
-  [[nodiscard]] std::int64_t micro_tokens() const { return choices.sequence * choices.micro_batch; }
+  // This rank's tokens of a sequence, and of a micro-batch.
+  [[nodiscard]] SequencePart sequence_part() const {
+    return part_of_sequence(choices.sequence, choices.layout.context);
+  }
+  [[nodiscard]] std::int64_t micro_tokens() const {
+    return choices.sequence / choices.layout.context.ranks * choices.micro_batch;
+  }
   // Of this rank, and of all ranks together.
   [[nodiscard]] std::int64_t step_tokens() const { return micro_tokens() * choices.accumulate; }
   [[nodiscard]] std::int64_t global_step_tokens() const {
@@ -96,6 +103,10 @@ enum class Scalar : std::uint8_t {
 };
 // The first of them are sums over micro-batches.
 inline constexpr std::int64_t kSummedScalars = 3;
+
+// What a tensor-parallel rank knows of a token's loss, fp32: the largest of its logits, the sum of
+// exp(logit - largest), and the target's logit, or 0 if another rank has it.
+inline constexpr std::int64_t kLossTerms = 3;
 
 // Models that the trainer cannot execute (mixtures, value embeddings, residual lambdas) are
 // refused, naming the key.

@@ -167,11 +167,17 @@ TEST(MemoryPlan, NeverGivesOnePlaceToTwoLivingBuffersOfAnyLayout) {
            {.dp = 1, .fsdp = 2, .pp = 2},
            {.dp = 1, .pp = 2, .pp_schedule = spec::PipelineSchedule::kGpipe},
            {.dp = 1, .pp = 2, .pp_schedule = spec::PipelineSchedule::kInterleaved, .pp_chunks = 2},
+           {.dp = 1, .pp = 2, .pp_schedule = spec::PipelineSchedule::kZbH1},
+           {.dp = 1, .fsdp = 2, .pp = 3, .pp_schedule = spec::PipelineSchedule::kZbH1},
+           {.dp = 1, .pp = 4, .pp_schedule = spec::PipelineSchedule::kZbH1},
        }) {
     spec::ModelSpec model = small();
     model.layers = 5;
     for (std::int64_t rank = 0; rank < spec.dp * spec.inner_ranks(); ++rank) {
-      Choices choices = batch(spec::Recompute::kFfn);
+      constexpr spec::Recompute kPolicies[] = {spec::Recompute::kFfn, spec::Recompute::kNone,
+                                               spec::Recompute::kCheap, spec::Recompute::kFull};
+      Choices choices = batch(kPolicies[rank % 4]);
+      if (rank % 2 == 1) choices.numerics = numerics_of(spec::Precision::kFp8);
       choices.accumulate = 40;  // more than are in flight at once, in any schedule but GPipe's
       choices.layout = *layout_of(spec, rank);
       SCOPED_TRACE(rank);

@@ -45,22 +45,32 @@ TEST(StepRanks, OneRankExchangesNothing) {
   for (const Op& op : of_rank({}).ops) EXPECT_FALSE(op.is_exchange()) << to_text(op, of_rank({}));
 }
 
+constexpr std::int64_t kDrawnSequence = 24;  // which can be shared by two or three
+
 // Any layout that the trainer executes, with as many micro-batches as its schedule wants.
 struct Drawn {
   spec::LayoutSpec layout;
   spec::Optimizer optimizer = spec::Optimizer::kAdamw;
   spec::Recompute recompute = spec::Recompute::kNone;
   bool tied = false;
+  spec::QkNorm qk_norm = spec::QkNorm::kNone;
+  bool bias = false;
+  spec::Precision precision = spec::Precision::kFp32;
 
   [[nodiscard]] std::int64_t ranks() const { return layout.dp * layout.inner_ranks(); }
   [[nodiscard]] Program of(std::int64_t rank) const {
     spec::ModelSpec model = narrow();
-    model.layers = 5;
+    // Which stages and chunks do not divide; each chunk has one.
+    model.layers = std::max<std::int64_t>(5, layout.pp * layout.pp_chunks + 1);
     model.tied = tied;
-    auto program = build(model, {.layout = *layout_of(layout, rank),
+    model.qk_norm = qk_norm;
+    model.bias = bias;
+    model.context = kDrawnSequence;
+    auto program = build(model, {.numerics = numerics_of(precision),
+                                 .layout = *layout_of(layout, rank),
                                  .recompute = recompute,
                                  .optimizer = optimizer,
-                                 .sequence = 16,
+                                 .sequence = kDrawnSequence,
                                  .micro_batch = 2,
                                  .accumulate = 2 * layout.pp});
     EXPECT_TRUE(program.has_value());
@@ -73,19 +83,25 @@ Drawn drawn() {
   d.layout.dp = *rc::gen::inRange(1, 3);
   d.layout.fsdp = *rc::gen::inRange(1, 4);
   d.layout.zero = *rc::gen::inRange(1, 4);
-  d.layout.pp = *rc::gen::inRange(1, 4);
-  const auto schedule = *rc::gen::inRange(0, 3);
+  d.layout.pp = *rc::gen::inRange(1, 5);
+  d.layout.tp = *rc::gen::inRange(1, 3);
+  d.layout.sequence_parallel = d.layout.tp > 1 && *rc::gen::arbitrary<bool>();
+  d.layout.cp = *rc::gen::inRange(1, 4);
+  const auto schedule = *rc::gen::inRange(0, 4);
   d.layout.pp_schedule = static_cast<spec::PipelineSchedule>(d.layout.pp > 1 ? schedule : 1);
   if (d.layout.pp_schedule == spec::PipelineSchedule::kInterleaved) {
-    if (d.layout.pp == 2) d.layout.pp_chunks = 2;
-    if (d.layout.pp != 2) d.layout.pp_schedule = spec::PipelineSchedule::k1f1b;
+    d.layout.pp_chunks = *rc::gen::inRange(2, 4);
   }
   if (*rc::gen::arbitrary<bool>()) d.layout.unit = spec::ShardUnit::kModule;
   d.tied = *rc::gen::arbitrary<bool>();
+  d.bias = *rc::gen::arbitrary<bool>();
+  d.qk_norm = *rc::gen::element(spec::QkNorm::kNone, spec::QkNorm::kPlain, spec::QkNorm::kLearned);
+  d.precision = *rc::gen::element(spec::Precision::kFp32, spec::Precision::kFp8);
   d.recompute = static_cast<spec::Recompute>(*rc::gen::inRange(0, 4));
   if (d.recompute == spec::Recompute::kAuto) d.recompute = spec::Recompute::kNone;
   const bool whole = d.layout.zero < 3 || d.layout.fsdp == 1;
-  if (whole && *rc::gen::arbitrary<bool>()) d.optimizer = spec::Optimizer::kMuon;
+  if (whole && d.layout.tp == 1 && *rc::gen::arbitrary<bool>())
+    d.optimizer = spec::Optimizer::kMuon;
   return d;
 }
 
@@ -128,12 +144,13 @@ RC_GTEST_PROP(StepRanks, ExchangesOwnTheirBuffersUntilTheyAreWaitedFor, ()) {
 }
 
 // The ranks of a group issue its collectives in the same order with sizes that fit, and what one
-// sends is what the other receives, in order.
+// sends is what the other receives, in order: of the same micro-batch, before the same layer.
 RC_GTEST_PROP(StepRanks, AgreeOnWhatTheyExchange, ()) {
   const Drawn d = drawn();
   using Line = std::tuple<Kind, std::string, std::int64_t>;
   std::map<std::pair<Axis, std::vector<std::int64_t>>, std::vector<Line>> calls;
-  std::map<std::tuple<Axis, std::int64_t, std::int64_t>, std::vector<std::int64_t>> sent, received;
+  using Message = std::tuple<std::int32_t, std::int32_t, std::int64_t>;  // micro, layer, elements
+  std::map<std::tuple<Axis, std::int64_t, std::int64_t>, std::vector<Message>> sent, received;
   for (std::int64_t rank = 0; rank < d.ranks(); ++rank) {
     const Program p = d.of(rank);
     const Layout& layout = p.choices.layout;
@@ -143,9 +160,9 @@ RC_GTEST_PROP(StepRanks, AgreeOnWhatTheyExchange, ()) {
       if (op.kind == Kind::kSend || op.kind == Kind::kReceive) {
         const std::int64_t peer = layout.members(op.axis)[static_cast<std::size_t>(op.peer)];
         if (op.kind == Kind::kSend) {
-          sent[{op.axis, rank, peer}].push_back(op.in[0].elements());
+          sent[{op.axis, rank, peer}].emplace_back(op.micro, op.layer, op.in[0].elements());
         } else {
-          received[{op.axis, peer, rank}].push_back(op.out[0].elements());
+          received[{op.axis, peer, rank}].emplace_back(op.micro, op.layer, op.out[0].elements());
         }
         continue;
       }
@@ -153,7 +170,13 @@ RC_GTEST_PROP(StepRanks, AgreeOnWhatTheyExchange, ()) {
       own[op.axis].emplace_back(
           op.kind, of_unit ? p.units[static_cast<std::size_t>(op.unit)].name : "",
           of_unit ? p.units[static_cast<std::size_t>(op.unit)].elements : op.in[0].elements());
-      if (op.kind != Kind::kAllToAll) continue;
+      if (op.axis == Axis::kContext) {
+        const View& all = op.kind == Kind::kAllToAll ? op.in[0] : op.out[0];
+        RC_ASSERT(all.rows == layout.context.ranks * p.micro_tokens());
+        RC_ASSERT(op.in[0].elements() == op.out[0].elements() ||
+                  op.in[0].elements() * layout.context.ranks == op.out[0].elements());
+      }
+      if (op.kind != Kind::kAllToAll || !of_unit) continue;
       const Unit& unit = p.units[static_cast<std::size_t>(op.unit)];
       RC_ASSERT(op.in[0].cols == unit.elements);
       RC_ASSERT(op.out[0].rows == layout.data().ranks);
@@ -167,6 +190,38 @@ RC_GTEST_PROP(StepRanks, AgreeOnWhatTheyExchange, ()) {
   RC_ASSERT(sent == received);
 }
 
+// What an op reads has been written, and no buffer at the same place in memory has been since.
+RC_GTEST_PROP(StepRanks, BuffersThatShareMemoryAreNotNeededAtOnce, ()) {
+  const Drawn d = drawn();
+  const Program p = d.of(*rc::gen::inRange<std::int64_t>(0, d.ranks()));
+  const MemoryPlan plan = plan_memory(p);
+  std::vector<std::size_t> moving;
+  for (std::size_t i = 0; i < p.buffers.size(); ++i) {
+    if (p.buffers[i].storage == Storage::kActivations) moving.push_back(i);
+  }
+  std::vector<bool> valid(p.buffers.size(), true);
+  for (const std::size_t i : moving) valid[i] = false;
+  for (const Op& op : p.ops) {
+    const auto read = [&](const View& view) {
+      if (!valid[static_cast<std::size_t>(view.buffer)]) RC_FAIL(to_text(op, p));
+    };
+    for (const View& view : op.in) read(view);
+    for (std::size_t i = 0; i < op.out.size(); ++i) {
+      const auto buffer = static_cast<std::size_t>(op.out[i].buffer);
+      if (op.adds_to(i) || op.kind == Kind::kRotate || op.kind == Kind::kRotateGrad)
+        read(op.out[i]);
+      if (p.buffers[buffer].storage != Storage::kActivations) continue;
+      for (const std::size_t other : moving) {
+        const bool overlaps =
+            plan.offset[other] < plan.offset[buffer] + p.buffers[buffer].bytes() &&
+            plan.offset[buffer] < plan.offset[other] + p.buffers[other].bytes();
+        if (other != buffer && overlaps) valid[other] = false;
+      }
+      valid[buffer] = true;
+    }
+  }
+}
+
 // Gradients that are added or sent are those that the unit's own ops of this micro-batch have made,
 // and nothing has been written over them since.
 RC_GTEST_PROP(StepRanks, WhatIsAddedWasMadeByTheUnit, ()) {
@@ -178,7 +233,9 @@ RC_GTEST_PROP(StepRanks, WhatIsAddedWasMadeByTheUnit, ()) {
   };
   std::map<BufferId, std::map<std::int64_t, Made>> made;  // by offset
   for (const Op& op : p.ops) {
-    const bool adds = (op.kind == Kind::kFold && op.in[0].rows == 1) || op.kind == Kind::kAllToAll;
+    const bool folds = op.kind == Kind::kFold && op.unit >= 0;  // else it is a copy
+    const bool adds =
+        (folds && op.in[0].rows == 1) || (op.kind == Kind::kAllToAll && op.axis == Axis::kData);
     if (adds && op.phase == Phase::kBackward) {
       const bool head = p.buffers[static_cast<std::size_t>(op.in[0].buffer)].name.find(
                             "embedding head grad") != std::string::npos;
@@ -195,7 +252,7 @@ RC_GTEST_PROP(StepRanks, WhatIsAddedWasMadeByTheUnit, ()) {
         RC_ASSERT(by.part == (head ? Part::kHead : parameter.part));
       }
     }
-    if (op.phase != Phase::kBackward || op.is_exchange() || op.kind == Kind::kFold) continue;
+    if (op.phase != Phase::kBackward || op.is_exchange() || folds) continue;
     for (const View& out : op.out) {
       auto& here = made[out.buffer];
       const std::int64_t end = out.offset + (out.rows - 1) * out.stride + out.cols;
@@ -208,13 +265,15 @@ RC_GTEST_PROP(StepRanks, WhatIsAddedWasMadeByTheUnit, ()) {
 }
 
 RC_GTEST_PROP(StepRanks, EveryElementIsAddedUpByOneRankAndKeptByOneShard, ()) {
-  const std::int64_t dp = *rc::gen::inRange(1, 5);
+  const std::int64_t dp = *rc::gen::inRange(1, 4);
   const std::int64_t fsdp = *rc::gen::inRange(1, 7);
+  const std::int64_t cp = *rc::gen::element(1, 2, 4);
   const auto optimizer = *rc::gen::element(spec::Optimizer::kAdamw, spec::Optimizer::kMuon);
   std::map<std::string, std::int64_t> added;
   std::map<std::string, std::int64_t> kept;
-  for (std::int64_t rank = 0; rank < dp * fsdp; ++rank) {
-    const Program p = of_rank(among(rank, dp, fsdp, 2), optimizer);
+  for (std::int64_t rank = 0; rank < dp * fsdp * cp; ++rank) {
+    const Program p =
+        of_rank(*layout_of({.dp = dp, .fsdp = fsdp, .zero = 2, .cp = cp}, rank), optimizer);
     for (const Unit& unit : p.units) {
       RC_ASSERT(unit.own.common(unit.part) == unit.part);
       std::int64_t end = 0;
@@ -238,7 +297,7 @@ RC_GTEST_PROP(StepRanks, EveryElementIsAddedUpByOneRankAndKeptByOneShard, ()) {
   for (const Parameter& parameter : of_rank({}, optimizer).parameters) {
     RC_ASSERT(added[parameter.name] == parameter.elements());
     RC_ASSERT(kept[parameter.name] ==
-              parameter.elements() * (parameter.group == Group::kMuon ? 1 : dp));
+              parameter.elements() * (parameter.group == Group::kMuon ? 1 : dp * cp));
   }
 }
 
@@ -293,21 +352,31 @@ TEST(StepRanks, KeepWhatTheirZeroSays) {
 }
 
 TEST(StepLayout, NumbersRanks) {
-  const spec::LayoutSpec spec{.dp = 3, .fsdp = 4};
-  for (std::int64_t rank = 0; rank < 12; ++rank) {
-    const auto found = layout_of(spec, rank);
-    ASSERT_TRUE(found.has_value());
-    EXPECT_EQ(found->rank(), rank);
-    EXPECT_EQ(found->shard.rank, rank % 4);
-    EXPECT_EQ(found->replica.rank, rank / 4);
-    for (const Axis axis : {Axis::kData, Axis::kShard, Axis::kReplica, Axis::kWorld}) {
-      const std::vector<std::int64_t> members = found->members(axis);
-      const Place place = found->along(axis);
-      ASSERT_EQ(static_cast<std::int64_t>(members.size()), place.ranks);
-      EXPECT_EQ(members[static_cast<std::size_t>(place.rank)], rank);
+  for (const std::int64_t cp : {1, 2}) {
+    const spec::LayoutSpec spec{.dp = 3, .fsdp = 4, .cp = cp};
+    for (std::int64_t rank = 0; rank < 12 * cp; ++rank) {
+      const auto found = layout_of(spec, rank);
+      ASSERT_TRUE(found.has_value());
+      EXPECT_EQ(found->rank(), rank);
+      EXPECT_EQ(found->context.rank, rank % cp);
+      EXPECT_EQ(found->shard.rank, rank / cp % 4);
+      EXPECT_EQ(found->replica.rank, rank / cp / 4);
+      for (const Axis axis :
+           {Axis::kData, Axis::kShard, Axis::kReplica, Axis::kContext, Axis::kWorld}) {
+        const std::vector<std::int64_t> members = found->members(axis);
+        const Place place = found->along(axis);
+        ASSERT_EQ(static_cast<std::int64_t>(members.size()), place.ranks);
+        EXPECT_EQ(members[static_cast<std::size_t>(place.rank)], rank);
+        // Everyone in it is at that place of the same group.
+        for (std::size_t i = 0; i < members.size(); ++i) {
+          const Layout other = *layout_of(spec, members[i]);
+          EXPECT_EQ(other.members(axis), members);
+          EXPECT_EQ(other.along(axis).rank, static_cast<std::int64_t>(i));
+        }
+      }
     }
   }
-  EXPECT_EQ(layout_of({.dp = 1, .tp = 2}, 0).error().where, "layout.tp");
+  EXPECT_EQ(layout_of({.dp = 1, .ep = 2}, 0).error().where, "layout.ep");
 }
 
 TEST(StepLayout, RefusesMuonWhereMatricesAreCut) {

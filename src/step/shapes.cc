@@ -22,6 +22,10 @@ std::int64_t padded_rows(std::int64_t rows) {
   return (rows + kRoundRows - 1) / kRoundRows * kRoundRows;
 }
 
+std::int64_t rows_of_table(std::int64_t rows, std::int64_t tensor) {
+  return padded_rows((rows + tensor - 1) / tensor);
+}
+
 std::int64_t head_rows(std::int64_t tokens, std::int64_t vocab) {
   const std::int64_t rows = std::max(kRowStep, kMostLogits / vocab / kRowStep * kRowStep);
   const std::int64_t parts = (tokens + rows - 1) / rows;

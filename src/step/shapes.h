@@ -29,6 +29,8 @@ BlockShape block_shape(const spec::ModelSpec& model, std::int64_t tensor = 1);
 // size makes products with it many times slower.
 inline constexpr std::int64_t kRoundRows = 64;
 std::int64_t padded_rows(std::int64_t rows);
+// Of one tensor-parallel rank's part of a table of `rows`, padding included.
+std::int64_t rows_of_table(std::int64_t rows, std::int64_t tensor);
 
 // Logits that exist at a time, at most: elements.
 inline constexpr std::int64_t kMostLogits = std::int64_t{1} << 29U;

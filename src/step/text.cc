@@ -38,14 +38,19 @@ std::string_view to_text(Storage storage) {
 }
 
 std::string_view to_text(Kind kind) {
-  return name(
-      kind,
-      std::array<std::string_view, 30>{
-          "embed",       "embed_grad", "positions_grad", "norm",      "norm_grad",      "matmul",
-          "scale",       "quantise",   "bias_grad",      "head_norm", "head_norm_grad", "rotate",
-          "rotate_grad", "attention",  "attention_grad", "activate",  "activate_grad",  "loss",
-          "fold",        "norm_sums",  "gradient_norm",  "adamw",     "muon",           "step_sums",
-          "read",        "all_gather", "all_to_all",     "send",      "receive",        "wait"});
+  return name(kind,
+              std::array<std::string_view, 36>{"embed",         "embed_grad",     "positions_grad",
+                                               "norm",          "norm_grad",      "matmul",
+                                               "scale",         "quantise",       "bias_grad",
+                                               "head_norm",     "head_norm_grad", "rotate",
+                                               "rotate_grad",   "attention",      "attention_grad",
+                                               "pack_keys",     "order_keys",     "split_keys_grad",
+                                               "sum_keys_grad", "activate",       "activate_grad",
+                                               "loss_terms",    "loss",           "sum",
+                                               "fold",          "norm_sums",      "gradient_norm",
+                                               "adamw",         "muon",           "step_sums",
+                                               "read",          "all_gather",     "all_to_all",
+                                               "send",          "receive",        "wait"});
 }
 
 std::string_view to_text(Phase phase) {
@@ -77,6 +82,8 @@ std::string to_text(const Op& op, const Program& program) {
   if (op.residual) flags += " residual";
   if (op.bias) flags += " bias";
   if (op.scaled) flags += " scaled";
+  if (op.sequences > 1) flags += fmt::format(" {} sequences", op.sequences);
+  if (op.first_token > 0) flags += fmt::format(" from token {}", op.first_token);
   if (op.is_exchange()) {
     flags += fmt::format(" {} x{}", to_text(op.axis), program.choices.layout.along(op.axis).ranks);
   }

@@ -63,4 +63,17 @@ base::Result<void> write_builtin_text(const fs::path& path) {
   return {};
 }
 
+data::RankShare share_of(const step::Program& program) {
+  const auto number = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
+  const step::Place place = program.choices.layout.sequences();
+  data::RankShare share{.rank = number(place.rank),
+                        .ranks = number(place.ranks),
+                        .micro = number(program.choices.micro_batch)};
+  if (program.choices.layout.context.ranks > 1) {
+    const step::SequencePart part = program.sequence_part();
+    share.part = data::WindowPart{number(part.piece), {number(part.first), number(part.second)}};
+  }
+  return share;
+}
+
 }  // namespace assay::train

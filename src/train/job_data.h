@@ -1,4 +1,5 @@
-// The tokens that a job reads: its own shards or the built-in text, and its validation shards.
+// The tokens that a job reads: its own shards or the built-in text, and its validation shards; and
+// which of them are a rank's.
 #pragma once
 
 #include <filesystem>
@@ -6,6 +7,8 @@
 
 #include "base/result.h"
 #include "spec/job.h"
+#include "step/program.h"
+#include "train/data/batch_reader.h"
 #include "train/data/token_set.h"
 
 namespace assay::train {
@@ -15,6 +18,9 @@ base::Result<data::TokenSet> open_training_data(const spec::JobSpec& job,
                                                 const std::filesystem::path& out);
 // Nothing for a job without validation.
 base::Result<std::optional<data::TokenSet>> open_validation_data(const spec::JobSpec& job);
+
+// What the program's rank reads of each micro-batch.
+data::RankShare share_of(const step::Program& program);
 
 // Writes the built-in text, this project's documentation, as a shard of byte tokens, so that it is
 // read and recorded like any other data.

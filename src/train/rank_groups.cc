@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
+#include "base/clock.h"
 
 namespace assay::train {
 namespace {
@@ -86,6 +88,7 @@ comm::Communicator& RankGroups::along(step::Axis axis) const {
 
 base::Result<void> RankGroups::issue(const step::Program& program, const step::Op& op,
                                      const std::byte* in, std::byte* out, comm::Stream stream) {
+  if (stream.handle != nullptr) on_device_ = true;
   comm::Communicator& ranks = along(op.axis);
   const step::View& some = op.in.empty() ? op.out[0] : op.in[0];
   comm::Call call{.type = type_of(program.buffers[static_cast<std::size_t>(some.buffer)].type)};
@@ -125,7 +128,16 @@ base::Result<void> RankGroups::wait(const step::Op& op) {
   ASSAY_CHECK(found != open_.end(), "only what was issued can be waited for");
   const comm::Ticket ticket = found->second;
   open_.erase(found);
-  return along(op.axis).wait(ticket);
+  const std::int64_t from_ns = base::system_clock().monotonic_ns();
+  auto done = along(op.axis).wait(ticket);
+  waited_ns_ += base::system_clock().monotonic_ns() - from_ns;
+  return done;
+}
+
+std::optional<double> RankGroups::take_waited_s() {
+  const auto waited_ns = static_cast<double>(std::exchange(waited_ns_, 0));
+  if (on_device_) return std::nullopt;
+  return waited_ns / 1e9;
 }
 
 }  // namespace assay::train

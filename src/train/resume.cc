@@ -20,9 +20,9 @@ base::Error differs(const checkpoint::Checkpoint& from, const std::string& what,
   return base::usage_error(from.folder().string(), what, hint);
 }
 
-// Writes fp32 weights, [first, first + values.size()) of the parameter, which have what this rank
-// keeps of it. Where weights are in two halves, all of the high ones are written, and of the low
-// ones what the rank keeps.
+// Writes fp32 weights, from element `first` of what this tensor-parallel rank has of the parameter:
+// `values` have what this rank keeps of it. Where weights are in two halves, all of the high ones
+// are written, and of the low ones what the rank keeps.
 base::Result<void> write_floats(Backend& backend, const step::Program& program,
                                 const step::Parameter& parameter, std::int64_t first,
                                 std::span<const float> values) {
@@ -41,27 +41,55 @@ base::Result<void> write_floats(Backend& backend, const step::Program& program,
   return backend.write(low->view, std::as_bytes(own(std::span(split.low), low->own)));
 }
 
-// Of the bytes of a whole tensor, what this rank has.
-std::span<const std::byte> own_bytes(const StateTensor& tensor, std::span<const std::byte> all) {
-  const step::Range own = bytes_of(tensor, tensor.own);
-  return all.subspan(static_cast<std::size_t>(own.first), static_cast<std::size_t>(own.count));
+// A stored tensor's elements that this rank has, in the type they are stored in.
+base::Result<std::vector<std::byte>> read_own(const checkpoint::TensorSet& set,
+                                              const checkpoint::StoredTensor& stored,
+                                              const StateTensor& tensor) {
+  constexpr std::int64_t kMostAtOnce = std::int64_t{1} << 20U;  // elements
+  const std::int64_t size = checkpoint::dtype_bytes(stored.info.dtype);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.own.count * size));
+  std::span<std::byte> rest(bytes);
+  const auto next = [&](std::int64_t elements) {
+    const std::span<std::byte> some = rest.first(static_cast<std::size_t>(elements * size));
+    rest = rest.subspan(some.size());
+    return some;
+  };
+  std::vector<std::byte> rows;
+  for (const checkpoint::ElementRange& piece : tensor.pieces(tensor.own)) {
+    if (!piece.in_runs()) {
+      ASSAY_TRY_VOID(set.read(stored, piece.first * size, next(piece.count)));
+      continue;
+    }
+    // Some whole rows at a time, and of each what is wanted: reading run by run would ask the file
+    // system for every row.
+    const std::int64_t step = std::max<std::int64_t>(1, kMostAtOnce / piece.apart);
+    const std::int64_t runs = piece.count / piece.run;
+    for (std::int64_t from = 0; from < runs; from += step) {
+      const std::int64_t count = std::min(step, runs - from);
+      const std::int64_t elements = (count - 1) * piece.apart + piece.run;
+      rows.resize(static_cast<std::size_t>(elements * size));
+      ASSAY_TRY_VOID(set.read(stored, (piece.first + from * piece.apart) * size, rows));
+      for (std::int64_t i = 0; i < count; ++i) {
+        const std::span<std::byte> run = next(piece.run);
+        std::memcpy(run.data(), rows.data() + i * piece.apart * size, run.size());
+      }
+    }
+  }
+  return bytes;
 }
 
 base::Result<void> write_weights(Backend& backend, const step::Program& program,
                                  const step::Parameter& parameter, checkpoint::Dtype stored,
-                                 const std::vector<std::byte>& bytes) {
+                                 const std::vector<std::byte>& own) {
   const StateTensor tensor = weight_tensor(program, parameter);
-  if (tensor.own.count == 0) return {};
-  if (stored == file_info(tensor).dtype) {
-    return backend.write(tensor.view, own_bytes(tensor, bytes));
-  }
+  if (stored == file_info(tensor).dtype) return backend.write(tensor.view, own);
   if (stored == checkpoint::Dtype::kF32) {
-    std::vector<float> values(bytes.size() / sizeof(float));
-    std::memcpy(values.data(), bytes.data(), bytes.size());
-    return write_floats(backend, program, parameter, 0, values);
+    std::vector<float> values(own.size() / sizeof(float));
+    std::memcpy(values.data(), own.data(), own.size());
+    return write_floats(backend, program, parameter, tensor.own.first, values);
   }
-  ASSAY_TRY(const std::vector<std::byte> wide, converted(bytes, stored, tensor.type));
-  return backend.write(tensor.view, own_bytes(tensor, wide));
+  ASSAY_TRY(const std::vector<std::byte> wide, converted(own, stored, tensor.type));
+  return backend.write(tensor.view, wide);
 }
 
 base::Result<void> read_part(Backend& backend, const step::Program& program, StateKind kind,
@@ -75,12 +103,23 @@ base::Result<void> read_part(Backend& backend, const step::Program& program, Sta
                                 "resume with the precision it was trained in"));
     }
     if (tensor.own.count == 0) continue;
-    const step::Range own = bytes_of(tensor, tensor.own);
-    std::vector<std::byte> bytes(static_cast<std::size_t>(own.count));
-    ASSAY_TRY_VOID(set.read(*found, own.first, bytes));
+    ASSAY_TRY(const std::vector<std::byte> bytes, read_own(set, *found, tensor));
     ASSAY_TRY_VOID(backend.write(tensor.view, bytes));
   }
   return {};
+}
+
+// Initial values of some elements: each is a function of its place in the model's parameter.
+void draw(const step::Parameter& parameter, std::uint64_t seed,
+          const std::vector<checkpoint::ElementRange>& pieces, std::span<float> values) {
+  for (const checkpoint::ElementRange& piece : pieces) {
+    const std::int64_t run = piece.in_runs() ? piece.run : piece.count;
+    for (std::int64_t done = 0; done < piece.count; done += run) {
+      initial_values(parameter, seed, piece.first + done / run * piece.apart,
+                     values.first(static_cast<std::size_t>(run)));
+      values = values.subspan(static_cast<std::size_t>(run));
+    }
+  }
 }
 
 }  // namespace
@@ -124,8 +163,7 @@ base::Result<void> restore_weights(Backend& backend, const step::Program& progra
       return base::fail(differs(from, fmt::format("has no tensor {}", tensor.name), ""));
     }
     if (tensor.own.count == 0) continue;
-    std::vector<std::byte> bytes(static_cast<std::size_t>(*found->info.bytes()));
-    ASSAY_TRY_VOID(set.read(*found, 0, bytes));
+    ASSAY_TRY(const std::vector<std::byte> bytes, read_own(set, *found, tensor));
     ASSAY_TRY_VOID(write_weights(backend, program, parameter, found->info.dtype, bytes));
   }
   return {};
@@ -140,9 +178,10 @@ base::Result<spec::ModelSpec> model_of(const checkpoint::Checkpoint& from) {
   return spec::model_from_toml(model->get<std::string>(), from.folder().string());
 }
 
-base::Result<void> initialise(Backend& backend, const step::Program& program, std::uint64_t seed) {
+base::Result<void> initialise(Backend& backend, const step::Program& program, std::uint64_t seed,
+                              int thread_count) {
   constexpr std::int64_t kChunk = 1 << 16;
-  Threads threads(usable_processors());
+  Threads threads(thread_count > 0 ? thread_count : usable_processors());
   const std::vector<StateTensor> weights = state_tensors(program, StateKind::kWeights);
   std::int64_t largest = 0;
   for (const StateTensor& weight : weights) largest = std::max(largest, weight.own.count);
@@ -152,9 +191,8 @@ base::Result<void> initialise(Backend& backend, const step::Program& program, st
     if (own.count == 0) continue;
     const std::span<float> values = std::span(all).first(static_cast<std::size_t>(own.count));
     threads.ranges(own.count, kChunk, [&](std::int64_t first, std::int64_t last) {
-      initial_values(
-          program.model_parameters[i], seed, own.first + first,
-          values.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first)));
+      draw(program.model_parameters[i], seed, weights[i].pieces({own.first + first, last - first}),
+           values.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first)));
     });
     ASSAY_TRY_VOID(write_floats(backend, program, program.model_parameters[i], own.first, values));
   }

@@ -17,6 +17,7 @@
 #include "train/checkpoint/diff.h"
 #include "train/checkpoint/shared_write.h"
 #include "train/state.h"
+#include "train/testing/state_pieces.h"
 
 namespace assay::train {
 namespace {
@@ -110,9 +111,13 @@ void add_tensors(const checkpoint::Snapshot& snapshot, Tensors& tensors,
       const std::string name = part.name + "/" + tensor.info.name;
       std::vector<std::byte>& bytes = tensors[name];
       bytes.resize(static_cast<std::size_t>(*tensor.info.bytes()));
-      const std::int64_t first = tensor.elements ? tensor.elements->first : 0;
-      std::ranges::copy(tensor.data,
-                        bytes.begin() + first * checkpoint::dtype_bytes(tensor.info.dtype));
+      const checkpoint::ElementRange piece =
+          tensor.elements.value_or(checkpoint::ElementRange{0, tensor.info.elements()});
+      const auto size = static_cast<std::size_t>(checkpoint::dtype_bytes(tensor.info.dtype));
+      for (std::int64_t i = 0; i < piece.count; ++i) {
+        std::memcpy(bytes.data() + static_cast<std::size_t>(testing::element_of(piece, i)) * size,
+                    tensor.data.data() + static_cast<std::size_t>(i) * size, size);
+      }
       added[name] += tensor.data.size();
     }
   }
@@ -139,7 +144,7 @@ Tensors saved_by(const spec::JobSpec& job, const spec::LayoutSpec& layout,
   Tensors tensors;
   std::map<std::string, std::size_t> added;
   std::mutex mutex;
-  const auto ranks = static_cast<int>(layout.dp * layout.fsdp * layout.pp);
+  const auto ranks = static_cast<int>(layout.dp * layout.inner_ranks());
   const auto done = comm::run_local(ranks, [&](comm::Communicator& c) -> base::Result<void> {
     Held held;
     ASSAY_TRY_VOID(prepare(held, job, layout, c));
@@ -164,11 +169,8 @@ base::Result<void> fill_at_random(Held& held) {
       std::mt19937 random(static_cast<unsigned>(std::hash<std::string>{}(tensor.name)));
       std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.bytes()));
       for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
-      const step::Range own = bytes_of(tensor, tensor.own);
-      if (own.count == 0) continue;
-      ASSAY_TRY_VOID(held.backend.write(
-          tensor.view, std::span(bytes).subspan(static_cast<std::size_t>(own.first),
-                                                static_cast<std::size_t>(own.count))));
+      if (tensor.own.count == 0) continue;
+      ASSAY_TRY_VOID(held.backend.write(tensor.view, testing::take_own(tensor, bytes)));
     }
   }
   return {};
@@ -187,11 +189,14 @@ spec::LayoutSpec divided(const spec::JobSpec& job, std::int64_t ranks) {
 }
 
 spec::LayoutSpec drawn(const spec::JobSpec& job) {
-  spec::LayoutSpec layout{.dp = *rc::gen::inRange<std::int64_t>(1, 4),
-                          .fsdp = *rc::gen::inRange<std::int64_t>(1, 5),
-                          .pp = *rc::gen::inRange<std::int64_t>(1, 4)};
+  spec::LayoutSpec layout{.dp = *rc::gen::inRange<std::int64_t>(1, 3),
+                          .fsdp = *rc::gen::inRange<std::int64_t>(1, 4),
+                          .pp = *rc::gen::inRange<std::int64_t>(1, 4),
+                          .cp = *rc::gen::element<std::int64_t>(1, 1, 2)};
   const bool muon = job.train.optimizer == spec::Optimizer::kMuon;
   layout.zero = *rc::gen::inRange<std::int64_t>(1, muon ? 3 : 4);
+  if (!muon) layout.tp = *rc::gen::inRange<std::int64_t>(1, 3);
+  layout.sequence_parallel = layout.tp > 1 && *rc::gen::arbitrary<bool>();
   layout.unit = *rc::gen::element(spec::ShardUnit::kBlock, spec::ShardUnit::kModule);
   return layout;
 }
@@ -203,6 +208,8 @@ TEST_P(ShardedState, BeginsTheSameOnAnyNumberOfRanks) {
   for (int ranks = 2; ranks <= 8; ++ranks) {
     EXPECT_EQ(saved_by(job_, divided(job_, ranks), begin), expected);
   }
+  if (job_.train.optimizer == spec::Optimizer::kMuon) return;
+  EXPECT_EQ(saved_by(job_, {.dp = 1, .fsdp = 3, .tp = 2}, begin), expected);
 }
 
 // Saved in one layout, restored in another and saved again: the same to the bit, in memory and by
@@ -233,11 +240,13 @@ TEST_P(ShardedState, IsRestoredInAnyOtherLayoutBitForBit) {
 
 // Every rank saves about as much as the others, whatever it has.
 TEST_P(ShardedState, IsSavedInEqualParts) {
-  for (const std::int64_t zero : {1, 2}) {
+  for (const spec::LayoutSpec& layout : {spec::LayoutSpec{.dp = 2, .fsdp = 3, .zero = 1},
+                                         {.dp = 2, .fsdp = 3, .zero = 2},
+                                         {.dp = 1, .fsdp = 3, .zero = 2, .cp = 2}}) {
     std::vector<std::int64_t> bytes(6);
     const auto done = comm::run_local(6, [&](comm::Communicator& c) -> base::Result<void> {
       Held held;
-      ASSAY_TRY_VOID(prepare(held, job_, {.dp = 2, .fsdp = 3, .zero = zero}, c));
+      ASSAY_TRY_VOID(prepare(held, job_, layout, c));
       bytes[static_cast<std::size_t>(c.rank())] = saved_bytes(held.program);
       return {};
     });

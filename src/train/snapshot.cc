@@ -34,12 +34,11 @@ Part describe(const step::Program& program, StateKind kind, const char* name,
       continue;
     }
     part.all.push_back(info);
-    for (const HeldPart& held : tensor.held) {
-      if (held.rank != layout.rank()) continue;
-      views.push_back(tensor.view_of(held.elements));
-      part.tensors.push_back(
-          {.info = info,
-           .elements = checkpoint::ElementRange{held.elements.first, held.elements.count}});
+    step::Range rest = tensor.saved;
+    for (const checkpoint::ElementRange& piece : tensor.pieces(tensor.saved)) {
+      views.push_back(tensor.view_of({rest.first, piece.count}));
+      part.tensors.push_back({.info = info, .elements = piece});
+      rest.first += piece.count;
     }
   }
   return part;
@@ -68,7 +67,7 @@ base::Result<void> copy_parts(Backend& backend, const step::Program& program,
 std::string layout_text(const step::Program& program) {
   std::string text;
   for (const step::Parameter& p : program.model_parameters) {
-    text += fmt::format("{} {}x{}\n", p.name, p.rows, p.cols);
+    text += fmt::format("{} {}x{}\n", p.name, p.whole_rows(), p.whole_cols());
   }
   return text;
 }

@@ -31,26 +31,20 @@ StateTensor tensor_of(const step::Program& program, const step::Parameter& p, co
   const step::Layout& layout = program.choices.layout;
   StateTensor tensor{.name = prefix + p.name,
                      .type = type,
-                     .rows = p.rows,
-                     .cols = p.cols,
-                     .vector = p.is_vector()};
+                     .rows = p.whole_rows(),
+                     .cols = p.whole_cols(),
+                     .vector = p.is_vector(),
+                     .slice = p.slice};
+  const step::Unit* own = own_unit(program, unit);
+  if (own == nullptr) return tensor;
   const step::Range kept = whole ? step::Range{0, unit.elements} : unit.own;
-  if (const step::Unit* own = own_unit(program, unit)) {
-    tensor.own = part_of(p, kept);
-    tensor.view = view_of(p, tensor.own, own->*buffer, p.offset + tensor.own.first - kept.first);
-  }
-  // Ranks with the same data place are as far apart as stages are.
-  const std::int64_t stage =
-      (unit.stage - layout.pipeline.rank) * (layout.ranks() / layout.pipeline.ranks);
-  step::Layout first = layout;
-  first.context.rank = 0;  // ranks that share sequences have the same state
-  const std::vector<std::int64_t> members = first.members(step::Axis::kData);
+  tensor.own = part_of(p, kept);
+  tensor.view = view_of(p, tensor.own, own->*buffer, p.offset + tensor.own.first - kept.first);
   // A data rank saves what it adds up, and so all save equally much: every rank that has more of
-  // the state than its part of it has that part, too.
-  for (std::size_t rank = 0; rank < members.size(); ++rank) {
-    const step::Range elements = part_of(p, unit.parts[rank]);
-    if (elements.count > 0) tensor.held.push_back({members[rank] + stage, elements});
-  }
+  // the state than its part of it has that part, too. A table that two stages have is the first
+  // one's, and what all tensor-parallel ranks have the first one's of these.
+  const bool saves = unit.stage == layout.pipeline.rank && (p.slice.cut || layout.tensor.rank == 0);
+  if (saves) tensor.saved = part_of(p, unit.part);
   return tensor;
 }
 
@@ -109,14 +103,23 @@ step::View StateTensor::view_of(const step::Range& elements) const {
   return {view.buffer, view.offset + elements.first - own.first, 1, elements.count, elements.count};
 }
 
+std::vector<checkpoint::ElementRange> StateTensor::pieces(const step::Range& elements) const {
+  std::vector<checkpoint::ElementRange> list;
+  for (const step::Slice::Runs& runs : slice.runs_of(elements)) {
+    if (runs.run == runs.count) {
+      list.push_back({runs.first, runs.count});
+    } else {
+      list.push_back({runs.first, runs.count, runs.run, runs.apart});
+    }
+  }
+  return list;
+}
+
 std::int64_t saved_bytes(const step::Program& program) {
   std::int64_t bytes = 0;
-  const std::int64_t rank = program.choices.layout.rank();
   for (const StateKind kind : {StateKind::kWeights, StateKind::kOptimizer}) {
     for (const StateTensor& tensor : state_tensors(program, kind)) {
-      for (const HeldPart& held : tensor.held) {
-        if (held.rank == rank) bytes += bytes_of(tensor, held.elements).count;
-      }
+      bytes += tensor.saved.count * step::bytes_of(tensor.type);
     }
   }
   return bytes;

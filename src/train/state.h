@@ -12,26 +12,25 @@
 
 namespace assay::train {
 
-// A part of a tensor, and the rank (of all) that saves it.
-struct HeldPart {
-  std::int64_t rank = 0;
-  step::Range elements;
-};
-
 struct StateTensor {
   std::string name;  // "layers.3.qkv", "first_moment/layers.3.qkv"
   step::Dtype type = step::Dtype::kF32;
-  std::int64_t rows = 0;
+  std::int64_t rows = 0;  // of the model's tensor
   std::int64_t cols = 0;
   bool vector = false;  // one-dimensional
-  // In order, together the whole tensor. Of ranks that have the same, each saves a part.
-  std::vector<HeldPart> held;
-  step::Range own;  // the elements this rank has
-  step::View view;  // where they are
+  // Elements of what this tensor-parallel rank has of the tensor (`slice`; if it is the only one,
+  // all of it): those this rank has, and of these, what it saves. Together ranks save every element
+  // of the tensor once, all ranks equally much.
+  step::Slice slice;
+  step::Range own;
+  step::Range saved;
+  step::View view;  // where `own` is
 
   [[nodiscard]] std::int64_t bytes() const { return rows * cols * step::bytes_of(type); }
   // Where some of the elements that this rank has are.
   [[nodiscard]] step::View view_of(const step::Range& elements) const;
+  // Which elements of the tensor these are, in order: as few pieces as possible.
+  [[nodiscard]] std::vector<checkpoint::ElementRange> pieces(const step::Range& elements) const;
 };
 
 enum class StateKind { kWeights, kOptimizer };
@@ -50,11 +49,5 @@ std::int64_t saved_bytes(const step::Program& program);
 
 // The description used in checkpoint files.
 checkpoint::TensorInfo file_info(const StateTensor& tensor);
-
-// The byte range of a range of elements.
-inline step::Range bytes_of(const StateTensor& tensor, const step::Range& elements) {
-  const std::int64_t size = step::bytes_of(tensor.type);
-  return {elements.first * size, elements.count * size};
-}
 
 }  // namespace assay::train

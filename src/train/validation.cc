@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "train/job_data.h"
+
 namespace assay::train {
 namespace {
 
@@ -19,6 +21,23 @@ using Sums = std::array<float, step::kSummedScalars>;
 
 double summed(const Sums& sums, step::Scalar which) {
   return static_cast<double>(sums[static_cast<std::size_t>(which)]);
+}
+
+// Every rank gets the same: the last stage has them, a part on each rank that shares the windows.
+base::Result<std::vector<Sums>> sums_of_window(const step::Layout& layout, const Sums& own,
+                                               comm::Communicator* ranks) {
+  if (layout.pipeline.ranks == 1 && layout.context.ranks == 1) return std::vector{own};
+  std::vector<Sums> all(static_cast<std::size_t>(layout.ranks()));
+  ASSAY_TRY_VOID(ranks->all_gather(own.data(), all.data(), static_cast<std::int64_t>(own.size()),
+                                   comm::Dtype::kF32));
+  step::Layout last = layout;
+  last.pipeline.rank = last.pipeline.ranks - 1;
+  last.tensor.rank = last.shard.rank = last.replica.rank = 0;
+  std::vector<Sums> parts;
+  for (const std::int64_t rank : last.members(step::Axis::kContext)) {
+    parts.push_back(all[static_cast<std::size_t>(rank)]);
+  }
+  return parts;
 }
 
 }  // namespace
@@ -39,10 +58,12 @@ std::int64_t Validation::tokens() const {
 base::Result<void> Validation::fill(std::uint64_t first, data::Batch& batch) const {
   const auto rows = static_cast<std::uint64_t>(program_->choices.micro_batch);
   const std::uint64_t used = std::min(rows, windows_ - first);
-  const std::size_t size = used * reader_.set().sequence();
+  data::RankShare share = share_of(*program_);
+  share = {.micro = used, .part = share.part};
+  const std::size_t size = used * share.tokens(reader_.set().sequence());
   batch.tokens.assign(static_cast<std::size_t>(program_->micro_tokens()), 0);
   batch.targets.assign(batch.tokens.size(), -1);
-  return reader_.read(first, {.micro = used}, std::span(batch.tokens).first(size),
+  return reader_.read(first, share, std::span(batch.tokens).first(size),
                       std::span(batch.targets).first(size));
 }
 
@@ -69,14 +90,11 @@ base::Result<std::optional<double>> Validation::loss(Backend& backend,
     Sums sums{};
     ASSAY_TRY_VOID(
         backend.read(program_->sums.rows_from(0, 1), std::as_writable_bytes(std::span(sums))));
-    const step::Layout& layout = program_->choices.layout;
-    if (layout.pipeline.ranks > 1) {  // the last stage has them
-      const std::int64_t root = layout.ranks() - layout.ranks() / layout.pipeline.ranks;
-      ASSAY_TRY_VOID(ranks->broadcast(sums.data(), static_cast<std::int64_t>(sums.size()),
-                                      comm::Dtype::kF32, static_cast<int>(root)));
+    ASSAY_TRY(const std::vector<Sums> all, sums_of_window(program_->choices.layout, sums, ranks));
+    for (const Sums& part : all) {
+      sum += summed(part, step::Scalar::kLossSum);
+      count += summed(part, step::Scalar::kCount);
     }
-    sum += summed(sums, step::Scalar::kLossSum);
-    count += summed(sums, step::Scalar::kCount);
   }
   return sum / count;
 }

@@ -2,8 +2,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <map>
+#include <bit>
+#include <cmath>
+#include <cstring>
 #include <mutex>
 
 #include "base/testing/temp_dir.h"
@@ -12,20 +13,15 @@
 #include "spec/enum_names.h"
 #include "train/cuda/cuda_backend.h"
 #include "train/cuda/testing/trial.h"
-#include "train/resume.h"
-#include "train/state.h"
-#include "train/testing/executed_as_listed.h"
+#include "train/rank_run.h"
 
 namespace assay::train::cuda {
 namespace {
 
-constexpr std::int64_t kMicros = 12;  // of a step, over all ranks
-constexpr std::int64_t kSteps = 5;
+constexpr std::int64_t kSteps = 50;
 
-struct Trained {
-  std::map<std::string, std::vector<std::byte>> state;
-  std::vector<Scalars> scalars;
-};
+using train::testing::gradients_apart;
+using train::testing::Trained;
 
 class CudaRanks : public ::testing::Test {
  protected:
@@ -33,66 +29,24 @@ class CudaRanks : public ::testing::Test {
     if (testing::gpu_backend() == nullptr) GTEST_SKIP() << "there is no GPU";
   }
 
-  // One rank of the layout; tokens depend on the micro-batch's place in the step alone.
-  base::Result<void> run(const spec::ModelSpec& model, step::Choices choices, RankGroups* groups,
-                         Trained& trained) {
-    const step::Place data = choices.layout.data();
-    choices.accumulate = kMicros / data.ranks;
-    ASSAY_TRY(const step::Program program, step::build(model, choices));
-    const step::MemoryPlan plan = step::plan_memory(program);
-    // The same algorithms everywhere: what one rank has timed first.
-    ASSAY_TRY(const auto backend,
-              make_cuda_backend({.tuning_file = (directory_.path() / "tuned").string(),
-                                 .copies_state = false,
-                                 .groups = groups}));
-    ASSAY_TRY_VOID(backend->prepare(program, plan));
-    ASSAY_TRY_VOID(initialise(*backend, program, 5));
-    ExecutedLog log;
-    backend->log_to(&log);
-    for (std::int64_t step = 1; step <= kSteps; ++step) {
-      const StepSettings settings{
-          .step = step,
-          .learning_rate = 1e-2,
-          .muon_learning_rate = 1e-2,
-          .muon_momentum = 0.9,
-          .beta1 = 0.9,
-          .beta2 = 0.95,
-          .epsilon = 1e-8,
-          .weight_decay = 0.1,
-          .clip = 0.5,
-          .z_loss = 1e-3,
-          .counted_targets = static_cast<double>(program.global_step_tokens())};
-      const auto batch = [&](std::int32_t micro, std::span<std::int32_t> tokens,
-                             std::span<std::int32_t> targets) -> base::Result<void> {
-        const std::int64_t place = step * kMicros + micro * data.ranks + data.rank;
-        const auto token = [&](std::size_t i) {
-          const auto n = static_cast<std::uint64_t>(place) * 7919U + i * i * 31U + i * 17U;
-          return static_cast<std::int32_t>(n % static_cast<std::uint64_t>(model.vocab));
-        };
-        for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = token(i);
-        for (std::size_t i = 0; i < targets.size(); ++i) targets[i] = token(i + 1);
-        return {};
-      };
-      ASSAY_TRY(const Scalars scalars, run_step(*backend, program, settings, batch));
-      if (program.choices.layout.rank() == 0) trained.scalars.push_back(scalars);
-    }
-    train::testing::expect_executed_as_listed(log, program, kSteps);
-    for (const StateKind kind : {StateKind::kWeights, StateKind::kOptimizer}) {
-      for (const StateTensor& tensor : state_tensors(program, kind)) {
-        if (tensor.own.count == 0) continue;
-        std::vector<std::byte> bytes(static_cast<std::size_t>(bytes_of(tensor, tensor.own).count));
-        ASSAY_TRY_VOID(backend->read(tensor.view, bytes));
-        const std::lock_guard lock(mutex_);
-        std::vector<std::byte>& whole = trained.state[tensor.name];
-        whole.resize(static_cast<std::size_t>(tensor.bytes()));
-        std::ranges::copy(bytes, whole.begin() + bytes_of(tensor, tensor.own).first);
-      }
-    }
-    return {};
+  base::Result<void> run(const spec::ModelSpec& model, const step::Choices& choices,
+                         RankGroups* groups, std::int64_t steps, Trained& trained) {
+    const auto make = [&] {
+      // The same algorithms everywhere: what one rank has timed first.
+      return make_cuda_backend({.tuning_file = (directory_.path() / "tuned").string(),
+                                .copies_state = false,
+                                .groups = groups});
+    };
+    return train::testing::run_rank({.model = model,
+                                     .choices = choices,
+                                     .steps = steps,
+                                     .learning_rate = learning_rate_,
+                                     .make_backend = make},
+                                    trained, mutex_);
   }
 
   Trained run_layout(const spec::ModelSpec& model, const step::Choices& choices,
-                     const spec::LayoutSpec& layout) {
+                     const spec::LayoutSpec& layout, std::int64_t steps = 5) {
     Trained trained;
     const auto ranks = static_cast<int>(layout.dp * layout.inner_ranks());
     auto devices = comm::make_one_gpu(ranks);
@@ -102,7 +56,7 @@ class CudaRanks : public ::testing::Test {
       ASSAY_TRY(own.layout, step::layout_of(layout, c.rank()));
       comm::Communicator& device = *(*devices)[static_cast<std::size_t>(c.rank())];
       ASSAY_TRY(const auto groups, RankGroups::make(device, own.layout));
-      auto result = run(model, own, ranks == 1 ? nullptr : groups.get(), trained);
+      auto result = run(model, own, ranks == 1 ? nullptr : groups.get(), steps, trained);
       if (!result) device.abort(result.error());
       // Memory that others copy from must stay until they are done.
       ASSAY_TRY_VOID(std::move(result));
@@ -112,6 +66,9 @@ class CudaRanks : public ::testing::Test {
     return trained;
   }
 
+  // Large enough for every bit to matter. Where sums are cut differently, small: in large steps of
+  // a tiny model, rounding errors grow.
+  double learning_rate_ = 1e-2;
   base::testing::TempDir directory_;
   std::mutex mutex_;
 };
@@ -127,7 +84,7 @@ TEST_F(CudaRanks, TrainWhatOneRankTrains) {
                                   .optimizer = optimizer,
                                   .sequence = 64,
                                   .micro_batch = 2};
-      const Trained one = run_layout(model, choices, {.dp = 1});
+      const Trained one = run_layout(model, choices, {.dp = 1}, kSteps);
       ASSERT_EQ(one.scalars.size(), static_cast<std::size_t>(kSteps));
       for (spec::LayoutSpec layout : {
                spec::LayoutSpec{.dp = 1, .fsdp = 2},
@@ -137,13 +94,15 @@ TEST_F(CudaRanks, TrainWhatOneRankTrains) {
                {.dp = 1, .pp = 2},
                {.dp = 1, .fsdp = 2, .zero = 1, .pp = 3},
                {.dp = 1, .pp = 3, .pp_schedule = PipelineSchedule::kGpipe},
+               {.dp = 1, .pp = 3, .pp_schedule = PipelineSchedule::kZbH1},
+               {.dp = 1, .fsdp = 2, .pp = 2, .pp_schedule = PipelineSchedule::kZbH1},
            }) {
         if (optimizer == spec::Optimizer::kMuon) layout.zero = 2;
-        SCOPED_TRACE(fmt::format("{} {} dp {} fsdp {} zero {} pp {}",
+        SCOPED_TRACE(fmt::format("{} {} dp {} fsdp {} zero {} pp {} {}",
                                  optimizer == spec::Optimizer::kMuon ? "muon" : "adamw",
                                  spec::to_text(precision), layout.dp, layout.fsdp, layout.zero,
-                                 layout.pp));
-        const Trained many = run_layout(model, choices, layout);
+                                 layout.pp, spec::to_text(layout.pp_schedule)));
+        const Trained many = run_layout(model, choices, layout, kSteps);
         EXPECT_EQ(many.scalars, one.scalars);
         ASSERT_EQ(many.state.size(), one.state.size());
         std::string different;
@@ -152,6 +111,116 @@ TEST_F(CudaRanks, TrainWhatOneRankTrains) {
         }
         EXPECT_EQ(different, "");
       }
+    }
+  }
+}
+
+std::vector<float> floats_of(const std::vector<std::byte>& bf16) {
+  std::vector<float> values(bf16.size() / 2);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    std::uint16_t half = 0;
+    std::memcpy(&half, bf16.data() + 2 * i, 2);
+    values[i] = std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16U);
+  }
+  return values;
+}
+
+// Sums of products are cut differently, so bits are those of the layout, and the same every time.
+TEST_F(CudaRanks, TensorParallelRanksTrainWhatOneRankTrains) {
+  learning_rate_ = 5e-4;
+  for (const auto precision : {spec::Precision::kBf16, spec::Precision::kFp8}) {
+    for (const auto& variant : testing::variants()) {
+      spec::ModelSpec model = variant.model;
+      if (model.kv_heads % 2 != 0) continue;
+      model.layers = 3;
+      model.vocab = 509;  // no number of ranks divides it
+      const step::Choices choices{.numerics = step::numerics_of(precision),
+                                  .recompute = spec::Recompute::kCheap,
+                                  .sequence = 64,
+                                  .micro_batch = 2};
+      const Trained one = run_layout(model, choices, {.dp = 1}, 1);
+      const Trained five = run_layout(model, choices, {.dp = 1});
+      for (const spec::LayoutSpec& layout : {
+               spec::LayoutSpec{.dp = 1, .tp = 2},
+               {.dp = 1, .tp = 2, .sequence_parallel = true},
+               {.dp = 1, .fsdp = 2, .tp = 2, .sequence_parallel = true},
+               {.dp = 1, .tp = 2, .sequence_parallel = true, .pp = 2},
+           }) {
+        SCOPED_TRACE(fmt::format("{} {} fsdp {} tp {}{} pp {}", variant.name,
+                                 spec::to_text(precision), layout.fsdp, layout.tp,
+                                 layout.sequence_parallel ? " sp" : "", layout.pp));
+        // The first run also times products that one rank does not have.
+        const Trained many = run_layout(model, choices, layout, 1);
+        const double apart = gradients_apart(one, many, floats_of);
+        fmt::print("{} {}: gradients {:.4f}\n", variant.name, spec::to_text(precision), apart);
+        EXPECT_LT(apart, precision == spec::Precision::kFp8 ? 0.2 : 0.05);
+        const Trained longer = run_layout(model, choices, layout);
+        ASSERT_EQ(longer.scalars.size(), five.scalars.size());
+        for (std::size_t i = 0; i < five.scalars.size(); ++i) {
+          const auto loss = static_cast<std::size_t>(step::Scalar::kLossSum);
+          EXPECT_NEAR(longer.scalars[i][loss], five.scalars[i][loss],
+                      0.01F * std::abs(five.scalars[i][loss]));
+        }
+        const Trained again = run_layout(model, choices, layout);
+        EXPECT_EQ(again.scalars, longer.scalars);
+        EXPECT_TRUE(again.state == longer.state);
+      }
+    }
+  }
+}
+
+// Attention is added up in pieces, and gradients by rank. Within that, every gradient of the first
+// step and all losses are one rank's; bits are the same twice, and however the rest is spread.
+TEST_F(CudaRanks, RanksThatShareSequencesTrainWhatOneRankTrains) {
+  learning_rate_ = 5e-4;
+  for (const auto& variant : testing::variants()) {
+    const bool is_first = variant.name == testing::variants()[0].name;
+    for (const auto precision : {spec::Precision::kBf16, spec::Precision::kFp8}) {
+      const bool fp8 = precision == spec::Precision::kFp8;
+      if (fp8 && !is_first) continue;
+      spec::ModelSpec model = variant.model;
+      model.layers = 3;
+      step::Choices choices{.numerics = step::numerics_of(precision),
+                            .recompute = spec::Recompute::kCheap,
+                            .sequence = 192,
+                            .micro_batch = 2};
+      const Trained one = run_layout(model, choices, {.dp = 1}, 1);
+      const Trained five = run_layout(model, choices, {.dp = 1});
+      for (const std::int64_t cp : {2, 3, 4}) {
+        if (cp != 2 && !is_first) continue;
+        SCOPED_TRACE(fmt::format("{} {} cp {}", variant.name, spec::to_text(precision), cp));
+        choices.recompute = cp == 3 ? spec::Recompute::kFull : spec::Recompute::kCheap;
+        const Trained begun = run_layout(model, choices, {.dp = 1, .cp = cp}, 1);
+        const double apart = gradients_apart(one, begun, floats_of);
+        fmt::print("{} {} cp {}: gradients {:.4f}\n", variant.name, spec::to_text(precision), cp,
+                   apart);
+        EXPECT_LT(apart, fp8 ? 0.2 : 0.05);
+        const Trained longer = run_layout(model, choices, {.dp = 1, .cp = cp});
+        ASSERT_EQ(longer.scalars.size(), five.scalars.size());
+        for (std::size_t i = 0; i < five.scalars.size(); ++i) {
+          const auto loss = static_cast<std::size_t>(step::Scalar::kLossSum);
+          const auto count = static_cast<std::size_t>(step::Scalar::kCount);
+          EXPECT_NEAR(longer.scalars[i][loss], five.scalars[i][loss],
+                      0.01F * std::abs(five.scalars[i][loss]));
+          EXPECT_EQ(longer.scalars[i][count], five.scalars[i][count]);
+        }
+        std::vector<spec::LayoutSpec> others = {{.dp = 1, .cp = cp}};
+        if (is_first && cp == 2) {
+          others.push_back({.dp = 2, .cp = cp});
+          others.push_back({.dp = 1, .fsdp = 2, .zero = 3, .cp = cp});
+          others.push_back({.dp = 1, .pp = 2, .cp = cp});
+        }
+        for (const spec::LayoutSpec& other : others) {
+          SCOPED_TRACE(fmt::format("dp {} fsdp {} pp {}", other.dp, other.fsdp, other.pp));
+          const Trained again = run_layout(model, choices, other);
+          EXPECT_EQ(again.scalars, longer.scalars);
+          EXPECT_TRUE(again.state == longer.state);
+        }
+      }
+      if (!is_first) continue;
+      const spec::LayoutSpec both{.dp = 1, .tp = 2, .sequence_parallel = true, .cp = 2};
+      EXPECT_LT(gradients_apart(one, run_layout(model, choices, both, 1), floats_of),
+                fp8 ? 0.2 : 0.05);
     }
   }
 }

@@ -68,15 +68,17 @@ void add_scaling(JobPlan& plan, const plan::PlanInputs& inputs) {
   if (!plan.plan.step) return;
   take(plan::scaling_of(plan.job(), inputs.assumed, inputs.constants), plan,
        [&](std::vector<plan::ScalePoint> points) { plan.scaling = std::move(points); });
-}
-
-// With the recomputation that was chosen where the job leaves it open.
-void add_activations(JobPlan& plan) {
-  spec::Recompute recompute = plan.job().train.recompute;
-  if (recompute == spec::Recompute::kAuto && plan.plan.recompute == "full") {
-    recompute = spec::Recompute::kFull;
+  // The closed form is for comparing numbers of devices; the job's own figures are the plan's.
+  for (plan::ScalePoint& point : plan.scaling) {
+    if (!point.is_job || !plan.plan.memory->counted) continue;
+    plan::Prediction& own = point.prediction;
+    own.step = plan.plan.step->time;
+    own.tokens_per_second = plan.plan.step->tokens_per_s;
+    own.mfu = plan.plan.step->mfu;
+    own.mfu_with_embedding = plan.plan.step->mfu_with_embedding;
+    own.memory = plan.plan.memory->need;
+    own.fits = plan.plan.memory->fits();
   }
-  plan.activations = plan::activation_calls(plan.job(), plan.communication.stage, recompute);
 }
 
 base::Result<void> add_run(JobPlan& plan, std::optional<base::Seconds> given,
@@ -126,12 +128,9 @@ base::Result<base::ExitCode> plan_job(const Session& session, const PlanOptions&
   const plan::PlanInputs inputs = calibration.inputs(assumed);
   ASSAY_TRY(spec::Loaded loaded, load_job(options));
   const auto& job = std::get<spec::JobSpec>(loaded.spec);
-  ASSAY_TRY(plan::Communication communication, plan::communication_of(job));
-  JobPlan plan{.communication = std::move(communication),
-               .plan = plan::plan_of(loaded.name, job, inputs)};
+  JobPlan plan{.plan = plan::plan_of(loaded.name, job, inputs)};
   plan.loaded = std::move(loaded);
   add_scaling(plan, inputs);
-  add_activations(plan);
   ASSAY_TRY_VOID(add_run(plan, step, choices));
   session.print_json(plan_json(plan));
   print_plan(session, plan);

@@ -8,52 +8,6 @@ namespace {
 
 using base::Json;
 
-Json volume_json(const plan::Volume& volume) {
-  return {{"reduce_scatter", volume.reduce_scatter},
-          {"all_gather", volume.all_gather},
-          {"all_reduce", volume.all_reduce},
-          {"total", volume.total()}};
-}
-
-Json groups_json(const plan::Communication& communication) {
-  Json rows = Json::array();
-  for (const plan::GroupTraffic& group : communication.groups) {
-    rows.push_back({{"group", group.group},
-                    {"parameters", group.parameters},
-                    {"optimizer", to_text(group.optimizer)},
-                    {"dtype", to_text(group.type)},
-                    {"tensors", group.tensors},
-                    {"padded_tensors", group.padded},
-                    {"elements_each", group.elements_each},
-                    {"elements", group.elements},
-                    {"bytes", volume_json(group.bytes())},
-                    {"two_byte_bytes", volume_json(group.two_byte_bytes())}});
-  }
-  return rows;
-}
-
-Json calls_json(std::string_view about, const plan::CallSummary& calls) {
-  return {{"op", to_text(calls.kind)},
-          {"dtype", to_text(calls.type)},
-          {"about", about},
-          {"calls", calls.calls},
-          {"bytes", calls.bytes},
-          {"mean_bytes", calls.mean_bytes()},
-          {"least_bytes", calls.least_bytes},
-          {"most_bytes", calls.most_bytes}};
-}
-
-Json calls_json(const JobPlan& plan) {
-  Json rows = Json::array();
-  for (const plan::CallSummary& calls : plan.communication.calls()) {
-    rows.push_back(calls_json("parameters", calls));
-  }
-  for (const plan::ActivationCalls& one : plan.activations) {
-    rows.push_back(calls_json(step::to_text(one.axis), one.calls));
-  }
-  return rows;
-}
-
 Json costs_json(const std::vector<plan::OfferCost>& costs) {
   Json rows = Json::array();
   for (const plan::OfferCost& cost : costs) {
@@ -93,7 +47,8 @@ constexpr base::Bytes kBytesPerGib(std::int64_t{1} << 30);
 Json memory_gib_json(const plan::PlannedMemory& memory) {
   const plan::MemoryNeed& need = memory.need;
   const double total = need.total() / kBytesPerGib;
-  const plan::ErrorInterval interval = plan::memory_interval();
+  const plan::ErrorInterval interval =
+      memory.counted ? plan::ErrorInterval{.low = 1, .high = 1} : plan::memory_interval();
   return {{"total", total},
           {"total_low", total * interval.low},
           {"total_high", total * interval.high},
@@ -130,7 +85,6 @@ Json scaling_json(const JobPlan& plan) {
 
 void add_prediction(const JobPlan& plan, Json& json) {
   json["step_source"] = "predicted";
-  json["memory_gib"] = memory_gib_json(*plan.plan.memory);
   json["scaling"] = scaling_json(plan);
 }
 
@@ -163,24 +117,16 @@ Json range_json(const spec::PriceRange& range) {
 
 Json plan_json(const JobPlan& plan) {
   const spec::JobSpec& job = plan.job();
-  const plan::Communication& communication = plan.communication;
   const auto steps = spec::training_steps(job);
   Json json = plan::to_json(plan.plan);
   json["steps"] = steps ? Json(*steps) : Json(nullptr);
-  json["memory_gib"] = nullptr;
+  json["memory_gib"] = plan.plan.memory ? memory_gib_json(*plan.plan.memory) : Json(nullptr);
   json["scaling"] = nullptr;
   if (plan.plan.step) add_prediction(plan, json);
   if (plan.step_given) add_given_step(plan, json);
   if (plan.run) {
     json["hours"] = plan.run->total().count() / 3600;
   }
-  json["comm"] = {{"scheme", communication.scheme},
-                  {"stage", communication.stage},
-                  {"bytes", volume_json(communication.bytes())},
-                  {"two_byte_bytes", volume_json(communication.two_byte_bytes())},
-                  {"sent_bytes_per_rank", communication.sent_bytes()}};
-  json["comm_groups"] = groups_json(communication);
-  json["collectives"] = calls_json(plan);
   json["cost"] = costs_json(plan.costs);
   json["carbon"] = plan.energy ? energy_json(*plan.energy) : Json(nullptr);
   return json;

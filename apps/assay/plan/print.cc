@@ -41,64 +41,113 @@ std::string figure(double value) {
   return plain ? fmt::format("{:.2f}", value) : fmt::format("{:.3g}", value);
 }
 
-void print_groups(const Session& session, const plan::Communication& communication) {
-  Table table({"group", "kind", "tensors", "each", "elements", "type", "RS MB", "AG MB", "AR MB",
-               "2-byte"});
-  for (std::size_t column = 2; column < 10; ++column) {
+// Of the kinds of exchange those that there are; of a closed form the three that it knows.
+struct VolumeColumn {
+  const char* name;
+  std::int64_t plan::Volume::*amount;
+  bool counted;  // a program can have it
+  bool closed;   // a closed form can
+};
+constexpr VolumeColumn kVolumeColumns[] = {{"RS MB", &plan::Volume::reduce_scatter, false, true},
+                                           {"AG MB", &plan::Volume::all_gather, true, true},
+                                           {"A2A MB", &plan::Volume::all_to_all, true, false},
+                                           {"sent MB", &plan::Volume::send, true, false},
+                                           {"AR MB", &plan::Volume::all_reduce, false, true}};
+
+void print_groups(const Session& session, const plan::PlannedExchange& exchange) {
+  std::vector<std::string> titles = {exchange.counted ? "units" : "group",
+                                     "kind",
+                                     exchange.counted ? "count" : "tensors",
+                                     "each",
+                                     "elements",
+                                     "type"};
+  std::vector<VolumeColumn> columns;
+  const plan::Volume total = exchange.bytes();
+  for (const VolumeColumn& column : kVolumeColumns) {
+    const bool shown = column.amount == &plan::Volume::send ? total.send > 0
+                       : exchange.counted                   ? column.counted
+                                                            : column.closed;
+    if (shown) columns.push_back(column);
+  }
+  for (const VolumeColumn& column : columns) titles.emplace_back(column.name);
+  titles.emplace_back("2-byte");
+  Table table(titles);
+  for (std::size_t column = 2; column < titles.size(); ++column) {
     if (column != 5) table.align(column, Align::kRight);
   }
+  const auto add = [&](std::vector<std::string> row, const plan::Volume& bytes,
+                       const plan::Volume& two_byte) {
+    for (const VolumeColumn& column : columns) row.push_back(megabytes(bytes.*column.amount));
+    row.push_back(megabytes(two_byte.total()));
+    table.row(std::move(row));
+  };
   std::int64_t elements = 0;
-  for (const plan::GroupTraffic& group : communication.groups) {
-    const plan::Volume bytes = group.bytes();
+  for (const plan::GroupTraffic& group : exchange.groups) {
     std::string tensors = grouped(group.tensors);
     if (group.padded != group.tensors) tensors += " → " + grouped(group.padded);
-    table.row({group.group, std::string(to_text(group.optimizer)), tensors,
-               grouped(group.elements_each), grouped(group.elements),
-               std::string(to_text(group.type)), megabytes(bytes.reduce_scatter),
-               megabytes(bytes.all_gather), megabytes(bytes.all_reduce),
-               megabytes(group.two_byte_bytes().total())});
+    add({group.group, std::string(to_text(group.optimizer)), tensors, grouped(group.elements_each),
+         grouped(group.elements), std::string(to_text(group.type))},
+        group.bytes(), group.two_byte_bytes());
     elements += group.elements;
   }
-  const plan::Volume total = communication.bytes();
-  table.rule().row({"total", "", "", "", grouped(elements), "", megabytes(total.reduce_scatter),
-                    megabytes(total.all_gather), megabytes(total.all_reduce),
-                    megabytes(communication.two_byte_bytes().total())});
+  table.rule();
+  add({"total", "", "", "", grouped(elements), ""}, total, exchange.two_byte_bytes());
   session.print(table);
 }
 
-void print_calls(const Session& session, const JobPlan& plan) {
-  Table table(
-      {"collective", "type", "about", "calls", "total MB", "mean MB", "least MB", "most MB"});
-  for (std::size_t column = 3; column < 8; ++column) table.align(column, Align::kRight);
-  const auto add = [&](std::string_view about, const plan::CallSummary& calls) {
-    table.row({std::string(to_text(calls.kind)), std::string(to_text(calls.type)),
-               std::string(about), grouped(calls.calls), megabytes(calls.bytes),
-               megabytes(calls.mean_bytes()), megabytes(calls.least_bytes),
-               megabytes(calls.most_bytes)});
-  };
-  for (const plan::CallSummary& calls : plan.communication.calls()) add("parameters", calls);
-  for (const plan::ActivationCalls& one : plan.activations) add(to_text(one.axis), one.calls);
+void print_calls(const Session& session, const plan::PlannedExchange& exchange) {
+  std::vector<std::string> titles = {"collective", "type",    "about",    "calls",
+                                     "total MB",   "mean MB", "least MB", "most MB"};
+  if (exchange.counted) titles.insert(titles.begin() + 3, "among");
+  Table table(titles);
+  for (std::size_t column = titles.size() - 5; column < titles.size(); ++column) {
+    table.align(column, Align::kRight);
+  }
+  if (exchange.counted) table.align(3, Align::kLeft);
+  for (const plan::PlannedCalls& one : exchange.calls) {
+    const plan::CallSummary& calls = one.calls;
+    std::vector<std::string> row = {std::string(to_text(calls.kind)),
+                                    std::string(to_text(calls.type)),
+                                    one.about,
+                                    grouped(calls.calls),
+                                    megabytes(calls.bytes),
+                                    megabytes(calls.mean_bytes()),
+                                    megabytes(calls.least_bytes),
+                                    megabytes(calls.most_bytes)};
+    if (exchange.counted) row.insert(row.begin() + 3, fmt::format("{} {}", one.ranks, one.among));
+    table.row(std::move(row));
+  }
   if (table.empty()) return;
   session.print("\n");
   session.print(table);
 }
 
 void print_communication(const Session& session, const JobPlan& plan) {
-  const plan::Communication& made = plan.communication;
+  const plan::PlannedExchange& made = *plan.plan.exchange;
   const std::int64_t stages = plan.job().layout.pp;
   session.print(in_lines("\nexchanged per optimizer step: " + made.scheme));
-  if (stages > 1) {
+  if (made.counted) {
+    session.print(fmt::format("counted from the program that rank {} executes", made.rank));
+    session.print(stages > 1 ? fmt::format(", in pipeline stage {} of {}: the one that exchanges "
+                                           "most\n",
+                                           made.stage + 1, stages)
+                             : "\n");
+  } else if (stages > 1) {
     session.print(fmt::format("by a rank of pipeline stage {} of {}\n", made.stage + 1, stages));
   }
+  if (!made.not_counted.empty()) {
+    session.print("counted by an outline of the step, for the trainer has no program for it:\n  " +
+                  made.not_counted + "\n");
+  }
   session.print(
-      "MB of 10^6 bytes in the group's type; 2-byte: all three, were every element of 2 bytes\n");
+      "MB of 10^6 bytes in the group's type; 2-byte: all of them, were every element of 2 bytes\n");
   print_groups(session, made);
-  print_calls(session, plan);
-  if (made.exchanges.empty()) return;
+  print_calls(session, made);
+  if (made.bytes().total() == 0) return;
   session.print(fmt::format("\n{} per step ({} at 2 bytes an element); each rank sends {}\n",
                             gigabytes(static_cast<double>(made.bytes().total())),
                             gigabytes(static_cast<double>(made.two_byte_bytes().total())),
-                            gigabytes(made.sent_bytes())));
+                            gigabytes(made.sent_bytes)));
 }
 
 void print_costs(const Session& session, const std::vector<plan::OfferCost>& costs) {
@@ -157,8 +206,8 @@ std::string cents(const spec::PriceRange& range) {
 
 void print_plan(const Session& session, const JobPlan& plan) {
   session.print(in_lines(base::printable(plan.loaded.name + ": " + summary(plan.loaded))));
-  print_communication(session, plan);
-  if (plan.plan.step) print_prediction(session, plan);
+  if (plan.plan.exchange) print_communication(session, plan);
+  print_prediction(session, plan);
   if (plan.run) print_run(session, plan);
   for (const std::string& line : plan.plan.unknown) session.print("\nnot known: " + line + "\n");
 }

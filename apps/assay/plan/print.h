@@ -10,8 +10,6 @@
 #include "base/units.h"
 #include "cli/verb.h"
 #include "plan/cost/money.h"
-#include "plan/exchange/activations.h"
-#include "plan/exchange/communication.h"
 #include "plan/plan.h"
 #include "plan/scaling.h"
 #include "spec/load.h"
@@ -20,11 +18,9 @@ namespace assay::cli {
 
 // What is known about a job before it runs.
 struct JobPlan {
-  spec::Loaded loaded;  // a job
-  plan::Communication communication;
-  std::vector<plan::ActivationCalls> activations;  // what else the same rank takes part in
-  plan::Plan plan;                                 // its `unknown` lists what is missing below, too
-  std::vector<plan::ScalePoint> scaling;           // where there is a step time
+  spec::Loaded loaded;                    // a job
+  plan::Plan plan;                        // its `unknown` lists what is missing below, too
+  std::vector<plan::ScalePoint> scaling;  // where there is a step time
   // Where the time of a step and the length of training are known:
   std::optional<plan::RunTime> run;
   bool step_given = false;  // by --step-time, not predicted

@@ -14,6 +14,8 @@ using base::Table;
 
 constexpr base::Bytes kGib(std::int64_t{1} << 30);
 
+constexpr base::Bytes kMib(std::int64_t{1} << 20);
+
 std::string gib(base::Bytes bytes) {
   return fmt::format("{:.2f}", bytes / kGib);
 }
@@ -45,9 +47,13 @@ void print_breakdown(const Session& session, const plan::StepTime& step) {
 void print_memory(const Session& session, const JobPlan& plan) {
   const plan::PlannedMemory& memory = *plan.plan.memory;
   const plan::MemoryNeed& need = memory.need;
-  Table table({"a rank's memory", "GiB"});
+  const bool small = need.total() < kGib;
+  Table table({"a rank's memory", small ? "MiB" : "GiB"});
+  const auto text = [&](base::Bytes bytes) {
+    return small ? fmt::format("{:.2f}", bytes / kMib) : gib(bytes);
+  };
   const auto row = [&](const char* what, base::Bytes bytes) {
-    if (bytes > base::Bytes(0)) table.row({what, gib(bytes)});
+    if (bytes > base::Bytes(0)) table.row({what, text(bytes)});
   };
   row("parameters", need.parameters);
   row("gradients", need.gradients);
@@ -55,15 +61,23 @@ void print_memory(const Session& session, const JobPlan& plan) {
   row("activations", need.activations);
   row("gathered, and communication", need.gathered);
   row("workspace", need.workspace);
-  table.rule().row({"total", gib(need.total())});
+  table.rule().row({"total", text(need.total())});
   session.print("\n");
   session.print(table);
+  const bool on_cpu = plan.job().cluster.device.kind == spec::DeviceKind::kCpu;
   const plan::ErrorInterval interval = plan::memory_interval();
-  std::string line = fmt::format(
-      "8 of 10 measured runs held {:.2f} to {:.2f} times what is predicted ({} rows)\n"
-      "recomputed: {}; the card has {} GiB: {}",
-      interval.low, interval.high, interval.rows, plan.plan.recompute, gib(memory.device),
-      memory.fits() ? "it fits" : "it does NOT fit");
+  std::string line =
+      memory.counted
+          ? fmt::format("counted from the buffers of rank {}'s program{}\n", memory.rank,
+                        on_cpu ? "" : "; the workspace of libraries is an estimate")
+          : fmt::format(
+                "8 of 10 measured runs held {:.2f} to {:.2f} times what is predicted ({} rows)\n",
+                interval.low, interval.high, interval.rows);
+  line += fmt::format("recomputed: {}", plan.plan.recompute);
+  if (memory.device > base::Bytes(0)) {
+    line += fmt::format("; {} {} GiB: {}", on_cpu ? "a rank may take" : "the card has",
+                        gib(memory.device), memory.fits() ? "it fits" : "it does NOT fit");
+  }
   const std::int64_t stages = plan.job().layout.pp;
   if (stages > 1) {
     line += fmt::format("; stage {} of {} is the largest", need.stage + 1, stages);
@@ -89,9 +103,7 @@ void print_scaling(const Session& session, const JobPlan& plan) {
   session.print(table);
 }
 
-}  // namespace
-
-void print_prediction(const Session& session, const JobPlan& plan) {
+void print_step(const Session& session, const JobPlan& plan) {
   const plan::PlannedStep& step = *plan.plan.step;
   session.print(
       fmt::format("\npredicted step: {} s; 8 of 10 comparable ones took {} to {} s ({} rows, {})\n",
@@ -108,7 +120,13 @@ void print_prediction(const Session& session, const JobPlan& plan) {
     session.print("beyond what was measured: " + line + "\n");
   }
   print_breakdown(session, step.time);
-  print_memory(session, plan);
+}
+
+}  // namespace
+
+void print_prediction(const Session& session, const JobPlan& plan) {
+  if (plan.plan.step) print_step(session, plan);
+  if (plan.plan.memory) print_memory(session, plan);
   print_scaling(session, plan);
 }
 

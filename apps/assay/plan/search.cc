@@ -9,6 +9,7 @@
 #include "assay/plan/pictures.h"
 #include "base/text.h"
 #include "plan/search/search.h"
+#include "spec/enum_names.h"
 #include "spec/presets.h"
 
 namespace assay::cli {
@@ -217,6 +218,7 @@ Json candidate_json(const Candidate& one) {
             {"tp", layout.tp},
             {"sequence_parallel", layout.sequence_parallel},
             {"pp", layout.pp},
+            {"pp_schedule", spec::to_text(layout.pp_schedule)},
             {"pp_chunks", layout.pp_chunks},
             {"cp", layout.cp},
             {"ep", layout.ep}}},

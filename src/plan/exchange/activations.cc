@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "step/outline.h"
+#include "step/pipeline.h"
 
 namespace assay::plan {
 
@@ -21,7 +22,7 @@ std::vector<ActivationCalls> activation_calls(const spec::JobSpec& job, std::int
               .sequence_parallel = l.sequence_parallel,
               .context = l.cp,
               .expert = l.ep,
-              .layers = job.model.layers / l.pp,
+              .layers = step::layers_of_stage(job.model.layers, stage, l.pp, l.pp_chunks),
               .first = stage == 0,
               .last = stage == l.pp - 1}};
   std::vector<ActivationCalls> rows;

@@ -35,11 +35,14 @@ Volume& Volume::operator+=(const Volume& other) {
   reduce_scatter += other.reduce_scatter;
   all_gather += other.all_gather;
   all_reduce += other.all_reduce;
+  all_to_all += other.all_to_all;
+  send += other.send;
   return *this;
 }
 
 Volume Volume::operator*(std::int64_t factor) const {
-  return {reduce_scatter * factor, all_gather * factor, all_reduce * factor};
+  return {reduce_scatter * factor, all_gather * factor, all_reduce * factor, all_to_all * factor,
+          send * factor};
 }
 
 Volume Communication::bytes() const {

@@ -21,24 +21,30 @@ struct Volume {
   std::int64_t reduce_scatter = 0;
   std::int64_t all_gather = 0;
   std::int64_t all_reduce = 0;
+  std::int64_t all_to_all = 0;
+  std::int64_t send = 0;  // and as much received
 
-  [[nodiscard]] std::int64_t total() const { return reduce_scatter + all_gather + all_reduce; }
+  [[nodiscard]] std::int64_t total() const {
+    return reduce_scatter + all_gather + all_reduce + all_to_all + send;
+  }
   Volume& operator+=(const Volume& other);
   Volume operator*(std::int64_t factor) const;
   bool operator==(const Volume&) const = default;
 };
 
-// A row of the table: a group of parameters, or the stack that Muon makes of equal shapes.
+// A row of the table: a group of parameters, the stack that nanochat's Muon makes of equal shapes,
+// or units of the trainer's program that differ by their layer alone.
 struct GroupTraffic {
   std::string group;
-  std::vector<std::string> parameters;  // the groups of spec::parameters_of in it
+  // The groups of spec::parameters_of in it, or the parts of a unit.
+  std::vector<std::string> parameters;
   spec::Optimizer optimizer = spec::Optimizer::kAdamw;
   step::Dtype type = step::Dtype::kBf16;  // of gradients and weights alike
-  std::int64_t tensors = 0;
-  std::int64_t padded = 0;         // tensors, with those of zeros that fill a stack up
-  std::int64_t elements_each = 0;  // of the rank's part of a tensor
-  std::int64_t elements = 0;       // of all of them, with padding
-  Volume volume;                   // elements per optimizer step
+  std::int64_t tensors = 0;               // or units
+  std::int64_t padded = 0;                // tensors, with those of zeros that fill a stack up
+  std::int64_t elements_each = 0;         // of the rank's part of a tensor
+  std::int64_t elements = 0;              // of all of them, with padding
+  Volume volume;                          // elements per optimizer step
 
   [[nodiscard]] Volume bytes() const { return volume * step::bytes_of(type); }
   // Two bytes an element, whatever its type: how volumes are often published.

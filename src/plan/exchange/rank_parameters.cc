@@ -4,6 +4,7 @@
 #include <map>
 #include <string_view>
 
+#include "step/pipeline.h"
 #include "step/shapes.h"
 
 namespace assay::plan {
@@ -90,12 +91,13 @@ struct BlockKind {
 std::map<BlockKind, std::int64_t> blocks_of(const ModelSpec& m, const LayoutSpec& l,
                                             std::int64_t stage) {
   std::map<BlockKind, std::int64_t> blocks;
-  const std::int64_t chunk = m.layers / (l.pp * l.pp_chunks);
-  for (std::int64_t layer = 0; layer < m.layers; ++layer) {
-    if (layer / chunk % l.pp != stage) continue;
-    const bool moe = m.is_moe() && (layer + 1) % m.moe_every == 0;
-    const bool value = m.value_embeddings && (m.layers - 1 - layer) % 2 == 0;
-    ++blocks[{moe, value}];
+  for (std::int64_t chunk = stage; chunk < l.pp * l.pp_chunks; chunk += l.pp) {
+    const step::Layers layers = step::layers_of_chunk(m.layers, chunk, l.pp * l.pp_chunks);
+    for (std::int64_t layer = layers.first; layer < layers.end; ++layer) {
+      const bool moe = m.is_moe() && (layer + 1) % m.moe_every == 0;
+      const bool value = m.value_embeddings && (m.layers - 1 - layer) % 2 == 0;
+      ++blocks[{moe, value}];
+    }
   }
   return blocks;
 }

@@ -31,9 +31,9 @@ Constants unskewed() {
   return constants;
 }
 
-Work tensor_parallel(double ranks) {
+Work tensor_parallel(double ranks, Framework framework = Framework::kLlmc) {
   Work work = llama_8b_on_h100();
-  work.software = software_of(Framework::kAssay, work.card);
+  work.software = software_of(framework, work.card);
   work.degrees = {.tp = ranks, .ranks = ranks};
   work.batch = {.sequence = 4096, .micro_batch = 1, .micros = 1};
   return work;
@@ -67,6 +67,20 @@ TEST(ExchangeTime, TensorParallelismPaysForSums) {
     const StepTime t = step_time(work, unskewed());
     EXPECT_NEAR(t.tensor / sum, 4 * work.shape.layers + 2, 1e-9) << ranks << " ranks";
   }
+}
+
+// Our trainer exchanges what is to be added, adds it at the speed of memory and gathers the sums.
+TEST(ExchangeTime, OurTensorParallelismPaysForItsOwnSums) {
+  Work work = tensor_parallel(8, Framework::kAssay);
+  const base::Seconds exchanged = time_alone(work, CollectiveKind::kAllToAll, kActivationBytes, 8) +
+                                  time_alone(work, CollectiveKind::kAllGather, kActivationBytes, 8);
+  const double added =
+      kActivationBytes * (1 + 1.0 / 8) / (work.card.memory_rate.count() * unskewed().mem_eff);
+  const double sums = 4 * work.shape.layers + 2;
+  const double expected = sums * (exchanged.count() + added);
+  EXPECT_NEAR(step_time(work, unskewed()).tensor.count() / expected, 1, 1e-9);
+  work.degrees.sequence_parallel = true;  // only when is other
+  EXPECT_NEAR(step_time(work, unskewed()).tensor.count() / expected, 1, 1e-9);
 }
 
 // Sequence parallelism scatters and gathers instead, which switches do not do for it.

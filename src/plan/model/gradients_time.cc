@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plan/model/folded_exchange.h"
 #include "plan/model/shards_time.h"
 
 namespace assay::plan {
@@ -15,6 +16,10 @@ class ReplicaPlan {
  public:
   ReplicaPlan(const Work& work, const RankShare& rank, double parameters)
       : work_(work), degrees_(work.degrees), expert_axis_(degrees_.ep_axis ? degrees_.ep : 1) {
+    if (folds_gradients(work)) {
+      add_folded(rank);
+      return;
+    }
     // Ranks of an axis of experts read tokens of their own and have the same dense layers.
     const double same_experts = degrees_.dp * degrees_.cp;
     const double n = same_experts * expert_axis_;
@@ -42,6 +47,25 @@ class ReplicaPlan {
  private:
   void add(const ReplicaExchange& exchange) {
     if (exchange.axis.ranks > 1 && exchange.bytes > 0) result.each[result.count++] = exchange;
+  }
+
+  // Gradients after every micro-batch; what replicas have added up, and weights, after the last.
+  // Where weights are gathered for every layer, gradients leave with them (shards_time.cc).
+  void add_folded(const RankShare& rank) {
+    const TrainedPart part = trained_part(work_, rank);
+    const FoldedAxes axes = folded_axes(work_);
+    const double gradient = work_.software.gradient_bytes;
+    const double units = part.layers * degrees_.units + part.used;
+    const double matrices = work_.muon ? part.blocks : 0;  // whole on their ranks
+    if (degrees_.fsdp <= 1) {
+      add({CollectiveKind::kAllToAll, gradient * part.made(), axes.data, units, work_.batch.micros,
+           true});
+    }
+    add({CollectiveKind::kAllGather, gradient * (part.held() - matrices) / axes.shards.ranks,
+         axes.replicas, units});
+    if (degrees_.fsdp > 1) return;
+    add({CollectiveKind::kAllGather, kWeightBytes * (part.held() - matrices), axes.shards, units});
+    add({CollectiveKind::kAllGather, kWeightBytes * matrices, axes.data, units});
   }
 
   // Reducing costs what gathering does.
@@ -116,7 +140,9 @@ double gradients_seconds(const Work& work, const RankShare& rank, double paramet
     return (1 - constants.dp_overlap) * seconds +
            std::max(0.0, constants.dp_overlap * seconds - backward);
   };
-  return repeats * unhidden(repeated) + unhidden(last) + exposed;
+  const double exchanged = repeats * unhidden(repeated) + unhidden(last) + exposed;
+  if (!folds_gradients(work)) return exchanged;
+  return exchanged + folded_bytes(work, rank) / rank.memory_rate;
 }
 
 }  // namespace assay::plan

@@ -34,7 +34,8 @@ struct ReplicaExchanges {
 // `parameters` as trained_parameters has them.
 ReplicaExchanges replica_exchanges(const Work& work, const RankShare& rank, double parameters);
 
-// Of a step, where the backward pass of a micro-batch takes `backward` seconds.
+// Of a step, with the time of adding gradients up where that is done apart, and where the backward
+// pass of a micro-batch takes `backward` seconds.
 double gradients_seconds(const Work& work, const RankShare& rank, double parameters,
                          double backward, const Constants& constants);
 

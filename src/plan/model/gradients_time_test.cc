@@ -1,4 +1,5 @@
-// The bytes that steps pay for are those that a job's table of collectives counts.
+// The bytes that steps pay for are those that a job's table of collectives counts; of our trainer,
+// those of its programs (folded_exchange_test.cc).
 #include "plan/model/gradients_time.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +36,7 @@ void expect_same(double priced, std::int64_t counted, const char* kind) {
 TEST_P(PricedTraffic, IsWhatTheTableCounts) {
   const spec::JobSpec job = testing::job_of(GetParam().preset, GetParam().set);
   const Volume counted = communication_of(job).value().bytes();
-  const ParameterTraffic priced = parameter_traffic(priced_work(GetParam(), Framework::kAssay));
+  const ParameterTraffic priced = parameter_traffic(priced_work(GetParam(), Framework::kTorch));
   expect_same(priced.reduce_scatter, counted.reduce_scatter, "reduce-scatter");
   expect_same(priced.all_gather, counted.all_gather, "all-gather");
   expect_same(priced.all_reduce, counted.all_reduce, "all-reduce");
@@ -80,7 +81,7 @@ TEST(PricedMuon, StacksAreWhatTheTableCounts) {
   for (const std::string model : {"nanochat-d12", "nanochat-d20", "nanochat-d26", "gpt2-124m"}) {
     const spec::JobSpec job =
         testing::job_of("nanochat-d26-h100", {"model.extends=" + model, "batch.sequence=1024"});
-    const Work work = work_of(job).value();
+    const Work work = work_of(job, {.framework = Framework::kNanochat}).value();
     const ParameterTraffic priced = parameter_traffic(work);
     const double counted = static_cast<double>(communication_of(job).value().bytes().total());
     EXPECT_NEAR(priced.reduce_scatter + priced.all_gather + priced.all_reduce, counted,
@@ -89,11 +90,11 @@ TEST(PricedMuon, StacksAreWhatTheTableCounts) {
   }
 }
 
-double gradients_of(const std::vector<std::string>& set) {
+double gradients_of(const std::vector<std::string>& set, Framework framework = Framework::kTorch) {
   std::vector<std::string> all = {"layout.tp=1", "layout.fsdp=32", "batch.accumulate=16"};
   all.insert(all.end(), set.begin(), set.end());
   const PricedCase one{"", "llama3-13b-h200x32", all};
-  return step_time(priced_work(one, Framework::kAssay), shipped_constants()).gradients.count();
+  return step_time(priced_work(one, framework), shipped_constants()).gradients.count();
 }
 
 // ZeRO 2 reduces after every micro-batch, and what its backward pass hides is not paid.
@@ -104,6 +105,17 @@ TEST(PricedGradients, OfZero2ArePaidForEveryMicroBatch) {
   EXPECT_LT(often, 16 * once);
   EXPECT_DOUBLE_EQ(gradients_of({"layout.zero=1", "batch.accumulate=1"}),
                    gradients_of({"layout.zero=2", "batch.accumulate=1"}));
+}
+
+// Our trainer does so whatever is sharded, and adds up what it gets.
+TEST(PricedGradients, OfOurTrainerArePaidForEveryMicroBatch) {
+  const auto ours = [](const char* zero, const char* accumulate) {
+    return gradients_of({zero, accumulate}, Framework::kAssay);
+  };
+  EXPECT_DOUBLE_EQ(ours("layout.zero=1", "batch.accumulate=16"),
+                   ours("layout.zero=2", "batch.accumulate=16"));
+  EXPECT_GT(ours("layout.zero=1", "batch.accumulate=16"),
+            5 * ours("layout.zero=1", "batch.accumulate=1"));
 }
 
 // Muon wants whole matrices, wherever their parts are.

@@ -33,9 +33,15 @@ TensorExchange tensor_exchange(const Work& work, const RankShare& rank,
   const auto seconds = [&](CollectiveKind kind) {
     return exchange_seconds(kind, bytes, {.ranks = tp}, work.links, constants);
   };
-  t.all_reduce = work.degrees.sequence_parallel
-                     ? seconds(CollectiveKind::kReduceScatter) + seconds(CollectiveKind::kAllGather)
-                     : seconds(CollectiveKind::kAllReduce);
+  // Our trainer exchanges the addends, adds them itself, and gathers the sums.
+  if (folds_gradients(work)) {
+    t.all_reduce = seconds(CollectiveKind::kAllToAll) + seconds(CollectiveKind::kAllGather) +
+                   bytes * (1 + 1 / tp) / rank.memory_rate;
+  } else {
+    t.all_reduce = work.degrees.sequence_parallel ? seconds(CollectiveKind::kReduceScatter) +
+                                                        seconds(CollectiveKind::kAllGather)
+                                                  : seconds(CollectiveKind::kAllReduce);
+  }
   if (work.software.dtensor) t.all_reduce *= constants.dtensor_tp;
   if (work.software.overlaps_tensor) t.exposed = 1 - constants.tp_overlap;
   t.skew = 2 * constants.tp_sync_us * 1e-6 * (tp - 1) * t.exposed;

@@ -9,6 +9,10 @@ double pipeline_seconds(const Pipeline& p) {
   // The slowest stage is never idle between its first and its last chunk. Before that the others
   // work on the first micro-batch, and after it on the last one, a chunk each.
   const double busy = p.micros * p.slowest + (p.whole - p.slowest) / p.chunks;
+  // What each of the other stages makes of the first and the last micro-batch of the slowest one is
+  // not waited for, as long as there are as many.
+  const double filled = p.stages - 1 + std::min(p.micros, p.stages) - 1;
+  if (p.weights > 0) return std::max(p.micros * p.slowest, busy - p.weights * filled);
   if (p.chunks <= 1) return busy;
   // Micro-batches go round in groups of as many as there are stages. A group that is not full takes
   // as long to come round: its first one passes every chunk, and the others follow a chunk apart.
@@ -22,6 +26,7 @@ double micros_in_flight(const Work& work, bool last) {
   const double micros = work.batch.micros;
   if (d.pp <= 1) return 1;
   if (d.gpipe) return micros;
+  if (d.zero_bubble) return std::min(micros, d.pp);
   if (last) return std::min(micros, ((d.chunks - 1) * d.pp + 1) / d.chunks);
   return std::min(micros, d.pp) * (d.chunks > 1 ? 1 + (d.pp - 1) / d.pp / d.chunks : 1);
 }

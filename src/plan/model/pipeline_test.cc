@@ -24,7 +24,7 @@ PlayedPipeline any_pipeline(PlayedSchedule schedule) {
 }
 
 double chunk_seconds(const PlayedPipeline& p) {
-  return p.forward + p.backward;
+  return p.forward + p.backward + p.weights;
 }
 
 double head_seconds(const PlayedPipeline& p) {
@@ -37,7 +37,8 @@ double by_closed_form(const PlayedPipeline& p) {
                            .chunks = static_cast<double>(p.chunks),
                            .micros = static_cast<double>(p.micros),
                            .slowest = stage + head_seconds(p),
-                           .whole = p.stages * stage + head_seconds(p)});
+                           .whole = p.stages * stage + head_seconds(p),
+                           .weights = p.weights});
 }
 
 // The longest that follows from what needs what: one micro-batch through the whole model, and
@@ -69,6 +70,22 @@ RC_GTEST_PROP(PipelineProperty, OfChunksIsWhatIsPlayed, ()) {
   PlayedPipeline p = any_pipeline(PlayedSchedule::kInterleaved);
   if (p.micros > p.stages) p.micros = p.micros / p.stages * p.stages;
   expect_played(p);
+}
+
+// Gradients of weights take no longer than either of the other passes: they are products alone.
+RC_GTEST_PROP(PipelineProperty, OfZeroBubbleIsWhatIsPlayed, ()) {
+  PlayedPipeline p = any_pipeline(PlayedSchedule::kZeroBubbleH1);
+  p.weights = std::min(p.forward, p.backward) * (*rc::gen::inRange(1, 11) / 10.0);
+  p.head_forward = *rc::gen::inRange(0, 20) / 10.0;
+  p.head_backward = *rc::gen::inRange(0, 20) / 10.0;
+  expect_played(p);
+}
+
+TEST(Pipeline, ZeroBubbleWaitsAThirdAsLong) {
+  Pipeline p{.stages = 8, .micros = 32, .slowest = 3, .whole = 24};
+  EXPECT_DOUBLE_EQ(pipeline_seconds(p), 3 * 32 + 3 * 7);
+  p.weights = 1;
+  EXPECT_DOUBLE_EQ(pipeline_seconds(p), 3 * 32 + 7);
 }
 
 RC_GTEST_PROP(PipelineProperty, NeverBeatsTheCriticalPath, ()) {

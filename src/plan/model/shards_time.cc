@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plan/model/exchange_time.h"
+#include "plan/model/folded_exchange.h"
 #include "plan/model/gradients_time.h"
 
 namespace assay::plan {
@@ -61,6 +62,28 @@ ShardsTime shards_time(const Work& work, const RankShare& rank, double forward, 
   };
 
   const double unit = gathered_of_layer(work, rank);
+  if (folds_gradients(work)) {
+    const TrainedPart part = trained_part(work, rank);
+    const FoldedAxes axes = folded_axes(work);
+    const auto of = [&](CollectiveKind kind, double bytes, const Axis& axis) {
+      return calls * exchange_seconds(kind, bytes / calls, axis, work.links, constants);
+    };
+    const double units = part.layers * degrees.units;
+    const double gathers = 1 - resident_units(work, units) / (2 * units * work.batch.micros);
+    const double weights =
+        gathers * of(CollectiveKind::kAllGather, kWeightBytes * unit, axes.shards);
+    const double gradient = work.software.gradient_bytes;
+    const double sums = of(CollectiveKind::kAllToAll, gradient * unit, axes.data);
+    const auto exposed_of = [&](double compute, double exchange) {
+      return std::max(0.0, exchange - compute) + constants.fsdp_slow * std::min(compute, exchange);
+    };
+    const double end = part.used > 0 ? part.table : 0;
+    return {
+        .forward = exposed_of(forward, weights),
+        .backward = exposed_of(backward, weights + sums),
+        .ends = kEndsExposed * (of(CollectiveKind::kAllGather, kWeightBytes * end, axes.shards) +
+                                of(CollectiveKind::kAllToAll, gradient * end, axes.data))};
+  }
   const double gather = seconds(CollectiveKind::kAllGather, kWeightBytes * unit);
   const double reduce = seconds(CollectiveKind::kReduceScatter, bytes_reduced(work, rank) * unit);
   const auto unhidden = [&](double compute, double exchange) {
@@ -76,6 +99,7 @@ ShardsTime shards_time(const Work& work, const RankShare& rank, double forward, 
 }
 
 double trained_parameters(const Work& work, const RankShare& rank) {
+  if (folds_gradients(work)) return trained_part(work, rank).held();
   const Shape& shape = work.shape;
   const Degrees& degrees = work.degrees;
   const double experts = rank.expert_parameters * shape.layers;
@@ -93,7 +117,14 @@ ParameterTraffic parameter_traffic(const Work& work) {
   const Degrees& degrees = work.degrees;
   const double parameters = trained_parameters(work, rank);
   ParameterTraffic traffic;
-  if (degrees.fsdp > 1) {
+  if (folds_gradients(work) && degrees.fsdp > 1) {
+    const TrainedPart part = trained_part(work, rank);
+    const double micros = work.batch.micros;
+    const double units = part.layers * degrees.units;
+    const double passes = 2 * micros - resident_units(work, units) / units;
+    traffic.all_gather = kWeightBytes * (passes * part.blocks + micros * part.used * part.table);
+    traffic.all_to_all = work.software.gradient_bytes * micros * part.made();
+  } else if (degrees.fsdp > 1) {
     const double layers = gathered_of_layer(work, rank) * work.shape.layers / degrees.pp;
     const double ends = work.shape.parameters - work.shape.body_parameters;
     const double all = work.batch.micros * (layers + ends / degrees.tp / degrees.pp);
@@ -106,6 +137,8 @@ ParameterTraffic parameter_traffic(const Work& work) {
       traffic.reduce_scatter += bytes;
     else if (exchange.kind == CollectiveKind::kAllGather)
       traffic.all_gather += bytes;
+    else if (exchange.kind == CollectiveKind::kAllToAll)
+      traffic.all_to_all += bytes;
     else
       traffic.all_reduce += bytes;
   }

@@ -22,12 +22,13 @@ ShardsTime shards_time(const Work& work, const RankShare& rank, double forward, 
 // That a rank trains, before FSDP cuts them.
 double trained_parameters(const Work& work, const RankShare& rank);
 
-// Parameters and gradients exchanged in a step: bytes of whole messages. A test compares what the
-// model prices with what plan/exchange counts.
+// Parameters and gradients exchanged in a step: bytes of whole messages. Tests compare what the
+// model prices with what plan/exchange counts and, of our trainer, with its programs.
 struct ParameterTraffic {
   double reduce_scatter = 0;
   double all_gather = 0;
   double all_reduce = 0;
+  double all_to_all = 0;
 };
 ParameterTraffic parameter_traffic(const Work& work);
 

@@ -44,6 +44,7 @@ Software assay_trainer() {
   s.framework = Framework::kAssay;
   s.hostless = true;
   s.overlaps_gradients = true;
+  s.folds_gradients = true;
   s.shards_optimizer = true;
   s.optimizer_bytes = 6;
   s.optimizer_traffic = (10.0 + 8.0) / 28.0;

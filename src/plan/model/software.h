@@ -47,6 +47,7 @@ struct Software {
   bool dtensor = false;  // tensor parallelism by DTensor
   bool overlaps_tensor = false;
   bool overlaps_gradients = false;
+  bool folds_gradients = false;      // as our trainer does it: folded_exchange.h
   bool shards_optimizer = false;     // over the data ranks
   bool zero3_by_tensor = false;      // gathers of single tensors, not hidden
   bool gathers_once = false;         // FSDP that keeps gathered weights for the backward pass

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "plan/model/exchange_time.h"
+#include "plan/model/folded_exchange.h"
 #include "plan/model/gradients_time.h"
 #include "plan/model/layer_time.h"
 #include "plan/model/pipeline.h"
@@ -74,6 +75,25 @@ double send_seconds(const Work& work, const RankShare& rank, const Constants& co
   return 2 * one * degrees.chunks * (work.software.overlaps_tensor ? kSendExposed : 1);
 }
 
+// Which the others wait for.
+struct SlowestStage {
+  double layers = 0;
+  double head_share = 1;
+};
+
+SlowestStage slowest_stage(const Work& work, double layer_seconds, double head_seconds) {
+  const double pp = work.degrees.pp;
+  const double layers = work.shape.layers;
+  if (work.software.framework == Framework::kAssay) {
+    const StageLayers stages = stage_layers(work);
+    const bool head = stages.last * layer_seconds + head_seconds >= stages.most * layer_seconds;
+    return head ? SlowestStage{stages.last, 1} : SlowestStage{stages.most, 0};
+  }
+  // Others leave room for the head on a stage that has fewer layers.
+  const bool uneven = pp > 1 && std::fmod(layers, pp) > 0;
+  return {layers / pp, uneven ? 1 / pp : 1};
+}
+
 constexpr StepPart kStepParts[] = {
     {"products", "matrix products", &StepTime::products},
     {"attention", "attention", &StepTime::attention},
@@ -110,28 +130,31 @@ StepTime step_time(const Work& work, const Constants& constants) {
   const double send = send_seconds(work, rank, constants);
 
   const double each = forward + shards.forward + backward + shards.backward;
-  const double stage = each * layers / degrees.pp;
-  // Layers that do not divide by the stages leave room for the head on one that has fewer.
-  const bool uneven = degrees.pp > 1 && std::fmod(layers, degrees.pp) > 0;
-  const double head_share = uneven ? 1 / degrees.pp : 1;
+  const SlowestStage stage = slowest_stage(work, each, head.total());
+  const double head_share = stage.head_share;
   double whole = each * layers + head.total() + shards.ends;
   double slowest = whole;
   if (degrees.pp > 1) {
-    slowest = stage + head.total() * head_share + send;
+    slowest = each * stage.layers + head.total() * head_share + send;
     whole += (degrees.pp - 1) * send;
   }
+  // The products of weights' gradients are as large as those of the forward pass, and half of the
+  // backward pass' launches.
+  const double later = layer.forward.products + layer.backward.host / 2;
+  const double weights = degrees.zero_bubble ? later * stage.layers : 0;
   const double passes = pipeline_seconds({.stages = degrees.pp,
                                           .chunks = degrees.chunks,
                                           .micros = micros,
                                           .slowest = slowest,
-                                          .whole = whole});
+                                          .whole = whole,
+                                          .weights = weights});
   const double threads = work.links.scarce_threads;
   const double starved = threads > 0 ? constants.cross_socket_host / threads : 0;
 
   StepTime t;
   t.clock = layer.clock;
   const double parameters = trained_parameters(work, rank);
-  const double last_backward = (backward + shards.backward) * layers / degrees.pp;
+  const double last_backward = (backward + shards.backward) * stage.layers;
   const double gradients = gradients_seconds(work, rank, parameters, last_backward, constants);
   const double optimizer = optimizer_seconds(work, rank, parameters, constants);
   const double nodes = std::max(1.0, degrees.ranks / work.links.per_node());
@@ -141,7 +164,7 @@ StepTime step_time(const Work& work, const Constants& constants) {
   t.optimizer = Seconds(optimizer);
   t.total = Seconds(undisturbed * (1 + jitter));
 
-  const double runs = micros * layers / degrees.pp;
+  const double runs = micros * stage.layers;
   LayerTime both = layer.forward;
   both += layer.backward;
   t.products = Seconds(runs * both.products);

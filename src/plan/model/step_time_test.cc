@@ -75,6 +75,19 @@ TEST(StepTime, BubblesOfAPipeline) {
   }
 }
 
+// Half of the backward products fill what would be waits; attention's and the rest cannot.
+TEST(StepTime, ZeroBubbleHasShorterBubbles) {
+  Work work = llama_8b_on_h100();
+  work.degrees = {.pp = 4, .ranks = 4};
+  work.batch.micros = 16;
+  const StepTime usual = step_time(work, shipped_constants());
+  work.degrees.zero_bubble = true;
+  const StepTime filled = step_time(work, shipped_constants());
+  EXPECT_EQ(filled.products, usual.products);
+  EXPECT_LT(filled.pipeline, 0.7 * usual.pipeline);
+  EXPECT_GT(filled.pipeline, 0.25 * usual.pipeline);
+}
+
 // Computing a layer again costs its forward pass.
 TEST(StepTime, FullRecomputationAddsAForwardPass) {
   Work work = llama_8b_on_h100();

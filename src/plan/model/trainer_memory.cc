@@ -1,7 +1,9 @@
 #include "plan/model/trainer_memory.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "plan/model/folded_exchange.h"
 #include "plan/model/pipeline.h"
 #include "step/recompute.h"
 #include "step/shapes.h"
@@ -9,10 +11,7 @@
 namespace assay::plan {
 namespace {
 
-constexpr double kTrainerContext = 1.0 * 1024 * 1024 * 1024;  // CUDA's, and libraries' workspaces
-constexpr double kTwoBytes = 2;                               // bf16, as everything below
-// Beside what layers keep: the stream, its gradient and the final norm's result.
-constexpr double kStreams = 3;
+constexpr double kTwoBytes = 2;  // bf16, as everything below
 
 // Bytes that layers keep per token, by who computes them again.
 struct KeptByLayer {
@@ -56,7 +55,7 @@ KeptByLayer kept_by_layer(const Work& work, const RankShare& rank) {
   kept.stream = kTwoBytes * width;
   kept.middle =
       kTwoBytes * (width + rank.qkv + shape.attention_out / tp) + kSumBytes * shape.heads / tp;
-  kept.norms = kTwoBytes * 2 * width;
+  kept.norms = kTwoBytes * 2 * shape.dim;  // of all tokens, as the products read them
   // rank.ffn counts a token once per expert that it visits; there it is copied as well.
   const double copies = rank.moe_share * shape.copies() * 2 * shape.dim / rank.sequence_cut;
   kept.gate_up = kTwoBytes * ((shape.mlp_matrices - 1) * rank.ffn / tp + copies);
@@ -64,50 +63,126 @@ KeptByLayer kept_by_layer(const Work& work, const RankShare& rank) {
   return kept;
 }
 
+// What is alive at once beside the training state and what blocks have gathered, in the stage with
+// so many layers.
+struct Stage {
+  double layers = 0;
+  bool first = false;
+  bool last = false;
+};
+
+// Micro-batches between their forward and backward pass (step/pipeline.cc).
+double in_flight_of(const Work& work, const Stage& stage) {
+  const Degrees& d = work.degrees;
+  const double micros = work.batch.micros;
+  if (d.pp <= 1) return 1;
+  if (d.gpipe) return micros;
+  if (d.zero_bubble) return std::min(micros, d.pp);
+  const double after = stage.last ? 0 : stage.first ? d.pp - 1 : d.pp - 2;
+  if (d.chunks <= 1) return std::min(micros, after + 1);
+  // Of one chunk or another; each has places of its own, in groups of as many as there are stages.
+  const double passes = 2 * after + (d.chunks - 1) * d.pp + 1;
+  return std::min(micros, std::ceil(passes / d.pp) * d.pp / d.chunks);
+}
+
+// Elements of the largest unit of a block.
+double unit_of_block(const Work& work) {
+  const Shape& shape = work.shape;
+  const double block = shape.body_parameters / shape.layers;
+  const double mlp = shape.mlp_matrices * shape.dim * shape.ffn;
+  const bool modules = work.degrees.units > 1 && !shape.is_moe();
+  return (modules ? std::max(mlp, block - mlp) : block / work.degrees.units) / work.degrees.tp;
+}
+
+double alive_bytes(const Work& work, const RankShare& rank, const Stage& stage) {
+  const Shape& shape = work.shape;
+  const Degrees& d = work.degrees;
+  const KeptByLayer kept = kept_by_layer(work, rank);
+  const double stream = kTwoBytes * rank.tokens * shape.dim / rank.sequence_cut;
+  const double in_flight = in_flight_of(work, stage);
+  const double each = rank.tokens * kept.with(kept_parts(work.recompute));
+  const double whole = rank.tokens * kept.with({});  // of the layer at work, and of the last
+  // And, as large as that, the inputs and gradients of all products of micro-batches whose
+  // gradients of weights are made later.
+  const double later = stage.layers * (stage.last ? in_flight : 1);
+  const double kept_whole = d.zero_bubble ? later : stage.last && d.gpipe ? in_flight : 1;
+  const double layers =
+      std::max(0.0, stage.layers * in_flight - kept_whole) * each + kept_whole * whole;
+
+  // Gradients that are made, and what arrives from other ranks: on their way until their place is
+  // needed again, which for the first and the last unit is in the next micro-batch. Blocks take two
+  // places in turns.
+  const double gradient = work.software.gradient_bytes;
+  const double data = d.dp * d.cp * d.fsdp;
+  const double table = shape.vocab * shape.dim / d.tp;
+  const bool travels = data > 1;
+  const bool folds = work.batch.micros > 1 || travels;
+  const double copies = travels ? 2 : folds ? 1 : 0;
+  const double blocks = gradient * unit_of_block(work) * copies * (travels ? 2 : 1);
+  const double end = gradient * table * copies;
+  const bool repeats = travels && work.batch.micros > in_flight;  // after the first backward pass
+  const double left = repeats ? blocks : 0;
+  const double left_end = repeats && stage.first ? end : 0;
+  const double gathered = d.fsdp > 1 ? kTwoBytes * table : 0;
+  const double addends = d.tp > 1 ? 2 * kTwoBytes * rank.tokens * shape.dim : 0;
+
+  double most = layers + 2 * stream + std::max(blocks, left + left_end) + addends;
+  if (stage.last) {
+    const double vocab = shape.vocab / d.tp;
+    const double rows =
+        std::min(rank.tokens, std::max(1.0, static_cast<double>(step::kMostLogits) / vocab));
+    const double made = folds ? gradient * table : 0;
+    most = std::max({most,
+                     layers + 4 * stream + addends + kTwoBytes * rows * vocab + gathered + made +
+                         left + left_end,
+                     layers + 2 * stream + blocks + end + addends});
+  }
+  if (stage.first) {
+    const double others = stage.layers * (in_flight - 1) * each;
+    most = std::max(most, others + 2 * stream + blocks + end);
+  }
+  if (d.pp > 1) most += (in_flight + 1) * stream;  // received, and their gradients
+  return most;
+}
+
 }  // namespace
 
 MemoryNeed trainer_memory(const Work& work, const RankShare& rank) {
   const Shape& shape = work.shape;
   const Degrees& d = work.degrees;
-  const double layers = shape.layers / d.pp;
   const double experts = rank.expert_parameters * shape.layers;
   const double body = (shape.body_parameters - experts) / d.tp + experts / d.ep / rank.expert_cut;
-  const double ends = shape.parameters - shape.body_parameters;
-  // The first stage of a pipeline has the embedding, the last the head.
-  const double end = ends / d.tp / (d.pp > 1 && !shape.tied ? 2 : 1);
-  const double held = body / d.pp + end;
-
-  MemoryNeed need;
-  need.parameters = whole_bytes(kTwoBytes * held / d.fsdp);
-  need.gradients =
-      whole_bytes(work.software.gradient_bytes * held / d.fsdp / std::max(1.0, d.gradient_shards));
-  // A table that is also the head has a second sum of gradients; and where there are several
-  // micro-batches, each one's gradients have a place of their own, the largest for the head.
   const double table = shape.vocab * shape.dim / d.tp;
-  if (shape.tied) need.gradients += whole_bytes(work.software.gradient_bytes * table / d.fsdp);
-  const bool folds = work.batch.micros > 1 || d.dp * d.fsdp > 1;
-  const double made = folds ? work.software.gradient_bytes * table : 0;
-  need.optimizer = whole_bytes(work.software.optimizer_bytes * held / d.fsdp / state_shards(work));
-  if (d.fsdp > 1) need.gathered = whole_bytes(unsharded_units(work, rank));
-  const KeptByLayer kept = kept_by_layer(work, rank);
-  const auto activations = [&](bool last) {
-    // The layer at work has everything.
-    const double others = std::max(0.0, layers * micros_in_flight(work, last) - 1);
-    const double layers_keep =
-        rank.tokens * (kept.with(kept_parts(work.recompute)) * others + kept.with({}));
-    if (!last) return layers_keep;
-    const double vocab = shape.vocab / d.tp;
-    const double rows =
-        std::min(rank.tokens, std::max(1.0, static_cast<double>(step::kMostLogits) / vocab));
-    return layers_keep + kTwoBytes * rows * vocab;
+  const double shards = d.fsdp * state_shards(work);
+  const StageLayers stages = stage_layers(work);
+  const auto need_of = [&](const Stage& stage) {
+    // The first stage of a pipeline has the embedding, the last the head, or the same table again.
+    const double tables = d.pp > 1 ? (stage.first || stage.last ? 1 : 0) : shape.tied ? 1 : 2;
+    const double held = body / shape.layers * stage.layers + tables * table;
+    // A table that is also the head has a second sum of gradients.
+    const double sums = held + (shape.tied && tables > 0 ? table : 0);
+    MemoryNeed need;
+    need.parameters = whole_bytes(kTwoBytes * held / d.fsdp);
+    need.gradients = whole_bytes(work.software.gradient_bytes * sums / shards);
+    need.optimizer = whole_bytes(work.software.optimizer_bytes * held / shards);
+    if (d.fsdp > 1) {
+      constexpr double kPlaces = 2;
+      need.gathered = whole_bytes(kPlaces * kTwoBytes * unit_of_block(work));
+    }
+    need.activations = whole_bytes(alive_bytes(work, rank, stage));
+    need.workspace = whole_bytes(kTrainerContext);
+    return need;
   };
-  const double first = activations(d.pp <= 1);
-  const double last = d.pp > 1 ? activations(true) : 0;
-  need.activations = whole_bytes(std::max(first, last));
-  need.stage = last > first ? d.pp - 1 : 0;
-  need.workspace = whole_bytes(kStreams * kTwoBytes * rank.tokens * shape.dim / rank.sequence_cut +
-                               made + kTrainerContext);
-  return need;
+  if (d.pp <= 1) return need_of({shape.layers, true, true});
+  MemoryNeed most = need_of({stages.first, true, false});
+  const auto compare = [&](const Stage& stage, double number) {
+    MemoryNeed need = need_of(stage);
+    need.stage = number;
+    if (need.total() > most.total()) most = need;
+  };
+  if (d.pp > 2 && stages.most > stages.first) compare({stages.most, false, false}, 1);
+  compare({stages.last, false, true}, d.pp - 1);
+  return most;
 }
 
 }  // namespace assay::plan

@@ -7,6 +7,9 @@
 
 namespace assay::plan {
 
+// CUDA's context, and libraries' workspaces: bytes beside what the step's buffers take.
+inline constexpr double kTrainerContext = 1.0 * 1024 * 1024 * 1024;
+
 MemoryNeed trainer_memory(const Work& work, const RankShare& rank);
 
 }  // namespace assay::plan

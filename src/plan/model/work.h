@@ -58,10 +58,11 @@ struct Degrees {
   double pp = 1;
   double cp = 1;
   double ep = 1;
-  bool ep_axis = false;  // else experts are spread over the ranks of dp or fsdp
-  double units = 1;      // that fsdp gathers a layer in
-  double chunks = 1;     // of a stage, for interleaved pipelines
-  bool gpipe = false;    // every micro-batch forward before any goes backward
+  bool ep_axis = false;      // else experts are spread over the ranks of dp or fsdp
+  double units = 1;          // that fsdp gathers a layer in
+  double chunks = 1;         // of a stage, for interleaved pipelines
+  bool gpipe = false;        // every micro-batch forward before any goes backward
+  bool zero_bubble = false;  // gradients of weights are made later, where a stage would wait
   bool sequence_parallel = false;
   double ranks = 1;
   // Replicas that share the optimizer's state, and gradients; 0: by software.shards_optimizer.
@@ -122,6 +123,11 @@ struct Work {
   bool muon = false;        // for matrices, and AdamW for all else
   MuonExchange muon_exchange;
 };
+
+// Mixtures, which our trainer does not execute, are priced as others exchange them.
+inline bool folds_gradients(const Work& work) {
+  return work.software.folds_gradients && !work.shape.is_moe() && !work.lora;
+}
 
 // Replicas that share the optimizer's state.
 inline double state_shards(const Work& work) {

@@ -162,6 +162,8 @@ CollectiveTime Network::time(step::CollectiveKind kind, double bytes, const Grou
       choice.all_to_all();
       break;
     case CollectiveKind::kSendReceive:
+    case CollectiveKind::kSend:
+    case CollectiveKind::kReceive:
       sent = bytes;
       choice.send();
       break;

@@ -134,6 +134,8 @@ class Enumeration {
   void schedules(LayoutSpec layout) {
     sequence_parallel(layout);
     if (layout.pp == 1) return;
+    layout.pp_schedule = PipelineSchedule::kZbH1;
+    sequence_parallel(layout);
     layout.pp_schedule = PipelineSchedule::kInterleaved;
     for (const std::int64_t chunks : divisors_of(asked_.model.layers / layout.pp)) {
       layout.pp_chunks = chunks;
@@ -172,6 +174,8 @@ double change(const LayoutSpec& from, const LayoutSpec& to) {
   constexpr double kSwitch = 0.01;
   if (to.fsdp > 1 && from.zero != to.zero) sum += kSwitch;
   if (from.sequence_parallel != to.sequence_parallel) sum += kSwitch;
+  const auto defers = [](const LayoutSpec& l) { return l.pp_schedule == PipelineSchedule::kZbH1; };
+  if (defers(from) != defers(to)) sum += kSwitch;
   return sum;
 }
 
@@ -215,7 +219,9 @@ std::string to_text(const LayoutSpec& l) {
   add("dp", l.dp);
   add("fsdp", l.fsdp, l.zero < 3 ? fmt::format(" zero {}", l.zero) : "");
   add("tp", l.tp, l.sequence_parallel ? " sp" : "");
-  add("pp", l.pp, l.pp_chunks > 1 ? fmt::format(" of {} chunks", l.pp_chunks) : "");
+  std::string schedule = l.pp_schedule == PipelineSchedule::kZbH1 ? " zb-h1" : "";
+  if (l.pp_chunks > 1) schedule = fmt::format(" of {} chunks", l.pp_chunks);
+  add("pp", l.pp, schedule);
   add("cp", l.cp);
   add("ep", l.ep);
   return text.empty() ? "one rank" : text;

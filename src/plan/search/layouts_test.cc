@@ -18,10 +18,19 @@ using spec::LayoutSpec;
 using spec::PipelineSchedule;
 
 using LayoutKey = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                             std::int64_t, std::int64_t, std::int64_t, bool>;
+                             std::int64_t, std::int64_t, std::int64_t, bool, bool>;
 
 LayoutKey key_of(const LayoutSpec& l) {
-  return {l.dp, l.fsdp, l.zero, l.tp, l.pp, l.pp_chunks, l.cp, l.ep, l.sequence_parallel};
+  return {l.dp,
+          l.fsdp,
+          l.zero,
+          l.tp,
+          l.pp,
+          l.pp_chunks,
+          l.cp,
+          l.ep,
+          l.sequence_parallel,
+          l.pp_schedule == PipelineSchedule::kZbH1};
 }
 
 // Shapes whose numbers have few divisors in common, so that every rule breaks now and then.
@@ -74,13 +83,14 @@ std::set<LayoutKey> by_brute_force(const JobSpec& job, std::int64_t sequences) {
     if (sequences % l.data_ranks() != 0 || job.cluster.devices_per_node % l.tp != 0) return;
     for (l.pp_chunks = 1; l.pp_chunks <= job.model.layers; ++l.pp_chunks)
       for (const bool sp : {false, true})
-        for (l.zero = l.fsdp > 1 ? 1 : 3; l.zero <= 3; ++l.zero) {
-          l.pp_schedule =
-              l.pp_chunks > 1 ? PipelineSchedule::kInterleaved : PipelineSchedule::k1f1b;
-          l.sequence_parallel = sp;
-          tried.layout = l;
-          if (spec::check_layout(tried)) keys.insert(key_of(l));
-        }
+        for (l.zero = l.fsdp > 1 ? 1 : 3; l.zero <= 3; ++l.zero)
+          for (const auto schedule :
+               {PipelineSchedule::k1f1b, PipelineSchedule::kInterleaved, PipelineSchedule::kZbH1}) {
+            l.pp_schedule = schedule;
+            l.sequence_parallel = sp;
+            tried.layout = l;
+            if (spec::check_layout(tried)) keys.insert(key_of(l));
+          }
   });
   return keys;
 }
@@ -108,6 +118,7 @@ RC_GTEST_PROP(LayoutsProperty, WhatIsNotTakenIsCounted, ()) {
   for (LayoutSpec l : found.valid) {
     l.zero = 3;
     l.pp_chunks = 1;
+    l.pp_schedule = PipelineSchedule::k1f1b;
     l.sequence_parallel = false;
     taken.insert(key_of(l));
   }

@@ -11,7 +11,7 @@
 
 namespace assay::plan::testing {
 
-enum class PlayedSchedule { kGpipe, kOneForwardOneBackward, kInterleaved };
+enum class PlayedSchedule { kGpipe, kOneForwardOneBackward, kInterleaved, kZeroBubbleH1 };
 
 struct PlayedPipeline {
   PlayedSchedule schedule = PlayedSchedule::kGpipe;
@@ -21,6 +21,7 @@ struct PlayedPipeline {
   // Seconds of one micro-batch in one chunk, and in the last one's head on top.
   double forward = 0;
   double backward = 0;
+  double weights = 0;  // gradients of weights, which zero bubble makes by themselves
   double head_forward = 0;
   double head_backward = 0;
 };
@@ -30,8 +31,25 @@ struct PlayedPass {
   bool forward = true;
   int micro = 0;
   int place = 0;
+  bool weights = false;
   auto operator<=>(const PlayedPass&) const = default;
 };
+
+// Gradients of weights as many micro-batches after those of activations as there are stages before.
+inline std::vector<PlayedPass> with_weights(const std::vector<PlayedPass>& passes, int stage) {
+  std::vector<PlayedPass> order;
+  std::vector<PlayedPass> waiting;
+  for (const PlayedPass& pass : passes) {
+    order.push_back(pass);
+    if (pass.forward) continue;
+    waiting.push_back({false, pass.micro, pass.place, true});
+    if (static_cast<int>(waiting.size()) <= stage) continue;
+    order.push_back(waiting.front());
+    waiting.erase(waiting.begin());
+  }
+  order.insert(order.end(), waiting.begin(), waiting.end());
+  return order;
+}
 
 // What a stage does, in order. Interleaved as in Megatron-LM: micro-batches in groups of as many as
 // there are stages, each group through one chunk after the other.
@@ -52,7 +70,8 @@ inline std::vector<PlayedPass> passes_of_stage(const PlayedPipeline& p, int stag
   const std::size_t all = forward.size();
   const int later = p.stages - stage - 1;
   std::size_t ahead = all;  // forward passes before the first backward one
-  if (p.schedule == PlayedSchedule::kOneForwardOneBackward) {
+  if (p.schedule == PlayedSchedule::kOneForwardOneBackward ||
+      p.schedule == PlayedSchedule::kZeroBubbleH1) {
     ahead = static_cast<std::size_t>(later);
   } else if (grouped && p.micros > p.stages) {
     ahead = static_cast<std::size_t>(2 * later + (p.chunks - 1) * p.stages);
@@ -64,6 +83,7 @@ inline std::vector<PlayedPass> passes_of_stage(const PlayedPipeline& p, int stag
     order.push_back(backward[k - ahead]);
   }
   order.insert(order.end(), backward.end() - static_cast<long>(ahead), backward.end());
+  if (p.schedule == PlayedSchedule::kZeroBubbleH1) return with_weights(order, stage);
   return order;
 }
 
@@ -74,7 +94,8 @@ inline std::optional<double> play_pipeline(const PlayedPipeline& p) {
   const auto ready_at = [&](const PlayedPass& pass) -> std::optional<double> {
     if (pass.forward && pass.place == 0) return 0.0;
     PlayedPass needed{pass.forward, pass.micro, pass.place + (pass.forward ? -1 : 1)};
-    if (!pass.forward && pass.place == last) needed = {true, pass.micro, last};
+    if (pass.weights) needed.place = pass.place;
+    if (!pass.forward && !pass.weights && pass.place == last) needed = {true, pass.micro, last};
     const auto at = done.find(needed);
     return at == done.end() ? std::nullopt : std::optional(at->second);
   };
@@ -89,9 +110,10 @@ inline std::optional<double> play_pipeline(const PlayedPipeline& p) {
         const PlayedPass& pass = orders[s][next[s]];
         const std::optional<double> ready = ready_at(pass);
         if (!ready) break;
-        const double head =
-            pass.place == last ? (pass.forward ? p.head_forward : p.head_backward) : 0;
-        free[s] = std::max(free[s], *ready) + (pass.forward ? p.forward : p.backward) + head;
+        double seconds = pass.forward ? p.forward : p.backward;
+        if (pass.place == last) seconds += pass.forward ? p.head_forward : p.head_backward;
+        if (pass.weights) seconds = p.weights;
+        free[s] = std::max(free[s], *ready) + seconds;
         done[pass] = free[s];
         moved = true;
       }

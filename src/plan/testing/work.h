@@ -82,6 +82,7 @@ inline Degrees any_degrees(const Shape& shape) {
   d.dp = *rc::gen::element(1, 2, 8, 1000);
   d.chunks = d.pp > 1 ? *rc::gen::element(1, 2, 5) : 1;
   d.gpipe = *rc::gen::arbitrary<bool>();
+  d.zero_bubble = d.pp > 1 && d.chunks == 1 && !d.gpipe && *rc::gen::arbitrary<bool>();
   d.sequence_parallel = *rc::gen::arbitrary<bool>();
   d.ranks = d.tp * d.pp * d.cp * d.fsdp * d.dp;
   if (shape.is_moe()) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <span>
 #include <string_view>
@@ -79,7 +80,6 @@ std::optional<StoredTensor> tensor_of(const Json& entry, const FileNames& files)
   const auto pieces = entry.find("pieces");
   if (pieces == entry.end() || !pieces->is_array()) return std::nullopt;
   StoredTensor tensor{*std::move(info), {}};
-  const std::int64_t elements = tensor.info.elements();
   std::int64_t at = 0;
   for (const Json& piece : *pieces) {
     if (!piece.is_object()) return std::nullopt;
@@ -87,13 +87,81 @@ std::optional<StoredTensor> tensor_of(const Json& entry, const FileNames& files)
     const auto first = count_in(piece, "first");
     const auto count = count_in(piece, "count");
     if (!file || !files.contains(*file) || !first || !count) return std::nullopt;
-    if (*first < at || *count == 0 || *first > elements || *count > elements - *first) {
-      return std::nullopt;
+    ElementRange range{*first, *count};
+    if (piece.contains("run")) {
+      const auto run = count_in(piece, "run");
+      if (!run || *run == 0 || tensor.info.shape.size() != 2) return std::nullopt;
+      range.run = *run;
+      range.apart = tensor.info.shape[1];
     }
-    at = *first + *count;
-    tensor.pieces.push_back({*file, {*first, *count}});
+    if (range.first < at || !is_piece_of(tensor.info, range)) return std::nullopt;
+    at = range.in_runs() ? range.first : range.end();
+    tensor.pieces.push_back({*file, range});
   }
   return tensor;
+}
+
+// The columns [first, end) of some rows.
+struct Rectangle {
+  std::int64_t first_row = 0;
+  std::int64_t end_row = 0;
+  std::int64_t first = 0;
+  std::int64_t end = 0;
+};
+
+// A range that is not in runs may begin and end within rows.
+void add_rectangles(const ElementRange& e, std::int64_t cols, std::vector<Rectangle>& list) {
+  const std::int64_t row = e.first / cols;
+  if (e.in_runs()) {
+    const std::int64_t first = e.first % cols;
+    return list.push_back({row, row + e.count / e.run, first, first + e.run});
+  }
+  const std::int64_t whole_from = (e.first + cols - 1) / cols;
+  const std::int64_t whole_to = e.end() / cols;
+  if (whole_from > whole_to) return list.push_back({row, row + 1, e.first % cols, e.end() % cols});
+  if (e.first % cols > 0) list.push_back({row, row + 1, e.first % cols, cols});
+  if (whole_from < whole_to) list.push_back({whole_from, whole_to, 0, cols});
+  if (e.end() % cols > 0) list.push_back({whole_to, whole_to + 1, 0, e.end() % cols});
+}
+
+// Of a matrix: goes down its rows, with the rectangles that each of them crosses side by side.
+std::int64_t first_missing_of_rows(const StoredTensor& tensor) {
+  const std::int64_t rows = tensor.info.shape[0];
+  const std::int64_t cols = tensor.info.shape[1];
+  std::vector<Rectangle> list;
+  for (const Piece& piece : tensor.pieces) add_rectangles(piece.elements, cols, list);
+  std::ranges::sort(list, {}, &Rectangle::first_row);
+  std::map<std::int64_t, Rectangle> crossed;  // by first column
+  auto next = list.begin();
+  for (std::int64_t row = 0; row < rows;) {
+    std::erase_if(crossed, [&](const auto& entry) { return entry.second.end_row <= row; });
+    for (; next != list.end() && next->first_row == row; ++next) {
+      if (!crossed.emplace(next->first, *next).second) return row * cols + next->first;
+    }
+    std::int64_t column = 0;
+    std::int64_t until = next == list.end() ? rows : next->first_row;
+    for (const auto& [first, rectangle] : crossed) {
+      if (first != column) return row * cols + std::min(first, column);
+      column = rectangle.end;
+      until = std::min(until, rectangle.end_row);
+    }
+    if (column != cols) return row * cols + column;
+    row = until;
+  }
+  return rows * cols;
+}
+
+// The first element that no piece has, or that two have; the number of elements if there is none.
+std::int64_t first_missing(const StoredTensor& tensor) {
+  if (std::ranges::any_of(tensor.pieces, [](const Piece& p) { return p.elements.in_runs(); })) {
+    return first_missing_of_rows(tensor);
+  }
+  std::int64_t at = 0;
+  for (const Piece& piece : tensor.pieces) {
+    if (piece.elements.first != at) break;
+    at = piece.elements.end();
+  }
+  return at;
 }
 
 std::optional<StoredPart> part_of(const Json& entry, const FileNames& files) {
@@ -196,9 +264,10 @@ Json parts_json(std::span<const StoredPart> parts) {
     for (const StoredTensor& tensor : part.tensors) {
       Json pieces = Json::array();
       for (const Piece& piece : tensor.pieces) {
-        pieces.push_back({{"file", piece.file},
-                          {"first", piece.elements.first},
-                          {"count", piece.elements.count}});
+        Json entry = {
+            {"file", piece.file}, {"first", piece.elements.first}, {"count", piece.elements.count}};
+        if (piece.elements.in_runs()) entry["run"] = piece.elements.run;
+        pieces.push_back(std::move(entry));
       }
       tensors.push_back({{"name", tensor.info.name},
                          {"dtype", dtype_name(tensor.info.dtype)},
@@ -235,11 +304,7 @@ base::Result<std::vector<StoredPart>> parts_in(const Json& document,
 base::Result<void> check_complete(std::span<const StoredPart> parts, const std::string& where) {
   for (const StoredPart& part : parts) {
     for (const StoredTensor& tensor : part.tensors) {
-      std::int64_t at = 0;
-      for (const Piece& piece : tensor.pieces) {
-        if (piece.elements.first != at) break;
-        at = piece.elements.end();
-      }
+      const std::int64_t at = first_missing(tensor);
       if (at == tensor.info.elements()) continue;
       return base::fail(bad_manifest(
           where, fmt::format("tensor '{}' of '{}' has no file for its elements from {} on",

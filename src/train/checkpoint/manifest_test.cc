@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "train/checkpoint/manifest_json.h"
@@ -70,6 +72,75 @@ TEST(Manifest, PiecesThatDoNotMakeUpATensorAreRefused) {
   EXPECT_TRUE(refused([](auto& pieces) { pieces[2].elements = {9, INT64_MAX}; }));
   EXPECT_TRUE(refused([](auto& pieces) { pieces[0].elements = {-1, 5}; }));
   EXPECT_TRUE(refused([](auto& pieces) { pieces.insert(pieces.begin() + 1, Piece{"a", {4, 0}}); }));
+}
+
+// A matrix cut into rectangles: rows of some columns are pieces in runs.
+void cut(std::vector<ElementRange>& pieces, std::int64_t cols, std::int64_t row, std::int64_t rows,
+         std::int64_t column, std::int64_t width) {
+  const bool may_cut = rows > 1 || width > 1;
+  if (may_cut && *rc::gen::inRange(0, 3) > 0) {
+    if (width == 1 || (rows > 1 && *rc::gen::arbitrary<bool>())) {
+      const auto first = *rc::gen::inRange<std::int64_t>(1, rows);
+      cut(pieces, cols, row, first, column, width);
+      return cut(pieces, cols, row + first, rows - first, column, width);
+    }
+    const auto first = *rc::gen::inRange<std::int64_t>(1, width);
+    cut(pieces, cols, row, rows, column, first);
+    return cut(pieces, cols, row, rows, column + first, width - first);
+  }
+  ElementRange piece{row * cols + column, rows * width};
+  if (rows > 1 && width < cols) {
+    piece.run = width;
+    piece.apart = cols;
+  }
+  pieces.push_back(piece);
+}
+
+RC_GTEST_PROP(Manifest, PiecesInRunsMakeUpATensorExactly, ()) {
+  const auto rows = *rc::gen::inRange<std::int64_t>(1, 9);
+  const auto cols = *rc::gen::inRange<std::int64_t>(1, 9);
+  std::vector<ElementRange> pieces;
+  cut(pieces, cols, 0, rows, 0, cols);
+  const auto accepted = [&](const std::vector<ElementRange>& list) {
+    Manifest manifest = in_pieces();
+    StoredTensor& tensor = manifest.parts[0].tensors[0];
+    tensor.info.shape = {rows, cols};
+    tensor.pieces.clear();
+    for (const ElementRange& piece : list) tensor.pieces.push_back({"a", piece});
+    std::ranges::stable_sort(tensor.pieces, {}, [](const Piece& p) { return p.elements.first; });
+    return parse_manifest(manifest_text(manifest), "m").has_value();
+  };
+  RC_ASSERT(accepted(pieces));
+  // What counting elements one by one says of a piece that is changed.
+  const auto which = *rc::gen::inRange<std::size_t>(0, pieces.size());
+  ElementRange& changed = pieces[which];
+  switch (*rc::gen::inRange(0, 4)) {
+    case 0:
+      changed.first += *rc::gen::inRange<std::int64_t>(-3, 4);
+      break;
+    case 1:
+      changed.count += *rc::gen::inRange<std::int64_t>(-3, 4);
+      break;
+    case 2:
+      changed.run = std::max<std::int64_t>(0, changed.run + *rc::gen::inRange(-2, 3));
+      changed.apart = changed.run > 0 ? cols : 0;
+      break;
+    default:
+      pieces.push_back(changed);
+      break;
+  }
+  std::vector<int> times(static_cast<std::size_t>(rows * cols));
+  bool inside = true;
+  for (const ElementRange& piece : pieces) {
+    const TensorInfo info{"w", Dtype::kF32, {rows, cols}};
+    inside = inside && is_piece_of(info, piece);
+    for (std::int64_t i = 0; inside && i < piece.count; ++i) {
+      ++times[static_cast<std::size_t>(piece.in_runs() ? piece.first + i / piece.run * piece.apart +
+                                                             i % piece.run
+                                                       : piece.first + i)];
+    }
+  }
+  RC_ASSERT(accepted(pieces) == (inside && std::ranges::count(times, 1) == rows * cols));
 }
 
 // Any value of the document replaced by another, with a matching digest: refused, or the same as

@@ -31,12 +31,9 @@ std::vector<Tensor> entries_of(const std::vector<Tensor>& tensors) {
 
 base::Result<void> check_pieces(const fs::path& folder, const Part& part) {
   for (const Tensor& tensor : part.tensors) {
-    const auto bytes = tensor.info.bytes();
-    const std::int64_t elements = bytes ? tensor.info.elements() : 0;
-    const ElementRange piece = tensor.elements.value_or(ElementRange{0, elements});
-    const bool fits = bytes && piece.first >= 0 && piece.count > 0 && piece.first <= elements &&
-                      piece.count <= elements - piece.first;
-    if (fits) continue;
+    if (!tensor.elements && tensor.info.bytes()) continue;
+    const ElementRange piece = tensor.elements.value_or(ElementRange{});
+    if (is_piece_of(tensor.info, piece)) continue;
     return base::fail(base::usage_error(
         folder.string(), fmt::format("elements {} to {} are not a piece of tensor '{}'",
                                      piece.first, piece.end(), tensor.info.name)));

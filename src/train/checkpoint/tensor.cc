@@ -58,9 +58,23 @@ std::optional<std::int64_t> TensorInfo::bytes() const {
 
 TensorInfo entry_of(const TensorInfo& whole, const ElementRange& elements) {
   if (elements.first == 0 && elements.count == whole.elements()) return whole;
-  return {fmt::format("{}[{}:{}]", whole.name, elements.first, elements.end()),
+  const std::string runs =
+      elements.in_runs() ? fmt::format(",{}/{}", elements.run, elements.apart) : "";
+  return {fmt::format("{}[{}:{}{}]", whole.name, elements.first, elements.end(), runs),
           whole.dtype,
           {elements.count}};
+}
+
+bool is_piece_of(const TensorInfo& whole, const ElementRange& e) {
+  if (!whole.bytes()) return false;
+  const std::int64_t elements = whole.elements();
+  if (e.first < 0 || e.count <= 0 || e.first > elements || e.count > elements - e.first) {
+    return false;
+  }
+  if (!e.in_runs()) return e.run == 0;
+  return whole.shape.size() == 2 && e.apart == whole.shape[1] && e.run < e.apart &&
+         e.count % e.run == 0 && e.first % e.apart + e.run <= e.apart &&
+         e.count / e.run <= whole.shape[0] - e.first / e.apart;
 }
 
 Tensor owned_tensor(TensorInfo info, std::vector<std::byte> data) {

@@ -35,17 +35,26 @@ struct TensorInfo {
   bool operator==(const TensorInfo&) const = default;
 };
 
-// Elements [first, first + count) of a tensor, in row-major order.
+// Some of a tensor's elements, in row-major order: `count` from `first` on; or, with a `run`, as
+// many elements of each row, from the same column on.
 struct ElementRange {
   std::int64_t first = 0;
   std::int64_t count = 0;
+  std::int64_t run = 0;    // elements side by side; 0: all
+  std::int64_t apart = 0;  // from one run's first element to the next one's: a row of the tensor
 
-  [[nodiscard]] std::int64_t end() const { return first + count; }
+  [[nodiscard]] bool in_runs() const { return run > 0; }
+  // After the last element.
+  [[nodiscard]] std::int64_t end() const {
+    return in_runs() ? first + (count / run - 1) * apart + run : first + count;
+  }
   bool operator==(const ElementRange&) const = default;
 };
+// Whether these are elements of such a tensor.
+bool is_piece_of(const TensorInfo& whole, const ElementRange& elements);
 
 // How a file calls a range of a tensor: the tensor itself if that is all of it, otherwise
-// "NAME[FIRST:END]" with one dimension.
+// "NAME[FIRST:END]", or "NAME[FIRST:END,RUN/APART]", with one dimension.
 TensorInfo entry_of(const TensorInfo& whole, const ElementRange& elements);
 
 // Without an owner the memory is borrowed and must not change while the tensor is in use.

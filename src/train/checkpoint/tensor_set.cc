@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/check.h"
-
 namespace assay::checkpoint {
 namespace {
 
@@ -66,26 +64,53 @@ base::Result<void> TensorSet::read(const StoredTensor& tensor, std::int64_t offs
                                       tensor.info.name, *tensor.info.bytes())));
   }
   const std::int64_t size = dtype_bytes(tensor.info.dtype);
+  const std::int64_t end = offset + static_cast<std::int64_t>(target.size());
+  if (std::ranges::any_of(tensor.pieces, [](const Piece& p) { return p.elements.in_runs(); })) {
+    for (const Piece& piece : tensor.pieces) {
+      ASSAY_TRY_VOID(read_from(tensor, piece, offset, target));
+    }
+    return {};
+  }
   auto piece = std::upper_bound(
       tensor.pieces.begin(), tensor.pieces.end(), offset / size,
       [](std::int64_t element, const Piece& one) { return element < one.elements.end(); });
-  while (!target.empty()) {
-    ASSAY_CHECK(piece != tensor.pieces.end(), "pieces make up the tensor");
-    const TensorInfo entry = entry_of(tensor.info, piece->elements);
-    ASSAY_TRY(const SafetensorsFile* file, opened(piece->file));
-    const TensorPlace* place = file->find(entry.name);
-    if (place == nullptr || place->info != entry) {
-      return base::fail(
-          base::failed_error((folder_ / piece->file).string(),
-                             fmt::format("has no '{}' of {} bytes", entry.name, *entry.bytes()),
-                             "the checkpoint is damaged; use another"));
-    }
-    const std::int64_t within = offset - piece->elements.first * size;
-    const auto count = std::min(target.size(), static_cast<std::size_t>(place->bytes() - within));
-    ASSAY_TRY_VOID(file->read(*place, within, target.first(count)));
-    target = target.subspan(count);
-    offset += static_cast<std::int64_t>(count);
-    ++piece;
+  for (; piece != tensor.pieces.end() && piece->elements.first * size < end; ++piece) {
+    ASSAY_TRY_VOID(read_from(tensor, *piece, offset, target));
+  }
+  return {};
+}
+
+base::Result<void> TensorSet::read_from(const StoredTensor& tensor, const Piece& piece,
+                                        std::int64_t offset, std::span<std::byte> target) const {
+  const std::int64_t size = dtype_bytes(tensor.info.dtype);
+  const std::int64_t end = offset + static_cast<std::int64_t>(target.size());
+  const ElementRange& e = piece.elements;
+  if (e.end() * size <= offset || e.first * size >= end) return {};
+  const TensorInfo entry = entry_of(tensor.info, e);
+  ASSAY_TRY(const SafetensorsFile* file, opened(piece.file));
+  const TensorPlace* place = file->find(entry.name);
+  if (place == nullptr || place->info != entry) {
+    return base::fail(
+        base::failed_error((folder_ / piece.file).string(),
+                           fmt::format("has no '{}' of {} bytes", entry.name, *entry.bytes()),
+                           "the checkpoint is damaged; use another"));
+  }
+  // In bytes, of the tensor; runs lie one after the other in the file.
+  const std::int64_t run = (e.in_runs() ? e.run : e.count) * size;
+  const std::int64_t runs = e.count * size / run;
+  const std::int64_t apart = e.apart * size;
+  const std::int64_t first = e.first * size;
+  const std::int64_t skipped =
+      apart > 0 && offset > first ? std::min(runs, (offset - first) / apart) : 0;
+  for (std::int64_t i = skipped; i < runs; ++i) {
+    const std::int64_t begin = first + i * apart;
+    if (begin >= end) break;
+    const std::int64_t from = std::max(begin, offset);
+    const std::int64_t to = std::min(begin + run, end);
+    if (from >= to) continue;
+    ASSAY_TRY_VOID(file->read(*place, i * run + from - begin,
+                              target.subspan(static_cast<std::size_t>(from - offset),
+                                             static_cast<std::size_t>(to - from))));
   }
   return {};
 }

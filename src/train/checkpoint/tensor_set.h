@@ -40,6 +40,10 @@ class TensorSet {
   TensorSet(std::shared_ptr<const ReadLock> lock, std::filesystem::path folder)
       : lock_(std::move(lock)), folder_(std::move(folder)) {}
   void index();
+  // What a piece has of the bytes that read() is asked for.
+  [[nodiscard]] base::Result<void> read_from(const StoredTensor& tensor, const Piece& piece,
+                                             std::int64_t offset,
+                                             std::span<std::byte> target) const;
   base::Result<const SafetensorsFile*> opened(const std::string& file) const;
 
   std::shared_ptr<const ReadLock> lock_;

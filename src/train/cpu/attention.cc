@@ -15,12 +15,14 @@ namespace {
 constexpr std::int64_t kQueries = 64;
 
 struct Place {
-  std::int64_t first_row = 0;  // of the sequence
+  std::int64_t first_row = 0;  // of the sequence's queries
+  std::int64_t first_key = 0;
   std::int64_t kv_head = 0;
 };
 
 Place place_of(std::int64_t task, AttentionShape shape) {
-  return {task / shape.kv_heads * shape.sequence, task % shape.kv_heads};
+  const std::int64_t sequence = task / shape.kv_heads;
+  return {sequence * shape.queries, sequence * shape.keys, task % shape.kv_heads};
 }
 
 Matrix head_of(Matrix m, std::int64_t row, std::int64_t rows, std::int64_t head,
@@ -60,13 +62,15 @@ float scale_of(AttentionShape shape) {
 struct Block {
   std::int64_t first = 0;
   std::int64_t rows = 0;
-  [[nodiscard]] std::int64_t keys() const { return first + rows; }
+  std::int64_t before = 0;  // keys before the first query's own
+  [[nodiscard]] std::int64_t keys() const { return before + first + rows; }
+  [[nodiscard]] std::int64_t seen_by(std::int64_t row) const { return before + first + row + 1; }
 };
 
 template <class Visit>
 void for_blocks(AttentionShape shape, Visit visit) {
-  for (std::int64_t first = 0; first < shape.sequence; first += kQueries) {
-    visit(Block{first, std::min(kQueries, shape.sequence - first)});
+  for (std::int64_t first = 0; first < shape.queries; first += kQueries) {
+    visit(Block{first, std::min(kQueries, shape.queries - first), shape.keys - shape.queries});
   }
 }
 
@@ -77,21 +81,20 @@ void attention(Device& device, AttentionShape shape, Matrix q, Matrix k, Matrix 
   device.executed(step::Kind::kAttention, {q, k, v}, {o, log_sum_exp});
   const std::int64_t width = shape.head_dim;
   const std::int64_t shared = shape.heads / shape.kv_heads;
-  const std::int64_t tasks = q.rows / shape.sequence * shape.kv_heads;
+  const std::int64_t tasks = q.rows / shape.queries * shape.kv_heads;
   device.run(tasks, [&](std::int64_t task) {
     const Place at = place_of(task, shape);
-    std::vector<float> memory(static_cast<std::size_t>(kQueries * shape.sequence));
+    std::vector<float> memory(static_cast<std::size_t>(kQueries * shape.keys));
     for (std::int64_t head = at.kv_head * shared; head < (at.kv_head + 1) * shared; ++head) {
       for_blocks(shape, [&](Block block) {
         const std::int64_t row = at.first_row + block.first;
         const Matrix scores{memory.data(), block.rows, block.keys(), block.keys()};
-        const Matrix keys = head_of(k, at.first_row, block.keys(), at.kv_head, width);
-        const Matrix values = head_of(v, at.first_row, block.keys(), at.kv_head, width);
+        const Matrix keys = head_of(k, at.first_key, block.keys(), at.kv_head, width);
+        const Matrix values = head_of(v, at.first_key, block.keys(), at.kv_head, width);
         multiply(false, true, scale_of(shape), head_of(q, row, block.rows, head, width), keys, 0,
                  scores);
         for (std::int64_t i = 0; i < block.rows; ++i) {
-          log_sum_exp.row(row + i)[head] =
-              softmax(scores.row(i), block.first + i + 1, block.keys());
+          log_sum_exp.row(row + i)[head] = softmax(scores.row(i), block.seen_by(i), block.keys());
         }
         multiply(false, false, 1, scores, values, 0, head_of(o, row, block.rows, head, width));
       });
@@ -105,29 +108,29 @@ void attention_grad(Device& device, AttentionShape shape, Matrix q, Matrix k, Ma
                   {grads.dq, grads.dk, grads.dv});
   const std::int64_t width = shape.head_dim;
   const std::int64_t shared = shape.heads / shape.kv_heads;
-  const std::int64_t tasks = q.rows / shape.sequence * shape.kv_heads;
+  const std::int64_t tasks = q.rows / shape.queries * shape.kv_heads;
   const float scale = scale_of(shape);
   device.run(tasks, [&](std::int64_t task) {
     const Place at = place_of(task, shape);
-    std::vector<float> memory(static_cast<std::size_t>(2 * kQueries * shape.sequence));
-    for (std::int64_t i = 0; i < shape.sequence; ++i) {
-      std::fill_n(grads.dk.row(at.first_row + i) + at.kv_head * width, width, 0.0F);
-      std::fill_n(grads.dv.row(at.first_row + i) + at.kv_head * width, width, 0.0F);
+    std::vector<float> memory(static_cast<std::size_t>(2 * kQueries * shape.keys));
+    for (std::int64_t i = 0; i < shape.keys; ++i) {
+      std::fill_n(grads.dk.row(at.first_key + i) + at.kv_head * width, width, 0.0F);
+      std::fill_n(grads.dv.row(at.first_key + i) + at.kv_head * width, width, 0.0F);
     }
     for (std::int64_t head = at.kv_head * shared; head < (at.kv_head + 1) * shared; ++head) {
       for_blocks(shape, [&](Block block) {
         const std::int64_t row = at.first_row + block.first;
         const Matrix p{memory.data(), block.rows, block.keys(), block.keys()};
-        const Matrix dp{p.data + kQueries * shape.sequence, block.rows, block.keys(), block.keys()};
-        const Matrix keys = head_of(k, at.first_row, block.keys(), at.kv_head, width);
-        const Matrix values = head_of(v, at.first_row, block.keys(), at.kv_head, width);
+        const Matrix dp{p.data + kQueries * shape.keys, block.rows, block.keys(), block.keys()};
+        const Matrix keys = head_of(k, at.first_key, block.keys(), at.kv_head, width);
+        const Matrix values = head_of(v, at.first_key, block.keys(), at.kv_head, width);
         const Matrix queries = head_of(q, row, block.rows, head, width);
         const Matrix dout = head_of(d_o, row, block.rows, head, width);
         const Matrix out = head_of(o, row, block.rows, head, width);
         multiply(false, true, scale, queries, keys, 0, p);
         multiply(false, true, 1, dout, values, 0, dp);
         for (std::int64_t i = 0; i < block.rows; ++i) {
-          const std::int64_t seen = block.first + i + 1;
+          const std::int64_t seen = block.seen_by(i);
           double along = 0;
           for (std::int64_t c = 0; c < width; ++c) {
             along += static_cast<double>(dout.row(i)[c]) * static_cast<double>(out.row(i)[c]);
@@ -141,9 +144,9 @@ void attention_grad(Device& device, AttentionShape shape, Matrix q, Matrix k, Ma
           std::fill(dp.row(i) + seen, dp.row(i) + block.keys(), 0.0F);
         }
         multiply(true, false, 1, p, dout, 1,
-                 head_of(grads.dv, at.first_row, block.keys(), at.kv_head, width));
+                 head_of(grads.dv, at.first_key, block.keys(), at.kv_head, width));
         multiply(true, false, scale, dp, queries, 1,
-                 head_of(grads.dk, at.first_row, block.keys(), at.kv_head, width));
+                 head_of(grads.dk, at.first_key, block.keys(), at.kv_head, width));
         multiply(false, false, scale, dp, keys, 0, head_of(grads.dq, row, block.rows, head, width));
       });
     }

@@ -152,9 +152,14 @@ class CpuBackend : public Backend {
     return list;
   }
 
+  [[nodiscard]] Vocabulary vocabulary_of(const Op& op) const {
+    return {op.first_token,
+            std::clamp<std::int64_t>(program_->model.vocab - op.first_token, 0, op.in[0].cols)};
+  }
   void dispatch(const Op& op);
   void execute_norm(const Op& op);
   void execute_attention(const Op& op);
+  void execute_context(const Op& op);
   void execute_optimizer(const Op& op);
   base::Result<void> exchange(const Op& op);
 
@@ -177,19 +182,37 @@ void CpuBackend::execute_norm(const Op& op) {
   if (op.kind == Kind::kNorm || op.kind == Kind::kHeadNorm) {
     return norm(device_, shape, at(op.in, 0), at(op.in, 1), at(op.in, 2), at(op.out, 0));
   }
-  norm_grad(device_, shape, at(op.in, 0), at(op.in, 1), at(op.in, 2), at(op.out, 0), op.adds_to(0),
+  const std::size_t weights = op.in.size() - (op.residual ? 1 : 0) - 2;
+  norm_grad(device_, shape, at(op.in, 0), at(op.in, 1), weights > 0 ? at(op.in, 2) : Matrix{},
+            op.residual ? at(op.in, op.in.size() - 1) : Matrix{}, at(op.out, 0), op.adds_to(0),
             at(op.out, 1), at(op.out, 2), op.adds_to(1));
 }
 
 void CpuBackend::execute_attention(const Op& op) {
   const spec::ModelSpec& m = program_->model;
-  const AttentionShape shape{program_->choices.sequence, m.heads, m.kv_heads, m.head_dim};
+  const AttentionShape shape{op.in[0].rows / op.sequences, op.in[1].rows / op.sequences,
+                             op.in[0].cols / m.head_dim, op.in[1].cols / m.head_dim, m.head_dim};
   if (op.kind == Kind::kAttention) {
     return attention(device_, shape, at(op.in, 0), at(op.in, 1), at(op.in, 2), at(op.out, 0),
                      at(op.out, 1));
   }
   attention_grad(device_, shape, at(op.in, 0), at(op.in, 1), at(op.in, 2), at(op.in, 3),
                  at(op.in, 4), at(op.in, 5), {at(op.out, 0), at(op.out, 1), at(op.out, 2)});
+}
+
+void CpuBackend::execute_context(const Op& op) {
+  const std::int64_t sequences = program_->choices.micro_batch;
+  const std::int64_t piece = program_->sequence_part().piece;
+  if (op.kind == Kind::kPackKeys) {
+    return pack_keys(device_, at(op.in, 0), at(op.in, 1), at(op.out, 0));
+  }
+  if (op.kind == Kind::kOrderKeys) {
+    return order_keys(device_, sequences, piece, at(op.in, 0), at(op.out, 0));
+  }
+  if (op.kind == Kind::kSplitKeysGrad) {
+    return split_keys_grad(device_, sequences, piece, at(op.in, 0), at(op.in, 1), at(op.out, 0));
+  }
+  sum_keys_grad(device_, at(op.in, 0), at(op.out, 0));
 }
 
 void CpuBackend::execute_optimizer(const Op& op) {
@@ -210,14 +233,16 @@ void CpuBackend::execute_optimizer(const Op& op) {
 
 void CpuBackend::dispatch(const Op& op) {
   const spec::ModelSpec& m = program_->model;
-  const std::int64_t sequence = program_->choices.sequence;
+  const step::SequencePart part = program_->sequence_part();
   switch (op.kind) {
     case Kind::kEmbed:
-      return embed(device_, tokens(op.in[0]), at(op.in, 1), at(op.in, 2), sequence, at(op.out, 0));
+      return embed(device_, tokens(op.in[0]), op.first_token, at(op.in, 1), at(op.in, 2), part,
+                   at(op.out, 0));
     case Kind::kEmbedGrad:
-      return embed_grad(device_, tokens(op.in[0]), at(op.in, 1), at(op.out, 0), op.adds_to(0));
+      return embed_grad(device_, tokens(op.in[0]), op.first_token, at(op.in, 1), at(op.out, 0),
+                        op.adds_to(0));
     case Kind::kPositionsGrad:
-      return positions_grad(device_, at(op.in, 0), sequence, at(op.out, 0), op.adds_to(0));
+      return positions_grad(device_, at(op.in, 0), part, at(op.out, 0), op.adds_to(0));
     case Kind::kNorm:
     case Kind::kNormGrad:
     case Kind::kHeadNorm:
@@ -234,19 +259,30 @@ void CpuBackend::dispatch(const Op& op) {
       return bias_grad(device_, at(op.in, 0), at(op.out, 0), op.adds_to(0));
     case Kind::kRotate:
     case Kind::kRotateGrad:
-      return rotate(device_, {sequence, m.head_dim, m.rope_theta},
-                    op.kind == Kind::kRotate ? 1 : -1, at(op.out, 0));
+      return rotate(device_, {part, m.head_dim, m.rope_theta}, op.kind == Kind::kRotate ? 1 : -1,
+                    at(op.out, 0));
     case Kind::kAttention:
     case Kind::kAttentionGrad:
       return execute_attention(op);
+    case Kind::kPackKeys:
+    case Kind::kOrderKeys:
+    case Kind::kSplitKeysGrad:
+    case Kind::kSumKeysGrad:
+      return execute_context(op);
     case Kind::kActivate:
       return activate(device_, m.mlp, at(op.in, 0), at(op.out, 0));
     case Kind::kActivateGrad:
       return activate_grad(device_, m.mlp, at(op.in, 0), at(op.in, 1), at(op.out, 0),
                            at(op.out, 1));
+    case Kind::kLossTerms:
+      return loss_terms(device_, vocabulary_of(op), at(op.in, 0), tokens(op.in[1]), at(op.out, 0));
     case Kind::kLoss:
-      return loss(device_, m.vocab, at(op.in, 0), tokens(op.in[1]), settings_,
-                  program_->choices.purpose == step::Purpose::kTrain, at(op.out, 1), op.adds_to(1));
+      return loss(device_, vocabulary_of(op), at(op.in, 0), tokens(op.in[1]), at(op.in, 2),
+                  settings_, program_->choices.purpose == step::Purpose::kTrain, at(op.out, 1),
+                  op.adds_to(1));
+    case Kind::kSum:
+      return sum(device_, at(op.in, 0), op.residual ? at(op.in, 1) : Matrix{},
+                 op.bias ? at(op.in, op.residual ? 2 : 1) : Matrix{}, at(op.out, 0));
     case Kind::kFold:
     case Kind::kNormSums:
     case Kind::kGradientNorm:

@@ -12,24 +12,24 @@ constexpr std::int64_t kColumns = 32;
 
 }  // namespace
 
-void embed(Device& device, Tokens tokens, Matrix table, Matrix positions, std::int64_t sequence,
-           Matrix x) {
+void embed(Device& device, Tokens tokens, std::int64_t first_token, Matrix table, Matrix positions,
+           const step::SequencePart& part, Matrix x) {
   device.executed(step::Kind::kEmbed, {tokens, table, positions}, {x});
   device.ranges(x.rows, kTokenRows, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t t = first; t < last; ++t) {
-      const float* from = table.row(tokens[t]);
+      const std::int64_t row = tokens[t] - first_token;
       float* to = x.row(t);
-      if (positions.empty()) {
-        std::copy_n(from, x.cols, to);
-        continue;
-      }
-      const float* position = positions.row(t % sequence);
-      for (std::int64_t i = 0; i < x.cols; ++i) to[i] = from[i] + position[i];
+      std::fill_n(to, x.cols, 0.0F);
+      if (row >= 0 && row < table.rows) std::copy_n(table.row(row), x.cols, to);
+      if (positions.empty()) continue;
+      const float* position = positions.row(part.position(t));
+      for (std::int64_t i = 0; i < x.cols; ++i) to[i] += position[i];
     }
   });
 }
 
-void embed_grad(Device& device, Tokens tokens, Matrix dx, Matrix dtable, bool adds) {
+void embed_grad(Device& device, Tokens tokens, std::int64_t first_token, Matrix dx, Matrix dtable,
+                bool adds) {
   device.executed(step::Kind::kEmbedGrad, {tokens, dx}, {dtable});
   device.ranges(dx.cols, kColumns, [&](std::int64_t first, std::int64_t last) {
     if (!adds) {
@@ -38,20 +38,23 @@ void embed_grad(Device& device, Tokens tokens, Matrix dx, Matrix dtable, bool ad
       }
     }
     for (std::int64_t t = 0; t < dx.rows; ++t) {
+      const std::int64_t row = tokens[t] - first_token;
+      if (row < 0 || row >= dtable.rows) continue;
       const float* from = dx.row(t);
-      float* to = dtable.row(tokens[t]);
+      float* to = dtable.row(row);
       for (std::int64_t i = first; i < last; ++i) to[i] += from[i];
     }
   });
 }
 
-void positions_grad(Device& device, Matrix dx, std::int64_t sequence, Matrix dpositions,
+void positions_grad(Device& device, Matrix dx, const step::SequencePart& part, Matrix dpositions,
                     bool adds) {
   device.executed(step::Kind::kPositionsGrad, {dx}, {dpositions});
   device.ranges(dpositions.rows, 1, [&](std::int64_t position, std::int64_t) {
     float* to = dpositions.row(position);
     if (!adds) std::fill_n(to, dpositions.cols, 0.0F);
-    for (std::int64_t t = position; position < sequence && t < dx.rows; t += sequence) {
+    const std::int64_t row = part.row_of(position);
+    for (std::int64_t t = row; row >= 0 && t < dx.rows; t += part.tokens) {
       const float* from = dx.row(t);
       for (std::int64_t i = 0; i < dx.cols; ++i) to[i] += from[i];
     }

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "spec/model.h"
+#include "step/context.h"
 #include "train/backend.h"
 #include "train/executed.h"
 #include "train/threads.h"
@@ -30,10 +31,13 @@ class Device : public Threads, public OpRecorder {
 };
 
 // embedding.cc
-void embed(Device& device, Tokens tokens, Matrix table, Matrix positions, std::int64_t sequence,
-           Matrix x);
-void embed_grad(Device& device, Tokens tokens, Matrix dx, Matrix dtable, bool adds);
-void positions_grad(Device& device, Matrix dx, std::int64_t sequence, Matrix dpositions, bool adds);
+// The table's first row is that of `first_token`; tokens without a row get zeros, or give nothing.
+void embed(Device& device, Tokens tokens, std::int64_t first_token, Matrix table, Matrix positions,
+           const step::SequencePart& part, Matrix x);
+void embed_grad(Device& device, Tokens tokens, std::int64_t first_token, Matrix dx, Matrix dtable,
+                bool adds);
+void positions_grad(Device& device, Matrix dx, const step::SequencePart& part, Matrix dpositions,
+                    bool adds);
 
 // norm.cc: weight and bias may be empty. A row has `width` elements; x may hold several side
 // by side (heads), each normalised separately.
@@ -43,9 +47,9 @@ struct NormShape {
   std::int64_t width = 0;
 };
 void norm(Device& device, NormShape shape, Matrix x, Matrix weight, Matrix bias, Matrix h);
-// dx may be dh.
-void norm_grad(Device& device, NormShape shape, Matrix dh, Matrix x, Matrix weight, Matrix dx,
-               bool adds_dx, Matrix dweight, Matrix dbias, bool adds_weights);
+// dx may be dh. The residual, or with adds_dx what dx holds, is added.
+void norm_grad(Device& device, NormShape shape, Matrix dh, Matrix x, Matrix weight, Matrix residual,
+               Matrix dx, bool adds_dx, Matrix dweight, Matrix dbias, bool adds_weights);
 
 // matmul.cc: c = op(a) op(b) + residual + bias, or added to c.
 struct Product {
@@ -62,15 +66,17 @@ void bias_grad(Device& device, Matrix dy, Matrix dbias, bool adds);
 
 // rotate.cc: rotary positions of heads stored side by side; direction -1 is the inverse.
 struct Rotation {
-  std::int64_t sequence = 0;
+  step::SequencePart part;
   std::int64_t head_dim = 0;
   double theta = 0;
 };
 void rotate(Device& device, Rotation rotation, int direction, Matrix heads);
 
-// attention.cc: causal; query heads share key and value heads evenly.
+// attention.cc: causal; query heads share key and value heads evenly. The last query of a sequence
+// sees all of its keys, which may be more than queries.
 struct AttentionShape {
-  std::int64_t sequence = 0;
+  std::int64_t queries = 0;  // of a sequence
+  std::int64_t keys = 0;
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;
@@ -85,15 +91,34 @@ struct AttentionGrads {
 void attention_grad(Device& device, AttentionShape shape, Matrix q, Matrix k, Matrix v, Matrix o,
                     Matrix log_sum_exp, Matrix d_o, AttentionGrads grads);
 
+// context.cc: keys and values of ranks that share sequences (step/context.h). `sequences`: of a
+// micro-batch.
+void pack_keys(Device& device, Matrix k, Matrix v, Matrix packed);
+void order_keys(Device& device, std::int64_t sequences, std::int64_t piece, Matrix by_rank,
+                Matrix in_order);
+void split_keys_grad(Device& device, std::int64_t sequences, std::int64_t piece, Matrix first,
+                     Matrix second, Matrix by_rank);
+void sum_keys_grad(Device& device, Matrix addends, Matrix sum);
+
 // activation.cc: inner is gate|up for SwiGLU. In the gradient `a` may be empty, or da itself.
 void activate(Device& device, spec::Mlp kind, Matrix inner, Matrix a);
 void activate_grad(Device& device, spec::Mlp kind, Matrix inner, Matrix da, Matrix dinner,
                    Matrix a);
 
-// loss.cc: replaces logits by their gradients if `gradient`; writes or adds to the sums. Columns
-// beyond the vocabulary are padding.
-void loss(Device& device, std::int64_t vocab, Matrix logits, Tokens targets,
+// loss.cc: replaces logits by their gradients if `gradient`; writes or adds to the sums. The first
+// `columns` logits are of the tokens from `first_token` on, the rest is padding. `terms`: of every
+// tensor-parallel rank, one after the other, or empty if all logits are here.
+struct Vocabulary {
+  std::int64_t first_token = 0;
+  std::int64_t columns = 0;
+};
+void loss(Device& device, Vocabulary vocabulary, Matrix logits, Tokens targets, Matrix terms,
           const StepSettings& settings, bool gradient, Matrix sums, bool adds);
+void loss_terms(Device& device, Vocabulary vocabulary, Matrix logits, Tokens targets, Matrix terms);
+
+// sum.cc: rows of `addends`, each as many elements as `sum`, then residual and bias if there are
+// any. `residual` may be `sum`.
+void sum(Device& device, Matrix addends, Matrix residual, Matrix bias, Matrix sum);
 
 // optimizer.cc
 // Rows are added to `sum` one after the other, or to nothing.

@@ -33,8 +33,8 @@ Statistics statistics(NormShape shape, const float* x) {
 }
 
 // One row of the backward pass. `sums` holds dweight and dbias of the block.
-void row_grad(NormShape shape, const float* dh, const float* x, Matrix weight, float* dx, bool adds,
-              float* dweight, float* dbias) {
+void row_grad(NormShape shape, const float* dh, const float* x, Matrix weight, const float* added,
+              float* dx, float* dweight, float* dbias) {
   const Statistics s = statistics(shape, x);
   const auto width = static_cast<double>(shape.width);
   double along = 0;  // mean of gradient times normalised row
@@ -53,7 +53,7 @@ void row_grad(NormShape shape, const float* dh, const float* x, Matrix weight, f
     const float normal = (x[i] - s.mean) * s.scale;
     const float g = weight.empty() ? dh[i] : dh[i] * weight.data[i];
     const float result = s.scale * (g - take_mean - normal * take_along);
-    dx[i] = adds ? dx[i] + result : result;
+    dx[i] = added != nullptr ? added[i] + result : result;
   }
 }
 
@@ -91,9 +91,10 @@ void norm(Device& device, NormShape shape, Matrix x, Matrix weight, Matrix bias,
   });
 }
 
-void norm_grad(Device& device, NormShape shape, Matrix dh, Matrix x, Matrix weight, Matrix dx,
-               bool adds_dx, Matrix dweight, Matrix dbias, bool adds_weights) {
-  device.executed(shape.kind, {dh, x, weight}, {dx, dweight, dbias});
+void norm_grad(Device& device, NormShape shape, Matrix dh, Matrix x, Matrix weight, Matrix residual,
+               Matrix dx, bool adds_dx, Matrix dweight, Matrix dbias, bool adds_weights) {
+  device.executed(shape.kind, {dh, x, weight, residual}, {dx, dweight, dbias});
+  const Matrix added = adds_dx ? dx : residual;
   const std::int64_t heads = x.cols / shape.width;
   const std::int64_t blocks = (x.rows + kNormRows - 1) / kNormRows;
   std::vector<float> sums(dweight.empty() ? 0 : static_cast<std::size_t>(blocks * 2 * shape.width));
@@ -103,8 +104,8 @@ void norm_grad(Device& device, NormShape shape, Matrix dh, Matrix x, Matrix weig
     for (std::int64_t t = first; t < last; ++t) {
       for (std::int64_t head = 0; head < heads; ++head) {
         const std::int64_t at = head * shape.width;
-        row_grad(shape, dh.row(t) + at, x.row(t) + at, weight, dx.row(t) + at, adds_dx, block,
-                 bias);
+        row_grad(shape, dh.row(t) + at, x.row(t) + at, weight,
+                 added.empty() ? nullptr : added.row(t) + at, dx.row(t) + at, block, bias);
       }
     }
   });

@@ -24,7 +24,7 @@ void rotate(Device& device, Rotation rotation, int direction, Matrix heads) {
   device.ranges(heads.rows, kRotateRows, [&](std::int64_t first, std::int64_t last) {
     std::vector<float> turn(static_cast<std::size_t>(2 * half));
     for (std::int64_t t = first; t < last; ++t) {
-      const auto position = static_cast<double>(t % rotation.sequence);
+      const auto position = static_cast<double>(rotation.part.position(t));
       for (std::int64_t i = 0; i < half; ++i) {
         const double angle = position * frequency[static_cast<std::size_t>(i)];
         turn[static_cast<std::size_t>(i)] = static_cast<float>(std::cos(angle));

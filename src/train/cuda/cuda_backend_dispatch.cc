@@ -34,6 +34,11 @@ AdamwNumbers adamw_numbers(const StepSettings& s, const Op& op) {
           .rounding_seed = rounding_seed(s.step, op)};
 }
 
+Vocabulary vocabulary_of(const step::Program& program, const Op& op) {
+  return {op.first_token,
+          std::clamp<std::int64_t>(program.model.vocab - op.first_token, 0, op.in[0].cols)};
+}
+
 MuonNumbers muon_numbers(const StepSettings& s, const Op& op) {
   // Tall matrices get a larger step per singular value, so that all outputs change equally.
   const step::View& weight = op.out[0];
@@ -65,6 +70,14 @@ Product CudaBackendImpl::product_of(const Op& op) const {
   return product;
 }
 
+AttentionShape CudaBackendImpl::attention_shape(const Op& op) const {
+  const std::int64_t head_dim = program_->model.head_dim;
+  const step::View& q = op.in[0];
+  const step::View& k = op.in[1];
+  return {op.sequences,      q.rows / op.sequences, k.rows / op.sequences,
+          q.cols / head_dim, k.cols / head_dim,     head_dim};
+}
+
 AttentionOperands CudaBackendImpl::attention_of(const Op& op) const {
   return {matrix(op.in[0]), matrix(op.in[1]), matrix(op.in[2]), matrix(op.out[0]),
           matrix(op.out[1])};
@@ -85,9 +98,13 @@ void CudaBackendImpl::execute_norm(const Op& op) {
   switch (op.kind) {
     case Kind::kNorm:
       return norm(device_, centred, at(op.in, 0), at(op.in, 1), at(op.in, 2), at(op.out, 0));
-    case Kind::kNormGrad:
-      return norm_grad(device_, centred, at(op.in, 0), at(op.in, 1), at(op.in, 2), at(op.out, 0),
+    case Kind::kNormGrad: {
+      const std::size_t weights = op.in.size() - (op.residual ? 1 : 0) - 2;
+      return norm_grad(device_, centred, at(op.in, 0), at(op.in, 1),
+                       weights > 0 ? at(op.in, 2) : Matrix{},
+                       op.residual ? at(op.in, op.in.size() - 1) : Matrix{}, at(op.out, 0),
                        op.adds_to(0), at(op.out, 1), at(op.out, 2), op.adds_to(1));
+    }
     case Kind::kHeadNorm:
       return head_norm(device_, m.head_dim, at(op.in, 0), at(op.in, 1), at(op.out, 0));
     default:
@@ -101,14 +118,29 @@ void CudaBackendImpl::execute_attention(const Op& op) {
   if (op.kind == Kind::kAttention) {
     const AttentionOperands m = attention_of(op);
     device_.executed(op.kind, {m.q, m.k, m.v}, {m.o, m.log_sum_exp});
-    failure = attention_.forward(m, device_.workspace.attention);
+    failure = attention_.forward(attention_shape(op), m, device_.workspace.attention);
   } else {
     const AttentionGradOperands m = attention_grad_of(op);
     const AttentionOperands& f = m.forward;
     device_.executed(op.kind, {f.q, f.k, f.v, f.o, f.log_sum_exp, m.d_o}, {m.dq, m.dk, m.dv});
-    failure = attention_.backward(m, device_.workspace.attention);
+    failure = attention_.backward(attention_shape(op), m, device_.workspace.attention);
   }
   if (!failure.empty()) device_.failed("attention: " + failure);
+}
+
+void CudaBackendImpl::execute_context(const Op& op) {
+  const std::int64_t sequences = program_->choices.micro_batch;
+  const std::int64_t piece = program_->sequence_part().piece;
+  if (op.kind == Kind::kPackKeys) {
+    return pack_keys(device_, at(op.in, 0), at(op.in, 1), at(op.out, 0));
+  }
+  if (op.kind == Kind::kOrderKeys) {
+    return order_keys(device_, sequences, piece, at(op.in, 0), at(op.out, 0));
+  }
+  if (op.kind == Kind::kSplitKeysGrad) {
+    return split_keys_grad(device_, sequences, piece, at(op.in, 0), at(op.in, 1), at(op.out, 0));
+  }
+  sum_keys_grad(device_, at(op.in, 0), at(op.out, 0));
 }
 
 void CudaBackendImpl::execute_optimizer(const Op& op) {
@@ -141,15 +173,17 @@ void CudaBackendImpl::exchange(const Op& op) {
 
 void CudaBackendImpl::dispatch(const Op& op) {
   const spec::ModelSpec& m = program_->model;
-  const std::int64_t sequence = program_->choices.sequence;
+  const step::SequencePart part = program_->sequence_part();
   switch (op.kind) {
     case Kind::kEmbed:
-      return embed(device_, tokens(op.in[0]), at(op.in, 1), at(op.in, 2), sequence, at(op.out, 0));
+      return embed(device_, tokens(op.in[0]), op.first_token, at(op.in, 1), at(op.in, 2), part,
+                   at(op.out, 0));
     case Kind::kEmbedGrad:
-      return embed_grad(device_, tokens(op.in[0]), batches_.index_of(address(op.in[0])),
-                        at(op.in, 1), at(op.out, 0), op.adds_to(0));
+      return embed_grad(device_, tokens(op.in[0]), op.first_token,
+                        batches_.index_of(address(op.in[0])), at(op.in, 1), at(op.out, 0),
+                        op.adds_to(0));
     case Kind::kPositionsGrad:
-      return positions_grad(device_, at(op.in, 0), sequence, at(op.out, 0), op.adds_to(0));
+      return positions_grad(device_, at(op.in, 0), part, at(op.out, 0), op.adds_to(0));
     case Kind::kNorm:
     case Kind::kNormGrad:
     case Kind::kHeadNorm:
@@ -175,21 +209,33 @@ void CudaBackendImpl::dispatch(const Op& op) {
       return bias_grad(device_, at(op.in, 0), at(op.out, 0), op.adds_to(0));
     case Kind::kRotate:
     case Kind::kRotateGrad:
-      return rotate(device_, {sequence, m.head_dim}, op.kind == Kind::kRotate ? 1 : -1,
-                    at(op.out, 0));
+      return rotate(device_, {program_->choices.sequence, m.head_dim, part},
+                    op.kind == Kind::kRotate ? 1 : -1, at(op.out, 0));
     case Kind::kAttention:
     case Kind::kAttentionGrad:
       return execute_attention(op);
+    case Kind::kPackKeys:
+    case Kind::kOrderKeys:
+    case Kind::kSplitKeysGrad:
+    case Kind::kSumKeysGrad:
+      return execute_context(op);
     case Kind::kActivate:
       return activate(device_, m.mlp, at(op.in, 0), at(op.out, 0));
     case Kind::kActivateGrad:
       return activate_grad(device_, m.mlp, at(op.in, 0), at(op.in, 1), at(op.out, 0),
                            at(op.out, 1));
+    case Kind::kLossTerms:
+      return loss_terms(device_, vocabulary_of(*program_, op), at(op.in, 0), tokens(op.in[1]),
+                        at(op.out, 0));
+    case Kind::kSum:
+      return sum(device_, at(op.in, 0), op.residual ? at(op.in, 1) : Matrix{},
+                 op.bias ? at(op.in, op.residual ? 2 : 1) : Matrix{}, at(op.out, 0));
     case Kind::kLoss: {
       const LossWeights weights{static_cast<float>(1.0 / settings_.counted_targets),
                                 static_cast<float>(settings_.z_loss)};
-      return loss(device_, program_->model.vocab, at(op.in, 0), tokens(op.in[1]), weights,
-                  program_->choices.purpose == step::Purpose::kTrain, at(op.out, 1), op.adds_to(1));
+      return loss(device_, vocabulary_of(*program_, op), at(op.in, 0), tokens(op.in[1]),
+                  at(op.in, 2), weights, program_->choices.purpose == step::Purpose::kTrain,
+                  at(op.out, 1), op.adds_to(1));
     }
     case Kind::kFold:
     case Kind::kNormSums:

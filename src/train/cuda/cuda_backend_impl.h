@@ -63,8 +63,10 @@ class CudaBackendImpl : public CudaBackend {
   void exchange(const step::Op& op);
   void execute_norm(const step::Op& op);
   void execute_attention(const step::Op& op);
+  void execute_context(const step::Op& op);
   void execute_optimizer(const step::Op& op);
   [[nodiscard]] Product product_of(const step::Op& op) const;
+  [[nodiscard]] AttentionShape attention_shape(const step::Op& op) const;
   [[nodiscard]] AttentionOperands attention_of(const step::Op& op) const;
   [[nodiscard]] AttentionGradOperands attention_grad_of(const step::Op& op) const;
 
@@ -94,7 +96,7 @@ class CudaBackendImpl : public CudaBackend {
   Matmul products_;
   Batches batches_;
   AttentionGraphs attention_;
-  bool attention_built_ = false;  // for the shape of the last program
+  bool attention_built_ = false;  // for the shapes of the last program
   const step::Program* program_ = nullptr;
   const step::MemoryPlan* plan_ = nullptr;
   StepSettings settings_;

@@ -43,6 +43,14 @@ base::Result<void> check_program(const step::Program& p, const RankGroups* group
   if (m.head_dim % kVector != 0 || m.head_dim > kWidestAttention) {
     return refuse("model.head_dim", m.head_dim, kWidestAttention);
   }
+  const std::int64_t tensor = p.choices.layout.tensor.ranks;
+  const std::int64_t sides = n.fp8_blocks ? 16 : kVector;
+  if (m.ffn / tensor % sides != 0) {
+    return base::fail(base::usage_error(
+        "layout.tp",
+        fmt::format("{} ranks of model.ffn {} cannot be trained on a GPU", tensor, m.ffn),
+        fmt::format("choose a width of a multiple of {} for each rank", sides)));
+  }
   if (n.fp8_blocks) {
     // cuBLASLt requires this alignment of every side of an fp8 matrix.
     constexpr std::int64_t kRound = 16;
@@ -56,12 +64,6 @@ base::Result<void> check_program(const step::Program& p, const RankGroups* group
     }
   }
   return {};
-}
-
-const Op* first_of(const step::Program& p, Kind kind) {
-  const auto found =
-      std::find_if(p.ops.begin(), p.ops.end(), [&](const Op& op) { return op.kind == kind; });
-  return found == p.ops.end() ? nullptr : &*found;
 }
 
 // Reserved for kernels that the libraries load on first use.
@@ -115,7 +117,7 @@ base::Result<void> CudaBackendImpl::prepare(const step::Program& program,
   device_.check(cudaMemsetAsync(arena_, 0, bytes, device_.stream), "GPU memory");
   device_.check(cudaStreamSynchronize(device_.stream), "GPU memory");
   if (program.model.positions == spec::Positions::kRope) {
-    make_turns(device_, {program.choices.sequence, program.model.head_dim},
+    make_turns(device_, {program.choices.sequence, program.model.head_dim, program.sequence_part()},
                program.model.rope_theta);
   }
   // After tuning: pinning keeps the driver busy and would disturb the timing.
@@ -124,15 +126,14 @@ base::Result<void> CudaBackendImpl::prepare(const step::Program& program,
 }
 
 base::Result<void> CudaBackendImpl::build_attention() {
-  const spec::ModelSpec& m = program_->model;
-  const AttentionShape shape{program_->choices.micro_batch, program_->choices.sequence, m.heads,
-                             m.kv_heads, m.head_dim};
-  ASSAY_TRY_VOID(built(attention_.open(shape, options_.deterministic_attention, device_.stream)));
-  if (const Op* op = first_of(*program_, Kind::kAttention)) {
-    ASSAY_TRY_VOID(built(attention_.build_forward(attention_of(*op))));
-  }
-  if (const Op* op = first_of(*program_, Kind::kAttentionGrad)) {
-    ASSAY_TRY_VOID(built(attention_.build_backward(attention_grad_of(*op))));
+  ASSAY_TRY_VOID(built(attention_.open(options_.deterministic_attention, device_.stream)));
+  for (const Op& op : program_->ops) {
+    if (op.kind == Kind::kAttention) {
+      ASSAY_TRY_VOID(built(attention_.build_forward(attention_shape(op), attention_of(op))));
+    }
+    if (op.kind == Kind::kAttentionGrad) {
+      ASSAY_TRY_VOID(built(attention_.build_backward(attention_shape(op), attention_grad_of(op))));
+    }
   }
   return {};
 }

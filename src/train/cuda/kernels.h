@@ -7,6 +7,7 @@
 #include <span>
 
 #include "spec/model.h"
+#include "step/context.h"
 #include "train/cuda/batches.h"
 #include "train/cuda/device.h"
 #include "train/cuda/matrix.h"
@@ -24,10 +25,11 @@ inline constexpr int kBiasBlocks = 64;      // each with a row of dbias
 inline constexpr int kSquareBlocks = 1056;  // each with one double per parameter group
 inline constexpr int kSums = 4 * kSquareBlocks;
 
-// norm.cu, norm_grad.cu: weight and bias may be empty. dx may be dh.
+// norm.cu, norm_grad.cu: weight and bias may be empty. dx may be dh. The residual, or with adds_dx
+// what dx holds, is added.
 void norm(Device& device, bool centred, Matrix x, Matrix weight, Matrix bias, Matrix h);
-void norm_grad(Device& device, bool centred, Matrix dh, Matrix x, Matrix weight, Matrix dx,
-               bool adds_dx, Matrix dweight, Matrix dbias, bool adds_weights);
+void norm_grad(Device& device, bool centred, Matrix dh, Matrix x, Matrix weight, Matrix residual,
+               Matrix dx, bool adds_dx, Matrix dweight, Matrix dbias, bool adds_weights);
 
 // head_norm.cu: normalises each head of a row separately.
 void head_norm(Device& device, std::int64_t head_dim, Matrix x, Matrix weight, Matrix y);
@@ -44,15 +46,28 @@ void quantise(Device& device, Matrix x, Matrix scale, Matrix q, Matrix q_t);
 void bias_grad(Device& device, Matrix dy, Matrix dbias, bool adds);
 // out[i] (+)= the sum over `count` rows of `partial`, `out.cols` wide.
 void sum_partial(Device& device, const float* partial, int count, Matrix out, bool adds);
+// Rows of `addends`, each as many elements as `sum`, then residual and bias if there are any:
+// rounded once.
+void sum(Device& device, Matrix addends, Matrix residual, Matrix bias, Matrix sum);
 
 // rotate.cu: heads side by side; direction -1 is the inverse. The table is computed once, in the
 // workspace.
 struct Rotation {
-  std::int64_t sequence = 0;
+  std::int64_t sequence = 0;  // of the table
   std::int64_t head_dim = 0;
+  step::SequencePart part;  // that the rows are
 };
-void make_turns(Device& device, Rotation rotation, double theta);
-void rotate(Device& device, Rotation rotation, int direction, Matrix heads);
+void make_turns(Device& device, const Rotation& rotation, double theta);
+void rotate(Device& device, const Rotation& rotation, int direction, Matrix heads);
+
+// context.cu: keys and values of ranks that share sequences (step/context.h). `sequences`: of a
+// micro-batch.
+void pack_keys(Device& device, Matrix k, Matrix v, Matrix packed);
+void order_keys(Device& device, std::int64_t sequences, std::int64_t piece, Matrix by_rank,
+                Matrix in_order);
+void split_keys_grad(Device& device, std::int64_t sequences, std::int64_t piece, Matrix first,
+                     Matrix second, Matrix by_rank);
+void sum_keys_grad(Device& device, Matrix addends, Matrix sum);
 
 // activation.cu: inner is gate|up for SwiGLU. In the gradient `a` may be empty, or da itself, and
 // dinner is inner itself.
@@ -61,21 +76,30 @@ void activate_grad(Device& device, spec::Mlp kind, Matrix inner, Matrix da, Matr
                    Matrix a);
 
 // embedding.cu
-void embed(Device& device, Tokens tokens, Matrix table, Matrix positions, std::int64_t sequence,
-           Matrix x);
+// The table's first row is that of `first_token`; tokens without a row get zeros, or give nothing.
+void embed(Device& device, Tokens tokens, std::int64_t first_token, Matrix table, Matrix positions,
+           const step::SequencePart& part, Matrix x);
 // `index`: the positions of each distinct token (batches.h), so that each row of the table is
 // summed by one block, in batch order.
-void embed_grad(Device& device, Tokens tokens, const TokenIndex& index, Matrix dx, Matrix dtable,
-                bool adds);
-void positions_grad(Device& device, Matrix dx, std::int64_t sequence, Matrix dpositions, bool adds);
+void embed_grad(Device& device, Tokens tokens, std::int64_t first_token, const TokenIndex& index,
+                Matrix dx, Matrix dtable, bool adds);
+void positions_grad(Device& device, Matrix dx, const step::SequencePart& part, Matrix dpositions,
+                    bool adds);
 
 // loss.cu: replaces logits by their gradients if `gradient`; writes or adds to the sums.
 struct LossWeights {
   float of_token = 0;  // one over the step's counted targets
   float z_loss = 0;
 };
-void loss(Device& device, std::int64_t vocab, Matrix logits, Tokens targets, LossWeights weights,
-          bool gradient, Matrix sums, bool adds);
+// The first `columns` logits are of the tokens from `first_token` on, the rest is padding.
+struct Vocabulary {
+  std::int64_t first_token = 0;
+  std::int64_t columns = 0;
+};
+// `terms`: of every tensor-parallel rank, one after the other, or empty if all logits are here.
+void loss(Device& device, Vocabulary vocabulary, Matrix logits, Tokens targets, Matrix terms,
+          LossWeights weights, bool gradient, Matrix sums, bool adds);
+void loss_terms(Device& device, Vocabulary vocabulary, Matrix logits, Tokens targets, Matrix terms);
 
 // optimizer.cu. Moments are rounded to bf16 stochastically: with rounding to nearest a second
 // moment could never decrease, because one step changes it by less than half of bf16's last bit.

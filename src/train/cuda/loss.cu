@@ -67,9 +67,12 @@ struct LossArguments {
   Half* logits;
   std::int64_t stride;
   const std::int32_t* targets;
+  const float* terms;  // of every rank, or null
+  int ranks;
   double* row_sums;  // loss and squared log Z of each row, side by side
-  int vocab;
-  int cols;  // beyond the vocabulary: padding
+  int first_token;
+  int vocab;  // columns that stand for tokens
+  int cols;   // the rest is padding
   LossWeights weights;
   bool gradient;
 };
@@ -99,31 +102,64 @@ __device__ void write_gradient(Half* row, int vocab, int target, float times, fl
   }
 }
 
+// Of the logits that are here.
+__device__ Exponentials exponentials_of(const Half* row, int vocab,
+                                        Exponentials (&shared)[kLossThreads / kWarp]) {
+  Exponentials e;
+  for_vectors(row, vocab / 8, [&](int, const uint4& raw) {
+    float x[8];
+    widen(raw, x);
+    see(e, x);
+  });
+  const int last = vocab / 8 * 8 + static_cast<int>(threadIdx.x);
+  if (last < vocab) {
+    Exponentials one;
+    one.most = widen(row[last]);
+    one.sum = 1;
+    e.add(one);
+  }
+  return over_block(e, shared);
+}
+
+__global__ void __launch_bounds__(kLossThreads, 3)
+    loss_terms_kernel(LossArguments a, float* terms) {
+  __shared__ Exponentials shared[kLossThreads / kWarp];
+  const Half* row = a.logits + static_cast<std::int64_t>(blockIdx.x) * a.stride;
+  const int column = a.targets[blockIdx.x] - a.first_token;
+  const Exponentials e = exponentials_of(row, a.vocab, shared);
+  if (threadIdx.x != 0) return;
+  float* to = terms + std::int64_t{blockIdx.x} * kTerms;
+  to[0] = e.most;
+  to[1] = e.sum;
+  to[2] = column >= 0 && column < a.vocab ? widen(row[column]) : 0.0F;
+}
+
 __global__ void __launch_bounds__(kLossThreads, 3) loss_kernel(LossArguments a) {
   __shared__ Exponentials shared[kLossThreads / kWarp];
   Half* row = a.logits + static_cast<std::int64_t>(blockIdx.x) * a.stride;
   const int target = a.targets[blockIdx.x];
+  const int column = target - a.first_token;
   double* sums = a.row_sums + 2 * static_cast<std::int64_t>(blockIdx.x);
   if (target < 0) {
     if (a.gradient) write_zeros(row, a.cols);
     if (threadIdx.x == 0) sums[0] = sums[1] = 0;
     return;
   }
-  const float of_target = widen(row[target]);  // before it is overwritten
+  float of_target = 0;
   Exponentials e;
-  for_vectors(row, a.vocab / 8, [&](int, const uint4& raw) {
-    float x[8];
-    widen(raw, x);
-    see(e, x);
-  });
-  const int last = a.vocab / 8 * 8 + static_cast<int>(threadIdx.x);
-  if (last < a.vocab) {
-    Exponentials one;
-    one.most = widen(row[last]);
-    one.sum = 1;
-    e.add(one);
+  if (a.terms == nullptr) {
+    of_target = widen(row[column]);  // before it is overwritten
+    e = exponentials_of(row, a.vocab, shared);
+  } else {
+    for (int rank = 0; rank < a.ranks; ++rank) {
+      const float* from = a.terms + (std::int64_t{rank} * gridDim.x + blockIdx.x) * kTerms;
+      Exponentials of_rank;
+      of_rank.most = from[0];
+      of_rank.sum = from[1];
+      e.add(of_rank);
+      of_target += from[2];
+    }
   }
-  e = over_block(e, shared);
   const float log_z = e.most + logf(e.sum);
   if (threadIdx.x == 0) {
     sums[0] = static_cast<double>(log_z) - static_cast<double>(of_target);
@@ -132,10 +168,11 @@ __global__ void __launch_bounds__(kLossThreads, 3) loss_kernel(LossArguments a) 
   if (!a.gradient) return;
   // d/dlogits of log Z is the softmax, so the penalty only scales it.
   const float weight = a.weights.of_token;
-  write_gradient(row, a.vocab, target, weight * (1.0F + 2.0F * a.weights.z_loss * log_z), log_z,
+  write_gradient(row, a.vocab, column, weight * (1.0F + 2.0F * a.weights.z_loss * log_z), log_z,
                  weight);
-  const int pad = a.vocab + static_cast<int>(threadIdx.x);
-  if (pad < a.cols) row[pad] = 0;
+  for (int pad = a.vocab + static_cast<int>(threadIdx.x); pad < a.cols; pad += kLossThreads) {
+    row[pad] = 0;
+  }
 }
 
 // One block sums the rows in an order that depends on their number only.
@@ -159,18 +196,40 @@ __global__ void __launch_bounds__(kLossSumThreads)
 
 }  // namespace
 
-void loss(Device& device, std::int64_t vocab, Matrix logits, Tokens targets, LossWeights weights,
-          bool gradient, Matrix sums, bool adds) {
-  device.executed(step::Kind::kLoss, {logits, targets}, {logits, sums});
+namespace {
+
+LossArguments arguments_of(const Vocabulary& vocabulary, const Matrix& logits,
+                           const Tokens& targets) {
+  LossArguments a{};
+  a.logits = logits.as<Half>();
+  a.stride = logits.stride;
+  a.targets = targets.data;
+  a.first_token = static_cast<int>(vocabulary.first_token);
+  a.vocab = static_cast<int>(vocabulary.columns);
+  a.cols = static_cast<int>(logits.cols);
+  return a;
+}
+
+}  // namespace
+
+void loss_terms(Device& device, Vocabulary vocabulary, Matrix logits, Tokens targets,
+                Matrix terms) {
+  device.executed(step::Kind::kLossTerms, {logits, targets}, {terms});
+  loss_terms_kernel<<<static_cast<unsigned>(logits.rows), kLossThreads, 0, device.stream>>>(
+      arguments_of(vocabulary, logits, targets), terms.as<float>());
+  device.launched("terms of the loss");
+}
+
+void loss(Device& device, Vocabulary vocabulary, Matrix logits, Tokens targets, Matrix terms,
+          LossWeights weights, bool gradient, Matrix sums, bool adds) {
+  device.executed(step::Kind::kLoss, {logits, targets, terms}, {logits, sums});
   double* row_sums = device.workspace.sums + kSums;
-  const LossArguments a{logits.as<Half>(),
-                        logits.stride,
-                        targets.data,
-                        row_sums,
-                        static_cast<int>(vocab),
-                        static_cast<int>(logits.cols),
-                        weights,
-                        gradient};
+  LossArguments a = arguments_of(vocabulary, logits, targets);
+  a.terms = terms.as<float>();
+  a.ranks = static_cast<int>(terms.rows / logits.rows);
+  a.row_sums = row_sums;
+  a.weights = weights;
+  a.gradient = gradient;
   loss_kernel<<<static_cast<unsigned>(logits.rows), kLossThreads, 0, device.stream>>>(a);
   loss_sum_kernel<<<1, kLossSumThreads, 0, device.stream>>>(
       row_sums, targets.data, static_cast<int>(logits.rows), sums.as<float>(), adds);

@@ -11,15 +11,16 @@ struct NormGradArguments {
   const Half* dh;
   const Half* x;
   const Half* weight;
+  const Half* added;  // may be dx, or null
   Half* dx;
   float* dweight;  // partial, a row per block; null if there is no weight
   float* dbias;    // likewise
   std::int64_t dh_stride;
   std::int64_t x_stride;
+  std::int64_t added_stride;
   std::int64_t dx_stride;
   std::int64_t rows;
   int vectors;
-  bool adds;
 };
 
 template <int kVectors, bool kCentred>
@@ -32,6 +33,7 @@ __global__ void __launch_bounds__(kRowThreads, kVectors <= 4 ? 2 : 1)
   for (std::int64_t row = blockIdx.x; row < a.rows; row += gridDim.x) {
     const Half* dh = a.dh + row * a.dh_stride;
     const Half* x = a.x + row * a.x_stride;
+    const Half* added = a.added == nullptr ? nullptr : a.added + row * a.added_stride;
     Half* dx = a.dx + row * a.dx_stride;
     uint4 raw_x[kVectors];
     uint4 raw_dh[kVectors];
@@ -42,7 +44,7 @@ __global__ void __launch_bounds__(kRowThreads, kVectors <= 4 ? 2 : 1)
       const bool inside = at < a.vectors;
       raw_x[i] = inside ? load8(x + at * 8) : uint4{0, 0, 0, 0};
       raw_dh[i] = inside ? load8(dh + at * 8) : uint4{0, 0, 0, 0};
-      raw_dx[i] = inside && a.adds ? load8(dx + at * 8) : uint4{0, 0, 0, 0};
+      raw_dx[i] = inside && added != nullptr ? load8(added + at * 8) : uint4{0, 0, 0, 0};
     }
     float mean = 0;
     if constexpr (kCentred) {
@@ -125,24 +127,26 @@ __global__ void __launch_bounds__(kRowThreads, kVectors <= 4 ? 2 : 1)
 
 }  // namespace
 
-void norm_grad(Device& device, bool centred, Matrix dh, Matrix x, Matrix weight, Matrix dx,
-               bool adds_dx, Matrix dweight, Matrix dbias, bool adds_weights) {
-  device.executed(step::Kind::kNormGrad, {dh, x, weight}, {dx, dweight, dbias});
+void norm_grad(Device& device, bool centred, Matrix dh, Matrix x, Matrix weight, Matrix residual,
+               Matrix dx, bool adds_dx, Matrix dweight, Matrix dbias, bool adds_weights) {
+  device.executed(step::Kind::kNormGrad, {dh, x, weight, residual}, {dx, dweight, dbias});
+  const Matrix added = adds_dx ? dx : residual;
   const int blocks = static_cast<int>(x.rows < kNormBlocks ? x.rows : kNormBlocks);
   float* partial = dweight.empty() ? nullptr : device.workspace.partial;
   float* partial_bias = partial == nullptr ? nullptr : partial + kNormBlocks * x.cols;
   NormGradArguments a{dh.as<Half>(),
                       x.as<Half>(),
                       weight.as<Half>(),
+                      added.as<Half>(),
                       dx.as<Half>(),
                       partial,
                       partial_bias,
                       dh.stride,
                       x.stride,
+                      added.stride,
                       dx.stride,
                       x.rows,
-                      static_cast<int>(x.cols / 8),
-                      adds_dx};
+                      static_cast<int>(x.cols / 8)};
   with_vectors(a.vectors, [&](auto count, int threads) {
     if (centred) {
       norm_grad_kernel<decltype(count)::value, true><<<blocks, threads, 0, device.stream>>>(a);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "train/cuda/kernels.h"
+#include "train/cuda/positions.cuh"
 #include "train/cuda/vectors.cuh"
 
 namespace assay::train::cuda {
@@ -17,7 +18,7 @@ struct RotateArguments {
   const float* sines;
   std::int64_t stride;
   unsigned rows;
-  unsigned sequence;
+  RowPositions positions;
   unsigned half;    // of a head
   unsigned chunks;  // of half a head
   unsigned items;   // chunks of a row
@@ -36,7 +37,7 @@ __global__ void __launch_bounds__(kRotateThreads) rotate_kernel(RotateArguments 
   const unsigned at = (in_row - head * a.chunks) * kWide;
   Half* real = a.heads + row * a.stride + head * 2 * a.half + at;
   Half* imaginary = real + a.half;
-  const std::size_t turn = static_cast<std::size_t>(row % a.sequence) * a.half + at;
+  const std::size_t turn = static_cast<std::size_t>(a.positions.of(row)) * a.half + at;
   Raw raw_real = *reinterpret_cast<const Raw*>(real);
   Raw raw_imaginary = *reinterpret_cast<const Raw*>(imaginary);
   auto* x_bits = reinterpret_cast<std::uint32_t*>(&raw_real);
@@ -60,7 +61,7 @@ __global__ void __launch_bounds__(kRotateThreads) rotate_kernel(RotateArguments 
 
 }  // namespace
 
-void make_turns(Device& device, Rotation rotation, double theta) {
+void make_turns(Device& device, const Rotation& rotation, double theta) {
   const std::int64_t half = rotation.head_dim / 2;
   const std::int64_t count = rotation.sequence * half;
   std::vector<float> turns(static_cast<std::size_t>(2 * count));
@@ -80,7 +81,7 @@ void make_turns(Device& device, Rotation rotation, double theta) {
                "table of rotations");
 }
 
-void rotate(Device& device, Rotation rotation, int direction, Matrix heads) {
+void rotate(Device& device, const Rotation& rotation, int direction, Matrix heads) {
   device.executed(direction > 0 ? step::Kind::kRotate : step::Kind::kRotateGrad, {}, {heads});
   const auto half = static_cast<unsigned>(rotation.head_dim / 2);
   const unsigned wide = half % 8 == 0 ? 8 : 4;
@@ -90,7 +91,7 @@ void rotate(Device& device, Rotation rotation, int direction, Matrix heads) {
                     .sines = cosines + rotation.sequence * half,
                     .stride = heads.stride,
                     .rows = static_cast<unsigned>(heads.rows),
-                    .sequence = static_cast<unsigned>(rotation.sequence),
+                    .positions = row_positions(rotation.part),
                     .half = half,
                     .chunks = half / wide,
                     .items = static_cast<unsigned>(heads.cols / 2 / wide),

@@ -60,7 +60,36 @@ __global__ void __launch_bounds__(kBiasThreads* kBiasRows)
   }
 }
 
+constexpr int kSumThreads = 256;
+
+__global__ void __launch_bounds__(kSumThreads)
+    sum_kernel(const Half* addends, int ranks, const Half* residual, const Half* bias, Half* sum,
+               unsigned row_vectors, std::int64_t vectors) {
+  const std::int64_t vector = static_cast<std::int64_t>(blockIdx.x) * kSumThreads + threadIdx.x;
+  if (vector >= vectors) return;
+  float all[8] = {};
+  const auto add = [&](const Half* from) {
+    float value[8];
+    widen(load8(from), value);
+#pragma unroll
+    for (int j = 0; j < 8; ++j) all[j] += value[j];
+  };
+  for (int rank = 0; rank < ranks; ++rank) add(addends + (rank * vectors + vector) * 8);
+  if (residual != nullptr) add(residual + vector * 8);
+  if (bias != nullptr) add(bias + vector % row_vectors * 8);
+  store8(sum + vector * 8, narrow(all));
+}
+
 }  // namespace
+
+void sum(Device& device, Matrix addends, Matrix residual, Matrix bias, Matrix sum) {
+  device.executed(step::Kind::kSum, {addends, residual, bias}, {sum});
+  const std::int64_t vectors = sum.rows * sum.cols / 8;
+  sum_kernel<<<blocks_for(vectors, kSumThreads), kSumThreads, 0, device.stream>>>(
+      addends.as<Half>(), static_cast<int>(addends.rows), residual.as<Half>(), bias.as<Half>(),
+      sum.as<Half>(), static_cast<unsigned>(sum.cols / 8), vectors);
+  device.launched("sum of ranks");
+}
 
 void sum_partial(Device& device, const float* partial, int count, Matrix out, bool adds) {
   const dim3 threads(kColumns, kRowLanes);

@@ -110,6 +110,8 @@ inline constexpr int kNormIndex = 3;
 inline constexpr int kClipIndex = 4;
 inline constexpr int kNonFiniteIndex = 5;
 
+inline constexpr int kTerms = 3;  // step::kLossTerms
+
 inline unsigned blocks_for(std::int64_t items, std::int64_t per_block) {
   return static_cast<unsigned>((items + per_block - 1) / per_block);
 }

@@ -32,7 +32,7 @@ std::int64_t token_places(const step::Program& p) {
 std::int64_t norm_sums_of(const step::Program& p) {
   std::int64_t count = 0;
   for (const step::Unit& unit : p.model_units) count += unit.used / step::norm_block(p.model);
-  return count;
+  return count * p.choices.layout.tensor.ranks;
 }
 
 template <class Measure>

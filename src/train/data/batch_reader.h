@@ -5,10 +5,13 @@
 //   row i of rank r  is  the window at  cursor + r * micro + i     (0 <= i < micro)
 //
 // so a micro-batch of all ranks is the next ranks * micro windows, and a step is the next
-// ranks * micro * accumulate windows, however that product is factored.
+// ranks * micro * accumulate windows, however that product is factored. Ranks that share windows
+// have the same place here, and take different parts of each window.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -18,17 +21,29 @@
 
 namespace assay::data {
 
+// Two pieces of every window, one after the other: `length` tokens each, and where they begin.
+struct WindowPart {
+  std::uint64_t length = 0;
+  std::array<std::uint64_t, 2> from = {};
+};
+
 // A rank's share of every micro-batch.
 struct RankShare {
   std::uint64_t rank = 0;
   std::uint64_t ranks = 1;
-  std::uint64_t micro = 1;  // rows of a micro-batch, windows of one rank
+  std::uint64_t micro = 1;                        // rows of a micro-batch, windows of one rank
+  std::optional<WindowPart> part = std::nullopt;  // nothing: whole windows
+
+  // Tokens of a row.
+  [[nodiscard]] std::uint64_t tokens(std::uint64_t sequence) const {
+    return part ? 2 * part->length : sequence;
+  }
 
   // How far a micro-batch of all ranks advances the cursor.
   [[nodiscard]] std::uint64_t stride() const { return ranks * micro; }
 };
 
-// `micro` rows of `sequence` tokens each.
+// `micro` rows of as many tokens as the rank has of a window.
 struct Batch {
   std::uint64_t cursor = 0;
   std::vector<std::int32_t> tokens;
@@ -45,7 +60,7 @@ class BatchReader {
   [[nodiscard]] const TokenSet& set() const { return *set_; }
   [[nodiscard]] const WindowOrder& order() const { return order_; }
 
-  // Fills micro * sequence of each. A token outside the vocabulary is an error that names the file
+  // Fills micro rows of each. A token outside the vocabulary is an error that names the file
   // and the byte.
   base::Result<void> read(std::uint64_t cursor, const RankShare& share,
                           std::span<std::int32_t> tokens, std::span<std::int32_t> targets) const;

@@ -100,6 +100,28 @@ TEST_F(LoaderTest, TheWindowsOfAStepDoNotDependOnTheRanks) {
   }
 }
 
+// Ranks that share windows have all of each together, and the targets that one rank would have.
+TEST_F(LoaderTest, PartsOfWindowsAreThePiecesOfTheWhole) {
+  const TokenSet tokens = set();
+  const BatchReader reader(tokens, 3, 1000);
+  Batch whole;
+  ASSERT_TRUE(reader.read(2, {.rank = 1, .ranks = 2, .micro = 3}, whole));
+  for (const std::array<std::uint64_t, 2> from :
+       {std::array<std::uint64_t, 2>{0, 3}, std::array<std::uint64_t, 2>{1, 2}}) {
+    Batch part;
+    ASSERT_TRUE(reader.read(
+        2, {.rank = 1, .ranks = 2, .micro = 3, .part = WindowPart{.length = 1, .from = from}},
+        part));
+    ASSERT_EQ(part.tokens.size(), 6U);
+    for (std::size_t row = 0; row < 3; ++row) {
+      for (std::size_t piece = 0; piece < 2; ++piece) {
+        EXPECT_EQ(part.tokens[row * 2 + piece], whole.tokens[row * 4 + from[piece]]);
+        EXPECT_EQ(part.targets[row * 2 + piece], whole.targets[row * 4 + from[piece]]);
+      }
+    }
+  }
+}
+
 TEST_F(LoaderTest, ReadsAheadWhatTheReaderReads) {
   const TokenSet tokens = set();
   const BatchReader reader(tokens, 9, 1000);

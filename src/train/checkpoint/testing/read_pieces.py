@@ -36,13 +36,18 @@ def tensors(folder):
             size = SIZES[tensor["dtype"]]
             data = bytearray(total * size)
             for piece in tensor["pieces"]:
-                first, end = piece["first"], piece["first"] + piece["count"]
-                whole = piece["count"] == total
-                name = tensor["name"] if whole else f"{tensor['name']}[{first}:{end}]"
+                first, count = piece["first"], piece["count"]
+                run, apart = piece.get("run", count), (tensor["shape"] or [0])[-1]
+                end = first + (count // run - 1) * apart + run
+                whole = count == total
+                runs = f",{run}/{apart}" if "run" in piece else ""
+                name = tensor["name"] if whole else f"{tensor['name']}[{first}:{end}{runs}]"
                 dtype, shape, found = files[piece["file"]][name]
                 assert dtype == tensor["dtype"], name
                 assert shape == (tensor["shape"] if whole else [piece["count"]]), name
-                data[first * size:end * size] = found
+                for i in range(count // run):
+                    at = (first + i * apart) * size
+                    data[at:at + run * size] = found[i * run * size:(i + 1) * run * size]
             yield part["name"], tensor["name"], tensor["dtype"], tensor["shape"], data
 
 

@@ -1,6 +1,6 @@
-// AttentionGraphs: causal attention by cuDNN, forward and backward. The graphs are built once for
-// the shapes and strides of a program. This header hides cuDNN's very heavy ones and uses nothing
-// of the module but matrices: functions that can fail return a message, empty on success.
+// AttentionGraphs: causal attention by cuDNN, forward and backward. A graph is built once for each
+// of the shapes and strides that a program has. This header hides cuDNN's very heavy ones and uses
+// nothing of the module but matrices: functions that can fail return a message, empty on success.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -13,13 +13,17 @@
 
 namespace assay::train::cuda {
 
-// Heads are side by side in rows of tokens; query heads share key and value heads evenly.
+// Heads are side by side in rows of tokens; query heads share key and value heads evenly. The last
+// query of a sequence sees all of its keys, which may be more than queries.
 struct AttentionShape {
   std::int64_t batch = 0;
-  std::int64_t sequence = 0;
+  std::int64_t queries = 0;  // of a sequence
+  std::int64_t keys = 0;
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;
+
+  bool operator==(const AttentionShape&) const = default;
 };
 
 struct AttentionOperands {
@@ -43,14 +47,16 @@ class AttentionGraphs {
   AttentionGraphs();
   ~AttentionGraphs();
 
-  std::string open(AttentionShape shape, bool deterministic, cudaStream_t stream);
-  // From the operands' strides; their memory is not accessed.
-  std::string build_forward(const AttentionOperands& operands);
-  std::string build_backward(const AttentionGradOperands& operands);
-  [[nodiscard]] std::int64_t workspace_bytes() const;
+  std::string open(bool deterministic, cudaStream_t stream);
+  // From the operands' strides; their memory is not accessed. Nothing if there is such a graph.
+  std::string build_forward(const AttentionShape& shape, const AttentionOperands& operands);
+  std::string build_backward(const AttentionShape& shape, const AttentionGradOperands& operands);
+  [[nodiscard]] std::int64_t workspace_bytes() const;  // enough for any of them
 
-  std::string forward(const AttentionOperands& operands, void* workspace);
-  std::string backward(const AttentionGradOperands& operands, void* workspace);
+  std::string forward(const AttentionShape& shape, const AttentionOperands& operands,
+                      void* workspace);
+  std::string backward(const AttentionShape& shape, const AttentionGradOperands& operands,
+                       void* workspace);
 
  private:
   struct Impl;

@@ -1,0 +1,35 @@
+// What a GPU did when, by CUPTI: kernels and copies with their times, on the device's own clock.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "base/result.h"
+
+namespace assay::bench {
+
+struct Overlap {
+  double copied_ms = 0;   // time in which some copy ran
+  double hidden_ms = 0;   // of it, time in which some kernel ran as well
+  double kernels_ms = 0;  // time in which some kernel ran
+  std::int64_t copies = 0;
+  std::int64_t kernels = 0;
+  // Copies by their size: how many, and how much of their time no kernel ran beside.
+  struct BySize {
+    std::int64_t copies = 0;
+    double ms = 0;
+    double exposed_ms = 0;
+  };
+  std::map<std::uint64_t, BySize> by_size;
+};
+
+class GpuTimeline {
+ public:
+  // Fails where CUPTI is missing, or another profiler uses it.
+  static base::Result<void> start();
+  // Waits for the device's records. Copies are those within the device.
+  static base::Result<Overlap> stop();
+};
+
+}  // namespace assay::bench

@@ -1,0 +1,88 @@
+#include "plan/model/folded_exchange.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "step/pipeline.h"
+
+namespace assay::plan {
+
+StageLayers stage_layers(const Work& work) {
+  const Degrees& d = work.degrees;
+  const double each = work.shape.layers / d.pp;
+  StageLayers found{each, each, each};
+  if (d.pp <= 1 || work.software.framework != Framework::kAssay) return found;
+  const double chunks = d.pp * d.chunks;
+  if (work.shape.layers < chunks || std::fmod(work.shape.layers, chunks) == 0) return found;
+  const auto stages = static_cast<std::int64_t>(d.pp);
+  const auto of_stage = [&](std::int64_t stage) {
+    return static_cast<double>(step::layers_of_stage(static_cast<std::int64_t>(work.shape.layers),
+                                                     stage, stages,
+                                                     static_cast<std::int64_t>(d.chunks)));
+  };
+  found = {of_stage(0), of_stage(stages - 1), 0};
+  for (std::int64_t stage = 0; stage < stages; ++stage) {
+    found.most = std::max(found.most, of_stage(stage));
+  }
+  return found;
+}
+
+TrainedPart trained_part(const Work& work, const RankShare& /*rank*/) {
+  const Shape& shape = work.shape;
+  const Degrees& d = work.degrees;
+  const double block = shape.body_parameters / shape.layers / d.tp;
+  TrainedPart part{.table = shape.vocab * shape.dim / d.tp};
+  if (d.pp <= 1) {
+    part.layers = shape.layers;
+    part.tables = shape.tied ? 1 : 2;
+    part.used = 2;
+  } else {
+    const StageLayers stages = stage_layers(work);
+    part.layers = std::max(stages.first, stages.last);
+    part.tables = part.used = 1;
+    if (stages.most * block > part.layers * block + part.table) {
+      part.layers = stages.most;
+      part.tables = part.used = 0;
+    }
+  }
+  part.blocks = part.layers * block;
+  return part;
+}
+
+FoldedAxes folded_axes(const Work& work) {
+  const Degrees& d = work.degrees;
+  const double shards = d.fsdp > 1 ? d.fsdp : std::max(1.0, d.state_shards);
+  // Ranks that share sequences have the same parameters as replicas do, and are neighbours.
+  const double data = d.dp * d.cp * d.fsdp;
+  const double replicas = std::max(1.0, data / shards);
+  const double apart = replicas > d.cp ? d.tp * d.cp * shards : d.tp;
+  return {.data = {data, d.tp}, .shards = {shards, d.tp * d.cp}, .replicas = {replicas, apart}};
+}
+
+double resident_units(const Work& work, double units) {
+  const Degrees& d = work.degrees;
+  constexpr double kPlaces = 2;  // of blocks' units
+  const double kept = std::min(kPlaces, units);
+  // A forward pass that follows a backward pass begins where that has ended, and the other way
+  // round; of other chunks or micro-batches nothing is there.
+  if (d.pp > 1 && d.chunks > 1) return 0;
+  const double pairs = d.gpipe && d.pp > 1 ? 0 : work.batch.micros - (d.pp - 1);
+  return kept * std::max(1.0, 2 * pairs - 1);
+}
+
+double folded_bytes(const Work& work, const RankShare& rank) {
+  const TrainedPart part = trained_part(work, rank);
+  const double data = folded_axes(work).data.ranks;
+  const double micros = work.batch.micros;
+  const double made = part.made();
+  const double own = made / data;
+  // What is added is read, the sum is written, and read but by the first; one rank's first
+  // micro-batch is the sum.
+  double elements = micros * (made + own) + (micros - 1) * own;
+  if (data <= 1) elements = (micros - 1) * 3 * made;
+  // The two sums of a table that is also the head become one.
+  if (work.shape.tied && part.tables > 0) elements += 3 * part.table / data;
+  return work.software.gradient_bytes * elements;
+}
+
+}  // namespace assay::plan

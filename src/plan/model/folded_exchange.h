@@ -1,0 +1,49 @@
+// What our trainer exchanges about parameters, in closed form: the gradients of every micro-batch
+// go by all-to-all to the ranks that keep their sums, which add them in order (step/exchange.cc).
+// Searches price this; property_test.cc holds it to the programs themselves (step/footprint.h).
+#pragma once
+
+#include "plan/model/exchange_time.h"
+#include "plan/model/rank_share.h"
+#include "plan/model/work.h"
+
+namespace assay::plan {
+
+// Layers of a pipeline's stages. Our trainer gives those in the middle one more where they do not
+// come out even; of other software all count as equal.
+struct StageLayers {
+  double first = 0;
+  double last = 0;
+  double most = 0;
+};
+StageLayers stage_layers(const Work& work);
+
+// Elements of a rank in the stage that has most of them, before shards divide them.
+struct TrainedPart {
+  double layers = 0;  // that it has
+  double blocks = 0;  // their parameters
+  double table = 0;   // the embedding, or the head
+  double tables = 0;  // that it keeps
+  double used = 0;    // tables that a micro-batch uses: a table that is also the head is used twice
+
+  [[nodiscard]] double held() const { return blocks + tables * table; }
+  [[nodiscard]] double made() const { return blocks + used * table; }  // gradients
+};
+TrainedPart trained_part(const Work& work, const RankShare& rank);
+
+// Among whom.
+struct FoldedAxes {
+  Axis data;      // who reads tokens of its own
+  Axis shards;    // who divides the state
+  Axis replicas;  // who has the same part of it
+};
+FoldedAxes folded_axes(const Work& work);
+
+// Of the units of blocks that micro-batches use, how many are not gathered, because they are still
+// there from the pass before: per step.
+double resident_units(const Work& work, double units);
+
+// Bytes that adding gradients up reads and writes in a step.
+double folded_bytes(const Work& work, const RankShare& rank);
+
+}  // namespace assay::plan

@@ -1,0 +1,108 @@
+// What steps of our trainer are priced by (bytes exchanged, bytes added up, flops, memory) against
+// the programs that it executes, for models and layouts drawn at random.
+#include "plan/model/folded_exchange.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+
+#include "plan/model/shards_time.h"
+#include "plan/plan.h"
+#include "plan/testing/searches.h"
+#include "step/testing/drawn_jobs.h"
+
+namespace assay::plan {
+namespace {
+
+// Of a size at which alignment does not count, on as many H200 as the layout has ranks.
+spec::JobSpec large_job() {
+  spec::JobSpec job = testing::job_of("llama3-8b-h200");
+  spec::ModelSpec& m = job.model;
+  m.layers = *rc::gen::inRange(32, 81);
+  m.dim = *rc::gen::element(2048, 4096);
+  m.heads = m.dim / 128;
+  m.head_dim = 128;
+  m.kv_heads = 8;
+  m.ffn = 3 * m.dim;
+  m.vocab = *rc::gen::element(32'000, 128'256);
+  m.tied = *rc::gen::arbitrary<bool>();
+  job.layout = step::testing::drawn_layout(m);
+  job.layout.fsdp *= *rc::gen::element(1, 8);
+  job.batch.sequence = 4096;
+  job.batch.micro_batch = *rc::gen::inRange(1, 3);
+  job.batch.accumulate = *rc::gen::inRange(1, 13);
+  if (job.layout.pp_chunks > 1) job.batch.accumulate = job.layout.pp * *rc::gen::inRange(1, 4);
+  job.train.precision = spec::Precision::kBf16;
+  job.train.recompute = *rc::gen::element(spec::Recompute::kNone, spec::Recompute::kCheap,
+                                          spec::Recompute::kFfn, spec::Recompute::kFull);
+  job.layout.ranks = job.layout.dp * job.layout.inner_ranks();
+  job.cluster = testing::job_of("llama3-70b-h200x32").cluster;
+  job.cluster.devices_per_node = *job.layout.ranks;
+  job.cluster.nodes = job.cluster.max_nodes = 1;
+  return job;
+}
+
+double about_parameters(const step::Footprint& footprint, step::Kind kind) {
+  double sum = 0;
+  for (const step::CountedExchange& one : footprint.exchanges) {
+    const bool counted =
+        one.what == step::Exchanged::kWeights || one.what == step::Exchanged::kGradients;
+    // What tensor-parallel ranks add up of norms is too little to be priced.
+    if (counted && one.kind == kind && one.axis != step::Axis::kTensor)
+      sum += static_cast<double>(one.calls * one.bytes());
+  }
+  return sum;
+}
+
+double most_of(const RankFootprints& found, const auto& figure) {
+  double most = 0;
+  for (const step::Footprint& one : found.ranks) most = std::max(most, figure(one));
+  return most;
+}
+
+void near(double priced, double counted, double tolerance, const char* what) {
+  if (counted == 0 && priced == 0) return;
+  const double ratio = priced / counted;
+  if (!(std::abs(ratio - 1) <= tolerance)) {
+    RC_FAIL(fmt::format("{}: priced {:.6g}, the program has {:.6g} ({:+.2f} %)", what, priced,
+                        counted, 100 * (ratio - 1)));
+  }
+}
+
+RC_GTEST_PROP(FoldedExchange, IsThatOfThePrograms, ()) {
+  const spec::JobSpec job = large_job();
+  const auto found = rank_footprints(job, device_of(job));
+  RC_PRE(found.has_value());
+  const Work work = work_of(job).value();
+  const ParameterTraffic priced = parameter_traffic(work);
+  const RankShare rank = rank_share(work, Constants{});
+  const auto of_kind = [&](step::Kind kind) {
+    return most_of(*found, [&](const step::Footprint& one) { return about_parameters(one, kind); });
+  };
+  // Up to what fills units up for many ranks, and for gathers what is left from other chunks.
+  near(priced.all_to_all, of_kind(step::Kind::kAllToAll), 0.04, "all-to-all");
+  near(priced.all_gather, of_kind(step::Kind::kAllGather), job.layout.pp_chunks > 1 ? 0.2 : 0.06,
+       "all-gather");
+  if (folded_bytes(work, rank) == 0) return;  // norms of tensor-parallel ranks at most
+  near(folded_bytes(work, rank),
+       most_of(*found, [](const step::Footprint& one) { return one.folded_bytes; }), 0.05,
+       "added up");
+  RC_ASSERT(priced.reduce_scatter == 0 && priced.all_reduce == 0);
+}
+
+RC_GTEST_PROP(FoldedExchange, MemoryIsThatOfThePrograms, ()) {
+  const spec::JobSpec job = large_job();
+  const RankDevice device = device_of(job);
+  const auto found = rank_footprints(job, device);
+  RC_PRE(found.has_value());
+  const Work work = work_of(job).value();
+  const MemoryNeed counted = memory_of(found->largest(), device.extra);
+  const MemoryNeed need = memory_need(work, shipped_memory_constants());
+  near(static_cast<double>(need.total().count()), static_cast<double>(counted.total().count()),
+       job.layout.pp_chunks > 1 ? 0.3 : 0.15, "memory");
+}
+
+}  // namespace
+}  // namespace assay::plan

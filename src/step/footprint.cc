@@ -1,0 +1,185 @@
+#include "step/footprint.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace assay::step {
+namespace {
+
+// What planning memory looks at: the first and last few micro-batches (memory_plan.cc), and one
+// between them that stands for all that are left out.
+constexpr std::int64_t kUnrolled = 9;
+constexpr std::int32_t kRepeated = 4;
+
+// "layers.12.mlp" is of "layers.mlp".
+std::string kind_of(const Unit& unit) {
+  if (unit.layer == kNoLayer) return unit.name;
+  const std::size_t from = unit.name.find('.');
+  const std::size_t to = unit.name.find('.', from + 1);
+  return unit.name.substr(0, from) + (to == std::string::npos ? "" : unit.name.substr(to));
+}
+
+// One row per micro-batch: as many elements as micro-batches, times something.
+bool is_of_losses(const Op& op) {
+  return op.phase == Phase::kOptimizer && op.part == Part::kLoss;
+}
+
+class Counter {
+ public:
+  // `micros`: of the step, of which the program may have fewer.
+  Counter(const Program& program, std::int64_t micros)
+      : p_(program), micros_(micros), left_out_(micros - program.choices.accumulate) {}
+
+  Footprint count() {
+    Footprint result{.choices = p_.choices};
+    result.choices.accumulate = micros_;
+    result.units = units();
+    for (const Op& op : p_.ops) {
+      const std::int64_t times = times_of(op);
+      result.flops += static_cast<double>(times) * op.flops;
+      if (op.kind == Kind::kFold) result.folded_bytes += static_cast<double>(times) * moved(op);
+      if (op.is_exchange() && op.kind != Kind::kWait) add(op, times, result.exchanges);
+    }
+    return result;
+  }
+
+ private:
+  [[nodiscard]] std::int64_t times_of(const Op& op) const {
+    return op.phase != Phase::kOptimizer && op.micro == kRepeated ? 1 + left_out_ : 1;
+  }
+
+  [[nodiscard]] double moved(const Op& op) const {
+    const std::int64_t sum = p_.bytes_of(op.out[0]);
+    return static_cast<double>(p_.bytes_of(op.in[0]) + sum + (op.adds_to(0) ? sum : 0));
+  }
+
+  // Whose parameters it is about: as it says, or by what it sends.
+  [[nodiscard]] const Unit* unit_of(const Op& op) const {
+    if (op.unit >= 0) return &p_.units[static_cast<std::size_t>(op.unit)];
+    const BufferId buffer = (op.in.empty() ? op.out : op.in)[0].buffer;
+    const auto has = [&](const Unit& unit) {
+      return buffer == unit.gradients || buffer == unit.head_gradients || buffer == unit.weights;
+    };
+    const auto found = std::find_if(p_.units.begin(), p_.units.end(), has);
+    return found == p_.units.end() ? nullptr : &*found;
+  }
+
+  [[nodiscard]] Exchanged what_of(const Op& op) const {
+    const View& view = op.in.empty() ? op.out[0] : op.in[0];
+    switch (p_.buffers[static_cast<std::size_t>(view.buffer)].storage) {
+      case Storage::kWeights:
+        return Exchanged::kWeights;
+      case Storage::kGradients:
+        return Exchanged::kGradients;
+      case Storage::kScalars:
+        return Exchanged::kScalars;
+      default:
+        return op.unit >= 0 ? Exchanged::kGradients : Exchanged::kActivations;
+    }
+  }
+
+  void add(const Op& op, std::int64_t times, std::vector<CountedExchange>& list) const {
+    const bool out = op.kind == Kind::kAllGather || op.kind == Kind::kReceive;
+    const View& whole = out ? op.out[0] : op.in[0];
+    CountedExchange one{.kind = op.kind,
+                        .axis = op.axis,
+                        .ranks = p_.choices.layout.along(op.axis).ranks,
+                        .phase = op.phase,
+                        .what = what_of(op),
+                        .type = p_.buffers[static_cast<std::size_t>(whole.buffer)].type,
+                        .elements = whole.elements(),
+                        .calls = times};
+    if (const Unit* unit = unit_of(op)) one.units = kind_of(*unit);
+    if (is_of_losses(op)) one.elements = one.elements / p_.choices.accumulate * micros_;
+    const auto same = std::find_if(list.begin(), list.end(), [&](const CountedExchange& known) {
+      return known.same_but_calls(one);
+    });
+    if (same == list.end()) {
+      list.push_back(std::move(one));
+    } else {
+      same->calls += times;
+    }
+  }
+
+  [[nodiscard]] std::vector<UnitKind> units() const {
+    std::vector<UnitKind> kinds;
+    std::vector<std::size_t> kind_of_unit;
+    for (const Unit& unit : p_.units) {
+      const std::string name = kind_of(unit);
+      auto kind = std::find_if(kinds.begin(), kinds.end(),
+                               [&](const UnitKind& known) { return known.name == name; });
+      if (kind == kinds.end()) {
+        kind = kinds.insert(kind, {.name = name, .whole_matrices = unit.whole_matrices});
+      }
+      kind_of_unit.push_back(static_cast<std::size_t>(kind - kinds.begin()));
+      ++kind->count;
+      kind->elements += unit.elements;
+      kind->elements_each = std::max(kind->elements_each, unit.elements);
+    }
+    for (const Parameter& parameter : p_.parameters) {
+      auto& parts = kinds[kind_of_unit[static_cast<std::size_t>(parameter.unit)]].parts;
+      const std::string_view part = to_text(parameter.part);
+      if (std::find(parts.begin(), parts.end(), part) == parts.end()) parts.push_back(part);
+    }
+    return kinds;
+  }
+
+  const Program& p_;
+  std::int64_t micros_;
+  std::int64_t left_out_;
+};
+
+// The buffers that have a row for each micro-batch get the rows that were left out.
+void lengthen_losses(Program& p, std::int64_t micros) {
+  std::vector<BufferId> lengthened;
+  for (const Op& op : p.ops) {
+    if (!is_of_losses(op) || op.kind == Kind::kWait) continue;
+    for (const auto* views : {&op.in, &op.out}) {
+      for (const View& view : *views) {
+        const bool known =
+            std::find(lengthened.begin(), lengthened.end(), view.buffer) != lengthened.end();
+        if (known || view.buffer == p.scalars.buffer) continue;
+        lengthened.push_back(view.buffer);
+        std::int64_t& elements = p.buffers[static_cast<std::size_t>(view.buffer)].elements;
+        elements = elements / p.choices.accumulate * micros;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::string_view to_text(Exchanged what) {
+  constexpr std::array<std::string_view, 4> kNames = {"weights", "gradients", "activations",
+                                                      "losses, norm"};
+  return kNames[static_cast<std::size_t>(what)];
+}
+
+bool CountedExchange::same_but_calls(const CountedExchange& other) const {
+  return kind == other.kind && axis == other.axis && phase == other.phase && what == other.what &&
+         type == other.type && elements == other.elements && units == other.units;
+}
+
+base::Result<Footprint> footprint_of(const spec::ModelSpec& model, const Choices& choices) {
+  Choices unrolled = choices;
+  // Of a pipeline, which micro-batches meet depends on how many there are.
+  if (choices.layout.pipeline.ranks == 1) {
+    unrolled.accumulate = std::min(kUnrolled, choices.accumulate);
+  }
+  ASSAY_TRY(Program program, build(model, unrolled));
+  Footprint result = Counter(program, choices.accumulate).count();
+  if (unrolled.accumulate < choices.accumulate) lengthen_losses(program, choices.accumulate);
+  result.memory = plan_memory(program);
+  result.memory.offset.clear();
+  return result;
+}
+
+Footprint footprint_of(const Program& program, const MemoryPlan& memory) {
+  Footprint result = Counter(program, program.choices.accumulate).count();
+  result.memory = memory;
+  result.memory.offset.clear();
+  return result;
+}
+
+}  // namespace assay::step

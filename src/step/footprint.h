@@ -1,0 +1,68 @@
+// Footprint: what a rank's step exchanges and holds, counted from its program (program.h). The
+// planner shows it, and tests hold the trainer's executed log and the planner's closed form to it.
+//
+// Micro-batches of a step without a pipeline are alike, so that of many only a few are unrolled and
+// the others counted: exact (footprint_test.cc), and a plan of any length takes as long as one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "step/memory_plan.h"
+#include "step/program.h"
+
+namespace assay::step {
+
+enum class Exchanged : std::uint8_t {
+  kWeights,
+  kGradients,
+  kActivations,  // and their gradients
+  kScalars,      // losses, and sums of squares for the norm
+};
+std::string_view to_text(Exchanged what);
+
+// The same exchange, so many times per step.
+struct CountedExchange {
+  Kind kind = Kind::kAllGather;  // or kAllToAll, kSend, kReceive
+  Axis axis = Axis::kNone;
+  std::int64_t ranks = 1;  // along the axis
+  Phase phase = Phase::kForward;
+  Exchanged what = Exchanged::kWeights;
+  std::string units;  // whose: "embedding", "layers", "layers.mlp", "head"; empty: of none
+  Dtype type = Dtype::kF32;
+  std::int64_t elements = 0;  // of the whole: what is gathered, exchanged, sent or received
+  std::int64_t calls = 0;
+
+  [[nodiscard]] std::int64_t bytes() const { return elements * bytes_of(type); }  // of one call
+  [[nodiscard]] bool same_but_calls(const CountedExchange& other) const;
+};
+
+// Units that differ by their layer alone.
+struct UnitKind {
+  std::string name;  // "layers.mlp" for layers.0.mlp, layers.1.mlp, …
+  std::vector<std::string_view> parts;
+  bool whole_matrices = false;  // Muon's
+  std::int64_t count = 0;
+  std::int64_t elements_each = 0;  // of the largest, padding included
+  std::int64_t elements = 0;       // of all
+};
+
+struct Footprint {
+  Choices choices;
+  std::vector<UnitKind> units;
+  std::vector<CountedExchange> exchanges;  // in the order of their first issue
+  MemoryPlan memory;                       // without places of buffers
+  double flops = 0;
+  double folded_bytes = 0;  // read and written by adding gradients up
+};
+
+// Fails as build() does.
+base::Result<Footprint> footprint_of(const spec::ModelSpec& model, const Choices& choices);
+
+// The same of a program that exists already, and of its memory.
+Footprint footprint_of(const Program& program, const MemoryPlan& memory);
+
+}  // namespace assay::step
