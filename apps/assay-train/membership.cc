@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/process/environment.h"
+#include "comm/cuda/nccl.h"
 #include "comm/processes.h"
 #include "control/interface.h"
 #include "control/secret.h"
@@ -85,8 +86,29 @@ base::Result<std::unique_ptr<Membership>> Membership::join(const control::Place&
   return joined;
 }
 
+base::Result<comm::Communicator*> Membership::connect_gpus(int gpu) {
+  ChannelStore store(*channel_);
+  comm::NcclOptions options;
+  options.rank = place_.rank;
+  options.ranks = place_.ranks;
+  options.device = gpu;
+  options.connect_timeout = kJoinTimeout;
+  options.failed = [channel = channel_.get()]() -> std::optional<base::Error> {
+    if (!channel->failed()) return std::nullopt;
+    const std::optional<control::Failure> failure = channel->failure();
+    return failure ? std::optional(failure->error) : std::nullopt;
+  };
+  ASSAY_TRY(gpus_, comm::connect_nccl(options, store));
+  return gpus_.get();
+}
+
+void Membership::stop_gpus() {
+  if (gpus_) gpus_->abort(base::failed_error(fmt::format("rank {}", place_.rank), "has failed"));
+}
+
 Membership::~Membership() {
   watch_.reset();
+  gpus_.reset();
   world_.reset();
   if (place_.rank == 0) control::remove_secret_file(out_);
 }
@@ -94,10 +116,14 @@ Membership::~Membership() {
 void Membership::fail(const base::Error& error) {
   channel_->report_failure(error);
   world_->abort(error);
+  if (gpus_) gpus_->abort(error);
 }
 
 base::Result<void> Membership::leave() {
+  // The GPUs are disconnected together: one that waits for another's end could take it for lost.
+  if (gpus_) ASSAY_TRY_VOID(world_->barrier());
   watch_.reset();
+  gpus_.reset();
   world_.reset();
   return channel_->leave();
 }

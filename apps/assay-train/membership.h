@@ -34,7 +34,12 @@ class Membership {
   Membership& operator=(const Membership&) = delete;
 
   [[nodiscard]] const control::Place& place() const { return place_; }
+  // Of host memory: what ranks agree on, and all that ranks on CPUs exchange.
   [[nodiscard]] comm::Communicator& world() const { return *world_; }
+  // Connects the ranks' GPUs, of which this rank has the given one. Called by every rank.
+  base::Result<comm::Communicator*> connect_gpus(int gpu);
+  // This rank's GPU waits for no other rank any more.
+  void stop_gpus();
   // This rank cannot go on: the others end with its reason.
   void fail(const base::Error& error);
   // The orderly end: every rank has finished.
@@ -49,6 +54,7 @@ class Membership {
   std::filesystem::path out_;
   std::unique_ptr<control::Channel> channel_;
   std::unique_ptr<comm::Communicator> world_;
+  std::unique_ptr<comm::Communicator> gpus_;           // of device memory
   std::optional<control::FailureSubscription> watch_;  // before the communicator that it uses
 };
 

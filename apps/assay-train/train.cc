@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "assay-train/device.h"
+#include "assay-train/gpus.h"
 #include "assay-train/launch.h"
 #include "assay-train/membership.h"
 #include "assay-train/plan_record.h"
@@ -96,6 +97,55 @@ struct Prepared : TrainingJob {
   std::optional<std::int64_t> stop_after;
 };
 
+// A GPU that is closed first does what it has queued, and that may wait for other ranks.
+class StopsGpus {
+ public:
+  explicit StopsGpus(Membership* member) : member_(member) {}
+  ~StopsGpus() {
+    if (member_ != nullptr) member_->stop_gpus();
+  }
+  StopsGpus(const StopsGpus&) = delete;
+  StopsGpus& operator=(const StopsGpus&) = delete;
+  void dismiss() { member_ = nullptr; }
+
+ private:
+  Membership* member_;
+};
+
+// Which GPU the rank has, if the ranks are on GPUs, and the groups in which it exchanges data.
+base::Result<std::unique_ptr<train::RankGroups>> connect(const std::string& device,
+                                                         const spec::JobSpec& job,
+                                                         const step::Layout& layout,
+                                                         Membership& member, RankShare& share) {
+  comm::Communicator* data = &member.world();
+  share.local_ranks = member.place().local_ranks;
+  if (is_for_gpus(device, job)) {
+    ASSAY_TRY(const GpuOfRank gpu, gpu_of(member.place()));
+    share.gpu = gpu.index;
+    share.gpu_ranks = gpu.ranks;
+    ASSAY_TRY(data, member.connect_gpus(gpu.index));
+  }
+  ASSAY_TRY(auto groups, train::RankGroups::make(*data, layout));
+  share.groups = groups.get();
+  return groups;
+}
+
+// GPUs time algorithms and save the best, for others to use. So that all ranks have the same and
+// compute the same bits, one rank of each stage goes ahead, stage after stage.
+base::Result<void> prepare_in_turn(Device& device, const train::Planned& planned,
+                                   comm::Communicator& world) {
+  const step::Layout& layout = planned.program.choices.layout;
+  const step::Place stage = layout.pipeline;
+  const bool leads = layout.rank() % (layout.ranks() / stage.ranks) == 0;
+  for (std::int64_t turn = 0; turn <= stage.ranks; ++turn) {
+    if (turn == (leads ? stage.rank : stage.ranks)) {
+      ASSAY_TRY_VOID(device.backend->prepare(planned.program, planned.plan));
+    }
+    ASSAY_TRY_VOID(world.barrier());
+  }
+  return {};
+}
+
 // Of a job with several ranks, this is one; of a job with one, the only one.
 base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptions& options,
                                         Prepared& prepared, Membership* member) {
@@ -109,11 +159,12 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
   step::Choices choices = step::choices_of(job);
   ASSAY_TRY(choices.layout, step::layout_of(job.layout, rank));
   std::unique_ptr<train::RankGroups> groups;
+  RankShare share;
   if (member != nullptr) {
-    ASSAY_TRY(groups, train::RankGroups::make(member->world(), choices.layout));
+    ASSAY_TRY(groups, connect(options.device, job, choices.layout, *member, share));
   }
-  const int local_ranks = member == nullptr ? 1 : member->place().local_ranks;
-  ASSAY_TRY(Device device, choose_device(options.device, job, {groups.get(), local_ranks}));
+  ASSAY_TRY(Device device, choose_device(options.device, job, share));
+  StopsGpus stops(member);
   choices.numerics = step::numerics_of(job.train.precision);
   if (member != nullptr) {
     // The smallest, so that all ranks choose the same recomputation: their exchanges depend on it.
@@ -128,7 +179,11 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
             train::plan_step(job, choices,
                              train::memory_budget(*device.backend, device.available_bytes)));
   if (rank == 0) print_plan(session, planned, device);
-  ASSAY_TRY_VOID(device.backend->prepare(planned.program, planned.plan));
+  if (member != nullptr && device.gpu_bus_id) {
+    ASSAY_TRY_VOID(prepare_in_turn(device, planned, member->world()));
+  } else {
+    ASSAY_TRY_VOID(device.backend->prepare(planned.program, planned.plan));
+  }
   RankTable ranks;
   std::optional<RankTelemetry> meter;
   if (member != nullptr) {
@@ -154,6 +209,7 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
   if (rank > 0) {
     RankLog log(rank);
     ASSAY_TRY(const train::TrainingResult result, train_with(log));
+    stops.dismiss();
     groups.reset();
     ASSAY_TRY_VOID(member->leave());
     return code_of(result);
@@ -164,6 +220,7 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
   report->planned(plan_record(prepared.name, job, planned, device));
   report->keep(std::move(ranks));
   ASSAY_TRY(const train::TrainingResult result, train_with(*report));
+  stops.dismiss();
   groups.reset();
   if (member != nullptr) ASSAY_TRY_VOID(member->leave());
   print_result(session, planned, device, telemetry, *report, result);
@@ -236,6 +293,9 @@ base::Result<base::ExitCode> train_model(const Session& session, const TrainOpti
   ASSAY_TRY_VOID(prepare_rank(options, prepared, nullptr));
   if (ranks == 1) return train_rank(session, options, prepared, nullptr);
   ASSAY_TRY_VOID(check_executable(prepared.job));
+  if (is_for_gpus(options.device, prepared.job)) {
+    ASSAY_TRY_VOID(check_gpus(prepared.job.layout));
+  }
   LaunchOptions launch{.ranks = static_cast<int>(ranks),
                        .arguments = {"assay-train", "train"},
                        .out = prepared.out,

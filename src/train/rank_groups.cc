@@ -70,9 +70,13 @@ base::Result<std::unique_ptr<RankGroups>> RankGroups::make(comm::Communicator& w
     if (place.ranks == 1) continue;
     const std::vector<std::int64_t> members = layout.members(axis);
     const bool is_world = place.ranks == world.ranks() && std::ranges::is_sorted(members);
-    if (is_world && axis != Axis::kPipelineBack) continue;
-    const int color = static_cast<int>(std::ranges::min(members));
-    ASSAY_TRY(groups->groups_[axis], world.split(color, static_cast<int>(place.rank)));
+    if (!is_world || axis == Axis::kPipelineBack) {
+      const int color = static_cast<int>(std::ranges::min(members));
+      ASSAY_TRY(groups->groups_[axis], world.split(color, static_cast<int>(place.rank)));
+    }
+    if (axis == Axis::kPipeline || axis == Axis::kPipelineBack) {
+      ASSAY_TRY_VOID(groups->along(axis).connect_neighbours());
+    }
   }
   return groups;
 }
@@ -110,6 +114,12 @@ base::Result<void> RankGroups::issue(const step::Program& program, const step::O
                                                       : comm::Collective::kAllToAll;
   call.count = op.kind == step::Kind::kAllGather ? from.elements() : to.cols;
   ASSAY_TRY(open_[op.ticket], ranks.issue(call, in, out, stream));
+  return {};
+}
+
+base::Result<void> RankGroups::check() const {
+  ASSAY_TRY_VOID(world_->check());
+  for (const auto& [axis, group] : groups_) ASSAY_TRY_VOID(group->check());
   return {};
 }
 

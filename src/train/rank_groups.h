@@ -28,6 +28,8 @@ class RankGroups {
   base::Result<void> issue(const step::Program& program, const step::Op& op, const std::byte* in,
                            std::byte* out, comm::Stream stream = {});
   base::Result<void> wait(const step::Op& op);
+  // Device memory: whether what was waited for is good, once the host has waited for the stream.
+  base::Result<void> check() const;
 
   // Seconds in which this rank waited for exchanges, since the last call. Nothing where exchanges
   // are of device memory: then the device waits, and this process does not know for how long.
