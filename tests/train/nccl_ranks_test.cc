@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <mutex>
 
 #include "base/testing/temp_dir.h"
 #include "base/unique_fd.h"
@@ -18,14 +19,17 @@
 #include "comm/local.h"
 #include "comm/testing/rank_processes.h"
 #include "observe/wire/gpu_region.h"
-#include "spec/testing/model_shapes.h"
-#include "train/cuda_rank_run.h"
+#include "train/cuda/cuda_backend.h"
+#include "train/rank_groups.h"
+#include "train/rank_run.h"
 
-namespace assay::train::cuda::testing {
+namespace assay::train::cuda {
 namespace {
 
 namespace fs = std::filesystem;
 using comm::Communicator;
+using train::testing::RankRun;
+using train::testing::Trained;
 using wire::GpuOperation;
 
 // Calls and bytes, by operation and type of NCCL.
@@ -78,7 +82,7 @@ unsigned nccl_type(step::Dtype type) {
 
 // What the program of a rank lists, as NCCL counts it: a gather by what everybody gets, everything
 // else by what goes to and comes from each of the others.
-Moved listed(const step::Program& program) {
+Moved listed(const step::Program& program, std::int64_t steps) {
   Moved moved;
   for (const step::Op& op : program.ops) {
     const bool gather = op.kind == step::Kind::kAllGather;
@@ -115,23 +119,45 @@ Moved listed(const step::Program& program) {
     }
   }
   for (auto& [what, amount] : moved) {
-    amount.calls *= RankRun::kSteps;
-    amount.bytes *= RankRun::kSteps;
+    amount.calls *= static_cast<std::uint64_t>(steps);
+    amount.bytes *= static_cast<std::uint64_t>(steps);
   }
   return moved;
 }
 
-// A file of the state: its name, and this rank's bytes in it.
-void write_part(const fs::path& file, std::int64_t at, std::span<const std::byte> bytes) {
-  const base::UniqueFd fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
-  ASSERT_EQ(::pwrite(fd.get(), bytes.data(), bytes.size(), at), static_cast<ssize_t>(bytes.size()));
+// What the rank of a process has trained goes through files: its own elements, and zeros.
+void write_file(const fs::path& file, std::span<const std::byte> bytes) {
+  std::ofstream(file, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
 }
 
-std::map<std::string, std::string> files_in(const fs::path& folder) {
+void write_trained(const fs::path& folder, const Trained& trained) {
+  fs::create_directory(folder);
+  for (const auto& [name, bytes] : trained.state) {
+    std::string file = name;
+    std::ranges::replace(file, '/', ':');
+    write_file(folder / file, bytes);
+  }
+  if (!trained.scalars.empty()) {
+    write_file(folder / "scalars of steps", std::as_bytes(std::span(trained.scalars)));
+  }
+}
+
+// What the ranks have together. Ranks that have the same have the same bits.
+std::map<std::string, std::string> read_trained(const fs::path& folder, int ranks) {
   std::map<std::string, std::string> files;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    std::ifstream stream(entry.path(), std::ios::binary);
-    files[entry.path().filename()] = std::string(std::istreambuf_iterator<char>(stream), {});
+  for (int rank = 0; rank < ranks; ++rank) {
+    for (const auto& entry : fs::directory_iterator(folder / std::to_string(rank))) {
+      std::ifstream stream(entry.path(), std::ios::binary);
+      const std::string bytes(std::istreambuf_iterator<char>(stream), {});
+      std::string& whole = files[entry.path().filename()];
+      whole.resize(bytes.size());
+      for (std::size_t i = 0; i < bytes.size(); ++i) {
+        whole[i] = static_cast<char>(static_cast<unsigned char>(whole[i]) |
+                                     static_cast<unsigned char>(bytes[i]));
+      }
+    }
   }
   return files;
 }
@@ -156,26 +182,18 @@ class NcclRanks : public ::testing::Test {
     fs::create_directory(folder);
     comm::testing::SharedMemory shared;
     const auto body = [&](Communicator& world) -> base::Result<void> {
-      RankRun run{.model = model,
-                  .choices = choices,
-                  .tuning_file = (directory_.path() / "tuned").string()};
-      ASSAY_TRY(run.choices.layout, step::layout_of(layout, world.rank()));
+      step::Choices own = choices;
+      ASSAY_TRY(own.layout, step::layout_of(layout, world.rank()));
       std::unique_ptr<RankGroups> groups;
       if (ranks > 1) {
-        ASSAY_TRY(groups, RankGroups::make(world, run.choices.layout));
+        ASSAY_TRY(groups, RankGroups::make(world, own.layout));
       }
-      run.groups = groups.get();
-      run.on_state = [&](const StateTensor& tensor, const std::vector<std::byte>& bytes) {
-        std::string name = tensor.name;
-        std::ranges::replace(name, '/', ':');
-        write_part(folder / name, bytes_of(tensor, tensor.own).first, bytes);
-      };
-      std::int64_t steps = 0;
-      run.on_step = [&](const Scalars& scalars) {
-        if (world.rank() == 0) {
-          write_part(folder / fmt::format("step {}", ++steps), 0,
-                     std::as_bytes(std::span(scalars)));
-        }
+      RankRun run{.model = model, .choices = own};
+      run.make_backend = [&] {
+        // The same algorithms everywhere: what one rank has timed first.
+        return make_cuda_backend({.tuning_file = (directory_.path() / "tuned").string(),
+                                  .copies_state = false,
+                                  .groups = groups.get()});
       };
       Moved before;
       if (region_ != nullptr) {
@@ -185,17 +203,20 @@ class NcclRanks : public ::testing::Test {
         };
         run.after_steps = [&](const step::Program& program) -> base::Result<void> {
           const Moved found = difference(counted(*region_), before);
-          if (found == listed(program)) return {};
-          return base::fail(
-              base::failed_error("NCCL", fmt::format("was asked for{} where the program lists{}",
-                                                     to_text(found), to_text(listed(program)))));
+          if (found == listed(program, run.steps)) return {};
+          return base::fail(base::failed_error(
+              "NCCL", fmt::format("was asked for{} where the program lists{}", to_text(found),
+                                  to_text(listed(program, run.steps)))));
         };
       }
-      auto done = run_rank(run);
+      Trained trained;
+      std::mutex mutex;
+      auto done = train::testing::run_rank(run, trained, mutex);
       if (!done) {
         world.abort(done.error());
         return done;
       }
+      write_trained(folder / std::to_string(world.rank()), trained);
       if (HasFailure()) return base::fail(base::failed_error("rank", "has failed expectations"));
       // Who ends first would be missed by the other.
       ++shared.flag(0);
@@ -220,32 +241,37 @@ class NcclRanks : public ::testing::Test {
          .shared = &shared,
          .may_leave = true});
     EXPECT_THAT(lines, ::testing::Each("ok"));
-    return files_in(folder);
+    return read_trained(folder, ranks);
   }
 
   void expect_as_one_rank(const step::Choices& choices, std::vector<spec::LayoutSpec> layouts) {
-    const spec::ModelSpec model{.vocab = 1000,
-                                .dim = 256,
-                                .layers = 4,
-                                .heads = 4,
-                                .kv_heads = 2,
-                                .head_dim = 64,
-                                .ffn = 512,
-                                .context = 512};
-    const auto one = run_layout(model, choices, {.dp = 1});
-    ASSERT_GT(one.size(), static_cast<std::size_t>(RankRun::kSteps));
+    const auto one = run_layout(model_, choices, {.dp = 1});
+    ASSERT_GT(one.size(), 1U);
     for (const spec::LayoutSpec& layout : layouts) {
       SCOPED_TRACE(fmt::format("dp {} fsdp {} zero {} pp {} chunks {}", layout.dp, layout.fsdp,
                                layout.zero, layout.pp, layout.pp_chunks));
-      const auto two = run_layout(model, choices, layout);
-      std::string different;
-      for (const auto& [name, bytes] : one) {
-        if (!two.contains(name) || two.at(name) != bytes) different += " " + name;
-      }
-      EXPECT_EQ(different, "");
-      EXPECT_EQ(two.size(), one.size());
+      expect_equal(run_layout(model_, choices, layout), one);
     }
   }
+
+  static void expect_equal(const std::map<std::string, std::string>& found,
+                           const std::map<std::string, std::string>& expected) {
+    std::string different;
+    for (const auto& [name, bytes] : expected) {
+      if (!found.contains(name) || found.at(name) != bytes) different += " " + name;
+    }
+    EXPECT_EQ(different, "");
+    EXPECT_EQ(found.size(), expected.size());
+  }
+
+  const spec::ModelSpec model_{.vocab = 1000,
+                               .dim = 256,
+                               .layers = 4,
+                               .heads = 4,
+                               .kv_heads = 2,
+                               .head_dim = 64,
+                               .ffn = 512,
+                               .context = 512};
 
   base::testing::TempDir directory_;
   int runs_ = 0;
@@ -271,9 +297,20 @@ TEST_F(NcclRanks, TrainWhatOneRankTrains) {
        {.dp = 1, .pp = 2, .pp_schedule = PipelineSchedule::kInterleaved, .pp_chunks = 2}});
 }
 
+// Sums are cut differently, so bits are those of the layout, and the same every time.
+TEST_F(NcclRanks, TensorAndContextParallelRanksRepeatThemselves) {
+  const step::Choices choices = choices_with(spec::Optimizer::kAdamw);
+  for (const spec::LayoutSpec& layout :
+       {spec::LayoutSpec{.dp = 1, .tp = 2}, spec::LayoutSpec{.dp = 1, .cp = 2}}) {
+    SCOPED_TRACE(fmt::format("tp {} cp {}", layout.tp, layout.cp));
+    const auto first = run_layout(model_, choices, layout);
+    expect_equal(run_layout(model_, choices, layout), first);
+  }
+}
+
 TEST_F(NcclRanks, TrainWhatOneRankTrainsWithMuon) {
   expect_as_one_rank(choices_with(spec::Optimizer::kMuon), {{.dp = 1, .fsdp = 2, .zero = 2}});
 }
 
 }  // namespace
-}  // namespace assay::train::cuda::testing
+}  // namespace assay::train::cuda
