@@ -20,6 +20,7 @@ struct Records {
   std::mutex mutex;
   std::vector<Interval> kernels;
   std::vector<Interval> copies;
+  std::vector<std::uint64_t> sizes;  // of the copies
 };
 Records& records() {
   static Records all;
@@ -54,6 +55,7 @@ void CUPTIAPI take_buffer(CUcontext, std::uint32_t, std::uint8_t* buffer, std::s
       const auto* copy = reinterpret_cast<const CUpti_ActivityMemcpy6*>(record);
       if (copy->copyKind == CUPTI_ACTIVITY_MEMCPY_KIND_DTOD) {
         all.copies.emplace_back(copy->start, copy->end);
+        all.sizes.push_back(copy->bytes);
       }
     }
   }
@@ -99,6 +101,7 @@ base::Result<void> GpuTimeline::start() {
     const std::lock_guard lock(all.mutex);
     all.kernels.clear();
     all.copies.clear();
+    all.sizes.clear();
   }
   ASSAY_TRY_VOID(cupti_done(cuptiActivityRegisterCallbacks(give_buffer, take_buffer), "callbacks"));
   for (const auto kind : {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY}) {
@@ -117,11 +120,19 @@ base::Result<Overlap> GpuTimeline::stop() {
   const std::lock_guard lock(all.mutex);
   const std::vector<Interval> kernels = together(all.kernels);
   const std::vector<Interval> copies = together(all.copies);
-  return Overlap{.copied_ms = length_ms(copies),
-                 .hidden_ms = length_ms(common(kernels, copies)),
-                 .kernels_ms = length_ms(kernels),
-                 .copies = static_cast<std::int64_t>(all.copies.size()),
-                 .kernels = static_cast<std::int64_t>(all.kernels.size())};
+  Overlap found{.copied_ms = length_ms(copies),
+                .hidden_ms = length_ms(common(kernels, copies)),
+                .kernels_ms = length_ms(kernels),
+                .copies = static_cast<std::int64_t>(all.copies.size()),
+                .kernels = static_cast<std::int64_t>(all.kernels.size())};
+  for (std::size_t i = 0; i < all.copies.size(); ++i) {
+    Overlap::BySize& some = found.by_size[all.sizes[i]];
+    const std::vector<Interval> one = {all.copies[i]};
+    ++some.copies;
+    some.ms += length_ms(one);
+    some.exposed_ms += length_ms(one) - length_ms(common(kernels, one));
+  }
+  return found;
 }
 
 }  // namespace assay::bench

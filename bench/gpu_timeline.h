@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "base/result.h"
@@ -14,6 +15,13 @@ struct Overlap {
   double kernels_ms = 0;  // time in which some kernel ran
   std::int64_t copies = 0;
   std::int64_t kernels = 0;
+  // Copies by their size: how many, and how much of their time no kernel ran beside.
+  struct BySize {
+    std::int64_t copies = 0;
+    double ms = 0;
+    double exposed_ms = 0;
+  };
+  std::map<std::uint64_t, BySize> by_size;
 };
 
 class GpuTimeline {

@@ -89,6 +89,12 @@ base::Result<void> record_step(train::Backend& backend, const step::Program& pro
       "kernels, {:.1f} ms\n",
       found.copies, found.copied_ms, found.hidden_ms,
       100 * found.hidden_ms / std::max(found.copied_ms, 1e-9), found.kernels, found.kernels_ms);
+  for (const auto& [bytes, some] : found.by_size) {
+    if (some.exposed_ms < 0.05) continue;
+    fmt::print("  {} copies of {}: {:.2f} ms, {:.2f} ms exposed\n", some.copies,
+               base::to_text(base::Bytes(static_cast<std::int64_t>(bytes))), some.ms,
+               some.exposed_ms);
+  }
   return {};
 #else
   (void)backend, (void)program, (void)together, (void)first;

@@ -37,6 +37,17 @@ if(NOT CUDNN_FRONTEND_INCLUDE_DIR)
   return()
 endif()
 
+# NCCL itself is found at run time. Where the toolkit has come without its header, `scripts/setup
+# cuda` fetches it.
+find_path(NCCL_INCLUDE_DIR nccl.h
+  HINTS ${CUDAToolkit_INCLUDE_DIRS} ${CMAKE_SOURCE_DIR}/build/third_party/nccl/include)
+if(NOT NCCL_INCLUDE_DIR)
+  _without_cuda("nccl.h was not found; run `scripts/setup cuda` or set NCCL_INCLUDE_DIR")
+  return()
+endif()
+add_library(assay_nccl INTERFACE)
+target_include_directories(assay_nccl SYSTEM INTERFACE ${NCCL_INCLUDE_DIR})
+
 add_library(assay_cudnn INTERFACE)
 target_include_directories(assay_cudnn SYSTEM INTERFACE
   ${CUDNN_FRONTEND_INCLUDE_DIR} ${CUDNN_INCLUDE_DIR})

@@ -22,7 +22,7 @@ base::Result<Device> opened(std::unique_ptr<train::Backend> backend) {
 
 base::Result<Device> cpu_device(spec::JobSpec& job, const RankShare& share) {
   job.train.precision = spec::Precision::kFp32;
-  const int threads = std::max(1, train::usable_processors() / share.local_ranks);
+  const int threads = threads_of(share.local_ranks);
   ASSAY_TRY(Device device, opened(train::cpu::make_cpu_backend(threads, share.groups)));
   device.available_bytes /= share.local_ranks;
   return device;
@@ -46,8 +46,10 @@ std::string tuning_file() {
   return error ? std::string() : (folder / "matrix-products").string();
 }
 
-base::Result<Device> cuda_device(spec::JobSpec& job) {
+base::Result<Device> cuda_device(spec::JobSpec& job, const RankShare& share) {
   train::cuda::CudaOptions options;
+  options.device = share.gpu;
+  options.groups = share.groups;
   options.deterministic_attention = job.train.deterministic;
   options.tuning_file = tuning_file();
   ASSAY_TRY(auto backend, train::cuda::make_cuda_backend(options));
@@ -55,10 +57,17 @@ base::Result<Device> cuda_device(spec::JobSpec& job) {
   std::string bus_id = backend->pci_bus_id();
   ASSAY_TRY(Device device, opened(std::move(backend)));
   device.gpu_bus_id = std::move(bus_id);
+  device.available_bytes /= share.gpu_ranks;
   return device;
 }
 
 }  // namespace
+
+// A job that sets fp32 explicitly is meant for a CPU.
+bool is_for_gpus(const std::string& name, const spec::JobSpec& job) {
+  return name == "cuda" || (name == "auto" && job.train.precision != spec::Precision::kFp32 &&
+                            train::cuda::device_count() > 0);
+}
 
 base::Result<Device> choose_device(const std::string& name, spec::JobSpec& job,
                                    const RankShare& share) {
@@ -67,16 +76,21 @@ base::Result<Device> choose_device(const std::string& name, spec::JobSpec& job,
                                         "train.precision = \"bf16\""));
   }
   if (name == "cpu") return cpu_device(job, share);
-  if (name == "cuda") return cuda_device(job);
+  if (name == "cuda") return cuda_device(job, share);
   if (name == "auto") {
-    // A job that sets fp32 explicitly is meant for a CPU.
-    if (job.train.precision != spec::Precision::kFp32) {
-      if (auto gpu = cuda_device(job)) return gpu;
+    if (is_for_gpus(name, job)) {
+      auto gpu = cuda_device(job, share);
+      // Several ranks have agreed on GPUs before.
+      if (gpu || share.groups != nullptr) return gpu;
     }
     return cpu_device(job, share);
   }
   return base::fail(base::usage_error("train --device", fmt::format("unknown device '{}'", name),
                                       "one of auto, cpu, cuda"));
+}
+
+int threads_of(int local_ranks) {
+  return std::max(1, train::usable_processors() / local_ranks);
 }
 
 }  // namespace assay::cli

@@ -24,11 +24,19 @@ struct Device {
 struct RankShare {
   train::RankGroups* groups = nullptr;  // of several ranks
   int local_ranks = 1;                  // on this machine
+  int gpu = 0;                          // the one of this rank, and how many ranks have it
+  int gpu_ranks = 1;
 };
+
+// Whether several ranks of the job would be on GPUs: with auto, if there are GPUs.
+bool is_for_gpus(const std::string& name, const spec::JobSpec& job);
 
 // `name` is auto, cpu or cuda. A CPU computes in fp32, so choosing one sets the job's precision to
 // fp32; choosing a GPU turns fp32 into bf16.
 base::Result<Device> choose_device(const std::string& name, spec::JobSpec& job,
                                    const RankShare& share = {});
+
+// The processors that one of this many ranks on this machine uses.
+int threads_of(int local_ranks);
 
 }  // namespace assay::cli

@@ -6,14 +6,19 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <optional>
 
 #include "assay-train/membership.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/process/exit_status.h"
 #include "base/process/process.h"
+#include "base/unique_fd.h"
 #include "control/place.h"
 #include "control/secret.h"
 #include "control/socket.h"
@@ -58,6 +63,38 @@ void catch_signals() {
   }
 }
 
+// What rank 0 says of its end goes through a pipe.
+constexpr const char* kErrorVariable = "ASSAY_ERROR_FD";
+
+constexpr std::size_t kMostError = 16384;  // far less than what a pipe holds
+
+struct ErrorPipe {
+  base::UniqueFd read;
+  base::UniqueFd write;  // inherited by rank 0
+
+  static base::Result<ErrorPipe> make() {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
+      return base::fail(base::system_error("assay train", "cannot make a pipe", errno));
+    }
+    ::fcntl(ends[1], F_SETFD, 0);
+    return ErrorPipe{base::UniqueFd(ends[0]), base::UniqueFd(ends[1])};
+  }
+
+  // When rank 0 has ended.
+  [[nodiscard]] std::optional<base::Error> take() const {
+    std::array<char, kMostError> bytes{};
+    const ssize_t count = ::read(read.get(), bytes.data(), bytes.size());
+    if (count <= 0) return std::nullopt;
+    const base::Json json = base::Json::parse(bytes.data(), bytes.data() + count, nullptr, false);
+    if (!json.is_object()) return std::nullopt;
+    return base::Error{.code = static_cast<base::ExitCode>(json.value("code", 1)),
+                       .where = json.value("where", ""),
+                       .what = json.value("what", ""),
+                       .hint = json.value("hint", "")};
+  }
+};
+
 struct Rank {
   base::Process process;
   std::optional<base::Exit> exit = std::nullopt;
@@ -70,6 +107,7 @@ class Ranks {
     // Rank 0 inherits the socket, so that no other program can take the port in between.
     const int flags = ::fcntl(listener.socket.get(), F_GETFD);
     ::fcntl(listener.socket.get(), F_SETFD, flags & ~FD_CLOEXEC);
+    ASSAY_TRY(errors_, ErrorPipe::make());
     const control::Secret secret = control::Secret::random();
     const std::string job = fmt::format("{}:{}", job_name(options.out), ::getpid());
     // Ranks leave alone what this process was told to ignore (nohup).
@@ -96,17 +134,22 @@ class Ranks {
         process.environment.set(name, value);
       }
       process.environment.set("ASSAY_JOB_SECRET", secret.text());
-      if (rank > 0) {
+      if (rank == 0) {
+        process.environment.set(kErrorVariable, fmt::format("{}", errors_.write.get()));
+      } else {
+        process.environment.unset(kErrorVariable);
         const int log = O_WRONLY | O_CREAT | (options.append_logs ? O_APPEND : O_TRUNC);
         process.redirections = {
             base::from_null(STDIN_FILENO),
             {.descriptor = STDOUT_FILENO, .path = log_of(options.out, rank), .flags = log},
             {.descriptor = STDERR_FILENO, .from = STDOUT_FILENO},
-            {.descriptor = listener.socket.get(), .path = "/dev/null"}};
+            {.descriptor = listener.socket.get(), .path = "/dev/null"},
+            {.descriptor = errors_.write.get(), .path = "/dev/null"}};
       }
       ASSAY_TRY(base::Process started, base::Process::start(std::move(process)));
       ranks_.push_back({std::move(started)});
     }
+    errors_.write.reset();
     return {};
   }
 
@@ -116,20 +159,29 @@ class Ranks {
     bool asked = false;
     while (running() > 0) {
       wait_a_moment();
-      if (const int signal = passed_on.exchange(0); signal != 0) send(signal);
+      if (const int signal = passed_on.exchange(0); signal != 0) {
+        signalled_ = true;
+        send(signal);
+      }
       for (std::size_t i = 0; i < ranks_.size(); ++i) take_exit(i);
       if (first_failed_ && !limit) limit = Clock::now() + kToEnd;
       if (!limit || Clock::now() < *limit) continue;
+      signalled_ = true;
       send(asked ? SIGKILL : SIGTERM);
       asked = true;
       limit = Clock::now() + kToBeKilled;
     }
   }
 
+  // The rank whose end is the reason for all others': one that was killed, and not from here; else
+  // rank 0, which was told why; else the first that failed.
   [[nodiscard]] std::size_t decisive() const {
+    if (killed_) return *killed_;
     const bool rank_0_failed = ranks_[0].exit->wait_status != 0;
     return rank_0_failed ? 0 : first_failed_.value_or(0);
   }
+  // What rank 0 gave as its reason; nothing if it has printed it, or has none.
+  [[nodiscard]] std::optional<base::Error> error() const { return errors_.take(); }
   [[nodiscard]] int wait_status(std::size_t rank) const { return ranks_[rank].exit->wait_status; }
   template <class Number>
   static std::string log_of(const fs::path& out, Number rank) {
@@ -154,7 +206,9 @@ class Ranks {
     Rank& rank = ranks_[i];
     if (rank.exit) return;
     rank.exit = rank.process.wait_until(Clock::now());
-    if (rank.exit && rank.exit->wait_status != 0 && !first_failed_) first_failed_ = i;
+    if (!rank.exit || rank.exit->wait_status == 0) return;
+    if (!first_failed_) first_failed_ = i;
+    if (!killed_ && !signalled_ && base::signal_of(rank.exit->wait_status)) killed_ = i;
   }
   void send(int signal) const {
     for (const Rank& rank : ranks_) {
@@ -164,6 +218,9 @@ class Ranks {
 
   std::vector<Rank> ranks_;
   std::optional<std::size_t> first_failed_;
+  std::optional<std::size_t> killed_;
+  bool signalled_ = false;  // ranks got signals from here
+  ErrorPipe errors_;
 };
 
 }  // namespace
@@ -182,13 +239,27 @@ base::Result<base::ExitCode> launch_ranks(const LaunchOptions& options) {
   const std::size_t decisive = ranks.decisive();
   const int status = ranks.wait_status(decisive);
   if (status == 0) return base::ExitCode::kYes;
-  // Rank 0 has printed why, unless it was killed; of another one it is in its log.
-  if (base::signal_of(status) || decisive != 0) {
-    return base::fail(
-        base::failed_error(fmt::format("rank {}", decisive), base::exit_text(status),
-                           decisive == 0 ? "" : "see " + Ranks::log_of(options.out, decisive)));
+  const bool killed = base::signal_of(status).has_value();
+  if (decisive == 0 && !killed) {
+    if (auto given = ranks.error()) return base::fail(*std::move(given));
+    ::_exit(base::shell_exit_code(status));  // it has printed why
   }
-  ::_exit(base::shell_exit_code(status));
+  return base::fail(
+      base::failed_error(fmt::format("rank {}", decisive), base::exit_text(status),
+                         decisive == 0 ? "" : "see " + Ranks::log_of(options.out, decisive)));
+}
+
+bool give_to_launcher(const base::Error& error) {
+  const char* text = std::getenv(kErrorVariable);
+  if (text == nullptr) return false;
+  const int descriptor = std::atoi(text);
+  const std::string line = base::Json{{"where", error.where},
+                                      {"what", error.what},
+                                      {"hint", error.hint},
+                                      {"code", static_cast<int>(error.code)}}
+                               .dump(-1, ' ', false, base::Json::error_handler_t::replace);
+  if (line.size() > kMostError) return false;
+  return ::write(descriptor, line.data(), line.size()) == static_cast<ssize_t>(line.size());
 }
 
 }  // namespace assay::cli

@@ -20,4 +20,8 @@ struct LaunchOptions {
 // end. Returns how rank 0 ended, or the rank that failed first if rank 0 has not.
 base::Result<base::ExitCode> launch_ranks(const LaunchOptions& options);
 
+// Rank 0 of such a job gives its error to the launcher, which knows whether another rank was killed
+// and prints the one line that says why the job ended. False: nobody is there to take it.
+bool give_to_launcher(const base::Error& error);
+
 }  // namespace assay::cli

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/process/environment.h"
+#include "comm/cuda/nccl.h"
 #include "comm/processes.h"
 #include "control/interface.h"
 #include "control/secret.h"
@@ -31,16 +32,38 @@ class ChannelStore : public comm::KeyValue {
 
 }  // namespace
 
-base::Result<std::optional<control::Place>> place_among_ranks() {
-  ASSAY_TRY(auto place, control::find_place(base::Environment::from_current().values()));
-  if (place && place->ranks == 1) return std::nullopt;
-  return place;
-}
-
 std::string job_name(const std::filesystem::path& out) {
   constexpr std::size_t kMost = 100;
   const std::string name = std::filesystem::absolute(out).string();
   return name.size() <= kMost ? name : name.substr(name.size() - kMost);
+}
+
+void announce_failure(const control::Place& place, const std::filesystem::path& out,
+                      const base::Error& error) {
+  // Others may have failed in the same way, and rank 0 may be gone.
+  constexpr std::chrono::milliseconds kAnnounceTimeout{10'000};
+  control::ChannelOptions options = control::options_for(place);
+  if (options.job.empty()) options.job = job_name(out);
+  options.join_timeout = kAnnounceTimeout;
+  auto secret = control::find_secret(base::Environment::from_current().values(), out, place.rank,
+                                     kAnnounceTimeout);
+  if (!secret) return;
+  options.secret = *std::move(secret);
+  static_cast<void>(control::announce_failure(options, error));
+  if (place.rank == 0) control::remove_secret_file(out);
+}
+
+base::Result<void> Membership::connect(const std::map<std::string, std::string>& environment) {
+  const bool one_node = place_.local_ranks == place_.ranks;
+  const std::string host = place_.rendezvous ? place_.rendezvous->host : std::string();
+  ChannelStore store(*channel_);
+  comm::ProcessOptions ranks;
+  ranks.rank = place_.rank;
+  ranks.ranks = place_.ranks;
+  ASSAY_TRY(ranks.address, control::data_address(environment, host, one_node));
+  ranks.timeout = kJoinTimeout;
+  ASSAY_TRY(world_, comm::connect_processes(ranks, store));
+  return {};
 }
 
 base::Result<std::unique_ptr<Membership>> Membership::join(const control::Place& place,
@@ -52,21 +75,10 @@ base::Result<std::unique_ptr<Membership>> Membership::join(const control::Place&
   ASSAY_TRY(options.secret, control::find_secret(environment, out, place.rank, kJoinTimeout));
   ASSAY_TRY(joined->channel_,
             place.rank == 0 ? control::Channel::host(options) : control::Channel::join(options));
-  const bool one_node = place.local_ranks == place.ranks;
-  const std::string host = place.rendezvous ? place.rendezvous->host : std::string();
-  ASSAY_TRY(const std::string address, control::data_address(environment, host, one_node));
-  ChannelStore store(*joined->channel_);
-  comm::ProcessOptions ranks;
-  ranks.rank = place.rank;
-  ranks.ranks = place.ranks;
-  ranks.address = address;
-  ranks.timeout = kJoinTimeout;
-  auto world = comm::connect_processes(ranks, store);
-  if (!world) {
-    joined->channel_->report_failure(world.error());
-    return base::fail(std::move(world).error());
+  if (auto connected = joined->connect(environment); !connected) {
+    joined->channel_->report_failure(connected.error());
+    return base::fail(std::move(connected).error());
   }
-  joined->world_ = *std::move(world);
   joined->watch_ =
       joined->channel_->on_failure([world = joined->world_.get()](const control::Failure& failure) {
         world->abort(failure.error);
@@ -74,8 +86,29 @@ base::Result<std::unique_ptr<Membership>> Membership::join(const control::Place&
   return joined;
 }
 
+base::Result<comm::Communicator*> Membership::connect_gpus(int gpu) {
+  ChannelStore store(*channel_);
+  comm::NcclOptions options;
+  options.rank = place_.rank;
+  options.ranks = place_.ranks;
+  options.device = gpu;
+  options.connect_timeout = kJoinTimeout;
+  options.failed = [channel = channel_.get()]() -> std::optional<base::Error> {
+    if (!channel->failed()) return std::nullopt;
+    const std::optional<control::Failure> failure = channel->failure();
+    return failure ? std::optional(failure->error) : std::nullopt;
+  };
+  ASSAY_TRY(gpus_, comm::connect_nccl(options, store));
+  return gpus_.get();
+}
+
+void Membership::stop_gpus() {
+  if (gpus_) gpus_->abort(base::failed_error(fmt::format("rank {}", place_.rank), "has failed"));
+}
+
 Membership::~Membership() {
   watch_.reset();
+  gpus_.reset();
   world_.reset();
   if (place_.rank == 0) control::remove_secret_file(out_);
 }
@@ -83,10 +116,14 @@ Membership::~Membership() {
 void Membership::fail(const base::Error& error) {
   channel_->report_failure(error);
   world_->abort(error);
+  if (gpus_) gpus_->abort(error);
 }
 
 base::Result<void> Membership::leave() {
+  // The GPUs are disconnected together: one that waits for another's end could take it for lost.
+  if (gpus_) ASSAY_TRY_VOID(world_->barrier());
   watch_.reset();
+  gpus_.reset();
   world_.reset();
   return channel_->leave();
 }

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "base/result.h"
 #include "comm/communicator.h"
@@ -12,11 +15,13 @@
 
 namespace assay::cli {
 
-// The place that whoever started this process gave it, if it is one of several ranks.
-base::Result<std::optional<control::Place>> place_among_ranks();
-
 // What the ranks of a run call their job: its folder, or the end of a long name.
 std::string job_name(const std::filesystem::path& out);
+
+// A rank that fails before it has met the others: they end with its line instead of waiting for it.
+// Takes a few seconds at most, and is silent if they cannot be reached.
+void announce_failure(const control::Place& place, const std::filesystem::path& out,
+                      const base::Error& error);
 
 class Membership {
  public:
@@ -29,7 +34,12 @@ class Membership {
   Membership& operator=(const Membership&) = delete;
 
   [[nodiscard]] const control::Place& place() const { return place_; }
+  // Of host memory: what ranks agree on, and all that ranks on CPUs exchange.
   [[nodiscard]] comm::Communicator& world() const { return *world_; }
+  // Connects the ranks' GPUs, of which this rank has the given one. Called by every rank.
+  base::Result<comm::Communicator*> connect_gpus(int gpu);
+  // This rank's GPU waits for no other rank any more.
+  void stop_gpus();
   // This rank cannot go on: the others end with its reason.
   void fail(const base::Error& error);
   // The orderly end: every rank has finished.
@@ -38,11 +48,13 @@ class Membership {
  private:
   Membership(control::Place place, std::filesystem::path out)
       : place_(std::move(place)), out_(std::move(out)) {}
+  base::Result<void> connect(const std::map<std::string, std::string>& environment);
 
   control::Place place_;
   std::filesystem::path out_;
   std::unique_ptr<control::Channel> channel_;
   std::unique_ptr<comm::Communicator> world_;
+  std::unique_ptr<comm::Communicator> gpus_;           // of device memory
   std::optional<control::FailureSubscription> watch_;  // before the communicator that it uses
 };
 

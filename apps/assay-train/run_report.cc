@@ -48,6 +48,7 @@ base::Result<std::unique_ptr<RunReport>> RunReport::open(const Session& session,
 }
 
 RunReport::~RunReport() {
+  if (log_ != nullptr && since_ranks_) log_->add(ranks_.ranks());
   log_.reset();  // may print a note
   clear();
   std::fclose(metrics_);
@@ -109,6 +110,14 @@ void RunReport::stepped(const train::StepReport& r) {
   const bool row = r.step == first_step_ || r.step == last_step_ || r.step % row_every_ == 0;
   if (terminal_) draw(step);
   if (row && prints_rows_) session_.print(live_line(step, validation_loss_, {}, {}) + "\n");
+}
+
+void RunReport::ranks_stepped(std::int64_t step, std::span<const train::RankSample> ranks) {
+  ranks_.stepped(step, ranks);
+  constexpr double kEvery_s = 0.5;  // the store gets them about once a second anyway
+  if (since_ranks_ && since_ranks_->elapsed().count() < kEvery_s) return;
+  since_ranks_.emplace();
+  if (log_ != nullptr) log_->add(ranks_.ranks());
 }
 
 void RunReport::validated(const train::ValidationReport& report) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "assay-train/live_line.h"
+#include "assay-train/rank_metrics.h"
 #include "assay-train/step_metrics.h"
 #include "base/result.h"
 #include "cli/verb.h"
@@ -44,10 +45,14 @@ class RunReport : public train::Reporter {
 
   // What was predicted, stored with the run.
   void planned(store::PlanRecord plan);
+  // The ranks of a job that has several.
+  void keep(RankTable table) { ranks_ = std::move(table); }
+  [[nodiscard]] const std::vector<store::RankRecord>& ranks() const { return ranks_.ranks(); }
   void began(std::int64_t first_step, std::int64_t steps) override;
   void stepped(const train::StepReport& report) override;
   void validated(const train::ValidationReport& report) override;
   void saved(const std::filesystem::path& folder, std::int64_t bytes) override;
+  void ranks_stepped(std::int64_t step, std::span<const train::RankSample> ranks) override;
   void note(const std::string& line) override;
 
   [[nodiscard]] RunTotals totals() const;
@@ -75,6 +80,8 @@ class RunReport : public train::Reporter {
   double validating_s_ = 0;  // since the last step
   std::optional<double> validation_loss_;
   RunTotals totals_;
+  RankTable ranks_;
+  std::optional<base::Stopwatch> since_ranks_;
   std::vector<double> rates_;  // tokens per second of each step
   std::unique_ptr<train::MetricsLog> log_;
 };

@@ -41,7 +41,8 @@ UtilisationModel::UtilisationModel(const spec::JobSpec& job) {
   flops_6n_ = flops.with_embedding;
   const spec::DeviceSpec& device = job.cluster.device;
   const auto rate = job.train.precision == spec::Precision::kFp32 ? device.fp32 : device.bf16;
-  if (rate) peak_ = rate->count();
+  // The rate that is compared with this is of all ranks.
+  if (rate) peak_ = rate->count() * static_cast<double>(job.layout.ranks.value_or(1));
 }
 
 std::optional<Utilisation> UtilisationModel::at(double tokens_per_s) const {

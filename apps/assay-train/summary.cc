@@ -97,8 +97,9 @@ const char* measurement_text(const Device& device) {
 }
 
 base::Json result_json(const train::Planned& planned, const Device& device,
-                       const Telemetry& telemetry, const RunTotals& totals,
+                       const Telemetry& telemetry, const RunReport& report,
                        const train::TrainingResult& result) {
+  const RunTotals totals = report.totals();
   base::Json json{{"event", "result"},
                   {"ending", ending_text(result.ending)},
                   {"step", result.step},
@@ -119,7 +120,37 @@ base::Json result_json(const train::Planned& planned, const Device& device,
   json["measured"] = measurement_text(device);
   json["over_planned_percent"] = over_planned_percent(planned, telemetry);
   json["host_peak_bytes"] = telemetry.peak_host_bytes();
+  if (report.ranks().empty()) return json;
+  json["ranks"] = base::Json::array();
+  for (const store::RankRecord& rank : report.ranks()) json["ranks"].push_back(rank_json(rank));
+  if (const auto slowest = store::slowest_of(report.ranks())) {
+    json["slowest_rank"] = {{"rank", slowest->rank},
+                            {"busy_s", slowest->busy_s},
+                            {"median_busy_s", slowest->median_busy_s}};
+  }
   return json;
+}
+
+// Which rank the others wait for, and what all of them took.
+void print_ranks(const Session& session, std::span<const store::RankRecord> ranks) {
+  if (ranks.empty()) return;
+  std::int64_t bytes = 0;
+  double waited = 0;
+  for (const store::RankRecord& rank : ranks) {
+    bytes += rank.memory_bytes;
+    const double step_s = rank.mean_step_s();
+    if (step_s > 0) waited += rank.mean_wait_s().value_or(0) / step_s;
+  }
+  std::string line =
+      fmt::format("{} ranks: {} measured in all", ranks.size(), base::to_text(base::Bytes(bytes)));
+  if (const auto slowest = store::slowest_of(ranks)) {
+    line += fmt::format(
+        "; {:.0f} % of a step spent waiting for exchanges; slowest is rank {}, with {:.0f} % more "
+        "work than the median",
+        100 * waited / static_cast<double>(ranks.size()), slowest->rank,
+        100 * slowest->slower_by());
+  }
+  session.print(line + "\n");
 }
 
 }  // namespace
@@ -147,18 +178,19 @@ void print_plan(const Session& session, const train::Planned& planned, const Dev
 }
 
 void print_result(const Session& session, const train::Planned& planned, const Device& device,
-                  const Telemetry& telemetry, const RunTotals& totals,
+                  const Telemetry& telemetry, const RunReport& report,
                   const train::TrainingResult& result) {
-  session.print_json_line(result_json(planned, device, telemetry, totals, result));
+  session.print_json_line(result_json(planned, device, telemetry, report, result));
   session.print(fmt::format(
       "{} after step {}, loss {:.4f}{}\n", ending_text(result.ending), result.step, result.loss,
       result.validation_loss ? fmt::format(", validation loss {:.4f}", *result.validation_loss)
                              : ""));
-  if (totals.steps == 0) return;
+  if (report.totals().steps == 0) return;
   session.print(fmt::format("memory: {} planned, {} measured ({:+.1f} %): {}\n",
                             base::to_text(base::Bytes(planned_bytes(planned))),
                             base::to_text(base::Bytes(telemetry.peak_memory_bytes())),
                             over_planned_percent(planned, telemetry), measurement_text(device)));
+  print_ranks(session, report.ranks());
 }
 
 }  // namespace assay::cli

@@ -12,7 +12,7 @@ namespace assay::cli {
 
 void print_plan(const Session& session, const train::Planned& planned, const Device& device);
 void print_result(const Session& session, const train::Planned& planned, const Device& device,
-                  const Telemetry& telemetry, const RunTotals& totals,
+                  const Telemetry& telemetry, const RunReport& report,
                   const train::TrainingResult& result);
 
 }  // namespace assay::cli

@@ -11,16 +11,18 @@
 #include <filesystem>
 
 #include "assay-train/device.h"
+#include "assay-train/gpus.h"
 #include "assay-train/launch.h"
 #include "assay-train/membership.h"
 #include "assay-train/plan_record.h"
+#include "assay-train/rank_metrics.h"
 #include "assay-train/run_report.h"
 #include "assay-train/step_metrics.h"
 #include "assay-train/summary.h"
+#include "assay-train/training_job.h"
 #include "assay-train/verbs.h"
 #include "base/error.h"
 #include "machine/meter.h"
-#include "spec/load.h"
 #include "train/job_data.h"
 #include "train/trainer.h"
 
@@ -58,19 +60,6 @@ base::Result<std::optional<std::int64_t>> parse_stop(const std::string& text) {
   return step;
 }
 
-base::Result<spec::JobSpec> load_job(const TrainOptions& options, std::string& name) {
-  ASSAY_TRY(spec::Loaded loaded,
-            spec::load(options.job,
-                       {.overrides = options.sets, .ranks_from_layout = options.device == "cpu"}));
-  auto* job = std::get_if<spec::JobSpec>(&loaded.spec);
-  if (job == nullptr) {
-    return base::fail(base::usage_error(options.job, "is not a job",
-                                        "a job has a [model] and a [batch] or [train]"));
-  }
-  name = loaded.name;
-  return std::move(*job);
-}
-
 base::Result<void> make_folder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
@@ -104,12 +93,58 @@ class RankLog : public train::Reporter {
   int rank_;
 };
 
-struct Prepared {
-  std::string name;
-  spec::JobSpec job;
-  fs::path out;
+struct Prepared : TrainingJob {
   std::optional<std::int64_t> stop_after;
 };
+
+// A GPU that is closed first does what it has queued, and that may wait for other ranks.
+class StopsGpus {
+ public:
+  explicit StopsGpus(Membership* member) : member_(member) {}
+  ~StopsGpus() {
+    if (member_ != nullptr) member_->stop_gpus();
+  }
+  StopsGpus(const StopsGpus&) = delete;
+  StopsGpus& operator=(const StopsGpus&) = delete;
+  void dismiss() { member_ = nullptr; }
+
+ private:
+  Membership* member_;
+};
+
+// Which GPU the rank has, if the ranks are on GPUs, and the groups in which it exchanges data.
+base::Result<std::unique_ptr<train::RankGroups>> connect(const std::string& device,
+                                                         const spec::JobSpec& job,
+                                                         const step::Layout& layout,
+                                                         Membership& member, RankShare& share) {
+  comm::Communicator* data = &member.world();
+  share.local_ranks = member.place().local_ranks;
+  if (is_for_gpus(device, job)) {
+    ASSAY_TRY(const GpuOfRank gpu, gpu_of(member.place()));
+    share.gpu = gpu.index;
+    share.gpu_ranks = gpu.ranks;
+    ASSAY_TRY(data, member.connect_gpus(gpu.index));
+  }
+  ASSAY_TRY(auto groups, train::RankGroups::make(*data, layout));
+  share.groups = groups.get();
+  return groups;
+}
+
+// GPUs time algorithms and save the best, for others to use. So that all ranks have the same and
+// compute the same bits, one rank of each stage goes ahead, stage after stage.
+base::Result<void> prepare_in_turn(Device& device, const train::Planned& planned,
+                                   comm::Communicator& world) {
+  const step::Layout& layout = planned.program.choices.layout;
+  const step::Place stage = layout.pipeline;
+  const bool leads = layout.rank() % (layout.ranks() / stage.ranks) == 0;
+  for (std::int64_t turn = 0; turn <= stage.ranks; ++turn) {
+    if (turn == (leads ? stage.rank : stage.ranks)) {
+      ASSAY_TRY_VOID(device.backend->prepare(planned.program, planned.plan));
+    }
+    ASSAY_TRY_VOID(world.barrier());
+  }
+  return {};
+}
 
 // Of a job with several ranks, this is one; of a job with one, the only one.
 base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptions& options,
@@ -124,11 +159,12 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
   step::Choices choices = step::choices_of(job);
   ASSAY_TRY(choices.layout, step::layout_of(job.layout, rank));
   std::unique_ptr<train::RankGroups> groups;
+  RankShare share;
   if (member != nullptr) {
-    ASSAY_TRY(groups, train::RankGroups::make(member->world(), choices.layout));
+    ASSAY_TRY(groups, connect(options.device, job, choices.layout, *member, share));
   }
-  const int local_ranks = member == nullptr ? 1 : member->place().local_ranks;
-  ASSAY_TRY(Device device, choose_device(options.device, job, {groups.get(), local_ranks}));
+  ASSAY_TRY(Device device, choose_device(options.device, job, share));
+  StopsGpus stops(member);
   choices.numerics = step::numerics_of(job.train.precision);
   if (member != nullptr) {
     // The smallest, so that all ranks choose the same recomputation: their exchanges depend on it.
@@ -143,14 +179,27 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
             train::plan_step(job, choices,
                              train::memory_budget(*device.backend, device.available_bytes)));
   if (rank == 0) print_plan(session, planned, device);
-  ASSAY_TRY_VOID(device.backend->prepare(planned.program, planned.plan));
+  if (member != nullptr && device.gpu_bus_id) {
+    ASSAY_TRY_VOID(prepare_in_turn(device, planned, member->world()));
+  } else {
+    ASSAY_TRY_VOID(device.backend->prepare(planned.program, planned.plan));
+  }
+  RankTable ranks;
+  std::optional<RankTelemetry> meter;
+  if (member != nullptr) {
+    ASSAY_TRY(ranks, RankTable::gather(*member, job, planned.plan.bytes + planned.extra_bytes));
+    meter.emplace(*device.backend, *groups);
+  }
   install_signal_handlers();
-  const train::TrainerOptions trainer{.out = prepared.out,
-                                      .resume = options.resume,
-                                      .stop_after = prepared.stop_after,
-                                      .stop = &stop_requested,
-                                      .validation = validation ? &*validation : nullptr,
-                                      .ranks = member == nullptr ? nullptr : &member->world()};
+  const train::TrainerOptions trainer{
+      .out = prepared.out,
+      .resume = options.resume,
+      .stop_after = prepared.stop_after,
+      .stop = &stop_requested,
+      .validation = validation ? &*validation : nullptr,
+      .ranks = member == nullptr ? nullptr : &member->world(),
+      .meter = meter ? &*meter : nullptr,
+      .threads = threads_of(member == nullptr ? 1 : member->place().local_ranks)};
   const auto train_with = [&](train::Reporter& reporter) {
     return train::train(job, planned, *device.backend, reader, trainer, reporter);
   };
@@ -160,6 +209,7 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
   if (rank > 0) {
     RankLog log(rank);
     ASSAY_TRY(const train::TrainingResult result, train_with(log));
+    stops.dismiss();
     groups.reset();
     ASSAY_TRY_VOID(member->leave());
     return code_of(result);
@@ -168,10 +218,12 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
   ASSAY_TRY(const auto report,
             RunReport::open(session, job, prepared.out, telemetry, prepared.stop_after));
   report->planned(plan_record(prepared.name, job, planned, device));
+  report->keep(std::move(ranks));
   ASSAY_TRY(const train::TrainingResult result, train_with(*report));
+  stops.dismiss();
   groups.reset();
   if (member != nullptr) ASSAY_TRY_VOID(member->leave());
-  print_result(session, planned, device, telemetry, report->totals(), result);
+  print_result(session, planned, device, telemetry, *report, result);
   session.next(fmt::format("assay generate {} --prompt \"…\"", result.checkpoint.string()));
   return code_of(result);
 }
@@ -188,24 +240,32 @@ base::Result<void> print_to_log(const fs::path& out, int rank) {
   return {};
 }
 
-base::Result<base::ExitCode> join_and_train(const Session& session, const TrainOptions& options,
-                                            Prepared& prepared, const control::Place& place) {
-  if (place.rank > 0 && place.source != control::PlaceSource::kAssay) {
-    ASSAY_TRY_VOID(print_to_log(prepared.out, place.rank));
-  }
-  ASSAY_TRY(const auto member, Membership::join(place, prepared.out));
-  auto done = train_rank(session, options, prepared, member.get());
-  if (!done) member->fail(done.error());
-  return done;
+// What a rank needs before it meets the others. Errors that need no device are found before one is
+// taken, and those of the run's folder by one rank alone.
+base::Result<void> prepare_rank(const TrainOptions& options, const Prepared& prepared,
+                                const control::Place* place) {
+  ASSAY_TRY_VOID(make_folder(prepared.out));
+  const int rank = place == nullptr ? 0 : place->rank;
+  if (rank == 0) return train::check_folder(prepared.out, options.resume);
+  if (place->source == control::PlaceSource::kAssay) return {};
+  return print_to_log(prepared.out, rank);
 }
 
-base::Error other_ranks(const TrainOptions& options, std::int64_t ranks,
-                        const control::Place& place) {
-  return base::usage_error(
-      options.job,
-      fmt::format("has a layout of {} rank{}, but {} started {}", ranks, ranks == 1 ? "" : "s",
-                  control::to_text(place.source), place.ranks),
-      "start as many as the layout has, or change the layout");
+base::Result<base::ExitCode> join_and_train(const Session& session, const TrainOptions& options,
+                                            Prepared& prepared, const control::Place& place) {
+  if (auto ready = prepare_rank(options, prepared, &place); !ready) {
+    announce_failure(place, prepared.out, ready.error());
+    return base::fail(std::move(ready).error());
+  }
+  const auto run = [&]() -> base::Result<base::ExitCode> {
+    ASSAY_TRY(const auto member, Membership::join(place, prepared.out));
+    auto done = train_rank(session, options, prepared, member.get());
+    if (!done) member->fail(done.error());
+    return done;
+  };
+  auto done = run();
+  if (done || place.rank != 0 || !give_to_launcher(done.error())) return done;
+  return done.error().code;
 }
 
 // A layout that cannot be executed is refused before there are ranks to refuse it.
@@ -221,24 +281,21 @@ base::Result<void> check_executable(const spec::JobSpec& job) {
 
 base::Result<base::ExitCode> train_model(const Session& session, const TrainOptions& options) {
   Prepared prepared;
-  ASSAY_TRY(prepared.job, load_job(options, prepared.name));
+  ASSAY_TRY(static_cast<TrainingJob&>(prepared), load_training_job(options));
   ASSAY_TRY(prepared.stop_after, parse_stop(options.stop_after));
-  prepared.out = options.out.empty() ? fs::path("runs") / prepared.name : fs::path(options.out);
-  const std::int64_t ranks = prepared.job.layout.ranks.value_or(1);
-  ASSAY_TRY(const std::optional<control::Place> place, place_among_ranks());
-  if (place && place->ranks != ranks) return base::fail(other_ranks(options, ranks, *place));
-  // Errors that need no device are found before one is taken, and by one rank alone.
-  ASSAY_TRY_VOID(make_folder(prepared.out));
-  if (!place || place->rank == 0) {
-    ASSAY_TRY_VOID(train::check_folder(prepared.out, options.resume));
-  }
+  const std::int64_t ranks = prepared.ranks();
+  ASSAY_TRY(const std::optional<control::Place> place, place_among_ranks(prepared));
   if (place && place->source == control::PlaceSource::kAssay) {
     // Without the launcher nobody would end the ranks together.
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   }
   if (place) return join_and_train(session, options, prepared, *place);
+  ASSAY_TRY_VOID(prepare_rank(options, prepared, nullptr));
   if (ranks == 1) return train_rank(session, options, prepared, nullptr);
   ASSAY_TRY_VOID(check_executable(prepared.job));
+  if (is_for_gpus(options.device, prepared.job)) {
+    ASSAY_TRY_VOID(check_gpus(prepared.job.layout));
+  }
   LaunchOptions launch{.ranks = static_cast<int>(ranks),
                        .arguments = {"assay-train", "train"},
                        .out = prepared.out,

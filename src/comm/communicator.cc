@@ -11,14 +11,11 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kTypes = {"u8", "i32", "bf16", "f32", "f64"};
 constexpr std::array<std::int64_t, 5> kTypeBytes = {1, 4, 2, 4, 8};
-constexpr std::array<std::string_view, 2> kReductions = {"sum", "max"};
-constexpr std::array<std::string_view, 9> kCollectives = {
-    "all_reduce", "reduce_scatter", "all_gather", "broadcast", "all_to_all",
-    "barrier",    "all_to_all_v",   "send",       "receive"};
+constexpr std::array<std::string_view, 7> kCollectives = {
+    "all_gather", "broadcast", "all_to_all", "barrier", "all_to_all_v", "send", "receive"};
 
 bool takes_parts(const Call& call) {
-  return call.collective == Collective::kAllToAllV || call.collective == Collective::kAllReduce ||
-         call.collective == Collective::kReduceScatter;
+  return call.collective == Collective::kAllToAllV;
 }
 
 bool one_to_one(const Call& call) {
@@ -69,9 +66,6 @@ std::string to_text(const Call& call) {
   const std::string_view type = kTypes[static_cast<std::size_t>(call.type)];
   if (call.collective == Collective::kAllToAllV) return fmt::format("{} of {}", text, type);
   text += fmt::format(" of {} {}", call.count, type);
-  if (call.collective == Collective::kAllReduce || call.collective == Collective::kReduceScatter) {
-    text += fmt::format(", {}", kReductions[static_cast<std::size_t>(call.reduction)]);
-  }
   if (call.collective == Collective::kBroadcast) text += fmt::format(" from rank {}", call.root);
   return text;
 }
@@ -117,9 +111,10 @@ base::Result<std::int64_t> Communicator::broadcast_value(std::int64_t value, int
 }
 
 base::Result<bool> Communicator::any_rank(bool condition) {
-  std::uint8_t flag = condition ? 1 : 0;
-  ASSAY_TRY_VOID(all_reduce(&flag, &flag, 1, Dtype::kU8, Reduction::kMax));
-  return flag != 0;
+  const std::uint8_t mine = condition ? 1 : 0;
+  std::vector<std::uint8_t> all(static_cast<std::size_t>(ranks()));
+  ASSAY_TRY_VOID(all_gather(&mine, all.data(), 1, Dtype::kU8));
+  return std::ranges::any_of(all, [](std::uint8_t flag) { return flag != 0; });
 }
 
 }  // namespace assay::comm

@@ -19,10 +19,7 @@
 namespace assay::comm {
 
 enum class Dtype : std::uint8_t { kU8, kI32, kBf16, kF32, kF64 };
-enum class Reduction : std::uint8_t { kSum, kMax };
 enum class Collective : std::uint8_t {
-  kAllReduce,      // made of copies by Communicator::all_reduce; see there
-  kReduceScatter,  // the same
   kAllGather,
   kBroadcast,
   kAllToAll,
@@ -40,9 +37,8 @@ struct Call {
   Collective collective = Collective::kBarrier;
   std::int64_t count = 0;  // per rank; 0 for kAllToAllV
   Dtype type = Dtype::kU8;
-  Reduction reduction = Reduction::kSum;  // of kAllReduce and kReduceScatter
-  int root = 0;                           // of kBroadcast
-  int peer = 0;                           // of kSend and kReceive
+  int root = 0;  // of kBroadcast
+  int peer = 0;  // of kSend and kReceive
 
   [[nodiscard]] std::int64_t bytes() const { return count * bytes_of(type); }
   bool operator==(const Call&) const = default;
@@ -110,15 +106,15 @@ class Communicator {
   // Copies the root's elements to all ranks.
   base::Result<void> broadcast(void* data, std::int64_t count, Dtype type, int root,
                                Stream stream = {}) {
-    return run({Collective::kBroadcast, count, type, Reduction::kSum, root}, data, data, stream);
+    return run({Collective::kBroadcast, count, type, root}, data, data, stream);
   }
   base::Result<void> send(const void* in, std::int64_t count, Dtype type, int peer,
                           Stream stream = {}) {
-    return run({Collective::kSend, count, type, Reduction::kSum, 0, peer}, in, nullptr, stream);
+    return run({Collective::kSend, count, type, 0, peer}, in, nullptr, stream);
   }
   base::Result<void> receive(void* out, std::int64_t count, Dtype type, int peer,
                              Stream stream = {}) {
-    return run({Collective::kReceive, count, type, Reduction::kSum, 0, peer}, nullptr, out, stream);
+    return run({Collective::kReceive, count, type, 0, peer}, nullptr, out, stream);
   }
   base::Result<void> barrier() { return run({}, nullptr, nullptr, {}); }
 
@@ -127,20 +123,19 @@ class Communicator {
   // Not to be called by two threads of a process at once, even on different groups.
   virtual base::Result<std::unique_ptr<Communicator>> split(int color, int key);
 
+  // Collective: this rank will send to and receive from the ranks before and after it (the last
+  // one's next is the first). Where a transport does a group's calls one after the other, these get
+  // ways of their own, so that they wait for nothing else; without it, and with other ranks, sends
+  // and receives are then among the calls that all ranks issue in the same order.
+  virtual base::Result<void> connect_neighbours() { return {}; }
+
+  // Device memory: whether all calls that the caller's stream has waited for are good. To be asked
+  // after the host has waited for the stream, which ends also if the group fails meanwhile.
+  virtual base::Result<void> check() { return {}; }
+
   // Called by a rank that cannot continue: fails the calls of all ranks of this group and of the
   // groups split from it, waiting and future. From any thread.
   virtual void abort(const base::Error& why) = 0;
-
-  // Sums, made of copies and a local fold in rank order. They go away when the step program does
-  // its own: host memory only.
-
-  // out[i] = reduction of in[i] over all ranks. In place: out == in.
-  base::Result<void> all_reduce(const void* in, void* out, std::int64_t count, Dtype type,
-                                Reduction reduction);
-  // `in` has `count` elements for each rank; each rank receives the reduction of its own part. In
-  // place: out == in + rank * count.
-  base::Result<void> reduce_scatter(const void* in, void* out, std::int64_t count, Dtype type,
-                                    Reduction reduction);
 
   // Small values that all ranks must agree on before they act. Host memory only.
   base::Result<std::int64_t> broadcast_value(std::int64_t value, int root = 0);

@@ -13,9 +13,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-base::Result<void> sum_one(Communicator& c) {
+base::Result<void> gather_one(Communicator& c) {
   float value = 1;
-  return c.all_reduce(&value, &value, 1, Dtype::kF32, Reduction::kSum);
+  std::vector<float> all(static_cast<std::size_t>(c.ranks()));
+  return c.all_gather(&value, all.data(), 1, Dtype::kF32);
 }
 
 class Stopwatch {
@@ -36,7 +37,7 @@ TEST(LocalFaults, ARankThatFailsEndsTheOthersWithItsReason) {
         if (c.rank() == 2 && i == round) {
           return base::fail(base::failed_error("disk", "is full"));
         }
-        const auto summed = sum_one(c);
+        const auto summed = gather_one(c);
         if (summed) continue;
         EXPECT_EQ(summed.error().what, "is full");
         return summed;
@@ -50,9 +51,9 @@ TEST(LocalFaults, ARankThatFailsEndsTheOthersWithItsReason) {
 
 TEST(LocalFaults, ARankThatLeavesIsNamed) {
   const auto done = run_local(3, [](Communicator& c) -> base::Result<void> {
-    ASSAY_TRY_VOID(sum_one(c));
+    ASSAY_TRY_VOID(gather_one(c));
     if (c.rank() == 1) return {};  // has made all its calls
-    return sum_one(c);
+    return gather_one(c);
   });
   ASSERT_FALSE(done.has_value());
   EXPECT_EQ(done.error().line(), "rank 1: left the group");
@@ -60,7 +61,7 @@ TEST(LocalFaults, ARankThatLeavesIsNamed) {
 
 TEST(LocalFaults, LeavingAfterTheLastCallIsNoFault) {
   for (int round = 0; round < 200; ++round) {
-    EXPECT_TRUE(run_local(4, sum_one).has_value());
+    EXPECT_TRUE(run_local(4, gather_one).has_value());
   }
 }
 
@@ -71,16 +72,16 @@ TEST(LocalFaults, ARankThatHangsIsNamedInBoundedTime) {
                               [&](Communicator& c) -> base::Result<void> {
                                 if (c.rank() == 1) {
                                   while (failed < 2) std::this_thread::sleep_for(milliseconds(1));
-                                  return sum_one(c);  // too late: the group has failed
+                                  return gather_one(c);  // too late: the group has failed
                                 }
-                                const auto summed = sum_one(c);
+                                const auto summed = gather_one(c);
                                 ++failed;
                                 return summed;
                               },
                               {.timeout = milliseconds(50)});
   ASSERT_FALSE(done.has_value());
   EXPECT_EQ(done.error().where, "rank 1");
-  EXPECT_EQ(done.error().what, "did not join all_reduce of 1 f32, sum within 50 ms");
+  EXPECT_EQ(done.error().what, "did not join all_gather of 1 f32 within 50 ms");
   EXPECT_LT(watch.passed(), milliseconds(30'000));
 }
 
@@ -90,25 +91,19 @@ TEST(LocalFaults, CallsThatDifferAreBothNamed) {
     const auto done = run_local(3, [&](Communicator& c) -> base::Result<void> {
       float out[16] = {};
       if (c.rank() == 2) return odd(c, out);
-      return c.all_reduce(in, out, 8, Dtype::kF32, Reduction::kSum);
+      return c.all_to_all(in, out, 2, Dtype::kF32);
     });
     EXPECT_FALSE(done.has_value());
     return done ? std::string() : done.error().line();
   };
   const std::string rest =
-      " where rank 0 calls all_reduce of 8 f32, sum; all ranks must run the same job";
-  EXPECT_EQ(outcome([&](Communicator& c, float* out) {
-              return c.all_reduce(in, out, 7, Dtype::kF32, Reduction::kSum);
-            }),
-            "rank 2: calls all_reduce of 7 f32, sum" + rest);
-  EXPECT_EQ(outcome([&](Communicator& c, float* out) {
-              return c.all_reduce(in, out, 8, Dtype::kI32, Reduction::kSum);
-            }),
-            "rank 2: calls all_reduce of 8 i32, sum" + rest);
-  EXPECT_EQ(outcome([&](Communicator& c, float* out) {
-              return c.all_reduce(in, out, 8, Dtype::kF32, Reduction::kMax);
-            }),
-            "rank 2: calls all_reduce of 8 f32, max" + rest);
+      " where rank 0 calls all_to_all of 2 f32; all ranks must run the same job";
+  EXPECT_EQ(
+      outcome([&](Communicator& c, float* out) { return c.all_to_all(in, out, 3, Dtype::kF32); }),
+      "rank 2: calls all_to_all of 3 f32" + rest);
+  EXPECT_EQ(
+      outcome([&](Communicator& c, float* out) { return c.all_to_all(in, out, 2, Dtype::kI32); }),
+      "rank 2: calls all_to_all of 2 i32" + rest);
   EXPECT_EQ(
       outcome([&](Communicator& c, float* out) { return c.all_gather(in, out, 2, Dtype::kF32); }),
       "rank 2: calls all_gather of 2 f32" + rest);
@@ -124,7 +119,7 @@ TEST(LocalFaults, AFailedGroupStaysFailed) {
   group[0]->abort(base::failed_error("rank 0", "was stopped"));
   for (int i = 0; i < 3; ++i) {
     for (const auto& c : group) {
-      const auto summed = sum_one(*c);
+      const auto summed = gather_one(*c);
       ASSERT_FALSE(summed.has_value());
       EXPECT_EQ(summed.error().what, "was stopped");
     }
@@ -201,7 +196,7 @@ TEST(LocalFaults, AnAbortEndsSubgroupsAndLeavingDoesNot) {
   const auto done = run_local(3, [](Communicator& c) -> base::Result<void> {
     ASSAY_TRY(const auto pair, c.split(c.rank() < 2 ? 0 : -1, 0));
     if (!pair) return {};  // leaves
-    for (int i = 0; i < 100; ++i) ASSAY_TRY_VOID(sum_one(*pair));
+    for (int i = 0; i < 100; ++i) ASSAY_TRY_VOID(gather_one(*pair));
     std::byte nothing{};
     if (c.rank() == 0) return base::fail(base::failed_error("disk", "is full"));
     return pair->receive(&nothing, 1, Dtype::kU8, 0);

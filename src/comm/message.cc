@@ -51,7 +51,6 @@ Header encoded(const Message& message) {
   write.field(static_cast<std::uint8_t>(message.call.collective));
   write.field(static_cast<std::uint8_t>(message.call.type));
   write.field(static_cast<std::int32_t>(message.call.root));
-  write.field(static_cast<std::uint32_t>(message.call.reduction));
   write.field(message.group);
   write.field(message.number);
   write.field(message.call.count);
@@ -67,7 +66,6 @@ std::optional<Message> decoded(const Header& header) {
   const auto collective = read.field<std::uint8_t>();
   const auto type = read.field<std::uint8_t>();
   const auto root = read.field<std::int32_t>();
-  const auto reduction = read.field<std::uint32_t>();
   Message message;
   message.group = read.field<std::uint64_t>();
   message.number = read.field<std::uint64_t>();
@@ -77,8 +75,7 @@ std::optional<Message> decoded(const Header& header) {
   if (kind < static_cast<std::uint8_t>(MessageKind::kData) ||
       kind > static_cast<std::uint8_t>(MessageKind::kAbort) || one_to_one > 1 ||
       collective > static_cast<std::uint8_t>(Collective::kReceive) ||
-      type > static_cast<std::uint8_t>(Dtype::kF64) ||
-      reduction > static_cast<std::uint32_t>(Reduction::kMax) || message.call.count < 0 ||
+      type > static_cast<std::uint8_t>(Dtype::kF64) || message.call.count < 0 ||
       message.bytes > kMost) {
     return std::nullopt;
   }
@@ -86,7 +83,6 @@ std::optional<Message> decoded(const Header& header) {
   message.one_to_one = one_to_one != 0;
   message.call.collective = static_cast<Collective>(collective);
   message.call.type = static_cast<Dtype>(type);
-  message.call.reduction = static_cast<Reduction>(reduction);
   message.call.root = root;
   if (message.kind == MessageKind::kAbort && message.bytes > kReasonBytes) return std::nullopt;
   return message;

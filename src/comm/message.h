@@ -40,7 +40,7 @@ struct Message {
   }
 };
 
-constexpr std::size_t kHeaderBytes = 48;
+constexpr std::size_t kHeaderBytes = 44;
 using Header = std::array<std::byte, kHeaderBytes>;
 
 Header encoded(const Message& message);

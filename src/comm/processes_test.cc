@@ -41,17 +41,15 @@ base::Result<void> gather(Communicator& c, std::int64_t count) {
   return {};
 }
 
-TEST(Processes, ReduceAndAgree) {
+TEST(Processes, GatherAndAgree) {
   for (const bool only_tcp : {false, true}) {
     const auto lines =
         run_processes({.ranks = 3,
                        .body = [](Communicator& c) -> base::Result<void> {
-                         std::vector<float> values(1001, static_cast<float>(c.rank() + 1));
-                         ASSAY_TRY_VOID(c.all_reduce(values.data(), values.data(), 1001,
-                                                     Dtype::kF32, Reduction::kSum));
+                         ASSAY_TRY_VOID(gather(c, 1001));
                          ASSAY_TRY(const bool any, c.any_rank(c.rank() == 2));
                          ASSAY_TRY(const std::int64_t value, c.broadcast_value(40 + c.rank(), 2));
-                         if (values != std::vector<float>(1001, 6) || !any || value != 42) {
+                         if (!any || value != 42) {
                            return base::fail(base::failed_error("rank", "got the wrong values"));
                          }
                          return {};
@@ -262,12 +260,8 @@ TEST(Processes, ARankMayBeFarAhead) {
                        }
                        if (!sends) ASSAY_TRY_VOID(c.barrier());
                        for (std::int32_t& value : data) {
-                         const Call call = {sends ? Collective::kSend : Collective::kReceive,
-                                            1,
-                                            Dtype::kI32,
-                                            Reduction::kSum,
-                                            0,
-                                            1 - c.rank()};
+                         const Call call = {sends ? Collective::kSend : Collective::kReceive, 1,
+                                            Dtype::kI32, 0, 1 - c.rank()};
                          ASSAY_TRY(tickets.emplace_back(), c.issue(call, &value, &value));
                        }
                        if (sends) ASSAY_TRY_VOID(c.barrier());

@@ -1,303 +1,33 @@
-// Random calls on random groups, each checked against its definition, over threads and over
-// processes. Every rank derives the same calls from the same seed, issues those of different groups
-// in an order of its own, has them all in flight, and waits in an order of its own.
+// Random calls over threads and over processes.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <algorithm>
-#include <cstddef>
-#include <map>
-#include <optional>
-#include <random>
-
 #include "comm/local.h"
+#include "comm/testing/random_calls.h"
 #include "comm/testing/rank_processes.h"
 
 namespace assay::comm::testing {
 namespace {
 
-using Bytes = std::vector<std::byte>;
-constexpr std::byte kUntouched{0xee};
-
-// A group of the test, as the test expects it: members are ranks of the whole job.
-struct Known {
-  Communicator* communicator = nullptr;
-  std::vector<int> members;
-  int rank = 0;
-
-  [[nodiscard]] int ranks() const { return static_cast<int>(members.size()); }
-};
-
-// What every rank draws alike.
-struct Draw {
-  int number = 0;
-  std::size_t family = 0;  // which split
-  Collective collective = Collective::kBarrier;
-  std::int64_t count = 0;
-  Dtype type = Dtype::kU8;
-  int chosen = 0;  // root, or distance of the peer
-  bool in_place = false;
-};
-
-// The bytes that a rank of the whole job gives to a call.
-std::byte byte_of(int call, int rank, std::size_t i) {
-  auto hash = static_cast<std::uint64_t>(call) * std::uint64_t{0x9e3779b97f4a7c15};
-  hash ^= (static_cast<std::uint64_t>(rank) + 1) * std::uint64_t{0xbf58476d1ce4e5b9};
-  hash ^= (std::uint64_t{i} + 1) * std::uint64_t{0x94d049bb133111eb};
-  return static_cast<std::byte>((hash ^ (hash >> 29U)) >> 24U);
-}
-
-// Elements from one rank to another in all_to_all_v, and where they lie. Gaps are left on purpose.
-std::int64_t v_count(const Draw& draw, int from, int to) {
-  return (draw.count * (from * 7 + to * 3 + draw.number)) % (draw.count + 3);
-}
-std::vector<std::int64_t> v_counts(const Draw& draw, const Known& group, int rank, bool sent) {
-  std::vector<std::int64_t> counts;
-  const int self = group.members[static_cast<std::size_t>(rank)];
-  for (const int other : group.members) {
-    counts.push_back(sent ? v_count(draw, self, other) : v_count(draw, other, self));
-  }
-  return counts;
-}
-std::vector<std::int64_t> v_offsets(const std::vector<std::int64_t>& counts, bool backwards) {
-  std::vector<std::int64_t> offsets(counts.size());
-  std::int64_t at = 1;
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    const std::size_t j = backwards ? counts.size() - 1 - i : i;
-    offsets[j] = at;
-    at += counts[j] + static_cast<std::int64_t>(j % 2);
-  }
-  return offsets;
-}
-
-// One call in flight, with its buffers and what they must hold at the end.
-struct Flight {
-  Known group;
-  Draw draw;
-  Collective collective = Collective::kBarrier;
-  int peer = 0;
-  Bytes in, out, expected;
-  std::vector<std::int64_t> send_counts, send_offsets, receive_counts, receive_offsets;
-  Ticket ticket;
-  const std::byte* from = nullptr;
-
-  [[nodiscard]] int self() const { return group.members[static_cast<std::size_t>(group.rank)]; }
-
-  void prepare();
-  void expect(std::size_t at, int source, std::size_t source_at, std::size_t bytes);
-  base::Result<void> issue();
-};
-
-void Flight::expect(std::size_t at, int source, std::size_t source_at, std::size_t bytes) {
-  for (std::size_t i = 0; i < bytes; ++i) {
-    expected[at + i] = byte_of(draw.number, source, source_at + i);
-  }
-}
-
-void Flight::prepare() {
-  const auto all = static_cast<std::size_t>(group.ranks());
-  const auto me = static_cast<std::size_t>(group.rank);
-  const auto element = static_cast<std::size_t>(bytes_of(draw.type));
-  const std::size_t bytes = static_cast<std::size_t>(draw.count) * element;
-  std::size_t in_size = bytes;
-  std::size_t out_size = bytes;
-  if (collective == Collective::kAllGather) out_size = bytes * all;
-  if (collective == Collective::kAllToAll) in_size = out_size = bytes * all;
-  if (collective == Collective::kBarrier) in_size = out_size = 0;
-  if (collective == Collective::kAllToAllV) {
-    send_counts = v_counts(draw, group, group.rank, true);
-    receive_counts = v_counts(draw, group, group.rank, false);
-    send_offsets = v_offsets(send_counts, true);
-    receive_offsets = v_offsets(receive_counts, false);
-    const auto size = static_cast<std::size_t>((draw.count + 5)) * (all + 1) * element;
-    in_size = out_size = size;
-  }
-  in.resize(in_size);
-  for (std::size_t i = 0; i < in_size; ++i) in[i] = byte_of(draw.number, self(), i);
-  out.assign(out_size, kUntouched);
-  expected = out;
-  from = in.data();
-  switch (collective) {
-    case Collective::kAllGather:
-      for (std::size_t r = 0; r < all; ++r) expect(r * bytes, group.members[r], 0, bytes);
-      if (draw.in_place) {
-        std::ranges::copy(in, out.begin() + static_cast<std::ptrdiff_t>(me * bytes));
-        from = out.data() + me * bytes;
-      }
-      break;
-    case Collective::kAllToAll:
-      for (std::size_t r = 0; r < all; ++r) {
-        expect(r * bytes, group.members[r], me * bytes, bytes);
-      }
-      break;
-    case Collective::kBroadcast:
-      expect(0, group.members[static_cast<std::size_t>(peer)], 0, bytes);
-      if (draw.in_place) {
-        out = in;
-        from = out.data();
-      }
-      break;
-    case Collective::kReceive:
-      expect(0, group.members[static_cast<std::size_t>(peer)], 0, bytes);
-      break;
-    case Collective::kAllToAllV:
-      for (std::size_t r = 0; r < all; ++r) {
-        const auto theirs = v_counts(draw, group, static_cast<int>(r), true);
-        expect(static_cast<std::size_t>(receive_offsets[r]) * element, group.members[r],
-               static_cast<std::size_t>(v_offsets(theirs, true)[me]) * element,
-               static_cast<std::size_t>(theirs[me]) * element);
-      }
-      break;
-    default:
-      break;
-  }
-}
-
-base::Result<void> Flight::issue() {
-  Call call = {collective, draw.count, draw.type};
-  if (collective == Collective::kBarrier) call = {};
-  if (collective == Collective::kAllToAllV) call.count = 0;
-  if (collective == Collective::kBroadcast) call.root = peer;
-  if (collective == Collective::kSend || collective == Collective::kReceive) call.peer = peer;
-  ASSAY_TRY(ticket, group.communicator->issue(
-                        call, from, out.data(), {},
-                        {send_counts, send_offsets, receive_counts, receive_offsets}));
-  return {};
-}
-
-// Splits a family of groups further; draws the colors of all ranks, so that it knows the members.
-base::Result<std::optional<Known>> split_known(const std::optional<Known>& parent, int world_ranks,
-                                               int world_rank, std::mt19937& common,
-                                               std::vector<std::unique_ptr<Communicator>>& owned) {
-  std::vector<int> colors, keys;
-  for (int rank = 0; rank < world_ranks; ++rank) {
-    colors.push_back(static_cast<int>(common() % 4) - 1);
-    keys.push_back(static_cast<int>(common() % 5) - 2);
-  }
-  if (!parent) return std::nullopt;
-  const auto me = static_cast<std::size_t>(world_rank);
-  ASSAY_TRY(auto made, parent->communicator->split(colors[me], keys[me]));
-  if ((made == nullptr) != (colors[me] < 0)) {
-    return base::fail(base::failed_error("split", "membership is wrong"));
-  }
-  if (made == nullptr) return std::nullopt;
-  Known known;
-  for (const int member : parent->members) {
-    if (colors[static_cast<std::size_t>(member)] == colors[me]) known.members.push_back(member);
-  }
-  std::ranges::stable_sort(known.members, {},
-                           [&](int rank) { return keys[static_cast<std::size_t>(rank)]; });
-  known.rank =
-      static_cast<int>(std::ranges::find(known.members, world_rank) - known.members.begin());
-  if (made->ranks() != known.ranks() || made->rank() != known.rank) {
-    return base::fail(base::failed_error("split", "the order of ranks is wrong"));
-  }
-  known.communicator = made.get();
-  owned.push_back(std::move(made));
-  return known;
-}
-
-// The calls of one draw on this rank: one, or a send and a receive.
-void add_flights(const Draw& draw, const Known& group, std::vector<Flight>& flights) {
-  Flight flight{.group = group, .draw = draw, .collective = draw.collective};
-  const int ranks = group.ranks();
-  if (draw.collective != Collective::kSend) {
-    flight.peer = draw.chosen % ranks;
-    flights.push_back(flight);
-    return;
-  }
-  const int distance = draw.chosen % ranks;
-  if (distance == 0) return;  // to itself
-  flight.peer = (group.rank + distance) % ranks;
-  flights.push_back(flight);
-  flight.collective = Collective::kReceive;
-  flight.peer = (group.rank + ranks - distance) % ranks;
-  flights.push_back(flight);
-}
-
-base::Result<void> make_round(const std::vector<Draw>& draws,
-                              const std::vector<std::optional<Known>>& families,
-                              std::mt19937& own) {
-  // Each group's calls stay in order; groups are interleaved as this rank likes.
-  std::map<std::size_t, std::vector<Flight>> by_family;
-  for (const Draw& draw : draws) {
-    if (families[draw.family]) add_flights(draw, *families[draw.family], by_family[draw.family]);
-  }
-  std::vector<Flight*> order;
-  std::map<std::size_t, std::size_t> next;
-  std::vector<std::size_t> open;
-  for (const auto& [family, flights] : by_family) open.insert(open.end(), flights.size(), family);
-  std::shuffle(open.begin(), open.end(), own);
-  for (const std::size_t family : open) order.push_back(&by_family[family][next[family]++]);
-  for (Flight* flight : order) flight->prepare();
-  for (Flight* flight : order) ASSAY_TRY_VOID(flight->issue());
-  std::shuffle(order.begin(), order.end(), own);
-  for (Flight* flight : order) {
-    ASSAY_TRY_VOID(flight->group.communicator->wait(flight->ticket));
-  }
-  for (const Flight* flight : order) {
-    if (flight->collective == Collective::kSend) continue;
-    if (flight->out == flight->expected) continue;
-    return base::fail(
-        base::failed_error(to_text({flight->collective, flight->draw.count, flight->draw.type}),
-                           fmt::format("wrong bytes, call {} on rank {} of {}", flight->draw.number,
-                                       flight->group.rank, flight->group.ranks())));
-  }
-  return {};
-}
-
-base::Result<void> make_random_calls(Communicator& world, unsigned seed) {
-  std::mt19937 common(seed);
-  std::mt19937 own(seed * 31 + static_cast<unsigned>(world.rank()));
-  std::vector<std::unique_ptr<Communicator>> owned;
-  std::vector<std::optional<Known>> families(1);
-  families[0].emplace();
-  families[0]->communicator = &world;
-  families[0]->rank = world.rank();
-  for (int rank = 0; rank < world.ranks(); ++rank) families[0]->members.push_back(rank);
-  const auto splits = common() % 4;
-  for (std::size_t i = 0; i < splits; ++i) {
-    const std::size_t parent = common() % families.size();
-    ASSAY_TRY(auto known,
-              split_known(families[parent], world.ranks(), world.rank(), common, owned));
-    families.push_back(std::move(known));
-  }
-  constexpr std::int64_t kCounts[] = {0, 1, 3, 7, 64, 1021, 4097, 12'007};
-  constexpr Collective kKinds[] = {Collective::kAllGather, Collective::kAllToAll,
-                                   Collective::kBarrier,   Collective::kBroadcast,
-                                   Collective::kSend,      Collective::kAllToAllV};
-  constexpr Dtype kTypes[] = {Dtype::kU8, Dtype::kI32, Dtype::kBf16, Dtype::kF32, Dtype::kF64};
-  int number = 0;
-  const auto rounds = 1 + common() % 3;
-  for (std::size_t round = 0; round < rounds; ++round) {
-    std::vector<Draw> draws(common() % 10);
-    for (Draw& draw : draws) {
-      draw.number = ++number;
-      draw.family = common() % families.size();
-      draw.collective = kKinds[common() % std::size(kKinds)];
-      draw.count = kCounts[common() % std::size(kCounts)];
-      draw.type = kTypes[common() % std::size(kTypes)];
-      draw.chosen = static_cast<int>(common() % 64);
-      draw.in_place = common() % 2 == 0;
-    }
-    ASSAY_TRY_VOID(make_round(draws, families, own));
-  }
-  return {};
-}
-
 RC_GTEST_PROP(RandomCalls, OnThreadsAreTheirDefinition, (unsigned seed)) {
   const int ranks = *rc::gen::inRange(1, 9);
-  const auto done = run_local(ranks, [&](Communicator& c) { return make_random_calls(c, seed); });
+  const auto done = run_local(ranks, [&](Communicator& c) {
+    HostMemory memory;
+    return make_random_calls(c, seed, memory);
+  });
   if (!done) RC_FAIL(done.error().line());
 }
 
 RC_GTEST_PROP(RandomCalls, OnProcessesAreTheirDefinition, (unsigned seed)) {
   const int ranks = *rc::gen::inRange(1, 9);
-  const auto outcomes =
-      run_processes({.ranks = ranks,
-                     .body = [&](Communicator& c) { return make_random_calls(c, seed); },
-                     .only_tcp = *rc::gen::arbitrary<bool>()});
+  const auto outcomes = run_processes({.ranks = ranks,
+                                       .body =
+                                           [&](Communicator& c) {
+                                             HostMemory memory;
+                                             return make_random_calls(c, seed, memory);
+                                           },
+                                       .only_tcp = *rc::gen::arbitrary<bool>()});
   for (const std::string& outcome : outcomes) {
     if (outcome != "ok") RC_FAIL(fmt::format("{}", fmt::join(outcomes, "; ")));
   }

@@ -89,8 +89,6 @@ base::Result<Transfers> transfers_of(const Call& call, int rank, int ranks, cons
         if (peer == call.peer) builder.receive(peer, {0, bytes});
         break;
       case Collective::kAllToAllV:
-      case Collective::kAllReduce:
-      case Collective::kReduceScatter:
         builder.send(peer, {parts.send_offsets[at] * element, parts.send_counts[at] * element});
         builder.receive(peer,
                         {parts.receive_offsets[at] * element, parts.receive_counts[at] * element});

@@ -14,6 +14,7 @@
 #include "plot/axis.h"
 #include "plot/flow.h"
 #include "store/metrics.h"
+#include "store/ranks.h"
 #include "store/run.h"
 
 namespace assay::report {
@@ -59,6 +60,7 @@ struct ReportedRun {  // NOLINT(bugprone-exception-escape): as store::Context
   std::string command;            // quoted for a shell
   std::int64_t seen_unix_ns = 0;  // when the store was read
   std::vector<store::MetricSeries> metrics;
+  std::vector<store::RankRecord> ranks;  // of a training run on several
   LineageView lineage;
   std::optional<Predicted> predicted;
   std::string not_predicted;  // why there is no prediction, or only one of memory

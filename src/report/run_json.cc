@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "plot/downsample.h"
+#include "report/run_ranks.h"
 #include "store/metrics.h"
 
 namespace assay::report {
@@ -117,6 +118,7 @@ Json run_json(const ReportedRun& run, std::size_t most_points) {
           {"gpu", gpu_json(record.gpu)},
           {"checkpoints", std::move(checkpoints)},
           {"predicted", predicted_json(run)},
+          {"ranks", ranks_json(run)},
           {"dollars_per_hour", or_null(run.rates.dollars_per_hour)},
           {"grams_per_kwh", or_null(run.rates.grams_per_kwh)},
           {"joules", or_null(joules_of(run))},

@@ -11,6 +11,7 @@
 #include "report/run_cost.h"
 #include "report/run_curves.h"
 #include "report/run_json.h"
+#include "report/run_ranks.h"
 #include "report/run_tables.h"
 #include "report/run_times.h"
 
@@ -108,6 +109,7 @@ Part run_part(const ReportedRun& run, std::size_t most_points) {
   add_section(part, times_section(run));
   add_section(part, events_section(run));
   add_section(part, predicted_section(run));
+  add_section(part, ranks_section(run));
   add_section(part, cost_section(run));
   add_section(part, gpu_section(run));
   add_section(part, lineage_section(run));

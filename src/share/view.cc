@@ -87,6 +87,18 @@ base::Json device_json(const DeviceView& device) {
       {"waited_percent", or_null(device.waited_percent)}};
 }
 
+base::Json rank_json(const RankProgress& rank) {
+  return {{"rank", rank.rank},
+          {"host", rank.host},
+          {"place", rank.place},
+          {"step", rank.step},
+          {"step_s", rank.step_s},
+          {"wait_s", or_null(rank.wait_s)},
+          {"memory_bytes", rank.memory_bytes},
+          {"planned_bytes", rank.planned_bytes},
+          {"slowest", rank.slowest}};
+}
+
 base::Json run_json(const RunView& view) {
   const RunSample& run = view.run;
   const auto rate = [&](double RunRates::*what) {
@@ -101,6 +113,8 @@ base::Json run_json(const RunView& view) {
   const std::optional<TrainingProgress>& training = run.training;
   base::Json devices = base::Json::array();
   for (const DeviceView& device : view.devices) devices.push_back(device_json(device));
+  base::Json ranks = base::Json::array();
+  for (const RankProgress& rank : run.ranks) ranks.push_back(rank_json(rank));
   return {{"uid", run.uid},
           {"run", or_null(run.id)},
           {"title", run.title},
@@ -112,6 +126,7 @@ base::Json run_json(const RunView& view) {
           {"step", training ? base::Json(training->step) : base::Json(nullptr)},
           {"loss", training ? or_null(training->loss) : base::Json(nullptr)},
           {"tokens_per_s", training ? or_null(training->tokens_per_s) : base::Json(nullptr)},
+          {"ranks", std::move(ranks)},
           {"gpu_processes", total(&RunState::processes)},
           {"launches", total(&RunState::launches)},
           {"kernels", total(&RunState::kernels)},

@@ -23,6 +23,19 @@ struct TrainingProgress {
   std::optional<double> tokens_per_s;
 };
 
+// What a rank of a training run measured of itself.
+struct RankProgress {
+  std::int64_t rank = 0;
+  std::string host;
+  std::string place;  // in the layout: "fsdp 1, pp 0"
+  std::int64_t step = 0;
+  double step_s = 0;             // of the last step
+  std::optional<double> wait_s;  // of it, for exchanges
+  std::int64_t memory_bytes = 0;
+  std::int64_t planned_bytes = 0;
+  bool slowest = false;  // the others wait for it
+};
+
 struct RunSample {
   std::string uid;
   std::optional<std::int64_t> id;  // in this project's store
@@ -31,6 +44,7 @@ struct RunSample {
   std::optional<double> elapsed_s = std::nullopt;
   std::optional<ProcessUsage> usage = std::nullopt;
   std::optional<TrainingProgress> training = std::nullopt;
+  std::vector<RankProgress> ranks = {};  // of a training run on several
   // None: GPU work is not counted.
   std::optional<RunState> gpu = std::nullopt;
 };

@@ -60,7 +60,10 @@ base::Result<JobSpec> finish_job(Sections sections, const Value& document,
               .layout = sections.layout,
               .cluster = sections.cluster,
               .prices = std::move(sections.price)};
-  ASSAY_TRY_VOID(complete(job, document, options.possible_layout, options.ranks_from_layout));
+  ASSAY_TRY_VOID(
+      complete(job, document, options.possible_layout,
+               options.ranks_from_layout ||
+                   (options.cpu_ranks_from_layout && job.cluster.device.kind == DeviceKind::kCpu)));
   ASSAY_TRY_VOID(complete_prices(job.prices, document));
   return job;
 }

@@ -45,6 +45,8 @@ struct LoadOptions {
   LayoutAdvice possible_layout = {};
   // A job has as many ranks as its layout says, whatever its cluster has: CPUs can be any number.
   bool ranks_from_layout = false;
+  // The same for a job whose cluster has CPUs as its devices.
+  bool cpu_ranks_from_layout = false;
 };
 
 // `reference` is a preset's name, a path (with a "/" or ending in .toml; a pipe will do), or "-"

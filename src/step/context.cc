@@ -122,18 +122,22 @@ Op attention_gradients_in_context(Builder& b, Kept& k, const View& d_o, const Vi
     b.enter(Phase::kBackward, b.layer());
   }
   const View q = query_key(k, b.shape()).columns(0, b.shape().q);
-  std::vector<View> gradients;  // of keys and values, by the first pieces' queries, the second's
+  // Of the keys that the first pieces' queries see, then of the second's: together as many on every
+  // rank, so one buffer makes all ranks need the same memory.
+  const std::int64_t first_rows = sequences * piece_of(b, 0, false).keys;
+  const std::int64_t second_rows = sequences * piece_of(b, 0, true).keys;
+  const View of_both = b.matrix(b.named("gradients of seen keys and values"),
+                                first_rows + second_rows, 2 * b.shape().kv);
+  std::vector<View> gradients = {of_both.rows_from(0, first_rows),
+                                 of_both.rows_from(first_rows, second_rows)};
   for (const bool second : {false, true}) {
     const std::int64_t keys = piece_of(b, 0, second).keys;
-    gradients.push_back(
-        b.matrix(b.named("gradients of seen keys and values"), sequences * keys, 2 * b.shape().kv));
+    const View& all = gradients[second ? 1 : 0];
     for (std::int64_t sequence = 0; sequence < sequences; ++sequence) {
       const Piece piece = piece_of(b, sequence, second);
       const KeysValues seen = seen_by(b, k, piece, sequence);
-      const KeysValues to = columns_of(b, gradients.back().rows_from(sequence * keys, keys));
-      const auto queries = [&](const View& all) {
-        return all.rows_from(piece.rows_from, piece.rows);
-      };
+      const KeysValues to = columns_of(b, all.rows_from(sequence * keys, keys));
+      const auto queries = [&](const View& x) { return x.rows_from(piece.rows_from, piece.rows); };
       b.emit({.kind = Kind::kAttentionGrad,
               .part = Part::kAttention,
               .in = {queries(q), seen.keys, seen.values, queries(k.o), queries(k.log_sum_exp),

@@ -69,6 +69,9 @@ RC_GTEST_PROP(StepContext, RanksDivideTheWorkEvenly, ()) {
     RC_ASSERT(p.global_step_tokens() == one.global_step_tokens());
     RC_ASSERT(std::abs(p.flops() * static_cast<double>(ranks) / one.flops() - 1) < 1e-12);
     sum += p.flops();
+    // And need the same memory.
+    const MemoryPlan plan = plan_memory(p);
+    RC_ASSERT(plan.bytes == plan_memory(shared_by(ranks, 0, sequence, recompute)).bytes);
   }
   RC_ASSERT(std::abs(sum / one.flops() - 1) < 1e-12);
 }

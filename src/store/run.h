@@ -65,6 +65,7 @@ struct Process {
   std::int64_t started_ns = 0;  // since the run began
   std::optional<std::int64_t> ended_ns;
   std::optional<int> wait_status;
+  std::string host = {};  // of a process on another node than the run's own; else empty
 };
 
 // A rule of the filter, and the files of this run that it decided on.

@@ -94,12 +94,13 @@ base::Result<std::vector<Process>> processes_of(Database& database, RunId run) {
   std::vector<Process> processes;
   ASSAY_TRY_VOID(
       each_row(database,
-               "SELECT pid, parent, arguments, program, started_ns, ended_ns, wait_status"
+               "SELECT pid, parent, arguments, program, started_ns, ended_ns, wait_status,"
+               " host"
                " FROM process WHERE run = ?1 ORDER BY number",
                run, [&](const Statement& row) {
                  processes.push_back({row.integer(0), row.integer(1), strings_at(row, 2),
                                       row.text(3), row.integer(4), optional_integer_at(row, 5),
-                                      optional_integer_at<int>(row, 6)});
+                                      optional_integer_at<int>(row, 6), row.text(7)});
                }));
   return processes;
 }

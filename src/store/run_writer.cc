@@ -89,8 +89,8 @@ base::Result<RunWriter> RunWriter::begin(Store& store, RunId run) {
                              " ON CONFLICT DO NOTHING"));
   ASSAY_TRY(Statement process,
             database.prepare("INSERT INTO process (run, number, pid, parent, program, arguments,"
-                             " started_ns, ended_ns, wait_status)"
-                             " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"));
+                             " started_ns, ended_ns, wait_status, host)"
+                             " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"));
   ASSAY_TRY(Statement missed, database.prepare("INSERT INTO missed (run, number, what, text)"
                                                " VALUES (?1, ?2, ?3, ?4)"));
   ASSAY_TRY(Statement package,
@@ -146,10 +146,10 @@ base::Result<void> RunWriter::add_output(const Output& output) {
 }
 
 base::Result<void> RunWriter::add_process(const Process& process) {
-  ASSAY_TRY_VOID(state_->insert_process.bind(state_->run, ++state_->processes, process.pid,
-                                             process.parent, process.program,
-                                             packed_strings(process.arguments), process.started_ns,
-                                             process.ended_ns, process.wait_status));
+  ASSAY_TRY_VOID(state_->insert_process.bind(
+      state_->run, ++state_->processes, process.pid, process.parent, process.program,
+      packed_strings(process.arguments), process.started_ns, process.ended_ns, process.wait_status,
+      process.host.empty() ? std::nullopt : std::optional(process.host)));
   return state_->insert_process.run();
 }
 

@@ -30,7 +30,7 @@ void MetricsLog::add(store::MetricRow row) {
   {
     const std::lock_guard lock(mutex_);
     if (given_up_) return;
-    rows_.push_back(std::move(row));
+    next_.rows.push_back(std::move(row));
   }
   pending_.notify_one();
 }
@@ -38,7 +38,16 @@ void MetricsLog::add(store::MetricRow row) {
 void MetricsLog::add(store::PlanRecord plan) {
   {
     const std::lock_guard lock(mutex_);
-    plan_ = std::move(plan);
+    next_.plan = std::move(plan);
+  }
+  pending_.notify_one();
+}
+
+void MetricsLog::add(std::vector<store::RankRecord> ranks) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (given_up_) return;
+    next_.ranks = std::move(ranks);
   }
   pending_.notify_one();
 }
@@ -52,7 +61,8 @@ void MetricsLog::give_up(const base::Error& why) {
   {
     const std::lock_guard lock(mutex_);
     given_up_ = true;
-    rows_.clear();
+    next_.rows.clear();
+    next_.ranks.clear();
   }
   report("metrics are", why);
 }
@@ -73,40 +83,47 @@ bool MetricsLog::open() {
   return true;
 }
 
-// What a locked store did not accept stays in `plan` and `rows`.
-bool MetricsLog::write(std::optional<store::PlanRecord>& plan,
-                       std::vector<store::MetricRow>& rows) {
-  if (plan) {
-    const auto written = store::write_plan(*store_, run_.uid, *plan);
+// What a locked store did not accept stays in the batch.
+bool MetricsLog::write(Batch& batch) {
+  if (batch.plan) {
+    const auto written = store::write_plan(*store_, run_.uid, *batch.plan);
     if (written && !*written) return true;
-    plan.reset();
+    batch.plan.reset();
     if (!written) report("the plan is", written.error());
   }
-  if (rows.empty()) return true;
-  const auto written = writer_->write(rows);
+  if (!batch.ranks.empty()) {
+    const auto written = store::write_ranks(*store_, run_.uid, batch.ranks);
+    if (written && !*written) return true;
+    batch.ranks.clear();
+    if (!written) {
+      give_up(written.error());
+      return false;
+    }
+  }
+  if (batch.rows.empty()) return true;
+  const auto written = writer_->write(batch.rows);
   if (!written) {
     give_up(written.error());
     return false;
   }
-  if (*written) rows.clear();
+  if (*written) batch.rows.clear();
   return true;
 }
 
 void MetricsLog::work() {
-  std::optional<store::PlanRecord> plan;
-  std::vector<store::MetricRow> rows;
+  Batch batch;
   int last_tries = 0;
   std::unique_lock lock(mutex_);
   for (;;) {
-    pending_.wait(lock,
-                  [&] { return stopping_ || plan_ || plan || !rows_.empty() || !rows.empty(); });
-    if (plan_) plan = std::exchange(plan_, std::nullopt);
-    std::move(rows_.begin(), rows_.end(), std::back_inserter(rows));
-    rows_.clear();
-    if (stopping_ && ((rows.empty() && !plan) || last_tries++ == kLastTries)) break;
+    pending_.wait(lock, [&] { return stopping_ || !next_.empty() || !batch.empty(); });
+    if (next_.plan) batch.plan = std::exchange(next_.plan, std::nullopt);
+    if (!next_.ranks.empty()) batch.ranks = std::exchange(next_.ranks, {});
+    std::move(next_.rows.begin(), next_.rows.end(), std::back_inserter(batch.rows));
+    next_.rows.clear();
+    if (stopping_ && (batch.empty() || last_tries++ == kLastTries)) break;
     lock.unlock();
     if (!writer_ && !open()) return;
-    if (!write(plan, rows)) return;
+    if (!write(batch)) return;
     lock.lock();
     stop_.wait_for(lock, every_, [this] { return stopping_; });
   }
@@ -116,9 +133,10 @@ void MetricsLog::work() {
         run_.location.database.string(),
         fmt::format("other processes kept it locked until the end; {}", missing), fix);
   };
-  if (plan) report("the plan is", locked("assay report will predict anew", ""));
-  if (!rows.empty()) {
-    give_up(locked(fmt::format("{} steps are missing", rows.size()), "metrics.jsonl has them"));
+  if (batch.plan) report("the plan is", locked("assay report will predict anew", ""));
+  if (!batch.rows.empty()) {
+    give_up(
+        locked(fmt::format("{} steps are missing", batch.rows.size()), "metrics.jsonl has them"));
   }
 }
 

@@ -16,6 +16,7 @@
 
 #include "store/metrics.h"
 #include "store/plans.h"
+#include "store/ranks.h"
 #include "store/this_run.h"
 
 namespace assay::train {
@@ -35,12 +36,21 @@ class MetricsLog {
   void add(store::MetricRow row);
   // What was predicted about the run, written before its rows.
   void add(store::PlanRecord plan);
+  // What ranks have measured by now: the last one given is written, beside the rows.
+  void add(std::vector<store::RankRecord> ranks);
 
  private:
   void work();
   // False: the store cannot be opened.
   bool open();
-  bool write(std::optional<store::PlanRecord>& plan, std::vector<store::MetricRow>& rows);
+  struct Batch {
+    std::optional<store::PlanRecord> plan;
+    std::vector<store::RankRecord> ranks;
+    std::vector<store::MetricRow> rows;
+
+    [[nodiscard]] bool empty() const { return !plan && ranks.empty() && rows.empty(); }
+  };
+  bool write(Batch& batch);
   void report(std::string_view lost, base::Error why) const;
   // No more rows are written.
   void give_up(const base::Error& why);
@@ -54,8 +64,7 @@ class MetricsLog {
   std::mutex mutex_;
   std::condition_variable pending_;  // signals work or stopping_; waited for when idle
   std::condition_variable stop_;     // signals stopping_; waited for between two writes
-  std::optional<store::PlanRecord> plan_;
-  std::vector<store::MetricRow> rows_;  // not written yet
+  Batch next_;                       // not written yet
   bool stopping_ = false;
   bool given_up_ = false;
   std::thread thread_;

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
+#include "base/clock.h"
 
 namespace assay::train {
 namespace {
@@ -68,9 +70,13 @@ base::Result<std::unique_ptr<RankGroups>> RankGroups::make(comm::Communicator& w
     if (place.ranks == 1) continue;
     const std::vector<std::int64_t> members = layout.members(axis);
     const bool is_world = place.ranks == world.ranks() && std::ranges::is_sorted(members);
-    if (is_world && axis != Axis::kPipelineBack) continue;
-    const int color = static_cast<int>(std::ranges::min(members));
-    ASSAY_TRY(groups->groups_[axis], world.split(color, static_cast<int>(place.rank)));
+    if (!is_world || axis == Axis::kPipelineBack) {
+      const int color = static_cast<int>(std::ranges::min(members));
+      ASSAY_TRY(groups->groups_[axis], world.split(color, static_cast<int>(place.rank)));
+    }
+    if (axis == Axis::kPipeline || axis == Axis::kPipelineBack) {
+      ASSAY_TRY_VOID(groups->along(axis).connect_neighbours());
+    }
   }
   return groups;
 }
@@ -82,6 +88,7 @@ comm::Communicator& RankGroups::along(step::Axis axis) const {
 
 base::Result<void> RankGroups::issue(const step::Program& program, const step::Op& op,
                                      const std::byte* in, std::byte* out, comm::Stream stream) {
+  if (stream.handle != nullptr) on_device_ = true;
   comm::Communicator& ranks = along(op.axis);
   const step::View& some = op.in.empty() ? op.out[0] : op.in[0];
   comm::Call call{.type = type_of(program.buffers[static_cast<std::size_t>(some.buffer)].type)};
@@ -110,12 +117,27 @@ base::Result<void> RankGroups::issue(const step::Program& program, const step::O
   return {};
 }
 
+base::Result<void> RankGroups::check() const {
+  ASSAY_TRY_VOID(world_->check());
+  for (const auto& [axis, group] : groups_) ASSAY_TRY_VOID(group->check());
+  return {};
+}
+
 base::Result<void> RankGroups::wait(const step::Op& op) {
   const auto found = open_.find(op.ticket);
   ASSAY_CHECK(found != open_.end(), "only what was issued can be waited for");
   const comm::Ticket ticket = found->second;
   open_.erase(found);
-  return along(op.axis).wait(ticket);
+  const std::int64_t from_ns = base::system_clock().monotonic_ns();
+  auto done = along(op.axis).wait(ticket);
+  waited_ns_ += base::system_clock().monotonic_ns() - from_ns;
+  return done;
+}
+
+std::optional<double> RankGroups::take_waited_s() {
+  const auto waited_ns = static_cast<double>(std::exchange(waited_ns_, 0));
+  if (on_device_) return std::nullopt;
+  return waited_ns / 1e9;
 }
 
 }  // namespace assay::train

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "base/result.h"
 #include "comm/communicator.h"
@@ -27,6 +28,12 @@ class RankGroups {
   base::Result<void> issue(const step::Program& program, const step::Op& op, const std::byte* in,
                            std::byte* out, comm::Stream stream = {});
   base::Result<void> wait(const step::Op& op);
+  // Device memory: whether what was waited for is good, once the host has waited for the stream.
+  base::Result<void> check() const;
+
+  // Seconds in which this rank waited for exchanges, since the last call. Nothing where exchanges
+  // are of device memory: then the device waits, and this process does not know for how long.
+  std::optional<double> take_waited_s();
 
  private:
   explicit RankGroups(comm::Communicator& world) : world_(&world) {}
@@ -35,6 +42,8 @@ class RankGroups {
   comm::Communicator* world_;
   std::map<step::Axis, std::unique_ptr<comm::Communicator>> groups_;  // where it is not the world
   std::map<std::int32_t, comm::Ticket> open_;                         // by the op's ticket
+  std::int64_t waited_ns_ = 0;
+  bool on_device_ = false;  // exchanges of device memory were issued
 };
 
 }  // namespace assay::train

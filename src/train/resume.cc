@@ -178,9 +178,10 @@ base::Result<spec::ModelSpec> model_of(const checkpoint::Checkpoint& from) {
   return spec::model_from_toml(model->get<std::string>(), from.folder().string());
 }
 
-base::Result<void> initialise(Backend& backend, const step::Program& program, std::uint64_t seed) {
+base::Result<void> initialise(Backend& backend, const step::Program& program, std::uint64_t seed,
+                              int thread_count) {
   constexpr std::int64_t kChunk = 1 << 16;
-  Threads threads(usable_processors());
+  Threads threads(thread_count > 0 ? thread_count : usable_processors());
   const std::vector<StateTensor> weights = state_tensors(program, StateKind::kWeights);
   std::int64_t largest = 0;
   for (const StateTensor& weight : weights) largest = std::max(largest, weight.own.count);

@@ -25,7 +25,8 @@ base::Result<void> restore_weights(Backend& backend, const step::Program& progra
 // The model stored in the checkpoint.
 base::Result<spec::ModelSpec> model_of(const checkpoint::Checkpoint& from);
 
-// Initial weights.
-base::Result<void> initialise(Backend& backend, const step::Program& program, std::uint64_t seed);
+// Initial weights, made on `threads` threads; 0: on all processors.
+base::Result<void> initialise(Backend& backend, const step::Program& program, std::uint64_t seed,
+                              int threads = 0);
 
 }  // namespace assay::train

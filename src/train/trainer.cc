@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -17,6 +18,7 @@
 #include "train/saver.h"
 #include "train/schedule.h"
 #include "train/validation.h"
+#include "train/verify_together.h"
 
 namespace assay::train {
 namespace {
@@ -66,8 +68,7 @@ class Trainer {
       if (validation_ && validation_due()) {
         ASSAY_TRY_VOID(validate(result));
       }
-      ASSAY_TRY(const bool stop,
-                ranks_.any_rank(options_.stop != nullptr && options_.stop->load()));
+      ASSAY_TRY(const bool stop, meet(report.step));
       if (stop) {
         result.ending = Ending::kStopped;
         break;
@@ -90,41 +91,42 @@ class Trainer {
 
  private:
   // Rank 0 owns the checkpoint folder and broadcasts which checkpoint to start from, so that all
-  // ranks start from the same one.
+  // ranks start from the same one. All of them check its contents, each a share of the files.
   base::Result<void> start() {
     ASSAY_CHECK(ranks_.ranks() == program_.choices.layout.ranks(),
                 "the program must be built for this number of ranks");
     const std::filesystem::path root = options_.out / "checkpoints";
-    std::optional<checkpoint::Checkpoint> from;
+    std::vector<std::int64_t> steps;  // newest last
     if (ranks_.rank() == 0) {
       ASSAY_TRY_VOID(saver_.open());
-      ASSAY_TRY(from, find_checkpoint(root));
+      ASSAY_TRY(steps, checkpoint::steps_in(root));
+      if (!options_.resume && !steps.empty()) return base::fail(already_has_checkpoints(root));
     }
-    ASSAY_TRY(const std::int64_t step,
-              ranks_.broadcast_value(from ? from->manifest().state.step : kNoCheckpoint));
-    if (ranks_.rank() != 0) ASSAY_TRY_VOID(saver_.open());
-    if (step == kNoCheckpoint) {
-      return initialise(backend_, program_, static_cast<std::uint64_t>(job_.train.seed));
+    bool damaged = false;
+    while (true) {
+      ASSAY_TRY(const std::int64_t step,
+                ranks_.broadcast_value(steps.empty() ? kNoCheckpoint : steps.back()));
+      if (ranks_.rank() != 0 && !damaged) ASSAY_TRY_VOID(saver_.open());
+      if (step == kNoCheckpoint) return start_anew();
+      if (!steps.empty()) steps.pop_back();
+      ASSAY_TRY(auto checked,
+                verify_together(root / fmt::format("step-{}", step), ranks_, options_.threads));
+      if (checked.whole) {
+        ASSAY_TRY(position_, restore(backend_, program_, job_, *checked.whole));
+        saved_ = position_.step;
+        return {};
+      }
+      damaged = true;
+      if (ranks_.rank() == 0) reporter_.note(checked.damage);
     }
-    if (!from) {
-      ASSAY_TRY(from, checkpoint::Checkpoint::open(root / fmt::format("step-{}", step)));
-    }
-    ASSAY_TRY(position_, restore(backend_, program_, job_, *from));
-    saved_ = position_.step;
-    return {};
   }
 
-  // What the folder has to start from.
-  base::Result<std::optional<checkpoint::Checkpoint>> find_checkpoint(
-      const std::filesystem::path& root) {
-    ASSAY_TRY(checkpoint::Latest latest, checkpoint::latest(root));
-    for (const base::Error& damaged : latest.damaged) reporter_.note(damaged.line());
-    const bool empty = !latest.checkpoint && latest.damaged.empty();
-    if (!options_.resume && !empty) return base::fail(already_has_checkpoints(root));
-    if (options_.resume && !latest.checkpoint) {
+  base::Result<void> start_anew() {
+    if (options_.resume && ranks_.rank() == 0) {
       reporter_.note("there is no checkpoint yet: starting at step 1");
     }
-    return std::move(latest.checkpoint);
+    return initialise(backend_, program_, static_cast<std::uint64_t>(job_.train.seed),
+                      options_.threads);
   }
 
   [[nodiscard]] StepSettings settings() const {
@@ -144,7 +146,28 @@ class Trainer {
             .counted_targets = static_cast<double>(program_.global_step_tokens())};
   }
 
+  // After every step: whether a rank was asked to stop; and rank 0 learns what all have measured,
+  // in the same exchange.
+  base::Result<bool> meet(std::int64_t step) {
+    const bool asked = options_.stop != nullptr && options_.stop->load();
+    if (ranks_.ranks() == 1) return asked;
+    struct Word {
+      RankSample sample;
+      std::int64_t stop = 0;
+    };
+    const Word own{sample_, asked ? 1 : 0};
+    std::vector<Word> words(static_cast<std::size_t>(ranks_.ranks()));
+    ASSAY_TRY_VOID(ranks_.all_gather(&own, words.data(), sizeof own, comm::Dtype::kU8));
+    if (ranks_.rank() == 0) {
+      std::vector<RankSample> samples;
+      for (const Word& word : words) samples.push_back(word.sample);
+      reporter_.ranks_stepped(step, samples);
+    }
+    return std::ranges::any_of(words, [](const Word& word) { return word.stop != 0; });
+  }
+
   base::Result<StepReport> one_step(data::Loader& loader) {
+    if (options_.meter != nullptr) options_.meter->begin_step();
     const std::int64_t start_ns = options_.clock->monotonic_ns();
     const StepSettings now = settings();
     data::Batch batch;
@@ -170,6 +193,7 @@ class Trainer {
     report.learning_rate = now.learning_rate;
     report.seconds = seconds_since(start_ns);
     report.tokens_per_s = static_cast<double>(program_.global_step_tokens()) / report.seconds;
+    if (options_.meter != nullptr) sample_ = options_.meter->end_step(report.seconds);
     return report;
   }
 
@@ -212,6 +236,7 @@ class Trainer {
   comm::Communicator& ranks_;
   std::int64_t steps_;
   Position position_;
+  RankSample sample_;  // of the last step
   std::optional<Validation> validation_;
   std::int64_t saved_ = 0;  // the step of the newest checkpoint
   Saver saver_;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "base/clock.h"
@@ -39,11 +40,29 @@ struct ValidationReport {
   double seconds = 0;
 };
 
+// What a rank measured of itself in one step.
+struct RankSample {
+  double step_s = 0;
+  double wait_s = -1;             // of it, for exchanges; below zero: not measured
+  std::int64_t memory_bytes = 0;  // of its device, at most so far
+  std::int64_t host_bytes = 0;    // resident, at most so far
+};
+
+// Measures one rank of several.
+class RankMeter {
+ public:
+  virtual ~RankMeter() = default;
+  virtual void begin_step() = 0;
+  virtual RankSample end_step(double seconds) = 0;
+};
+
 class Reporter {
  public:
   virtual ~Reporter() = default;
   virtual void began(std::int64_t first_step, std::int64_t steps) = 0;
   virtual void stepped(const StepReport& report) = 0;
+  // On rank 0 of several, after each step: what all of them measured, by rank.
+  virtual void ranks_stepped(std::int64_t /*step*/, std::span<const RankSample> /*ranks*/) {}
   virtual void validated(const ValidationReport& report) = 0;
   virtual void saved(const std::filesystem::path& folder, std::int64_t bytes) = 0;
   virtual void note(const std::string& line) = 0;
@@ -58,6 +77,8 @@ struct TrainerOptions {
   const base::Clock* clock = &base::system_clock();
   // The group of a job with several ranks; null for one rank.
   comm::Communicator* ranks = nullptr;
+  RankMeter* meter = nullptr;  // of this rank; may be null
+  int threads = 0;             // of this rank's own, before the first step; 0: all processors
 };
 
 enum class Ending { kFinished, kStopAfter, kStopped, kNotFinite };

@@ -147,7 +147,7 @@ TEST_F(TrainRanksCli, ARankThatDiesEndsAllWithOneLine) {
   ASSERT_TRUE(exit.has_value()) << "it hangs";
   EXPECT_NE(exit->wait_status, 0);
   const std::string printed = content("printed");
-  EXPECT_THAT(printed, HasSubstr("assay: rank 2: "));
+  EXPECT_THAT(printed, HasSubstr("assay: rank 2: was killed by signal 9; see killed/ranks/rank-2"));
   EXPECT_EQ(std::count(printed.begin(), printed.end(), '\n'), 1) << printed;
   EXPECT_TRUE(trainers().empty());
 }
@@ -159,11 +159,102 @@ TEST_F(TrainRanksCli, WhatCannotBeTrainedIsRefusedByItsKey) {
     EXPECT_THAT(outcome.err, HasSubstr(line));
     EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
   };
-  refused({"layout.tp=2"}, "layout.tp: ");
+  refused({"layout.tp=4"}, "layout.tp: ");
   refused({"layout.cp=2", "batch.sequence=30"}, "batch.sequence: 30 tokens cannot be cut");
   refused({"layout.pp=4"}, "layout.pp: 3 layers are too few for 4 stages");
   refused({"layout.fsdp=2", "train.optimizer=\"muon\""},
           "layout.zero: Muon updates whole matrices");
+}
+
+TEST_F(TrainRanksCli, WhereDevicesAreCpusALayoutNeedsNoOption) {
+  std::vector<std::string> list = command({"layout.fsdp=2", "train.steps=2"}, {"--out", "two"});
+  std::erase(list, "--device");
+  std::erase(list, "cpu");
+  const auto two = support::run({list, "", directory_.path()});
+  if (two.exit_code == 0) return;
+  // Of GPUs there are as many as there are.
+  EXPECT_THAT(two.err, HasSubstr("or --device cpu trains any layout on CPUs"));
+}
+
+// Two processes with torchrun's variables, as it would start them.
+class StartedByOthers : public TrainRanksCli {
+ protected:
+  base::Result<base::Process> start_rank(int rank, const std::string& out) {
+    base::ProcessOptions options{
+        .arguments = command({"layout.fsdp=2", "train.steps=3"}, {"--out", out}),
+        .environment = base::Environment::from_current(),
+        .directory = directory_.path(),
+        .redirections = {base::from_null(0),
+                         {.descriptor = 1,
+                          .path = directory_.path() / fmt::format("printed-{}", rank),
+                          .flags = O_WRONLY | O_CREAT},
+                         {.descriptor = 2, .from = 1}}};
+    options.environment.set("RANK", fmt::format("{}", rank));
+    options.environment.set("LOCAL_RANK", fmt::format("{}", rank));
+    for (const char* name : {"WORLD_SIZE", "LOCAL_WORLD_SIZE"}) options.environment.set(name, "2");
+    options.environment.set("MASTER_ADDR", "127.0.0.1");
+    // Below the ports that the kernel gives to others; tests of one machine differ in their pids.
+    options.environment.set("MASTER_PORT", fmt::format("{}", 12000 + ::getpid() % 20000));
+    return base::Process::start(std::move(options));
+  }
+  int exit_of(base::Process& process) {
+    const auto exit =
+        process.wait_until(std::chrono::steady_clock::now() + std::chrono::minutes(2));
+    return exit ? exit->wait_status : -1;
+  }
+};
+
+TEST_F(StartedByOthers, AllRanksAreOneRun) {
+  auto one = start_rank(1, "both");
+  auto zero = start_rank(0, "both");
+  ASSERT_TRUE(one && zero);
+  EXPECT_EQ(exit_of(*one), 0) << content("printed-1");
+  EXPECT_EQ(exit_of(*zero), 0) << content("printed-0");
+  const base::Json runs = base::Json::parse(assay({"log", "--json"}).out)["runs"];
+  ASSERT_EQ(runs.size(), 1U) << runs;
+  EXPECT_EQ(runs[0]["processes"], 2);
+  EXPECT_EQ(runs[0]["complete"], true);
+  const std::string shown = assay({"show", "last"}).out;
+  EXPECT_THAT(shown, HasSubstr("both/ranks/rank-1.log"));
+  EXPECT_THAT(shown, HasSubstr("both/checkpoints/step-3/weights-rank-00001-of-00002.safetensors"));
+  EXPECT_THAT(shown, HasSubstr("both/metrics.jsonl"));
+  // What ranks measured is in the report.
+  const auto report = assay({"report", "last", "--format", "json"});
+  ASSERT_EQ(report.exit_code, 0) << report.err;
+  const base::Json ranks = base::Json::parse(report.out)["parts"][0]["data"]["ranks"];
+  ASSERT_EQ(ranks["ranks"].size(), 2U) << ranks;
+  for (int rank = 0; rank < 2; ++rank) {
+    const base::Json& own = ranks["ranks"][static_cast<std::size_t>(rank)];
+    EXPECT_EQ(own["place"], fmt::format("fsdp {}", rank));
+    EXPECT_EQ(own["steps"], 2) << "the first one is left out";
+    EXPECT_GT(own["step_s"], 0);
+    EXPECT_GE(own["wait_s"], 0);
+    EXPECT_LE(own["wait_s"], own["step_s"]);
+    EXPECT_GT(own["planned_bytes"], 0);
+    EXPECT_GT(own["host_bytes"], 0);
+  }
+  EXPECT_TRUE(ranks["slowest"]["rank"].is_number());
+  EXPECT_FALSE(fs::exists(directory_.path() / "both/.assay-secret"));
+  std::vector<std::string> left;
+  for (const auto& entry : fs::directory_iterator(directory_.path() / "both/ranks")) {
+    left.push_back(entry.path().filename());
+  }
+  EXPECT_EQ(left, std::vector<std::string>{"rank-1.log"});
+}
+
+// Joining takes up to a minute; nobody waits that long for a rank that has already failed.
+TEST_F(StartedByOthers, ARankThatFailsBeforeItHasJoinedEndsTheOthersWithItsLine) {
+  fs::create_directories(directory_.path() / "early/ranks/rank-1.log");
+  const auto begun = std::chrono::steady_clock::now();
+  auto zero = start_rank(0, "early");
+  auto one = start_rank(1, "early");
+  ASSERT_TRUE(zero && one);
+  EXPECT_NE(exit_of(*one), 0);
+  EXPECT_NE(exit_of(*zero), 0);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(45));
+  EXPECT_THAT(content("printed-0"), HasSubstr("assay: rank 1: "));
+  EXPECT_THAT(content("printed-0"), HasSubstr("rank-1.log"));
+  EXPECT_THAT(content("printed-1"), HasSubstr("rank-1.log: cannot be written"));
 }
 
 TEST_F(TrainRanksCli, AnotherNumberOfRanksThanTheLayoutHasIsRefused) {

@@ -31,6 +31,7 @@ struct RankRun {
   step::Choices choices;     // with the rank's layout
   std::int64_t micros = 12;  // of a step, over all ranks
   std::int64_t steps = 5;
+  double learning_rate = 1e-2;
   double epsilon = 1e-8;
   std::function<base::Result<std::unique_ptr<Backend>>()> make_backend;
   // With what is about to be executed, and what has been.
@@ -70,7 +71,7 @@ inline base::Result<void> run_rank(RankRun run, Trained& trained, std::mutex& mu
   for (std::int64_t step = 1; step <= run.steps; ++step) {
     const StepSettings settings{
         .step = step,
-        .learning_rate = 1e-2,
+        .learning_rate = run.learning_rate,
         .muon_learning_rate = 1e-2,
         .muon_momentum = 0.9,
         .beta1 = 0.9,

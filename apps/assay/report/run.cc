@@ -98,6 +98,7 @@ base::Result<report::ReportedRun> reported_run(store::Store& store, const std::s
   report::ReportedRun run;
   ASSAY_TRY(run.record, store::load_run(store, id));
   ASSAY_TRY(run.metrics, store::load_metrics(store, id));
+  ASSAY_TRY(run.ranks, store::load_ranks(store, id));
   run.seen_unix_ns = base::system_clock().wall_ns();
   run.command = lineage::command_text(run.record);
   run.rates = rates;

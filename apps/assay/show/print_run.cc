@@ -214,7 +214,8 @@ void print_processes(const Session& session, const store::RunRecord& run) {
     const store::Process& process = run.processes[i];
     store::RunRecord executed;
     executed.command = process.arguments;
-    table.row({fmt::format("{}", process.pid), fmt::format("{}", process.parent),
+    const std::string on = process.host.empty() ? "" : "@" + printable(process.host);
+    table.row({fmt::format("{}{}", process.pid, on), fmt::format("{}", process.parent),
                process.arguments.empty()
                    ? "(forked)"
                    : base::shortened(printable(lineage::command_text(executed)), kCommandColumns)});

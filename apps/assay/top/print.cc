@@ -170,6 +170,42 @@ std::string runs_text(const share::View& view, const std::optional<std::size_t>&
   return table.text(columns);
 }
 
+// A row for each rank of runs on several, the busiest where there are many.
+std::string ranks_text(const share::View& view, const std::optional<std::size_t>& columns) {
+  constexpr std::size_t kMostRanks = 16;
+  FittedTable table{.headers = {"run", "rank", "place", "node", "step", "step time", "own work",
+                                "waiting", "memory", "planned", ""},
+                    .rows = {},
+                    .optional = {"planned", "own work", "place", "step", "memory", "node"},
+                    .texts = {"run", "place", "node", ""}};
+  std::string more;
+  for (const share::RunView& one : view.runs) {
+    std::vector<share::RankProgress> ranks = one.run.ranks;
+    const auto busy_s = [](const share::RankProgress& rank) {
+      return rank.step_s - rank.wait_s.value_or(0);
+    };
+    if (ranks.size() > kMostRanks) {
+      more += fmt::format("run {} has {} ranks; these are the busiest\n", run_name(one.run),
+                          ranks.size());
+      std::stable_sort(ranks.begin(), ranks.end(),
+                       [&](const auto& a, const auto& b) { return busy_s(a) > busy_s(b); });
+      ranks.resize(kMostRanks);
+    }
+    for (const share::RankProgress& rank : ranks) {
+      const auto seconds = [](double value) { return base::to_text(base::Seconds(value)); };
+      const auto bytes = [](std::int64_t value) { return base::to_text(base::Bytes(value)); };
+      table.rows.push_back(
+          {printable(run_name(one.run)), fmt::format("{}", rank.rank), printable(rank.place),
+           printable(rank.host), fmt::format("{}", rank.step), seconds(rank.step_s),
+           rank.wait_s ? seconds(busy_s(rank)) : kNothing,
+           rank.wait_s && rank.step_s > 0 ? fmt::format("{:.0f}%", 100 * *rank.wait_s / rank.step_s)
+                                          : kNothing,
+           bytes(rank.memory_bytes), bytes(rank.planned_bytes), rank.slowest ? "slowest" : ""});
+    }
+  }
+  return table.rows.empty() ? "" : "\n" + table.text(columns) + more;
+}
+
 // A row for each run and GPU; nothing if no run uses GPUs.
 std::string gpu_runs_text(const share::View& view, const std::optional<std::size_t>& columns) {
   FittedTable table{
@@ -215,7 +251,8 @@ std::string share_text(std::uint32_t thousandths) {
 }
 
 std::string top_text(const share::View& view, std::optional<std::size_t> columns) {
-  return gpus_text(view, columns) + "\n" + runs_text(view, columns) + gpu_runs_text(view, columns);
+  return gpus_text(view, columns) + "\n" + runs_text(view, columns) + ranks_text(view, columns) +
+         gpu_runs_text(view, columns);
 }
 
 std::string limits_text(const share::RunView& run, std::optional<std::size_t> columns) {

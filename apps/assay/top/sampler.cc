@@ -11,6 +11,7 @@
 #include "lineage/graph/dag_view.h"
 #include "store/location.h"
 #include "store/metrics.h"
+#include "store/ranks.h"
 #include "store/run_reader.h"
 
 namespace assay::cli {
@@ -115,6 +116,25 @@ std::optional<share::TrainingProgress> TopSampler::training_of(std::int64_t run)
       .step = loss->step, .loss = loss->value, .tokens_per_s = speed ? speed->value : std::nullopt};
 }
 
+std::vector<share::RankProgress> TopSampler::ranks_of(std::int64_t run) {
+  const auto stored = store::load_ranks(*store_, run);
+  if (!stored) return {};
+  const auto slowest = store::slowest_of(*stored);
+  std::vector<share::RankProgress> ranks;
+  for (const store::RankRecord& rank : *stored) {
+    ranks.push_back({.rank = rank.rank,
+                     .host = rank.host,
+                     .place = rank.place,
+                     .step = rank.step,
+                     .step_s = rank.last_step_s,
+                     .wait_s = rank.last_wait_s,
+                     .memory_bytes = rank.memory_bytes,
+                     .planned_bytes = rank.planned_bytes,
+                     .slowest = slowest && slowest->rank == rank.rank});
+  }
+  return ranks;
+}
+
 share::RunSample gpu_sample(RunningRun& run) {
   share::RunSample sample{.uid = run.uid, .id = run.id, .title = run.title};
   if (run.gpu) sample.gpu = share::state_of(run.gpu->region(), run.gpu->living());
@@ -130,6 +150,7 @@ share::Sample TopSampler::sample() {
     if (run.id) {
       one.elapsed_s = std::max(0.0, static_cast<double>(wall_ns - run.started_unix_ns) / 1e9);
       one.training = training_of(*run.id);
+      if (one.training) one.ranks = ranks_of(*run.id);
     }
     if (run.collector != 0) {
       if (!processes) processes = collect::ProcessTable::read();

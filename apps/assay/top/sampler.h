@@ -43,6 +43,7 @@ class TopSampler {
   };
   void read_stored_runs();
   std::optional<share::TrainingProgress> training_of(std::int64_t run);
+  std::vector<share::RankProgress> ranks_of(std::int64_t run);
 
   std::optional<store::Store> store_;
   std::map<std::string, Stored> stored_;  // by uid

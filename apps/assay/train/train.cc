@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cctype>
+#include <filesystem>
+
 #include "assay-train/options.h"
+#include "assay-train/training_job.h"
 #include "assay/verbs.h"
 #include "base/error.h"
+#include "base/process/environment.h"
 #include "base/process/program.h"
 #include "lineage/record/run.h"
-#include "spec/load.h"
 
 namespace assay::cli {
 namespace {
@@ -26,16 +30,36 @@ void add_common_flags(const Session& session, std::vector<std::string>& argument
   if (session.quiet) arguments.emplace_back("--quiet");
 }
 
+// Where something else started one `assay train` per rank, all of them record one run.
+base::Result<std::optional<lineage::PartOf>> part_of(const TrainingJob& job) {
+  ASSAY_TRY(const auto place, place_among_ranks(job));
+  if (!place) return std::nullopt;
+  const auto environment = base::Environment::from_current();
+  std::string name = place->job.empty() ? "job" : place->job;
+  // Slurm's numbers are used once, but for a job that is queued again.
+  if (const auto again = environment.get("SLURM_RESTART_COUNT")) name += fmt::format(".{}", *again);
+  for (char& c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.' && c != '-') c = '_';
+  }
+  constexpr std::size_t kMost = 100;
+  const std::filesystem::path folder = std::filesystem::absolute(job.out) / "ranks";
+  return lineage::PartOf{
+      .rank = place->rank,
+      .ranks = place->ranks,
+      .folder = folder / (std::string(lineage::kPartFolderPrefix) + name.substr(0, kMost)),
+      .may_be_old = place->source != control::PlaceSource::kSlurm};
+}
+
 base::Result<base::ExitCode> train(const Session& session, const TrainOptions& options) {
   // Errors in the job are reported before anything is recorded.
-  ASSAY_TRY_VOID(spec::load(
-      options.job, {.overrides = options.sets, .ranks_from_layout = options.device == "cpu"}));
+  ASSAY_TRY(const TrainingJob job, load_training_job(options));
   ASSAY_TRY(std::string program, trainer());
   lineage::RunRequest request;
   request.command = {std::move(program), "train"};
   const std::vector<std::string> arguments = options.arguments();
   request.command.insert(request.command.end(), arguments.begin(), arguments.end());
   add_common_flags(session, request.command);
+  ASSAY_TRY(request.part_of, part_of(job));
   if (!session.quiet && ::isatty(STDERR_FILENO) == 1) request.summary = lineage::Summary::kLine;
   ASSAY_TRY(const collect::KeeperResult result, lineage::run_command(request));
   collect::exit_like(result);

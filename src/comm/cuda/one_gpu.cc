@@ -1,6 +1,5 @@
 #include "comm/cuda/one_gpu.h"
 
-#include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,50 +11,30 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "comm/cuda/events.h"
 #include "comm/transfers.h"
 
 namespace assay::comm {
 namespace {
 
-base::Result<void> checked(cudaError_t status, const char* what) {
-  if (status == cudaSuccess) return {};
-  return base::fail(base::failed_error(what, cudaGetErrorString(status)));
-}
-
-// Events are taken from here and come back, so that none is made while training.
-class Events {
- public:
-  ~Events() {
-    for (const cudaEvent_t event : free_) cudaEventDestroy(event);
-  }
-  base::Result<cudaEvent_t> take() {
-    if (free_.empty()) {
-      cudaEvent_t event = nullptr;
-      ASSAY_TRY_VOID(
-          checked(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "making an event"));
-      return event;
-    }
-    const cudaEvent_t event = free_.back();
-    free_.pop_back();
-    return event;
-  }
-  void give_back(cudaEvent_t event) { free_.push_back(event); }
-
- private:
-  std::vector<cudaEvent_t> free_;
-};
+using Streams = std::vector<std::shared_ptr<const MovingStream>>;
 
 // What the ranks of a group share. The last rank to issue a call queues the copies of all of them:
 // a copy waits for the work that its sender and its receiver had queued before the call.
 class OneGpuGroup {
  public:
-  OneGpuGroup(std::vector<int> names, std::vector<cudaStream_t> streams, int device,
+  OneGpuGroup(std::vector<int> names, Streams streams, int device,
               std::chrono::milliseconds timeout)
       : names_(std::move(names)),
         streams_(std::move(streams)),
         device_(device),
         timeout_(timeout),
         issued_(names_.size()) {}
+  ~OneGpuGroup() {
+    for (const auto& [key, shared] : calls_) give_back_events(shared);
+  }
+  OneGpuGroup(const OneGpuGroup&) = delete;
+  OneGpuGroup& operator=(const OneGpuGroup&) = delete;
 
   [[nodiscard]] int ranks() const { return static_cast<int>(names_.size()); }
 
@@ -63,20 +42,15 @@ class OneGpuGroup {
                                    cudaStream_t from) {
     const std::lock_guard lock(mutex_);
     if (failure_) return base::fail(*failure_);
-    ASSAY_TRY_VOID(checked(cudaSetDevice(device_), "choosing the GPU"));
     const Key key = next_key(rank, call);
     Shared& shared = calls_[key];
     shared.participants = std::get<0>(key) >= 0 ? 2 : names_.size();
     Post& post = shared.posts[rank];
     post = {call, std::move(transfers), from};
-    ASSAY_TRY(post.ready, events_.take());
-    ASSAY_TRY(post.done, events_.take());
-    ASSAY_TRY_VOID(checked(cudaEventRecord(post.ready, from), "recording an event"));
+    // A call that is only half posted would let the others wait for the timeout.
+    ASSAY_TRY_VOID(or_fail(prepare(post)));
     if (shared.posts.size() == shared.participants) {
-      if (auto queued = queue(shared); !queued) {
-        fail(queued.error());
-        return base::fail(*failure_);
-      }
+      ASSAY_TRY_VOID(or_fail(queue(shared)));
       shared.queued = true;
       changed_.notify_all();
     }
@@ -102,21 +76,9 @@ class OneGpuGroup {
                                           to_text(shared.posts.at(rank).call), timeout_.count())));
     }
     if (!shared.queued) return base::fail(*failure_);
-    ASSAY_TRY_VOID(checked(cudaSetDevice(device_), "choosing the GPU"));
-    // Its own copies, and those that read from its buffers.
-    const Post& own = shared.posts.at(rank);
-    for (const auto& [other, post] : shared.posts) {
-      const bool reads =
-          other == rank || std::ranges::any_of(post.transfers.in, [&](auto& segment) {
-            return segment.peer == rank && segment.bytes > 0;
-          });
-      if (reads) ASSAY_TRY_VOID(checked(cudaStreamWaitEvent(own.from, post.done), "waiting"));
-    }
+    ASSAY_TRY_VOID(or_fail(wait_for_copies(rank, shared)));
     if (++shared.finished == shared.participants) {
-      for (const auto& [other, post] : shared.posts) {
-        events_.give_back(post.ready);
-        events_.give_back(post.done);
-      }
+      give_back_events(shared);
       calls_.erase(key);
     }
     return {};
@@ -157,7 +119,7 @@ class OneGpuGroup {
     auto& group = subgroups_[id];
     if (!group) {
       std::vector<int> names;
-      std::vector<cudaStream_t> streams;
+      Streams streams;
       for (const int member : members) {
         names.push_back(names_[static_cast<std::size_t>(member)]);
         streams.push_back(streams_[static_cast<std::size_t>(member)]);
@@ -194,11 +156,39 @@ class OneGpuGroup {
     return channel;
   }
 
+  base::Result<void> prepare(Post& post) {
+    ASSAY_TRY_VOID(cuda_done(cudaSetDevice(device_), "choosing the GPU"));
+    ASSAY_TRY(post.ready, events_.take());
+    ASSAY_TRY(post.done, events_.take());
+    return cuda_done(cudaEventRecord(post.ready, post.from), "recording an event");
+  }
+
+  // Its own copies, and those that read from its buffers.
+  base::Result<void> wait_for_copies(int rank, const Shared& shared) const {
+    ASSAY_TRY_VOID(cuda_done(cudaSetDevice(device_), "choosing the GPU"));
+    const cudaStream_t from = shared.posts.at(rank).from;
+    for (const auto& [other, post] : shared.posts) {
+      const bool reads =
+          other == rank || std::ranges::any_of(post.transfers.in, [&](auto& segment) {
+            return segment.peer == rank && segment.bytes > 0;
+          });
+      if (reads) ASSAY_TRY_VOID(cuda_done(cudaStreamWaitEvent(from, post.done), "waiting"));
+    }
+    return {};
+  }
+
+  void give_back_events(const Shared& shared) {
+    for (const auto& [rank, post] : shared.posts) {
+      events_.give_back(post.ready);
+      events_.give_back(post.done);
+    }
+  }
+
   base::Result<void> queue(Shared& shared) const {
     ASSAY_TRY_VOID(agree(shared));
     for (auto& [rank, post] : shared.posts) {
-      const cudaStream_t stream = streams_[static_cast<std::size_t>(rank)];
-      ASSAY_TRY_VOID(checked(cudaStreamWaitEvent(stream, post.ready), "waiting"));
+      const cudaStream_t stream = streams_[static_cast<std::size_t>(rank)]->get();
+      ASSAY_TRY_VOID(cuda_done(cudaStreamWaitEvent(stream, post.ready), "waiting"));
       const Outgoing& own = post.transfers.own_from;
       if (own.bytes > 0 && own.data != post.transfers.own_to.data) {
         ASSAY_TRY_VOID(copy(post.transfers.own_to.data, own.data, own.bytes, stream));
@@ -212,18 +202,18 @@ class OneGpuGroup {
                                               name(rank), to_text(post.call))));
         }
         if (segment.bytes == 0) continue;
-        ASSAY_TRY_VOID(checked(cudaStreamWaitEvent(stream, sender.ready), "waiting"));
+        ASSAY_TRY_VOID(cuda_done(cudaStreamWaitEvent(stream, sender.ready), "waiting"));
         ASSAY_TRY_VOID(copy(segment.data, sent->data, segment.bytes, stream));
       }
-      ASSAY_TRY_VOID(checked(cudaEventRecord(post.done, stream), "recording an event"));
+      ASSAY_TRY_VOID(cuda_done(cudaEventRecord(post.done, stream), "recording an event"));
     }
     return {};
   }
 
   static base::Result<void> copy(std::byte* to, const std::byte* from, std::size_t bytes,
                                  cudaStream_t stream) {
-    return checked(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream),
-                   "copying between ranks");
+    return cuda_done(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream),
+                     "copying between ranks");
   }
 
   base::Result<void> agree(const Shared& shared) const {
@@ -241,6 +231,11 @@ class OneGpuGroup {
     return {};
   }
 
+  base::Result<void> or_fail(const base::Result<void>& done) {
+    if (done) return {};
+    fail(done.error());
+    return base::fail(*failure_);
+  }
   void fail(const base::Error& why) {
     if (!failure_) failure_ = why;
     changed_.notify_all();
@@ -249,8 +244,8 @@ class OneGpuGroup {
     return fmt::format("rank {}", names_[static_cast<std::size_t>(rank)]);
   }
 
-  const std::vector<int> names_;             // in messages: those of the first group
-  const std::vector<cudaStream_t> streams_;  // where a rank's copies run
+  const std::vector<int> names_;  // in messages: those of the first group
+  const Streams streams_;         // where a rank's copies run
   const int device_;
   const std::chrono::milliseconds timeout_;
 
@@ -309,17 +304,13 @@ class OneGpuRank : public Communicator {
 
 base::Result<std::vector<std::unique_ptr<Communicator>>> make_one_gpu(int ranks, int device,
                                                                       const LocalOptions& options) {
-  ASSAY_TRY_VOID(checked(cudaSetDevice(device), "choosing the GPU"));
+  ASSAY_TRY_VOID(cuda_done(cudaSetDevice(device), "choosing the GPU"));
   std::vector<int> names(static_cast<std::size_t>(ranks));
   std::iota(names.begin(), names.end(), 0);
-  std::vector<cudaStream_t> streams(names.size());
-  // Before computation in the queue of the device: what is copied is waited for.
-  int least = 0;
-  int greatest = 0;
-  cudaDeviceGetStreamPriorityRange(&least, &greatest);
-  for (cudaStream_t& stream : streams) {
-    ASSAY_TRY_VOID(checked(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest),
-                           "making a stream"));
+  Streams streams;
+  for (int rank = 0; rank < ranks; ++rank) {
+    ASSAY_TRY(MovingStream stream, MovingStream::make());
+    streams.push_back(std::make_shared<const MovingStream>(std::move(stream)));
   }
   const auto group =
       std::make_shared<OneGpuGroup>(std::move(names), std::move(streams), device, options.timeout);

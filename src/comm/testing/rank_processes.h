@@ -41,22 +41,27 @@ class SharedMemory : public KeyValue {
   SharedMemory& operator=(const SharedMemory&) = delete;
 
   base::Result<void> put(const std::string& key, const std::string& bytes) override {
-    Entry& entry = entry_of(key);
-    std::memcpy(entry.text, bytes.data(), std::min(bytes.size(), sizeof entry.text));
-    entry.size = static_cast<int>(bytes.size());
-    return {};
+    for (Entry& entry : content_->entries) {
+      if (entry.taken.exchange(true)) continue;
+      std::memcpy(entry.name, key.data(), std::min(key.size(), sizeof entry.name - 1));
+      std::memcpy(entry.text, bytes.data(), std::min(bytes.size(), sizeof entry.text));
+      entry.size = static_cast<int>(bytes.size());
+      entry.named = true;
+      return {};
+    }
+    return base::fail(base::failed_error(key, "there is no place for it"));
   }
   base::Result<std::string> get(const std::string& key,
                                 std::chrono::milliseconds timeout) override {
     const auto deadline = std::chrono::steady_clock::now() + timeout;
-    Entry& entry = entry_of(key);
-    while (entry.size == 0) {
+    const Entry* entry = nullptr;
+    while ((entry = find(key)) == nullptr) {
       if (std::chrono::steady_clock::now() > deadline) {
         return base::fail(base::failed_error(key, "nobody has put it"));
       }
       std::this_thread::sleep_for(std::chrono::microseconds(200));
     }
-    return std::string(entry.text, static_cast<std::size_t>(entry.size.load()));
+    return std::string(entry->text, static_cast<std::size_t>(entry->size.load()));
   }
   std::atomic<int>& flag(int i) { return content_->flags[i]; }
   // Waits until a flag has at least this value; bounded by the test's limit for a rank.
@@ -67,16 +72,23 @@ class SharedMemory : public KeyValue {
 
  private:
   struct Entry {
+    std::atomic<bool> taken = false;
+    std::atomic<bool> named = false;
     std::atomic<int> size = 0;
+    char name[64] = {};
     char text[252] = {};
   };
   struct Content {
-    Entry entries[kMostRanks];
+    Entry entries[2 * kMostRanks];
     std::atomic<int> flags[16] = {};
     std::atomic<double> figures[256] = {};
   };
-  Entry& entry_of(const std::string& key) {
-    return content_->entries[std::atoi(key.c_str() + key.rfind('/') + 1)];
+  // Entries are only ever added. Null: there is none of this name yet.
+  Entry* find(const std::string& key) {
+    for (Entry& entry : content_->entries) {
+      if (entry.named && key == entry.name) return &entry;
+    }
+    return nullptr;
   }
   Content* content_;
 };
@@ -84,11 +96,15 @@ class SharedMemory : public KeyValue {
 struct RankRun {
   int ranks = 2;
   std::function<base::Result<void>(Communicator&)> body;
+  // Instead of connect_processes: how a rank is connected.
+  std::function<base::Result<std::unique_ptr<Communicator>>(int rank, KeyValue&)> connect;
   std::chrono::milliseconds call_timeout = std::chrono::minutes(5);
   bool only_tcp = false;
   std::string address = "127.0.0.1";
   SharedMemory* shared = nullptr;                // if the body uses it too
   std::function<void(int rank)> before_connect;  // in the rank's process
+  bool may_leave = false;                        // files and threads of libraries that keep theirs
+  std::chrono::seconds limit{120};
 };
 
 inline std::size_t entries_of(const char* folder) {
@@ -120,13 +136,14 @@ inline std::string rank_outcome(const RankRun& run, int rank, SharedMemory& shar
     options.address = run.address;
     options.call_timeout = run.call_timeout;
     options.only_tcp = run.only_tcp;
-    auto connected = connect_processes(options, shared);
+    auto connected = run.connect ? run.connect(rank, shared) : connect_processes(options, shared);
     if (!connected) return connected.error().line();
     if (const auto done = run.body(**connected); !done) {
       (*connected)->abort(done.error());
       outcome = done.error().line();
     }
   }
+  if (run.may_leave) return outcome;
   if (entries_of("/proc/self/fd") != files) outcome += " (and left files open)";
   if (left_threads(threads)) outcome += " (and left threads behind)";
   return outcome;
@@ -155,7 +172,7 @@ inline std::vector<std::string> run_processes(const RankRun& run) {
     ::close(ends[1]);
     children.push_back({pid, ends[0]});
   }
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+  const auto deadline = std::chrono::steady_clock::now() + run.limit;
   std::vector<std::string> outcomes;
   for (const Child& child : children) {
     std::string text;

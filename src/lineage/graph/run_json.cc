@@ -25,13 +25,15 @@ Json git_json(const std::optional<store::Git>& git) {
 }
 
 Json process_json(const store::Process& process) {
-  return {{"pid", process.pid},
-          {"parent", process.parent},
-          {"program", process.program},
-          {"arguments", process.arguments},
-          {"started_ns", process.started_ns},
-          {"ended_ns", or_null(process.ended_ns)},
-          {"wait_status", or_null(process.wait_status)}};
+  Json json{{"pid", process.pid},
+            {"parent", process.parent},
+            {"program", process.program},
+            {"arguments", process.arguments},
+            {"started_ns", process.started_ns},
+            {"ended_ns", or_null(process.ended_ns)},
+            {"wait_status", or_null(process.wait_status)}};
+  if (!process.host.empty()) json["host"] = process.host;
+  return json;
 }
 
 template <class List, class Make>

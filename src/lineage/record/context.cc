@@ -30,13 +30,13 @@ std::string user_name() {
   return std::to_string(::geteuid());  // containers often have no user name
 }
 
+}  // namespace
+
 std::string host_name() {
   std::array<char, 256> name{};
   ::gethostname(name.data(), name.size() - 1);
   return name.data();
 }
-
-}  // namespace
 
 GatheredContext gather_context(const ContextOptions& options) {
   GatheredContext gathered;

@@ -7,8 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <iterator>
 #include <thread>
 
 #include "base/clock.h"
@@ -17,6 +19,7 @@
 #include "base/process/exit_status.h"
 #include "base/process/proc.h"
 #include "lineage/record/context.h"
+#include "lineage/record/merge_parts.h"
 #include "lineage/record/redirects.h"
 #include "lineage/record/run_results.h"
 #include "lineage/redact/command.h"
@@ -133,17 +136,25 @@ base::Result<void> Recorder::prepare(collect::Tracer tracer) {
   run_.started_unix_ns = base::system_clock().wall_ns();
   ASSAY_TRY(run_.uid, store::random_uid());
   run_.spool = location.directory / "spool" / run_.uid;
+  if (request_.part_of) {
+    ASSAY_TRY(parts_, PartFolder::open(*request_.part_of, host_name()));
+    // With the folder of the parts, which rank 0 removes, whatever becomes of this process.
+    if (is_part()) run_.spool = request_.part_of->folder / run_.uid;
+  }
   if (!fs::create_directories(run_.spool, error) || error) {
     return base::fail(base::unfit_error(run_.spool, "cannot be created: " + error.message()));
   }
+  if (parts_ && !is_part()) ASSAY_TRY_VOID(parts_->note_in(run_.spool));
   GatheredContext gathered = context.take();
   run_.context = std::move(gathered.context);
   for (std::string& problem : gathered.problems) problems_.push_back({"context", problem});
   run_.tracer = collect::name_of(tracer);
   collector_ = collect::make_collector(tracer, fs::path(run_.spool) / "events");
   ASSAY_TRY_VOID(collector_->prepare());
-  ASSAY_TRY(run_.id, store::begin_run(*store_, run_));
-  store::set_run_variable({location, run_.uid}, launch_.environment);
+  if (!is_part()) {
+    ASSAY_TRY(run_.id, store::begin_run(*store_, run_));
+    store::set_run_variable({location, run_.uid}, launch_.environment);
+  }
   ASSAY_TRY_VOID(prepare_gpu());
 
   ASSAY_TRY(std::vector<Filter::UserRule> user_rules, read_filter_file(location.project));
@@ -211,15 +222,79 @@ base::Result<void> Recorder::run() {
   if (!detached_ && keeper_gone()) status = store::RunStatus::kInterrupted;
   if (auto stored = store(*outcome, status); !stored) {
     // The row is still that of a running run, and the event log exists: recovery will finish it.
-    stored.error().hint = "not recorded yet: its event log is kept; the next `assay log` retries";
+    if (!is_part()) {
+      stored.error().hint = "not recorded yet: its event log is kept; the next `assay log` retries";
+      report(stored.error());
+      return {};
+    }
+    stored.error().what = "what this rank did is not recorded: " + stored.error().what;
     report(stored.error());
-    return {};
   }
   remove_spool();
   return {};
 }
 
+void Recorder::finish_tracking(const collect::Outcome& outcome, Results& results) {
+  tracker_->finish(results);
+  for (const collect::Missed& missed : outcome.missed) results.missed({missed.what, missed.text});
+  if (outcome.dropped > 0) {
+    results.missed({"dropped", fmt::format("{} events could not be recorded", outcome.dropped)});
+  }
+}
+
+Part Recorder::own_part(const collect::Outcome& outcome) {
+  Part part;
+  part.rank = request_.part_of->rank;
+  part.host = host_name();
+  part.started_unix_ns = run_.started_unix_ns;
+  part.wait_status = wait_status_;
+  part.dropped = static_cast<std::int64_t>(outcome.dropped);
+  part.usage = usage_of(outcome.usage);
+  finish_tracking(outcome, part);
+  if (gpu_) part.gpu = stored_gpu_work(gpu_->report(), problems_);
+  part.problems = problems_;
+  return part;
+}
+
+base::Result<void> Recorder::hand_over(const collect::Outcome& outcome) {
+  const auto working = parts_->working();
+  return parts_->hand_over(own_part(outcome));
+}
+
+// Rank 0: what all ranks did.
+void Recorder::store_parts(const collect::Outcome& outcome, StagedResults& results,
+                           store::GpuWork& gpu) {
+  std::vector<Part> parts;
+  parts.push_back(own_part(outcome));
+  PartFolder::Patience patience;
+  // `assay train` was killed while its command runs, which must not wait for this.
+  if (abandoned_) patience.for_any = patience.without_change = std::chrono::milliseconds(0);
+  PartFolder::Collected others =
+      parts_->collect(patience, [&](const std::string& line) { channel_.print("assay: " + line); });
+  for (const Part& part : others.parts) {
+    if (part.wait_status.value_or(0) == 0) continue;
+    parts[0].problems.push_back({"rank", fmt::format("rank {} on {} {}", part.rank, part.host,
+                                                     base::exit_text(*part.wait_status))});
+    if (run_.status != store::RunStatus::kDone) continue;
+    // The command that ended well is one of several.
+    run_.status = store::RunStatus::kFailed;
+    run_.exit_code = base::shell_exit_code(*part.wait_status);
+    run_.signal = base::signal_of(*part.wait_status);
+  }
+  std::ranges::move(others.parts, std::back_inserter(parts));
+  Part whole = merge_parts(std::move(parts));
+  for (const PartFolder::Missing& missing : others.missing) whole.missed(missing.text());
+  run_.dropped = whole.dropped;
+  run_.usage = whole.usage;
+  gpu = std::move(whole.gpu);
+  const auto problems = std::move(whole.problems);
+  replay(std::move(whole), results);
+  run_.complete = results.complete();
+  for (const store::Missed& problem : problems) results.missed(problem);
+}
+
 base::Result<void> Recorder::store(const collect::Outcome& outcome, store::RunStatus status) {
+  if (is_part()) return hand_over(outcome);
   if (run_.duration_s == 0) {
     run_.duration_s = static_cast<double>(base::system_clock().monotonic_ns() - started_ns_) / 1e9;
   }
@@ -237,15 +312,16 @@ base::Result<void> Recorder::store(const collect::Outcome& outcome, store::RunSt
       StagedResults::create(
           run_.spool, request_.explain ? [this](const std::string& line) { channel_.print(line); }
                                        : StagedResults::Explain{}));
-  tracker_->finish(results);
-  for (const collect::Missed& missed : outcome.missed) results.missed({missed.what, missed.text});
-  if (outcome.dropped > 0) {
-    results.missed({"dropped", fmt::format("{} events could not be recorded", outcome.dropped)});
+  store::GpuWork gpu;
+  if (parts_) {
+    store_parts(outcome, results, gpu);
+  } else {
+    finish_tracking(outcome, results);
+    run_.complete = results.complete();
+    if (gpu_) gpu = stored_gpu_work(gpu_->report(), problems_);
+    // Problems with the context are recorded, but do not make the run incomplete.
+    for (store::Missed& problem : problems_) results.missed(std::move(problem));
   }
-  run_.complete = results.complete();
-  const store::GpuWork gpu = gpu_ ? stored_gpu_work(gpu_->report(), problems_) : store::GpuWork{};
-  // Problems with the context are recorded, but do not make the run incomplete.
-  for (store::Missed& problem : problems_) results.missed(std::move(problem));
 
   ASSAY_TRY(store::RunWriter writer, store::RunWriter::begin(*store_, run_.id));
   ASSAY_TRY_VOID(results.write(writer));

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "lineage/record/part.h"
+#include "lineage/record/part_folder.h"
 #include "lineage/record/run.h"
 #include "lineage/record/run_results.h"
 #include "lineage/track/filter.h"
@@ -39,6 +41,12 @@ class Recorder {
   int run_unrecorded(const base::Error& why);
   base::Result<void> run();
   base::Result<void> store(const collect::Outcome& outcome, store::RunStatus status);
+  // What was observed of this process's command alone.
+  void finish_tracking(const collect::Outcome& outcome, Results& results);
+  base::Result<void> hand_over(const collect::Outcome& outcome);
+  void store_parts(const collect::Outcome& outcome, StagedResults& results, store::GpuWork& gpu);
+  Part own_part(const collect::Outcome& outcome);
+  [[nodiscard]] bool is_part() const { return request_.part_of && request_.part_of->rank > 0; }
   [[nodiscard]] bool keeper_gone() const;
   void discard();
   void remove_spool();
@@ -61,6 +69,7 @@ class Recorder {
   bool detached_ = false;  // the keeper ended on purpose: recording goes on in the background
   std::optional<int> wait_status_;
   std::vector<store::Missed> problems_;
+  std::optional<PartFolder> parts_;  // of a rank of a job
 };
 
 }  // namespace assay::lineage

@@ -1,8 +1,12 @@
 #include "lineage/record/recovery.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 
 #include "base/process/exit_status.h"
+#include "lineage/record/merge_parts.h"
+#include "lineage/record/part_folder.h"
 #include "lineage/record/run_results.h"
 #include "lineage/track/tracker.h"
 #include "observe/collect/event/log.h"
@@ -37,6 +41,23 @@ base::Result<void> replay(const fs::path& path, collect::Sink& sink) {
   return {};
 }
 
+// Rank 0's task was killed: the parts of the others that are there.
+void add_parts(const PartFolder& folder, const store::RunRecord& run, Tracker& tracker,
+               store::GpuWork& gpu, Results& results) {
+  std::vector<Part> parts(1);
+  parts[0].host = run.context.host;
+  parts[0].started_unix_ns = run.started_unix_ns;
+  parts[0].gpu = std::move(gpu);
+  tracker.finish(parts[0]);
+  const std::chrono::milliseconds at_once{0};
+  PartFolder::Collected others = folder.collect({at_once, at_once, at_once}, {});
+  std::ranges::move(others.parts, std::back_inserter(parts));
+  Part whole = merge_parts(std::move(parts));
+  for (const PartFolder::Missing& missing : others.missing) whole.missed(missing.text());
+  gpu = std::move(whole.gpu);
+  replay(std::move(whole), results);
+}
+
 base::Result<bool> recover(store::Store& store, store::RunRecord run,
                            const std::optional<EndedRun>& ended) {
   const fs::path events = fs::path(run.spool) / "events";
@@ -51,12 +72,15 @@ base::Result<bool> recover(store::Store& store, store::RunRecord run,
   std::error_code ignored;
   fs::create_directories(run.spool, ignored);
   ASSAY_TRY(StagedResults results, StagedResults::create(run.spool, {}));
-  tracker.finish(results);
-  results.missed({"killed", kKilled});
   std::vector<store::Missed> problems;
   auto counted = collect::GpuCount::find(run.uid, run.spool);
-  const store::GpuWork gpu =
-      counted ? stored_gpu_work(counted->report(), problems) : store::GpuWork{};
+  store::GpuWork gpu = counted ? stored_gpu_work(counted->report(), problems) : store::GpuWork{};
+  if (const auto parts = PartFolder::of_interrupted(run.spool)) {
+    add_parts(*parts, run, tracker, gpu, results);
+  } else {
+    tracker.finish(results);
+  }
+  results.missed({"killed", kKilled});
   for (store::Missed& problem : problems) results.missed(std::move(problem));
   if (!readable) results.missed({"log", "its event log is gone: " + readable.error().line()});
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "lineage/record/part_folder.h"
 #include "lineage/record/redirects.h"
 #include "lineage/track/filter.h"
 #include "observe/collect/keeper.h"
@@ -36,6 +37,9 @@ struct RunRequest {
   bool explain = false;
   bool wait = true;  // for processes that the command leaves running
   Summary summary = Summary::kNone;
+  // The command is one rank of a job. Of rank 0 a run is recorded, with the parts that the others
+  // hand over instead of recording runs of their own.
+  std::optional<PartOf> part_of = std::nullopt;
 };
 
 // The options of a request that a later run of the same stage repeats: "--tracer=ptrace",

@@ -20,7 +20,7 @@ const Rule kUnchangedFile{"unchanged", false,
                           "the run opened it for writing and did not change it"};
 const Rule kSharedFile{"shared", false,
                        "a program outside the run has it open for writing, too, and wrote to it"};
-const Rule kGoneFile{"gone", false, "the run created and removed it"};
+const Rule kGoneFile{"gone", false, "the run created it, and it was removed"};
 
 }  // namespace
 
@@ -50,7 +50,10 @@ std::optional<Tracker::Changed> Tracker::change_at(PathId id) {
   if (inaccessible) real = files_.stamp(path.now);
   if (same_file && is_written_by_others(path.now, real)) return std::nullopt;
   if (!real) {
-    if (path.before == 0) return std::nullopt;
+    if (path.before == 0) {
+      paths_[id].flags |= path_flag::kGone;
+      return std::nullopt;
+    }
     missed_.add("gone", fmt::format("{} was removed by another program", paths_.text(id)));
     changed.status = OutputStatus::kDeleted;
     return changed;
@@ -162,7 +165,7 @@ void Tracker::hash_outputs(std::vector<Changed>& window) {
 // Why this path is neither input nor output; nullptr: the run did not touch it.
 const Rule* Tracker::reason_left_out(PathId id) const {
   const Path& path = paths_[id];
-  const bool made = path.now == 0 && path.before == 0;
+  const bool made = (path.now == 0 && path.before == 0) || (path.flags & path_flag::kGone) != 0;
   const bool opened = path.now != 0 && files_[path.now].has(file::kWritten);
   const bool touched =
       made || opened || path.now != path.before || (path.flags & path_flag::kRead) != 0;

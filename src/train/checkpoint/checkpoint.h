@@ -20,6 +20,13 @@ struct VerifyOptions {
   unsigned threads = 0;  // 0: all processors of this process
   // Called with the number of bytes just read, concurrently from several threads.
   std::function<void(std::int64_t)> progress = {};
+  // Of several processes that check a checkpoint together, which one this is: it gets the files
+  // that bring it closest to the same number of bytes.
+  struct Share {
+    std::size_t index = 0;
+    std::size_t of = 1;
+  };
+  Share share = {};
 };
 
 // An open checkpoint is locked: retention does not remove it while this object lives.

@@ -16,6 +16,11 @@ base::Result<std::unique_ptr<CudaBackend>> make_cuda_backend(const CudaOptions& 
   return std::unique_ptr<CudaBackend>(std::move(backend));
 }
 
+int device_count() {
+  int count = 0;
+  return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
+}
+
 base::Result<void> CudaBackendImpl::open() {
   int count = 0;
   const cudaError_t found = cudaGetDeviceCount(&count);
@@ -167,6 +172,8 @@ base::Result<Scalars> CudaBackendImpl::finish_step() {
                                 cudaMemcpyDeviceToHost, device_.stream),
                 "scalars");
   device_.check(cudaStreamSynchronize(device_.stream), "the step");
+  // When an exchange fails, the stream goes on without it.
+  if (options_.groups != nullptr) ASSAY_TRY_VOID(options_.groups->check());
   ASSAY_TRY_VOID(outcome());
   if (timed_ > 0) read_op_times();
   ASSAY_TRY_VOID(products_.save());

@@ -47,6 +47,9 @@ class CudaBackend : public Backend {
   [[nodiscard]] virtual std::string pci_bus_id() const = 0;
 };
 
+// The GPUs that this process may use (CUDA_VISIBLE_DEVICES); 0 also in builds without CUDA.
+int device_count();
+
 // Fails with one line if there is no such device, or this program was built without CUDA.
 base::Result<std::unique_ptr<CudaBackend>> make_cuda_backend(const CudaOptions& options = {});
 

@@ -10,4 +10,8 @@ base::Result<std::unique_ptr<CudaBackend>> make_cuda_backend(const CudaOptions&)
       "run scripts/setup cuda, which installs nvcc 13 and cuDNN, and build again"));
 }
 
+int device_count() {
+  return 0;
+}
+
 }  // namespace assay::train::cuda

@@ -27,8 +27,8 @@ base::Result<void> check_program(const step::Program& p, const RankGroups* group
                                         "train.precision = \"bf16\""));
   }
   if (p.choices.layout.ranks() > 1 && groups == nullptr) {
-    return base::fail(base::usage_error("layout.ranks", "GPUs cannot be trained on together yet",
-                                        "set layout.ranks=1, or use --device cpu"));
+    return base::fail(
+        base::usage_error("layout.ranks", "the ranks of the program are not connected"));
   }
   const spec::ModelSpec& m = p.model;
   const auto refuse = [](const char* key, std::int64_t value, std::int64_t most) {
@@ -166,6 +166,7 @@ base::Result<void> CudaBackendImpl::take_memory() {
 }
 
 base::Result<void> CudaBackendImpl::tune_products() {
+  products_.read_again();
   fill_random(device_, arena_, plan_->bytes / 2);
   for (const Op& op : program_->ops) {
     if (op.kind == Kind::kMatmul) products_.tune(device_, product_of(op));

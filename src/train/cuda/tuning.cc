@@ -1,6 +1,7 @@
 #include "train/cuda/tuning.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -19,16 +20,20 @@ constexpr const char* kFirstWord = "assay-products-2";
 base::Result<void> Tuning::open(std::string file, std::string machine) {
   file_ = std::move(file);
   machine_ = fmt::format("{} {}", kFirstWord, machine);
-  if (file_.empty()) return {};
+  read_again();
+  return {};
+}
+
+void Tuning::read_again() {
+  if (file_.empty()) return;
   std::ifstream stream(file_);
   std::string line;
-  if (!std::getline(stream, line) || line != machine_) return {};
+  if (!std::getline(stream, line) || line != machine_) return;
   while (std::getline(stream, line)) {
     if (parse(line)) continue;
     algorithms_.clear();  // damaged: timing again costs seconds, using it could give wrong results
     break;
   }
-  return {};
 }
 
 bool Tuning::parse(const std::string& line) {
@@ -65,7 +70,7 @@ base::Result<void> Tuning::save() {
     for (const auto word : algorithm.data) text += fmt::format("{:x} ", word);
     text.back() = '\n';
   }
-  const std::string beside = file_ + ".new";
+  const std::string beside = fmt::format("{}.{}.{}.new", file_, ::getpid(), fmt::ptr(this));
   errno = 0;
   std::ofstream stream(beside, std::ios::binary | std::ios::trunc);
   stream << text;

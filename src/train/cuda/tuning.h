@@ -36,9 +36,12 @@ class Tuning {
  public:
   // `machine`: GPU, driver and library. A missing file, or one of another machine, counts as empty.
   base::Result<void> open(std::string file, std::string machine);
+  // What other processes have saved since.
+  void read_again();
   [[nodiscard]] const cublasLtMatmulAlgo_t* find(const ProductKey& key) const;
   void add(const ProductKey& key, const cublasLtMatmulAlgo_t& algorithm);
-  // Written to a temporary file and renamed, so that readers never see a partial one.
+  // Written to a temporary file of this process and renamed, so that readers never see a partial
+  // one.
   base::Result<void> save();
 
  private:

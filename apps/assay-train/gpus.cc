@@ -1,0 +1,73 @@
+#include "assay-train/gpus.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/error.h"
+#include "control/host_name.h"
+#include "train/cuda/cuda_backend.h"
+
+namespace assay::cli {
+namespace {
+
+constexpr char kRanksPerGpu[] = "ASSAY_RANKS_PER_GPU";
+
+base::Result<int> ranks_per_gpu() {
+  const char* const text = std::getenv(kRanksPerGpu);
+  if (text == nullptr || text[0] == '\0') return 1;
+  constexpr int kMost = 64;
+  int ranks = 0;
+  const char* const last = text + std::strlen(text);
+  const auto [end, error] = std::from_chars(text, last, ranks);
+  if (error != std::errc{} || end != last || ranks < 1 || ranks > kMost) {
+    return base::fail(base::usage_error(
+        kRanksPerGpu, fmt::format("expected a number from 1 to {}, got '{}'", kMost, text)));
+  }
+  return ranks;
+}
+
+std::string gpus(std::int64_t count) {
+  return fmt::format("{} GPU{}", count, count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+base::Result<GpuOfRank> gpu_of(const control::Place& place) {
+  ASSAY_TRY(const int per_gpu, ranks_per_gpu());
+  const int count = train::cuda::device_count();
+  GpuOfRank gpu{place.local_rank / per_gpu, per_gpu};
+  // Schedulers may show each task the one GPU that it has.
+  const bool own_only = count == 1 && per_gpu == 1 && place.source != control::PlaceSource::kAssay;
+  if (own_only) gpu.index = 0;
+  if (gpu.index >= count) {
+    return base::fail(base::unfit_error(
+        fmt::format("rank {}", place.rank),
+        fmt::format("is number {} on {}, where this process sees {}", place.local_rank,
+                    control::host_name(), gpus(count)),
+        "start no more ranks on a machine than it has GPUs, or use --device cpu"));
+  }
+  if (per_gpu > 1) {
+    const std::string host = fmt::format("{}-{}", control::host_name(), place.local_rank % per_gpu);
+    ::setenv("NCCL_HOSTID", host.c_str(), 0);
+  }
+  return gpu;
+}
+
+base::Result<void> check_gpus(const spec::LayoutSpec& layout) {
+  ASSAY_TRY(const int per_gpu, ranks_per_gpu());
+  const std::int64_t ranks = layout.ranks.value_or(1);
+  const std::int64_t needed = (ranks + per_gpu - 1) / per_gpu;
+  const std::int64_t count = train::cuda::device_count();
+  if (needed <= count) return {};
+  return base::fail(base::unfit_error(
+      "layout.ranks",
+      fmt::format("{} ranks need {}, and {} can be used here", ranks, gpus(needed),
+                  count == 0 ? "none" : gpus(count)),
+      "choose a layout of fewer ranks, start one rank per GPU on several machines with srun, or "
+      "use --device cpu"));
+}
+
+}  // namespace assay::cli

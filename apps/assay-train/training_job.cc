@@ -1,0 +1,49 @@
+#include "assay-train/training_job.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+#include <variant>
+
+#include "base/error.h"
+#include "base/process/environment.h"
+#include "spec/load.h"
+
+namespace assay::cli {
+
+base::Result<TrainingJob> load_training_job(const TrainOptions& options) {
+  spec::LoadOptions how{.overrides = options.sets,
+                        .ranks_from_layout = options.device == "cpu",
+                        .cpu_ranks_from_layout = options.device == "auto"};
+  auto loaded = spec::load(options.job, how);
+  if (!loaded) {
+    base::Error error = std::move(loaded).error();
+    how.ranks_from_layout = true;
+    if (options.device == "auto" && spec::load(options.job, how)) {
+      error.hint += ", or --device cpu trains any layout on CPUs";
+    }
+    return base::fail(std::move(error));
+  }
+  auto* job = std::get_if<spec::JobSpec>(&loaded->spec);
+  if (job == nullptr) {
+    return base::fail(base::usage_error(options.job, "is not a job",
+                                        "a job has a [model] and a [batch] or [train]"));
+  }
+  return TrainingJob{.name = loaded->name,
+                     .job = std::move(*job),
+                     .out = options.out.empty() ? std::filesystem::path("runs") / loaded->name
+                                                : std::filesystem::path(options.out)};
+}
+
+base::Result<std::optional<control::Place>> place_among_ranks(const TrainingJob& job) {
+  ASSAY_TRY(auto place, control::find_place(base::Environment::from_current().values()));
+  if (!place || place->ranks == 1) return std::nullopt;
+  if (place->ranks == job.ranks()) return place;
+  return base::fail(base::usage_error(
+      job.name,
+      fmt::format("has a layout of {} rank{}, but {} started {}", job.ranks(),
+                  job.ranks() == 1 ? "" : "s", control::to_text(place->source), place->ranks),
+      "start as many as the layout has, or change the layout"));
+}
+
+}  // namespace assay::cli

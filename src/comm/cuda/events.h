@@ -1,0 +1,85 @@
+// Events and streams of CUDA as the communicators of this folder use them, and its errors as ours.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/result.h"
+
+namespace assay::comm {
+
+inline base::Result<void> cuda_done(cudaError_t status, const char* what) {
+  if (status == cudaSuccess) return {};
+  return base::fail(base::failed_error(what, cudaGetErrorString(status)));
+}
+
+// cudaEventQuery, whose "not ready" would otherwise be the thread's last error.
+inline cudaError_t event_state(cudaEvent_t event) {
+  const cudaError_t state = cudaEventQuery(event);
+  if (state == cudaErrorNotReady) cudaGetLastError();
+  return state;
+}
+
+// Events are taken from here and come back, so that none is made while training.
+class Events {
+ public:
+  Events() = default;
+  ~Events() {
+    for (const cudaEvent_t event : free_) cudaEventDestroy(event);
+  }
+  Events(const Events&) = delete;
+  Events& operator=(const Events&) = delete;
+
+  base::Result<cudaEvent_t> take() {
+    if (free_.empty()) {
+      cudaEvent_t event = nullptr;
+      ASSAY_TRY_VOID(
+          cuda_done(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "making an event"));
+      return event;
+    }
+    const cudaEvent_t event = free_.back();
+    free_.pop_back();
+    return event;
+  }
+  void give_back(cudaEvent_t event) {
+    if (event != nullptr) free_.push_back(event);
+  }
+
+ private:
+  std::vector<cudaEvent_t> free_;
+};
+
+// A stream that the device prefers to those of computation: what is moved is waited for.
+class MovingStream {
+ public:
+  static base::Result<MovingStream> make() {
+    int least = 0;
+    int greatest = 0;
+    cudaDeviceGetStreamPriorityRange(&least, &greatest);
+    MovingStream made;
+    ASSAY_TRY_VOID(
+        cuda_done(cudaStreamCreateWithPriority(&made.stream_, cudaStreamNonBlocking, greatest),
+                  "making a stream"));
+    return made;
+  }
+  MovingStream(MovingStream&& other) noexcept : stream_(std::exchange(other.stream_, nullptr)) {}
+  MovingStream& operator=(MovingStream&& other) noexcept {
+    std::swap(stream_, other.stream_);
+    return *this;
+  }
+  // What is queued is still done.
+  ~MovingStream() {
+    if (stream_ != nullptr) cudaStreamDestroy(stream_);
+  }
+
+  [[nodiscard]] cudaStream_t get() const { return stream_; }
+
+ private:
+  MovingStream() = default;
+  cudaStream_t stream_ = nullptr;
+};
+
+}  // namespace assay::comm

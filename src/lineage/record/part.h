@@ -1,0 +1,62 @@
+// Part: what one task of a job recorded of its own rank, where something else than `assay train`
+// started the ranks (srun, torchrun, mpirun): each task sees the processes and files of its node
+// only. The task of rank 0 records the run; the others write a part as a file (encode), which rank
+// 0 reads (decode), merges (merge_parts.h) and stores. part_folder.h carries the files.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "lineage/track/results.h"
+#include "store/gpu_work.h"
+#include "store/run.h"
+
+namespace assay::lineage {
+
+// What a rank's collector reports at its end, kept in memory: a training run has thousands of
+// files, not millions.
+struct Part : Results {
+  template <class What>
+  struct Ruled {
+    What what;
+    Rule rule;
+  };
+
+  int rank = 0;
+  std::string host;
+  std::int64_t started_unix_ns = 0;
+  std::optional<int> wait_status;  // of the rank's command
+  std::int64_t dropped = 0;        // events
+  store::Usage usage;
+  store::GpuWork gpu;
+  std::vector<Ruled<store::Input>> inputs;
+  std::vector<Ruled<store::Output>> outputs;
+  std::vector<Ruled<LeftOut>> files_left_out;
+  std::vector<store::Process> processes;
+  std::vector<store::Missed> what_was_missed;  // makes the run incomplete
+  std::vector<store::Missed> problems;         // does not
+
+  void input(store::Input input, const Rule& rule) override {
+    inputs.push_back({std::move(input), rule});
+  }
+  void output(store::Output output, const Rule& rule) override {
+    outputs.push_back({std::move(output), rule});
+  }
+  void left_out(LeftOut file, const Rule& rule) override {
+    files_left_out.push_back({std::move(file), rule});
+  }
+  void process(store::Process process) override { processes.push_back(std::move(process)); }
+  void missed(store::Missed missed) override { what_was_missed.push_back(std::move(missed)); }
+};
+
+// The bytes of a part's file. Paths are bytes, not text, so it is a format of its own: numbers,
+// strings with their length, lists with their size, and a digest of all that.
+std::string encode(const Part& part);
+// `name` is the file's, for messages. What is not exactly what encode() made is refused.
+base::Result<Part> decode(std::string_view bytes, const std::string& name);
+
+}  // namespace assay::lineage

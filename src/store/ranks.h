@@ -1,0 +1,67 @@
+// Ranks: what each rank of a training run measured of itself. Rank 0 writes them while it runs,
+// about once a second; `assay report` and `assay top` read them. Table `run_rank`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "store/run.h"
+#include "store/store.h"
+
+namespace assay::store {
+
+struct RankRecord {
+  std::int64_t rank = 0;
+  std::string host;
+  std::string place;             // in the layout: "fsdp 1, pp 0"
+  std::int64_t step = 0;         // the last one
+  std::int64_t steps = 0;        // that were counted: all but the first of several
+  double step_s = 0;             // sum over these
+  std::optional<double> wait_s;  // of it, for exchanges; none: not measured
+  double last_step_s = 0;
+  std::optional<double> last_wait_s;
+  std::int64_t planned_bytes = 0;  // of the device's memory, by this rank's own plan
+  std::int64_t memory_bytes = 0;   // the most that it took of it
+  std::int64_t host_bytes = 0;     // the most that its process had resident
+
+  [[nodiscard]] double mean_step_s() const {
+    return steps == 0 ? 0 : step_s / static_cast<double>(steps);
+  }
+  [[nodiscard]] std::optional<double> mean_wait_s() const {
+    if (!wait_s || steps == 0) return std::nullopt;
+    return *wait_s / static_cast<double>(steps);
+  }
+  // What the rank itself took: its step without waiting. None where waiting is not measured.
+  [[nodiscard]] std::optional<double> mean_busy_s() const {
+    const auto wait = mean_wait_s();
+    if (!wait) return std::nullopt;
+    return mean_step_s() - *wait;
+  }
+  bool operator==(const RankRecord&) const = default;
+};
+
+// Writes the ranks of the run with this uid over what it has of them. No such run is an error.
+// False: others kept the store locked, nothing was written, try again.
+base::Result<bool> write_ranks(Store& store, const std::string& run_uid,
+                               std::span<const RankRecord> ranks);
+
+// By rank; empty for runs on one rank, and those of before ranks were kept.
+base::Result<std::vector<RankRecord>> load_ranks(Store& store, RunId run);
+
+// The rank that the others wait for: the one whose own work takes longest, and by how much it is
+// slower than the median rank. Nothing for fewer than two ranks, or where waiting is not measured.
+struct SlowestRank {
+  std::int64_t rank = 0;
+  double busy_s = 0;
+  double median_busy_s = 0;
+  [[nodiscard]] double slower_by() const {
+    return median_busy_s > 0 ? busy_s / median_busy_s - 1 : 0;
+  }
+};
+std::optional<SlowestRank> slowest_of(std::span<const RankRecord> ranks);
+
+}  // namespace assay::store

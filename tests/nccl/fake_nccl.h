@@ -1,0 +1,24 @@
+// NCCL for ranks that are threads of one process, with its manners: communicators that do not block
+// do everything on threads of their own and may not be used meanwhile; one thread may use a
+// communicator at a time; what is sent waits until it is received; a communicator's kernels end
+// when it is aborted, but not before, and aborting waits for the kernels of the whole device.
+// Whoever breaks a rule of it ends the test.
+#pragma once
+
+#include "comm/cuda/nccl_library.h"
+
+namespace assay::fakenccl {
+
+comm::NcclLibrary library();
+
+// What goes wrong from now on.
+void hang_in_finalize(bool on);
+void never_connect(bool on);
+// Every communicator of this rank of the first group has this state.
+void set_error(int rank, ncclResult_t state);
+
+int communicators_left();
+int aborted();
+void reset();
+
+}  // namespace assay::fakenccl
