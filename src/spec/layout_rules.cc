@@ -148,8 +148,7 @@ base::Result<void> complete(LayoutSpec& l, const Value& document) {
 base::Result<void> complete_layout(JobSpec& job, const Value& document, bool ranks_from_layout) {
   const RuleErrors rule(document);
   LayoutSpec& l = job.layout;
-  // On CPUs any number of ranks can be started.
-  if (ranks_from_layout || job.cluster.device.kind == DeviceKind::kCpu) {
+  if (ranks_from_layout) {
     ASSAY_TRY_VOID(complete(l, document));
     return check_cuts(job, rule);
   }

@@ -20,8 +20,9 @@ base::Result<spec::Loaded> load_job(const PlanOptions& options) {
     const auto nearest = plan::nearest_valid(job);
     return nearest ? "the nearest that is possible: " + plan::to_text(nearest->layout) : "";
   };
-  ASSAY_TRY(spec::Loaded loaded,
-            spec::load(options.job, {.overrides = options.sets, .possible_layout = advice}));
+  ASSAY_TRY(spec::Loaded loaded, spec::load(options.job, {.overrides = options.sets,
+                                                          .possible_layout = advice,
+                                                          .cpu_ranks_from_layout = true}));
   if (!std::holds_alternative<spec::JobSpec>(loaded.spec)) {
     return base::fail(
         base::usage_error(options.job, fmt::format("is a {}, no job", spec::to_text(loaded.kind())),

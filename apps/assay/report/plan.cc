@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
-#include <limits>
 
 #include "assay/report/sources.h"
 #include "base/clock.h"
@@ -16,9 +16,7 @@
 #include "spec/enum_names.h"
 #include "spec/load.h"
 #include "spec/this_machine.h"
-#include "step/program.h"
 #include "store/plans.h"
-#include "train/choose_recompute.h"
 
 namespace assay::cli {
 namespace {
@@ -103,8 +101,10 @@ base::Result<spec::Loaded> job_as_written(const store::RunRecord& record,
     needs_machine = true;
     return spec::this_machine_document();
   };
-  ASSAY_TRY(spec::Loaded loaded,
-            spec::load(trained.name, {.overrides = trained.sets, .this_machine = machine}));
+  ASSAY_TRY(spec::Loaded loaded, spec::load(trained.name, {.overrides = trained.sets,
+                                                           .this_machine = machine,
+                                                           .ranks_from_layout = trained.on_cpu,
+                                                           .cpu_ranks_from_layout = true}));
   if (needs_machine && this_host() != record.context.host) {
     return base::fail(base::unfit_error(
         loaded.name, fmt::format("names no cluster and ran on {}", record.context.host),
@@ -116,20 +116,14 @@ base::Result<spec::Loaded> job_as_written(const store::RunRecord& record,
   return loaded;
 }
 
-// What the trainer's program allocates; without what its libraries need, which only a backend
-// knows.
-base::Result<plan::PlannedMemory> counted_memory(const store::RunRecord& record,
-                                                 const spec::JobSpec& job) {
+// A CPU of that machine, which its ranks share.
+plan::RankDevice cpu_of(const store::RunRecord& record, const spec::JobSpec& job) {
   const base::Json& machine = record.context.machine;
   const bool known = machine.is_object() && machine.contains("memory_bytes") &&
                      machine.at("memory_bytes").is_number_integer();
-  const train::MemoryBudget budget{
-      .available_bytes = known ? machine.at("memory_bytes").get<std::int64_t>()
-                               : std::numeric_limits<std::int64_t>::max(),
-      .extra_bytes = [](const step::Program&) -> base::Result<std::int64_t> { return 0; }};
-  ASSAY_TRY(const train::Planned planned, train::plan_step(job, step::choices_of(job), budget));
-  return plan::PlannedMemory{.need = {.workspace = base::Bytes(planned.plan.bytes)},
-                             .counted = true};
+  const std::int64_t bytes = known ? machine.at("memory_bytes").get<std::int64_t>() : 0;
+  return {.cpu = true,
+          .memory = base::Bytes(bytes / std::max<std::int64_t>(1, job.layout.ranks.value_or(1)))};
 }
 
 base::Result<void> predict_now(const TrainedJob& trained, report::ReportedRun& run) {
@@ -142,7 +136,7 @@ base::Result<void> predict_now(const TrainedJob& trained, report::ReportedRun& r
                         : plan::plan_of(loaded.name, job);
   if (!plan.step) {
     run.not_predicted = plan.unknown.front();
-    ASSAY_TRY(plan.memory, counted_memory(run.record, job));
+    if (!plan.memory) ASSAY_TRY_VOID(plan::add_programs(plan, job, cpu_of(run.record, job)));
   }
   take_plan(plan, "not stored with the run; predicted now, from the job as it is written now", run);
   return {};
