@@ -152,6 +152,45 @@ TEST_F(TrainRanksCli, ARankThatDiesEndsAllWithOneLine) {
   EXPECT_TRUE(trainers().empty());
 }
 
+TEST_F(TrainRanksCli, TopShowsTheRanks) {
+  auto process = base::Process::start(
+      {.arguments =
+           command({"train.steps=1000000", "layout.fsdp=3"}, {"--out", "running", "--quiet"}),
+       .environment = base::Environment::from_current(),
+       .directory = directory_.path(),
+       .redirections = {
+           base::from_null(0),
+           {.descriptor = 1, .path = directory_.path() / "printed", .flags = O_WRONLY | O_CREAT},
+           {.descriptor = 2, .from = 1}}});
+  ASSERT_TRUE(process.has_value());
+  base::Json ranks;
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+  while (ranks.empty() && std::chrono::steady_clock::now() < limit) {
+    ASSERT_FALSE(process->wait_until(std::chrono::steady_clock::now()).has_value())
+        << content("printed");
+    const auto top = assay({"top", "--once", "--json"});
+    ASSERT_EQ(top.exit_code, 0) << top.err;
+    const base::Json seen = base::Json::parse(top.out);
+    if (!seen["runs"].empty()) ranks = seen["runs"][0]["ranks"];
+  }
+  ASSERT_EQ(ranks.size(), 3U);
+  int slowest = 0;
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(ranks[i]["rank"], i);
+    EXPECT_EQ(ranks[i]["place"], fmt::format("fsdp {}", i));
+    EXPECT_GT(ranks[i]["step_s"], 0);
+    slowest += ranks[i]["slowest"] == true ? 1 : 0;
+  }
+  EXPECT_EQ(slowest, 1);
+  const std::string text = assay({"top", "--once"}).out;
+  EXPECT_THAT(text, HasSubstr("own work"));
+  EXPECT_THAT(text, HasSubstr("fsdp 2"));
+  process->signal(SIGTERM);
+  const auto exit = process->wait_until(std::chrono::steady_clock::now() + std::chrono::minutes(2));
+  ASSERT_TRUE(exit.has_value()) << "it hangs";
+  EXPECT_EQ(exit->wait_status, 0) << "it saves and ends";
+}
+
 TEST_F(TrainRanksCli, WhatCannotBeTrainedIsRefusedByItsKey) {
   const auto refused = [&](const std::vector<std::string>& sets, const char* line) {
     const auto outcome = train(sets, "refused");
