@@ -159,7 +159,7 @@ TEST_F(TrainRanksCli, WhatCannotBeTrainedIsRefusedByItsKey) {
     EXPECT_THAT(outcome.err, HasSubstr(line));
     EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
   };
-  refused({"layout.tp=2"}, "layout.tp: ");
+  refused({"layout.tp=4"}, "layout.tp: ");
   refused({"layout.cp=2", "batch.sequence=30"}, "batch.sequence: 30 tokens cannot be cut");
   refused({"layout.pp=4"}, "layout.pp: 3 layers are too few for 4 stages");
   refused({"layout.fsdp=2", "train.optimizer=\"muon\""},

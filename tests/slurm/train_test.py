@@ -93,7 +93,8 @@ class TrainTest(unittest.TestCase):
         # Everything of rank 2, its collector too.
         script = f"""srun -N4 -n4 --kill-on-bad-exit=0 {command} & job=$!
           {wait_for_line('lost/ranks/rank-2.log', 'step 2')}
-          of_rank_2=$(for p in $(pgrep -f assay); do grep -lz SLURM_PROCID=2 /proc/$p/environ; done | cut -d/ -f3)
+          of_rank_2=$(for p in $(pgrep -f assay); do grep -lz SLURM_PROCID=2 /proc/$p/environ; done | cut -d/ -f3 | sort -rn)
+          # Children first: what a parent's end leaves stopped and orphaned is continued by the kernel.
           kill -STOP $of_rank_2; kill -KILL $of_rank_2
           wait $job"""
         done = self.srun(script)

@@ -1,6 +1,7 @@
 // cuBLASLt's functions, as far as we call them, from a library that is loaded with the first call.
 // Linked in the usual way, it takes 94 MiB of every process that starts, and ranks on CPUs, of
 // which a machine may have many, never use it. (cuDNN loads its own parts in the same way.)
+// `assay run` counts products all the same: its library wraps what dlsym finds.
 #include <cublasLt.h>
 #include <dlfcn.h>
 

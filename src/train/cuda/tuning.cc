@@ -70,7 +70,7 @@ base::Result<void> Tuning::save() {
     for (const auto word : algorithm.data) text += fmt::format("{:x} ", word);
     text.back() = '\n';
   }
-  const std::string beside = fmt::format("{}.{}.new", file_, ::getpid());
+  const std::string beside = fmt::format("{}.{}.{}.new", file_, ::getpid(), fmt::ptr(this));
   errno = 0;
   std::ofstream stream(beside, std::ios::binary | std::ios::trunc);
   stream << text;
