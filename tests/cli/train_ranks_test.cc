@@ -366,5 +366,31 @@ TEST_F(TrainRanksCli, ThePlanIsThatOfAssayPlan) {
   }
 }
 
+TEST_F(TrainRanksCli, MoreRanksThanGpusAreRefused) {
+  const auto train_on = [&](const std::string& per_gpu) {
+    std::vector<std::string> list = {"env",
+                                     "CUDA_VISIBLE_DEVICES=",
+                                     "ASSAY_RANKS_PER_GPU=" + per_gpu,
+                                     support::program(),
+                                     "train",
+                                     "demo",
+                                     "--device",
+                                     "cuda"};
+    for (const char* set : {"cluster.extends=h200-4-ib", "cluster.nodes=1", "layout.fsdp=2",
+                            "cluster.devices_per_node=4"}) {
+      list.insert(list.end(), {"--set", set});
+    }
+    list.insert(list.end(), {"--out", "out"});
+    return support::run({list, "", directory_.path()});
+  };
+  const auto refused = train_on("2");
+  EXPECT_EQ(refused.exit_code, 3);
+  EXPECT_THAT(refused.err,
+              HasSubstr("layout.ranks: 4 ranks need 2 GPUs, and none can be used here; "));
+  const auto wrong = train_on("none");
+  EXPECT_EQ(wrong.exit_code, 64);
+  EXPECT_THAT(wrong.err, HasSubstr("ASSAY_RANKS_PER_GPU: expected a number from 1 to 64"));
+}
+
 }  // namespace
 }  // namespace assay
