@@ -108,12 +108,6 @@ std::vector<std::int64_t> ranks_of_stage(const JobSpec& job, std::int64_t first)
   return {chosen.begin(), chosen.end()};
 }
 
-std::int64_t exchanged_bytes(const step::Footprint& footprint) {
-  std::int64_t sum = 0;
-  for (const step::CountedExchange& one : footprint.exchanges) sum += one.calls * one.bytes();
-  return sum;
-}
-
 }  // namespace
 
 RankDevice device_of(const JobSpec& job) {
@@ -155,7 +149,7 @@ const step::Footprint& RankFootprints::largest() const {
 
 const step::Footprint& RankFootprints::busiest() const {
   return *std::max_element(ranks.begin(), ranks.end(), [](const auto& a, const auto& b) {
-    return exchanged_bytes(a) < exchanged_bytes(b);
+    return a.exchanged_bytes() < b.exchanged_bytes();
   });
 }
 

@@ -174,16 +174,7 @@ base::Result<void> check_layout(const JobSpec& job) {
   copy.batch = job.batch;
   copy.layout = job.layout;
   copy.cluster = job.cluster;
-  ASSAY_TRY_VOID(complete_layout(copy, Value()));
-  const LayoutSpec& l = copy.layout;
-  if (copy.model.layers % (l.pp * l.pp_chunks) != 0) {
-    return RuleErrors(Value()).broken(
-        "layout.pp",
-        fmt::format("{} layers do not split into {} stages of {} chunks", copy.model.layers, l.pp,
-                    l.pp_chunks),
-        "choose divisors of model.layers");
-  }
-  return {};
+  return complete_layout(copy, Value());
 }
 
 }  // namespace assay::spec

@@ -22,7 +22,6 @@ base::Result<void> complete(LayoutSpec& layout, const Value& document);
 
 // The layout of a job against its cluster and model, for layouts that were made rather than read:
 // what a message is about has no place in a file. A dp of 0 is whatever the other degrees leave.
-// Stages of a pipeline must be alike, as the planner prices them; those of a job file need not be.
 base::Result<void> check_layout(const JobSpec& job);
 
 // Whether the pipeline's schedule can take as many micro-batches as a step has: the interleaved one

@@ -161,6 +161,12 @@ bool CountedExchange::same_but_calls(const CountedExchange& other) const {
          type == other.type && elements == other.elements && units == other.units;
 }
 
+std::int64_t Footprint::exchanged_bytes() const {
+  std::int64_t sum = 0;
+  for (const CountedExchange& one : exchanges) sum += one.calls * one.bytes();
+  return sum;
+}
+
 base::Result<Footprint> footprint_of(const spec::ModelSpec& model, const Choices& choices) {
   Choices unrolled = choices;
   // Of a pipeline, which micro-batches meet depends on how many there are.

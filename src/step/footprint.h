@@ -57,6 +57,8 @@ struct Footprint {
   MemoryPlan memory;                       // without places of buffers
   double flops = 0;
   double folded_bytes = 0;  // read and written by adding gradients up
+
+  [[nodiscard]] std::int64_t exchanged_bytes() const;  // of all messages
 };
 
 // Fails as build() does.

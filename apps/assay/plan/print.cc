@@ -127,11 +127,11 @@ void print_communication(const Session& session, const JobPlan& plan) {
   const std::int64_t stages = plan.job().layout.pp;
   session.print(in_lines("\nexchanged per optimizer step: " + made.scheme));
   if (made.counted) {
-    session.print(fmt::format("counted from the program that rank {} executes", made.rank));
-    session.print(stages > 1 ? fmt::format(", in pipeline stage {} of {}: the one that exchanges "
-                                           "most\n",
-                                           made.stage + 1, stages)
-                             : "\n");
+    session.print(fmt::format("counted from the program of rank {}{}\n", made.rank,
+                              stages > 1
+                                  ? fmt::format(" (pipeline stage {} of {}, which exchanges most)",
+                                                made.stage + 1, stages)
+                                  : ""));
   } else if (stages > 1) {
     session.print(fmt::format("by a rank of pipeline stage {} of {}\n", made.stage + 1, stages));
   }

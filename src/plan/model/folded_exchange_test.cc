@@ -82,12 +82,12 @@ RC_GTEST_PROP(FoldedExchange, IsThatOfThePrograms, ()) {
     return most_of(*found, [&](const step::Footprint& one) { return about_parameters(one, kind); });
   };
   // Up to what fills units up for many ranks, and for gathers what is left from other chunks.
-  near(priced.all_to_all, of_kind(step::Kind::kAllToAll), 0.04, "all-to-all");
-  near(priced.all_gather, of_kind(step::Kind::kAllGather), job.layout.pp_chunks > 1 ? 0.2 : 0.06,
+  near(priced.all_to_all, of_kind(step::Kind::kAllToAll), 0.08, "all-to-all");
+  near(priced.all_gather, of_kind(step::Kind::kAllGather), job.layout.pp_chunks > 1 ? 0.25 : 0.1,
        "all-gather");
   if (folded_bytes(work, rank) == 0) return;  // norms of tensor-parallel ranks at most
   near(folded_bytes(work, rank),
-       most_of(*found, [](const step::Footprint& one) { return one.folded_bytes; }), 0.05,
+       most_of(*found, [](const step::Footprint& one) { return one.folded_bytes; }), 0.08,
        "added up");
   RC_ASSERT(priced.reduce_scatter == 0 && priced.all_reduce == 0);
 }

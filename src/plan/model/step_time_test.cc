@@ -88,6 +88,25 @@ TEST(StepTime, ZeroBubbleHasShorterBubbles) {
   EXPECT_GT(filled.pipeline, 0.25 * usual.pipeline);
 }
 
+// Where layers do not come out even, our trainer's stages in the middle have one more, and all wait
+// for the slowest.
+TEST(StepTime, UnevenStagesWaitForTheSlowest) {
+  Work work = llama_8b_on_h100();
+  work.software = software_of(Framework::kAssay, work.card);
+  work.degrees = {.pp = 4, .ranks = 4};
+  work.batch.micros = 64;
+  work.shape.vocab = 8;  // no head to speak of
+  const auto products_of = [&](double layers) {
+    work.shape.body_parameters *= layers / work.shape.layers;
+    work.shape.layers = layers;
+    return step_time(work, shipped_constants()).products;
+  };
+  const base::Seconds eight = products_of(32);
+  EXPECT_DOUBLE_EQ(products_of(33) / eight, 9.0 / 8);
+  EXPECT_DOUBLE_EQ(products_of(35) / eight, 9.0 / 8);
+  EXPECT_DOUBLE_EQ(products_of(36) / eight, 9.0 / 8);
+}
+
 // Computing a layer again costs its forward pass.
 TEST(StepTime, FullRecomputationAddsAForwardPass) {
   Work work = llama_8b_on_h100();

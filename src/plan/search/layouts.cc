@@ -136,6 +136,8 @@ class Enumeration {
     if (layout.pp == 1) return;
     layout.pp_schedule = PipelineSchedule::kZbH1;
     sequence_parallel(layout);
+    // Chunks that are not equally long are hardly ever better than fewer that are.
+    if (asked_.model.layers % layout.pp != 0) return;
     layout.pp_schedule = PipelineSchedule::kInterleaved;
     for (const std::int64_t chunks : divisors_of(asked_.model.layers / layout.pp)) {
       layout.pp_chunks = chunks;

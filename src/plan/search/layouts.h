@@ -26,8 +26,9 @@ struct Layouts {
 // step, and data ranks must share them evenly: no layout changes what a step is. 0: whatever
 // divides.
 //
-// Two kinds are left out for being never better than others: GPipe, which takes the time of 1F1B
-// and more memory, and tensor parallelism whose groups straddle nodes.
+// Three kinds are left out for being never, or hardly ever, better than others: GPipe, which takes
+// the time of 1F1B and more memory, tensor parallelism whose groups straddle nodes, and interleaved
+// stages whose chunks do not come out even. Stages of one chunk need not be equal.
 Layouts layouts_of(const spec::JobSpec& job, std::int64_t sequences);
 
 // What the ranks of job.layout read per step.

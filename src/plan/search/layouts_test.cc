@@ -81,7 +81,8 @@ std::set<LayoutKey> by_brute_force(const JobSpec& job, std::int64_t sequences) {
   JobSpec tried = job;
   every_product(job, [&](LayoutSpec l) {
     if (sequences % l.data_ranks() != 0 || job.cluster.devices_per_node % l.tp != 0) return;
-    for (l.pp_chunks = 1; l.pp_chunks <= job.model.layers; ++l.pp_chunks)
+    for (l.pp_chunks = 1; l.pp_chunks <= job.model.layers; ++l.pp_chunks) {
+      if (l.pp_chunks > 1 && job.model.layers % (l.pp * l.pp_chunks) != 0) continue;
       for (const bool sp : {false, true})
         for (l.zero = l.fsdp > 1 ? 1 : 3; l.zero <= 3; ++l.zero)
           for (const auto schedule :
@@ -91,6 +92,7 @@ std::set<LayoutKey> by_brute_force(const JobSpec& job, std::int64_t sequences) {
             tried.layout = l;
             if (spec::check_layout(tried)) keys.insert(key_of(l));
           }
+    }
   });
   return keys;
 }
@@ -157,17 +159,20 @@ TEST(Layouts, AnImpossibleOneNamesItsRuleAndTheNearest) {
             "nodes of 4)");
   EXPECT_EQ(to_text(nearest->layout), "fsdp 8 x tp 4");
   job.layout = {.dp = 0, .fsdp = 1, .pp = 32};
+  EXPECT_FALSE(nearest_valid(job).has_value());  // 80 layers in 32 stages of 2 or 3
+  job.model.layers = 24;
   EXPECT_EQ(nearest_valid(job)->broken,
-            "layout.pp: 80 layers do not split into 32 stages of 1 chunks");
+            "layout.pp: 24 layers are too few for 32 stages of 1 chunk");
   EXPECT_EQ(to_text(nearest_valid(job)->layout), "dp 2 x pp 16");
 }
 
 TEST(Layouts, ReasonsAreSentences) {
-  const JobSpec job = preset_job("llama3-70b-h200x32");
+  JobSpec job = preset_job("llama3-70b-h200x32");
+  job.model.layers = 24;
   const Layouts found = layouts_of(job, sequences_per_step(job));
   std::set<std::string> reasons;
   for (const Rejection& r : found.rejected) reasons.insert(r.reason);
-  EXPECT_TRUE(reasons.contains("layout.pp: 80 layers do not split into 32 stages of 1 chunks"));
+  EXPECT_TRUE(reasons.contains("layout.pp: 24 layers are too few for 32 stages of 1 chunk"));
   EXPECT_TRUE(reasons.contains("layout.tp: groups of tp 8 would straddle the nodes of 4"));
 }
 
