@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -93,6 +94,20 @@ std::vector<Interval> common(const std::vector<Interval>& a, const std::vector<I
   return list;
 }
 
+// The parts of `a` in which nothing of `b` is.
+std::vector<Interval> without(const std::vector<Interval>& a, const std::vector<Interval>& b) {
+  std::vector<Interval> list;
+  for (const auto& [from, to] : a) {
+    std::uint64_t at = from;
+    for (const auto& [other_from, other_to] : common({{from, to}}, b)) {
+      if (other_from > at) list.emplace_back(at, other_from);
+      at = other_to;
+    }
+    if (to > at) list.emplace_back(at, to);
+  }
+  return list;
+}
+
 }  // namespace
 
 base::Result<void> GpuTimeline::start() {
@@ -132,6 +147,13 @@ base::Result<Overlap> GpuTimeline::stop() {
     some.ms += length_ms(one);
     some.exposed_ms += length_ms(one) - length_ms(common(kernels, one));
   }
+  if (kernels.empty()) return found;
+  for (const auto& [from, to] : without(copies, kernels)) {
+    const double at =
+        (static_cast<double>(from) - static_cast<double>(kernels.front().first)) / 1e6;
+    found.exposed.push_back({at, static_cast<double>(to - from) / 1e6});
+  }
+  std::ranges::sort(found.exposed, std::greater(), &Overlap::Gap::ms);
   return found;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 
@@ -22,6 +23,12 @@ struct Overlap {
     double exposed_ms = 0;
   };
   std::map<std::uint64_t, BySize> by_size;
+  // Times in which copies ran and no kernel: from the first record on, the longest first.
+  struct Gap {
+    double at_ms = 0;
+    double ms = 0;
+  };
+  std::vector<Gap> exposed;
 };
 
 class GpuTimeline {

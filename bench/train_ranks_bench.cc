@@ -95,6 +95,9 @@ base::Result<void> record_step(train::Backend& backend, const step::Program& pro
                base::to_text(base::Bytes(static_cast<std::int64_t>(bytes))), some.ms,
                some.exposed_ms);
   }
+  for (std::size_t i = 0; i < std::min<std::size_t>(12, found.exposed.size()); ++i) {
+    fmt::print("  exposed {:.3f} ms at {:.2f} ms\n", found.exposed[i].ms, found.exposed[i].at_ms);
+  }
   return {};
 #else
   (void)backend, (void)program, (void)together, (void)first;

@@ -100,6 +100,7 @@ class Builder {
   // before. `head`: what the head adds to a table that is used for both.
   void finish_gradients(std::int32_t unit, bool head = false);
   void finish_exchanges();  // of gradients that are still on their way
+  [[nodiscard]] bool is_on_its_way(std::int32_t unit) const;
   // An exchange, and its end. What the caller gets is what it waits for.
   Op issue(Op op);
   void wait(const Op& issued);

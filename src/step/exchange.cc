@@ -125,13 +125,14 @@ void Builder::use(std::int32_t index) {
            (in_block(unit(use.unit)) || at->second.micro == use.micro);
   };
   if (!is_there(now)) gather(now);
+  if (!uses_.empty() && !is_there(uses_.front())) {
+    const Use next = uses_.front();
+    if (place_of(next.unit, "gathered") != place_of(index, "gathered")) gather(next);
+  }
   if (const auto issued = gathering_.find(index); issued != gathering_.end()) {
     wait(issued->second);
     gathering_.erase(issued);
   }
-  if (uses_.empty() || is_there(uses_.front())) return;
-  const Use next = uses_.front();
-  if (place_of(next.unit, "gathered") != place_of(index, "gathered")) gather(next);
 }
 
 // The first micro-batch of a single rank has nothing to be added to.
@@ -210,6 +211,10 @@ void Builder::finish_oldest() {
   fold(oldest.issued.out[0], oldest.issued.unit, oldest.head);
   micro_ = micro;
   layer_ = layer;
+}
+
+bool Builder::is_on_its_way(std::int32_t index) const {
+  return std::ranges::any_of(pending_, [&](const Pending& p) { return p.issued.unit == index; });
 }
 
 void Builder::finish_exchanges() {

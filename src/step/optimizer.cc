@@ -23,11 +23,24 @@ class Optimizer {
       : b_(b), p_(b.program()), data_(p_.choices.layout.data()), block_(norm_block(p_.model)) {}
 
   void build() {
+    b_.enter(Phase::kOptimizer);
+    measure_squares();
+    // What is complete is squared while the rest is on its way.
+    std::vector<bool> is_complete;
+    for (std::size_t i = 0; i < p_.units.size(); ++i) {
+      is_complete.push_back(!b_.is_on_its_way(static_cast<std::int32_t>(i)) &&
+                            p_.units[i].head_gradients < 0 && !has_partial_gradients(i));
+      if (is_complete.back()) square_and_gather(i);
+    }
     b_.enter(Phase::kBackward);
     b_.finish_exchanges();
     b_.enter(Phase::kOptimizer);
     add_head_gradients();
     add_partial_gradients();
+    for (std::size_t i = 0; i < p_.units.size(); ++i) {
+      if (!is_complete[i]) square_and_gather(i);
+    }
+    add_losses();
     find_norm();
     for (std::size_t i = 0; i < p_.units.size(); ++i) {
       wait_for_gradients(i);
@@ -112,6 +125,10 @@ class Optimizer {
     }
   }
 
+  [[nodiscard]] bool has_partial_gradients(std::size_t unit) const {
+    return std::ranges::any_of(parameters_of(unit), &Parameter::partial_gradient);
+  }
+
   // What this rank adds up of such parameters: neighbours together.
   [[nodiscard]] std::vector<Range> partial_ranges(std::size_t unit) const {
     std::vector<Range> ranges;
@@ -155,23 +172,26 @@ class Optimizer {
   }
 
   // What each rank has added up is its own to square; the sums go to everyone.
-  void find_norm() {
-    const std::vector<SumsPlace> places = sums_places();
+  void measure_squares() {
+    places_ = sums_places();
     std::int64_t most = 0;
-    for (const SumsPlace& place : places) most = std::max(most, place.first + place.count);
-    const View own = b_.matrix("sums of squares", 1, most, Dtype::kF32, Storage::kScalars);
-    for (std::size_t i = 0; i < p_.units.size(); ++i) {
-      // Of a table that the last stage has as well, the first one's counts.
-      if (p_.units[i].stage == p_.choices.layout.pipeline.rank) {
-        const SumsPlace& place = places[model_unit(p_.units[i])];
-        square(i, own.columns(place.first, place.count));
-      }
-      gather_gradients(i);
+    for (const SumsPlace& place : places_) most = std::max(most, place.first + place.count);
+    squares_ = b_.matrix("sums of squares", 1, most, Dtype::kF32, Storage::kScalars);
+  }
+  void square_and_gather(std::size_t index) {
+    const Unit& unit = p_.units[index];
+    // Of a table that the last stage has as well, the first one's counts.
+    if (unit.stage == p_.choices.layout.pipeline.rank) {
+      const SumsPlace& place = places_[model_unit(unit)];
+      square(index, squares_.columns(place.first, place.count));
     }
+    gather_gradients(index);
+  }
+  void find_norm() {
     b_.emit({.kind = Kind::kGradientNorm,
              .part = Part::kAllGroups,
-             .in = in_order(places, gather("sums of squares", Part::kAllGroups, own,
-                                           {Axis::kData, Axis::kTensor, Axis::kPipeline})),
+             .in = in_order(places_, gather("sums of squares", Part::kAllGroups, squares_,
+                                            {Axis::kData, Axis::kTensor, Axis::kPipeline})),
              .out = {p_.scalars}});
   }
 
@@ -370,6 +390,8 @@ class Optimizer {
   Program& p_;
   Place data_;
   std::int64_t block_;
+  std::vector<SumsPlace> places_;  // of each unit of the model
+  View squares_;                   // this rank's
   std::map<std::size_t, Op> waiting_;
   std::vector<Op> gathers_;
 };

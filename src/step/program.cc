@@ -154,8 +154,7 @@ base::Result<Program> build(const spec::ModelSpec& model, const Choices& choices
   build_passes(b);
   if (choices.purpose == Purpose::kLogits) return p;
   b.begin_pass(0, 0);
-  add_losses(b);
-  if (choices.purpose == Purpose::kTrain) build_optimizer(b);
+  choices.purpose == Purpose::kTrain ? build_optimizer(b) : add_losses(b);
   return p;
 }
 

@@ -152,6 +152,45 @@ TEST_F(TrainRanksCli, ARankThatDiesEndsAllWithOneLine) {
   EXPECT_TRUE(trainers().empty());
 }
 
+TEST_F(TrainRanksCli, TopShowsTheRanks) {
+  auto process = base::Process::start(
+      {.arguments =
+           command({"train.steps=1000000", "layout.fsdp=3"}, {"--out", "running", "--quiet"}),
+       .environment = base::Environment::from_current(),
+       .directory = directory_.path(),
+       .redirections = {
+           base::from_null(0),
+           {.descriptor = 1, .path = directory_.path() / "printed", .flags = O_WRONLY | O_CREAT},
+           {.descriptor = 2, .from = 1}}});
+  ASSERT_TRUE(process.has_value());
+  base::Json ranks;
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+  while (ranks.empty() && std::chrono::steady_clock::now() < limit) {
+    ASSERT_FALSE(process->wait_until(std::chrono::steady_clock::now()).has_value())
+        << content("printed");
+    const auto top = assay({"top", "--once", "--json"});
+    ASSERT_EQ(top.exit_code, 0) << top.err;
+    const base::Json seen = base::Json::parse(top.out);
+    if (!seen["runs"].empty()) ranks = seen["runs"][0]["ranks"];
+  }
+  ASSERT_EQ(ranks.size(), 3U);
+  int slowest = 0;
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(ranks[i]["rank"], i);
+    EXPECT_EQ(ranks[i]["place"], fmt::format("fsdp {}", i));
+    EXPECT_GT(ranks[i]["step_s"], 0);
+    slowest += ranks[i]["slowest"] == true ? 1 : 0;
+  }
+  EXPECT_EQ(slowest, 1);
+  const std::string text = assay({"top", "--once"}).out;
+  EXPECT_THAT(text, HasSubstr("own work"));
+  EXPECT_THAT(text, HasSubstr("fsdp 2"));
+  process->signal(SIGTERM);
+  const auto exit = process->wait_until(std::chrono::steady_clock::now() + std::chrono::minutes(2));
+  ASSERT_TRUE(exit.has_value()) << "it hangs";
+  EXPECT_EQ(exit->wait_status, 0) << "it saves and ends";
+}
+
 TEST_F(TrainRanksCli, WhatCannotBeTrainedIsRefusedByItsKey) {
   const auto refused = [&](const std::vector<std::string>& sets, const char* line) {
     const auto outcome = train(sets, "refused");
@@ -325,6 +364,32 @@ TEST_F(TrainRanksCli, ThePlanIsThatOfAssayPlan) {
     }
     EXPECT_EQ((*record)->memory_bytes, before["memory_bytes"]["total"].get<std::int64_t>());
   }
+}
+
+TEST_F(TrainRanksCli, MoreRanksThanGpusAreRefused) {
+  const auto train_on = [&](const std::string& per_gpu) {
+    std::vector<std::string> list = {"env",
+                                     "CUDA_VISIBLE_DEVICES=",
+                                     "ASSAY_RANKS_PER_GPU=" + per_gpu,
+                                     support::program(),
+                                     "train",
+                                     "demo",
+                                     "--device",
+                                     "cuda"};
+    for (const char* set : {"cluster.extends=h200-4-ib", "cluster.nodes=1", "layout.fsdp=2",
+                            "cluster.devices_per_node=4"}) {
+      list.insert(list.end(), {"--set", set});
+    }
+    list.insert(list.end(), {"--out", "out"});
+    return support::run({list, "", directory_.path()});
+  };
+  const auto refused = train_on("2");
+  EXPECT_EQ(refused.exit_code, 3);
+  EXPECT_THAT(refused.err,
+              HasSubstr("layout.ranks: 4 ranks need 2 GPUs, and none can be used here; "));
+  const auto wrong = train_on("none");
+  EXPECT_EQ(wrong.exit_code, 64);
+  EXPECT_THAT(wrong.err, HasSubstr("ASSAY_RANKS_PER_GPU: expected a number from 1 to 64"));
 }
 
 }  // namespace

@@ -50,6 +50,7 @@ std::atomic<bool> finalize_hangs = false;
 std::atomic<bool> connects_never = false;
 std::atomic<int> aborts = 0;
 std::map<int, ncclResult_t> errors;
+std::map<int, nccl_testing::Moved> asked;
 
 }  // namespace
 }  // namespace assay::fakenccl
@@ -335,42 +336,64 @@ bool begin_op(ncclComm* comm, cudaStream_t stream) {
   return true;
 }
 
+void count_call(ncclComm* comm, wire::GpuOperation operation, ncclDataType_t type,
+                std::size_t bytes) {
+  const std::lock_guard lock(mutex);
+  nccl_testing::Amount& amount = asked[comm->first_rank][{operation, type}];
+  ++amount.calls;
+  amount.bytes += bytes;
+}
+
+void add_send(const void* from, std::size_t bytes, int peer) {
+  group.ops.push_back({true, peer, static_cast<const char*>(from), nullptr, bytes});
+}
+void add_receive(void* to, std::size_t bytes, int peer) {
+  group.ops.push_back({false, peer, nullptr, static_cast<char*>(to), bytes});
+}
+
 ncclResult_t send(const void* from, std::size_t elements, ncclDataType_t type, int peer,
                   ncclComm* comm, cudaStream_t stream) {
   begin_op(comm, stream);
-  group.ops.push_back(
-      {true, peer, static_cast<const char*>(from), nullptr, elements * bytes_of(type)});
+  count_call(comm, wire::GpuOperation::kSend, type, elements * bytes_of(type));
+  add_send(from, elements * bytes_of(type), peer);
   return ncclSuccess;
 }
 ncclResult_t receive(void* to, std::size_t elements, ncclDataType_t type, int peer, ncclComm* comm,
                      cudaStream_t stream) {
   begin_op(comm, stream);
-  group.ops.push_back({false, peer, nullptr, static_cast<char*>(to), elements * bytes_of(type)});
+  count_call(comm, wire::GpuOperation::kReceive, type, elements * bytes_of(type));
+  add_receive(to, elements * bytes_of(type), peer);
   return ncclSuccess;
 }
 ncclResult_t all_gather(const void* from, void* to, std::size_t elements, ncclDataType_t type,
                         ncclComm* comm, cudaStream_t stream) {
   const std::size_t bytes = elements * bytes_of(type);
+  const int ranks = comm->shared->ranks;
   begin_op(comm, stream);
-  for (int rank = 0; rank < comm->shared->ranks; ++rank) {
+  count_call(comm, wire::GpuOperation::kAllGather, type, bytes * static_cast<std::size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) {
     char* const part = static_cast<char*>(to) + static_cast<std::size_t>(rank) * bytes;
     if (rank == comm->rank) {
       group.copies.emplace_back(part, static_cast<const char*>(from), bytes);
       continue;
     }
-    send(from, elements, type, rank, comm, stream);
-    receive(part, elements, type, rank, comm, stream);
+    add_send(from, bytes, rank);
+    add_receive(part, bytes, rank);
   }
   return ncclSuccess;
 }
 ncclResult_t broadcast(const void* from, void* to, std::size_t elements, ncclDataType_t type,
                        int root, ncclComm* comm, cudaStream_t stream) {
+  const std::size_t bytes = elements * bytes_of(type);
   begin_op(comm, stream);
-  if (comm->rank != root) return receive(to, elements, type, root, comm, stream);
-  group.copies.emplace_back(static_cast<char*>(to), static_cast<const char*>(from),
-                            elements * bytes_of(type));
+  count_call(comm, wire::GpuOperation::kBroadcast, type, bytes);
+  if (comm->rank != root) {
+    add_receive(to, bytes, root);
+    return ncclSuccess;
+  }
+  group.copies.emplace_back(static_cast<char*>(to), static_cast<const char*>(from), bytes);
   for (int rank = 0; rank < comm->shared->ranks; ++rank) {
-    if (rank != root) send(from, elements, type, rank, comm, stream);
+    if (rank != root) add_send(from, bytes, rank);
   }
   return ncclSuccess;
 }
@@ -395,6 +418,10 @@ void set_error(int rank, ncclResult_t state) {
   const std::lock_guard lock(mutex);
   errors[rank] = state;
 }
+nccl_testing::Moved counted(int rank) {
+  const std::lock_guard lock(mutex);
+  return asked[rank];
+}
 int communicators_left() {
   const std::lock_guard lock(mutex);
   return static_cast<int>(communicators.size());
@@ -408,6 +435,7 @@ void reset() {
   aborts = 0;
   const std::lock_guard lock(mutex);
   errors.clear();
+  asked.clear();
 }
 
 }  // namespace assay::fakenccl

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "comm/cuda/nccl_library.h"
+#include "nccl/listed_calls.h"
 
 namespace assay::fakenccl {
 
@@ -16,6 +17,9 @@ void hang_in_finalize(bool on);
 void never_connect(bool on);
 // Every communicator of this rank of the first group has this state.
 void set_error(int rank, ncclResult_t state);
+
+// What a rank of the first group was asked for since reset(), as `assay run` counts it.
+nccl_testing::Moved counted(int rank);
 
 int communicators_left();
 int aborted();

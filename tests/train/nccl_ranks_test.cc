@@ -18,6 +18,7 @@
 #include "comm/cuda/nccl.h"
 #include "comm/local.h"
 #include "comm/testing/rank_processes.h"
+#include "nccl/listed_calls.h"
 #include "observe/wire/gpu_region.h"
 #include "train/cuda/cuda_backend.h"
 #include "train/rank_groups.h"
@@ -28,26 +29,13 @@ namespace {
 
 namespace fs = std::filesystem;
 using comm::Communicator;
+using nccl_testing::Amount;
+using nccl_testing::difference;
+using nccl_testing::listed;
+using nccl_testing::Moved;
 using train::testing::RankRun;
 using train::testing::Trained;
 using wire::GpuOperation;
-
-// Calls and bytes, by operation and type of NCCL.
-struct Amount {
-  std::uint64_t calls = 0;
-  std::uint64_t bytes = 0;
-  bool operator==(const Amount&) const = default;
-};
-using Moved = std::map<std::pair<GpuOperation, unsigned>, Amount>;
-
-std::string to_text(const Moved& moved) {
-  std::string text;
-  for (const auto& [what, amount] : moved) {
-    text += fmt::format(" {} {}: {} calls, {} bytes;", wire::name_of(what.first),
-                        wire::nccl_type_name(what.second), amount.calls, amount.bytes);
-  }
-  return text;
-}
 
 // What `assay run` has counted of this process.
 Moved counted(const wire::GpuRegion& region) {
@@ -57,70 +45,6 @@ Moved counted(const wire::GpuRegion& region) {
     Amount& amount = moved[{static_cast<GpuOperation>(row.operation.load()), row.type.load()}];
     amount.calls += row.calls;
     amount.bytes += row.bytes;
-  }
-  return moved;
-}
-
-Moved difference(Moved after, const Moved& before) {
-  for (const auto& [what, amount] : before) {
-    after[what].calls -= amount.calls;
-    after[what].bytes -= amount.bytes;
-  }
-  std::erase_if(after, [](const auto& row) { return row.second == Amount{}; });
-  return after;
-}
-
-unsigned nccl_type(step::Dtype type) {
-  constexpr unsigned kU8 = 1;
-  constexpr unsigned kI32 = 2;
-  constexpr unsigned kF32 = 7;
-  constexpr unsigned kBf16 = 9;
-  if (type == step::Dtype::kF32) return kF32;
-  if (type == step::Dtype::kI32) return kI32;
-  return step::bytes_of(type) == 1 ? kU8 : kBf16;
-}
-
-// What the program of a rank lists, as NCCL counts it: a gather by what everybody gets, everything
-// else by what goes to and comes from each of the others.
-Moved listed(const step::Program& program, std::int64_t steps) {
-  Moved moved;
-  for (const step::Op& op : program.ops) {
-    const bool gather = op.kind == step::Kind::kAllGather;
-    const bool one_to_one = op.kind == step::Kind::kSend || op.kind == step::Kind::kReceive;
-    if (!gather && !one_to_one && op.kind != step::Kind::kAllToAll) continue;
-    const step::View& view = op.in.empty() ? op.out[0] : op.in[0];
-    const step::Dtype type = program.buffers[static_cast<std::size_t>(view.buffer)].type;
-    const auto add = [&](GpuOperation operation, std::int64_t elements) {
-      if (elements == 0) return;
-      Amount& amount = moved[{operation, nccl_type(type)}];
-      ++amount.calls;
-      amount.bytes += static_cast<std::uint64_t>(elements * step::bytes_of(type));
-    };
-    if (one_to_one) {
-      add(op.kind == step::Kind::kSend ? GpuOperation::kSend : GpuOperation::kReceive,
-          view.elements());
-      continue;
-    }
-    const step::Place place = program.choices.layout.along(op.axis);
-    const step::Unit* unit =
-        op.unit < 0 ? nullptr : &program.units[static_cast<std::size_t>(op.unit)];
-    const bool uneven = unit != nullptr && unit->whole_matrices;
-    if (gather && !uneven) {
-      add(GpuOperation::kAllGather, op.in[0].elements() * place.ranks);
-      continue;
-    }
-    for (std::int64_t rank = 0; rank < place.ranks; ++rank) {
-      if (rank == place.rank) continue;
-      const std::int64_t own = uneven ? unit->part.count : op.out[0].cols;
-      const std::int64_t theirs =
-          uneven ? unit->parts[static_cast<std::size_t>(rank)].count : op.out[0].cols;
-      add(GpuOperation::kSend, gather ? own : theirs);
-      add(GpuOperation::kReceive, gather ? theirs : own);
-    }
-  }
-  for (auto& [what, amount] : moved) {
-    amount.calls *= static_cast<std::uint64_t>(steps);
-    amount.bytes *= static_cast<std::uint64_t>(steps);
   }
   return moved;
 }
