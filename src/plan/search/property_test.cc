@@ -198,10 +198,12 @@ RC_GTEST_PROP(SearchProperty, RecomputationComputesMoreAndKeepsLess, ()) {
     const Seconds more = t.products + t.attention + t.passes;
     const base::Bytes less = memory_need(work, constants.memory).total();
     RC_ASSERT(more > computed);
-    // A stage of one layer has everything of it while it is at work; and with zero bubble the last
-    // stage has everything of all layers until it makes the gradients of weights.
-    const bool same = job.model.layers == job.layout.pp || work.degrees.zero_bubble;
-    RC_ASSERT((same ? less <= bytes : less < bytes));
+    // As much where little is kept in any case: a stage of one layer has everything of it while it
+    // is at work, with zero bubble the last stage has all until it makes the gradients of weights,
+    // and the gradients of a large table may need more than few layers do.
+    RC_ASSERT(less <= bytes);
+    const bool strictly = job.layout.pp == 1 && job.model.layers > 1;
+    if (strictly) RC_ASSERT(less < bytes);
     computed = more;
     bytes = less;
   }
