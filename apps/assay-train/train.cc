@@ -112,6 +112,21 @@ class StopsGpus {
   Membership* member_;
 };
 
+// All ranks, or none: over NCCL those without a GPU would only be missed.
+base::Result<bool> all_are_for_gpus(bool own, Membership& member) {
+  comm::Communicator& world = member.world();
+  const std::uint8_t mine = own ? 1 : 0;
+  std::vector<std::uint8_t> all(static_cast<std::size_t>(world.ranks()));
+  ASSAY_TRY_VOID(world.all_gather(&mine, all.data(), 1, comm::Dtype::kU8));
+  const auto other = std::ranges::find(all, static_cast<std::uint8_t>(1 - mine));
+  if (other == all.end()) return own;
+  const auto rank = other - all.begin();
+  return base::fail(
+      base::unfit_error(fmt::format("rank {}", own ? rank : world.rank()),
+                        fmt::format("sees no GPU, and rank {} has one", own ? world.rank() : rank),
+                        "start every rank with a GPU, or all of them with --device cpu"));
+}
+
 // Which GPU the rank has, if the ranks are on GPUs, and the groups in which it exchanges data.
 base::Result<std::unique_ptr<train::RankGroups>> connect(const std::string& device,
                                                          const spec::JobSpec& job,
@@ -119,7 +134,8 @@ base::Result<std::unique_ptr<train::RankGroups>> connect(const std::string& devi
                                                          Membership& member, RankShare& share) {
   comm::Communicator* data = &member.world();
   share.local_ranks = member.place().local_ranks;
-  if (is_for_gpus(device, job)) {
+  ASSAY_TRY(const bool on_gpus, all_are_for_gpus(is_for_gpus(device, job), member));
+  if (on_gpus) {
     ASSAY_TRY(const GpuOfRank gpu, gpu_of(member.place()));
     share.gpu = gpu.index;
     share.gpu_ranks = gpu.ranks;

@@ -23,7 +23,6 @@ using spec::Recompute;
 // More than any model has; building more takes seconds and gigabytes.
 constexpr std::int64_t kMostPasses = 200'000;    // of a block by a micro-batch
 constexpr std::int64_t kMostParts = 20'000'000;  // of a unit on a data rank
-constexpr std::int64_t kMicrosOfOneStage = 9;    // that are unrolled where there is no pipeline
 
 base::Result<void> check_size(const JobSpec& job) {
   ASSAY_TRY_VOID(communication_of(job));  // bytes about parameters are countable
@@ -34,9 +33,9 @@ base::Result<void> check_size(const JobSpec& job) {
                          static_cast<long double>(m.layers) >
                      1e17L;
   const std::int64_t micros =
-      l.pp > 1 ? job.batch.accumulate : std::min(kMicrosOfOneStage, job.batch.accumulate);
+      l.pp > 1 ? job.batch.accumulate : std::min(step::kUnrolledMicros, job.batch.accumulate);
   const bool long_list = m.layers / l.pp > kMostPasses / std::max<std::int64_t>(1, micros);
-  if (!large && !long_list && l.dp * l.fsdp <= kMostParts / m.layers) return {};
+  if (!large && !long_list && l.dp * l.fsdp * l.cp <= kMostParts / m.layers) return {};
   return base::fail(base::usage_error(large || long_list ? "batch" : "layout",
                                       "the step's list would be too long to count",
                                       "make the model, the batch or the layout smaller"));

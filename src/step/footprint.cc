@@ -7,9 +7,6 @@
 namespace assay::step {
 namespace {
 
-// What planning memory looks at: the first and last few micro-batches (memory_plan.cc), and one
-// between them that stands for all that are left out.
-constexpr std::int64_t kUnrolled = 9;
 constexpr std::int32_t kRepeated = 4;
 
 // "layers.12.mlp" is of "layers.mlp".
@@ -171,7 +168,7 @@ base::Result<Footprint> footprint_of(const spec::ModelSpec& model, const Choices
   Choices unrolled = choices;
   // Of a pipeline, which micro-batches meet depends on how many there are.
   if (choices.layout.pipeline.ranks == 1) {
-    unrolled.accumulate = std::min(kUnrolled, choices.accumulate);
+    unrolled.accumulate = std::min(kUnrolledMicros, choices.accumulate);
   }
   ASSAY_TRY(Program program, build(model, unrolled));
   Footprint result = Counter(program, choices.accumulate).count();

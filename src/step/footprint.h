@@ -61,6 +61,10 @@ struct Footprint {
   [[nodiscard]] std::int64_t exchanged_bytes() const;  // of all messages
 };
 
+// Micro-batches that are unrolled where there is no pipeline: the first and last few, which are all
+// that planning memory looks at (memory_plan.cc), and one between them that stands for the rest.
+inline constexpr std::int64_t kUnrolledMicros = 9;
+
 // Fails as build() does.
 base::Result<Footprint> footprint_of(const spec::ModelSpec& model, const Choices& choices);
 

@@ -146,6 +146,15 @@ class Passes {
     }
   }
 
+  // They had the time of a block to travel. Kept on their way, the tables' would be there beside
+  // the logits, where memory is needed most.
+  void finish_gradients_of_earlier() {
+    const std::int32_t layer = b_.layer();
+    b_.enter(Phase::kBackward);
+    b_.finish_exchanges();
+    b_.enter(Phase::kForward, layer);
+  }
+
   // Tokens where they are embedded, targets where the loss is.
   void read(const Pass& pass) {
     const std::string name = fmt::format("slot {}", pass.slot);
@@ -203,6 +212,7 @@ class Passes {
       if (layer + 1 == range.end) finish_sends_from(out);
       chunk.kept.push_back(forward_block(b_, x, out));
       x = out;
+      if (layer == range.first) finish_gradients_of_earlier();
     }
     b_.enter(Phase::kForward);
     if (!is_last(pass)) return send(pass, x);

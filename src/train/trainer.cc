@@ -107,6 +107,10 @@ class Trainer {
       ASSAY_TRY(const std::int64_t step,
                 ranks_.broadcast_value(steps.empty() ? kNoCheckpoint : steps.back()));
       if (ranks_.rank() != 0 && !damaged) ASSAY_TRY_VOID(saver_.open());
+      if (step == kNoCheckpoint && damaged) {
+        return base::fail(base::failed_error(root.string(), "none of its checkpoints can be used",
+                                             "move them away to start at step 1"));
+      }
       if (step == kNoCheckpoint) return start_anew();
       if (!steps.empty()) steps.pop_back();
       ASSAY_TRY(auto checked,

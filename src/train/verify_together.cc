@@ -8,6 +8,10 @@
 #include <cstdint>
 #include <cstring>
 #include <future>
+#include <memory>
+#include <string_view>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -22,40 +26,60 @@ constexpr std::chrono::seconds kRound{1};
 struct Word {
   std::int64_t done = 0;
   std::int64_t read_bytes = 0;
-  std::array<char, 504> damage{};  // empty: none
+  std::int64_t unreadable = 0;      // `problem` is not of the checkpoint, but of reading it
+  std::array<char, 488> problem{};  // empty: none
 };
+
+// Shared with the thread that reads: one that is stuck in a file system is left behind.
+struct Reading {
+  explicit Reading(checkpoint::Checkpoint from) : checkpoint(std::move(from)) {}
+  checkpoint::Checkpoint checkpoint;
+  std::atomic<std::int64_t> read_bytes = 0;
+  std::promise<base::Result<void>> whole;
+};
+
+std::shared_ptr<Reading> start_reading(checkpoint::Checkpoint opened, comm::Communicator& ranks,
+                                       int threads) {
+  auto reading = std::make_shared<Reading>(std::move(opened));
+  const checkpoint::VerifyOptions share{
+      .threads = static_cast<unsigned>(std::max(0, threads)),
+      .progress = [state = reading.get()](std::int64_t bytes) { state->read_bytes += bytes; },
+      .share = {static_cast<std::size_t>(ranks.rank()), static_cast<std::size_t>(ranks.ranks())}};
+  std::thread([reading, share] {
+    reading->whole.set_value(reading->checkpoint.verify(share));
+  }).detach();
+  return reading;
+}
 
 }  // namespace
 
 base::Result<Verified> verify_together(const std::filesystem::path& folder,
                                        comm::Communicator& ranks, int threads,
                                        std::chrono::milliseconds patience) {
-  auto opened = checkpoint::Checkpoint::open(folder);
-  std::atomic<std::int64_t> read_bytes = 0;
-  std::future<base::Result<void>> reading;
-  if (opened) {
-    const checkpoint::VerifyOptions share{
-        .threads = static_cast<unsigned>(std::max(0, threads)),
-        .progress = [&](std::int64_t bytes) { read_bytes += bytes; },
-        .share = {static_cast<std::size_t>(ranks.rank()), static_cast<std::size_t>(ranks.ranks())}};
-    reading = std::async(std::launch::async, [&, share] { return opened->verify(share); });
-  }
   Word own;
-  own.done = opened ? 0 : 1;
   const auto tell = [&](const base::Error& error) {
     const std::string line = error.line();
-    std::memcpy(own.damage.data(), line.data(), std::min(line.size(), own.damage.size() - 1));
+    own.unreadable = error.code == base::ExitCode::kNo ? 0 : 1;
+    std::memcpy(own.problem.data(), line.data(), std::min(line.size(), own.problem.size() - 1));
   };
-  if (!opened) tell(opened.error());
+  std::shared_ptr<Reading> reading;
+  std::future<base::Result<void>> whole;
+  if (auto opened = checkpoint::Checkpoint::open(folder)) {
+    reading = start_reading(*std::move(opened), ranks, threads);
+    whole = reading->whole.get_future();
+  } else {
+    own.done = 1;
+    tell(opened.error());
+  }
   std::int64_t read_before = -1;
   base::Stopwatch quiet;
   std::vector<Word> words(static_cast<std::size_t>(ranks.ranks()));
   while (true) {
-    if (own.done == 0 && reading.wait_for(kRound) == std::future_status::ready) {
+    if (own.done == 0 && whole.wait_for(kRound) == std::future_status::ready) {
       own.done = 1;
-      if (const auto whole = reading.get(); !whole) tell(whole.error());
+      if (const auto found = whole.get(); !found) tell(found.error());
     }
-    own.read_bytes = read_bytes.load();
+    if (reading) own.read_bytes = reading->read_bytes.load();
     ASSAY_TRY_VOID(ranks.all_gather(&own, words.data(), sizeof own, comm::Dtype::kU8));
     const auto busy = std::ranges::find(words, 0, &Word::done);
     if (busy == words.end()) break;
@@ -71,10 +95,16 @@ base::Result<Verified> verify_together(const std::filesystem::path& folder,
   }
   Verified verified;
   for (Word& word : words) {
-    word.damage.back() = '\0';
-    if (verified.damage.empty()) verified.damage = word.damage.data();
+    word.problem.back() = '\0';
+    const std::string_view problem = word.problem.data();
+    // Others may be able to read it, and going back to an older one would lose what it has.
+    if (word.unreadable != 0) {
+      return base::fail(
+          base::unfit_error(fmt::format("rank {}", &word - words.data()), std::string(problem)));
+    }
+    if (verified.damage.empty()) verified.damage = problem;
   }
-  if (verified.damage.empty()) verified.whole = *std::move(opened);
+  if (verified.damage.empty()) verified.whole = std::move(reading->checkpoint);
   return verified;
 }
 

@@ -160,18 +160,19 @@ TEST_F(ReportCli, WithoutARunTheLatestExperimentIsShown) {
 
 TEST_F(ReportCli, ASuiteIsItsFolderOrItsName) {
   train(3);
-  ASSERT_EQ(run({"bench", "mfu-scaling", "--quick", "-o", "mfu", "--quiet"}).exit_code, 0);
-  const Json by_folder = Json::parse(run({"report", "mfu", "--format", "json"}).out);
+  ASSERT_EQ(run({"bench", "interconnect", "--quick", "-o", "links", "--quiet"}).exit_code, 0);
+  const Json by_folder = Json::parse(run({"report", "links", "--format", "json"}).out);
   EXPECT_EQ(by_folder["parts"][0]["verdict"], "planned");
-  EXPECT_EQ(by_folder["parts"][0]["title"], "mfu-scaling: MFU of Llama 3 by number of GPUs");
+  EXPECT_EQ(by_folder["parts"][0]["title"],
+            "interconnect: nanochat d26 on H100 SXM, PCIe and NVL: exchange, step, cost");
   // By name, the latest in the project: other suites and runs without a result are not it.
-  ASSERT_EQ(run({"bench", "mfu-scaling", "--quick", "--quiet"}).exit_code, 0);
-  ASSERT_EQ(run({"bench", "mfu-scaling", "--quiet"}).exit_code, 0);
+  ASSERT_EQ(run({"bench", "interconnect", "--quick", "--quiet"}).exit_code, 0);
   ASSERT_EQ(run({"bench", "interconnect", "--quiet"}).exit_code, 0);
+  ASSERT_EQ(run({"bench", "survival", "--quick", "--quiet"}).exit_code, 0);
   fs::create_directories(project_.path() / ".assay/bench/99");
-  write(".assay/bench/99/run.json", R"({"suite": "mfu-scaling"})");
-  const Json by_name = Json::parse(run({"report", "mfu-scaling", "--format", "json"}).out);
-  EXPECT_EQ(by_name["parts"][0]["data"]["suite"], "mfu-scaling");
+  write(".assay/bench/99/run.json", R"({"suite": "interconnect"})");
+  const Json by_name = Json::parse(run({"report", "interconnect", "--format", "json"}).out);
+  EXPECT_EQ(by_name["parts"][0]["data"]["suite"], "interconnect");
   EXPECT_EQ(by_name["parts"][0]["data"]["quick"], false);
 }
 

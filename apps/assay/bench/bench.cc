@@ -153,7 +153,7 @@ Verb bench_verb(const Session& session) {
   return {.name = "bench",
           .description = "repeat published experiments: their figures beside ours",
           .examples = {"assay bench", "assay bench interconnect",
-                       "assay bench mfu-scaling -o mfu --json"},
+                       "assay bench mfu-scaling --quick -o mfu --json"},
           .arguments = {{"SUITE", "a name or a suite file; default: list the suites",
                          &options->suite, false, suite::suite_names, true}},
           .options = {{"--quick",

@@ -134,8 +134,11 @@ class NcclRank : public Communicator {
     const std::size_t large = static_cast<std::size_t>(job_->options().first_bytes) / all;
     const DeviceMemory memory(all * (large + 4));
     std::byte* const at = memory.get();
+    if (at == nullptr) {
+      return base::fail(job_->fail(job_->error("the GPU has no memory left for a group of ranks")));
+    }
     for (const std::size_t bytes : {std::size_t{4}, large}) {
-      if (at == nullptr || bytes == 0) continue;
+      if (bytes == 0) continue;
       ASSAY_TRY_VOID(ended(group_->launch(
           "the first all_gather", nullptr, [&](ncclComm_t comm, cudaStream_t stream) {
             return job_->nccl().all_gather(at + static_cast<std::size_t>(rank()) * bytes, at, bytes,

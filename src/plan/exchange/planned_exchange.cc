@@ -92,6 +92,10 @@ std::string scheme_of(const step::Layout& layout) {
   if (layout.replica.ranks > 1) {
     text += fmt::format("{}{} replicas", text.empty() ? "" : ", ", layout.replica.ranks);
   }
+  if (layout.context.ranks > 1) {
+    text += fmt::format("{}{} ranks that share sequences", text.empty() ? "" : ", ",
+                        layout.context.ranks);
+  }
   if (text.empty()) return "one rank adds up each gradient and keeps each parameter";
   return text +
          "; gradients after every micro-batch by all-to-all, added by the ranks that keep them";

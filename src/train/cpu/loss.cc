@@ -46,7 +46,7 @@ Terms together(const Matrix& all, std::int64_t token, std::int64_t apart) {
   }
   for (std::int64_t row = token; row < all.rows; row += apart) {
     const float* of_rank = all.row(row);
-    if (of_rank[1] > 0)
+    if (of_rank[1] != 0)
       terms.sum += static_cast<double>(of_rank[1] * std::exp(of_rank[0] - terms.most));
     terms.target += static_cast<double>(of_rank[2]);
   }
