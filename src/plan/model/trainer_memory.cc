@@ -110,8 +110,8 @@ double alive_bytes(const Work& work, const RankShare& rank, const Stage& stage) 
       std::max(0.0, stage.layers * in_flight - kept_whole) * each + kept_whole * whole;
 
   // Gradients that are made, and what arrives from other ranks: on their way until their place is
-  // needed again, which for the first and the last unit is in the next micro-batch. Blocks take two
-  // places in turns.
+  // needed again, or the next micro-batch has passed its first block. Blocks take two places in
+  // turns.
   const double gradient = work.software.gradient_bytes;
   const double data = d.dp * d.cp * d.fsdp;
   const double table = shape.vocab * shape.dim / d.tp;
@@ -132,10 +132,9 @@ double alive_bytes(const Work& work, const RankShare& rank, const Stage& stage) 
     const double rows =
         std::min(rank.tokens, std::max(1.0, static_cast<double>(step::kMostLogits) / vocab));
     const double made = folds ? gradient * table : 0;
-    most = std::max({most,
-                     layers + 4 * stream + addends + kTwoBytes * rows * vocab + gathered + made +
-                         left + left_end,
-                     layers + 2 * stream + blocks + end + addends});
+    most =
+        std::max({most, layers + 4 * stream + addends + kTwoBytes * rows * vocab + gathered + made,
+                  layers + 2 * stream + blocks + end + addends});
   }
   if (stage.first) {
     const double others = stage.layers * (in_flight - 1) * each;
