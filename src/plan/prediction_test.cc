@@ -191,17 +191,18 @@ TEST(Prediction, OfOurTrainerIsWhatItMeasured) {
                                          "batch.micro_batch=64", "batch.accumulate=8",
                                          "train.recompute=none"};
   for (const MeasuredRun& run :
-       {MeasuredRun{{}, 2.568, 128}, MeasuredRun{{"train.precision=fp8"}, 1.884, 123},
-        MeasuredRun{{"train.recompute=full"}, 3.081, 82.7},
+       {MeasuredRun{{}, 2.568, 123.7}, MeasuredRun{{"train.precision=fp8"}, 1.884, 123.7},
+        MeasuredRun{{"train.recompute=full"}, 3.081, 83.2},
         MeasuredRun{
-            {"train.recompute=full", "batch.micro_batch=8", "batch.accumulate=1"}, 3.062, 89.6},
-        MeasuredRun{{"batch.micro_batch=2", "batch.accumulate=4"}, 2.644, 99.3},
-        MeasuredRun{gpt2, 0.909, 20.6}}) {
+            {"train.recompute=full", "batch.micro_batch=8", "batch.accumulate=1"}, 3.062, 88.5},
+        MeasuredRun{{"batch.micro_batch=2", "batch.accumulate=4"}, 2.644, 100.8},
+        MeasuredRun{gpt2, 0.909, 20.5}}) {
     const JobSpec job = predicted_job("llama3-8b-h200", run.set);
     const Prediction p = predict(job).value();
     EXPECT_NEAR(p.step.total.count() / run.seconds, 1, 0.03);
-    // Measured before gradients of a micro-batch had a place of their own, and without the context.
-    EXPECT_NEAR(p.memory.total() / kOneGib / run.gib, 1, 0.05);
+    // Without the workspace of libraries, which depends on their choice of algorithms.
+    const double held = (p.memory.total() - p.memory.workspace) / kOneGib;
+    EXPECT_NEAR(held / run.gib, 1, 0.05);
     EXPECT_TRUE(p.fits);
   }
 }

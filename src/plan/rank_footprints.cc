@@ -107,6 +107,16 @@ std::vector<std::int64_t> ranks_of_stage(const JobSpec& job, std::int64_t first)
   return {chosen.begin(), chosen.end()};
 }
 
+// What cuDNN needs to add up attention's gradients in one order: fp32 gradients of queries, for
+// each block of keys. Read off on an H200: 4.0 GiB for 4 sequences of 4,096 with 32 heads of 128.
+std::int64_t attention_workspace(const JobSpec& job) {
+  if (!job.train.deterministic) return 0;
+  constexpr std::int64_t kKeysOfABlock = 256;
+  const std::int64_t queries = job.batch.micro_batch * job.batch.sequence / job.layout.cp *
+                               job.model.q_dim() / job.layout.tp;
+  return queries * 4 * ((job.batch.sequence + kKeysOfABlock - 1) / kKeysOfABlock);
+}
+
 }  // namespace
 
 RankDevice device_of(const JobSpec& job) {
@@ -118,7 +128,8 @@ RankDevice device_of(const JobSpec& job) {
     const std::int64_t ranks = job.layout.dp * job.layout.inner_ranks();
     found.memory = base::Bytes(found.memory.count() / std::max<std::int64_t>(1, ranks / devices));
   } else {
-    found.extra = base::Bytes(static_cast<std::int64_t>(kTrainerContext));
+    found.extra =
+        base::Bytes(static_cast<std::int64_t>(kTrainerContext) + attention_workspace(job));
   }
   return found;
 }

@@ -467,18 +467,15 @@ TEST_F(RanksTest, RanksThatShareSequencesTrainWhatOneRankTrainsUpToRounding) {
   const std::vector<Spread> spreads = {
       {.cp = 2},
       {.cp = 3},
-      {.dp = 2, .cp = 2},
       {.fsdp = 2, .zero = 3, .cp = 2},
       {.dp = 2, .fsdp = 2, .zero = 1, .cp = 2},
       {.pp = 2, .cp = 2},
-      {.fsdp = 3, .zero = 2, .cp = 3},
       {.fsdp = 2, .zero = 3, .unit = spec::ShardUnit::kModule, .pp = 2, .cp = 2},
       {.pp = 2, .schedule = spec::PipelineSchedule::kInterleaved, .chunks = 2, .cp = 3},
       {.tp = 2, .sp = true, .cp = 2},
       {.fsdp = 2, .zero = 3, .pp = 2, .tp = 2, .sp = true, .cp = 2},
       {.dp = 2, .tp = 2, .cp = 3},
       {.pp = 2, .schedule = spec::PipelineSchedule::kZbH1, .cp = 2},
-      {.cp = 4},
   };
   use_windows_of(24);
   for (Kind kind : kinds()) {
