@@ -153,7 +153,7 @@ TEST_F(CudaRanks, TensorParallelRanksTrainWhatOneRankTrains) {
         const Trained many = run_layout(model, choices, layout, 1);
         const double apart = gradients_apart(one, many, floats_of);
         fmt::print("{} {}: gradients {:.4f}\n", variant.name, spec::to_text(precision), apart);
-        EXPECT_LT(apart, precision == spec::Precision::kFp8 ? 0.2 : 0.05);
+        EXPECT_LT(apart, precision == spec::Precision::kFp8 ? 0.15 : 0.03);
         const Trained longer = run_layout(model, choices, layout);
         ASSERT_EQ(longer.scalars.size(), five.scalars.size());
         for (std::size_t i = 0; i < five.scalars.size(); ++i) {
@@ -194,7 +194,7 @@ TEST_F(CudaRanks, RanksThatShareSequencesTrainWhatOneRankTrains) {
         const double apart = gradients_apart(one, begun, floats_of);
         fmt::print("{} {} cp {}: gradients {:.4f}\n", variant.name, spec::to_text(precision), cp,
                    apart);
-        EXPECT_LT(apart, fp8 ? 0.2 : 0.05);
+        EXPECT_LT(apart, fp8 ? 0.15 : 0.03);
         const Trained longer = run_layout(model, choices, {.dp = 1, .cp = cp});
         ASSERT_EQ(longer.scalars.size(), five.scalars.size());
         for (std::size_t i = 0; i < five.scalars.size(); ++i) {
@@ -220,7 +220,7 @@ TEST_F(CudaRanks, RanksThatShareSequencesTrainWhatOneRankTrains) {
       if (!is_first) continue;
       const spec::LayoutSpec both{.dp = 1, .tp = 2, .sequence_parallel = true, .cp = 2};
       EXPECT_LT(gradients_apart(one, run_layout(model, choices, both, 1), floats_of),
-                fp8 ? 0.2 : 0.05);
+                fp8 ? 0.15 : 0.03);
     }
   }
 }
