@@ -11,6 +11,7 @@
 #include "plan/model/cluster_links.h"
 #include "spec/parameters.h"
 #include "step/shapes.h"
+#include "step/units.h"
 
 namespace assay::plan {
 namespace {
@@ -42,6 +43,7 @@ Shape shape_of(const spec::ModelSpec& m, Framework framework, std::int64_t seque
     s.ragged_vocab = false;
   }
   s.attention_out = as_real(m.q_dim());
+  s.norm_block = as_real(step::norm_block(m));
   if (framework == Framework::kNanochat) {
     s.window = kNanochatWindow * as_real(sequence);
     s.windowed_share = kNanochatWindowed;

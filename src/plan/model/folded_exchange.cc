@@ -27,11 +27,31 @@ StageLayers stage_layers(const Work& work) {
   return found;
 }
 
-TrainedPart trained_part(const Work& work, const RankShare& /*rank*/) {
+namespace {
+
+// What data ranks exchange together has parts of equal size (step/units.h).
+double with_padding(const Work& work, double elements) {
+  const double multiple = folded_axes(work).data.ranks * work.shape.norm_block;
+  return std::ceil(elements / multiple) * multiple;
+}
+
+// Elements of a layer. Muon's matrices stay whole on their ranks, and are not padded.
+double elements_of_layer(const Work& work) {
+  const Shape& shape = work.shape;
+  const double layer = shape.body_parameters / shape.layers / work.degrees.tp;
+  if (work.muon) return layer;
+  if (work.degrees.units <= 1) return with_padding(work, layer);
+  const double mlp = shape.mlp_matrices * shape.dim * shape.ffn / work.degrees.tp;
+  return with_padding(work, mlp) + with_padding(work, layer - mlp);
+}
+
+}  // namespace
+
+TrainedPart trained_part(const Work& work) {
   const Shape& shape = work.shape;
   const Degrees& d = work.degrees;
-  const double block = shape.body_parameters / shape.layers / d.tp;
-  TrainedPart part{.table = shape.vocab * shape.dim / d.tp};
+  const double block = elements_of_layer(work);
+  TrainedPart part{.table = with_padding(work, shape.vocab * shape.dim / d.tp)};
   if (d.pp <= 1) {
     part.layers = shape.layers;
     part.tables = shape.tied ? 1 : 2;
@@ -70,8 +90,8 @@ double resident_units(const Work& work, double units) {
   return kept * std::max(1.0, 2 * pairs - 1);
 }
 
-double folded_bytes(const Work& work, const RankShare& rank) {
-  const TrainedPart part = trained_part(work, rank);
+double folded_bytes(const Work& work) {
+  const TrainedPart part = trained_part(work);
   const double data = folded_axes(work).data.ranks;
   const double micros = work.batch.micros;
   const double made = part.made();

@@ -29,7 +29,7 @@ struct TrainedPart {
   [[nodiscard]] double held() const { return blocks + tables * table; }
   [[nodiscard]] double made() const { return blocks + used * table; }  // gradients
 };
-TrainedPart trained_part(const Work& work, const RankShare& rank);
+TrainedPart trained_part(const Work& work);
 
 // Among whom.
 struct FoldedAxes {
@@ -44,6 +44,6 @@ FoldedAxes folded_axes(const Work& work);
 double resident_units(const Work& work, double units);
 
 // Bytes that adding gradients up reads and writes in a step.
-double folded_bytes(const Work& work, const RankShare& rank);
+double folded_bytes(const Work& work);
 
 }  // namespace assay::plan

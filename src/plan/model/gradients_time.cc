@@ -17,7 +17,7 @@ class ReplicaPlan {
   ReplicaPlan(const Work& work, const RankShare& rank, double parameters)
       : work_(work), degrees_(work.degrees), expert_axis_(degrees_.ep_axis ? degrees_.ep : 1) {
     if (folds_gradients(work)) {
-      add_folded(rank);
+      add_folded();
       return;
     }
     // Ranks of an axis of experts read tokens of their own and have the same dense layers.
@@ -51,8 +51,8 @@ class ReplicaPlan {
 
   // Gradients after every micro-batch; what replicas have added up, and weights, after the last.
   // Where weights are gathered for every layer, gradients leave with them (shards_time.cc).
-  void add_folded(const RankShare& rank) {
-    const TrainedPart part = trained_part(work_, rank);
+  void add_folded() {
+    const TrainedPart part = trained_part(work_);
     const FoldedAxes axes = folded_axes(work_);
     const double gradient = work_.software.gradient_bytes;
     const double units = part.layers * degrees_.units + part.used;
@@ -142,7 +142,7 @@ double gradients_seconds(const Work& work, const RankShare& rank, double paramet
   };
   const double exchanged = repeats * unhidden(repeated) + unhidden(last) + exposed;
   if (!folds_gradients(work)) return exchanged;
-  return exchanged + folded_bytes(work, rank) / rank.memory_rate;
+  return exchanged + folded_bytes(work) / rank.memory_rate;
 }
 
 }  // namespace assay::plan

@@ -63,7 +63,7 @@ ShardsTime shards_time(const Work& work, const RankShare& rank, double forward, 
 
   const double unit = gathered_of_layer(work, rank);
   if (folds_gradients(work)) {
-    const TrainedPart part = trained_part(work, rank);
+    const TrainedPart part = trained_part(work);
     const FoldedAxes axes = folded_axes(work);
     const auto of = [&](CollectiveKind kind, double bytes, const Axis& axis) {
       return calls * exchange_seconds(kind, bytes / calls, axis, work.links, constants);
@@ -99,7 +99,7 @@ ShardsTime shards_time(const Work& work, const RankShare& rank, double forward, 
 }
 
 double trained_parameters(const Work& work, const RankShare& rank) {
-  if (folds_gradients(work)) return trained_part(work, rank).held();
+  if (folds_gradients(work)) return trained_part(work).held();
   const Shape& shape = work.shape;
   const Degrees& degrees = work.degrees;
   const double experts = rank.expert_parameters * shape.layers;
@@ -118,7 +118,7 @@ ParameterTraffic parameter_traffic(const Work& work) {
   const double parameters = trained_parameters(work, rank);
   ParameterTraffic traffic;
   if (folds_gradients(work) && degrees.fsdp > 1) {
-    const TrainedPart part = trained_part(work, rank);
+    const TrainedPart part = trained_part(work);
     const double micros = work.batch.micros;
     const double units = part.layers * degrees.units;
     const double passes = 2 * micros - resident_units(work, units) / units;

@@ -139,9 +139,10 @@ StepTime step_time(const Work& work, const Constants& constants) {
     whole += (degrees.pp - 1) * send;
   }
   // The products of weights' gradients are as large as those of the forward pass, and half of the
-  // backward pass' launches.
+  // backward pass' launches: of the stages that the slowest one would wait for.
   const double later = layer.forward.products + layer.backward.host / 2;
-  const double weights = degrees.zero_bubble ? later * stage.layers : 0;
+  const double others = (layers - stage.layers) / std::max(1.0, degrees.pp - 1);
+  const double weights = degrees.zero_bubble ? later * others : 0;
   const double passes = pipeline_seconds({.stages = degrees.pp,
                                           .chunks = degrees.chunks,
                                           .micros = micros,

@@ -42,6 +42,9 @@ struct Shape {
   double shared_ffn = 0;  // of experts that see every token
   double moe_layers = 0;
 
+  // Ranks' parts of what our trainer exchanges together end at multiples of so many elements.
+  double norm_block = 1;
+
   double body_parameters = 0;  // of all layers
   double parameters = 0;       // of the whole model
 
