@@ -40,9 +40,11 @@ TEST(Plan, IsWhatThePartsPredict) {
 
 // What the trainer cannot execute is counted otherwise, and the plan says why.
 TEST(Plan, CountsByAnOutlineWhatHasNoProgram) {
+  const Plan spread = plan_of("moe", testing::job_of("moe-9b-h200x32", {"layout={fsdp=8,ep=4}"}));
+  EXPECT_FALSE(spread.exchange->counted || spread.memory->counted);
+  EXPECT_THAT(spread.exchange->not_counted, HasSubstr("layout.ep: "));
   const Plan mixture = plan_of("moe", testing::job_of("moe-9b-h200x32", {"layout={fsdp=32}"}));
-  EXPECT_FALSE(mixture.exchange->counted || mixture.memory->counted);
-  EXPECT_THAT(mixture.exchange->not_counted, HasSubstr("model.experts: "));
+  EXPECT_TRUE(mixture.exchange->counted && mixture.memory->counted);
   const spec::JobSpec job = testing::job_of("llama3-8b-h200");
   const Plan ours = plan_of("8b", job);
   EXPECT_TRUE(ours.exchange->counted && ours.memory->counted);

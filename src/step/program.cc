@@ -34,11 +34,37 @@ base::Result<void> check_tensor_parallel(const spec::ModelSpec& model, const Cho
   return {};
 }
 
+base::Result<void> check_mixture(const spec::ModelSpec& model, const Choices& choices) {
+  if (!model.is_moe()) return {};
+  if (model.bias) {
+    return base::fail(base::usage_error("model.bias", "experts with biases cannot be trained yet",
+                                        "leave it out"));
+  }
+  if (choices.optimizer == spec::Optimizer::kMuon) {
+    return base::fail(base::usage_error("train.optimizer",
+                                        "Muon cannot update the matrices of experts yet",
+                                        "set train.optimizer=adamw"));
+  }
+  if (choices.layout.context.ranks > 1) {
+    return base::fail(base::usage_error(
+        "layout.cp", "the load of experts is balanced over whole sequences", "set layout.cp=1"));
+  }
+  const std::int64_t tensor = choices.layout.tensor.ranks;
+  for (const auto& [key, width] : {std::pair{"model.expert_ffn", model.expert_width()},
+                                   {"model.shared_ffn", model.shared_ffn}}) {
+    if (width % tensor == 0) continue;
+    return base::fail(base::usage_error(
+        "layout.tp", fmt::format("{} {} cannot be divided by {} ranks", key, width, tensor),
+        "choose a divisor"));
+  }
+  return {};
+}
+
 base::Result<void> check(const spec::ModelSpec& model, const Choices& choices) {
   const auto refuse = [](const char* key, const char* what) {
     return base::fail(base::usage_error(key, what, "leave it out, or choose another model"));
   };
-  if (model.is_moe()) return refuse("model.experts", "mixtures cannot be trained yet");
+  ASSAY_TRY_VOID(check_mixture(model, choices));
   if (model.value_embeddings) {
     return refuse("model.value_embeddings", "value embeddings cannot be trained yet");
   }
@@ -151,6 +177,10 @@ base::Result<Program> build(const spec::ModelSpec& model, const Choices& choices
   }
   p.scalars = b.matrix("scalars", 1, static_cast<std::int64_t>(Scalar::kScalars), Dtype::kF32,
                        Storage::kScalars);
+  if (model.is_moe() && choices.purpose != Purpose::kLogits) {
+    p.loads =
+        b.matrix("expert loads", model.moe_layers(), model.experts, Dtype::kF32, Storage::kScalars);
+  }
   build_passes(b);
   if (choices.purpose == Purpose::kLogits) return p;
   b.begin_pass(0, 0);

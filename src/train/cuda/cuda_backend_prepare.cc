@@ -31,6 +31,10 @@ base::Result<void> check_program(const step::Program& p, const RankGroups* group
         base::usage_error("layout.ranks", "the ranks of the program are not connected"));
   }
   const spec::ModelSpec& m = p.model;
+  if (m.is_moe()) {
+    return base::fail(base::usage_error("model.experts", "mixtures cannot be trained on a GPU yet",
+                                        "use --device cpu, or a dense model"));
+  }
   const auto refuse = [](const char* key, std::int64_t value, std::int64_t most) {
     return base::fail(
         base::usage_error(key, fmt::format("{} cannot be trained on a GPU", value),
