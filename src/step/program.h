@@ -115,8 +115,7 @@ inline constexpr std::int64_t kSummedScalars = kSummedByLoss + kSummedByRouter;
 // exp(logit - largest), and the target's logit, or 0 if another rank has it.
 inline constexpr std::int64_t kLossTerms = 3;
 
-// Models that the trainer cannot execute (mixtures, value embeddings, residual lambdas) are
-// refused, naming the key.
+// Models, layouts and batches that the trainer cannot execute are refused, naming the key: rules.h.
 base::Result<Program> build(const spec::ModelSpec& model, const Choices& choices);
 
 }  // namespace assay::step
