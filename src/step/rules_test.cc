@@ -44,8 +44,15 @@ std::string refused(const Change& change, bool gpu = false) {
 }
 
 TEST(Rules, NameTheKeyOfWhatHasNoProgram) {
-  EXPECT_EQ(refused([](Asked& a) { a.model.experts = 4; }),
-            "model.experts: mixtures cannot be trained yet");
+  const auto mixture = [](Asked& a) { a.model.experts = a.model.experts_per_token = 4; };
+  EXPECT_EQ(refused(mixture), "");
+  EXPECT_EQ(refused([&](Asked& a) { mixture(a), a.model.bias = true; }),
+            "model.bias: experts with biases cannot be trained yet");
+  EXPECT_EQ(refused([&](Asked& a) {
+              mixture(a);
+              a.choices.optimizer = spec::Optimizer::kMuon;
+            }),
+            "train.optimizer: Muon cannot update the matrices of experts yet");
   EXPECT_EQ(refused([](Asked& a) { a.model.value_embeddings = true; }),
             "model.value_embeddings: value embeddings cannot be trained yet");
   EXPECT_EQ(refused([](Asked& a) { a.model.residual_lambdas = true; }),
