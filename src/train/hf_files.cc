@@ -12,6 +12,7 @@
 #include "spec/load.h"
 #include "train/checkpoint/safetensors_writer.h"
 #include "train/checkpoint/write.h"
+#include "train/hf_config.h"
 #include "train/hf_names.h"
 #include "train/resume.h"
 

@@ -111,8 +111,8 @@ class HfList {
   std::vector<HfTensor> list_;
 };
 
-// Mixtures of mixtral's and of qwen3's kind: the first has experts in every layer, and always makes
-// the weights of a token's experts add up to 1.
+// Mixtral has experts in every layer, and always makes the weights of a token's experts add up
+// to 1.
 bool is_known_mixture(const spec::ModelSpec& m) {
   if (m.router != spec::Router::kSoftmax || m.router_scale != 1 || m.shared_ffn > 0 ||
       m.capacity > 0) {
@@ -134,124 +134,6 @@ bool is_gpt2(const spec::ModelSpec& m) {
          m.qk_norm == spec::QkNorm::kNone && m.kv_heads == m.heads && m.q_dim() == m.dim;
 }
 
-base::Error no_architecture() {
-  return base::usage_error(
-      "model", "has no equivalent in Hugging Face transformers",
-      "llama, qwen3, gpt2, mixtral and qwen3_moe can be exported and imported");
-}
-
-// An integer of config.json, or nothing.
-std::optional<std::int64_t> whole_number(const base::Json& config, const char* key) {
-  const auto found = config.find(key);
-  if (found == config.end() || !found->is_number_integer()) return std::nullopt;
-  return found->get<std::int64_t>();
-}
-
-base::Result<spec::ModelSpec> gpt2_model(const base::Json& config, const std::string& where) {
-  spec::ModelSpec m;
-  m.vocab = whole_number(config, "vocab_size").value_or(0);
-  m.dim = whole_number(config, "n_embd").value_or(0);
-  m.layers = whole_number(config, "n_layer").value_or(0);
-  m.heads = m.kv_heads = whole_number(config, "n_head").value_or(0);
-  m.context = whole_number(config, "n_positions").value_or(0);
-  m.ffn = whole_number(config, "n_inner").value_or(4 * m.dim);
-  if (m.vocab < 2 || m.dim < 1 || m.layers < 1 || m.heads < 1 || m.context < 1 ||
-      m.dim % m.heads != 0) {
-    return base::fail(base::usage_error(where, "does not describe a gpt2 model"));
-  }
-  m.head_dim = m.dim / m.heads;
-  m.norm = spec::Norm::kLayerNorm;
-  m.mlp = spec::Mlp::kGelu;
-  m.positions = spec::Positions::kLearned;
-  m.bias = m.tied = true;
-  return m;
-}
-
-bool flag(const base::Json& config, const char* key, bool otherwise) {
-  const auto found = config.find(key);
-  return found != config.end() && found->is_boolean() ? found->get<bool>() : otherwise;
-}
-
-base::Result<void> read_mixtral(const base::Json& config, const std::string& where,
-                                spec::ModelSpec& m) {
-  m.experts = whole_number(config, "num_local_experts").value_or(0);
-  m.experts_per_token = whole_number(config, "num_experts_per_tok").value_or(0);
-  const auto window = config.find("sliding_window");
-  if (window != config.end() && !window->is_null()) {
-    return base::fail(base::usage_error(where, "sliding_window is not supported"));
-  }
-  return {};
-}
-
-base::Result<void> read_qwen_mixture(const base::Json& config, const std::string& where,
-                                     spec::ModelSpec& m) {
-  m.experts = whole_number(config, "num_experts").value_or(0);
-  m.experts_per_token = whole_number(config, "num_experts_per_tok").value_or(0);
-  m.expert_ffn = whole_number(config, "moe_intermediate_size").value_or(0);
-  m.moe_every = whole_number(config, "decoder_sparse_step").value_or(1);
-  m.normalise_router = flag(config, "norm_topk_prob", false);
-  const auto dense = config.find("mlp_only_layers");
-  if (dense == config.end() || !dense->is_array()) return {};
-  for (const base::Json& layer : *dense) {
-    if (!layer.is_number_integer() || layer.get<std::int64_t>() != m.dense_layers) {
-      return base::fail(base::usage_error(
-          where, "mlp_only_layers has others than the first layers, which is not supported"));
-    }
-    ++m.dense_layers;
-  }
-  return {};
-}
-
-base::Result<void> read_experts(const base::Json& config, const std::string& name,
-                                const std::string& where, spec::ModelSpec& m) {
-  if (name == "mixtral") {
-    ASSAY_TRY_VOID(read_mixtral(config, where, m));
-  } else if (name == "qwen3_moe") {
-    ASSAY_TRY_VOID(read_qwen_mixture(config, where, m));
-  } else {
-    return {};
-  }
-  if (m.experts < 1 || m.experts_per_token < 1 || m.experts_per_token > m.experts ||
-      m.expert_ffn < 0 || m.moe_every < 1 || m.moe_layers() < 1) {
-    return base::fail(base::usage_error(where, fmt::format("does not describe a {} model", name)));
-  }
-  return {};
-}
-
-// What a config says of a mixture beside the rest.
-void add_experts(const spec::ModelSpec& m, base::Json& config) {
-  if (!m.is_moe()) return;
-  config["num_experts_per_tok"] = m.experts_per_token;
-  if (m.qk_norm != spec::QkNorm::kLearned) {
-    config["architectures"] = {"MixtralForCausalLM"};
-    config["model_type"] = "mixtral";
-    config["num_local_experts"] = m.experts;
-    config["intermediate_size"] = m.expert_width();
-    config["sliding_window"] = nullptr;
-    return;
-  }
-  config["architectures"] = {"Qwen3MoeForCausalLM"};
-  config["model_type"] = "qwen3_moe";
-  config["num_experts"] = m.experts;
-  config["moe_intermediate_size"] = m.expert_width();
-  config["decoder_sparse_step"] = m.moe_every;
-  config["norm_topk_prob"] = m.normalise_router;
-  config["mlp_only_layers"] = base::Json::array();
-  for (std::int64_t i = 0; i < m.dense_layers; ++i) config["mlp_only_layers"].push_back(i);
-}
-
-double rope_theta_of(const base::Json& config) {
-  if (const auto plain = config.find("rope_theta"); plain != config.end() && plain->is_number()) {
-    return plain->get<double>();
-  }
-  const auto nested = config.find("rope_parameters");
-  if (nested != config.end() && nested->is_object()) {
-    const auto theta = nested->find("rope_theta");
-    if (theta != nested->end() && theta->is_number()) return theta->get<double>();
-  }
-  return 10000.0;
-}
-
 }  // namespace
 
 std::vector<std::int64_t> HfTensor::shape() const {
@@ -259,92 +141,21 @@ std::vector<std::int64_t> HfTensor::shape() const {
   return transposed ? std::vector{cols, count} : std::vector{count, cols};
 }
 
-base::Result<std::vector<HfTensor>> hf_tensors(const spec::ModelSpec& model) {
-  if (is_llama(model)) return HfList(model).llama();
-  if (is_gpt2(model)) return HfList(model).gpt2();
-  return base::fail(no_architecture());
-}
-
-base::Result<base::Json> hf_config(const spec::ModelSpec& m, const char* dtype) {
-  if (is_gpt2(m)) {
-    return base::Json{{"architectures", {"GPT2LMHeadModel"}},
-                      {"model_type", "gpt2"},
-                      {"vocab_size", m.vocab},
-                      {"n_embd", m.dim},
-                      {"n_layer", m.layers},
-                      {"n_head", m.heads},
-                      {"n_inner", m.ffn},
-                      {"n_positions", m.context},
-                      {"activation_function", "gelu_new"},
-                      {"layer_norm_epsilon", 1e-5},
-                      {"resid_pdrop", 0.0},  // transformers enables dropout by default
-                      {"embd_pdrop", 0.0},
-                      {"attn_pdrop", 0.0},
-                      {"tie_word_embeddings", true},
-                      {"torch_dtype", dtype}};
-  }
-  if (!is_llama(m)) return base::fail(no_architecture());
-  const bool qwen = m.qk_norm == spec::QkNorm::kLearned;
-  base::Json config{{"architectures", {qwen ? "Qwen3ForCausalLM" : "LlamaForCausalLM"}},
-                    {"model_type", qwen ? "qwen3" : "llama"},
-                    {"vocab_size", m.vocab},
-                    {"hidden_size", m.dim},
-                    {"intermediate_size", m.ffn},
-                    {"num_hidden_layers", m.layers},
-                    {"num_attention_heads", m.heads},
-                    {"num_key_value_heads", m.kv_heads},
-                    {"head_dim", m.head_dim},
-                    {"max_position_embeddings", m.context},
-                    {"hidden_act", "silu"},
-                    {"rms_norm_eps", 1e-5},
-                    {"rope_theta", m.rope_theta},
-                    {"rope_parameters", {{"rope_type", "default"}, {"rope_theta", m.rope_theta}}},
-                    {"attention_bias", false},
-                    {"mlp_bias", false},
-                    {"tie_word_embeddings", m.tied},
-                    {"torch_dtype", dtype}};
-  add_experts(m, config);
-  return config;
-}
-
-base::Result<spec::ModelSpec> model_from_hf(const base::Json& config, const std::string& where) {
-  const auto type = config.find("model_type");
-  const std::string name =
-      type != config.end() && type->is_string() ? type->get<std::string>() : "";
-  if (name == "gpt2") return gpt2_model(config, where);
-  const bool qwen = name == "qwen3" || name == "qwen3_moe";
-  if (!qwen && name != "llama" && name != "mixtral") {
-    return base::fail(base::usage_error(where, fmt::format("unknown model_type '{}'", name),
-                                        "llama, qwen3, gpt2, mixtral and qwen3_moe are supported"));
-  }
-  const auto epsilon = config.find("rms_norm_eps");
-  if (epsilon != config.end() && epsilon->is_number() && epsilon->get<double>() != 1e-5) {
+base::Result<HfKind> hf_kind(const spec::ModelSpec& model) {
+  if (is_gpt2(model)) return HfKind::kGpt2;
+  if (!is_llama(model)) {
     return base::fail(base::usage_error(
-        where,
-        fmt::format("rms_norm_eps is {}, but only 1e-05 is supported", epsilon->get<double>())));
+        "model", "has no equivalent in Hugging Face transformers",
+        "llama, qwen3, gpt2, mixtral and qwen3_moe can be exported and imported"));
   }
-  if (const auto scaling = config.find("rope_scaling");
-      scaling != config.end() && !scaling->is_null()) {
-    return base::fail(base::usage_error(where, "rope_scaling is not supported"));
-  }
-  spec::ModelSpec m;
-  m.vocab = whole_number(config, "vocab_size").value_or(0);
-  m.dim = whole_number(config, "hidden_size").value_or(0);
-  m.layers = whole_number(config, "num_hidden_layers").value_or(0);
-  m.heads = whole_number(config, "num_attention_heads").value_or(0);
-  m.kv_heads = whole_number(config, "num_key_value_heads").value_or(m.heads);
-  m.ffn = whole_number(config, "intermediate_size").value_or(0);
-  m.context = whole_number(config, "max_position_embeddings").value_or(0);
-  if (m.vocab < 2 || m.dim < 1 || m.layers < 1 || m.heads < 1 || m.kv_heads < 1 || m.ffn < 1 ||
-      m.context < 1 || m.heads % m.kv_heads != 0) {
-    return base::fail(base::usage_error(where, "does not describe a llama model"));
-  }
-  m.head_dim = whole_number(config, "head_dim").value_or(m.dim / m.heads);
-  m.rope_theta = rope_theta_of(config);
-  m.tied = flag(config, "tie_word_embeddings", false);
-  if (qwen) m.qk_norm = spec::QkNorm::kLearned;
-  ASSAY_TRY_VOID(read_experts(config, name, where, m));
-  return m;
+  const bool qwen = model.qk_norm == spec::QkNorm::kLearned;
+  if (model.is_moe()) return qwen ? HfKind::kQwen3Moe : HfKind::kMixtral;
+  return qwen ? HfKind::kQwen3 : HfKind::kLlama;
+}
+
+base::Result<std::vector<HfTensor>> hf_tensors(const spec::ModelSpec& model) {
+  ASSAY_TRY(const HfKind kind, hf_kind(model));
+  return kind == HfKind::kGpt2 ? HfList(model).gpt2() : HfList(model).llama();
 }
 
 }  // namespace assay::train

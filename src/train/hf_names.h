@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
 #include "base/result.h"
 #include "spec/model.h"
 #include "step/program.h"
@@ -27,11 +26,10 @@ struct HfTensor {
   [[nodiscard]] std::vector<std::int64_t> shape() const;
 };
 
-// Fails for models that none of these architectures computes.
-base::Result<std::vector<HfTensor>> hf_tensors(const spec::ModelSpec& model);
+// The architecture that computes a model. Fails where none does, as does what follows.
+enum class HfKind { kLlama, kQwen3, kGpt2, kMixtral, kQwen3Moe };
+base::Result<HfKind> hf_kind(const spec::ModelSpec& model);
 
-// Writes and reads config.json. `where` names it in errors.
-base::Result<base::Json> hf_config(const spec::ModelSpec& model, const char* dtype);
-base::Result<spec::ModelSpec> model_from_hf(const base::Json& config, const std::string& where);
+base::Result<std::vector<HfTensor>> hf_tensors(const spec::ModelSpec& model);
 
 }  // namespace assay::train

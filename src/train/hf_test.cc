@@ -1,14 +1,23 @@
-#include "train/hf_names.h"
-
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <map>
+#include <numeric>
 
+#include "base/file.h"
+#include "base/testing/temp_dir.h"
 #include "spec/testing/model_shapes.h"
 #include "step/parameter.h"
+#include "train/checkpoint/safetensors_writer.h"
 #include "train/float_bits.h"
+#include "train/hf_config.h"
+#include "train/hf_files.h"
+#include "train/hf_names.h"
+#include "train/resume.h"
 
 namespace assay::train {
 namespace {
@@ -99,6 +108,130 @@ TEST(HfNames, AConfigDescribesTheModelItWasMadeOf) {
   base::Json without = *hf_config(mixtral_shape(), "float32");
   without["num_local_experts"] = 0;
   EXPECT_FALSE(model_from_hf(without, "c").has_value());
+}
+
+// The one line that a config with this key set otherwise is refused with; null removes the key.
+std::string refused(const spec::ModelSpec& model, const char* key, const base::Json& value) {
+  base::Json config = *hf_config(model, "float32");
+  config[key] = value;
+  if (value.is_null()) config.erase(key);
+  const auto read = model_from_hf(config, "c.json");
+  if (read) return "";
+  const std::string line = read.error().line();
+  EXPECT_EQ(read.error().code, base::ExitCode::kUsage) << line;
+  EXPECT_EQ(std::count(line.begin(), line.end(), '\n'), 0) << line;
+  return line;
+}
+
+TEST(HfNames, AConfigOfNoMixtureIsRefusedByTheKey) {
+  using ::testing::HasSubstr;
+  const spec::ModelSpec mixtral = mixtral_shape();
+  const spec::ModelSpec qwen = qwen_mixture_shape();
+  EXPECT_THAT(refused(mixtral, "num_local_experts", nullptr), HasSubstr("num_local_experts"));
+  EXPECT_THAT(refused(mixtral, "num_local_experts", "four"), HasSubstr("num_local_experts"));
+  EXPECT_THAT(refused(qwen, "num_experts", nullptr), HasSubstr("num_experts"));
+  EXPECT_THAT(refused(qwen, "num_experts", -4), HasSubstr("num_experts"));
+  EXPECT_THAT(refused(mixtral, "num_experts_per_tok", nullptr), HasSubstr("num_experts_per_tok"));
+  EXPECT_THAT(refused(mixtral, "num_experts_per_tok", 5),
+              HasSubstr("c.json: num_experts_per_tok is 5, but there are 4 experts"));
+  EXPECT_THAT(refused(qwen, "num_experts_per_tok", 5),
+              HasSubstr("c.json: num_experts_per_tok is 5, but there are 4 experts"));
+  EXPECT_THAT(refused(qwen, "moe_intermediate_size", 0), HasSubstr("moe_intermediate_size"));
+  EXPECT_THAT(refused(qwen, "decoder_sparse_step", 0), HasSubstr("decoder_sparse_step"));
+  EXPECT_THAT(refused(qwen, "decoder_sparse_step", 6), HasSubstr("decoder_sparse_step"));
+  EXPECT_THAT(refused(qwen, "mlp_only_layers", {1}), HasSubstr("mlp_only_layers"));
+  EXPECT_THAT(refused(qwen, "mlp_only_layers", {0, 1, 2, 3, 4}), HasSubstr("mlp_only_layers"));
+  EXPECT_THAT(refused(mixtral, "sliding_window", 4096), HasSubstr("sliding_window"));
+}
+
+TEST(HfNames, AConfigThatChangesTheResultsIsRefused) {
+  using ::testing::HasSubstr;
+  for (const spec::ModelSpec& model : {llama_shape(), mixtral_shape(), qwen_mixture_shape()}) {
+    EXPECT_EQ(refused(model, "torch_dtype", "bfloat16"), "");
+    EXPECT_THAT(refused(model, "hidden_act", "gelu"), HasSubstr("hidden_act"));
+    EXPECT_THAT(refused(model, "attention_bias", true), HasSubstr("attention_bias"));
+    EXPECT_THAT(refused(model, "use_sliding_window", true), HasSubstr("use_sliding_window"));
+    EXPECT_THAT(refused(model, "rms_norm_eps", 1e-6), HasSubstr("rms_norm_eps"));
+    EXPECT_THAT(refused(model, "rope_parameters", {{"rope_type", "yarn"}}), HasSubstr("yarn"));
+    EXPECT_THAT(refused(model, "vocab_size", 1), HasSubstr("does not describe"));
+  }
+}
+
+// A folder as transformers writes it: element i of a tensor is i, plus the tensor's number.
+class HfFolderTest : public ::testing::Test {
+ protected:
+  void write(const spec::ModelSpec& of_files, const spec::ModelSpec& of_config,
+             const std::string& without = "") {
+    std::vector<checkpoint::Tensor> tensors;
+    const std::vector<HfTensor> listed = *hf_tensors(of_files);
+    for (const HfTensor& tensor : listed) {
+      if (tensor.name == without) continue;
+      std::vector<float> values(static_cast<std::size_t>(tensor.count * tensor.cols));
+      std::iota(values.begin(), values.end(), static_cast<float>(tensors.size()));
+      const auto bytes = std::as_bytes(std::span(values));
+      tensors.push_back(checkpoint::owned_tensor(
+          {tensor.name, checkpoint::Dtype::kF32, tensor.shape()}, {bytes.begin(), bytes.end()}));
+    }
+    ASSERT_TRUE(checkpoint::write_safetensors(directory_.path() / "model.safetensors", tensors));
+    ASSERT_TRUE(base::write_file(directory_.path() / "config.json",
+                                 base::json_text(*hf_config(of_config, "float32"))));
+  }
+  [[nodiscard]] std::string import_error() const {
+    const auto made = import_hf(directory_.path(), directory_.path() / "run");
+    return made ? "" : made.error().line();
+  }
+
+  base::testing::MemoryDir directory_;
+};
+
+TEST_F(HfFolderTest, ImportsAndExportsMixtures) {
+  for (const spec::ModelSpec& model : {mixtral_shape(), qwen_mixture_shape()}) {
+    write(model, model);
+    ASSERT_EQ(import_error(), "");
+    const auto from = checkpoint::Checkpoint::open(directory_.path() / "run/checkpoints/step-0");
+    ASSERT_TRUE(from.has_value());
+    EXPECT_EQ(model_of(*from)->experts, model.experts);
+    ASSERT_TRUE(export_hf(*from, directory_.path() / "back").has_value());
+    const auto read = [&](const char* name) {
+      return *base::read_file(directory_.path() / name, base::Bytes(1 << 24));
+    };
+    const auto before = checkpoint::SafetensorsFile::open(directory_.path() / "model.safetensors");
+    const auto after =
+        checkpoint::SafetensorsFile::open(directory_.path() / "back/model.safetensors");
+    for (const HfTensor& tensor : *hf_tensors(model)) {
+      const checkpoint::TensorPlace* place = after->find(tensor.name);
+      ASSERT_NE(place, nullptr) << tensor.name;
+      std::vector<std::byte> left(static_cast<std::size_t>(place->bytes()));
+      std::vector<std::byte> right = left;
+      ASSERT_TRUE(before->read(*before->find(tensor.name), 0, left).has_value());
+      ASSERT_TRUE(after->read(*place, 0, right).has_value());
+      EXPECT_EQ(left, right) << tensor.name;
+    }
+    EXPECT_EQ(read("config.json"), read("back/config.json"));
+  }
+}
+
+TEST_F(HfFolderTest, NamesWhatIsMissingOfAnExpert) {
+  using ::testing::HasSubstr;
+  const char* const w1 = "model.layers.1.block_sparse_moe.experts.3.w1.weight";
+  write(mixtral_shape(), mixtral_shape(), w1);
+  EXPECT_THAT(import_error(), HasSubstr(std::string(w1) + " is missing"));
+  const char* const down = "model.layers.3.mlp.experts.0.down_proj.weight";
+  write(qwen_mixture_shape(), qwen_mixture_shape(), down);
+  EXPECT_THAT(import_error(), HasSubstr(std::string(down) + " is missing"));
+  const char* const gate = "model.layers.0.block_sparse_moe.gate.weight";
+  write(mixtral_shape(), mixtral_shape(), gate);
+  EXPECT_THAT(import_error(), HasSubstr(std::string(gate) + " is missing"));
+}
+
+TEST_F(HfFolderTest, FilesOfAnotherNumberOfExpertsThanTheConfigAreRefused) {
+  for (const std::int64_t experts : {3, 5}) {
+    spec::ModelSpec other = mixtral_shape();
+    other.experts = experts;
+    write(other, mixtral_shape());
+    EXPECT_THAT(import_error(), ::testing::HasSubstr(fmt::format(
+                                    "gate.weight has the shape {}x32, expected 4x32", experts)));
+  }
 }
 
 TEST(SplitMaster, IsExactAndItsHighHalfIsTheNearestBf16) {

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "spec/load.h"
+#include "spec/schema.h"
 #include "train/float_bits.h"
 #include "train/init.h"
 #include "train/state.h"
@@ -18,6 +19,27 @@ namespace {
 base::Error differs(const checkpoint::Checkpoint& from, const std::string& what,
                     const std::string& hint) {
   return base::usage_error(from.folder().string(), what, hint);
+}
+
+// The first key of the model that is not as in the checkpoint, if that says which model it has. The
+// longest sequence is none of the weights' business: it may be raised.
+std::string other_key(const checkpoint::Checkpoint& from, const spec::ModelSpec& model) {
+  const auto saved = model_of(from);
+  if (!saved) return "";
+  const base::Json there = spec::section_json(*saved);
+  const base::Json here = spec::section_json(model);
+  for (const auto& [key, value] : here.items()) {
+    const auto found = there.find(key);
+    if (key == "context" || found == there.end() || *found == value) continue;
+    return fmt::format("model.{} is {} there and {} in this job", key, found->dump(), value.dump());
+  }
+  return "";
+}
+
+base::Error of_another_model(const checkpoint::Checkpoint& from, const std::string& how) {
+  const char* const what = "is a checkpoint of another model";
+  return differs(from, how.empty() ? what : fmt::format("{}: {}", what, how),
+                 "use the model it was trained with");
 }
 
 // Writes fp32 weights, from element `first` of what this tensor-parallel rank has of the parameter:
@@ -131,9 +153,9 @@ base::Result<Position> restore(Backend& backend, const step::Program& program,
     ASSAY_TRY_VOID(restore_weights(backend, program, from));
     return Position{};
   }
-  if (state.layout != layout_text(program)) {
-    return base::fail(
-        differs(from, "is a checkpoint of another model", "use the model it was trained with"));
+  const std::string other = other_key(from, program.model);
+  if (state.layout != layout_text(program) || !other.empty()) {
+    return base::fail(of_another_model(from, other));
   }
   if (state.seed != static_cast<std::uint64_t>(job.train.seed)) {
     return base::fail(differs(from, fmt::format("was trained with train.seed={}", state.seed),
@@ -160,7 +182,11 @@ base::Result<void> restore_weights(Backend& backend, const step::Program& progra
     const StateTensor tensor = weight_tensor(program, parameter);
     const checkpoint::StoredTensor* found = set.find(tensor.name);
     if (found == nullptr || found->info.shape != file_info(tensor).shape) {
-      return base::fail(differs(from, fmt::format("has no tensor {}", tensor.name), ""));
+      if (const std::string other = other_key(from, program.model); !other.empty()) {
+        return base::fail(of_another_model(from, other));
+      }
+      return base::fail(
+          differs(from, fmt::format("has no tensor {} of this shape", tensor.name), ""));
     }
     if (tensor.own.count == 0) continue;
     ASSAY_TRY(const std::vector<std::byte> bytes, read_own(set, *found, tensor));

@@ -5,11 +5,19 @@
                [--accumulate A] [--learning-rate R] [--weight-decay W]
 
 OUT is what `step_dump PRESET OUT DEVICE 50 train.schedule=constant train.learning_rate=3e-4
-train.warmup_steps=0` wrote, HF the same weights after `assay checkpoint export-hf`. Needs torch,
-transformers and safetensors. Prints a table; exits with 1 if anything is further away than stated.
+train.warmup_steps=0` wrote, HF the same weights after `assay checkpoint export-hf`, or the files
+that `assay checkpoint import-hf` read. Needs torch, transformers and safetensors. Prints a table;
+exits with 1 if anything is further away than stated.
+
+Of a mixture of experts each expert's gradients are compared apart, and the losses of routers: ours
+are sums over layers of experts x sum(share of slots x mean probability). transformers' function
+counts tokens instead of slots, so it is experts_per_token times as large, and takes the layers
+together, so it is called here for each layer. Weights of both losses are those of OUT.
 """
 import argparse
+import importlib
 import math
+import re
 import sys
 
 import torch
@@ -29,7 +37,6 @@ def tokens_of(step, micro, count, vocab):
 
 def ours_of(name, tensors, config):
     """Our gradient, under PyTorch's name and shape."""
-    import re
     get = lambda n: tensors["gradient/" + n]
     heads, kv = config.num_attention_heads, getattr(config, "num_key_value_heads", None)
     if config.model_type == "gpt2":
@@ -46,7 +53,9 @@ def ours_of(name, tensors, config):
             "lm_head.weight": "head"}
     if name in flat:
         return get(flat[name])
-    layer, part = re.match(r"model\.layers\.(\d+)\.(.*)\.weight", name).groups()
+    layer, part = re.match(r"model\.layers\.(\d+)\.(.*?)(?:\.weight)?$", name).groups()
+    if re.match(r"(mlp|block_sparse_moe)\.(gate|experts)(\.|$)", part):
+        return mixture_of(part.split(".", 1)[1], lambda n: get(f"layers.{layer}.{n}"), config)
     q, k = heads * config.head_dim, kv * config.head_dim
     qkv, ffn = f"layers.{layer}.qkv", config.intermediate_size
     return {
@@ -62,6 +71,52 @@ def ours_of(name, tensors, config):
         "mlp.up_proj": lambda: get(f"layers.{layer}.gate_up")[ffn:],
         "mlp.down_proj": lambda: get(f"layers.{layer}.down"),
     }[part]()
+
+
+def experts_of(config):
+    return getattr(config, "num_local_experts", None) or getattr(config, "num_experts", None) or 0
+
+
+def mixture_of(part, get, config):
+    """A router's or experts' gradient. transformers has one matrix per expert, or all in one."""
+    experts = experts_of(config)
+    if part == "gate":
+        return get("router")
+    gate_up = get("expert_gate_up").reshape(experts, -1, config.hidden_size)
+    down = get("expert_down").reshape(experts, config.hidden_size, -1)
+    if part == "experts.gate_up_proj":
+        return gate_up
+    if part == "experts.down_proj":
+        return down
+    expert, name = re.match(r"experts\.(\d+)\.(\w+)$", part).groups()
+    gate, up = gate_up[int(expert)].chunk(2)
+    return {"w1": gate, "gate_proj": gate, "w3": up, "up_proj": up,
+            "w2": down[int(expert)], "down_proj": down[int(expert)]}[name]
+
+
+class Routers:
+    """The logits of all routers of a model, and what transformers makes of them."""
+
+    def __init__(self, model):
+        self.config, self.logits = model.config, []
+        self.balance_of = importlib.import_module(type(model).__module__).load_balancing_loss_func
+        for name, module in model.named_modules():
+            if re.search(r"\.(mlp|block_sparse_moe)\.gate$", name):
+                module.register_forward_pre_hook(self.keep)
+
+    def keep(self, gate, inputs):
+        self.logits.append(torch.nn.functional.linear(inputs[0].flatten(0, -2), gate.weight))
+
+    def losses(self):
+        """Balance and square of log Z, each added up over layers."""
+        chosen = self.config.num_experts_per_tok
+        balance = sum(self.balance_of((x,), experts_of(self.config), chosen) / chosen for x in self.logits)
+        return balance, sum(x.logsumexp(-1).square().mean() for x in self.logits)
+
+    def loads(self):
+        """How many of each layer's slots each expert gets."""
+        experts, chosen = experts_of(self.config), self.config.num_experts_per_tok
+        return torch.stack([x.topk(chosen).indices.flatten().bincount(minlength=experts) for x in self.logits])
 
 
 def main():
@@ -87,27 +142,60 @@ def main():
     if getattr(config, "head_dim", None) is None and config.model_type != "gpt2":
         config.head_dim = config.hidden_size // config.num_attention_heads
     vocab, count = config.vocab_size, o.batch * o.sequence
+    routers = Routers(model) if experts_of(config) else None
+    weights = ours["router_loss_weights"].tolist() if routers else None
     failed = []
 
     def check(what, value, limit, least=False):
         good = value >= limit if least else value <= limit
         if not good or math.isnan(value):
             failed.append(what)
-        print(f"{what:<40} {value:.3e}  {'>=' if least else '<='} {limit:.3e}  {'ok' if good else 'NO'}")
+        print(f"{what:<52} {value:.3e}  {'>=' if least else '<='} {limit:.3e}  {'ok' if good else 'NO'}")
 
-    def loss_of(step):
+    def compare_gradient(name, mine, theirs):
+        if mine.norm() == 0 and theirs.norm() == 0:
+            return check(f"{name}, nothing", 0.0, 0.0)  # no token came to this expert
+        cosine = torch.nn.functional.cosine_similarity(mine.flatten().double(), theirs.flatten().double(), 0)
+        check(f"{name}, cosine", cosine.item(), cosine_limit, True)
+        check(f"{name}, norm", abs(mine.norm() / theirs.norm() - 1).item(), norm_limit)
+
+    def loss_of(step, router_sums):
         total = 0.0
         for micro in range(o.accumulate):
             t = tokens_of(step, micro, count, vocab).to(o.device)
+            if routers:
+                routers.logits.clear()
             logits = model(t[:-1].view(o.batch, o.sequence)).logits.float()
             if step == 0 and micro == 0:
                 mine = ours["logits"].to(o.device)
                 away = (mine - logits.reshape(mine.shape)).norm() / logits.norm()
                 check("logits, relative", away.item(), logit_limit)
             loss = torch.nn.functional.cross_entropy(logits.reshape(count, vocab), t[1:])
-            (loss / o.accumulate).backward()
+            trained = loss
+            if routers:
+                losses = routers.losses()
+                trained = loss + weights[0] * losses[0] + weights[1] * losses[1]
+                router_sums["losses"] += torch.stack(losses).detach() / o.accumulate
+                router_sums["loads"] = router_sums["loads"] + routers.loads()
+            (trained / o.accumulate).backward()
             total += loss.item() / o.accumulate
         return total
+
+    def compare_routers(sums):
+        for i, what in enumerate(["balance loss", "router z-loss"]):
+            away = ours["router_losses"][i].item() / sums["losses"][i].item() - 1
+            check(f"{what}, relative", abs(away), loss_limit)
+        loads = ours["expert_loads"].reshape(sums["loads"].shape)
+        check("slots that went to another expert", (loads - sums["loads"].cpu()).abs().sum().item() / 2, 0.0)
+        if len(sums["loads"]) > 1 or o.accumulate > 1:
+            return
+        # With one mixture and one micro-batch the model's own figure is comparable.
+        routers.logits.clear()
+        t = tokens_of(0, 0, count, vocab).to(o.device)
+        with torch.no_grad():
+            theirs = model(t[:-1].view(o.batch, o.sequence), output_router_logits=True).aux_loss.item()
+        away = ours["router_losses"][0].item() * config.num_experts_per_tok / theirs - 1
+        check("balance loss, of the model itself", abs(away), loss_limit)
 
     decayed = [p for n, p in model.named_parameters() if p.dim() > 1]
     plain = [p for n, p in model.named_parameters() if p.dim() == 1]
@@ -118,17 +206,22 @@ def main():
     steps = min(o.steps, ours["losses"].numel())
     for step in range(steps):
         optimizer.zero_grad(set_to_none=True)
-        loss = loss_of(step)
+        sums = {"losses": torch.zeros(2, device=o.device), "loads": 0}
+        loss = loss_of(step, sums)
         away = abs(ours["losses"][step].item() - loss) / abs(loss)
         worst = max(worst, away)
         if step == 0:
             check("loss, relative", away, loss_limit)
+            if routers:
+                compare_routers(sums)
             for name, parameter in model.named_parameters():
                 theirs = parameter.grad.float().cpu()
                 mine = ours_of(name, ours, config).reshape(theirs.shape)
-                cosine = torch.nn.functional.cosine_similarity(mine.flatten().double(), theirs.flatten().double(), 0)
-                check(f"{name}, cosine", cosine.item(), cosine_limit, True)
-                check(f"{name}, norm", abs(mine.norm() / theirs.norm() - 1).item(), norm_limit)
+                if theirs.dim() < 3:
+                    compare_gradient(name, mine, theirs)
+                    continue
+                for expert in range(len(theirs)):
+                    compare_gradient(f"{name}[{expert}]", mine[expert], theirs[expert])
         norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         if step == 0:
             check("norm of all, relative", abs(ours["norms"][0].item() / norm.item() - 1), norm_limit)

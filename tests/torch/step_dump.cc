@@ -1,8 +1,10 @@
-// step_dump PRESET OUT DEVICE STEPS [KEY=VALUE…]: initial weights, logits, loss and every gradient
-// of a model's first step, and the losses of STEPS steps, which compare.py compares with PyTorch.
+// step_dump PRESET OUT DEVICE STEPS [from=CHECKPOINT] [KEY=VALUE…]: initial weights, logits, loss
+// and every gradient of a model's first step, and the losses of STEPS steps, which compare.py
+// compares with PyTorch.
 //
 // OUT/checkpoints/step-0 has the weights, OUT/step.safetensors the rest. Tokens come from a
-// formula that compare.py repeats.
+// formula that compare.py repeats. With `from` the model and its weights are a checkpoint's, such
+// as import-hf makes.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -76,13 +78,42 @@ base::Result<void> add_logits(const spec::JobSpec& job, const std::string& devic
   return {};
 }
 
+float scalar(const train::Scalars& scalars, step::Scalar which) {
+  return scalars[static_cast<std::size_t>(which)];
+}
+
+// The losses of routers, added up over layers, and how many of a layer's slots each expert got.
+base::Result<void> add_router(Backend& backend, const step::Program& program,
+                              const spec::TrainSpec& train, const train::Scalars& scalars,
+                              std::vector<checkpoint::Tensor>& tensors) {
+  const auto tokens = static_cast<float>(program.step_tokens());
+  tensors.push_back(tensor("router_losses", {2},
+                           {scalar(scalars, step::Scalar::kBalanceSum) / tokens,
+                            scalar(scalars, step::Scalar::kRouterZSum) / tokens}));
+  tensors.push_back(
+      tensor("router_loss_weights", {2},
+             {static_cast<float>(train.balance_loss), static_cast<float>(train.router_z_loss)}));
+  ASSAY_TRY(const std::vector<float> loads, floats(backend, program, program.loads));
+  tensors.push_back(tensor("expert_loads", {program.loads.rows, program.loads.cols}, loads));
+  return {};
+}
+
 base::Result<void> dump(int argc, char** argv) {
-  const std::vector<std::string> sets(argv + 5, argv + argc);
+  std::vector<std::string> sets(argv + 5, argv + argc);
   const std::filesystem::path out = argv[2];
   const std::string device_name = argv[3];
   const std::int64_t steps = std::stoll(argv[4]);
+  std::optional<checkpoint::Checkpoint> start;
+  constexpr std::string_view kFrom = "from=";
+  if (!sets.empty() && sets.front().starts_with(kFrom)) {
+    ASSAY_TRY(start, checkpoint::Checkpoint::open(sets.front().substr(kFrom.size())));
+    sets.erase(sets.begin());
+  }
   ASSAY_TRY(spec::Loaded loaded, spec::load(argv[1], {.overrides = sets}));
   auto job = std::get<spec::JobSpec>(loaded.spec);
+  if (start) {
+    ASSAY_TRY(job.model, train::model_of(*start));
+  }
   std::vector<checkpoint::Tensor> tensors;
   std::vector<float> losses;
   std::vector<float> norms;
@@ -94,7 +125,12 @@ base::Result<void> dump(int argc, char** argv) {
     const step::Program& program = planned.program;
     Backend& backend = *device.backend;
     ASSAY_TRY_VOID(backend.prepare(program, planned.plan));
-    ASSAY_TRY_VOID(train::initialise(backend, program, static_cast<std::uint64_t>(job.train.seed)));
+    if (start) {
+      ASSAY_TRY_VOID(train::restore_weights(backend, program, *start));
+    } else {
+      ASSAY_TRY_VOID(
+          train::initialise(backend, program, static_cast<std::uint64_t>(job.train.seed)));
+    }
     ASSAY_TRY(checkpoint::Snapshot snapshot, train::take_snapshot(backend, program, job, {}));
     ASSAY_TRY_VOID(checkpoint::prepare_root(out / "checkpoints"));
     ASSAY_TRY_VOID(checkpoint::write_checkpoint(out / "checkpoints", snapshot));
@@ -108,15 +144,21 @@ base::Result<void> dump(int argc, char** argv) {
           .epsilon = t.epsilon,
           .weight_decay = t.weight_decay,
           .clip = t.clip,
-          .counted_targets = static_cast<double>(program.step_tokens())};
+          .counted_targets = static_cast<double>(program.step_tokens()),
+          .balance_loss = t.balance_loss,
+          .router_z_loss = t.router_z_loss,
+          .balance_rate = t.balance_rate};
       ASSAY_TRY(const train::Scalars scalars,
                 train::run_step(backend, program, settings,
                                 [&](std::int32_t micro, auto tokens, auto targets) {
                                   return fill(program, step, micro, tokens, targets);
                                 }));
-      losses.push_back(scalars[static_cast<int>(step::Scalar::kLossSum)] /
-                       scalars[static_cast<int>(step::Scalar::kCount)]);
-      norms.push_back(scalars[static_cast<int>(step::Scalar::kNorm)]);
+      losses.push_back(scalar(scalars, step::Scalar::kLossSum) /
+                       scalar(scalars, step::Scalar::kCount));
+      norms.push_back(scalar(scalars, step::Scalar::kNorm));
+      if (step == 0 && program.model.is_moe()) {
+        ASSAY_TRY_VOID(add_router(backend, program, t, scalars, tensors));
+      }
       for (const step::Parameter& p : program.parameters) {
         if (step > 0) break;
         ASSAY_TRY(const std::vector<float> values, floats(backend, program, program.gradient(p)));
@@ -139,7 +181,8 @@ base::Result<void> dump(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   if (argc < 5) {
-    std::fputs("usage: step_dump PRESET OUT DEVICE STEPS [KEY=VALUE...]\n", stderr);
+    std::fputs("usage: step_dump PRESET OUT DEVICE STEPS [from=CHECKPOINT] [KEY=VALUE...]\n",
+               stderr);
     return 64;
   }
   const auto done = assay::dump(argc, argv);
