@@ -144,6 +144,16 @@ TEST(HfNames, AConfigOfNoMixtureIsRefusedByTheKey) {
   EXPECT_THAT(refused(mixtral, "sliding_window", 4096), HasSubstr("sliding_window"));
 }
 
+// transformers 5 writes Qwen's number of experts under Mixtral's name.
+TEST(HfNames, QwensExpertsHaveTwoNames) {
+  base::Json config = *hf_config(qwen_mixture_shape(), "float32");
+  config["num_local_experts"] = config["num_experts"];
+  config.erase("num_experts");
+  const auto read = model_from_hf(config, "c.json");
+  ASSERT_TRUE(read.has_value()) << read.error().line();
+  EXPECT_EQ(read->experts, qwen_mixture_shape().experts);
+}
+
 TEST(HfNames, AConfigThatChangesTheResultsIsRefused) {
   using ::testing::HasSubstr;
   for (const spec::ModelSpec& model : {llama_shape(), mixtral_shape(), qwen_mixture_shape()}) {
