@@ -98,7 +98,8 @@ void choose_experts(Builder& b, Kept& k) {
         .in = {r.logits},
         .out = {r.weights, r.experts, r.counts}};
   if (const Parameter* bias = b.find(Part::kRouter, true)) op.in.push_back(b.weight(*bias));
-  if (b.phase() == Phase::kForward) b.count_routed(op);
+  const bool is_counted = b.program().choices.purpose != Purpose::kLogits;
+  if (b.phase() == Phase::kForward && is_counted) b.count_routed(op);
   b.emit(std::move(op));
 
   const std::int64_t rows = rows_of_experts(m, tokens);

@@ -8,6 +8,7 @@
 
 #include "spec/load.h"
 #include "spec/parameters.h"
+#include "spec/testing/model_shapes.h"
 #include "step/memory_plan.h"
 #include "step/parameter.h"
 
@@ -188,6 +189,28 @@ TEST(MemoryPlan, NeverGivesOnePlaceToTwoLivingBuffersOfAnyLayout) {
 
 // One rank writes the first micro-batch's gradients where their sums are kept, and folds in the
 // others', one after the other.
+TEST(StepProgram, OfEveryPurposeReadsAndWritesWhatThereIs) {
+  std::vector<spec::ModelSpec> models = {small()};
+  for (const auto& mixture : spec::testing::mixture_shapes(small()))
+    models.push_back(mixture.model);
+  for (const spec::ModelSpec& model : models) {
+    for (const Purpose purpose : {Purpose::kTrain, Purpose::kLoss, Purpose::kLogits}) {
+      Choices choices = batch();
+      choices.purpose = purpose;
+      const Program p = built(model, choices);
+      for (const Op& op : p.ops) {
+        for (const auto* views : {&op.in, &op.out}) {
+          for (const View& view : *views) {
+            EXPECT_GE(view.buffer, 0);
+            EXPECT_LT(view.buffer, std::ssize(p.buffers));
+          }
+        }
+      }
+      EXPECT_GT(plan_memory(p).bytes, 0);
+    }
+  }
+}
+
 TEST(StepProgram, FoldsTheGradientsOfMicroBatches) {
   for (const bool tied : {false, true}) {
     spec::ModelSpec m = small();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <numeric>
 
@@ -172,6 +173,9 @@ class HfFolderTest : public ::testing::Test {
  protected:
   void write(const spec::ModelSpec& of_files, const spec::ModelSpec& of_config,
              const std::string& without = "") {
+    for (const auto& before : std::filesystem::directory_iterator(directory_.path())) {
+      std::filesystem::remove_all(before);
+    }
     std::vector<checkpoint::Tensor> tensors;
     const std::vector<HfTensor> listed = *hf_tensors(of_files);
     for (const HfTensor& tensor : listed) {
