@@ -212,7 +212,8 @@ TEST_F(HfFolderTest, ImportsAndExportsMixtures) {
     const auto before = checkpoint::SafetensorsFile::open(directory_.path() / "model.safetensors");
     const auto after =
         checkpoint::SafetensorsFile::open(directory_.path() / "back/model.safetensors");
-    for (const HfTensor& tensor : *hf_tensors(model)) {
+    const std::vector<HfTensor> listed = *hf_tensors(model);
+    for (const HfTensor& tensor : listed) {
       const checkpoint::TensorPlace* place = after->find(tensor.name);
       ASSERT_NE(place, nullptr) << tensor.name;
       std::vector<std::byte> left(static_cast<std::size_t>(place->bytes()));

@@ -18,7 +18,7 @@ CONFIGS = {
         **SHAPE, num_hidden_layers=3, intermediate_size=80, num_local_experts=5, num_experts_per_tok=2,
         head_dim=8, sliding_window=None),
     "qwen3_moe": lambda: Qwen3MoeConfig(
-        **SHAPE, num_hidden_layers=5, intermediate_size=112, moe_intermediate_size=40, num_experts=7,
+        **SHAPE, num_hidden_layers=6, intermediate_size=112, moe_intermediate_size=40, num_experts=7,
         num_experts_per_tok=3, decoder_sparse_step=2, mlp_only_layers=[0, 1], head_dim=16,
         norm_topk_prob=False),
 }
