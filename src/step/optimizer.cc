@@ -42,11 +42,13 @@ class Optimizer {
     }
     add_losses();
     find_norm();
-    for (std::size_t i = 0; i < p_.units.size(); ++i) {
+    for (const std::size_t i : order_of_updates(is_complete)) {
       wait_for_gradients(i);
       update(i);
+      b_.gather_for_next_step(static_cast<std::int32_t>(i));
     }
     for (const Op& op : gathers_) b_.wait(op);
+    b_.finish_gathers_for_next_step();
   }
 
   // The last stage has them.
@@ -169,6 +171,23 @@ class Optimizer {
       everyones = whole;
     }
     return everyones;
+  }
+
+  // Units whose gradients came last are those that the next step needs first. They are updated
+  // first, so that their weights are gathered behind the updates of the others; but where replicas
+  // gather gradients as well, half of the others come before, for these to travel behind.
+  [[nodiscard]] std::vector<std::size_t> order_of_updates(
+      const std::vector<bool>& is_complete) const {
+    std::vector<std::size_t> early;
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < p_.units.size(); ++i) {
+      const bool is_early =
+          !is_complete[i] || b_.is_gathered_first(static_cast<std::int32_t>(i));
+      (is_early ? early : order).push_back(i);
+    }
+    const std::size_t before = waiting_.empty() ? 0 : order.size() / 2;
+    order.insert(order.begin() + static_cast<std::ptrdiff_t>(before), early.begin(), early.end());
+    return order;
   }
 
   // What each rank has added up is its own to square; the sums go to everyone.

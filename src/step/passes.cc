@@ -30,6 +30,7 @@ class Passes {
       slots_[pass.chunk] = std::max(slots_[pass.chunk], pass.slot + 1);
       plan_uses(pass);
     }
+    if (train_) b_.begin_with_gathered();
     for (std::size_t i = 0; i < passes.size(); ++i) {
       // The stage before works on the next one meanwhile.
       receive(passes[i]);
