@@ -152,10 +152,15 @@ void Builder::use(std::int32_t index) {
   ASSAY_CHECK(!uses_.empty() && uses_.front().unit == index, "units must be used as planned");
   const Use now = in_use_ = uses_.front();
   uses_.pop_front();
-  const Use next = uses_.empty() ? Use{} : uses_.front();
-  if (!is_there(now)) gather(now, next.unit);
-  // The same unit of another micro-batch has the same place, which is in use.
-  if (next.unit >= 0 && next.unit != index && !is_there(next)) gather(next, index);
+  if (!is_there(now)) gather(now, uses_.empty() ? -1 : uses_.front().unit);
+  // The next one; and tables that are used together, together.
+  for (auto next = uses_.begin(); next != uses_.end(); ++next) {
+    const bool block = in_block(unit(next->unit));
+    // The same unit of another micro-batch has the same place, which is in use.
+    if (next->unit == index || (block && next != uses_.begin())) break;
+    if (!is_there(*next)) gather(*next, index);
+    if (block) break;
+  }
   if (const auto issued = gathering_.find(index); issued != gathering_.end()) {
     wait(issued->second);
     gathering_.erase(issued);

@@ -181,8 +181,7 @@ class Optimizer {
     std::vector<std::size_t> early;
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < p_.units.size(); ++i) {
-      const bool is_early =
-          !is_complete[i] || b_.is_gathered_first(static_cast<std::int32_t>(i));
+      const bool is_early = !is_complete[i] || b_.is_gathered_first(static_cast<std::int32_t>(i));
       (is_early ? early : order).push_back(i);
     }
     const std::size_t before = waiting_.empty() ? 0 : order.size() / 2;
