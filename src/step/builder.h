@@ -61,6 +61,10 @@ class Builder {
   // micro-batch. Whoever overwrites what that reads must not: see in_place_of().
   void defer_weight_gradients() { defers_ = true; }
   void make_deferred();
+  // The same within a pass, until make_deferred(); from end_deferring() on nothing more is noted.
+  // The pass uses buffers in another order than others, so it has its own from here on.
+  void defer_within_pass() { defers_ = is_reordered_ = true; }
+  void end_deferring() { defers_ = false; }
   // Emits now, or later.
   void make_weight_gradient(std::function<void()> emit);
   // Where a stream's gradient can be changed: there, or where something will still read it, in
@@ -197,6 +201,7 @@ class Builder {
     std::map<std::pair<std::string, Phase>, int> named;  // the pass goes on where it stopped
   };
   bool defers_ = false;
+  bool is_reordered_ = false;
   std::map<std::int32_t, Deferred> deferred_;  // by micro-batch
 };
 

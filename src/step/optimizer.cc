@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <initializer_list>
 #include <map>
+#include <optional>
 
 #include "step/builder.h"
 
@@ -25,6 +26,7 @@ class Optimizer {
   void build() {
     b_.enter(Phase::kOptimizer);
     measure_squares();
+    begin_losses();
     // What is complete is squared while the rest is on its way.
     std::vector<bool> is_complete;
     for (std::size_t i = 0; i < p_.units.size(); ++i) {
@@ -51,10 +53,14 @@ class Optimizer {
     b_.finish_gathers_for_next_step();
   }
 
+  // They travel behind what the caller does before it adds them up.
+  void begin_losses() {
+    const View own{p_.sums.buffer, 0, 1, p_.sums.elements(), p_.sums.elements()};
+    losses_ = begin_gather("sums", Part::kLoss, own, Axis::kData);
+  }
   // The last stage has them.
   void add_losses() {
-    const View own{p_.sums.buffer, 0, 1, p_.sums.elements(), p_.sums.elements()};
-    const View all = gather("sums", Part::kLoss, own, {Axis::kData, Axis::kPipeline});
+    const View all = gather("sums", Part::kLoss, end_gather(losses_), {Axis::kPipeline});
     b_.emit({.kind = Kind::kStepSums,
              .part = Part::kLoss,
              .in = {all.rows_from(all.rows - data_.ranks, data_.ranks)},
@@ -158,17 +164,27 @@ class Optimizer {
                      .unit = unit});
   }
 
-  // Everybody's along some axes: rows of the ranks along the first, for each along the second, …
+  // Everybody's along an axis: on its way, or what this rank has if it is alone.
+  struct Gathering {
+    View all;
+    std::optional<Op> issued;
+  };
+  Gathering begin_gather(const char* name, Part part, const View& own, Axis axis) {
+    const Place place = p_.choices.layout.along(axis);
+    if (place.ranks == 1) return {own, std::nullopt};
+    const View all = b_.matrix(fmt::format("{} by {}", name, to_text(axis)), own.rows * place.ranks,
+                               own.cols, Dtype::kF32, Storage::kScalars);
+    return {all, gather_along(axis, part, own, all, -1)};
+  }
+  View end_gather(const Gathering& gathering) {
+    if (gathering.issued) b_.wait(*gathering.issued);
+    return gathering.all;
+  }
+  // Along some axes: rows of the ranks along the first, for each along the second, …
   View gather(const char* name, Part part, const View& own, std::initializer_list<Axis> axes) {
     View everyones = own;
     for (const Axis axis : axes) {
-      const Place place = p_.choices.layout.along(axis);
-      if (place.ranks == 1) continue;
-      const View whole =
-          b_.matrix(fmt::format("{} by {}", name, to_text(axis)), everyones.rows * place.ranks,
-                    own.cols, Dtype::kF32, Storage::kScalars);
-      b_.wait(gather_along(axis, part, everyones, whole, -1));
-      everyones = whole;
+      everyones = end_gather(begin_gather(name, part, everyones, axis));
     }
     return everyones;
   }
@@ -412,13 +428,16 @@ class Optimizer {
   View squares_;                   // this rank's
   std::map<std::size_t, Op> waiting_;
   std::vector<Op> gathers_;
+  Gathering losses_;
 };
 
 }  // namespace
 
 void add_losses(Builder& b) {
   b.enter(Phase::kOptimizer);
-  Optimizer(b).add_losses();
+  Optimizer optimizer(b);
+  optimizer.begin_losses();
+  optimizer.add_losses();
 }
 
 void build_optimizer(Builder& b) {
