@@ -187,6 +187,11 @@ void print(const char* name, const Measured& m) {
   std::fflush(stdout);
 }
 
+// "layers" of layers.12; the first one by its name, because what it makes is made last.
+std::string kind_of(const step::Unit& unit) {
+  return unit.layer > 0 ? unit.name.substr(0, unit.name.find('.')) : unit.name;
+}
+
 // By what is exchanged, in the order of the first issue.
 base::Result<void> print_windows(const Setup& setup) {
   ASSAY_TRY(const step::Layout layout, step::layout_of(setup.job.layout, 0));
@@ -205,7 +210,7 @@ base::Result<void> print_windows(const Setup& setup) {
     const bool last = op.micro + 1 == p.choices.accumulate && op.kind == step::Kind::kAllToAll;
     std::string what = fmt::format(
         "{} {} {} {}{}", step::to_text(op.phase), step::to_text(op.kind), step::to_text(op.axis),
-        op.unit < 0 ? "-" : p.units[static_cast<std::size_t>(op.unit)].name,
+        op.unit < 0 ? "-" : kind_of(p.units[static_cast<std::size_t>(op.unit)]),
         window.for_next_step ? " for the next step" : (last ? " of the last micro-batch" : ""));
     auto row = std::ranges::find(rows, what, &Row::what);
     if (row == rows.end()) {
