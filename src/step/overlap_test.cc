@@ -100,13 +100,16 @@ RC_GTEST_PROP(StepOverlap, ABlockIsComputedWhileAnythingLargeTravels, ()) {
 struct Held {
   std::int32_t unit = -1;
   std::int64_t version = 0;
-  bool operator==(const Held&) const = default;
 };
 
 class Versions {
  public:
   explicit Versions(const Program& p)
-      : p_(p), plan_(plan_memory(p)), updates_(p.units.size()), held_(p.buffers.size()) {}
+      : p_(p), plan_(plan_memory(p)), updates_(p.units.size()), held_(p.buffers.size()) {
+    for (std::size_t i = 0; i < p.buffers.size(); ++i) {
+      if (is_place(static_cast<BufferId>(i))) places_.push_back(i);
+    }
+  }
 
   void execute(const Op& op) {
     for (const View& view : op.in) read(op, view);
@@ -143,7 +146,7 @@ class Versions {
   }
   void write(const View& view) {
     const auto written = static_cast<std::size_t>(view.buffer);
-    for (std::size_t i = 0; i < held_.size(); ++i) {
+    for (const std::size_t i : places_) {
       const bool overlaps = plan_.offset[i] < plan_.offset[written] + p_.buffers[written].bytes() &&
                             plan_.offset[written] < plan_.offset[i] + p_.buffers[i].bytes();
       if (held_[i] && overlaps) held_[i].reset();
@@ -153,7 +156,8 @@ class Versions {
   const Program& p_;
   MemoryPlan plan_;
   std::vector<std::int64_t> updates_;
-  std::vector<std::optional<Held>> held_;
+  std::vector<std::optional<Held>> held_;  // by buffer
+  std::vector<std::size_t> places_;        // buffers that weights are gathered to
   std::int64_t reads_ = 0;
   std::int64_t gathers_ = 0;
 };
