@@ -61,13 +61,25 @@ class Optimizer {
   // The last stage has them.
   void add_losses() {
     const View all = gather("sums", Part::kLoss, end_gather(losses_), {Axis::kPipeline});
+    // Of mixtures every stage has some; what a stage does not know is 0 in its rows.
+    const bool is_moe = p_.model.is_moe();
     b_.emit({.kind = Kind::kStepSums,
              .part = Part::kLoss,
-             .in = {all.rows_from(all.rows - data_.ranks, data_.ranks)},
+             .in = {is_moe ? all : all.rows_from(all.rows - data_.ranks, data_.ranks)},
              .out = {p_.scalars.columns(0, kSummedScalars)}});
+    if (is_moe) add_loads();
   }
 
  private:
+  // A rank has counted its own tokens, in the mixtures of its stage.
+  void add_loads() {
+    const std::int64_t elements = p_.loads.elements();
+    const View own{p_.loads.buffer, 0, 1, elements, elements};
+    const View all = gather("expert loads", Part::kRouter, own, {Axis::kData, Axis::kPipeline});
+    if (all.buffer == own.buffer) return;
+    b_.emit({.kind = Kind::kFold, .part = Part::kRouter, .in = {all}, .out = {own}});
+  }
+
   [[nodiscard]] std::vector<const Parameter*> parameters_of(std::size_t unit) const {
     std::vector<const Parameter*> list;
     for (const Parameter& p : p_.parameters) {
@@ -255,7 +267,7 @@ class Optimizer {
           .unit = static_cast<std::int32_t>(index)};
     for (const Parameter* p : parameters_of(index)) {
       const Range part = unit.part.common({p->offset, (p->rows + p->padding_rows) * p->cols});
-      if (part.count == 0) continue;
+      if (part.count == 0 || p->group == Group::kBalanced) continue;
       op.in.push_back(unit.in_own(unit.gradients, part));
       op.out.push_back(sums.columns((part.first - unit.part.first) / block_,
                                     (part.count + block_ - 1) / block_));
@@ -384,7 +396,13 @@ class Optimizer {
           .element = unit.first_element + range.first};
     op.in = {unit.in_own(unit.gradients, range), p_.scalars};
     op.out = {weights_of(unit, range)};
-    for (const BufferId state : {unit.remainders, unit.first_moment, unit.second_moment}) {
+    std::vector<BufferId> states = {unit.remainders, unit.first_moment, unit.second_moment};
+    if (group == Group::kBalanced) {
+      op.kind = Kind::kBalance;
+      op.part = Part::kRouter;
+      states.resize(1);
+    }
+    for (const BufferId state : states) {
       if (state >= 0) op.out.push_back(unit.in_own(state, range));
     }
     b_.enter(Phase::kOptimizer, unit.layer);

@@ -16,19 +16,24 @@ namespace {
 
 using testing::ExchangeWindow;
 
-// Of the forward pass of one block.
+// Of the forward pass of one block: the one with the fewest, where some are mixtures.
 struct BlockFlops {
   double attention = 0;
   double mlp = 0;
   double scores = 0;  // of attention, what is no product with a weight
 
   explicit BlockFlops(const Program& p) {
+    std::map<std::int32_t, double> mlps;  // by layer
     for (const Op& op : p.ops) {
-      if (op.phase != Phase::kForward || op.layer != 1 || op.micro != 0) continue;
-      const bool of_mlp = op.part == Part::kGateUp || op.part == Part::kDown;
-      (of_mlp ? mlp : attention) += op.flops;
+      if (op.phase != Phase::kForward || op.layer < 0 || op.micro != 0) continue;
+      const bool of_attention =
+          op.part == Part::kQkv || op.part == Part::kAttention || op.part == Part::kAttentionOut;
+      if (!of_attention) mlps[op.layer] += op.flops;
+      if (!of_attention || op.layer > 0) continue;
+      attention += op.flops;
       if (op.kind == Kind::kAttention) scores += op.flops;
     }
+    mlp = std::ranges::min_element(mlps, {}, [](const auto& one) { return one.second; })->second;
   }
   [[nodiscard]] double least(spec::ShardUnit unit) const {
     return unit == spec::ShardUnit::kBlock ? attention + mlp : std::min(attention, mlp);
@@ -116,7 +121,9 @@ class Versions {
     if (op.kind == Kind::kWait) return;
     for (const View& view : op.out) write(view);
     const auto unit = static_cast<std::size_t>(op.unit);
-    if (op.kind == Kind::kAdamw || op.kind == Kind::kMuon) ++updates_[unit];
+    if (op.kind == Kind::kAdamw || op.kind == Kind::kMuon || op.kind == Kind::kBalance) {
+      ++updates_[unit];
+    }
     if (op.kind == Kind::kAllGather && op.axis == Axis::kShard && op.unit >= 0 &&
         op.in[0].buffer == p_.units[unit].weights) {
       held_[static_cast<std::size_t>(op.out[0].buffer)] = Held{op.unit, updates_[unit]};
