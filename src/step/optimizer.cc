@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <initializer_list>
 #include <map>
+#include <optional>
 
 #include "step/builder.h"
 
@@ -25,6 +26,7 @@ class Optimizer {
   void build() {
     b_.enter(Phase::kOptimizer);
     measure_squares();
+    begin_losses();
     // What is complete is squared while the rest is on its way.
     std::vector<bool> is_complete;
     for (std::size_t i = 0; i < p_.units.size(); ++i) {
@@ -42,17 +44,23 @@ class Optimizer {
     }
     add_losses();
     find_norm();
-    for (std::size_t i = 0; i < p_.units.size(); ++i) {
+    for (const std::size_t i : order_of_updates(is_complete)) {
       wait_for_gradients(i);
       update(i);
+      b_.gather_for_next_step(static_cast<std::int32_t>(i));
     }
     for (const Op& op : gathers_) b_.wait(op);
+    b_.finish_gathers_for_next_step();
   }
 
+  // They travel behind what the caller does before it adds them up.
+  void begin_losses() {
+    const View own{p_.sums.buffer, 0, 1, p_.sums.elements(), p_.sums.elements()};
+    losses_ = begin_gather("sums", Part::kLoss, own, Axis::kData);
+  }
   // The last stage has them.
   void add_losses() {
-    const View own{p_.sums.buffer, 0, 1, p_.sums.elements(), p_.sums.elements()};
-    const View all = gather("sums", Part::kLoss, own, {Axis::kData, Axis::kPipeline});
+    const View all = gather("sums", Part::kLoss, end_gather(losses_), {Axis::kPipeline});
     // Of mixtures every stage has some; what a stage does not know is 0 in its rows.
     const bool is_moe = p_.model.is_moe();
     b_.emit({.kind = Kind::kStepSums,
@@ -168,19 +176,45 @@ class Optimizer {
                      .unit = unit});
   }
 
-  // Everybody's along some axes: rows of the ranks along the first, for each along the second, …
+  // Everybody's along an axis: on its way, or what this rank has if it is alone.
+  struct Gathering {
+    View all;
+    std::optional<Op> issued;
+  };
+  Gathering begin_gather(const char* name, Part part, const View& own, Axis axis) {
+    const Place place = p_.choices.layout.along(axis);
+    if (place.ranks == 1) return {own, std::nullopt};
+    const View all = b_.matrix(fmt::format("{} by {}", name, to_text(axis)), own.rows * place.ranks,
+                               own.cols, Dtype::kF32, Storage::kScalars);
+    return {all, gather_along(axis, part, own, all, -1)};
+  }
+  View end_gather(const Gathering& gathering) {
+    if (gathering.issued) b_.wait(*gathering.issued);
+    return gathering.all;
+  }
+  // Along some axes: rows of the ranks along the first, for each along the second, …
   View gather(const char* name, Part part, const View& own, std::initializer_list<Axis> axes) {
     View everyones = own;
     for (const Axis axis : axes) {
-      const Place place = p_.choices.layout.along(axis);
-      if (place.ranks == 1) continue;
-      const View whole =
-          b_.matrix(fmt::format("{} by {}", name, to_text(axis)), everyones.rows * place.ranks,
-                    own.cols, Dtype::kF32, Storage::kScalars);
-      b_.wait(gather_along(axis, part, everyones, whole, -1));
-      everyones = whole;
+      everyones = end_gather(begin_gather(name, part, everyones, axis));
     }
     return everyones;
+  }
+
+  // Units whose gradients came last are those that the next step needs first. They are updated
+  // first, so that their weights are gathered behind the updates of the others; but where replicas
+  // gather gradients as well, half of the others come before, for these to travel behind.
+  [[nodiscard]] std::vector<std::size_t> order_of_updates(
+      const std::vector<bool>& is_complete) const {
+    std::vector<std::size_t> early;
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < p_.units.size(); ++i) {
+      const bool is_early = !is_complete[i] || b_.is_gathered_first(static_cast<std::int32_t>(i));
+      (is_early ? early : order).push_back(i);
+    }
+    const std::size_t before = waiting_.empty() ? 0 : order.size() / 2;
+    order.insert(order.begin() + static_cast<std::ptrdiff_t>(before), early.begin(), early.end());
+    return order;
   }
 
   // What each rank has added up is its own to square; the sums go to everyone.
@@ -412,13 +446,16 @@ class Optimizer {
   View squares_;                   // this rank's
   std::map<std::size_t, Op> waiting_;
   std::vector<Op> gathers_;
+  Gathering losses_;
 };
 
 }  // namespace
 
 void add_losses(Builder& b) {
   b.enter(Phase::kOptimizer);
-  Optimizer(b).add_losses();
+  Optimizer optimizer(b);
+  optimizer.begin_losses();
+  optimizer.add_losses();
 }
 
 void build_optimizer(Builder& b) {
