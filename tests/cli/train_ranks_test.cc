@@ -22,6 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class TrainRanksCli : public ::testing::Test {
  protected:
@@ -218,11 +219,13 @@ TEST_F(TrainRanksCli, WhereDevicesAreCpusALayoutNeedsNoOption) {
 // Two processes with torchrun's variables, as it would start them.
 class StartedByOthers : public TrainRanksCli {
  protected:
-  base::Result<base::Process> start_rank(int rank, const std::string& out) {
+  base::Result<base::Process> start_rank(int rank, const std::string& out,
+                                         const std::string& from = ".") {
     base::ProcessOptions options{
-        .arguments = command({"layout.fsdp=2", "train.steps=3"}, {"--out", out}),
+        .arguments =
+            command({"layout.fsdp=2", "train.steps=3"}, {"--out", directory_.path() / out}),
         .environment = base::Environment::from_current(),
-        .directory = directory_.path(),
+        .directory = directory_.path() / from,
         .redirections = {base::from_null(0),
                          {.descriptor = 1,
                           .path = directory_.path() / fmt::format("printed-{}", rank),
@@ -257,6 +260,7 @@ TEST_F(StartedByOthers, AllRanksAreOneRun) {
   EXPECT_THAT(shown, HasSubstr("both/ranks/rank-1.log"));
   EXPECT_THAT(shown, HasSubstr("both/checkpoints/step-3/weights-rank-00001-of-00002.safetensors"));
   EXPECT_THAT(shown, HasSubstr("both/metrics.jsonl"));
+  EXPECT_THAT(shown, Not(HasSubstr(".parts-"))) << "is what the recording itself leaves";
   // What ranks measured is in the report.
   const auto report = assay({"report", "last", "--format", "json"});
   ASSERT_EQ(report.exit_code, 0) << report.err;
@@ -281,6 +285,40 @@ TEST_F(StartedByOthers, AllRanksAreOneRun) {
   EXPECT_EQ(left, std::vector<std::string>{"rank-1.log"});
 }
 
+// Ranks on nodes that do not have the project's folder.
+TEST_F(StartedByOthers, OnlyRank0MakesAStore) {
+  for (const char* name : {"here", "elsewhere"}) fs::create_directory(directory_.path() / name);
+  auto one = start_rank(1, "both", "elsewhere");
+  auto zero = start_rank(0, "both", "here");
+  ASSERT_TRUE(one && zero);
+  EXPECT_EQ(exit_of(*one), 0) << content("printed-1");
+  EXPECT_EQ(exit_of(*zero), 0) << content("printed-0");
+  EXPECT_TRUE(fs::exists(directory_.path() / "here/.assay/assay.db"));
+  EXPECT_TRUE(fs::is_empty(directory_.path() / "elsewhere"));
+  const auto shown =
+      support::run({{support::program(), "show", "last"}, "", directory_.path() / "here"});
+  EXPECT_THAT(shown.out, HasSubstr("both/ranks/rank-1.log"));
+}
+
+TEST_F(StartedByOthers, NothingIsLeftBehindWhereRank0CannotRecord) {
+  for (const char* name : {"here", "elsewhere"}) fs::create_directory(directory_.path() / name);
+  std::ofstream(directory_.path() / "here/.assay") << "is not a folder";
+  auto one = start_rank(1, "both", "elsewhere");
+  auto zero = start_rank(0, "both", "here");
+  ASSERT_TRUE(one && zero);
+  EXPECT_EQ(exit_of(*one), 0) << content("printed-1");
+  EXPECT_EQ(exit_of(*zero), 0) << content("printed-0");
+  EXPECT_THAT(content("printed-0"), HasSubstr("this run is not recorded: "));
+  EXPECT_THAT(content("printed-1"), HasSubstr("assay: what this rank did is not recorded: rank 0 "
+                                              "is not, and would record the run"));
+  EXPECT_TRUE(fs::is_empty(directory_.path() / "elsewhere"));
+  std::vector<std::string> left;
+  for (const auto& entry : fs::directory_iterator(directory_.path() / "both/ranks")) {
+    left.push_back(entry.path().filename());
+  }
+  EXPECT_EQ(left, std::vector<std::string>{"rank-1.log"});
+}
+
 // Joining takes up to a minute; nobody waits that long for a rank that has already failed.
 TEST_F(StartedByOthers, ARankThatFailsBeforeItHasJoinedEndsTheOthersWithItsLine) {
   fs::create_directories(directory_.path() / "early/ranks/rank-1.log");
@@ -294,6 +332,8 @@ TEST_F(StartedByOthers, ARankThatFailsBeforeItHasJoinedEndsTheOthersWithItsLine)
   EXPECT_THAT(content("printed-0"), HasSubstr("assay: rank 1: "));
   EXPECT_THAT(content("printed-0"), HasSubstr("rank-1.log"));
   EXPECT_THAT(content("printed-1"), HasSubstr("rank-1.log: cannot be written"));
+  EXPECT_TRUE(assay({"show", "last"}).out.find("what rank 1 on ") != std::string::npos)
+      << "the run says what is missing";
 }
 
 TEST_F(TrainRanksCli, AnotherNumberOfRanksThanTheLayoutHasIsRefused) {
