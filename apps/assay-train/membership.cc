@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/process/environment.h"
 #include "comm/cuda/nccl.h"
 #include "comm/processes.h"
@@ -76,7 +75,7 @@ void Membership::share_run() const {
     static_cast<void>(channel_->put(kRunKey, run.told));
   } else if (!run.note.empty()) {
     const auto told = channel_->get(kRunKey, kJoinTimeout);
-    if (told) static_cast<void>(base::replace_file(run.note, *told));
+    if (told) static_cast<void>(store::note_joined_run(run.note, *told));
   }
 }
 

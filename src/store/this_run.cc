@@ -3,12 +3,15 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "base/file.h"
+
 namespace assay::store {
 namespace {
 
 // "UID:PROJECT", because a path may hold colons and a uid does not.
 constexpr std::string_view kRunVariable = "ASSAY_RUN";
 constexpr std::string_view kToldVariable = "ASSAY_RUN_OF_RANKS";
+constexpr std::string_view kNotePrefix = "run:";
 constexpr std::string_view kNoteVariable = "ASSAY_RUN_OF_RANKS_NOTE";
 
 std::string variable(std::string_view name) {
@@ -48,6 +51,15 @@ JoinedRun joined_run() {
 void set_joined_run(const JoinedRun& run, base::Environment& environment) {
   set_or_unset(environment, kToldVariable, run.told);
   set_or_unset(environment, kNoteVariable, run.note.native());
+}
+
+base::Result<void> note_joined_run(const std::filesystem::path& note, const std::string& told) {
+  return base::write_file(note, std::string(kNotePrefix) + told);
+}
+
+std::optional<std::string> joined_run_of_note(std::string_view text) {
+  if (!text.starts_with(kNotePrefix)) return std::nullopt;
+  return std::string(text.substr(kNotePrefix.size()));
 }
 
 }  // namespace assay::store

@@ -5,8 +5,10 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/process/environment.h"
+#include "base/result.h"
 #include "store/location.h"
 
 namespace assay::store {
@@ -33,5 +35,9 @@ struct JoinedRun {
 JoinedRun joined_run();
 // Sets the variables for a command, or removes those of an enclosing run.
 void set_joined_run(const JoinedRun& run, base::Environment& environment);
+// Writes the note into its file, which exists: the recorder has it open. And what a note says:
+// nothing if it has not been written yet, else `told`.
+base::Result<void> note_joined_run(const std::filesystem::path& note, const std::string& told);
+std::optional<std::string> joined_run_of_note(std::string_view text);
 
 }  // namespace assay::store

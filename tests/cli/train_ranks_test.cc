@@ -53,18 +53,25 @@ class TrainRanksCli : public ::testing::Test {
     text << file.rdbuf();
     return text.str();
   }
-  // The pids of processes that train in this test's folder.
-  [[nodiscard]] std::vector<pid_t> trainers() const {
+  // The pids of processes that run this program in this test's folder.
+  [[nodiscard]] std::vector<pid_t> processes(const char* program) const {
     std::vector<pid_t> list;
     for (const auto& entry : fs::directory_iterator("/proc")) {
       std::error_code error;
       const pid_t pid = std::atoi(entry.path().filename().c_str());
       if (pid > 0 && fs::read_symlink(entry.path() / "cwd", error) == directory_.path() &&
-          fs::read_symlink(entry.path() / "exe", error).filename() == "assay-train") {
+          fs::read_symlink(entry.path() / "exe", error).filename() == program) {
         list.push_back(pid);
       }
     }
     return list;
+  }
+  [[nodiscard]] std::vector<pid_t> trainers() const { return processes("assay-train"); }
+  [[nodiscard]] static bool has_variable(pid_t pid, const std::string& entry) {
+    std::ifstream file(fmt::format("/proc/{}/environ", pid), std::ios::binary);
+    std::ostringstream environment;
+    environment << '\0' << file.rdbuf();
+    return environment.str().find('\0' + entry + '\0') != std::string::npos;
   }
 
   base::testing::TempDir directory_;
@@ -137,10 +144,7 @@ TEST_F(TrainRanksCli, ARankThatDiesEndsAllWithOneLine) {
   }
   pid_t victim = 0;
   for (const pid_t pid : trainers()) {
-    std::ifstream file(fmt::format("/proc/{}/environ", pid), std::ios::binary);
-    std::ostringstream environment;
-    environment << file.rdbuf();
-    if (environment.str().find("ASSAY_RANK=2") != std::string::npos) victim = pid;
+    if (has_variable(pid, "ASSAY_RANK=2")) victim = pid;
   }
   ASSERT_GT(victim, 0);
   ::kill(victim, SIGKILL);
@@ -220,10 +224,10 @@ TEST_F(TrainRanksCli, WhereDevicesAreCpusALayoutNeedsNoOption) {
 class StartedByOthers : public TrainRanksCli {
  protected:
   base::Result<base::Process> start_rank(int rank, const std::string& out,
-                                         const std::string& from = ".") {
+                                         const std::string& from = ".",
+                                         const std::string& steps = "train.steps=3") {
     base::ProcessOptions options{
-        .arguments =
-            command({"layout.fsdp=2", "train.steps=3"}, {"--out", directory_.path() / out}),
+        .arguments = command({"layout.fsdp=2", steps}, {"--out", directory_.path() / out}),
         .environment = base::Environment::from_current(),
         .directory = directory_.path() / from,
         .redirections = {base::from_null(0),
@@ -317,6 +321,47 @@ TEST_F(StartedByOthers, NothingIsLeftBehindWhereRank0CannotRecord) {
     left.push_back(entry.path().filename());
   }
   EXPECT_EQ(left, std::vector<std::string>{"rank-1.log"});
+}
+
+// All that rank 0 had is killed, and rank 1 leaves its part. The next attempt finds it there.
+TEST_F(StartedByOthers, AnAttemptAfterAKilledOneIsARunOfItsOwn) {
+  const auto parts = [&](const fs::path& out) {
+    return directory_.path() / out / "ranks/.parts-job";
+  };
+  {
+    auto one = start_rank(1, "killed", ".", "train.steps=1000000");
+    auto zero = start_rank(0, "killed", ".", "train.steps=1000000");
+    ASSERT_TRUE(one && zero);
+    while (content("killed/ranks/rank-1.log").find("step 2:") == std::string::npos) {
+      ASSERT_FALSE(one->wait_until(std::chrono::steady_clock::now()).has_value())
+          << content("printed-1");
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    // Stopped first: who lives longer would clean up.
+    for (const int signal : {SIGSTOP, SIGKILL}) {
+      for (const char* program : {"assay", "assay-train"}) {
+        for (const pid_t pid : processes(program)) {
+          if (has_variable(pid, "RANK=0")) ::kill(pid, signal);
+        }
+      }
+    }
+    EXPECT_NE(exit_of(*zero), 0);
+    EXPECT_NE(exit_of(*one), 0);
+  }
+  ASSERT_TRUE(fs::exists(parts("killed") / "rank-1.part"));
+  fs::create_directories(parts("again").parent_path());
+  fs::rename(parts("killed"), parts("again"));
+  // Rank 1's program fails before it has met rank 0: so there is no other part of it.
+  fs::create_directories(directory_.path() / "again/ranks/rank-1.log");
+  auto zero = start_rank(0, "again");
+  auto one = start_rank(1, "again");
+  ASSERT_TRUE(zero && one);
+  EXPECT_NE(exit_of(*one), 0);
+  EXPECT_NE(exit_of(*zero), 0);
+  const std::string shown = assay({"show", "last"}).out;
+  EXPECT_THAT(shown, HasSubstr("it ended before it had met rank 0"));
+  EXPECT_THAT(shown, Not(HasSubstr("killed/"))) << "which the part of the first attempt has";
+  EXPECT_FALSE(fs::exists(parts("again")));
 }
 
 // Joining takes up to a minute; nobody waits that long for a rank that has already failed.

@@ -1,6 +1,10 @@
 #include "lineage/record/job_part.h"
 
+#include <unistd.h>
+
+#include <array>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "base/file.h"
@@ -13,10 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// In a rank's spool folder: which run it is a part of, as rank 0's program told its program.
-constexpr const char* kJoinedName = "joined";
-constexpr base::Bytes kMostJoined{4096};
-
 }  // namespace
 
 JobPart::JobPart(PartFolder folder)
@@ -26,11 +26,25 @@ base::Result<JobPart> JobPart::open(const PartOf& part, const std::string& recor
                                     base::Environment& environment) {
   ASSAY_TRY(PartFolder folder, PartFolder::open(part, host_name(), recorder));
   JobPart opened(std::move(folder));
-  const bool records = part.rank == 0;
-  store::set_joined_run({.told = records ? recorder : std::string(),
-                         .note = records ? fs::path() : opened.spool() / kJoinedName},
-                        environment);
+  if (part.rank == 0) {
+    store::set_joined_run({.told = recorder, .note = {}}, environment);
+    return opened;
+  }
+  ASSAY_TRY_VOID(base::write_file(opened.note(), ""));
+  ASSAY_TRY(opened.note_, base::open_regular(opened.note()));
+  store::set_joined_run({.told = {}, .note = opened.note()}, environment);
   return opened;
+}
+
+fs::path JobPart::note() const {
+  return folder_->part().folder / (folder_->recorder() + ".joined");
+}
+
+std::optional<std::string> JobPart::told() const {
+  std::array<char, 256> text{};
+  const ssize_t got = ::pread(note_.get(), text.data(), text.size(), 0);
+  if (got <= 0) return std::nullopt;
+  return store::joined_run_of_note(std::string_view(text.data(), static_cast<std::size_t>(got)));
 }
 
 fs::path JobPart::spool() const {
@@ -49,14 +63,14 @@ Part JobPart::merge(Part own, const Patience& patience,
 }
 
 base::Result<void> JobPart::hand_over(const std::function<Part()>& make) const {
-  const auto told = base::read_file(spool() / kJoinedName, kMostJoined);
   const auto working = folder_->working(PartFolder::kTellEvery);
   Part part = make();
   forget_own_files(folder_->part(), part);
   part.recorder = folder_->recorder();
-  if (!told) return folder_->hand_over(part, std::nullopt);
-  part.run = *told;
-  return folder_->hand_over(part, !told->empty());
+  const std::optional<std::string> run = told();
+  if (!run) return folder_->hand_over(part, std::nullopt);
+  part.run = *run;
+  return folder_->hand_over(part, !run->empty());
 }
 
 void JobPart::end() {
@@ -64,6 +78,8 @@ void JobPart::end() {
   if (folder_->part().rank == 0) {
     folder_->remove();
   } else {
+    std::error_code ignored;
+    fs::remove(note(), ignored);
     folder_->leave();
   }
 }

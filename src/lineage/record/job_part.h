@@ -5,10 +5,12 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/process/environment.h"
 #include "base/result.h"
+#include "base/unique_fd.h"
 #include "lineage/record/collect_parts.h"
 #include "lineage/record/part.h"
 #include "lineage/record/part_folder.h"
@@ -43,9 +45,14 @@ class JobPart {
 
  private:
   explicit JobPart(PartFolder folder);
+  [[nodiscard]] std::filesystem::path note() const;
+  [[nodiscard]] std::optional<std::string> told() const;
 
   std::unique_ptr<const PartFolder> folder_;  // stays where it is: threads use it
   std::unique_ptr<PartFolder::Working> alive_;
+  // Where this rank's program notes what rank 0's told it. Open, because a rank 0 that is not
+  // recorded may have ended and removed the folder when it is read.
+  base::UniqueFd note_;
 };
 
 }  // namespace assay::lineage

@@ -3,14 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 #include "base/testing/temp_dir.h"
 #include "lineage/record/recovery.h"
 #include "store/run_reader.h"
 #include "store/run_row.h"
 #include "store/store.h"
 #include "store/testing/runs.h"
+#include "store/this_run.h"
 
 namespace assay::lineage {
 namespace {
@@ -48,7 +47,8 @@ class JobPartTest : public ::testing::Test {
   // The programs of both ranks have met.
   static void tell(const Rank& zero, const Rank& other) {
     const auto run = zero.environment.get(kTold);
-    std::ofstream(std::string(other.environment.get(kNote).value_or(""))) << run.value_or("");
+    EXPECT_TRUE(store::note_joined_run(fs::path(other.environment.get(kNote).value_or("")),
+                                       std::string(run.value_or(""))));
   }
   base::Result<void> hand_over(const Rank& rank, int number) {
     const fs::path note(rank.environment.get(kNote).value_or(""));
@@ -91,7 +91,8 @@ TEST_F(JobPartTest, RanksThatHaveMetAreOneRun) {
 
 TEST_F(JobPartTest, WhereRank0IsNotRecordedNothingIsLeftBehind) {
   Rank one = rank(1, "one");
-  std::ofstream(std::string(*one.environment.get(kNote))) << "";  // told so
+  ASSERT_TRUE(store::note_joined_run(fs::path(*one.environment.get(kNote)), ""));
+  PartFolder::remove({.folder = folder()});  // rank 0 has ended already
   const auto refused = hand_over(one, 1);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().line(), "rank 0 is not, and would record the run");

@@ -5,6 +5,7 @@
 //                  COUNT grows while it works at its part
 //   rank-3.part    the part, complete: it appears by a rename
 //   rank-0.state   the same of rank 0, which removes the folder at its end
+//   RECORDER…      while a rank runs: its spool folder, and which run its program has joined
 //
 // A launcher may give several attempts at a job the same folder, and a process that was killed
 // leaves files there. So a part says of which run it is one (Part::run), and collect_parts.h takes
