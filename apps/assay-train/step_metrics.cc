@@ -66,6 +66,16 @@ store::MetricRow row_of(const MeasuredStep& step) {
   add("tokens", "tokens", static_cast<double>(r.tokens));
   add("loss", "", r.loss);
   add("z_loss", "", r.z_loss);
+  if (r.experts) {
+    add("balance_loss", "", r.experts->balance_loss);
+    add("router_z_loss", "", r.experts->router_z_loss);
+    add("dropped", "fraction", r.experts->dropped);
+    add("expert_load_largest", "of the mean", r.experts->largest);
+    add("expert_load_entropy", "fraction", r.experts->entropy);
+    for (std::size_t i = 0; i < r.experts->share.size(); ++i) {
+      add(fmt::format("expert_{:03}_load", i).c_str(), "fraction", r.experts->share[i]);
+    }
+  }
   add("gradient_norm", "", r.gradient_norm);
   add("learning_rate", "", r.learning_rate);
   add("seconds", "s", r.seconds);

@@ -23,6 +23,7 @@
 #include "assay-train/verbs.h"
 #include "base/error.h"
 #include "machine/meter.h"
+#include "step/rules.h"
 #include "train/job_data.h"
 #include "train/trainer.h"
 
@@ -287,10 +288,8 @@ base::Result<base::ExitCode> join_and_train(const Session& session, const TrainO
 // A layout that cannot be executed is refused before there are ranks to refuse it.
 base::Result<void> check_executable(const spec::JobSpec& job) {
   step::Choices choices = step::choices_of(job);
-  choices.recompute = spec::Recompute::kNone;
   ASSAY_TRY(choices.layout, step::layout_of(job.layout, 0));
-  ASSAY_TRY_VOID(step::build(job.model, choices));
-  return {};
+  return step::check(job.model, choices);
 }
 
 }  // namespace

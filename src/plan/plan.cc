@@ -4,6 +4,7 @@
 
 #include <bit>
 
+#include "plan/trainer_rules.h"
 #include "spec/enum_names.h"
 #include "step/recompute.h"
 
@@ -64,7 +65,9 @@ Plan plan_of(const std::string& name, const spec::JobSpec& job, const PlanInputs
   spec::JobSpec chosen = job;
   base::Result<void> programs;
   if (framework == Framework::kAssay) {
-    programs = add_programs(plan, job, device_of(job));
+    programs = check_trained(job);
+    if (!programs) plan.refused = programs.error().line();
+    if (programs) programs = add_programs(plan, job, device_of(job));
     if (programs) chosen.train.recompute = plan_recompute(plan);
   }
   if (const auto made = predict(chosen, inputs.assumed, inputs.constants)) {

@@ -50,6 +50,7 @@ struct Plan {
   std::string job;        // its name
   std::string device;     // that it was planned for
   std::string framework;  // that runs it
+  std::string refused;    // as `assay train` would say it, where that is ours; empty: it is not
   std::string recompute;  // as chosen, where the job leaves it open
   std::string constants;  // version of the model's constants: constants_version()
   std::int64_t ranks = 1;

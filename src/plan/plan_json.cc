@@ -275,6 +275,7 @@ Json to_json(const Plan& plan) {
   Json json{{"name", plan.job},
             {"device", plan.device},
             {"framework", plan.framework},
+            {"refused", plan.refused},
             {"recompute", plan.recompute},
             {"constants", plan.constants},
             {"ranks", plan.ranks},
@@ -298,6 +299,7 @@ Result<Plan> plan_from_json(const Json& json) {
   reader.text("name", plan.job);
   reader.text("device", plan.device);
   reader.text("framework", plan.framework);
+  if (reader.has("refused")) reader.text("refused", plan.refused);  // since it is written
   reader.text("recompute", plan.recompute);
   reader.text("constants", plan.constants);
   reader.count("ranks", plan.ranks);

@@ -40,9 +40,13 @@ TEST(Plan, IsWhatThePartsPredict) {
 
 // What the trainer cannot execute is counted otherwise, and the plan says why.
 TEST(Plan, CountsByAnOutlineWhatHasNoProgram) {
+  const Plan spread = plan_of("moe", testing::job_of("moe-9b-h200x32", {"layout={fsdp=8,ep=4}"}));
+  EXPECT_FALSE(spread.exchange->counted || spread.memory->counted);
+  EXPECT_THAT(spread.exchange->not_counted, HasSubstr("layout.ep: "));
+  EXPECT_EQ(spread.refused, spread.exchange->not_counted);
   const Plan mixture = plan_of("moe", testing::job_of("moe-9b-h200x32", {"layout={fsdp=32}"}));
-  EXPECT_FALSE(mixture.exchange->counted || mixture.memory->counted);
-  EXPECT_THAT(mixture.exchange->not_counted, HasSubstr("model.experts: "));
+  EXPECT_TRUE(mixture.exchange->counted && mixture.memory->counted);
+  EXPECT_THAT(mixture.refused, HasSubstr("model.experts: "));  // on GPUs
   const spec::JobSpec job = testing::job_of("llama3-8b-h200");
   const Plan ours = plan_of("8b", job);
   EXPECT_TRUE(ours.exchange->counted && ours.memory->counted);
@@ -50,8 +54,23 @@ TEST(Plan, CountsByAnOutlineWhatHasNoProgram) {
   const Plan theirs = plan_of("8b", job, {.assumed = {.framework = Framework::kTorch}});
   EXPECT_FALSE(theirs.exchange->counted || theirs.memory->counted);
   EXPECT_EQ(theirs.exchange->not_counted, "");
+  EXPECT_EQ(ours.refused + theirs.refused, "");
   EXPECT_EQ(theirs.memory->need.total(),
             predict(job, {.framework = Framework::kTorch})->memory.total());
+}
+
+// The line that `assay train` ends with.
+TEST(Plan, SaysWhatTheTrainerWouldRefuse) {
+  const spec::JobSpec job =
+      testing::job_of("llama3-13b-h200x32", {"train.optimizer=\"muon\"", "layout={fsdp=32}"});
+  const Plan plan = plan_of("13b", job);
+  step::Choices choices = step::choices_of(job);
+  choices.layout = step::layout_of(job.layout, 0).value();
+  EXPECT_EQ(plan.refused, step::build(job.model, choices).error().line());
+  EXPECT_THAT(plan.refused, HasSubstr("layout.zero: Muon updates whole matrices"));
+  EXPECT_EQ(read_back(plan).refused, plan.refused);
+  const spec::JobSpec wide = testing::job_of("llama3-8b-h200", {"model.head_dim=256"});
+  EXPECT_THAT(plan_of("wide", wide).refused, HasSubstr("model.head_dim: 256 cannot be trained"));
 }
 
 // The policy that the trainer would choose, by the same memory.

@@ -35,6 +35,12 @@ struct EnumNames<Norm> {
                                              {"layernorm", Norm::kLayerNorm}}};
 };
 template <>
+struct EnumNames<Router> {
+  static constexpr Names<Router, 2> kNames = {
+      {{"softmax", Router::kSoftmax}, {"sigmoid", Router::kSigmoid}}};
+};
+
+template <>
 struct EnumNames<QkNorm> {
   static constexpr Names<QkNorm, 3> kNames = {
       {{"none", QkNorm::kNone}, {"plain", QkNorm::kPlain}, {"learned", QkNorm::kLearned}}};

@@ -48,6 +48,9 @@ struct TrainSpec {
   double epsilon = 1e-8;
   double clip = 1.0;  // 0: not at all
   double z_loss = 0;
+  double balance_loss = 0.01;
+  double router_z_loss = 0.001;
+  double balance_rate = 0.001;
   double muon_learning_rate = 0.02;
   double muon_momentum = 0.95;
   NonFinite non_finite = NonFinite::kSkip;

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "spec/compose.h"
@@ -116,12 +119,23 @@ base::Result<Loaded> load(std::string_view reference, const LoadOptions& options
   return loaded;
 }
 
+namespace {
+
+bool is_of_mixtures(std::string_view key) {
+  constexpr std::string_view kKeys[] = {"moe_every",    "capacity",    "expert_ffn",
+                                        "shared_ffn",   "router",      "normalise_router",
+                                        "dense_layers", "router_scale"};
+  return std::ranges::find(kKeys, key) != std::end(kKeys);
+}
+
+}  // namespace
+
 std::string model_toml(const ModelSpec& model) {
   std::string text = "[model]\n";
   const base::Json json = section_json(model);
   for (const auto& [key, value] : json.items()) {
     // Written out, these would say something about what the model does not have.
-    if ((key == "moe_every" || key == "capacity") && !model.is_moe()) continue;
+    if (!model.is_moe() && is_of_mixtures(key)) continue;
     if (key == "rope_theta" && model.positions != Positions::kRope) continue;
     text += fmt::format("{} = {}\n", key, value.dump());  // JSON's scalars are TOML's
   }

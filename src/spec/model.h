@@ -1,6 +1,7 @@
 // ModelSpec: the shape of a decoder. Everything that counts parameters or builds layers reads it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -14,6 +15,10 @@ enum class Norm {
 enum class QkNorm { kNone, kPlain, kLearned };
 enum class Mlp { kSwiglu, kGelu, kRelu2 };
 enum class Positions { kRope, kLearned };
+enum class Router {
+  kSoftmax,  // over all experts; the largest are chosen
+  kSigmoid,  // of each logit; chosen with a bias that balances the load instead of a loss
+};
 
 struct ModelSpec {
   std::int64_t vocab = 0;
@@ -37,18 +42,33 @@ struct ModelSpec {
   std::int64_t experts_per_token = 0;
   std::int64_t moe_every = 1;
   double capacity = 0;  // rows that each expert computes, of an even share; 0: as many as come
+  std::int64_t expert_ffn = 0;    // 0: ffn
+  std::int64_t shared_ffn = 0;    // of an expert that every token uses; 0: none
+  std::int64_t dense_layers = 0;  // the first ones
+  Router router = Router::kSoftmax;
+  bool normalise_router = true;  // the weights of a token's experts add up to router_scale
+  double router_scale = 1;
 
   bool value_embeddings = false;
   bool residual_lambdas = false;
 
   [[nodiscard]] bool is_moe() const { return experts > 0; }
-  [[nodiscard]] std::int64_t moe_layers() const { return is_moe() ? layers / moe_every : 0; }
+  [[nodiscard]] bool is_moe_layer(std::int64_t layer) const {
+    return is_moe() && layer >= dense_layers && (layer + 1) % moe_every == 0;
+  }
+  [[nodiscard]] std::int64_t moe_layers() const {
+    return is_moe() ? layers / moe_every - std::min(layers, dense_layers) / moe_every : 0;
+  }
+  [[nodiscard]] std::int64_t expert_width() const { return expert_ffn > 0 ? expert_ffn : ffn; }
   [[nodiscard]] std::int64_t q_dim() const { return heads * head_dim; }
   [[nodiscard]] std::int64_t kv_dim() const { return kv_heads * head_dim; }
   [[nodiscard]] std::int64_t qkv_dim() const { return q_dim() + 2 * kv_dim(); }
   [[nodiscard]] bool is_gated() const { return mlp == Mlp::kSwiglu; }
   // What the MLP's first product makes: gate and up side by side, or up alone.
-  [[nodiscard]] std::int64_t inner_dim() const { return is_gated() ? 2 * ffn : ffn; }
+  [[nodiscard]] std::int64_t inner_dim() const { return inner_of(ffn); }
+  [[nodiscard]] std::int64_t inner_of(std::int64_t width) const {
+    return is_gated() ? 2 * width : width;
+  }
 };
 
 }  // namespace assay::spec

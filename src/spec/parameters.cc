@@ -55,16 +55,23 @@ void add_mlp(const ModelSpec& m, GroupList& list) {
   list.matrix("mlp_gate", Role::kMatrix, m.ffn, m.dim, gated ? dense : 0);
   list.matrix("mlp_up", Role::kMatrix, m.ffn, m.dim, dense);
   list.matrix("mlp_down", Role::kMatrix, m.dim, m.ffn, dense);
+  const std::int64_t width = m.expert_width();
   list.matrix("router", Role::kMatrix, m.experts, m.dim, m.moe_layers());
-  list.expert_matrix("expert_gate", m.ffn, m.dim, gated ? experts : 0);
-  list.expert_matrix("expert_up", m.ffn, m.dim, experts);
-  list.expert_matrix("expert_down", m.dim, m.ffn, experts);
+  list.expert_matrix("expert_gate", width, m.dim, gated ? experts : 0);
+  list.expert_matrix("expert_up", width, m.dim, experts);
+  list.expert_matrix("expert_down", m.dim, width, experts);
+  if (m.shared_ffn > 0) {
+    list.matrix("shared_gate", Role::kMatrix, m.shared_ffn, m.dim, gated ? m.moe_layers() : 0);
+    list.matrix("shared_up", Role::kMatrix, m.shared_ffn, m.dim, m.moe_layers());
+    list.matrix("shared_down", Role::kMatrix, m.dim, m.shared_ffn, m.moe_layers());
+  }
+  if (m.router == Router::kSigmoid) list.vector("router_bias", m.experts, m.moe_layers());
   if (!m.bias) return;
   list.vector("mlp_gate_bias", m.ffn, gated ? dense : 0);
   list.vector("mlp_up_bias", m.ffn, dense);
   list.vector("mlp_down_bias", m.dim, dense);
-  list.expert_vector("expert_gate_bias", m.ffn, gated ? experts : 0);
-  list.expert_vector("expert_up_bias", m.ffn, experts);
+  list.expert_vector("expert_gate_bias", width, gated ? experts : 0);
+  list.expert_vector("expert_up_bias", width, experts);
   list.expert_vector("expert_down_bias", m.dim, experts);
 }
 

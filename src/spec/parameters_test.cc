@@ -113,10 +113,20 @@ std::int64_t count_by_building(const ModelSpec& m) {
     if (m.value_embeddings && layer % 2 == 1) {
       total += m.vocab * m.kv_heads * m.head_dim + 32 * m.kv_heads;
     }
-    const std::int64_t mlp =
-        (m.mlp == Mlp::kSwiglu ? 2 : 1) * linear(m.dim, m.ffn) + linear(m.ffn, m.dim);
-    const bool mixture = m.experts > 0 && layer % m.moe_every == 0;
-    total += norm + (mixture ? m.dim * m.experts + m.experts * mlp : mlp);
+    const auto mlp = [&](std::int64_t width, bool bias) {
+      const std::int64_t matrices = (m.mlp == Mlp::kSwiglu ? 3 : 2) * m.dim * width;
+      return matrices + (bias ? (m.mlp == Mlp::kSwiglu ? 2 : 1) * width + m.dim : 0);
+    };
+    const bool mixture = m.experts > 0 && layer > m.dense_layers && layer % m.moe_every == 0;
+    total += norm;
+    if (!mixture) {
+      total += mlp(m.ffn, m.bias);
+      continue;
+    }
+    const std::int64_t width = m.expert_ffn > 0 ? m.expert_ffn : m.ffn;
+    total += m.dim * m.experts + m.experts * mlp(width, m.bias);
+    if (m.shared_ffn > 0) total += mlp(m.shared_ffn, false);
+    if (m.router == Router::kSigmoid) total += m.experts;
   }
   return total + norm + (m.tied ? 0 : m.vocab * m.dim);
 }
@@ -144,6 +154,10 @@ RC_GTEST_PROP(ParametersProperty, AgreeWithBuildingTheModel, ()) {
   m.experts = size(0, 5);
   m.experts_per_token = m.experts > 0 ? 1 : 0;
   m.moe_every = size(1, 4);
+  m.dense_layers = size(0, 4);
+  m.expert_ffn = size(0, 9);
+  m.shared_ffn = size(0, 9);
+  m.router = *rc::gen::element(Router::kSoftmax, Router::kSigmoid);
   const auto counted = count_parameters(m);
   RC_ASSERT(counted.has_value());
   RC_ASSERT(counted->total == count_by_building(m));

@@ -55,6 +55,13 @@ base::Result<void> check_experts(const ModelSpec& m, const RuleErrors& rule) {
         "model.experts_per_token",
         fmt::format("{} experts per token, but there are only {}", m.experts_per_token, m.experts));
   }
+  for (const char* key :
+       {"expert_ffn", "shared_ffn", "dense_layers", "router", "normalise_router", "router_scale"}) {
+    const std::string name = fmt::format("model.{}", key);
+    if (m.experts > 0 || !rule.written(name)) continue;
+    return rule.broken(name, "is of mixtures, but there are no experts",
+                       "remove it or set model.experts");
+  }
   if (m.experts == 0 && rule.written("model.moe_every")) {
     return rule.broken("model.moe_every",
                        "says which layers are mixtures, but there are no experts",
@@ -68,6 +75,11 @@ base::Result<void> check_experts(const ModelSpec& m, const RuleErrors& rule) {
     return rule.broken("model.moe_every",
                        fmt::format("every {}th layer is a mixture, but there are only {} layers",
                                    m.moe_every, m.layers));
+  }
+  if (m.is_moe() && m.moe_layers() == 0) {
+    return rule.broken("model.dense_layers",
+                       fmt::format("leaves no mixture among {} layers", m.layers),
+                       "choose fewer, or remove model.experts");
   }
   return {};
 }

@@ -23,7 +23,8 @@ void describe(V& key, ModelSpec& m) {
   key({"heads", "query heads", true, 1, 1e5}, m.heads);
   key({"kv_heads", "key and value heads", false, 1, 1e5, "heads"}, m.kv_heads);
   key({"head_dim", "width of a head", false, 1, 1e5, "dim / heads"}, m.head_dim);
-  key({"ffn", "inner width of the MLP (of one expert)", true, 1, 1e7}, m.ffn);
+  key({"ffn", "inner width of the MLP, and of an expert unless expert_ffn says it", true, 1, 1e7},
+      m.ffn);
   key({"context", "longest sequence", true, 1, 1e8}, m.context);
   key({"norm", "normalisation before each sub-block"}, m.norm);
   key({"qk_norm", "normalisation of queries and keys"}, m.qk_norm);
@@ -38,6 +39,15 @@ void describe(V& key, ModelSpec& m) {
   key({"capacity", "rows that each expert computes, of an even share; 0: as many as come", false, 0,
        1e3},
       m.capacity);
+  key({"expert_ffn", "inner width of an expert", false, 0, 1e7, "ffn"}, m.expert_ffn);
+  key({"shared_ffn", "inner width of an expert that every token uses; 0: none", false, 0, 1e7},
+      m.shared_ffn);
+  key({"dense_layers", "layers before the first mixture", false, 0, 1e5}, m.dense_layers);
+  key({"router", "how experts are chosen; sigmoid: with a bias that balances the load"}, m.router);
+  key({"normalise_router", "the weights of a token's experts add up to router_scale"},
+      m.normalise_router);
+  key({"router_scale", "what the weights of experts are multiplied with", false, 1e-6, 1e6},
+      m.router_scale);
   key({"value_embeddings", "nanochat: token embeddings added to the values of every second layer"},
       m.value_embeddings);
   key({"residual_lambdas", "nanochat: learned scales of the residual and of the first embedding"},
@@ -78,6 +88,13 @@ void describe(V& key, TrainSpec& t) {
   key({"epsilon", "AdamW: keeps the divisor from 0", false, 0, 1}, t.epsilon);
   key({"clip", "largest norm of all gradients together; 0: any", false, 0, 1e9}, t.clip);
   key({"z_loss", "weight of the penalty on the square of log Z", false, 0, 1e3}, t.z_loss);
+  key({"balance_loss", "mixtures: weight of the loss that balances experts", false, 0, 1e3},
+      t.balance_loss);
+  key({"router_z_loss", "mixtures: weight of the penalty on the square of the router's log Z",
+       false, 0, 1e3},
+      t.router_z_loss);
+  key({"balance_rate", "mixtures with a sigmoid router: change of its bias per step", false, 0, 1},
+      t.balance_rate);
   key({"muon_learning_rate", "of the matrices, with Muon", false, 0, 1e3}, t.muon_learning_rate);
   key({"muon_momentum", "of the matrices, with Muon", false, 0, 1}, t.muon_momentum);
   key({"non_finite", "a step whose gradients are not finite is left out, or ends the run"},

@@ -98,13 +98,12 @@ void attention_out(Builder& b, Kept& k) {
                         bias_view(b, Part::kAttentionOut, bias));
 }
 
-void mlp_norm(Builder& b, Kept& k) {
-  const View h = b.matrix(b.named("mlp_norm"), b.stream_rows(), b.shape().dim);
-  b.norm(Part::kMlpNorm, k.x1, h);
-  k.h2 = b.all_tokens(Part::kMlpNorm, "mlp_norm of all", h);
+bool is_mixture(const Builder& b) {
+  return b.model().is_moe_layer(b.layer());
 }
 
 void gate_up(Builder& b, Kept& k) {
+  if (is_mixture(b)) return forward_mixture(b, k);
   k.inner = b.matrix(b.named("gate_up"), b.program().micro_tokens(), b.shape().inner);
   View bias;
   b.forward(Part::kGateUp, k.h2, b.weight(Part::kGateUp), k.inner, nullptr,
@@ -112,11 +111,13 @@ void gate_up(Builder& b, Kept& k) {
 }
 
 void activate(Builder& b, Kept& k) {
+  if (is_mixture(b)) return activate_mixture(b, k);
   k.a = b.matrix(b.named("activation"), b.program().micro_tokens(), b.shape().ffn);
   b.emit({.kind = Kind::kActivate, .part = Part::kActivation, .in = {k.inner}, .out = {k.a}});
 }
 
 void down(Builder& b, Kept& k, const View& out) {
+  if (is_mixture(b)) return mixture_into_stream(b, k, out);
   View bias;
   b.forward_into_stream(Part::kDown, "down addend", k.a, out, k.x1,
                         bias_view(b, Part::kDown, bias));
@@ -128,6 +129,7 @@ void add_bias_gradient(Builder& b, Part part, const View& dc) {
 }
 
 View backward_mlp(Builder& b, Kept& k, const View& dx) {
+  if (is_mixture(b)) return backward_mixture(b, k, dx);
   const BlockShape& s = b.shape();
   const std::int64_t tokens = b.program().micro_tokens();
   add_bias_gradient(b, Part::kDown, dx);
@@ -145,7 +147,7 @@ View backward_mlp(Builder& b, Kept& k, const View& dx) {
   b.back_to_weight(Part::kDown, dout, k.a, *b.find(Part::kDown));
   if (k.h2.buffer < 0) {
     b.enter(Phase::kRecompute, b.layer());
-    mlp_norm(b, k);
+    make_mlp_norm(b, k);
     b.enter(Phase::kBackward, b.layer());
   }
   add_bias_gradient(b, Part::kGateUp, k.inner);
@@ -211,6 +213,12 @@ View backward_attention(Builder& b, Kept& k, const View& dx) {
 
 }  // namespace
 
+void make_mlp_norm(Builder& b, Kept& k) {
+  const View h = b.matrix(b.named("mlp_norm"), b.stream_rows(), b.shape().dim);
+  b.norm(Part::kMlpNorm, k.x1, h);
+  k.h2 = b.all_tokens(Part::kMlpNorm, "mlp_norm of all", h);
+}
+
 View query_key(const Kept& k, const BlockShape& s) {
   const View& from = k.heads.buffer >= 0 ? k.heads : k.qkv;
   return from.columns(0, s.q + s.kv);
@@ -232,7 +240,7 @@ Kept forward_block(Builder& b, const View& x, const View& out) {
   attend(b, k);
   attention_out(b, k);
   b.use(mlp_unit(b));
-  mlp_norm(b, k);
+  make_mlp_norm(b, k);
   gate_up(b, k);
   activate(b, k);
   down(b, k, out);
@@ -255,18 +263,18 @@ View backward_block(Builder& b, Kept k, const View& dx) {
     attend(b, k);
     attention_out(b, k);
     b.use(mlp_unit(b));
-    mlp_norm(b, k);
+    make_mlp_norm(b, k);
     gate_up(b, k);
   } else if (!kept.gate_up) {
     b.use(mlp_unit(b));
-    mlp_norm(b, k);
+    make_mlp_norm(b, k);
     gate_up(b, k);
     k.h = {};
   } else if (!kept.norms) {
     k.h = {};
     k.h2 = {};
   }
-  if (!kept.activation) k.a = {};
+  if (!kept.activation) k.a = k.shared_a = {};
   b.enter(Phase::kBackward, layer);
   b.use(mlp_unit(b));
   const View dx1 = backward_mlp(b, k, dx);

@@ -66,14 +66,16 @@ void Builder::forward(Part part, const View& a, const View& weight, const View& 
   op.residual = residual != nullptr;
   op.bias = bias != nullptr;
   op.flops = 2.0 * static_cast<double>(c.elements()) * static_cast<double>(a.cols);
-  if (in_fp8()) to_fp8_forward(op);
+  if (in_fp8() && part != Part::kRouter) to_fp8_forward(op);
   emit(std::move(op));
 }
 
-void Builder::back_to_input(Part part, const View& dc, const View& weight, const View& da) {
+void Builder::back_to_input(Part part, const View& dc, const View& weight, const View& da,
+                            bool adds) {
   Op op{.kind = Kind::kMatmul, .part = part, .in = {dc, weight}, .out = {da}};
+  op.adds = adds ? 1 : 0;
   op.flops = 2.0 * static_cast<double>(da.elements()) * static_cast<double>(dc.cols);
-  if (in_fp8()) to_fp8_back_to_input(op);
+  if (in_fp8() && part != Part::kRouter) to_fp8_back_to_input(op);
   emit(std::move(op));
 }
 
@@ -87,7 +89,7 @@ void Builder::back_to_weight(Part part, const View& dc, const View& a, const Par
           .transpose_a = true};
     op.adds = begun ? 1 : 0;
     op.flops = 2.0 * static_cast<double>(weight.elements()) * static_cast<double>(a.rows);
-    if (in_fp8()) to_fp8_back_to_weight(op);
+    if (in_fp8() && part != Part::kRouter) to_fp8_back_to_weight(op);
     emit(std::move(op));
   });
 }

@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -44,8 +45,9 @@ class Builder {
   // c = a b^T: activations times a weight, as the forward pass has it. `residual` may be none.
   void forward(Part part, const View& a, const View& weight, const View& c,
                const View* residual = nullptr, const View* bias = nullptr);
-  // For c = a b^T: da = dc b.
-  void back_to_input(Part part, const View& dc, const View& weight, const View& da);
+  // For c = a b^T: da = dc b, or added to what is there.
+  void back_to_input(Part part, const View& dc, const View& weight, const View& da,
+                     bool adds = false);
   // dweight = dc^T a, added to if the gradient has been begun. Like the bias' it may be made later:
   // see defer_weight_gradients().
   void back_to_weight(Part part, const View& dc, const View& a, const Parameter& weight,
@@ -68,6 +70,9 @@ class Builder {
   View in_place_of(const View& dx, const char* name);
   // gradient() of a vector that is made together with the gradient of activations, so not later.
   View vector_gradient(const Parameter& p);
+
+  // mixture.cc. What a kRoute counts beside its results: its losses, and the load of each expert.
+  void count_routed(Op& op);
 
   // The current layer's parameter, or null.
   [[nodiscard]] const Parameter* find(Part part, bool vector = false, int nth = 0) const;
@@ -138,6 +143,9 @@ class Builder {
   void to_fp8_back_to_input(Op& op);
   void to_fp8_back_to_weight(Op& op);
 
+  // mixture.cc: which of the model's mixtures a layer is.
+  [[nodiscard]] std::int64_t mixture_of_layer(std::int32_t layer) const;
+
   // exchange.cc
   struct Use {
     std::int32_t unit = -1;
@@ -184,8 +192,21 @@ class Builder {
     std::vector<std::function<void()>> ops;
     std::map<std::pair<std::string, Phase>, int> named;  // the pass goes on where it stopped
   };
+  std::set<std::int32_t> begun_sums_;   // micro-batches whose routers' losses have been begun
+  std::set<std::int32_t> begun_loads_;  // and layers whose loads
   bool defers_ = false;
   std::map<std::int32_t, Deferred> deferred_;  // by micro-batch
+};
+
+// Which experts the tokens of a mixture go to.
+struct Routed {
+  View logits;
+  View weights;  // of each token's experts
+  View experts;
+  View counts;      // of slots, by expert
+  View rows;        // of slots
+  View slots;       // of rows
+  View first_rows;  // of experts, and the end
 };
 
 // The buffers of a block's forward pass, as far as its backward pass needs them.
@@ -202,6 +223,9 @@ struct Kept {
   View h2;
   View inner;  // gate|up
   View a;      // after the activation
+  Routed routed;
+  View shared_inner;  // of the expert that every token uses
+  View shared_a;
 };
 
 // block.cc: from `x` to the block's output. Everything is kept; the backward pass drops what the
@@ -210,6 +234,13 @@ Kept forward_block(Builder& b, const View& x, const View& out);
 // From the gradient of the block's output to that of its input: in the same place, unless gradients
 // of weights are deferred.
 View backward_block(Builder& b, Kept kept, const View& dx);
+void make_mlp_norm(Builder& b, Kept& k);
+// mixture.cc: the parts of a block's MLP where that is a mixture. Experts are chosen once, unless
+// attention is computed again.
+void forward_mixture(Builder& b, Kept& k);
+void activate_mixture(Builder& b, Kept& k);
+void mixture_into_stream(Builder& b, Kept& k, const View& out);
+View backward_mixture(Builder& b, Kept& k, const View& dx);
 // Queries and keys, side by side, as attention reads them; values are after these in k.qkv.
 View query_key(const Kept& k, const BlockShape& s);
 // context.cc: attention of ranks that share sequences. The exchange of keys and values, as early as

@@ -36,8 +36,16 @@ enum class Kind : std::uint8_t {
   kOrderKeys,      // k|v of every context rank -> in the order of the sequences
   kSplitKeysGrad,  // d(k|v) by the queries of the first piece, of the second -> their sum, by rank
   kSumKeysGrad,    // d(k|v), a row of each context rank -> their sum, rounded once
-  kActivate,       // gate|up, or up -> a
-  kActivateGrad,   // gate|up, da -> dgate|dup, [a]
+  kActivate,       // gate|up, or up, [router weights, slots] -> a
+  kActivateGrad,   // gate|up, da, [router weights, slots] -> dgate|dup, [drouter weights], [a]
+  // Mixtures (mixture.cc). A slot is one of the k choices of a token; rows are the slots in the
+  // order of experts, each expert's in the order of tokens.
+  kRoute,      // logits, [bias] -> router weights, experts, counts, [sums of losses, loads]
+  kRouteGrad,  // logits, router weights, experts, rows, counts, drouter weights -> dlogits, [dbias]
+  kSortRows,   // experts -> rows of slots (-1: dropped), slots of rows, first rows of experts
+  kGatherRows,     // x, slots -> for each row, its token's x
+  kGroupedMatmul,  // a, b, first rows -> c: products like kMatmul's, one per expert
+  kCombineRows,    // x, rows, [residual] -> for each token, the sum of its rows (+ residual)
   kLossTerms,      // logits, targets -> for each token: largest logit, sum of exp, target's logit
   kLoss,           // logits, targets, [terms of every tensor-parallel rank] -> dlogits, sums
   kSum,            // x, a row of each rank, [residual], [bias] -> their sum, rounded once
@@ -46,6 +54,7 @@ enum class Kind : std::uint8_t {
   kGradientNorm,   // sums of squares… -> norm
   kAdamw,          // gradient, norm -> weight, [remainder], first moment, second moment
   kMuon,           // gradient, norm -> weight, [remainder], momentum
+  kBalance,        // load above or below the mean, norm -> router bias, [remainder]
   kStepSums,       // sums of micro-batches, by rank -> those of the step
   kRead,           // -> tokens (part kEmbedding), targets (kLoss), or both (kEmbedding)
   // Exchanges among the ranks along Op::axis: these copy, and never add. Each is issued here, and
@@ -75,6 +84,9 @@ enum class Part : std::uint8_t {
   kGateUp,
   kActivation,
   kDown,
+  kRouter,  // of a mixture, whose experts are kGateUp and kDown
+  kSharedGateUp,
+  kSharedDown,
   kFinalNorm,
   kHead,
   kLoss,
@@ -83,7 +95,6 @@ enum class Part : std::uint8_t {
   kUndecayed,
   kAllGroups,
   // In outlines only: programs do not have these yet.
-  kRouter,          // of a mixture: choosing experts, and moving tokens there and back
   kValueEmbedding,  // nanochat's
   kResidual,        // nanochat's: the stream and the embedding, weighted
 };
@@ -118,7 +129,9 @@ struct Op {
   // Of kEmbed, kEmbedGrad, kLossTerms, kLoss: the token that the first row of the table, or the
   // first column of the logits, stands for; tokens that others have are left out.
   std::int64_t first_token = 0;
-  double flops = 0;  // of matrix products and attention; the rest is paid in bytes
+  std::int64_t most_rows = 0;  // kSortRows: of an expert; slots beyond that are dropped
+  bool adds_losses = false;    // kRouteGrad: with the gradients of the router's own losses
+  double flops = 0;            // of matrix products and attention; the rest is paid in bytes
 
   [[nodiscard]] bool is_exchange() const { return axis != Axis::kNone; }
   [[nodiscard]] bool adds_to(std::size_t output) const { return ((adds >> output) & 1U) != 0; }

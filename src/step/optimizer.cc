@@ -54,13 +54,25 @@ class Optimizer {
   void add_losses() {
     const View own{p_.sums.buffer, 0, 1, p_.sums.elements(), p_.sums.elements()};
     const View all = gather(b_, "sums", Part::kLoss, own, {Axis::kData, Axis::kPipeline});
+    // Of mixtures every stage has some; what a stage does not know is 0 in its rows.
+    const bool is_moe = p_.model.is_moe();
     b_.emit({.kind = Kind::kStepSums,
              .part = Part::kLoss,
-             .in = {all.rows_from(all.rows - data_.ranks, data_.ranks)},
+             .in = {is_moe ? all : all.rows_from(all.rows - data_.ranks, data_.ranks)},
              .out = {p_.scalars.columns(0, kSummedScalars)}});
+    if (is_moe) add_loads();
   }
 
  private:
+  // A rank has counted its own tokens, in the mixtures of its stage.
+  void add_loads() {
+    const std::int64_t elements = p_.loads.elements();
+    const View own{p_.loads.buffer, 0, 1, elements, elements};
+    const View all = gather(b_, "expert loads", Part::kRouter, own, {Axis::kData, Axis::kPipeline});
+    if (all.buffer == own.buffer) return;
+    b_.emit({.kind = Kind::kFold, .part = Part::kRouter, .in = {all}, .out = {own}});
+  }
+
   // A table that is also the head has two sums of gradients, which become one: on the first and the
   // last stage, which both keep the table.
   void add_head_gradients() {

@@ -116,6 +116,7 @@ class ParameterList {
     if (model_.bias) vector(name, part, layer, std::move(widths), Init::kZeros, cut);
   }
   void block(std::int32_t layer);
+  void mixture(std::int32_t layer, double out_std);
 
   const spec::ModelSpec& model_;
   bool muon_;
@@ -142,10 +143,33 @@ void ParameterList::block(std::int32_t layer) {
   matrix("attention_out", Part::kAttentionOut, layer, {s.dim}, s.q, Cut::kColumns, out_std);
   bias("attention_out_bias", Part::kAttentionOut, layer, {s.dim}, Cut::kNothing);
   norm("mlp_norm", "mlp_norm_bias", Part::kMlpNorm, layer);
+  if (m.is_moe_layer(layer)) return mixture(layer, out_std);
   matrix("gate_up", Part::kGateUp, layer, gate_up, s.dim, Cut::kRows);
   bias("gate_up_bias", Part::kGateUp, layer, gate_up, Cut::kRows);
   matrix("down", Part::kDown, layer, {s.dim}, s.ffn, Cut::kColumns, out_std);
   bias("down_bias", Part::kDown, layer, {s.dim}, Cut::kNothing);
+}
+
+// Experts lie one below the other. The router is small: every tensor-parallel rank has all of it.
+void ParameterList::mixture(std::int32_t layer, double out_std) {
+  const spec::ModelSpec& m = model_;
+  const auto gate_up = [&](std::int64_t width, std::int64_t experts) {
+    return std::vector(static_cast<std::size_t>(experts * m.inner_of(width) / width), width);
+  };
+  matrix("router", Part::kRouter, layer, {m.experts}, m.dim, Cut::kNothing);
+  if (tensor_.ranks > 1) list.back().partial_gradient = true;
+  if (m.router == spec::Router::kSigmoid) {
+    vector("router_bias", Part::kRouter, layer, {m.experts}, Init::kZeros);
+    list.back().group = Group::kBalanced;
+    if (tensor_.ranks > 1) list.back().partial_gradient = true;
+  }
+  matrix("expert_gate_up", Part::kGateUp, layer, gate_up(m.expert_width(), m.experts), m.dim,
+         Cut::kRows);
+  matrix("expert_down", Part::kDown, layer, {m.experts * m.dim}, m.expert_width(), Cut::kColumns,
+         out_std);
+  if (m.shared_ffn == 0) return;
+  matrix("shared_gate_up", Part::kSharedGateUp, layer, gate_up(m.shared_ffn, 1), m.dim, Cut::kRows);
+  matrix("shared_down", Part::kSharedDown, layer, {m.dim}, m.shared_ffn, Cut::kColumns, out_std);
 }
 
 void ParameterList::fill() {

@@ -16,6 +16,7 @@ enum class Group : std::uint8_t {
   kMuon,       // matrices of the blocks, where the optimizer is Muon
   kDecayed,    // other matrices and embeddings: AdamW with weight decay
   kUndecayed,  // norms and biases: AdamW without
+  kBalanced,   // biases of routers: a fixed step towards an even load
 };
 
 enum class Init : std::uint8_t { kNormal, kOnes, kZeros };

@@ -1,74 +1,10 @@
 #include "step/program.h"
 
-#include <fmt/format.h>
-
-#include "base/error.h"
 #include "step/builder.h"
+#include "step/rules.h"
 
 namespace assay::step {
 namespace {
-
-base::Result<void> check_tensor_parallel(const spec::ModelSpec& model, const Choices& choices) {
-  const std::int64_t ranks = choices.layout.tensor.ranks;
-  if (ranks == 1) return {};
-  const auto refuse = [&](const std::string& what, const char* hint) {
-    return base::fail(base::usage_error("layout.tp", what, hint));
-  };
-  if (choices.optimizer == spec::Optimizer::kMuon) {
-    return refuse("Muon updates whole matrices, and tensor-parallel ranks have parts of them",
-                  "set layout.tp=1, or train.optimizer=adamw");
-  }
-  for (const auto& [key, count] : {std::pair{"model.heads", model.heads},
-                                   {"model.kv_heads", model.kv_heads},
-                                   {"model.ffn", model.ffn}}) {
-    if (count % ranks == 0) continue;
-    return refuse(fmt::format("{} {} cannot be divided by {} ranks", key, count, ranks),
-                  "choose a divisor");
-  }
-  const std::int64_t tokens = choices.sequence / choices.layout.context.ranks * choices.micro_batch;
-  if (tokens % ranks != 0) {
-    return refuse(
-        fmt::format("{} tokens of a micro-batch cannot be divided by {} ranks", tokens, ranks),
-        "choose a divisor of batch.sequence");
-  }
-  return {};
-}
-
-base::Result<void> check(const spec::ModelSpec& model, const Choices& choices) {
-  const auto refuse = [](const char* key, const char* what) {
-    return base::fail(base::usage_error(key, what, "leave it out, or choose another model"));
-  };
-  if (model.is_moe()) return refuse("model.experts", "mixtures cannot be trained yet");
-  if (model.value_embeddings) {
-    return refuse("model.value_embeddings", "value embeddings cannot be trained yet");
-  }
-  if (model.residual_lambdas) {
-    return refuse("model.residual_lambdas", "residual lambdas cannot be trained yet");
-  }
-  const Layout& layout = choices.layout;
-  if (layout.chunks > 1 && choices.accumulate % layout.pipeline.ranks != 0) {
-    return base::fail(
-        base::usage_error("batch.accumulate",
-                          fmt::format("{} micro-batches cannot be interleaved over {} stages",
-                                      choices.accumulate, layout.pipeline.ranks),
-                          "choose a multiple of layout.pp"));
-  }
-  if (const std::int64_t ranks = layout.context.ranks;
-      ranks > 1 && choices.sequence % (2 * ranks) != 0) {
-    return base::fail(base::usage_error(
-        "batch.sequence",
-        fmt::format("{} tokens cannot be cut into two pieces for each of layout.cp={} ranks",
-                    choices.sequence, ranks),
-        fmt::format("choose a multiple of {}", 2 * ranks)));
-  }
-  ASSAY_TRY_VOID(check_tensor_parallel(model, choices));
-  if (choices.optimizer == spec::Optimizer::kMuon && choices.layout.gathers_weights()) {
-    return base::fail(base::usage_error(
-        "layout.zero", "Muon updates whole matrices, and zero 3 keeps parts of them",
-        "set layout.zero=2"));
-  }
-  return {};
-}
 
 void add_buffers(Program& p) {
   const Numerics& n = p.choices.numerics;
@@ -151,6 +87,10 @@ base::Result<Program> build(const spec::ModelSpec& model, const Choices& choices
   }
   p.scalars = b.matrix("scalars", 1, static_cast<std::int64_t>(Scalar::kScalars), Dtype::kF32,
                        Storage::kScalars);
+  if (model.is_moe() && choices.purpose != Purpose::kLogits) {
+    p.loads = b.matrix("expert loads", model.moe_layers(), model.experts, Dtype::kF32,
+                       Storage::kScalars);
+  }
   build_passes(b);
   if (choices.purpose == Purpose::kLogits) return p;
   b.begin_pass(0, 0);

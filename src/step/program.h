@@ -61,6 +61,7 @@ struct Program {
   View sums;     // of losses: a row for each micro-batch, the first kSummedScalars
   View scalars;  // see Scalar
   View logits;   // kLogits only
+  View loads;    // of mixtures: slots that chose each expert in the step, a row for each mixture
 
   // This rank's tokens of a sequence, and of a micro-batch.
   [[nodiscard]] SequencePart sequence_part() const {
@@ -93,23 +94,28 @@ struct Program {
 
 // The step's scalars, fp32, in this order.
 enum class Scalar : std::uint8_t {
-  kLossSum,    // of -log p(target) over the step's counted targets
-  kZLossSum,   // of (log Z)^2, unscaled
-  kCount,      // targets that count (not negative)
-  kNorm,       // of all gradients, before clipping
-  kClip,       // what gradients are multiplied with
-  kNonFinite,  // 1: the step was left out
-  kScalars,    // how many there are
+  kLossSum,   // of -log p(target) over the step's counted targets
+  kZLossSum,  // of (log Z)^2, unscaled
+  kCount,     // targets that count (not negative)
+  // Of mixtures, added up over their layers.
+  kBalanceSum,  // of experts x sum(share of slots x mean probability), times tokens
+  kRouterZSum,  // of (log Z)^2 of the router, unscaled
+  kDropped,     // slots beyond the capacity
+  kNorm,        // of all gradients, before clipping
+  kClip,        // what gradients are multiplied with
+  kNonFinite,   // 1: the step was left out
+  kScalars,     // how many there are
 };
 // The first of them are sums over micro-batches.
-inline constexpr std::int64_t kSummedScalars = 3;
+inline constexpr std::int64_t kSummedByLoss = 3;
+inline constexpr std::int64_t kSummedByRouter = 3;
+inline constexpr std::int64_t kSummedScalars = kSummedByLoss + kSummedByRouter;
 
 // What a tensor-parallel rank knows of a token's loss, fp32: the largest of its logits, the sum of
 // exp(logit - largest), and the target's logit, or 0 if another rank has it.
 inline constexpr std::int64_t kLossTerms = 3;
 
-// Models that the trainer cannot execute (mixtures, value embeddings, residual lambdas) are
-// refused, naming the key.
+// Models, layouts and batches that the trainer cannot execute are refused, naming the key: rules.h.
 base::Result<Program> build(const spec::ModelSpec& model, const Choices& choices);
 
 }  // namespace assay::step

@@ -225,9 +225,16 @@ TEST(StepProgram, RefusesWhatCannotBeTrained) {
   spec::ModelSpec m = small();
   m.experts = 4;
   m.experts_per_token = 2;
-  const auto program = build(m, batch());
-  ASSERT_FALSE(program.has_value());
-  EXPECT_EQ(program.error().where, "model.experts");
+  EXPECT_TRUE(build(m, batch()).has_value());
+  Choices muon = batch();
+  muon.optimizer = spec::Optimizer::kMuon;
+  const auto refused = build(m, muon);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().where, "train.optimizer");
+  m.bias = true;
+  const auto biased = build(m, batch());
+  ASSERT_FALSE(biased.has_value());
+  EXPECT_EQ(biased.error().where, "model.bias");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "step/shapes.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace assay::step {
 namespace {
@@ -15,7 +16,22 @@ BlockShape block_shape(const spec::ModelSpec& m, std::int64_t tensor) {
           .q = m.q_dim() / tensor,
           .kv = kv_heads * m.head_dim,
           .inner = m.inner_dim() / tensor,
-          .ffn = m.ffn / tensor};
+          .ffn = m.ffn / tensor,
+          .expert_inner = m.inner_of(m.expert_width()) / tensor,
+          .expert_ffn = m.expert_width() / tensor,
+          .shared_inner = m.inner_of(m.shared_ffn) / tensor,
+          .shared_ffn = m.shared_ffn / tensor};
+}
+
+std::int64_t most_rows_of_expert(const spec::ModelSpec& m, std::int64_t tokens) {
+  if (m.capacity == 0) return tokens;
+  const double even =
+      static_cast<double>(tokens * m.experts_per_token) / static_cast<double>(m.experts);
+  return std::min(tokens, static_cast<std::int64_t>(std::ceil(m.capacity * even)));
+}
+
+std::int64_t rows_of_experts(const spec::ModelSpec& m, std::int64_t tokens) {
+  return std::min(tokens * m.experts_per_token, m.experts * most_rows_of_expert(m, tokens));
 }
 
 std::int64_t padded_rows(std::int64_t rows) {

@@ -17,6 +17,11 @@ struct BlockShape {
   std::int64_t kv = 0;     // of keys, and of values
   std::int64_t inner = 0;  // gate|up, or up alone
   std::int64_t ffn = 0;    // after the activation
+  // The same of an expert, and of the expert that every token uses.
+  std::int64_t expert_inner = 0;
+  std::int64_t expert_ffn = 0;
+  std::int64_t shared_inner = 0;
+  std::int64_t shared_ffn = 0;
 
   [[nodiscard]] std::int64_t qkv() const { return q + 2 * kv; }
 };
@@ -24,6 +29,11 @@ struct BlockShape {
 // Heads and the MLP's width are spread over `tensor` ranks, which spec's rules make come out even.
 // With fewer key heads than ranks, ranks keep copies of one.
 BlockShape block_shape(const spec::ModelSpec& model, std::int64_t tensor = 1);
+
+// Of a mixture: rows that experts compute of so many tokens, together and each at most. Every one
+// may be chosen by all of them; with a capacity, the rest is dropped.
+std::int64_t rows_of_experts(const spec::ModelSpec& model, std::int64_t tokens);
+std::int64_t most_rows_of_expert(const spec::ModelSpec& model, std::int64_t tokens);
 
 // Rows of the embedding and the head are rounded up to a multiple of this: a vocabulary of an odd
 // size makes products with it many times slower.

@@ -39,18 +39,21 @@ std::string_view to_text(Storage storage) {
 
 std::string_view to_text(Kind kind) {
   return name(kind,
-              std::array<std::string_view, 36>{"embed",         "embed_grad",     "positions_grad",
+              std::array<std::string_view, 43>{"embed",         "embed_grad",     "positions_grad",
                                                "norm",          "norm_grad",      "matmul",
                                                "scale",         "quantise",       "bias_grad",
                                                "head_norm",     "head_norm_grad", "rotate",
                                                "rotate_grad",   "attention",      "attention_grad",
                                                "pack_keys",     "order_keys",     "split_keys_grad",
                                                "sum_keys_grad", "activate",       "activate_grad",
+                                               "route",         "route_grad",     "sort_rows",
+                                               "gather_rows",   "grouped_matmul", "combine_rows",
                                                "loss_terms",    "loss",           "sum",
                                                "fold",          "norm_sums",      "gradient_norm",
-                                               "adamw",         "muon",           "step_sums",
-                                               "read",          "all_gather",     "all_to_all",
-                                               "send",          "receive",        "wait"});
+                                               "adamw",         "muon",           "balance",
+                                               "step_sums",     "read",           "all_gather",
+                                               "all_to_all",    "send",           "receive",
+                                               "wait"});
 }
 
 std::string_view to_text(Phase phase) {
@@ -59,13 +62,15 @@ std::string_view to_text(Phase phase) {
 }
 
 std::string_view to_text(Part part) {
-  return name(part, std::array<std::string_view, 23>{
-                        "embedding",     "positions",       "attention_norm", "qkv",
-                        "query_norm",    "key_norm",        "rope",           "attention",
-                        "attention_out", "mlp_norm",        "gate_up",        "activation",
-                        "down",          "final_norm",      "head",           "loss",
-                        "matrices",      "decayed",         "undecayed",      "all",
-                        "router",        "value_embedding", "residual"});
+  return name(part, std::array<std::string_view, 25>{"embedding",   "positions",  "attention_norm",
+                                                     "qkv",         "query_norm", "key_norm",
+                                                     "rope",        "attention",  "attention_out",
+                                                     "mlp_norm",    "gate_up",    "activation",
+                                                     "down",        "router",     "shared_gate_up",
+                                                     "shared_down", "final_norm", "head",
+                                                     "loss",        "matrices",   "decayed",
+                                                     "undecayed",   "all",        "value_embedding",
+                                                     "residual"});
 }
 
 std::string_view to_text(Axis axis) {
@@ -84,6 +89,8 @@ std::string to_text(const Op& op, const Program& program) {
   if (op.scaled) flags += " scaled";
   if (op.sequences > 1) flags += fmt::format(" {} sequences", op.sequences);
   if (op.first_token > 0) flags += fmt::format(" from token {}", op.first_token);
+  if (op.most_rows > 0) flags += fmt::format(" at most {} rows", op.most_rows);
+  if (op.adds_losses) flags += " losses";
   if (op.is_exchange()) {
     flags += fmt::format(" {} x{}", to_text(op.axis), program.choices.layout.along(op.axis).ranks);
   }

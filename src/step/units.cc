@@ -36,6 +36,9 @@ Module module_of(Part part) {
     case Part::kMlpNorm:
     case Part::kGateUp:
     case Part::kDown:
+    case Part::kRouter:
+    case Part::kSharedGateUp:
+    case Part::kSharedDown:
       return Module::kMlp;
     default:
       return Module::kAttention;

@@ -43,7 +43,13 @@ void Updates::update_range(std::size_t index, const Range& range, Group group) {
         .element = unit.first_element + range.first};
   op.in = {unit.in_own(unit.gradients, range), p_.scalars};
   op.out = {weights_of(unit, range)};
-  for (const BufferId state : {unit.remainders, unit.first_moment, unit.second_moment}) {
+  std::vector<BufferId> states = {unit.remainders, unit.first_moment, unit.second_moment};
+  if (group == Group::kBalanced) {
+    op.kind = Kind::kBalance;
+    op.part = Part::kRouter;
+    states.resize(1);
+  }
+  for (const BufferId state : states) {
     if (state >= 0) op.out.push_back(unit.in_own(state, range));
   }
   b_.enter(Phase::kOptimizer, unit.layer);

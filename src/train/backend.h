@@ -31,6 +31,10 @@ struct StepSettings {
   double clip = 0;  // 0: gradients are not clipped
   double z_loss = 0;
   double counted_targets = 0;  // of the whole step; gradients are divided by it
+  // Of mixtures.
+  double balance_loss = 0;
+  double router_z_loss = 0;
+  double balance_rate = 0;
 };
 
 using Scalars = std::array<float, static_cast<std::size_t>(step::Scalar::kScalars)>;

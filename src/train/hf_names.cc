@@ -61,9 +61,29 @@ class HfList {
     }
     whole(hf_prefix + "self_attn.o_proj.weight", prefix + "attention_out");
     whole(hf_prefix + "post_attention_layernorm.weight", prefix + "mlp_norm");
+    if (m.is_moe_layer(layer)) return experts(hf_prefix, prefix);
     rows(hf_prefix + "mlp.gate_proj.weight", prefix + "gate_up", 0, m.ffn);
     rows(hf_prefix + "mlp.up_proj.weight", prefix + "gate_up", m.ffn, m.ffn);
     whole(hf_prefix + "mlp.down_proj.weight", prefix + "down");
+  }
+
+  // One tensor per matrix of each expert; mixtral and qwen3 have different names for the same.
+  void experts(const std::string& hf_prefix, const std::string& prefix) {
+    const bool qwen = model_.qk_norm == spec::QkNorm::kLearned;
+    const std::string mlp = hf_prefix + (qwen ? "mlp." : "block_sparse_moe.");
+    const std::int64_t width = model_.expert_width();
+    const auto expert = [&](std::int64_t e, const char* of_mixtral, const char* of_qwen) {
+      return fmt::format("{}experts.{}.{}.weight", mlp, e, qwen ? of_qwen : of_mixtral);
+    };
+    whole(mlp + "gate.weight", prefix + "router");
+    for (std::int64_t e = 0; e < model_.experts; ++e) {
+      const std::int64_t first = 2 * e * width;
+      rows(expert(e, "w1", "gate_proj"), prefix + "expert_gate_up", first, width);
+      rows(expert(e, "w3", "up_proj"), prefix + "expert_gate_up", first + width, width);
+    }
+    for (std::int64_t e = 0; e < model_.experts; ++e) {
+      rows(expert(e, "w2", "down_proj"), prefix + "expert_down", e * model_.dim, model_.dim);
+    }
   }
 
   // gpt2 stores its matrices transposed.
@@ -91,9 +111,20 @@ class HfList {
   std::vector<HfTensor> list_;
 };
 
+// Mixtures of mixtral's and of qwen3's kind: the first has experts in every layer, and always makes
+// the weights of a token's experts add up to 1.
+bool is_known_mixture(const spec::ModelSpec& m) {
+  if (m.router != spec::Router::kSoftmax || m.router_scale != 1 || m.shared_ffn > 0 ||
+      m.capacity > 0) {
+    return false;
+  }
+  return m.qk_norm == spec::QkNorm::kLearned ||
+         (m.normalise_router && m.moe_every == 1 && m.dense_layers == 0);
+}
+
 bool is_llama(const spec::ModelSpec& m) {
   return m.norm == spec::Norm::kRmsNorm && m.mlp == spec::Mlp::kSwiglu &&
-         m.positions == spec::Positions::kRope && !m.bias && !m.is_moe() &&
+         m.positions == spec::Positions::kRope && !m.bias && (!m.is_moe() || is_known_mixture(m)) &&
          m.qk_norm != spec::QkNorm::kPlain && !m.value_embeddings && !m.residual_lambdas;
 }
 
@@ -104,8 +135,9 @@ bool is_gpt2(const spec::ModelSpec& m) {
 }
 
 base::Error no_architecture() {
-  return base::usage_error("model", "has no equivalent in Hugging Face transformers",
-                           "llama, qwen3 and gpt2 can be exported and imported");
+  return base::usage_error(
+      "model", "has no equivalent in Hugging Face transformers",
+      "llama, qwen3, gpt2, mixtral and qwen3_moe can be exported and imported");
 }
 
 // An integer of config.json, or nothing.
@@ -133,6 +165,79 @@ base::Result<spec::ModelSpec> gpt2_model(const base::Json& config, const std::st
   m.positions = spec::Positions::kLearned;
   m.bias = m.tied = true;
   return m;
+}
+
+bool flag(const base::Json& config, const char* key, bool otherwise) {
+  const auto found = config.find(key);
+  return found != config.end() && found->is_boolean() ? found->get<bool>() : otherwise;
+}
+
+base::Result<void> read_mixtral(const base::Json& config, const std::string& where,
+                                spec::ModelSpec& m) {
+  m.experts = whole_number(config, "num_local_experts").value_or(0);
+  m.experts_per_token = whole_number(config, "num_experts_per_tok").value_or(0);
+  const auto window = config.find("sliding_window");
+  if (window != config.end() && !window->is_null()) {
+    return base::fail(base::usage_error(where, "sliding_window is not supported"));
+  }
+  return {};
+}
+
+base::Result<void> read_qwen_mixture(const base::Json& config, const std::string& where,
+                                     spec::ModelSpec& m) {
+  m.experts = whole_number(config, "num_experts").value_or(0);
+  m.experts_per_token = whole_number(config, "num_experts_per_tok").value_or(0);
+  m.expert_ffn = whole_number(config, "moe_intermediate_size").value_or(0);
+  m.moe_every = whole_number(config, "decoder_sparse_step").value_or(1);
+  m.normalise_router = flag(config, "norm_topk_prob", false);
+  const auto dense = config.find("mlp_only_layers");
+  if (dense == config.end() || !dense->is_array()) return {};
+  for (const base::Json& layer : *dense) {
+    if (!layer.is_number_integer() || layer.get<std::int64_t>() != m.dense_layers) {
+      return base::fail(base::usage_error(
+          where, "mlp_only_layers has others than the first layers, which is not supported"));
+    }
+    ++m.dense_layers;
+  }
+  return {};
+}
+
+base::Result<void> read_experts(const base::Json& config, const std::string& name,
+                                const std::string& where, spec::ModelSpec& m) {
+  if (name == "mixtral") {
+    ASSAY_TRY_VOID(read_mixtral(config, where, m));
+  } else if (name == "qwen3_moe") {
+    ASSAY_TRY_VOID(read_qwen_mixture(config, where, m));
+  } else {
+    return {};
+  }
+  if (m.experts < 1 || m.experts_per_token < 1 || m.experts_per_token > m.experts ||
+      m.expert_ffn < 0 || m.moe_every < 1 || m.moe_layers() < 1) {
+    return base::fail(base::usage_error(where, fmt::format("does not describe a {} model", name)));
+  }
+  return {};
+}
+
+// What a config says of a mixture beside the rest.
+void add_experts(const spec::ModelSpec& m, base::Json& config) {
+  if (!m.is_moe()) return;
+  config["num_experts_per_tok"] = m.experts_per_token;
+  if (m.qk_norm != spec::QkNorm::kLearned) {
+    config["architectures"] = {"MixtralForCausalLM"};
+    config["model_type"] = "mixtral";
+    config["num_local_experts"] = m.experts;
+    config["intermediate_size"] = m.expert_width();
+    config["sliding_window"] = nullptr;
+    return;
+  }
+  config["architectures"] = {"Qwen3MoeForCausalLM"};
+  config["model_type"] = "qwen3_moe";
+  config["num_experts"] = m.experts;
+  config["moe_intermediate_size"] = m.expert_width();
+  config["decoder_sparse_step"] = m.moe_every;
+  config["norm_topk_prob"] = m.normalise_router;
+  config["mlp_only_layers"] = base::Json::array();
+  for (std::int64_t i = 0; i < m.dense_layers; ++i) config["mlp_only_layers"].push_back(i);
 }
 
 double rope_theta_of(const base::Json& config) {
@@ -180,7 +285,7 @@ base::Result<base::Json> hf_config(const spec::ModelSpec& m, const char* dtype) 
   }
   if (!is_llama(m)) return base::fail(no_architecture());
   const bool qwen = m.qk_norm == spec::QkNorm::kLearned;
-  return base::Json{{"architectures", {qwen ? "Qwen3ForCausalLM" : "LlamaForCausalLM"}},
+  base::Json config{{"architectures", {qwen ? "Qwen3ForCausalLM" : "LlamaForCausalLM"}},
                     {"model_type", qwen ? "qwen3" : "llama"},
                     {"vocab_size", m.vocab},
                     {"hidden_size", m.dim},
@@ -198,6 +303,8 @@ base::Result<base::Json> hf_config(const spec::ModelSpec& m, const char* dtype) 
                     {"mlp_bias", false},
                     {"tie_word_embeddings", m.tied},
                     {"torch_dtype", dtype}};
+  add_experts(m, config);
+  return config;
 }
 
 base::Result<spec::ModelSpec> model_from_hf(const base::Json& config, const std::string& where) {
@@ -205,9 +312,10 @@ base::Result<spec::ModelSpec> model_from_hf(const base::Json& config, const std:
   const std::string name =
       type != config.end() && type->is_string() ? type->get<std::string>() : "";
   if (name == "gpt2") return gpt2_model(config, where);
-  if (name != "llama" && name != "qwen3") {
+  const bool qwen = name == "qwen3" || name == "qwen3_moe";
+  if (!qwen && name != "llama" && name != "mixtral") {
     return base::fail(base::usage_error(where, fmt::format("unknown model_type '{}'", name),
-                                        "llama, qwen3 and gpt2 are supported"));
+                                        "llama, qwen3, gpt2, mixtral and qwen3_moe are supported"));
   }
   const auto epsilon = config.find("rms_norm_eps");
   if (epsilon != config.end() && epsilon->is_number() && epsilon->get<double>() != 1e-5) {
@@ -233,9 +341,9 @@ base::Result<spec::ModelSpec> model_from_hf(const base::Json& config, const std:
   }
   m.head_dim = whole_number(config, "head_dim").value_or(m.dim / m.heads);
   m.rope_theta = rope_theta_of(config);
-  const auto tied = config.find("tie_word_embeddings");
-  m.tied = tied != config.end() && tied->is_boolean() && tied->get<bool>();
-  if (name == "qwen3") m.qk_norm = spec::QkNorm::kLearned;
+  m.tied = flag(config, "tie_word_embeddings", false);
+  if (qwen) m.qk_norm = spec::QkNorm::kLearned;
+  ASSAY_TRY_VOID(read_experts(config, name, where, m));
   return m;
 }
 

@@ -1,6 +1,6 @@
 // The mapping between Assay's parameters and the tensors of Hugging Face transformers: names,
-// slices and transposition for the architectures llama, qwen3 (normalised queries and keys) and
-// gpt2.
+// slices and transposition for the architectures llama, qwen3 (normalised queries and keys), gpt2,
+// and mixtures of the first two kinds: mixtral and qwen3_moe.
 #pragma once
 
 #include <cstdint>

@@ -31,9 +31,27 @@ spec::ModelSpec gpt2_shape() {
   return m;
 }
 
+spec::ModelSpec mixtral_shape() {
+  spec::ModelSpec m = llama_shape();
+  m.experts = 4;
+  m.experts_per_token = 2;
+  return m;
+}
+
+spec::ModelSpec qwen_mixture_shape() {
+  spec::ModelSpec m = spec::testing::qwen_shape(mixtral_shape());
+  m.layers = 5;
+  m.moe_every = 2;
+  m.dense_layers = 2;
+  m.expert_ffn = 16;
+  m.normalise_router = false;
+  return m;
+}
+
 TEST(HfNames, EveryRowOfEveryParameterIsNamedOnce) {
   const spec::ModelSpec qwen = spec::testing::qwen_shape(llama_shape());
-  for (const spec::ModelSpec& model : {llama_shape(), qwen, gpt2_shape()}) {
+  for (const spec::ModelSpec& model :
+       {llama_shape(), qwen, gpt2_shape(), mixtral_shape(), qwen_mixture_shape()}) {
     const auto tensors = hf_tensors(model);
     ASSERT_TRUE(tensors.has_value());
     std::map<std::string, std::int64_t> rows;
@@ -50,7 +68,8 @@ TEST(HfNames, EveryRowOfEveryParameterIsNamedOnce) {
 TEST(HfNames, AConfigDescribesTheModelItWasMadeOf) {
   spec::ModelSpec qwen = llama_shape();
   qwen.qk_norm = spec::QkNorm::kLearned;
-  for (const spec::ModelSpec& model : {llama_shape(), qwen, gpt2_shape()}) {
+  for (const spec::ModelSpec& model :
+       {llama_shape(), qwen, gpt2_shape(), mixtral_shape(), qwen_mixture_shape()}) {
     const auto config = hf_config(model, "float32");
     ASSERT_TRUE(config.has_value());
     const auto back = model_from_hf(*config, "config.json");
@@ -62,12 +81,24 @@ TEST(HfNames, AConfigDescribesTheModelItWasMadeOf) {
     EXPECT_EQ(back->norm, model.norm);
     EXPECT_EQ(back->tied, model.tied);
     EXPECT_EQ(back->rope_theta, model.rope_theta);
+    EXPECT_EQ(back->experts, model.experts);
+    EXPECT_EQ(back->experts_per_token, model.experts_per_token);
+    EXPECT_EQ(back->expert_width(), model.expert_width());
+    EXPECT_EQ(back->moe_every, model.moe_every);
+    EXPECT_EQ(back->dense_layers, model.dense_layers);
+    EXPECT_EQ(back->normalise_router, model.normalise_router);
   }
   EXPECT_FALSE(model_from_hf({{"model_type", "bert"}}, "c").has_value());
   EXPECT_FALSE(model_from_hf({{"model_type", "llama"}}, "c").has_value());
   spec::ModelSpec strange = llama_shape();
   strange.mlp = spec::Mlp::kRelu2;
   EXPECT_FALSE(hf_tensors(strange).has_value());
+  spec::ModelSpec sigmoid = mixtral_shape();
+  sigmoid.router = spec::Router::kSigmoid;
+  EXPECT_FALSE(hf_tensors(sigmoid).has_value());
+  base::Json without = *hf_config(mixtral_shape(), "float32");
+  without["num_local_experts"] = 0;
+  EXPECT_FALSE(model_from_hf(without, "c").has_value());
 }
 
 TEST(SplitMaster, IsExactAndItsHighHalfIsTheNearestBf16) {

@@ -147,7 +147,10 @@ class Trainer {
             .weight_decay = t.weight_decay,
             .clip = t.clip,
             .z_loss = t.z_loss,
-            .counted_targets = static_cast<double>(program_.global_step_tokens())};
+            .counted_targets = static_cast<double>(program_.global_step_tokens()),
+            .balance_loss = t.balance_loss,
+            .router_z_loss = t.router_z_loss,
+            .balance_rate = t.balance_rate};
   }
 
   // After every step: whether a rank was asked to stop; and rank 0 learns what all have measured,
@@ -195,10 +198,26 @@ class Trainer {
     report.gradient_norm = scalar(scalars, step::Scalar::kNorm);
     report.skipped = scalar(scalars, step::Scalar::kNonFinite) != 0;
     report.learning_rate = now.learning_rate;
+    if (program_.model.is_moe() && ranks_.rank() == 0) {
+      ASSAY_TRY(report.experts, experts_of(scalars));
+    }
     report.seconds = seconds_since(start_ns);
     report.tokens_per_s = static_cast<double>(program_.global_step_tokens()) / report.seconds;
     if (options_.meter != nullptr) sample_ = options_.meter->end_step(report.seconds);
     return report;
+  }
+
+  base::Result<ExpertLoad> experts_of(const Scalars& scalars) {
+    std::vector<float> loads(static_cast<std::size_t>(program_.loads.elements()));
+    ASSAY_TRY_VOID(backend_.read(program_.loads, std::as_writable_bytes(std::span(loads))));
+    ExpertLoad found = expert_load(loads, program_.model.experts);
+    const double tokens = static_cast<double>(program_.global_step_tokens()) *
+                          static_cast<double>(program_.model.moe_layers());
+    found.balance_loss = scalar(scalars, step::Scalar::kBalanceSum) / tokens;
+    found.router_z_loss = scalar(scalars, step::Scalar::kRouterZSum) / tokens;
+    found.dropped = scalar(scalars, step::Scalar::kDropped) / tokens /
+                    static_cast<double>(program_.model.experts_per_token);
+    return found;
   }
 
   // The last step is always validated.

@@ -17,6 +17,7 @@
 #include "train/backend.h"
 #include "train/choose_recompute.h"
 #include "train/data/batch_reader.h"
+#include "train/expert_load.h"
 
 namespace assay::train {
 
@@ -30,7 +31,8 @@ struct StepReport {
   double learning_rate = 0;
   double seconds = 0;  // of this step
   double tokens_per_s = 0;
-  bool skipped = false;  // its gradients were not finite
+  bool skipped = false;               // its gradients were not finite
+  std::optional<ExpertLoad> experts;  // of a mixture
 };
 
 struct ValidationReport {

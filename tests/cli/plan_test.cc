@@ -164,6 +164,19 @@ TEST(PlanCli, AnImpossibleLayoutNamesTheNearestPossibleOne) {
           "nodes of 4); the nearest that is possible: fsdp 8 x tp 4");
 }
 
+TEST(PlanCli, WhatTheTrainerRefusesIsSaidFirst) {
+  const std::vector<std::string> job = {"llama3-13b-h200x32", "--set", "train.optimizer=muon"};
+  const std::string line =
+      "layout.tp: Muon updates whole matrices, and tensor-parallel ranks have parts of them; set "
+      "layout.tp=1, or train.optimizer=adamw";
+  const auto outcome = plan(job);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("\nassay train refuses this job:\n  " + line + "\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("run by software like assay: "));
+  EXPECT_EQ(plan_json(job)["refused"], line);
+  EXPECT_EQ(plan_json({"llama3-13b-h200x32"})["refused"], "");
+}
+
 TEST(PlanCli, DrawsPictures) {
   base::testing::TempDir directory;
   const std::string folder = directory.path() / "new" / "pictures";

@@ -80,7 +80,10 @@ inline base::Result<void> run_rank(RankRun run, Trained& trained, std::mutex& mu
         .weight_decay = 0.1,
         .clip = 0.5,
         .z_loss = 1e-3,
-        .counted_targets = static_cast<double>(program.global_step_tokens())};
+        .counted_targets = static_cast<double>(program.global_step_tokens()),
+        .balance_loss = 0.01,
+        .router_z_loss = 0.001,
+        .balance_rate = 0.001};
     const auto batch = [&](std::int32_t micro, std::span<std::int32_t> tokens,
                            std::span<std::int32_t> targets) -> base::Result<void> {
       fill_batch(program, step * run.micros + micro * reads.ranks + reads.rank, tokens, targets);

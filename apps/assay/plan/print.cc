@@ -136,8 +136,8 @@ void print_communication(const Session& session, const JobPlan& plan) {
     session.print(fmt::format("by a rank of pipeline stage {} of {}\n", made.stage + 1, stages));
   }
   if (!made.not_counted.empty()) {
-    session.print("counted by an outline of the step, for the trainer has no program for it:\n  " +
-                  made.not_counted + "\n");
+    session.print("counted by an outline of the step, for the trainer has no program for it" +
+                  (plan.plan.refused.empty() ? ":\n  " + made.not_counted : "") + "\n");
   }
   session.print(
       "MB of 10^6 bytes in the group's type; 2-byte: all of them, were every element of 2 bytes\n");
@@ -206,6 +206,11 @@ std::string cents(const spec::PriceRange& range) {
 
 void print_plan(const Session& session, const JobPlan& plan) {
   session.print(in_lines(base::printable(plan.loaded.name + ": " + summary(plan.loaded))));
+  if (!plan.plan.refused.empty()) {
+    session.print(
+        "\nassay train refuses this job:\n  " + plan.plan.refused +
+        "\nwhat follows is planned for software that runs it and is otherwise like ours\n");
+  }
   if (plan.plan.exchange) print_communication(session, plan);
   print_prediction(session, plan);
   if (plan.run) print_run(session, plan);

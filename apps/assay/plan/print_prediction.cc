@@ -109,7 +109,8 @@ void print_step(const Session& session, const JobPlan& plan) {
       fmt::format("\npredicted step: {} s; 8 of 10 comparable ones took {} to {} s ({} rows, {})\n",
                   seconds(step.time.total), seconds(step.low()), seconds(step.high()),
                   grouped(step.interval.rows), step.comparable));
-  session.print(fmt::format("run by {}: {} tokens/s, {} per device\n", plan.plan.framework,
+  session.print(fmt::format("run by {}{}: {} tokens/s, {} per device\n",
+                            plan.plan.refused.empty() ? "" : "software like ", plan.plan.framework,
                             grouped(static_cast<std::int64_t>(step.tokens_per_s)),
                             grouped(static_cast<std::int64_t>(
                                 step.tokens_per_s / static_cast<double>(plan.plan.ranks)))));

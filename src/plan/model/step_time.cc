@@ -94,6 +94,21 @@ SlowestStage slowest_stage(const Work& work, double layer_seconds, double head_s
   return {layers / pp, uneven ? 1 / pp : 1};
 }
 
+// What gradients are exchanged behind, of one micro-batch: the backward pass of the stage that has
+// most of them, and what it waits for the slowest one.
+double hiding_seconds(const Work& work, const SlowestStage& slowest, double layer_seconds,
+                      double layer_backward, double head_seconds) {
+  const double alone = layer_backward * slowest.layers;
+  if (work.degrees.pp <= 1 || work.software.framework != Framework::kAssay) return alone;
+  const StageLayers stages = stage_layers(work);
+  if (stages.first == stages.most && stages.last == stages.most) return alone;
+  const TrainedPart part = trained_part(work);
+  const bool has_head = part.tables > 0 && part.layers == stages.last;
+  const double busy = layer_seconds * part.layers + (has_head ? head_seconds : 0);
+  const double step = layer_seconds * slowest.layers + head_seconds * slowest.head_share;
+  return layer_backward * part.layers + step - busy;
+}
+
 constexpr StepPart kStepParts[] = {
     {"products", "matrix products", &StepTime::products},
     {"attention", "attention", &StepTime::attention},
@@ -155,8 +170,8 @@ StepTime step_time(const Work& work, const Constants& constants) {
   StepTime t;
   t.clock = layer.clock;
   const double parameters = trained_parameters(work, rank);
-  const double last_backward = (backward + shards.backward) * stage.layers;
-  const double gradients = gradients_seconds(work, rank, parameters, last_backward, constants);
+  const double hiding = hiding_seconds(work, stage, each, backward + shards.backward, head.total());
+  const double gradients = gradients_seconds(work, rank, parameters, hiding, constants);
   const double optimizer = optimizer_seconds(work, rank, parameters, constants);
   const double nodes = std::max(1.0, degrees.ranks / work.links.per_node());
   const double undisturbed = passes * (1 + starved) + gradients + optimizer + kStepOverhead;

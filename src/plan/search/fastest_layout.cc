@@ -1,8 +1,11 @@
 #include "plan/search/fastest_layout.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 
+#include "plan/trainer_rules.h"
 #include "spec/rules.h"
 
 namespace assay::plan {
@@ -20,15 +23,17 @@ FastestLayout fastest_layout(const spec::JobSpec& job, const Work& work, std::in
                              base::Bytes memory, const ModelConstants& constants) {
   FastestLayout found;
   found.least_memory = base::Bytes(std::numeric_limits<std::int64_t>::max());
-  Layouts layouts = layouts_of(job, sequences);
+  const Framework framework = work.software.framework;
+  const TrainerRules trainer(job, framework);
+  Layouts layouts = layouts_of(job, sequences, framework);
   found.rejected = std::move(layouts.rejected);
-  const auto recomputations =
-      static_cast<std::int64_t>(recomputations_of(work.software.framework).size());
+  const auto recomputations = static_cast<std::int64_t>(recomputations_of(framework).size());
   Work tried = work;
   spec::JobSpec muon_job = job;
   spec::BatchSpec batch = job.batch;
   base::Seconds fastest(std::numeric_limits<double>::infinity());
   std::int64_t unknown = 0;
+  std::int64_t without_batch = 0;
   for (const spec::LayoutSpec& layout : layouts.valid) {
     if (!is_predicted(work, layout)) {
       ++unknown;
@@ -42,10 +47,12 @@ FastestLayout fastest_layout(const spec::JobSpec& job, const Work& work, std::in
     }
     const std::int64_t per_rank = sequences / layout.data_ranks();
     const std::vector<std::int64_t> micro_batches = divisors_of(per_rank);
+    bool accepted = false;
     for (const std::int64_t micro_batch : micro_batches) {
       batch.micro_batch = micro_batch;
       batch.accumulate = per_rank / batch.micro_batch;
-      if (!spec::fills_pipeline(layout, batch)) continue;
+      if (!spec::fills_pipeline(layout, batch) || !trainer.accept(layout, batch)) continue;
+      accepted = true;
       found.considered += recomputations;
       spread(tried, layout, batch);
       const RecomputeChoice choice = choose_recompute(tried, constants, memory);
@@ -57,6 +64,13 @@ FastestLayout fastest_layout(const spec::JobSpec& job, const Work& work, std::in
         found.best = {layout, batch, choice.kind, fastest, choice.memory};
       }
     }
+    if (!accepted) ++without_batch;
+  }
+  if (without_batch > 0) {
+    found.rejected.push_back(
+        {fmt::format("batch: {} sequences per step have no micro-batch that suits stages and ranks",
+                     sequences),
+         without_batch});
   }
   if (unknown > 0) {
     found.rejected.push_back(

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "plan/trainer_rules.h"
+#include "plan/work_of_job.h"
 #include "spec/rules.h"
 
 namespace assay::plan {
@@ -36,8 +38,8 @@ std::int64_t ways_to_spread(std::int64_t number, std::int64_t degrees) {
 
 class Enumeration {
  public:
-  Enumeration(const JobSpec& job, std::int64_t sequences)
-      : asked_(job), sequences_(sequences), moe_(job.model.is_moe()) {
+  Enumeration(const JobSpec& job, std::int64_t sequences, Framework framework)
+      : asked_(job), trainer_(job, framework), sequences_(sequences), moe_(job.model.is_moe()) {
     asked_.layout = LayoutSpec{};
     asked_.prices.clear();
   }
@@ -65,12 +67,12 @@ class Enumeration {
     found_.rejected.push_back({reason, count});
   }
 
-  // Why this degree alone is impossible, by spec's own rules; empty when it is possible.
+  // Why this degree alone is impossible, by spec's rules or the trainer's; empty when it is not.
   std::string broken_by(std::int64_t LayoutSpec::*degree, std::int64_t value) {
     asked_.layout = LayoutSpec{};
     asked_.layout.*degree = value;
-    const auto checked = spec::check_layout(asked_);
-    return checked ? std::string() : checked.error().what;
+    if (const auto checked = spec::check_layout(asked_); !checked) return checked.error().what;
+    return trainer_.accept(asked_.layout) ? std::string() : trainer_.reason(asked_.layout);
   }
 
   // `left` devices are for the `others` degrees that come after this one.
@@ -146,6 +148,7 @@ class Enumeration {
   }
 
   void sequence_parallel(LayoutSpec layout) {
+    if (!trainer_.accept(layout)) return;  // zero 3, for Muon; each degree by itself is possible
     found_.valid.push_back(layout);
     layout.sequence_parallel = true;
     if (layout.tp > 1 && asked_.batch.sequence % (layout.tp * layout.cp) == 0) {
@@ -154,6 +157,7 @@ class Enumeration {
   }
 
   JobSpec asked_;
+  TrainerRules trainer_;
   std::int64_t sequences_;
   bool moe_;
   std::int64_t tp_ = 1;
@@ -183,8 +187,8 @@ double change(const LayoutSpec& from, const LayoutSpec& to) {
 
 }  // namespace
 
-Layouts layouts_of(const JobSpec& job, std::int64_t sequences) {
-  return Enumeration(job, sequences).run();
+Layouts layouts_of(const JobSpec& job, std::int64_t sequences, Framework framework) {
+  return Enumeration(job, sequences, framework).run();
 }
 
 std::int64_t sequences_per_step(const JobSpec& job) {
@@ -206,10 +210,15 @@ std::vector<std::int64_t> divisors_of(std::int64_t number) {
 std::optional<Nearest> nearest_valid(const JobSpec& job) {
   const auto checked = spec::check_layout(job);
   if (checked) return std::nullopt;
-  const Layouts all = layouts_of(job, 0);
-  const auto nearest = std::min_element(
-      all.valid.begin(), all.valid.end(),
-      [&](const auto& a, const auto& b) { return change(job.layout, a) < change(job.layout, b); });
+  const Framework framework = framework_of(job, {});
+  const TrainerRules trainer(job, framework);
+  const Layouts all = layouts_of(job, 0, framework);
+  const auto distance = [&](const LayoutSpec& to) {
+    return std::pair(!trainer.accept(to, job.batch), change(job.layout, to));
+  };
+  const auto nearest =
+      std::min_element(all.valid.begin(), all.valid.end(),
+                       [&](const auto& a, const auto& b) { return distance(a) < distance(b); });
   return Nearest{checked.error().what, *nearest};  // one is always valid: replicas alone
 }
 

@@ -1,5 +1,5 @@
 // Layouts: every way to spread a job over the devices of its cluster that the rules of spec allow,
-// and why the others are not possible.
+// and those of our trainer if that is to run it, and why the others are not possible.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/model/software.h"
 #include "spec/job.h"
 
 namespace assay::plan {
@@ -24,12 +25,14 @@ struct Layouts {
 
 // On all devices of job.cluster; job.layout is ignored. `sequences` are read per optimizer
 // step, and data ranks must share them evenly: no layout changes what a step is. 0: whatever
-// divides.
+// divides. Run by our trainer, each is one that it executes with some micro-batch, which
+// TrainerRules know.
 //
 // Three kinds are left out for being never, or hardly ever, better than others: GPipe, which takes
 // the time of 1F1B and more memory, tensor parallelism whose groups straddle nodes, and interleaved
 // stages whose chunks do not come out even. Stages of one chunk need not be equal.
-Layouts layouts_of(const spec::JobSpec& job, std::int64_t sequences);
+Layouts layouts_of(const spec::JobSpec& job, std::int64_t sequences,
+                   Framework framework = Framework::kAssay);
 
 // What the ranks of job.layout read per step.
 std::int64_t sequences_per_step(const spec::JobSpec& job);
@@ -42,7 +45,8 @@ struct Nearest {
   spec::LayoutSpec layout;  // the possible one that changes least
 };
 
-// Of an impossible job.layout; nothing when it is possible. Degrees count by how often they are
+// Of an impossible job.layout; nothing when it is possible. One that our trainer executes with the
+// job's batch, where it executes any. Degrees count by how often they are
 // doubled or halved; the replicas, which fill what others leave, count half.
 std::optional<Nearest> nearest_valid(const spec::JobSpec& job);
 

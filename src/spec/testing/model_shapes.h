@@ -42,4 +42,29 @@ inline std::vector<NamedModel> model_shapes(const ModelSpec& llama) {
           {"gpt2", gpt2_shape(llama)}};
 }
 
+// Mixtures: every way to route, with and without what is optional.
+inline std::vector<NamedModel> mixture_shapes(const ModelSpec& llama) {
+  ModelSpec mixtral = llama;
+  mixtral.experts = 4;
+  mixtral.experts_per_token = 2;
+  ModelSpec deepseek = qwen_shape(llama);
+  deepseek.experts = 5;
+  deepseek.experts_per_token = 2;
+  deepseek.expert_ffn = llama.ffn / 2;
+  deepseek.shared_ffn = llama.ffn / 2;
+  deepseek.dense_layers = 1;
+  deepseek.router = Router::kSigmoid;
+  deepseek.router_scale = 2.5;
+  ModelSpec dropping = mixtral;
+  dropping.capacity = 0.7;
+  dropping.normalise_router = false;
+  ModelSpec every_one = nanochat_shape(llama);
+  every_one.experts = every_one.experts_per_token = 3;
+  every_one.moe_every = 2;
+  return {{"mixtral", mixtral},
+          {"deepseek", deepseek},
+          {"dropping", dropping},
+          {"every expert", every_one}};
+}
+
 }  // namespace assay::spec::testing

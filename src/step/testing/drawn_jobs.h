@@ -25,6 +25,17 @@ inline spec::ModelSpec drawn_model() {
   m.tied = *rc::gen::arbitrary<bool>();
   if (*rc::gen::arbitrary<bool>()) m.qk_norm = spec::QkNorm::kLearned;
   if (*rc::gen::arbitrary<bool>()) m.positions = spec::Positions::kLearned;
+  if (*rc::gen::inRange(0, 3) == 0) {
+    m.experts = *rc::gen::inRange(1, 6);
+    m.experts_per_token = *rc::gen::inRange<std::int64_t>(1, m.experts + 1);
+    m.moe_every = *rc::gen::inRange(1, 3);
+    m.dense_layers = *rc::gen::inRange(0, 2);
+    m.expert_ffn = *rc::gen::element(0, 16);
+    m.shared_ffn = *rc::gen::element(0, 32);
+    m.router = *rc::gen::element(spec::Router::kSoftmax, spec::Router::kSigmoid);
+    m.normalise_router = *rc::gen::arbitrary<bool>();
+    m.capacity = *rc::gen::element(0.0, 0.75);
+  }
   return m;
 }
 
@@ -40,7 +51,7 @@ inline spec::LayoutSpec drawn_layout(const spec::ModelSpec& model) {
     if (!layout_of(l, 0)) l.*degree = 1;
   };
   or_one(&spec::LayoutSpec::tp, *rc::gen::element(1, 2));
-  or_one(&spec::LayoutSpec::cp, *rc::gen::element(1, 2));
+  or_one(&spec::LayoutSpec::cp, model.is_moe() ? 1 : *rc::gen::element(1, 2));
   l.sequence_parallel = l.tp > 1 && *rc::gen::arbitrary<bool>();
   if (l.pp > 1) {
     l.pp_schedule =
@@ -71,7 +82,8 @@ inline spec::JobSpec drawn_job() {
   job.train.recompute = *rc::gen::elementOf(
       std::vector<spec::Recompute>(kRecomputePolicies.begin(), kRecomputePolicies.end()));
   const bool whole = job.layout.zero < 3 || job.layout.fsdp == 1;
-  if (whole && *rc::gen::inRange(0, 3) == 0) job.train.optimizer = spec::Optimizer::kMuon;
+  if (whole && !job.model.is_moe() && *rc::gen::inRange(0, 3) == 0)
+    job.train.optimizer = spec::Optimizer::kMuon;
   // What a combination refuses, it refuses with AdamW and without fp8 less often.
   Choices choices = choices_of(job);
   choices.layout = *layout_of(job.layout, 0);

@@ -1,4 +1,5 @@
 // The activation functions of an MLP: SwiGLU, GELU, squared ReLU.
+#include <algorithm>
 #include <cmath>
 
 #include "train/cpu/kernels.h"
@@ -34,44 +35,59 @@ ValueAndSlope plain(spec::Mlp kind, float x) {
 
 }  // namespace
 
-void activate(Device& device, spec::Mlp kind, Matrix inner, Matrix a) {
-  device.executed(step::Kind::kActivate, {inner}, {a});
+void activate(Device& device, spec::Mlp kind, Matrix inner, RowWeights by, Matrix a) {
+  device.executed(step::Kind::kActivate, {inner, by.weights, by.slots}, {a});
   device.ranges(a.rows, kActivationRows, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t t = first; t < last; ++t) {
       const float* gate = inner.row(t);
       const float* up = gate + a.cols;
       float* to = a.row(t);
+      if (!by.empty() && by.slots.data[t] < 0) {  // nobody's row
+        std::fill_n(to, a.cols, 0.0F);
+        continue;
+      }
       for (std::int64_t i = 0; i < a.cols; ++i) {
         to[i] = kind == spec::Mlp::kSwiglu ? gate[i] * sigmoid(gate[i]) * up[i]
                                            : plain(kind, gate[i]).value;
       }
+      if (by.empty()) continue;
+      const float weight = by.of_row(by.weights, t);
+      for (std::int64_t i = 0; i < a.cols; ++i) to[i] *= weight;
     }
   });
 }
 
-void activate_grad(Device& device, spec::Mlp kind, Matrix inner, Matrix da, Matrix dinner,
-                   Matrix a) {
-  device.executed(step::Kind::kActivateGrad, {inner, da}, {dinner, a});
+void activate_grad(Device& device, spec::Mlp kind, Matrix inner, Matrix da, RowWeights by,
+                   Matrix dinner, Matrix dweights, Matrix a) {
+  device.executed(step::Kind::kActivateGrad, {inner, da, by.weights, by.slots},
+                  {dinner, dweights, a});
   device.ranges(da.rows, kActivationRows, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t t = first; t < last; ++t) {
+      if (!by.empty() && by.slots.data[t] < 0) continue;
+      const float weight = by.empty() ? 1.0F : by.of_row(by.weights, t);
+      double of_weight = 0;
       for (std::int64_t i = 0; i < da.cols; ++i) {
-        const float d = da.row(t)[i];
+        const float d = weight * da.row(t)[i];
         const float gate = inner.row(t)[i];
         float value = 0;
+        float slope = 0;
         if (kind == spec::Mlp::kSwiglu) {
           const float up = inner.row(t)[da.cols + i];
           const float s = sigmoid(gate);
           const float silu = gate * s;
-          dinner.row(t)[i] = d * up * (s + silu * (1 - s));
-          dinner.row(t)[da.cols + i] = d * silu;
+          slope = up * (s + silu * (1 - s));
           value = silu * up;
+          dinner.row(t)[da.cols + i] = d * silu;
         } else {
           const ValueAndSlope f = plain(kind, gate);
-          dinner.row(t)[i] = d * f.slope;
+          slope = f.slope;
           value = f.value;
         }
-        if (!a.empty()) a.row(t)[i] = value;
+        dinner.row(t)[i] = d * slope;
+        of_weight += static_cast<double>(da.row(t)[i]) * static_cast<double>(value);
+        if (!a.empty()) a.row(t)[i] = by.empty() ? value : weight * value;
       }
+      if (!by.empty()) by.of_row(dweights, t) = static_cast<float>(of_weight);
     }
   });
 }

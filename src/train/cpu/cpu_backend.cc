@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/process/proc.h"
 #include "base/units.h"
+#include "step/shapes.h"
 #include "train/cpu/kernels.h"
 #include "train/host_memory.h"
 
@@ -146,6 +147,15 @@ class CpuBackend : public Backend {
     return {reinterpret_cast<float*>(address(v)), v.rows, v.cols, v.stride};
   }
 
+  [[nodiscard]] Integers whole_numbers(const View& view) const {
+    return {integers(view), view.rows, view.cols};
+  }
+  // Router weights and slots, from operand i on, if there are any.
+  [[nodiscard]] RowWeights row_weights(const Op& op, std::size_t i) const {
+    if (op.in.size() <= i) return {};
+    return {at(op.in, i), whole_numbers(op.in[i + 1])};
+  }
+
   [[nodiscard]] std::vector<Matrix> all(const std::vector<View>& views) const {
     std::vector<Matrix> list;
     for (std::size_t i = 0; i < views.size(); ++i) list.push_back(at(views, i));
@@ -160,6 +170,7 @@ class CpuBackend : public Backend {
   void execute_norm(const Op& op);
   void execute_attention(const Op& op);
   void execute_context(const Op& op);
+  void execute_mixture(const Op& op);
   void execute_optimizer(const Op& op);
   base::Result<void> exchange(const Op& op);
 
@@ -215,6 +226,35 @@ void CpuBackend::execute_context(const Op& op) {
   sum_keys_grad(device_, at(op.in, 0), at(op.out, 0));
 }
 
+void CpuBackend::execute_mixture(const Op& op) {
+  const spec::ModelSpec& m = program_->model;
+  const Routing routing{m.router, m.normalise_router, m.router_scale,
+                        step::most_rows_of_expert(m, op.in[0].rows),
+                        static_cast<double>(program_->global_step_tokens())};
+  switch (op.kind) {
+    case Kind::kRoute:
+      return route(device_, routing, at(op.in, 0), at(op.in, 1), at(op.out, 0),
+                   whole_numbers(op.out[1]), at(op.out, 2), at(op.out, 3), op.adds_to(3),
+                   at(op.out, 4), op.adds_to(4));
+    case Kind::kRouteGrad:
+      return route_grad(device_, routing, settings_, op.adds_losses, at(op.in, 0), at(op.in, 1),
+                        whole_numbers(op.in[2]), whole_numbers(op.in[3]), at(op.in, 4),
+                        at(op.in, 5), at(op.out, 0), at(op.out, 1));
+    case Kind::kSortRows:
+      return sort_rows(device_, op.most_rows, whole_numbers(op.in[0]), whole_numbers(op.out[0]),
+                       whole_numbers(op.out[1]), whole_numbers(op.out[2]));
+    case Kind::kGatherRows:
+      return gather_rows(device_, m.experts_per_token, at(op.in, 0), whole_numbers(op.in[1]),
+                         at(op.out, 0));
+    case Kind::kCombineRows:
+      return combine_rows(device_, at(op.in, 0), whole_numbers(op.in[1]), at(op.in, 2),
+                          at(op.out, 0));
+    default:
+      return grouped_matmul(device_, {op.transpose_a, op.transpose_b, op.adds_to(0)}, at(op.in, 0),
+                            at(op.in, 1), whole_numbers(op.in[2]), at(op.out, 0));
+  }
+}
+
 void CpuBackend::execute_optimizer(const Op& op) {
   if (op.kind == Kind::kFold) return fold(device_, at(op.in, 0), at(op.out, 0), op.adds_to(0));
   if (op.kind == Kind::kNormSums) {
@@ -226,6 +266,9 @@ void CpuBackend::execute_optimizer(const Op& op) {
   if (op.kind == Kind::kStepSums) return step_sums(device_, at(op.in, 0), at(op.out, 0));
   if (op.kind == Kind::kMuon) {
     return muon(device_, settings_, scalars(op.in[1]), at(op.in, 0), at(op.out, 0), at(op.out, 1));
+  }
+  if (op.kind == Kind::kBalance) {
+    return balance(device_, settings_, scalars(op.in[1]), at(op.in, 0), at(op.out, 0));
   }
   adamw(device_, settings_, op.part == step::Part::kDecayed, scalars(op.in[1]), at(op.in, 0),
         at(op.out, 0), at(op.out, 1), at(op.out, 2));
@@ -270,10 +313,19 @@ void CpuBackend::dispatch(const Op& op) {
     case Kind::kSumKeysGrad:
       return execute_context(op);
     case Kind::kActivate:
-      return activate(device_, m.mlp, at(op.in, 0), at(op.out, 0));
-    case Kind::kActivateGrad:
-      return activate_grad(device_, m.mlp, at(op.in, 0), at(op.in, 1), at(op.out, 0),
-                           at(op.out, 1));
+      return activate(device_, m.mlp, at(op.in, 0), row_weights(op, 1), at(op.out, 0));
+    case Kind::kActivateGrad: {
+      const RowWeights by = row_weights(op, 2);
+      return activate_grad(device_, m.mlp, at(op.in, 0), at(op.in, 1), by, at(op.out, 0),
+                           by.empty() ? Matrix{} : at(op.out, 1), at(op.out, by.empty() ? 1 : 2));
+    }
+    case Kind::kRoute:
+    case Kind::kRouteGrad:
+    case Kind::kSortRows:
+    case Kind::kGatherRows:
+    case Kind::kGroupedMatmul:
+    case Kind::kCombineRows:
+      return execute_mixture(op);
     case Kind::kLossTerms:
       return loss_terms(device_, vocabulary_of(op), at(op.in, 0), tokens(op.in[1]), at(op.out, 0));
     case Kind::kLoss:
@@ -288,6 +340,7 @@ void CpuBackend::dispatch(const Op& op) {
     case Kind::kGradientNorm:
     case Kind::kAdamw:
     case Kind::kMuon:
+    case Kind::kBalance:
     case Kind::kStepSums:
       return execute_optimizer(op);
     case Kind::kRead:

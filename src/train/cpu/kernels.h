@@ -24,6 +24,15 @@ struct Matrix {
   [[nodiscard]] bool empty() const { return data == nullptr; }
 };
 
+struct Integers {
+  std::int32_t* data = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+
+  [[nodiscard]] std::int32_t* row(std::int64_t i) const { return data + i * cols; }
+  [[nodiscard]] bool empty() const { return data == nullptr; }
+};
+
 // Passed to every kernel: threads, and the log of executed ops.
 class Device : public Threads, public OpRecorder {
  public:
@@ -101,9 +110,43 @@ void split_keys_grad(Device& device, std::int64_t sequences, std::int64_t piece,
 void sum_keys_grad(Device& device, Matrix addends, Matrix sum);
 
 // activation.cc: inner is gate|up for SwiGLU. In the gradient `a` may be empty, or da itself.
-void activate(Device& device, spec::Mlp kind, Matrix inner, Matrix a);
-void activate_grad(Device& device, spec::Mlp kind, Matrix inner, Matrix da, Matrix dinner,
-                   Matrix a);
+// Of a mixture, rows are weighted with the router's weights of their slots.
+struct RowWeights {
+  Matrix weights;
+  Integers slots;
+
+  [[nodiscard]] bool empty() const { return weights.empty(); }
+  // Row i's, in either matrix of all slots.
+  [[nodiscard]] float& of_row(const Matrix& of_slots, std::int64_t i) const {
+    return of_slots.data[slots.data[i]];
+  }
+};
+void activate(Device& device, spec::Mlp kind, Matrix inner, RowWeights by, Matrix a);
+void activate_grad(Device& device, spec::Mlp kind, Matrix inner, Matrix da, RowWeights by,
+                   Matrix dinner, Matrix dweights, Matrix a);
+
+// mixture.cc. `sums` and `loads` may be empty; `bias` and `dbias` too.
+struct Routing {
+  spec::Router router = spec::Router::kSoftmax;
+  bool normalise = true;
+  double scale = 1;
+  std::int64_t most_rows = 0;  // of an expert
+  double step_tokens = 0;      // of all ranks
+};
+void route(Device& device, const Routing& routing, Matrix logits, Matrix bias, Matrix weights,
+           Integers experts, Matrix counts, Matrix sums, bool adds_sums, Matrix loads,
+           bool adds_loads);
+void route_grad(Device& device, const Routing& routing, const StepSettings& settings,
+                bool adds_losses, Matrix logits, Matrix weights, Integers experts, Integers rows,
+                Matrix counts, Matrix dweights, Matrix dlogits, Matrix dbias);
+void sort_rows(Device& device, std::int64_t most_rows, Integers experts, Integers rows,
+               Integers slots, Integers first_rows);
+void gather_rows(Device& device, std::int64_t per_token, Matrix x, Integers slots, Matrix rows);
+void combine_rows(Device& device, Matrix x, Integers rows, Matrix residual, Matrix sums);
+void grouped_matmul(Device& device, Product product, Matrix a, Matrix b, Integers first_rows,
+                    Matrix c);
+void balance(Device& device, const StepSettings& settings, Matrix scalars, Matrix load,
+             Matrix bias);
 
 // loss.cc: replaces logits by their gradients if `gradient`; writes or adds to the sums. The first
 // `columns` logits are of the tokens from `first_token` on, the rest is padding. `terms`: of every

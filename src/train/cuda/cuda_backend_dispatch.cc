@@ -224,6 +224,14 @@ void CudaBackendImpl::dispatch(const Op& op) {
     case Kind::kActivateGrad:
       return activate_grad(device_, m.mlp, at(op.in, 0), at(op.in, 1), at(op.out, 0),
                            at(op.out, 1));
+    case Kind::kRoute:
+    case Kind::kRouteGrad:
+    case Kind::kSortRows:
+    case Kind::kGatherRows:
+    case Kind::kGroupedMatmul:
+    case Kind::kCombineRows:
+    case Kind::kBalance:
+      return;  // prepare() refuses mixtures
     case Kind::kLossTerms:
       return loss_terms(device_, vocabulary_of(*program_, op), at(op.in, 0), tokens(op.in[1]),
                         at(op.out, 0));

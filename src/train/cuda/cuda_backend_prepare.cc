@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/units.h"
+#include "step/rules.h"
 #include "train/cuda/cuda_backend_impl.h"
 #include "train/cuda/kernels.h"
 #include "train/cuda/workspace.h"
@@ -16,6 +17,9 @@ namespace {
 
 using step::Kind;
 using step::Op;
+
+// What the rules promise is what the kernels need.
+static_assert(step::kGpuVector == kVector && step::kGpuWidestRow == kWidestRow);
 
 base::Result<void> check_program(const step::Program& p, const RankGroups* groups) {
   const step::Numerics& n = p.choices.numerics;
@@ -30,40 +34,7 @@ base::Result<void> check_program(const step::Program& p, const RankGroups* group
     return base::fail(
         base::usage_error("layout.ranks", "the ranks of the program are not connected"));
   }
-  const spec::ModelSpec& m = p.model;
-  const auto refuse = [](const char* key, std::int64_t value, std::int64_t most) {
-    return base::fail(
-        base::usage_error(key, fmt::format("{} cannot be trained on a GPU", value),
-                          fmt::format("choose a multiple of {}, at most {}", kVector, most)));
-  };
-  constexpr std::int64_t kWidestAttention = 128;
-  constexpr std::int64_t kWidestFfn = std::int64_t{1} << 20U;
-  if (m.dim % kVector != 0 || m.dim > kWidestRow) return refuse("model.dim", m.dim, kWidestRow);
-  if (m.ffn % kVector != 0 || m.ffn > kWidestFfn) return refuse("model.ffn", m.ffn, kWidestFfn);
-  if (m.head_dim % kVector != 0 || m.head_dim > kWidestAttention) {
-    return refuse("model.head_dim", m.head_dim, kWidestAttention);
-  }
-  const std::int64_t tensor = p.choices.layout.tensor.ranks;
-  const std::int64_t sides = n.fp8_blocks ? 16 : kVector;
-  if (m.ffn / tensor % sides != 0) {
-    return base::fail(base::usage_error(
-        "layout.tp",
-        fmt::format("{} ranks of model.ffn {} cannot be trained on a GPU", tensor, m.ffn),
-        fmt::format("choose a width of a multiple of {} for each rank", sides)));
-  }
-  if (n.fp8_blocks) {
-    // cuBLASLt requires this alignment of every side of an fp8 matrix.
-    constexpr std::int64_t kRound = 16;
-    for (const auto& [key, size] : {std::pair{"model.dim", m.dim},
-                                    {"model.ffn", m.ffn},
-                                    {"model.head_dim", m.head_dim},
-                                    {"batch.sequence", p.micro_tokens()}}) {
-      if (size % kRound == 0) continue;
-      return base::fail(base::usage_error(key, fmt::format("{} cannot be trained in fp8", size),
-                                          fmt::format("choose a multiple of {}, or bf16", kRound)));
-    }
-  }
-  return {};
+  return step::check_for_gpus(p.model, p.choices);
 }
 
 // Reserved for kernels that the libraries load on first use.

@@ -3,11 +3,19 @@
 //
 // AdamW's arithmetic is written operation by operation, without fusing, so that the host can repeat
 // it bit for bit.
+#include "step/program.h"
 #include "train/cuda/kernels.h"
 #include "train/cuda/vectors.cuh"
 
 namespace assay::train::cuda {
 namespace {
+
+static_assert(static_cast<int>(step::Scalar::kLossSum) == kLossSumIndex &&
+              static_cast<int>(step::Scalar::kZLossSum) == kZLossSumIndex &&
+              static_cast<int>(step::Scalar::kCount) == kCountIndex &&
+              static_cast<int>(step::Scalar::kNorm) == kNormIndex &&
+              static_cast<int>(step::Scalar::kClip) == kClipIndex &&
+              static_cast<int>(step::Scalar::kNonFinite) == kNonFiniteIndex);
 
 constexpr int kOptimizerThreads = 256;
 constexpr int kOptimizerSumThreads = 1024;

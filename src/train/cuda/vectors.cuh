@@ -106,9 +106,9 @@ __device__ inline void split_halves(float value, Half& high, Half& low) {
 inline constexpr int kLossSumIndex = 0;
 inline constexpr int kZLossSumIndex = 1;
 inline constexpr int kCountIndex = 2;
-inline constexpr int kNormIndex = 3;
-inline constexpr int kClipIndex = 4;
-inline constexpr int kNonFiniteIndex = 5;
+inline constexpr int kNormIndex = 6;
+inline constexpr int kClipIndex = 7;
+inline constexpr int kNonFiniteIndex = 8;
 
 inline constexpr int kTerms = 3;  // step::kLossTerms
 

@@ -1,0 +1,49 @@
+// TrainerRules: which layouts and batches of a job our trainer executes, by its own rules
+// (step/rules.h), for searches that ask about each that they try.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "plan/model/software.h"
+#include "spec/job.h"
+#include "step/program.h"
+#include "step/rules.h"
+
+namespace assay::plan {
+
+class TrainerRules {
+ public:
+  // Nothing is refused of jobs that other software runs, and of those that the trainer executes in
+  // no layout: their predictions are of others in any case.
+  TrainerRules(const spec::JobSpec& job, Framework framework);
+
+  // Whether the trainer executes the job in some layout, and so refuses others.
+  [[nodiscard]] bool apply() const { return apply_; }
+
+  // job.layout and job.batch do not matter, but for the length of sequences.
+  [[nodiscard]] bool accept(const spec::LayoutSpec& layout, const spec::BatchSpec& batch) const;
+  // Whether some number of micro-batches of some size would be accepted.
+  [[nodiscard]] bool accept(const spec::LayoutSpec& layout) const;
+
+  // "layout.tp: …", of what is not accepted.
+  [[nodiscard]] std::string reason(const spec::LayoutSpec& layout,
+                                   const spec::BatchSpec& batch) const;
+  [[nodiscard]] std::string reason(const spec::LayoutSpec& layout) const;
+
+ private:
+  [[nodiscard]] step::Choices choices_of(const spec::LayoutSpec& layout,
+                                         const spec::BatchSpec& batch) const;
+  [[nodiscard]] spec::BatchSpec easiest_batch(const spec::LayoutSpec& layout) const;
+  [[nodiscard]] const step::Rule* broken(const step::Choices& choices) const;
+
+  spec::ModelSpec model_;
+  step::Choices choices_;
+  bool gpu_ = true;
+  bool apply_ = false;
+};
+
+// What `assay train` would say of the job on its own devices: the same line, before anything runs.
+base::Result<void> check_trained(const spec::JobSpec& job);
+
+}  // namespace assay::plan
