@@ -58,6 +58,21 @@ class HfFolder {
     return result;
   }
 
+  // Before tensors are listed, of which a config may name more than there is memory for.
+  [[nodiscard]] base::Result<void> check_enough(const spec::ModelSpec& model,
+                                                const std::string& where) const {
+    std::size_t count = 0;
+    for (const checkpoint::SafetensorsFile& file : files_) count += file.header().tensors.size();
+    const double experts =
+        static_cast<double>(model.moe_layers()) * static_cast<double>(model.experts);
+    if (static_cast<double>(model.layers) + experts <= static_cast<double>(count)) return {};
+    const std::string mixtures =
+        model.is_moe() ? fmt::format(" with {} experts", model.experts) : "";
+    return base::fail(base::usage_error(
+        where, fmt::format("has {} tensors, but config.json describes {} layers{}", count,
+                           model.layers, mixtures)));
+  }
+
   base::Result<std::vector<std::byte>> read(const HfTensor& tensor, checkpoint::Dtype& type,
                                             const std::string& where) const {
     for (const checkpoint::SafetensorsFile& file : files_) {
@@ -85,6 +100,7 @@ class HfFolder {
 base::Result<std::vector<checkpoint::Tensor>> read_parameters(const fs::path& folder,
                                                               const spec::ModelSpec& model) {
   ASSAY_TRY(const HfFolder files, HfFolder::open(folder));
+  ASSAY_TRY_VOID(files.check_enough(model, folder.string()));
   ASSAY_TRY(const std::vector<HfTensor> wanted, hf_tensors(model));
   std::vector<checkpoint::Tensor> parameters;
   std::vector<std::byte> joined;  // the parts of one parameter are consecutive

@@ -249,6 +249,17 @@ TEST_F(HfFolderTest, FilesOfAnotherNumberOfExpertsThanTheConfigAreRefused) {
   }
 }
 
+TEST_F(HfFolderTest, MoreExpertsThanAnyFileHasAreRefusedAtOnce) {
+  write(mixtral_shape(), mixtral_shape());
+  base::Json config = *hf_config(mixtral_shape(), "float32");
+  for (const char* key : {"num_local_experts", "num_hidden_layers"}) {
+    base::Json large = config;
+    large[key] = std::int64_t{1} << 62;
+    ASSERT_TRUE(base::write_file(directory_.path() / "config.json", base::json_text(large)));
+    EXPECT_THAT(import_error(), ::testing::HasSubstr("tensors, but config.json describes"));
+  }
+}
+
 TEST(SplitMaster, IsExactAndItsHighHalfIsTheNearestBf16) {
   std::uint32_t word = 12345;
   for (int i = 0; i < 200000; ++i) {
