@@ -12,16 +12,17 @@ exits with 1 if anything is further away than stated.
 Of a mixture of experts each expert's gradients are compared apart, and the losses of routers: ours
 are sums over layers of experts x sum(share of slots x mean probability). transformers' function
 counts tokens instead of slots, so it is experts_per_token times as large, and takes the layers
-together, so it is called here for each layer. Weights of both losses are those of OUT.
+together, so it is called here for each layer. Weights of both losses are those of OUT, as is the
+rate at which the biases of sigmoid routers move (as_glm.py makes HF of such a model).
 """
 import argparse
-import importlib
 import re
 import sys
 
 import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
+from transformers.models.mixtral.modeling_mixtral import load_balancing_loss_func
 
 LIMITS = {  # logits, loss, 1 - cosine of a gradient, norm of a gradient, losses of the run; relative
     "fp32": (1e-5, 1e-5, 1e-6, 1e-4, 1e-4),
@@ -53,7 +54,7 @@ def ours_of(name, tensors, config):
     if name in flat:
         return get(flat[name])
     layer, part = re.match(r"model\.layers\.(\d+)\.(.*?)(?:\.weight)?$", name).groups()
-    if re.match(r"(mlp|block_sparse_moe)\.(gate|experts)(\.|$)", part):
+    if re.match(r"(mlp|block_sparse_moe)\.(gate|experts|shared_experts)(\.|$)", part):
         return mixture_of(part.split(".", 1)[1], lambda n: get(f"layers.{layer}.{n}"), config)
     q, k = heads * config.head_dim, kv * config.head_dim
     qkv, ffn = f"layers.{layer}.qkv", config.intermediate_size
@@ -81,6 +82,10 @@ def mixture_of(part, get, config):
     experts = experts_of(config)
     if part == "gate":
         return get("router")
+    if part.startswith("shared_experts"):
+        if part.endswith("down_proj"):
+            return get("shared_down")
+        return get("shared_gate_up").chunk(2)[0 if part.endswith("gate_proj") else 1]
     gate_up = get("expert_gate_up").reshape(experts, -1, config.hidden_size)
     down = get("expert_down").reshape(experts, config.hidden_size, -1)
     if part == "experts.gate_up_proj":
@@ -97,25 +102,42 @@ class Routers:
     """The logits of all routers of a model, and what transformers makes of them."""
 
     def __init__(self, model):
-        self.config, self.logits = model.config, []
-        self.balance_of = importlib.import_module(type(model).__module__).load_balancing_loss_func
-        for name, module in model.named_modules():
-            if re.search(r"\.(mlp|block_sparse_moe)\.gate$", name):
-                module.register_forward_pre_hook(self.keep)
+        self.experts, self.chosen = experts_of(model.config), model.config.num_experts_per_tok
+        self.gates = [m for n, m in model.named_modules() if re.search(r"\.(mlp|block_sparse_moe)\.gate$", n)]
+        self.logits = []
+        for gate in self.gates:
+            gate.register_forward_pre_hook(self.keep)
 
     def keep(self, gate, inputs):
         self.logits.append(torch.nn.functional.linear(inputs[0].flatten(0, -2), gate.weight))
 
+    def biases(self):
+        """Of sigmoid routers, which transformers has as buffers."""
+        return [getattr(gate, "e_score_correction_bias", None) for gate in self.gates]
+
+    def balance(self, logits, load, bias):
+        if bias is None:
+            return load_balancing_loss_func((logits,), self.experts, self.chosen) / self.chosen
+        # transformers has no such loss: the same, with scores that are made to add up to 1.
+        scores = logits.sigmoid()
+        probability = (scores / scores.sum(-1, keepdim=True)).mean(0)
+        return self.experts * (load / load.sum() * probability).sum()
+
     def losses(self):
         """Balance and square of log Z, each added up over layers."""
-        chosen = self.config.num_experts_per_tok
-        balance = sum(self.balance_of((x,), experts_of(self.config), chosen) / chosen for x in self.logits)
+        balance = sum(map(self.balance, self.logits, self.loads(), self.biases()))
         return balance, sum(x.logsumexp(-1).square().mean() for x in self.logits)
 
     def loads(self):
         """How many of each layer's slots each expert gets."""
-        experts, chosen = experts_of(self.config), self.config.num_experts_per_tok
-        return torch.stack([x.topk(chosen).indices.flatten().bincount(minlength=experts) for x in self.logits])
+        ranks = [x if b is None else x.sigmoid() + b for x, b in zip(self.logits, self.biases())]
+        chosen = [x.topk(self.chosen).indices.flatten() for x in ranks]
+        return torch.stack([x.bincount(minlength=self.experts) for x in chosen])
+
+    def move_biases(self, loads, rate):
+        for bias, load in zip(self.biases(), loads):
+            if bias is not None:
+                bias -= rate * (load - load.float().mean()).sign()
 
 
 def main():
@@ -142,7 +164,7 @@ def main():
         config.head_dim = config.hidden_size // config.num_attention_heads
     vocab, count = config.vocab_size, o.batch * o.sequence
     routers = Routers(model) if experts_of(config) else None
-    weights = ours["router_loss_weights"].tolist() if routers else None
+    settings = ours["router_settings"].tolist() if routers else None
     failed, worst_of = [], {}
 
     def check(what, value, limit):
@@ -177,7 +199,7 @@ def main():
             trained = loss
             if routers:
                 losses = routers.losses()
-                trained = loss + weights[0] * losses[0] + weights[1] * losses[1]
+                trained = loss + settings[0] * losses[0] + settings[1] * losses[1]
                 router_sums["losses"] += torch.stack(losses).detach() / o.accumulate
                 router_sums["loads"] = router_sums["loads"] + routers.loads()
             (trained / o.accumulate).backward()
@@ -190,7 +212,7 @@ def main():
             check(f"{what}, relative", abs(away), loss_limit)
         loads = ours["expert_loads"].reshape(sums["loads"].shape)
         check("slots that went to another expert", (loads - sums["loads"].cpu()).abs().sum().item() / 2, 0.0)
-        if len(sums["loads"]) > 1 or o.accumulate > 1:
+        if len(sums["loads"]) > 1 or o.accumulate > 1 or routers.biases()[0] is not None:
             return
         # With one mixture and one micro-batch the model's own figure is comparable.
         routers.logits.clear()
@@ -230,6 +252,8 @@ def main():
         if step == 0:
             check("norm of all, relative", abs(ours["norms"][0].item() / norm.item() - 1), norm_limit)
         optimizer.step()
+        if routers:
+            routers.move_biases(sums["loads"], settings[2])
     check(f"losses of {steps} steps, worst relative", worst, run_limit)
     print("worst of all gradients: " + ", ".join(f"{what} {value:.1e}" for what, value in worst_of.items()))
     print(f"last loss: ours {ours['losses'][steps - 1].item():.5f}, PyTorch's {loss:.5f}")

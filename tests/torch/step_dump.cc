@@ -91,8 +91,9 @@ base::Result<void> add_router(Backend& backend, const step::Program& program,
                            {scalar(scalars, step::Scalar::kBalanceSum) / tokens,
                             scalar(scalars, step::Scalar::kRouterZSum) / tokens}));
   tensors.push_back(
-      tensor("router_loss_weights", {2},
-             {static_cast<float>(train.balance_loss), static_cast<float>(train.router_z_loss)}));
+      tensor("router_settings", {3},
+             {static_cast<float>(train.balance_loss), static_cast<float>(train.router_z_loss),
+              static_cast<float>(train.balance_rate)}));
   ASSAY_TRY(const std::vector<float> loads, floats(backend, program, program.loads));
   tensors.push_back(tensor("expert_loads", {program.loads.rows, program.loads.cols}, loads));
   return {};
