@@ -377,9 +377,13 @@ TEST_F(TrainCli, BadInputGetsOneLine) {
            {{"--stop-after", "soon"}, 64, "--stop-after"},
            {{"--device", "tpu"}, 64, "unknown device 'tpu'"},
            {{"--out", "/proc/nothing"}, 3, "/proc/nothing"},
+           {{"--set", "model.experts=4", "--set", "model.experts_per_token=2", "--set",
+             "train.optimizer=muon"},
+            64,
+            "train.optimizer"},
            {{"--set", "model.experts=4", "--set", "model.experts_per_token=5"},
             64,
-            "5 experts per token, but there are only 4"},
+            "model.experts_per_token"},
        }) {
     const auto outcome = train(c.arguments);
     EXPECT_EQ(outcome.exit_code, c.code) << c.line << outcome.err;
