@@ -2,12 +2,14 @@
 // on the same device, in turns.
 //
 //   train_ranks_bench PRESET [--set KEY=VALUE]… [--rounds N] [--steps N] [--tuning FILE]
-//                     [--timeline 1]
+//                     [--timeline 1] [--copies beside|before|among] [--windows 1]
 //
 // PRESET is a job; the layout is what --set says (layout.fsdp=4), batch.accumulate is a rank's. One
 // rank has as many micro-batches as all ranks together. Prints tokens per second of both, and the
 // ratio; and memory of a rank, planned and by storage. With --timeline, one more step of all ranks
-// is recorded on the device's clock: how much of the copies between ranks runs beside kernels.
+// is recorded on the device's clock: how much of the copies between ranks runs beside kernels;
+// --copies says who makes them (comm::Copying). With --windows nothing is run: for each kind of
+// exchange in the list of rank 0, what is computed between its issue and the wait for it, at least.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,6 +28,7 @@
 #include "comm/cuda/one_gpu.h"
 #include "comm/local.h"
 #include "spec/load.h"
+#include "step/testing/exchange_windows.h"
 #include "train/cuda/cuda_backend.h"
 
 namespace {
@@ -39,7 +42,25 @@ struct Setup {
   std::int64_t rounds = 3;
   std::string tuning;
   bool timeline = false;
+  comm::Copying copying = comm::Copying::kBesideKernels;
 };
+
+base::Result<comm::Copying> copying_of(const std::string& name) {
+  if (name == "beside") return comm::Copying::kBesideKernels;
+  if (name == "before") return comm::Copying::kBeforeKernels;
+  if (name == "among") return comm::Copying::kAmongKernels;
+  return base::fail(base::usage_error("--copies", fmt::format("'{}' is no way to copy", name),
+                                      "beside, before or among"));
+}
+
+base::Result<step::Program> program_of(const Setup& setup, const step::Layout& layout,
+                                       std::int64_t accumulate) {
+  step::Choices choices = step::choices_of(setup.job);
+  choices.layout = layout;
+  choices.accumulate = accumulate;
+  if (choices.recompute == spec::Recompute::kAuto) choices.recompute = spec::Recompute::kCheap;
+  return step::build(setup.job.model, choices);
+}
 
 // Seconds of each step, and the memory plan of rank 0.
 struct Measured {
@@ -108,12 +129,7 @@ base::Result<void> record_step(train::Backend& backend, const step::Program& pro
 base::Result<void> run_rank(const Setup& setup, const step::Layout& layout, std::int64_t accumulate,
                             train::RankGroups* groups, std::barrier<>& together,
                             Measured& measured) {
-  step::Choices choices = step::choices_of(setup.job);
-  choices.numerics = step::numerics_of(setup.job.train.precision);
-  choices.layout = layout;
-  choices.accumulate = accumulate;
-  if (choices.recompute == spec::Recompute::kAuto) choices.recompute = spec::Recompute::kCheap;
-  ASSAY_TRY(const step::Program program, step::build(setup.job.model, choices));
+  ASSAY_TRY(const step::Program program, program_of(setup, layout, accumulate));
   const step::MemoryPlan plan = step::plan_memory(program);
   ASSAY_TRY(const auto backend,
             train::cuda::make_cuda_backend(
@@ -142,7 +158,7 @@ base::Result<Measured> run_layout(const Setup& setup, const spec::LayoutSpec& la
   const auto ranks = static_cast<int>(layout.dp * layout.inner_ranks());
   Measured measured;
   std::barrier<> together(ranks);
-  ASSAY_TRY(const auto devices, comm::make_one_gpu(ranks));
+  ASSAY_TRY(const auto devices, comm::make_one_gpu(ranks, 0, {.copying = setup.copying}));
   ASSAY_TRY_VOID(comm::run_local(ranks, [&](comm::Communicator& c) -> base::Result<void> {
     ASSAY_TRY(const step::Layout own, step::layout_of(layout, c.rank()));
     comm::Communicator& device = *devices[static_cast<std::size_t>(c.rank())];
@@ -171,9 +187,55 @@ void print(const char* name, const Measured& m) {
   std::fflush(stdout);
 }
 
+// "layers" of layers.12; the first one by its name, because what it makes is made last.
+std::string kind_of(const step::Unit& unit) {
+  return unit.layer > 0 ? unit.name.substr(0, unit.name.find('.')) : unit.name;
+}
+
+// By what is exchanged, in the order of the first issue.
+base::Result<void> print_windows(const Setup& setup) {
+  ASSAY_TRY(const step::Layout layout, step::layout_of(setup.job.layout, 0));
+  ASSAY_TRY(const step::Program p, program_of(setup, layout, setup.job.batch.accumulate));
+  struct Row {
+    std::string what;
+    std::int64_t calls = 0;
+    double moved = 0;  // bytes of one call
+    double flops = 0;
+    double bytes = 0;
+  };
+  std::vector<Row> rows;
+  for (const step::testing::ExchangeWindow& window : step::testing::exchange_windows(p)) {
+    const step::Op& op = *window.issued;
+    const bool out = op.kind == step::Kind::kAllGather || op.kind == step::Kind::kReceive;
+    const bool last = op.micro + 1 == p.choices.accumulate && op.kind == step::Kind::kAllToAll;
+    std::string what = fmt::format(
+        "{} {} {} {}{}", step::to_text(op.phase), step::to_text(op.kind), step::to_text(op.axis),
+        op.unit < 0 ? "-" : kind_of(p.units[static_cast<std::size_t>(op.unit)]),
+        window.for_next_step ? " for the next step" : (last ? " of the last micro-batch" : ""));
+    auto row = std::ranges::find(rows, what, &Row::what);
+    if (row == rows.end()) {
+      rows.push_back({std::move(what), 0,
+                      static_cast<double>(p.bytes_of((out ? op.out : op.in)[0])), window.flops,
+                      window.bytes});
+      row = rows.end() - 1;
+    }
+    ++row->calls;
+    row->flops = std::min(row->flops, window.flops);
+    row->bytes = std::min(row->bytes, window.bytes);
+  }
+  fmt::print("{:72} {:>5} {:>10} {:>10} {:>12}\n", "exchange", "calls", "MB each", "GFLOP",
+             "MB moved");
+  for (const Row& row : rows) {
+    fmt::print("{:72} {:5} {:10.2f} {:10.1f} {:12.1f}\n", row.what, row.calls, row.moved / 1e6,
+               row.flops / 1e9, row.bytes / 1e6);
+  }
+  return {};
+}
+
 base::Result<void> run(const std::vector<std::string>& arguments) {
   Setup setup;
   std::vector<std::string> sets;
+  bool windows = false;
   for (std::size_t i = 1; i + 1 < arguments.size(); i += 2) {
     const std::string& value = arguments[i + 1];
     if (arguments[i] == "--set") sets.push_back(value);
@@ -181,10 +243,15 @@ base::Result<void> run(const std::vector<std::string>& arguments) {
     if (arguments[i] == "--rounds") setup.rounds = std::stoll(value);
     if (arguments[i] == "--tuning") setup.tuning = value;
     if (arguments[i] == "--timeline") setup.timeline = value == "1";
+    if (arguments[i] == "--windows") windows = value == "1";
+    if (arguments[i] == "--copies") {
+      ASSAY_TRY(setup.copying, copying_of(value));
+    }
   }
   ASSAY_TRY(spec::Loaded loaded,
             spec::load(arguments.at(0), {.overrides = sets, .ranks_from_layout = true}));
   setup.job = std::get<spec::JobSpec>(loaded.spec);
+  if (windows) return print_windows(setup);
   const spec::LayoutSpec layout = setup.job.layout;
   spec::LayoutSpec alone;
   alone.dp = 1;

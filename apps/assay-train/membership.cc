@@ -8,11 +8,13 @@
 #include "comm/processes.h"
 #include "control/interface.h"
 #include "control/secret.h"
+#include "store/this_run.h"
 
 namespace assay::cli {
 namespace {
 
 constexpr std::chrono::milliseconds kJoinTimeout{60'000};
+constexpr char kRunKey[] = "recorded-run";
 
 // What communicators need the channel for.
 class ChannelStore : public comm::KeyValue {
@@ -66,6 +68,17 @@ base::Result<void> Membership::connect(const std::map<std::string, std::string>&
   return {};
 }
 
+// Tells the processes that record the ranks which run they record. Training does not depend on it.
+void Membership::share_run() const {
+  const store::JoinedRun run = store::joined_run();
+  if (place_.rank == 0) {
+    static_cast<void>(channel_->put(kRunKey, run.told));
+  } else if (!run.note.empty()) {
+    const auto told = channel_->get(kRunKey, kJoinTimeout);
+    if (told) static_cast<void>(store::note_joined_run(run.note, *told));
+  }
+}
+
 base::Result<std::unique_ptr<Membership>> Membership::join(const control::Place& place,
                                                            const std::filesystem::path& out) {
   const auto environment = base::Environment::from_current().values();
@@ -75,6 +88,7 @@ base::Result<std::unique_ptr<Membership>> Membership::join(const control::Place&
   ASSAY_TRY(options.secret, control::find_secret(environment, out, place.rank, kJoinTimeout));
   ASSAY_TRY(joined->channel_,
             place.rank == 0 ? control::Channel::host(options) : control::Channel::join(options));
+  joined->share_run();
   if (auto connected = joined->connect(environment); !connected) {
     joined->channel_->report_failure(connected.error());
     return base::fail(std::move(connected).error());

@@ -49,6 +49,7 @@ class Membership {
   Membership(control::Place place, std::filesystem::path out)
       : place_(std::move(place)), out_(std::move(out)) {}
   base::Result<void> connect(const std::map<std::string, std::string>& environment);
+  void share_run() const;
 
   control::Place place_;
   std::filesystem::path out_;

@@ -1,5 +1,7 @@
 #include "assay-train/step_metrics.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "spec/parameters.h"

@@ -227,6 +227,11 @@ base::Result<void> complete(JobSpec& job, const Value& document, const LayoutAdv
   }
   const bool cpu = job.cluster.device.kind == DeviceKind::kCpu;
   if (cpu && document.at("train.precision") == nullptr) job.train.precision = Precision::kFp32;
+  // Such a router is balanced by its bias.
+  if (job.model.router == Router::kSigmoid) {
+    if (document.at("train.balance_loss") == nullptr) job.train.balance_loss = 0;
+    if (document.at("train.router_z_loss") == nullptr) job.train.router_z_loss = 0;
+  }
   const RuleErrors rule(document);
   ASSAY_TRY_VOID(check_batch(job, rule));
   return check_train(job, rule);

@@ -88,10 +88,11 @@ void describe(V& key, TrainSpec& t) {
   key({"epsilon", "AdamW: keeps the divisor from 0", false, 0, 1}, t.epsilon);
   key({"clip", "largest norm of all gradients together; 0: any", false, 0, 1e9}, t.clip);
   key({"z_loss", "weight of the penalty on the square of log Z", false, 0, 1e3}, t.z_loss);
-  key({"balance_loss", "mixtures: weight of the loss that balances experts", false, 0, 1e3},
+  key({"balance_loss", "mixtures: weight of the loss that balances experts", false, 0, 1e3,
+       "0.01; with a sigmoid router 0"},
       t.balance_loss);
   key({"router_z_loss", "mixtures: weight of the penalty on the square of the router's log Z",
-       false, 0, 1e3},
+       false, 0, 1e3, "0.001; with a sigmoid router 0"},
       t.router_z_loss);
   key({"balance_rate", "mixtures with a sigmoid router: change of its bias per step", false, 0, 1},
       t.balance_rate);

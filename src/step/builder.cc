@@ -28,7 +28,7 @@ void Builder::begin_pass(std::int32_t micro, std::int32_t slot) {
   micro_ = micro;
   slot_ = slot;
   named_.clear();
-  defers_ = false;
+  defers_ = is_reordered_ = false;
 }
 
 void Builder::emit(Op op) {
@@ -40,8 +40,9 @@ void Builder::emit(Op op) {
 
 std::string Builder::named(const char* what) const {
   const char* again = phase_ == Phase::kRecompute ? " again" : "";
-  return layer_ == kNoLayer ? fmt::format("{}{}", what, again)
-                            : fmt::format("layers.{}.{}{}", layer_, what, again);
+  const char* own = is_reordered_ ? " at the end" : "";
+  return layer_ == kNoLayer ? fmt::format("{}{}{}", what, again, own)
+                            : fmt::format("layers.{}.{}{}{}", layer_, what, again, own);
 }
 
 const Parameter* Builder::find(Part part, bool vector, int nth) const {

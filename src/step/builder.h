@@ -63,6 +63,10 @@ class Builder {
   // micro-batch. Whoever overwrites what that reads must not: see in_place_of().
   void defer_weight_gradients() { defers_ = true; }
   void make_deferred();
+  // The same within a pass, until make_deferred(); from end_deferring() on nothing more is noted.
+  // The pass uses buffers in another order than others, so it has its own from here on.
+  void defer_within_pass() { defers_ = is_reordered_ = true; }
+  void end_deferring() { defers_ = false; }
   // Emits now, or later.
   void make_weight_gradient(std::function<void()> emit);
   // Where a stream's gradient can be changed: there, or where something will still read it, in
@@ -101,6 +105,12 @@ class Builder {
   // the next one in that order is used now, so the one after it can be gathered meanwhile.
   void plan_uses(const std::vector<std::int32_t>& units);
   void use(std::int32_t unit);
+  // All uses have been planned: what is used first is there when the step begins, because the
+  // optimizer gathers it for the next one, unit by unit, and waits at its end.
+  void begin_with_gathered();
+  [[nodiscard]] bool is_gathered_first(std::int32_t unit) const;
+  void gather_for_next_step(std::int32_t unit);
+  void finish_gathers_for_next_step();
   // The gradients of a unit are complete: they are added to those of the micro-batches and ranks
   // before. `head`: what the head adds to a table that is used for both.
   void finish_gradients(std::int32_t unit, bool head = false);
@@ -162,11 +172,15 @@ class Builder {
   [[nodiscard]] std::int64_t room_of(std::int32_t unit) const;
   [[nodiscard]] std::int64_t received_room_of(std::int32_t unit) const;
   void measure_places();
+  [[nodiscard]] std::string gathered_place(std::int32_t unit) const;
   View gathered(std::int32_t unit);
+  [[nodiscard]] bool is_there(const Use& use) const;
+  [[nodiscard]] int place_beside(std::int32_t kept) const;
+  Op issue_gather(const Use& use);
   View own_gradients(std::int32_t unit, bool head);
   View gradient_place(std::int32_t unit, bool head);
   [[nodiscard]] bool writes_directly() const;
-  void gather(const Use& use);
+  void gather(const Use& use, std::int32_t beside);
   void fold(const View& addends, std::int32_t unit, bool head);
   void finish_oldest();
 
@@ -185,8 +199,10 @@ class Builder {
   std::map<std::string, View> shared_;
   std::deque<Use> uses_;
   Use in_use_;
-  std::map<std::int32_t, Op> gathering_;  // by unit: issued and not waited for
-  std::map<std::string, Use> resident_;   // by place: whose weights are in it
+  std::vector<Use> first_uses_;              // whose weights are there when the step begins
+  std::map<std::int32_t, int> block_place_;  // by unit of a block: 0 or 1
+  std::map<std::int32_t, Op> gathering_;     // by unit: issued and not waited for
+  std::map<std::string, Use> resident_;      // by place: whose weights are in it
   std::deque<Pending> pending_;
   struct Deferred {
     std::vector<std::function<void()>> ops;
@@ -195,6 +211,7 @@ class Builder {
   std::set<std::int32_t> begun_sums_;   // micro-batches whose routers' losses have been begun
   std::set<std::int32_t> begun_loads_;  // and layers whose loads
   bool defers_ = false;
+  bool is_reordered_ = false;
   std::map<std::int32_t, Deferred> deferred_;  // by micro-batch
 };
 

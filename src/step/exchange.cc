@@ -2,8 +2,10 @@
 // them each (ZeRO 3), and gradients after they are made.
 //
 // Weights. Units are used in a known order, and two blocks' units have a place at a time: while one
-// is computed with, the next is gathered. The two used last are still there when the backward pass
-// begins, and when the next micro-batch does.
+// is computed with, the next is gathered into the other. The two used last are still there when the
+// backward pass begins, and when the next micro-batch does. What a step uses first is there when it
+// begins: the step before has gathered it while it updated the rest, and before the first step of a
+// run Program::prologue does.
 //
 // Gradients. A micro-batch's gradients of a unit are written to a place of their own, of which
 // again blocks have two; each data rank gets its part of every rank's, and adds them in the order
@@ -73,15 +75,22 @@ void Builder::wait(const Op& issued) {
   program_.ops.push_back(std::move(op));
 }
 
+// Of a block's unit: the place it was gathered to last; empty if it never was.
+std::string Builder::gathered_place(std::int32_t index) const {
+  if (!in_block(unit(index))) return place_of(index, "gathered");
+  const auto place = block_place_.find(index);
+  return place == block_place_.end() ? "" : fmt::format("gathered {}", place->second);
+}
+
 View Builder::gathered(std::int32_t index) {
   const Dtype type = program_.choices.numerics.weights;
   const Storage storage = in_block(unit(index)) ? Storage::kGathered : Storage::kActivations;
-  return shared(place_of(index, "gathered"), room_of(index), type, storage);
+  return shared(gathered_place(index), room_of(index), type, storage);
 }
 
 View Builder::weight(const Parameter& p) const {
   if (!program_.choices.layout.gathers_weights()) return program_.weight(p);
-  const auto place = shared_.find(place_of(p.unit, "gathered"));
+  const auto place = shared_.find(gathered_place(p.unit));
   ASSAY_CHECK(place != shared_.end(), "a unit must be gathered before its weights are used");
   return {place->second.buffer, p.offset, p.rows, p.cols, p.cols};
 }
@@ -95,21 +104,46 @@ void Builder::plan_uses(const std::vector<std::int32_t>& units) {
   }
 }
 
-void Builder::gather(const Use& use) {
+bool Builder::is_there(const Use& use) const {
+  const auto at = resident_.find(gathered_place(use.unit));
+  // Places beside those of blocks hold something else between micro-batches.
+  return at != resident_.end() && at->second.unit == use.unit &&
+         (in_block(unit(use.unit)) || at->second.micro == use.micro);
+}
+
+// Of the two places of blocks, the one that `kept` is not in; if both are free to be taken, the one
+// whose weights are used again later.
+int Builder::place_beside(std::int32_t kept) const {
+  if (kept >= 0 && in_block(unit(kept)) && is_there({kept, 0})) return 1 - block_place_.at(kept);
+  const auto next_use = [&](int place) {
+    const auto at = resident_.find(fmt::format("gathered {}", place));
+    if (at == resident_.end()) return uses_.end();
+    return std::ranges::find(uses_, at->second.unit, &Use::unit);
+  };
+  return next_use(1) > next_use(0) ? 1 : 0;
+}
+
+Op Builder::issue_gather(const Use& use) {
   const Unit& u = unit(use.unit);
   const View own{u.weights, 0, 1, u.own.count, u.own.count};
   const std::int32_t micro = std::exchange(micro_, use.micro);
   const std::int32_t layer = std::exchange(layer_, u.layer);
   const View to = gathered(use.unit).columns(0, u.elements);
-  gathering_[use.unit] = issue({.kind = Kind::kAllGather,
-                                .part = Part::kAllGroups,
-                                .in = {own},
-                                .out = {to},
-                                .axis = Axis::kShard,
-                                .unit = use.unit});
+  Op issued = issue({.kind = Kind::kAllGather,
+                     .part = Part::kAllGroups,
+                     .in = {own},
+                     .out = {to},
+                     .axis = Axis::kShard,
+                     .unit = use.unit});
   micro_ = micro;
   layer_ = layer;
-  resident_[place_of(use.unit, "gathered")] = use;
+  return issued;
+}
+
+void Builder::gather(const Use& use, std::int32_t beside) {
+  if (in_block(unit(use.unit))) block_place_[use.unit] = place_beside(beside);
+  gathering_[use.unit] = issue_gather(use);
+  resident_[gathered_place(use.unit)] = use;
 }
 
 void Builder::use(std::int32_t index) {
@@ -118,20 +152,52 @@ void Builder::use(std::int32_t index) {
   ASSAY_CHECK(!uses_.empty() && uses_.front().unit == index, "units must be used as planned");
   const Use now = in_use_ = uses_.front();
   uses_.pop_front();
-  // Places beside those of blocks hold something else between micro-batches.
-  const auto is_there = [&](const Use& use) {
-    const auto at = resident_.find(place_of(use.unit, "gathered"));
-    return at != resident_.end() && at->second.unit == use.unit &&
-           (in_block(unit(use.unit)) || at->second.micro == use.micro);
-  };
-  if (!is_there(now)) gather(now);
-  if (!uses_.empty() && !is_there(uses_.front())) {
-    const Use next = uses_.front();
-    if (place_of(next.unit, "gathered") != place_of(index, "gathered")) gather(next);
+  if (!is_there(now)) gather(now, uses_.empty() ? -1 : uses_.front().unit);
+  // The next one; and tables that are used together, together.
+  for (auto next = uses_.begin(); next != uses_.end(); ++next) {
+    const bool block = in_block(unit(next->unit));
+    // The same unit of another micro-batch has the same place, which is in use.
+    if (next->unit == index || (block && next != uses_.begin())) break;
+    if (!is_there(*next)) gather(*next, index);
+    if (block) break;
   }
   if (const auto issued = gathering_.find(index); issued != gathering_.end()) {
     wait(issued->second);
     gathering_.erase(issued);
+  }
+}
+
+// What comes before the blocks, and the first block: the second is gathered while that is computed.
+void Builder::begin_with_gathered() {
+  for (const Use& use : uses_) {
+    first_uses_.push_back(use);
+    if (in_block(unit(use.unit))) block_place_[use.unit] = 0;
+    gathered(use.unit);
+    resident_[gathered_place(use.unit)] = use;
+    if (in_block(unit(use.unit))) break;
+  }
+}
+
+bool Builder::is_gathered_first(std::int32_t index) const {
+  return std::ranges::find(first_uses_, index, &Use::unit) != first_uses_.end();
+}
+
+// Of the forward pass, though a step early: whoever executes that alone leaves behind what it began
+// with.
+void Builder::gather_for_next_step(std::int32_t index) {
+  const auto use = std::ranges::find(first_uses_, index, &Use::unit);
+  if (use == first_uses_.end()) return;
+  const Phase phase = std::exchange(phase_, Phase::kForward);
+  if (in_block(unit(index))) block_place_[index] = 0;
+  program_.prologue.push_back(issue_gather(*use));
+  phase_ = phase;
+}
+
+void Builder::finish_gathers_for_next_step() {
+  const std::vector<Op> issued = program_.prologue;
+  for (const Op& op : issued) {
+    wait(op);
+    program_.prologue.push_back(program_.ops.back());
   }
 }
 

@@ -167,8 +167,9 @@ std::int64_t Footprint::exchanged_bytes() const {
 base::Result<Footprint> footprint_of(const spec::ModelSpec& model, const Choices& choices) {
   Choices unrolled = choices;
   // Of a pipeline, which micro-batches meet depends on how many there are.
-  if (choices.layout.pipeline.ranks == 1) {
-    unrolled.accumulate = std::min(kUnrolledMicros, choices.accumulate);
+  if (choices.layout.pipeline.ranks == 1 && choices.accumulate > kUnrolledMicros) {
+    // Micro-batches take turns with some buffers, and the last one is unlike the others.
+    unrolled.accumulate = kUnrolledMicros + (choices.accumulate - kUnrolledMicros) % 2;
   }
   ASSAY_TRY(Program program, build(model, unrolled));
   Footprint result = Counter(program, choices.accumulate).count();

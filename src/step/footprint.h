@@ -62,7 +62,8 @@ struct Footprint {
 };
 
 // Micro-batches that are unrolled where there is no pipeline: the first and last few, which are all
-// that planning memory looks at (memory_plan.cc), and one between them that stands for the rest.
+// that planning memory looks at (memory_plan.cc), and one between them that stands for the rest; or
+// one more.
 inline constexpr std::int64_t kUnrolledMicros = 9;
 
 // Fails as build() does.

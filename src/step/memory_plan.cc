@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 
 namespace assay::step {
 namespace {
@@ -45,14 +46,27 @@ bool shows_lives(const Program& p, const Op& op) {
 
 std::vector<Lives> lives_of(const Program& p) {
   std::vector<std::map<std::int32_t, Life>> by_micro(p.buffers.size());
+  const auto see = [&](const Op& op, std::int32_t micro, std::size_t at) {
+    for (const auto* views : {&op.in, &op.out}) {
+      for (const View& view : *views) {
+        by_micro[static_cast<std::size_t>(view.buffer)][micro].see(static_cast<std::int32_t>(at));
+      }
+    }
+  };
+  // What is gathered at the end of a step lives until the next one uses it: to the end of the list,
+  // and from its beginning.
+  constexpr std::int32_t kNextStep = std::numeric_limits<std::int32_t>::max();
+  std::set<std::int32_t> for_next_step;
+  for (const Op& op : p.prologue) {
+    see(op, 0, 0);
+    see(op, kNextStep, p.ops.size());
+    for_next_step.insert(op.ticket);
+  }
   for (std::size_t i = 0; i < p.ops.size(); ++i) {
     const Op& op = p.ops[i];
     if (!shows_lives(p, op)) continue;
-    for (const auto* views : {&op.in, &op.out}) {
-      for (const View& view : *views) {
-        by_micro[static_cast<std::size_t>(view.buffer)][op.micro].see(static_cast<std::int32_t>(i));
-      }
-    }
+    const bool early = op.is_exchange() && for_next_step.contains(op.ticket);
+    see(op, early ? kNextStep : op.micro, i);
   }
   std::vector<Lives> lives(p.buffers.size());
   for (std::size_t i = 0; i < lives.size(); ++i) {

@@ -24,12 +24,13 @@ class Passes {
         dim_(p_.model.dim) {}
 
   void build() {
-    const std::int64_t micros = p_.choices.purpose == Purpose::kLogits ? 1 : p_.choices.accumulate;
-    const std::vector<Pass> passes = passes_of(layout_, micros, train_);
+    micros_ = p_.choices.purpose == Purpose::kLogits ? 1 : p_.choices.accumulate;
+    const std::vector<Pass> passes = passes_of(layout_, micros_, train_);
     for (const Pass& pass : passes) {
       slots_[pass.chunk] = std::max(slots_[pass.chunk], pass.slot + 1);
       plan_uses(pass);
     }
+    if (train_) b_.begin_with_gathered();
     for (std::size_t i = 0; i < passes.size(); ++i) {
       // The stage before works on the next one meanwhile.
       receive(passes[i]);
@@ -231,12 +232,26 @@ class Passes {
     const Layers range = layers(pass);
     for (std::int32_t layer = range.end - 1; layer >= range.first; --layer) {
       b_.enter(Phase::kBackward, layer);
+      if (layer == range.first && is_last_of_step(pass)) b_.defer_within_pass();
       dx = backward_block(b_, chunk.kept[static_cast<std::size_t>(layer - range.first)], dx);
     }
     b_.enter(Phase::kBackward);
     if (!is_first(pass)) return send(pass, dx);
     const View tokens = token_views_[pass.slot];
+    if (is_last_of_step(pass)) {
+      b_.end_deferring();
+      back_to_tables(tokens, dx);
+      return b_.make_deferred();
+    }
     b_.make_weight_gradient([this, tokens, dx] { back_to_tables(tokens, dx); });
+  }
+
+  // No pass comes after it that the gradients of tables, the largest there are, could travel
+  // behind. So they are made before the gradients of the first block's weights; unless keys travel
+  // behind those (context.cc).
+  [[nodiscard]] bool is_last_of_step(const Pass& pass) const {
+    return is_first(pass) && pass.micro + 1 == micros_ && layout_.data().ranks > 1 &&
+           !b_.shares_sequences() && !defers_weight_gradients(layout_);
   }
 
   void back_to_tables(const View& tokens, const View& dx) {
@@ -283,6 +298,7 @@ class Passes {
   std::int64_t tokens_;
   std::int64_t stream_rows_;
   std::int64_t dim_;
+  std::int64_t micros_ = 1;
   View targets_;
   std::map<std::int32_t, std::int32_t> slots_;                     // by chunk: how many there are
   std::map<std::int32_t, View> token_views_;                       // by slot

@@ -88,8 +88,8 @@ base::Result<Program> build(const spec::ModelSpec& model, const Choices& choices
   p.scalars = b.matrix("scalars", 1, static_cast<std::int64_t>(Scalar::kScalars), Dtype::kF32,
                        Storage::kScalars);
   if (model.is_moe() && choices.purpose != Purpose::kLogits) {
-    p.loads = b.matrix("expert loads", model.moe_layers(), model.experts, Dtype::kF32,
-                       Storage::kScalars);
+    p.loads =
+        b.matrix("expert loads", model.moe_layers(), model.experts, Dtype::kF32, Storage::kScalars);
   }
   build_passes(b);
   if (choices.purpose == Purpose::kLogits) return p;

@@ -58,6 +58,10 @@ struct Program {
   std::vector<Parameter> model_parameters;
   std::vector<Unit> model_units;
   std::vector<Op> ops;
+  // Before the first step, and whenever weights were written from outside: gathers what a step
+  // begins with. From then on each step, and each forward pass of the first micro-batch, ends with
+  // the same ops.
+  std::vector<Op> prologue;
   View sums;     // of losses: a row for each micro-batch, the first kSummedScalars
   View scalars;  // see Scalar
   View logits;   // kLogits only

@@ -118,8 +118,8 @@ TEST(StepProgram, InFp8MultipliesTheSameWithBothOperandsAlongTheSum) {
   }
 }
 
-// Executed op by op: every reader of a buffer must find it as its last writer left it. An exchange
-// writes from its issue on, and is read when it is waited for.
+// Two steps, executed op by op: every reader of a buffer must find it as its last writer left it.
+// An exchange writes from its issue on, and is read when it is waited for.
 void expect_places_hold(const Program& p) {
   const MemoryPlan plan = plan_memory(p);
   std::map<std::int64_t, std::pair<BufferId, std::int64_t>> memory;  // start -> owner, end
@@ -130,7 +130,9 @@ void expect_places_hold(const Program& p) {
     ASSERT_TRUE(at != memory.end() && at->second.first == view.buffer)
         << to_text(op, p) << " reads " << buffer.name << ", which is gone";
   };
-  for (const Op& op : p.ops) {
+  std::vector<Op> steps = p.prologue;
+  for (int step = 0; step < 2; ++step) steps.insert(steps.end(), p.ops.begin(), p.ops.end());
+  for (const Op& op : steps) {
     for (const View& in : op.in) ASSERT_NO_FATAL_FAILURE(check(op, in));
     for (const View& out : op.out) {
       if (op.kind == Kind::kWait) {

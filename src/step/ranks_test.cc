@@ -190,7 +190,8 @@ RC_GTEST_PROP(StepRanks, AgreeOnWhatTheyExchange, ()) {
   RC_ASSERT(sent == received);
 }
 
-// What an op reads has been written, and no buffer at the same place in memory has been since.
+// What an op reads has been written, and no buffer at the same place in memory has been since; also
+// where one step follows another.
 RC_GTEST_PROP(StepRanks, BuffersThatShareMemoryAreNotNeededAtOnce, ()) {
   const Drawn d = drawn();
   const Program p = d.of(*rc::gen::inRange<std::int64_t>(0, d.ranks()));
@@ -201,7 +202,9 @@ RC_GTEST_PROP(StepRanks, BuffersThatShareMemoryAreNotNeededAtOnce, ()) {
   }
   std::vector<bool> valid(p.buffers.size(), true);
   for (const std::size_t i : moving) valid[i] = false;
-  for (const Op& op : p.ops) {
+  std::vector<Op> steps = p.prologue;
+  for (int step = 0; step < 2; ++step) steps.insert(steps.end(), p.ops.begin(), p.ops.end());
+  for (const Op& op : steps) {
     const auto read = [&](const View& view) {
       if (!valid[static_cast<std::size_t>(view.buffer)]) RC_FAIL(to_text(op, p));
     };

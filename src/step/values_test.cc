@@ -27,6 +27,7 @@ class HashedStep {
       const Unit& unit = p.units[u];
       write({unit.weights, 0, 1, unit.own.count, unit.own.count}, mixed(1, element_of(unit)));
     }
+    for (const Op& op : p.prologue) execute(op);
     for (const Op& op : p.ops) {
       if (op.phase != Phase::kOptimizer) execute(op);
     }

@@ -14,9 +14,17 @@ base::Result<HostCopy> Backend::copy_out(const step::Program& program,
   return copy;
 }
 
+base::Result<void> gather_first_weights(Backend& backend, const step::Program& program) {
+  if (backend.has_first_weights()) return {};
+  for (const step::Op& op : program.prologue) ASSAY_TRY_VOID(backend.execute(op));
+  backend.set_has_first_weights(true);
+  return {};
+}
+
 base::Result<Scalars> run_step(Backend& backend, const step::Program& program,
                                const StepSettings& settings, const BatchSource& batches) {
   backend.begin_step(settings);
+  ASSAY_TRY_VOID(gather_first_weights(backend, program));
   const auto count = static_cast<std::size_t>(program.micro_tokens());
   std::vector<std::int32_t> tokens(count);
   std::vector<std::int32_t> targets(program.choices.purpose != step::Purpose::kLogits ? count : 0);

@@ -74,6 +74,11 @@ class Backend {
   // Waits for all ops and returns the step's scalars.
   virtual base::Result<Scalars> finish_step() = 0;
 
+  // Whether the weights that a step begins with (step::Program::prologue) have been gathered, and
+  // none were written since.
+  [[nodiscard]] bool has_first_weights() const { return has_first_weights_; }
+  void set_has_first_weights(bool has) { has_first_weights_ = has; }
+
   // Device memory taken since before prepare(), as counted by the device; 0 if unknown.
   [[nodiscard]] virtual std::int64_t measured_bytes() const { return 0; }
   [[nodiscard]] virtual std::string description() const = 0;
@@ -82,11 +87,18 @@ class Backend {
 
  protected:
   ExecutedLog* log_ = nullptr;
+
+ private:
+  bool has_first_weights_ = false;
 };
 
 // Fills the tokens and targets of micro-batch `micro` of the step; negative targets are ignored.
 using BatchSource = std::function<base::Result<void>(
     std::int32_t micro, std::span<std::int32_t> tokens, std::span<std::int32_t> targets)>;
+
+// What must be there before the ops of a step, or those of the forward pass of its first
+// micro-batch, are executed; they leave the same behind. After begin_step().
+base::Result<void> gather_first_weights(Backend& backend, const step::Program& program);
 
 // Executes the program once: all micro-batches and the optimizer.
 base::Result<Scalars> run_step(Backend& backend, const step::Program& program,

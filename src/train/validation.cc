@@ -78,6 +78,7 @@ base::Result<std::optional<double>> Validation::loss(Backend& backend,
     if (stop != nullptr && stop->load()) return std::nullopt;
     ASSAY_TRY_VOID(fill(first, batch));
     backend.begin_step({.counted_targets = static_cast<double>(program_->micro_tokens())});
+    ASSAY_TRY_VOID(gather_first_weights(backend, *program_));
     for (const step::Op* op : forward_) {
       if (op->kind == step::Kind::kRead) {
         backend.set_batch(*op, batch.tokens, batch.targets);

@@ -12,6 +12,7 @@
 #include "cli/recorded_project.h"
 #include "store/metrics.h"
 #include "store/plans.h"
+#include "store/ranks.h"
 #include "store/run_reader.h"
 #include "support/browser.h"
 #include "support/process.h"
@@ -225,6 +226,37 @@ TEST_F(ReportCli, ARunOfTheTrainerHasItsMemoryPredictedOnCpusToo) {
   const std::string text = run({"report", "--format", "md"}).out;
   EXPECT_THAT(text, HasSubstr("Step times are not predicted"));
   EXPECT_THAT(text, HasSubstr("not stored with the run; predicted now, from the job as it is"));
+}
+
+// The ranks on a machine share its memory, which decides what is recomputed; those on others do
+// not.
+TEST_F(ReportCli, RanksOnOtherMachinesDoNotShareThisOnesMemory) {
+  char host[256] = {};
+  ::gethostname(host, sizeof host - 1);
+  const auto predicted = [&](double machine_bytes, int ranks_here) {
+    store::RunRecord recorded = project_.describe("x train.bin=t -> model.bin=m");
+    recorded.command = {
+        "/usr/bin/assay-train", "train",    "demo", "--set", "train.recompute=auto", "--set",
+        "layout.fsdp=4",        "--device", "cpu"};
+    recorded.context.host = host;
+    recorded.context.machine["memory_bytes"] = static_cast<std::int64_t>(machine_bytes);
+    const store::RunId id = project_.record(recorded);
+    std::vector<store::RankRecord> ranks(4);
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      ranks[i].rank = static_cast<std::int64_t>(i);
+      ranks[i].host = static_cast<int>(i) < ranks_here ? std::string(host).substr(0, 63) : "other";
+    }
+    EXPECT_TRUE(
+        store::write_ranks(project_.store(), store::head_of(project_.store(), id)->uid, ranks));
+    const auto outcome = run({"report", "--format", "json"});
+    const Json data = Json::parse(outcome.out)["parts"][0]["data"];
+    return data["predicted"].is_object() ? data["predicted"]["memory_bytes"].get<double>() : 0.0;
+  };
+  const double whole = predicted(1e12, 4);
+  ASSERT_GT(whole, 0);
+  EXPECT_EQ(predicted(4 * 1.3 * whole, 4), whole);
+  EXPECT_EQ(predicted(2 * 1.3 * whole, 2), whole);
+  EXPECT_NE(predicted(2 * 1.3 * whole, 4), whole) << "it makes a difference";
 }
 
 TEST_F(ReportCli, AStoredPlanIsShownAsItWasMade) {

@@ -22,6 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class TrainRanksCli : public ::testing::Test {
  protected:
@@ -52,18 +53,25 @@ class TrainRanksCli : public ::testing::Test {
     text << file.rdbuf();
     return text.str();
   }
-  // The pids of processes that train in this test's folder.
-  [[nodiscard]] std::vector<pid_t> trainers() const {
+  // The pids of processes that run this program in this test's folder.
+  [[nodiscard]] std::vector<pid_t> processes(const char* program) const {
     std::vector<pid_t> list;
     for (const auto& entry : fs::directory_iterator("/proc")) {
       std::error_code error;
       const pid_t pid = std::atoi(entry.path().filename().c_str());
       if (pid > 0 && fs::read_symlink(entry.path() / "cwd", error) == directory_.path() &&
-          fs::read_symlink(entry.path() / "exe", error).filename() == "assay-train") {
+          fs::read_symlink(entry.path() / "exe", error).filename() == program) {
         list.push_back(pid);
       }
     }
     return list;
+  }
+  [[nodiscard]] std::vector<pid_t> trainers() const { return processes("assay-train"); }
+  [[nodiscard]] static bool has_variable(pid_t pid, const std::string& entry) {
+    std::ifstream file(fmt::format("/proc/{}/environ", pid), std::ios::binary);
+    std::ostringstream environment;
+    environment << '\0' << file.rdbuf();
+    return environment.str().find('\0' + entry + '\0') != std::string::npos;
   }
 
   base::testing::TempDir directory_;
@@ -136,10 +144,7 @@ TEST_F(TrainRanksCli, ARankThatDiesEndsAllWithOneLine) {
   }
   pid_t victim = 0;
   for (const pid_t pid : trainers()) {
-    std::ifstream file(fmt::format("/proc/{}/environ", pid), std::ios::binary);
-    std::ostringstream environment;
-    environment << file.rdbuf();
-    if (environment.str().find("ASSAY_RANK=2") != std::string::npos) victim = pid;
+    if (has_variable(pid, "ASSAY_RANK=2")) victim = pid;
   }
   ASSERT_GT(victim, 0);
   ::kill(victim, SIGKILL);
@@ -218,11 +223,13 @@ TEST_F(TrainRanksCli, WhereDevicesAreCpusALayoutNeedsNoOption) {
 // Two processes with torchrun's variables, as it would start them.
 class StartedByOthers : public TrainRanksCli {
  protected:
-  base::Result<base::Process> start_rank(int rank, const std::string& out) {
+  base::Result<base::Process> start_rank(int rank, const std::string& out,
+                                         const std::string& from = ".",
+                                         const std::string& steps = "train.steps=3") {
     base::ProcessOptions options{
-        .arguments = command({"layout.fsdp=2", "train.steps=3"}, {"--out", out}),
+        .arguments = command({"layout.fsdp=2", steps}, {"--out", directory_.path() / out}),
         .environment = base::Environment::from_current(),
-        .directory = directory_.path(),
+        .directory = directory_.path() / from,
         .redirections = {base::from_null(0),
                          {.descriptor = 1,
                           .path = directory_.path() / fmt::format("printed-{}", rank),
@@ -257,6 +264,7 @@ TEST_F(StartedByOthers, AllRanksAreOneRun) {
   EXPECT_THAT(shown, HasSubstr("both/ranks/rank-1.log"));
   EXPECT_THAT(shown, HasSubstr("both/checkpoints/step-3/weights-rank-00001-of-00002.safetensors"));
   EXPECT_THAT(shown, HasSubstr("both/metrics.jsonl"));
+  EXPECT_THAT(shown, Not(HasSubstr(".parts-"))) << "is what the recording itself leaves";
   // What ranks measured is in the report.
   const auto report = assay({"report", "last", "--format", "json"});
   ASSERT_EQ(report.exit_code, 0) << report.err;
@@ -281,6 +289,81 @@ TEST_F(StartedByOthers, AllRanksAreOneRun) {
   EXPECT_EQ(left, std::vector<std::string>{"rank-1.log"});
 }
 
+// Ranks on nodes that do not have the project's folder.
+TEST_F(StartedByOthers, OnlyRank0MakesAStore) {
+  for (const char* name : {"here", "elsewhere"}) fs::create_directory(directory_.path() / name);
+  auto one = start_rank(1, "both", "elsewhere");
+  auto zero = start_rank(0, "both", "here");
+  ASSERT_TRUE(one && zero);
+  EXPECT_EQ(exit_of(*one), 0) << content("printed-1");
+  EXPECT_EQ(exit_of(*zero), 0) << content("printed-0");
+  EXPECT_TRUE(fs::exists(directory_.path() / "here/.assay/assay.db"));
+  EXPECT_TRUE(fs::is_empty(directory_.path() / "elsewhere"));
+  const auto shown =
+      support::run({{support::program(), "show", "last"}, "", directory_.path() / "here"});
+  EXPECT_THAT(shown.out, HasSubstr("both/ranks/rank-1.log"));
+}
+
+TEST_F(StartedByOthers, NothingIsLeftBehindWhereRank0CannotRecord) {
+  for (const char* name : {"here", "elsewhere"}) fs::create_directory(directory_.path() / name);
+  std::ofstream(directory_.path() / "here/.assay") << "is not a folder";
+  auto one = start_rank(1, "both", "elsewhere");
+  auto zero = start_rank(0, "both", "here");
+  ASSERT_TRUE(one && zero);
+  EXPECT_EQ(exit_of(*one), 0) << content("printed-1");
+  EXPECT_EQ(exit_of(*zero), 0) << content("printed-0");
+  EXPECT_THAT(content("printed-0"), HasSubstr("this run is not recorded: "));
+  EXPECT_THAT(content("printed-1"), HasSubstr("assay: what this rank did is not recorded: rank 0 "
+                                              "is not, and would record the run"));
+  EXPECT_TRUE(fs::is_empty(directory_.path() / "elsewhere"));
+  std::vector<std::string> left;
+  for (const auto& entry : fs::directory_iterator(directory_.path() / "both/ranks")) {
+    left.push_back(entry.path().filename());
+  }
+  EXPECT_EQ(left, std::vector<std::string>{"rank-1.log"});
+}
+
+// All that rank 0 had is killed, and rank 1 leaves its part. The next attempt finds it there.
+TEST_F(StartedByOthers, AnAttemptAfterAKilledOneIsARunOfItsOwn) {
+  const auto parts = [&](const fs::path& out) {
+    return directory_.path() / out / "ranks/.parts-job";
+  };
+  {
+    auto one = start_rank(1, "killed", ".", "train.steps=1000000");
+    auto zero = start_rank(0, "killed", ".", "train.steps=1000000");
+    ASSERT_TRUE(one && zero);
+    while (content("killed/ranks/rank-1.log").find("step 2:") == std::string::npos) {
+      ASSERT_FALSE(one->wait_until(std::chrono::steady_clock::now()).has_value())
+          << content("printed-1");
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    // Stopped first: who lives longer would clean up.
+    for (const int signal : {SIGSTOP, SIGKILL}) {
+      for (const char* program : {"assay", "assay-train"}) {
+        for (const pid_t pid : processes(program)) {
+          if (has_variable(pid, "RANK=0")) ::kill(pid, signal);
+        }
+      }
+    }
+    EXPECT_NE(exit_of(*zero), 0);
+    EXPECT_NE(exit_of(*one), 0);
+  }
+  ASSERT_TRUE(fs::exists(parts("killed") / "rank-1.part"));
+  fs::create_directories(parts("again").parent_path());
+  fs::rename(parts("killed"), parts("again"));
+  // Rank 1's program fails before it has met rank 0: so there is no other part of it.
+  fs::create_directories(directory_.path() / "again/ranks/rank-1.log");
+  auto zero = start_rank(0, "again");
+  auto one = start_rank(1, "again");
+  ASSERT_TRUE(zero && one);
+  EXPECT_NE(exit_of(*one), 0);
+  EXPECT_NE(exit_of(*zero), 0);
+  const std::string shown = assay({"show", "last"}).out;
+  EXPECT_THAT(shown, HasSubstr("it ended before it had met rank 0"));
+  EXPECT_THAT(shown, Not(HasSubstr("killed/"))) << "which the part of the first attempt has";
+  EXPECT_FALSE(fs::exists(parts("again")));
+}
+
 // Joining takes up to a minute; nobody waits that long for a rank that has already failed.
 TEST_F(StartedByOthers, ARankThatFailsBeforeItHasJoinedEndsTheOthersWithItsLine) {
   fs::create_directories(directory_.path() / "early/ranks/rank-1.log");
@@ -294,6 +377,8 @@ TEST_F(StartedByOthers, ARankThatFailsBeforeItHasJoinedEndsTheOthersWithItsLine)
   EXPECT_THAT(content("printed-0"), HasSubstr("assay: rank 1: "));
   EXPECT_THAT(content("printed-0"), HasSubstr("rank-1.log"));
   EXPECT_THAT(content("printed-1"), HasSubstr("rank-1.log: cannot be written"));
+  EXPECT_TRUE(assay({"show", "last"}).out.find("what rank 1 on ") != std::string::npos)
+      << "the run says what is missing";
 }
 
 TEST_F(TrainRanksCli, AnotherNumberOfRanksThanTheLayoutHasIsRefused) {

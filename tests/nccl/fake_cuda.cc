@@ -42,6 +42,8 @@ thread_local cudaError_t last_error = cudaSuccess;
 
 std::atomic<int> events = 0;
 std::atomic<int> allocations = 0;
+std::atomic<int> batched = 0;
+std::atomic<bool> refuses_batches = false;
 
 }  // namespace
 }  // namespace assay::fakecuda
@@ -109,6 +111,13 @@ void wait_for_device(int device) {
   for (CUstream_st* stream : streams) {
     if (stream->device == device) wait_for(stream);
   }
+}
+
+int batched_copies() {
+  return batched;
+}
+void refuse_batches(bool refuse) {
+  refuses_batches = refuse;
 }
 
 int streams_left() {
@@ -233,6 +242,20 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   }
   enqueue(stream, [=] { std::memcpy(to, from, bytes); });
   if (kind == cudaMemcpyDeviceToHost) return cudaStreamSynchronize(stream);
+  return cudaSuccess;
+}
+cudaError_t cudaMemcpyBatchAsync(void* const* to, const void* const* from, const std::size_t* bytes,
+                                 std::size_t count, cudaMemcpyAttributes* attributes,
+                                 std::size_t* first, std::size_t attribute_count,
+                                 cudaStream_t stream) {
+  if (refuses_batches) return last_error = cudaErrorCallRequiresNewerDriver;
+  const bool valid = stream != nullptr && count > 0 && attribute_count == 1 && first[0] == 0 &&
+                     attributes[0].srcAccessOrder == cudaMemcpySrcAccessOrderStream;
+  if (!valid) return last_error = cudaErrorInvalidValue;
+  for (std::size_t i = 0; i < count; ++i) {
+    enqueue(stream, [to = to[i], from = from[i], size = bytes[i]] { std::memcpy(to, from, size); });
+    ++batched;
+  }
   return cudaSuccess;
 }
 }

@@ -17,6 +17,10 @@ int current_device();
 // Waits until the device has nothing to do, as freeing memory does.
 void wait_for_device(int device);
 
+// Copies by cudaMemcpyBatchAsync so far; and whether the driver is too old to have it.
+int batched_copies();
+void refuse_batches(bool refuse);
+
 // Of what a test made, is still there.
 int streams_left();
 int events_left();

@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "observe/wire/gpu_region.h"
 #include "step/program.h"
@@ -42,11 +43,12 @@ inline unsigned nccl_type(step::Dtype type) {
   return step::bytes_of(type) == 1 ? kU8 : kBf16;
 }
 
-// What the program of a rank lists, as NCCL counts it: a gather by what everybody gets, everything
+// What ops of a rank's program list, as NCCL counts it: a gather by what everybody gets, everything
 // else by what goes to and comes from each of the others.
-inline Moved listed(const step::Program& program, std::int64_t steps) {
+inline Moved listed(const step::Program& program, const std::vector<step::Op>& ops,
+                    std::int64_t times) {
   Moved moved;
-  for (const step::Op& op : program.ops) {
+  for (const step::Op& op : ops) {
     const bool gather = op.kind == step::Kind::kAllGather;
     const bool one_to_one = op.kind == step::Kind::kSend || op.kind == step::Kind::kReceive;
     if (!gather && !one_to_one && op.kind != step::Kind::kAllToAll) continue;
@@ -81,8 +83,18 @@ inline Moved listed(const step::Program& program, std::int64_t steps) {
     }
   }
   for (auto& [what, amount] : moved) {
-    amount.calls *= static_cast<std::uint64_t>(steps);
-    amount.bytes *= static_cast<std::uint64_t>(steps);
+    amount.calls *= static_cast<std::uint64_t>(times);
+    amount.bytes *= static_cast<std::uint64_t>(times);
+  }
+  return moved;
+}
+
+// Of a run of so many steps, and of what comes before the first.
+inline Moved listed(const step::Program& program, std::int64_t steps) {
+  Moved moved = listed(program, program.ops, steps);
+  for (const auto& [what, amount] : listed(program, program.prologue, 1)) {
+    moved[what].calls += amount.calls;
+    moved[what].bytes += amount.bytes;
   }
   return moved;
 }

@@ -123,6 +123,29 @@ TEST(NcclFaults, ALongComputationIsNoHang) {
   expect_nothing_left();
 }
 
+// Between a call and waiting for it the host may have other things to do, a checkpoint for example.
+TEST(NcclFaults, ACallThatHasFinishedAndIsWaitedForLateIsNoHang) {
+  std::atomic<int> issued = 0;
+  NcclOptions options;
+  options.call_timeout = milliseconds(2'000);
+  const auto lines = run(
+      2,
+      [&](Communicator& c) -> base::Result<void> {
+        DeviceMemoryOfCalls memory;
+        std::byte* const buffer = memory.place(Bytes(100));
+        const Call call = {Collective::kAllGather, 10, Dtype::kU8};
+        ASSAY_TRY(const Ticket ticket, c.issue(call, buffer, buffer + 20, memory.stream()));
+        ++issued;
+        while (issued < 2) std::this_thread::sleep_for(milliseconds(1));
+        std::this_thread::sleep_for(2 * options.call_timeout);
+        ASSAY_TRY_VOID(c.check());
+        return c.wait(ticket);
+      },
+      options);
+  EXPECT_THAT(lines, Each("ok"));
+  expect_nothing_left();
+}
+
 // Both ranks have kernels of several groups in flight: all are aborted at once, or none ends.
 TEST(NcclFaults, AnAbortFromAnotherThreadEndsAllGroups) {
   std::atomic<int> waiting = 0;

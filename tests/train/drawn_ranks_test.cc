@@ -184,5 +184,44 @@ TEST(DrawnRanks, AreEqualToTheLastBitAfterFiftySteps) {
   }
 }
 
+// Though the step before has gathered some for the next one: loss of a forward pass through weights
+// that were written since, against one of a rank that had no other.
+TEST(DrawnRanks, WeightsThatAreWrittenBetweenStepsAreUsed) {
+  const spec::ModelSpec model{.vocab = 61,
+                              .dim = 16,
+                              .layers = 3,
+                              .heads = 3,
+                              .kv_heads = 1,
+                              .head_dim = 4,
+                              .ffn = 21,
+                              .context = 8};
+  const auto loss_of_last = [&](const std::vector<std::uint64_t>& seeds) {
+    float loss = 0;
+    const auto done = comm::run_local(2, [&](comm::Communicator& c) -> base::Result<void> {
+      ASSAY_TRY(const step::Layout layout, step::layout_of({.dp = 1, .fsdp = 2}, c.rank()));
+      ASSAY_TRY(const auto groups, RankGroups::make(c, layout));
+      const auto backend = cpu::make_cpu_backend(1, groups.get());
+      ASSAY_TRY(const step::Program program, step::build(model, {.layout = layout, .sequence = 8}));
+      const step::MemoryPlan plan = step::plan_memory(program);
+      ASSAY_TRY_VOID(backend->prepare(program, plan));
+      for (const std::uint64_t seed : seeds) {
+        ASSAY_TRY_VOID(initialise(*backend, program, seed));
+        ASSAY_TRY(const Scalars scalars,
+                  run_step(*backend, program, {.learning_rate = 0.1, .counted_targets = 16},
+                           [&](std::int32_t, auto tokens, auto targets) -> base::Result<void> {
+                             testing::fill_batch(program, c.rank(), tokens, targets);
+                             return {};
+                           }));
+        if (c.rank() == 0) loss = scalars[static_cast<std::size_t>(step::Scalar::kLossSum)];
+      }
+      return {};
+    });
+    EXPECT_TRUE(done.has_value()) << done.error().line();
+    return loss;
+  };
+  EXPECT_EQ(loss_of_last({5, 7}), loss_of_last({7}));
+  EXPECT_NE(loss_of_last({5}), loss_of_last({7}));
+}
+
 }  // namespace
 }  // namespace assay::train

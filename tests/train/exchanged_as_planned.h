@@ -49,6 +49,13 @@ inline void expect_exchanged_as_planned(const ExecutedLog& log, const spec::JobS
     total.calls += steps * one.calls;
     total.elements += steps * one.calls * one.elements;
   }
+  // Before the first step, once: what every step begins with and gathers for the next one.
+  for (const step::Op& op : program.prologue) {
+    if (op.kind == step::Kind::kWait) continue;
+    ExchangedTotal& total = expected[{op.kind, op.axis}];
+    ++total.calls;
+    total.elements += op.out[0].elements();
+  }
   EXPECT_EQ(executed_totals(log), expected);
   EXPECT_EQ(memory.bytes, own->memory.bytes);
   EXPECT_LE(memory.bytes, planned->largest().memory.bytes);

@@ -282,6 +282,50 @@ TEST_F(RanksTest, StagesOfAPipelineValidateAsOneRank) {
   }
 }
 
+// Where steps gather what the next one begins with: evaluations in between and another start find
+// the weights of the last update, and change nothing.
+TEST_F(RanksTest, EvaluationsAndResumesMeetTheWeightsOfTheLastStep) {
+  spec::JobSpec job = kinds()[0].job;
+  job.train.validate_every = 2;
+  job.train.validate_tokens = 300;
+  const Outcome one = run_ranks(job, 1, {.out = "one", .validation = set_.get()});
+  ASSERT_TRUE(one.result.has_value()) << one.result.error().line();
+  std::map<std::int64_t, double> expected;
+  for (const auto& validated : one.reporters[0].validations) {
+    expected[validated.step] = validated.loss;
+  }
+  ASSERT_EQ(expected.size(), 3U);
+  for (const Spread& over : std::vector<Spread>{
+           {.fsdp = 3, .zero = 3},
+           {.dp = 2, .fsdp = 2, .zero = 3, .unit = spec::ShardUnit::kModule},
+           {.fsdp = 2, .zero = 3, .pp = 2, .schedule = spec::PipelineSchedule::kZbH1},
+           {.fsdp = 2,
+           .zero = 3,
+           .pp = 2,
+           .schedule = spec::PipelineSchedule::kInterleaved,
+           .chunks = 2},
+       }) {
+    SCOPED_TRACE(over.text());
+    TrainerOptions options{.out = over.text(), .stop_after = 3, .validation = set_.get()};
+    const Outcome begun = run_spread(job, over, options);
+    ASSERT_TRUE(begun.result.has_value()) << begun.result.error().line();
+    options.stop_after.reset();
+    options.resume = true;
+    const Outcome resumed = run_spread(job, over, options);
+    ASSERT_TRUE(resumed.result.has_value()) << resumed.result.error().line();
+    for (std::size_t rank = 0; rank < begun.reporters.size(); ++rank) {
+      std::map<std::int64_t, double> found;
+      for (const Outcome* part : {&begun, &resumed}) {
+        for (const auto& validated : part->reporters[rank].validations) {
+          found[validated.step] = validated.loss;
+        }
+      }
+      EXPECT_EQ(found, expected);
+    }
+    expect_same(over.text(), "one", 6);
+  }
+}
+
 TEST_F(RanksTest, StepsThatAreNotFiniteAreLeftOutOnAll) {
   spec::JobSpec job = kinds()[0].job;
   job.train.learning_rate = 1e30;

@@ -116,14 +116,22 @@ base::Result<spec::Loaded> job_as_written(const store::RunRecord& record,
   return loaded;
 }
 
+// How many of the run's ranks were on the machine that the record describes: all of them, unless
+// they have said where they were. They cut long names.
+std::int64_t ranks_on_machine(const report::ReportedRun& run, const spec::JobSpec& job) {
+  constexpr std::size_t kLongestName = 63;
+  const std::string here = run.record.context.host.substr(0, kLongestName);
+  const std::int64_t there = std::ranges::count(run.ranks, here, &store::RankRecord::host);
+  return std::max<std::int64_t>(1, there > 0 ? there : job.layout.ranks.value_or(1));
+}
+
 // A CPU of that machine, which its ranks share.
-plan::RankDevice cpu_of(const store::RunRecord& record, const spec::JobSpec& job) {
-  const base::Json& machine = record.context.machine;
+plan::RankDevice cpu_of(const report::ReportedRun& run, const spec::JobSpec& job) {
+  const base::Json& machine = run.record.context.machine;
   const bool known = machine.is_object() && machine.contains("memory_bytes") &&
                      machine.at("memory_bytes").is_number_integer();
   const std::int64_t bytes = known ? machine.at("memory_bytes").get<std::int64_t>() : 0;
-  return {.cpu = true,
-          .memory = base::Bytes(bytes / std::max<std::int64_t>(1, job.layout.ranks.value_or(1)))};
+  return {.cpu = true, .memory = base::Bytes(bytes / ranks_on_machine(run, job))};
 }
 
 base::Result<void> predict_now(const TrainedJob& trained, report::ReportedRun& run) {
@@ -136,7 +144,7 @@ base::Result<void> predict_now(const TrainedJob& trained, report::ReportedRun& r
                         : plan::plan_of(loaded.name, job);
   if (!plan.step) {
     run.not_predicted = plan.unknown.front();
-    if (!plan.memory) ASSAY_TRY_VOID(plan::add_programs(plan, job, cpu_of(run.record, job)));
+    if (!plan.memory) ASSAY_TRY_VOID(plan::add_programs(plan, job, cpu_of(run, job)));
   }
   take_plan(plan, "not stored with the run; predicted now, from the job as it is written now", run);
   return {};

@@ -168,12 +168,20 @@ base::Result<void> NcclQueue::until_done(Lock& lock, std::string_view what, mill
 // The call that was launched last is in the stream.
 base::Result<void> NcclQueue::settle(Lock& lock) {
   if (auto failure = job_->failure()) return base::fail(*std::move(failure));
-  if (flights_.empty() || flights_.back().launched) return {};
+  if (!is_being_launched()) return {};
   const std::string what = flights_.back().what;
   ASSAY_TRY_VOID(until_done(lock, what, job_->options().call_timeout));
+  // The thread that looks after queues may have seen it meanwhile, and that the call has finished.
+  return is_being_launched() ? cuda_failed(record_done()) : base::Result<void>();
+}
+
+bool NcclQueue::is_being_launched() const {
+  return !flights_.empty() && !flights_.back().launched;
+}
+
+base::Result<void> NcclQueue::record_done() {
   Flight& flight = flights_.back();
-  ASSAY_TRY_VOID(
-      cuda_failed(cuda_done(cudaEventRecord(flight.done, stream_.get()), "recording an event")));
+  ASSAY_TRY_VOID(cuda_done(cudaEventRecord(flight.done, stream_.get()), "recording an event"));
   flight.launched = true;
   return {};
 }
@@ -261,6 +269,10 @@ std::optional<base::Error> NcclQueue::look() {
   ncclResult_t state = ncclSuccess;
   const ncclResult_t asked = job_->nccl().async_error(comm_, &state);
   if (asked != ncclSuccess) state = asked;
+  // A caller need not come back for a long time to wait for its last call.
+  if (state == ncclSuccess && is_being_launched()) {
+    if (const auto recorded = record_done(); !recorded) return recorded.error();
+  }
   forget_finished();
   if (!good(state)) {
     const std::string what = flights_.empty() ? "NCCL" : flights_.front().what;
@@ -274,6 +286,9 @@ std::optional<base::Error> NcclQueue::look() {
   if (!first.begun) first.begun = Clock::now();
   const milliseconds limit = job_->options().call_timeout;
   if (Clock::now() - *first.begun <= limit) return std::nullopt;
+  // Time may have passed while this process was stopped, and events recorded a moment ago are not
+  // seen yet: a call that has finished is forgotten by the next look.
+  if (!std::exchange(first.overdue, true)) return std::nullopt;
   return job_->error(fmt::format("{} has not finished within {} ms", first.what, limit.count()),
                      "another rank hangs or has ended");
 }

@@ -66,6 +66,7 @@ class NcclQueue {
     bool launched = false;  // `done` is recorded
     // Since when nothing but other ranks can be what it waits for.
     std::optional<Clock::time_point> begun = std::nullopt;
+    bool overdue = false;  // for longer than a call may take, when it was looked at last
   };
 
   NcclQueue(std::shared_ptr<NcclJob> job, MovingStream stream, ncclComm_t comm)
@@ -74,6 +75,8 @@ class NcclQueue {
                                                        ncclComm_t comm, std::string_view what);
 
   base::Result<void> settle(Lock& lock);
+  [[nodiscard]] bool is_being_launched() const;  // the last call
+  base::Result<void> record_done();              // behind the last call, which is in the stream
   base::Result<void> until_done(Lock& lock, std::string_view what, std::chrono::milliseconds limit);
   base::Result<void> prepare(Flight& flight, cudaStream_t from, const Transfers* own);
   base::Result<void> cuda_failed(const base::Result<void>& done);

@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "comm/cuda/device_copy.h"
 #include "comm/cuda/events.h"
 #include "comm/transfers.h"
 
@@ -23,13 +24,13 @@ using Streams = std::vector<std::shared_ptr<const MovingStream>>;
 // a copy waits for the work that its sender and its receiver had queued before the call.
 class OneGpuGroup {
  public:
-  OneGpuGroup(std::vector<int> names, Streams streams, int device,
-              std::chrono::milliseconds timeout)
+  OneGpuGroup(std::vector<int> names, Streams streams, int device, const OneGpuOptions& options)
       : names_(std::move(names)),
         streams_(std::move(streams)),
         device_(device),
-        timeout_(timeout),
-        issued_(names_.size()) {}
+        options_(options),
+        issued_(names_.size()),
+        copy_(options.copying) {}
   ~OneGpuGroup() {
     for (const auto& [key, shared] : calls_) give_back_events(shared);
   }
@@ -68,12 +69,12 @@ class OneGpuGroup {
     const Key key = found->second;
     tickets_.erase(found);
     Shared& shared = calls_.at(key);
-    const bool in_time =
-        changed_.wait_for(lock, timeout_, [&] { return shared.queued || failure_.has_value(); });
+    const bool in_time = changed_.wait_for(lock, options_.timeout,
+                                           [&] { return shared.queued || failure_.has_value(); });
     if (!in_time) {
-      fail(base::failed_error(name(rank),
-                              fmt::format("no other rank joined {} within {} ms",
-                                          to_text(shared.posts.at(rank).call), timeout_.count())));
+      fail(base::failed_error(
+          name(rank), fmt::format("no other rank joined {} within {} ms",
+                                  to_text(shared.posts.at(rank).call), options_.timeout.count())));
     }
     if (!shared.queued) return base::fail(*failure_);
     ASSAY_TRY_VOID(or_fail(wait_for_copies(rank, shared)));
@@ -101,8 +102,9 @@ class OneGpuGroup {
     auto& chosen = choices_[split];
     chosen[rank] = {color, key};
     changed_.notify_all();
-    const bool in_time = changed_.wait_for(
-        lock, timeout_, [&] { return chosen.size() == names_.size() || failure_.has_value(); });
+    const bool in_time = changed_.wait_for(lock, options_.timeout, [&] {
+      return chosen.size() == names_.size() || failure_.has_value();
+    });
     if (!in_time) fail(base::failed_error(name(rank), "not all ranks joined a split"));
     if (chosen.size() < names_.size()) return base::fail(*failure_);
     std::vector<int> members;
@@ -125,7 +127,7 @@ class OneGpuGroup {
         streams.push_back(streams_[static_cast<std::size_t>(member)]);
       }
       group =
-          std::make_shared<OneGpuGroup>(std::move(names), std::move(streams), device_, timeout_);
+          std::make_shared<OneGpuGroup>(std::move(names), std::move(streams), device_, options_);
       group->failure_ = failure_;
     }
     return group;
@@ -184,14 +186,14 @@ class OneGpuGroup {
     }
   }
 
-  base::Result<void> queue(Shared& shared) const {
+  base::Result<void> queue(Shared& shared) {
     ASSAY_TRY_VOID(agree(shared));
     for (auto& [rank, post] : shared.posts) {
       const cudaStream_t stream = streams_[static_cast<std::size_t>(rank)]->get();
       ASSAY_TRY_VOID(cuda_done(cudaStreamWaitEvent(stream, post.ready), "waiting"));
       const Outgoing& own = post.transfers.own_from;
       if (own.bytes > 0 && own.data != post.transfers.own_to.data) {
-        ASSAY_TRY_VOID(copy(post.transfers.own_to.data, own.data, own.bytes, stream));
+        ASSAY_TRY_VOID(copy_(post.transfers.own_to.data, own.data, own.bytes, stream));
       }
       for (const Incoming& segment : post.transfers.in) {
         const Post& sender = shared.posts.at(segment.peer);
@@ -203,17 +205,11 @@ class OneGpuGroup {
         }
         if (segment.bytes == 0) continue;
         ASSAY_TRY_VOID(cuda_done(cudaStreamWaitEvent(stream, sender.ready), "waiting"));
-        ASSAY_TRY_VOID(copy(segment.data, sent->data, segment.bytes, stream));
+        ASSAY_TRY_VOID(copy_(segment.data, sent->data, segment.bytes, stream));
       }
       ASSAY_TRY_VOID(cuda_done(cudaEventRecord(post.done, stream), "recording an event"));
     }
     return {};
-  }
-
-  static base::Result<void> copy(std::byte* to, const std::byte* from, std::size_t bytes,
-                                 cudaStream_t stream) {
-    return cuda_done(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream),
-                     "copying between ranks");
   }
 
   base::Result<void> agree(const Shared& shared) const {
@@ -247,7 +243,7 @@ class OneGpuGroup {
   const std::vector<int> names_;  // in messages: those of the first group
   const Streams streams_;         // where a rank's copies run
   const int device_;
-  const std::chrono::milliseconds timeout_;
+  const OneGpuOptions options_;
 
   std::mutex mutex_;  // guards everything below
   std::condition_variable changed_;
@@ -256,6 +252,7 @@ class OneGpuGroup {
   std::map<std::uint64_t, Key> tickets_;
   std::uint64_t last_ticket_ = 0;
   Events events_;
+  DeviceCopy copy_;
   std::map<int, std::int64_t> splits_;                                  // by rank: so far
   std::map<std::int64_t, std::map<int, std::pair<int, int>>> choices_;  // color and key
   std::map<std::int64_t, std::shared_ptr<OneGpuGroup>> subgroups_;
@@ -302,18 +299,18 @@ class OneGpuRank : public Communicator {
 
 }  // namespace
 
-base::Result<std::vector<std::unique_ptr<Communicator>>> make_one_gpu(int ranks, int device,
-                                                                      const LocalOptions& options) {
+base::Result<std::vector<std::unique_ptr<Communicator>>> make_one_gpu(
+    int ranks, int device, const OneGpuOptions& options) {
   ASSAY_TRY_VOID(cuda_done(cudaSetDevice(device), "choosing the GPU"));
   std::vector<int> names(static_cast<std::size_t>(ranks));
   std::iota(names.begin(), names.end(), 0);
   Streams streams;
   for (int rank = 0; rank < ranks; ++rank) {
-    ASSAY_TRY(MovingStream stream, MovingStream::make());
+    ASSAY_TRY(MovingStream stream, MovingStream::make(options.copying != Copying::kAmongKernels));
     streams.push_back(std::make_shared<const MovingStream>(std::move(stream)));
   }
   const auto group =
-      std::make_shared<OneGpuGroup>(std::move(names), std::move(streams), device, options.timeout);
+      std::make_shared<OneGpuGroup>(std::move(names), std::move(streams), device, options);
   std::vector<std::unique_ptr<Communicator>> list;
   for (int rank = 0; rank < ranks; ++rank) {
     list.push_back(std::make_unique<OneGpuRank>(group, rank));

@@ -2,6 +2,8 @@
 // own: programs of several ranks run with the real kernels on one device.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -10,10 +12,22 @@
 
 namespace assay::comm {
 
+// Who copies between ranks.
+enum class Copying : std::uint8_t {
+  kBesideKernels,  // copy engines, where the driver can: multiprocessors go on computing
+  kBeforeKernels,  // multiprocessors, before they go on
+  kAmongKernels,   // multiprocessors, in turns with the kernels that compute
+};
+
+struct OneGpuOptions {
+  std::chrono::milliseconds timeout = LocalOptions{}.timeout;
+  Copying copying = Copying::kBesideKernels;
+};
+
 // One per rank; memory is the device's. Issuing a call queues it behind what the caller's stream
 // holds so far, and waiting makes that stream wait: the host waits only until all ranks have issued
 // the call, at most `options.timeout`. Copies run on a stream of each rank's own.
 base::Result<std::vector<std::unique_ptr<Communicator>>> make_one_gpu(
-    int ranks, int device = 0, const LocalOptions& options = {});
+    int ranks, int device = 0, const OneGpuOptions& options = {});
 
 }  // namespace assay::comm

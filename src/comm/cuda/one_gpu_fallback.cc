@@ -5,7 +5,7 @@
 namespace assay::comm {
 
 base::Result<std::vector<std::unique_ptr<Communicator>>> make_one_gpu(int, int,
-                                                                      const LocalOptions&) {
+                                                                      const OneGpuOptions&) {
   return base::fail(base::unfit_error("cuda", "this assay was built without CUDA"));
 }
 

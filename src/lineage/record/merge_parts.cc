@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "lineage/record/merge_counters.h"
 
 namespace assay::lineage {
 namespace {
@@ -39,6 +40,7 @@ class Merge {
     whole_.host = parts_[0].host;
     whole_.started_unix_ns = parts_[0].started_unix_ns;
     whole_.wait_status = parts_[0].wait_status;
+    refuse_what_does_not_add_up();
     for (std::size_t i = 0; i < parts_.size(); ++i) note_doings(i);
   }
 
@@ -50,8 +52,6 @@ class Merge {
       add_left_out(i);
       add_processes(i);
       add_missed(i);
-      add_usage(parts_[i]);
-      add_gpu(parts_[i].gpu);
     }
     const auto by_path = [](const auto& a, const auto& b) { return a.what.path < b.what.path; };
     std::ranges::sort(whole_.inputs, by_path);
@@ -61,6 +61,24 @@ class Merge {
   }
 
  private:
+  // The counters first: a part counts as a whole, or not at all.
+  void refuse_what_does_not_add_up() {
+    std::set<int> ranks;
+    std::vector<Part> kept;
+    for (Part& part : parts_) {
+      const bool is_second = !ranks.insert(part.rank).second;
+      if (is_second || !add_counters(part, whole_)) {
+        whole_.missed(rank_not_recorded(
+            part.rank, part.host,
+            is_second ? "a second part says that it is this rank's"
+                      : "its counters are too large to be added to those of the others"));
+        continue;
+      }
+      kept.push_back(std::move(part));
+    }
+    parts_ = std::move(kept);
+  }
+
   void note_doings(std::size_t i) {
     for (const auto& output : parts_[i].outputs) {
       Doings& here = doings_[output.what.path];
@@ -202,57 +220,6 @@ class Merge {
       if (!was_other_rank(missed, i)) add(whole_.what_was_missed, std::move(missed));
     }
     for (store::Missed& problem : part.problems) add(whole_.problems, std::move(problem));
-  }
-
-  void add_usage(const Part& part) {
-    store::Usage& sum = whole_.usage;
-    sum.user_s += part.usage.user_s;
-    sum.system_s += part.usage.system_s;
-    sum.max_rss_bytes = std::max(sum.max_rss_bytes, part.usage.max_rss_bytes);
-    sum.read_bytes += part.usage.read_bytes;
-    sum.written_bytes += part.usage.written_bytes;
-    whole_.dropped += part.dropped;
-  }
-
-  // The entry that is about the same, or a new one.
-  template <class Entry, class Same>
-  static Entry& entry_for(std::vector<Entry>& list, const Entry& entry, const Same& same) {
-    const auto found = std::ranges::find_if(list, same);
-    return found != list.end() ? *found : list.emplace_back(entry);
-  }
-
-  void add_gpu(const store::GpuWork& work) {
-    store::GpuWork& sum = whole_.gpu;
-    for (store::GpuUse use : work.use) {
-      const auto add = std::exchange(use.calls, 0);
-      const auto amount = std::exchange(use.amount, 0);
-      auto& to = entry_for(sum.use, use, [&](const auto& u) { return u.quantity == use.quantity; });
-      to.calls += add;
-      to.amount += amount;
-    }
-    for (const store::GpuMemory& memory : work.memory) {
-      auto& to =
-          entry_for(sum.memory, memory, [&](const auto& m) { return m.device == memory.device; });
-      to.peak_bytes = std::max(to.peak_bytes, memory.peak_bytes);
-    }
-    for (store::GpuCollective row : work.collectives) {
-      const auto calls = std::exchange(row.calls, 0);
-      const auto bytes = std::exchange(row.bytes, 0);
-      auto& to = entry_for(sum.collectives, row, [&](const auto& c) {
-        return c.communicator == row.communicator && c.ranks == row.ranks &&
-               c.operation == row.operation && c.type == row.type;
-      });
-      to.calls += calls;
-      to.bytes += bytes;
-    }
-    for (store::GpuShare share : work.shares) {
-      const auto busy_ns = std::exchange(share.busy_ns, 0);
-      const auto waited_ns = std::exchange(share.waited_ns, 0);
-      auto& to =
-          entry_for(sum.shares, share, [&](const auto& s) { return s.device == share.device; });
-      to.busy_ns += busy_ns;
-      to.waited_ns += waited_ns;
-    }
   }
 
   struct Known {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
+#include <limits>
 
 namespace assay::lineage {
 namespace {
@@ -148,6 +150,66 @@ TEST(MergeParts, CountersAreAdded) {
   EXPECT_EQ(whole.gpu.collectives[0].bytes, 150);
   ASSERT_EQ(whole.gpu.memory.size(), 3U);
   EXPECT_EQ(whole.gpu.memory[0].peak_bytes, 70);
+}
+
+// Whoever wrote a part's file: what it says must not spoil what the others say.
+TEST(MergeParts, ASecondPartOfARankIsRefusedByName) {
+  auto parts = ranks(3);
+  parts[2].rank = 1;
+  parts[1].usage.read_bytes = 3;
+  parts[2].usage.read_bytes = 4;
+  parts[2].input({"/p/in", content(1), 5}, kKept);
+  const Part whole = merge_parts(std::move(parts));
+  EXPECT_EQ(whole.usage.read_bytes, 3);
+  EXPECT_TRUE(whole.inputs.empty());
+  ASSERT_EQ(whole.what_was_missed.size(), 1U);
+  EXPECT_EQ(whole.what_was_missed[0].text,
+            "what rank 1 on n3 did is not recorded: a second part says that it is this rank's");
+}
+
+TEST(MergeParts, CountersThatAreTooLargeAreRefusedByName) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  const std::vector<std::function<void(Part&, std::int64_t)>> counters = {
+      [](Part& part, std::int64_t value) { part.dropped = value; },
+      [](Part& part, std::int64_t value) { part.usage.read_bytes = value; },
+      [](Part& part, std::int64_t value) { part.usage.written_bytes = value; },
+      [](Part& part, std::int64_t value) {
+        part.gpu.use = {{"kernels", value, 0}};
+      },
+      [](Part& part, std::int64_t value) {
+        part.gpu.use = {{"kernels", 1, value}};
+      },
+      [](Part& part, std::int64_t value) {
+        part.gpu.collectives = {{"ab", 3, "all-gather", "bf16", value, 1}};
+      },
+      [](Part& part, std::int64_t value) {
+        part.gpu.collectives = {{"ab", 3, "all-gather", "bf16", 1, value}};
+      },
+      [](Part& part, std::int64_t value) {
+        part.gpu.shares = {{"GPU-1", {}, {}, "high", true, value, 0}};
+      },
+      [](Part& part, std::int64_t value) {
+        part.gpu.shares = {{"GPU-1", {}, {}, "high", true, 0, value}};
+      }};
+  for (const auto& set : counters) {
+    auto parts = ranks(4);
+    set(parts[0], 1);
+    set(parts[1], 2);
+    set(parts[2], kMost);
+    set(parts[3], 4);
+    for (Part& part : parts) part.input({"/p/in-" + part.host, content(1), 5}, kKept);
+    const Part whole = merge_parts(std::move(parts));
+    Part expected;
+    set(expected, 7);
+    EXPECT_EQ(whole.dropped, expected.dropped);
+    EXPECT_EQ(whole.usage.read_bytes, expected.usage.read_bytes);
+    EXPECT_EQ(whole.usage.written_bytes, expected.usage.written_bytes);
+    ASSERT_EQ(whole.what_was_missed.size(), 1U);
+    EXPECT_EQ(whole.what_was_missed[0].text,
+              "what rank 2 on n3 did is not recorded: its counters are too large to be added to "
+              "those of the others");
+    EXPECT_EQ(input_paths(whole), (std::vector<std::string>{"/p/in-n1", "/p/in-n2", "/p/in-n4"}));
+  }
 }
 
 TEST(MergeParts, ProcessesOfOtherNodesAreNamedAndTheirTimesShifted) {

@@ -1,5 +1,7 @@
 #include "lineage/record/part.h"
 
+#include <fmt/format.h>
+
 #include <bit>
 #include <cstring>
 #include <span>
@@ -8,11 +10,12 @@
 #include "base/error.h"
 #include "hash/blake3.h"
 #include "hash/digest.h"
+#include "lineage/record/part_check.h"
 
 namespace assay::lineage {
 namespace {
 
-constexpr std::string_view kPartMagic = "assay part 1\n";
+constexpr std::string_view kPartMagic = "assay part 2\n";
 
 hash::Digest digest_of(std::string_view bytes) {
   return hash::blake3(std::as_bytes(std::span(bytes)));
@@ -192,6 +195,8 @@ void fields(Stream& stream, P& part) {
   const auto digest = [&](auto& value) { digest_field(stream, value); };
   whole_number(stream, part.rank);
   stream.text(part.host);
+  stream.text(part.recorder);
+  stream.text(part.run);
   stream.number(part.started_unix_ns);
   maybe(stream, part.wait_status, [&](auto& status) { whole_number(stream, status); });
   stream.number(part.dropped);
@@ -267,7 +272,15 @@ base::Result<Part> decode(std::string_view bytes, const std::string& name) {
   PartReader reader(bytes);
   fields(reader, part);
   if (!reader.good()) return damaged();
+  if (auto problem = problem_in(part)) {
+    return base::fail(base::failed_error(name, *std::move(problem)));
+  }
   return part;
+}
+
+store::Missed rank_not_recorded(int rank, const std::string& host, const std::string& why) {
+  return {"rank", fmt::format("what rank {}{} did is not recorded: {}", rank,
+                              host.empty() ? "" : " on " + host, why)};
 }
 
 }  // namespace assay::lineage

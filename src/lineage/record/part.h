@@ -28,6 +28,8 @@ struct Part : Results {
 
   int rank = 0;
   std::string host;
+  std::string recorder;  // a name of the process that recorded it, different every time
+  std::string run;       // of which it is a part, as rank 0 told; empty: they have not met
   std::int64_t started_unix_ns = 0;
   std::optional<int> wait_status;  // of the rank's command
   std::int64_t dropped = 0;        // events
@@ -56,7 +58,11 @@ struct Part : Results {
 // The bytes of a part's file. Paths are bytes, not text, so it is a format of its own: numbers,
 // strings with their length, lists with their size, and a digest of all that.
 std::string encode(const Part& part);
-// `name` is the file's, for messages. What is not exactly what encode() made is refused.
+// `name` is the file's, for messages. What is not exactly what encode() made is refused, and so are
+// numbers that no rank can have (part_check.h).
 base::Result<Part> decode(std::string_view bytes, const std::string& name);
+
+// For the run's record: that a rank is missing in it, and why. The host may be empty.
+store::Missed rank_not_recorded(int rank, const std::string& host, const std::string& why);
 
 }  // namespace assay::lineage

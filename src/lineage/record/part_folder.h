@@ -1,10 +1,15 @@
 // PartFolder: the folder on the ranks' common file system through which the tasks of a job hand
 // their parts (part.h) to the task of rank 0.
 //
-//   rank-3.state   "HOST COUNT": rank 3 is recorded on HOST; COUNT grows while it works at its part
+//   rank-3.state   "HOST RECORDER COUNT": rank 3 is recorded on HOST, by the process of that name;
+//                  COUNT grows while it works at its part
 //   rank-3.part    the part, complete: it appears by a rename
+//   rank-0.state   the same of rank 0, which removes the folder at its end
+//   RECORDER…      while a rank runs: its spool folder, and which run its program has joined
 //
-// Rank 0 waits as long as something grows, and names the ranks whose part does not come.
+// A launcher may give several attempts at a job the same folder, and a process that was killed
+// leaves files there. So a part says of which run it is one (Part::run), and collect_parts.h takes
+// what is of this one.
 #pragma once
 
 #include <chrono>
@@ -14,11 +19,9 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
-#include <vector>
 
 #include "base/result.h"
 #include "lineage/record/part.h"
@@ -39,18 +42,22 @@ struct PartOf {
 
 class PartFolder {
  public:
-  // Says that this rank is recorded here. Rank 0 removes the parts of an earlier attempt.
-  static base::Result<PartFolder> open(const PartOf& part, const std::string& host);
+  // Says that this rank is recorded here. `recorder` is a name for this process that no other has;
+  // of rank 0, the run's uid.
+  static base::Result<PartFolder> open(const PartOf& part, const std::string& host,
+                                       const std::string& recorder);
 
   // Rank 0: notes in the run's spool folder where the parts are, for who recovers the run if this
-  // process is killed; and what was noted there.
+  // process is killed; and what was noted there, by the run's uid.
   base::Result<void> note_in(const std::filesystem::path& spool) const;
-  static std::optional<PartFolder> of_interrupted(const std::filesystem::path& spool);
+  static std::optional<PartFolder> of_interrupted(const std::filesystem::path& spool,
+                                                  const std::string& run);
 
-  // Other ranks: the part is being made, until hand_over() or the end of the result.
+  // Says now and again that this process works, until the end of the result: other ranks while they
+  // make their part, rank 0 while there is a run.
   class Working {
    public:
-    explicit Working(std::function<void(std::int64_t)> tell);
+    Working(std::function<void(std::int64_t)> tell, std::chrono::milliseconds every);
     ~Working();
     Working(const Working&) = delete;
     Working& operator=(const Working&) = delete;
@@ -62,47 +69,45 @@ class PartFolder {
     bool done_ = false;
     std::thread thread_;
   };
-  [[nodiscard]] std::unique_ptr<Working> working() const;
-  base::Result<void> hand_over(const Part& part) const;
+  [[nodiscard]] std::unique_ptr<Working> working(std::chrono::milliseconds every) const;
+  static constexpr std::chrono::milliseconds kTellEvery{1'000};
+  static constexpr std::chrono::milliseconds kAliveEvery{10'000};
+  // Whether rank 0 has said so lately, for nodes on which its process cannot be seen.
+  [[nodiscard]] bool is_run_alive() const;
+  // Refused if nobody would ever take the part away: `rank_0_is_recorded` is what this rank was
+  // told; if it was told nothing, rank 0 must be there already, or come within this time.
+  base::Result<void> hand_over(const Part& part, std::optional<bool> rank_0_is_recorded,
+                               std::chrono::milliseconds patience = kPatience) const;
+  // Other ranks, when they have removed their own files: takes back what was said, and removes the
+  // folder if nothing is in it.
+  void leave() const;
+  // Rank 0: the folder is not needed any more. It is left alone if a later attempt uses it by now.
+  void remove() const;
+  // The same for a rank 0 that is not recorded.
+  static void remove(const PartOf& part);
 
-  struct Patience {
-    std::chrono::milliseconds for_any{15'000};         // that was never heard of
-    std::chrono::milliseconds without_change{30'000};  // of those that were
-    std::chrono::milliseconds in_all{3'600'000};
+  [[nodiscard]] const PartOf& part() const { return part_; }
+  [[nodiscard]] const std::string& recorder() const { return recorder_; }
+  [[nodiscard]] std::filesystem::path file(int rank, const char* kind) const;
+
+  // A rank's state file as it was read. Whatever is in the file, the names are short and printable.
+  struct State {
+    std::string host;
+    std::string recorder;
   };
-  struct Missing {
-    int rank = 0;
-    std::string host;  // empty: not heard of
-    std::string why;
-    // For the run's record: what is missing in it.
-    [[nodiscard]] store::Missed text() const;
-  };
-  struct Collected {
-    std::vector<Part> parts;       // by rank, without rank 0's
-    std::vector<Missing> missing;  // by rank
-  };
-  // Rank 0: the others' parts. `waiting` is called once if it takes long. Then the folder is
-  // removed.
-  [[nodiscard]] Collected collect(const Patience& patience,
-                                  const std::function<void(const std::string&)>& waiting) const;
+  static std::optional<State> parse_state(std::string_view text);
+
+  static constexpr std::chrono::milliseconds kPatience{15'000};
 
  private:
-  // A rank that has not handed its part over yet.
-  struct Awaited {
-    std::string state;  // as it was read last
-    std::chrono::steady_clock::time_point changed;
-  };
-  // True: it need not be waited for any longer.
-  bool look_at(int rank, Awaited& other, const std::set<std::string>& names,
-               std::chrono::steady_clock::time_point begun, const Patience& patience,
-               Collected& collected) const;
-
-  PartFolder(PartOf part, std::string host) : part_(std::move(part)), host_(std::move(host)) {}
-  [[nodiscard]] std::filesystem::path file(int rank, const char* kind) const;
-  void tell(std::int64_t count) const;
+  PartFolder(PartOf part, std::string host, std::string recorder)
+      : part_(std::move(part)), host_(std::move(host)), recorder_(std::move(recorder)) {}
+  base::Result<void> write_state(std::int64_t count) const;
+  [[nodiscard]] bool comes(int rank, std::chrono::milliseconds patience) const;
 
   PartOf part_;
   std::string host_;
+  std::string recorder_;
 };
 
 }  // namespace assay::lineage

@@ -1,9 +1,10 @@
 #include "lineage/record/part_folder.h"
 
 #include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
 
 #include <fstream>
-#include <thread>
 
 #include "base/testing/temp_dir.h"
 
@@ -11,113 +12,100 @@ namespace assay::lineage {
 namespace {
 
 using namespace std::chrono_literals;
+namespace fs = std::filesystem;
 
 class PartFolderTest : public ::testing::Test {
  protected:
-  PartFolder folder_of(int rank, int ranks = 3) {
-    auto opened =
-        PartFolder::open({.rank = rank, .ranks = ranks, .folder = dir_.path() / ".parts-job"},
-                         "n" + std::to_string(rank + 1));
+  PartFolder folder_of(int rank, const std::string& recorder) {
+    auto opened = PartFolder::open({.rank = rank, .ranks = 3, .folder = folder()}, "n1", recorder);
     EXPECT_TRUE(opened) << opened.error().line();
     return *std::move(opened);
   }
-  static Part part_of(int rank) {
-    Part part;
-    part.rank = rank;
-    part.host = "n" + std::to_string(rank + 1);
-    part.input({"/p/in-" + std::to_string(rank), std::nullopt, 0}, {"project", true, ""});
-    return part;
-  }
-  // Nobody is waited for who could not still come.
-  static constexpr PartFolder::Patience kShort{50ms, 50ms, 10s};
-  static constexpr PartFolder::Patience kLong{60s, 60s, 60s};
-  std::filesystem::path at(const char* name) const { return dir_.path() / ".parts-job" / name; }
+  fs::path folder() const { return dir_.path() / ".parts-job"; }
 
   base::testing::TempDir dir_;
 };
 
-TEST_F(PartFolderTest, Rank0GetsEveryPartAndRemovesTheFolder) {
-  const PartFolder first = folder_of(0);
-  std::thread others([&] {
-    for (const int rank : {2, 1}) {
-      const PartFolder own = folder_of(rank);
-      const auto working = own.working();
-      ASSERT_TRUE(own.hand_over(part_of(rank)));
-    }
-  });
-  const auto collected = first.collect(kLong, {});
-  others.join();
-  ASSERT_EQ(collected.parts.size(), 2U);
-  EXPECT_EQ(collected.parts[0].rank, 1);
-  EXPECT_EQ(collected.parts[1].inputs[0].what.path, "/p/in-2");
-  EXPECT_TRUE(collected.missing.empty());
-  EXPECT_FALSE(std::filesystem::exists(dir_.path() / ".parts-job"));
+TEST_F(PartFolderTest, NothingIsLeftBehindWhereRank0IsNotRecorded) {
+  const PartFolder one = folder_of(1, "b");
+  const PartFolder two = folder_of(2, "c");
+  EXPECT_FALSE(one.hand_over(Part(), false));
+  one.leave();
+  EXPECT_TRUE(fs::exists(folder())) << "rank 2 still uses it";
+  // It was told nothing, and rank 0 does not come.
+  const auto refused = two.hand_over(Part(), std::nullopt, 1ms);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().line(), "rank 0 has not come, and would record the run");
+  two.leave();
+  EXPECT_FALSE(fs::exists(folder()));
 }
 
-TEST_F(PartFolderTest, RanksThatDoNotComeAreNamedWithTheirNode) {
-  const PartFolder first = folder_of(0, 4);
-  ASSERT_TRUE(folder_of(1, 4).hand_over(part_of(1)));
-  (void)folder_of(3, 4);  // began, and was killed
-  const auto collected = first.collect(kShort, {});
-  EXPECT_EQ(collected.parts.size(), 1U);
-  ASSERT_EQ(collected.missing.size(), 2U);
-  EXPECT_EQ(collected.missing[0].text().text,
-            "what rank 2 did is not recorded: nothing was heard of it");
-  EXPECT_EQ(collected.missing[1].text().text,
-            "what rank 3 on n4 did is not recorded: it did not come, and nothing has changed for "
-            "0.05 s");
+TEST_F(PartFolderTest, ARankThatHasNotMetRank0HandsOverIfItIsThere) {
+  const PartFolder zero = folder_of(0, "a");
+  const PartFolder one = folder_of(1, "b");
+  EXPECT_TRUE(one.hand_over(Part(), std::nullopt, 1ms));
+  one.leave();
+  EXPECT_TRUE(fs::exists(one.file(1, "part")));
+  EXPECT_TRUE(fs::exists(one.file(1, "state"))) << "says whose part it is";
+  zero.remove();
+  EXPECT_FALSE(fs::exists(folder()));
 }
 
-TEST_F(PartFolderTest, APartThatTakesLongIsWaitedForWhileItsRankWorks) {
-  const PartFolder first = folder_of(0, 2);
-  const PartFolder other = folder_of(1, 2);
-  std::thread slow([&] {
-    const auto working = other.working();
-    std::this_thread::sleep_for(2500ms);
-    EXPECT_TRUE(other.hand_over(part_of(1)));
-  });
-  // The rank says every second that it works.
-  const auto collected = first.collect({20s, 20s, 60s}, {});
-  slow.join();
-  EXPECT_EQ(collected.parts.size(), 1U);
+TEST_F(PartFolderTest, WhatALaterAttemptUsesIsNotRemoved) {
+  const PartFolder killed = folder_of(0, "a");
+  const PartFolder later = folder_of(0, "b");
+  killed.remove();
+  EXPECT_TRUE(fs::exists(folder()));
+  later.remove();
+  EXPECT_FALSE(fs::exists(folder()));
 }
 
-TEST_F(PartFolderTest, GarbageIsNoPart) {
-  const PartFolder first = folder_of(0, 3);
-  std::ofstream(at("rank-1.part")) << "assay part 1\nwhatever";
-  ASSERT_TRUE(folder_of(2).hand_over(part_of(1)));  // says that it is another
-  const auto collected = first.collect(kShort, {});
-  EXPECT_TRUE(collected.parts.empty());
-  ASSERT_EQ(collected.missing.size(), 2U);
-  EXPECT_NE(collected.missing[0].why.find("rank-1.part"), std::string::npos);
-  EXPECT_EQ(collected.missing[1].why, "its file is of another rank");
+TEST_F(PartFolderTest, OtherNodesSeeThatARunIsAlive) {
+  const PartFolder zero = folder_of(0, "a");
+  ASSERT_TRUE(zero.note_in(dir_.path()));
+  EXPECT_TRUE(PartFolder::of_interrupted(dir_.path(), "a")->is_run_alive());
+  EXPECT_FALSE(PartFolder::of_interrupted(dir_.path(), "b")->is_run_alive()) << "it is another's";
+  fs::last_write_time(zero.file(0, "state"), fs::file_time_type::clock::now() - 1h);
+  EXPECT_FALSE(PartFolder::of_interrupted(dir_.path(), "a")->is_run_alive());
+  const auto alive = zero.working(60s);
+  while (!PartFolder::of_interrupted(dir_.path(), "a")->is_run_alive()) {
+    std::this_thread::sleep_for(1ms);
+  }
 }
 
-TEST_F(PartFolderTest, PartsOfAnEarlierAttemptDoNotCountWhereTheyCouldBeThere) {
-  ASSERT_TRUE(folder_of(1, 2).hand_over(part_of(1)));
-  const auto again = PartFolder::open(
-      {.rank = 0, .ranks = 2, .folder = dir_.path() / ".parts-job", .may_be_old = true}, "n1");
-  ASSERT_TRUE(again);
-  EXPECT_TRUE(again->collect(kShort, {}).parts.empty());
-}
-
-TEST_F(PartFolderTest, WhoRecoversTheRunFindsThem) {
-  const PartFolder first = folder_of(0, 2);
-  ASSERT_TRUE(folder_of(1, 2).hand_over(part_of(1)));
-  ASSERT_TRUE(first.note_in(dir_.path()));
-  const auto found = PartFolder::of_interrupted(dir_.path());
+TEST_F(PartFolderTest, WhoRecoversTheRunFindsIt) {
+  const auto zero = PartFolder::open(
+      {.rank = 0, .ranks = 7, .folder = dir_.path() / "a b" / ".parts-job", .may_be_old = true},
+      "n1", "uid");
+  ASSERT_TRUE(zero && zero->note_in(dir_.path()));
+  const auto found = PartFolder::of_interrupted(dir_.path(), "uid");
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->collect({0ms, 0ms, 0ms}, {}).parts.size(), 1U);
-  std::ofstream(dir_.path() / "parts") << "garbage";
-  EXPECT_FALSE(PartFolder::of_interrupted(dir_.path()));
+  EXPECT_EQ(found->part().ranks, 7);
+  EXPECT_EQ(found->part().folder, zero->part().folder);
+  EXPECT_TRUE(found->part().may_be_old);
+  EXPECT_EQ(found->recorder(), "uid");
+  for (const char* note : {"", "garbage", "7", "7 ", "7 1", "7/p", "99999999999999999999 1 /p"}) {
+    std::ofstream(dir_.path() / "parts") << note;
+    EXPECT_FALSE(PartFolder::of_interrupted(dir_.path(), "uid")) << note;
+  }
 }
 
 TEST_F(PartFolderTest, AFolderThatCannotBeMadeIsOneLine) {
   std::ofstream(dir_.path() / "file") << "";
-  const auto opened =
-      PartFolder::open({.rank = 0, .ranks = 2, .folder = dir_.path() / "file" / "ranks"}, "n1");
+  const auto opened = PartFolder::open(
+      {.rank = 0, .ranks = 2, .folder = dir_.path() / "file" / "ranks"}, "n1", "a");
   ASSERT_FALSE(opened);
   EXPECT_NE(opened.error().line().find("cannot be created"), std::string::npos);
+}
+
+RC_GTEST_PROP(PartFolderState, OfAnyBytesIsPrintableOrNone, ()) {
+  const auto letter = rc::gen::weightedOneOf<char>(
+      {{3, rc::gen::just(' ')}, {3, rc::gen::inRange('a', 'z')}, {1, rc::gen::arbitrary<char>()}});
+  const auto text = *rc::gen::container<std::string>(letter);
+  const auto state = PartFolder::parse_state(text);
+  if (!state) return;
+  RC_ASSERT(text.starts_with(state->host + " " + state->recorder + " "));
+  for (const char c : state->host + state->recorder) RC_ASSERT(c > ' ' && c < 0x7f);
 }
 
 }  // namespace

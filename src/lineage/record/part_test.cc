@@ -17,6 +17,8 @@ Part some_part() {
   Part part;
   part.rank = 3;
   part.host = "n4";
+  part.recorder = "0123456789abcdef";
+  part.run = "fedcba9876543210";
   part.started_unix_ns = 1'700'000'000'000'000'000;
   part.wait_status = 256;
   part.dropped = 7;
@@ -44,6 +46,8 @@ TEST(Part, ComesBackFromItsBytes) {
   ASSERT_TRUE(back) << back.error().line();
   EXPECT_EQ(encode(*back), bytes);
   EXPECT_EQ(back->rank, 3);
+  EXPECT_EQ(back->recorder, "0123456789abcdef");
+  EXPECT_EQ(back->run, "fedcba9876543210");
   EXPECT_EQ(back->inputs[1].what.path, "/p/\xff\n");
   EXPECT_EQ(back->inputs[0].what.blake3, digest(1));
   EXPECT_FALSE(back->inputs[1].what.blake3);
@@ -77,7 +81,7 @@ RC_GTEST_PROP(Part, AnyChangedByteIsNoticed, ()) {
 RC_GTEST_PROP(Part, AnyBytesAreRefused, ()) {
   const auto garbage = *rc::gen::container<std::string>(rc::gen::arbitrary<char>());
   RC_ASSERT(!decode(garbage, "file"));
-  RC_ASSERT(!decode("assay part 1\n" + garbage, "file"));
+  RC_ASSERT(!decode("assay part 2\n" + garbage, "file"));
 }
 
 }  // namespace

@@ -1,30 +1,21 @@
 #include "lineage/record/recorder.h"
-#include "base/units.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <iterator>
-#include <thread>
 
 #include "base/clock.h"
-#include "base/json.h"
 #include "base/process/environment.h"
 #include "base/process/exit_status.h"
-#include "base/process/proc.h"
 #include "lineage/record/context.h"
+#include "lineage/record/inherited.h"
 #include "lineage/record/merge_parts.h"
-#include "lineage/record/redirects.h"
+#include "lineage/record/new_run.h"
 #include "lineage/record/run_results.h"
+#include "lineage/record/run_summary.h"
+#include "lineage/record/unrecorded.h"
 #include "lineage/redact/command.h"
-#include "lineage/track/hash_task.h"
-#include "lineage/track/stamp.h"
 #include "observe/collect/gate/gate.h"
 #include "observe/collect/process/launch.h"
 #include "observe/collect/process/outside_writers.h"
@@ -44,36 +35,7 @@ fs::path home(const base::Environment& environment) {
   return home.starts_with('/') ? fs::path(home) : fs::path();
 }
 
-void refresh_stamp(collect::Inherited& file) {
-  const std::int64_t now_ns = file_clock_ns();  // before fstat
-  struct stat status {};
-  if (::fstat(file.descriptor, &status) != 0) return;
-  file.stamp = to_wire(stamp_of(status));
-  file.racy = racily_new(to_hash(file.stamp), now_ns);
-}
-
-// Takes the stamps of inherited files again, just before the command starts, so that every change
-// of them will show. A file that was written in the current tick of the file clock could be written
-// again without showing it, so this waits for the next tick, a few hundredths of a second at most.
-// Standard streams are skipped: they count as written anyway.
-void refresh_stamps(std::vector<collect::Inherited>& files) {
-  constexpr int kAttempts = 4;
-  constexpr std::chrono::milliseconds kPause{10};
-  for (collect::Inherited& file : files) {
-    if (!file.writable || collect::is_standard_stream(file.descriptor)) continue;
-    refresh_stamp(file);
-    for (int attempt = 1; file.racy && attempt < kAttempts; ++attempt) {
-      std::this_thread::sleep_for(kPause);
-      refresh_stamp(file);
-    }
-  }
-}
-
 }  // namespace
-
-int exit_code_of(const base::Error& not_started) {
-  return not_started.code == base::ExitCode::kUsage ? base::kExitNotFound : base::kExitNotRunnable;
-}
 
 Recorder::Recorder(const RunRequest& request, collect::Channel& channel)
     : request_(request), channel_(channel) {
@@ -112,39 +74,24 @@ int Recorder::record() {
   return exit_code_of(done.error());
 }
 
-// Opens the store, gathers the context, and inserts the row of the running run.
+// Opens the store, gathers the context, and inserts the row of the running run. Of a job, only
+// rank 0 does that with the store: others may be on nodes that do not have the project's folder.
 base::Result<void> Recorder::prepare(collect::Tracer tracer) {
   std::error_code error;
   const fs::path directory = fs::current_path(error);
   if (error) return base::fail(base::unfit_error("the working directory", "is gone"));
   ContextTask context({.directory = directory, .environment = launch_.environment.entries()});
-  ASSAY_TRY(store::Store opened, store::Store::open_or_create(directory, store::Program{}));
-  store_.emplace(std::move(opened));
-  const store::Location& location = store_->location();
-
-  run_.command = redact_arguments(request_.command);
-  run_.directory = directory;
-  run_.redirects = inherited_redirects(launch_.inherited);
-  run_.name = request_.name;
-  run_.build = request_.build;
-  run_.repeats = request_.stage;
-  run_.options = repeatable_options(request_);
-  run_.collector_pid = ::getpid();
-  if (const auto stat = base::process_stat(::getpid())) {
-    run_.collector_start_ticks = stat->start_ticks;
-  }
-  run_.started_unix_ns = base::system_clock().wall_ns();
-  ASSAY_TRY(run_.uid, store::random_uid());
+  ASSAY_TRY(const store::Location location, locate(directory));
+  ASSAY_TRY(run_, new_run(request_, launch_, directory));
   run_.spool = location.directory / "spool" / run_.uid;
   if (request_.part_of) {
-    ASSAY_TRY(parts_, PartFolder::open(*request_.part_of, host_name()));
-    // With the folder of the parts, which rank 0 removes, whatever becomes of this process.
-    if (is_part()) run_.spool = request_.part_of->folder / run_.uid;
+    ASSAY_TRY(job_part_, JobPart::open(*request_.part_of, run_.uid, launch_.environment));
+    if (is_part()) run_.spool = job_part_->spool();
   }
   if (!fs::create_directories(run_.spool, error) || error) {
     return base::fail(base::unfit_error(run_.spool, "cannot be created: " + error.message()));
   }
-  if (parts_ && !is_part()) ASSAY_TRY_VOID(parts_->note_in(run_.spool));
+  if (job_part_ && !is_part()) ASSAY_TRY_VOID(job_part_->begin_run(run_.spool));
   GatheredContext gathered = context.take();
   run_.context = std::move(gathered.context);
   for (std::string& problem : gathered.problems) problems_.push_back({"context", problem});
@@ -162,9 +109,21 @@ base::Result<void> Recorder::prepare(collect::Tracer tracer) {
   filter_.emplace(Filter::Options{.root = location.project,
                                   .home = home(launch_.environment),
                                   .user_rules = std::move(user_rules)});
+  if (!store_) return {};
   ASSAY_TRY(StoredDigests digests, StoredDigests::open(*store_));
   digests_ = std::make_unique<StoredDigests>(std::move(digests));
   return {};
+}
+
+// Where the project is; with its store open, unless this is a part of another process's run.
+base::Result<store::Location> Recorder::locate(const fs::path& directory) {
+  if (is_part()) {
+    ASSAY_TRY(const std::optional<store::Location> found, store::find(directory));
+    return found ? *found : store::default_location(directory);
+  }
+  ASSAY_TRY(store::Store opened, store::Store::open_or_create(directory, store::Program{}));
+  store_.emplace(std::move(opened));
+  return store_->location();
 }
 
 // Counting GPU work is optional; with limits, the command runs limited or not at all.
@@ -195,7 +154,7 @@ base::Result<void> Recorder::run() {
   collect::Control control;
   control.keeper = channel_.descriptor();
   control.started = [&](pid_t pid, int listener) {
-    release_descriptors();
+    release_descriptors(descriptors_);
     channel_.started(pid, listener);
   };
   control.ended = [&](int status) {
@@ -256,34 +215,15 @@ Part Recorder::own_part(const collect::Outcome& outcome) {
   return part;
 }
 
-base::Result<void> Recorder::hand_over(const collect::Outcome& outcome) {
-  const auto working = parts_->working();
-  return parts_->hand_over(own_part(outcome));
-}
-
 // Rank 0: what all ranks did.
 void Recorder::store_parts(const collect::Outcome& outcome, StagedResults& results,
                            store::GpuWork& gpu) {
-  std::vector<Part> parts;
-  parts.push_back(own_part(outcome));
-  PartFolder::Patience patience;
+  Patience patience;
   // `assay train` was killed while its command runs, which must not wait for this.
   if (abandoned_) patience.for_any = patience.without_change = std::chrono::milliseconds(0);
-  PartFolder::Collected others =
-      parts_->collect(patience, [&](const std::string& line) { channel_.print("assay: " + line); });
-  for (const Part& part : others.parts) {
-    if (part.wait_status.value_or(0) == 0) continue;
-    parts[0].problems.push_back({"rank", fmt::format("rank {} on {} {}", part.rank, part.host,
-                                                     base::exit_text(*part.wait_status))});
-    if (run_.status != store::RunStatus::kDone) continue;
-    // The command that ended well is one of several.
-    run_.status = store::RunStatus::kFailed;
-    run_.exit_code = base::shell_exit_code(*part.wait_status);
-    run_.signal = base::signal_of(*part.wait_status);
-  }
-  std::ranges::move(others.parts, std::back_inserter(parts));
-  Part whole = merge_parts(std::move(parts));
-  for (const PartFolder::Missing& missing : others.missing) whole.missed(missing.text());
+  Part whole = job_part_->merge(
+      own_part(outcome), patience,
+      [&](const std::string& line) { channel_.print("assay: " + line); }, run_);
   run_.dropped = whole.dropped;
   run_.usage = whole.usage;
   gpu = std::move(whole.gpu);
@@ -294,7 +234,7 @@ void Recorder::store_parts(const collect::Outcome& outcome, StagedResults& resul
 }
 
 base::Result<void> Recorder::store(const collect::Outcome& outcome, store::RunStatus status) {
-  if (is_part()) return hand_over(outcome);
+  if (is_part()) return job_part_->hand_over([&] { return own_part(outcome); });
   if (run_.duration_s == 0) {
     run_.duration_s = static_cast<double>(base::system_clock().monotonic_ns() - started_ns_) / 1e9;
   }
@@ -313,7 +253,7 @@ base::Result<void> Recorder::store(const collect::Outcome& outcome, store::RunSt
           run_.spool, request_.explain ? [this](const std::string& line) { channel_.print(line); }
                                        : StagedResults::Explain{}));
   store::GpuWork gpu;
-  if (parts_) {
+  if (job_part_) {
     store_parts(outcome, results, gpu);
   } else {
     finish_tracking(outcome, results);
@@ -328,27 +268,11 @@ base::Result<void> Recorder::store(const collect::Outcome& outcome, store::RunSt
   ASSAY_TRY_VOID(digests_->write());
   ASSAY_TRY_VOID(writer.add_gpu(gpu));
   ASSAY_TRY(run_.stage, writer.finish(run_));
-  if (request_.summary == Summary::kJson) {
-    const auto or_null = [](const std::optional<int>& value) {
-      return value ? base::Json(*value) : base::Json(nullptr);
-    };
-    channel_.print(base::Json{
-        {"run", run_.id},
-        {"uid", run_.uid},
-        {"status", store::name_of(run_.status)},
-        {"exit_code", or_null(run_.exit_code)},
-        {"signal", or_null(run_.signal)},
-        {"inputs", results.inputs()},
-        {"outputs", results.outputs()},
-        {"complete", run_.complete},
-        {"tracer",
-         run_.tracer}}.dump());
-  } else if (request_.summary == Summary::kLine) {
-    channel_.print(fmt::format("assay: run {}: {}, {}, {} ({}); see `assay show {}`", run_.id,
-                               base::counted(results.inputs(), "input"),
-                               base::counted(results.outputs(), "output"),
-                               run_.complete ? "complete" : "NOT complete", run_.tracer, run_.id));
-  }
+  // Until now, who recovers the run would need them.
+  if (job_part_) job_part_->end();
+  const std::string summary =
+      summary_text(request_.summary, run_, results.inputs(), results.outputs());
+  if (!summary.empty()) channel_.print(summary);
   return {};
 }
 
@@ -367,25 +291,18 @@ void Recorder::discard() {
     if (writer && writer->finish(run_)) (void)store::remove_run(*store_, run_.id);
   }
   if (!run_.spool.empty()) remove_spool();
+  if (job_part_ && !is_part()) job_part_->end();
+  job_part_.reset();
   digests_.reset();
   store_.reset();
   launch_.environment = base::Environment::from_current();  // without the variables of the run
-}
-
-// A pipe ends when the command closes it only if no other process holds it open.
-void Recorder::release_descriptors() {
-  const base::UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
-  for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    if (null.valid()) ::dup2(null.get(), standard);
-  }
-  for (const int descriptor : descriptors_) ::close(descriptor);
-  descriptors_.clear();
 }
 
 void Recorder::remove_spool() {
   if (gpu_) gpu_->remove();
   std::error_code ignored;
   fs::remove_all(run_.spool, ignored);
+  if (job_part_ && is_part()) job_part_->end();
 }
 
 // Without a store or a tracer, the command runs unrecorded, and a line says so.
@@ -398,25 +315,13 @@ int Recorder::run_unrecorded(const base::Error& why) {
   }
   message.what = "this run is not recorded: " + message.what;
   report(message);
-  auto child = collect::launch(launch_, [] { return true; });
-  std::optional<base::Error> failure;
-  if (!child) {
-    failure = child.error();
-  } else {
-    failure = collect::exec_failure(launch_, child->exec_result.get());
-  }
-  if (failure) {
-    if (child) ::waitpid(child->pid, nullptr, 0);
-    report(*failure);
-    return exit_code_of(*failure);
-  }
-  release_descriptors();
-  channel_.started(child->pid, -1);
-  int status = 0;
-  while (::waitpid(child->pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  channel_.ended(status);
-  return 0;
+  // Ranks that are recorded learn from this one's program that nobody takes their parts.
+  store::set_joined_run({}, launch_.environment);
+  const auto ran = run_unobserved(launch_, channel_, [&] { release_descriptors(descriptors_); });
+  if (request_.part_of && !is_part()) PartFolder::remove(*request_.part_of);
+  if (ran) return 0;
+  report(ran.error());
+  return exit_code_of(ran.error());
 }
 
 }  // namespace assay::lineage

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "lineage/record/job_part.h"
 #include "lineage/record/part.h"
-#include "lineage/record/part_folder.h"
 #include "lineage/record/run.h"
 #include "lineage/record/run_results.h"
 #include "lineage/track/filter.h"
@@ -25,9 +25,6 @@
 
 namespace assay::lineage {
 
-// The exit code of shells for a command that could not be started.
-int exit_code_of(const base::Error& not_started);
-
 class Recorder {
  public:
   Recorder(const RunRequest& request, collect::Channel& channel);
@@ -37,27 +34,26 @@ class Recorder {
 
  private:
   base::Result<void> prepare(collect::Tracer tracer);
+  base::Result<store::Location> locate(const std::filesystem::path& directory);
   base::Result<void> prepare_gpu();
   int run_unrecorded(const base::Error& why);
   base::Result<void> run();
   base::Result<void> store(const collect::Outcome& outcome, store::RunStatus status);
   // What was observed of this process's command alone.
   void finish_tracking(const collect::Outcome& outcome, Results& results);
-  base::Result<void> hand_over(const collect::Outcome& outcome);
   void store_parts(const collect::Outcome& outcome, StagedResults& results, store::GpuWork& gpu);
   Part own_part(const collect::Outcome& outcome);
   [[nodiscard]] bool is_part() const { return request_.part_of && request_.part_of->rank > 0; }
   [[nodiscard]] bool keeper_gone() const;
   void discard();
   void remove_spool();
-  void release_descriptors();
   void report(const base::Error& error);
 
   RunRequest request_;
   collect::Channel& channel_;
   collect::Launch launch_;
-  std::vector<int> descriptors_;  // inherited ones, closed here once the command has them
-  std::optional<store::Store> store_;
+  std::vector<int> descriptors_;       // inherited ones, closed here once the command has them
+  std::optional<store::Store> store_;  // none: this is a part of another process's run
   std::optional<Filter> filter_;
   std::unique_ptr<StoredDigests> digests_;
   std::unique_ptr<Tracker> tracker_;
@@ -69,7 +65,7 @@ class Recorder {
   bool detached_ = false;  // the keeper ended on purpose: recording goes on in the background
   std::optional<int> wait_status_;
   std::vector<store::Missed> problems_;
-  std::optional<PartFolder> parts_;  // of a rank of a job
+  std::optional<JobPart> job_part_;  // of a rank of a job
 };
 
 }  // namespace assay::lineage

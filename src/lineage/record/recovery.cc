@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <iterator>
 
 #include "base/process/exit_status.h"
+#include "lineage/record/context.h"
+#include "lineage/record/job_run.h"
 #include "lineage/record/merge_parts.h"
 #include "lineage/record/part_folder.h"
 #include "lineage/record/run_results.h"
@@ -42,20 +43,24 @@ base::Result<void> replay(const fs::path& path, collect::Sink& sink) {
 }
 
 // Rank 0's task was killed: the parts of the others that are there.
-void add_parts(const PartFolder& folder, const store::RunRecord& run, Tracker& tracker,
+void add_parts(const PartFolder& folder, store::RunRecord& run, Tracker& tracker,
                store::GpuWork& gpu, Results& results) {
-  std::vector<Part> parts(1);
-  parts[0].host = run.context.host;
-  parts[0].started_unix_ns = run.started_unix_ns;
-  parts[0].gpu = std::move(gpu);
-  tracker.finish(parts[0]);
+  Part own;
+  own.host = run.context.host;
+  own.started_unix_ns = run.started_unix_ns;
+  own.gpu = std::move(gpu);
+  tracker.finish(own);
   const std::chrono::milliseconds at_once{0};
-  PartFolder::Collected others = folder.collect({at_once, at_once, at_once}, {});
-  std::ranges::move(others.parts, std::back_inserter(parts));
-  Part whole = merge_parts(std::move(parts));
-  for (const PartFolder::Missing& missing : others.missing) whole.missed(missing.text());
+  Part whole = merge_job(folder, std::move(own), {at_once, at_once, at_once}, {}, run);
   gpu = std::move(whole.gpu);
   replay(std::move(whole), results);
+}
+
+// A job's nodes share the store, and another node's processes cannot be seen from here.
+bool runs_elsewhere(const store::RunRecord& run) {
+  if (run.context.host == host_name()) return false;
+  const auto parts = PartFolder::of_interrupted(run.spool, run.uid);
+  return parts && parts->is_run_alive();
 }
 
 base::Result<bool> recover(store::Store& store, store::RunRecord run,
@@ -75,7 +80,8 @@ base::Result<bool> recover(store::Store& store, store::RunRecord run,
   std::vector<store::Missed> problems;
   auto counted = collect::GpuCount::find(run.uid, run.spool);
   store::GpuWork gpu = counted ? stored_gpu_work(counted->report(), problems) : store::GpuWork{};
-  if (const auto parts = PartFolder::of_interrupted(run.spool)) {
+  const auto parts = PartFolder::of_interrupted(run.spool, run.uid);
+  if (parts) {
     add_parts(*parts, run, tracker, gpu, results);
   } else {
     tracker.finish(results);
@@ -99,6 +105,7 @@ base::Result<bool> recover(store::Store& store, store::RunRecord run,
   run.duration_s = static_cast<double>(times.last_ns - times.start_ns) / 1e9;
   ASSAY_TRY_VOID(writer.finish(run));
   if (counted) counted->remove();
+  if (parts) parts->remove();
   fs::remove_all(run.spool, ignored);
   return true;
 }
@@ -110,6 +117,7 @@ base::Result<int> recover_runs(store::Store& store, const std::optional<EndedRun
   int count = 0;
   for (const store::RunRecord& listed : stale) {
     ASSAY_TRY(store::RunRecord run, store::head_of(store, listed.id, store::WithContext::kYes));
+    if (runs_elsewhere(run)) continue;
     ASSAY_TRY(const bool done, recover(store, std::move(run), ended));
     count += done ? 1 : 0;
   }

@@ -10,6 +10,7 @@
 #include "base/terminal.h"
 #include "lineage/record/recorder.h"
 #include "lineage/record/recovery.h"
+#include "lineage/record/unrecorded.h"
 #include "observe/collect/process/launch.h"
 #include "store/store.h"
 
@@ -82,7 +83,9 @@ base::Result<collect::KeeperResult> run_command(const RunRequest& request) {
     base::write_stderr("assay: " + failed.line() + "\n");
     return collect::KeeperResult{.collector_status = exit_code_of(failed)};
   }
-  if (result->collector_lost) recover_killed(*result);
+  // Of a job, rank 0's process misses the part.
+  const bool is_part = request.part_of && request.part_of->rank > 0;
+  if (result->collector_lost && !is_part) recover_killed(*result);
   return result;
 }
 

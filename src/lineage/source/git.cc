@@ -94,7 +94,7 @@ bool is_below_git_folder(const fs::path& directory) {
   }
 }
 
-bool is_inside(const fs::path& directory, const fs::path& tree) {
+bool is_in_tree(const fs::path& directory, const fs::path& tree) {
   std::error_code error;
   const fs::path from = fs::canonical(tree, error);
   if (error) return false;
@@ -113,7 +113,7 @@ std::optional<GitProgram> find_repository(const fs::path& directory,
   const base::Environment given(environment);
   const auto repository = given.get("GIT_DIR");
   const auto tree = given.get("GIT_WORK_TREE");
-  if (!repository || !tree || !is_inside(directory, directory / *tree)) return std::nullopt;
+  if (!repository || !tree || !is_in_tree(directory, directory / *tree)) return std::nullopt;
   git.set("GIT_DIR", (directory / *repository).string());
   git.set("GIT_WORK_TREE", (directory / *tree).string());
   return git;

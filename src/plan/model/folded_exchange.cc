@@ -29,10 +29,13 @@ StageLayers stage_layers(const Work& work) {
 
 namespace {
 
-// What data ranks exchange together has parts of equal size (step/units.h).
-double with_padding(const Work& work, double elements) {
-  const double multiple = folded_axes(work).data.ranks * work.shape.norm_block;
-  return std::ceil(elements / multiple) * multiple;
+// What data ranks exchange together has parts of equal size, and a norm's weights begin a block of
+// their own (step/units.h).
+double with_padding(const Work& work, double elements, double norms) {
+  const double block = work.shape.norm_block;
+  const double gap = std::ceil(work.shape.dim / block) * block - work.shape.dim;
+  const double multiple = folded_axes(work).data.ranks * block;
+  return std::ceil((elements + norms * gap) / multiple) * multiple;
 }
 
 // Elements of a layer. Muon's matrices stay whole on their ranks, and are not padded.
@@ -40,9 +43,9 @@ double elements_of_layer(const Work& work) {
   const Shape& shape = work.shape;
   const double layer = shape.body_parameters / shape.layers / work.degrees.tp;
   if (work.muon) return layer;
-  if (work.degrees.units <= 1) return with_padding(work, layer);
-  const double mlp = shape.mlp_matrices * shape.dim * shape.ffn / work.degrees.tp;
-  return with_padding(work, mlp) + with_padding(work, layer - mlp);
+  if (work.degrees.units <= 1) return with_padding(work, layer, 2);
+  const double mlp = shape.mlp_matrices * shape.dim * shape.ffn / work.degrees.tp + shape.dim;
+  return with_padding(work, mlp, 1) + with_padding(work, layer - mlp, 1);
 }
 
 }  // namespace
@@ -51,7 +54,7 @@ TrainedPart trained_part(const Work& work) {
   const Shape& shape = work.shape;
   const Degrees& d = work.degrees;
   const double block = elements_of_layer(work);
-  TrainedPart part{.table = with_padding(work, shape.vocab * shape.dim / d.tp)};
+  TrainedPart part{.table = with_padding(work, shape.vocab * shape.dim / d.tp, 0)};
   if (d.pp <= 1) {
     part.layers = shape.layers;
     part.tables = shape.tied ? 1 : 2;

@@ -80,6 +80,7 @@ class CpuBackend : public Backend {
   }
 
   base::Result<void> write(const View& to, std::span<const std::byte> from) override {
+    set_has_first_weights(false);
     copy_rows(to, [&](std::byte* row, std::size_t at, std::size_t size) {
       std::memcpy(row, from.data() + at, size);
     });

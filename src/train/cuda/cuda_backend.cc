@@ -89,6 +89,7 @@ Tokens CudaBackendImpl::tokens(const View& view) const {
 
 base::Result<void> CudaBackendImpl::write(const View& to, std::span<const std::byte> from) {
   wait_for_copy();
+  set_has_first_weights(false);
   const Rows rows = rows_of(to);
   ASSAY_CHECK(from.size() == rows.bytes * rows.count,
               "the host memory must be as large as the view");

@@ -10,7 +10,8 @@
 
 namespace assay::train::testing {
 
-// Fails the test at the first difference. The program was executed `steps` times.
+// Fails the test at the first difference. The program was executed `steps` times, the first time
+// with its prologue.
 inline void expect_executed_as_listed(const ExecutedLog& log, const step::Program& p,
                                       std::int64_t steps = 1) {
   const auto shapes = [](const std::vector<step::View>& views) {
@@ -18,9 +19,10 @@ inline void expect_executed_as_listed(const ExecutedLog& log, const step::Progra
     for (const step::View& v : views) out.push_back({v.rows, v.cols});
     return out;
   };
-  ASSERT_EQ(log.size(), p.ops.size() * static_cast<std::size_t>(steps));
+  const std::size_t before = steps > 0 ? p.prologue.size() : 0;
+  ASSERT_EQ(log.size(), before + p.ops.size() * static_cast<std::size_t>(steps));
   for (std::size_t i = 0; i < log.size(); ++i) {
-    const step::Op& op = p.ops[i % p.ops.size()];
+    const step::Op& op = i < before ? p.prologue[i] : p.ops[(i - before) % p.ops.size()];
     ASSERT_EQ(log[i].op, &op);
     ASSERT_EQ(log[i].kind, op.kind) << step::to_text(op, p);
     ASSERT_EQ(log[i].in, shapes(op.in)) << step::to_text(op, p);

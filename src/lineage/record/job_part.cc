@@ -1,0 +1,87 @@
+#include "lineage/record/job_part.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "base/file.h"
+#include "lineage/record/context.h"
+#include "lineage/record/job_run.h"
+#include "store/this_run.h"
+
+namespace assay::lineage {
+namespace {
+
+namespace fs = std::filesystem;
+
+}  // namespace
+
+JobPart::JobPart(PartFolder folder)
+    : folder_(std::make_unique<const PartFolder>(std::move(folder))) {}
+
+base::Result<JobPart> JobPart::open(const PartOf& part, const std::string& recorder,
+                                    base::Environment& environment) {
+  ASSAY_TRY(PartFolder folder, PartFolder::open(part, host_name(), recorder));
+  JobPart opened(std::move(folder));
+  if (part.rank == 0) {
+    store::set_joined_run({.told = recorder, .note = {}}, environment);
+    return opened;
+  }
+  ASSAY_TRY_VOID(base::write_file(opened.note(), ""));
+  ASSAY_TRY(opened.note_, base::open_regular(opened.note()));
+  store::set_joined_run({.told = {}, .note = opened.note()}, environment);
+  return opened;
+}
+
+fs::path JobPart::note() const {
+  return folder_->part().folder / (folder_->recorder() + ".joined");
+}
+
+std::optional<std::string> JobPart::told() const {
+  std::array<char, 256> text{};
+  const ssize_t got = ::pread(note_.get(), text.data(), text.size(), 0);
+  if (got <= 0) return std::nullopt;
+  return store::joined_run_of_note(std::string_view(text.data(), static_cast<std::size_t>(got)));
+}
+
+fs::path JobPart::spool() const {
+  return folder_->part().folder / folder_->recorder();
+}
+
+base::Result<void> JobPart::begin_run(const fs::path& spool) {
+  alive_ = folder_->working(PartFolder::kAliveEvery);
+  return folder_->note_in(spool);
+}
+
+Part JobPart::merge(Part own, const Patience& patience,
+                    const std::function<void(const std::string&)>& waiting,
+                    store::RunRecord& run) const {
+  return merge_job(*folder_, std::move(own), patience, waiting, run);
+}
+
+base::Result<void> JobPart::hand_over(const std::function<Part()>& make) const {
+  const auto working = folder_->working(PartFolder::kTellEvery);
+  Part part = make();
+  forget_own_files(folder_->part(), part);
+  part.recorder = folder_->recorder();
+  const std::optional<std::string> run = told();
+  if (!run) return folder_->hand_over(part, std::nullopt);
+  part.run = *run;
+  return folder_->hand_over(part, !run->empty());
+}
+
+void JobPart::end() {
+  alive_.reset();  // it writes there
+  if (folder_->part().rank == 0) {
+    folder_->remove();
+  } else {
+    std::error_code ignored;
+    fs::remove(note(), ignored);
+    folder_->leave();
+  }
+}
+
+}  // namespace assay::lineage

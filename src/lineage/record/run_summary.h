@@ -1,0 +1,16 @@
+// What is printed of a recorded run at its end.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "lineage/record/run.h"
+#include "store/run.h"
+
+namespace assay::lineage {
+
+// One line; empty for Summary::kNone.
+std::string summary_text(Summary summary, const store::RunRecord& run, std::int64_t inputs,
+                         std::int64_t outputs);
+
+}  // namespace assay::lineage

@@ -1,0 +1,47 @@
+// GradientNorm: the norm of all gradients. What each rank has added up is its own to square; the
+// sums go to everyone, and are added in the order of the model's parameters on any layout.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "step/builder.h"
+
+namespace assay::step {
+
+class GradientNorm {
+ public:
+  explicit GradientNorm(Builder& b)
+      : b_(b), p_(b.program()), data_(p_.choices.layout.data()), block_(norm_block(p_.model)) {}
+
+  // First of all: where the sums go.
+  void measure_squares();
+  // The unit's gradients are complete.
+  void square(std::size_t index);
+  // All have been squared.
+  void find_norm();
+
+ private:
+  // The sums of squares of a unit's blocks, in the vector that a rank has of them.
+  struct SumsPlace {
+    std::int64_t first = 0;
+    std::int64_t count = 0;  // of the rank with the most
+  };
+
+  [[nodiscard]] std::vector<SumsPlace> sums_places() const;
+  [[nodiscard]] std::size_t model_unit(const Unit& unit) const;
+  void square(std::size_t index, const View& sums);
+  [[nodiscard]] std::vector<View> of_tensor_rank(std::size_t unit, std::int64_t rank,
+                                                 const SumsPlace& place, const View& rows) const;
+  [[nodiscard]] std::vector<View> in_order(const std::vector<SumsPlace>& places,
+                                           const View& everyones) const;
+
+  Builder& b_;
+  Program& p_;
+  Place data_;
+  std::int64_t block_;
+  std::vector<SumsPlace> places_;  // of each unit of the model
+  View squares_;                   // this rank's
+};
+
+}  // namespace assay::step

@@ -1,0 +1,41 @@
+// What a rank computes between the issue of an exchange and the wait for it: what can hide it.
+#pragma once
+
+#include <map>
+#include <set>
+#include <vector>
+
+#include "step/testing/moved_bytes.h"
+
+namespace assay::step::testing {
+
+struct ExchangeWindow {
+  const Op* issued = nullptr;
+  bool for_next_step = false;  // of weights, behind the updates
+  double flops = 0;            // of matrix products and attention
+  double bytes = 0;            // read and written by all ops
+};
+
+// Of every exchange of a step, in the order of their issues.
+inline std::vector<ExchangeWindow> exchange_windows(const Program& p) {
+  std::set<std::int32_t> for_next_step;
+  for (const Op& op : p.prologue) for_next_step.insert(op.ticket);
+  std::vector<ExchangeWindow> list;
+  std::map<std::int32_t, std::size_t> open;  // by ticket
+  for (const Op& op : p.ops) {
+    if (op.kind == Kind::kWait) {
+      open.erase(op.ticket);
+    } else if (op.is_exchange()) {
+      open[op.ticket] = list.size();
+      list.push_back({.issued = &op, .for_next_step = for_next_step.contains(op.ticket)});
+    } else {
+      for (const auto& [ticket, window] : open) {
+        list[window].flops += op.flops;
+        list[window].bytes += moved_bytes(op, p);
+      }
+    }
+  }
+  return list;
+}
+
+}  // namespace assay::step::testing
