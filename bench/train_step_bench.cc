@@ -6,7 +6,8 @@
 //       [--head-rows R] [--deterministic 0|1] [--tuning FILE]
 //
 // PRESET is a model or job that spec::load finds; KEY is as for `assay train --set`. Also prints a
-// table by kind of op, from one more step in which each op is timed separately.
+// table by kind of op, from one more step in which each op is timed separately. Of a mixture also
+// how even the load was, how long the host waited for it, and what the router and its rows cost.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -117,7 +118,10 @@ class Steps {
         .epsilon = 1e-8,
         .weight_decay = 0.1,
         .clip = 1,
-        .counted_targets = static_cast<double>(program_.step_tokens())};
+        .counted_targets = static_cast<double>(program_.step_tokens()),
+        .balance_loss = 1e-2,
+        .router_z_loss = 1e-3,
+        .balance_rate = 1e-3};
     std::uniform_int_distribution<std::int32_t> any(
         0, static_cast<std::int32_t>(program_.model.vocab - 1));
     const auto begin = std::chrono::steady_clock::now();
@@ -169,6 +173,11 @@ base::Result<void> run(const std::vector<std::string>& arguments) {
     std::fflush(stdout);
   }
   bench::print_speed(program, seconds);
+  if (model.is_moe()) {
+    const std::chrono::duration<double> waited = backend->waited_for_experts();
+    ASSAY_TRY_VOID(bench::print_load(*backend, program,
+                                     waited.count() / static_cast<double>(kWarmUp + a.steps)));
+  }
   bench::print_memory(plan, backend->memory());
   backend->time_ops(true);
   ASSAY_TRY_VOID(steps.step());

@@ -57,9 +57,29 @@ struct Row {
   int count = 0;
 };
 
+// What a mixture has and a dense model has not, or the products of experts.
+const char* group_of(const step::Op& op) {
+  switch (op.kind) {
+    case step::Kind::kRoute:
+    case step::Kind::kRouteGrad:
+      return "mixture: route";
+    case step::Kind::kSortRows:
+    case step::Kind::kGatherRows:
+      return "mixture: permute";
+    case step::Kind::kCombineRows:
+      return "mixture: combine";
+    case step::Kind::kGroupedMatmul:
+      return "mixture: products of experts";
+    case step::Kind::kMatmul:
+      return op.part == step::Part::kRouter ? "mixture: products of routers" : nullptr;
+    default:
+      return nullptr;
+  }
+}
+
 std::string label_of(const step::Op& op) {
   std::string label(step::to_text(op.kind));
-  if (op.kind == step::Kind::kMatmul) {
+  if (op.kind == step::Kind::kMatmul || op.kind == step::Kind::kGroupedMatmul) {
     const char* pass = op.transpose_a ? "weights" : op.transpose_b ? "forward" : "inputs";
     label += fmt::format(" {} {}", step::to_text(op.part), pass);
   }
@@ -92,18 +112,34 @@ void print_speed(const step::Program& p, std::vector<double> seconds) {
   std::sort(seconds.begin(), seconds.end());
   const double median = base::median(seconds);
   const auto tokens = static_cast<double>(p.step_tokens());
-  const spec::Parameters parameters = spec::parameters_of(p.model);
-  const spec::ModelSpec& m = p.model;
-  const double attention = 12.0 * static_cast<double>(m.layers) * static_cast<double>(m.q_dim()) *
-                           static_cast<double>(p.choices.sequence);
-  const auto use = [&](std::int64_t counted) {
-    return 100 * tokens / median * (6.0 * static_cast<double>(counted) + attention) / kPeak;
-  };
+  const spec::FlopsPerToken flops = spec::flops_per_token(p.model, p.choices.sequence);
+  const auto use = [&](double per_token) { return 100 * tokens / median * per_token / kPeak; };
   fmt::print("{:.0f} tokens/s; ms per step: median {:.1f}, min {:.1f}, max {:.1f}\n",
              tokens / median, 1e3 * median, 1e3 * seconds.front(), 1e3 * seconds.back());
   fmt::print(
       "MFU {:.1f} % (all parameters), {:.1f} % (matmul parameters); executed {:.0f} TFLOP/s\n",
-      use(parameters.total), use(parameters.matmul), p.flops() / median / 1e12);
+      use(flops.with_embedding), use(flops.without_embedding), p.flops() / median / 1e12);
+}
+
+base::Result<void> print_load(train::Backend& backend, const step::Program& p, double waited) {
+  std::vector<float> loads(static_cast<std::size_t>(p.loads.elements()));
+  ASSAY_TRY_VOID(backend.read(p.loads, std::as_writable_bytes(std::span(loads))));
+  const auto experts = static_cast<std::size_t>(p.loads.cols);
+  double largest = 0;
+  for (std::size_t first = 0; first < loads.size(); first += experts) {
+    double sum = 0;
+    double most = 0;
+    for (std::size_t i = first; i < first + experts; ++i) {
+      sum += static_cast<double>(loads[i]);
+      most = std::max(most, static_cast<double>(loads[i]));
+    }
+    largest = std::max(largest, most * static_cast<double>(experts) / sum);
+  }
+  fmt::print(
+      "load: the fullest expert of a layer has {:.2f} times an even share; the host waits "
+      "{:.1f} ms of a step for the rows of experts\n",
+      largest, 1e3 * waited);
+  return {};
 }
 
 void print_memory(const step::MemoryPlan& plan, const train::cuda::MemoryUse& use) {
@@ -118,25 +154,36 @@ void print_memory(const step::MemoryPlan& plan, const train::cuda::MemoryUse& us
 
 void print_profile(const std::vector<train::cuda::OpTime>& times, const step::Program& p) {
   std::map<std::string, Row> rows;
+  std::map<std::string, Row> groups;
   double busy = 0;
   double idle = 0;
+  double idle_before_experts = 0;
   for (const train::cuda::OpTime& time : times) {
-    Row& row = rows[label_of(*time.op)];
-    row.ms += time.ms;
-    row.flops += time.op->flops;
-    row.bytes += step::testing::moved_bytes(*time.op, p);
-    ++row.count;
+    const auto add = [&](Row& row) {
+      row.ms += time.ms;
+      row.flops += time.op->flops;
+      row.bytes += step::testing::moved_bytes(*time.op, p);
+      ++row.count;
+    };
+    add(rows[label_of(*time.op)]);
+    if (const char* group = group_of(*time.op)) add(groups[group]);
+    if (time.op->kind == step::Kind::kGroupedMatmul) idle_before_experts += time.idle_ms;
     busy += time.ms;
     idle += time.idle_ms;
   }
   fmt::print("{:<32} {:>6} {:>9} {:>6} {:>8} {:>6}\n", "op", "times", "ms", "%", "TFLOP/s", "TB/s");
-  for (const auto& [label, row] : rows) {
+  const auto print = [&](const std::string& label, const Row& row) {
     fmt::print("{:<32} {:>6} {:>9.3f} {:>6.1f} {:>8.0f} {:>6.2f}\n", label, row.count, row.ms,
                100 * row.ms / (busy + idle), row.flops / row.ms / 1e9, row.bytes / row.ms / 1e9);
-  }
+  };
+  for (const auto& [label, row] : rows) print(label, row);
   fmt::print("{:<32} {:>6} {:>9.3f} {:>6.1f}\n", "between ops", "", idle,
              100 * idle / (busy + idle));
   fmt::print("{:<32} {:>6} {:>9.3f}\n", "all", times.size(), busy + idle);
+  if (groups.empty()) return;
+  for (const auto& [label, row] : groups) print(label, row);
+  fmt::print("{:<32} {:>6} {:>9.3f} {:>6.2f}\n", "idle before products of experts", "",
+             idle_before_experts, 100 * idle_before_experts / (busy + idle));
 }
 
 }  // namespace assay::bench

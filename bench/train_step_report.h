@@ -13,8 +13,10 @@ base::Result<void> fill_weights(train::Backend& backend, const step::Program& pr
 
 // Tokens per second, and the share of the published peak under both usual definitions.
 void print_speed(const step::Program& program, std::vector<double> seconds);
+// Of the last step's experts; `waited`: seconds of a step in which the host waited to know it.
+base::Result<void> print_load(train::Backend& backend, const step::Program& program, double waited);
 void print_memory(const step::MemoryPlan& plan, const train::cuda::MemoryUse& use);
-// Device time by kind of op; matrix products by part and pass.
+// Device time by kind of op; matrix products by part and pass. Of a mixture, sums of what it adds.
 void print_profile(const std::vector<train::cuda::OpTime>& times, const step::Program& program);
 
 }  // namespace assay::bench

@@ -27,8 +27,8 @@ step::Choices TrainerRules::choices_of(const spec::LayoutSpec& layout,
   step::Choices choices = choices_;
   choices.micro_batch = batch.micro_batch;
   choices.accumulate = batch.accumulate;
-  // Experts, which alone it refuses, are of models to which no rule applies.
-  if (auto own = step::layout_of(layout, 0)) choices.layout = *own;
+  if (layout.ep > 1) return choices;  // refused by accept(), or no rule applies
+  choices.layout = step::layout_of(layout, 0).value();
   return choices;
 }
 
@@ -38,7 +38,7 @@ const step::Rule* TrainerRules::broken(const step::Choices& choices) const {
 }
 
 bool TrainerRules::accept(const spec::LayoutSpec& layout, const spec::BatchSpec& batch) const {
-  return !apply_ || broken(choices_of(layout, batch)) == nullptr;
+  return !apply_ || (layout.ep == 1 && broken(choices_of(layout, batch)) == nullptr);
 }
 
 bool TrainerRules::accept(const spec::LayoutSpec& layout) const {
@@ -47,11 +47,11 @@ bool TrainerRules::accept(const spec::LayoutSpec& layout) const {
 
 std::string TrainerRules::reason(const spec::LayoutSpec& layout,
                                  const spec::BatchSpec& batch) const {
+  const auto text = [](const base::Error& error) { return error.where + ": " + error.what; };
+  if (layout.ep > 1) return text(step::layout_of(layout, 0).error());
   const step::Choices choices = choices_of(layout, batch);
   const step::Rule* rule = broken(choices);
-  if (rule == nullptr) return {};
-  const base::Error error = rule->error(model_, choices);
-  return error.where + ": " + error.what;
+  return rule == nullptr ? std::string() : text(rule->error(model_, choices));
 }
 
 std::string TrainerRules::reason(const spec::LayoutSpec& layout) const {

@@ -165,11 +165,42 @@ std::int64_t aligned_sides(const Choices& c) {
   return c.numerics.fp8_blocks ? kFp8Alignment : kGpuVector;
 }
 
+// A width that tensor-parallel ranks cut, as each of them has it.
+bool parts_unaligned(std::int64_t width, std::int64_t aligned, const Choices& c) {
+  return width / c.layout.tensor.ranks % aligned != 0;
+}
+
+Error unaligned_parts(const char* key, std::int64_t width, std::int64_t aligned, const Choices& c) {
+  if (c.layout.tensor.ranks == 1) {
+    return usage_error(key, fmt::format("{} cannot be trained on a GPU", width),
+                       fmt::format("choose a multiple of {}", aligned));
+  }
+  return usage_error("layout.tp",
+                     fmt::format("{} ranks of {} {} cannot be trained on a GPU",
+                                 c.layout.tensor.ranks, key, width),
+                     fmt::format("choose a width of a multiple of {} for each rank", aligned));
+}
+
 constexpr Rule kGpuRules[] = {
-    {[](const ModelSpec& m, const Choices&) { return m.is_moe(); },
-     [](const ModelSpec&, const Choices&) {
-       return usage_error("model.experts", "mixtures cannot be trained on a GPU yet",
-                          "use --device cpu, or a dense model");
+    {[](const ModelSpec& m, const Choices&) { return m.experts > kGpuMostExperts; },
+     [](const ModelSpec& m, const Choices&) {
+       return usage_error("model.experts",
+                          fmt::format("{} experts cannot be trained on a GPU", m.experts),
+                          fmt::format("choose at most {}, or --device cpu", kGpuMostExperts));
+     }},
+    // Experts are computed in bf16, also where the rest is in fp8; the one that all tokens use is
+    // not.
+    {[](const ModelSpec& m, const Choices& c) {
+       return m.is_moe() && parts_unaligned(m.expert_width(), kGpuVector, c);
+     },
+     [](const ModelSpec& m, const Choices& c) {
+       return unaligned_parts("model.expert_ffn", m.expert_width(), kGpuVector, c);
+     }},
+    {[](const ModelSpec& m, const Choices& c) {
+       return m.is_moe() && parts_unaligned(m.shared_ffn, aligned_sides(c), c);
+     },
+     [](const ModelSpec& m, const Choices& c) {
+       return unaligned_parts("model.shared_ffn", m.shared_ffn, aligned_sides(c), c);
      }},
     of_width<kGpuDim>(),
     of_width<kGpuFfn>(),

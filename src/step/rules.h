@@ -29,6 +29,8 @@ base::Result<void> check_for_gpus(const spec::ModelSpec& model, const Choices& c
 // Elements that a GPU's kernels read and write at once, and the longest row that they reduce.
 inline constexpr std::int64_t kGpuVector = 8;
 inline constexpr std::int64_t kGpuWidestRow = 16384;
+// Experts that a warp chooses among.
+inline constexpr std::int64_t kGpuMostExperts = 512;
 // cuBLASLt requires this alignment of every side of an fp8 matrix.
 inline constexpr std::int64_t kFp8Alignment = 16;
 

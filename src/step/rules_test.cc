@@ -116,6 +116,25 @@ TEST(Rules, OfGpusAreAboutWidths) {
   };
   EXPECT_EQ(on_gpu(cut_unevenly), "layout.tp: 2 ranks of model.ffn 104 cannot be trained on a GPU");
   EXPECT_EQ(refused(cut_unevenly), "");
+  const auto mixture = [](Asked& a) { a.model.experts = 4, a.model.experts_per_token = 2; };
+  EXPECT_EQ(on_gpu(mixture), "");
+  EXPECT_EQ(in_fp8(mixture), "");
+  EXPECT_EQ(on_gpu([&](Asked& a) { mixture(a), a.model.experts = 513; }),
+            "model.experts: 513 experts cannot be trained on a GPU");
+  EXPECT_EQ(on_gpu([&](Asked& a) { mixture(a), a.model.expert_ffn = 20; }),
+            "model.expert_ffn: 20 cannot be trained on a GPU");
+  EXPECT_EQ(on_gpu([&](Asked& a) { mixture(a), a.model.shared_ffn = 12; }),
+            "model.shared_ffn: 12 cannot be trained on a GPU");
+  EXPECT_EQ(on_gpu([&](Asked& a) {
+              mixture(a);
+              a.model.expert_ffn = 24;
+              a.choices.layout.tensor.ranks = 2;
+            }),
+            "layout.tp: 2 ranks of model.expert_ffn 24 cannot be trained on a GPU");
+  // In fp8 experts stay in bf16, and the shared one does not.
+  EXPECT_EQ(in_fp8([&](Asked& a) { mixture(a), a.model.expert_ffn = 24; }), "");
+  EXPECT_EQ(in_fp8([&](Asked& a) { mixture(a), a.model.shared_ffn = 24; }),
+            "model.shared_ffn: 24 cannot be trained on a GPU");
   EXPECT_EQ(in_fp8([](Asked& a) { a.model.head_dim = 24; }),
             "model.head_dim: 24 cannot be trained in fp8");
   EXPECT_EQ(in_fp8([](Asked& a) { a.choices.sequence = 24; }),

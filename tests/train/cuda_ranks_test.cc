@@ -169,6 +169,47 @@ TEST_F(CudaRanks, TensorParallelRanksTrainWhatOneRankTrains) {
   }
 }
 
+// Mixtures: what a micro-batch's experts do is its own, so any layout that keeps micro-batches
+// whole keeps the bits; tensor-parallel ranks have parts of every expert.
+TEST_F(CudaRanks, OfMixturesTrainWhatOneRankTrains) {
+  using spec::PipelineSchedule;
+  learning_rate_ = 5e-4;
+  for (const auto& variant : testing::mixtures()) {
+    spec::ModelSpec model = variant.model;
+    model.layers = 4;
+    const step::Choices choices{.numerics = step::numerics_of(spec::Precision::kBf16),
+                                .recompute = spec::Recompute::kFull,
+                                .sequence = 64,
+                                .micro_batch = 2};
+    const Trained one = run_layout(model, choices, {.dp = 1});
+    for (const spec::LayoutSpec& layout : {
+             spec::LayoutSpec{.dp = 2},
+             {.dp = 1, .fsdp = 2},
+             {.dp = 1, .pp = 2},
+             {.dp = 1, .pp = 2, .pp_schedule = PipelineSchedule::kZbH1},
+         }) {
+      SCOPED_TRACE(
+          fmt::format("{} dp {} fsdp {} pp {}", variant.name, layout.dp, layout.fsdp, layout.pp));
+      Trained many = run_layout(model, choices, layout);
+      EXPECT_TRUE(many.state == one.state);
+      ASSERT_EQ(many.scalars.size(), one.scalars.size());
+      for (std::size_t i = 0; i < one.scalars.size(); ++i) {
+        // Stages add up the losses of their own layers first.
+        for (const auto which : {step::Scalar::kBalanceSum, step::Scalar::kRouterZSum}) {
+          const auto at = static_cast<std::size_t>(which);
+          EXPECT_NEAR(many.scalars[i][at], one.scalars[i][at], 1e-5F * one.scalars[i][at]);
+          many.scalars[i][at] = one.scalars[i][at];
+        }
+      }
+      EXPECT_EQ(many.scalars, one.scalars);
+    }
+    if (model.experts_per_token < model.experts) continue;  // rounding moves tokens to others
+    const Trained begun = run_layout(model, choices, {.dp = 1}, 1);
+    const Trained cut = run_layout(model, choices, {.dp = 1, .tp = 2}, 1);
+    EXPECT_LT(gradients_apart(begun, cut, floats_of), 0.03) << variant.name;
+  }
+}
+
 // Attention is added up in pieces, and gradients by rank. Within that, every gradient of the first
 // step and all losses are one rank's; bits are the same twice, and however the rest is spread.
 TEST_F(CudaRanks, RanksThatShareSequencesTrainWhatOneRankTrains) {

@@ -22,7 +22,16 @@ using cuda::testing::Variant;
 using testing::tensor_similarity;
 using testing::TensorSimilarity;
 
-void compare(const Variant& variant, step::Choices choices, const StepSettings& settings) {
+// Of every gradient, but those of routers.
+struct Limits {
+  double cosine = 0.999;
+  double router_cosine = 0.999;
+  double ratio = 0.02;
+  double slots = 0;  // the share that may be another expert's
+};
+
+void compare(const Variant& variant, step::Choices choices, const StepSettings& settings,
+             const Limits& limits = {}) {
   SCOPED_TRACE(variant.name);
   Trial cpu(cpu::make_cpu_backend(), variant.model, choices);
   choices.numerics = step::numerics_of(spec::Precision::kBf16);
@@ -37,11 +46,32 @@ void compare(const Variant& variant, step::Choices choices, const StepSettings& 
   EXPECT_EQ(scalar(found, step::Scalar::kCount), scalar(expected, step::Scalar::kCount));
   EXPECT_EQ(scalar(found, step::Scalar::kNonFinite), 0.0F);
   for (const step::Parameter& p : cpu.program().parameters) {
+    if (p.group == step::Group::kBalanced) continue;  // the loads, which are compared below
     const TensorSimilarity like = tensor_similarity(cpu.gradient(p), gpu.gradient(p));
-    EXPECT_GE(like.cosine, 0.999) << p.name;
-    EXPECT_NEAR(like.ratio, 1.0, 0.02) << p.name;
+    EXPECT_GE(like.cosine, p.part == step::Part::kRouter ? limits.router_cosine : limits.cosine)
+        << p.name;
+    EXPECT_NEAR(like.ratio, 1.0, limits.ratio) << p.name;
   }
+  if (!variant.model.is_moe()) return;
+  for (const auto which : {step::Scalar::kBalanceSum, step::Scalar::kRouterZSum}) {
+    EXPECT_NEAR(scalar(found, which) / scalar(expected, which), 1.0, 2e-2)
+        << static_cast<int>(which);
+  }
+  const std::vector<float> expected_loads = cpu.get(cpu.program().loads);
+  const std::vector<float> loads = gpu.get(gpu.program().loads);
+  double moved = 0;
+  double slots = 0;
+  for (std::size_t i = 0; i < loads.size(); ++i) {
+    moved += 0.5 * std::abs(static_cast<double>(loads[i]) - static_cast<double>(expected_loads[i]));
+    slots += static_cast<double>(expected_loads[i]);
+  }
+  EXPECT_LE(moved, limits.slots * slots);
+  EXPECT_NEAR(scalar(found, step::Scalar::kDropped), scalar(expected, step::Scalar::kDropped),
+              2 * limits.slots * slots);
 }
+
+constexpr Limits kMixtureLimits{
+    .cosine = 0.98, .router_cosine = 0.95, .ratio = 0.05, .slots = 0.01};
 
 class CudaAgainstCpu : public ::testing::Test {
  protected:
@@ -54,6 +84,19 @@ TEST_F(CudaAgainstCpu, LossAndEveryGradientAgree) {
   for (const Variant& variant : cuda::testing::variants()) {
     compare(variant, {.recompute = spec::Recompute::kCheap, .accumulate = 2, .head_rows = 128},
             {.learning_rate = 1e-3, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .clip = 0.5});
+  }
+}
+
+// Where a token is between two experts, rounding to bf16 decides, and its gradient is another
+// expert's: limits are wider, unless all experts are chosen. (On a CPU alone, weights that are
+// changed by 0.4 % give cosines from 0.989, of routers from 0.980, and move 0.6 % of the slots.)
+// The kernels by themselves choose alike: mixture_kernels_test.cc.
+TEST_F(CudaAgainstCpu, MixturesAgree) {
+  for (const Variant& variant : cuda::testing::mixtures()) {
+    const bool chooses = variant.model.experts_per_token < variant.model.experts;
+    compare(variant, {.recompute = spec::Recompute::kCheap, .accumulate = 2, .head_rows = 128},
+            {.learning_rate = 1e-3, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .clip = 0.5},
+            chooses ? kMixtureLimits : Limits{});
   }
 }
 

@@ -109,7 +109,7 @@ RC_GTEST_PROP(SearchProperty, EverythingExecutedIsConsidered, ()) {
   RC_ASSERT(found.considered == kRecomputations * executed);
 }
 
-// Mixtures, and jobs of other software, are searched by spec's rules alone.
+// Jobs of other software are searched by spec's rules alone.
 TEST(Search, OnlyWhatOurTrainerRunsObeysItsRules) {
   const auto most_tp = [](const Layouts& layouts) {
     std::int64_t most = 0;
@@ -127,7 +127,13 @@ TEST(Search, OnlyWhatOurTrainerRunsObeysItsRules) {
   EXPECT_TRUE(told);
   JobSpec mixture = testing::job_of("moe-9b-h200x32");
   mixture.model.kv_heads = 2;
-  EXPECT_EQ(most_tp(layouts_of(mixture, 64)), 4);
+  EXPECT_EQ(most_tp(layouts_of(mixture, 64)), 2);
+  EXPECT_EQ(most_tp(layouts_of(mixture, 64, Framework::kMegatronCore)), 4);
+  const Layouts together = layouts_of(mixture, 64);
+  for (const spec::LayoutSpec& l : together.valid) EXPECT_EQ(l.ep, 1);
+  EXPECT_TRUE(std::any_of(
+      together.rejected.begin(), together.rejected.end(),
+      [](const auto& r) { return r.reason == "layout.ep: cannot be trained with yet"; }));
   // Muon's whole matrices.
   job.train.optimizer = spec::Optimizer::kMuon;
   for (const spec::LayoutSpec& l : layouts_of(job, 64).valid) {

@@ -80,7 +80,9 @@ void every_product(const JobSpec& job, Visit visit) {
 
 // The rules of our trainer on GPUs, that no micro-batch changes, once more.
 bool has_program(const JobSpec& job, const LayoutSpec& l) {
-  if (job.model.is_moe()) return true;  // not yet, in any layout
+  const bool is_moe = job.model.is_moe();
+  if (is_moe && job.train.optimizer == spec::Optimizer::kMuon) return true;  // in no layout
+  if (is_moe && (l.ep > 1 || l.cp > 1)) return false;
   if (job.train.optimizer == spec::Optimizer::kMuon && (l.tp > 1 || (l.fsdp > 1 && l.zero == 3))) {
     return false;
   }

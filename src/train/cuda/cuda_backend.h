@@ -1,6 +1,7 @@
 // The NVIDIA GPU backend: bf16 with exact fp32 master weights, one arena, one host sync per step.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -43,6 +44,9 @@ class CudaBackend : public Backend {
   virtual void time_ops(bool on) = 0;
   [[nodiscard]] virtual const std::vector<OpTime>& op_times() const = 0;
   [[nodiscard]] virtual MemoryUse memory() const = 0;
+  // How long the host has waited for the device, to know the rows of experts: while the device is
+  // busy, so this is not lost to the step.
+  [[nodiscard]] virtual std::chrono::nanoseconds waited_for_experts() const = 0;
   // PCI address, "0000:18:00.0": other libraries number devices differently.
   [[nodiscard]] virtual std::string pci_bus_id() const = 0;
 };

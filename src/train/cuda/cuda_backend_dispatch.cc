@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "step/shapes.h"
 #include "train/cuda/cuda_backend_impl.h"
 #include "train/cuda/kernels.h"
 #include "train/cuda/muon.h"
@@ -52,12 +53,17 @@ MuonNumbers muon_numbers(const StepSettings& s, const Op& op) {
 
 }  // namespace
 
+bool CudaBackendImpl::is_fp32(const step::View& view) const {
+  return program_->buffers[static_cast<std::size_t>(view.buffer)].type == step::Dtype::kF32;
+}
+
 Product CudaBackendImpl::product_of(const Op& op) const {
   Product product{.transpose_a = op.transpose_a,
                   .transpose_b = op.transpose_b,
                   .a = matrix(op.in[0]),
                   .b = matrix(op.in[1]),
                   .c = matrix(op.out[0])};
+  product.fp32_result = is_fp32(op.out[0]);
   if (op.residual) product.addend = matrix(op.in[2]);
   if (op.adds_to(0)) product.addend = product.c;
   if (op.bias) product.bias = matrix(op.in[op.residual ? 3 : 2]);
@@ -68,6 +74,20 @@ Product CudaBackendImpl::product_of(const Op& op) const {
   }
   product.beta = product.addend.empty() ? 0.0F : 1.0F;
   return product;
+}
+
+GroupedProduct CudaBackendImpl::grouped_product_of(const Op& op) const {
+  return {.transpose_a = op.transpose_a,
+          .transpose_b = op.transpose_b,
+          .adds = op.adds_to(0),
+          .a = matrix(op.in[0]),
+          .b = matrix(op.in[1]),
+          .c = matrix(op.out[0]),
+          .experts = op.in[2].cols - 1};
+}
+
+RowWeights CudaBackendImpl::row_weights(const Op& op, std::size_t i) const {
+  return {at(op.in, i), at(op.in, i + 1)};
 }
 
 AttentionShape CudaBackendImpl::attention_shape(const Op& op) const {
@@ -143,8 +163,49 @@ void CudaBackendImpl::execute_context(const Op& op) {
   sum_keys_grad(device_, at(op.in, 0), at(op.out, 0));
 }
 
+void CudaBackendImpl::execute_mixture(const Op& op) {
+  const spec::ModelSpec& m = program_->model;
+  const Routing routing{m.router, m.normalise_router, m.router_scale,
+                        step::most_rows_of_expert(m, op.in[0].rows),
+                        static_cast<double>(program_->global_step_tokens())};
+  switch (op.kind) {
+    case Kind::kRoute:
+      return route(device_, routing, at(op.in, 0), at(op.in, 1), at(op.out, 0), at(op.out, 1),
+                   at(op.out, 2), at(op.out, 3), op.adds_to(3), at(op.out, 4), op.adds_to(4));
+    case Kind::kRouteGrad:
+      return route_grad(device_, routing,
+                        {op.adds_losses, settings_.balance_loss, settings_.router_z_loss},
+                        at(op.in, 0), at(op.in, 1), at(op.in, 2), at(op.in, 3), at(op.in, 4),
+                        at(op.in, 5), at(op.out, 0), at(op.out, 1));
+    case Kind::kSortRows: {
+      const Matrix first_rows = at(op.out, 2);
+      sort_rows(device_, op.most_rows, at(op.in, 0), at(op.out, 0), at(op.out, 1), first_rows,
+                expert_rows_.begin_sort(device_, first_rows.data));
+      return expert_rows_.end_sort(device_, first_rows.data);
+    }
+    case Kind::kGatherRows:
+      return gather_rows(device_, m.experts_per_token, at(op.in, 0), at(op.in, 1), at(op.out, 0));
+    case Kind::kCombineRows:
+      return combine_rows(device_, at(op.in, 0), at(op.in, 1), at(op.in, 2), at(op.out, 0));
+    default: {
+      const GroupedProduct product = grouped_product_of(op);
+      const Matrix first_rows = at(op.in, 2);
+      device_.executed(op.kind, {product.a, product.b, first_rows}, {product.c});
+      const auto rows = expert_rows_.of(device_, first_rows.data);
+      if (!rows.empty()) grouped_.multiply(device_, product, rows);
+    }
+  }
+}
+
 void CudaBackendImpl::execute_optimizer(const Op& op) {
-  if (op.kind == Kind::kFold) return fold(device_, at(op.in, 0), at(op.out, 0), op.adds_to(0));
+  if (op.kind == Kind::kFold) {
+    const auto add = is_fp32(op.out[0]) ? fold_fp32 : fold;
+    return add(device_, at(op.in, 0), at(op.out, 0), op.adds_to(0));
+  }
+  if (op.kind == Kind::kBalance) {
+    return balance(device_, settings_.balance_rate, at(op.in, 1), at(op.in, 0), at(op.out, 0),
+                   at(op.out, 1));
+  }
   if (op.kind == Kind::kNormSums) {
     return norm_sums(device_, step::norm_block(program_->model), all(op.in), all(op.out));
   }
@@ -220,18 +281,19 @@ void CudaBackendImpl::dispatch(const Op& op) {
     case Kind::kSumKeysGrad:
       return execute_context(op);
     case Kind::kActivate:
-      return activate(device_, m.mlp, at(op.in, 0), at(op.out, 0));
-    case Kind::kActivateGrad:
-      return activate_grad(device_, m.mlp, at(op.in, 0), at(op.in, 1), at(op.out, 0),
-                           at(op.out, 1));
+      return activate(device_, m.mlp, at(op.in, 0), row_weights(op, 1), at(op.out, 0));
+    case Kind::kActivateGrad: {
+      const RowWeights by = row_weights(op, 2);
+      return activate_grad(device_, m.mlp, at(op.in, 0), at(op.in, 1), by, at(op.out, 0),
+                           by.empty() ? Matrix{} : at(op.out, 1), at(op.out, by.empty() ? 1 : 2));
+    }
     case Kind::kRoute:
     case Kind::kRouteGrad:
     case Kind::kSortRows:
     case Kind::kGatherRows:
     case Kind::kGroupedMatmul:
     case Kind::kCombineRows:
-    case Kind::kBalance:
-      return;  // prepare() refuses mixtures
+      return execute_mixture(op);
     case Kind::kLossTerms:
       return loss_terms(device_, vocabulary_of(*program_, op), at(op.in, 0), tokens(op.in[1]),
                         at(op.out, 0));
@@ -250,6 +312,7 @@ void CudaBackendImpl::dispatch(const Op& op) {
     case Kind::kGradientNorm:
     case Kind::kAdamw:
     case Kind::kMuon:
+    case Kind::kBalance:
     case Kind::kStepSums:
       return execute_optimizer(op);
     case Kind::kRead:

@@ -12,6 +12,9 @@
 #include "train/cuda/cuda_backend.h"
 #include "train/cuda/cudnn/attention_graphs.h"
 #include "train/cuda/device.h"
+#include "train/cuda/expert_rows.h"
+#include "train/cuda/grouped_products.h"
+#include "train/cuda/kernels.h"
 #include "train/cuda/matmul.h"
 #include "train/cuda/pinned_memory.h"
 
@@ -42,6 +45,9 @@ class CudaBackendImpl : public CudaBackend {
   [[nodiscard]] const std::vector<OpTime>& op_times() const override { return op_times_; }
   [[nodiscard]] MemoryUse memory() const override;
   [[nodiscard]] std::string pci_bus_id() const override;
+  [[nodiscard]] std::chrono::nanoseconds waited_for_experts() const override {
+    return expert_rows_.waited();
+  }
 
  private:
   // cuda_backend_prepare.cc
@@ -64,8 +70,13 @@ class CudaBackendImpl : public CudaBackend {
   void execute_norm(const step::Op& op);
   void execute_attention(const step::Op& op);
   void execute_context(const step::Op& op);
+  void execute_mixture(const step::Op& op);
   void execute_optimizer(const step::Op& op);
+  [[nodiscard]] bool is_fp32(const step::View& view) const;
   [[nodiscard]] Product product_of(const step::Op& op) const;
+  [[nodiscard]] GroupedProduct grouped_product_of(const step::Op& op) const;
+  // Router weights and slots, from operand i on, if there are any.
+  [[nodiscard]] RowWeights row_weights(const step::Op& op, std::size_t i) const;
   [[nodiscard]] AttentionShape attention_shape(const step::Op& op) const;
   [[nodiscard]] AttentionOperands attention_of(const step::Op& op) const;
   [[nodiscard]] AttentionGradOperands attention_grad_of(const step::Op& op) const;
@@ -94,6 +105,9 @@ class CudaBackendImpl : public CudaBackend {
   std::string description_;
   Device device_;
   Matmul products_;
+  LoopedProducts looped_{products_};
+  GroupedProducts& grouped_ = looped_;
+  ExpertRows expert_rows_;
   Batches batches_;
   AttentionGraphs attention_;
   bool attention_built_ = false;  // for the shapes of the last program

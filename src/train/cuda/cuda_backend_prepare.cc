@@ -19,7 +19,8 @@ using step::Kind;
 using step::Op;
 
 // What the rules promise is what the kernels need.
-static_assert(step::kGpuVector == kVector && step::kGpuWidestRow == kWidestRow);
+static_assert(step::kGpuVector == kVector && step::kGpuWidestRow == kWidestRow &&
+              step::kGpuMostExperts == kMostExperts);
 
 base::Result<void> check_program(const step::Program& p, const RankGroups* groups) {
   const step::Numerics& n = p.choices.numerics;
@@ -82,6 +83,7 @@ base::Result<void> CudaBackendImpl::prepare(const step::Program& program,
   ASSAY_TRY_VOID(check_memory());
   ASSAY_TRY_VOID(take_memory());
   ASSAY_TRY_VOID(batches_.open(program.micro_tokens(), program.model.vocab));
+  ASSAY_TRY_VOID(expert_rows_.open(program));
   ASSAY_TRY_VOID(tune_products());
   // Zeroed: gradients have gaps between parameters, and moments start at zero.
   const auto bytes = static_cast<std::size_t>(plan.bytes + workspace_bytes_);
@@ -141,6 +143,7 @@ base::Result<void> CudaBackendImpl::tune_products() {
   fill_random(device_, arena_, plan_->bytes / 2);
   for (const Op& op : program_->ops) {
     if (op.kind == Kind::kMatmul) products_.tune(device_, product_of(op));
+    if (op.kind == Kind::kGroupedMatmul) grouped_.tune(device_, grouped_product_of(op));
   }
   device_.check(cudaStreamSynchronize(device_.stream), "timing of products");
   ASSAY_TRY_VOID(outcome());

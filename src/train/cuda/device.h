@@ -23,6 +23,8 @@ struct Workspace {
   float* turns = nullptr;               // persistent: cosines, then sines, of every position
   std::int32_t* token_index = nullptr;  // valid for a micro-batch: see batches.h
   void* orthogonal = nullptr;           // Muon's four matrices
+  void* routing = nullptr;              // of a mixture: sums and counts of blocks
+  void* lanes = nullptr;                // cuBLASLt's, of products beside others
 };
 
 class Device : public OpRecorder {

@@ -190,7 +190,7 @@ TEST_F(CudaFp8, AStepIsCloseToTheOneInBf16) {
 }
 
 TEST_F(CudaFp8, ExecutesTheListAndRecomputationChangesNothing) {
-  for (const Variant& variant : testing::variants()) {
+  for (const Variant& variant : testing::with_mixtures()) {
     std::map<std::string, std::vector<float>> first;
     for (const auto policy : {spec::Recompute::kNone, spec::Recompute::kCheap,
                               spec::Recompute::kFfn, spec::Recompute::kFull}) {

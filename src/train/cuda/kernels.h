@@ -24,6 +24,13 @@ inline constexpr int kNormBlocks = 528;     // each with a row of dweight and on
 inline constexpr int kBiasBlocks = 64;      // each with a row of dbias
 inline constexpr int kSquareBlocks = 1056;  // each with one double per parameter group
 inline constexpr int kSums = 4 * kSquareBlocks;
+inline constexpr int kRouteBlocks = 264;  // each with sums and counts of experts
+inline constexpr int kRouteThreads = 256;
+
+// Of a mixture: a warp chooses among so many at most.
+inline constexpr std::int64_t kMostExperts = 512;
+// Slots that a block sorts.
+inline constexpr int kSortSlots = 1024;
 
 // norm.cu, norm_grad.cu: weight and bias may be empty. dx may be dh. The residual, or with adds_dx
 // what dx holds, is added.
@@ -71,9 +78,50 @@ void sum_keys_grad(Device& device, Matrix addends, Matrix sum);
 
 // activation.cu: inner is gate|up for SwiGLU. In the gradient `a` may be empty, or da itself, and
 // dinner is inner itself.
-void activate(Device& device, spec::Mlp kind, Matrix inner, Matrix a);
-void activate_grad(Device& device, spec::Mlp kind, Matrix inner, Matrix da, Matrix dinner,
-                   Matrix a);
+// Of a mixture, rows are multiplied with the router's weights (fp32) of their slots; rows without a
+// slot are zero, and have no gradients.
+struct RowWeights {
+  Matrix weights;
+  Matrix slots;
+
+  [[nodiscard]] bool empty() const { return weights.empty(); }
+};
+void activate(Device& device, spec::Mlp kind, Matrix inner, RowWeights by, Matrix a);
+void activate_grad(Device& device, spec::Mlp kind, Matrix inner, Matrix da, RowWeights by,
+                   Matrix dinner, Matrix dweights, Matrix a);
+
+// Mixtures. Logits, router weights, their gradients, counts, sums and loads are fp32; experts, rows
+// and slots are whole numbers of 32 bits, without gaps between rows. -1 is none.
+struct Routing {
+  spec::Router router = spec::Router::kSoftmax;
+  bool normalise = true;
+  double scale = 1;
+  std::int64_t most_rows = 0;  // of an expert
+  double step_tokens = 0;      // of all ranks
+};
+// What the router's own losses are multiplied with, if this rank adds their gradients.
+struct RouterLosses {
+  bool added = false;
+  double balance = 0;
+  double z = 0;
+};
+// route.cu: `bias`, `sums`, `loads` and `dbias` may be empty.
+void route(Device& device, const Routing& routing, Matrix logits, Matrix bias, Matrix weights,
+           Matrix experts, Matrix counts, Matrix sums, bool adds_sums, Matrix loads,
+           bool adds_loads);
+void route_grad(Device& device, const Routing& routing, const RouterLosses& losses, Matrix logits,
+                Matrix weights, Matrix experts, Matrix rows, Matrix counts, Matrix dweights,
+                Matrix dlogits, Matrix dbias);
+// sort_rows.cu: `on_host` gets the first rows too, in mapped host memory; it may be null.
+void sort_rows(Device& device, std::int64_t most_rows, Matrix experts, Matrix rows, Matrix slots,
+               Matrix first_rows, std::int32_t* on_host);
+std::int64_t sort_blocks(std::int64_t slots);
+// mixture.cu
+void gather_rows(Device& device, std::int64_t per_token, Matrix x, Matrix slots, Matrix rows);
+// `residual` may be empty, or `sums` itself.
+void combine_rows(Device& device, Matrix x, Matrix rows, Matrix residual, Matrix sums);
+void balance(Device& device, double rate, Matrix scalars, Matrix load, Matrix bias,
+             Matrix remainder);
 
 // embedding.cu
 // The table's first row is that of `first_token`; tokens without a row get zeros, or give nothing.
@@ -116,6 +164,7 @@ struct AdamwNumbers {
 };
 // Rows are added to `sum` one after the other, or to nothing.
 void fold(Device& device, Matrix addends, Matrix sum, bool adds);
+void fold_fp32(Device& device, Matrix addends, Matrix sum, bool adds);
 // Squares of each gradient, added up in blocks.
 void norm_sums(Device& device, std::int64_t block, std::span<const Matrix> gradients,
                std::span<const Matrix> sums);

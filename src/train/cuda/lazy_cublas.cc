@@ -98,6 +98,12 @@ cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDa
   ASSAY_FORWARD(cublasLtMatrixLayoutCreate, CUBLAS_STATUS_NOT_INITIALIZED, layout, type, rows,
                 columns, stride);
 }
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
+                                                cublasLtMatrixLayoutAttribute_t attribute,
+                                                const void* value, size_t bytes) {
+  ASSAY_FORWARD(cublasLtMatrixLayoutSetAttribute, CUBLAS_STATUS_NOT_INITIALIZED, layout, attribute,
+                value, bytes);
+}
 cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
   ASSAY_FORWARD(cublasLtMatrixLayoutDestroy, CUBLAS_STATUS_NOT_INITIALIZED, layout);
 }

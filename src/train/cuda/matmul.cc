@@ -21,6 +21,7 @@ constexpr float kHopeless = 1.3F;  // times the best so far: abandoned
 // best few are timed again, each long enough to reach it.
 constexpr int kFinalists = 6;
 constexpr float kFinal_ms = 150;
+constexpr std::size_t kMostGuesses = 256;
 
 std::string machine_name() {
   int device = 0;
@@ -32,13 +33,21 @@ std::string machine_name() {
   return fmt::format("{}, driver {}, cuBLASLt {}", properties.name, driver, cublasLtGetVersion());
 }
 
+Lane lane_of(const Device& device) {
+  return {device.stream, device.workspace.products};
+}
+
+void check(Device& device, const Product& p, cublasStatus_t status) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  device.failed(fmt::format("matrix product of {} x {} x {}: {}", p.c.rows, p.c.cols, p.inner(),
+                            cublasLtGetStatusString(status)));
+}
+
 }  // namespace
 
 Matmul::~Matmul() {
-  for (auto& [key, plan] : plans_) {
-    cublasLtMatmulDescDestroy(plan.operation);
-    for (auto layout : {plan.a, plan.b, plan.addend, plan.c}) cublasLtMatrixLayoutDestroy(layout);
-  }
+  for (auto& [key, plan] : plans_) destroy(plan);
+  for (auto& [key, changing] : changing_) destroy(changing.plan);
   if (begin_ != nullptr) cudaEventDestroy(begin_);
   if (end_ != nullptr) cudaEventDestroy(end_);
   if (handle_ != nullptr) cublasLtDestroy(handle_);
@@ -52,13 +61,27 @@ base::Result<void> Matmul::open(std::string tuning_file) {
   return tuning_.open(std::move(tuning_file), machine_name());
 }
 
+// b comes first: see product.h.
+Matmul::Plan Matmul::make_plan(const Product& p) {
+  return {.operation = operation_of(p),
+          .a = layout_of(p.b, p.operand_type()),
+          .b = layout_of(p.a, p.operand_type()),
+          .addend = layout_of(p.addend.empty() ? p.c : p.addend, p.result_type()),
+          .c = layout_of(p.c, p.result_type())};
+}
+
+void Matmul::destroy(const Plan& plan) {
+  cublasLtMatmulDescDestroy(plan.operation);
+  for (auto layout : {plan.a, plan.b, plan.addend, plan.c}) cublasLtMatrixLayoutDestroy(layout);
+}
+
 cublasStatus_t Matmul::launch(Device& device, const Product& p, const Plan& plan,
-                              const cublasLtMatmulAlgo_t& algorithm) {
+                              const cublasLtMatmulAlgo_t& algorithm, Lane lane) {
   const Matrix& addend = p.addend.empty() ? p.c : p.addend;
   return cublasLtMatmul(handle_, plan.operation, &p.alpha, p.b.data, plan.a, p.a.data, plan.b,
                         &p.beta, addend.data, plan.addend, p.c.data, plan.c, &algorithm,
-                        device.workspace.products,
-                        static_cast<std::size_t>(device.workspace.products_bytes), device.stream);
+                        lane.workspace, static_cast<std::size_t>(device.workspace.products_bytes),
+                        lane.stream);
 }
 
 // Milliseconds of one product, or infinity.
@@ -67,7 +90,9 @@ float Matmul::time(Device& device, const Product& p, const Plan& plan,
   constexpr float kNever = std::numeric_limits<float>::infinity();
   cudaEventRecord(begin_, device.stream);
   for (int i = 0; i < count; ++i) {
-    if (launch(device, p, plan, algorithm) != CUBLAS_STATUS_SUCCESS) return kNever;
+    if (launch(device, p, plan, algorithm, lane_of(device)) != CUBLAS_STATUS_SUCCESS) {
+      return kNever;
+    }
   }
   cudaEventRecord(end_, device.stream);
   float ms = 0;
@@ -129,11 +154,7 @@ Matmul::Plan* Matmul::plan_of(Device& device, const Product& p, bool may_time) {
   const ProductKey key = key_of(p);
   const auto found = plans_.find(key);
   if (found != plans_.end()) return &found->second;
-  Plan plan{.operation = operation_of(p),
-            .a = layout_of(p.b, p.fp8()),
-            .b = layout_of(p.a, p.fp8()),
-            .addend = layout_of(p.addend.empty() ? p.c : p.addend),
-            .c = layout_of(p.c)};
+  Plan plan = make_plan(p);
   if (!choose(device, p, key, plan, may_time)) {
     device.failed(
         fmt::format("cuBLASLt has no algorithm for {} x {} x {}", p.c.rows, p.c.cols, p.inner()));
@@ -163,11 +184,49 @@ void Matmul::multiply(Device& device, const Product& p) {
   point(CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
   point(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, p.scale_b);  // b comes first: see product.h
   point(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, p.scale_a);
-  const cublasStatus_t status = launch(device, p, *plan, plan->algorithm);
-  if (status != CUBLAS_STATUS_SUCCESS) {
-    device.failed(fmt::format("matrix product of {} x {} x {}: {}", p.c.rows, p.c.cols, p.inner(),
-                              cublasLtGetStatusString(status)));
+  check(device, p, launch(device, p, *plan, plan->algorithm, lane_of(device)));
+}
+
+bool Matmul::guess(Device& device, const ProductKey& key, const Plan& plan,
+                   cublasLtMatmulAlgo_t& algorithm) {
+  cublasLtMatmulPreference_t preference = preference_of(key, device.workspace.products_bytes);
+  cublasLtMatmulHeuristicResult_t found{};
+  int count = 0;
+  cublasLtMatmulAlgoGetHeuristic(handle_, plan.operation, plan.a, plan.b, plan.addend, plan.c,
+                                 preference, 1, &found, &count);
+  cublasLtMatmulPreferenceDestroy(preference);
+  algorithm = found.algo;
+  return count > 0;
+}
+
+void Matmul::multiply_like(Device& device, const Product& tuned, const Product& p, Lane lane) {
+  const ProductKey key = key_of(tuned);
+  const auto [at, is_new] = changing_.try_emplace(key);
+  ChangingPlan& changing = at->second;
+  if (is_new) {
+    changing.plan = make_plan(tuned);
+    const Plan* plan = plan_of(device, tuned, false);
+    if (plan == nullptr) return;
+    changing.plan.algorithm = plan->algorithm;
   }
+  const Plan& plan = changing.plan;
+  change_layout(plan.a, p.b);
+  change_layout(plan.b, p.a);
+  change_layout(plan.addend, p.c);
+  change_layout(plan.c, p.c);
+  if (launch(device, p, plan, plan.algorithm, lane) == CUBLAS_STATUS_SUCCESS) return;
+  const auto known = changing.guesses.find(p.a.rows);
+  cublasLtMatmulAlgo_t algorithm{};
+  if (known != changing.guesses.end()) {
+    algorithm = known->second;
+  } else if (guess(device, key, plan, algorithm)) {
+    if (changing.guesses.size() >= kMostGuesses) changing.guesses.clear();
+    changing.guesses[p.a.rows] = algorithm;
+  } else {
+    return device.failed(
+        fmt::format("cuBLASLt has no algorithm for {} x {} x {}", p.c.rows, p.c.cols, p.inner()));
+  }
+  check(device, p, launch(device, p, plan, algorithm, lane));
 }
 
 }  // namespace assay::train::cuda

@@ -16,6 +16,12 @@
 
 namespace assay::train::cuda {
 
+// Where a product is computed: products on different lanes may run side by side.
+struct Lane {
+  cudaStream_t stream = nullptr;
+  void* workspace = nullptr;  // as large as device.workspace.products
+};
+
 class Matmul {
  public:
   Matmul() = default;
@@ -28,6 +34,9 @@ class Matmul {
   void tune(Device& device, const Product& product);
   // A product that was not tuned before is tuned now if that leaves its operands unchanged.
   void multiply(Device& device, const Product& product);
+  // A product that differs from `tuned`, for which tune() was called, in how many rows the operands
+  // of an expert have: with its algorithm, or where cuBLASLt refuses that, with a guess.
+  void multiply_like(Device& device, const Product& tuned, const Product& product, Lane lane);
   // Writes the results to the tuning file.
   base::Result<void> save() { return tuning_.save(); }
   void read_again() { tuning_.read_again(); }
@@ -41,11 +50,22 @@ class Matmul {
     cublasLtMatrixLayout_t c = nullptr;
     cublasLtMatmulAlgo_t algorithm{};
   };
+  // What multiply_like() changes the layouts of. Guesses, by the number of rows, are forgotten when
+  // there are many: a guess depends on its product alone, so that bits do not depend on what came
+  // before.
+  struct ChangingPlan {
+    Plan plan;
+    std::map<std::int64_t, cublasLtMatmulAlgo_t> guesses;
+  };
+  static Plan make_plan(const Product& product);
+  static void destroy(const Plan& plan);
   Plan* plan_of(Device& device, const Product& product, bool may_time);
+  bool guess(Device& device, const ProductKey& key, const Plan& plan,
+             cublasLtMatmulAlgo_t& algorithm);
   bool choose(Device& device, const Product& product, const ProductKey& key, Plan& plan,
               bool may_time);
   cublasStatus_t launch(Device& device, const Product& product, const Plan& plan,
-                        const cublasLtMatmulAlgo_t& algorithm);
+                        const cublasLtMatmulAlgo_t& algorithm, Lane lane);
   float time(Device& device, const Product& product, const Plan& plan,
              const cublasLtMatmulAlgo_t& algorithm, int count);
   void rank(Device& device, const Product& product, const Plan& plan,
@@ -54,6 +74,7 @@ class Matmul {
   cublasLtHandle_t handle_ = nullptr;
   Tuning tuning_;
   std::map<ProductKey, Plan> plans_;
+  std::map<ProductKey, ChangingPlan> changing_;
   cudaEvent_t begin_ = nullptr;
   cudaEvent_t end_ = nullptr;
 };

@@ -42,6 +42,25 @@ __global__ void __launch_bounds__(kOptimizerThreads)
   store8(sum + at, all);
 }
 
+// The same for one element: of fp32, or of what is left beside the vectors.
+template <class T>
+__global__ void __launch_bounds__(kOptimizerThreads)
+    fold_element_kernel(const T* addends, std::int64_t stride, int rows, T* sum,
+                        std::int64_t elements, bool adds) {
+  const std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * kOptimizerThreads + threadIdx.x;
+  if (at >= elements) return;
+  T all = adds ? sum[at] : addends[at];
+  for (int row = adds ? 0 : 1; row < rows; ++row) {
+    const T value = addends[row * stride + at];
+    if constexpr (sizeof(T) == sizeof(float)) {
+      all = __fadd_rn(all, value);
+    } else {
+      all = narrow(__fadd_rn(widen(all), widen(value)));
+    }
+  }
+  sum[at] = all;
+}
+
 // One block of threads for each block of elements.
 __global__ void __launch_bounds__(kOptimizerThreads)
     square_kernel(const Half* gradient, std::int64_t elements, int block, float* sums) {
@@ -168,10 +187,26 @@ __global__ void __launch_bounds__(kOptimizerThreads) adamw_kernel(AdamwArguments
 void fold(Device& device, Matrix addends, Matrix sum, bool adds) {
   device.executed(step::Kind::kFold, {addends}, {sum});
   const std::int64_t vectors = sum.cols / 8;
-  fold_kernel<<<blocks_for(vectors, kOptimizerThreads), kOptimizerThreads, 0, device.stream>>>(
-      addends.as<Half>(), addends.stride, static_cast<int>(addends.rows), sum.as<Half>(), vectors,
-      adds);
+  const int rows = static_cast<int>(addends.rows);
+  if (vectors > 0) {
+    fold_kernel<<<blocks_for(vectors, kOptimizerThreads), kOptimizerThreads, 0, device.stream>>>(
+        addends.as<Half>(), addends.stride, rows, sum.as<Half>(), vectors, adds);
+  }
+  if (const std::int64_t rest = sum.cols % 8; rest > 0) {  // of a router's bias
+    fold_element_kernel<<<1, kOptimizerThreads, 0, device.stream>>>(
+        addends.as<Half>() + vectors * 8, addends.stride, rows, sum.as<Half>() + vectors * 8, rest,
+        adds);
+  }
   device.launched("sum of gradients");
+}
+
+void fold_fp32(Device& device, Matrix addends, Matrix sum, bool adds) {
+  device.executed(step::Kind::kFold, {addends}, {sum});
+  fold_element_kernel<<<blocks_for(sum.cols, kOptimizerThreads), kOptimizerThreads, 0,
+                        device.stream>>>(addends.as<float>(), addends.stride,
+                                         static_cast<int>(addends.rows), sum.as<float>(), sum.cols,
+                                         adds);
+  device.launched("sum of loads");
 }
 
 void norm_sums(Device& device, std::int64_t block, std::span<const Matrix> gradients,

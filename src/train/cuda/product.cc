@@ -5,10 +5,10 @@
 namespace assay::train::cuda {
 namespace {
 
-std::int64_t alignment_of(const Matrix& m) {
-  constexpr std::uintptr_t kMost = 256;
+std::int64_t alignment_of(const Product& p, const Matrix& m) {
+  const auto most = static_cast<std::uintptr_t>(p.alignment);
   return static_cast<std::int64_t>(
-      std::countr_zero((reinterpret_cast<std::uintptr_t>(m.data) | kMost)));
+      std::countr_zero((reinterpret_cast<std::uintptr_t>(m.data) | most)));
 }
 
 }  // namespace
@@ -25,23 +25,32 @@ ProductKey key_of(const Product& p) {
   at(KeyPart::kAddend) = p.addend.empty() ? 0 : p.addend.data == p.c.data ? 1 : 2;
   at(KeyPart::kBias) = p.bias.empty() ? 0 : 1;
   at(KeyPart::kFp8) = p.fp8() ? 1 : 0;
+  at(KeyPart::kFp32Result) = p.fp32_result ? 1 : 0;
   at(KeyPart::kStrideA) = p.a.stride;
   at(KeyPart::kStrideB) = p.b.stride;
   at(KeyPart::kStrideAddend) = p.addend.empty() ? p.c.stride : p.addend.stride;
   at(KeyPart::kStrideC) = p.c.stride;
   const Matrix& addend = p.addend.empty() ? p.c : p.addend;
-  at(KeyPart::kAlignment) = alignment_of(p.a) | alignment_of(p.b) << 8 |
-                            alignment_of(addend) << 16 | alignment_of(p.c) << 24;
+  at(KeyPart::kAlignment) = alignment_of(p, p.a) | alignment_of(p, p.b) << 8 |
+                            alignment_of(p, addend) << 16 | alignment_of(p, p.c) << 24;
   return key;
 }
 
 // Row-major against column-major: see product.h.
-cublasLtMatrixLayout_t layout_of(const Matrix& m, bool fp8) {
+cublasLtMatrixLayout_t layout_of(const Matrix& m, cudaDataType_t type) {
   cublasLtMatrixLayout_t layout = nullptr;
-  cublasLtMatrixLayoutCreate(&layout, fp8 ? CUDA_R_8F_E4M3 : CUDA_R_16BF,
-                             static_cast<std::uint64_t>(m.cols), static_cast<std::uint64_t>(m.rows),
-                             m.stride);
+  cublasLtMatrixLayoutCreate(&layout, type, static_cast<std::uint64_t>(m.cols),
+                             static_cast<std::uint64_t>(m.rows), m.stride);
   return layout;
+}
+
+void change_layout(cublasLtMatrixLayout_t layout, const Matrix& m) {
+  const auto set = [&](cublasLtMatrixLayoutAttribute_t what, std::int64_t count) {
+    const auto value = static_cast<std::uint64_t>(count);
+    cublasLtMatrixLayoutSetAttribute(layout, what, &value, sizeof value);
+  };
+  set(CUBLASLT_MATRIX_LAYOUT_ROWS, m.cols);
+  set(CUBLASLT_MATRIX_LAYOUT_COLS, m.rows);
 }
 
 cublasLtMatmulDesc_t operation_of(const Product& p) {

@@ -27,15 +27,24 @@ struct Product {
   Matrix addend;
   Matrix bias;  // one row, added to every row
   Matrix c;
+  bool fp32_result = false;  // c and the addend are fp32, not bf16
+  // Bytes: no operand counts as aligned to more. For products whose operands move.
+  std::int64_t alignment = 256;
 
   [[nodiscard]] bool fp8() const { return !scale_a.empty(); }
   [[nodiscard]] std::int64_t inner() const { return transpose_a ? a.rows : a.cols; }
+  [[nodiscard]] cudaDataType_t operand_type() const { return fp8() ? CUDA_R_8F_E4M3 : CUDA_R_16BF; }
+  [[nodiscard]] cudaDataType_t result_type() const {
+    return fp32_result ? CUDA_R_32F : CUDA_R_16BF;
+  }
 };
 
 ProductKey key_of(const Product& product);
 
 // The caller destroys the results.
-cublasLtMatrixLayout_t layout_of(const Matrix& matrix, bool fp8 = false);
+cublasLtMatrixLayout_t layout_of(const Matrix& matrix, cudaDataType_t type = CUDA_R_16BF);
+// Another matrix of the same stride and type.
+void change_layout(cublasLtMatrixLayout_t layout, const Matrix& matrix);
 cublasLtMatmulDesc_t operation_of(const Product& product);
 cublasLtMatmulPreference_t preference_of(const ProductKey& key, std::int64_t workspace_bytes);
 

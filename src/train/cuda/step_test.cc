@@ -50,10 +50,12 @@ class CudaStep : public ::testing::Test {
 };
 
 TEST_F(CudaStep, ExecutesTheListOpForOp) {
-  for (const Variant& variant : testing::variants()) {
+  for (const Variant& variant : testing::with_mixtures()) {
     for (const auto policy : kPolicies) {
       for (const auto optimizer : {spec::Optimizer::kAdamw, spec::Optimizer::kMuon}) {
         if (optimizer == spec::Optimizer::kMuon && policy != spec::Recompute::kCheap) continue;
+        if (optimizer == spec::Optimizer::kMuon && variant.model.is_moe()) continue;
+        SCOPED_TRACE(variant.name);
         Trial run(gpu_backend(), variant.model, choices(policy, 2, optimizer));
         ExecutedLog log;
         run.backend().log_to(&log);
@@ -65,7 +67,7 @@ TEST_F(CudaStep, ExecutesTheListOpForOp) {
 }
 
 TEST_F(CudaStep, RecomputationChangesNothing) {
-  for (const Variant& variant : testing::variants()) {
+  for (const Variant& variant : testing::with_mixtures()) {
     std::map<std::string, std::vector<float>> first;
     Scalars scalars{};
     for (const auto policy : kPolicies) {
@@ -105,6 +107,54 @@ TEST_F(CudaStep, TwoRunsAreTheSameBitForBit) {
       EXPECT_EQ(scalars, last);
       EXPECT_TRUE(first == all);
     }
+  }
+}
+
+TEST_F(CudaStep, MixturesAreTheSameBitForBit) {
+  for (const Variant& variant : testing::mixtures()) {
+    std::vector<std::vector<std::uint16_t>> first;
+    std::vector<float> loads;
+    Scalars scalars{};
+    for (int run = 0; run < 2; ++run) {
+      Trial trial(gpu_backend(), variant.model, choices(spec::Recompute::kFfn));
+      Scalars last{};
+      for (std::int64_t step = 1; step <= 4; ++step) last = trial.step(settings(step));
+      EXPECT_EQ(scalar(last, step::Scalar::kNonFinite), 0.0F) << variant.name;
+      std::vector<std::vector<std::uint16_t>> all;
+      for (const step::Unit& unit : trial.program().units) {
+        for (const step::BufferId buffer :
+             {unit.weights, unit.remainders, unit.first_moment, unit.second_moment}) {
+          if (buffer >= 0) all.push_back(trial.bits(trial.whole(buffer)));
+        }
+      }
+      const std::vector<float> now = trial.get(trial.program().loads);
+      if (run == 0) {
+        first = all;
+        scalars = last;
+        loads = now;
+      }
+      EXPECT_EQ(scalars, last) << variant.name;
+      EXPECT_EQ(loads, now) << variant.name;
+      EXPECT_TRUE(first == all) << variant.name;
+      // Every slot of the step is somebody's.
+      double slots = 0;
+      for (const float load : now) slots += static_cast<double>(load);
+      EXPECT_EQ(slots,
+                static_cast<double>(trial.program().step_tokens() *
+                                    variant.model.experts_per_token * variant.model.moe_layers()));
+    }
+  }
+}
+
+TEST_F(CudaStep, LossOfMixturesFalls) {
+  for (const Variant& variant : testing::mixtures()) {
+    Trial trial(gpu_backend(), variant.model, choices(spec::Recompute::kCheap, 1));
+    const float before = scalar(trial.step(settings(1)), step::Scalar::kLossSum);
+    float after = before;
+    for (std::int64_t step = 2; step <= 30; ++step) {
+      after = scalar(trial.step(settings(step)), step::Scalar::kLossSum);
+    }
+    EXPECT_LT(after, 0.8F * before) << variant.name;
   }
 }
 

@@ -13,7 +13,7 @@
 namespace assay::train::cuda {
 namespace {
 
-constexpr const char* kFirstWord = "assay-products-2";
+constexpr const char* kFirstWord = "assay-products-3";
 
 }  // namespace
 

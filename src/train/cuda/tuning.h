@@ -23,6 +23,7 @@ enum class KeyPart : std::uint8_t {
   kAddend,      // 0: none, 1: the result itself, 2: another matrix
   kBias,
   kFp8,
+  kFp32Result,
   kStrideA,
   kStrideB,
   kStrideAddend,

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "train/cuda/batches.h"
+#include "train/cuda/grouped_products.h"
 #include "train/cuda/kernels.h"
 
 namespace assay::train::cuda {
@@ -17,6 +18,14 @@ std::int64_t partial_elements(const step::Program& p) {
   const spec::ModelSpec& m = p.model;
   const std::int64_t widest = std::max({m.qkv_dim(), m.inner_dim(), m.dim});
   return std::max({2 * kNormBlocks * m.dim, kNormBlocks * m.head_dim, kBiasBlocks * widest});
+}
+
+// Of a router's blocks, or of those that sort its slots.
+std::int64_t routing_bytes(const step::Program& p) {
+  const spec::ModelSpec& m = p.model;
+  if (!m.is_moe()) return 0;
+  const std::int64_t sums = kRouteBlocks * ((m.experts + 1) * 8 + m.experts * 4);
+  return std::max(sums, m.experts * sort_blocks(p.micro_tokens() * m.experts_per_token) * 4);
 }
 
 // Micro-batches whose tokens are on the device at once.
@@ -74,6 +83,8 @@ WorkspaceLayout lay_out_workspace(const step::Program& p, std::int64_t attention
   w.turns = static_cast<float*>(take(p.choices.sequence * p.model.head_dim * 4));
   w.token_index =
       static_cast<std::int32_t*>(take(token_places(p) * Batches::index_size(p.micro_tokens()) * 4));
+  w.routing = take(routing_bytes(p));
+  w.lanes = take(p.model.is_moe() ? (kLanes - 1) * kProductsBytes : 0);
   w.orthogonal = take(2 * (2 * largest_matrix(p) + 2 * largest_square(p)));
   return layout;
 }

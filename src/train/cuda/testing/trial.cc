@@ -45,15 +45,37 @@ void write_as(Backend& backend, const step::View& view, const std::vector<T>& va
 
 }  // namespace
 
+namespace {
+
+const spec::ModelSpec kLlama{.vocab = 1000,
+                             .dim = 256,
+                             .layers = 2,
+                             .heads = 4,
+                             .kv_heads = 2,
+                             .head_dim = 64,
+                             .ffn = 512,
+                             .context = 512};
+
+}  // namespace
+
+std::vector<Variant> mixtures() {
+  std::vector<Variant> list = spec::testing::mixture_shapes(kLlama);
+  spec::ModelSpec many = kLlama;  // more than lanes of a warp, and few rows for each
+  many.experts = 40;
+  many.experts_per_token = 6;
+  many.expert_ffn = 64;
+  list.push_back({"many experts", many});
+  return list;
+}
+
+std::vector<Variant> with_mixtures() {
+  std::vector<Variant> list = variants();
+  for (const Variant& mixture : mixtures()) list.push_back(mixture);
+  return list;
+}
+
 std::vector<Variant> variants() {
-  const spec::ModelSpec llama{.vocab = 1000,
-                              .dim = 256,
-                              .layers = 2,
-                              .heads = 4,
-                              .kv_heads = 2,
-                              .head_dim = 64,
-                              .ffn = 512,
-                              .context = 512};
+  const spec::ModelSpec& llama = kLlama;
   std::vector<Variant> list = spec::testing::model_shapes(llama);
   list.back().model.vocab = 1003;  // rows of logits end in the middle of a vector
   spec::ModelSpec wide = llama;
@@ -120,6 +142,9 @@ Scalars Trial::step(StepSettings settings) {
   settings.counted_targets =
       static_cast<double>(program_.step_tokens() - program_.choices.accumulate);
   if (settings.z_loss == 0) settings.z_loss = 1e-3;
+  settings.balance_loss = 0.05;
+  settings.router_z_loss = 0.02;
+  settings.balance_rate = 1e-3;
   auto scalars =
       run_step(*backend_, program_, settings, [&](std::int32_t micro, auto tokens, auto targets) {
         for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = token(micro, i);

@@ -15,6 +15,8 @@ namespace assay::train::cuda::testing {
 using Variant = spec::testing::NamedModel;
 // Model variants of a size that a CPU computes in seconds.
 std::vector<Variant> variants();
+std::vector<Variant> mixtures();
+std::vector<Variant> with_mixtures();
 
 // A backend on the first GPU; null if there is none: skip the test. All backends of a process share
 // a tuning file, so that they use the same algorithms.
