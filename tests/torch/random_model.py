@@ -1,19 +1,31 @@
 #!/usr/bin/env python3
 """Writes a small model with random weights, as transformers saves it, for `assay checkpoint import-hf`.
 
-    random_model.py mixtral|qwen3_moe DIR [--seed N]
+    random_model.py llama2|llama3|mistral|qwen2|qwen3|gpt2|mixtral|qwen3_moe DIR [--seed N]
 
-Weights are larger than a model's first ones and norms are not 1, so that nothing that is exchanged
-or left out stays unnoticed. Needs torch and transformers.
+Weights are larger than a model's first ones, norms are not 1 and biases not 0, and epsilons of norms are
+large, so that nothing that is exchanged or left out stays unnoticed. Needs torch and transformers.
 """
 import argparse
 
 import torch
-from transformers import AutoModelForCausalLM, MixtralConfig, Qwen3MoeConfig
+from transformers import (AutoModelForCausalLM, GPT2Config, LlamaConfig, MistralConfig, MixtralConfig,
+                          Qwen2Config, Qwen3Config, Qwen3MoeConfig)
 
 SHAPE = {"vocab_size": 320, "hidden_size": 48, "num_attention_heads": 6, "num_key_value_heads": 2,
          "max_position_embeddings": 64, "rms_norm_eps": 1e-5, "tie_word_embeddings": False}
+DENSE = SHAPE | {"num_hidden_layers": 3, "intermediate_size": 112}
+# As Llama 3.1's, but for a context so short that slow, fast and other rotations all exist.
+LLAMA3 = {"rope_type": "llama3", "rope_theta": 100.0, "factor": 8.0, "low_freq_factor": 1.0,
+          "high_freq_factor": 4.0, "original_max_position_embeddings": 32}
 CONFIGS = {
+    "llama2": lambda: LlamaConfig(**DENSE | {"num_key_value_heads": 6}),
+    "llama3": lambda: LlamaConfig(**DENSE | {"tie_word_embeddings": True}, head_dim=12, rope_parameters=LLAMA3),
+    "mistral": lambda: MistralConfig(**DENSE, head_dim=12, sliding_window=None),
+    "qwen2": lambda: Qwen2Config(**DENSE | {"rms_norm_eps": 1e-2, "tie_word_embeddings": True}),
+    "qwen3": lambda: Qwen3Config(**DENSE | {"rms_norm_eps": 1e-2}, head_dim=16),
+    "gpt2": lambda: GPT2Config(vocab_size=320, n_embd=48, n_layer=3, n_head=6, n_positions=64,
+                               layer_norm_epsilon=1e-2, attn_pdrop=0, embd_pdrop=0, resid_pdrop=0),
     "mixtral": lambda: MixtralConfig(
         **SHAPE, num_hidden_layers=3, intermediate_size=80, num_local_experts=5, num_experts_per_tok=2,
         head_dim=8, sliding_window=None),
