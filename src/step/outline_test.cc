@@ -12,7 +12,7 @@
 #include "spec/parameters.h"
 #include "spec/presets.h"
 #include "spec/testing/model_shapes.h"
-#include "step/testing/moved_bytes.h"
+#include "step/moved_bytes.h"
 
 namespace assay::step {
 namespace {
@@ -42,7 +42,7 @@ std::map<Key, Total> totals_of(const Program& p) {
     Total& total = totals[{op.phase, op.kind, op.part}];
     total.count += 1;
     total.flops += op.flops;
-    total.bytes += testing::moved_bytes(op, p);
+    total.bytes += moved_bytes(op, p.buffers).total();
   }
   return totals;
 }
