@@ -94,9 +94,6 @@ enum class Part : std::uint8_t {
   kDecayed,
   kUndecayed,
   kAllGroups,
-  // In outlines only: programs do not have these yet.
-  kValueEmbedding,  // nanochat's
-  kResidual,        // nanochat's: the stream and the embedding, weighted
 };
 
 std::string_view to_text(Kind kind);
