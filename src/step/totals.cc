@@ -151,7 +151,8 @@ class RankWalk {
 bool CountedOp::same_but_count(const CountedOp& other) const {
   return kind == other.kind && phase == other.phase && part == other.part && read == other.read &&
          written == other.written && m == other.m && n == other.n && k == other.k &&
-         type == other.type && groups == other.groups && flops == other.flops;
+         type == other.type && groups == other.groups && groups_share_k == other.groups_share_k &&
+         flops == other.flops;
 }
 
 double Totals::flops() const {

@@ -21,12 +21,13 @@ struct CountedOp {
   Phase phase = Phase::kForward;
   Part part = Part::kQkv;
   Dtype type = Dtype::kF32;  // of the first operand, or of the result if there is none
-  // Of a product: rows and columns of its result, and what is summed over. Of a kGroupedMatmul
-  // `groups` experts share its rows.
+  // Of a product: rows and columns of its result, and what is summed over. Of a kGroupedMatmul so
+  // many experts share its rows, or, where it makes their gradients, what is summed over.
   std::int64_t m = 0;
   std::int64_t n = 0;
   std::int64_t k = 0;
   std::int64_t groups = 1;
+  bool groups_share_k = false;
   double flops = 0;          // of one
   std::int64_t read = 0;     // bytes of one
   std::int64_t written = 0;  // likewise

@@ -25,7 +25,10 @@ void TotalsSink::add(Op op, std::int64_t times) {
     one.m = op.out[0].rows;
     one.n = op.out[0].cols;
     one.k = op.transpose_a ? first.rows : first.cols;
-    if (op.kind == Kind::kGroupedMatmul) one.groups = op.in[2].cols - 1;  // where experts begin
+    if (op.kind == Kind::kGroupedMatmul) {
+      one.groups = op.in[2].cols - 1;  // where experts begin, and the end
+      one.groups_share_k = op.transpose_a;
+    }
   }
   const auto same = std::find_if(totals_.ops.begin(), totals_.ops.end(),
                                  [&](const CountedOp& known) { return known.same_but_count(one); });
