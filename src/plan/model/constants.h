@@ -48,6 +48,8 @@ struct Constants {
   double own_gemm = 0;
   double own_pass = 0;
   double own_softmax = 0;
+
+  bool operator==(const Constants&) const = default;
 };
 
 struct ConstantInfo {

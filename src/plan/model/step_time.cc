@@ -39,12 +39,8 @@ struct HeadTime {
   [[nodiscard]] double total() const { return compute + tensor + host; }
 };
 
-HeadTime head_time(const Work& work, const TrainerStep* trained, const RankShare& rank,
-                   const LayerTimes& layer, const Constants& constants) {
-  if (trained != nullptr) {
-    const LayerTime ends = trainer_ends_time(work, *trained, rank, layer.clock, constants);
-    return {.compute = ends.products + ends.passes, .tensor = ends.tensor, .host = ends.host};
-  }
+HeadTime head_time(const Work& work, const RankShare& rank, const LayerTimes& layer,
+                   const Constants& constants) {
   const Shape& shape = work.shape;
   const double tp = work.degrees.tp;
   ProductRate rate = rank.head;
@@ -67,6 +63,23 @@ HeadTime head_time(const Work& work, const TrainerStep* trained, const RankShare
   }
   time.host = kHeadOperators * rank.host_per_operator;
   return time;
+}
+
+// What a rank computes: of our trainer from its step, of other software in closed form.
+struct Computed {
+  LayerTimes layer;
+  HeadTime head;
+};
+
+Computed computed(const Work& work, const TrainerStep* trained, const RankShare& rank,
+                  const Constants& constants) {
+  if (trained == nullptr) {
+    const LayerTimes layer = layer_times(work, rank, constants);
+    return {layer, head_time(work, rank, layer, constants)};
+  }
+  const auto [layer, ends] = trainer_times(work, *trained, rank, constants);
+  return {layer,
+          {.compute = ends.products + ends.passes, .tensor = ends.tensor, .host = ends.host}};
 }
 
 // Activations and their gradients between two stages, of one micro-batch.
@@ -145,9 +158,7 @@ StepTime step_time(const Work& work, const Constants& constants) {
   const double layers = work.shape.layers;
   const RankShare rank = rank_share(work, constants);
   const TrainerStep* trained = trainer_step(work);
-  const LayerTimes layer = trained != nullptr ? trainer_layer_times(work, *trained, rank, constants)
-                                              : layer_times(work, rank, constants);
-  const HeadTime head = head_time(work, trained, rank, layer, constants);
+  const auto [layer, head] = computed(work, trained, rank, constants);
   const double forward = layer.forward.total();
   const double backward = layer.backward.total();
   const ShardsTime shards = shards_time(work, rank, forward, backward, constants);

@@ -85,16 +85,17 @@ void add(const step::CountedOp& op, StepPieces& pieces) {
   in_phase(known.times, op.phase) += count;
 }
 
-void add(const step::Totals& totals, StepPieces& pieces) {
+void add(const step::Totals& totals, StepPieces& pieces, ByPhase StepCall::*times,
+         std::vector<StepCall>& calls) {
   for (const step::CountedOp& op : totals.ops) add(op, pieces);
   for (const step::CountedExchange& one : totals.exchanges) {
     const StepCall call{.kind = collective_kind(one.kind),
                         .axis = one.axis,
                         .bytes = static_cast<double>(one.bytes())};
-    StepCall& known = item_of(pieces.calls, call, [&](const StepCall& c) {
+    StepCall& known = item_of(calls, call, [&](const StepCall& c) {
       return c.kind == call.kind && c.axis == call.axis && c.bytes == call.bytes;
     });
-    in_phase(known.times, one.phase) += static_cast<double>(one.calls);
+    in_phase(known.*times, one.phase) += static_cast<double>(one.calls);
   }
 }
 
@@ -141,10 +142,10 @@ TrainerStep TrainerSteps::make(const Work& work) const {
   choices.layout.sequence_parallel = sequence_parallel > 0 && tp > 1;
   const step::MicroTotals totals = step::micro_totals(model_, choices);
   TrainerStep step;
-  add(totals.dense, step.dense);
-  add(totals.mixture, step.mixture);
-  add(totals.first, step.ends);
-  add(totals.last, step.ends);
+  add(totals.dense, step.dense, &StepCall::dense, step.calls);
+  add(totals.mixture, step.mixture, &StepCall::mixture, step.calls);
+  add(totals.first, step.ends, &StepCall::ends, step.calls);
+  add(totals.last, step.ends, &StepCall::ends, step.calls);
   const std::int64_t rows =
       sequence / cp * micro_batch / (choices.layout.sequence_parallel ? tp : 1);
   step.stream =

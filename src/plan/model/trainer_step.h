@@ -19,6 +19,8 @@
 
 namespace assay::plan {
 
+struct DeviceTimes;
+
 // How often, or how much, in each part of a micro-batch's passes.
 struct ByPhase {
   double forward = 0;
@@ -48,26 +50,32 @@ struct StepPass {
   ByPhase times;
 };
 
+struct StepPieces {
+  std::vector<StepProduct> products;
+  std::vector<StepPass> passes;
+  ByPhase attention;  // flops of its core
+  ByPhase operators;  // kernels
+};
+
+// Layers and ends exchange messages of the same sizes, each of which is priced once.
 struct StepCall {
   step::CollectiveKind kind = step::CollectiveKind::kAllGather;
   step::Axis axis = step::Axis::kTensor;
   double bytes = 0;  // of the whole
-  ByPhase times;
-};
-
-struct StepPieces {
-  std::vector<StepProduct> products;
-  std::vector<StepPass> passes;
-  std::vector<StepCall> calls;
-  ByPhase attention;  // flops of its core
-  ByPhase operators;  // kernels
+  ByPhase dense;
+  ByPhase mixture;
+  ByPhase ends;
 };
 
 struct TrainerStep {
   StepPieces dense;
   StepPieces mixture;
-  StepPieces ends;    // embedding, head and loss: forward and backward, none of it recomputed
+  StepPieces ends;  // embedding, head and loss: forward and backward, none of it recomputed
+  std::vector<StepCall> calls;
   double stream = 0;  // bytes that a stage hands on
+  // What the device takes for the pieces above at the rates that were asked for last: searches ask
+  // for the same again and again (trainer_time.cc).
+  mutable std::shared_ptr<const DeviceTimes> priced;
 };
 
 // The steps of one model in the layouts that are asked for. Each is made once and kept, because

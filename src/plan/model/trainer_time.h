@@ -11,13 +11,14 @@
 
 namespace assay::plan {
 
-// Of the mean layer: dense ones and mixtures as the model has them, of which the last is not
-// recomputed.
-LayerTimes trainer_layer_times(const Work& work, const TrainerStep& step, const RankShare& rank,
-                               const Constants& constants);
+struct TrainerTimes {
+  // Of the mean layer: dense ones and mixtures as the model has them, of which the last is not
+  // recomputed.
+  LayerTimes layer;
+  LayerTime ends;  // embedding, head and loss of one micro-batch, forward and backward
+};
 
-// Embedding, head and loss of one micro-batch, forward and backward; `clock` as layers have it.
-LayerTime trainer_ends_time(const Work& work, const TrainerStep& step, const RankShare& rank,
-                            double clock, const Constants& constants);
+TrainerTimes trainer_times(const Work& work, const TrainerStep& step, const RankShare& rank,
+                           const Constants& constants);
 
 }  // namespace assay::plan
