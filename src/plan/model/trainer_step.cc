@@ -129,6 +129,13 @@ const TrainerStep* TrainerSteps::of(const Work& work) {
   return last_;
 }
 
+const step::UnitSizes& TrainerSteps::units(double tp) {
+  const auto ranks = static_cast<std::int64_t>(tp);
+  const auto [known, is_new] = units_.try_emplace(ranks);
+  if (is_new) known->second = step::unit_sizes(model_, ranks);
+  return known->second;
+}
+
 TrainerStep TrainerSteps::make(const Work& work) const {
   const Key key = key_of(work);
   const auto [tp, cp, sequence_parallel, sequence, micro_batch, recompute, fp8] = key.values;

@@ -16,6 +16,7 @@
 #include "spec/model.h"
 #include "step/collective.h"
 #include "step/layout.h"
+#include "step/unit_sizes.h"
 
 namespace assay::plan {
 
@@ -89,6 +90,8 @@ class TrainerSteps {
   // Null for layouts that the trainer does not execute: experts over ranks, and more
   // tensor-parallel ranks than heads of keys.
   const TrainerStep* of(const Work& work);
+  // Of its parameters, on one of so many tensor-parallel ranks.
+  const step::UnitSizes& units(double tp);
 
  private:
   struct Key {
@@ -103,6 +106,7 @@ class TrainerSteps {
 
   spec::ModelSpec model_;
   std::unordered_map<Key, std::unique_ptr<const TrainerStep>, Hash> known_;
+  std::unordered_map<std::int64_t, step::UnitSizes> units_;  // by tensor-parallel ranks
   Key last_key_;
   const TrainerStep* last_ = nullptr;
 };
