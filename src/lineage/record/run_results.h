@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "lineage/packages/packages.h"
+#include "lineage/track/made_folders.h"
 #include "lineage/track/hash_queue.h"
 #include "lineage/track/results.h"
 #include "observe/collect/gpu_count.h"
@@ -36,8 +37,13 @@ class StagedResults : public Results {
   void input(store::Input input, const Rule& rule) override;
   void output(store::Output output, const Rule& rule) override;
   void left_out(LeftOut file, const Rule& rule) override;
+  void fact(store::PathFact fact) override { facts_.push_back(std::move(fact)); }
   void process(store::Process process) override;
   void missed(store::Missed missed) override;
+
+  // After the last output: which folders the run made, which began at this time of the file
+  // system's clock.
+  void find_made_folders(std::int64_t started_ns);
 
   // Everything, including packages, in the caller's transaction.
   base::Result<void> write(store::RunWriter& writer);
@@ -61,6 +67,8 @@ class StagedResults : public Results {
   std::string path_;
   Explain explain_;
   PackageFinder packages_{{.cache = user_cache_folder()}};
+  MadeFolders folders_;
+  std::vector<store::PathFact> facts_;
   std::vector<store::Process> processes_;
   std::vector<store::Missed> missed_;
   std::map<std::string, store::FileRule> rules_;

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/file.h"
+#include "lineage/track/tool_files.h"
 
 namespace assay::lineage {
 namespace {
@@ -27,6 +28,7 @@ enum : RuleId {
   kLanguage,
   kSystem,
   kHome,
+  kTools,
 };
 
 const std::vector<Rule>& builtin_rules() {
@@ -47,6 +49,8 @@ const std::vector<Rule>& builtin_rules() {
       {"language", false, "it belongs to an installed language runtime"},
       {"system", false, "it belongs to the operating system"},
       {"home", false, "it is a setting, history or cache in the home folder"},
+      {"tools", false,
+       "it is a lock, temporary or cache file of a known tool (!PATTERN in .assayignore keeps it)"},
   };
   return rules;
 }
@@ -145,6 +149,7 @@ RuleId Filter::rule_for_name(RuleId folder_rule, std::string_view folder,
   // Shared memory of the GPU shim (wire/gpu_region.h, shim/gpu/pace/turn_file.h).
   if (folder == "/dev/shm" && name.starts_with("assay-gpu-")) return kAssay;
   if (name.ends_with(".pyc") || name.ends_with(".pyo")) return kBytecode;
+  if (ToolFiles::known().has_name(name)) return kTools;
   if (!home_.empty() && folder == home_ && name.starts_with('.') && folder_rule != kProject) {
     return kHome;
   }
@@ -157,6 +162,7 @@ RuleId Filter::inside(std::string_view below_root) const {
   if (has_part(below_root, "__pycache__")) return kBytecode;
   if (has_any_part(below_root, kPackageFolders)) return kPackages;
   if (has_any_part(below_root, kCacheFolders)) return kCaches;
+  if (ToolFiles::known().has_folder(below_root)) return kTools;
   return kProject;
 }
 

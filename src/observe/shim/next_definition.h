@@ -41,8 +41,16 @@ enum class Function : std::uint8_t {
   kWait3,
   kWait4,
   kWaitid,
+  kStat,
+  kStat64,
+  kLstat,
+  kLstat64,
+  kFstatat,
+  kFstatat64,
+  kAccess,
+  kOpendir,
 };
-inline constexpr int kFunctions = static_cast<int>(Function::kWaitid) + 1;
+inline constexpr int kFunctions = static_cast<int>(Function::kOpendir) + 1;
 
 // Null where the C library's is the next.
 extern constinit void* others[kFunctions];
