@@ -222,7 +222,7 @@ TEST_F(RunTest, WhatIsSharedIsStoredOnce) {
     run.uid.clear();
     ASSERT_TRUE(record_run(store_, run));
   }
-  EXPECT_EQ(sql("SELECT count(*) FROM document"), "4");  // diff, environment, machine, paths
+  EXPECT_EQ(sql("SELECT count(*) FROM document"), "5");  // diff, environment, machine, paths, names
   EXPECT_EQ(sql("SELECT count(*) FROM package"), "2");
   EXPECT_EQ(sql("SELECT count(DISTINCT uid) FROM run"), "3");
   EXPECT_EQ(sql("SELECT sum(length(zlib)) < 2000 FROM document"), "1");

@@ -70,12 +70,19 @@ base::Result<std::vector<Output>> still_there(store::Store& store, const RunReco
   return kept;
 }
 
+bool have_common_input(const RunRecord& run, const std::unordered_set<std::string>& inputs) {
+  return std::any_of(run.inputs.begin(), run.inputs.end(),
+                     [&](const store::Input& input) { return inputs.contains(input.path); });
+}
+
 }  // namespace
 
 base::Result<void> unite_with_earlier(store::Store& store, RunRecord& run) {
   ASSAY_TRY(const std::vector<RunId> earlier, store::earlier_runs(store, run, kMostEarlier));
   if (earlier.empty()) return {};
   const std::set<std::string> own = left_by(run);
+  std::unordered_set<std::string> own_inputs;
+  for (const store::Input& input : run.inputs) own_inputs.insert(input.path);
   Taken taken;
   taken.add(run);
   std::unordered_set<std::string> inherited;
@@ -90,7 +97,9 @@ base::Result<void> unite_with_earlier(store::Store& store, RunRecord& run) {
       const bool reads = std::any_of(kept.begin(), kept.end(), [&](const Output& output) {
         return taken.read.contains(output.path);
       });
-      if (!repeats && !reads && before.command != run.command) {
+      // Of a run that did something else, the inputs count if it began from the same files.
+      const bool alike = before.command == run.command && have_common_input(before, own_inputs);
+      if (!repeats && !reads && !alike) {
         taken.add(before);
         continue;
       }

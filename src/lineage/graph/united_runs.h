@@ -12,7 +12,8 @@ namespace assay::lineage {
 // Adds to `run`, the current run of its stage with its lists, what earlier runs of the stage left
 // and later ones have not written again, and what those read: of several reads of a path the newest
 // counts. Their outputs are not added if `run` wrote files at new paths: then it did not repeat
-// theirs (a file with the date in its name), and only the same command's inputs count.
+// theirs (a file with the date in its name), and only the inputs of the same command count, if it
+// read some of the same files.
 base::Result<void> unite_with_earlier(store::Store& store, store::RunRecord& run);
 
 }  // namespace assay::lineage
