@@ -11,7 +11,7 @@ namespace {
 
 using Kind = PathFact::Kind;
 constexpr std::array kKinds = {Kind::kMadeFolder, Kind::kFollowedLink, Kind::kMadeLink,
-                               Kind::kListed, Kind::kAbsent};
+                               Kind::kListed,     Kind::kAbsent,       Kind::kNetwork};
 
 }  // namespace
 
@@ -27,6 +27,8 @@ std::string_view name_of(Kind kind) {
       return "listed";
     case Kind::kAbsent:
       return "absent";
+    case Kind::kNetwork:
+      return "network";
   }
   return "";
 }

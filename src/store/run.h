@@ -66,6 +66,7 @@ struct PathFact {
     kMadeLink,      // a symbolic link that the run left; it leads to `target`
     kListed,        // the run listed this folder, in which `names` were before it; "a", "b/"
     kAbsent,        // the run looked for this and nothing was there
+    kNetwork,       // a name that it looked up, or an address that it connected to
   };
   Kind kind = Kind::kMadeFolder;
   std::string path;

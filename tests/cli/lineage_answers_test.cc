@@ -177,6 +177,49 @@ TEST_F(Noise, FilesOfToolsAreLeftOutUnlessTheyAreWanted) {
   EXPECT_EQ(json("show last")["outputs"].size(), 2U);
 }
 
+class Downloads : public ScriptedProject {};
+
+TEST_F(Downloads, ModelsInCachesAreInputsAndTokensAreNot) {
+  done(
+      "mkdir -p home/.cache/huggingface/hub/models--a--b/blobs"
+      " home/.cache/huggingface/hub/models--a--b/snapshots/rev1 home/.cache/other p &&"
+      " echo w > home/.cache/huggingface/hub/models--a--b/blobs/1234 &&"
+      " ln -s ../../blobs/1234 home/.cache/huggingface/hub/models--a--b/snapshots/rev1/w.bin &&"
+      " echo t > home/.cache/huggingface/token && echo o > home/.cache/other/x");
+  const std::string cd = "cd p && export HOME=$PWD/../home && ";
+  done(cd +
+       "$ASSAY init >/dev/null && $ASSAY run -- sh -c 'C=$HOME/.cache/huggingface;"
+       " cat $C/token $C/../other/x $C/hub/models--a--b/snapshots/rev1/w.bin > out'");
+  const Json run = Json::parse(done(cd + "$ASSAY show last --json").out);
+  ASSERT_EQ(run["inputs"].size(), 1U) << run["inputs"];
+  EXPECT_THAT(run["inputs"][0]["path"].get<std::string>(), HasSubstr("models--a--b/blobs/1234"));
+  EXPECT_THAT(run["links"].dump(), HasSubstr("snapshots/rev1/w.bin"));
+  // A download is no output: reproducing the run would not write it.
+  done(cd +
+       "$ASSAY run -- sh -c 'echo v > $HOME/.cache/huggingface/hub/models--a--b/blobs/55; echo 1 > "
+       "out'");
+  const Json second = Json::parse(done(cd + "$ASSAY show last --json").out);
+  EXPECT_EQ(second["outputs"].size(), 1U);
+  ASSERT_EQ(second["inputs"].size(), 1U);
+  EXPECT_THAT(second["inputs"][0]["path"].get<std::string>(), HasSubstr("blobs/55"));
+}
+
+TEST_F(Downloads, TheNetworkIsNamed) {
+  // No packet leaves the machine: a datagram socket has an address without sending anything.
+  write("net.py",
+        "import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+        "try:\n  s.connect(('192.0.2.7', 443))\nexcept OSError:\n  print('none')\n"
+        "l = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\nl.connect(('127.0.0.1', 80))\n"
+        "open('out', 'w').write('1')\n");
+  const auto ran = done("$ASSAY run --json -- python3 net.py");
+  if (ran.out == "none\n") GTEST_SKIP() << "this machine has no route to anywhere";
+  EXPECT_THAT(ran.err, HasSubstr("\"network\":true"));
+  EXPECT_EQ(json("show last")["network"], Json({"192.0.2.7:443"}));
+  EXPECT_THAT(done("$ASSAY show last").out, HasSubstr("what came over it was not recorded"));
+  EXPECT_THAT(json("reproduce out")["notes"].dump(), HasSubstr("used the network"));
+  EXPECT_THAT(done("$ASSAY run --json -- true").err, HasSubstr("\"network\":false"));
+}
+
 class OnDisk : public ScriptedProject {
  protected:
   void SetUp() override {

@@ -35,6 +35,20 @@ void print_more(const Session& session, std::int64_t all, std::size_t shown) {
   if (more > 0) session.print(fmt::format("and {} more; --json has them all\n", grouped(more)));
 }
 
+// Names and addresses; empty if the run is not known to have used the network.
+std::string network_text(const store::RunRecord& run) {
+  constexpr std::size_t kListed = 5;
+  std::vector<std::string> listed;
+  std::size_t all = 0;
+  for (const store::PathFact& fact : run.facts) {
+    if (fact.kind != store::PathFact::Kind::kNetwork) continue;
+    if (++all <= kListed) listed.push_back(fact.path);
+  }
+  if (all == 0) return {};
+  return fmt::format("{}{}; what came over it was not recorded", fmt::join(listed, ", "),
+                     all > kListed ? fmt::format(" and {} more", all - kListed) : "");
+}
+
 void print_facts(const Session& session, const store::RunRecord& run) {
   Table table({fmt::format("run {}", run.id), ""});
   table.align(1, base::Align::kLeft);
@@ -52,6 +66,9 @@ void print_facts(const Session& session, const store::RunRecord& run) {
   table.row({"tracer", run.tracer});
   const bool running = run.status == store::RunStatus::kRunning;
   table.row({"complete", running ? "still running" : run.complete ? "yes" : "no, see missed"});
+  if (const std::string network = network_text(run); !network.empty()) {
+    table.row({"network", printable(network)});
+  }
   if (run.dropped != 0) table.row({"dropped events", grouped(run.dropped)});
   table.row({"uid", run.uid});
   session.print(table);

@@ -135,6 +135,7 @@ void check_fact(const LiveStages& stages, std::size_t stage, const store::PathFa
   using Kind = store::PathFact::Kind;
   switch (fact.kind) {
     case Kind::kMadeFolder:
+    case Kind::kNetwork:
       return;
     case Kind::kFollowedLink:
       return check_link(stages, fact, disk, false, reasons);

@@ -274,8 +274,8 @@ base::Result<void> Recorder::store(const collect::Outcome& outcome, store::RunSt
   ASSAY_TRY(run_.stage, writer.finish(run_));
   // Until now, who recovers the run would need them.
   if (job_part_) job_part_->end();
-  const std::string summary =
-      summary_text(request_.summary, run_, results.inputs(), results.outputs());
+  const std::string summary = summary_text(request_.summary, run_, results.inputs(),
+                                           results.outputs(), results.used_network());
   if (!summary.empty()) channel_.print(summary);
   return {};
 }

@@ -13,8 +13,8 @@
 
 #include "base/result.h"
 #include "lineage/packages/packages.h"
-#include "lineage/track/made_folders.h"
 #include "lineage/track/hash_queue.h"
+#include "lineage/track/made_folders.h"
 #include "lineage/track/results.h"
 #include "observe/collect/gpu_count.h"
 #include "store/gpu_work.h"
@@ -37,7 +37,10 @@ class StagedResults : public Results {
   void input(store::Input input, const Rule& rule) override;
   void output(store::Output output, const Rule& rule) override;
   void left_out(LeftOut file, const Rule& rule) override;
-  void fact(store::PathFact fact) override { facts_.push_back(std::move(fact)); }
+  void fact(store::PathFact fact) override {
+    network_ = network_ || fact.kind == store::PathFact::Kind::kNetwork;
+    facts_.push_back(std::move(fact));
+  }
   void process(store::Process process) override;
   void missed(store::Missed missed) override;
 
@@ -50,6 +53,7 @@ class StagedResults : public Results {
 
   [[nodiscard]] std::int64_t inputs() const { return inputs_; }
   [[nodiscard]] std::int64_t outputs() const { return outputs_; }
+  [[nodiscard]] bool used_network() const { return network_; }
   [[nodiscard]] bool complete() const { return missed_.empty(); }
 
  private:
@@ -69,6 +73,7 @@ class StagedResults : public Results {
   PackageFinder packages_{{.cache = user_cache_folder()}};
   MadeFolders folders_;
   std::vector<store::PathFact> facts_;
+  bool network_ = false;
   std::vector<store::Process> processes_;
   std::vector<store::Missed> missed_;
   std::map<std::string, store::FileRule> rules_;

@@ -120,6 +120,17 @@ void add_source_notes(ReproductionPlan& plan, const store::RunRecord& run) {
   }
 }
 
+void add_network_note(ReproductionPlan& plan, const store::RunRecord& run) {
+  std::vector<std::string> used;
+  for (const store::PathFact& fact : run.facts) {
+    if (fact.kind == store::PathFact::Kind::kNetwork) used.push_back(fact.path);
+  }
+  if (used.empty()) return;
+  plan.notes.push_back(
+      fmt::format("run {}: it used the network ({}{}); what it got was not recorded", run.id,
+                  used.front(), used.size() > 1 ? ", …" : ""));
+}
+
 // The files that stages have produced in the copy so far.
 class ProducedFiles {
  public:
@@ -237,6 +248,7 @@ ReproductionPlan make_plan(PlanInput given) {
           "run {}: it was not recorded completely; see `assay show {}`", run.id, run.id));
     }
     add_source_notes(plan, run);
+    add_network_note(plan, run);
     stage.run = std::move(run);
     add_obstacles(plan, stage, map, given);
     plan.stages.push_back(std::move(stage));

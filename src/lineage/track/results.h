@@ -13,9 +13,9 @@
 
 namespace assay::lineage {
 
-// Receives a run's results at its end: inputs, outputs and left-out files, one kind after the other
-// and each sorted by path, then processes, then what was missed. `rule` is why a file was kept or
-// left out.
+// Receives a run's results at its end: inputs, outputs (with inputs that the run downloaded among
+// them) and left-out files, one kind after the other and each sorted by path, then processes, then
+// what was missed. `rule` is why a file was kept or left out.
 class Results {
  public:
   virtual ~Results() = default;

@@ -18,6 +18,8 @@ namespace file = file_flag;
 
 namespace {
 
+constexpr std::size_t kMostAddresses = 1000;
+
 // A quarter of the process's limit: the rest is for the collector.
 std::size_t open_file_limit(std::size_t most) {
   rlimit limit{};
@@ -74,6 +76,9 @@ void Tracker::happened(const Event& event) {
       return note_listed(event.path);
     case Op::kAbsent:
       return note_absent(event.path);
+    case Op::kNetwork:
+      if (network_.size() < kMostAddresses) network_.emplace(event.path);
+      return;
     case Op::kMissed:
       other_namespaces_ = other_namespaces_ || event.path == "namespace";
       return missed_.add(std::string(event.path), std::string(event.other));

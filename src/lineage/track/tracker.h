@@ -1,10 +1,11 @@
 // Tracker: decides from a run's events which files are its inputs and outputs, and in which state.
 //
 // A file is an input if the run read it before changing it, or gave it another name; its content is
-// that of the first read. A file is an output if, at the end of the run, a path leads to other
-// content than before. Files are followed by device and inode through renames and links; names are
-// separate from files (path_table.h, file_table.h), so an output's status is the difference between
-// what was at its path before the run and what is there now.
+// that of the first read. (A model that the run puts into a cache of downloads is an input, too.) A
+// file is an output if, at the end of the run, a path leads to other content than before. Files are
+// followed by device and inode through renames and links; names are separate from files
+// (path_table.h, file_table.h), so an output's status is the difference between what was at its
+// path before the run and what is there now.
 //
 //   tracker.cc         events and what they do to files
 //   tracker_locate.cc  which file an event is about
@@ -211,6 +212,7 @@ class Tracker : public collect::Sink {
   std::set<std::string> made_links_;   // symbolic links that the run made, moved or removed
   std::map<std::string, int> listed_;  // folders, and how often
   std::set<std::string> absent_;
+  std::set<std::string> network_;
   bool other_namespaces_ = false;  // some process has its own mount namespace
   std::size_t unnamed_ = 0;        // files created without a name whose inode is not known
   std::size_t max_open_files_;

@@ -133,6 +133,9 @@ void Tracker::report_facts(Results& results) {
     if (importable && times < 2) continue;
     results.fact({.kind = Kind::kListed, .path = folder, .names = *std::move(names)});
   }
+  for (const std::string& address : network_) {
+    results.fact({.kind = Kind::kNetwork, .path = address});
+  }
   for (const std::string& path : absent_) {
     struct stat status {};
     // Outside the project programs look for settings in many places; where the run has files, it

@@ -116,6 +116,12 @@ void Tracker::report_outputs(const std::vector<PathId>& order, Results& results)
         paths_[changed.path].flags |= path_flag::kSame;
         continue;
       }
+      if (filter_.is_downloaded(paths_[changed.path].rule)) {
+        if (changed.status == OutputStatus::kDeleted) continue;
+        results.input({paths_.text(changed.path), changed.digest, changed.stamp.size},
+                      filter_.rule(paths_[changed.path].rule));
+        continue;
+      }
       store::Output output{.path = paths_.text(changed.path),
                            .blake3 = changed.digest,
                            .size = changed.stamp.size,

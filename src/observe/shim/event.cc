@@ -212,6 +212,10 @@ void record_child(wire::Op op, pid_t child, int status, std::int64_t time_ns) {
   write({.op = op, .value = status, .child = child, .time_ns = time_ns}, {}, {});
 }
 
+void record_text(wire::Op op, const char* text, std::size_t length) {
+  write({.op = op}, {}, {text, length});
+}
+
 [[gnu::noinline]] void record_name(wire::Op op, int directory, const char* path,
                                    std::size_t path_length) {
   char buffer[PATH_MAX];

@@ -32,6 +32,8 @@ const char* name_of(Op op) {
       return "list";
     case Op::kAbsent:
       return "absent";
+    case Op::kNetwork:
+      return "network";
     case Op::kRelink:
       return "relink";
   }
