@@ -112,6 +112,17 @@ TEST_F(Fresh, WhatWasLookedForAndIsThereNowIsAChange) {
   EXPECT_EQ(state(2), "switch was looked for, and is there now");
 }
 
+TEST_F(Fresh, WhatAppearedIsOldNewsAfterTheNextRun) {
+  write("Makefile", "all: a.out b.out\n%.out: %.in\n\ttest -f extra; cat $< > $@\n");
+  write("a.in", "a");
+  write("b.in", "b");
+  done("$ASSAY run -- make -si");
+  write("extra", "");
+  EXPECT_EQ(state(), "extra was looked for, and is there now");
+  done("sleep 0.02; touch a.in; $ASSAY run -- make -si");
+  EXPECT_EQ(state(), "fresh");
+}
+
 TEST_F(Fresh, AnEditByHandIsCalledThatAndNotOverwritten) {
   done(
       "echo 1 > raw && $ASSAY run -- sh -c 'cat raw > clean' &&"

@@ -21,12 +21,26 @@ using store::RunRecord;
 
 // Earlier runs are looked at until here: a stage may have been repeated every hour for a year.
 constexpr std::size_t kMostEarlier = 100;
+// And no more outputs of theirs than this: `status` must not take seconds.
+constexpr std::int64_t kMostOutputs = 300'000;
 
-base::Result<void> load_files(store::Store& store, RunRecord& run) {
-  ASSAY_TRY_VOID(store::each_output(
-      store, run.id, -1, [&](Output output) { run.outputs.push_back(std::move(output)); }));
-  return store::each_input(store, run.id, -1,
-                           [&](store::Input input) { run.inputs.push_back(std::move(input)); });
+base::Result<void> load_outputs(store::Store& store, RunRecord& run) {
+  return store::each_output(store, run.id, -1,
+                            [&](Output output) { run.outputs.push_back(std::move(output)); });
+}
+
+base::Result<void> load_inputs(store::Store& store, RunRecord& run) {
+  ASSAY_TRY_VOID(store::each_input(
+      store, run.id, -1, [&](store::Input input) { run.inputs.push_back(std::move(input)); }));
+  ASSAY_TRY(run.facts, store::path_facts(store, run.id));
+  return {};
+}
+
+// Links lead an earlier run to what it read. What it listed or did not find, a repeated run has
+// listed and looked for again.
+bool lasts(const store::PathFact& fact) {
+  return fact.kind == store::PathFact::Kind::kFollowedLink ||
+         fact.kind == store::PathFact::Kind::kMadeLink;
 }
 
 // The paths that it left other than as its log.
@@ -86,12 +100,15 @@ base::Result<void> unite_with_earlier(store::Store& store, RunRecord& run) {
   Taken taken;
   taken.add(run);
   std::unordered_set<std::string> inherited;
+  std::int64_t outputs = 0;
   for (const RunId id : earlier) {
     ASSAY_TRY(RunRecord before, store::head_of(store, id));
-    ASSAY_TRY_VOID(load_files(store, before));
-    ASSAY_TRY(before.facts, store::path_facts(store, id));
+    outputs += before.output_count;
+    if (outputs > kMostOutputs) break;
+    ASSAY_TRY_VOID(load_outputs(store, before));
     ASSAY_TRY(std::vector<Output> kept, still_there(store, before, taken));
     if (!kept.empty()) {
+      ASSAY_TRY_VOID(load_inputs(store, before));
       const std::set<std::string> left = left_by(before);
       const bool repeats = std::includes(left.begin(), left.end(), own.begin(), own.end());
       const bool reads = std::any_of(kept.begin(), kept.end(), [&](const Output& output) {
@@ -109,7 +126,9 @@ base::Result<void> unite_with_earlier(store::Store& store, RunRecord& run) {
         run.inputs.push_back(input);
       }
       for (const store::PathFact& fact : before.facts) {
-        if (!taken.facts.contains({fact.kind, fact.path})) run.facts.push_back(fact);
+        if (lasts(fact) && !taken.facts.contains({fact.kind, fact.path})) {
+          run.facts.push_back(fact);
+        }
       }
       if (repeats || reads) {
         for (Output& output : kept) {

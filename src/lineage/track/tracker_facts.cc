@@ -18,6 +18,8 @@ namespace {
 
 // Bounds memory; programs that open more files than this through links use few links.
 constexpr std::size_t kMostWays = 10'000;
+// A compiler looks for every header in every folder that it is told of.
+constexpr std::size_t kMostAbsent = 2'000;
 
 // Calls `visit` with every symbolic link on the way along `path`, in order, as it is now.
 void each_link(
@@ -83,7 +85,7 @@ void Tracker::note_listed(std::string_view folder) {
 
 void Tracker::note_absent(std::string_view path) {
   const ResolvedPath resolved = resolver_.resolve(path);
-  if (resolved.folder == 0 || absent_.size() >= kMostWays) return;
+  if (resolved.folder == 0 || absent_.size() >= kMostAbsent) return;
   std::int32_t& rule = paths_.folder_rule(resolved.folder);
   const std::string& folder = paths_.folder_path(resolved.folder);
   if (rule < 0) rule = filter_.rule_for_folder(folder);
