@@ -133,6 +133,8 @@ TEST_F(Fresh, AnEditByHandIsCalledThatAndNotOverwritten) {
   EXPECT_EQ(status.exit_code, 1);
   EXPECT_THAT(status.out, HasSubstr("running stage 1 again overwrites it"));
   EXPECT_THAT(status.out, HasSubstr("next: cp clean clean.edited && assay run @1"));
+  write("clean.edited", "another edit");
+  EXPECT_THAT(shell("$ASSAY status").out, HasSubstr("cp clean clean.edited-2 && assay run @1"));
 }
 
 TEST_F(Fresh, ARunThatFailedIsBlamedForWhatItWrote) {

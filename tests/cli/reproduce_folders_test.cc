@@ -86,6 +86,14 @@ TEST_F(ReproduceInVenv, TheEnvironmentIsUsedInPlace) {
   }
 }
 
+TEST_F(ReproduceInVenv, TheEnvironmentIsNotTakenFromTheDiffOfUntrackedFiles) {
+  done("git init -q . && git add make.py && git -c user.name=a -c user.email=a@b commit -qm x");
+  done("$ASSAY run -- .venv/bin/python make.py");
+  const auto again = shell(
+      "$ASSAY reproduce out.txt --run --directory ../$$-copy; e=$?; rm -rf ../$$-copy; exit $e");
+  EXPECT_EQ(again.exit_code, 0) << again.out << again.err;
+}
+
 TEST_F(ReproduceInVenv, AnotherVersionOfAPackageIsADifference) {
   done("$ASSAY run -- .venv/bin/python make.py");
   done(

@@ -27,7 +27,7 @@ struct LineageOptions {
 };
 
 void print_tree(const Session& session, const char* title, const std::string& tree) {
-  session.print(fmt::format("{}\n{}\n", title, tree));
+  session.print(fmt::format("{}\n{}", title, tree));
 }
 
 // Files that no run made: from which commit those that git has come.
@@ -81,6 +81,7 @@ base::Result<base::ExitCode> show_lineage(const Session& session, const LineageO
     if (session.json) json["upstream"] = lineage::dag_json(dag);
     print_tree(session, "came from", lineage::lineage_up_text(lineage::view_of(dag, directory)));
   }
+  if (both) session.print("\n");
   if (both || options.down) {
     reach.up = false;
     reach.down = true;

@@ -14,6 +14,16 @@
 namespace assay::cli {
 namespace {
 
+// The name, or name-2, name-3, … if that is taken.
+std::string free_name(const std::filesystem::path& directory, const std::string& name) {
+  std::error_code ignored;
+  std::string free = name;
+  for (int i = 2; std::filesystem::exists(directory / free, ignored); ++i) {
+    free = fmt::format("{}-{}", name, i);
+  }
+  return free;
+}
+
 // The next command must not destroy an edit that exists nowhere else.
 void print_edited(const Session& session, const std::filesystem::path& directory,
                   const std::vector<std::string>& edited, std::int64_t stage) {
@@ -22,8 +32,8 @@ void print_edited(const Session& session, const std::filesystem::path& directory
     const std::string name = lineage::shown_path(path, directory);
     session.print(fmt::format("\n{}: changed by hand; running stage {} again overwrites it\n",
                               base::printable(name), stage));
-    keep +=
-        fmt::format("cp {} {} && ", base::shell_quoted(name), base::shell_quoted(name + ".edited"));
+    keep += fmt::format("cp {} {} && ", base::shell_quoted(name),
+                        base::shell_quoted(free_name(directory, name + ".edited")));
   }
   session.next(fmt::format("{}assay run @{}", keep, stage));
 }

@@ -30,7 +30,7 @@ std::vector<std::string> entries(const std::map<std::string, std::string>& envir
   return base::Environment::from_values(environment).entries();
 }
 
-// Outputs, except files whose earlier content is read as well.
+// Outputs, except files whose earlier content is read as well; and environments, which are linked.
 std::set<std::string> made_by_stages(const ReproductionPlan& plan) {
   std::set<std::string> made;
   for (const PlannedStage& stage : plan.stages) {
@@ -39,6 +39,7 @@ std::set<std::string> made_by_stages(const ReproductionPlan& plan) {
   for (const PlannedStage& stage : plan.stages) {
     for (const ExternalInput& external : stage.externals) made.erase(external.path);
   }
+  for (const std::string& environment : plan.environments) made.insert(environment + "/");
   return made;
 }
 
