@@ -40,6 +40,12 @@ TEST(Filter, RulesByPath) {
       {"/home/ada/.config/x", "home"},
       {"/home/ada/.local/lib/x", "home"},
       {"/home/ada/.cache/x", "caches"},
+      {"/home/ada/.cache/huggingface/hub/models--a--b/blobs/1", "models"},
+      {"/home/ada/.cache/huggingface/hub/.locks/models--a--b/1.lock", "tools"},
+      {"/home/ada/.cache/huggingface/hubs/1", "caches"},
+      {"/home/ada/.cache/huggingface/token", "caches"},
+      {"/home/ada/project/.dvc/tmp/lock", "tools"},
+      {"/home/ada/project/.dvc/config", "project"},
       {"/home/ada/.local/lib/python3.11/site-packages/x.py", "packages"},
       {"/home/ada/.pyenv/versions/3.11/bin/python", "language"},
       {"/home/ada/py/lib/python3.12/os.py", "language"},
@@ -65,7 +71,7 @@ TEST(Filter, RulesByPath) {
 }
 
 TEST(Filter, KeepsWhatItShould) {
-  const std::set<std::string> keep = {"project", "data", "temporary"};
+  const std::set<std::string> keep = {"project", "data", "temporary", "models"};
   Filter filter({.root = "/p", .home = "/h", .user_rules = {}});
   for (const Rule& rule : filter.rules()) {
     EXPECT_EQ(rule.keep, keep.contains(rule.name)) << rule.name;
