@@ -38,28 +38,37 @@ View Builder::shared(const std::string& name, std::int64_t elements, Dtype type,
   return known->second;
 }
 
-// Units of blocks take turns; what is before and after the blocks has its own place.
+// Units of blocks take turns, and so do those of experts; what is before and after the blocks has
+// its own place.
 std::string Builder::place_of(std::int32_t index, const char* what) const {
   const Unit& u = unit(index);
-  return in_block(u) ? fmt::format("{} {}", what, index % 2) : fmt::format("{} {}", u.name, what);
+  if (!in_block(u)) return fmt::format("{} {}", u.name, what);
+  return fmt::format("{}{} {}", u.experts ? "expert " : "", what, index % 2);
 }
 
 // Enough for any unit that has this place.
 std::int64_t Builder::room_of(std::int32_t index) const {
-  return in_block(unit(index)) ? block_room_ : unit(index).elements;
+  const Unit& u = unit(index);
+  return in_block(u) ? block_room_[u.experts ? 1 : 0] : u.elements;
 }
 
 // And for this rank's part of it from every rank.
 std::int64_t Builder::received_room_of(std::int32_t index) const {
-  const std::int64_t ranks = program_.choices.layout.data().ranks;
-  return in_block(unit(index)) ? ranks * block_part_ : ranks * unit(index).part.count;
+  const Unit& u = unit(index);
+  return data_ranks(index) * (in_block(u) ? block_part_[u.experts ? 1 : 0] : u.part.count);
+}
+
+std::int64_t Builder::data_ranks(std::int32_t index) const {
+  return program_.choices.layout.along(unit(index).data).ranks;
 }
 
 void Builder::measure_places() {
   for (const Unit& u : program_.units) {
     if (!in_block(u)) continue;
-    block_room_ = std::max(block_room_, u.elements);
-    block_part_ = std::max(block_part_, u.part.count);
+    std::int64_t& room = block_room_[u.experts ? 1 : 0];
+    std::int64_t& part = block_part_[u.experts ? 1 : 0];
+    room = std::max(room, u.elements);
+    part = std::max(part, u.part.count);
   }
 }
 
@@ -84,22 +93,26 @@ std::string Builder::gathered_place(std::int32_t index) const {
 
 View Builder::gathered(std::int32_t index) {
   const Dtype type = program_.choices.numerics.weights;
-  const Storage storage = in_block(unit(index)) ? Storage::kGathered : Storage::kActivations;
-  return shared(gathered_place(index), room_of(index), type, storage);
+  const bool of_block = in_block(unit(index));
+  // Units of blocks have these places together, experts and the rest.
+  const std::int64_t room =
+      of_block ? std::max(block_room_[0], block_room_[1]) : unit(index).elements;
+  return shared(gathered_place(index), room, type,
+                of_block ? Storage::kGathered : Storage::kActivations);
 }
 
 View Builder::weight(const Parameter& p) const {
-  if (!program_.choices.layout.gathers_weights()) return program_.weight(p);
+  if (!unit(p.unit).gathered) return program_.weight(p);
   const auto place = shared_.find(gathered_place(p.unit));
   ASSAY_CHECK(place != shared_.end(), "a unit must be gathered before its weights are used");
   return {place->second.buffer, p.offset, p.rows, p.cols, p.cols};
 }
 
 void Builder::plan_uses(const std::vector<std::int32_t>& units) {
-  if (!program_.choices.layout.gathers_weights()) return;
-  for (const std::int32_t unit : units) {
-    if (uses_.empty() || uses_.back().unit != unit || uses_.back().micro != micro_) {
-      uses_.push_back({unit, micro_});
+  for (const std::int32_t index : units) {
+    if (!unit(index).gathered) continue;
+    if (uses_.empty() || uses_.back().unit != index || uses_.back().micro != micro_) {
+      uses_.push_back({index, micro_});
     }
   }
 }
@@ -133,7 +146,7 @@ Op Builder::issue_gather(const Use& use) {
                      .part = Part::kAllGroups,
                      .in = {own},
                      .out = {to},
-                     .axis = Axis::kShard,
+                     .axis = u.shard,
                      .unit = use.unit});
   micro_ = micro;
   layer_ = layer;
@@ -147,7 +160,7 @@ void Builder::gather(const Use& use, std::int32_t beside) {
 }
 
 void Builder::use(std::int32_t index) {
-  if (!program_.choices.layout.gathers_weights()) return;
+  if (!unit(index).gathered) return;
   if (in_use_.unit == index && in_use_.micro == micro_) return;
   ASSAY_CHECK(!uses_.empty() && uses_.front().unit == index, "units must be used as planned");
   const Use now = in_use_ = uses_.front();
@@ -202,8 +215,8 @@ void Builder::finish_gathers_for_next_step() {
 }
 
 // The first micro-batch of a single rank has nothing to be added to.
-bool Builder::writes_directly() const {
-  return program_.choices.layout.data().ranks == 1 && micro_ == 0;
+bool Builder::writes_directly(std::int32_t index) const {
+  return data_ranks(index) == 1 && micro_ == 0;
 }
 
 View Builder::own_gradients(std::int32_t index, bool head) {
@@ -214,9 +227,11 @@ View Builder::own_gradients(std::int32_t index, bool head) {
 // One rank adds gradients as soon as they are made, so blocks need one place, not two. Muon's
 // matrices and the rest of their block are made at the same time.
 View Builder::gradient_place(std::int32_t index, bool head) {
-  if (program_.choices.layout.data().ranks == 1 && in_block(unit(index))) {
-    return shared(unit(index).whole_matrices ? "gradients of matrices" : "gradients",
-                  room_of(index), program_.choices.numerics.gradients, Storage::kActivations);
+  const Unit& u = unit(index);
+  if (data_ranks(index) == 1 && in_block(u)) {
+    const char* name = u.whole_matrices ? "gradients of matrices" : "gradients";
+    return shared(u.experts ? "gradients of experts" : name, room_of(index),
+                  program_.choices.numerics.gradients, Storage::kActivations);
   }
   return shared(place_of(index, head ? "head gradients" : "gradients"), room_of(index),
                 program_.choices.numerics.gradients, Storage::kActivations);
@@ -226,7 +241,7 @@ View Builder::gradient(const Parameter& p, bool head) {
   const Unit& u = unit(p.unit);
   // The rows that pad a table have gradients, too: zeros.
   const std::int64_t rows = p.part == Part::kEmbedding ? p.rows + p.padding_rows : p.rows;
-  if (writes_directly()) {
+  if (writes_directly(p.unit)) {
     return {head ? u.head_gradients : u.gradients, p.offset, rows, p.cols, p.cols};
   }
   const View place = gradient_place(p.unit, head);
@@ -250,9 +265,9 @@ void Builder::fold(const View& addends, std::int32_t index, bool head) {
 
 void Builder::finish_gradients(std::int32_t index, bool head) {
   if (defers_) return make_weight_gradient([=, this] { finish_gradients(index, head); });
-  if (writes_directly()) return;
+  if (writes_directly(index)) return;
   const Unit& u = unit(index);
-  const std::int64_t ranks = program_.choices.layout.data().ranks;
+  const std::int64_t ranks = data_ranks(index);
   const View made = gradient_place(index, head).columns(0, u.elements);
   if (ranks == 1) return fold(made, index, head);
   View received =
@@ -263,7 +278,7 @@ void Builder::finish_gradients(std::int32_t index, bool head) {
                              .part = Part::kAllGroups,
                              .in = {made},
                              .out = {received},
-                             .axis = Axis::kData,
+                             .axis = u.data,
                              .unit = index}),
                       head});
 }

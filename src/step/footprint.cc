@@ -77,15 +77,14 @@ class Counter {
   }
 
   void add(const Op& op, std::int64_t times, std::vector<CountedExchange>& list) const {
-    const bool out = op.kind == Kind::kAllGather || op.kind == Kind::kReceive;
-    const View& whole = out ? op.out[0] : op.in[0];
+    const View& some = op.in.empty() ? op.out[0] : op.in[0];
     CountedExchange one{.kind = op.kind,
                         .axis = op.axis,
                         .ranks = p_.choices.layout.along(op.axis).ranks,
                         .phase = op.phase,
                         .what = what_of(op),
-                        .type = p_.buffers[static_cast<std::size_t>(whole.buffer)].type,
-                        .elements = whole.elements(),
+                        .type = p_.buffers[static_cast<std::size_t>(some.buffer)].type,
+                        .elements = op.exchanged_elements(),
                         .calls = times};
     if (const Unit* unit = unit_of(op)) one.units = kind_of(*unit);
     if (is_of_losses(op)) one.elements = one.elements / p_.choices.accumulate * micros_;

@@ -15,8 +15,7 @@ void add_buffers(Program& p) {
       return static_cast<BufferId>(p.buffers.size() - 1);
     };
     const std::int64_t own = unit.own.count;
-    unit.weights = buffer("", p.choices.layout.gathers_weights() ? own : unit.elements, n.weights,
-                          Storage::kWeights);
+    unit.weights = buffer("", unit.gathered ? own : unit.elements, n.weights, Storage::kWeights);
     if (!train) continue;
     if (n.remainders) {
       unit.remainders = buffer(" remainders", own, Dtype::kU16, Storage::kRemainders);
