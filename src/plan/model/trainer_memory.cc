@@ -46,6 +46,24 @@ step::KeptParts kept_parts(RecomputeKind recompute) {
   return {};
 }
 
+// Of experts that only some ranks have (layout.ep), a layer's on one rank; 0 where all have all.
+double spread_experts(const Work& work, const RankShare& rank) {
+  return work.degrees.ep > 1 ? rank.expert_parameters / rank.expert_cut / work.degrees.ep : 0;
+}
+
+// Of so many ranks, those that have the same experts as one of them.
+double with_same_experts(const Work& work, double ranks) {
+  return std::max(1.0, ranks / work.degrees.ep);
+}
+
+// Rows of experts that there is room for, of those that come if the load is even: all tokens of all
+// ranks may choose the experts of one.
+double room_for_rows(const Work& work, const RankShare& rank) {
+  const double visits = std::max(1.0, work.shape.experts_per_token);
+  const double ep = work.degrees.ep;
+  return ep > 1 ? ep * std::min(visits, rank.local_experts) / visits : 1;
+}
+
 KeptByLayer kept_by_layer(const Work& work, const RankShare& rank) {
   const Shape& shape = work.shape;
   const double tp = work.degrees.tp;
@@ -57,9 +75,13 @@ KeptByLayer kept_by_layer(const Work& work, const RankShare& rank) {
       kTwoBytes * (width + rank.qkv + shape.attention_out / tp) + kSumBytes * shape.heads / tp;
   kept.norms = kTwoBytes * 2 * shape.dim;  // of all tokens, as the products read them
   // rank.ffn counts a token once per expert that it visits; there it is copied as well.
-  const double copies = rank.moe_share * shape.copies() * 2 * shape.dim / rank.sequence_cut;
-  kept.gate_up = kTwoBytes * ((shape.mlp_matrices - 1) * rank.ffn / tp + copies);
-  kept.activation = kTwoBytes * rank.ffn / tp;
+  const double room = room_for_rows(work, rank);
+  const double of_experts =
+      rank.moe_share * shape.copies() * std::max(shape.expert_ffn, 1.0) * (room - 1);
+  const double ffn = rank.ffn + of_experts;
+  const double copies = room * rank.moe_share * shape.copies() * 2 * shape.dim / rank.sequence_cut;
+  kept.gate_up = kTwoBytes * ((shape.mlp_matrices - 1) * ffn / tp + copies);
+  kept.activation = kTwoBytes * ffn / tp;
   return kept;
 }
 
@@ -86,9 +108,12 @@ double in_flight_of(const Work& work, const Stage& stage) {
 }
 
 // Elements of the largest unit of a block.
-double unit_of_block(const Work& work) {
+double unit_of_block(const Work& work, const RankShare& rank) {
   const Shape& shape = work.shape;
   const double block = shape.body_parameters / shape.layers;
+  if (const double experts = spread_experts(work, rank); experts > 0) {
+    return std::max(experts, block / work.degrees.tp - work.degrees.ep * experts);
+  }
   const double mlp = shape.mlp_matrices * shape.dim * shape.ffn;
   const bool modules = work.degrees.units > 1 && !shape.is_moe();
   return (modules ? std::max(mlp, block - mlp) : block / work.degrees.units) / work.degrees.tp;
@@ -118,7 +143,7 @@ double alive_bytes(const Work& work, const RankShare& rank, const Stage& stage) 
   const bool travels = data > 1;
   const bool folds = work.batch.micros > 1 || travels;
   const double copies = travels ? 2 : folds ? 1 : 0;
-  const double blocks = gradient * unit_of_block(work) * copies * (travels ? 2 : 1);
+  const double blocks = gradient * unit_of_block(work, rank) * copies * (travels ? 2 : 1);
   const double end = gradient * table * copies;
   const bool repeats = travels && work.batch.micros > in_flight;  // after the first backward pass
   const double left = repeats ? blocks : 0;
@@ -149,24 +174,30 @@ double alive_bytes(const Work& work, const RankShare& rank, const Stage& stage) 
 MemoryNeed trainer_memory(const Work& work, const RankShare& rank) {
   const Shape& shape = work.shape;
   const Degrees& d = work.degrees;
-  const double experts = rank.expert_parameters * shape.layers;
-  const double body = (shape.body_parameters - experts) / d.tp + experts / d.ep / rank.expert_cut;
+  // Experts that only some ranks have are divided over fewer ranks than the rest.
+  const double of_experts = spread_experts(work, rank);
+  const double body = shape.body_parameters / d.tp - d.ep * of_experts * shape.layers;
   const double table = shape.vocab * shape.dim / d.tp;
   const double shards = d.fsdp * state_shards(work);
+  const double expert_shards = with_same_experts(work, shards);
   const StageLayers stages = stage_layers(work);
   const auto need_of = [&](const Stage& stage) {
     // The first stage of a pipeline has the embedding, the last the head, or the same table again.
     const double tables = d.pp > 1 ? (stage.first || stage.last ? 1 : 0) : shape.tied ? 1 : 2;
     const double held = body / shape.layers * stage.layers + tables * table;
+    const double experts = of_experts * stage.layers;
     // A table that is also the head has a second sum of gradients.
     const double sums = held + (shape.tied && tables > 0 ? table : 0);
     MemoryNeed need;
-    need.parameters = whole_bytes(kTwoBytes * held / d.fsdp);
-    need.gradients = whole_bytes(work.software.gradient_bytes * sums / shards);
-    need.optimizer = whole_bytes(work.software.optimizer_bytes * held / shards);
+    need.parameters =
+        whole_bytes(kTwoBytes * (held / d.fsdp + experts / with_same_experts(work, d.fsdp)));
+    need.gradients =
+        whole_bytes(work.software.gradient_bytes * (sums / shards + experts / expert_shards));
+    need.optimizer =
+        whole_bytes(work.software.optimizer_bytes * (held / shards + experts / expert_shards));
     if (d.fsdp > 1) {
       constexpr double kPlaces = 2;
-      need.gathered = whole_bytes(kPlaces * kTwoBytes * unit_of_block(work));
+      need.gathered = whole_bytes(kPlaces * kTwoBytes * unit_of_block(work, rank));
     }
     need.activations = whole_bytes(alive_bytes(work, rank, stage));
     need.workspace = whole_bytes(kTrainerContext);
