@@ -103,8 +103,8 @@ RC_GTEST_PROP(FoldedExchange, MemoryIsThatOfThePrograms, ()) {
        job.layout.pp_chunks > 1 ? 0.3 : 0.15, "memory");
 }
 
-// Of mixtures whose experts are spread, on one stage.
-RC_GTEST_PROP(FoldedExchange, MemoryOfSpreadExpertsIsThatOfThePrograms, ()) {
+// Of mixtures, also with their experts spread, on one stage.
+RC_GTEST_PROP(FoldedExchange, MemoryOfMixturesIsThatOfThePrograms, ()) {
   spec::JobSpec job = large_job();
   job.model.layers = *rc::gen::inRange(8, 33);
   job.model.experts = 8;
@@ -112,7 +112,7 @@ RC_GTEST_PROP(FoldedExchange, MemoryOfSpreadExpertsIsThatOfThePrograms, ()) {
   job.layout.cp = job.layout.pp = job.layout.pp_chunks = 1;
   job.layout.pp_schedule = spec::PipelineSchedule::k1f1b;
   job.layout.unit = spec::ShardUnit::kBlock;
-  job.layout.ep = *rc::gen::element(2, 4, 8);
+  job.layout.ep = *rc::gen::element(1, 2, 4, 8);
   job.layout.ranks = job.layout.dp * job.layout.inner_ranks();
   job.cluster.devices_per_node = *job.layout.ranks;
   const RankDevice device = device_of(job);

@@ -20,6 +20,7 @@ struct KeptByLayer {
   double norms = 0;       // results of norms
   double gate_up = 0;     // what goes into the activation
   double activation = 0;  // and what comes out of it
+  double rows = 0;        // of a mixture, while it is at work: what goes to experts and comes back
 
   [[nodiscard]] double with(const step::KeptParts& parts) const {
     double kept = stream;
@@ -64,6 +65,11 @@ double room_for_rows(const Work& work, const RankShare& rank) {
   return ep > 1 ? ep * std::min(visits, rank.local_experts) / visits : 1;
 }
 
+// As wide as the stream, and as many as there is room for: inputs and outputs, or gradients of
+// both; and where they travel, as they are sent or have arrived.
+constexpr double kOwnRows = 2;
+constexpr double kSpreadRows = 4;
+
 KeptByLayer kept_by_layer(const Work& work, const RankShare& rank) {
   const Shape& shape = work.shape;
   const double tp = work.degrees.tp;
@@ -79,9 +85,11 @@ KeptByLayer kept_by_layer(const Work& work, const RankShare& rank) {
   const double of_experts =
       rank.moe_share * shape.copies() * std::max(shape.expert_ffn, 1.0) * (room - 1);
   const double ffn = rank.ffn + of_experts;
-  const double copies = room * rank.moe_share * shape.copies() * 2 * shape.dim / rank.sequence_cut;
-  kept.gate_up = kTwoBytes * ((shape.mlp_matrices - 1) * ffn / tp + copies);
+  kept.gate_up = kTwoBytes * (shape.mlp_matrices - 1) * ffn / tp;
   kept.activation = kTwoBytes * ffn / tp;
+  const bool is_mixture = rank.moe_share > 0;
+  const double kinds = room > 1 ? kSpreadRows : kOwnRows;
+  if (is_mixture) kept.rows = kTwoBytes * kinds * room * shape.copies() * shape.dim;
   return kept;
 }
 
@@ -131,8 +139,7 @@ double alive_bytes(const Work& work, const RankShare& rank, const Stage& stage) 
   // gradients of weights are made later.
   const double later = stage.layers * (stage.last ? in_flight : 1);
   const double kept_whole = d.zero_bubble ? later : stage.last && d.gpipe ? in_flight : 1;
-  const double layers =
-      std::max(0.0, stage.layers * in_flight - kept_whole) * each + kept_whole * whole;
+  double layers = std::max(0.0, stage.layers * in_flight - kept_whole) * each + kept_whole * whole;
 
   // Gradients that are made, and what arrives from other ranks: on their way until their place is
   // needed again, or the next micro-batch has passed its first block. Blocks take two places in
@@ -151,6 +158,7 @@ double alive_bytes(const Work& work, const RankShare& rank, const Stage& stage) 
   const double gathered = d.fsdp > 1 ? kTwoBytes * table : 0;
   const double addends = d.tp > 1 ? 2 * kTwoBytes * rank.tokens * shape.dim : 0;
 
+  layers += rank.tokens * kept.rows;
   double most = layers + 2 * stream + std::max(blocks, left + left_end) + addends;
   if (stage.last) {
     const double vocab = shape.vocab / d.tp;
