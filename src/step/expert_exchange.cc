@@ -9,8 +9,8 @@ std::int64_t own_rows(const Builder& b) {
   return rows_of_experts(b.model(), b.program().micro_tokens());
 }
 
-Dtype type_of_view(const Builder& b, const View& view) {
-  return b.program().buffers[static_cast<std::size_t>(view.buffer)].type;
+Dtype rows_type(const Builder& b) {
+  return b.program().choices.numerics.activations;
 }
 
 // The same elements, each as a row.
@@ -22,17 +22,16 @@ View whole_numbers(Builder& b, const char* name, std::int64_t rows, std::int64_t
   return b.matrix(b.named(name), rows, cols, Dtype::kI32, Storage::kActivations);
 }
 
-View permute(Builder& b, Part part, const std::string& name, const View& x, const View& index) {
-  const View to = b.matrix(b.named(name.c_str()), index.rows, x.cols, type_of_view(b, x),
-                           Storage::kActivations);
+View permute(Builder& b, Part part, const std::string& name, const View& x, const View& index,
+             Dtype type) {
+  const View to = b.matrix(b.named(name.c_str()), index.rows, x.cols, type, Storage::kActivations);
   b.emit({.kind = Kind::kPermuteRows, .part = part, .in = {x, index}, .out = {to}});
   return to;
 }
 
 Travelling exchange(Builder& b, Part part, const std::string& name, const View& rows,
-                    const View& sent, const View& received, std::int64_t most) {
-  const View to = b.matrix(b.named(name.c_str()), most, rows.cols, type_of_view(b, rows),
-                           Storage::kActivations);
+                    const View& sent, const View& received, std::int64_t most, Dtype type) {
+  const View to = b.matrix(b.named(name.c_str()), most, rows.cols, type, Storage::kActivations);
   return {to, b.issue({.kind = Kind::kExchangeRows,
                        .part = part,
                        .in = {rows, sent, received},
@@ -76,10 +75,10 @@ std::optional<Op> meet_experts(Builder& b, Routed& r) {
           .part = Part::kRouter,
           .in = {r.sent, r.received},
           .out = {r.first_rows, r.row_sources, r.places}});
-  const View by_row =
-      permute(b, Part::kRouter, "router weights of rows", as_column(r.weights), r.slots);
-  const Travelling weights =
-      exchange(b, Part::kRouter, "router weights received", by_row, r.sent, r.received, most);
+  const View by_row = permute(b, Part::kRouter, "router weights of rows", as_column(r.weights),
+                              r.slots, Dtype::kF32);
+  const Travelling weights = exchange(b, Part::kRouter, "router weights received", by_row, r.sent,
+                                      r.received, most, Dtype::kF32);
   r.row_weights = weights.rows;
   return weights.issued;
 }
@@ -88,22 +87,23 @@ Travelling send_to_experts(Builder& b, Part part, const Routed& r, const char* n
                            const View& rows) {
   if (!experts_are_spread(b)) return {rows, std::nullopt};
   return exchange(b, part, std::string(name) + " received", rows, r.sent, r.received,
-                  rows_of_own_experts(b));
+                  rows_of_own_experts(b), rows_type(b));
 }
 
 View arrived_at_experts(Builder& b, Part part, const Routed& r, const char* name,
                         const Travelling& sent) {
   const View rows = arrived(b, sent);
   if (!experts_are_spread(b)) return rows;
-  return permute(b, part, std::string(name) + " by expert", rows, r.row_sources);
+  return permute(b, part, std::string(name) + " by expert", rows, r.row_sources, rows_type(b));
 }
 
 Travelling send_to_tokens(Builder& b, Part part, const Routed& r, const char* name,
                           const View& rows) {
   if (!experts_are_spread(b)) return {rows, std::nullopt};
-  const View by_rank = permute(b, part, std::string(name) + " by rank", rows, r.places);
+  const View by_rank =
+      permute(b, part, std::string(name) + " by rank", rows, r.places, rows_type(b));
   return exchange(b, part, std::string(name) + " returned", by_rank, r.received, r.sent,
-                  own_rows(b));
+                  own_rows(b), rows_type(b));
 }
 
 View arrived_at_tokens(Builder& b, const Travelling& sent) {
@@ -114,14 +114,14 @@ Travelling send_numbers_to_slots(Builder& b, Part part, const Routed& r, const c
                                  const View& numbers) {
   if (!experts_are_spread(b)) return {numbers, std::nullopt};
   return exchange(b, part, std::string(name) + " returned", numbers, r.received, r.sent,
-                  own_rows(b));
+                  own_rows(b), Dtype::kF32);
 }
 
 View arrived_at_slots(Builder& b, Part part, const Routed& r, const char* name,
                       const Travelling& sent) {
   const View numbers = arrived(b, sent);
   if (!experts_are_spread(b)) return numbers;
-  const View by_slot = permute(b, part, name, numbers, as_column(r.rows));
+  const View by_slot = permute(b, part, name, numbers, as_column(r.rows), Dtype::kF32);
   return {by_slot.buffer, by_slot.offset, r.rows.rows, r.rows.cols, r.rows.cols};
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -71,5 +72,9 @@ struct Parameter {
 // them.
 std::vector<Parameter> list_parameters(const spec::ModelSpec& model, spec::Optimizer optimizer,
                                        const Layout& layout = {});
+
+// Of these layers alone, and what is before and after all layers.
+std::vector<Parameter> list_parameters(const spec::ModelSpec& model, spec::Optimizer optimizer,
+                                       const Layout& layout, std::span<const std::int32_t> layers);
 
 }  // namespace assay::step
