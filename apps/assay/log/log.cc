@@ -6,7 +6,7 @@
 #include "assay/project.h"
 #include "assay/show/print_run.h"
 #include "assay/verbs.h"
-#include "base/clock.h"
+#include "base/local_time.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "lineage/graph/dag_view.h"
@@ -38,14 +38,14 @@ base::Result<base::ExitCode> log(const Session& session, const LogOptions& optio
   table.align(1, base::Align::kLeft).align(2, base::Align::kRight);
   for (const store::RunRecord& run : runs) {
     if (session.json) list.push_back(lineage::run_head_json(run));
-    table.row({fmt::format("{}", run.id), base::utc_text(run.started_unix_ns), stage_text(run),
+    table.row({fmt::format("{}", run.id), base::local_text(run.started_unix_ns), stage_text(run),
                outcome_text(run), took_text(run), base::grouped(run.input_count),
                base::grouped(run.output_count), log_command(run)});
   }
   session.print_json(base::Json{{"runs", std::move(list)}});
   if (runs.empty()) {
     session.print("no run has been recorded yet\n");
-    session.next("assay run -- COMMAND");
+    session.next("assay run --help");
     return base::ExitCode::kYes;
   }
   session.print(table);
