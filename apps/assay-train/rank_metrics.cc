@@ -85,6 +85,7 @@ std::string place_text(const spec::LayoutSpec& layout, std::int64_t rank) {
   };
   add("dp", place->replica);
   add("fsdp", place->shard);
+  add("ep", place->expert);
   add("tp", place->tensor);
   add("cp", place->context);
   add("pp", place->pipeline);

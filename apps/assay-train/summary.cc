@@ -5,6 +5,7 @@
 #include "base/table.h"
 #include "base/units.h"
 #include "plan/plan.h"
+#include "plan/rank_footprints.h"
 #include "spec/enum_names.h"
 
 namespace assay::cli {
@@ -173,6 +174,8 @@ void print_plan(const Session& session, const train::Planned& planned, const Dev
                             base::grouped(static_cast<std::int64_t>(program.ops.size())),
                             base::grouped(program.global_step_tokens())));
   session.print(table);
+  const std::string room = plan::room_for_experts(program.model, program.choices);
+  if (!room.empty()) session.print(room + "\n");
   session.print("\n");
   print_calls(session, planned);
 }

@@ -40,10 +40,13 @@ TEST(Plan, IsWhatThePartsPredict) {
 
 // What the trainer cannot execute is counted otherwise, and the plan says why.
 TEST(Plan, CountsInClosedFormWhatHasNoProgram) {
+  const Plan shared = plan_of("moe", testing::job_of("moe-9b-h200x32", {"layout={fsdp=8,cp=4}"}));
+  EXPECT_FALSE(shared.exchange->counted || shared.memory->counted);
+  EXPECT_THAT(shared.exchange->not_counted, HasSubstr("layout.cp: "));
+  EXPECT_EQ(shared.refused, shared.exchange->not_counted);
   const Plan spread = plan_of("moe", testing::job_of("moe-9b-h200x32", {"layout={fsdp=8,ep=4}"}));
-  EXPECT_FALSE(spread.exchange->counted || spread.memory->counted);
-  EXPECT_THAT(spread.exchange->not_counted, HasSubstr("layout.ep: "));
-  EXPECT_EQ(spread.refused, spread.exchange->not_counted);
+  EXPECT_TRUE(spread.exchange->counted && spread.memory->counted);
+  EXPECT_EQ(spread.refused, "");
   const Plan mixture = plan_of("moe", testing::job_of("moe-9b-h200x32", {"layout={fsdp=32}"}));
   EXPECT_TRUE(mixture.exchange->counted && mixture.memory->counted);
   EXPECT_EQ(mixture.refused, "");

@@ -13,6 +13,7 @@
 #include "step/layout.h"
 #include "step/pipeline.h"
 #include "step/recompute.h"
+#include "step/shapes.h"
 
 namespace assay::plan {
 namespace {
@@ -35,7 +36,7 @@ base::Result<void> check_size(const JobSpec& job) {
   const std::int64_t micros =
       l.pp > 1 ? job.batch.accumulate : std::min(step::kUnrolledMicros, job.batch.accumulate);
   const bool long_list = m.layers / l.pp > kMostPasses / std::max<std::int64_t>(1, micros);
-  if (!large && !long_list && l.dp * l.fsdp * l.cp <= kMostParts / m.layers) return {};
+  if (!large && !long_list && l.dp * l.fsdp * l.cp * l.ep <= kMostParts / m.layers) return {};
   return base::fail(base::usage_error(large || long_list ? "batch" : "layout",
                                       "the step's list would be too long to count",
                                       "make the model, the batch or the layout smaller"));
@@ -188,6 +189,19 @@ base::Result<RankFootprints> rank_footprints(const JobSpec& job, const RankDevic
   });
   if (!built) return base::fail(std::move(built).error());
   return found;
+}
+
+std::string room_for_experts(const spec::ModelSpec& model, const step::Choices& choices) {
+  const std::int64_t ranks = choices.layout.expert.ranks;
+  if (ranks == 1) return "";
+  const std::int64_t tokens = choices.sequence / choices.layout.context.ranks * choices.micro_batch;
+  return fmt::format(
+      "planned for the worst case: {} rows on one rank, if the tokens of all {} choose its "
+      "experts{}; "
+      "with an even load {} rows",
+      base::grouped(step::most_rows_of_rank(model, tokens, ranks)), ranks,
+      model.capacity > 0 ? " up to model.capacity" : " (model.capacity would bound it)",
+      base::grouped(step::rows_of_experts(model, tokens)));
 }
 
 MemoryNeed memory_of(const step::Footprint& footprint, base::Bytes extra) {

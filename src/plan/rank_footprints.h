@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -42,5 +43,9 @@ MemoryNeed memory_of(const step::Footprint& footprint, base::Bytes extra);
 
 // The ranks whose programs are built; a test compares them with all.
 std::vector<std::int64_t> distinct_ranks(const spec::JobSpec& job);
+
+// Where ranks have different experts: for how many rows of theirs a rank has room, and how many
+// come if the load is even. Empty where rows do not depend on the tokens.
+std::string room_for_experts(const spec::ModelSpec& model, const step::Choices& choices);
 
 }  // namespace assay::plan

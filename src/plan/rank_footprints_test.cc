@@ -28,14 +28,16 @@ using ListedCalls = std::map<std::tuple<std::string, std::string, step::Dtype>, 
 ListedCalls listed_calls(const step::Program& p) {
   ListedCalls calls;
   for (const Op& op : p.ops) {
-    const bool sends = op.kind == Kind::kSend || op.kind == Kind::kAllToAll;
+    const bool rows = op.kind == Kind::kExchangeRows;  // an all-to-all of a rank's own rows
+    const bool sends = op.kind == Kind::kSend || op.kind == Kind::kAllToAll || rows;
     const bool receives = op.kind == Kind::kReceive || op.kind == Kind::kAllGather;
     if (!sends && !receives) continue;
     const step::View& view = sends ? op.in.at(0) : op.out.at(0);
-    Listed& row = calls[{std::string(to_text(op.kind)), std::string(to_text(op.axis)),
+    const Kind kind = rows ? Kind::kAllToAll : op.kind;
+    Listed& row = calls[{std::string(to_text(kind)), std::string(to_text(op.axis)),
                          p.buffers[static_cast<std::size_t>(view.buffer)].type}];
     ++row.calls;
-    row.bytes += p.bytes_of(view);
+    row.bytes += rows ? std::min(p.bytes_of(view), p.bytes_of(op.out.at(0))) : p.bytes_of(view);
   }
   return calls;
 }

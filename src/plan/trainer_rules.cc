@@ -27,7 +27,6 @@ step::Choices TrainerRules::choices_of(const spec::LayoutSpec& layout,
   step::Choices choices = choices_;
   choices.micro_batch = batch.micro_batch;
   choices.accumulate = batch.accumulate;
-  if (layout.ep > 1) return choices;  // refused by accept(), or no rule applies
   choices.layout = step::layout_of(layout, 0).value();
   return choices;
 }
@@ -38,7 +37,7 @@ const step::Rule* TrainerRules::broken(const step::Choices& choices) const {
 }
 
 bool TrainerRules::accept(const spec::LayoutSpec& layout, const spec::BatchSpec& batch) const {
-  return !apply_ || (layout.ep == 1 && broken(choices_of(layout, batch)) == nullptr);
+  return !apply_ || broken(choices_of(layout, batch)) == nullptr;
 }
 
 bool TrainerRules::accept(const spec::LayoutSpec& layout) const {
@@ -48,7 +47,6 @@ bool TrainerRules::accept(const spec::LayoutSpec& layout) const {
 std::string TrainerRules::reason(const spec::LayoutSpec& layout,
                                  const spec::BatchSpec& batch) const {
   const auto text = [](const base::Error& error) { return error.where + ": " + error.what; };
-  if (layout.ep > 1) return text(step::layout_of(layout, 0).error());
   const step::Choices choices = choices_of(layout, batch);
   const step::Rule* rule = broken(choices);
   return rule == nullptr ? std::string() : text(rule->error(model_, choices));

@@ -159,15 +159,18 @@ base::Result<MuonExchange> muon_exchange_of(const spec::JobSpec& job) {
 void spread(Work& work, const spec::LayoutSpec& layout, const spec::BatchSpec& batch) {
   // Only ZeRO-3 gathers parameters; with less of it, ranks of fsdp are replicas that share the
   // optimizer's work.
-  const bool gathers = layout.fsdp > 1 && layout.zero == 3;
+  // Our trainer's ranks with different experts divide the rest of the state like those of fsdp.
+  const bool folds = work.software.framework == Framework::kAssay;
+  const std::int64_t shards_of_state = layout.fsdp * (folds ? layout.ep : 1);
+  const bool gathers = shards_of_state > 1 && layout.zero == 3;
   Degrees& d = work.degrees;
-  d.dp = as_real(gathers ? layout.dp : layout.dp * layout.fsdp);
-  d.fsdp = as_real(gathers ? layout.fsdp : 1);
+  d.dp = as_real(gathers ? layout.dp : layout.dp * shards_of_state);
+  d.fsdp = as_real(gathers ? shards_of_state : 1);
   d.tp = as_real(layout.tp);
   d.pp = as_real(layout.pp);
   d.cp = as_real(layout.cp);
   d.ep = as_real(layout.ep);
-  d.ep_axis = layout.ep > 1;
+  d.ep_axis = layout.ep > 1 && !folds;
   d.units = gathers && layout.unit == spec::ShardUnit::kModule ? 2 : 1;
   d.chunks = as_real(layout.pp_chunks);
   d.gpipe = layout.pp_schedule == spec::PipelineSchedule::kGpipe;
@@ -177,8 +180,8 @@ void spread(Work& work, const spec::LayoutSpec& layout, const spec::BatchSpec& b
   // Replicas alone share what the framework lets them share.
   d.state_shards = 0;
   d.gradient_shards = 0;
-  if (layout.fsdp > 1 || work.software.framework == Framework::kAssay) {
-    const double shards = as_real(gathers ? 1 : layout.fsdp);
+  if (layout.fsdp > 1 || folds) {
+    const double shards = as_real(gathers ? 1 : shards_of_state);
     d.state_shards = shards;
     d.gradient_shards = layout.zero >= 2 ? shards : 1;
   }

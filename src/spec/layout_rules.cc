@@ -62,11 +62,12 @@ base::Result<void> check_degrees(const LayoutSpec& l, const RuleErrors& rule) {
     return rule.broken("layout.sequence_parallel", "works on tensor-parallel ranks, but tp is 1",
                        "set layout.tp above 1 or remove it");
   }
-  if (l.fsdp == 1 && rule.written("layout.zero")) {
+  const bool shards = l.fsdp > 1 || l.ep > 1;
+  if (!shards && rule.written("layout.zero")) {
     return rule.broken("layout.zero", "says what fsdp shards, but fsdp is 1",
                        "set layout.fsdp above 1 or remove it");
   }
-  if ((l.fsdp == 1 || l.zero < 3) && rule.written("layout.unit")) {
+  if ((!shards || l.zero < 3) && rule.written("layout.unit")) {
     return rule.broken("layout.unit", "says what sharded parameters are gathered by, but none are",
                        "set layout.fsdp above 1 and layout.zero to 3, or remove it");
   }

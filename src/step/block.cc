@@ -102,8 +102,9 @@ bool is_mixture(const Builder& b) {
   return b.model().is_moe_layer(b.layer());
 }
 
-void gate_up(Builder& b, Kept& k) {
-  if (is_mixture(b)) return forward_mixture(b, k);
+// `out`: of the block, or null where its inside is computed again.
+void gate_up(Builder& b, Kept& k, const View* out = nullptr) {
+  if (is_mixture(b)) return forward_mixture(b, k, out);
   k.inner = b.matrix(b.named("gate_up"), b.program().micro_tokens(), b.shape().inner);
   View bias;
   b.forward(Part::kGateUp, k.h2, b.weight(Part::kGateUp), k.inner, nullptr,
@@ -227,8 +228,13 @@ std::int32_t attention_unit(const Builder& b) {
   return b.find(Part::kQkv)->unit;
 }
 
+// Of a mixture: without its experts, where these are a unit of their own.
 std::int32_t mlp_unit(const Builder& b) {
-  return b.find(Part::kGateUp)->unit;
+  return b.find(is_mixture(b) ? Part::kRouter : Part::kGateUp)->unit;
+}
+
+bool has_experts_apart(const Builder& b) {
+  return is_mixture(b) && b.program().choices.layout.spreads_experts();
 }
 
 Kept forward_block(Builder& b, const View& x, const View& out) {
@@ -240,7 +246,7 @@ Kept forward_block(Builder& b, const View& x, const View& out) {
   attention_out(b, k);
   b.use(mlp_unit(b));
   make_mlp_norm(b, k);
-  gate_up(b, k);
+  gate_up(b, k, &out);
   activate(b, k);
   down(b, k, out);
   return k;
@@ -275,7 +281,7 @@ View backward_block(Builder& b, Kept k, const View& dx) {
   }
   if (!kept.activation) k.a = k.shared_a = {};
   b.enter(Phase::kBackward, layer);
-  b.use(mlp_unit(b));
+  if (!has_experts_apart(b)) b.use(mlp_unit(b));
   const View dx1 = backward_mlp(b, k, dx);
   const bool apart = mlp_unit(b) != attention_unit(b);
   if (apart) b.finish_gradients(mlp_unit(b));
@@ -284,7 +290,8 @@ View backward_block(Builder& b, Kept k, const View& dx) {
   const std::vector<Unit>& units = b.program().units;
   for (std::size_t i = 0; i < units.size(); ++i) {
     const auto unit = static_cast<std::int32_t>(i);
-    if (units[i].layer == layer && !(apart && unit == mlp_unit(b))) b.finish_gradients(unit);
+    const bool is_finished = units[i].experts || (apart && unit == mlp_unit(b));
+    if (units[i].layer == layer && !is_finished) b.finish_gradients(unit);
   }
   return before;
 }
@@ -292,10 +299,17 @@ View backward_block(Builder& b, Kept k, const View& dx) {
 std::vector<std::int32_t> units_used(const Builder& b, Phase phase) {
   const std::int32_t attention = attention_unit(b);
   const std::int32_t mlp = mlp_unit(b);
+  const KeptParts kept = recomputes_layer(b.layer(), b.model().layers)
+                             ? kept_by(b.program().choices.recompute)
+                             : KeptParts{};
+  if (has_experts_apart(b)) {
+    const std::int32_t experts = b.find(Part::kGateUp)->unit;
+    if (phase == Phase::kForward) return {mlp, experts};
+    // What comes before the experts is needed to make it again, and after them in any case.
+    return kept.norms ? std::vector{experts, mlp} : std::vector{mlp, experts, mlp};
+  }
   if (phase == Phase::kForward) return {attention, mlp};
-  const bool again = recomputes_layer(b.layer(), b.model().layers) &&
-                     !kept_by(b.program().choices.recompute).attention;
-  if (again) return {attention, mlp, attention};
+  if (!kept.attention) return {attention, mlp, attention};
   return {mlp, attention};
 }
 

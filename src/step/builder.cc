@@ -166,7 +166,7 @@ View Builder::in_place_of(const View& dx, const char* name) {
 
 // A unit's place for gradients has other micro-batches' until then: a copy.
 View Builder::vector_gradient(const Parameter& p) {
-  if (!defers_ || writes_directly()) return gradient(p);
+  if (!defers_ || writes_directly(p.unit)) return gradient(p);
   const View kept = matrix(named("vector gradient"), p.rows, p.cols,
                            program_.choices.numerics.gradients, Storage::kActivations);
   make_weight_gradient([=, this] {

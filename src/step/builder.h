@@ -207,7 +207,9 @@ class Builder {
   Op issue_gather(const GatherOrder::Use& use);
   View own_gradients(std::int32_t unit, bool head);
   View gradient_place(std::int32_t unit, bool head);
-  [[nodiscard]] bool writes_directly() const;
+  [[nodiscard]] bool writes_directly(std::int32_t unit) const;
+  // That have the unit's parameters, and make a part of their gradients each.
+  [[nodiscard]] std::int64_t data_ranks(std::int32_t unit) const;
   void exchange_gradients(std::int32_t unit, bool head);
   void fold(const View& addends, std::int32_t unit, bool head);
   void finish_oldest();
@@ -224,8 +226,10 @@ class Builder {
   std::int32_t micro_ = 0;
   std::int32_t tickets_ = 0;
   std::int32_t slot_ = 0;
-  std::int64_t block_room_ = 0;  // elements of the largest unit of a block
-  std::int64_t block_part_ = 0;  // and of the largest part that this rank adds up
+  // Elements of the largest unit of a block, and of the largest part that this rank adds up; of
+  // experts, where they are units of their own, at 1.
+  std::int64_t block_room_[2] = {};
+  std::int64_t block_part_[2] = {};
   std::map<std::tuple<std::int32_t, std::int32_t, Part>, Quantised> quantised_;  // slot, layer
   std::map<std::tuple<std::string, std::int32_t, Phase, int>, View> known_;      // name, slot
   std::map<std::pair<std::string, Phase>, int> named_;                           // in this pass
@@ -252,7 +256,15 @@ struct Routed {
   View counts;      // of slots, by expert
   View rows;        // of slots
   View slots;       // of rows
-  View first_rows;  // of experts, and the end
+  View first_rows;  // of experts, and the end; of this rank's
+  // What the activation multiplies with, and where each row's is there: the router's weights and
+  // slots, or where ranks have different experts, what arrived (expert_exchange.h).
+  View row_weights;
+  View row_sources;
+  // Where ranks have different experts only: counts of rows, and the places of those that arrived.
+  View sent;
+  View received;
+  View places;
 };
 
 // The buffers of a block's forward pass, as far as its backward pass needs them.
@@ -270,8 +282,10 @@ struct Kept {
   View inner;  // gate|up
   View a;      // after the activation
   Routed routed;
+  View expert_input;  // rows of h2 in the order of experts, if they had to be made again
   View shared_inner;  // of the expert that every token uses
   View shared_a;
+  View sum;  // the addend to the stream, once it has been begun
 };
 
 // block.cc: from `x` to the block's output. Everything is kept; the backward pass drops what the
@@ -282,8 +296,8 @@ Kept forward_block(Builder& b, const View& x, const View& out);
 View backward_block(Builder& b, Kept kept, const View& dx);
 void make_mlp_norm(Builder& b, Kept& k);
 // mixture.cc: the parts of a block's MLP where that is a mixture. Experts are chosen once, unless
-// attention is computed again.
-void forward_mixture(Builder& b, Kept& k);
+// attention is computed again. `out`: of the block; null if its inside is computed again.
+void forward_mixture(Builder& b, Kept& k, const View* out);
 void activate_mixture(Builder& b, Kept& k);
 void mixture_into_stream(Builder& b, Kept& k, const View& out);
 View backward_mixture(Builder& b, Kept& k, const View& dx);

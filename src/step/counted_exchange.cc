@@ -39,15 +39,13 @@ bool CountedExchange::same_but_calls(const CountedExchange& other) const {
 
 CountedExchange counted_exchange(const Op& op, const std::vector<Buffer>& buffers,
                                  const Layout& layout, std::int64_t calls) {
-  const bool out = op.kind == Kind::kAllGather || op.kind == Kind::kReceive;
-  const View& whole = out ? op.out[0] : op.in[0];
   return {.kind = op.kind,
           .axis = op.axis,
           .ranks = layout.along(op.axis).ranks,
           .phase = op.phase,
           .what = what_of(op, buffers),
-          .type = buffer_of(whole, buffers).type,
-          .elements = whole.elements(),
+          .type = buffer_of(op.in.empty() ? op.out[0] : op.in[0], buffers).type,
+          .elements = op.exchanged_elements(),
           .calls = calls};
 }
 

@@ -21,7 +21,7 @@ std::string_view to_text(Exchanged what);
 
 // The same exchange, so many times per step.
 struct CountedExchange {
-  Kind kind = Kind::kAllGather;  // or kAllToAll, kSend, kReceive
+  Kind kind = Kind::kAllGather;  // or kAllToAll, kExchangeRows, kSend, kReceive
   Axis axis = Axis::kNone;
   std::int64_t ranks = 1;  // along the axis
   Phase phase = Phase::kForward;

@@ -36,28 +36,37 @@ View Builder::shared(const std::string& name, std::int64_t elements, Dtype type,
   return known->second;
 }
 
-// Units of blocks take turns; what is before and after the blocks has its own place.
+// Units of blocks take turns, and so do those of experts; what is before and after the blocks has
+// its own place.
 std::string Builder::place_of(std::int32_t index, const char* what) const {
   const Unit& u = unit(index);
-  return in_block(u) ? fmt::format("{} {}", what, index % 2) : fmt::format("{} {}", u.name, what);
+  if (!in_block(u)) return fmt::format("{} {}", u.name, what);
+  return fmt::format("{}{} {}", u.experts ? "expert " : "", what, index % 2);
 }
 
 // Enough for any unit that has this place.
 std::int64_t Builder::room_of(std::int32_t index) const {
-  return in_block(unit(index)) ? block_room_ : unit(index).elements;
+  const Unit& u = unit(index);
+  return in_block(u) ? block_room_[u.experts ? 1 : 0] : u.elements;
 }
 
 // And for this rank's part of it from every rank.
 std::int64_t Builder::received_room_of(std::int32_t index) const {
-  const std::int64_t ranks = program_.choices.layout.data().ranks;
-  return in_block(unit(index)) ? ranks * block_part_ : ranks * unit(index).part.count;
+  const Unit& u = unit(index);
+  return data_ranks(index) * (in_block(u) ? block_part_[u.experts ? 1 : 0] : u.part.count);
+}
+
+std::int64_t Builder::data_ranks(std::int32_t index) const {
+  return program_.choices.layout.along(unit(index).data).ranks;
 }
 
 void Builder::measure_places() {
   for (const Unit& u : program_.units) {
     if (!in_block(u)) continue;
-    block_room_ = std::max(block_room_, u.elements);
-    block_part_ = std::max(block_part_, u.part.count);
+    std::int64_t& room = block_room_[u.experts ? 1 : 0];
+    std::int64_t& part = block_part_[u.experts ? 1 : 0];
+    room = std::max(room, u.elements);
+    part = std::max(part, u.part.count);
   }
 }
 
@@ -85,13 +94,17 @@ std::string Builder::gathered_place(std::int32_t index) const {
 
 View Builder::gathered(std::int32_t index) {
   const Dtype type = program_.choices.numerics.weights;
-  const Storage storage = in_block(unit(index)) ? Storage::kGathered : Storage::kActivations;
-  return shared(gathered_place(index), room_of(index), type, storage);
+  const bool of_block = in_block(unit(index));
+  // Units of blocks have these places together, experts and the rest.
+  const std::int64_t room =
+      of_block ? std::max(block_room_[0], block_room_[1]) : unit(index).elements;
+  return shared(gathered_place(index), room, type,
+                of_block ? Storage::kGathered : Storage::kActivations);
 }
 
 View Builder::weight(const Parameter& p) const {
   if (!sink_.unrolls()) return {weights_, p.offset, p.rows, p.cols, p.cols};
-  if (!program_.choices.layout.gathers_weights()) return program_.weight(p);
+  if (!unit(p.unit).gathered) return program_.weight(p);
   const auto place = shared_.find(gathered_place(p.unit));
   ASSAY_CHECK(place != shared_.end(), "a unit must be gathered before its weights are used");
   return {place->second.buffer, p.offset, p.rows, p.cols, p.cols};
@@ -103,7 +116,9 @@ bool Builder::gathers() const {
 
 void Builder::plan_uses(const std::vector<std::int32_t>& units) {
   if (!gathers()) return;
-  for (const std::int32_t unit : units) gather_order_.plan(unit, micro_);
+  for (const std::int32_t index : units) {
+    if (unit(index).gathered) gather_order_.plan(index, micro_);
+  }
 }
 
 Op Builder::issue_gather(const GatherOrder::Use& use) {
@@ -116,7 +131,7 @@ Op Builder::issue_gather(const GatherOrder::Use& use) {
                      .part = Part::kAllGroups,
                      .in = {own},
                      .out = {to},
-                     .axis = Axis::kShard,
+                     .axis = u.shard,
                      .unit = use.unit});
   micro_ = micro;
   layer_ = layer;
@@ -124,7 +139,7 @@ Op Builder::issue_gather(const GatherOrder::Use& use) {
 }
 
 void Builder::use(std::int32_t index) {
-  if (!gathers()) return;
+  if (!gathers() || !unit(index).gathered) return;
   gather_order_.use(index, micro_, [this](const GatherOrder::Use& use) {
     gathering_[use.unit] = issue_gather(use);
   });
@@ -162,8 +177,8 @@ void Builder::finish_gathers_for_next_step() {
 }
 
 // The first micro-batch of a single rank has nothing to be added to.
-bool Builder::writes_directly() const {
-  return program_.choices.layout.data().ranks == 1 && micro_ == 0;
+bool Builder::writes_directly(std::int32_t index) const {
+  return data_ranks(index) == 1 && micro_ == 0;
 }
 
 View Builder::own_gradients(std::int32_t index, bool head) {
@@ -174,9 +189,11 @@ View Builder::own_gradients(std::int32_t index, bool head) {
 // One rank adds gradients as soon as they are made, so blocks need one place, not two. Muon's
 // matrices and the rest of their block are made at the same time.
 View Builder::gradient_place(std::int32_t index, bool head) {
-  if (program_.choices.layout.data().ranks == 1 && in_block(unit(index))) {
-    return shared(unit(index).whole_matrices ? "gradients of matrices" : "gradients",
-                  room_of(index), program_.choices.numerics.gradients, Storage::kActivations);
+  const Unit& u = unit(index);
+  if (data_ranks(index) == 1 && in_block(u)) {
+    const char* name = u.whole_matrices ? "gradients of matrices" : "gradients";
+    return shared(u.experts ? "gradients of experts" : name, room_of(index),
+                  program_.choices.numerics.gradients, Storage::kActivations);
   }
   return shared(place_of(index, head ? "head gradients" : "gradients"), room_of(index),
                 program_.choices.numerics.gradients, Storage::kActivations);
@@ -186,7 +203,7 @@ View Builder::gradient(const Parameter& p, bool head) {
   // The rows that pad a table have gradients, too: zeros.
   const std::int64_t rows = p.part == Part::kEmbedding ? p.rows + p.padding_rows : p.rows;
   if (!sink_.unrolls()) return {gradients_, p.offset, rows, p.cols, p.cols};
-  if (writes_directly()) {
+  if (writes_directly(p.unit)) {
     const Unit& u = unit(p.unit);
     return {head ? u.head_gradients : u.gradients, p.offset, rows, p.cols, p.cols};
   }
@@ -215,9 +232,9 @@ void Builder::finish_gradients(std::int32_t index, bool head) {
 }
 
 void Builder::exchange_gradients(std::int32_t index, bool head) {
-  if (writes_directly()) return;
+  if (writes_directly(index)) return;
   const Unit& u = unit(index);
-  const std::int64_t ranks = program_.choices.layout.data().ranks;
+  const std::int64_t ranks = data_ranks(index);
   const View made = gradient_place(index, head).columns(0, u.elements);
   if (ranks == 1) return fold(made, index, head);
   View received =
@@ -228,7 +245,7 @@ void Builder::exchange_gradients(std::int32_t index, bool head) {
                              .part = Part::kAllGroups,
                              .in = {made},
                              .out = {received},
-                             .axis = Axis::kData,
+                             .axis = u.data,
                              .unit = index}),
                       head});
 }
@@ -249,7 +266,9 @@ void Builder::count_gathers(const std::vector<Pass>& passes) {
   std::vector<std::pair<std::int32_t, std::vector<std::int32_t>>> uses;  // by micro-batch
   for (const Pass& pass : passes) uses.emplace_back(pass.micro, units_of_pass(*this, pass));
   for (const auto& [micro, units] : uses) {
-    for (const std::int32_t unit : units) gather_order_.plan(unit, micro);
+    for (const std::int32_t index : units) {
+      if (unit(index).gathered) gather_order_.plan(index, micro);
+    }
   }
   std::vector<std::int64_t> gathers(program_.units.size());
   const auto count = [&](const GatherOrder::Use& use) {
@@ -257,7 +276,9 @@ void Builder::count_gathers(const std::vector<Pass>& passes) {
   };
   gather_order_.begin_with_gathered();  // which the optimizer gathers for the next step
   for (const auto& [micro, units] : uses) {
-    for (const std::int32_t unit : units) gather_order_.use(unit, micro, count);
+    for (const std::int32_t index : units) {
+      if (unit(index).gathered) gather_order_.use(index, micro, count);
+    }
   }
   enter(Phase::kForward);
   for (std::size_t i = 0; i < gathers.size(); ++i) {

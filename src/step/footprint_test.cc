@@ -16,15 +16,27 @@ namespace {
 using ExchangeKey = std::tuple<Kind, Axis, Phase, Dtype, std::int64_t, std::int64_t>;
 
 // Every exchange that the program issues, by kind, axis, phase, type, ranks and elements.
+// What the tokens of a rank have at experts: all their choices, or what a capacity leaves of them.
+std::int64_t own_rows(const Program& p) {
+  const spec::ModelSpec& m = p.model;
+  const auto slots = static_cast<double>(p.micro_tokens() * m.experts_per_token);
+  if (m.capacity == 0) return static_cast<std::int64_t>(slots);
+  const double each = std::min(std::ceil(m.capacity * slots / static_cast<double>(m.experts)),
+                               static_cast<double>(p.micro_tokens()));
+  return static_cast<std::int64_t>(std::min(slots, each * static_cast<double>(m.experts)));
+}
+
 std::map<ExchangeKey, std::int64_t> listed_exchanges(const Program& p) {
   std::map<ExchangeKey, std::int64_t> calls;
   for (const Op& op : p.ops) {
-    const bool sends = op.kind == Kind::kSend || op.kind == Kind::kAllToAll;
+    const bool rows = op.kind == Kind::kExchangeRows;
+    const bool sends = op.kind == Kind::kSend || op.kind == Kind::kAllToAll || rows;
     const bool receives = op.kind == Kind::kReceive || op.kind == Kind::kAllGather;
     if (!sends && !receives) continue;
     const View& view = sends ? op.in.at(0) : op.out.at(0);
     ++calls[{op.kind, op.axis, op.phase, p.buffers[static_cast<std::size_t>(view.buffer)].type,
-             static_cast<std::int64_t>(p.choices.layout.members(op.axis).size()), view.elements()}];
+             static_cast<std::int64_t>(p.choices.layout.members(op.axis).size()),
+             rows ? view.cols * own_rows(p) : view.elements()}];
   }
   return calls;
 }

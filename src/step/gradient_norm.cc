@@ -68,18 +68,35 @@ void GradientNorm::square(std::size_t index, const View& sums) {
 std::vector<View> GradientNorm::of_tensor_rank(std::size_t unit, std::int64_t rank,
                                                const SumsPlace& place, const View& rows) const {
   std::vector<View> list;
-  const std::vector<Range>& parts = p_.model_units[unit].parts;
+  const Unit& of = p_.model_units[unit];
+  const std::vector<Range>& parts = of.parts;
   for (const Parameter& p : p_.model_parameters) {
     if (static_cast<std::size_t>(p.unit) != unit || (rank > 0 && !p.slice.cut)) continue;
-    for (std::size_t data = 0; data < parts.size(); ++data) {
-      const Range part = parts[data].common({p.offset, (p.rows + p.padding_rows) * p.cols});
+    for (std::size_t i = 0; i < parts.size() * copies_of(of); ++i) {
+      const Range& whole = parts[i % parts.size()];
+      const Range part = whole.common({p.offset, (p.rows + p.padding_rows) * p.cols});
       if (part.count == 0) continue;
-      list.push_back(rows.rows_from(static_cast<std::int64_t>(data), 1)
-                         .columns(place.first + (part.first - parts[data].first) / block_,
+      list.push_back(rows.rows_from(data_rank(of, i), 1)
+                         .columns(place.first + (part.first - whole.first) / block_,
                                   (part.count + block_ - 1) / block_));
     }
   }
   return list;
+}
+
+// Units of experts are as many as there are ranks with different ones, each with its parts.
+std::size_t GradientNorm::copies_of(const Unit& unit) const {
+  return unit.experts ? static_cast<std::size_t>(p_.choices.layout.expert.ranks) : 1;
+}
+
+// Which of all data ranks adds up the i-th part, of the first rank's experts first.
+std::int64_t GradientNorm::data_rank(const Unit& unit, std::size_t i) const {
+  const auto part = static_cast<std::int64_t>(i % unit.parts.size());
+  if (!unit.experts) return part;
+  const auto expert = static_cast<std::int64_t>(i / unit.parts.size());
+  const Layout& layout = p_.choices.layout;
+  const std::int64_t replicas = layout.along(Axis::kReplica).ranks;
+  return (part / replicas * layout.expert.ranks + expert) * replicas + part % replicas;
 }
 
 // All blocks in the order of the model's parameters, whoever has added them up.
@@ -107,6 +124,10 @@ std::vector<View> GradientNorm::in_order(const std::vector<SumsPlace>& places,
       continue;
     }
     const View of_stage = everyones.rows_from(unit.stage * data_.ranks, data_.ranks);
+    if (unit.experts) {
+      for (const View& view : of_tensor_rank(i, 0, places[i], of_stage)) add(view);
+      continue;
+    }
     if (!unit.whole_matrices) {
       // Rank after rank, and nothing of what pads the last parts: so a block is at the same place
       // in this order on any number of ranks.

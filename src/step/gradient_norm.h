@@ -33,6 +33,8 @@ class GradientNorm {
   void square(std::size_t index, const View& sums);
   [[nodiscard]] std::vector<View> of_tensor_rank(std::size_t unit, std::int64_t rank,
                                                  const SumsPlace& place, const View& rows) const;
+  [[nodiscard]] std::size_t copies_of(const Unit& unit) const;
+  [[nodiscard]] std::int64_t data_rank(const Unit& unit, std::size_t i) const;
   [[nodiscard]] std::vector<View> in_order(const std::vector<SumsPlace>& places,
                                            const View& everyones) const;
 

@@ -21,11 +21,12 @@ struct Coordinates {
   explicit Coordinates(const Layout& l)
       : tensor{l.tensor, 1},
         context{l.context, tensor.apart * l.tensor.ranks},
-        shard{l.shard, context.apart * l.context.ranks},
+        expert{l.expert, context.apart * l.context.ranks},
+        shard{l.shard, expert.apart * l.expert.ranks},
         replica{l.replica, shard.apart * l.shard.ranks},
         pipeline{l.pipeline, replica.apart * l.replica.ranks} {}
 
-  Coordinate tensor, context, shard, replica, pipeline;
+  Coordinate tensor, context, expert, shard, replica, pipeline;
 };
 
 // The group that varies along these, the last one fastest.
@@ -52,14 +53,14 @@ Range Range::common(const Range& other) const {
 std::int64_t Layout::rank() const {
   const Coordinates c(*this);
   std::int64_t rank = 0;
-  for (const Coordinate& axis : {c.tensor, c.context, c.shard, c.replica, c.pipeline}) {
+  for (const Coordinate& axis : {c.tensor, c.context, c.expert, c.shard, c.replica, c.pipeline}) {
     rank += axis.place.rank * axis.apart;
   }
   return rank;
 }
 
 std::int64_t Layout::ranks() const {
-  return tensor.ranks * context.ranks * shard.ranks * replica.ranks * pipeline.ranks;
+  return tensor.ranks * context.ranks * shards().ranks * replica.ranks * pipeline.ranks;
 }
 
 Place Layout::along(Axis axis) const {
@@ -67,7 +68,7 @@ Place Layout::along(Axis axis) const {
     case Axis::kData:
       return data();
     case Axis::kShard:
-      return shard;
+      return shards();
     case Axis::kReplica:
       return within(replica, context);
     case Axis::kTensor:
@@ -80,6 +81,11 @@ Place Layout::along(Axis axis) const {
     case Axis::kWorld:
       return {rank(), ranks()};
     case Axis::kExpert:
+      return expert;
+    case Axis::kExpertData:
+      return expert_data();
+    case Axis::kExpertShard:
+      return shard;
     case Axis::kNone:
       break;
   }
@@ -90,9 +96,9 @@ std::vector<std::int64_t> Layout::members(Axis axis) const {
   const Coordinates c(*this);
   switch (axis) {
     case Axis::kData:
-      return group(rank(), {c.shard, c.replica, c.context});
+      return group(rank(), {c.shard, c.expert, c.replica, c.context});
     case Axis::kShard:
-      return group(rank(), {c.shard});
+      return group(rank(), {c.shard, c.expert});
     case Axis::kReplica:
       return group(rank(), {c.replica, c.context});
     case Axis::kTensor:
@@ -105,6 +111,11 @@ std::vector<std::int64_t> Layout::members(Axis axis) const {
     case Axis::kWorld:
       return group(0, {{{0, ranks()}, 1}});
     case Axis::kExpert:
+      return group(rank(), {c.expert});
+    case Axis::kExpertData:
+      return group(rank(), {c.shard, c.replica, c.context});
+    case Axis::kExpertShard:
+      return group(rank(), {c.shard});
     case Axis::kNone:
       break;
   }
@@ -112,12 +123,9 @@ std::vector<std::int64_t> Layout::members(Axis axis) const {
 }
 
 base::Result<Layout> layout_of(const spec::LayoutSpec& spec, std::int64_t rank) {
-  if (spec.ep > 1) {
-    return base::fail(
-        base::usage_error("layout.ep", "cannot be trained with yet", "set layout.ep=1"));
-  }
   Layout layout{.replica = {0, std::max<std::int64_t>(1, spec.dp)},
                 .shard = {0, spec.fsdp},
+                .expert = {0, spec.ep},
                 .tensor = {0, spec.tp},
                 .context = {0, spec.cp},
                 .pipeline = {0, spec.pp},
@@ -126,8 +134,8 @@ base::Result<Layout> layout_of(const spec::LayoutSpec& spec, std::int64_t rank) 
                 .schedule = spec.pp > 1 ? spec.pp_schedule : spec::PipelineSchedule::k1f1b,
                 .chunks = spec.pp_chunks,
                 .sequence_parallel = spec.sequence_parallel && spec.tp > 1};
-  for (Place* place :
-       {&layout.tensor, &layout.context, &layout.shard, &layout.replica, &layout.pipeline}) {
+  for (Place* place : {&layout.tensor, &layout.context, &layout.expert, &layout.shard,
+                       &layout.replica, &layout.pipeline}) {
     place->rank = rank % place->ranks;
     rank /= place->ranks;
   }

@@ -21,12 +21,14 @@ struct Place {
 // ranks that differ along one of these and agree in everything else.
 enum class Axis : std::uint8_t {
   kNone,
-  kData,     // all that have different tokens: shards, replicas and context together
-  kShard,    // those that divide the training state
+  kData,     // all that have different tokens: shards, experts, replicas and context together
+  kShard,    // those that divide the training state, but that of experts: shards and experts
   kReplica,  // those that have the same part of it: replicas and context together
   kTensor,
   kContext,
-  kExpert,
+  kExpert,        // those that have different experts
+  kExpertData,    // all that have the same experts: shards, replicas and context together
+  kExpertShard,   // those that divide the state of the same experts
   kPipeline,      // activations between stages, forward
   kPipelineBack,  // and their gradients back: a group of its own, for neither to wait for the other
   kWorld,         // every rank of the job
@@ -37,6 +39,7 @@ std::string_view to_text(Axis axis);
 struct Layout {
   Place replica;   // layout.dp
   Place shard;     // layout.fsdp
+  Place expert;    // layout.ep: who has which experts of a mixture
   Place tensor;    // layout.tp
   Place context;   // layout.cp
   Place pipeline;  // layout.pp
@@ -49,15 +52,21 @@ struct Layout {
   // widths: between the products.
   bool sequence_parallel = false;
 
+  // Who divides the training state. Ranks with different experts read different sequences, so for
+  // everything but the experts they are shards like any others.
+  [[nodiscard]] Place shards() const { return within(shard, expert); }
   // Who reads which sequences. Ranks that share sequences (context) read the same ones.
-  [[nodiscard]] Place sequences() const {
-    return {shard.rank * replica.ranks + replica.rank, shard.ranks * replica.ranks};
-  }
+  [[nodiscard]] Place sequences() const { return within(shards(), replica); }
   // Who adds up which part of the gradients. Shards are neighbours here, and so are the replicas of
   // one shard: what a replica adds up is a part of its own shard (units.h). For parameters, ranks
   // that share sequences are replicas like any others.
   [[nodiscard]] Place data() const { return within(sequences(), context); }
-  [[nodiscard]] bool gathers_weights() const { return shard.ranks > 1 && zero == 3; }
+  // The same of experts, among the ranks that have them.
+  [[nodiscard]] Place expert_data() const { return within(within(shard, replica), context); }
+  [[nodiscard]] bool spreads_experts() const { return expert.ranks > 1; }
+  // Before they are used; of experts that only some ranks have, only these gather them.
+  [[nodiscard]] bool gathers_weights() const { return shards().ranks > 1 && zero == 3; }
+  [[nodiscard]] bool gathers_experts() const { return shard.ranks > 1 && zero == 3; }
   [[nodiscard]] bool first_stage() const { return pipeline.rank == 0; }
   [[nodiscard]] bool last_stage() const { return pipeline.rank == pipeline.ranks - 1; }
 

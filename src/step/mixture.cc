@@ -11,8 +11,14 @@
 //
 // Tensor-parallel ranks have a part of every expert's width, and all of them the router, for which
 // each makes a part of the gradient; what the router's losses add is one rank's.
+//
+// Where ranks have different experts, rows travel to these and back (expert_exchange.h), behind the
+// expert that every token uses, if there is one. Experts are then a unit of their own, and what
+// their weights are gathered to may be where the block's other weights were: these are used before
+// experts or after them.
 #include "base/check.h"
-#include "step/builder.h"
+#include "step/expert_exchange.h"
+#include "step/shared_expert.h"
 
 namespace assay::step {
 namespace {
@@ -26,28 +32,45 @@ View integers(Builder& b, const char* name, std::int64_t rows, std::int64_t cols
 }
 
 View expert_rows(Builder& b, const char* name, std::int64_t cols) {
-  return b.matrix(b.named(name), rows_of_experts(b.model(), b.program().micro_tokens()), cols);
+  return b.matrix(b.named(name), rows_of_own_experts(b), cols);
+}
+
+// Of experts that are a unit of their own, the weights; of others the block has used them.
+void use_experts(Builder& b) {
+  if (experts_are_spread(b)) b.use(b.find(Part::kGateUp)->unit);
+}
+
+void use_the_rest(Builder& b) {
+  if (experts_are_spread(b)) b.use(b.find(Part::kRouter)->unit);
 }
 
 // What of kGroupedMatmul's flags and operands differs between its three uses.
-Op grouped(Part part, const View& a, const View& other, const View& first_rows, const View& c) {
-  return {.kind = Kind::kGroupedMatmul, .part = part, .in = {a, other, first_rows}, .out = {c}};
+Op grouped(const Builder& b, Part part, const View& a, const View& other, const View& first_rows,
+           const View& c) {
+  return {.kind = Kind::kGroupedMatmul,
+          .part = part,
+          .in = {a, other, first_rows},
+          .out = {c},
+          .pieces = b.program().choices.layout.expert.ranks};
 }
 
-double flops_of_rows(const View& rows, const View& made) {
-  return 2.0 * static_cast<double>(rows.elements()) * static_cast<double>(made.cols);
+// Of as many rows as this rank's tokens have: what its experts get of others' they have of its own,
+// so together ranks compute these.
+double flops_of_rows(const Builder& b, const View& rows, const View& made) {
+  const std::int64_t count = rows_of_experts(b.model(), b.program().micro_tokens());
+  return 2.0 * static_cast<double>(count * rows.cols) * static_cast<double>(made.cols);
 }
 
 void forward_by_expert(Builder& b, Part part, const Kept& k, const View& a, const View& c) {
-  Op op = grouped(part, a, b.weight(part), k.routed.first_rows, c);
+  Op op = grouped(b, part, a, b.weight(part), k.routed.first_rows, c);
   op.transpose_b = true;
-  op.flops = flops_of_rows(a, c);
+  op.flops = flops_of_rows(b, a, c);
   b.emit(std::move(op));
 }
 
 void back_to_rows(Builder& b, Part part, const Kept& k, const View& dc, const View& da) {
-  Op op = grouped(part, dc, b.weight(part), k.routed.first_rows, da);
-  op.flops = flops_of_rows(dc, da);
+  Op op = grouped(b, part, dc, b.weight(part), k.routed.first_rows, da);
+  op.flops = flops_of_rows(b, dc, da);
   b.emit(std::move(op));
 }
 
@@ -55,17 +78,24 @@ void back_to_experts(Builder& b, Part part, const Kept& k, const View& dc, const
   const Parameter& weight = *b.find(part);
   const View first_rows = k.routed.first_rows;
   b.make_weight_gradient([&b, &weight, part, dc, a, first_rows] {
-    Op op = grouped(part, dc, a, first_rows, b.gradient(weight));
+    Op op = grouped(b, part, dc, a, first_rows, b.gradient(weight));
     op.transpose_a = true;
-    op.flops = flops_of_rows(dc, a);
+    op.flops = flops_of_rows(b, dc, a);
     b.emit(std::move(op));
   });
 }
 
 View gather_rows(Builder& b, Part part, const Kept& k, const char* name, const View& x) {
-  const View rows = expert_rows(b, name, x.cols);
+  const View rows = b.matrix(b.named(name), k.routed.slots.rows, x.cols);
   b.emit({.kind = Kind::kGatherRows, .part = part, .in = {x, k.routed.slots}, .out = {rows}});
   return rows;
+}
+
+constexpr const char* kInput = "expert input";
+
+Travelling send_input(Builder& b, Kept& k) {
+  return send_to_experts(b, Part::kGateUp, k.routed, kInput,
+                         gather_rows(b, Part::kGateUp, k, kInput, k.h2));
 }
 
 void combine_rows(Builder& b, Part part, const Kept& k, const View& rows, const View& sums,
@@ -80,11 +110,8 @@ bool is_alone(const Builder& b) {
   return b.program().choices.layout.tensor.ranks == 1;
 }
 
-bool has_shared(const Builder& b) {
-  return b.model().shared_ffn > 0;
-}
-
-void choose_experts(Builder& b, Kept& k) {
+// What is still on its way is what the activation needs.
+std::optional<Op> choose_experts(Builder& b, Kept& k) {
   const spec::ModelSpec& m = b.model();
   const std::int64_t tokens = b.program().micro_tokens();
   Routed& r = k.routed;
@@ -106,11 +133,18 @@ void choose_experts(Builder& b, Kept& k) {
   r.rows = integers(b, "rows of slots", tokens, m.experts_per_token);
   r.slots = integers(b, "slots of rows", rows, 1);
   r.first_rows = integers(b, "first rows of experts", 1, m.experts + 1);
-  b.emit({.kind = Kind::kSortRows,
+  Op sort{.kind = Kind::kSortRows,
           .part = Part::kRouter,
           .in = {r.experts},
           .out = {r.rows, r.slots, r.first_rows},
-          .most_rows = most_rows_of_expert(m, tokens)});
+          .most_rows = most_rows_of_expert(m, tokens)};
+  if (experts_are_spread(b)) {
+    const std::int64_t ranks = b.program().choices.layout.expert.ranks;
+    r.sent = integers(b, "expert rows sent", ranks, m.experts / ranks);
+    sort.out.push_back(r.sent);
+  }
+  b.emit(std::move(sort));
+  return meet_experts(b, r);
 }
 
 // The gradient of what the router read: through its weights, and of its losses.
@@ -130,98 +164,128 @@ void back_to_router(Builder& b, Kept& k, const View& dweights, const View& dh) {
   b.back_to_input(Part::kRouter, dlogits, b.weight(Part::kRouter), dh, true);
 }
 
+// What rows of experts are added to: the stream, or a tensor-parallel rank's addend to it.
+void begin_stream(Builder& b, Kept& k, const View& out) {
+  k.sum = b.addend("mixture addend", out);
+  shared_into(b, k, k.sum, is_alone(b) ? &k.x1 : nullptr);
+}
+
+// Rows that experts have read: again, unless they were made again already.
+Travelling send_input_again(Builder& b, Kept& k) {
+  if (k.expert_input.buffer >= 0) return {k.expert_input, std::nullopt};
+  if (k.h2.buffer < 0) {
+    b.enter(Phase::kRecompute, b.layer());
+    use_the_rest(b);
+    make_mlp_norm(b, k);
+    b.enter(Phase::kBackward, b.layer());
+  }
+  return send_input(b, k);
+}
+
 }  // namespace
 
-void forward_mixture(Builder& b, Kept& k) {
-  if (k.routed.logits.buffer < 0) choose_experts(b, k);
-  const View rows = gather_rows(b, Part::kGateUp, k, "expert input", k.h2);
+void forward_mixture(Builder& b, Kept& k, const View* out) {
+  std::optional<Op> weights;
+  if (k.routed.logits.buffer < 0) weights = choose_experts(b, k);
+  const Travelling sent = send_input(b, k);
+  if (experts_are_spread(b)) {
+    forward_shared(b, k);
+    if (out != nullptr) {
+      activate_shared(b, k);
+      begin_stream(b, k, *out);
+    }
+    use_experts(b);
+  }
+  const View rows = arrived_at_experts(b, Part::kGateUp, k.routed, kInput, sent);
+  if (weights) b.wait(*weights);
   k.inner = expert_rows(b, "gate_up", b.shape().expert_inner);
   forward_by_expert(b, Part::kGateUp, k, rows, k.inner);
-  if (!has_shared(b)) return;
-  k.shared_inner =
-      b.matrix(b.named("shared gate_up"), b.program().micro_tokens(), b.shape().shared_inner);
-  b.forward(Part::kSharedGateUp, k.h2, b.weight(Part::kSharedGateUp), k.shared_inner);
+  if (!experts_are_spread(b)) {
+    forward_shared(b, k);
+  } else if (b.phase() == Phase::kRecompute) {
+    k.expert_input = rows;
+  }
 }
 
 void activate_mixture(Builder& b, Kept& k) {
   k.a = expert_rows(b, "activation", b.shape().expert_ffn);
   b.emit({.kind = Kind::kActivate,
           .part = Part::kActivation,
-          .in = {k.inner, k.routed.weights, k.routed.slots},
+          .in = {k.inner, k.routed.row_weights, k.routed.row_sources},
           .out = {k.a}});
-  if (!has_shared(b)) return;
-  k.shared_a =
-      b.matrix(b.named("shared activation"), b.program().micro_tokens(), b.shape().shared_ffn);
-  b.emit({.kind = Kind::kActivate,
-          .part = Part::kSharedGateUp,
-          .in = {k.shared_inner},
-          .out = {k.shared_a}});
+  if (!experts_are_spread(b)) activate_shared(b, k);
 }
 
 void mixture_into_stream(Builder& b, Kept& k, const View& out) {
   const View made = expert_rows(b, "expert output", b.shape().dim);
   forward_by_expert(b, Part::kDown, k, k.a, made);
-  const View sum = b.addend("mixture addend", out);
+  const Travelling sent = send_to_tokens(b, Part::kDown, k.routed, "expert output", made);
+  if (!experts_are_spread(b)) begin_stream(b, k, out);
   const View* before = is_alone(b) ? &k.x1 : nullptr;
-  if (has_shared(b)) {
-    b.forward(Part::kSharedDown, k.shared_a, b.weight(Part::kSharedDown), sum, before);
-    before = &sum;
-  }
-  combine_rows(b, Part::kDown, k, made, sum, before);
-  b.add_up(Part::kDown, sum, out, &k.x1, nullptr);
+  combine_rows(b, Part::kDown, k, arrived_at_tokens(b, sent), k.sum,
+               has_shared(b) ? &k.sum : before);
+  b.add_up(Part::kDown, k.sum, out, &k.x1, nullptr);
 }
 
 View backward_mixture(Builder& b, Kept& k, const View& dx) {
   const BlockShape& s = b.shape();
+  constexpr const char* kOutput = "expert output gradient";
   const View dout = b.all_tokens(Part::kDown, "gradient of all", dx);
-  const View dmade = gather_rows(b, Part::kDown, k, "expert output gradient", dout);
+  const Travelling output = send_to_experts(b, Part::kDown, k.routed, kOutput,
+                                            gather_rows(b, Part::kDown, k, kOutput, dout));
+  // What travels, as early as possible; otherwise as late.
+  Travelling input;
+  if (experts_are_spread(b)) input = send_input_again(b, k);
+  use_experts(b);
+  const View dmade = arrived_at_experts(b, Part::kDown, k.routed, kOutput, output);
   const View da = expert_rows(b, "activation gradient", s.expert_ffn);
   back_to_rows(b, Part::kDown, k, dmade, da);
-  const View dweights =
-      floats(b, "router weights gradient", k.routed.weights.rows, k.routed.weights.cols);
+  const View& weights = k.routed.row_weights;
+  const View drow_weights = floats(b, "router weights gradient", weights.rows, weights.cols);
   // As in a dense block, both results lie where they came from.
   Op back{.kind = Kind::kActivateGrad,
           .part = Part::kActivation,
-          .in = {k.inner, da, k.routed.weights, k.routed.slots},
-          .out = {k.inner, dweights}};
+          .in = {k.inner, da, weights, k.routed.row_sources},
+          .out = {k.inner, drow_weights}};
   if (k.a.buffer < 0) {
     back.out.push_back(da);
     k.a = da;
   }
   b.emit(std::move(back));
+  const Travelling numbers = send_numbers_to_slots(b, Part::kActivation, k.routed,
+                                                   "router weights gradient", drow_weights);
   back_to_experts(b, Part::kDown, k, dmade, k.a);
-  if (has_shared(b)) {
-    const View dshared = b.matrix(b.named("shared activation gradient"), dout.rows, s.shared_ffn);
-    b.back_to_input(Part::kSharedDown, dout, b.weight(Part::kSharedDown), dshared);
-    Op shared{.kind = Kind::kActivateGrad,
-              .part = Part::kSharedGateUp,
-              .in = {k.shared_inner, dshared},
-              .out = {k.shared_inner}};
-    if (k.shared_a.buffer < 0) {
-      shared.out.push_back(dshared);
-      k.shared_a = dshared;
-    }
-    b.emit(std::move(shared));
-    b.back_to_weight(Part::kSharedDown, dout, k.shared_a, *b.find(Part::kSharedDown));
+  if (!experts_are_spread(b)) {
+    backward_shared(b, k, dout);
+    input = send_input_again(b, k);
   }
-  if (k.h2.buffer < 0) {
-    b.enter(Phase::kRecompute, b.layer());
-    make_mlp_norm(b, k);
-    b.enter(Phase::kBackward, b.layer());
-  }
-  const View rows = gather_rows(b, Part::kGateUp, k, "expert input", k.h2);
-  back_to_experts(b, Part::kGateUp, k, k.inner, rows);
+  const View rows = k.expert_input.buffer >= 0
+                        ? k.expert_input
+                        : arrived_at_experts(b, Part::kGateUp, k.routed, kInput, input);
   const View drows = expert_rows(b, "expert input gradient", s.dim);
-  back_to_rows(b, Part::kGateUp, k, k.inner, drows);
+  if (experts_are_spread(b)) {
+    back_to_rows(b, Part::kGateUp, k, k.inner, drows);
+  } else {
+    back_to_experts(b, Part::kGateUp, k, k.inner, rows);
+    back_to_rows(b, Part::kGateUp, k, k.inner, drows);
+  }
+  const Travelling returned =
+      send_to_tokens(b, Part::kGateUp, k.routed, "expert input gradient", drows);
+  if (experts_are_spread(b)) {  // while they travel
+    back_to_experts(b, Part::kGateUp, k, k.inner, rows);
+    b.finish_gradients(b.find(Part::kGateUp)->unit);
+    use_the_rest(b);
+    backward_shared(b, k, dout);
+  }
 
   const View dh2 = b.matrix(b.named("mlp_norm gradient"), b.stream_rows(), s.dim);
   const View sum = b.addend("mlp_norm gradient addend", dh2);
-  combine_rows(b, Part::kGateUp, k, drows, sum, nullptr);
-  back_to_router(b, k, dweights, sum);
-  if (has_shared(b)) {
-    b.back_to_weight(Part::kSharedGateUp, k.shared_inner, k.h2, *b.find(Part::kSharedGateUp));
-    b.back_to_input(Part::kSharedGateUp, k.shared_inner, b.weight(Part::kSharedGateUp), sum, true);
-  }
+  combine_rows(b, Part::kGateUp, k, arrived_at_tokens(b, returned), sum, nullptr);
+  back_to_router(
+      b, k,
+      arrived_at_slots(b, Part::kActivation, k.routed, "router weights gradient of slots", numbers),
+      sum);
+  add_shared_gradients(b, k, sum);
   b.add_up(Part::kGateUp, sum, dh2, nullptr, nullptr);
   const View dx1 = b.in_place_of(dx, "gradient after attention");
   b.norm_gradient(Part::kMlpNorm, dh2, k.x1, &dx, dx1);

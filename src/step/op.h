@@ -41,28 +41,37 @@ enum class Kind : std::uint8_t {
   // order of experts, each expert's in the order of tokens.
   kRoute,      // logits, [bias] -> router weights, experts, counts, [sums of losses, loads]
   kRouteGrad,  // logits, router weights, experts, rows, counts, drouter weights -> dlogits, [dbias]
-  kSortRows,   // experts -> rows of slots (-1: dropped), slots of rows, first rows of experts
+  // experts -> rows of slots (-1: dropped), slots of rows, first rows of experts, [their counts]
+  kSortRows,
   kGatherRows,     // x, slots -> for each row, its token's x
-  kGroupedMatmul,  // a, b, first rows -> c: products like kMatmul's, one per expert
+  kGroupedMatmul,  // a, b, first rows -> c: products like kMatmul's, see Op::pieces
   kCombineRows,    // x, rows, [residual] -> for each token, the sum of its rows (+ residual)
-  kLossTerms,      // logits, targets -> for each token: largest logit, sum of exp, target's logit
-  kLoss,           // logits, targets, [terms of every tensor-parallel rank] -> dlogits, sums
-  kSum,            // x, a row of each rank, [residual], [bias] -> their sum, rounded once
-  kFold,           // gradients, a row per micro-batch -> their sum, row after row; one row: a copy
-  kNormSums,       // gradients -> sums of squares, of blocks of equal size
-  kGradientNorm,   // sums of squares… -> norm
-  kAdamw,          // gradient, norm -> weight, [remainder], first moment, second moment
-  kMuon,           // gradient, norm -> weight, [remainder], momentum
-  kBalance,        // load above or below the mean, norm -> router bias, [remainder]
-  kStepSums,       // sums of micro-batches, by rank -> those of the step
-  kRead,           // -> tokens (part kEmbedding), targets (kLoss), or both (kEmbedding)
+  // Where ranks have different experts (expert_exchange.h); counts are of rows: a row for each
+  // rank, a column for each of the experts that one rank has.
+  // counts sent, counts received -> first rows of own experts' pieces, the received row at each
+  // place in their order (-1: none), the place of each received row
+  kArrangeRows,
+  kPermuteRows,   // x, index -> row index[i] of x at i; where that is negative, nothing
+  kLossTerms,     // logits, targets -> for each token: largest logit, sum of exp, target's logit
+  kLoss,          // logits, targets, [terms of every tensor-parallel rank] -> dlogits, sums
+  kSum,           // x, a row of each rank, [residual], [bias] -> their sum, rounded once
+  kFold,          // gradients, a row per micro-batch -> their sum, row after row; one row: a copy
+  kNormSums,      // gradients -> sums of squares, of blocks of equal size
+  kGradientNorm,  // sums of squares… -> norm
+  kAdamw,         // gradient, norm -> weight, [remainder], first moment, second moment
+  kMuon,          // gradient, norm -> weight, [remainder], momentum
+  kBalance,       // load above or below the mean, norm -> router bias, [remainder]
+  kStepSums,      // sums of micro-batches, by rank -> those of the step
+  kRead,          // -> tokens (part kEmbedding), targets (kLoss), or both (kEmbedding)
   // Exchanges among the ranks along Op::axis: these copy, and never add. Each is issued here, and
   // its buffers are its own until the kWait with the same ticket.
   kAllGather,  // this rank's range of x -> x
   kAllToAll,   // x, a range for each rank -> this rank's range of every rank's x, a row each
-  kSend,       // x -> to Op::peer
-  kReceive,    // -> x, from Op::peer
-  kWait,       // ends an exchange; operands are those of its issue
+  // x, rows in the order of ranks; counts sent; counts received -> their rows, in the same order
+  kExchangeRows,
+  kSend,     // x -> to Op::peer
+  kReceive,  // -> x, from Op::peer
+  kWait,     // ends an exchange; operands are those of its issue
 };
 
 // kOptimizer: whatever comes after the last micro-batch.
@@ -127,9 +136,16 @@ struct Op {
   std::int64_t first_token = 0;
   std::int64_t most_rows = 0;  // kSortRows: of an expert; slots beyond that are dropped
   bool adds_losses = false;    // kRouteGrad: with the gradients of the router's own losses
-  double flops = 0;            // of matrix products and attention; the rest is paid in bytes
+  // Of kGroupedMatmul: an expert's rows are so many pieces, each with a first row, one of each rank
+  // that its rows came from. Rows are multiplied piece by piece, as on the rank that sent them, so
+  // that they have the same bits; gradients of weights are one product for each expert.
+  std::int64_t pieces = 1;
+  double flops = 0;  // of matrix products and attention; the rest is paid in bytes
 
   [[nodiscard]] bool is_exchange() const { return axis != Axis::kNone; }
+  // Of an exchange: elements of the whole, of which every rank along the axis has a part. Of
+  // kExchangeRows, whose other end depends on the tokens: those of this rank's own tokens.
+  [[nodiscard]] std::int64_t exchanged_elements() const;
   [[nodiscard]] bool adds_to(std::size_t output) const { return ((adds >> output) & 1U) != 0; }
 };
 

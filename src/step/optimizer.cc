@@ -71,13 +71,18 @@ class Optimizer {
   }
 
  private:
-  // A rank has counted its own tokens, in the mixtures of its stage.
+  // A rank has counted its own tokens, in the mixtures of its stage. The sums have a place of their
+  // own: the counts of other stages' mixtures stay 0, for the next step too.
   void add_loads() {
     const std::int64_t elements = p_.loads.elements();
     const View own{p_.loads.buffer, 0, 1, elements, elements};
     const View all = gather(b_, "expert loads", Part::kRouter, own, {Axis::kData, Axis::kPipeline});
     if (all.buffer == own.buffer) return;
-    b_.emit({.kind = Kind::kFold, .part = Part::kRouter, .in = {all}, .out = {own}});
+    const View sums = b_.matrix("expert loads of all", p_.loads.rows, p_.loads.cols, Dtype::kF32,
+                                Storage::kScalars);
+    const View row{sums.buffer, 0, 1, elements, elements};
+    b_.emit({.kind = Kind::kFold, .part = Part::kRouter, .in = {all}, .out = {row}});
+    p_.loads = sums;
   }
 
   // A table that is also the head has two sums of gradients, which become one: on the first and the

@@ -53,7 +53,7 @@ RC_GTEST_PROP(StepOverlap, ABlockIsComputedWhileAnythingLargeTravels, ()) {
   spec::JobSpec job = testing::drawn_job();
   job.layout.fsdp = *rc::gen::inRange(2, 5);
   job.layout.zero = 3;
-  job.layout.pp = job.layout.pp_chunks = job.layout.tp = job.layout.cp = 1;
+  job.layout.pp = job.layout.pp_chunks = job.layout.tp = job.layout.cp = job.layout.ep = 1;
   job.layout.sequence_parallel = false;
   job.layout.pp_schedule = spec::PipelineSchedule::k1f1b;
   job.train.optimizer = spec::Optimizer::kAdamw;
@@ -124,7 +124,7 @@ class Versions {
     if (op.kind == Kind::kAdamw || op.kind == Kind::kMuon || op.kind == Kind::kBalance) {
       ++updates_[unit];
     }
-    if (op.kind == Kind::kAllGather && op.axis == Axis::kShard && op.unit >= 0 &&
+    if (op.kind == Kind::kAllGather && op.unit >= 0 && op.axis == p_.units[unit].shard &&
         op.in[0].buffer == p_.units[unit].weights) {
       held_[static_cast<std::size_t>(op.out[0].buffer)] = Held{op.unit, updates_[unit]};
       ++gathers_;

@@ -22,6 +22,7 @@ class ParameterList {
       : model_(model),
         muon_(optimizer == spec::Optimizer::kMuon),
         tensor_(layout.tensor),
+        expert_(layout.expert),
         sequence_parallel_(layout.sequence_parallel) {}
 
   void fill(std::span<const std::int32_t> layers);
@@ -49,13 +50,29 @@ class ParameterList {
 
   void matrix(const char* name, Part part, std::int32_t layer, std::vector<std::int64_t> heights,
               std::int64_t cols, Cut cut, double std_of = kInitStd) {
+    add_matrix(name, part, layer, slice_of(heights, cols, cut), 0, std_of);
+  }
+  // Of a mixture's experts, which lie one below the other, in equal heights.
+  void experts(const char* name, Part part, std::int32_t layer,
+               const std::vector<std::int64_t>& heights, std::int64_t cols, Cut cut,
+               double std_of = kInitStd) {
+    Slice slice = slice_of(heights, cols, cut);
+    const std::int64_t each = slice.whole_rows / expert_.ranks;
+    const Range own{expert_.rank * each, each};
+    for (Range& range : slice.rows) range = range.common(own);
+    std::erase_if(slice.rows, [](const Range& range) { return range.count == 0; });
+    add_matrix(name, part, layer, std::move(slice), 0, std_of);
+    list.back().of_experts = true;
+  }
+  [[nodiscard]] Slice slice_of(const std::vector<std::int64_t>& heights, std::int64_t cols,
+                               Cut cut) const {
     Slice slice{.whole_rows = std::accumulate(heights.begin(), heights.end(), std::int64_t{0}),
                 .whole_cols = cols};
     slice.cut = cut != Cut::kNothing;
     slice.cols = cut == Cut::kColumns ? share(0, cols) : Range{0, cols};
     slice.rows = cut == Cut::kRows && tensor_.ranks > 1 ? shares(heights)
                                                         : std::vector<Range>{{0, slice.whole_rows}};
-    add_matrix(name, part, layer, std::move(slice), 0, std_of);
+    return slice;
   }
   // Of a row for each token: ranks' shares are padded, each by itself.
   void table(const char* name, Part part) {
@@ -122,6 +139,7 @@ class ParameterList {
   const spec::ModelSpec& model_;
   bool muon_;
   Place tensor_;
+  Place expert_;
   bool sequence_parallel_;
 };
 
@@ -164,10 +182,10 @@ void ParameterList::mixture(std::int32_t layer, double out_std) {
     list.back().group = Group::kBalanced;
     if (tensor_.ranks > 1) list.back().partial_gradient = true;
   }
-  matrix("expert_gate_up", Part::kGateUp, layer, gate_up(m.expert_width(), m.experts), m.dim,
-         Cut::kRows);
-  matrix("expert_down", Part::kDown, layer, {m.experts * m.dim}, m.expert_width(), Cut::kColumns,
-         out_std);
+  experts("expert_gate_up", Part::kGateUp, layer, gate_up(m.expert_width(), m.experts), m.dim,
+          Cut::kRows);
+  experts("expert_down", Part::kDown, layer, {m.experts * m.dim}, m.expert_width(), Cut::kColumns,
+          out_std);
   if (m.shared_ffn == 0) return;
   matrix("shared_gate_up", Part::kSharedGateUp, layer, gate_up(m.shared_ffn, 1), m.dim, Cut::kRows);
   matrix("shared_down", Part::kSharedDown, layer, {m.dim}, m.shared_ffn, Cut::kColumns, out_std);

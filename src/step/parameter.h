@@ -53,6 +53,7 @@ struct Parameter {
   Slice slice;                    // what rows x cols are of the model's parameter
   // Every tensor-parallel rank has all of it and makes a part of its gradient: they are added up.
   bool partial_gradient = false;
+  bool of_experts = false;  // of all of a mixture, or of those that this rank has
   Init init = Init::kNormal;
   double init_std = 0;
   std::int32_t unit = -1;   // see units.h
@@ -67,7 +68,8 @@ struct Parameter {
   }
 };
 
-// All of a model's, in its order, as far as one of `layout`'s tensor-parallel ranks has them.
+// All of a model's, in its order, as far as one of `layout`'s ranks along tensor and expert has
+// them.
 std::vector<Parameter> list_parameters(const spec::ModelSpec& model, spec::Optimizer optimizer,
                                        const Layout& layout = {});
 

@@ -14,8 +14,7 @@ void add_buffers(Program& p, Sink& sink) {
       return sink.add({unit.name + what, storage, type, elements});
     };
     const std::int64_t own = unit.own.count;
-    unit.weights = buffer("", p.choices.layout.gathers_weights() ? own : unit.elements, n.weights,
-                          Storage::kWeights);
+    unit.weights = buffer("", unit.gathered ? own : unit.elements, n.weights, Storage::kWeights);
     if (!train) continue;
     if (n.remainders) {
       unit.remainders = buffer(" remainders", own, Dtype::kU16, Storage::kRemainders);

@@ -55,6 +55,8 @@ struct Drawn {
   bool tied = false;
   spec::QkNorm qk_norm = spec::QkNorm::kNone;
   bool bias = false;
+  std::int64_t experts = 0;
+  std::int64_t shared_ffn = 0;
   spec::Precision precision = spec::Precision::kFp32;
 
   [[nodiscard]] std::int64_t ranks() const { return layout.dp * layout.inner_ranks(); }
@@ -66,6 +68,14 @@ struct Drawn {
     model.qk_norm = qk_norm;
     model.bias = bias;
     model.context = kDrawnSequence;
+    if (experts > 0) {
+      model.experts = experts;
+      model.experts_per_token = (experts + 1) / 2;
+      model.dense_layers = 1;
+      model.moe_every = experts % 4 == 0 ? 2 : 1;
+      model.shared_ffn = shared_ffn;
+      model.router = spec::Router::kSigmoid;
+    }
     auto program = build(model, {.numerics = numerics_of(precision),
                                  .layout = *layout_of(layout, rank),
                                  .recompute = recompute,
@@ -102,6 +112,14 @@ Drawn drawn() {
   const bool whole = d.layout.zero < 3 || d.layout.fsdp == 1;
   if (whole && d.layout.tp == 1 && *rc::gen::arbitrary<bool>())
     d.optimizer = spec::Optimizer::kMuon;
+  if (*rc::gen::inRange(0, 3) == 0) {
+    d.layout.ep = *rc::gen::inRange(1, 4);
+    d.experts = d.layout.ep * *rc::gen::inRange(1, 5);
+    d.shared_ffn = *rc::gen::element(0, 8);
+    d.layout.cp = 1;
+    d.bias = false;
+    d.optimizer = spec::Optimizer::kAdamw;
+  }
   return d;
 }
 
@@ -179,7 +197,8 @@ RC_GTEST_PROP(StepRanks, AgreeOnWhatTheyExchange, ()) {
       if (op.kind != Kind::kAllToAll || !of_unit) continue;
       const Unit& unit = p.units[static_cast<std::size_t>(op.unit)];
       RC_ASSERT(op.in[0].cols == unit.elements);
-      RC_ASSERT(op.out[0].rows == layout.data().ranks);
+      RC_ASSERT(op.out[0].rows == layout.along(op.axis).ranks);
+      RC_ASSERT(op.axis == unit.data);
       RC_ASSERT(op.out[0].cols == unit.part.count);
     }
     for (const auto& [axis, lines] : own) {
@@ -237,8 +256,7 @@ RC_GTEST_PROP(StepRanks, WhatIsAddedWasMadeByTheUnit, ()) {
   std::map<BufferId, std::map<std::int64_t, Made>> made;  // by offset
   for (const Op& op : p.ops) {
     const bool folds = op.kind == Kind::kFold && op.unit >= 0;  // else it is a copy
-    const bool adds =
-        (folds && op.in[0].rows == 1) || (op.kind == Kind::kAllToAll && op.axis == Axis::kData);
+    const bool adds = (folds && op.in[0].rows == 1) || (op.kind == Kind::kAllToAll && op.unit >= 0);
     if (adds && op.phase == Phase::kBackward) {
       const bool head = p.buffers[static_cast<std::size_t>(op.in[0].buffer)].name.find(
                             "embedding head grad") != std::string::npos;
@@ -247,7 +265,8 @@ RC_GTEST_PROP(StepRanks, WhatIsAddedWasMadeByTheUnit, ()) {
           continue;
         const auto& here = made[op.in[0].buffer];
         const auto found = here.find(parameter.offset);
-        if (op.kind == Kind::kFold && found == here.end() && p.choices.layout.data().ranks > 1)
+        if (op.kind == Kind::kFold && found == here.end() &&
+            p.choices.layout.along(p.units[static_cast<std::size_t>(op.unit)].data).ranks > 1)
           continue;  // received from others
         RC_ASSERT(found != here.end());
         const Op& by = *found->second.by;
@@ -355,17 +374,21 @@ TEST(StepRanks, KeepWhatTheirZeroSays) {
 }
 
 TEST(StepLayout, NumbersRanks) {
-  for (const std::int64_t cp : {1, 2}) {
-    const spec::LayoutSpec spec{.dp = 3, .fsdp = 4, .cp = cp};
-    for (std::int64_t rank = 0; rank < 12 * cp; ++rank) {
+  for (const auto& [cp, ep] : {std::pair{1, 1}, {2, 1}, {1, 3}, {2, 2}}) {
+    const spec::LayoutSpec spec{.dp = 3, .fsdp = 4, .cp = cp, .ep = ep};
+    for (std::int64_t rank = 0; rank < 12 * cp * ep; ++rank) {
       const auto found = layout_of(spec, rank);
       ASSERT_TRUE(found.has_value());
       EXPECT_EQ(found->rank(), rank);
       EXPECT_EQ(found->context.rank, rank % cp);
-      EXPECT_EQ(found->shard.rank, rank / cp % 4);
-      EXPECT_EQ(found->replica.rank, rank / cp / 4);
-      for (const Axis axis :
-           {Axis::kData, Axis::kShard, Axis::kReplica, Axis::kContext, Axis::kWorld}) {
+      EXPECT_EQ(found->expert.rank, rank / cp % ep);
+      EXPECT_EQ(found->shard.rank, rank / cp / ep % 4);
+      EXPECT_EQ(found->replica.rank, rank / cp / ep / 4);
+      EXPECT_EQ(found->members(Axis::kData).size(), static_cast<std::size_t>(12 * cp * ep));
+      EXPECT_EQ(found->members(Axis::kShard).size(), static_cast<std::size_t>(4 * ep));
+      EXPECT_EQ(found->members(Axis::kExpertData).size(), static_cast<std::size_t>(12 * cp));
+      for (const Axis axis : {Axis::kData, Axis::kShard, Axis::kReplica, Axis::kContext,
+                              Axis::kExpert, Axis::kExpertData, Axis::kExpertShard, Axis::kWorld}) {
         const std::vector<std::int64_t> members = found->members(axis);
         const Place place = found->along(axis);
         ASSERT_EQ(static_cast<std::int64_t>(members.size()), place.ranks);
@@ -379,7 +402,51 @@ TEST(StepLayout, NumbersRanks) {
       }
     }
   }
-  EXPECT_EQ(layout_of({.dp = 1, .ep = 2}, 0).error().where, "layout.ep");
+}
+
+// Of each expert the ranks that have it are replicas or shards of each other; of everything else
+// all ranks are.
+RC_GTEST_PROP(StepRanks, ExpertsAreDividedOverRanksAndTheRestOverAll, ()) {
+  spec::ModelSpec model = narrow();
+  spec::LayoutSpec layout;
+  layout.ep = *rc::gen::inRange(2, 4);
+  layout.dp = *rc::gen::inRange(1, 3);
+  layout.fsdp = *rc::gen::inRange(1, 4);
+  layout.zero = *rc::gen::inRange(1, 4);
+  layout.tp = *rc::gen::inRange(1, 3);
+  model.experts = layout.ep * *rc::gen::inRange(1, 3);
+  model.experts_per_token = 1;
+  // How often each element of the model's tensor is added up, and kept.
+  std::map<std::string, std::vector<int>> added, kept;
+  for (std::int64_t rank = 0; rank < layout.dp * layout.inner_ranks(); ++rank) {
+    const Program p = *build(model, {.layout = *layout_of(layout, rank), .sequence = 16});
+    for (const Parameter& parameter : p.parameters) {
+      const Unit& unit = p.unit_of(parameter);
+      RC_ASSERT(unit.experts == parameter.of_experts);
+      RC_ASSERT(unit.own.common(unit.part) == unit.part);
+      const auto count = [&](const Range& range, std::vector<int>& times) {
+        times.resize(static_cast<std::size_t>(parameter.whole_rows() * parameter.whole_cols()));
+        const Range here = range.common({parameter.offset, parameter.elements()});
+        for (const Slice::Runs& runs :
+             parameter.slice.runs_of({here.first - parameter.offset, here.count})) {
+          for (std::int64_t i = 0; i < runs.count; ++i) {
+            ++times[static_cast<std::size_t>(runs.first + i / runs.run * runs.apart +
+                                             i % runs.run)];
+          }
+        }
+      };
+      count(unit.part, added[parameter.name]);
+      count(unit.own, kept[parameter.name]);
+    }
+  }
+  const Program alone = *build(model, {.sequence = 16});
+  for (const Parameter& parameter : alone.parameters) {
+    const int copies = parameter.slice.cut ? 1 : static_cast<int>(layout.tp);
+    for (const int times : added[parameter.name]) RC_ASSERT(times == copies);
+    for (const int times : kept[parameter.name]) {
+      RC_ASSERT(times == copies * static_cast<int>(layout.dp));
+    }
+  }
 }
 
 TEST(StepLayout, RefusesMuonWhereMatricesAreCut) {

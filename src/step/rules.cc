@@ -62,6 +62,15 @@ constexpr Rule kRules[] = {
      [](const ModelSpec& m, const Choices& c) {
        return parts_error("model.expert_ffn", m.expert_width(), c);
      }},
+    {[](const ModelSpec& m, const Choices& c) {
+       return c.layout.spreads_experts() && (!m.is_moe() || m.experts % c.layout.expert.ranks != 0);
+     },
+     [](const ModelSpec& m, const Choices& c) {
+       return usage_error("layout.ep",
+                          fmt::format("{} experts cannot be divided by {} ranks", m.experts,
+                                      c.layout.expert.ranks),
+                          m.is_moe() ? "choose a divisor of model.experts" : "set layout.ep=1");
+     }},
     {parts_differ<&ModelSpec::shared_ffn>,
      [](const ModelSpec& m, const Choices& c) {
        return parts_error("model.shared_ffn", m.shared_ffn, c);

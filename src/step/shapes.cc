@@ -34,6 +34,12 @@ std::int64_t rows_of_experts(const spec::ModelSpec& m, std::int64_t tokens) {
   return std::min(tokens * m.experts_per_token, m.experts * most_rows_of_expert(m, tokens));
 }
 
+std::int64_t most_rows_of_rank(const spec::ModelSpec& m, std::int64_t tokens, std::int64_t ranks) {
+  const std::int64_t own = m.experts / ranks;
+  return ranks * std::min(tokens * std::min(m.experts_per_token, own),
+                          own * most_rows_of_expert(m, tokens));
+}
+
 std::int64_t padded_rows(std::int64_t rows) {
   return (rows + kRoundRows - 1) / kRoundRows * kRoundRows;
 }

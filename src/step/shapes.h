@@ -34,6 +34,10 @@ BlockShape block_shape(const spec::ModelSpec& model, std::int64_t tensor = 1);
 // may be chosen by all of them; with a capacity, the rest is dropped.
 std::int64_t rows_of_experts(const spec::ModelSpec& model, std::int64_t tokens);
 std::int64_t most_rows_of_expert(const spec::ModelSpec& model, std::int64_t tokens);
+// Of a rank that has one of `ranks` equal parts of the experts, and gets rows of all these ranks,
+// each with so many tokens: at most. Every token of every rank may choose experts of this one.
+std::int64_t most_rows_of_rank(const spec::ModelSpec& model, std::int64_t tokens,
+                               std::int64_t ranks);
 
 // Rows of the embedding and the head are rounded up to a multiple of this: a vocabulary of an odd
 // size makes products with it many times slower.

@@ -1,6 +1,7 @@
 // Names of ops, phases, parts and types, and an op as a line of text.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "step/op.h"
@@ -38,22 +39,29 @@ std::string_view to_text(Storage storage) {
 }
 
 std::string_view to_text(Kind kind) {
-  return name(kind,
-              std::array<std::string_view, 43>{"embed",         "embed_grad",     "positions_grad",
-                                               "norm",          "norm_grad",      "matmul",
-                                               "scale",         "quantise",       "bias_grad",
-                                               "head_norm",     "head_norm_grad", "rotate",
-                                               "rotate_grad",   "attention",      "attention_grad",
-                                               "pack_keys",     "order_keys",     "split_keys_grad",
-                                               "sum_keys_grad", "activate",       "activate_grad",
-                                               "route",         "route_grad",     "sort_rows",
-                                               "gather_rows",   "grouped_matmul", "combine_rows",
-                                               "loss_terms",    "loss",           "sum",
-                                               "fold",          "norm_sums",      "gradient_norm",
-                                               "adamw",         "muon",           "balance",
-                                               "step_sums",     "read",           "all_gather",
-                                               "all_to_all",    "send",           "receive",
-                                               "wait"});
+  return name(kind, std::array<std::string_view, 46>{"embed",          "embed_grad",
+                                                     "positions_grad", "norm",
+                                                     "norm_grad",      "matmul",
+                                                     "scale",          "quantise",
+                                                     "bias_grad",      "head_norm",
+                                                     "head_norm_grad", "rotate",
+                                                     "rotate_grad",    "attention",
+                                                     "attention_grad", "pack_keys",
+                                                     "order_keys",     "split_keys_grad",
+                                                     "sum_keys_grad",  "activate",
+                                                     "activate_grad",  "route",
+                                                     "route_grad",     "sort_rows",
+                                                     "gather_rows",    "grouped_matmul",
+                                                     "combine_rows",   "arrange_rows",
+                                                     "permute_rows",   "loss_terms",
+                                                     "loss",           "sum",
+                                                     "fold",           "norm_sums",
+                                                     "gradient_norm",  "adamw",
+                                                     "muon",           "balance",
+                                                     "step_sums",      "read",
+                                                     "all_gather",     "all_to_all",
+                                                     "exchange_rows",  "send",
+                                                     "receive",        "wait"});
 }
 
 std::string_view to_text(Phase phase) {
@@ -72,9 +80,15 @@ std::string_view to_text(Part part) {
 }
 
 std::string_view to_text(Axis axis) {
-  return name(axis, std::array<std::string_view, 10>{"none", "data", "shard", "replica", "tensor",
-                                                     "context", "expert", "pipeline",
-                                                     "pipeline_back", "world"});
+  return name(axis, std::array<std::string_view, 12>{
+                        "none", "data", "shard", "replica", "tensor", "context", "expert",
+                        "expert_data", "expert_shard", "pipeline", "pipeline_back", "world"});
+}
+
+std::int64_t Op::exchanged_elements() const {
+  if (kind == Kind::kExchangeRows) return std::min(in[0].elements(), out[0].elements());
+  const bool of_result = kind == Kind::kAllGather || kind == Kind::kReceive;
+  return (of_result ? out[0] : in[0]).elements();
 }
 
 std::string to_text(const Op& op, const Program& program) {
@@ -89,6 +103,7 @@ std::string to_text(const Op& op, const Program& program) {
   if (op.first_token > 0) flags += fmt::format(" from token {}", op.first_token);
   if (op.most_rows > 0) flags += fmt::format(" at most {} rows", op.most_rows);
   if (op.adds_losses) flags += " losses";
+  if (op.pieces > 1) flags += fmt::format(" {} pieces", op.pieces);
   if (op.is_exchange()) {
     flags += fmt::format(" {} x{}", to_text(op.axis), program.choices.layout.along(op.axis).ranks);
   }

@@ -26,7 +26,8 @@ void TotalsSink::add(Op op, std::int64_t times) {
     one.n = op.out[0].cols;
     one.k = op.transpose_a ? first.rows : first.cols;
     if (op.kind == Kind::kGroupedMatmul) {
-      one.groups = op.in[2].cols - 1;  // where experts begin, and the end
+      // Where experts, or their pieces, begin, and the end.
+      one.groups = (op.in[2].cols - 1) / (op.transpose_a ? op.pieces : 1);
       one.groups_share_k = op.transpose_a;
     }
   }

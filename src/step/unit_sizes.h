@@ -25,7 +25,7 @@ struct UnitSizes {
   }
 };
 
-// With AdamW; Muon's matrices are not filled up.
+// With AdamW, whose units are filled up, unlike Muon's matrices; of ranks that have all experts.
 UnitSizes unit_sizes(const spec::ModelSpec& model, std::int64_t tensor_ranks);
 
 }  // namespace assay::step

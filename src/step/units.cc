@@ -45,13 +45,15 @@ Module module_of(Part part) {
   }
 }
 
-std::string unit_name(const Parameter& p, bool modules) {
+// `experts_apart`: of a mixture whose experts ranks have some of each.
+std::string unit_name(const Parameter& p, bool modules, bool experts_apart) {
   const Module module = module_of(p.part);
   // A table that is also the head is exchanged by both; what is exchanged with it must be, too.
   if (module == Module::kBefore) return p.part == Part::kPositions ? "positions" : "embedding";
   if (module == Module::kAfter) return "head";
   if (p.group == Group::kMuon) return fmt::format("layers.{}.matrices", p.layer);
-  if (!modules) return fmt::format("layers.{}", p.layer);
+  if (experts_apart && p.of_experts) return fmt::format("layers.{}.experts", p.layer);
+  if (!modules || experts_apart) return fmt::format("layers.{}", p.layer);
   return fmt::format("layers.{}.{}", p.layer, module == Module::kMlp ? "mlp" : "attention");
 }
 
@@ -87,8 +89,10 @@ class UnitMaker {
       Unit& unit = units_[static_cast<std::size_t>((*from)->unit)];
       const auto to = std::find_if(from, order.end(),
                                    [&](const Parameter* p) { return p->unit != (*from)->unit; });
-      unit.first_element = first_element;
-      for (auto p = from; p != to; ++p) first_element += room_of(**p, block_);
+      std::int64_t room = 0;
+      for (auto p = from; p != to; ++p) room += room_of(**p, block_);
+      unit.first_element = first_element + (unit.experts ? layout_.expert.rank * room : 0);
+      first_element += unit.experts ? layout_.expert.ranks * room : room;
       unit.whole_matrices ? deal_out(unit, {from, to}) : cut(unit, {from, to});
       from = to;
     }
@@ -99,13 +103,22 @@ class UnitMaker {
   void assign() {
     for (Parameter& p : parameters_) {
       const bool modules = layout_.gathers_weights() && layout_.unit == spec::ShardUnit::kModule;
-      const std::string name = unit_name(p, modules);
+      const bool apart =
+          layout_.spreads_experts() && p.layer != kNoLayer && model_.is_moe_layer(p.layer);
+      const std::string name = unit_name(p, modules, apart);
       auto found = std::find_if(units_.begin(), units_.end(),
                                 [&](const Unit& unit) { return unit.name == name; });
       if (found == units_.end()) {
         units_.push_back({.name = name, .layer = p.layer, .stage = stage_of(p)});
         found = units_.end() - 1;
         found->whole_matrices = p.group == Group::kMuon;
+        found->gathered = layout_.gathers_weights();
+        if (apart && p.of_experts) {
+          found->experts = true;
+          found->data = Axis::kExpertData;
+          found->shard = Axis::kExpertShard;
+          found->gathered = layout_.gathers_experts();
+        }
       }
       p.unit = static_cast<std::int32_t>(found - units_.begin());
     }
@@ -129,7 +142,8 @@ class UnitMaker {
       p->offset = unit.elements;
       unit.elements += room_of(*p, block_);
     }
-    const Place data = layout_.data();
+    const Place data = layout_.along(unit.data);
+    const Place shards = layout_.along(unit.shard);
     unit.used = unit.elements;
     unit.elements = up_to(unit.elements, data.ranks * block_);
     const std::int64_t each = unit.elements / data.ranks;
@@ -137,8 +151,8 @@ class UnitMaker {
       unit.parts.push_back({rank * each, each});
     }
     unit.part = unit.parts[static_cast<std::size_t>(data.rank)];
-    const std::int64_t shard = unit.elements / layout_.shard.ranks;
-    unit.own = {layout_.shard.rank * shard, shard};
+    const std::int64_t shard = unit.elements / shards.ranks;
+    unit.own = {shards.rank * shard, shard};
   }
 
   void deal_out(Unit& unit, const std::vector<Parameter*>& list) const {

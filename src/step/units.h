@@ -7,7 +7,8 @@
 //   shards      |         0         |         1         |     …          each keeps and updates one
 //
 // Muon updates whole matrices, so with it a block's matrices are a unit of their own, in which a
-// rank's part is whole matrices.
+// rank's part is whole matrices. Where ranks have different experts (layout.ep), those of a block
+// are a unit of their own, too: other ranks have the same ones and add up their gradients.
 #pragma once
 
 #include <string>
@@ -20,13 +21,14 @@
 namespace assay::step {
 
 struct Unit {
-  std::string name;  // "embedding", "layers.3", "layers.3.mlp", "layers.3.matrices", "head"
+  // "embedding", "layers.3", "layers.3.mlp", "layers.3.matrices", "layers.3.experts", "head"
+  std::string name;
   std::int32_t layer = kNoLayer;
   std::int64_t stage = 0;          // of the pipeline, that has it; a tied table's is the first
   std::int64_t elements = 0;       // padding included
   std::int64_t used = 0;           // the same without what is added at the end for equal parts
   std::int64_t first_element = 0;  // of all of the model's, the same for every layout
-  // What each data rank adds up; together, in order, the whole unit.
+  // What each rank along `data` adds up; together, in order, the whole unit.
   std::vector<Range> parts;
   Range part;  // of this rank
   Range own;   // whose optimizer state this rank keeps: its shard's parts
@@ -45,6 +47,12 @@ struct Unit {
     return {buffer, range.first - own.first, 1, range.count, range.count};
   }
   bool whole_matrices = false;  // Muon's: parts are whole matrices
+  bool experts = false;         // those that this rank has, where ranks have different ones
+  // The ranks that `parts` are of, those that divide the state, and whether these keep parts of the
+  // weights as well, so that they are gathered before they are used.
+  Axis data = Axis::kData;
+  Axis shard = Axis::kShard;
+  bool gathered = false;
 };
 
 // Squares of gradients are added up in blocks of this many elements, whose sums are added in the

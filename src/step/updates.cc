@@ -5,7 +5,7 @@
 namespace assay::step {
 
 View Updates::weights_of(const Unit& unit, const Range& range) const {
-  if (p_.choices.layout.gathers_weights()) return unit.in_own(unit.weights, range);
+  if (unit.gathered) return unit.in_own(unit.weights, range);
   return {unit.weights, range.first, 1, range.count, range.count};
 }
 
@@ -75,8 +75,8 @@ void Updates::update_matrix(std::size_t index, const Parameter& p) {
 // Where every rank keeps all weights, it gets what the others have updated.
 void Updates::gather_weights(std::size_t index) {
   const Unit& unit = p_.units[index];
-  if (p_.choices.layout.gathers_weights() || unit.own.count == unit.elements) return;
-  const Axis axis = unit.whole_matrices ? Axis::kData : Axis::kShard;
+  if (unit.gathered || unit.own.count == unit.elements) return;
+  const Axis axis = unit.whole_matrices ? unit.data : unit.shard;
   const View whole{unit.weights, 0, 1, unit.elements, unit.elements};
   gathers_.push_back(gather_along(b_, axis, Part::kAllGroups,
                                   whole.columns(unit.own.first, unit.own.count), whole,

@@ -1,5 +1,7 @@
 #include "train/rank_groups.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -7,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/error.h"
 
 namespace assay::train {
 namespace {
@@ -56,6 +59,38 @@ PartList parts_of(const step::Unit& unit, const step::Op& op) {
   return list;
 }
 
+// Without ranks that have different experts, these are other axes by another name.
+bool is_of_experts(Axis axis) {
+  return axis == Axis::kExpert || axis == Axis::kExpertData || axis == Axis::kExpertShard;
+}
+
+// None if one is negative, or all together are more than there is room for.
+std::optional<std::int64_t> sum_within(const std::vector<std::int64_t>& counts, std::int64_t room) {
+  std::int64_t sum = 0;
+  for (const std::int64_t count : counts) {
+    if (count < 0 || count > room) return std::nullopt;
+    sum += count;
+  }
+  return sum <= room ? std::optional(sum) : std::nullopt;
+}
+
+// Rows in the order of ranks, `width` elements each.
+PartList parts_of(const RowCounts& rows, std::int64_t width) {
+  PartList list;
+  const auto add = [&](const std::vector<std::int64_t>& from, std::vector<std::int64_t>& counts,
+                       std::vector<std::int64_t>& offsets) {
+    std::int64_t first = 0;
+    for (const std::int64_t count : from) {
+      counts.push_back(count * width);
+      offsets.push_back(first);
+      first += count * width;
+    }
+  };
+  add(rows.sent, list.send_counts, list.send_offsets);
+  add(rows.received, list.receive_counts, list.receive_offsets);
+  return list;
+}
+
 }  // namespace
 
 base::Result<std::unique_ptr<RankGroups>> RankGroups::make(comm::Communicator& world,
@@ -63,11 +98,12 @@ base::Result<std::unique_ptr<RankGroups>> RankGroups::make(comm::Communicator& w
   ASSAY_CHECK(layout.ranks() == world.ranks() && layout.rank() == world.rank(),
               "the layout must be the communicator's");
   std::unique_ptr<RankGroups> groups(new RankGroups(world));
-  for (const Axis axis : {Axis::kData, Axis::kShard, Axis::kReplica, Axis::kTensor, Axis::kContext,
-                          Axis::kPipeline, Axis::kPipelineBack}) {
+  for (const Axis axis :
+       {Axis::kData, Axis::kShard, Axis::kReplica, Axis::kTensor, Axis::kContext, Axis::kExpert,
+        Axis::kExpertData, Axis::kExpertShard, Axis::kPipeline, Axis::kPipelineBack}) {
     // The same on all ranks: whether an axis is all of the world, or nothing.
     const step::Place place = layout.along(axis);
-    if (place.ranks == 1) continue;
+    if (place.ranks == 1 || (is_of_experts(axis) && !layout.spreads_experts())) continue;
     const std::vector<std::int64_t> members = layout.members(axis);
     const bool is_world = place.ranks == world.ranks() && std::ranges::is_sorted(members);
     if (!is_world || axis == Axis::kPipelineBack) {
@@ -114,6 +150,31 @@ base::Result<void> RankGroups::issue(const step::Program& program, const step::O
                                                       : comm::Collective::kAllToAll;
   call.count = op.kind == step::Kind::kAllGather ? from.elements() : to.cols;
   ASSAY_TRY(open_[op.ticket], ranks.issue(call, in, out, stream));
+  return {};
+}
+
+base::Result<void> RankGroups::issue_rows(const step::Program& program, const step::Op& op,
+                                          const RowCounts& rows, const std::byte* in,
+                                          std::byte* out, comm::Stream stream) {
+  if (stream.handle != nullptr) on_device_ = true;
+  const step::View& from = op.in[0];
+  const step::View& to = op.out[0];
+  ASSAY_CHECK(from.cols == from.stride && to.cols == to.stride, "rows must have no gaps");
+  // After an exchange of counts has failed on a device, they are whatever was there.
+  const std::optional<std::int64_t> sent = sum_within(rows.sent, from.rows);
+  const std::optional<std::int64_t> received = sum_within(rows.received, to.rows);
+  if (!sent || !received) {
+    return base::fail(
+        base::failed_error(fmt::format("rank {}", world_->rank()),
+                           "the counts of experts' rows are wrong: an exchange before has failed"));
+  }
+  const step::Buffer& buffer = program.buffers[static_cast<std::size_t>(from.buffer)];
+  const comm::Call call{.collective = comm::Collective::kAllToAllV, .type = type_of(buffer.type)};
+  const PartList list = parts_of(rows, from.cols);
+  ASSAY_TRY(open_[op.ticket], along(op.axis).issue(call, in, out, stream, list.parts()));
+  const std::int64_t row_bytes = from.cols * step::bytes_of(buffer.type);
+  moved_.sent_bytes += *sent * row_bytes;
+  moved_.received_bytes += *received * row_bytes;
   return {};
 }
 

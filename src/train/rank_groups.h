@@ -5,12 +5,25 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "base/result.h"
 #include "comm/communicator.h"
 #include "step/program.h"
 
 namespace assay::train {
+
+// Rows that go to each rank along an axis, and that come from each.
+struct RowCounts {
+  std::vector<std::int64_t> sent;
+  std::vector<std::int64_t> received;
+};
+
+// Bytes of such rows, those included that stay on the rank.
+struct RowsMoved {
+  std::int64_t sent_bytes = 0;
+  std::int64_t received_bytes = 0;
+};
 
 class RankGroups {
  public:
@@ -27,7 +40,13 @@ class RankGroups {
   // `stream`: of device memory, see comm::Communicator::issue.
   base::Result<void> issue(const step::Program& program, const step::Op& op, const std::byte* in,
                            std::byte* out, comm::Stream stream = {});
+  // The same of step::Kind::kExchangeRows, whose counts only a step knows.
+  base::Result<void> issue_rows(const step::Program& program, const step::Op& op,
+                                const RowCounts& rows, const std::byte* in, std::byte* out,
+                                comm::Stream stream = {});
   base::Result<void> wait(const step::Op& op);
+  // By issue_rows() since the beginning.
+  [[nodiscard]] const RowsMoved& rows_moved() const { return moved_; }
   // Device memory: whether what was waited for is good, once the host has waited for the stream.
   base::Result<void> check() const;
 
@@ -43,6 +62,7 @@ class RankGroups {
   std::map<step::Axis, std::unique_ptr<comm::Communicator>> groups_;  // where it is not the world
   std::map<std::int32_t, comm::Ticket> open_;                         // by the op's ticket
   std::int64_t waited_ns_ = 0;
+  RowsMoved moved_;
   bool on_device_ = false;  // exchanges of device memory were issued
 };
 

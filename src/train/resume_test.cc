@@ -176,9 +176,22 @@ base::Result<void> fill_at_random(Held& held) {
   return {};
 }
 
-class ShardedState : public ::testing::TestWithParam<std::pair<spec::Precision, spec::Optimizer>> {
+struct StateKept {
+  spec::Precision precision = spec::Precision::kBf16;
+  spec::Optimizer optimizer = spec::Optimizer::kAdamw;
+  std::int64_t experts = 0;
+};
+
+spec::JobSpec job_of(const StateKept& kept) {
+  spec::JobSpec job = job_of(kept.precision, kept.optimizer);
+  job.model.experts = kept.experts;
+  job.model.experts_per_token = kept.experts > 0 ? 1 : 0;
+  return job;
+}
+
+class ShardedState : public ::testing::TestWithParam<StateKept> {
  protected:
-  spec::JobSpec job_ = job_of(GetParam().first, GetParam().second);
+  spec::JobSpec job_ = job_of(GetParam());
 };
 
 // Parameters divided, with two replicas where that comes out even; Muon keeps them whole.
@@ -198,6 +211,12 @@ spec::LayoutSpec drawn(const spec::JobSpec& job) {
   if (!muon) layout.tp = *rc::gen::inRange<std::int64_t>(1, 3);
   layout.sequence_parallel = layout.tp > 1 && *rc::gen::arbitrary<bool>();
   layout.unit = *rc::gen::element(spec::ShardUnit::kBlock, spec::ShardUnit::kModule);
+  if (job.model.is_moe()) {
+    layout.cp = 1;
+    layout.ep = *rc::gen::element<std::int64_t>(2, 4);
+    layout.fsdp = std::min<std::int64_t>(layout.fsdp, 2);  // not too many ranks
+    layout.pp = 1;
+  }
   return layout;
 }
 
@@ -240,9 +259,10 @@ TEST_P(ShardedState, IsRestoredInAnyOtherLayoutBitForBit) {
 
 // Every rank saves about as much as the others, whatever it has.
 TEST_P(ShardedState, IsSavedInEqualParts) {
+  const std::int64_t cp = job_.model.is_moe() ? 1 : 2;
   for (const spec::LayoutSpec& layout : {spec::LayoutSpec{.dp = 2, .fsdp = 3, .zero = 1},
                                          {.dp = 2, .fsdp = 3, .zero = 2},
-                                         {.dp = 1, .fsdp = 3, .zero = 2, .cp = 2}}) {
+                                         {.dp = 1, .fsdp = 3, .zero = 2, .cp = cp, .ep = 2 / cp}}) {
     std::vector<std::int64_t> bytes(6);
     const auto done = comm::run_local(6, [&](comm::Communicator& c) -> base::Result<void> {
       Held held;
@@ -259,9 +279,9 @@ TEST_P(ShardedState, IsSavedInEqualParts) {
 
 INSTANTIATE_TEST_SUITE_P(
     Precisions, ShardedState,
-    ::testing::Values(std::pair{spec::Precision::kFp32, spec::Optimizer::kAdamw},
-                      std::pair{spec::Precision::kBf16, spec::Optimizer::kAdamw},
-                      std::pair{spec::Precision::kBf16, spec::Optimizer::kMuon}));
+    ::testing::Values(StateKept{spec::Precision::kFp32}, StateKept{spec::Precision::kBf16},
+                      StateKept{spec::Precision::kBf16, spec::Optimizer::kMuon},
+                      StateKept{.experts = 4}));
 
 }  // namespace
 }  // namespace assay::train

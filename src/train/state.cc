@@ -67,7 +67,7 @@ checkpoint::Dtype file_type(step::Dtype type) {
 }  // namespace
 
 StateTensor weight_tensor(const step::Program& program, const step::Parameter& p) {
-  const bool whole = !program.choices.layout.gathers_weights();
+  const bool whole = !program.model_units[static_cast<std::size_t>(p.unit)].gathered;
   return tensor_of(program, p, "", &step::Unit::weights, program.choices.numerics.weights, whole);
 }
 

@@ -32,7 +32,7 @@ base::Result<std::vector<Sums>> sums_of_window(const step::Layout& layout, const
                                    comm::Dtype::kF32));
   step::Layout last = layout;
   last.pipeline.rank = last.pipeline.ranks - 1;
-  last.tensor.rank = last.shard.rank = last.replica.rank = 0;
+  last.tensor.rank = last.shard.rank = last.expert.rank = last.replica.rank = 0;
   std::vector<Sums> parts;
   for (const std::int64_t rank : last.members(step::Axis::kContext)) {
     parts.push_back(all[static_cast<std::size_t>(rank)]);

@@ -97,5 +97,40 @@ TEST_F(MixtureCli, AnotherMixtureIsRefusedInOneLine) {
   }
 }
 
+// One process for each rank: losses are those of one rank, up to rounding, whatever layout a run is
+// moved to.
+TEST_F(MixtureCli, ExpertsAreSpreadOverProcesses) {
+  const auto last_loss = [&](const std::string& out, std::vector<std::string> more,
+                             const std::vector<std::string>& sets) {
+    more.insert(more.end(), {"--json", "--out", out});
+    const auto trained = train(more, sets);
+    EXPECT_EQ(trained.exit_code, 0) << trained.err;
+    const std::string lines = trained.out.substr(0, trained.out.find_last_not_of('\n') + 1);
+    const Json last = Json::parse(lines.substr(lines.rfind('\n') + 1), nullptr, false);
+    EXPECT_TRUE(last.is_object() && last.contains("loss")) << trained.out;
+    return last.value("loss", 0.0);
+  };
+  const double expected = last_loss("one", {}, {"batch.accumulate=4"});
+  EXPECT_GT(expected, 1);
+  const std::vector<std::string> spread = {"batch.accumulate=2", "layout.ep=2"};
+  EXPECT_NEAR(last_loss("two", {}, spread), expected, 1e-5 * expected);
+  // Stopped, and ended in the same layout: to the last bit. In another: up to rounding.
+  last_loss("again", {"--stop-after", "2"}, spread);
+  last_loss("again", {"--resume"}, spread);
+  EXPECT_EQ(assay({"checkpoint", "diff", "two", "again"}).exit_code, 0);
+  last_loss("moved", {"--stop-after", "2"}, spread);
+  EXPECT_NEAR(last_loss("moved", {"--resume"}, {"batch.accumulate=1", "layout.ep=4"}), expected,
+              1e-5 * expected);
+  EXPECT_EQ(assay({"checkpoint", "diff", "two", "moved"}).exit_code, 1);
+
+  expect_refused(train({"--out", "bad"}, {"layout.ep=3"}),
+                 "layout.ep: ep 3 does not divide 4 experts");
+  expect_refused(train({"--out", "bad"}, {"layout.ep=2", "layout.cp=2"}), "layout.cp: ");
+  expect_refused(train({"--out", "bad"}, {"layout.ep=2", "train.optimizer=muon"}),
+                 "train.optimizer: ");
+  expect_refused(train({"--out", "moved", "--resume"}, {"layout.ep=2", "model.experts=8"}),
+                 "model.experts is 4 there and 8 in this job");
+}
+
 }  // namespace
 }  // namespace assay

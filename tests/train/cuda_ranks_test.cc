@@ -210,6 +210,47 @@ TEST_F(CudaRanks, OfMixturesTrainWhatOneRankTrains) {
   }
 }
 
+// Experts are computed with rows of several ranks, so bits are those of the layout, and the same
+// every time. The first mixture chooses by what one rank has as well: its load is the same.
+TEST_F(CudaRanks, WithSpreadExpertsTrainWhatOneRankTrains) {
+  learning_rate_ = 5e-4;
+  for (const auto& variant : testing::mixtures()) {
+    if (variant.model.experts % 2 != 0) continue;
+    spec::ModelSpec model = variant.model;
+    model.layers = 4;
+    const step::Choices choices{.numerics = step::numerics_of(spec::Precision::kBf16),
+                                .recompute = spec::Recompute::kFfn,
+                                .sequence = 64,
+                                .micro_batch = 2};
+    const Trained one = run_layout(model, choices, {.dp = 1}, 1);
+    for (const spec::LayoutSpec& layout : {
+             spec::LayoutSpec{.dp = 1, .ep = 2},
+             {.dp = 1, .fsdp = 2, .zero = 3, .ep = 2},
+             {.dp = 1, .tp = 2, .ep = 2},
+             {.dp = 1, .pp = 2, .ep = 2},
+         }) {
+      SCOPED_TRACE(fmt::format("{} fsdp {} tp {} pp {} ep {}", variant.name, layout.fsdp, layout.tp,
+                               layout.pp, layout.ep));
+      run_layout(model, choices, layout, 1);  // times products that one rank does not have
+      const Trained many = run_layout(model, choices, layout, 1);
+      const auto loss = static_cast<std::size_t>(step::Scalar::kLossSum);
+      const double apart = gradients_apart(one, many, floats_of);
+      fmt::print("{} ep {}: gradients {:.4f}\n", variant.name, layout.ep, apart);
+      if (layout.tp == 1) {
+        EXPECT_EQ(many.scalars[0][loss], one.scalars[0][loss]);
+        EXPECT_EQ(many.loads, one.loads);
+      }
+      // Where sums are cut, rounding moves tokens to other experts.
+      if (layout.tp == 1 || model.experts_per_token == model.experts) {
+        EXPECT_LT(apart, 0.03);
+      }
+      const Trained again = run_layout(model, choices, layout, 1);
+      EXPECT_EQ(again.scalars, many.scalars);
+      EXPECT_TRUE(again.state == many.state);
+    }
+  }
+}
+
 // Attention is added up in pieces, and gradients by rank. Within that, every gradient of the first
 // step and all losses are one rank's; bits are the same twice, and however the rest is spread.
 TEST_F(CudaRanks, RanksThatShareSequencesTrainWhatOneRankTrains) {

@@ -25,7 +25,9 @@ inline ExchangedTotals executed_totals(const ExecutedLog& log) {
   for (const Executed& one : log) {
     if (one.op->axis == step::Axis::kNone || one.kind == step::Kind::kWait) continue;
     const bool out = one.kind == step::Kind::kAllGather || one.kind == step::Kind::kReceive;
-    const auto& shape = out ? one.out.at(0) : one.in.at(0);
+    // Of rows that go to experts, this rank's own: those at the end where there are fewer.
+    const bool returns = one.kind == step::Kind::kExchangeRows && one.out.at(0) < one.in.at(0);
+    const auto& shape = out || returns ? one.out.at(0) : one.in.at(0);
     ExchangedTotal& total = totals[{one.kind, one.op->axis}];
     ++total.calls;
     total.elements += shape[0] * shape[1];

@@ -2,10 +2,12 @@
 // orders to the last one, numbers within their rounding, and the same bits twice. Routings are
 // drawn, and as bad as they can be: everything to one expert, experts without tokens, all experts
 // for every token, ties, one token, few places.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <random>
 #include <set>
 
@@ -220,13 +222,14 @@ TEST_F(MixtureKernels, RouteAndSortAsTheReferenceDoes) {
     Ints rows(slots);
     Ints of_rows(static_cast<std::size_t>(c.rows()));
     Ints first_rows(experts + 1);
+    Ints row_counts(experts);
     const cpu::Routing routing{c.router, c.normalise, 1.5, c.most_rows(), 1};
     cpu::route(reference_, routing, on_cpu(logits, c.tokens),
                bias.empty() ? cpu::Matrix{} : on_cpu(bias, 1), on_cpu(weights, c.tokens),
                on_cpu(chosen, c.tokens), on_cpu(counts, 1), on_cpu(sums, 1), true, on_cpu(loads, 1),
                true);
     cpu::sort_rows(reference_, c.most_rows(), on_cpu(chosen, c.tokens), on_cpu(rows, c.tokens),
-                   on_cpu(of_rows, c.rows()), on_cpu(first_rows, 1));
+                   on_cpu(of_rows, c.rows()), on_cpu(first_rows, 1), on_cpu(row_counts, 1));
 
     const OnDevice<float> gpu_logits(logits);
     const OnDevice<std::uint16_t> gpu_bias(halves_of(bias));
@@ -253,14 +256,16 @@ TEST_F(MixtureKernels, RouteAndSortAsTheReferenceDoes) {
       const OnDevice<std::int32_t> gpu_rows(slots);
       const OnDevice<std::int32_t> gpu_of_rows(static_cast<std::size_t>(c.rows()));
       const OnDevice<std::int32_t> gpu_first(experts + 1);
+      const OnDevice<std::int32_t> gpu_row_counts(experts);
       std::int32_t* on_host = nullptr;
       ASSERT_EQ(
           cudaHostAlloc(reinterpret_cast<void**>(&on_host), 4 * (experts + 1), cudaHostAllocMapped),
           cudaSuccess);
       cuda::sort_rows(device_, c.most_rows(), gpu_chosen.matrix(c.tokens),
                       gpu_rows.matrix(c.tokens), gpu_of_rows.matrix(c.rows()), gpu_first.matrix(1),
-                      on_host);
+                      gpu_row_counts.matrix(1), on_host);
       EXPECT_EQ(gpu_first.get(), first_rows);
+      EXPECT_EQ(gpu_row_counts.get(), row_counts);
       EXPECT_EQ(Ints(on_host, on_host + experts + 1), first_rows);
       cudaFreeHost(on_host);
       ASSERT_EQ(gpu_rows.get(), rows);
@@ -333,7 +338,7 @@ TEST_F(MixtureKernels, GatherAndCombineRows) {
     const std::int64_t most =
         c.capacity == 0 ? c.slots() : c.most_rows();  // tokens may choose one expert twice here
     cpu::sort_rows(reference_, most, on_cpu(chosen, c.tokens), on_cpu(rows, c.tokens),
-                   on_cpu(slots, c.rows()), on_cpu(first_rows, 1));
+                   on_cpu(slots, c.rows()), on_cpu(first_rows, 1), {});
     Floats x = drawn(c.tokens);
     Floats gathered(static_cast<std::size_t>(c.rows() * kWidth));
     cpu::gather_rows(reference_, c.per_token, on_cpu(x, c.tokens), on_cpu(slots, c.rows()),
@@ -489,7 +494,7 @@ TEST_F(MixtureKernels, ProductsOfExperts) {
       }
       // Rows that nobody has keep what is there.
       Floats expected(size, 3);
-      cpu::grouped_matmul(reference_, {form.transpose_a, form.transpose_b, false},
+      cpu::grouped_matmul(reference_, {form.transpose_a, form.transpose_b, false}, 1,
                           on_cpu(form.cpu_a, kRows), on_cpu(form.cpu_b, form.b_rows),
                           on_cpu(routing, 1), on_cpu(expected, form.c_rows));
       Halves first;
@@ -554,6 +559,68 @@ TEST_F(MixtureKernels, LoadsAndShortVectorsAreFolded) {
   EXPECT_EQ(floats_of(copy.get()), values);
 }
 
+// Rows of several ranks, some of which have none for some experts: as on the CPU, and known on the
+// host.
+TEST_F(MixtureKernels, ReceivedRowsAreArrangedAsOnTheCpu) {
+  for (const auto& [ranks, experts] : {std::pair{2, 1}, {3, 4}, {8, 64}}) {
+    SCOPED_TRACE(fmt::format("{} ranks, {} experts each", ranks, experts));
+    Ints sent;
+    Ints received;
+    for (int i = 0; i < ranks * experts; ++i) {
+      sent.push_back(i * 7 % 5);
+      received.push_back(i % 3 == 1 ? 0 : i * 5 % 11);
+    }
+    const auto total = std::accumulate(received.begin(), received.end(), 0);
+    const auto room = static_cast<std::size_t>(total + 5);
+    Ints first(received.size() + 1);
+    Ints sources(room);
+    Ints places(room);
+    cpu::arrange_rows(reference_, on_cpu(sent, ranks), on_cpu(received, ranks), on_cpu(first, 1),
+                      on_cpu(sources, total + 5), on_cpu(places, total + 5));
+    const OnDevice<std::int32_t> gpu_sent(sent);
+    const OnDevice<std::int32_t> gpu_received(received);
+    const OnDevice<std::int32_t> gpu_first(first.size());
+    const OnDevice<std::int32_t> gpu_sources(room);
+    const OnDevice<std::int32_t> gpu_places(room);
+    std::int32_t* on_host = nullptr;
+    ASSERT_EQ(cudaHostAlloc(reinterpret_cast<void**>(&on_host), 4 * (first.size() + 16),
+                            cudaHostAllocMapped),
+              cudaSuccess);
+    std::int32_t* counts = on_host + first.size();
+    cuda::arrange_rows(device_, gpu_sent.matrix(ranks), gpu_received.matrix(ranks),
+                       gpu_first.matrix(1), gpu_sources.matrix(total + 5),
+                       gpu_places.matrix(total + 5), {on_host, counts, counts + ranks});
+    EXPECT_EQ(gpu_sources.get(), sources);
+    EXPECT_EQ(gpu_places.get(), places);
+    EXPECT_EQ(gpu_first.get(), first);
+    EXPECT_EQ(Ints(on_host, on_host + first.size()), first);
+    for (int r = 0; r < ranks; ++r) {
+      const auto sum = [&](const Ints& of) {
+        return std::accumulate(of.begin() + r * experts, of.begin() + (r + 1) * experts, 0);
+      };
+      EXPECT_EQ(counts[r], sum(sent));
+      EXPECT_EQ(counts[ranks + r], sum(received));
+    }
+    cudaFreeHost(on_host);
+
+    Floats x(room * 16);  // whole numbers that bf16 has
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 251);
+    Floats by_expert(x.size(), 3);
+    cpu::permute_rows(reference_, on_cpu(x, total + 5), on_cpu(sources, total + 5),
+                      on_cpu(by_expert, total + 5));
+    const OnDevice<std::uint16_t> gpu_x(halves_of(x));
+    const OnDevice<std::uint16_t> gpu_by_expert(halves_of(Floats(x.size(), 3)));
+    cuda::permute_rows(device_, false, gpu_x.matrix(total + 5), gpu_sources.matrix(total + 5),
+                       gpu_by_expert.matrix(total + 5));
+    EXPECT_EQ(floats_of(gpu_by_expert.get()), by_expert);
+    const OnDevice<float> gpu_floats(x);
+    const OnDevice<float> gpu_floats_by_expert(Floats(x.size(), 3));
+    cuda::permute_rows(device_, true, gpu_floats.matrix(total + 5), gpu_sources.matrix(total + 5),
+                       gpu_floats_by_expert.matrix(total + 5));
+    EXPECT_EQ(gpu_floats_by_expert.get(), by_expert);
+  }
+}
+
 // The numbers of one place stay while others are sorted, and are replaced when it is sorted again.
 TEST_F(MixtureKernels, RowsOfExpertsAreKnownOnTheHost) {
   const spec::ModelSpec model = cuda::testing::mixtures()[0].model;
@@ -573,7 +640,8 @@ TEST_F(MixtureKernels, RowsOfExpertsAreKnownOnTheHost) {
     const OnDevice<std::int32_t> chosen(Ints(kTokens, expert));
     void* at = place.matrix(1).data;
     cuda::sort_rows(device_, kTokens, chosen.matrix(kTokens), of_slots.matrix(kTokens),
-                    of_rows.matrix(kTokens), place.matrix(1), rows.begin_sort(device_, at));
+                    of_rows.matrix(kTokens), place.matrix(1), {},
+                    rows.begin_sort(device_, at, static_cast<std::int64_t>(experts) + 1));
     rows.end_sort(device_, at);
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);  // `chosen` goes
   };

@@ -24,6 +24,7 @@ namespace assay::train::testing {
 struct Trained {
   std::map<std::string, std::vector<std::byte>> state;
   std::vector<Scalars> scalars;  // of each step, on rank 0
+  std::vector<float> loads;      // of experts in the last step, on rank 0; empty: no mixture
 };
 
 struct RankRun {
@@ -33,7 +34,10 @@ struct RankRun {
   std::int64_t steps = 5;
   double learning_rate = 1e-2;
   double epsilon = 1e-8;
+  double clip = 0.5;
   std::function<base::Result<std::unique_ptr<Backend>>()> make_backend;
+  // Changes initial weights.
+  std::function<base::Result<void>(Backend&, const step::Program&)> begin = {};
   // With what is about to be executed, and what has been.
   std::function<base::Result<void>(const step::Program&)> before_steps = {};
   std::function<base::Result<void>(const step::Program&)> after_steps = {};
@@ -65,6 +69,7 @@ inline base::Result<void> run_rank(RankRun run, Trained& trained, std::mutex& mu
   ASSAY_TRY(const auto backend, run.make_backend());
   ASSAY_TRY_VOID(backend->prepare(program, plan));
   ASSAY_TRY_VOID(initialise(*backend, program, 5));
+  if (run.begin) ASSAY_TRY_VOID(run.begin(*backend, program));
   ExecutedLog log;
   backend->log_to(&log);
   if (run.before_steps) ASSAY_TRY_VOID(run.before_steps(program));
@@ -78,7 +83,7 @@ inline base::Result<void> run_rank(RankRun run, Trained& trained, std::mutex& mu
         .beta2 = 0.95,
         .epsilon = run.epsilon,
         .weight_decay = 0.1,
-        .clip = 0.5,
+        .clip = run.clip,
         .z_loss = 1e-3,
         .counted_targets = static_cast<double>(program.global_step_tokens()),
         .balance_loss = 0.01,
@@ -95,6 +100,12 @@ inline base::Result<void> run_rank(RankRun run, Trained& trained, std::mutex& mu
   }
   if (run.after_steps) ASSAY_TRY_VOID(run.after_steps(program));
   expect_executed_as_listed(log, program, run.steps);
+  if (program.choices.layout.rank() == 0 && program.loads.buffer >= 0) {
+    std::vector<float> loads(static_cast<std::size_t>(program.loads.elements()));
+    ASSAY_TRY_VOID(backend->read(program.loads, std::as_writable_bytes(std::span(loads))));
+    const std::lock_guard lock(mutex);
+    trained.loads = std::move(loads);
+  }
   for (const StateKind kind : {StateKind::kWeights, StateKind::kOptimizer}) {
     for (const StateTensor& tensor : state_tensors(program, kind)) {
       if (tensor.own.count == 0) continue;

@@ -62,13 +62,14 @@ struct Spread {
   bool sp = false;
   std::int64_t micro_batch = 2;
   std::int64_t cp = 1;
+  std::int64_t ep = 1;
 
-  [[nodiscard]] int data_ranks() const { return static_cast<int>(dp * fsdp); }
-  [[nodiscard]] int ranks() const { return static_cast<int>(dp * fsdp * pp * tp * cp); }
+  [[nodiscard]] int data_ranks() const { return static_cast<int>(dp * fsdp * ep); }
+  [[nodiscard]] int ranks() const { return static_cast<int>(dp * fsdp * pp * tp * cp * ep); }
   [[nodiscard]] std::string text() const {
-    return fmt::format("dp {} fsdp {} zero {}{} pp {} x {} {} tp {}{} cp {}", dp, fsdp, zero,
+    return fmt::format("dp {} fsdp {} zero {}{} pp {} x {} {} tp {}{} cp {} ep {}", dp, fsdp, zero,
                        unit == spec::ShardUnit::kModule ? " module" : "", pp, chunks,
-                       spec::to_text(schedule), tp, sp ? " sp" : "", cp);
+                       spec::to_text(schedule), tp, sp ? " sp" : "", cp, ep);
   }
 };
 
@@ -84,6 +85,7 @@ inline spec::JobSpec spread(spec::JobSpec job, const Spread& over) {
   job.layout.tp = over.tp;
   job.layout.sequence_parallel = over.sp;
   job.layout.cp = over.cp;
+  job.layout.ep = over.ep;
   job.batch.accumulate = kSequences / (over.micro_batch * over.data_ranks());
   return job;
 }

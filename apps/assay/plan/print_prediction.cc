@@ -3,6 +3,7 @@
 
 #include "assay/plan/print.h"
 #include "base/text.h"
+#include "plan/rank_footprints.h"
 #include "plan/search/layouts.h"
 
 namespace assay::cli {
@@ -83,6 +84,12 @@ void print_memory(const Session& session, const JobPlan& plan) {
     line += fmt::format("; stage {} of {} is the largest", need.stage + 1, stages);
   }
   session.print(line + "\n");
+  const auto layout = step::layout_of(plan.job().layout, 0);
+  if (!memory.counted || !layout) return;
+  step::Choices choices = step::choices_of(plan.job());
+  choices.layout = *layout;
+  const std::string room = plan::room_for_experts(plan.job().model, choices);
+  if (!room.empty()) session.print(room + "\n");
 }
 
 void print_scaling(const Session& session, const JobPlan& plan) {

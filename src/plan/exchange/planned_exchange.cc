@@ -17,6 +17,7 @@ using step::Exchanged;
 CollectiveKind collective_of(step::Kind kind) {
   switch (kind) {
     case step::Kind::kAllToAll:
+    case step::Kind::kExchangeRows:
       return CollectiveKind::kAllToAll;
     case step::Kind::kSend:
       return CollectiveKind::kSend;
@@ -86,8 +87,12 @@ std::vector<GroupTraffic> groups_of(const step::Footprint& footprint) {
 
 std::string scheme_of(const step::Layout& layout) {
   std::string text;
-  if (layout.shard.ranks > 1) {
-    text = fmt::format("ZeRO {} over {} ranks", layout.zero, layout.shard.ranks);
+  if (layout.shards().ranks > 1) {
+    text = fmt::format("ZeRO {} over {} ranks", layout.zero, layout.shards().ranks);
+  }
+  if (layout.spreads_experts()) {
+    text += fmt::format(", experts over {} and each of them over {}", layout.expert.ranks,
+                        layout.shard.ranks);
   }
   if (layout.replica.ranks > 1) {
     text += fmt::format("{}{} replicas", text.empty() ? "" : ", ", layout.replica.ranks);

@@ -104,5 +104,26 @@ RC_GTEST_PROP(FoldedExchange, MemoryIsThatOfThePrograms, ()) {
        job.layout.pp_chunks > 1 ? 0.3 : 0.15, "memory");
 }
 
+// Of mixtures, also with their experts spread, on one stage.
+RC_GTEST_PROP(FoldedExchange, MemoryOfMixturesIsThatOfThePrograms, ()) {
+  spec::JobSpec job = large_job();
+  job.model.layers = *rc::gen::inRange(8, 33);
+  job.model.experts = 8;
+  job.model.experts_per_token = *rc::gen::inRange(1, 5);
+  job.layout.cp = job.layout.pp = job.layout.pp_chunks = 1;
+  job.layout.pp_schedule = spec::PipelineSchedule::k1f1b;
+  job.layout.unit = spec::ShardUnit::kBlock;
+  job.layout.ep = *rc::gen::element(1, 2, 4, 8);
+  job.layout.ranks = job.layout.dp * job.layout.inner_ranks();
+  job.cluster.devices_per_node = *job.layout.ranks;
+  const RankDevice device = device_of(job);
+  const auto found = rank_footprints(job, device);
+  RC_PRE(found.has_value());
+  const Work work = work_of(job).value();
+  near(static_cast<double>(memory_need(work, shipped_memory_constants()).total().count()),
+       static_cast<double>(memory_of(found->largest(), device.extra).total().count()), 0.25,
+       "memory");
+}
+
 }  // namespace
 }  // namespace assay::plan

@@ -20,6 +20,7 @@ struct KeptByLayer {
   double norms = 0;       // results of norms
   double gate_up = 0;     // what goes into the activation
   double activation = 0;  // and what comes out of it
+  double rows = 0;        // of a mixture, while it is at work: what goes to experts and comes back
 
   [[nodiscard]] double with(const step::KeptParts& parts) const {
     double kept = stream;
@@ -46,6 +47,29 @@ step::KeptParts kept_parts(RecomputeKind recompute) {
   return {};
 }
 
+// Of experts that only some ranks have (layout.ep), a layer's on one rank; 0 where all have all.
+double spread_experts(const Work& work, const RankShare& rank) {
+  return work.degrees.ep > 1 ? rank.expert_parameters / rank.expert_cut / work.degrees.ep : 0;
+}
+
+// Of so many ranks, those that have the same experts as one of them.
+double with_same_experts(const Work& work, double ranks) {
+  return std::max(1.0, ranks / work.degrees.ep);
+}
+
+// Rows of experts that there is room for, of those that come if the load is even: all tokens of all
+// ranks may choose the experts of one.
+double room_for_rows(const Work& work, const RankShare& rank) {
+  const double visits = std::max(1.0, work.shape.experts_per_token);
+  const double ep = work.degrees.ep;
+  return ep > 1 ? ep * std::min(visits, rank.local_experts) / visits : 1;
+}
+
+// As wide as the stream, and as many as there is room for: inputs and outputs, or gradients of
+// both; and where they travel, as they are sent or have arrived.
+constexpr double kOwnRows = 2;
+constexpr double kSpreadRows = 4;
+
 KeptByLayer kept_by_layer(const Work& work, const RankShare& rank) {
   const Shape& shape = work.shape;
   const double tp = work.degrees.tp;
@@ -57,9 +81,15 @@ KeptByLayer kept_by_layer(const Work& work, const RankShare& rank) {
       kTwoBytes * (width + rank.qkv + shape.attention_out / tp) + kSumBytes * shape.heads / tp;
   kept.norms = kTwoBytes * 2 * shape.dim;  // of all tokens, as the products read them
   // rank.ffn counts a token once per expert that it visits; there it is copied as well.
-  const double copies = rank.moe_share * shape.copies() * 2 * shape.dim / rank.sequence_cut;
-  kept.gate_up = kTwoBytes * ((shape.mlp_matrices - 1) * rank.ffn / tp + copies);
-  kept.activation = kTwoBytes * rank.ffn / tp;
+  const double room = room_for_rows(work, rank);
+  const double of_experts =
+      rank.moe_share * shape.copies() * std::max(shape.expert_ffn, 1.0) * (room - 1);
+  const double ffn = rank.ffn + of_experts;
+  kept.gate_up = kTwoBytes * (shape.mlp_matrices - 1) * ffn / tp;
+  kept.activation = kTwoBytes * ffn / tp;
+  const bool is_mixture = rank.moe_share > 0;
+  const double kinds = room > 1 ? kSpreadRows : kOwnRows;
+  if (is_mixture) kept.rows = kTwoBytes * kinds * room * shape.copies() * shape.dim;
   return kept;
 }
 
@@ -86,9 +116,12 @@ double in_flight_of(const Work& work, const Stage& stage) {
 }
 
 // Elements of the largest unit of a block.
-double unit_of_block(const Work& work) {
+double unit_of_block(const Work& work, const RankShare& rank) {
   const Shape& shape = work.shape;
   const double block = shape.body_parameters / shape.layers;
+  if (const double experts = spread_experts(work, rank); experts > 0) {
+    return std::max(experts, block / work.degrees.tp - work.degrees.ep * experts);
+  }
   const double mlp = shape.mlp_matrices * shape.dim * shape.ffn;
   const bool modules = work.degrees.units > 1 && !shape.is_moe();
   return (modules ? std::max(mlp, block - mlp) : block / work.degrees.units) / work.degrees.tp;
@@ -106,8 +139,7 @@ double alive_bytes(const Work& work, const RankShare& rank, const Stage& stage) 
   // gradients of weights are made later.
   const double later = stage.layers * (stage.last ? in_flight : 1);
   const double kept_whole = d.zero_bubble ? later : stage.last && d.gpipe ? in_flight : 1;
-  const double layers =
-      std::max(0.0, stage.layers * in_flight - kept_whole) * each + kept_whole * whole;
+  double layers = std::max(0.0, stage.layers * in_flight - kept_whole) * each + kept_whole * whole;
 
   // Gradients that are made, and what arrives from other ranks: on their way until their place is
   // needed again, or the next micro-batch has passed its first block. Blocks take two places in
@@ -118,7 +150,7 @@ double alive_bytes(const Work& work, const RankShare& rank, const Stage& stage) 
   const bool travels = data > 1;
   const bool folds = work.batch.micros > 1 || travels;
   const double copies = travels ? 2 : folds ? 1 : 0;
-  const double blocks = gradient * unit_of_block(work) * copies * (travels ? 2 : 1);
+  const double blocks = gradient * unit_of_block(work, rank) * copies * (travels ? 2 : 1);
   const double end = gradient * table * copies;
   const bool repeats = travels && work.batch.micros > in_flight;  // after the first backward pass
   const double left = repeats ? blocks : 0;
@@ -126,6 +158,7 @@ double alive_bytes(const Work& work, const RankShare& rank, const Stage& stage) 
   const double gathered = d.fsdp > 1 ? kTwoBytes * table : 0;
   const double addends = d.tp > 1 ? 2 * kTwoBytes * rank.tokens * shape.dim : 0;
 
+  layers += rank.tokens * kept.rows;
   double most = layers + 2 * stream + std::max(blocks, left + left_end) + addends;
   if (stage.last) {
     const double vocab = shape.vocab / d.tp;
@@ -149,24 +182,30 @@ double alive_bytes(const Work& work, const RankShare& rank, const Stage& stage) 
 MemoryNeed trainer_memory(const Work& work, const RankShare& rank) {
   const Shape& shape = work.shape;
   const Degrees& d = work.degrees;
-  const double experts = rank.expert_parameters * shape.layers;
-  const double body = (shape.body_parameters - experts) / d.tp + experts / d.ep / rank.expert_cut;
+  // Experts that only some ranks have are divided over fewer ranks than the rest.
+  const double of_experts = spread_experts(work, rank);
+  const double body = shape.body_parameters / d.tp - d.ep * of_experts * shape.layers;
   const double table = shape.vocab * shape.dim / d.tp;
   const double shards = d.fsdp * state_shards(work);
+  const double expert_shards = with_same_experts(work, shards);
   const StageLayers stages = stage_layers(work);
   const auto need_of = [&](const Stage& stage) {
     // The first stage of a pipeline has the embedding, the last the head, or the same table again.
     const double tables = d.pp > 1 ? (stage.first || stage.last ? 1 : 0) : shape.tied ? 1 : 2;
     const double held = body / shape.layers * stage.layers + tables * table;
+    const double experts = of_experts * stage.layers;
     // A table that is also the head has a second sum of gradients.
     const double sums = held + (shape.tied && tables > 0 ? table : 0);
     MemoryNeed need;
-    need.parameters = whole_bytes(kTwoBytes * held / d.fsdp);
-    need.gradients = whole_bytes(work.software.gradient_bytes * sums / shards);
-    need.optimizer = whole_bytes(work.software.optimizer_bytes * held / shards);
+    need.parameters =
+        whole_bytes(kTwoBytes * (held / d.fsdp + experts / with_same_experts(work, d.fsdp)));
+    need.gradients =
+        whole_bytes(work.software.gradient_bytes * (sums / shards + experts / expert_shards));
+    need.optimizer =
+        whole_bytes(work.software.optimizer_bytes * (held / shards + experts / expert_shards));
     if (d.fsdp > 1) {
       constexpr double kPlaces = 2;
-      need.gathered = whole_bytes(kPlaces * kTwoBytes * unit_of_block(work));
+      need.gathered = whole_bytes(kPlaces * kTwoBytes * unit_of_block(work, rank));
     }
     need.activations = whole_bytes(alive_bytes(work, rank, stage));
     need.workspace = whole_bytes(kTrainerContext);

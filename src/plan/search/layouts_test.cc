@@ -82,7 +82,7 @@ void every_product(const JobSpec& job, Visit visit) {
 bool has_program(const JobSpec& job, const LayoutSpec& l) {
   const bool is_moe = job.model.is_moe();
   if (is_moe && job.train.optimizer == spec::Optimizer::kMuon) return true;  // in no layout
-  if (is_moe && (l.ep > 1 || l.cp > 1)) return false;
+  if (is_moe && l.cp > 1) return false;
   if (job.train.optimizer == spec::Optimizer::kMuon && (l.tp > 1 || (l.fsdp > 1 && l.zero == 3))) {
     return false;
   }

@@ -52,6 +52,7 @@ inline spec::LayoutSpec drawn_layout(const spec::ModelSpec& model) {
   };
   or_one(&spec::LayoutSpec::tp, *rc::gen::element(1, 2));
   or_one(&spec::LayoutSpec::cp, model.is_moe() ? 1 : *rc::gen::element(1, 2));
+  if (model.is_moe() && model.experts % 2 == 0) l.ep = *rc::gen::element(1, 2);
   l.sequence_parallel = l.tp > 1 && *rc::gen::arbitrary<bool>();
   if (l.pp > 1) {
     l.pp_schedule =

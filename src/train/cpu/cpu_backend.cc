@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 #include <string>
 #include <string_view>
 
@@ -159,6 +160,16 @@ class CpuBackend : public Backend {
     return {at(op.in, i), whole_numbers(op.in[i + 1])};
   }
 
+  // Of counts with a row for each rank.
+  [[nodiscard]] std::vector<std::int64_t> rows_by_rank(const View& counts) const {
+    const Integers all = whole_numbers(counts);
+    std::vector<std::int64_t> sums;
+    for (std::int64_t i = 0; i < all.rows; ++i) {
+      sums.push_back(std::accumulate(all.row(i), all.row(i) + all.cols, std::int64_t{0}));
+    }
+    return sums;
+  }
+
   [[nodiscard]] std::vector<Matrix> all(const std::vector<View>& views) const {
     std::vector<Matrix> list;
     for (std::size_t i = 0; i < views.size(); ++i) list.push_back(at(views, i));
@@ -247,7 +258,14 @@ void CpuBackend::execute_mixture(const Op& op) {
                         at(op.in, 5), at(op.out, 0), at(op.out, 1));
     case Kind::kSortRows:
       return sort_rows(device_, op.most_rows, whole_numbers(op.in[0]), whole_numbers(op.out[0]),
-                       whole_numbers(op.out[1]), whole_numbers(op.out[2]));
+                       whole_numbers(op.out[1]), whole_numbers(op.out[2]),
+                       op.out.size() > 3 ? whole_numbers(op.out[3]) : Integers{});
+    case Kind::kArrangeRows:
+      return arrange_rows(device_, whole_numbers(op.in[0]), whole_numbers(op.in[1]),
+                          whole_numbers(op.out[0]), whole_numbers(op.out[1]),
+                          whole_numbers(op.out[2]));
+    case Kind::kPermuteRows:
+      return permute_rows(device_, at(op.in, 0), whole_numbers(op.in[1]), at(op.out, 0));
     case Kind::kGatherRows:
       return gather_rows(device_, m.experts_per_token, at(op.in, 0), whole_numbers(op.in[1]),
                          at(op.out, 0));
@@ -255,8 +273,8 @@ void CpuBackend::execute_mixture(const Op& op) {
       return combine_rows(device_, at(op.in, 0), whole_numbers(op.in[1]), at(op.in, 2),
                           at(op.out, 0));
     default:
-      return grouped_matmul(device_, {op.transpose_a, op.transpose_b, op.adds_to(0)}, at(op.in, 0),
-                            at(op.in, 1), whole_numbers(op.in[2]), at(op.out, 0));
+      return grouped_matmul(device_, {op.transpose_a, op.transpose_b, op.adds_to(0)}, op.pieces,
+                            at(op.in, 0), at(op.in, 1), whole_numbers(op.in[2]), at(op.out, 0));
   }
 }
 
@@ -330,6 +348,8 @@ void CpuBackend::dispatch(const Op& op) {
     case Kind::kGatherRows:
     case Kind::kGroupedMatmul:
     case Kind::kCombineRows:
+    case Kind::kArrangeRows:
+    case Kind::kPermuteRows:
       return execute_mixture(op);
     case Kind::kLossTerms:
       return loss_terms(device_, vocabulary_of(op), at(op.in, 0), tokens(op.in[1]), at(op.out, 0));
@@ -351,6 +371,7 @@ void CpuBackend::dispatch(const Op& op) {
     case Kind::kRead:
     case Kind::kAllGather:
     case Kind::kAllToAll:
+    case Kind::kExchangeRows:
     case Kind::kSend:
     case Kind::kReceive:
     case Kind::kWait:
@@ -360,8 +381,12 @@ void CpuBackend::dispatch(const Op& op) {
 
 // Unlike arithmetic it can fail: another rank may have exited.
 base::Result<void> CpuBackend::exchange(const Op& op) {
-  device_.executed(op.kind, {at(op.in, 0)}, {at(op.out, 0)});
+  device_.executed(op.kind, {at(op.in, 0), at(op.in, 1), at(op.in, 2)}, {at(op.out, 0)});
   if (op.kind == Kind::kWait) return groups_->wait(op);
+  if (op.kind == Kind::kExchangeRows) {
+    return groups_->issue_rows(*program_, op, {rows_by_rank(op.in[1]), rows_by_rank(op.in[2])},
+                               address(op.in[0]), address(op.out[0]));
+  }
   return groups_->issue(*program_, op, op.in.empty() ? nullptr : address(op.in[0]),
                         op.out.empty() ? nullptr : address(op.out[0]));
 }

@@ -140,11 +140,14 @@ void route_grad(Device& device, const Routing& routing, const StepSettings& sett
                 bool adds_losses, Matrix logits, Matrix weights, Integers experts, Integers rows,
                 Matrix counts, Matrix dweights, Matrix dlogits, Matrix dbias);
 void sort_rows(Device& device, std::int64_t most_rows, Integers experts, Integers rows,
-               Integers slots, Integers first_rows);
+               Integers slots, Integers first_rows, Integers counts);
+void arrange_rows(Device& device, Integers sent, Integers received, Integers first_rows,
+                  Integers sources, Integers places);
+void permute_rows(Device& device, Matrix x, Integers index, Matrix rows);
 void gather_rows(Device& device, std::int64_t per_token, Matrix x, Integers slots, Matrix rows);
 void combine_rows(Device& device, Matrix x, Integers rows, Matrix residual, Matrix sums);
-void grouped_matmul(Device& device, Product product, Matrix a, Matrix b, Integers first_rows,
-                    Matrix c);
+void grouped_matmul(Device& device, Product product, std::int64_t pieces, Matrix a, Matrix b,
+                    Integers first_rows, Matrix c);
 void balance(Device& device, const StepSettings& settings, Matrix scalars, Matrix load,
              Matrix bias);
 

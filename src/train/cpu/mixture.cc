@@ -2,6 +2,7 @@
 // experts' products (step/mixture.cc).
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "train/cpu/kernels.h"
@@ -182,8 +183,8 @@ void route_grad(Device& device, const Routing& routing, const StepSettings& sett
 }
 
 void sort_rows(Device& device, std::int64_t most_rows, Integers experts, Integers rows,
-               Integers slots, Integers first_rows) {
-  device.executed(step::Kind::kSortRows, {experts}, {rows, slots, first_rows});
+               Integers slots, Integers first_rows, Integers counts) {
+  device.executed(step::Kind::kSortRows, {experts}, {rows, slots, first_rows, counts});
   const std::int64_t count = first_rows.cols - 1;
   std::vector<std::int64_t> next(static_cast<std::size_t>(count), 0);
   for (std::int64_t i = 0; i < experts.rows * experts.cols; ++i)
@@ -203,6 +204,40 @@ void sort_rows(Device& device, std::int64_t most_rows, Integers experts, Integer
     rows.data[i] = fits ? static_cast<std::int32_t>(row) : -1;
     if (fits) slots.data[row++] = static_cast<std::int32_t>(i);
   }
+  for (std::int64_t e = 0; e < counts.rows * counts.cols; ++e) {
+    counts.data[e] = first_rows.data[e + 1] - first_rows.data[e];
+  }
+}
+
+void arrange_rows(Device& device, Integers sent, Integers received, Integers first_rows,
+                  Integers sources, Integers places) {
+  device.executed(step::Kind::kArrangeRows, {sent, received}, {first_rows, sources, places});
+  std::fill_n(sources.data, sources.rows, -1);
+  std::fill_n(places.data, places.rows, -1);
+  // The first received row of each rank and expert.
+  std::vector<std::int32_t> begins(static_cast<std::size_t>(received.rows * received.cols));
+  std::exclusive_scan(received.data, received.data + begins.size(), begins.begin(), 0);
+  std::int32_t next = 0;
+  for (std::int64_t e = 0; e < received.cols; ++e) {
+    for (std::int64_t rank = 0; rank < received.rows; ++rank) {
+      first_rows.data[e * received.rows + rank] = next;
+      const auto at = static_cast<std::size_t>(rank * received.cols + e);
+      for (std::int32_t i = 0; i < received.data[at]; ++i, ++next) {
+        sources.data[next] = begins[at] + i;
+        places.data[begins[at] + i] = next;
+      }
+    }
+  }
+  first_rows.data[received.cols * received.rows] = next;
+}
+
+void permute_rows(Device& device, Matrix x, Integers index, Matrix rows) {
+  device.executed(step::Kind::kPermuteRows, {x, index}, {rows});
+  device.ranges(rows.rows, kRoutedTokens, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = first; i < last; ++i) {
+      if (index.data[i] >= 0) std::copy_n(x.row(index.data[i]), rows.cols, rows.row(i));
+    }
+  });
 }
 
 void gather_rows(Device& device, std::int64_t per_token, Matrix x, Integers slots, Matrix rows) {
@@ -233,30 +268,32 @@ void combine_rows(Device& device, Matrix x, Integers rows, Matrix residual, Matr
   });
 }
 
-void grouped_matmul(Device& device, Product product, Matrix a, Matrix b, Integers first_rows,
-                    Matrix c) {
+void grouped_matmul(Device& device, Product product, std::int64_t pieces, Matrix a, Matrix b,
+                    Integers first_rows, Matrix c) {
   device.executed(step::Kind::kGroupedMatmul, {a, b, first_rows}, {c});
-  const std::int64_t experts = first_rows.cols - 1;
+  const std::int64_t experts = (first_rows.cols - 1) / pieces;
   const auto part = [](const Matrix& m, std::int64_t first, std::int64_t count) {
     return Matrix{m.row(first), count, m.cols, m.stride};
   };
   const auto of_expert = [&](const Matrix& m, std::int64_t e) {
     return part(m, e * (m.rows / experts), m.rows / experts);
   };
-  for (std::int64_t e = 0; e < experts; ++e) {
-    const std::int64_t first = first_rows.data[e];
-    const std::int64_t count = first_rows.data[e + 1] - first;
-    if (product.transpose_a) {  // a gradient of weights: nobody came, so it is zero
-      const Matrix made = of_expert(c, e);
-      if (count == 0) {
-        for (std::int64_t i = 0; i < made.rows; ++i) std::fill_n(made.row(i), made.cols, 0.0F);
-      } else {
-        multiply_rows(device, product, part(a, first, count), part(b, first, count), {}, {}, made);
-      }
-    } else if (count > 0) {
-      multiply_rows(device, product, part(a, first, count), of_expert(b, e), {}, {},
-                    part(c, first, count));
+  for (std::int64_t e = 0; product.transpose_a && e < experts; ++e) {  // gradients of weights
+    const std::int64_t first = first_rows.data[e * pieces];
+    const std::int64_t count = first_rows.data[(e + 1) * pieces] - first;
+    const Matrix made = of_expert(c, e);
+    if (count == 0) {  // nobody came, so it is zero
+      for (std::int64_t i = 0; i < made.rows; ++i) std::fill_n(made.row(i), made.cols, 0.0F);
+    } else {
+      multiply_rows(device, product, part(a, first, count), part(b, first, count), {}, {}, made);
     }
+  }
+  for (std::int64_t i = 0; !product.transpose_a && i < experts * pieces; ++i) {
+    const std::int64_t first = first_rows.data[i];
+    const std::int64_t count = first_rows.data[i + 1] - first;
+    if (count == 0) continue;
+    multiply_rows(device, product, part(a, first, count), of_expert(b, i / pieces), {}, {},
+                  part(c, first, count));
   }
 }
 

@@ -83,7 +83,9 @@ GroupedProduct CudaBackendImpl::grouped_product_of(const Op& op) const {
           .a = matrix(op.in[0]),
           .b = matrix(op.in[1]),
           .c = matrix(op.out[0]),
-          .experts = op.in[2].cols - 1};
+          .experts = (op.in[2].cols - 1) / op.pieces,
+          .pieces = op.pieces,
+          .expected_rows = step::rows_of_experts(program_->model, program_->micro_tokens())};
 }
 
 RowWeights CudaBackendImpl::row_weights(const Op& op, std::size_t i) const {
@@ -131,8 +133,8 @@ void CudaBackendImpl::execute_norm(const Op& op) {
     case Kind::kHeadNorm:
       return head_norm(device_, shape, at(op.in, 0), at(op.in, 1), at(op.out, 0));
     default:
-      return head_norm_grad(device_, shape, at(op.in, 0), at(op.in, 1), at(op.in, 2),
-                            at(op.out, 0), at(op.out, 1), op.adds_to(1));
+      return head_norm_grad(device_, shape, at(op.in, 0), at(op.in, 1), at(op.in, 2), at(op.out, 0),
+                            at(op.out, 1), op.adds_to(1));
   }
 }
 
@@ -183,9 +185,24 @@ void CudaBackendImpl::execute_mixture(const Op& op) {
     case Kind::kSortRows: {
       const Matrix first_rows = at(op.out, 2);
       sort_rows(device_, op.most_rows, at(op.in, 0), at(op.out, 0), at(op.out, 1), first_rows,
-                expert_rows_.begin_sort(device_, first_rows.data));
+                at(op.out, 3), expert_rows_.begin_sort(device_, first_rows.data, first_rows.cols));
       return expert_rows_.end_sort(device_, first_rows.data);
     }
+    case Kind::kArrangeRows: {
+      const Matrix sent = at(op.in, 0);
+      const Matrix received = at(op.in, 1);
+      const Matrix first_rows = at(op.out, 0);
+      arrange_rows(device_, sent, received, first_rows, at(op.out, 1), at(op.out, 2),
+                   {expert_rows_.begin_sort(device_, first_rows.data, first_rows.cols),
+                    expert_rows_.begin_sort(device_, sent.data, sent.rows),
+                    expert_rows_.begin_sort(device_, received.data, received.rows)});
+      for (const Matrix& written : {first_rows, sent, received}) {
+        expert_rows_.end_sort(device_, written.data);
+      }
+      return;
+    }
+    case Kind::kPermuteRows:
+      return permute_rows(device_, is_fp32(op.in[0]), at(op.in, 0), at(op.in, 1), at(op.out, 0));
     case Kind::kGatherRows:
       return gather_rows(device_, m.experts_per_token, at(op.in, 0), at(op.in, 1), at(op.out, 0));
     case Kind::kCombineRows:
@@ -226,12 +243,26 @@ void CudaBackendImpl::execute_optimizer(const Op& op) {
 
 // The streams wait, not the host.
 void CudaBackendImpl::exchange(const Op& op) {
-  device_.executed(op.kind, {at(op.in, 0)}, {at(op.out, 0)});
+  device_.executed(op.kind, {at(op.in, 0), at(op.in, 1), at(op.in, 2)}, {at(op.out, 0)});
+  if (op.kind == Kind::kExchangeRows) return exchange_rows(op);
   const auto done =
       op.kind == Kind::kWait
           ? options_.groups->wait(op)
           : options_.groups->issue(*program_, op, op.in.empty() ? nullptr : address(op.in[0]),
                                    op.out.empty() ? nullptr : address(op.out[0]), {device_.stream});
+  if (!done) device_.failed(done.error().line());
+}
+
+// The first of a layer waits for the device to have counted; what comes after it is queued again.
+void CudaBackendImpl::exchange_rows(const Op& op) {
+  RowCounts rows;
+  for (const auto& [from, to] : {std::pair{&op.in[1], &rows.sent}, {&op.in[2], &rows.received}}) {
+    const auto counts = expert_rows_.of(device_, address(*from));
+    if (counts.empty()) return;
+    to->assign(counts.begin(), counts.end());
+  }
+  const auto done = options_.groups->issue_rows(*program_, op, rows, address(op.in[0]),
+                                                address(op.out[0]), {device_.stream});
   if (!done) device_.failed(done.error().line());
 }
 
@@ -296,6 +327,8 @@ void CudaBackendImpl::dispatch(const Op& op) {
     case Kind::kGatherRows:
     case Kind::kGroupedMatmul:
     case Kind::kCombineRows:
+    case Kind::kArrangeRows:
+    case Kind::kPermuteRows:
       return execute_mixture(op);
     case Kind::kLossTerms:
       return loss_terms(device_, vocabulary_of(*program_, op), at(op.in, 0), tokens(op.in[1]),
@@ -322,6 +355,7 @@ void CudaBackendImpl::dispatch(const Op& op) {
       return;  // see set_batch()
     case Kind::kAllGather:
     case Kind::kAllToAll:
+    case Kind::kExchangeRows:
     case Kind::kSend:
     case Kind::kReceive:
     case Kind::kWait:

@@ -67,6 +67,7 @@ class CudaBackendImpl : public CudaBackend {
   // cuda_backend_dispatch.cc
   void dispatch(const step::Op& op);
   void exchange(const step::Op& op);
+  void exchange_rows(const step::Op& op);
   void execute_norm(const step::Op& op);
   void execute_attention(const step::Op& op);
   void execute_context(const step::Op& op);

@@ -24,7 +24,11 @@ ExpertRows::~ExpertRows() {
 base::Result<void> ExpertRows::open(const step::Program& program) {
   std::set<std::pair<step::BufferId, std::int64_t>> places;
   for (const step::Op& op : program.ops) {
-    if (op.kind == step::Kind::kSortRows) places.insert({op.out[2].buffer, op.out[2].offset});
+    const auto add = [&](const step::View& view) { places.insert({view.buffer, view.offset}); };
+    if (op.kind == step::Kind::kSortRows) add(op.out[2]);
+    if (op.kind == step::Kind::kArrangeRows) {
+      for (const step::View& view : {op.in[0], op.in[1], op.out[0]}) add(view);
+    }
   }
   if (places.empty()) return {};
   room_ = places.size();
@@ -37,12 +41,12 @@ base::Result<void> ExpertRows::open(const step::Program& program) {
   return {};
 }
 
-std::int32_t* ExpertRows::begin_sort(Device& device, const void* place) {
+std::int32_t* ExpertRows::begin_sort(Device& device, const void* place, std::int64_t numbers) {
   const std::size_t index = sorted_.size();
   const auto [at, is_new] = sorted_.try_emplace(place);
   Sorted& sorted = at->second;
   if (is_new) {
-    if (index >= room_) {
+    if (index >= room_ || static_cast<std::size_t>(numbers) > numbers_) {
       device.failed("rows of experts: more places than the program has");
       return nullptr;
     }
@@ -50,6 +54,7 @@ std::int32_t* ExpertRows::begin_sort(Device& device, const void* place) {
     device.check(cudaEventCreateWithFlags(&sorted.written, cudaEventDisableTiming), "event");
   }
   sorted.is_read = false;
+  sorted.numbers = static_cast<std::size_t>(numbers);
   std::int32_t* on_device = nullptr;
   device.check(cudaHostGetDevicePointer(reinterpret_cast<void**>(&on_device), sorted.on_host, 0),
                "pinned memory");
@@ -89,7 +94,7 @@ std::span<const std::int32_t> ExpertRows::of(Device& device, const void* place) 
   Sorted& sorted = found->second;
   if (!sorted.is_read) {
     if (!wait(device, sorted)) return {};
-    sorted.rows.assign(sorted.on_host, sorted.on_host + numbers_);
+    sorted.rows.assign(sorted.on_host, sorted.on_host + sorted.numbers);
     sorted.is_read = true;
   }
   return sorted.rows;

@@ -25,17 +25,23 @@ std::int64_t alignment_of_rows(const Matrix& m) {
   return std::int64_t{1} << std::countr_zero(static_cast<std::uint64_t>(m.stride) * 2 | kMost);
 }
 
+std::int64_t rows_to_expect(const GroupedProduct& p) {
+  return p.expected_rows > 0 ? p.expected_rows : p.a.rows;
+}
+
 std::vector<std::int32_t> even_rows(const GroupedProduct& p) {
   std::vector<std::int32_t> first_rows;
-  for (std::int64_t e = 0; e <= p.experts; ++e) {
-    first_rows.push_back(static_cast<std::int32_t>(p.a.rows * e / p.experts));
+  const std::int64_t pieces = p.experts * p.pieces;
+  for (std::int64_t i = 0; i <= pieces; ++i) {
+    first_rows.push_back(static_cast<std::int32_t>(rows_to_expect(p) * i / pieces));
   }
   return first_rows;
 }
 
 bool in_order(std::span<const std::int32_t> first_rows, const GroupedProduct& p) {
-  return first_rows.size() == static_cast<std::size_t>(p.experts) + 1 && first_rows.front() == 0 &&
-         first_rows.back() <= p.a.rows && std::ranges::is_sorted(first_rows);
+  return first_rows.size() == static_cast<std::size_t>(p.experts * p.pieces) + 1 &&
+         first_rows.front() == 0 && first_rows.back() <= p.a.rows &&
+         std::ranges::is_sorted(first_rows);
 }
 
 }  // namespace
@@ -59,7 +65,7 @@ Product GroupedProduct::of_expert(std::int64_t expert, std::int64_t first,
 }
 
 Product GroupedProduct::planned() const {
-  const std::int64_t even = (a.rows + experts - 1) / experts;
+  const std::int64_t even = (rows_to_expect(*this) + products() - 1) / products();
   const std::int64_t rounded = (even + kRoundPlanned - 1) / kRoundPlanned * kRoundPlanned;
   return of_expert(0, 0, std::min(a.rows, rounded));
 }
@@ -115,11 +121,12 @@ void LoopedProducts::multiply_on(Device& device, const GroupedProduct& p,
     device.check(cudaStreamWaitEvent(streams_[i], done_[0], 0), "event");
   }
   int turn = 0;
-  for (std::int64_t e = 0; e < p.experts; ++e) {
-    const auto at = static_cast<std::size_t>(e);
-    const std::int64_t first = first_rows[at];
-    const std::int64_t count = first_rows[at + 1] - first;
-    const Product product = p.of_expert(e, first, count);
+  const std::int64_t products = p.products();
+  const std::int64_t pieces = p.experts * p.pieces / products;  // of a product
+  for (std::int64_t i = 0; i < products; ++i) {
+    const std::int64_t first = first_rows[static_cast<std::size_t>(i * pieces)];
+    const std::int64_t count = first_rows[static_cast<std::size_t>((i + 1) * pieces)] - first;
+    const Product product = p.of_expert(i * p.experts / products, first, count);
     if (count > 0) {
       products_.multiply_like(device, planned, product, lane_at(turn));
       turn = (turn + 1) % lanes;

@@ -29,11 +29,17 @@ struct GroupedProduct {
   Matrix b;
   Matrix c;
   std::int64_t experts = 0;
+  std::int64_t pieces = 1;  // of an expert's rows: see step::Op::pieces
+  // Of all experts; 0: as many as there is room for. Where ranks have different experts there is
+  // room for the most that can come, which is several times what comes.
+  std::int64_t expected_rows = 0;
 
+  // Products with rows are as many as there are pieces; those of gradients, as experts.
+  [[nodiscard]] std::int64_t products() const { return transpose_a ? experts : experts * pieces; }
   // Of one expert, if it has the `count` rows from `first` on.
   [[nodiscard]] Product of_expert(std::int64_t expert, std::int64_t first,
                                   std::int64_t count) const;
-  // The product that is timed: of an expert with an even share, rounded up.
+  // The product that is timed: of an expert or piece with an even share, rounded up.
   [[nodiscard]] Product planned() const;
 };
 
@@ -42,7 +48,7 @@ class GroupedProducts {
   virtual ~GroupedProducts() = default;
   // Before the first step: overwrites the operands.
   virtual void tune(Device& device, const GroupedProduct& product) = 0;
-  // `first_rows`: of experts, and the end. Experts without rows get no result, and zeros as the
+  // `first_rows`: of all pieces, and the end. Experts without rows get no result, and zeros as the
   // gradient of their weights.
   virtual void multiply(Device& device, const GroupedProduct& product,
                         std::span<const std::int32_t> first_rows) = 0;

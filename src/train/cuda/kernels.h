@@ -118,9 +118,21 @@ void route(Device& device, const Routing& routing, Matrix logits, Matrix bias, M
 void route_grad(Device& device, const Routing& routing, const RouterLosses& losses, Matrix logits,
                 Matrix weights, Matrix experts, Matrix rows, Matrix counts, Matrix dweights,
                 Matrix dlogits, Matrix dbias);
-// sort_rows.cu: `on_host` gets the first rows too, in mapped host memory; it may be null.
+// sort_rows.cu: `row_counts` of experts may be empty. `on_host` gets the first rows too, in mapped
+// host memory; it may be null.
 void sort_rows(Device& device, std::int64_t most_rows, Matrix experts, Matrix rows, Matrix slots,
-               Matrix first_rows, std::int32_t* on_host);
+               Matrix first_rows, Matrix row_counts, std::int32_t* on_host);
+// arrange_rows.cu: counts of rows have a row for each rank. In mapped host memory: the first rows
+// of each expert's pieces, and for each rank the sums of what is sent and received.
+struct ArrangedOnHost {
+  std::int32_t* first_rows = nullptr;
+  std::int32_t* sent = nullptr;
+  std::int32_t* received = nullptr;
+};
+void arrange_rows(Device& device, Matrix sent, Matrix received, Matrix first_rows, Matrix sources,
+                  Matrix places, const ArrangedOnHost& on_host);
+// Rows of bf16, of a multiple of kVector elements, or of fp32.
+void permute_rows(Device& device, bool fp32, Matrix x, Matrix index, Matrix rows);
 std::int64_t sort_blocks(std::int64_t slots);
 // mixture.cu
 void gather_rows(Device& device, std::int64_t per_token, Matrix x, Matrix slots, Matrix rows);

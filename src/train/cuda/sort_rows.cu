@@ -20,7 +20,8 @@ struct SortArguments {
   std::int32_t* rows;           // of slots
   std::int32_t* slots;          // of rows
   std::int32_t* first_rows;     // of experts, and the end
-  std::int32_t* on_host;        // the same, in mapped host memory; or null
+  std::int32_t* row_counts;     // of experts, or null
+  std::int32_t* on_host;        // the first rows again, in mapped host memory; or null
   std::int32_t* counts;         // of a block, by expert: counts[expert][block]
   int slot_count;
   int row_count;
@@ -103,6 +104,7 @@ __global__ void __launch_bounds__(kScanThreads) scan_kernel(SortArguments a) {
     row += total;
     if (e < a.expert_count) {
       a.first_rows[e] = begin;
+      if (a.row_counts != nullptr) a.row_counts[e] = kept;
       if (a.on_host != nullptr) a.on_host[e] = begin;
     }
   }
@@ -155,13 +157,14 @@ std::int64_t sort_blocks(std::int64_t slots) {
 }
 
 void sort_rows(Device& device, std::int64_t most_rows, Matrix experts, Matrix rows, Matrix slots,
-               Matrix first_rows, std::int32_t* on_host) {
-  device.executed(step::Kind::kSortRows, {experts}, {rows, slots, first_rows});
+               Matrix first_rows, Matrix row_counts, std::int32_t* on_host) {
+  device.executed(step::Kind::kSortRows, {experts}, {rows, slots, first_rows, row_counts});
   SortArguments a{};
   a.experts = experts.as<std::int32_t>();
   a.rows = rows.as<std::int32_t>();
   a.slots = slots.as<std::int32_t>();
   a.first_rows = first_rows.as<std::int32_t>();
+  a.row_counts = row_counts.as<std::int32_t>();
   a.on_host = on_host;
   a.counts = static_cast<std::int32_t*>(device.workspace.routing);
   a.slot_count = static_cast<int>(experts.rows * experts.cols);

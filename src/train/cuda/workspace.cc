@@ -20,12 +20,14 @@ std::int64_t partial_elements(const step::Program& p) {
   return std::max({2 * kNormBlocks * m.dim, kNormBlocks * m.head_dim, kBiasBlocks * widest});
 }
 
-// Of a router's blocks, or of those that sort its slots.
+// Of a router's blocks, of those that sort its slots, or of rows that arrive.
 std::int64_t routing_bytes(const step::Program& p) {
   const spec::ModelSpec& m = p.model;
   if (!m.is_moe()) return 0;
   const std::int64_t sums = kRouteBlocks * ((m.experts + 1) * 8 + m.experts * 4);
-  return std::max(sums, m.experts * sort_blocks(p.micro_tokens() * m.experts_per_token) * 4);
+  const std::int64_t segments = 2 * (kMostExperts + 1) * 4;  // of rows by rank and expert
+  return std::max(
+      {sums, segments, m.experts * sort_blocks(p.micro_tokens() * m.experts_per_token) * 4});
 }
 
 // Micro-batches whose tokens are on the device at once.
@@ -40,7 +42,10 @@ std::int64_t token_places(const step::Program& p) {
 // Sums of squares of all gradients.
 std::int64_t norm_sums_of(const step::Program& p) {
   std::int64_t count = 0;
-  for (const step::Unit& unit : p.model_units) count += unit.used / step::norm_block(p.model);
+  for (const step::Unit& unit : p.model_units) {
+    const std::int64_t ranks = unit.experts ? p.choices.layout.expert.ranks : 1;
+    count += ranks * unit.used / step::norm_block(p.model);
+  }
   return count * p.choices.layout.tensor.ranks;
 }
 

@@ -1,0 +1,128 @@
+#include "step/expert_exchange.h"
+
+#include <string>
+
+namespace assay::step {
+namespace {
+
+std::int64_t own_rows(const Builder& b) {
+  return rows_of_experts(b.model(), b.program().micro_tokens());
+}
+
+Dtype rows_type(const Builder& b) {
+  return b.program().choices.numerics.activations;
+}
+
+// The same elements, each as a row.
+View as_column(const View& view) {
+  return {view.buffer, view.offset, view.elements(), 1, 1};
+}
+
+View whole_numbers(Builder& b, const char* name, std::int64_t rows, std::int64_t cols) {
+  return b.matrix(b.named(name), rows, cols, Dtype::kI32, Storage::kActivations);
+}
+
+View permute(Builder& b, Part part, const std::string& name, const View& x, const View& index,
+             Dtype type) {
+  const View to = b.matrix(b.named(name.c_str()), index.rows, x.cols, type, Storage::kActivations);
+  b.emit({.kind = Kind::kPermuteRows, .part = part, .in = {x, index}, .out = {to}});
+  return to;
+}
+
+Travelling exchange(Builder& b, Part part, const std::string& name, const View& rows,
+                    const View& sent, const View& received, std::int64_t most, Dtype type) {
+  const View to = b.matrix(b.named(name.c_str()), most, rows.cols, type, Storage::kActivations);
+  return {to, b.issue({.kind = Kind::kExchangeRows,
+                       .part = part,
+                       .in = {rows, sent, received},
+                       .out = {to},
+                       .axis = Axis::kExpert})};
+}
+
+View arrived(Builder& b, const Travelling& sent) {
+  if (sent.issued) b.wait(*sent.issued);
+  return sent.rows;
+}
+
+}  // namespace
+
+bool experts_are_spread(const Builder& b) {
+  return b.program().choices.layout.spreads_experts();
+}
+
+std::int64_t rows_of_own_experts(const Builder& b) {
+  return most_rows_of_rank(b.model(), b.program().micro_tokens(),
+                           b.program().choices.layout.expert.ranks);
+}
+
+std::optional<Op> meet_experts(Builder& b, Routed& r) {
+  r.row_weights = r.weights;
+  r.row_sources = r.slots;
+  if (!experts_are_spread(b)) return std::nullopt;
+  const std::int64_t ranks = b.program().choices.layout.expert.ranks;
+  const std::int64_t own = b.model().experts / ranks;
+  const std::int64_t most = rows_of_own_experts(b);
+  r.received = whole_numbers(b, "expert rows received", ranks, own);
+  b.wait(b.issue({.kind = Kind::kAllToAll,
+                  .part = Part::kRouter,
+                  .in = {r.sent},
+                  .out = {r.received},
+                  .axis = Axis::kExpert}));
+  r.first_rows = whole_numbers(b, "first rows of own experts", 1, ranks * own + 1);
+  r.row_sources = whole_numbers(b, "rows as they arrived", most, 1);
+  r.places = whole_numbers(b, "places of arrived rows", most, 1);
+  b.emit({.kind = Kind::kArrangeRows,
+          .part = Part::kRouter,
+          .in = {r.sent, r.received},
+          .out = {r.first_rows, r.row_sources, r.places}});
+  const View by_row = permute(b, Part::kRouter, "router weights of rows", as_column(r.weights),
+                              r.slots, Dtype::kF32);
+  const Travelling weights = exchange(b, Part::kRouter, "router weights received", by_row, r.sent,
+                                      r.received, most, Dtype::kF32);
+  r.row_weights = weights.rows;
+  return weights.issued;
+}
+
+Travelling send_to_experts(Builder& b, Part part, const Routed& r, const char* name,
+                           const View& rows) {
+  if (!experts_are_spread(b)) return {rows, std::nullopt};
+  return exchange(b, part, std::string(name) + " received", rows, r.sent, r.received,
+                  rows_of_own_experts(b), rows_type(b));
+}
+
+View arrived_at_experts(Builder& b, Part part, const Routed& r, const char* name,
+                        const Travelling& sent) {
+  const View rows = arrived(b, sent);
+  if (!experts_are_spread(b)) return rows;
+  return permute(b, part, std::string(name) + " by expert", rows, r.row_sources, rows_type(b));
+}
+
+Travelling send_to_tokens(Builder& b, Part part, const Routed& r, const char* name,
+                          const View& rows) {
+  if (!experts_are_spread(b)) return {rows, std::nullopt};
+  const View by_rank =
+      permute(b, part, std::string(name) + " by rank", rows, r.places, rows_type(b));
+  return exchange(b, part, std::string(name) + " returned", by_rank, r.received, r.sent,
+                  own_rows(b), rows_type(b));
+}
+
+View arrived_at_tokens(Builder& b, const Travelling& sent) {
+  return arrived(b, sent);
+}
+
+Travelling send_numbers_to_slots(Builder& b, Part part, const Routed& r, const char* name,
+                                 const View& numbers) {
+  if (!experts_are_spread(b)) return {numbers, std::nullopt};
+  return exchange(b, part, std::string(name) + " returned", numbers, r.received, r.sent,
+                  own_rows(b), Dtype::kF32);
+}
+
+View arrived_at_slots(Builder& b, Part part, const Routed& r, const char* name,
+                      const Travelling& sent) {
+  const View numbers = arrived(b, sent);
+  if (!experts_are_spread(b)) return numbers;
+  const View by_slot = permute(b, part, name, numbers, as_column(r.rows), Dtype::kF32);
+  return {by_slot.buffer, by_slot.offset, r.rows.rows, r.rows.cols, r.rows.cols};
+}
+
+}  // namespace assay::step

@@ -1,0 +1,54 @@
+#include "step/shared_expert.h"
+
+namespace assay::step {
+
+bool has_shared(const Builder& b) {
+  return b.model().shared_ffn > 0;
+}
+
+void forward_shared(Builder& b, Kept& k) {
+  if (!has_shared(b)) return;
+  k.shared_inner =
+      b.matrix(b.named("shared gate_up"), b.program().micro_tokens(), b.shape().shared_inner);
+  b.forward(Part::kSharedGateUp, k.h2, b.weight(Part::kSharedGateUp), k.shared_inner);
+}
+
+void activate_shared(Builder& b, Kept& k) {
+  if (!has_shared(b)) return;
+  k.shared_a =
+      b.matrix(b.named("shared activation"), b.program().micro_tokens(), b.shape().shared_ffn);
+  b.emit({.kind = Kind::kActivate,
+          .part = Part::kSharedGateUp,
+          .in = {k.shared_inner},
+          .out = {k.shared_a}});
+}
+
+void shared_into(Builder& b, Kept& k, const View& sum, const View* residual) {
+  if (!has_shared(b)) return;
+  b.forward(Part::kSharedDown, k.shared_a, b.weight(Part::kSharedDown), sum, residual);
+}
+
+void backward_shared(Builder& b, Kept& k, const View& dout) {
+  if (!has_shared(b)) return;
+  const View dshared =
+      b.matrix(b.named("shared activation gradient"), dout.rows, b.shape().shared_ffn);
+  b.back_to_input(Part::kSharedDown, dout, b.weight(Part::kSharedDown), dshared);
+  Op shared{.kind = Kind::kActivateGrad,
+            .part = Part::kSharedGateUp,
+            .in = {k.shared_inner, dshared},
+            .out = {k.shared_inner}};
+  if (k.shared_a.buffer < 0) {
+    shared.out.push_back(dshared);
+    k.shared_a = dshared;
+  }
+  b.emit(std::move(shared));
+  b.back_to_weight(Part::kSharedDown, dout, k.shared_a, *b.find(Part::kSharedDown));
+}
+
+void add_shared_gradients(Builder& b, Kept& k, const View& dh) {
+  if (!has_shared(b)) return;
+  b.back_to_weight(Part::kSharedGateUp, k.shared_inner, k.h2, *b.find(Part::kSharedGateUp));
+  b.back_to_input(Part::kSharedGateUp, k.shared_inner, b.weight(Part::kSharedGateUp), dh, true);
+}
+
+}  // namespace assay::step
