@@ -24,10 +24,13 @@ Verb show_verb(const Session& session);
 Verb dag_verb(const Session& session);
 Verb lineage_verb(const Session& session);
 Verb status_verb(const Session& session);
+Verb refresh_verb(const Session& session);
 Verb diff_verb(const Session& session);
 Verb label_verb(const Session& session);
 Verb pop_verb(const Session& session);
 Verb gc_verb(const Session& session);
+Verb archive_verb(const Session& session);
+Verb restore_verb(const Session& session);
 Verb reproduce_verb(const Session& session);
 Verb export_verb(const Session& session);
 // `root` is the whole command line, complete by the time the action runs.

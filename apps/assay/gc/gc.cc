@@ -8,6 +8,7 @@
 #include "assay/verbs.h"
 #include "base/clock.h"
 #include "base/units.h"
+#include "lineage/archive/archive_names.h"
 #include "lineage/graph/run_json.h"
 #include "store/cleaning.h"
 
@@ -45,6 +46,10 @@ base::Result<base::ExitCode> gc(const Session& session, const GcVerbOptions& giv
   ASSAY_TRY(const store::GcOptions options, options_of(given));
   ASSAY_TRY(store::Store store, open_store());
   ASSAY_TRY(const store::GcReport report, store::collect_garbage(store, options));
+  std::vector<store::RunId> gone;
+  for (const store::RunRecord& run : report.runs) gone.push_back(run.id);
+  ASSAY_TRY(const lineage::ArchiveUse archived,
+            lineage::collect_archive(store, gone, given.dry_run));
   base::Json list = base::Json::array();
   base::Table table({"run", "when", "outcome", "files", "command"});
   for (const store::RunRecord& run : report.runs) {
@@ -58,6 +63,8 @@ base::Result<base::ExitCode> gc(const Session& session, const GcVerbOptions& giv
                                 {"documents", report.documents},
                                 {"packages", report.packages},
                                 {"hashes", report.hashes},
+                                {"archived_contents", archived.contents},
+                                {"archived_bytes", archived.bytes},
                                 {"bytes_before", report.bytes_before},
                                 {"bytes_after", report.bytes_after}});
   if (!table.empty()) {
@@ -69,6 +76,11 @@ base::Result<base::ExitCode> gc(const Session& session, const GcVerbOptions& giv
                             base::counted(report.files, "file"),
                             base::counted(report.documents, "shared document"),
                             base::counted(report.hashes, "cached hash", "cached hashes")));
+  if (archived.contents > 0) {
+    session.print(fmt::format(
+        "{} {} from the archive, {}\n", given.dry_run ? "would remove" : "removed",
+        base::counted(archived.contents, "content"), base::to_text(base::Bytes(archived.bytes))));
+  }
   if (!given.dry_run) {
     session.print(fmt::format("the store takes {}, before {}\n",
                               base::to_text(base::Bytes(report.bytes_after)),

@@ -8,6 +8,9 @@
 #include "base/clock.h"
 #include "base/process/environment.h"
 #include "base/process/exit_status.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "lineage/archive/archive_names.h"
 #include "lineage/record/context.h"
 #include "lineage/record/inherited.h"
 #include "lineage/record/merge_parts.h"
@@ -273,7 +276,31 @@ base::Result<void> Recorder::store(const collect::Outcome& outcome, store::RunSt
   const std::string summary =
       summary_text(request_.summary, run_, results.inputs(), results.outputs());
   if (!summary.empty()) channel_.print(summary);
+  if (request_.archive) archive_outputs();
   return {};
+}
+
+// The run is stored; that its outputs cannot be kept does not change that.
+void Recorder::archive_outputs() {
+  const auto kept = [&]() -> base::Result<std::string> {
+    ASSAY_TRY(const auto contents, contents_of(*store_, run_.id, false));
+    ASSAY_TRY(const ArchiveReport report, archive_contents(*store_, contents));
+    ASSAY_TRY(const ArchiveUse use, Archive(store_->location()).use());
+    std::string text = cost_text(report, use);
+    if (!report.missing.empty()) {
+      text += fmt::format("; {} changed before it could be kept, first {}",
+                          base::counted(static_cast<std::int64_t>(report.missing.size()), "file"),
+                          report.missing.front().path);
+    }
+    return text;
+  }();
+  if (!kept) {
+    base::Error why = kept.error();
+    why.what = "nothing was archived: " + why.what;
+    report(why);
+  } else if (request_.archive_note) {
+    channel_.print("assay: " + base::printable(*kept));
+  }
 }
 
 bool Recorder::keeper_gone() const {

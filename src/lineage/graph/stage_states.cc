@@ -1,0 +1,21 @@
+#include "lineage/graph/stage_states.h"
+
+#include "lineage/graph/dag_query.h"
+#include "lineage/graph/disk_files.h"
+
+namespace assay::lineage {
+
+base::Result<StageStates> load_stage_states(
+    store::Store& store, const std::function<bool(const std::string& path)>& unread) {
+  ASSAY_TRY(LiveStages stages, load_live_stages(store));
+  ASSAY_TRY(DiskFiles files, DiskFiles::open(store));
+  auto reasons = staleness(
+      stages, [&](const std::string& path, const hash::Digest& content, std::int64_t size) {
+        return unread && unread(path) ? OnDisk::kSame : files.check(path, content, size);
+      });
+  // Only a cache: another process may hold the lock.
+  static_cast<void>(files.save_hashes());
+  return StageStates{std::move(stages), std::move(reasons)};
+}
+
+}  // namespace assay::lineage
