@@ -30,7 +30,9 @@ void describe(const Session& session, Verb& root) {
       {log_verb(session), show_verb(session), dag_verb(session), lineage_verb(session),
        status_verb(session), refresh_verb(session), diff_verb(session), reproduce_verb(session),
        export_verb(session), label_verb(session), pop_verb(session), gc_verb(session)});
-  add_group(root, "Keep and move results", {archive_verb(session), restore_verb(session)});
+  add_group(
+      root, "Keep and move results",
+      {archive_verb(session), restore_verb(session), pack_verb(session), unpack_verb(session)});
   add_group(root, "Plan before paying", {plan_verb(session), presets_verb(session)});
   add_group(root, "Measure and report",
             {compare_verb(session), bench_verb(session), report_verb(session)});

@@ -31,6 +31,8 @@ Verb pop_verb(const Session& session);
 Verb gc_verb(const Session& session);
 Verb archive_verb(const Session& session);
 Verb restore_verb(const Session& session);
+Verb pack_verb(const Session& session);
+Verb unpack_verb(const Session& session);
 Verb reproduce_verb(const Session& session);
 Verb export_verb(const Session& session);
 // `root` is the whole command line, complete by the time the action runs.

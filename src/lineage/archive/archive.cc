@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include "base/file.h"
 #include "base/units.h"
 #include "hash/file.h"
+#include "lineage/archive/new_file.h"
 
 namespace assay::lineage {
 namespace {
@@ -25,60 +25,7 @@ constexpr std::size_t kFolderDigits = 2;                // digits of the folder 
 constexpr time_t kLeftoverAfter_s = 86400;
 constexpr base::Bytes kLimitFile{64};
 
-// A file that is being made; removed unless it is moved to its place.
-class NewFile {
- public:
-  static base::Result<NewFile> make(const fs::path& folder, std::string_view prefix) {
-    std::string name = (folder / fmt::format("{}XXXXXX", prefix)).string();
-    base::UniqueFd fd(::mkostemp(name.data(), O_CLOEXEC));
-    if (!fd.valid()) return base::fail(base::system_error(folder, "cannot be written", errno));
-    return NewFile(std::move(name), std::move(fd));
-  }
-  NewFile(NewFile&& other) noexcept
-      : name_(std::exchange(other.name_, {})), fd_(std::move(other.fd_)) {}
-  NewFile& operator=(NewFile&&) = delete;
-  ~NewFile() {
-    if (!name_.empty()) ::unlink(name_.c_str());
-  }
-
-  [[nodiscard]] const std::string& name() const { return name_; }
-  [[nodiscard]] int fd() const { return fd_.get(); }
-
-  // A second name of the file at `path` instead of a file of its own.
-  bool become_link_of(const fs::path& path) {
-    const std::string link = name_ + "l";
-    if (::link(path.c_str(), link.c_str()) != 0) return false;
-    if (::rename(link.c_str(), name_.c_str()) == 0) return true;
-    ::unlink(link.c_str());
-    return false;
-  }
-  // On disk, and then under its name.
-  base::Result<void> move_to(const fs::path& path, bool replace) {
-    if (::fsync(fd_.get()) != 0) {
-      return base::fail(base::system_error(path, "cannot be written", errno));
-    }
-    return rename_to(path, replace);
-  }
-  base::Result<void> rename_to(const fs::path& path, bool replace) {
-    const unsigned flags = replace ? 0 : RENAME_NOREPLACE;
-    int failed = ::renameat2(AT_FDCWD, name_.c_str(), AT_FDCWD, path.c_str(), flags);
-    if (failed != 0 && !replace && errno == EINVAL) {
-      // A file system without RENAME_NOREPLACE: a second name cannot replace anything either.
-      failed = ::link(name_.c_str(), path.c_str());
-      if (failed == 0) ::unlink(name_.c_str());
-    }
-    if (failed != 0) return base::fail(base::system_error(path, "cannot be made", errno));
-    name_.clear();
-    return {};
-  }
-
- private:
-  NewFile(std::string name, base::UniqueFd fd) : name_(std::move(name)), fd_(std::move(fd)) {}
-  std::string name_;
-  base::UniqueFd fd_;
-};
-
-base::Result<bool> has_content(const fs::path& path, const hash::Digest& content) {
+base::Result<bool> holds_content(const fs::path& path, const hash::Digest& content) {
   ASSAY_TRY(const hash::FileDigest hashed, hash::hash_file(path));
   return hashed.digest == content && !hashed.changed;
 }
@@ -130,13 +77,13 @@ base::Result<std::optional<Sharing>> Archive::add(const fs::path& path,
   }
   // The permissions to read and to execute are restored with the content.
   if (sharing != Sharing::kLinked) ::fchmod(made.fd(), status.st_mode & 0555);
-  ASSAY_TRY(const bool same, has_content(made.name(), content));
+  ASSAY_TRY(const bool same, holds_content(made.name(), content));
   if (!same) {
     return base::fail(base::failed_error(path, "has other content than was recorded",
                                          "it was changed; record it again"));
   }
   // Another process may have been first: the content is the same.
-  ASSAY_TRY_VOID(made.move_to(target, true));
+  ASSAY_TRY_VOID(made.sync_and_rename_to(target, Existing::kReplace));
   return sharing;
 }
 
@@ -157,7 +104,7 @@ base::Result<void> Archive::check_target(const hash::Digest& content, const fs::
     return base::fail(base::failed_error(path, "is a folder", "restore it elsewhere with -o"));
   }
   if (existing == Existing::kReplace) return {};
-  const auto same = S_ISREG(status.st_mode) ? has_content(path, content) : false;
+  const auto same = S_ISREG(status.st_mode) ? holds_content(path, content) : false;
   if (same && *same) return {};
   return base::fail(base::failed_error(path, "is something else and is not overwritten",
                                        "replace it with --force, or restore it elsewhere with -o"));
@@ -170,7 +117,7 @@ base::Result<Archive::Restored> Archive::restore(const hash::Digest& content, co
   struct stat status {};
   const bool there = ::lstat(path.c_str(), &status) == 0;
   if (there && S_ISREG(status.st_mode)) {
-    const auto same = has_content(path, content);
+    const auto same = holds_content(path, content);
     if (same && *same) return Restored::kWasThere;
   }
   std::error_code error;
@@ -183,7 +130,7 @@ base::Result<Archive::Restored> Archive::restore(const hash::Digest& content, co
   ASSAY_TRY(const struct stat kept, base::regular_status(source.get(), object));
   ASSAY_TRY(NewFile made, NewFile::make(folder, ".assay-restore-"));
   ASSAY_TRY_VOID(copy_contents(source.get(), made.fd(), path));
-  ASSAY_TRY(const bool same, has_content(made.name(), content));
+  ASSAY_TRY(const bool same, holds_content(made.name(), content));
   if (!same) {
     return base::fail(base::failed_error(
         object, "is damaged: its content is not what its name says", "remove it"));
@@ -192,7 +139,7 @@ base::Result<Archive::Restored> Archive::restore(const hash::Digest& content, co
   ::umask(umask_now);
   // Who may read it may write to it again, as far as the umask allows.
   ::fchmod(made.fd(), ((kept.st_mode & 0555) | ((kept.st_mode & 0444) >> 1)) & ~umask_now);
-  ASSAY_TRY_VOID(made.rename_to(path, existing == Existing::kReplace));
+  ASSAY_TRY_VOID(made.rename_to(path, existing));
   return there ? Restored::kReplaced : Restored::kMade;
 }
 

@@ -9,9 +9,9 @@
 #include <string>
 
 #include "base/result.h"
-#include "base/unique_fd.h"
 #include "hash/digest.h"
 #include "lineage/archive/copy_contents.h"
+#include "lineage/archive/new_file.h"
 #include "store/location.h"
 
 namespace assay::lineage {
@@ -26,6 +26,8 @@ class Archive {
   explicit Archive(const store::Location& location) : folder_(location.directory / "archive") {}
 
   [[nodiscard]] bool contains(const hash::Digest& content) const;
+  // The file that a content is in, if it is there.
+  [[nodiscard]] std::filesystem::path file_of(const hash::Digest& content) const;
   // The size of a content that it has.
   [[nodiscard]] base::Result<std::int64_t> size_of(const hash::Digest& content) const;
 
@@ -38,7 +40,7 @@ class Archive {
   // Puts the content at `path`, whole or not at all, and checks its digest before. Never a hard
   // link: the file may be changed. kKeep: an error if something else is there, which
   // check_target() says beforehand.
-  enum class Existing { kKeep, kReplace };
+  using Existing = NewFile::Existing;
   enum class Restored { kMade, kReplaced, kWasThere };
   base::Result<void> check_target(const hash::Digest& content, const std::filesystem::path& path,
                                   Existing existing) const;
@@ -57,7 +59,6 @@ class Archive {
   void remove_leftovers() const;
 
  private:
-  [[nodiscard]] std::filesystem::path file_of(const hash::Digest& content) const;
   [[nodiscard]] base::Result<void> make_folder(const std::filesystem::path& folder) const;
 
   std::filesystem::path folder_;

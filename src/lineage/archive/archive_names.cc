@@ -17,21 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A path on which the content is now; nothing: none that was recorded has it.
-base::Result<std::optional<std::string>> find_on_disk(store::Store& store, DiskFiles& files,
-                                                      const RecordedContent& content) {
-  if (files.check(content.path, content.blake3, content.size) == OnDisk::kSame) return content.path;
-  ASSAY_TRY(std::vector<store::FileAt> places, store::producers_of(store, content.blake3));
-  ASSAY_TRY(const std::vector<store::FileAt> read, store::consumers_of(store, content.blake3));
-  places.insert(places.end(), read.begin(), read.end());
-  std::set<std::string> tried = {content.path};
-  for (const store::FileAt& place : places) {
-    if (!tried.insert(place.path).second) continue;
-    if (files.check(place.path, content.blake3, content.size) == OnDisk::kSame) return place.path;
-  }
-  return std::nullopt;
-}
-
 std::string size_text(std::int64_t bytes) {
   return base::to_text(base::Bytes(bytes));
 }
@@ -73,6 +58,20 @@ base::Result<fs::path> target_of(const store::Store& store, const RecordedConten
 }
 
 }  // namespace
+
+base::Result<std::optional<std::string>> find_on_disk(store::Store& store, DiskFiles& files,
+                                                      const RecordedContent& content) {
+  if (files.check(content.path, content.blake3, content.size) == OnDisk::kSame) return content.path;
+  ASSAY_TRY(std::vector<store::FileAt> places, store::producers_of(store, content.blake3));
+  ASSAY_TRY(const std::vector<store::FileAt> read, store::consumers_of(store, content.blake3));
+  places.insert(places.end(), read.begin(), read.end());
+  std::set<std::string> tried = {content.path};
+  for (const store::FileAt& place : places) {
+    if (!tried.insert(place.path).second) continue;
+    if (files.check(place.path, content.blake3, content.size) == OnDisk::kSame) return place.path;
+  }
+  return std::nullopt;
+}
 
 base::Result<std::vector<RecordedContent>> contents_of(store::Store& store,
                                                        const RunOrArtifact& what, bool inputs) {

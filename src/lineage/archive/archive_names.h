@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "hash/digest.h"
 #include "lineage/archive/archive.h"
+#include "lineage/graph/disk_files.h"
 #include "lineage/graph/resolve.h"
 #include "store/run.h"
 #include "store/store.h"
@@ -29,6 +30,10 @@ struct RecordedContent {
 // to which others write as well, and what has no digest; of an artifact, itself.
 base::Result<std::vector<RecordedContent>> contents_of(store::Store& store,
                                                        const RunOrArtifact& what, bool inputs);
+
+// A path on which the content is now; nothing: none that was recorded has it.
+base::Result<std::optional<std::string>> find_on_disk(store::Store& store, DiskFiles& files,
+                                                      const RecordedContent& content);
 
 struct ArchivedContent {
   RecordedContent content;

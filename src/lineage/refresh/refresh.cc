@@ -25,7 +25,7 @@ namespace {
 constexpr int kLook_ms = 50;
 
 // Two refreshes would run the same stages twice, at the same time.
-base::Result<base::UniqueFd> lock(const store::Store& store) {
+base::Result<base::UniqueFd> lock_project(const store::Store& store) {
   const std::filesystem::path file = store.location().directory / "refresh.lock";
   base::UniqueFd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd.valid()) return base::fail(base::system_error(file, "cannot be written", errno));
@@ -273,7 +273,7 @@ base::Result<RefreshReport> refresh(store::Store& store, const RefreshOptions& o
         "refresh", "it is inside another `assay run`, so that its runs would not be recorded",
         "run it by itself"));
   }
-  ASSAY_TRY(const base::UniqueFd locked, lock(store));
+  ASSAY_TRY(const base::UniqueFd locked, lock_project(store));
   ASSAY_TRY(base::Interrupts interrupts, base::Interrupts::watch());
   return Refresher(store, options, interrupts).run();
 }
