@@ -23,8 +23,9 @@ void describe(const Session& session, Verb& root) {
   add_group(
       root, "Train a model",
       {train_verb(session), generate_verb(session), data_verb(session), checkpoint_verb(session)});
-  add_group(root, "Observe a command",
-            {run_verb(session), init_verb(session), tracers_verb(session)});
+  add_group(
+      root, "Observe a command",
+      {run_verb(session), init_verb(session), log_metric_verb(session), tracers_verb(session)});
   add_group(
       root, "Ask what made what",
       {log_verb(session), show_verb(session), dag_verb(session), lineage_verb(session),

@@ -16,6 +16,7 @@ Verb data_verb(const Session& session);
 Verb checkpoint_verb(const Session& session);
 Verb init_verb(const Session& session);
 Verb run_verb(const Session& session);
+Verb log_metric_verb(const Session& session);
 Verb tracers_verb(const Session& session);
 Verb limit_verb(const Session& session);
 Verb top_verb(const Session& session);

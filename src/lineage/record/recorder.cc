@@ -14,6 +14,7 @@
 #include "lineage/record/context.h"
 #include "lineage/record/inherited.h"
 #include "lineage/record/merge_parts.h"
+#include "lineage/record/metrics_file.h"
 #include "lineage/record/new_run.h"
 #include "lineage/record/run_results.h"
 #include "lineage/record/run_summary.h"
@@ -104,6 +105,7 @@ base::Result<void> Recorder::prepare(collect::Tracer tracer) {
   if (!is_part()) {
     ASSAY_TRY(run_.id, store::begin_run(*store_, run_));
     store::set_run_variable({location, run_.uid}, launch_.environment);
+    offer_metrics_file(run_.spool, launch_.environment);
   }
   ASSAY_TRY_VOID(prepare_gpu());
 
@@ -271,6 +273,9 @@ base::Result<void> Recorder::store(const collect::Outcome& outcome, store::RunSt
   ASSAY_TRY_VOID(digests_->write());
   ASSAY_TRY_VOID(writer.add_gpu(gpu));
   ASSAY_TRY(run_.stage, writer.finish(run_));
+  if (const std::string problem = store_metrics_file(*store_, run_); !problem.empty()) {
+    report(base::failed_error("metrics", problem));
+  }
   // Until now, who recovers the run would need them.
   if (job_part_) job_part_->end();
   const std::string summary =
