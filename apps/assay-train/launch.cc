@@ -225,7 +225,7 @@ class Ranks {
 
 }  // namespace
 
-base::Result<base::ExitCode> launch_ranks(const LaunchOptions& options) {
+base::Result<int> launch_ranks(const LaunchOptions& options) {
   std::error_code error;
   fs::create_directories(options.out / "ranks", error);
   if (error) {
@@ -238,11 +238,11 @@ base::Result<base::ExitCode> launch_ranks(const LaunchOptions& options) {
   ranks.watch();
   const std::size_t decisive = ranks.decisive();
   const int status = ranks.wait_status(decisive);
-  if (status == 0) return base::ExitCode::kYes;
+  if (status == 0) return 0;
   const bool killed = base::signal_of(status).has_value();
   if (decisive == 0 && !killed) {
     if (auto given = ranks.error()) return base::fail(*std::move(given));
-    ::_exit(base::shell_exit_code(status));  // it has printed why
+    return base::shell_exit_code(status);
   }
   return base::fail(
       base::failed_error(fmt::format("rank {}", decisive), base::exit_text(status),

@@ -25,6 +25,7 @@ std::vector<std::string> TrainOptions::arguments() const {
   }
   if (!out.empty()) list.insert(list.end(), {"--out", out});
   if (resume) list.emplace_back("--resume");
+  if (resume_or_start) list.emplace_back("--resume-or-start");
   if (!stop_after.empty()) list.insert(list.end(), {"--stop-after", stop_after});
   if (device != "auto") list.insert(list.end(), {"--device", device});
   return list;
@@ -47,6 +48,10 @@ Verb describe_train(TrainAction action) {
                        true},
                       {"--resume", "continue from the newest intact checkpoint in DIR",
                        &options->resume},
+                      {"--resume-or-start",
+                       "the same if there is one, else begin with step 1: for jobs that are "
+                       "restarted",
+                       &options->resume_or_start},
                       {"--stop-after",
                        "save and stop after this step; the schedule stays the same",
                        &options->stop_after,

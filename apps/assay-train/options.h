@@ -15,6 +15,7 @@ struct TrainOptions {
   std::vector<std::string> sets;
   std::string out;
   bool resume = false;
+  bool resume_or_start = false;
   std::string stop_after;
   std::string device = "auto";
 

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 
 #include "base/json.h"
 #include "base/statistics.h"
@@ -19,11 +18,11 @@ constexpr std::int64_t kRows = 20;  // printed per run if there is no terminal
 
 }  // namespace
 
-RunReport::RunReport(const Session& session, const spec::JobSpec& job, std::FILE* metrics,
+RunReport::RunReport(const Session& session, const spec::JobSpec& job, MetricsFile metrics,
                      Telemetry& telemetry, std::optional<std::int64_t> last_step)
     : session_(session),
       job_(job),
-      metrics_(metrics),
+      metrics_(std::move(metrics)),
       telemetry_(telemetry),
       utilisation_(job),
       stops_at_(last_step),
@@ -41,24 +40,29 @@ base::Result<std::unique_ptr<RunReport>> RunReport::open(const Session& session,
                                                          const std::filesystem::path& out,
                                                          Telemetry& telemetry,
                                                          std::optional<std::int64_t> last_step) {
-  const std::filesystem::path path = out / "metrics.jsonl";
-  std::FILE* file = std::fopen(path.c_str(), "ae");
-  if (file == nullptr) return base::fail(base::system_error(path, "cannot be written", errno));
-  return std::unique_ptr<RunReport>(new RunReport(session, job, file, telemetry, last_step));
+  ASSAY_TRY(MetricsFile metrics, MetricsFile::open(out / "metrics.jsonl"));
+  return std::unique_ptr<RunReport>(
+      new RunReport(session, job, std::move(metrics), telemetry, last_step));
 }
 
 RunReport::~RunReport() {
   if (log_ != nullptr && since_ranks_) log_->add(ranks_.ranks());
   log_.reset();  // may print a note
   clear();
-  std::fclose(metrics_);
 }
 
 void RunReport::planned(store::PlanRecord plan) {
   if (log_ != nullptr) log_->add(std::move(plan));
 }
 
+void RunReport::resumed(const std::filesystem::path& checkpoint, std::int64_t step) {
+  session_.print_json_line(
+      base::Json{{"event", "resumed"}, {"checkpoint", checkpoint.string()}, {"step", step}});
+  session_.print(fmt::format("resuming after step {}: {}\n", step, checkpoint.string()));
+}
+
 void RunReport::began(std::int64_t first_step, std::int64_t steps) {
+  if (const auto begun = metrics_.begin(first_step); !begun) note(begun.error().line());
   first_step_ = first_step;
   last_step_ = std::min(steps, stops_at_.value_or(steps));
   row_every_ = std::max<std::int64_t>(1, (steps - first_step + 1) / kRows);
@@ -69,8 +73,7 @@ void RunReport::began(std::int64_t first_step, std::int64_t steps) {
 void RunReport::write(const char* event, store::MetricRow row) {
   const base::Json json = store::row_json(row);
   const std::string line = base::json_line(json);
-  std::fwrite(line.data(), 1, line.size(), metrics_);
-  std::fflush(metrics_);  // for programs that follow the file
+  metrics_.write(line);
   if (session_.json) {
     base::Json document{{"event", event}};
     document.update(json);

@@ -3,7 +3,6 @@
 // if this process belongs to a recorded run.
 #pragma once
 
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "assay-train/live_line.h"
+#include "assay-train/metrics_file.h"
 #include "assay-train/rank_metrics.h"
 #include "assay-train/step_metrics.h"
 #include "base/result.h"
@@ -32,7 +32,7 @@ struct RunTotals {
 
 class RunReport : public train::Reporter {
  public:
-  // Metrics are appended to out/metrics.jsonl, so a resumed run continues the same file.
+  // Metrics go to out/metrics.jsonl; a resumed run continues the same file.
   // `last_step`: where --stop-after will stop, if that is before the job's last step.
   static base::Result<std::unique_ptr<RunReport>> open(const Session& session,
                                                        const spec::JobSpec& job,
@@ -48,6 +48,7 @@ class RunReport : public train::Reporter {
   // The ranks of a job that has several.
   void keep(RankTable table) { ranks_ = std::move(table); }
   [[nodiscard]] const std::vector<store::RankRecord>& ranks() const { return ranks_.ranks(); }
+  void resumed(const std::filesystem::path& checkpoint, std::int64_t step) override;
   void began(std::int64_t first_step, std::int64_t steps) override;
   void stepped(const train::StepReport& report) override;
   void validated(const train::ValidationReport& report) override;
@@ -58,7 +59,7 @@ class RunReport : public train::Reporter {
   [[nodiscard]] RunTotals totals() const;
 
  private:
-  RunReport(const Session& session, const spec::JobSpec& job, std::FILE* metrics,
+  RunReport(const Session& session, const spec::JobSpec& job, MetricsFile metrics,
             Telemetry& telemetry, std::optional<std::int64_t> last_step);
   void write(const char* event, store::MetricRow row);
   void draw(const MeasuredStep& step);
@@ -66,7 +67,7 @@ class RunReport : public train::Reporter {
 
   const Session& session_;
   const spec::JobSpec& job_;
-  std::FILE* metrics_;
+  MetricsFile metrics_;
   Telemetry& telemetry_;
   UtilisationModel utilisation_;
   std::optional<std::int64_t> stops_at_;

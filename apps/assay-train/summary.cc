@@ -103,7 +103,7 @@ base::Json result_json(const train::Planned& planned, const Device& device,
   base::Json json{{"event", "result"},
                   {"ending", ending_text(result.ending)},
                   {"step", result.step},
-                  {"loss", result.loss},
+                  {"loss", totals.steps > 0 ? base::Json(result.loss) : base::Json()},
                   {"checkpoint", result.checkpoint.string()}};
   if (result.validation_loss) json["validation_loss"] = *result.validation_loss;
   json["steps_done"] = totals.steps;
@@ -181,6 +181,13 @@ void print_result(const Session& session, const train::Planned& planned, const D
                   const Telemetry& telemetry, const RunReport& report,
                   const train::TrainingResult& result) {
   session.print_json_line(result_json(planned, device, telemetry, report, result));
+  if (report.totals().steps == 0 && result.ending == train::Ending::kFinished) {
+    session.print(
+        fmt::format("nothing left to train: {} is of the job's last step; raise train.steps to go "
+                    "on\n",
+                    result.checkpoint.string()));
+    return;
+  }
   session.print(fmt::format(
       "{} after step {}, loss {:.4f}{}\n", ending_text(result.ending), result.step, result.loss,
       result.validation_loss ? fmt::format(", validation loss {:.4f}", *result.validation_loss)

@@ -25,6 +25,7 @@
 #include "machine/meter.h"
 #include "step/rules.h"
 #include "train/job_data.h"
+#include "train/run_folder.h"
 #include "train/trainer.h"
 
 namespace assay::cli {
@@ -61,15 +62,9 @@ base::Result<std::optional<std::int64_t>> parse_stop(const std::string& text) {
   return step;
 }
 
-base::Result<void> make_folder(const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) return base::fail(base::unfit_error(folder, "cannot be created: " + error.message()));
-  if (::access(folder.c_str(), W_OK) != 0) {
-    return base::fail(
-        base::unfit_error(folder, "is not writable", "choose another folder with --out"));
-  }
-  return {};
+train::StartFrom start_of(const TrainOptions& options) {
+  if (options.resume_or_start) return train::StartFrom::kEither;
+  return options.resume ? train::StartFrom::kCheckpoint : train::StartFrom::kStepOne;
 }
 
 std::unique_ptr<machine::Meter> meter_of(const Device& device) {
@@ -210,7 +205,7 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
   install_signal_handlers();
   const train::TrainerOptions trainer{
       .out = prepared.out,
-      .resume = options.resume,
+      .resume = start_of(options) != train::StartFrom::kStepOne,
       .stop_after = prepared.stop_after,
       .stop = &stop_requested,
       .validation = validation ? &*validation : nullptr,
@@ -253,7 +248,9 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
 // Where another launcher mixes what ranks print: as ours does it.
 base::Result<void> print_to_log(const fs::path& out, int rank) {
   const fs::path folder = out / "ranks";
-  ASSAY_TRY_VOID(make_folder(folder));
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) return base::fail(base::unfit_error(folder, "cannot be created: " + error.message()));
   const std::string log = folder / fmt::format("rank-{}.log", rank);
   if (std::freopen(log.c_str(), "a", stdout) == nullptr) {
     return base::fail(base::unfit_error(log, "cannot be written"));
@@ -263,21 +260,27 @@ base::Result<void> print_to_log(const fs::path& out, int rank) {
 }
 
 // What a rank needs before it meets the others. Errors that need no device are found before one is
-// taken, and those of the run's folder by one rank alone.
-base::Result<void> prepare_rank(const TrainOptions& options, const Prepared& prepared,
-                                const control::Place* place) {
-  ASSAY_TRY_VOID(make_folder(prepared.out));
-  const int rank = place == nullptr ? 0 : place->rank;
-  if (rank == 0) return train::check_folder(prepared.out, options.resume);
-  if (place->source == control::PlaceSource::kAssay) return {};
-  return print_to_log(prepared.out, rank);
+// taken, and those of the run's folder by rank 0 alone, which has it then.
+base::Result<std::optional<train::RunFolder>> prepare_rank(const TrainOptions& options,
+                                                           const Prepared& prepared,
+                                                           const control::Place& place) {
+  std::optional<train::RunFolder> folder;
+  if (place.rank == 0) {
+    ASSAY_TRY(train::RunFolder opened,
+              train::RunFolder::open(prepared.out, start_of(options), true));
+    folder.emplace(std::move(opened));
+  } else if (place.source != control::PlaceSource::kAssay) {
+    ASSAY_TRY_VOID(print_to_log(prepared.out, place.rank));
+  }
+  return folder;
 }
 
 base::Result<base::ExitCode> join_and_train(const Session& session, const TrainOptions& options,
                                             Prepared& prepared, const control::Place& place) {
-  if (auto ready = prepare_rank(options, prepared, &place); !ready) {
-    announce_failure(place, prepared.out, ready.error());
-    return base::fail(std::move(ready).error());
+  const auto folder = prepare_rank(options, prepared, place);
+  if (!folder) {
+    announce_failure(place, prepared.out, folder.error());
+    return base::fail(folder.error());
   }
   const auto run = [&]() -> base::Result<base::ExitCode> {
     ASSAY_TRY(const auto member, Membership::join(place, prepared.out));
@@ -310,7 +313,9 @@ base::Result<base::ExitCode> train_model(const Session& session, const TrainOpti
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   }
   if (place) return join_and_train(session, options, prepared, *place);
-  ASSAY_TRY_VOID(prepare_rank(options, prepared, nullptr));
+  // Of several ranks, rank 0 takes the lock.
+  ASSAY_TRY(const train::RunFolder folder,
+            train::RunFolder::open(prepared.out, start_of(options), ranks == 1));
   if (ranks == 1) return train_rank(session, options, prepared, nullptr);
   ASSAY_TRY_VOID(check_executable(prepared.job));
   if (is_for_gpus(options.device, prepared.job)) {
@@ -319,13 +324,14 @@ base::Result<base::ExitCode> train_model(const Session& session, const TrainOpti
   LaunchOptions launch{.ranks = static_cast<int>(ranks),
                        .arguments = {"assay-train", "train"},
                        .out = prepared.out,
-                       .append_logs = options.resume};
+                       .append_logs = start_of(options) != train::StartFrom::kStepOne};
   for (std::string& argument : options.arguments()) {
     launch.arguments.push_back(std::move(argument));
   }
   if (session.json) launch.arguments.emplace_back("--json");
   if (session.quiet) launch.arguments.emplace_back("--quiet");
-  return launch_ranks(launch);
+  ASSAY_TRY(const int code, launch_ranks(launch));
+  return static_cast<base::ExitCode>(code);  // whatever rank 0 ended with
 }
 
 }  // namespace assay::cli

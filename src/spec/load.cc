@@ -128,6 +128,10 @@ bool is_of_mixtures(std::string_view key) {
   return std::ranges::find(kKeys, key) != std::end(kKeys);
 }
 
+bool is_of_scaled_rope(std::string_view key) {
+  return key == "rope_low" || key == "rope_high" || key == "rope_context";
+}
+
 }  // namespace
 
 std::string model_toml(const ModelSpec& model) {
@@ -136,7 +140,8 @@ std::string model_toml(const ModelSpec& model) {
   for (const auto& [key, value] : json.items()) {
     // Written out, these would say something about what the model does not have.
     if (!model.is_moe() && is_of_mixtures(key)) continue;
-    if (key == "rope_theta" && model.positions != Positions::kRope) continue;
+    if (key.starts_with("rope_") && model.positions != Positions::kRope) continue;
+    if (is_of_scaled_rope(key) && model.rope_factor == 1) continue;
     text += fmt::format("{} = {}\n", key, value.dump());  // JSON's scalars are TOML's
   }
   return text;

@@ -33,9 +33,16 @@ struct ModelSpec {
   Norm norm = Norm::kRmsNorm;
   QkNorm qk_norm = QkNorm::kNone;
   Mlp mlp = Mlp::kSwiglu;
+  double norm_epsilon = 1e-5;  // of every norm, those of queries and keys too
   Positions positions = Positions::kRope;
   double rope_theta = 10000.0;
+  // Llama 3.1's scaling of rotary positions (rope.h); a factor of 1 is none.
+  double rope_factor = 1;
+  double rope_low = 1;
+  double rope_high = 4;
+  std::int64_t rope_context = 8192;
   bool bias = false;
+  bool qkv_bias = false;  // on queries, keys and values alone
   bool tied = false;
 
   std::int64_t experts = 0;  // 0: dense
@@ -63,6 +70,7 @@ struct ModelSpec {
   [[nodiscard]] std::int64_t q_dim() const { return heads * head_dim; }
   [[nodiscard]] std::int64_t kv_dim() const { return kv_heads * head_dim; }
   [[nodiscard]] std::int64_t qkv_dim() const { return q_dim() + 2 * kv_dim(); }
+  [[nodiscard]] bool has_qkv_bias() const { return bias || qkv_bias; }
   [[nodiscard]] bool is_gated() const { return mlp == Mlp::kSwiglu; }
   // What the MLP's first product makes: gate and up side by side, or up alone.
   [[nodiscard]] std::int64_t inner_dim() const { return inner_of(ffn); }

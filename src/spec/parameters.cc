@@ -37,10 +37,8 @@ void add_attention(const ModelSpec& m, GroupList& list) {
   list.matrix("attn_k", Role::kMatrix, m.kv_dim(), m.dim, m.layers);
   list.matrix("attn_v", Role::kMatrix, m.kv_dim(), m.dim, m.layers);
   list.matrix("attn_o", Role::kMatrix, m.dim, m.q_dim(), m.layers);
-  if (m.bias) {
-    list.vector("attn_qkv_bias", m.qkv_dim(), m.layers);
-    list.vector("attn_o_bias", m.dim, m.layers);
-  }
+  if (m.has_qkv_bias()) list.vector("attn_qkv_bias", m.qkv_dim(), m.layers);
+  if (m.bias) list.vector("attn_o_bias", m.dim, m.layers);
   if (m.qk_norm == QkNorm::kLearned) {
     list.vector("attn_q_norm", m.head_dim, m.layers);
     list.vector("attn_k_norm", m.head_dim, m.layers);

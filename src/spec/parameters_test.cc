@@ -32,8 +32,9 @@ TEST_P(PublishedCount, IsExact) {
   EXPECT_EQ(sum, parameters.total);
 }
 
-// Llama and GPT-2: the models' published checkpoints. nanochat d26: the published post; the other
-// depths: C = 64 d rounded up to 128, V = 32768, ceil(d/2) value embeddings, worked out by hand.
+// Llama, GPT-2, Mixtral, Qwen, DeepSeek: the models' published checkpoints. nanochat d26: the
+// published post; the other depths: C = 64 d rounded up to 128, V = 32768, ceil(d/2) value
+// embeddings, worked out by hand.
 INSTANTIATE_TEST_SUITE_P(
     Presets, PublishedCount,
     ::testing::Values(Figure{"llama3-8b", 8'030'261'248}, Figure{"llama3-13b", 14'840'386'560},
@@ -41,7 +42,11 @@ INSTANTIATE_TEST_SUITE_P(
                       Figure{"gpt2-124m", 124'439'808}, Figure{"nanochat-d26", 1'681'790'292},
                       Figure{"nanochat-d24", 1'384'124'976}, Figure{"nanochat-d20", 896'535'720},
                       Figure{"nanochat-d15", 524'290'078}, Figure{"nanochat-d12", 286'262'424},
-                      Figure{"tiny", 853'120}),
+                      Figure{"tiny", 853'120}, Figure{"mixtral-8x7b", 46'702'792'704},
+                      Figure{"qwen3-30b-a3b", 30'532'122'624},
+                      Figure{"deepseek-moe-16b", 16'375'728'128},
+                      // And a bias for each of 64 experts in 27 layers.
+                      Figure{"deepseek-moe-16b-sigmoid", 16'375'728'128 + 27 * 64}),
     [](const auto& param) {
       std::string name = param.param.preset;
       std::replace(name.begin(), name.end(), '-', '_');

@@ -35,7 +35,8 @@ TEST(Presets, TheExpectedOnesAreThere) {
   EXPECT_THAT(preset_names(Kind::kModel),
               IsSupersetOf({"tiny", "gpt2-124m", "llama3-8b", "llama3-13b", "llama3-70b", "moe-9b",
                             "nanochat-d12", "nanochat-d15", "nanochat-d20", "nanochat-d24",
-                            "nanochat-d26"}));
+                            "nanochat-d26", "mixtral-8x7b", "qwen3-30b-a3b", "deepseek-moe-16b",
+                            "deepseek-moe-16b-sigmoid"}));
   EXPECT_THAT(preset_names(Kind::kCluster),
               IsSupersetOf({"h100-sxm-8", "h100-pcie-8", "h100-nvl-8", "h200-1", "h200-4-ib",
                             "p4d-24xlarge", "this-machine"}));

@@ -24,9 +24,22 @@ base::Result<void> check_heads(const ModelSpec& m, const RuleErrors& rule) {
                        fmt::format("{} heads cannot share {} kv_heads evenly", m.heads, m.kv_heads),
                        "make heads a multiple of kv_heads");
   }
-  if (m.positions == Positions::kLearned && rule.written("model.rope_theta")) {
-    return rule.broken("model.rope_theta", "belongs to rotary positions, but positions are learned",
+  for (const char* key : {"model.rope_theta", "model.rope_factor"}) {
+    if (m.positions != Positions::kLearned || !rule.written(key)) continue;
+    return rule.broken(key, "belongs to rotary positions, but positions are learned",
                        "remove it or set model.positions to \"rope\"");
+  }
+  for (const char* key : {"model.rope_low", "model.rope_high", "model.rope_context"}) {
+    if (m.rope_factor != 1 || !rule.written(key)) continue;
+    return rule.broken(key, "belongs to scaled rotary positions, but rope_factor is 1",
+                       "remove it or set model.rope_factor");
+  }
+  if (m.rope_low >= m.rope_high) {
+    return rule.broken(rule.written("model.rope_low") ? "model.rope_low" : "model.rope_high",
+                       fmt::format("slow rotations are up to {} turns and fast ones from {} on, "
+                                   "which overlap",
+                                   m.rope_low, m.rope_high),
+                       "make rope_low less than rope_high");
   }
   if (m.positions == Positions::kRope && m.head_dim % 2 != 0) {
     return rule.broken(

@@ -80,6 +80,17 @@ INSTANTIATE_TEST_SUITE_P(
              {"model.rope_theta=10000.0"},
              "model.rope_theta: belongs to rotary positions, but positions are learned; remove it "
              "or set model.positions to \"rope\""},
+        Case{"ScalingOfUnscaledPositions",
+             "tiny",
+             {"model.rope_low=2"},
+             "model.rope_low: belongs to scaled rotary positions, but rope_factor is 1; remove it "
+             "or set model.rope_factor"},
+        Case{"SlowerThanFast",
+             "tiny",
+             {"model.rope_factor=8", "model.rope_low=4"},
+             "model.rope_low: slow rotations are up to 4 turns and fast ones from 4 on, which "
+             "overlap; "
+             "make rope_low less than rope_high"},
         Case{"TooLarge",
              "tiny",
              {"model.layers=100000", "model.vocab=100000000", "model.dim=1000000",

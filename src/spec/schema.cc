@@ -28,10 +28,20 @@ void describe(V& key, ModelSpec& m) {
   key({"context", "longest sequence", true, 1, 1e8}, m.context);
   key({"norm", "normalisation before each sub-block"}, m.norm);
   key({"qk_norm", "normalisation of queries and keys"}, m.qk_norm);
+  key({"norm_epsilon", "added to the mean square before its root is taken", false, 0, 1},
+      m.norm_epsilon);
   key({"mlp", "activation of the MLP; swiglu has a third matrix"}, m.mlp);
   key({"positions", "how positions enter"}, m.positions);
   key({"rope_theta", "base of the rotary frequencies", false, 1, 1e12}, m.rope_theta);
+  key({"rope_factor", "Llama 3.1: slow rotations are slowed down by this; 1: none are", false, 1,
+       1e6},
+      m.rope_factor);
+  key({"rope_low", "slow: turns within rope_context up to this", false, 1e-6, 1e6}, m.rope_low);
+  key({"rope_high", "fast, and kept: turns within rope_context from this on", false, 1e-6, 1e6},
+      m.rope_high);
+  key({"rope_context", "the context before scaling", false, 1, 1e8}, m.rope_context);
   key({"bias", "biases on the linear layers"}, m.bias);
+  key({"qkv_bias", "biases on queries, keys and values alone"}, m.qkv_bias);
   key({"tied", "the head is the embedding, transposed"}, m.tied);
   key({"experts", "experts per mixture layer; 0 is a dense model", false, 0, 1e5}, m.experts);
   key({"experts_per_token", "experts each token is sent to", false, 0, 1e5}, m.experts_per_token);

@@ -11,7 +11,7 @@ bool has_heads(const spec::ModelSpec& m) {
 }
 
 const View* bias_view(Builder& b, Part part, View& place) {
-  const Parameter* bias = b.model().bias ? b.find(part, true) : nullptr;
+  const Parameter* bias = b.find(part, true);
   if (bias == nullptr) return nullptr;
   place = b.weight(*bias);
   return &place;
@@ -124,7 +124,6 @@ void down(Builder& b, Kept& k, const View& out) {
 }
 
 void add_bias_gradient(Builder& b, Part part, const View& dc) {
-  if (!b.model().bias) return;
   if (const Parameter* bias = b.find(part, true)) b.bias_gradient(dc, *bias);
 }
 

@@ -113,7 +113,8 @@ class ParameterList {
   }
   void bias(const char* name, Part part, std::int32_t layer, std::vector<std::int64_t> widths,
             Cut cut) {
-    if (model_.bias) vector(name, part, layer, std::move(widths), Init::kZeros, cut);
+    const bool exists = part == Part::kQkv ? model_.has_qkv_bias() : model_.bias;
+    if (exists) vector(name, part, layer, std::move(widths), Init::kZeros, cut);
   }
   void block(std::int32_t layer);
   void mixture(std::int32_t layer, double out_std);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <set>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -13,6 +15,7 @@
 #include "train/checkpoint/safetensors_writer.h"
 #include "train/checkpoint/write.h"
 #include "train/hf_config.h"
+#include "train/hf_model.h"
 #include "train/hf_names.h"
 #include "train/resume.h"
 
@@ -34,6 +37,19 @@ std::vector<std::byte> transposed(std::span<const std::byte> from, std::int64_t 
     }
   }
   return to;
+}
+
+// The published files of GPT-2 have no prefix.
+std::string_view published_name(std::string_view name) {
+  constexpr std::string_view kPrefix = "transformer.";
+  return name.starts_with(kPrefix) ? name.substr(kPrefix.size()) : name;
+}
+
+// Tables that older versions of transformers wrote: frequencies of rotary positions, and GPT-2's
+// causal masks. And a head that is also the embedding: without a place of its own, a copy.
+bool is_computed(std::string_view name) {
+  return name.ends_with(".rotary_emb.inv_freq") || name.ends_with(".attn.bias") ||
+         name.ends_with(".attn.masked_bias") || name == "lm_head.weight";
 }
 
 // The tensors of a folder, across its files.
@@ -73,24 +89,54 @@ class HfFolder {
                            model.layers, mixtures)));
   }
 
-  base::Result<std::vector<std::byte>> read(const HfTensor& tensor, checkpoint::Dtype& type,
-                                            const std::string& where) const {
+  // A tensor that the model has no place for would be lost: biases that its config does not
+  // mention, for example.
+  [[nodiscard]] base::Result<void> check_all_wanted(const std::vector<HfTensor>& wanted,
+                                                    const std::string& where) const {
+    std::set<std::string_view> known;
+    for (const HfTensor& tensor : wanted) {
+      known.insert(tensor.name);
+      known.insert(published_name(tensor.name));
+    }
+    for (const checkpoint::SafetensorsFile& file : files_) {
+      for (const checkpoint::TensorPlace& place : file.header().tensors) {
+        const std::string& name = place.info.name;
+        if (known.contains(name) || is_computed(name)) continue;
+        return base::fail(base::usage_error(where,
+                                            fmt::format("{} belongs to no part of the model", name),
+                                            "config.json describes another model than the files"));
+      }
+    }
+    return {};
+  }
+
+  // Where a tensor is, if it has the shape that the model's has.
+  struct Found {
+    const checkpoint::SafetensorsFile* file;
+    const checkpoint::TensorPlace* place;
+  };
+  [[nodiscard]] base::Result<Found> find(const HfTensor& tensor, const std::string& where) const {
     for (const checkpoint::SafetensorsFile& file : files_) {
       const checkpoint::TensorPlace* place = file.find(tensor.name);
+      if (place == nullptr) place = file.find(published_name(tensor.name));
       if (place == nullptr) continue;
-      if (place->info.shape != tensor.shape()) {
-        return base::fail(base::usage_error(
-            where, fmt::format("{} has the shape {}, expected {}", tensor.name,
-                               fmt::join(place->info.shape, "x"), fmt::join(tensor.shape(), "x"))));
-      }
-      type = place->info.dtype;
-      std::vector<std::byte> bytes(static_cast<std::size_t>(place->bytes()));
-      ASSAY_TRY_VOID(file.read(*place, 0, bytes));
-      if (!tensor.transposed) return bytes;
-      return transposed(bytes, tensor.cols, tensor.count,
-                        static_cast<std::size_t>(checkpoint::dtype_bytes(type)));
+      if (place->info.shape == tensor.shape()) return Found{&file, place};
+      return base::fail(base::usage_error(
+          where, fmt::format("{} has the shape {}, expected {}", tensor.name,
+                             fmt::join(place->info.shape, "x"), fmt::join(tensor.shape(), "x"))));
     }
     return base::fail(base::usage_error(where, fmt::format("{} is missing", tensor.name)));
+  }
+
+  base::Result<std::vector<std::byte>> read(const HfTensor& tensor, checkpoint::Dtype& type,
+                                            const std::string& where) const {
+    ASSAY_TRY(const Found found, find(tensor, where));
+    type = found.place->info.dtype;
+    std::vector<std::byte> bytes(static_cast<std::size_t>(found.place->bytes()));
+    ASSAY_TRY_VOID(found.file->read(*found.place, 0, bytes));
+    if (!tensor.transposed) return bytes;
+    return transposed(bytes, tensor.cols, tensor.count,
+                      static_cast<std::size_t>(checkpoint::dtype_bytes(type)));
   }
 
  private:
@@ -102,6 +148,8 @@ base::Result<std::vector<checkpoint::Tensor>> read_parameters(const fs::path& fo
   ASSAY_TRY(const HfFolder files, HfFolder::open(folder));
   ASSAY_TRY_VOID(files.check_enough(model, folder.string()));
   ASSAY_TRY(const std::vector<HfTensor> wanted, hf_tensors(model));
+  for (const HfTensor& tensor : wanted) ASSAY_TRY_VOID(files.find(tensor, folder.string()));
+  ASSAY_TRY_VOID(files.check_all_wanted(wanted, folder.string()));
   std::vector<checkpoint::Tensor> parameters;
   std::vector<std::byte> joined;  // the parts of one parameter are consecutive
   checkpoint::Dtype type = checkpoint::Dtype::kF32;
@@ -110,10 +158,10 @@ base::Result<std::vector<checkpoint::Tensor>> read_parameters(const fs::path& fo
     joined.insert(joined.end(), bytes.begin(), bytes.end());
     if (i + 1 < wanted.size() && wanted[i + 1].parameter == wanted[i].parameter) continue;
     const std::int64_t rows = wanted[i].first + wanted[i].count;
-    std::vector<std::int64_t> shape = {wanted[i].cols};
-    if (!wanted[i].vector) shape.insert(shape.begin(), rows);
+    const auto shape =
+        wanted[i].vector ? std::vector{rows * wanted[i].cols} : std::vector{rows, wanted[i].cols};
     parameters.push_back(
-        checkpoint::owned_tensor({wanted[i].parameter, type, std::move(shape)}, std::move(joined)));
+        checkpoint::owned_tensor({wanted[i].parameter, type, shape}, std::move(joined)));
     joined.clear();
   }
   return parameters;

@@ -47,6 +47,20 @@ class HfList {
     list_.back().transposed = transposed;
   }
 
+  void elements(std::string name, const std::string& parameter, std::int64_t first,
+                std::int64_t count) {
+    list_.push_back({std::move(name), parameter, first, count, 1, /*vector=*/true});
+  }
+
+  // Queries, keys and values are one of ours.
+  void qkv_biases(const std::string& hf_prefix, const std::string& prefix) {
+    const std::int64_t q = model_.q_dim();
+    const std::int64_t kv = model_.kv_dim();
+    elements(hf_prefix + "self_attn.q_proj.bias", prefix + "qkv_bias", 0, q);
+    elements(hf_prefix + "self_attn.k_proj.bias", prefix + "qkv_bias", q, kv);
+    elements(hf_prefix + "self_attn.v_proj.bias", prefix + "qkv_bias", q + kv, kv);
+  }
+
   void llama_block(std::int64_t layer) {
     const spec::ModelSpec& m = model_;
     const std::string hf_prefix = fmt::format("model.layers.{}.", layer);
@@ -55,6 +69,7 @@ class HfList {
     rows(hf_prefix + "self_attn.q_proj.weight", prefix + "qkv", 0, m.q_dim());
     rows(hf_prefix + "self_attn.k_proj.weight", prefix + "qkv", m.q_dim(), m.kv_dim());
     rows(hf_prefix + "self_attn.v_proj.weight", prefix + "qkv", m.q_dim() + m.kv_dim(), m.kv_dim());
+    if (m.qkv_bias) qkv_biases(hf_prefix, prefix);
     if (m.qk_norm == spec::QkNorm::kLearned) {
       whole(hf_prefix + "self_attn.q_norm.weight", prefix + "query_norm");
       whole(hf_prefix + "self_attn.k_norm.weight", prefix + "key_norm");
@@ -125,7 +140,8 @@ bool is_known_mixture(const spec::ModelSpec& m) {
 bool is_llama(const spec::ModelSpec& m) {
   return m.norm == spec::Norm::kRmsNorm && m.mlp == spec::Mlp::kSwiglu &&
          m.positions == spec::Positions::kRope && !m.bias && (!m.is_moe() || is_known_mixture(m)) &&
-         m.qk_norm != spec::QkNorm::kPlain && !m.value_embeddings && !m.residual_lambdas;
+         m.qk_norm != spec::QkNorm::kPlain && !m.value_embeddings && !m.residual_lambdas &&
+         (!m.qkv_bias || (m.qk_norm == spec::QkNorm::kNone && !m.is_moe()));
 }
 
 bool is_gpt2(const spec::ModelSpec& m) {
@@ -137,7 +153,7 @@ bool is_gpt2(const spec::ModelSpec& m) {
 }  // namespace
 
 std::vector<std::int64_t> HfTensor::shape() const {
-  if (vector) return {cols};
+  if (vector) return {count * cols};
   return transposed ? std::vector{cols, count} : std::vector{count, cols};
 }
 
@@ -146,10 +162,11 @@ base::Result<HfKind> hf_kind(const spec::ModelSpec& model) {
   if (!is_llama(model)) {
     return base::fail(base::usage_error(
         "model", "has no equivalent in Hugging Face transformers",
-        "llama, qwen3, gpt2, mixtral and qwen3_moe can be exported and imported"));
+        "llama, qwen2, qwen3, gpt2, mixtral and qwen3_moe can be exported and imported"));
   }
   const bool qwen = model.qk_norm == spec::QkNorm::kLearned;
   if (model.is_moe()) return qwen ? HfKind::kQwen3Moe : HfKind::kMixtral;
+  if (model.qkv_bias) return HfKind::kQwen2;
   return qwen ? HfKind::kQwen3 : HfKind::kLlama;
 }
 

@@ -1,6 +1,7 @@
 // The mapping between Assay's parameters and the tensors of Hugging Face transformers: names,
-// slices and transposition for the architectures llama, qwen3 (normalised queries and keys), gpt2,
-// and mixtures of the first two kinds: mixtral and qwen3_moe.
+// slices and transposition for the architectures llama (which mistral is, too), qwen2 (biases on
+// queries, keys and values), qwen3 (normalised queries and keys), gpt2, and the mixtures mixtral
+// and qwen3_moe.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,8 @@
 
 namespace assay::train {
 
-// A tensor of theirs: rows [first, first + count) of our parameter, transposed if so stored.
+// A tensor of theirs: rows [first, first + count) of our parameter, transposed if so stored. Where
+// several of their vectors are one of ours, its elements count as rows.
 struct HfTensor {
   std::string name;
   std::string parameter;
@@ -27,7 +29,7 @@ struct HfTensor {
 };
 
 // The architecture that computes a model. Fails where none does, as does what follows.
-enum class HfKind { kLlama, kQwen3, kGpt2, kMixtral, kQwen3Moe };
+enum class HfKind { kLlama, kQwen2, kQwen3, kGpt2, kMixtral, kQwen3Moe };
 base::Result<HfKind> hf_kind(const spec::ModelSpec& model);
 
 base::Result<std::vector<HfTensor>> hf_tensors(const spec::ModelSpec& model);

@@ -2,10 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <utility>
 
 #include "base/error.h"
+#include "base/units.h"
+#include "train/checkpoint/folder_name.h"
+#include "train/disk_room.h"
+#include "train/state.h"
 
 namespace assay::train {
 
@@ -42,8 +48,9 @@ base::Result<void> Saver::wait_for_writers() {
 base::Result<void> Saver::finish_previous(std::int64_t step) {
   const std::int64_t start_ns = options_.clock->monotonic_ns();
   ASSAY_TRY_VOID(wait_for_writers());
-  if (const auto written = writer_->wait(); !written) {
-    reporter_.note("a checkpoint was not written: " + written.error().line());
+  const std::int64_t failures = failures_;
+  if (const auto written = writer_->wait(); !written && failures == 0) {
+    reporter_.note("old checkpoints were not removed: " + written.error().line());
   }
   constexpr std::int64_t kLong_ns = 1'000'000'000;
   const bool waited_long = options_.clock->monotonic_ns() - start_ns > kLong_ns;
@@ -56,26 +63,88 @@ base::Result<void> Saver::finish_previous(std::int64_t step) {
 base::Result<void> Saver::save(Backend& backend, const step::Program& program,
                                const Position& position) {
   ASSAY_TRY_VOID(finish_previous(position.step));
+  warn_of_full_disk();
   AgreedShare agreed;
   if (ranks_.ranks() > 1) {
     ASSAY_TRY(agreed, agree_on_share(ranks_, options_.root, position.step));
-    if (!agreed.share) return submit_failure(agreed.failure);
+    if (!agreed.share) return submit_failure(position.step, agreed.failure);
   }
   ASSAY_TRY(checkpoint::Snapshot snapshot, take_snapshot(backend, program, job_, position));
   snapshot.share = std::move(agreed.share);
-  return writer_->submit(std::move(snapshot),
-                         [this](const base::Result<checkpoint::Written>& written) {
-                           if (!written || ranks_.rank() != 0) return;
-                           reporter_.saved(written->folder, written->bytes);
-                         });
+  return writer_->submit(std::move(snapshot), [this, step = position.step](const auto& written) {
+    saved(step, written);
+  });
+}
+
+// On the writer's thread.
+void Saver::saved(std::int64_t step, const base::Result<checkpoint::Written>& written) {
+  if (written) {
+    failures_ = 0;
+    if (ranks_.rank() == 0) reporter_.saved(written->folder, written->bytes);
+    return;
+  }
+  failed_ns_ = options_.clock->monotonic_ns();
+  failures_ += 1;
+  reporter_.note(
+      fmt::format("THE CHECKPOINT OF STEP {} WAS NOT WRITTEN, and will be tried again: {}", step,
+                  written.error().line()));
+}
+
+bool Saver::again_due() const {
+  const std::int64_t failures = failures_;
+  if (failures == 0 || writer_->busy()) return false;  // the one on its way may succeed
+  // At once, then after 1, 2, 4 … seconds.
+  constexpr std::int64_t kMost_ns = 60'000'000'000;
+  const std::int64_t pause_ns =
+      failures == 1 ? 0
+                    : std::min(kMost_ns, std::int64_t{1'000'000'000}
+                                             << std::min<std::int64_t>(failures - 2, 6));
+  return options_.clock->monotonic_ns() - failed_ns_ >= pause_ns;
+}
+
+base::Result<void> Saver::check_disk(const step::Program& program, std::int64_t first_step) {
+  const std::int64_t own = saved_bytes(program);
+  std::vector<std::int64_t> all(static_cast<std::size_t>(ranks_.ranks()), own);
+  if (ranks_.ranks() > 1) {
+    ASSAY_TRY_VOID(ranks_.all_gather(&own, all.data(), sizeof own, comm::Dtype::kU8));
+  }
+  checkpoint_bytes_ = std::accumulate(all.begin(), all.end(), std::int64_t{0});
+  if (ranks_.rank() != 0 || first_step > options_.steps) return {};
+  const std::int64_t steps = options_.steps - first_step + 1;
+  const auto every = job_.checkpoint.every;
+  ASSAY_TRY(const std::vector<std::int64_t> existing, checkpoint::steps_in(options_.root));
+  ASSAY_TRY(const base::Bytes free, free_space(options_.root));
+  ASSAY_TRY(const std::string warning,
+            check_room(options_.root, free,
+                       {.bytes = checkpoint_bytes_,
+                        .count = every ? (steps + *every - 1) / *every : 1,
+                        .keep = job_.checkpoint.keep,
+                        .existing = static_cast<std::int64_t>(existing.size())}));
+  if (!warning.empty()) reporter_.note(warning);
+  return {};
+}
+
+// Others may fill it meanwhile.
+void Saver::warn_of_full_disk() {
+  if (ranks_.rank() != 0) return;
+  const auto free = free_space(options_.root);
+  const bool full = free && free->count() < checkpoint_bytes_;
+  if (full && !warned_of_disk_) {
+    reporter_.note(fmt::format("THE DISK IS FULL: {} has {} free, and a checkpoint takes {}",
+                               options_.root.string(), base::to_text(*free),
+                               base::to_text(base::Bytes(checkpoint_bytes_))));
+  }
+  warned_of_disk_ = full;
 }
 
 // As if writing had failed: reported with the next checkpoint, or at the end.
-base::Result<void> Saver::submit_failure(const std::optional<base::Error>& failure) {
+base::Result<void> Saver::submit_failure(std::int64_t step,
+                                         const std::optional<base::Error>& failure) {
   if (!failure) return {};
   checkpoint::Snapshot none;
   none.ready = [error = *failure]() -> base::Result<void> { return base::fail(error); };
-  return writer_->submit(std::move(none));
+  return writer_->submit(std::move(none),
+                         [this, step](const auto& written) { saved(step, written); });
 }
 
 base::Result<void> Saver::finish() {

@@ -2,6 +2,7 @@
 // is written in the background (checkpoint/background_writer.h), together with the other ranks'.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -32,23 +33,37 @@ class Saver {
   // Rank 0 prepares the folder; the others then check that they see it.
   base::Result<void> open();
 
-  // Called by all ranks after the same step. Waits for the checkpoint before, whose failure is
-  // reported and not returned: it must not end the run.
+  // Called by all ranks before the first step: fails if the disk has no room for what will be
+  // saved.
+  base::Result<void> check_disk(const step::Program& program, std::int64_t first_step);
+
+  // Called by all ranks after the same step. Waits for the checkpoint before. That one was not
+  // written does not end the run: it is reported at once, and again_due() asks for another.
   base::Result<void> save(Backend& backend, const step::Program& program, const Position& position);
 
   // Called by all ranks at the end: the last checkpoint is written, or the error says why not.
   base::Result<void> finish();
 
+  // This rank's part of the newest checkpoint was not written, and it is time to try again.
+  [[nodiscard]] bool again_due() const;
+
  private:
+  void saved(std::int64_t step, const base::Result<checkpoint::Written>& written);
+  void warn_of_full_disk();
   base::Result<void> wait_for_writers();
   base::Result<void> finish_previous(std::int64_t step);
-  base::Result<void> submit_failure(const std::optional<base::Error>& failure);
+  base::Result<void> submit_failure(std::int64_t step, const std::optional<base::Error>& failure);
 
   const spec::JobSpec& job_;
   SaverOptions options_;
   comm::Communicator& ranks_;
   Reporter& reporter_;
   bool warned_of_waiting_ = false;
+  bool warned_of_disk_ = false;
+  std::int64_t checkpoint_bytes_ = 0;  // of all ranks
+  // Written by the thread that writes checkpoints.
+  std::atomic<std::int64_t> failures_ = 0;  // since the last one that was written
+  std::atomic<std::int64_t> failed_ns_ = 0;
   std::unique_ptr<checkpoint::BackgroundWriter> writer_;
 };
 

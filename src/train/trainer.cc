@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -54,6 +56,7 @@ class Trainer {
 
   base::Result<TrainingResult> run() {
     ASSAY_TRY_VOID(start());
+    ASSAY_TRY_VOID(saver_.check_disk(program_, position_.step + 1));
     reporter_.began(position_.step + 1, steps_);
     data::Loader loader(reader_, {.share = share_of(program_), .cursor = position_.cursor});
     TrainingResult result;
@@ -68,8 +71,8 @@ class Trainer {
       if (validation_ && validation_due()) {
         ASSAY_TRY_VOID(validate(result));
       }
-      ASSAY_TRY(const bool stop, meet(report.step));
-      if (stop) {
+      ASSAY_TRY(const Agreed agreed, meet(report.step));
+      if (agreed.stop) {
         result.ending = Ending::kStopped;
         break;
       }
@@ -78,13 +81,11 @@ class Trainer {
         break;
       }
       const auto every = job_.checkpoint.every;
-      if (every && position_.step % *every == 0 && position_.step < steps_) {
-        ASSAY_TRY_VOID(save());
-      }
+      const bool due = every && position_.step % *every == 0;
+      if ((due || agreed.save_again) && position_.step < steps_) ASSAY_TRY_VOID(save());
     }
     result.step = position_.step;
-    if (saved_ != position_.step) ASSAY_TRY_VOID(save());
-    ASSAY_TRY_VOID(saver_.finish());
+    ASSAY_TRY_VOID(save_last());
     result.checkpoint = options_.out / "checkpoints" / fmt::format("step-{}", position_.step);
     return result;
   }
@@ -118,6 +119,7 @@ class Trainer {
       if (checked.whole) {
         ASSAY_TRY(position_, restore(backend_, program_, job_, *checked.whole));
         saved_ = position_.step;
+        if (ranks_.rank() == 0) reporter_.resumed(checked.whole->folder(), position_.step);
         return {};
       }
       damaged = true;
@@ -153,16 +155,22 @@ class Trainer {
             .balance_rate = t.balance_rate};
   }
 
-  // After every step: whether a rank was asked to stop; and rank 0 learns what all have measured,
-  // in the same exchange.
-  base::Result<bool> meet(std::int64_t step) {
-    const bool asked = options_.stop != nullptr && options_.stop->load();
-    if (ranks_.ranks() == 1) return asked;
+  // After every step: whether a rank was asked to stop, or has to save once more; and rank 0 learns
+  // what all have measured, in the same exchange.
+  struct Agreed {
+    bool stop = false;
+    bool save_again = false;
+  };
+  base::Result<Agreed> meet(std::int64_t step) {
+    const Agreed mine{.stop = options_.stop != nullptr && options_.stop->load(),
+                      .save_again = saver_.again_due()};
+    if (ranks_.ranks() == 1) return mine;
     struct Word {
       RankSample sample;
-      std::int64_t stop = 0;
+      std::int32_t stop = 0;
+      std::int32_t save_again = 0;
     };
-    const Word own{sample_, asked ? 1 : 0};
+    const Word own{sample_, mine.stop ? 1 : 0, mine.save_again ? 1 : 0};
     std::vector<Word> words(static_cast<std::size_t>(ranks_.ranks()));
     ASSAY_TRY_VOID(ranks_.all_gather(&own, words.data(), sizeof own, comm::Dtype::kU8));
     if (ranks_.rank() == 0) {
@@ -170,7 +178,10 @@ class Trainer {
       for (const Word& word : words) samples.push_back(word.sample);
       reporter_.ranks_stepped(step, samples);
     }
-    return std::ranges::any_of(words, [](const Word& word) { return word.stop != 0; });
+    return Agreed{
+        .stop = std::ranges::any_of(words, [](const Word& word) { return word.stop != 0; }),
+        .save_again =
+            std::ranges::any_of(words, [](const Word& word) { return word.save_again != 0; })};
   }
 
   base::Result<StepReport> one_step(data::Loader& loader) {
@@ -244,6 +255,23 @@ class Trainer {
     return static_cast<double>(options_.clock->monotonic_ns() - start_ns) / 1e9;
   }
 
+  // Nothing comes after it that could save again, so it is tried a few times.
+  base::Result<void> save_last() {
+    constexpr int kTries = 3;
+    for (int tries = 1;; ++tries) {
+      if (saved_ != position_.step || tries > 1) ASSAY_TRY_VOID(save());
+      auto written = saver_.finish();
+      ASSAY_TRY(const bool failed, ranks_.any_rank(!written));
+      if (!failed) return {};
+      if (tries == kTries && written) {
+        return base::fail(base::failed_error((options_.out / "checkpoints").string(),
+                                             "other ranks could not write the last checkpoint"));
+      }
+      if (tries == kTries) return written;
+      std::this_thread::sleep_for(std::chrono::seconds(tries));
+    }
+  }
+
   base::Result<void> save() {
     saved_ = position_.step;
     return saver_.save(backend_, program_, position_);
@@ -266,15 +294,6 @@ class Trainer {
 };
 
 }  // namespace
-
-base::Result<void> check_folder(const std::filesystem::path& out, bool resume) {
-  const std::filesystem::path root = out / "checkpoints";
-  std::error_code error;
-  if (resume || !std::filesystem::exists(root, error)) return {};
-  ASSAY_TRY(const std::vector<std::int64_t> steps, checkpoint::steps_in(root));
-  if (steps.empty()) return {};
-  return base::fail(already_has_checkpoints(root));
-}
 
 base::Result<TrainingResult> train(const spec::JobSpec& job, const Planned& planned,
                                    Backend& backend, const data::BatchReader& reader,

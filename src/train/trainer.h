@@ -62,6 +62,8 @@ class Reporter {
  public:
   virtual ~Reporter() = default;
   virtual void began(std::int64_t first_step, std::int64_t steps) = 0;
+  // Before that, if it goes on from a checkpoint; on rank 0.
+  virtual void resumed(const std::filesystem::path& /*checkpoint*/, std::int64_t /*step*/) {}
   virtual void stepped(const StepReport& report) = 0;
   // On rank 0 of several, after each step: what all of them measured, by rank.
   virtual void ranks_stepped(std::int64_t /*step*/, std::span<const RankSample> /*ranks*/) {}
@@ -72,7 +74,7 @@ class Reporter {
 
 struct TrainerOptions {
   std::filesystem::path out;
-  bool resume = false;
+  bool resume = false;  // from the newest checkpoint, if there is one
   std::optional<std::int64_t> stop_after;
   const std::atomic<bool>* stop = nullptr;     // when true: finish the step, save, return
   const data::TokenSet* validation = nullptr;  // what train.validate_every evaluates
@@ -92,10 +94,6 @@ struct TrainingResult {
   std::optional<double> validation_loss = std::nullopt;  // the most recent
   std::filesystem::path checkpoint;
 };
-
-// Fails if the folder has checkpoints and the run does not resume them. Called before a device or
-// memory is taken.
-base::Result<void> check_folder(const std::filesystem::path& out, bool resume);
 
 base::Result<TrainingResult> train(const spec::JobSpec& job, const Planned& planned,
                                    Backend& backend, const data::BatchReader& reader,

@@ -115,14 +115,14 @@ TEST_F(TrainCli, KilledAtAnyMomentItResumesToTheSameWeights) {
     const std::string out = fmt::format("run-{}", round);
     // Several kills per run, until one reaches the end.
     for (;;) {
-      const pid_t child = start({"--out", out, "--resume", "--quiet"});
+      const pid_t child = start({"--out", out, "--resume-or-start", "--quiet"});
       std::this_thread::sleep_for(whole * (random() % 1000) / 1000);
       if (::waitpid(child, nullptr, WNOHANG) == child) break;
       ::kill(-child, SIGKILL);
       ::waitpid(child, nullptr, 0);
       if (++done >= kills) break;
     }
-    const auto last = train({"--out", out, "--resume", "--quiet"});
+    const auto last = train({"--out", out, "--resume-or-start", "--quiet"});
     ASSERT_EQ(last.exit_code, 0) << last.err;
     ASSERT_EQ(content(out + "/checkpoints/step-12/weights.safetensors"), expected) << out;
   }
@@ -172,6 +172,70 @@ TEST_F(TrainCli, TheStoreHasWhatTheFileHas) {
   resumed.emplace_back("--resume");
   ASSERT_EQ(train(resumed).exit_code, 0);
   compare("last", written, 6, 12);
+}
+
+TEST_F(TrainCli, OneTrainerHasAFolder) {
+  const pid_t child = start({"--out", "run", "--set", "train.steps=100000", "--quiet"});
+  for (int i = 0; i < 1000 && content("run/metrics.jsonl").empty(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  for (const std::vector<std::string>& how : {std::vector<std::string>{}, {"--resume-or-start"}}) {
+    std::vector<std::string> list = {"--out", "run"};
+    list.insert(list.end(), how.begin(), how.end());
+    const auto second = train(list);
+    EXPECT_EQ(second.exit_code, 3) << second.err;
+    EXPECT_THAT(second.err, HasSubstr("assay: run: another trainer is running in this folder"));
+  }
+  ::kill(-child, SIGTERM);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(TrainCli, ResumingSaysFromWhere) {
+  const auto nothing = train({"--out", "run", "--resume"});
+  EXPECT_EQ(nothing.exit_code, 64);
+  EXPECT_THAT(nothing.err, HasSubstr("run: has no checkpoint to resume"));
+  EXPECT_FALSE(fs::exists(directory_.path() / "run"));
+  ASSERT_EQ(train({"--out", "run", "--stop-after", "3", "--quiet"}).exit_code, 0);
+  const auto rest = train({"--out", "run", "--resume"});
+  EXPECT_EQ(rest.exit_code, 0) << rest.err;
+  EXPECT_THAT(rest.out, HasSubstr("resuming after step 3: run/checkpoints/step-3\n"));
+  const std::string before = content("run/metrics.jsonl");
+  const auto finished = train({"--out", "run", "--resume"});
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_THAT(finished.out, HasSubstr("nothing left to train: run/checkpoints/step-12"));
+  EXPECT_THAT(finished.out, ::testing::Not(HasSubstr("loss")));
+  EXPECT_EQ(content("run/metrics.jsonl"), before);
+}
+
+// Steps after the checkpoint were made, their lines written, and the last one only half.
+TEST_F(TrainCli, MetricsOfStepsThatAreMadeAgainAreReplaced) {
+  ASSERT_EQ(train({"--out", "run", "--stop-after", "4", "--quiet"}).exit_code, 0);
+  const std::string four = content("run/metrics.jsonl");
+  std::ofstream(directory_.path() / "run/metrics.jsonl", std::ios::app)
+      << "{\"step\": 5, \"loss\": 99}\n{\"step\": 6, \"lo";
+  ASSERT_EQ(train({"--out", "run", "--resume", "--quiet"}).exit_code, 0);
+  std::istringstream lines(content("run/metrics.jsonl"));
+  int step = 0;
+  for (std::string line; std::getline(lines, line);) EXPECT_EQ(Json::parse(line)["step"], ++step);
+  EXPECT_EQ(step, 12);
+  EXPECT_TRUE(content("run/metrics.jsonl").starts_with(four));
+}
+
+TEST_F(TrainCli, AFailedStartLeavesNoFolder) {
+  for (const std::string ranks : {"1", "2"}) {
+    const auto failed = train({"--out", "new/deep/run", "--set", "data.train=missing.tokens",
+                               "--set", "layout.dp=" + ranks});
+    EXPECT_NE(failed.exit_code, 0);
+    EXPECT_THAT(failed.err, HasSubstr("missing.tokens"));
+    EXPECT_FALSE(fs::exists(directory_.path() / "new")) << ranks;
+  }
+  // One that was there stays, with what is in it.
+  fs::create_directories(directory_.path() / "mine");
+  std::ofstream(directory_.path() / "mine/notes.txt") << "of a person";
+  EXPECT_NE(train({"--out", "mine", "--set", "data.train=missing.tokens"}).exit_code, 0);
+  EXPECT_EQ(content("mine/notes.txt"), "of a person");
 }
 
 // A report compares with what was predicted when training started, whatever the job says later.

@@ -56,7 +56,8 @@ def ours_of(name, tensors, config):
     layer, part = re.match(r"model\.layers\.(\d+)\.(.*?)(?:\.weight)?$", name).groups()
     if re.match(r"(mlp|block_sparse_moe)\.(gate|experts|shared_experts)(\.|$)", part):
         return mixture_of(part.split(".", 1)[1], lambda n: get(f"layers.{layer}.{n}"), config)
-    q, k = heads * config.head_dim, kv * config.head_dim
+    head_dim = getattr(config, "head_dim", None) or config.hidden_size // heads
+    q, k = heads * head_dim, kv * head_dim
     qkv, ffn = f"layers.{layer}.qkv", config.intermediate_size
     return {
         "input_layernorm": lambda: get(f"layers.{layer}.attention_norm"),
@@ -64,6 +65,9 @@ def ours_of(name, tensors, config):
         "self_attn.q_proj": lambda: get(qkv)[:q],
         "self_attn.k_proj": lambda: get(qkv)[q:q + k],
         "self_attn.v_proj": lambda: get(qkv)[q + k:],
+        "self_attn.q_proj.bias": lambda: get(f"{qkv}_bias").flatten()[:q],
+        "self_attn.k_proj.bias": lambda: get(f"{qkv}_bias").flatten()[q:q + k],
+        "self_attn.v_proj.bias": lambda: get(f"{qkv}_bias").flatten()[q + k:],
         "self_attn.q_norm": lambda: get(f"layers.{layer}.query_norm"),
         "self_attn.k_norm": lambda: get(f"layers.{layer}.key_norm"),
         "self_attn.o_proj": lambda: get(f"layers.{layer}.attention_out"),

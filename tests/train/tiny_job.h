@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -49,13 +50,19 @@ class RecordingReporter : public Reporter {
   }
   void validated(const ValidationReport& report) override { validations.push_back(report); }
   void saved(const std::filesystem::path&, std::int64_t) override { ++saves; }
-  void note(const std::string& line) override { notes.push_back(line); }
+  void note(const std::string& line) override {
+    const std::lock_guard lock(mutex);
+    notes.push_back(line);
+  }
+  void resumed(const std::filesystem::path&, std::int64_t step) override { resumed_after = step; }
 
   std::function<void(const StepReport&)> on_step;
   std::int64_t first_step = 0;
   std::atomic<int> saves = 0;  // updated by the writer's thread
   std::vector<StepReport> reports;
   std::vector<ValidationReport> validations;
+  std::int64_t resumed_after = -1;
+  std::mutex mutex;  // notes come from the writer's thread, too
   std::vector<std::string> notes;
 };
 

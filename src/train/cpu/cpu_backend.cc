@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/process/proc.h"
 #include "base/units.h"
+#include "spec/rope.h"
 #include "step/shapes.h"
 #include "train/cpu/kernels.h"
 #include "train/host_memory.h"
@@ -75,6 +76,7 @@ class CpuBackend : public Backend {
                 "the program must be of as many ranks as there are");
     program_ = &program;
     plan_ = &plan;
+    frequencies_ = spec::rope_frequencies(program.model);
     resident_before_ = memory_.now().resident_bytes;
     return arena_.take(plan.bytes);
   }
@@ -180,6 +182,7 @@ class CpuBackend : public Backend {
   Arena arena_;
   const step::Program* program_ = nullptr;
   const step::MemoryPlan* plan_ = nullptr;
+  std::vector<double> frequencies_;  // of rotary positions
   StepSettings settings_;
   base::ProcessMemory memory_;
   std::int64_t resident_before_ = 0;
@@ -190,7 +193,8 @@ void CpuBackend::execute_norm(const Op& op) {
   const spec::ModelSpec& m = program_->model;
   const NormShape shape{.kind = op.kind,
                         .centred = !heads && m.norm == spec::Norm::kLayerNorm,
-                        .width = heads ? m.head_dim : m.dim};
+                        .width = heads ? m.head_dim : m.dim,
+                        .epsilon = m.norm_epsilon};
   if (op.kind == Kind::kNorm || op.kind == Kind::kHeadNorm) {
     return norm(device_, shape, at(op.in, 0), at(op.in, 1), at(op.in, 2), at(op.out, 0));
   }
@@ -303,7 +307,7 @@ void CpuBackend::dispatch(const Op& op) {
       return bias_grad(device_, at(op.in, 0), at(op.out, 0), op.adds_to(0));
     case Kind::kRotate:
     case Kind::kRotateGrad:
-      return rotate(device_, {part, m.head_dim, m.rope_theta}, op.kind == Kind::kRotate ? 1 : -1,
+      return rotate(device_, {part, frequencies_}, op.kind == Kind::kRotate ? 1 : -1,
                     at(op.out, 0));
     case Kind::kAttention:
     case Kind::kAttentionGrad:

@@ -54,6 +54,7 @@ struct NormShape {
   step::Kind kind = step::Kind::kNorm;  // recorded in the log
   bool centred = false;                 // LayerNorm
   std::int64_t width = 0;
+  double epsilon = 0;
 };
 void norm(Device& device, NormShape shape, Matrix x, Matrix weight, Matrix bias, Matrix h);
 // dx may be dh. The residual, or with adds_dx what dx holds, is added.
@@ -76,10 +77,9 @@ void bias_grad(Device& device, Matrix dy, Matrix dbias, bool adds);
 // rotate.cc: rotary positions of heads stored side by side; direction -1 is the inverse.
 struct Rotation {
   step::SequencePart part;
-  std::int64_t head_dim = 0;
-  double theta = 0;
+  std::span<const double> frequencies;  // radians per position, of each pair of a head
 };
-void rotate(Device& device, Rotation rotation, int direction, Matrix heads);
+void rotate(Device& device, const Rotation& rotation, int direction, Matrix heads);
 
 // attention.cc: causal; query heads share key and value heads evenly. The last query of a sequence
 // sees all of its keys, which may be more than queries.

@@ -9,7 +9,6 @@
 namespace assay::train::cpu {
 namespace {
 
-constexpr double kEpsilon = 1e-5;
 constexpr std::int64_t kNormRows = 32;  // per block of the first summation of weight gradients
 
 struct Statistics {
@@ -28,7 +27,7 @@ Statistics statistics(NormShape shape, const float* x) {
     const double away = static_cast<double>(x[i]) - mean;
     square += away * away;
   }
-  const double scale = 1.0 / std::sqrt(square / static_cast<double>(shape.width) + kEpsilon);
+  const double scale = 1.0 / std::sqrt(square / static_cast<double>(shape.width) + shape.epsilon);
   return {static_cast<float>(mean), static_cast<float>(scale)};
 }
 

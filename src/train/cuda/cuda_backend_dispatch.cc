@@ -114,21 +114,24 @@ AttentionGradOperands CudaBackendImpl::attention_grad_of(const Op& op) const {
 
 void CudaBackendImpl::execute_norm(const Op& op) {
   const spec::ModelSpec& m = program_->model;
-  const bool centred = m.norm == spec::Norm::kLayerNorm;
+  const bool heads = op.kind == Kind::kHeadNorm || op.kind == Kind::kHeadNormGrad;
+  const NormShape shape{.centred = !heads && m.norm == spec::Norm::kLayerNorm,
+                        .width = heads ? m.head_dim : m.dim,
+                        .epsilon = static_cast<float>(m.norm_epsilon)};
   switch (op.kind) {
     case Kind::kNorm:
-      return norm(device_, centred, at(op.in, 0), at(op.in, 1), at(op.in, 2), at(op.out, 0));
+      return norm(device_, shape, at(op.in, 0), at(op.in, 1), at(op.in, 2), at(op.out, 0));
     case Kind::kNormGrad: {
       const std::size_t weights = op.in.size() - (op.residual ? 1 : 0) - 2;
-      return norm_grad(device_, centred, at(op.in, 0), at(op.in, 1),
+      return norm_grad(device_, shape, at(op.in, 0), at(op.in, 1),
                        weights > 0 ? at(op.in, 2) : Matrix{},
                        op.residual ? at(op.in, op.in.size() - 1) : Matrix{}, at(op.out, 0),
                        op.adds_to(0), at(op.out, 1), at(op.out, 2), op.adds_to(1));
     }
     case Kind::kHeadNorm:
-      return head_norm(device_, m.head_dim, at(op.in, 0), at(op.in, 1), at(op.out, 0));
+      return head_norm(device_, shape, at(op.in, 0), at(op.in, 1), at(op.out, 0));
     default:
-      return head_norm_grad(device_, m.head_dim, at(op.in, 0), at(op.in, 1), at(op.in, 2),
+      return head_norm_grad(device_, shape, at(op.in, 0), at(op.in, 1), at(op.in, 2),
                             at(op.out, 0), at(op.out, 1), op.adds_to(1));
   }
 }

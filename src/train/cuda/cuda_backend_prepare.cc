@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/units.h"
+#include "spec/rope.h"
 #include "step/rules.h"
 #include "train/cuda/cuda_backend_impl.h"
 #include "train/cuda/kernels.h"
@@ -91,7 +92,7 @@ base::Result<void> CudaBackendImpl::prepare(const step::Program& program,
   device_.check(cudaStreamSynchronize(device_.stream), "GPU memory");
   if (program.model.positions == spec::Positions::kRope) {
     make_turns(device_, {program.choices.sequence, program.model.head_dim, program.sequence_part()},
-               program.model.rope_theta);
+               spec::rope_frequencies(program.model));
   }
   // After tuning: pinning keeps the driver busy and would disturb the timing.
   ASSAY_TRY_VOID(begin_pinning());

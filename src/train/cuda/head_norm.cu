@@ -6,7 +6,6 @@
 namespace assay::train::cuda {
 namespace {
 
-constexpr float kEpsilon = 1e-5F;
 constexpr int kHeadNormThreads = 256;
 
 struct HeadArguments {
@@ -22,6 +21,7 @@ struct HeadArguments {
   unsigned all;    // over all rows
   int vectors;     // per head
   int lanes;       // per head: a power of two
+  float epsilon;
 };
 
 __device__ float lanes_sum(float value, int lanes) {
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(kHeadNormThreads) head_norm_kernel(HeadArgumen
       square += x[j] * x[j];
       along += dy[j] * weight[j] * x[j];
     }
-    const float scale = rsqrtf(lanes_sum(square, a.lanes) / width + kEpsilon);
+    const float scale = rsqrtf(lanes_sum(square, a.lanes) / width + a.epsilon);
     const float take_along = lanes_sum(along, a.lanes) * scale / width;
     float out[8];
 #pragma unroll
@@ -84,10 +84,11 @@ __global__ void __launch_bounds__(kHeadNormThreads) head_norm_kernel(HeadArgumen
   a.dweight[static_cast<std::int64_t>(blockIdx.x) * a.vectors * 8 + column] = sum;
 }
 
-void launch(Device& device, HeadArguments a, std::int64_t head_dim, Matrix x, int blocks) {
-  a.heads = static_cast<unsigned>(x.cols / head_dim);
+void launch(Device& device, HeadArguments a, NormShape shape, Matrix x, int blocks) {
+  a.heads = static_cast<unsigned>(x.cols / shape.width);
   a.all = static_cast<unsigned>(x.rows) * a.heads;
-  a.vectors = static_cast<int>(head_dim / 8);
+  a.vectors = static_cast<int>(shape.width / 8);
+  a.epsilon = shape.epsilon;
   a.lanes = 1;
   while (a.lanes < a.vectors) a.lanes *= 2;
   const unsigned needed = blocks_for(a.all, kHeadNormThreads / a.lanes);
@@ -99,18 +100,18 @@ void launch(Device& device, HeadArguments a, std::int64_t head_dim, Matrix x, in
 
 }  // namespace
 
-void head_norm(Device& device, std::int64_t head_dim, Matrix x, Matrix weight, Matrix y) {
+void head_norm(Device& device, NormShape shape, Matrix x, Matrix weight, Matrix y) {
   device.executed(step::Kind::kHeadNorm, {x, weight}, {y});
   HeadArguments a{.x = x.as<Half>(),
                   .weight = weight.as<Half>(),
                   .out = y.as<Half>(),
                   .x_stride = x.stride,
                   .out_stride = y.stride};
-  launch(device, a, head_dim, x, 1 << 20);
+  launch(device, a, shape, x, 1 << 20);
 }
 
-void head_norm_grad(Device& device, std::int64_t head_dim, Matrix dy, Matrix x, Matrix weight,
-                    Matrix dx, Matrix dweight, bool adds_weight) {
+void head_norm_grad(Device& device, NormShape shape, Matrix dy, Matrix x, Matrix weight, Matrix dx,
+                    Matrix dweight, bool adds_weight) {
   device.executed(step::Kind::kHeadNormGrad, {dy, x, weight}, {dx, dweight});
   HeadArguments a{.dy = dy.as<Half>(),
                   .x = x.as<Half>(),
@@ -120,7 +121,7 @@ void head_norm_grad(Device& device, std::int64_t head_dim, Matrix dy, Matrix x, 
                   .x_stride = x.stride,
                   .out_stride = dx.stride};
   a.dweight = dweight.empty() ? nullptr : device.workspace.partial;
-  launch(device, a, head_dim, x, kNormBlocks);
+  launch(device, a, shape, x, kNormBlocks);
   if (!dweight.empty()) sum_partial(device, a.dweight, kNormBlocks, dweight, adds_weight);
 }
 

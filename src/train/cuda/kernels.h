@@ -32,16 +32,21 @@ inline constexpr std::int64_t kMostExperts = 512;
 // Slots that a block sorts.
 inline constexpr int kSortSlots = 1024;
 
+struct NormShape {
+  bool centred = false;    // LayerNorm
+  std::int64_t width = 0;  // of a row, or of a head
+  float epsilon = 0;
+};
 // norm.cu, norm_grad.cu: weight and bias may be empty. dx may be dh. The residual, or with adds_dx
 // what dx holds, is added.
-void norm(Device& device, bool centred, Matrix x, Matrix weight, Matrix bias, Matrix h);
-void norm_grad(Device& device, bool centred, Matrix dh, Matrix x, Matrix weight, Matrix residual,
+void norm(Device& device, NormShape shape, Matrix x, Matrix weight, Matrix bias, Matrix h);
+void norm_grad(Device& device, NormShape shape, Matrix dh, Matrix x, Matrix weight, Matrix residual,
                Matrix dx, bool adds_dx, Matrix dweight, Matrix dbias, bool adds_weights);
 
 // head_norm.cu: normalises each head of a row separately.
-void head_norm(Device& device, std::int64_t head_dim, Matrix x, Matrix weight, Matrix y);
-void head_norm_grad(Device& device, std::int64_t head_dim, Matrix dy, Matrix x, Matrix weight,
-                    Matrix dx, Matrix dweight, bool adds_weight);
+void head_norm(Device& device, NormShape shape, Matrix x, Matrix weight, Matrix y);
+void head_norm_grad(Device& device, NormShape shape, Matrix dy, Matrix x, Matrix weight, Matrix dx,
+                    Matrix dweight, bool adds_weight);
 
 // quantise.cu: `scale` is the power of two that no element of x exceeds; the fp8 elements are
 // divided by it and multiplied by kFp8Range. `q` or its transpose `q_t` may be empty.
@@ -64,7 +69,8 @@ struct Rotation {
   std::int64_t head_dim = 0;
   step::SequencePart part;  // that the rows are
 };
-void make_turns(Device& device, const Rotation& rotation, double theta);
+// `frequencies`: radians per position, of each pair of a head (spec/rope.h).
+void make_turns(Device& device, const Rotation& rotation, std::span<const double> frequencies);
 void rotate(Device& device, const Rotation& rotation, int direction, Matrix heads);
 
 // context.cu: keys and values of ranks that share sequences (step/context.h). `sequences`: of a

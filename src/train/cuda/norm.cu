@@ -16,6 +16,7 @@ struct NormArguments {
   std::int64_t h_stride;
   int vectors;
   bool centred;
+  float epsilon;
 };
 
 // kVectors: vectors of 8 per thread and row.
@@ -51,7 +52,7 @@ __global__ void __launch_bounds__(kRowThreads) norm_kernel(NormArguments a) {
     }
   }
   block_sum(square, shared[1]);
-  const float scale = rsqrtf(square[0] / width + kNormEpsilon);
+  const float scale = rsqrtf(square[0] / width + a.epsilon);
 #pragma unroll
   for (int i = 0; i < kVectors; ++i) {
     const int at = static_cast<int>(threadIdx.x) + i * static_cast<int>(blockDim.x);
@@ -72,7 +73,7 @@ __global__ void __launch_bounds__(kRowThreads) norm_kernel(NormArguments a) {
 
 }  // namespace
 
-void norm(Device& device, bool centred, Matrix x, Matrix weight, Matrix bias, Matrix h) {
+void norm(Device& device, NormShape shape, Matrix x, Matrix weight, Matrix bias, Matrix h) {
   device.executed(step::Kind::kNorm, {x, weight, bias}, {h});
   NormArguments a{x.as<Half>(),
                   weight.as<Half>(),
@@ -81,7 +82,8 @@ void norm(Device& device, bool centred, Matrix x, Matrix weight, Matrix bias, Ma
                   x.stride,
                   h.stride,
                   static_cast<int>(x.cols / 8),
-                  centred};
+                  shape.centred,
+                  shape.epsilon};
   with_vectors(a.vectors, [&](auto count, int threads) {
     norm_kernel<decltype(count)::value>
         <<<static_cast<unsigned>(x.rows), threads, 0, device.stream>>>(a);

@@ -21,6 +21,7 @@ struct NormGradArguments {
   std::int64_t dx_stride;
   std::int64_t rows;
   int vectors;
+  float epsilon;
 };
 
 template <int kVectors, bool kCentred>
@@ -85,7 +86,7 @@ __global__ void __launch_bounds__(kRowThreads, kVectors <= 4 ? 2 : 1)
     }
     // Without a mean there is one sum per row, so the two shared arrays alternate.
     block_sum(sums, shared[kCentred ? 0 : (row / gridDim.x) % 2]);
-    const float scale = rsqrtf(sums[0] / width + kNormEpsilon);
+    const float scale = rsqrtf(sums[0] / width + a.epsilon);
     const float take_along = sums[1] * scale / width;
     const float take_mean = kCentred ? sums[2] / width : 0.0F;
 #pragma unroll
@@ -127,7 +128,7 @@ __global__ void __launch_bounds__(kRowThreads, kVectors <= 4 ? 2 : 1)
 
 }  // namespace
 
-void norm_grad(Device& device, bool centred, Matrix dh, Matrix x, Matrix weight, Matrix residual,
+void norm_grad(Device& device, NormShape shape, Matrix dh, Matrix x, Matrix weight, Matrix residual,
                Matrix dx, bool adds_dx, Matrix dweight, Matrix dbias, bool adds_weights) {
   device.executed(step::Kind::kNormGrad, {dh, x, weight, residual}, {dx, dweight, dbias});
   const Matrix added = adds_dx ? dx : residual;
@@ -146,9 +147,10 @@ void norm_grad(Device& device, bool centred, Matrix dh, Matrix x, Matrix weight,
                       added.stride,
                       dx.stride,
                       x.rows,
-                      static_cast<int>(x.cols / 8)};
+                      static_cast<int>(x.cols / 8),
+                      shape.epsilon};
   with_vectors(a.vectors, [&](auto count, int threads) {
-    if (centred) {
+    if (shape.centred) {
       norm_grad_kernel<decltype(count)::value, true><<<blocks, threads, 0, device.stream>>>(a);
     } else {
       norm_grad_kernel<decltype(count)::value, false><<<blocks, threads, 0, device.stream>>>(a);

@@ -61,15 +61,13 @@ __global__ void __launch_bounds__(kRotateThreads) rotate_kernel(RotateArguments 
 
 }  // namespace
 
-void make_turns(Device& device, const Rotation& rotation, double theta) {
+void make_turns(Device& device, const Rotation& rotation, std::span<const double> frequencies) {
   const std::int64_t half = rotation.head_dim / 2;
   const std::int64_t count = rotation.sequence * half;
   std::vector<float> turns(static_cast<std::size_t>(2 * count));
   for (std::int64_t i = 0; i < half; ++i) {
-    const double frequency =
-        std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(rotation.head_dim));
     for (std::int64_t t = 0; t < rotation.sequence; ++t) {
-      const double angle = static_cast<double>(t) * frequency;
+      const double angle = static_cast<double>(t) * frequencies[static_cast<std::size_t>(i)];
       const auto at = static_cast<std::size_t>(t * half + i);
       turns[at] = static_cast<float>(std::cos(angle));
       turns[at + static_cast<std::size_t>(count)] = static_cast<float>(std::sin(angle));

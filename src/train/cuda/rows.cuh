@@ -7,7 +7,6 @@
 
 namespace assay::train::cuda {
 
-inline constexpr float kNormEpsilon = 1e-5F;
 inline constexpr int kRowThreads = 256;
 
 // Rows of up to 4096 use small blocks, of which more fit on a multiprocessor: while some sum,

@@ -1,0 +1,109 @@
+#include "train/run_folder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+#include "train/checkpoint/folder_name.h"
+
+namespace assay::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr auto kMostWait = std::chrono::seconds(3);
+constexpr auto kBetween = std::chrono::milliseconds(20);
+
+base::Result<bool> has_checkpoints(const fs::path& folder) {
+  const fs::path root = folder / "checkpoints";
+  std::error_code error;
+  if (!fs::exists(root, error)) return false;
+  ASSAY_TRY(const std::vector<std::int64_t> steps, checkpoint::steps_in(root));
+  return !steps.empty();
+}
+
+base::Result<void> check_start(const fs::path& folder, StartFrom from) {
+  if (from == StartFrom::kEither) return {};
+  ASSAY_TRY(const bool any, has_checkpoints(folder));
+  if (any && from == StartFrom::kStepOne) {
+    return base::fail(base::usage_error(
+        (folder / "checkpoints").string(), "already has checkpoints of another run",
+        "continue it with --resume, or name another folder with --out"));
+  }
+  if (!any && from == StartFrom::kCheckpoint) {
+    return base::fail(
+        base::usage_error(folder.string(), "has no checkpoint to resume",
+                          "name the run's folder with --out, or start it with --resume-or-start"));
+  }
+  return {};
+}
+
+// Nothing that a step has left.
+bool is_untrained(const fs::path& folder) {
+  std::error_code error;
+  const auto any = has_checkpoints(folder);
+  const auto metrics = fs::file_size(folder / "metrics.jsonl", error);
+  return any && !*any && (error || metrics == 0);
+}
+
+}  // namespace
+
+base::Result<RunFolder> RunFolder::open(const fs::path& folder, StartFrom from, bool lock) {
+  RunFolder opened(folder);
+  ASSAY_TRY_VOID(opened.make());
+  if (lock) ASSAY_TRY_VOID(opened.take_lock());
+  ASSAY_TRY_VOID(check_start(folder, from));
+  return opened;
+}
+
+base::Result<void> RunFolder::make() {
+  std::error_code error;
+  fs::path missing;
+  for (fs::path path = fs::absolute(folder_, error).lexically_normal();
+       !error && !path.empty() && !fs::exists(path, error); path = path.parent_path()) {
+    missing = path;
+  }
+  fs::create_directories(folder_, error);
+  if (error) return base::fail(base::unfit_error(folder_, "cannot be created: " + error.message()));
+  made_from_ = std::move(missing);
+  if (::access(folder_.c_str(), W_OK) != 0) {
+    return base::fail(
+        base::unfit_error(folder_, "is not writable", "choose another folder with --out"));
+  }
+  return {};
+}
+
+// On the folder itself, so that no file is left for it.
+base::Result<void> RunFolder::take_lock() {
+  lock_.reset(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!lock_.valid()) return base::fail(base::system_error(folder_, "cannot be opened", errno));
+  const auto limit = std::chrono::steady_clock::now() + kMostWait;
+  while (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    if (std::chrono::steady_clock::now() > limit) {
+      return base::fail(base::unfit_error(folder_, "another trainer is running in this folder",
+                                          "wait for it, or name another folder with --out"));
+    }
+    std::this_thread::sleep_for(kBetween);
+  }
+  return {};
+}
+
+RunFolder::~RunFolder() {
+  if (made_from_.empty() || !is_untrained(folder_)) return;
+  std::error_code ignored;
+  const fs::path folder = fs::absolute(folder_, ignored).lexically_normal();
+  fs::remove_all(folder, ignored);
+  // What was made above it, as far as nobody else has put anything there.
+  for (fs::path path = folder; path != made_from_ && path.has_relative_path();) {
+    path = path.parent_path();
+    if (!fs::remove(path, ignored) || ignored) return;
+  }
+}
+
+}  // namespace assay::train

@@ -1,0 +1,45 @@
+// RunFolder: the folder that a run writes checkpoints and metrics to. One trainer has it at a time:
+// two would remove each other's checkpoints. A folder that it made is removed again if the run ends
+// before anything was trained.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <utility>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace assay::train {
+
+enum class StartFrom : std::uint8_t {
+  kStepOne,     // refuses a folder that has checkpoints
+  kCheckpoint,  // refuses a folder that has none
+  kEither,      // a checkpoint if there is one
+};
+
+class RunFolder {
+ public:
+  // With `lock` it waits a moment for a trainer that is just ending. Of several ranks, rank 0 has
+  // the lock. File systems without locks have none.
+  static base::Result<RunFolder> open(const std::filesystem::path& folder, StartFrom from,
+                                      bool lock);
+  RunFolder(RunFolder&& other) noexcept
+      : folder_(std::move(other.folder_)),
+        made_from_(std::exchange(other.made_from_, {})),
+        lock_(std::move(other.lock_)) {}
+  RunFolder& operator=(RunFolder&&) = delete;
+  ~RunFolder();
+
+ private:
+  explicit RunFolder(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  base::Result<void> make();
+  base::Result<void> take_lock();
+
+  std::filesystem::path folder_;
+  // The first folder of the path that did not exist; empty if all of it did.
+  std::filesystem::path made_from_;
+  base::UniqueFd lock_;
+};
+
+}  // namespace assay::train
