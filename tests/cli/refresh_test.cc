@@ -160,6 +160,28 @@ TEST_F(Refresh, WhatWasEditedByHandIsNotOverwritten) {
   EXPECT_EQ(content("out"), "c\n");
 }
 
+TEST_F(Refresh, AnEditIsOverwrittenOnlyOnRequest) {
+  shell("echo b > in; $A run -- sh -c 'cat in > out'; $A run -- sh -c 'cat out > end'");
+  shell("echo mine > out");
+  const auto refused = shell("$A refresh");
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("out was changed by hand and would be overwritten"));
+  EXPECT_EQ(content("out"), "mine\n");
+  EXPECT_THAT(dry_run(), ElementsAre(1, 2)) << "as status says";
+  EXPECT_EQ(shell("$A refresh --overwrite").exit_code, 0);
+  EXPECT_EQ(content("out"), "b\n");
+}
+
+TEST_F(Refresh, WhatAFailedRunLeftIsNoEdit) {
+  shell("echo : > script; $A run -- sh -c 'cat script > out; sh script'");
+  shell("echo 'echo half > out; exit 1' > script");
+  EXPECT_EQ(shell("$A refresh").exit_code, 1);
+  EXPECT_EQ(content("out"), "half\n");
+  const auto again = shell("echo 'exit 0' > script; $A refresh");
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(content("out"), "exit 0\n");
+}
+
 TEST_F(Refresh, ATargetIsMadeWithWhatItNeeds) {
   shell("echo 1 > in; $A run -- sh -c 'cat in > a'; $A run -- sh -c 'cat a > b'");
   shell("$A run --name third -- sh -c 'cat a > c'; echo 2 > in");

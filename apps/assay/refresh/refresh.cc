@@ -27,6 +27,7 @@ struct RefreshVerbOptions {
   std::string jobs = "1";
   bool dry_run = false;
   bool keep_going = false;
+  bool overwrite = false;
 };
 
 using Shown = std::function<std::string(const std::string&)>;
@@ -129,6 +130,7 @@ Result<ExitCode> refresh(const Session& session, const RefreshVerbOptions& optio
   lineage::RefreshOptions request{.jobs = static_cast<std::size_t>(jobs),
                                   .keep_going = options.keep_going,
                                   .program = base::own_program()};
+  if (options.overwrite) request.edited = lineage::EditedOutputs::kOverwrite;
   ASSAY_TRY(lineage::StageStates states, lineage::load_stage_states(store));
   std::string again = "assay refresh";
   for (const std::string& target : options.targets) {
@@ -138,7 +140,8 @@ Result<ExitCode> refresh(const Session& session, const RefreshVerbOptions& optio
     again += " " + base::shell_quoted(target);
   }
   if (options.dry_run) {
-    return print_plan(session, lineage::plan_refresh(states, request.targets), shown, again);
+    return print_plan(session, lineage::plan_refresh(states, request.targets, request.edited),
+                      shown, again);
   }
   // Standard output is reserved for the report.
   request.output = [&session](std::string_view text) {
@@ -177,6 +180,8 @@ Verb refresh_verb(const Session& session) {
                        {},
                        "N"},
                       {"--dry-run", "only print what would be run", &options->dry_run},
+                      {"--overwrite", "run stages whose outputs were changed by hand as well",
+                       &options->overwrite},
                       {"--keep-going", "after a failure, run what does not depend on it",
                        &options->keep_going}},
           .action = [&session, options] { return refresh(session, *options); }};

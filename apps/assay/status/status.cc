@@ -16,7 +16,7 @@ base::Result<base::ExitCode> status(const Session& session) {
   ASSAY_TRY(store::Store store, open_store());
   ASSAY_TRY(const std::filesystem::path directory, working_directory());
   ASSAY_TRY(const lineage::StageStates states, lineage::load_stage_states(store));
-  const auto& [stages, reasons] = states;
+  const auto& [stages, reasons, edited] = states;
 
   const auto shown = [&](const std::string& path) {
     return base::printable(lineage::shown_path(path, directory));
@@ -54,6 +54,10 @@ base::Result<base::ExitCode> status(const Session& session) {
     return base::ExitCode::kYes;
   }
   session.print(table);
+  for (const std::string& path : edited) {
+    session.print(
+        fmt::format("{}: changed by hand; running its stage again overwrites it\n", shown(path)));
+  }
   session.next(first_stale ? "assay refresh" : "assay dag");
   return first_stale ? base::ExitCode::kNo : base::ExitCode::kYes;
 }

@@ -1,9 +1,29 @@
 #include "lineage/graph/stage_states.h"
 
+#include "hash/file.h"
 #include "lineage/graph/dag_query.h"
 #include "lineage/graph/disk_files.h"
+#include "store/artifacts.h"
 
 namespace assay::lineage {
+namespace {
+
+base::Result<std::set<std::string>> edited_outputs(
+    store::Store& store, const std::vector<std::vector<Reason>>& reasons) {
+  std::set<std::string> edited;
+  for (const std::vector<Reason>& of_stage : reasons) {
+    for (const Reason& reason : of_stage) {
+      if (reason.cause != Cause::kOutputChanged) continue;
+      const auto now = hash::hash_file(reason.path);
+      if (!now) continue;  // no regular file, or not readable
+      ASSAY_TRY(const auto runs, store::producers_of(store, now->digest, 1));
+      if (runs.empty()) edited.insert(reason.path);
+    }
+  }
+  return edited;
+}
+
+}  // namespace
 
 base::Result<StageStates> load_stage_states(
     store::Store& store, const std::function<bool(const std::string& path)>& unread) {
@@ -15,7 +35,8 @@ base::Result<StageStates> load_stage_states(
       });
   // Only a cache: another process may hold the lock.
   static_cast<void>(files.save_hashes());
-  return StageStates{std::move(stages), std::move(reasons)};
+  ASSAY_TRY(std::set<std::string> edited, edited_outputs(store, reasons));
+  return StageStates{std::move(stages), std::move(reasons), std::move(edited)};
 }
 
 }  // namespace assay::lineage

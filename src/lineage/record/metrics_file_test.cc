@@ -32,7 +32,7 @@ TEST(MetricsLine, WhatIsUnderstood) {
 
 TEST(MetricsLine, WhatIsNot) {
   const std::string long_name(201, 'x');
-  for (const std::string line :
+  for (const std::string& line :
        {std::string(), std::string("nonsense"), std::string("[]"), std::string("{}"),
         std::string(R"({"loss": 1})"), std::string(R"({"metrics": 1})"),
         std::string(R"({"metrics": {"a": "1"}})"), std::string(R"({"metrics": {"": 1}})"),

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/text.h"
 #include "lineage/graph/dag_view.h"
@@ -16,7 +17,8 @@ namespace assay::lineage {
 namespace {
 
 // `run @N` would neither fail nor do what is expected of it.
-std::string obstacle_of(const store::RunRecord& run, const std::vector<Reason>& reasons) {
+std::string obstacle_of(const store::RunRecord& run, const std::vector<Reason>& reasons,
+                        const std::set<std::string>& edited) {
   for (const std::string& word : run.command) {
     if (is_redacted(word)) {
       return fmt::format(
@@ -26,14 +28,22 @@ std::string obstacle_of(const store::RunRecord& run, const std::vector<Reason>& 
     }
   }
   for (const Redirect& redirect : parse_redirects(run.redirects)) {
-    const bool edited = std::any_of(reasons.begin(), reasons.end(), [&](const Reason& reason) {
+    const bool changed = std::any_of(reasons.begin(), reasons.end(), [&](const Reason& reason) {
       return reason.cause == Cause::kOutputChanged && reason.path == redirect.path;
     });
-    if (redirect.writes && !redirect.appends && edited) {
+    if (redirect.writes && !redirect.appends && changed) {
       return fmt::format(
           "{} has other content than the stage left there, and is not overwritten; "
           "remove it to have it made again",
           redirect.path);
+    }
+  }
+  for (const Reason& reason : reasons) {
+    if (reason.cause == Cause::kOutputChanged && edited.contains(reason.path)) {
+      return fmt::format(
+          "{} was changed by hand and would be overwritten; keep a copy and remove it, or use "
+          "--overwrite",
+          reason.path);
     }
   }
   return {};
@@ -42,7 +52,10 @@ std::string obstacle_of(const store::RunRecord& run, const std::vector<Reason>& 
 }  // namespace
 
 std::vector<PlannedRefresh> plan_refresh(const StageStates& states,
-                                         const std::vector<std::int64_t>& targets) {
+                                         const std::vector<std::int64_t>& targets,
+                                         EditedOutputs edited) {
+  const std::set<std::string> kept =
+      edited == EditedOutputs::kKeep ? states.edited : std::set<std::string>();
   const StageOrder order(states.stages);
   const auto& runs = states.stages.runs();
   std::vector<std::size_t> wanted;
@@ -55,7 +68,7 @@ std::vector<PlannedRefresh> plan_refresh(const StageStates& states,
   for (const std::size_t stage : order.order()) {
     if (states.reasons[stage].empty() || !needed.contains(stage)) continue;
     plan.push_back({runs[stage].stage, runs[stage].id, command_text(runs[stage]),
-                    states.reasons[stage], obstacle_of(runs[stage], states.reasons[stage])});
+                    states.reasons[stage], obstacle_of(runs[stage], states.reasons[stage], kept)});
   }
   return plan;
 }

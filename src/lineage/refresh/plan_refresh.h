@@ -22,8 +22,11 @@ struct PlannedRefresh {
   std::vector<Reason> reasons;
   std::string obstacle;  // why it cannot be run as it was, and what to do; empty: it can
 };
+// kKeep: an output that was changed by hand is an obstacle.
+enum class EditedOutputs { kKeep, kOverwrite };
 std::vector<PlannedRefresh> plan_refresh(const StageStates& states,
-                                         const std::vector<std::int64_t>& targets);
+                                         const std::vector<std::int64_t>& targets,
+                                         EditedOutputs edited);
 
 // The stages that a name on the command line stands for: one, or all that change a file.
 base::Result<std::vector<std::int64_t>> stages_of_target(store::Store& store,

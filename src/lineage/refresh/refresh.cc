@@ -68,7 +68,7 @@ class Refresher {
       const auto at = index_.find(stage.stage);
       if (at != index_.end()) stage.run = states_->stages.runs()[at->second].id;
     }
-    report_.stale = plan_refresh(*states_, options_.targets);
+    report_.stale = plan_refresh(*states_, options_.targets, options_.edited);
     return std::move(report_);
   }
 
@@ -100,7 +100,7 @@ class Refresher {
 
   // Each stage once: one that is stale again after it has run would be so for ever.
   void add_stale() {
-    for (PlannedRefresh& one : plan_refresh(*states_, options_.targets)) {
+    for (PlannedRefresh& one : plan_refresh(*states_, options_.targets, options_.edited)) {
       if (progress_.emplace(one.stage, Progress::kWaiting).second) queue_.push_back(std::move(one));
     }
   }

@@ -17,7 +17,8 @@ namespace assay::lineage {
 
 struct RefreshOptions {
   std::vector<std::int64_t> targets;
-  std::size_t jobs = 1;     // stages at the same time
+  std::size_t jobs = 1;  // stages at the same time
+  EditedOutputs edited = EditedOutputs::kKeep;
   bool keep_going = false;  // after a failure, with stages that do not depend on it
   std::filesystem::path program;
   std::function<void(std::string_view text)> output;    // gets what stages print
