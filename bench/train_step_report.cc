@@ -10,8 +10,7 @@
 #include "base/statistics.h"
 #include "base/units.h"
 #include "spec/parameters.h"
-#include "step/outline.h"
-#include "step/testing/moved_bytes.h"
+#include "step/moved_bytes.h"
 #include "train/split_master.h"
 
 namespace assay::bench {
@@ -162,7 +161,7 @@ void print_profile(const std::vector<train::cuda::OpTime>& times, const step::Pr
     const auto add = [&](Row& row) {
       row.ms += time.ms;
       row.flops += time.op->flops;
-      row.bytes += step::testing::moved_bytes(*time.op, p);
+      row.bytes += step::moved_bytes(*time.op, p.buffers).total();
       ++row.count;
     };
     add(rows[label_of(*time.op)]);

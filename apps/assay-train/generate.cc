@@ -33,13 +33,10 @@ base::Result<T> number(const char* option, const std::string& text, T least, T m
   return value;
 }
 
-// Accepts a checkpoint folder, a folder of checkpoints, or a run folder.
+// Of several, the newest that is intact.
 base::Result<checkpoint::Checkpoint> open_checkpoint(const fs::path& path) {
-  std::error_code ignored;
-  if (fs::exists(path / "manifest.json", ignored)) return checkpoint::Checkpoint::open(path);
-  const fs::path inner = path / "checkpoints";
-  const fs::path root = fs::exists(inner, ignored) ? inner : path;
-  ASSAY_TRY(checkpoint::Latest latest, checkpoint::latest(root));
+  if (checkpoint::is_checkpoint(path)) return checkpoint::open_newest(path);
+  ASSAY_TRY(checkpoint::Latest latest, checkpoint::latest(checkpoint::root_of(path)));
   if (!latest.checkpoint) {
     return base::fail(
         base::usage_error(path.string(), "has no intact checkpoint", "`assay train` writes them"));

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "base/clock.h"
+#include "base/local_time.h"
 #include "base/log.h"
 #include "lineage/record/recovery.h"
 #include "store/location.h"
@@ -35,6 +36,16 @@ base::Result<store::Store> open_store() {
     base::log_warn("an interrupted run could not be finished", {{"why", recovered.error().line()}});
   }
   return store;
+}
+
+base::Result<LookedAt> look_at_file(store::Store& store, lineage::Artifact& artifact) {
+  ASSAY_TRY(lineage::DiskFiles disk, lineage::DiskFiles::open(store));
+  LookedAt looked;
+  ASSAY_TRY(looked.state, lineage::look_at(store, disk, artifact));
+  static_cast<void>(disk.save_hashes());  // only a cache
+  looked.text = looked.state.text(
+      base::local_minute_text(looked.state.modified_unix_ns, base::system_clock().wall_ns()));
+  return looked;
 }
 
 base::Result<fs::path> kept_folder(const std::string& verb, const std::string& asked) {

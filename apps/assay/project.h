@@ -5,6 +5,8 @@
 #include <string>
 
 #include "base/result.h"
+#include "lineage/graph/file_state.h"
+#include "lineage/graph/resolve.h"
 #include "store/store.h"
 
 namespace assay::cli {
@@ -13,6 +15,14 @@ base::Result<std::filesystem::path> working_directory();
 
 // The store at or above the working directory; the error says how to create one.
 base::Result<store::Store> open_store();
+
+// What is at the path of an artifact that was named by its path, as a line for people; the artifact
+// becomes what is there, if a run left or read that.
+struct LookedAt {
+  lineage::FileState state;
+  std::string text;  // empty: it was named otherwise
+};
+base::Result<LookedAt> look_at_file(store::Store& store, lineage::Artifact& artifact);
 
 // Where a verb keeps its results: the given folder, or a new one in the project, or else in the
 // folder for temporary files. It is not created.

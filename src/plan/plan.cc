@@ -31,12 +31,13 @@ spec::Recompute plan_recompute(const Plan& plan) {
 }
 
 // What the trainer has no program for, and what others' software exchanges.
-void add_outline(Plan& plan, const spec::JobSpec& job, const base::Result<void>& programs) {
+void add_exchange_of_others(Plan& plan, const spec::JobSpec& job,
+                            const base::Result<void>& programs) {
   spec::Recompute recompute = job.train.recompute;
   if (recompute == spec::Recompute::kAuto && plan.recompute == "full") {
     recompute = spec::Recompute::kFull;
   }
-  auto exchange = exchange_by_outline(job, recompute);
+  auto exchange = exchange_in_closed_form(job, recompute);
   if (!exchange) return plan.unknown.push_back(exchange.error().line());
   if (!programs) exchange->not_counted = programs.error().line();
   plan.exchange = *std::move(exchange);
@@ -79,7 +80,7 @@ Plan plan_of(const std::string& name, const spec::JobSpec& job, const PlanInputs
   } else {
     plan.unknown.push_back(made.error().line());
   }
-  if (!plan.exchange) add_outline(plan, job, programs);
+  if (!plan.exchange) add_exchange_of_others(plan, job, programs);
   return plan;
 }
 

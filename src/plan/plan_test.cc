@@ -39,7 +39,7 @@ TEST(Plan, IsWhatThePartsPredict) {
 }
 
 // What the trainer cannot execute is counted otherwise, and the plan says why.
-TEST(Plan, CountsByAnOutlineWhatHasNoProgram) {
+TEST(Plan, CountsInClosedFormWhatHasNoProgram) {
   const Plan spread = plan_of("moe", testing::job_of("moe-9b-h200x32", {"layout={fsdp=8,ep=4}"}));
   EXPECT_FALSE(spread.exchange->counted || spread.memory->counted);
   EXPECT_THAT(spread.exchange->not_counted, HasSubstr("layout.ep: "));

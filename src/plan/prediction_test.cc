@@ -1,4 +1,4 @@
-// Predictions of jobs: against what the step's outline says of their flops, what the trainer's
+// Predictions of jobs: against what the step's totals say of their flops, what the trainer's
 // programs say of their memory, and what runs of ours measured.
 #include "plan/prediction.h"
 
@@ -8,12 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "plan/testing/own_runs.h"
 #include "spec/enum_names.h"
 #include "spec/load.h"
 #include "spec/parameters.h"
 #include "step/memory_plan.h"
-#include "step/outline.h"
 #include "step/recompute.h"
+#include "step/totals.h"
 
 namespace assay::plan {
 namespace {
@@ -33,7 +34,7 @@ JobSpec predicted_job(const std::string& preset, const std::vector<std::string>&
 // efficiency below 1. Then the time of products and attention is their flops over the rate.
 Constants only_flops() {
   Constants c;
-  c.gemm_eff = c.fp8_eff = c.attn_eff = c.attn_bwd = 1;
+  c.gemm_eff = c.fp8_eff = c.attn_eff = c.attn_bwd = c.own_gemm = 1;
   c.pow_ref = 1e-9;
   c.mem_eff = c.coll_eff = c.net_eff = 1;
   return c;
@@ -52,26 +53,29 @@ double priced_flops(const JobSpec& job) {
 }
 
 // Of the last stage of a pipeline, whose rank has a head: that is the rank that the model prices.
-double outlined_flops(const JobSpec& job) {
+double counted_flops(const JobSpec& job) {
   const spec::LayoutSpec& l = job.layout;
-  step::OutlineChoices choices;
-  choices.numerics = step::numerics_of(spec::Precision::kBf16);
-  choices.sequence = job.batch.sequence;
-  choices.micro_batch = job.batch.micro_batch;
-  choices.accumulate = job.batch.accumulate;
-  choices.cut = {.tensor = l.tp,
-                 .sequence_parallel = l.sequence_parallel,
-                 .context = l.cp,
-                 .expert = l.ep,
-                 .layers = job.model.layers / l.pp,
-                 .first = l.pp == 1};
-  double flops = 0;
-  for (const step::OutlineOp& op : step::outline(job.model, choices).ops) {
-    // Choosing experts is counted in the passes of a mixture, not as a product.
-    if (op.part == step::Part::kRouter || op.phase == step::Phase::kOptimizer) continue;
-    flops += op.flops * op.count;
-  }
-  return flops;
+  step::Choices choices{.numerics = step::numerics_of(spec::Precision::kBf16),
+                        .sequence = job.batch.sequence,
+                        .micro_batch = job.batch.micro_batch};
+  choices.layout.tensor.ranks = l.tp;
+  choices.layout.context.ranks = l.cp;
+  choices.layout.sequence_parallel = l.sequence_parallel;
+  const step::MicroTotals totals = step::micro_totals(job.model, choices);
+  const auto flops_of = [&](const step::Totals& of_one) {
+    double flops = 0;
+    for (const step::CountedOp& op : of_one.ops) {
+      // In closed form, choosing experts is counted in the passes of a mixture, not as a product.
+      const bool closed_form = job.layout.ep > 1 && op.part == step::Part::kRouter;
+      if (!closed_form) flops += op.flops * static_cast<double>(op.count);
+    }
+    return flops;
+  };
+  const auto mixtures = static_cast<double>(job.model.moe_layers() / l.pp);
+  const auto dense = static_cast<double>(job.model.layers / l.pp) - mixtures;
+  return static_cast<double>(job.batch.accumulate) *
+         (dense * flops_of(totals.dense) + mixtures * flops_of(totals.mixture) +
+          flops_of(totals.last));
 }
 
 struct FlopsCase {
@@ -81,13 +85,13 @@ struct FlopsCase {
 
 class PricedFlops : public ::testing::TestWithParam<FlopsCase> {};
 
-TEST_P(PricedFlops, AreThoseOfTheOutline) {
+TEST_P(PricedFlops, AreThoseOfTheStep) {
   const JobSpec job = predicted_job(GetParam().preset, GetParam().set);
-  const double outlined = outlined_flops(job);
-  EXPECT_NEAR(priced_flops(job), outlined, kExactly * outlined);
+  const double counted = counted_flops(job);
+  EXPECT_NEAR(priced_flops(job), counted, kExactly * counted);
 }
 
-// Shapes whose cuts fill whole tiles of 128 x 256: the model prices tiles, outlines count elements.
+// Shapes whose cuts fill whole tiles of 128 x 256: the model prices tiles, totals count elements.
 INSTANTIATE_TEST_SUITE_P(
     Jobs, PricedFlops,
     ::testing::Values(
@@ -98,8 +102,6 @@ INSTANTIATE_TEST_SUITE_P(
         FlopsCase{"llama3-70b-h200x32", {"model.vocab=131072", "layout.fsdp=2", "layout.pp=4"}},
         FlopsCase{"llama3-70b-h200x32",
                   {"model.vocab=131072", "layout.fsdp=1", "layout.cp=4", "layout.dp=2"}},
-        // More tensor-parallel ranks than heads of keys: ranks keep copies.
-        FlopsCase{"llama3-70b-h200x32", {"model.vocab=131072", "model.kv_heads=2"}},
         FlopsCase{"moe-9b-h200x32", {"model.vocab=131072", "batch.micro_batch=16"}},
         FlopsCase{"moe-9b-h200x32",
                   {"model.vocab=131072", "batch.micro_batch=16", "layout.sequence_parallel=true"}},
@@ -107,17 +109,17 @@ INSTANTIATE_TEST_SUITE_P(
                   {"model.vocab=131072", "batch.micro_batch=16", "model.moe_every=2"}}));
 
 // A tile that is not full costs what a full one does.
-TEST(PricedFlops, AreNeverFewerThanOutlined) {
+TEST(PricedFlops, AreNeverFewerThanCounted) {
   for (const char* preset : {"llama3-13b-h200x32", "llama3-70b-h200x32", "moe-9b-h200x32"}) {
     const JobSpec job = predicted_job(preset);
-    EXPECT_GE(priced_flops(job), outlined_flops(job)) << preset;
-    EXPECT_LE(priced_flops(job), 1.02 * outlined_flops(job)) << preset;
+    EXPECT_GE(priced_flops(job), counted_flops(job)) << preset;
+    EXPECT_LE(priced_flops(job), 1.02 * counted_flops(job)) << preset;
   }
 }
 
-// Attention of nanochat is windowed in three layers of four, which outlines do not know: with
-// windows of half a sequence it has 13/16 of the flops. Its products are the outline's.
-TEST(PricedFlops, OfNanochatAreTheOutlinesButForWindows) {
+// Attention of nanochat is windowed in three layers of four, which programs do not know: with
+// windows of half a sequence it has 13/16 of the flops. Its products are the step's.
+TEST(PricedFlops, OfNanochatAreTheStepsButForWindows) {
   JobSpec job = predicted_job("nanochat-d26-h100", {"model.extends=nanochat-d24"});
   job.train.precision = spec::Precision::kBf16;
   Work work = work_of(job).value();
@@ -129,8 +131,8 @@ TEST(PricedFlops, OfNanochatAreTheOutlinesButForWindows) {
                            static_cast<double>(job.model.q_dim() * job.model.layers);
   // Mean keys: S/2 in a quarter of the layers, W - W^2/2S = 3/8 S in the others.
   const double unseen = attention * (1 - (0.25 * 0.5 + 0.75 * 0.375) / 0.5);
-  const double outlined = outlined_flops(job);
-  EXPECT_NEAR(priced_flops(job), outlined - unseen, kExactly * outlined);
+  const double counted = counted_flops(job);
+  EXPECT_NEAR(priced_flops(job), counted - unseen, kExactly * counted);
 }
 
 // What is counted for the trainer against the places that its programs give to buffers.
@@ -178,25 +180,8 @@ TEST(TrainerMemory, OfPipelinesIsThatOfTheirPrograms) {
   }
 }
 
-// bench/results/train.md: runs of our trainer on one H200. No row that constants were fitted to is
-// one of them.
-struct MeasuredRun {
-  std::vector<std::string> set;
-  double seconds;
-  double gib;
-};
-
 TEST(Prediction, OfOurTrainerIsWhatItMeasured) {
-  const std::vector<std::string> gpt2 = {"model.extends=gpt2-124m", "batch.sequence=1024",
-                                         "batch.micro_batch=64", "batch.accumulate=8",
-                                         "train.recompute=none"};
-  for (const MeasuredRun& run :
-       {MeasuredRun{{}, 2.568, 123.7}, MeasuredRun{{"train.precision=fp8"}, 1.884, 123.7},
-        MeasuredRun{{"train.recompute=full"}, 3.081, 83.2},
-        MeasuredRun{
-            {"train.recompute=full", "batch.micro_batch=8", "batch.accumulate=1"}, 3.062, 88.5},
-        MeasuredRun{{"batch.micro_batch=2", "batch.accumulate=4"}, 2.644, 100.8},
-        MeasuredRun{gpt2, 0.909, 20.5}}) {
+  for (const testing::OwnRun& run : testing::own_runs()) {
     const JobSpec job = predicted_job("llama3-8b-h200", run.set);
     const Prediction p = predict(job).value();
     EXPECT_NEAR(p.step.total.count() / run.seconds, 1, 0.03);

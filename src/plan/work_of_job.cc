@@ -9,6 +9,8 @@
 #include "plan/exchange/sharded_muon.h"
 #include "plan/model/cards.h"
 #include "plan/model/cluster_links.h"
+#include "plan/model/trainer_step.h"
+#include "plan/trainer_rules.h"
 #include "spec/parameters.h"
 #include "step/shapes.h"
 #include "step/units.h"
@@ -52,7 +54,8 @@ Shape shape_of(const spec::ModelSpec& m, Framework framework, std::int64_t seque
     s.experts = as_real(m.experts);
     s.experts_per_token = as_real(m.experts_per_token);
     if (m.capacity > 0) s.capacity = m.capacity;
-    s.expert_ffn = as_real(m.ffn);
+    s.expert_ffn = as_real(m.expert_width());
+    s.shared_ffn = as_real(m.shared_ffn);
     s.moe_layers = as_real(m.moe_layers());
   }
   const spec::Parameters parameters = spec::parameters_of(m);
@@ -135,6 +138,9 @@ base::Result<Work> work_of(const spec::JobSpec& job, const Assumed& assumed) {
   work.recompute = recompute_of(job.train.recompute, framework);
   work.fp8 = job.train.precision == spec::Precision::kFp8;
   work.muon = job.train.optimizer == spec::Optimizer::kMuon;
+  if (TrainerRules(job, framework).apply()) {
+    work.trainer = std::make_shared<TrainerSteps>(job.model);
+  }
   spread(work, job.layout, job.batch);
   ASSAY_TRY(work.muon_exchange, muon_exchange_of(job));
   return work;

@@ -6,6 +6,20 @@
 
 namespace assay::step {
 
+Builder::Builder(Program& program, Sink& sink)
+    : program_(program),
+      sink_(sink),
+      shape_(block_shape(program.model, program.choices.layout.tensor.ranks)),
+      gather_order_(program.units) {
+  if (sink.unrolls()) {
+    measure_places();
+    return;
+  }
+  const Numerics& n = program.choices.numerics;
+  weights_ = sink.add({{}, Storage::kWeights, n.weights, 0});
+  gradients_ = sink.add({{}, Storage::kGradients, n.gradients, 0});
+}
+
 View Builder::matrix(std::string name, std::int64_t rows, std::int64_t cols) {
   return matrix(std::move(name), rows, cols, program_.choices.numerics.activations,
                 Storage::kActivations);
@@ -13,11 +27,11 @@ View Builder::matrix(std::string name, std::int64_t rows, std::int64_t cols) {
 
 View Builder::matrix(std::string name, std::int64_t rows, std::int64_t cols, Dtype type,
                      Storage storage) {
+  if (!sink_.unrolls()) return {sink_.add({{}, storage, type, rows * cols}), 0, rows, cols, cols};
   const int nth = named_[{name, phase_}]++;
   const auto [known, is_new] = known_.try_emplace({name, slot_, phase_, nth});
   if (is_new) {
-    known->second = {static_cast<BufferId>(program_.buffers.size()), 0, rows, cols, cols};
-    program_.buffers.push_back({std::move(name), storage, type, rows * cols});
+    known->second = {sink_.add({std::move(name), storage, type, rows * cols}), 0, rows, cols, cols};
   }
   ASSAY_CHECK(known->second.rows == rows && known->second.cols == cols,
               "micro-batches must use their buffers alike");
@@ -31,14 +45,19 @@ void Builder::begin_pass(std::int32_t micro, std::int32_t slot) {
   defers_ = is_reordered_ = false;
 }
 
-void Builder::emit(Op op) {
+void Builder::place(Op& op) const {
   op.phase = phase_;
   op.layer = layer_;
   op.micro = micro_;
-  program_.ops.push_back(std::move(op));
+}
+
+void Builder::emit(Op op) {
+  place(op);
+  sink_.add(std::move(op), times_);
 }
 
 std::string Builder::named(const char* what) const {
+  if (!sink_.unrolls()) return {};
   const char* again = phase_ == Phase::kRecompute ? " again" : "";
   const char* own = is_reordered_ ? " at the end" : "";
   return layer_ == kNoLayer ? fmt::format("{}{}{}", what, again, own)

@@ -1,6 +1,7 @@
-// Builder: makes a program's ops (program.h). Its own methods are in builder.cc, for fp8 in
-// quantised.cc, and for what ranks exchange in exchange.cc; the functions below build the parts of
-// a step with it.
+// Builder: makes the ops of a step, for a sink (sink.h): the one description of blocks, head and
+// optimizer, for the program that is executed as for the totals that are priced. Its own methods
+// are in builder.cc, for fp8 in quantised.cc, and for what ranks exchange in exchange.cc; the
+// functions below build the parts of a step with it.
 #pragma once
 
 #include <deque>
@@ -12,17 +13,41 @@
 #include <utility>
 #include <vector>
 
+#include "step/gather_order.h"
+#include "step/pipeline.h"
 #include "step/program.h"
 #include "step/shapes.h"
+#include "step/sink.h"
 
 namespace assay::step {
 
 class Builder {
  public:
-  // The program has its model, choices and units already.
-  explicit Builder(Program& program)
-      : program_(program), shape_(block_shape(program.model, program.choices.layout.tensor.ranks)) {
-    measure_places();
+  // The program has its model, choices and parameters already; of a sink that unrolls, its units.
+  Builder(Program& program, Sink& sink);
+
+  // How often what follows is executed in a step, where the sink does not unroll: by so many of the
+  // rank's layers, in so many micro-batches.
+  struct Stands {
+    std::int64_t layers = 1;
+    std::int64_t micros = 1;
+    bool first_mixture = false;  // the rank's first mixture is among these layers
+    bool first_micro = false;    // and the first micro-batch among these
+  };
+  void stand_for(const Stands& stands) {
+    stands_ = stands;
+    times_ = stands.layers * stands.micros;
+  }
+  // What task(0), task(1), … emit differs by places in buffers alone.
+  template <class Task>
+  void repeat(std::int64_t times, Task task) {
+    if (sink_.unrolls()) {
+      for (std::int64_t i = 0; i < times; ++i) task(i);
+    } else if (times > 0) {
+      times_ *= times;
+      task(std::int64_t{0});
+      times_ /= times;
+    }
   }
 
   // The ops that follow are of this micro-batch, and use the buffers of this slot (pipeline.h).
@@ -75,8 +100,9 @@ class Builder {
   // gradient() of a vector that is made together with the gradient of activations, so not later.
   View vector_gradient(const Parameter& p);
 
-  // mixture.cc. What a kRoute counts beside its results: its losses, and the load of each expert.
-  void count_routed(Op& op);
+  // mixture.cc. Of a forward pass: a kRoute counts beside its results its losses, and the load of
+  // each expert.
+  void emit_counting(Op op);
 
   // The current layer's parameter, or null.
   [[nodiscard]] const Parameter* find(Part part, bool vector = false, int nth = 0) const;
@@ -115,10 +141,14 @@ class Builder {
   // before. `head`: what the head adds to a table that is used for both.
   void finish_gradients(std::int32_t unit, bool head = false);
   void finish_exchanges();  // of gradients that are still on their way
+  // Where the sink does not unroll: what all passes gather, and what all micro-batches exchange and
+  // add up of gradients.
+  void count_gathers(const std::vector<Pass>& passes);
+  void count_gradients(std::int64_t micros);
   [[nodiscard]] bool is_on_its_way(std::int32_t unit) const;
   // An exchange, and its end. What the caller gets is what it waits for.
   Op issue(Op op);
-  void wait(const Op& issued);
+  Op wait(const Op& issued);
   // A row of elements that is the same buffer wherever it is named.
   View shared(const std::string& name, std::int64_t elements, Dtype type, Storage storage);
   // The scales of fp8 that the layer's earlier passes in this slot found.
@@ -156,11 +186,11 @@ class Builder {
   // mixture.cc: which of the model's mixtures a layer is.
   [[nodiscard]] std::int64_t mixture_of_layer(std::int32_t layer) const;
 
+  // The op is of the current phase, layer and micro-batch.
+  void place(Op& op) const;
+
   // exchange.cc
-  struct Use {
-    std::int32_t unit = -1;
-    std::int32_t micro = 0;
-  };
+  [[nodiscard]] bool gathers() const;
   struct Pending {  // gradients on their way
     Op issued;
     bool head = false;
@@ -174,18 +204,21 @@ class Builder {
   void measure_places();
   [[nodiscard]] std::string gathered_place(std::int32_t unit) const;
   View gathered(std::int32_t unit);
-  [[nodiscard]] bool is_there(const Use& use) const;
-  [[nodiscard]] int place_beside(std::int32_t kept) const;
-  Op issue_gather(const Use& use);
+  Op issue_gather(const GatherOrder::Use& use);
   View own_gradients(std::int32_t unit, bool head);
   View gradient_place(std::int32_t unit, bool head);
   [[nodiscard]] bool writes_directly() const;
-  void gather(const Use& use, std::int32_t beside);
+  void exchange_gradients(std::int32_t unit, bool head);
   void fold(const View& addends, std::int32_t unit, bool head);
   void finish_oldest();
 
   Program& program_;
+  Sink& sink_;
   BlockShape shape_;
+  Stands stands_;
+  std::int64_t times_ = 1;
+  BufferId weights_ = -1;  // of all units, where the sink does not unroll
+  BufferId gradients_ = -1;
   Phase phase_ = Phase::kForward;
   std::int32_t layer_ = kNoLayer;
   std::int32_t micro_ = 0;
@@ -197,12 +230,8 @@ class Builder {
   std::map<std::tuple<std::string, std::int32_t, Phase, int>, View> known_;      // name, slot
   std::map<std::pair<std::string, Phase>, int> named_;                           // in this pass
   std::map<std::string, View> shared_;
-  std::deque<Use> uses_;
-  Use in_use_;
-  std::vector<Use> first_uses_;              // whose weights are there when the step begins
-  std::map<std::int32_t, int> block_place_;  // by unit of a block: 0 or 1
-  std::map<std::int32_t, Op> gathering_;     // by unit: issued and not waited for
-  std::map<std::string, Use> resident_;      // by place: whose weights are in it
+  GatherOrder gather_order_;
+  std::map<std::int32_t, Op> gathering_;  // by unit: issued and not waited for
   std::deque<Pending> pending_;
   struct Deferred {
     std::vector<std::function<void()>> ops;
@@ -271,8 +300,26 @@ std::vector<std::int32_t> units_used(const Builder& b, Phase phase);
 // head.cc: the final norm, the logits and the loss; for training also their gradients, into dx.
 void build_head(Builder& b, const View& x, const View& targets, const View* dx);
 std::vector<std::int32_t> units_of_head(const Builder& b);
-// passes.cc: what a rank does with its micro-batches.
+// embedding.cc: before the first block. Tokens are read where they are embedded, targets where the
+// loss is.
+struct Inputs {
+  View tokens;
+  View targets;
+};
+Inputs read_inputs(Builder& b, std::int32_t slot, bool first, bool last);
+void embed(Builder& b, const View& tokens, const View& x);
+void back_to_tables(Builder& b, const View& tokens, const View& dx);
+std::vector<std::int32_t> units_of_tables(const Builder& b);
+// passes.cc: what a rank does with its micro-batches; and of it, what totals need as well: the
+// stream sent to a stage, or received from one, and the units that a pass uses, in order.
 void build_passes(Builder& b);
+Op send_stream(Builder& b, Pass::Direction direction, const View& x);
+Op receive_stream(Builder& b, Pass::Direction direction, const View& x);
+std::vector<std::int32_t> units_of_pass(Builder& b, const Pass& pass);
+// program.cc: what there is before the first op: parameters, units and their buffers, given the
+// model and the choices; and what is counted.
+void add_state(Program& program, Sink& sink);
+void add_scalars(Builder& b);
 // optimizer.cc: after the last micro-batch, the step's losses from those of all micro-batches, and
 // the updates.
 void add_losses(Builder& b);

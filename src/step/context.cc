@@ -99,7 +99,7 @@ void share_keys(Builder& b, Kept& k) {
 void attend_in_context(Builder& b, Kept& k) {
   finish_sharing(b, k);
   const View q = query_key(k, b.shape()).columns(0, b.shape().q);
-  for (std::int64_t sequence = 0; sequence < b.program().choices.micro_batch; ++sequence) {
+  b.repeat(b.program().choices.micro_batch, [&](std::int64_t sequence) {
     for (const bool second : {false, true}) {
       const Piece piece = piece_of(b, sequence, second);
       const KeysValues seen = seen_by(b, k, piece, sequence);
@@ -110,7 +110,7 @@ void attend_in_context(Builder& b, Kept& k) {
                       k.log_sum_exp.rows_from(piece.rows_from, piece.rows)},
               .flops = piece_flops(b, piece, 2)});
     }
-  }
+  });
 }
 
 Op attention_gradients_in_context(Builder& b, Kept& k, const View& d_o, const View& dq) {
@@ -133,7 +133,7 @@ Op attention_gradients_in_context(Builder& b, Kept& k, const View& d_o, const Vi
   for (const bool second : {false, true}) {
     const std::int64_t keys = piece_of(b, 0, second).keys;
     const View& all = gradients[second ? 1 : 0];
-    for (std::int64_t sequence = 0; sequence < sequences; ++sequence) {
+    b.repeat(sequences, [&](std::int64_t sequence) {
       const Piece piece = piece_of(b, sequence, second);
       const KeysValues seen = seen_by(b, k, piece, sequence);
       const KeysValues to = columns_of(b, all.rows_from(sequence * keys, keys));
@@ -144,7 +144,7 @@ Op attention_gradients_in_context(Builder& b, Kept& k, const View& d_o, const Vi
                      queries(d_o)},
               .out = {queries(dq), to.keys, to.values},
               .flops = piece_flops(b, piece, 5)});
-    }
+    });
   }
   const View split = by_rank(b, "gradients of keys and values by rank");
   b.emit({.kind = Kind::kSplitKeysGrad,

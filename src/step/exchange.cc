@@ -1,9 +1,7 @@
 // What ranks exchange while they compute: weights before they are used, where ranks keep a part of
 // them each (ZeRO 3), and gradients after they are made.
 //
-// Weights. Units are used in a known order, and two blocks' units have a place at a time: while one
-// is computed with, the next is gathered into the other. The two used last are still there when the
-// backward pass begins, and when the next micro-batch does. What a step uses first is there when it
+// Weights. gather_order.h says which unit is gathered when. What a step uses first is there when it
 // begins: the step before has gathered it while it updated the rest, and before the first step of a
 // run Program::prologue does.
 //
@@ -30,10 +28,10 @@ bool in_block(const Unit& unit) {
 }  // namespace
 
 View Builder::shared(const std::string& name, std::int64_t elements, Dtype type, Storage storage) {
+  if (!sink_.unrolls()) return {sink_.add({{}, storage, type, elements}), 0, 1, elements, elements};
   const auto [known, is_new] = shared_.try_emplace(name);
   if (is_new) {
-    known->second = {static_cast<BufferId>(program_.buffers.size()), 0, 1, elements, elements};
-    program_.buffers.push_back({name, storage, type, elements});
+    known->second = {sink_.add({name, storage, type, elements}), 0, 1, elements, elements};
   }
   return known->second;
 }
@@ -65,21 +63,24 @@ void Builder::measure_places() {
 
 Op Builder::issue(Op op) {
   op.ticket = tickets_++;
-  emit(std::move(op));
-  return program_.ops.back();
+  place(op);
+  sink_.add(op, times_);
+  return op;
 }
 
-void Builder::wait(const Op& issued) {
+// Of the same phase: whoever executes one phase alone has both.
+Op Builder::wait(const Op& issued) {
   Op op = issued;
-  op.kind = Kind::kWait;  // of the same phase: whoever executes one phase alone has both
-  program_.ops.push_back(std::move(op));
+  op.kind = Kind::kWait;
+  sink_.add(op, times_);
+  return op;
 }
 
 // Of a block's unit: the place it was gathered to last; empty if it never was.
 std::string Builder::gathered_place(std::int32_t index) const {
   if (!in_block(unit(index))) return place_of(index, "gathered");
-  const auto place = block_place_.find(index);
-  return place == block_place_.end() ? "" : fmt::format("gathered {}", place->second);
+  const int place = gather_order_.block_place(index);
+  return place < 0 ? "" : fmt::format("gathered {}", place);
 }
 
 View Builder::gathered(std::int32_t index) {
@@ -89,41 +90,23 @@ View Builder::gathered(std::int32_t index) {
 }
 
 View Builder::weight(const Parameter& p) const {
+  if (!sink_.unrolls()) return {weights_, p.offset, p.rows, p.cols, p.cols};
   if (!program_.choices.layout.gathers_weights()) return program_.weight(p);
   const auto place = shared_.find(gathered_place(p.unit));
   ASSAY_CHECK(place != shared_.end(), "a unit must be gathered before its weights are used");
   return {place->second.buffer, p.offset, p.rows, p.cols, p.cols};
 }
 
+bool Builder::gathers() const {
+  return sink_.unrolls() && program_.choices.layout.gathers_weights();
+}
+
 void Builder::plan_uses(const std::vector<std::int32_t>& units) {
-  if (!program_.choices.layout.gathers_weights()) return;
-  for (const std::int32_t unit : units) {
-    if (uses_.empty() || uses_.back().unit != unit || uses_.back().micro != micro_) {
-      uses_.push_back({unit, micro_});
-    }
-  }
+  if (!gathers()) return;
+  for (const std::int32_t unit : units) gather_order_.plan(unit, micro_);
 }
 
-bool Builder::is_there(const Use& use) const {
-  const auto at = resident_.find(gathered_place(use.unit));
-  // Places beside those of blocks hold something else between micro-batches.
-  return at != resident_.end() && at->second.unit == use.unit &&
-         (in_block(unit(use.unit)) || at->second.micro == use.micro);
-}
-
-// Of the two places of blocks, the one that `kept` is not in; if both are free to be taken, the one
-// whose weights are used again later.
-int Builder::place_beside(std::int32_t kept) const {
-  if (kept >= 0 && in_block(unit(kept)) && is_there({kept, 0})) return 1 - block_place_.at(kept);
-  const auto next_use = [&](int place) {
-    const auto at = resident_.find(fmt::format("gathered {}", place));
-    if (at == resident_.end()) return uses_.end();
-    return std::ranges::find(uses_, at->second.unit, &Use::unit);
-  };
-  return next_use(1) > next_use(0) ? 1 : 0;
-}
-
-Op Builder::issue_gather(const Use& use) {
+Op Builder::issue_gather(const GatherOrder::Use& use) {
   const Unit& u = unit(use.unit);
   const View own{u.weights, 0, 1, u.own.count, u.own.count};
   const std::int32_t micro = std::exchange(micro_, use.micro);
@@ -140,65 +123,42 @@ Op Builder::issue_gather(const Use& use) {
   return issued;
 }
 
-void Builder::gather(const Use& use, std::int32_t beside) {
-  if (in_block(unit(use.unit))) block_place_[use.unit] = place_beside(beside);
-  gathering_[use.unit] = issue_gather(use);
-  resident_[gathered_place(use.unit)] = use;
-}
-
 void Builder::use(std::int32_t index) {
-  if (!program_.choices.layout.gathers_weights()) return;
-  if (in_use_.unit == index && in_use_.micro == micro_) return;
-  ASSAY_CHECK(!uses_.empty() && uses_.front().unit == index, "units must be used as planned");
-  const Use now = in_use_ = uses_.front();
-  uses_.pop_front();
-  if (!is_there(now)) gather(now, uses_.empty() ? -1 : uses_.front().unit);
-  // The next one; and tables that are used together, together.
-  for (auto next = uses_.begin(); next != uses_.end(); ++next) {
-    const bool block = in_block(unit(next->unit));
-    // The same unit of another micro-batch has the same place, which is in use.
-    if (next->unit == index || (block && next != uses_.begin())) break;
-    if (!is_there(*next)) gather(*next, index);
-    if (block) break;
-  }
+  if (!gathers()) return;
+  gather_order_.use(index, micro_, [this](const GatherOrder::Use& use) {
+    gathering_[use.unit] = issue_gather(use);
+  });
   if (const auto issued = gathering_.find(index); issued != gathering_.end()) {
     wait(issued->second);
     gathering_.erase(issued);
   }
 }
 
-// What comes before the blocks, and the first block: the second is gathered while that is computed.
 void Builder::begin_with_gathered() {
-  for (const Use& use : uses_) {
-    first_uses_.push_back(use);
-    if (in_block(unit(use.unit))) block_place_[use.unit] = 0;
-    gathered(use.unit);
-    resident_[gathered_place(use.unit)] = use;
-    if (in_block(unit(use.unit))) break;
-  }
+  if (!gathers()) return;
+  for (const GatherOrder::Use& use : gather_order_.begin_with_gathered()) gathered(use.unit);
 }
 
 bool Builder::is_gathered_first(std::int32_t index) const {
-  return std::ranges::find(first_uses_, index, &Use::unit) != first_uses_.end();
+  return std::ranges::find(gather_order_.first_uses(), index, &GatherOrder::Use::unit) !=
+         gather_order_.first_uses().end();
 }
 
 // Of the forward pass, though a step early: whoever executes that alone leaves behind what it began
 // with.
 void Builder::gather_for_next_step(std::int32_t index) {
-  const auto use = std::ranges::find(first_uses_, index, &Use::unit);
-  if (use == first_uses_.end()) return;
+  const auto& first = gather_order_.first_uses();
+  const auto use = std::ranges::find(first, index, &GatherOrder::Use::unit);
+  if (use == first.end()) return;
   const Phase phase = std::exchange(phase_, Phase::kForward);
-  if (in_block(unit(index))) block_place_[index] = 0;
+  gather_order_.gathered_first(index);
   program_.prologue.push_back(issue_gather(*use));
   phase_ = phase;
 }
 
 void Builder::finish_gathers_for_next_step() {
   const std::vector<Op> issued = program_.prologue;
-  for (const Op& op : issued) {
-    wait(op);
-    program_.prologue.push_back(program_.ops.back());
-  }
+  for (const Op& op : issued) program_.prologue.push_back(wait(op));
 }
 
 // The first micro-batch of a single rank has nothing to be added to.
@@ -223,10 +183,11 @@ View Builder::gradient_place(std::int32_t index, bool head) {
 }
 
 View Builder::gradient(const Parameter& p, bool head) {
-  const Unit& u = unit(p.unit);
   // The rows that pad a table have gradients, too: zeros.
   const std::int64_t rows = p.part == Part::kEmbedding ? p.rows + p.padding_rows : p.rows;
+  if (!sink_.unrolls()) return {gradients_, p.offset, rows, p.cols, p.cols};
   if (writes_directly()) {
+    const Unit& u = unit(p.unit);
     return {head ? u.head_gradients : u.gradients, p.offset, rows, p.cols, p.cols};
   }
   const View place = gradient_place(p.unit, head);
@@ -250,6 +211,10 @@ void Builder::fold(const View& addends, std::int32_t index, bool head) {
 
 void Builder::finish_gradients(std::int32_t index, bool head) {
   if (defers_) return make_weight_gradient([=, this] { finish_gradients(index, head); });
+  if (sink_.unrolls()) exchange_gradients(index, head);
+}
+
+void Builder::exchange_gradients(std::int32_t index, bool head) {
   if (writes_directly()) return;
   const Unit& u = unit(index);
   const std::int64_t ranks = program_.choices.layout.data().ranks;
@@ -277,6 +242,47 @@ void Builder::finish_oldest() {
   fold(oldest.issued.out[0], oldest.issued.unit, oldest.head);
   micro_ = micro;
   layer_ = layer;
+}
+
+void Builder::count_gathers(const std::vector<Pass>& passes) {
+  if (!program_.choices.layout.gathers_weights()) return;
+  std::vector<std::pair<std::int32_t, std::vector<std::int32_t>>> uses;  // by micro-batch
+  for (const Pass& pass : passes) uses.emplace_back(pass.micro, units_of_pass(*this, pass));
+  for (const auto& [micro, units] : uses) {
+    for (const std::int32_t unit : units) gather_order_.plan(unit, micro);
+  }
+  std::vector<std::int64_t> gathers(program_.units.size());
+  const auto count = [&](const GatherOrder::Use& use) {
+    ++gathers[static_cast<std::size_t>(use.unit)];
+  };
+  gather_order_.begin_with_gathered();  // which the optimizer gathers for the next step
+  for (const auto& [micro, units] : uses) {
+    for (const std::int32_t unit : units) gather_order_.use(unit, micro, count);
+  }
+  enter(Phase::kForward);
+  for (std::size_t i = 0; i < gathers.size(); ++i) {
+    stand_for({.micros = gathers[i]});
+    if (gathers[i] > 0) issue_gather({static_cast<std::int32_t>(i), 0});
+  }
+}
+
+// Of each unit once per micro-batch, of which the first begins the sums.
+void Builder::count_gradients(std::int64_t micros) {
+  for (const bool first : {true, false}) {
+    begin_pass(first ? 0 : 1, 0);
+    enter(Phase::kBackward);
+    stand_for({.micros = first ? 1 : micros - 1});
+    if (times_ == 0) continue;
+    for (std::size_t i = 0; i < program_.units.size(); ++i) {
+      const auto index = static_cast<std::int32_t>(i);
+      const Layout& layout = program_.choices.layout;
+      // A table that is also the head: the first stage looks tokens up in it, the last has logits.
+      const bool is_table = program_.units[i].head_gradients >= 0;
+      if (!is_table || layout.first_stage()) exchange_gradients(index, false);
+      if (is_table && layout.last_stage()) exchange_gradients(index, true);
+    }
+    finish_exchanges();
+  }
 }
 
 bool Builder::is_on_its_way(std::int32_t index) const {

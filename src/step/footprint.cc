@@ -1,7 +1,6 @@
 #include "step/footprint.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 namespace assay::step {
@@ -62,41 +61,11 @@ class Counter {
     return found == p_.units.end() ? nullptr : &*found;
   }
 
-  [[nodiscard]] Exchanged what_of(const Op& op) const {
-    const View& view = op.in.empty() ? op.out[0] : op.in[0];
-    switch (p_.buffers[static_cast<std::size_t>(view.buffer)].storage) {
-      case Storage::kWeights:
-        return Exchanged::kWeights;
-      case Storage::kGradients:
-        return Exchanged::kGradients;
-      case Storage::kScalars:
-        return Exchanged::kScalars;
-      default:
-        return op.unit >= 0 ? Exchanged::kGradients : Exchanged::kActivations;
-    }
-  }
-
   void add(const Op& op, std::int64_t times, std::vector<CountedExchange>& list) const {
-    const bool out = op.kind == Kind::kAllGather || op.kind == Kind::kReceive;
-    const View& whole = out ? op.out[0] : op.in[0];
-    CountedExchange one{.kind = op.kind,
-                        .axis = op.axis,
-                        .ranks = p_.choices.layout.along(op.axis).ranks,
-                        .phase = op.phase,
-                        .what = what_of(op),
-                        .type = p_.buffers[static_cast<std::size_t>(whole.buffer)].type,
-                        .elements = whole.elements(),
-                        .calls = times};
+    CountedExchange one = counted_exchange(op, p_.buffers, p_.choices.layout, times);
     if (const Unit* unit = unit_of(op)) one.units = kind_of(*unit);
     if (is_of_losses(op)) one.elements = one.elements / p_.choices.accumulate * micros_;
-    const auto same = std::find_if(list.begin(), list.end(), [&](const CountedExchange& known) {
-      return known.same_but_calls(one);
-    });
-    if (same == list.end()) {
-      list.push_back(std::move(one));
-    } else {
-      same->calls += times;
-    }
+    add_calls(std::move(one), list);
   }
 
   [[nodiscard]] std::vector<UnitKind> units() const {
@@ -146,17 +115,6 @@ void lengthen_losses(Program& p, std::int64_t micros) {
 }
 
 }  // namespace
-
-std::string_view to_text(Exchanged what) {
-  constexpr std::array<std::string_view, 4> kNames = {"weights", "gradients", "activations",
-                                                      "losses, norm"};
-  return kNames[static_cast<std::size_t>(what)];
-}
-
-bool CountedExchange::same_but_calls(const CountedExchange& other) const {
-  return kind == other.kind && axis == other.axis && phase == other.phase && what == other.what &&
-         type == other.type && elements == other.elements && units == other.units;
-}
 
 std::int64_t Footprint::exchanged_bytes() const {
   std::int64_t sum = 0;

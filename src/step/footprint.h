@@ -11,34 +11,11 @@
 #include <vector>
 
 #include "base/result.h"
+#include "step/counted_exchange.h"
 #include "step/memory_plan.h"
 #include "step/program.h"
 
 namespace assay::step {
-
-enum class Exchanged : std::uint8_t {
-  kWeights,
-  kGradients,
-  kActivations,  // and their gradients
-  kScalars,      // losses, and sums of squares for the norm
-};
-std::string_view to_text(Exchanged what);
-
-// The same exchange, so many times per step.
-struct CountedExchange {
-  Kind kind = Kind::kAllGather;  // or kAllToAll, kSend, kReceive
-  Axis axis = Axis::kNone;
-  std::int64_t ranks = 1;  // along the axis
-  Phase phase = Phase::kForward;
-  Exchanged what = Exchanged::kWeights;
-  std::string units;  // whose: "embedding", "layers", "layers.mlp", "head"; empty: of none
-  Dtype type = Dtype::kF32;
-  std::int64_t elements = 0;  // of the whole: what is gathered, exchanged, sent or received
-  std::int64_t calls = 0;
-
-  [[nodiscard]] std::int64_t bytes() const { return elements * bytes_of(type); }  // of one call
-  [[nodiscard]] bool same_but_calls(const CountedExchange& other) const;
-};
 
 // Units that differ by their layer alone.
 struct UnitKind {

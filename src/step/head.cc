@@ -66,8 +66,7 @@ void build_head(Builder& b, const View& x, const View& targets, const View* dx) 
   const View whole = b.matrix("logits", rows, head.rows);
   const View dh = dx != nullptr ? b.matrix("final_norm gradient", b.stream_rows(), m.dim) : View{};
   const View dh_addend = dx != nullptr ? b.addend("final_norm gradient addend", dh) : View{};
-  for (std::int64_t first = 0; first < tokens; first += rows) {
-    const std::int64_t count = std::min(rows, tokens - first);
+  const auto make_part = [&](std::int64_t first, std::int64_t count) {
     const View logits = whole.rows_from(0, count);
     const View part = h.rows_from(first, count);
     b.enter(Phase::kForward);
@@ -83,11 +82,16 @@ void build_head(Builder& b, const View& x, const View& targets, const View* dx) 
     if (tensor.ranks > 1) loss.in.push_back(everyones_terms(b, loss));
     loss.adds = first > 0 ? 2 : 0;
     b.emit(std::move(loss));
-    if (dx == nullptr) continue;
+    if (dx == nullptr) return;
     b.enter(Phase::kBackward);
     b.back_to_weight(Part::kHead, logits, part, head, first > 0);
     b.back_to_input(Part::kHead, logits, b.weight(head), dh_addend.rows_from(first, count));
-  }
+  };
+  // The first begins what the others add to, and the last may be smaller.
+  make_part(0, std::min(rows, tokens));
+  const std::int64_t whole_parts = tokens / rows;
+  b.repeat(whole_parts - 1, [&](std::int64_t i) { make_part((i + 1) * rows, rows); });
+  if (whole_parts > 0 && tokens % rows > 0) make_part(whole_parts * rows, tokens % rows);
   if (dx == nullptr) return;
   b.enter(Phase::kBackward);
   b.add_up(Part::kHead, dh_addend, dh, nullptr, nullptr);

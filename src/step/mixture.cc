@@ -99,8 +99,8 @@ void choose_experts(Builder& b, Kept& k) {
         .out = {r.weights, r.experts, r.counts}};
   if (const Parameter* bias = b.find(Part::kRouter, true)) op.in.push_back(b.weight(*bias));
   const bool is_counted = b.program().choices.purpose != Purpose::kLogits;
-  if (b.phase() == Phase::kForward && is_counted) b.count_routed(op);
-  b.emit(std::move(op));
+  const bool counts = b.phase() == Phase::kForward && is_counted;
+  counts ? b.emit_counting(std::move(op)) : b.emit(std::move(op));
 
   const std::int64_t rows = rows_of_experts(m, tokens);
   r.rows = integers(b, "rows of slots", tokens, m.experts_per_token);
@@ -228,16 +228,28 @@ View backward_mixture(Builder& b, Kept& k, const View& dx) {
   return dx1;
 }
 
-void Builder::count_routed(Op& op) {
-  const View sums = program_.sums.rows_from(micro_, 1).columns(kSummedByLoss, kSummedByRouter);
-  const View loads = program_.loads.rows_from(mixture_of_layer(layer_), 1);
-  // Of the mixtures that this rank has, the first begins the micro-batch's sums; loads are those of
-  // all micro-batches.
-  const bool begins = begun_sums_.insert(micro_).second;
+// Of the mixtures that this rank has, the first begins the micro-batch's sums; loads are those of
+// all micro-batches.
+void Builder::emit_counting(Op op) {
   const auto first_sum = static_cast<unsigned>(op.out.size());
-  op.out.insert(op.out.end(), {sums, loads});
-  op.adds = static_cast<std::uint8_t>((begins ? 0U : 1U << first_sum) |
-                                      (begun_loads_.insert(layer_).second ? 0U : 2U << first_sum));
+  op.out.push_back(program_.sums.rows_from(micro_, 1).columns(kSummedByLoss, kSummedByRouter));
+  op.out.push_back(program_.loads.rows_from(mixture_of_layer(layer_), 1));
+  place(op);
+  const auto add = [&](bool begins_sums, bool begins_loads, std::int64_t times) {
+    op.adds = static_cast<std::uint8_t>((begins_sums ? 0U : 1U << first_sum) |
+                                        (begins_loads ? 0U : 2U << first_sum));
+    if (times > 0) sink_.add(op, times);
+  };
+  if (sink_.unrolls()) {
+    const bool begins_sums = begun_sums_.insert(micro_).second;
+    return add(begins_sums, begun_loads_.insert(layer_).second, 1);
+  }
+  const std::int64_t first = stands_.first_mixture ? 1 : 0;
+  const std::int64_t begun = stands_.first_micro ? 1 : 0;
+  add(true, true, first * begun);
+  add(true, false, first * (stands_.micros - begun));
+  add(false, true, (stands_.layers - first) * begun);
+  add(false, false, (stands_.layers - first) * (stands_.micros - begun));
 }
 
 std::int64_t Builder::mixture_of_layer(std::int32_t layer) const {

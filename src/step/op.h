@@ -1,7 +1,6 @@
 // Op: one operation of a training step, as the trainer executes it (program.h). A backend logs what
 // it executed in the same terms (train/backend.h), so that a test can compare the two. The planner
-// does not price this list: it uses outlines (outline.h) to count and a closed form
-// (plan/model/work.h) for time, and tests compare their flops, bytes and counts with the list.
+// prices the same ops, added up (totals.h).
 #pragma once
 
 #include <cstdint>
@@ -94,9 +93,6 @@ enum class Part : std::uint8_t {
   kDecayed,
   kUndecayed,
   kAllGroups,
-  // In outlines only: programs do not have these yet.
-  kValueEmbedding,  // nanochat's
-  kResidual,        // nanochat's: the stream and the embedding, weighted
 };
 
 std::string_view to_text(Kind kind);

@@ -66,9 +66,9 @@ RC_GTEST_PROP(StepOverlap, ABlockIsComputedWhileAnythingLargeTravels, ()) {
   double update = 0;
   double squares = 0;
   for (const Op& op : p.ops) {
-    if (op.layer == 1 && op.kind == Kind::kAdamw) update += testing::moved_bytes(op, p);
+    if (op.layer == 1 && op.kind == Kind::kAdamw) update += moved_bytes(op, p.buffers).total();
     if (op.kind == Kind::kNormSums && p.units[static_cast<std::size_t>(op.unit)].layer == 3) {
-      squares += testing::moved_bytes(op, p);
+      squares += moved_bytes(op, p.buffers).total();
     }
   }
   int first = 0;

@@ -24,7 +24,7 @@ class ParameterList {
         tensor_(layout.tensor),
         sequence_parallel_(layout.sequence_parallel) {}
 
-  void fill();
+  void fill(std::span<const std::int32_t> layers);
   std::vector<Parameter> list;
 
  private:
@@ -173,13 +173,13 @@ void ParameterList::mixture(std::int32_t layer, double out_std) {
   matrix("shared_down", Part::kSharedDown, layer, {m.dim}, m.shared_ffn, Cut::kColumns, out_std);
 }
 
-void ParameterList::fill() {
+void ParameterList::fill(std::span<const std::int32_t> layers) {
   const spec::ModelSpec& m = model_;
   table("embedding", Part::kEmbedding);
   if (m.positions == spec::Positions::kLearned) {
     matrix("positions", Part::kPositions, kNoLayer, {m.context}, m.dim, Cut::kNothing);
   }
-  for (std::int32_t layer = 0; layer < m.layers; ++layer) block(layer);
+  for (const std::int32_t layer : layers) block(layer);
   norm("final_norm", "final_norm_bias", Part::kFinalNorm, kNoLayer);
   if (!m.tied) table("head", Part::kHead);
 }
@@ -217,8 +217,15 @@ std::vector<Slice::Runs> Slice::runs_of(const Range& elements) const {
 
 std::vector<Parameter> list_parameters(const spec::ModelSpec& model, spec::Optimizer optimizer,
                                        const Layout& layout) {
+  std::vector<std::int32_t> layers(static_cast<std::size_t>(model.layers));
+  std::iota(layers.begin(), layers.end(), 0);
+  return list_parameters(model, optimizer, layout, layers);
+}
+
+std::vector<Parameter> list_parameters(const spec::ModelSpec& model, spec::Optimizer optimizer,
+                                       const Layout& layout, std::span<const std::int32_t> layers) {
   ParameterList parameters(model, optimizer, layout);
-  parameters.fill();
+  parameters.fill(layers);
   return std::move(parameters.list);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -69,5 +70,9 @@ struct Parameter {
 // All of a model's, in its order, as far as one of `layout`'s tensor-parallel ranks has them.
 std::vector<Parameter> list_parameters(const spec::ModelSpec& model, spec::Optimizer optimizer,
                                        const Layout& layout = {});
+
+// Of these layers alone, and what is before and after all layers.
+std::vector<Parameter> list_parameters(const spec::ModelSpec& model, spec::Optimizer optimizer,
+                                       const Layout& layout, std::span<const std::int32_t> layers);
 
 }  // namespace assay::step

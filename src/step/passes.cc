@@ -1,5 +1,6 @@
-// The passes of a rank's micro-batches: read and embed, or receive from the stage before; the
-// chunk's blocks; the head and the loss, or send to the next stage; and back.
+// The passes of a rank's micro-batches, one by one: read and embed, or receive from the stage
+// before; the chunk's blocks; the head and the loss, or send to the next stage; and back. Totals
+// have the same parts with how often each is executed (totals.cc).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +12,11 @@
 
 namespace assay::step {
 namespace {
+
+std::int32_t stage_beside(const Builder& b, std::int64_t by) {
+  const Place& stages = b.program().choices.layout.pipeline;
+  return static_cast<std::int32_t>((stages.rank + by + stages.ranks) % stages.ranks);
+}
 
 class Passes {
  public:
@@ -28,7 +34,8 @@ class Passes {
     const std::vector<Pass> passes = passes_of(layout_, micros_, train_);
     for (const Pass& pass : passes) {
       slots_[pass.chunk] = std::max(slots_[pass.chunk], pass.slot + 1);
-      plan_uses(pass);
+      enter(pass);
+      b_.plan_uses(units_of_pass(b_, pass));
     }
     if (train_) b_.begin_with_gathered();
     for (std::size_t i = 0; i < passes.size(); ++i) {
@@ -56,27 +63,12 @@ class Passes {
   }
 
  private:
-  // What a pass leaves for the way back.
-  struct Chunk {
-    std::vector<Kept> kept;
-  };
-
-  [[nodiscard]] std::int64_t place(const Pass& pass) const {
-    return pass.chunk * layout_.pipeline.ranks + layout_.pipeline.rank;
+  [[nodiscard]] Chunk chunk(const Pass& pass) const {
+    return chunk_of(layout_, p_.model.layers, pass.chunk);
   }
-  [[nodiscard]] std::int64_t places() const { return layout_.chunks * layout_.pipeline.ranks; }
-  [[nodiscard]] bool is_first(const Pass& pass) const { return place(pass) == 0; }
-  [[nodiscard]] bool is_last(const Pass& pass) const { return place(pass) == places() - 1; }
-  [[nodiscard]] Layers layers(const Pass& pass) const {
-    return layers_of_chunk(p_.model.layers, place(pass), places());
-  }
-  [[nodiscard]] std::int32_t stage(std::int64_t by) const {
-    const Place& stages = layout_.pipeline;
-    return static_cast<std::int32_t>((stages.rank + by + stages.ranks) % stages.ranks);
-  }
-  static Axis axis_of(const Pass& pass) {
-    return pass.direction == Pass::Direction::kForward ? Axis::kPipeline : Axis::kPipelineBack;
-  }
+  [[nodiscard]] bool is_first(const Pass& pass) const { return chunk(pass).first; }
+  [[nodiscard]] bool is_last(const Pass& pass) const { return chunk(pass).last; }
+  [[nodiscard]] Layers layers(const Pass& pass) const { return chunk(pass).layers; }
   [[nodiscard]] bool needs_input(const Pass& pass) const {
     if (pass.direction == Pass::Direction::kWeights) return false;
     return pass.direction == Pass::Direction::kForward ? !is_first(pass) : !is_last(pass);
@@ -114,11 +106,7 @@ class Passes {
     at_border(pass, forward ? layers(pass).first : layers(pass).end);
     const View to = forward ? in_of(pass) : gradient_of(pass);
     finish_sends_from(to);
-    receives_[key] = b_.issue({.kind = Kind::kReceive,
-                               .part = Part::kAllGroups,
-                               .out = {to},
-                               .axis = axis_of(pass),
-                               .peer = stage(forward ? -1 : 1)});
+    receives_[key] = receive_stream(b_, pass.direction, to);
   }
   void wait_for_input(const Pass& pass) {
     const auto found = receives_.find({pass.direction, {pass.chunk, pass.micro}});
@@ -130,11 +118,7 @@ class Passes {
   void send(const Pass& pass, const View& x) {
     const bool forward = pass.direction == Pass::Direction::kForward;
     at_border(pass, forward ? layers(pass).end : layers(pass).first);
-    sends_.push_back(b_.issue({.kind = Kind::kSend,
-                               .part = Part::kAllGroups,
-                               .in = {x},
-                               .axis = axis_of(pass),
-                               .peer = stage(forward ? 1 : -1)}));
+    sends_.push_back(send_stream(b_, pass.direction, x));
   }
   void finish_send() {
     b_.wait(sends_.front());
@@ -156,52 +140,18 @@ class Passes {
     b_.enter(Phase::kForward, layer);
   }
 
-  // Tokens where they are embedded, targets where the loss is.
-  void read(const Pass& pass) {
-    const std::string name = fmt::format("slot {}", pass.slot);
-    const auto integers = [&](const char* what) {
-      View view =
-          b_.shared(fmt::format("{}, {}", what, name), tokens_, Dtype::kI32, Storage::kInputs);
-      return View{view.buffer, 0, tokens_, 1, 1};
-    };
-    Op op{.kind = Kind::kRead, .part = is_first(pass) ? Part::kEmbedding : Part::kLoss};
-    if (is_first(pass)) op.out.push_back(token_views_[pass.slot] = integers("tokens"));
-    if (is_last(pass) && p_.choices.purpose != Purpose::kLogits) {
-      op.out.push_back(targets_ = integers("targets"));
-    }
-    if (!op.out.empty()) b_.emit(std::move(op));
-  }
-
-  // Of this rank's part of the table.
-  [[nodiscard]] std::int64_t first_token() const {
-    const Parameter& table = *b_.find(Part::kEmbedding);
-    return layout_.tensor.rank * (table.rows + table.padding_rows);
-  }
-
-  void embed(const Pass& pass, const View& x) {
-    const Parameter* positions = b_.find(Part::kPositions);
-    b_.use(b_.find(Part::kEmbedding)->unit);
-    if (positions != nullptr) b_.use(positions->unit);
-    const View addend = b_.addend("embedding addend", x);
-    Op op{.kind = Kind::kEmbed,
-          .part = Part::kEmbedding,
-          .in = {token_views_[pass.slot], b_.weight(Part::kEmbedding)},
-          .out = {addend},
-          .first_token = first_token()};
-    // Of tensor-parallel ranks, one adds the positions.
-    if (positions != nullptr && layout_.tensor.rank == 0) op.in.push_back(b_.weight(*positions));
-    b_.emit(std::move(op));
-    b_.add_up(Part::kEmbedding, addend, x, nullptr, nullptr);
-  }
-
   void forward(const Pass& pass) {
     enter(pass);
-    Chunk& chunk = chunks_[{pass.chunk, pass.slot}];
-    chunk = {};
-    if (is_first(pass) || is_last(pass)) read(pass);
+    std::vector<Kept>& kept = kept_[{pass.chunk, pass.slot}];
+    kept.clear();
+    if (is_first(pass) || is_last(pass)) {
+      const Inputs in = read_inputs(b_, pass.slot, is_first(pass), is_last(pass));
+      if (is_first(pass)) token_views_[pass.slot] = in.tokens;
+      if (is_last(pass)) targets_ = in.targets;
+    }
     View x = in_of(pass);
     if (is_first(pass)) {
-      embed(pass, x);
+      embed(b_, token_views_[pass.slot], x);
     } else {
       wait_for_input(pass);
     }
@@ -211,7 +161,7 @@ class Passes {
       b_.forget_scales();
       const View out = b_.matrix(b_.named("out"), stream_rows_, dim_);
       if (layer + 1 == range.end) finish_sends_from(out);
-      chunk.kept.push_back(forward_block(b_, x, out));
+      kept.push_back(forward_block(b_, x, out));
       x = out;
       if (layer == range.first) finish_gradients_of_earlier();
     }
@@ -226,24 +176,24 @@ class Passes {
   void backward(const Pass& pass) {
     enter(pass);
     if (defers_weight_gradients(layout_)) b_.defer_weight_gradients();
-    Chunk& chunk = chunks_[{pass.chunk, pass.slot}];
+    const std::vector<Kept>& kept = kept_[{pass.chunk, pass.slot}];
     View dx = gradient_of(pass);
     wait_for_input(pass);
     const Layers range = layers(pass);
     for (std::int32_t layer = range.end - 1; layer >= range.first; --layer) {
       b_.enter(Phase::kBackward, layer);
       if (layer == range.first && is_last_of_step(pass)) b_.defer_within_pass();
-      dx = backward_block(b_, chunk.kept[static_cast<std::size_t>(layer - range.first)], dx);
+      dx = backward_block(b_, kept[static_cast<std::size_t>(layer - range.first)], dx);
     }
     b_.enter(Phase::kBackward);
     if (!is_first(pass)) return send(pass, dx);
     const View tokens = token_views_[pass.slot];
     if (is_last_of_step(pass)) {
       b_.end_deferring();
-      back_to_tables(tokens, dx);
+      back_to_tables(b_, tokens, dx);
       return b_.make_deferred();
     }
-    b_.make_weight_gradient([this, tokens, dx] { back_to_tables(tokens, dx); });
+    b_.make_weight_gradient([this, tokens, dx] { back_to_tables(b_, tokens, dx); });
   }
 
   // No pass comes after it that the gradients of tables, the largest there are, could travel
@@ -252,43 +202,6 @@ class Passes {
   [[nodiscard]] bool is_last_of_step(const Pass& pass) const {
     return is_first(pass) && pass.micro + 1 == micros_ && layout_.data().ranks > 1 &&
            !b_.shares_sequences() && !defers_weight_gradients(layout_);
-  }
-
-  void back_to_tables(const View& tokens, const View& dx) {
-    const Parameter& table = *b_.find(Part::kEmbedding);
-    const View of_all = b_.all_tokens(Part::kEmbedding, "gradient of all", dx);
-    b_.emit({.kind = Kind::kEmbedGrad,
-             .part = Part::kEmbedding,
-             .in = {tokens, of_all},
-             .out = {b_.gradient(table)},
-             .first_token = first_token()});
-    b_.finish_gradients(table.unit);
-    if (const Parameter* positions = b_.find(Part::kPositions)) {
-      b_.emit({.kind = Kind::kPositionsGrad,
-               .part = Part::kPositions,
-               .in = {of_all},
-               .out = {b_.gradient(*positions)}});
-      b_.finish_gradients(positions->unit);
-    }
-  }
-
-  // The order in which passes use weights that must be gathered first.
-  void plan_uses(const Pass& pass) {
-    if (pass.direction == Pass::Direction::kWeights) return;
-    enter(pass);
-    const bool forward = pass.direction == Pass::Direction::kForward;
-    if (forward && is_first(pass)) {
-      b_.plan_uses({b_.find(Part::kEmbedding)->unit});
-      if (const Parameter* positions = b_.find(Part::kPositions)) b_.plan_uses({positions->unit});
-    }
-    const Layers range = layers(pass);
-    for (std::int32_t i = range.first; i < range.end; ++i) {
-      const std::int32_t layer = forward ? i : range.first + range.end - 1 - i;
-      b_.enter(forward ? Phase::kForward : Phase::kBackward, layer);
-      b_.plan_uses(units_used(b_, forward ? Phase::kForward : Phase::kBackward));
-    }
-    b_.enter(Phase::kForward);
-    if (forward && is_last(pass)) b_.plan_uses(units_of_head(b_));
   }
 
   Builder& b_;
@@ -300,14 +213,53 @@ class Passes {
   std::int64_t dim_;
   std::int64_t micros_ = 1;
   View targets_;
-  std::map<std::int32_t, std::int32_t> slots_;                     // by chunk: how many there are
-  std::map<std::int32_t, View> token_views_;                       // by slot
-  std::map<std::pair<std::int32_t, std::int32_t>, Chunk> chunks_;  // by chunk and slot
+  std::map<std::int32_t, std::int32_t> slots_;  // by chunk: how many there are
+  std::map<std::int32_t, View> token_views_;    // by slot
+  std::map<std::pair<std::int32_t, std::int32_t>, std::vector<Kept>> kept_;  // by chunk and slot
   std::map<std::pair<Pass::Direction, std::pair<std::int32_t, std::int32_t>>, Op> receives_;
   std::deque<Op> sends_;
 };
 
 }  // namespace
+
+Op send_stream(Builder& b, Pass::Direction direction, const View& x) {
+  const bool forward = direction == Pass::Direction::kForward;
+  return b.issue({.kind = Kind::kSend,
+                  .part = Part::kAllGroups,
+                  .in = {x},
+                  .axis = forward ? Axis::kPipeline : Axis::kPipelineBack,
+                  .peer = stage_beside(b, forward ? 1 : -1)});
+}
+
+Op receive_stream(Builder& b, Pass::Direction direction, const View& x) {
+  const bool forward = direction == Pass::Direction::kForward;
+  return b.issue({.kind = Kind::kReceive,
+                  .part = Part::kAllGroups,
+                  .out = {x},
+                  .axis = forward ? Axis::kPipeline : Axis::kPipelineBack,
+                  .peer = stage_beside(b, forward ? -1 : 1)});
+}
+
+std::vector<std::int32_t> units_of_pass(Builder& b, const Pass& pass) {
+  std::vector<std::int32_t> units;
+  if (pass.direction == Pass::Direction::kWeights) return units;
+  const auto add = [&](const std::vector<std::int32_t>& more) {
+    units.insert(units.end(), more.begin(), more.end());
+  };
+  const bool forward = pass.direction == Pass::Direction::kForward;
+  const Phase phase = forward ? Phase::kForward : Phase::kBackward;
+  const Chunk chunk = chunk_of(b.program().choices.layout, b.model().layers, pass.chunk);
+  b.enter(phase);
+  if (forward && chunk.first) add(units_of_tables(b));
+  const Layers range = chunk.layers;
+  for (std::int32_t i = range.first; i < range.end; ++i) {
+    b.enter(phase, forward ? i : range.first + range.end - 1 - i);
+    add(units_used(b, phase));
+  }
+  b.enter(phase);
+  if (forward && chunk.last) add(units_of_head(b));
+  return units;
+}
 
 void build_passes(Builder& b) {
   Passes(b).build();

@@ -73,6 +73,12 @@ std::int64_t layers_of_stage(std::int64_t layers, std::int64_t stage, std::int64
   return sum;
 }
 
+Chunk chunk_of(const Layout& layout, std::int64_t model_layers, std::int32_t chunk) {
+  const std::int64_t at = chunk * layout.pipeline.ranks + layout.pipeline.rank;
+  const std::int64_t chunks = layout.chunks * layout.pipeline.ranks;
+  return {layers_of_chunk(model_layers, at, chunks), at == 0, at == chunks - 1};
+}
+
 bool defers_weight_gradients(const Layout& layout) {
   return layout.schedule == spec::PipelineSchedule::kZbH1;
 }

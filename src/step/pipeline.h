@@ -33,6 +33,14 @@ Layers layers_of_chunk(std::int64_t layers, std::int64_t chunk, std::int64_t chu
 std::int64_t layers_of_stage(std::int64_t layers, std::int64_t stage, std::int64_t stages,
                              std::int64_t chunks);
 
+// One of a stage's chunks: its layers, and whether the model begins or ends with it.
+struct Chunk {
+  Layers layers;
+  bool first = false;
+  bool last = false;
+};
+Chunk chunk_of(const Layout& layout, std::int64_t model_layers, std::int32_t chunk);
+
 struct Pass {
   enum class Direction : std::uint8_t {
     kForward,

@@ -6,13 +6,12 @@
 namespace assay::step {
 namespace {
 
-void add_buffers(Program& p) {
+void add_buffers(Program& p, Sink& sink) {
   const Numerics& n = p.choices.numerics;
   const bool train = p.choices.purpose == Purpose::kTrain;
   for (Unit& unit : p.units) {
     const auto buffer = [&](const char* what, std::int64_t elements, Dtype type, Storage storage) {
-      p.buffers.push_back({unit.name + what, storage, type, elements});
-      return static_cast<BufferId>(p.buffers.size() - 1);
+      return sink.add({unit.name + what, storage, type, elements});
     };
     const std::int64_t own = unit.own.count;
     unit.weights = buffer("", p.choices.layout.gathers_weights() ? own : unit.elements, n.weights,
@@ -72,25 +71,37 @@ Choices choices_of(const spec::JobSpec& job) {
           .accumulate = job.batch.accumulate};
 }
 
-base::Result<Program> build(const spec::ModelSpec& model, const Choices& choices) {
-  ASSAY_TRY_VOID(check(model, choices));
-  Program p;
-  p.model = model;
-  p.choices = choices;
-  p.model_parameters = list_parameters(model, choices.optimizer, choices.layout);
-  p.model_units = make_units(model, choices.layout, p.model_parameters);
+void add_state(Program& p, Sink& sink) {
+  const Choices& choices = p.choices;
+  p.model_parameters = list_parameters(p.model, choices.optimizer, choices.layout);
+  p.model_units = make_units(p.model, choices.layout, p.model_parameters);
   select_stage(p);
-  add_buffers(p);
-  Builder b(p);
+  add_buffers(p, sink);
+}
+
+void add_scalars(Builder& b) {
+  Program& p = b.program();
+  const Choices& choices = p.choices;
   if (choices.purpose != Purpose::kLogits) {
     p.sums = b.matrix("sums", choices.accumulate, kSummedScalars, Dtype::kF32, Storage::kScalars);
   }
   p.scalars = b.matrix("scalars", 1, static_cast<std::int64_t>(Scalar::kScalars), Dtype::kF32,
                        Storage::kScalars);
-  if (model.is_moe() && choices.purpose != Purpose::kLogits) {
-    p.loads =
-        b.matrix("expert loads", model.moe_layers(), model.experts, Dtype::kF32, Storage::kScalars);
+  if (p.model.is_moe() && choices.purpose != Purpose::kLogits) {
+    p.loads = b.matrix("expert loads", p.model.moe_layers(), p.model.experts, Dtype::kF32,
+                       Storage::kScalars);
   }
+}
+
+base::Result<Program> build(const spec::ModelSpec& model, const Choices& choices) {
+  ASSAY_TRY_VOID(check(model, choices));
+  Program p;
+  p.model = model;
+  p.choices = choices;
+  ProgramSink sink(p);
+  add_state(p, sink);
+  Builder b(p, sink);
+  add_scalars(b);
   build_passes(b);
   if (choices.purpose == Purpose::kLogits) return p;
   b.begin_pass(0, 0);

@@ -1,5 +1,5 @@
 // Recomputation: what each policy keeps of a block's forward pass for its backward pass, and how a
-// policy is chosen where the job leaves it open. The program, the outline, the planner's memory and
+// policy is chosen where the job leaves it open. The step, the planner's memory and
 // both that choose (train/choose_recompute.cc, plan/prediction.cc) share this.
 #pragma once
 

@@ -1,5 +1,5 @@
 // Shapes: how wide a model's blocks and head are on one rank of tensor parallelism. The one place
-// that the program (block.cc, head.cc, parameter.cc), the outline and the planner take them from.
+// that the step (block.cc, head.cc, parameter.cc) and the planner take them from.
 #pragma once
 
 #include <cstdint>

@@ -62,15 +62,13 @@ std::string_view to_text(Phase phase) {
 }
 
 std::string_view to_text(Part part) {
-  return name(part, std::array<std::string_view, 25>{"embedding",   "positions",  "attention_norm",
-                                                     "qkv",         "query_norm", "key_norm",
-                                                     "rope",        "attention",  "attention_out",
-                                                     "mlp_norm",    "gate_up",    "activation",
-                                                     "down",        "router",     "shared_gate_up",
-                                                     "shared_down", "final_norm", "head",
-                                                     "loss",        "matrices",   "decayed",
-                                                     "undecayed",   "all",        "value_embedding",
-                                                     "residual"});
+  return name(
+      part,
+      std::array<std::string_view, 23>{
+          "embedding", "positions", "attention_norm", "qkv",         "query_norm", "key_norm",
+          "rope",      "attention", "attention_out",  "mlp_norm",    "gate_up",    "activation",
+          "down",      "router",    "shared_gate_up", "shared_down", "final_norm", "head",
+          "loss",      "matrices",  "decayed",        "undecayed",   "all"});
 }
 
 std::string_view to_text(Axis axis) {

@@ -134,6 +134,24 @@ base::Result<std::optional<FileAt>> latest_at(Store& store, std::string_view pat
   return std::nullopt;
 }
 
+base::Result<std::vector<FileAt>> files_below(Store& store, std::string_view folder) {
+  // '0' is the character after '/': an index finds the range.
+  ASSAY_TRY(Statement select,
+            store.database().prepare("SELECT run, path, blake3, size, status FROM run_output"
+                                     " WHERE path > ?1 || '/' AND path < ?1 || '0'"
+                                     " ORDER BY path, run DESC"));
+  ASSAY_TRY_VOID(select.bind(folder));
+  std::vector<FileAt> files;
+  std::string last;
+  ASSAY_TRY_VOID(select.each([&](const Statement& row) {
+    FileAt file = file_at(row);
+    if (file.path == last) return;
+    last = file.path;
+    if (row.text(4) != name_of(OutputStatus::kDeleted)) files.push_back(std::move(file));
+  }));
+  return files;
+}
+
 base::Result<Producers> Producers::prepare(Store& store) {
   std::vector<Statement> statements;
   for (const char* sql : kProducerQueries) {

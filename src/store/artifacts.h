@@ -38,6 +38,10 @@ base::Result<std::vector<FileAt>> consumers_of(Store& store, const hash::Digest&
 // A path whose last run deleted it has no content.
 base::Result<std::optional<FileAt>> latest_at(Store& store, std::string_view path);
 
+// The files below a folder as the newest runs left them, sorted by path; without those that the
+// last run removed.
+base::Result<std::vector<FileAt>> files_below(Store& store, std::string_view folder);
+
 // Which run made an input, and which runs read an output.
 //
 // The producer of an input is the newest run before the reader that left this very content at this

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "store/artifacts.h"
+#include "store/column_encoding.h"
 #include "store/hash_cache.h"
 #include "store/labels.h"
 #include "store/run_dependencies.h"
@@ -25,8 +26,31 @@ base::Result<void> erase(Database& database, RunId id) {
   return remove.run();
 }
 
+// Of the runs that left what is at a path now, the newest: without it nothing would say where the
+// file came from.
+base::Result<void> add_makers_of_files(Store& store, const GcOptions& options,
+                                       std::set<RunId>& needed, std::vector<RunId>& todo) {
+  ASSAY_TRY(Statement select,
+            store.database().prepare("SELECT run, path, blake3, size FROM run_output"
+                                     " WHERE blake3 IS NOT NULL ORDER BY path, run DESC"));
+  std::string settled;  // the path whose maker has been found
+  std::set<hash::Digest> asked;
+  std::string path;
+  return select.each([&](const Statement& row) {
+    std::string at = row.text(1);
+    if (at == settled) return;
+    if (at != path) asked.clear();
+    path = std::move(at);
+    const auto content = digest_at(row, 2);
+    if (!content || !asked.insert(*content).second) return;
+    if (!options.on_disk(path, *content, row.integer(3))) return;
+    settled = path;
+    if (needed.insert(row.integer(0)).second) todo.push_back(row.integer(0));
+  });
+}
+
 // The runs that must stay, and those whose outputs these read, and so on.
-base::Result<std::set<RunId>> needed_runs(Store& store) {
+base::Result<std::set<RunId>> needed_runs(Store& store, const GcOptions& options) {
   ASSAY_TRY(const Snapshot snapshot, Snapshot::begin(store.database()));
   ASSAY_TRY(Statement select,
             store.database().prepare(
@@ -40,6 +64,7 @@ base::Result<std::set<RunId>> needed_runs(Store& store) {
     needed.insert(row.integer(0));
     todo.push_back(row.integer(0));
   }));
+  if (options.on_disk) ASSAY_TRY_VOID(add_makers_of_files(store, options, needed, todo));
   ASSAY_TRY(Producers producers, Producers::prepare(store));
   while (!todo.empty()) {
     ASSAY_TRY(const RunRecord reader, head_of(store, todo.back()));
@@ -62,7 +87,8 @@ constexpr const char* kUnreferencedDocuments =
     "DELETE FROM document WHERE NOT EXISTS (SELECT 1 FROM run WHERE environment = document.id)"
     " AND NOT EXISTS (SELECT 1 FROM run WHERE machine = document.id)"
     " AND NOT EXISTS (SELECT 1 FROM run_git WHERE diff = document.id)"
-    " AND NOT EXISTS (SELECT 1 FROM run_rule WHERE paths = document.id)";
+    " AND NOT EXISTS (SELECT 1 FROM run_rule WHERE paths = document.id)"
+    " AND NOT EXISTS (SELECT 1 FROM path_fact WHERE names = document.id)";
 constexpr const char* kUnreferencedPackages =
     "DELETE FROM package WHERE NOT EXISTS"
     " (SELECT 1 FROM run_package WHERE package = package.id)";
@@ -137,7 +163,7 @@ base::Result<void> remove_run(Store& store, RunId id) {
 base::Result<GcReport> collect_garbage(Store& store, const GcOptions& options) {
   GcReport report;
   report.bytes_before = size_of(store);
-  ASSAY_TRY(const std::set<RunId> needed, needed_runs(store));
+  ASSAY_TRY(const std::set<RunId> needed, needed_runs(store, options));
   ASSAY_TRY(report.runs, list_runs(store));
   std::int64_t kept = 0;
   std::erase_if(report.runs, [&](const RunRecord& run) {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -20,6 +22,10 @@ struct GcOptions {
   std::optional<std::int64_t> before_unix_ns;  // only runs that began before
   std::int64_t hashes_before_unix_ns = 0;      // cache entries made before are forgotten
   bool dry_run = false;
+  // Whether this content is at this path now: the newest run that left it there stays. Not given:
+  // files do not matter.
+  std::function<bool(const std::string& path, const hash::Digest& content, std::int64_t size)>
+      on_disk = {};
 };
 
 struct GcReport {
@@ -33,8 +39,9 @@ struct GcReport {
 };
 
 // Removes runs that are over, are no stage's current one, have no label, left no labelled content,
-// and made nothing that a remaining run has read: the lineage of what remains is complete. Then
-// removes documents, packages and cached hashes without references. Safe while others record.
+// did not make a file that is still there, and made nothing that a remaining run has read: the
+// lineage of what remains is complete. Then removes documents, packages and cached hashes without
+// references. Safe while others record.
 base::Result<GcReport> collect_garbage(Store& store, const GcOptions& options);
 
 }  // namespace assay::store

@@ -32,6 +32,10 @@ constexpr std::array kBelow = {
     " WHERE path > ?1 || '/' AND path < ?1 || '0'",
     "UPDATE run_output SET source = ?2 || substr(source, length(?1) + 1)"
     " WHERE source > ?1 || '/' AND source < ?1 || '0'",
+    "UPDATE OR IGNORE path_fact SET path = ?2 || substr(path, length(?1) + 1)"
+    " WHERE path = ?1 OR path > ?1 || '/' AND path < ?1 || '0'",
+    "UPDATE path_fact SET target = ?2 || substr(target, length(?1) + 1)"
+    " WHERE target = ?1 OR target > ?1 || '/' AND target < ?1 || '0'",
     "UPDATE run SET directory = ?2 || substr(directory, length(?1) + 1)"
     " WHERE directory = ?1 OR directory > ?1 || '/' AND directory < ?1 || '0'",
     "UPDATE run_git SET root = ?2 || substr(root, length(?1) + 1)"

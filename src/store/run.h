@@ -2,6 +2,7 @@
 // run_writer.h writes it, run_reader.h reads it.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -56,6 +57,26 @@ struct Output {
   // in place, cut short. None: nothing was there, it was replaced as a whole, or it is not known.
   std::optional<hash::Digest> before;
 };
+
+// What a run found out about a name, besides the contents of files.
+struct PathFact {
+  enum class Kind {
+    kMadeFolder,    // it was not there before the run, which left it
+    kFollowedLink,  // a symbolic link through which the run opened a file; it led to `target`
+    kMadeLink,      // a symbolic link that the run left; it leads to `target`
+    kListed,        // the run listed this folder, in which `names` were before it; "a", "b/"
+    kAbsent,        // the run looked for this and nothing was there
+    kNetwork,       // a name that it looked up, or an address that it connected to
+  };
+  Kind kind = Kind::kMadeFolder;
+  std::string path;
+  std::string target = {};
+  std::vector<std::string> names = {};
+  auto operator<=>(const PathFact&) const = default;
+};
+
+// "made-folder", "followed-link", …
+std::string_view name_of(PathFact::Kind kind);
 
 struct Process {
   std::int64_t pid = 0;
@@ -156,6 +177,7 @@ struct RunRecord {  // NOLINT(bugprone-exception-escape): as Context
 
   std::vector<Input> inputs;
   std::vector<Output> outputs;
+  std::vector<PathFact> facts;
   std::vector<Process> processes;
   std::vector<Missed> missed;
   std::vector<FileRule> rules;

@@ -53,7 +53,30 @@ std::vector<Input> dependencies_of(const RunRecord& run, Logs logs) {
   return dependencies;
 }
 
-base::Result<std::vector<Input>> load_dependencies(Store& store, RunId run) {
+std::vector<Input> dependencies_for(const RunRecord& run, const std::string& artifact) {
+  std::vector<Input> dependencies = dependencies_of(run, Logs::kNo);
+  const std::set<std::string> logs = log_paths(run);
+  for (const Output& output : run.outputs) {
+    if (output.before && output.path == artifact && logs.contains(artifact)) {
+      dependencies.push_back({artifact, output.before, kUnknownSize});
+    }
+  }
+  return dependencies;
+}
+
+base::Result<std::vector<Input>> load_dependencies(Store& store, RunId run,
+                                                   const std::optional<std::string>& artifact) {
+  if (artifact) {
+    ASSAY_TRY(RunRecord whole, head_of(store, run));
+    // Only a run with redirected output has logs.
+    if (!whole.redirects.empty()) {
+      ASSAY_TRY_VOID(each_input(store, run, -1,
+                                [&](Input input) { whole.inputs.push_back(std::move(input)); }));
+      ASSAY_TRY_VOID(each_output(
+          store, run, -1, [&](Output output) { whole.outputs.push_back(std::move(output)); }));
+      return dependencies_for(whole, *artifact);
+    }
+  }
   std::vector<Input> dependencies;
   ASSAY_TRY_VOID(
       each_input(store, run, -1, [&](Input input) { dependencies.push_back(std::move(input)); }));

@@ -2,6 +2,7 @@
 // place), whose earlier content is part of what it left.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -24,7 +25,11 @@ enum class Logs { kNo, kYes };
 // Inputs, and {path, before} of the outputs that were written into and not read. The sizes of the
 // latter are not known: -1. From the lists in `run`.
 std::vector<Input> dependencies_of(const RunRecord& run, Logs logs);
-// The same from the store, with logs; sorted by path within each kind.
-base::Result<std::vector<Input>> load_dependencies(Store& store, RunId run);
+// Without logs, except that the earlier content of a log counts if the log is the artifact that is
+// asked about.
+std::vector<Input> dependencies_for(const RunRecord& run, const std::string& artifact);
+// The same from the store; sorted by path within each kind. Without an artifact: with all logs.
+base::Result<std::vector<Input>> load_dependencies(
+    Store& store, RunId run, const std::optional<std::string>& artifact = std::nullopt);
 
 }  // namespace assay::store

@@ -10,6 +10,7 @@
 #include "store/column_encoding.h"
 #include "store/document.h"
 #include "store/labels.h"
+#include "store/path_facts.h"
 #include "store/run_row.h"
 #include "store/stages.h"
 
@@ -191,6 +192,7 @@ base::Result<RunRecord> load_run(Store& store, RunId id) {
       each_input(store, id, -1, [&](Input input) { run.inputs.push_back(std::move(input)); }));
   ASSAY_TRY_VOID(
       each_output(store, id, -1, [&](Output output) { run.outputs.push_back(std::move(output)); }));
+  ASSAY_TRY(run.facts, path_facts(store, id));
   ASSAY_TRY(run.processes, processes_of(database, id));
   ASSAY_TRY(run.missed, missed_of(database, id));
   ASSAY_TRY(run.rules, rules_of(database, id));

@@ -49,6 +49,12 @@ RunRecord full_run() {
                          "/project/model.bin", digest_of("what it was")});
   run.processes = {{10, 1, {"train", "--lr"}, "/usr/bin/train", 5, 6, 256},
                    {11, 10, {}, "", 7, std::nullopt, std::nullopt}};
+  // In the order in which they are read: by kind and path.
+  run.facts = {{PathFact::Kind::kAbsent, "/project/conf\xff"},
+               {PathFact::Kind::kFollowedLink, "/project/current", "v1"},
+               {.kind = PathFact::Kind::kListed, .path = "/project/data", .names = {"a", "b/"}},
+               {PathFact::Kind::kMadeFolder, "/project/out"},
+               {PathFact::Kind::kMadeLink, "/project/latest", "/project/out"}};
   run.missed = {{"io_uring", "process 11 used io_uring"}, {"dropped", "3 events"}};
   run.gpu = {{{"kernels", 12, 0}, {"copies_to_device", 3, 4096}},
              {{"GPU-a0", 1 << 20}},
@@ -116,6 +122,7 @@ void expect_same_lists(const RunRecord& read, RunRecord written) {
     EXPECT_EQ(read.outputs[i].from, written.outputs[i].from);
     EXPECT_EQ(read.outputs[i].before, written.outputs[i].before);
   }
+  EXPECT_EQ(read.facts, written.facts);
   ASSERT_EQ(read.processes.size(), written.processes.size());
   for (std::size_t i = 0; i < read.processes.size(); ++i) {
     EXPECT_EQ(read.processes[i].pid, written.processes[i].pid);
@@ -215,7 +222,7 @@ TEST_F(RunTest, WhatIsSharedIsStoredOnce) {
     run.uid.clear();
     ASSERT_TRUE(record_run(store_, run));
   }
-  EXPECT_EQ(sql("SELECT count(*) FROM document"), "4");  // diff, environment, machine, paths
+  EXPECT_EQ(sql("SELECT count(*) FROM document"), "5");  // diff, environment, machine, paths, names
   EXPECT_EQ(sql("SELECT count(*) FROM package"), "2");
   EXPECT_EQ(sql("SELECT count(DISTINCT uid) FROM run"), "3");
   EXPECT_EQ(sql("SELECT sum(length(zlib)) < 2000 FROM document"), "1");

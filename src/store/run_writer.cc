@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "store/column_encoding.h"
 #include "store/document.h"
+#include "store/path_facts.h"
 #include "store/run_row.h"
 #include "store/stage_identity.h"
 #include "store/stages.h"
@@ -26,7 +27,8 @@ constexpr std::chrono::seconds kPatience{60};
 constexpr const char* kClearLists[] = {
     "DELETE FROM run_input WHERE run = ?1",   "DELETE FROM run_output WHERE run = ?1",
     "DELETE FROM process WHERE run = ?1",     "DELETE FROM missed WHERE run = ?1",
-    "DELETE FROM run_package WHERE run = ?1", "DELETE FROM run_rule WHERE run = ?1"};
+    "DELETE FROM run_package WHERE run = ?1", "DELETE FROM run_rule WHERE run = ?1",
+    "DELETE FROM path_fact WHERE run = ?1"};
 
 }  // namespace
 
@@ -145,6 +147,10 @@ base::Result<void> RunWriter::add_output(const Output& output) {
   return {};
 }
 
+base::Result<void> RunWriter::add_fact(const PathFact& fact) {
+  return insert_path_fact(state_->database, state_->run, fact);
+}
+
 base::Result<void> RunWriter::add_process(const Process& process) {
   ASSAY_TRY_VOID(state_->insert_process.bind(
       state_->run, ++state_->processes, process.pid, process.parent, process.program,
@@ -213,6 +219,7 @@ base::Result<RunId> record_run(Store& store, const RunRecord& run) {
   ASSAY_TRY(RunWriter writer, RunWriter::begin(store, id));
   for (const Input& input : run.inputs) ASSAY_TRY_VOID(writer.add_input(input));
   for (const Output& output : run.outputs) ASSAY_TRY_VOID(writer.add_output(output));
+  for (const PathFact& fact : run.facts) ASSAY_TRY_VOID(writer.add_fact(fact));
   for (const Process& process : run.processes) ASSAY_TRY_VOID(writer.add_process(process));
   for (const Missed& missed : run.missed) ASSAY_TRY_VOID(writer.add_missed(missed));
   for (const FileRule& rule : run.rules) ASSAY_TRY_VOID(writer.add_rule(rule));

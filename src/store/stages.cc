@@ -50,6 +50,18 @@ base::Result<RunRecord> stage_run(Store& store, std::int64_t number) {
                         count == 0 ? "no run has succeeded yet" : "assay status lists the stages"));
 }
 
+base::Result<std::vector<RunId>> earlier_runs(Store& store, const RunRecord& run,
+                                              std::size_t most) {
+  std::vector<RunId> ids;
+  if (run.stage == 0) return ids;
+  ASSAY_TRY(Statement select,
+            store.database().prepare("SELECT id FROM run WHERE stage = ?1 AND id < ?2"
+                                     " ORDER BY id DESC LIMIT ?3"));
+  ASSAY_TRY_VOID(select.bind(run.stage, run.id, static_cast<std::int64_t>(most)));
+  ASSAY_TRY_VOID(select.each([&](const Statement& row) { ids.push_back(row.integer(0)); }));
+  return ids;
+}
+
 base::Result<std::vector<RunRecord>> live_runs(Store& store) {
   ASSAY_TRY(Statement select,
             store.database().prepare(fmt::format(

@@ -19,6 +19,9 @@ base::Result<RunRecord> stage_run(Store& store, std::int64_t number);
 // The current runs of all stages in the order of their numbers, without context and lists.
 base::Result<std::vector<RunRecord>> live_runs(Store& store);
 
+// The runs of its stage before this one, newest first, at most `most`.
+base::Result<std::vector<RunId>> earlier_runs(Store& store, const RunRecord& run, std::size_t most);
+
 // Inside the caller's transaction, when the run's files are written: makes it the current run of
 // the stage that it repeats, or of a new one, and returns the stage's number. `files` is
 // files_identity().

@@ -305,9 +305,11 @@ TEST_F(LineageCli, StatusFollowsTheFilesOnDisk) {
 TEST_F(LineageCli, LabelsWorkWhereverSomethingIsNamed) {
   record_pipeline();
   EXPECT_EQ(assay({"label", "2", "baseline", "best"}).out,
-            "baseline names run 2\nbest names run 2\n\nnext: assay show baseline\n");
+            "baseline names run 2: train --lr 0.1\nbest names run 2: train --lr 0.1\n\n"
+            "next: assay show baseline\n");
   EXPECT_EQ(json({"show", "best"})["run"]["labels"], Json({"baseline", "best"}));
-  EXPECT_THAT(assay({"label", "3", "best"}).out, HasSubstr("best names run 3, no longer run 2"));
+  EXPECT_THAT(assay({"label", "3", "best"}).out,
+              HasSubstr("best names run 3: eval, no longer run 2: train"));
   EXPECT_EQ(assay({"label", "model.bin", "weights"}).exit_code, 0);
   EXPECT_EQ(json({"lineage", "weights"})["artifact"]["path"], absolute("model.bin"));
   EXPECT_EQ(json({"dag", "weights"})["runs"].size(), 3U);

@@ -100,6 +100,15 @@ TEST_F(TrainCli, IsARecordedRunWhoseWeightsHaveLineage) {
                                        directory_.path()});
   ASSERT_EQ(generated.exit_code, 0) << generated.err;
   EXPECT_EQ(Json::parse(generated.out)["tokens"].size(), 8U);
+
+  // Whatever takes checkpoints takes the run's folder.
+  EXPECT_EQ(json_of({"checkpoint", "list", "run", "--json"}),
+            json_of({"checkpoint", "list", "run/checkpoints", "--json"}));
+  const Json verified = json_of({"checkpoint", "verify", "run/", "--json"})["checkpoints"];
+  ASSERT_FALSE(verified.empty());
+  EXPECT_TRUE(verified.back()["ok"].get<bool>());
+  EXPECT_EQ(json_of({"checkpoint", "export-hf", "run", "hf", "--json"})["from"],
+            verified.back()["folder"]);
 }
 
 TEST_F(TrainCli, KilledAtAnyMomentItResumesToTheSameWeights) {

@@ -73,7 +73,7 @@ void print_checkpoints(const Session& session, const std::vector<Listed>& all, c
 }
 
 Result<ExitCode> list_checkpoints(const Session& session, const std::string& directory) {
-  ASSAY_TRY(const std::vector<Listed> all, checkpoint::list(directory));
+  ASSAY_TRY(const std::vector<Listed> all, checkpoint::list(checkpoint::root_of(directory)));
   print_checkpoints(session, all, "not verified");
   if (!all.empty()) {
     session.next(
@@ -86,10 +86,8 @@ Result<ExitCode> list_checkpoints(const Session& session, const std::string& dir
 Result<std::vector<Listed>> checkpoints_at(const fs::path& directory) {
   std::error_code ignored;
   const fs::path plain = directory.has_filename() ? directory : directory.parent_path();
-  const bool is_one = fs::exists(plain / checkpoint::kManifestName, ignored) ||
-                      checkpoint::step_of(plain.filename().string());
-  if (!is_one || !fs::exists(plain, ignored)) {
-    ASSAY_TRY(std::vector<Listed> all, checkpoint::list(plain));
+  if (!checkpoint::is_checkpoint(plain) || !fs::exists(plain, ignored)) {
+    ASSAY_TRY(std::vector<Listed> all, checkpoint::list(checkpoint::root_of(plain)));
     if (!all.empty()) return all;
     return base::fail(
         base::usage_error(directory.string(), "has no checkpoints",
@@ -136,10 +134,11 @@ struct HfOptions {
 };
 
 Result<ExitCode> export_weights(const Session& session, const HfOptions& options) {
-  ASSAY_TRY(const checkpoint::Checkpoint from, checkpoint::Checkpoint::open(options.from));
+  ASSAY_TRY(const checkpoint::Checkpoint from, checkpoint::open_newest(options.from));
   ASSAY_TRY_VOID(train::export_hf(from, options.to));
-  session.print_json(base::Json{{"from", options.from}, {"to", options.to}});
-  session.print(fmt::format("wrote {}/config.json and model.safetensors\n", options.to));
+  session.print_json(base::Json{{"from", from.folder().string()}, {"to", options.to}});
+  session.print(fmt::format("wrote {}/config.json and model.safetensors from {}\n", options.to,
+                            from.folder().string()));
   return ExitCode::kYes;
 }
 
@@ -153,12 +152,14 @@ Result<ExitCode> import_weights(const Session& session, const HfOptions& options
 
 Verb export_hf_verb(const Session& session) {
   const auto options = std::make_shared<HfOptions>();
-  return {.name = "export-hf",
-          .description = "export a checkpoint's weights for Hugging Face transformers",
-          .examples = {"assay checkpoint export-hf demo-run/checkpoints/step-2 hf"},
-          .arguments = {{"CHECKPOINT", "a checkpoint folder", &options->from, true, {}, true},
-                        {"DIR", "the folder to create", &options->to, true, {}, true}},
-          .action = [&session, options] { return export_weights(session, *options); }};
+  return {
+      .name = "export-hf",
+      .description = "export a checkpoint's weights for Hugging Face transformers",
+      .examples = {"assay checkpoint export-hf demo-run/checkpoints/step-2 hf"},
+      .arguments =
+          {{"CHECKPOINT", "a checkpoint, or a run: its newest one", &options->from, true, {}, true},
+           {"DIR", "the folder to create", &options->to, true, {}, true}},
+      .action = [&session, options] { return export_weights(session, *options); }};
 }
 
 Verb import_hf_verb(const Session& session) {
@@ -185,7 +186,8 @@ Verb checkpoint_verb(const Session& session) {
        .description = "the checkpoints in a folder, oldest first",
        .examples = {"assay checkpoint list checkpoints",
                     "assay checkpoint list checkpoints --json"},
-       .arguments = {{"DIR", "the folder that contains step-N", directory.get(), true, {}, true}},
+       .arguments =
+           {{"DIR", "a run, or the folder that contains step-N", directory.get(), true, {}, true}},
        .action = [&session, directory] { return list_checkpoints(session, *directory); }},
       {.name = "verify",
        .description = "check that all files are as they were written, by hash",

@@ -36,29 +36,6 @@ struct CheckpointDiffOptions {
   std::string b;
 };
 
-bool is_folder(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_directory(path, ignored);
-}
-
-// A checkpoint, or the newest in a folder of checkpoints or of a run.
-Result<Checkpoint> open_newest(const fs::path& path) {
-  const fs::path plain = path.has_filename() ? path : path.parent_path();
-  std::error_code ignored;
-  if (fs::exists(plain / checkpoint::kManifestName, ignored) ||
-      checkpoint::step_of(plain.filename().string())) {
-    return Checkpoint::open(plain);
-  }
-  const fs::path root = is_folder(plain / "checkpoints") ? plain / "checkpoints" : plain;
-  ASSAY_TRY(const std::vector<std::int64_t> steps, checkpoint::steps_in(root));
-  if (steps.empty()) {
-    return base::fail(
-        base::usage_error(path.string(), "has no checkpoints",
-                          "expected a folder step-N, or a folder that contains some"));
-  }
-  return Checkpoint::open(root / checkpoint::step_name(steps.back()));
-}
-
 // 1 means that they differ, so what cannot be read must be something else.
 base::Error unreadable(base::Error error) {
   if (error.code == ExitCode::kNo) error.code = ExitCode::kUnfit;
@@ -159,9 +136,9 @@ void print_difference(const Session& session, const Difference& found) {
 }
 
 Result<ExitCode> compare_checkpoints(const Session& session, const CheckpointDiffOptions& options) {
-  const auto a = open_newest(options.a);
+  const auto a = checkpoint::open_newest(options.a);
   if (!a) return base::fail(unreadable(a.error()));
-  const auto b = open_newest(options.b);
+  const auto b = checkpoint::open_newest(options.b);
   if (!b) return base::fail(unreadable(b.error()));
   base::Progress progress({.label = "comparing",
                            .total = a->manifest().bytes(),

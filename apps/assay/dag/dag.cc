@@ -87,7 +87,7 @@ base::Result<base::ExitCode> dag(const Session& session, const DagOptions& optio
   if (format != "text") return base::ExitCode::kYes;
   if (graph.runs.empty() && graph.files.empty()) {
     session.print("no run has succeeded yet\n");
-    session.next("assay run -- COMMAND");
+    session.next("assay run --help");
   } else {
     session.next("assay dag -o dag.svg");
   }

@@ -1,7 +1,9 @@
 // assay diff RUN RUN: the differences between two runs.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
+#include <vector>
 
 #include "assay/log/reported_values.h"
 #include "assay/project.h"
@@ -17,6 +19,27 @@ namespace {
 
 constexpr std::size_t kRows = 200;
 constexpr std::size_t kValueColumns = 48;
+
+// Lines of at most kValueColumns, broken between words where there are any: the end of a command is
+// often where two differ.
+std::vector<std::string> wrapped(const std::string& value) {
+  if (value.empty()) return {"—"};
+  std::vector<std::string> lines;
+  std::string rest = base::printable(value);
+  while (rest.size() > kValueColumns) {
+    std::size_t end = rest.rfind(' ', kValueColumns);
+    const bool between = end != std::string::npos && end > 0;
+    if (!between) {
+      end = kValueColumns;
+      // Not inside a character.
+      while (end > 1 && (static_cast<unsigned char>(rest[end]) & 0xC0U) == 0x80U) --end;
+    }
+    lines.push_back(rest.substr(0, end));
+    rest.erase(0, between ? end + 1 : end);
+  }
+  lines.push_back(std::move(rest));
+  return lines;
+}
 
 struct DiffOptions {
   std::string before, after;
@@ -47,13 +70,14 @@ base::Result<base::ExitCode> diff(const Session& session, const DiffOptions& opt
                       {"after", one.after.empty() ? base::Json(nullptr) : base::Json(one.after)}});
     }
     if (i >= kRows) continue;
-    const auto cell = [](const std::string& value) {
-      return value.empty() ? "—" : base::shortened(base::printable(value), kValueColumns);
-    };
     const bool file = one.section == "input" || one.section == "output";
-    table.row({one.section,
-               base::printable(file ? lineage::shown_path(one.what, directory) : one.what),
-               cell(one.before), cell(one.after)});
+    const std::vector<std::string> left = wrapped(one.before);
+    const std::vector<std::string> right = wrapped(one.after);
+    for (std::size_t line = 0; line < std::max(left.size(), right.size()); ++line) {
+      const std::string what = file ? lineage::shown_path(one.what, directory) : one.what;
+      table.row({line == 0 ? one.section : "", line == 0 ? base::printable(what) : "",
+                 line < left.size() ? left[line] : "", line < right.size() ? right[line] : ""});
+    }
   }
   session.print_json(base::Json{{"before", before_id},
                                 {"after", after_id},

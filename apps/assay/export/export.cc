@@ -9,6 +9,8 @@
 #include "assay/project.h"
 #include "assay/verbs.h"
 #include "base/file.h"
+#include "base/terminal.h"
+#include "base/text.h"
 #include "lineage/export/export.h"
 #include "lineage/graph/resolve.h"
 #include "lineage/graph/upstream.h"
@@ -38,7 +40,13 @@ Result<lineage::ExportSubject> subject_of(store::Store& store, const std::string
     subject.runs.push_back(std::move(loaded));
     return subject;
   }
-  const auto& artifact = std::get<lineage::Artifact>(named);
+  auto artifact = std::get<lineage::Artifact>(named);
+  ASSAY_TRY(const LookedAt looked, look_at_file(store, artifact));
+  if (looked.state.kind == lineage::FileState::Kind::kChanged ||
+      looked.state.kind == lineage::FileState::Kind::kGone) {
+    base::write_stderr(fmt::format("assay: {}: {}; what is exported is what run {} left\n",
+                                   base::printable(what), looked.text, looked.state.run));
+  }
   ASSAY_TRY(const store::RunId producer, lineage::producer_of(store, artifact));
   ASSAY_TRY(subject.runs, lineage::upstream_of(store, {producer}, artifact.path));
   subject.artifact_path = artifact.path;

@@ -7,8 +7,10 @@
 #include "assay/show/print_run.h"
 #include "assay/verbs.h"
 #include "base/clock.h"
+#include "base/local_time.h"
 #include "base/units.h"
 #include "lineage/archive/archive_names.h"
+#include "lineage/graph/disk_files.h"
 #include "lineage/graph/run_json.h"
 #include "store/cleaning.h"
 
@@ -43,8 +45,13 @@ base::Result<store::GcOptions> options_of(const GcVerbOptions& given) {
 }
 
 base::Result<base::ExitCode> gc(const Session& session, const GcVerbOptions& given) {
-  ASSAY_TRY(const store::GcOptions options, options_of(given));
+  ASSAY_TRY(store::GcOptions options, options_of(given));
   ASSAY_TRY(store::Store store, open_store());
+  ASSAY_TRY(lineage::DiskFiles files, lineage::DiskFiles::open(store));
+  options.on_disk = [&files](const std::string& path, const hash::Digest& content,
+                             std::int64_t size) {
+    return files.check(path, content, size) == lineage::OnDisk::kSame;
+  };
   ASSAY_TRY(const store::GcReport report, store::collect_garbage(store, options));
   std::vector<store::RunId> gone;
   for (const store::RunRecord& run : report.runs) gone.push_back(run.id);
@@ -54,9 +61,10 @@ base::Result<base::ExitCode> gc(const Session& session, const GcVerbOptions& giv
   base::Table table({"run", "when", "outcome", "files", "command"});
   for (const store::RunRecord& run : report.runs) {
     if (session.json) list.push_back(lineage::run_head_json(run));
-    table.row({fmt::format("{}", run.id), base::utc_text(run.started_unix_ns), outcome_text(run),
+    table.row({fmt::format("{}", run.id), base::local_text(run.started_unix_ns), outcome_text(run),
                base::grouped(run.input_count + run.output_count), log_command(run)});
   }
+  static_cast<void>(files.save_hashes());  // only a cache
   session.print_json(base::Json{{"dry_run", given.dry_run},
                                 {"runs", std::move(list)},
                                 {"files", report.files},

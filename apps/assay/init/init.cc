@@ -45,7 +45,7 @@ base::Result<base::ExitCode> init(const Session& session, const std::string& pat
   session.print(
       fmt::format("{} {} (schema {}, project {})\n", store.created() ? "created" : "already there:",
                   location.database.string(), store.schema_version(), store.project().id));
-  session.next("assay run -- COMMAND");
+  session.next("assay run --help");
   return base::ExitCode::kYes;
 }
 

@@ -10,6 +10,7 @@
 #include "lineage/graph/resolve.h"
 #include "store/artifacts.h"
 #include "store/labels.h"
+#include "store/run_reader.h"
 
 namespace assay::cli {
 namespace {
@@ -20,10 +21,27 @@ struct LabelOptions {
   bool remove = false;
 };
 
-std::string target_text(const store::Labelled& target) {
-  if (const store::RunId* id = std::get_if<store::RunId>(&target))
-    return fmt::format("run {}", *id);
-  return std::get<hash::Digest>(target).hex();
+// What a label names, in words: "run 3: python train.py", "model.bin (d4d4d19b), left by run 2".
+base::Result<std::string> target_text(store::Store& store, const std::filesystem::path& directory,
+                                      const store::Labelled& target) {
+  constexpr std::size_t kCommandColumns = 60;
+  constexpr std::size_t kDigits = 8;
+  if (const store::RunId* id = std::get_if<store::RunId>(&target)) {
+    const auto run = store::head_of(store, *id);
+    if (!run) return fmt::format("run {}", *id);
+    return fmt::format(
+        "run {}: {}", *id,
+        base::shortened(base::printable(lineage::command_text(*run)), kCommandColumns));
+  }
+  const auto& content = std::get<hash::Digest>(target);
+  const std::string digits = content.hex().substr(0, kDigits);
+  ASSAY_TRY(const auto made, store::producers_of(store, content, 1));
+  ASSAY_TRY(const auto read, store::consumers_of(store, content, 1));
+  if (made.empty() && read.empty()) return digits;
+  const store::FileAt& file = made.empty() ? read.front() : made.front();
+  return fmt::format("{} ({}), {} by run {}",
+                     base::printable(lineage::shown_path(file.path, directory)), digits,
+                     made.empty() ? "read" : "left", file.run);
 }
 
 base::Json label_json(const std::string& name, const store::Labelled& target) {
@@ -35,12 +53,14 @@ base::Json label_json(const std::string& name, const store::Labelled& target) {
 
 base::Result<base::ExitCode> list_labels(const Session& session, store::Store& store) {
   ASSAY_TRY(const auto labels, store::all_labels(store));
+  ASSAY_TRY(const std::filesystem::path directory, working_directory());
   base::Json list = base::Json::array();
   base::Table table({"label", "names"});
   table.align(1, base::Align::kLeft);
   for (const store::Label& label : labels) {
     list.push_back(label_json(label.name, label.target));
-    table.row({label.name, target_text(label.target)});
+    ASSAY_TRY(const std::string target, target_text(store, directory, label.target));
+    table.row({label.name, target});
   }
   session.print_json(base::Json{{"labels", std::move(list)}});
   if (labels.empty()) {
@@ -48,7 +68,12 @@ base::Result<base::ExitCode> list_labels(const Session& session, store::Store& s
   } else {
     session.print(table);
   }
-  session.next("assay label last NAME");
+  if (labels.empty()) {
+    session.next("assay label --help");
+  } else {
+    const bool run = std::holds_alternative<store::RunId>(labels.front().target);
+    session.next(fmt::format("assay {} {}", run ? "show" : "lineage", labels.front().name));
+  }
   return base::ExitCode::kYes;
 }
 
@@ -78,7 +103,9 @@ base::Result<store::Labelled> target_of(store::Store& store, const std::string& 
   const auto& artifact = std::get<lineage::Artifact>(named);
   if (!artifact.blake3) {
     return base::fail(base::usage_error(fmt::format("'{}'", what), "has no content to label",
-                                        "the last run that changed it deleted it"));
+                                        artifact.is_folder
+                                            ? "it is a folder: label one of its files, or the run"
+                                            : "the last run that changed it deleted it"));
   }
   return *artifact.blake3;
 }
@@ -96,12 +123,17 @@ base::Result<base::ExitCode> label(const Session& session, const LabelOptions& o
   }
   for (const std::string& name : options.names) ASSAY_TRY_VOID(store::check_label(name));
   ASSAY_TRY(const store::Labelled target, target_of(store, options.what));
+  ASSAY_TRY(const std::filesystem::path directory, working_directory());
   base::Json list = base::Json::array();
   for (const std::string& name : options.names) {
     ASSAY_TRY(const auto before, store::set_label(store, name, target));
     const bool moved = before && *before != target;
-    session.print(fmt::format("{} names {}{}\n", name, target_text(target),
-                              moved ? fmt::format(", no longer {}", target_text(*before)) : ""));
+    ASSAY_TRY(const std::string now, target_text(store, directory, target));
+    std::string earlier;
+    if (moved) {
+      ASSAY_TRY(earlier, target_text(store, directory, *before));
+    }
+    session.print(fmt::format("{} names {}{}\n", name, now, moved ? ", no longer " + earlier : ""));
     list.push_back(label_json(name, target));
   }
   session.print_json(base::Json{{"labels", std::move(list)}});

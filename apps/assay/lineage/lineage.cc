@@ -1,16 +1,21 @@
 // assay lineage PATH|HASH: what a file came from, and what came from it.
 #include <fmt/format.h>
 
+#include <map>
 #include <memory>
+#include <optional>
 
 #include "assay/project.h"
 #include "assay/verbs.h"
+#include "base/process/environment.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "lineage/graph/dag_export.h"
 #include "lineage/graph/dag_query.h"
 #include "lineage/graph/dag_text.h"
+#include "lineage/source/commit_files.h"
 #include "store/labels.h"
+#include "store/run_reader.h"
 
 namespace assay::cli {
 namespace {
@@ -22,7 +27,31 @@ struct LineageOptions {
 };
 
 void print_tree(const Session& session, const char* title, const std::string& tree) {
-  session.print(fmt::format("{}\n{}\n", title, tree));
+  session.print(fmt::format("{}\n{}", title, tree));
+}
+
+// Files that no run made: from which commit those that git has come.
+base::Result<void> add_origins(store::Store& store, lineage::Dag& dag) {
+  lineage::CommitFiles commits(base::Environment::from_current().values());
+  std::map<store::RunId, std::optional<store::Git>> checkouts;
+  for (lineage::DagFile& file : dag.files) {
+    if (file.producer || file.consumers.empty()) continue;
+    const store::RunId reader = dag.runs[file.consumers.front()].run.id;
+    auto known = checkouts.find(reader);
+    if (known == checkouts.end()) {
+      ASSAY_TRY(store::RunRecord run, store::head_of(store, reader, store::WithContext::kYes));
+      known = checkouts.emplace(reader, std::move(run.context.git)).first;
+    }
+    if (!known->second || known->second->commit.empty()) continue;
+    const store::Git& git = *known->second;
+    const std::string commit = git.commit.substr(0, 7);
+    if (commits.has_unchanged(git, file.path)) {
+      file.origin = "in git at " + commit;
+    } else if (commits.has(git, file.path)) {
+      file.origin = fmt::format("in git at {}, with uncommitted changes", commit);
+    }
+  }
+  return {};
 }
 
 base::Result<base::ExitCode> show_lineage(const Session& session, const LineageOptions& options) {
@@ -33,19 +62,26 @@ base::Result<base::ExitCode> show_lineage(const Session& session, const LineageO
   const bool both = options.up == options.down;
   ASSAY_TRY(store::Store store, open_store());
   ASSAY_TRY(const std::filesystem::path directory, working_directory());
-  ASSAY_TRY(const lineage::Artifact artifact,
-            lineage::resolve_artifact(store, options.what, directory));
+  ASSAY_TRY(lineage::Artifact artifact, lineage::resolve_artifact(store, options.what, directory));
+  ASSAY_TRY(const LookedAt looked, look_at_file(store, artifact));
   base::Json json = {{"artifact",
                       {{"path", artifact.path},
                        {"blake3", artifact.blake3 ? base::Json(artifact.blake3->hex()) : nullptr},
-                       {"size", artifact.size}}}};
+                       {"size", artifact.size}}},
+                     {"on_disk", to_json(looked.state)}};
+  const std::string name = lineage::shown_path(artifact.path, directory);
+  if (!looked.text.empty()) {
+    session.print(fmt::format("{}: {}\n\n", base::printable(name), looked.text));
+  }
   if (both || options.up) {
     reach.up = true;
     reach.down = false;
-    ASSAY_TRY(const lineage::Dag dag, lineage::dag_around(store, artifact, reach));
+    ASSAY_TRY(lineage::Dag dag, lineage::dag_around(store, artifact, reach));
+    ASSAY_TRY_VOID(add_origins(store, dag));
     if (session.json) json["upstream"] = lineage::dag_json(dag);
     print_tree(session, "came from", lineage::lineage_up_text(lineage::view_of(dag, directory)));
   }
+  if (both) session.print("\n");
   if (both || options.down) {
     reach.up = false;
     reach.down = true;
@@ -54,9 +90,8 @@ base::Result<base::ExitCode> show_lineage(const Session& session, const LineageO
     print_tree(session, "went into", lineage::lineage_down_text(lineage::view_of(dag, directory)));
   }
   session.print_json(json);
-  const std::string shown = lineage::shown_path(artifact.path, directory);
-  if (base::printable(shown) == shown) {
-    session.print(fmt::format("next: assay dag {}\n", base::shell_quoted(shown)));
+  if (base::printable(name) == name && !name.empty()) {
+    session.next(fmt::format("assay dag {}", base::shell_quoted(name)));
   }
   return base::ExitCode::kYes;
 }

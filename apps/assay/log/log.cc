@@ -9,7 +9,7 @@
 #include "assay/project.h"
 #include "assay/show/print_run.h"
 #include "assay/verbs.h"
-#include "base/clock.h"
+#include "base/local_time.h"
 #include "base/suggestion.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -93,7 +93,7 @@ base::Result<base::ExitCode> log(const Session& session, const LogOptions& optio
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const store::RunRecord& run = runs[i];
     std::vector<std::string> row = {fmt::format("{}", run.id),
-                                    base::utc_text(run.started_unix_ns),
+                                    base::local_text(run.started_unix_ns),
                                     stage_text(run),
                                     outcome_text(run),
                                     took_text(run),
@@ -114,7 +114,7 @@ base::Result<base::ExitCode> log(const Session& session, const LogOptions& optio
   session.print_json(base::Json{{"runs", std::move(list)}});
   if (runs.empty()) {
     session.print("no run has been recorded yet\n");
-    session.next("assay run -- COMMAND");
+    session.next("assay run --help");
     return base::ExitCode::kYes;
   }
   session.print(table);

@@ -136,7 +136,7 @@ void print_communication(const Session& session, const JobPlan& plan) {
     session.print(fmt::format("by a rank of pipeline stage {} of {}\n", made.stage + 1, stages));
   }
   if (!made.not_counted.empty()) {
-    session.print("counted by an outline of the step, for the trainer has no program for it" +
+    session.print("counted in closed form, for the trainer has no program for it" +
                   (plan.plan.refused.empty() ? ":\n  " + made.not_counted : "") + "\n");
   }
   session.print(

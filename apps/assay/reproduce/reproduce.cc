@@ -105,26 +105,61 @@ void print_plan(const Session& session, const lineage::ReproductionPlan& plan) {
   }
 }
 
-void print_verdicts(const Session& session, const lineage::Reproduction& done) {
-  base::Table table({"verdict", "run", "recorded", "now", "path"});
+bool is_in_folder(const std::string& path, const std::string& folder) {
+  return path.starts_with(folder + "/");
+}
+
+// "model.bin is different (recorded …, now …)", or how many files of a folder are.
+std::string difference_text(const lineage::ReproductionPlan& plan,
+                            const lineage::Reproduction& done) {
+  const std::string artifact = base::printable(plan.artifact_path);
+  if (plan.artifact) {
+    const bool missing = done.artifact && done.artifact->match == lineage::OutputMatch::kMissing;
+    if (missing) return artifact + " was not written";
+    return fmt::format("{} is different (recorded {}, now {})", artifact, short_hash(plan.artifact),
+                       short_hash(done.artifact ? done.artifact->now : std::nullopt));
+  }
+  int all = 0;
+  int different = 0;
   for (const lineage::StageResult& stage : done.stages) {
     for (const lineage::OutputComparison& one : stage.outputs) {
-      table.row({std::string(to_text(one.match)), std::to_string(stage.run),
-                 short_hash(one.recorded), short_hash(one.now), one.path});
+      if (!is_in_folder(one.path, plan.artifact_path)) continue;
+      ++all;
+      if (one.match != lineage::OutputMatch::kIdentical) ++different;
     }
   }
-  if (!table.empty()) session.print(table);
+  return fmt::format("{} of {} files in {} differ", different, all, artifact);
+}
+
+// The artifact decides; other outputs are worth a remark where they differ.
+void print_verdicts(const Session& session, const lineage::ReproductionPlan& plan,
+                    const lineage::Reproduction& done) {
+  base::Table others({plan.artifact ? "also" : "verdict", "run", "recorded", "now", "path"});
+  for (const lineage::StageResult& stage : done.stages) {
+    for (const lineage::OutputComparison& one : stage.outputs) {
+      if (one.path == plan.artifact_path || one.match == lineage::OutputMatch::kIdentical) continue;
+      others.row({std::string(to_text(one.match)), std::to_string(stage.run),
+                  short_hash(one.recorded), short_hash(one.now), one.path});
+    }
+  }
   switch (done.exit_code()) {
     case ExitCode::kYes:
-      session.print("reproduced: every output is identical\n");
+      session.print(fmt::format(
+          "reproduced: {} is identical{}\n", base::printable(plan.artifact_path),
+          plan.artifact ? fmt::format(" ({})", short_hash(plan.artifact)) : ", every file of it"));
       break;
     case ExitCode::kNo:
-      session.print("not reproduced\n");
+      session.print("not reproduced: " + difference_text(plan, done) + "\n");
       break;
     default:
       session.print(fmt::format(
           "undecided: {}\n",
           base::printable(done.undecided.empty() ? "contents were not recorded" : done.undecided)));
+  }
+  if (!others.empty()) {
+    session.print("\n");
+    session.print(others);
+    session.print("\n");
   }
   if (!done.directory.empty()) {
     session.print(fmt::format("the copy: {}\n", base::printable(done.directory.string())));
@@ -134,11 +169,16 @@ void print_verdicts(const Session& session, const lineage::Reproduction& done) {
 Result<ExitCode> reproduce(const Session& session, const ReproduceOptions& options) {
   ASSAY_TRY(store::Store store, open_store());
   ASSAY_TRY(const std::filesystem::path here, working_directory());
-  ASSAY_TRY(const lineage::Artifact artifact, lineage::resolve_artifact(store, options.what, here));
+  ASSAY_TRY(lineage::Artifact artifact, lineage::resolve_artifact(store, options.what, here));
+  ASSAY_TRY(const LookedAt looked, look_at_file(store, artifact));
   ASSAY_TRY(
       const lineage::ReproductionPlan plan,
       lineage::plan_reproduction(store, artifact, base::Environment::from_current().values()));
   base::Json document = to_json(plan);
+  document["on_disk"] = to_json(looked.state);
+  if (!looked.text.empty()) {
+    session.print(fmt::format("{}: {}\n", base::printable(options.what), looked.text));
+  }
   if (!options.run) {
     session.print_json(document);
     print_plan(session, plan);
@@ -168,7 +208,7 @@ Result<ExitCode> reproduce(const Session& session, const ReproduceOptions& optio
                         : done.exit_code() == ExitCode::kNo ? "different"
                                                             : "undecided";
   session.print_json(document);
-  print_verdicts(session, done);
+  print_verdicts(session, plan, done);
   return done.exit_code();
 }
 

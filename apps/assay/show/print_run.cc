@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "assay/top/print.h"
-#include "base/clock.h"
+#include "base/local_time.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "lineage/graph/dag_view.h"
@@ -35,6 +35,20 @@ void print_more(const Session& session, std::int64_t all, std::size_t shown) {
   if (more > 0) session.print(fmt::format("and {} more; --json has them all\n", grouped(more)));
 }
 
+// Names and addresses; empty if the run is not known to have used the network.
+std::string network_text(const store::RunRecord& run) {
+  constexpr std::size_t kListed = 5;
+  std::vector<std::string> listed;
+  std::size_t all = 0;
+  for (const store::PathFact& fact : run.facts) {
+    if (fact.kind != store::PathFact::Kind::kNetwork) continue;
+    if (++all <= kListed) listed.push_back(fact.path);
+  }
+  if (all == 0) return {};
+  return fmt::format("{}{}; what came over it was not recorded", fmt::join(listed, ", "),
+                     all > kListed ? fmt::format(" and {} more", all - kListed) : "");
+}
+
 void print_facts(const Session& session, const store::RunRecord& run) {
   Table table({fmt::format("run {}", run.id), ""});
   table.align(1, base::Align::kLeft);
@@ -47,11 +61,14 @@ void print_facts(const Session& session, const store::RunRecord& run) {
     table.row({"stage", fmt::format("{}{}", run.stage, run.superseded ? ", superseded" : "")});
   }
   if (run.build) table.row({"build", "yes"});
-  table.row({"started", base::utc_millis_text(run.started_unix_ns)});
+  table.row({"started", base::local_text(run.started_unix_ns)});
   if (run.status != store::RunStatus::kRunning) table.row({"took", took_text(run)});
   table.row({"tracer", run.tracer});
   const bool running = run.status == store::RunStatus::kRunning;
   table.row({"complete", running ? "still running" : run.complete ? "yes" : "no, see missed"});
+  if (const std::string network = network_text(run); !network.empty()) {
+    table.row({"network", printable(network)});
+  }
   if (run.dropped != 0) table.row({"dropped events", grouped(run.dropped)});
   table.row({"uid", run.uid});
   session.print(table);
@@ -158,7 +175,11 @@ void print_context(const Session& session, const store::RunRecord& run) {
   if (!context.packages.empty()) {
     std::vector<std::string> names;
     constexpr std::size_t kListed = 12;
-    for (const store::Package& package : context.packages) {
+    // A language's packages decide more than the system's, of which there are many.
+    std::vector<store::Package> packages = context.packages;
+    std::stable_partition(packages.begin(), packages.end(),
+                          [](const store::Package& one) { return one.manager != "dpkg"; });
+    for (const store::Package& package : packages) {
       if (names.size() == kListed) break;
       names.push_back(fmt::format("{} {}", package.name, package.version));
     }
@@ -167,6 +188,21 @@ void print_context(const Session& session, const store::RunRecord& run) {
         {"packages", printable(fmt::format("{}{}", fmt::join(names, ", "),
                                            more == 0 ? "" : fmt::format(" and {} more", more)))});
   }
+  session.print("\n");
+  session.print(table);
+}
+
+void print_links(const Session& session, const store::RunRecord& run,
+                 const std::filesystem::path& directory) {
+  using Kind = store::PathFact::Kind;
+  Table table({"symbolic links", "lead to", ""});
+  table.align(1, base::Align::kLeft).align(2, base::Align::kLeft);
+  for (const store::PathFact& fact : run.facts) {
+    if (fact.kind != Kind::kFollowedLink && fact.kind != Kind::kMadeLink) continue;
+    table.row({printable(lineage::shown_path(fact.path, directory)), printable(fact.target),
+               fact.kind == Kind::kMadeLink ? "made" : "followed"});
+  }
+  if (table.empty()) return;
   session.print("\n");
   session.print(table);
 }
@@ -203,6 +239,7 @@ void print_files(const Session& session, const store::RunRecord& run,
     session.print(table);
     print_more(session, run.output_count, std::min(files, run.outputs.size()));
   }
+  print_links(session, run, directory);
 }
 
 void print_processes(const Session& session, const store::RunRecord& run) {

@@ -12,11 +12,35 @@
 namespace assay::cli {
 namespace {
 
+// The name, or name-2, name-3, … if that is taken.
+std::string free_name(const std::filesystem::path& directory, const std::string& name) {
+  std::error_code ignored;
+  std::string free = name;
+  for (int i = 2; std::filesystem::exists(directory / free, ignored); ++i) {
+    free = fmt::format("{}-{}", name, i);
+  }
+  return free;
+}
+
+// The next command must not destroy an edit that exists nowhere else.
+void print_edited(const Session& session, const std::filesystem::path& directory,
+                  const std::vector<std::string>& edited, std::int64_t stage) {
+  std::string keep;
+  for (const std::string& path : edited) {
+    const std::string name = lineage::shown_path(path, directory);
+    session.print(fmt::format("\n{}: changed by hand; running stage {} again overwrites it\n",
+                              base::printable(name), stage));
+    keep += fmt::format("cp {} {} && ", base::shell_quoted(name),
+                        base::shell_quoted(free_name(directory, name + ".edited")));
+  }
+  session.next(fmt::format("{}assay run @{}", keep, stage));
+}
+
 base::Result<base::ExitCode> status(const Session& session) {
   ASSAY_TRY(store::Store store, open_store());
   ASSAY_TRY(const std::filesystem::path directory, working_directory());
   ASSAY_TRY(const lineage::StageStates states, lineage::load_stage_states(store));
-  const auto& [stages, reasons, edited] = states;
+  const auto& [stages, reasons] = states;
 
   const auto shown = [&](const std::string& path) {
     return base::printable(lineage::shown_path(path, directory));
@@ -24,6 +48,7 @@ base::Result<base::ExitCode> status(const Session& session) {
   base::Json list = base::Json::array();
   base::Table table({"stage", "run", "state", "command", "why"});
   std::optional<std::int64_t> first_stale;
+  std::vector<std::string> edited;  // outputs of that stage
   for (std::size_t i = 0; i < reasons.size(); ++i) {
     const store::RunRecord& run = stages.runs()[i];
     const bool stale = !reasons[i].empty();
@@ -34,7 +59,15 @@ base::Result<base::ExitCode> status(const Session& session) {
       why.push_back(reason.text(shown));
       reason_list.push_back(
           {{"path", reason.path.empty() ? base::Json(nullptr) : base::Json(reason.path)},
-           {"stage", reason.stage == 0 ? base::Json(nullptr) : base::Json(reason.stage)}});
+           {"stage", reason.stage == 0 ? base::Json(nullptr) : base::Json(reason.stage)},
+           {"cause", lineage::name_of(reason.cause)},
+           {"written_by_run",
+            reason.writer.value_or(0) == 0 ? base::Json(nullptr) : base::Json(*reason.writer)}});
+      // What nobody recorded would be lost if the stage ran again.
+      if (reason.cause == lineage::Cause::kOutputChanged && reason.writer == 0 &&
+          first_stale == run.stage) {
+        edited.push_back(reason.path);
+      }
     }
     std::string text = stale ? reasons[i].front().text(shown) : "";
     if (reasons[i].size() > 1) text += fmt::format(", and {} more", reasons[i].size() - 1);
@@ -50,15 +83,15 @@ base::Result<base::ExitCode> status(const Session& session) {
   session.print_json(base::Json{{"stale", first_stale.has_value()}, {"stages", std::move(list)}});
   if (reasons.empty()) {
     session.print("no run has succeeded yet\n");
-    session.next("assay run -- COMMAND");
+    session.next("assay run --help");
     return base::ExitCode::kYes;
   }
   session.print(table);
-  for (const std::string& path : edited) {
-    session.print(
-        fmt::format("{}: changed by hand; running its stage again overwrites it\n", shown(path)));
+  if (edited.empty()) {
+    session.next(first_stale ? "assay refresh" : "assay dag");
+  } else {
+    print_edited(session, directory, edited, *first_stale);
   }
-  session.next(first_stale ? "assay refresh" : "assay dag");
   return first_stale ? base::ExitCode::kNo : base::ExitCode::kYes;
 }
 

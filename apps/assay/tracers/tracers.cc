@@ -28,7 +28,7 @@ base::Result<base::ExitCode> tracers(const Session& session) {
   session.print(table);
   session.print(chosen.empty() ? "no tracer works here: `assay run` runs commands unrecorded\n"
                                : fmt::format("`--tracer auto` uses {}\n", chosen));
-  session.next("assay run -- COMMAND");
+  session.next("assay run --help");
   return chosen.empty() ? base::ExitCode::kUnfit : base::ExitCode::kYes;
 }
 

@@ -33,14 +33,14 @@ std::string package_url(const store::Package& package) {
                      percent_encoded(package.version, kKept));
 }
 
-Json dependencies(const store::RunRecord& run) {
+Json dependencies(const store::RunRecord& run, const std::string& artifact) {
   Json list = Json::array();
   if (const auto& git = run.context.git; git && !git->commit.empty()) {
     Json source{{"uri", "git+" + source_uri(*git)}, {"digest", {{"gitCommit", git->commit}}}};
     if (git->dirty) source["annotations"] = {{"dirty", true}};
     list.push_back(std::move(source));
   }
-  for (const store::Input& input : store::dependencies_of(run, store::Logs::kYes)) {
+  for (const store::Input& input : store::dependencies_for(run, artifact)) {
     Json file{{"name", text_path(input.path)}, {"uri", file_uri(input.path)}};
     if (input.blake3) file["digest"] = {{"blake3", input.blake3->hex()}};
     list.push_back(std::move(file));
@@ -67,7 +67,10 @@ base::Result<Json> export_in_toto(const ExportSubject& subject) {
   Json files = Json::array();
   for (const store::Output& output : run.outputs) {
     if (!exists_after(output) || !output.blake3) continue;
-    if (!subject.artifact_path.empty() && output.path != subject.artifact_path) continue;
+    if (!subject.artifact_path.empty() && output.path != subject.artifact_path &&
+        !output.path.starts_with(subject.artifact_path + "/")) {
+      continue;
+    }
     files.push_back({{"name", text_path(output.path)},
                      {"uri", file_uri(output.path)},
                      {"digest", {{"blake3", output.blake3->hex()}}}});
@@ -97,7 +100,7 @@ base::Result<Json> export_in_toto(const ExportSubject& subject) {
                  {{"buildType", "urn:assay:run:1"},
                   {"externalParameters", {{"command", run.command}, {"directory", run.directory}}},
                   {"internalParameters", std::move(parameters)},
-                  {"resolvedDependencies", dependencies(run)}}},
+                  {"resolvedDependencies", dependencies(run, subject.artifact_path)}}},
                 {"runDetails",
                  {{"builder",
                    {{"id", "urn:assay:builder:" + subject.project_id},

@@ -126,7 +126,7 @@ Json event_json(const ExportSubject& subject, const store::RunRecord& run, const
                 std::int64_t time_ns, bool ended) {
   Json inputs = Json::array(), outputs = Json::array();
   if (ended) {
-    for (const store::Input& input : store::dependencies_of(run, store::Logs::kYes)) {
+    for (const store::Input& input : store::dependencies_for(run, subject.artifact_path)) {
       inputs.push_back(dataset(run, input.path, input.blake3, input.size));
     }
     for (const store::Output& output : run.outputs) outputs.push_back(output_json(run, output));

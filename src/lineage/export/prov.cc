@@ -23,7 +23,7 @@ using base::Json;
 
 class ProvDocument {
  public:
-  explicit ProvDocument(const ExportSubject& subject) {
+  explicit ProvDocument(const ExportSubject& subject) : artifact_(subject.artifact_path) {
     for (const store::RunRecord& run : subject.runs) add(run);
   }
 
@@ -142,7 +142,7 @@ class ProvDocument {
     associate(run, id);
 
     std::set<std::string> producers;
-    for (const store::Input& input : store::dependencies_of(run, store::Logs::kYes)) {
+    for (const store::Input& input : store::dependencies_for(run, artifact_)) {
       const Generation* generation = generation_of(input, run.id);
       used_[next("used", used_)] = {{"prov:activity", id},
                                     {"prov:entity", used_entity(run, input, generation)}};
@@ -181,6 +181,7 @@ class ProvDocument {
   std::map<std::string, Entity> entities_;
   using Content = std::pair<std::string, std::optional<hash::Digest>>;  // at its path
   std::map<Content, std::map<store::RunId, Generation>> generations_;
+  std::string artifact_;  // what is exported; empty: a run
   Json activities_ = Json::object();
   Json agents_ = Json::object();
   Json used_ = Json::object(), generated_ = Json::object(), associated_ = Json::object();

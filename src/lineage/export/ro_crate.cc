@@ -76,7 +76,7 @@ CrateFiles::CrateFiles(const ExportSubject& subject) : root_(subject.project_roo
       in_time;  // the subject has producers first, but is not sorted by time
   for (const store::RunRecord& run : subject.runs) in_time[run.id] = &run;
   for (const auto& [id, run] : in_time) {
-    for (const store::Input& input : store::dependencies_of(*run, store::Logs::kYes)) {
+    for (const store::Input& input : store::dependencies_for(*run, subject.artifact_path)) {
       last_[input.path] = input.blake3;
     }
     for (const store::Output& output : run->outputs) {
@@ -197,7 +197,7 @@ class Crate {
 
   void add(const store::RunRecord& run) {
     Json objects = Json::array(), results = Json::array();
-    for (const store::Input& input : store::dependencies_of(run, store::Logs::kYes)) {
+    for (const store::Input& input : store::dependencies_for(run, subject_.artifact_path)) {
       objects.push_back(reference(files_.add(run, input.path, input.blake3, input.size)));
     }
     for (const store::Output& output : run.outputs) {

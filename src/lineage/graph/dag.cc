@@ -44,6 +44,13 @@ std::size_t DagBuilder::add_output(std::size_t run, const store::Output& output)
   return known->second;
 }
 
+std::size_t DagBuilder::add_folder(std::size_t run, const std::string& path, std::int64_t size,
+                                   std::int64_t files) {
+  const std::size_t index = add_output(run, {path, std::nullopt, size});
+  dag_.files[index].files = files;
+  return index;
+}
+
 void DagBuilder::add_input(std::size_t run, DagInput input) {
   auto& consumers = dag_.files[input.file].consumers;
   if (std::find(consumers.begin(), consumers.end(), run) != consumers.end()) return;

@@ -32,6 +32,8 @@ struct DagFile {
   std::optional<std::size_t> producer = std::nullopt;  // index of a run; none: not made by a run
   std::vector<std::size_t> consumers = {};             // indices of runs
   bool deleted = false;
+  std::int64_t files = 0;   // this is a folder with so many files of the producer
+  std::string origin = {};  // where a file without a producer came from, if that is known
   std::optional<SameContent> same_content = std::nullopt;  // only without a producer
 };
 
@@ -68,6 +70,9 @@ class DagBuilder {
   // again.
   std::size_t add_output(std::size_t run, const store::Output& output);
   void add_input(std::size_t run, DagInput input);
+  // A folder in which `run` left so many files.
+  std::size_t add_folder(std::size_t run, const std::string& path, std::int64_t size,
+                         std::int64_t files);
   // A file that no recorded run made.
   std::size_t external_file(const std::string& path, const std::optional<hash::Digest>& blake3,
                             std::int64_t size);

@@ -80,6 +80,8 @@ base::Json dag_json(const Dag& dag) {
          {"blake3", file.blake3 ? base::Json(file.blake3->hex()) : base::Json(nullptr)},
          {"size", file.size < 0 ? base::Json(nullptr) : base::Json(file.size)},
          {"deleted", file.deleted},
+         {"files", file.files == 0 ? base::Json() : base::Json(file.files)},
+         {"origin", file.origin.empty() ? base::Json() : base::Json(file.origin)},
          {"same_content", file.same_content ? base::Json{{"run", file.same_content->run},
                                                          {"path", file.same_content->path}}
                                             : base::Json(nullptr)},

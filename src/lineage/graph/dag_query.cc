@@ -4,7 +4,9 @@
 #include <map>
 #include <set>
 
+#include "lineage/graph/united_runs.h"
 #include "store/artifacts.h"
+#include "store/path_facts.h"
 #include "store/run_dependencies.h"
 #include "store/run_reader.h"
 #include "store/stages.h"
@@ -47,6 +49,8 @@ base::Result<LiveStages> load_live_stages(store::Store& store) {
     ASSAY_TRY_VOID(store::each_output(store, run.id, -1, [&](store::Output output) {
       run.outputs.push_back(std::move(output));
     }));
+    ASSAY_TRY(run.facts, store::path_facts(store, run.id));
+    ASSAY_TRY_VOID(unite_with_earlier(store, run));
   }
   return LiveStages(std::move(runs));
 }
@@ -145,7 +149,7 @@ class Walk {
   base::Result<void> add_inputs(RunId id) {
     ASSAY_TRY(const std::size_t reader, run(id));
     const RunRecord head = builder_.dag().runs[reader].run;
-    ASSAY_TRY(const std::vector<Input> needs, store::load_dependencies(*store_, id));
+    ASSAY_TRY(const std::vector<Input> needs, store::load_dependencies(*store_, id, artifact_));
     for (const Input& input : needs) {
       ASSAY_TRY(const auto made, producers_.of(head, input));
       if (!made) {
@@ -160,7 +164,28 @@ class Walk {
     return {};
   }
 
+  // Adds the readers of these outputs of `id` as readers of `file`.
+  base::Result<void> add_readers(RunId id, const std::vector<FileAt>& outputs, std::size_t file,
+                                 std::vector<RunId>& found) {
+    ASSAY_TRY(const std::size_t writer, run(id));
+    const RunRecord head = builder_.dag().runs[writer].run;
+    for (const FileAt& output : outputs) {
+      ASSAY_TRY(const auto readers,
+                producers_.readers(head, {output.path, output.blake3, output.size}));
+      for (const FileAt& read : readers) {
+        ASSAY_TRY(const std::size_t reader, run(read.run));
+        builder_.add_input(reader, {.file = file});
+        if (std::find(found.begin(), found.end(), read.run) == found.end()) {
+          found.push_back(read.run);
+        }
+      }
+    }
+    return {};
+  }
+
   DagBuilder& builder() { return builder_; }
+  // The file that is asked about: if it is a log, its earlier contents count.
+  void ask_about(std::string path) { artifact_ = std::move(path); }
 
  private:
   Walk(store::Store& store, store::Producers producers)
@@ -190,6 +215,7 @@ class Walk {
   store::Store* store_;
   store::Producers producers_;
   DagBuilder builder_;
+  std::string artifact_;
 };
 
 // The runs that left this artifact at its path, newest first.
@@ -255,8 +281,40 @@ base::Result<std::size_t> around_external(Walk& walk, store::Store& store, const
   return file;
 }
 
+// A folder is shown as one file of each run that left files in it.
+base::Result<std::size_t> around_folder(Walk& walk, store::Store& store, const Artifact& artifact,
+                                        const Reach& reach) {
+  ASSAY_TRY(const std::vector<FileAt> files, store::files_below(store, artifact.path));
+  std::map<RunId, std::vector<FileAt>> by_run;
+  for (const FileAt& file : files) by_run[file.run].push_back(file);
+  std::size_t newest = 0;
+  std::vector<RunId> makers;
+  std::vector<RunId> readers;
+  for (const auto& [run, left] : by_run) {
+    std::int64_t size = 0;
+    for (const FileAt& file : left) size += file.size;
+    ASSAY_TRY(const std::size_t index, walk.run(run));
+    newest = walk.builder().add_folder(index, artifact.path, size, std::ssize(left));
+    makers.push_back(run);
+    if (!reach.down || reach.depth == 0) continue;
+    ASSAY_TRY_VOID(walk.add_readers(run, left, newest, readers));
+  }
+  if (reach.up) ASSAY_TRY_VOID(walk.up(makers, reach.depth));
+  if (reach.down && reach.depth != 0) {
+    ASSAY_TRY_VOID(walk.down(readers, std::nullopt, reach.depth < 0 ? -1 : reach.depth - 1));
+  }
+  return newest;
+}
+
 base::Result<Dag> around_artifact(Walk walk, store::Store& store, const Artifact& artifact,
                                   const Reach& reach) {
+  if (artifact.is_folder) {
+    ASSAY_TRY(const std::size_t folder, around_folder(walk, store, artifact, reach));
+    Dag dag = walk.builder().take();
+    dag.file = folder;
+    return dag;
+  }
+  walk.ask_about(artifact.path);
   ASSAY_TRY(const auto makers, makers_of(store, artifact));
   ASSAY_TRY(const std::size_t file, makers.empty() ? around_external(walk, store, artifact, reach)
                                                    : around_makers(walk, makers, reach));

@@ -115,7 +115,10 @@ class Tree {
   std::string text() {
     for (std::size_t b = 0; b < view_->bundles.size(); ++b) {
       const auto& files = view_->bundles[b].files;
-      if (files == std::vector{*view_->dag->file}) push(b, "", "");
+      // Several runs may have left files in a folder.
+      const bool folder =
+          view_->dag->files[files[0]].files > 0 && is_subject(*view_->dag, files[0]);
+      if (files == std::vector{*view_->dag->file} || folder) push(b, "", "");
       if (is_subject(*view_->dag, files[0])) subjects_.push_back(b);
     }
     while (!todo_.empty()) {
@@ -155,7 +158,9 @@ class Tree {
     if (!up_) runs = readers_of(item.index);
     text_ +=
         fmt::format("{}{}  {}", item.first, view_->label(bundle, kNames), view_->detail(bundle));
-    if (up_ && runs.empty()) text_ += "  from outside";
+    const std::string& origin = view_->dag->files[bundle.files[0]].origin;
+    if (up_ && runs.empty()) text_ += "  " + (origin.empty() ? "from outside" : origin);
+    if (!up_ && runs.empty() && item.rest.empty()) text_ += "\nnothing recorded has read it";
     if (const std::string remark = view_->remark(bundle); !remark.empty()) text_ += ", " + remark;
     text_ += "\n";
     push_all(runs, true, item.rest);

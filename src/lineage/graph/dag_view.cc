@@ -19,7 +19,7 @@ std::vector<Bundle> bundles_of(const Dag& dag) {
     for (const DagInput& input : dag.runs[run].inputs) inputs[{input.file, run}] = &input;
   }
   using Key = std::tuple<std::optional<std::size_t>, std::vector<std::size_t>, std::vector<bool>,
-                         std::vector<bool>, bool, bool,
+                         std::vector<bool>, bool, bool, std::string,
                          std::optional<std::pair<store::RunId, std::string>>>;
   std::map<Key, std::size_t> known;
   std::vector<Bundle> bundles;
@@ -36,9 +36,10 @@ std::vector<Bundle> bundles_of(const Dag& dag) {
     // The subject, and files with a remark, get bundles of their own.
     std::optional<std::pair<store::RunId, std::string>> same_content;
     if (one.same_content) same_content.emplace(one.same_content->run, one.same_content->path);
-    const auto [at, is_new] = known.try_emplace({one.producer, consumers, old, into, one.deleted,
-                                                 is_subject(dag, file), std::move(same_content)},
-                                                bundles.size());
+    const auto [at, is_new] =
+        known.try_emplace({one.producer, consumers, old, into, one.deleted, is_subject(dag, file),
+                           one.origin, std::move(same_content)},
+                          bundles.size());
     if (is_new) {
       bundles.push_back({{}, one.producer, std::move(consumers), std::move(old), std::move(into)});
     }
@@ -146,6 +147,7 @@ std::string DagView::detail(const Bundle& bundle) const {
   if (first.deleted) return "deleted";
   if (first.size < 0 && first.blake3) return first.blake3->hex().substr(0, 8);
   const std::string bytes = base::to_text(base::Bytes(size));
+  if (first.files > 0) return fmt::format("{} · {}", base::counted(first.files, "file"), bytes);
   if (bundle.files.size() > 1) return fmt::format("{} files · {}", bundle.files.size(), bytes);
   return fmt::format("{} · {}", first.blake3 ? first.blake3->hex().substr(0, 8) : "not hashed",
                      bytes);

@@ -1,9 +1,11 @@
 #include "lineage/graph/disk_files.h"
 
-#include <sys/stat.h>
+#include <algorithm>
+#include <filesystem>
 
 #include "base/clock.h"
 #include "hash/file.h"
+#include "store/artifacts.h"
 
 namespace assay::lineage {
 
@@ -18,13 +20,71 @@ OnDisk DiskFiles::check(const std::string& path, const hash::Digest& content, st
     return errno == ENOENT || errno == ENOTDIR ? OnDisk::kMissing : OnDisk::kChanged;
   }
   if (!S_ISREG(status.st_mode) || status.st_size != size) return OnDisk::kChanged;
+  return content_at(path, status) == content ? OnDisk::kSame : OnDisk::kChanged;
+}
+
+std::optional<hash::Digest> DiskFiles::content_of(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  return content_at(path, status);
+}
+
+std::optional<hash::Digest> DiskFiles::content_at(const std::string& path,
+                                                  const struct stat& status) {
   const auto known = cache_.find(hash::stamp_of(status));
-  if (known && *known) return **known == content ? OnDisk::kSame : OnDisk::kChanged;
+  if (known && *known) return **known;
   const std::int64_t now = base::system_clock().wall_ns();
   const auto hashed = hash::hash_file(path);
-  if (!hashed || hashed->changed) return OnDisk::kChanged;
+  if (!hashed || hashed->changed) return std::nullopt;
   hashed_.push_back({hashed->stamp, hashed->digest, now});
-  return hashed->digest == content ? OnDisk::kSame : OnDisk::kChanged;
+  return hashed->digest;
+}
+
+// The newest run that left this content here.
+store::RunId DiskFiles::writer_of(const std::string& path) {
+  const auto content = content_of(path);
+  if (!content) return 0;
+  const auto makers = store::producers_of(*store_, *content);
+  if (!makers) return 0;
+  const auto here = std::find_if(makers->begin(), makers->end(),
+                                 [&](const store::FileAt& made) { return made.path == path; });
+  return here == makers->end() ? 0 : here->run;
+}
+
+namespace {
+
+std::optional<std::string> link_at(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path target = std::filesystem::read_symlink(path, error);
+  return error ? std::nullopt : std::optional(target.string());
+}
+
+std::optional<std::vector<std::string>> names_in(const std::string& folder) {
+  std::error_code error;
+  std::vector<std::string> names;
+  std::filesystem::directory_iterator at(folder, error);
+  if (error) return std::nullopt;
+  for (const std::filesystem::directory_iterator end; !error && at != end; at.increment(error)) {
+    std::error_code ignored;
+    names.push_back(at->path().filename().string() + (at->is_directory(ignored) ? "/" : ""));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace
+
+DiskQuestions DiskFiles::questions() {
+  return {.content = [this](const std::string& path, const hash::Digest& content,
+                            std::int64_t size) { return check(path, content, size); },
+          .link = link_at,
+          .exists =
+              [](const std::string& path) {
+                struct stat status {};
+                return ::lstat(path.c_str(), &status) == 0;
+              },
+          .names = names_in,
+          .writer = [this](const std::string& path) { return writer_of(path); }};
 }
 
 base::Result<void> DiskFiles::save_hashes() {

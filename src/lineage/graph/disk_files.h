@@ -2,7 +2,10 @@
 // by reading them.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,10 +24,19 @@ class DiskFiles {
   // A file that cannot be read has changed. Never fails: an unreadable cache is ignored.
   OnDisk check(const std::string& path, const hash::Digest& content, std::int64_t size);
 
+  // What is at `path` now; nothing if that is not a readable file.
+  std::optional<hash::Digest> content_of(const std::string& path);
+
+  // For staleness(): everything it may ask. This must outlive it.
+  DiskQuestions questions();
+
   // Writes new digests to the cache.
   base::Result<void> save_hashes();
 
  private:
+  std::optional<hash::Digest> content_at(const std::string& path, const struct stat& status);
+  store::RunId writer_of(const std::string& path);
+
   DiskFiles(store::Store& store, store::HashCache cache)
       : store_(&store), cache_(std::move(cache)) {}
 

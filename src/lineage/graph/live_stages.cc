@@ -40,6 +40,13 @@ bool LiveStages::changes(std::size_t stage, std::string_view path) const {
                      [&](const Touch& touch) { return touch.stage == stage; });
 }
 
+bool LiveStages::is_written_below(std::string_view folder) const {
+  return std::any_of(touches_.begin(), touches_.end(), [&](const auto& touched) {
+    const std::string_view path = touched.first;
+    return path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/';
+  });
+}
+
 bool LiveStages::reads(std::size_t stage, std::string_view path) const {
   const auto found = readers_.find(path);
   return found != readers_.end() &&

@@ -33,6 +33,8 @@ class LiveStages {
 
   // Whether the stage writes, deletes or renames the file at `path`.
   [[nodiscard]] bool changes(std::size_t stage, std::string_view path) const;
+  // Whether any stage writes a file somewhere below this folder.
+  [[nodiscard]] bool is_written_below(std::string_view folder) const;
   [[nodiscard]] bool reads(std::size_t stage, std::string_view path) const;
   // Whether the file is a log of the stage (store/run_dependencies.h) and no stage reads it.
   [[nodiscard]] bool is_only_log(std::size_t stage, const std::string& path) const;

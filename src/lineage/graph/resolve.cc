@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of a run's uid. A digest may be shorter, if no path, run or label matches.
+// Of a run's uid and of a content: fewer digits match by accident.
 constexpr std::size_t kShortestPrefix = 4;
 constexpr std::size_t kCandidates = 5;
 
@@ -48,13 +48,21 @@ base::Result<std::optional<Artifact>> by_path(store::Store& store, std::string_v
   tries.push_back((store.location().project / given).lexically_normal());
   for (const fs::path& path : tries) {
     ASSAY_TRY(const auto found, store::latest_at(store, path.native()));
-    if (found) return Artifact{found->blake3, found->path, found->size};
+    if (found) return Artifact{found->blake3, found->path, found->size, true};
+  }
+  for (fs::path path : tries) {
+    if (!path.has_filename()) path = path.parent_path();  // "checkpoints/"
+    ASSAY_TRY(const auto files, store::files_below(store, path.native()));
+    if (files.empty()) continue;
+    std::int64_t size = 0;
+    for (const store::FileAt& file : files) size += file.size;
+    return Artifact{std::nullopt, path.native(), size, true, true};
   }
   return std::nullopt;
 }
 
 base::Result<std::optional<Artifact>> by_digest(store::Store& store, std::string_view text) {
-  if (!is_hex(text) || text.size() > 2 * hash::Digest::kSize) {
+  if (!is_hex(text) || text.size() < kShortestPrefix || text.size() > 2 * hash::Digest::kSize) {
     return std::nullopt;
   }
   ASSAY_TRY(const auto found, store::contents_starting(store, text, kCandidates + 1));
@@ -99,6 +107,7 @@ base::Result<store::RunId> resolve_run(store::Store& store, std::string_view tex
         "", fmt::format("no run {}; the newest is {}", base::shortened(text, 200), *newest),
         "see `assay log`"));
   }
+  if (is_number && !newest) return resolve_run(store, "last");
   base::Error error = unknown(text, "there is no such run");
   if (is_hex(text) && text.size() < kShortestPrefix) {
     error.hint = "a uid needs at least 4 of its digits";
@@ -116,6 +125,11 @@ base::Result<Artifact> resolve_artifact(store::Store& store, std::string_view te
   if (file) return *std::move(file);
   ASSAY_TRY(auto content, by_digest(store, text));
   if (content) return *std::move(content);
+  if (is_hex(text) && text.size() < kShortestPrefix) {
+    return base::fail(base::usage_error(fmt::format("'{}'", text),
+                                        "no recorded run has read or written this",
+                                        "a content needs at least 4 digits of its hash"));
+  }
   return base::fail(unknown(text, "no recorded run has read or written this"));
 }
 
@@ -134,6 +148,8 @@ base::Result<RunOrArtifact> resolve_name(store::Store& store, std::string_view t
   if (file) return *std::move(file);
   ASSAY_TRY(auto content, by_digest(store, text));
   if (content) return *std::move(content);
+  const bool is_number = !text.empty() && std::all_of(text.begin(), text.end(), base::is_digit);
+  if (is_number) return base::fail(resolve_run(store, text).error());
   return base::fail(unknown(text, "neither a run nor a file that a run has read or written"));
 }
 

@@ -15,11 +15,14 @@
 
 namespace assay::lineage {
 
-// A content, and the path where the newest run left or read it.
+// A content, and the path where the newest run left or read it; or a folder that runs left files
+// in.
 struct Artifact {
   std::optional<hash::Digest> blake3;  // none: the last run that changed the path deleted it
   std::string path;
   std::int64_t size = 0;
+  bool by_path = false;    // it was named by its path: the file there may have another content now
+  bool is_folder = false;  // without a digest; the files are store::files_below()
 };
 
 using RunOrArtifact = std::variant<store::RunId, Artifact>;
@@ -29,6 +32,7 @@ using RunOrArtifact = std::variant<store::RunId, Artifact>;
 base::Result<store::RunId> resolve_run(store::Store& store, std::string_view text);
 base::Result<Artifact> resolve_artifact(store::Store& store, std::string_view text,
                                         const std::filesystem::path& directory);
+// Contents need at least 4 digits.
 // A run if it names one, else an artifact.
 base::Result<RunOrArtifact> resolve_name(store::Store& store, std::string_view text,
                                          const std::filesystem::path& directory);

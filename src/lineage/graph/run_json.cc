@@ -103,6 +103,14 @@ Json run_json(const store::RunRecord& run) {
   document["inputs"] = array_of(run.inputs, [](const store::Input& input) {
     return Json{{"path", input.path}, {"blake3", digest_json(input.blake3)}, {"size", input.size}};
   });
+  document["links"] = base::Json::array();
+  document["network"] = base::Json::array();
+  for (const store::PathFact& fact : run.facts) {
+    if (fact.kind == store::PathFact::Kind::kNetwork) document["network"].push_back(fact.path);
+    const bool made = fact.kind == store::PathFact::Kind::kMadeLink;
+    if (!made && fact.kind != store::PathFact::Kind::kFollowedLink) continue;
+    document["links"].push_back({{"path", fact.path}, {"target", fact.target}, {"made", made}});
+  }
   document["outputs"] = array_of(run.outputs, [](const store::Output& output) {
     return Json{{"path", output.path},
                 {"blake3", digest_json(output.blake3)},

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <functional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -18,9 +17,6 @@ struct StageStates {
   LiveStages stages;
   // For each stage, in the order of `stages`; empty: it is fresh.
   std::vector<std::vector<Reason>> reasons;
-  // Outputs that were changed by hand, or by something unrecorded: no run left what is there now,
-  // so that it would be lost if the stage ran again.
-  std::set<std::string> edited;
 };
 
 // Files for which `unread` says so are not read and count as unchanged: they are being written.

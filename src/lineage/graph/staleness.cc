@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 namespace assay::lineage {
@@ -25,7 +26,7 @@ bool is_changed_later(const LiveStages& stages, std::size_t stage, const std::st
 }
 
 void check_input(const LiveStages& stages, std::size_t stage, const Input& input,
-                 const DiskCheck& on_disk, std::vector<Reason>& reasons) {
+                 const DiskQuestions& disk, std::vector<Reason>& reasons) {
   const auto source = stages.source(stage, input);
   const bool in_place = stages.changes(stage, input.path);
   if (source) {
@@ -40,11 +41,13 @@ void check_input(const LiveStages& stages, std::size_t stage, const Input& input
     }
   }
   if (!input.blake3 || in_place || is_changed_later(stages, stage, input.path)) return;
-  switch (on_disk(input.path, *input.blake3, input.size)) {
+  switch (disk.content(input.path, *input.blake3, input.size)) {
     case OnDisk::kSame:
       break;
     case OnDisk::kChanged:
       reasons.push_back({Cause::kInputChanged, input.path});
+      // Of a file that a stage makes, it matters that the stage did not do it.
+      if (source && disk.writer) reasons.back().writer = disk.writer(input.path);
       break;
     case OnDisk::kMissing:
       reasons.push_back({Cause::kInputMissing, input.path});
@@ -53,18 +56,101 @@ void check_input(const LiveStages& stages, std::size_t stage, const Input& input
 }
 
 void check_output(const LiveStages& stages, std::size_t stage, const Output& output,
-                  const DiskCheck& on_disk, std::vector<Reason>& reasons) {
+                  const DiskQuestions& disk, std::vector<Reason>& reasons) {
   if (!output.blake3 || stages.owner(output.path) != stage) return;
   if (stages.is_only_log(stage, output.path)) return;  // others may write to it too
-  switch (on_disk(output.path, *output.blake3, output.size)) {
+  switch (disk.content(output.path, *output.blake3, output.size)) {
     case OnDisk::kSame:
       break;
     case OnDisk::kChanged:
       reasons.push_back({Cause::kOutputChanged, output.path});
+      if (disk.writer) reasons.back().writer = disk.writer(output.path);
       break;
     case OnDisk::kMissing:
       reasons.push_back({Cause::kOutputMissing, output.path});
       break;
+  }
+}
+
+std::string_view extension_of(std::string_view name) {
+  const std::size_t dot = name.rfind('.');
+  return dot == name.npos || dot == 0 ? std::string_view() : name.substr(dot);
+}
+
+// A name in a listed folder that was not there then and that the stage would probably read now: it
+// is of a kind (by its extension) that the stage read there; where it read nothing there, any name.
+// Outputs of stages, hidden files, and Python's sources, which are listed at every import, do not
+// count.
+std::optional<std::string> new_name_in(const LiveStages& stages, std::size_t stage,
+                                       const store::PathFact& fact, const DiskQuestions& disk) {
+  const auto now = disk.names(fact.path);
+  if (!now) return std::nullopt;
+  const std::set<std::string_view> then(fact.names.begin(), fact.names.end());
+  std::set<std::string_view> kinds;
+  bool reads_below = false;
+  const std::string folder = fact.path + "/";
+  for (const Input& input : stages.needs(stage)) {
+    if (!input.path.starts_with(folder)) continue;
+    const std::string_view rest = std::string_view(input.path).substr(folder.size());
+    if (rest.find('/') != rest.npos) {
+      reads_below = true;
+    } else {
+      kinds.insert(extension_of(rest));
+    }
+  }
+  // Where programs are found by listing, new names mean nothing by themselves.
+  const bool importable =
+      fact.path == stages.runs()[stage].directory ||
+      std::any_of(fact.names.begin(), fact.names.end(),
+                  [](const std::string& name) { return name.ends_with(".py"); });
+  reads_below = reads_below && !importable;
+  const bool any = kinds.empty() && !reads_below && !importable;
+  for (const std::string& name : *now) {
+    if (then.contains(name) || name.starts_with('.') || name == "__pycache__/") continue;
+    if (name.ends_with('/')) {
+      const std::string_view below = std::string_view(name).substr(0, name.size() - 1);
+      if ((any || reads_below) && !stages.is_written_below(folder + std::string(below)))
+        return name;
+      continue;
+    }
+    const std::string_view kind = extension_of(name);
+    if (kind == ".py" || kind == ".pyc" || kind == ".pyi" || stages.owner(folder + name)) continue;
+    if (any || kinds.contains(kind)) return name;
+  }
+  return std::nullopt;
+}
+
+void check_link(const LiveStages& stages, const store::PathFact& fact, const DiskQuestions& disk,
+                bool made, std::vector<Reason>& reasons) {
+  if (!disk.link) return;
+  const std::optional<std::string> now = disk.link(fact.path);
+  if (now == fact.target) return;
+  if (!made && stages.owner(fact.path)) return;  // a stage has put a file there
+  reasons.push_back({made ? Cause::kMadeLinkMoved : Cause::kLinkMoved, fact.path});
+  reasons.back().now = now.value_or("");
+}
+
+void check_fact(const LiveStages& stages, std::size_t stage, const store::PathFact& fact,
+                const DiskQuestions& disk, std::vector<Reason>& reasons) {
+  using FactKind = store::PathFact::Kind;
+  switch (fact.kind) {
+    case FactKind::kMadeFolder:
+    case FactKind::kNetwork:
+      return;
+    case FactKind::kFollowedLink:
+      return check_link(stages, fact, disk, false, reasons);
+    case FactKind::kMadeLink:
+      return check_link(stages, fact, disk, true, reasons);
+    case FactKind::kAbsent:
+      if (!disk.exists || stages.changes(stage, fact.path) || !disk.exists(fact.path)) return;
+      reasons.push_back({Cause::kAppeared, fact.path});
+      return;
+    case FactKind::kListed:
+      if (!disk.names) return;
+      if (const auto name = new_name_in(stages, stage, fact, disk)) {
+        reasons.push_back({Cause::kListedMore, fact.path + "/" + *name});
+      }
+      return;
   }
 }
 
@@ -95,36 +181,85 @@ void propagate(const LiveStages& stages, std::vector<std::vector<Reason>>& reaso
   }
 }
 
+std::string changed_text(const std::optional<store::RunId>& writer) {
+  if (!writer) return "has changed";
+  if (*writer == 0) return "was changed by hand (no run did it)";
+  return fmt::format("was written by run {} since", *writer);
+}
+
 }  // namespace
+
+std::string_view name_of(Cause cause) {
+  switch (cause) {
+    case Cause::kInputRemade:
+      return "input-remade";
+    case Cause::kInputChanged:
+      return "input-changed";
+    case Cause::kInputMissing:
+      return "input-gone";
+    case Cause::kChangeUndone:
+      return "change-undone";
+    case Cause::kOutputChanged:
+      return "output-changed";
+    case Cause::kOutputMissing:
+      return "output-gone";
+    case Cause::kUpstream:
+      return "stage-stale";
+    case Cause::kLinkMoved:
+      return "link-moved";
+    case Cause::kMadeLinkMoved:
+      return "made-link-moved";
+    case Cause::kListedMore:
+      return "listed-more";
+    case Cause::kAppeared:
+      return "appeared";
+  }
+  return "";
+}
 
 std::string Reason::text(const std::function<std::string(const std::string&)>& shown) const {
   switch (cause) {
     case Cause::kInputRemade:
       return fmt::format("stage {} has written {} since", stage, shown(path));
     case Cause::kInputChanged:
-      return fmt::format("input {} has changed", shown(path));
+      return fmt::format("input {} {}", shown(path), changed_text(writer));
     case Cause::kInputMissing:
       return fmt::format("input {} is gone", shown(path));
     case Cause::kChangeUndone:
       return fmt::format("stage {} wrote {} again after this stage changed it", stage, shown(path));
     case Cause::kOutputChanged:
-      return fmt::format("output {} has changed", shown(path));
+      return fmt::format("output {} {}", shown(path), changed_text(writer));
     case Cause::kOutputMissing:
       return fmt::format("output {} is gone", shown(path));
     case Cause::kUpstream:
       return fmt::format("stage {} is stale", stage);
+    case Cause::kLinkMoved:
+    case Cause::kMadeLinkMoved:
+      return now.empty() ? fmt::format("link {} is gone", shown(path))
+                         : fmt::format("link {} leads to {} now", shown(path), now);
+    case Cause::kListedMore:
+      return fmt::format("{} is new in a folder that was listed", shown(path));
+    case Cause::kAppeared:
+      return fmt::format("{} was looked for, and is there now", shown(path));
   }
   return {};
 }
 
 std::vector<std::vector<Reason>> staleness(const LiveStages& stages, const DiskCheck& on_disk) {
+  return staleness(stages, DiskQuestions{.content = on_disk});
+}
+
+std::vector<std::vector<Reason>> staleness(const LiveStages& stages, const DiskQuestions& disk) {
   std::vector<std::vector<Reason>> reasons(stages.runs().size());
   for (std::size_t stage = 0; stage < reasons.size(); ++stage) {
     const RunRecord& run = stages.runs()[stage];
     for (const Input& input : stages.needs(stage))
-      check_input(stages, stage, input, on_disk, reasons[stage]);
+      check_input(stages, stage, input, disk, reasons[stage]);
     for (const Output& output : run.outputs) {
-      check_output(stages, stage, output, on_disk, reasons[stage]);
+      check_output(stages, stage, output, disk, reasons[stage]);
+    }
+    for (const store::PathFact& fact : run.facts) {
+      check_fact(stages, stage, fact, disk, reasons[stage]);
     }
   }
   propagate(stages, reasons);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -43,13 +44,7 @@ class Upstream {
     if (runs_.contains(id)) return {};
     ASSAY_TRY(store::RunRecord run, store::load_run(store_, id));
     std::set<store::RunId>& producers = producers_of_[id];
-    std::vector<store::Input> needs = store::dependencies_of(run, store::Logs::kNo);
-    // The earlier content of a log matters only if the log is the artifact.
-    for (const store::Output& output : run.outputs) {
-      if (output.before && output.path == artifact_)
-        needs.push_back({artifact_, output.before, -1});
-    }
-    for (const store::Input& input : needs) {
+    for (const store::Input& input : store::dependencies_for(run, artifact_)) {
       ASSAY_TRY(const auto producer, producers_.of(run, input));
       if (producer) producers.insert(producer->run);
     }
@@ -91,6 +86,12 @@ class Upstream {
 }  // namespace
 
 base::Result<store::RunId> producer_of(store::Store& store, const Artifact& artifact) {
+  if (artifact.is_folder) {
+    ASSAY_TRY(const std::vector<store::FileAt> files, store::files_below(store, artifact.path));
+    store::RunId newest = 0;
+    for (const store::FileAt& file : files) newest = std::max(newest, file.run);
+    return newest;
+  }
   if (!artifact.blake3) {
     return base::fail(base::usage_error(artifact.path,
                                         "was deleted by the last run that changed it",

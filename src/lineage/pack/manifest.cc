@@ -39,6 +39,10 @@ Json packed_run_json(const store::RunRecord& run) {
                        {"from", output.from},
                        {"before", packed_digest_json(output.before)}});
   }
+  Json made_folders = Json::array();
+  for (const store::PathFact& fact : run.facts) {
+    if (fact.kind == store::PathFact::Kind::kMadeFolder) made_folders.push_back(fact.path);
+  }
   Json packages = Json::array();
   for (const store::Package& package : run.context.packages) {
     packages.push_back(
@@ -63,6 +67,7 @@ Json packed_run_json(const store::RunRecord& run) {
           {"duration_s", run.duration_s},
           {"inputs", std::move(inputs)},
           {"outputs", std::move(outputs)},
+          {"made_folders", std::move(made_folders)},
           {"environment", run.context.environment},
           {"machine", run.context.machine},
           {"packages", std::move(packages)},
@@ -171,6 +176,9 @@ store::RunRecord parsed_run(const Json& json) {
          from.empty() ? from : parsed_path(output.at("from")),
          parsed_optional_digest(output.at("before"))});
   }
+  for (const Json& folder : json.at("made_folders")) {
+    run.facts.push_back({store::PathFact::Kind::kMadeFolder, parsed_path(folder)});
+  }
   run.context.environment = json.at("environment").get<std::map<std::string, std::string>>();
   run.context.machine = json.at("machine");
   if (!run.context.machine.is_object() && !run.context.machine.is_null()) {
@@ -211,6 +219,7 @@ PackManifest parsed_manifest(const Json& json) {
       check(output.path);
       check(output.from);
     }
+    for (const store::PathFact& fact : run.facts) check(fact.path);
     check(run.directory);
     for (const Redirect& redirect : parse_redirects(run.redirects)) check(redirect.path);
     manifest.runs.push_back(std::move(run));

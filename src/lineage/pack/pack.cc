@@ -66,6 +66,11 @@ class Packer {
     for (store::RunRecord& run : runs) {
       drop_reserved(run.inputs);
       drop_reserved(run.outputs);
+      // Links, names that were not there and the network are facts about this machine.
+      std::erase_if(run.facts, [](const store::PathFact& fact) {
+        return fact.kind != store::PathFact::Kind::kMadeFolder;
+      });
+      drop_reserved(run.facts);
       for (const store::Input& needed : store::dependencies_of(run, store::Logs::kNo)) {
         if (!needed.blake3) {
           leave_out(needed.path, "its content was not recorded");

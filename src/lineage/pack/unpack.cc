@@ -260,6 +260,7 @@ class Unpacker {
       move(output.path);
       if (!output.from.empty()) move(output.from);
     }
+    for (store::PathFact& fact : run.facts) move(fact.path);
     for (std::string& text : run.redirects) {
       auto redirect = *parse_redirect(text);
       move(redirect.path);

@@ -52,6 +52,7 @@ class Merge {
       add_left_out(i);
       add_processes(i);
       add_missed(i);
+      for (store::PathFact& fact : parts_[i].facts) whole_.facts.push_back(std::move(fact));
     }
     const auto by_path = [](const auto& a, const auto& b) { return a.what.path < b.what.path; };
     std::ranges::sort(whole_.inputs, by_path);
@@ -245,6 +246,7 @@ void replay(Part part, Results& results) {
   for (auto& [input, rule] : part.inputs) results.input(std::move(input), rule);
   for (auto& [output, rule] : part.outputs) results.output(std::move(output), rule);
   for (auto& [file, rule] : part.files_left_out) results.left_out(std::move(file), rule);
+  for (store::PathFact& fact : part.facts) results.fact(std::move(fact));
   for (store::Process& process : part.processes) results.process(std::move(process));
   for (store::Missed& missed : part.what_was_missed) results.missed(std::move(missed));
 }

@@ -38,6 +38,7 @@ struct Part : Results {
   std::vector<Ruled<store::Input>> inputs;
   std::vector<Ruled<store::Output>> outputs;
   std::vector<Ruled<LeftOut>> files_left_out;
+  std::vector<store::PathFact> facts;  // of rank 0 only: not in the files of parts
   std::vector<store::Process> processes;
   std::vector<store::Missed> what_was_missed;  // makes the run incomplete
   std::vector<store::Missed> problems;         // does not
@@ -51,6 +52,7 @@ struct Part : Results {
   void left_out(LeftOut file, const Rule& rule) override {
     files_left_out.push_back({std::move(file), rule});
   }
+  void fact(store::PathFact fact) override { facts.push_back(std::move(fact)); }
   void process(store::Process process) override { processes.push_back(std::move(process)); }
   void missed(store::Missed missed) override { what_was_missed.push_back(std::move(missed)); }
 };

@@ -150,7 +150,10 @@ base::Result<void> Recorder::run() {
   refresh_stamps(launch_.inherited);
   const auto outside = std::make_shared<collect::OutsideWriters>(launch_.inherited);
   started_ns_ = base::system_clock().monotonic_ns();
-  Tracker::Options options{.started_ns = started_ns_, .hashing = {.cache = digests_.get()}};
+  started_file_ns_ = file_clock_ns();
+  Tracker::Options options{.started_ns = started_ns_,
+                           .started_file_ns = started_file_ns_,
+                           .hashing = {.cache = digests_.get()}};
   // While the command still runs, it has the file open itself.
   options.written_outside = [this, outside](const wire::Stamp& file) {
     return !abandoned_ && outside->may_have_written(file);
@@ -268,6 +271,7 @@ base::Result<void> Recorder::store(const collect::Outcome& outcome, store::RunSt
     for (store::Missed& problem : problems_) results.missed(std::move(problem));
   }
 
+  results.find_made_folders(started_file_ns_);
   ASSAY_TRY(store::RunWriter writer, store::RunWriter::begin(*store_, run_.id));
   ASSAY_TRY_VOID(results.write(writer));
   ASSAY_TRY_VOID(digests_->write());
@@ -278,8 +282,8 @@ base::Result<void> Recorder::store(const collect::Outcome& outcome, store::RunSt
   }
   // Until now, who recovers the run would need them.
   if (job_part_) job_part_->end();
-  const std::string summary =
-      summary_text(request_.summary, run_, results.inputs(), results.outputs());
+  const std::string summary = summary_text(request_.summary, run_, results.inputs(),
+                                           results.outputs(), results.used_network());
   if (!summary.empty()) channel_.print(summary);
   if (request_.archive) archive_outputs();
   return {};

@@ -61,7 +61,8 @@ class Recorder {
   std::unique_ptr<collect::Collector> collector_;
   std::optional<collect::GpuCount> gpu_;  // if a CUDA program may run
   store::RunRecord run_;
-  std::int64_t started_ns_ = 0;  // monotonic
+  std::int64_t started_ns_ = 0;       // monotonic
+  std::int64_t started_file_ns_ = 0;  // the clock of files' times
   bool abandoned_ = false;
   bool detached_ = false;  // the keeper ended on purpose: recording goes on in the background
   std::optional<int> wait_status_;

@@ -87,6 +87,7 @@ base::Result<bool> recover(store::Store& store, store::RunRecord run,
   } else {
     tracker.finish(results);
   }
+  results.find_made_folders(run.started_unix_ns);
   results.missed({"killed", kKilled});
   for (store::Missed& problem : problems) results.missed(std::move(problem));
   if (!readable) results.missed({"log", "its event log is gone: " + readable.error().line()});

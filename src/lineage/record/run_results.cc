@@ -85,6 +85,7 @@ void StagedResults::input(store::Input input, const Rule& rule) {
 void StagedResults::output(store::Output output, const Rule& rule) {
   ++outputs_;
   count("output", output.path, rule);
+  if (output.status != store::OutputStatus::kDeleted) folders_.add_output(output.path);
   put(file_.get(),
       {.is_output = true,
        .has_before = output.before.has_value(),
@@ -106,6 +107,12 @@ void StagedResults::process(store::Process process) {
 
 void StagedResults::missed(store::Missed missed) {
   missed_.push_back(std::move(missed));
+}
+
+void StagedResults::find_made_folders(std::int64_t started_ns) {
+  for (std::string& folder : folders_.made_since(started_ns)) {
+    facts_.push_back({store::PathFact::Kind::kMadeFolder, std::move(folder)});
+  }
 }
 
 base::Result<void> StagedResults::write_files(store::RunWriter& writer) {
@@ -135,6 +142,7 @@ base::Result<void> StagedResults::write(store::RunWriter& writer) {
     return base::fail(base::system_error(path_, "cannot stage the results", errno));
   }
   ASSAY_TRY_VOID(write_files(writer));
+  for (const store::PathFact& fact : facts_) ASSAY_TRY_VOID(writer.add_fact(fact));
   for (const store::Process& process : processes_) ASSAY_TRY_VOID(writer.add_process(process));
   for (const store::Missed& missed : missed_) ASSAY_TRY_VOID(writer.add_missed(missed));
   for (const auto& [name, rule] : rules_) ASSAY_TRY_VOID(writer.add_rule(rule));

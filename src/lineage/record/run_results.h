@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "lineage/packages/packages.h"
 #include "lineage/track/hash_queue.h"
+#include "lineage/track/made_folders.h"
 #include "lineage/track/results.h"
 #include "observe/collect/gpu_count.h"
 #include "store/gpu_work.h"
@@ -36,14 +37,23 @@ class StagedResults : public Results {
   void input(store::Input input, const Rule& rule) override;
   void output(store::Output output, const Rule& rule) override;
   void left_out(LeftOut file, const Rule& rule) override;
+  void fact(store::PathFact fact) override {
+    network_ = network_ || fact.kind == store::PathFact::Kind::kNetwork;
+    facts_.push_back(std::move(fact));
+  }
   void process(store::Process process) override;
   void missed(store::Missed missed) override;
+
+  // After the last output: which folders the run made, which began at this time of the file
+  // system's clock.
+  void find_made_folders(std::int64_t started_ns);
 
   // Everything, including packages, in the caller's transaction.
   base::Result<void> write(store::RunWriter& writer);
 
   [[nodiscard]] std::int64_t inputs() const { return inputs_; }
   [[nodiscard]] std::int64_t outputs() const { return outputs_; }
+  [[nodiscard]] bool used_network() const { return network_; }
   [[nodiscard]] bool complete() const { return missed_.empty(); }
 
  private:
@@ -61,6 +71,9 @@ class StagedResults : public Results {
   std::string path_;
   Explain explain_;
   PackageFinder packages_{{.cache = user_cache_folder()}};
+  MadeFolders folders_;
+  std::vector<store::PathFact> facts_;
+  bool network_ = false;
   std::vector<store::Process> processes_;
   std::vector<store::Missed> missed_;
   std::map<std::string, store::FileRule> rules_;

@@ -10,7 +10,7 @@
 namespace assay::lineage {
 
 std::string summary_text(Summary summary, const store::RunRecord& run, std::int64_t inputs,
-                         std::int64_t outputs) {
+                         std::int64_t outputs, bool used_network) {
   if (summary == Summary::kJson) {
     const auto or_null = [](const std::optional<int>& value) {
       return value ? base::Json(*value) : base::Json(nullptr);
@@ -23,13 +23,15 @@ std::string summary_text(Summary summary, const store::RunRecord& run, std::int6
                       {"inputs", inputs},
                       {"outputs", outputs},
                       {"complete", run.complete},
+                      {"network", used_network},
                       {"tracer", run.tracer}}
         .dump();
   }
   if (summary == Summary::kNone) return {};
-  return fmt::format("assay: run {}: {}, {}, {} ({}); see `assay show {}`", run.id,
+  return fmt::format("assay: run {}: {}, {}, {} ({}){}; see `assay show {}`", run.id,
                      base::counted(inputs, "input"), base::counted(outputs, "output"),
-                     run.complete ? "complete" : "NOT complete", run.tracer, run.id);
+                     run.complete ? "complete" : "NOT complete", run.tracer,
+                     used_network ? ", but what came over the network" : "", run.id);
 }
 
 }  // namespace assay::lineage

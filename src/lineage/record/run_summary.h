@@ -11,6 +11,6 @@ namespace assay::lineage {
 
 // One line; empty for Summary::kNone.
 std::string summary_text(Summary summary, const store::RunRecord& run, std::int64_t inputs,
-                         std::int64_t outputs);
+                         std::int64_t outputs, bool used_network);
 
 }  // namespace assay::lineage

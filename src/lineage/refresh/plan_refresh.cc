@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "base/text.h"
 #include "lineage/graph/dag_view.h"
@@ -18,7 +17,7 @@ namespace {
 
 // `run @N` would neither fail nor do what is expected of it.
 std::string obstacle_of(const store::RunRecord& run, const std::vector<Reason>& reasons,
-                        const std::set<std::string>& edited) {
+                        EditedOutputs edited) {
   for (const std::string& word : run.command) {
     if (is_redacted(word)) {
       return fmt::format(
@@ -39,7 +38,8 @@ std::string obstacle_of(const store::RunRecord& run, const std::vector<Reason>& 
     }
   }
   for (const Reason& reason : reasons) {
-    if (reason.cause == Cause::kOutputChanged && edited.contains(reason.path)) {
+    if (reason.cause == Cause::kOutputChanged && reason.writer == 0 &&
+        edited == EditedOutputs::kKeep) {
       return fmt::format(
           "{} was changed by hand and would be overwritten; keep a copy and remove it, or use "
           "--overwrite",
@@ -54,8 +54,6 @@ std::string obstacle_of(const store::RunRecord& run, const std::vector<Reason>& 
 std::vector<PlannedRefresh> plan_refresh(const StageStates& states,
                                          const std::vector<std::int64_t>& targets,
                                          EditedOutputs edited) {
-  const std::set<std::string> kept =
-      edited == EditedOutputs::kKeep ? states.edited : std::set<std::string>();
   const StageOrder order(states.stages);
   const auto& runs = states.stages.runs();
   std::vector<std::size_t> wanted;
@@ -68,7 +66,8 @@ std::vector<PlannedRefresh> plan_refresh(const StageStates& states,
   for (const std::size_t stage : order.order()) {
     if (states.reasons[stage].empty() || !needed.contains(stage)) continue;
     plan.push_back({runs[stage].stage, runs[stage].id, command_text(runs[stage]),
-                    states.reasons[stage], obstacle_of(runs[stage], states.reasons[stage], kept)});
+                    states.reasons[stage],
+                    obstacle_of(runs[stage], states.reasons[stage], edited)});
   }
   return plan;
 }

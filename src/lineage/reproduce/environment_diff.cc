@@ -4,13 +4,14 @@
 #include <filesystem>
 #include <map>
 #include <optional>
-#include <set>
+#include <vector>
 
 #include "base/file.h"
 #include "lineage/packages/conda.h"
 #include "lineage/packages/dpkg.h"
 #include "lineage/packages/packages.h"
 #include "lineage/packages/python_dist.h"
+#include "lineage/reproduce/environments.h"
 
 namespace assay::lineage {
 namespace {
@@ -22,9 +23,9 @@ class InstalledHere {
  public:
   explicit InstalledHere(const std::vector<store::RunRecord>& runs) {
     for (const store::RunRecord& run : runs) {
-      for (const store::Process& process : run.processes) add_prefix_of(process.program);
+      for (std::string& prefix : prefixes_of(run)) add(std::move(prefix));
     }
-    prefixes_.insert("/usr/local");
+    add("/usr/local");
   }
 
   std::optional<std::string> version(const store::Package& package) {
@@ -34,13 +35,10 @@ class InstalledHere {
   }
 
  private:
-  // /venv/bin/python3 -> /venv, and the same for the target of the symbolic link.
-  void add_prefix_of(const std::string& program) {
-    if (program.empty()) return;
-    std::error_code error;
-    prefixes_.insert(fs::path(program).parent_path().parent_path());
-    const fs::path real = fs::canonical(program, error);
-    if (!error) prefixes_.insert(real.parent_path().parent_path());
+  void add(fs::path prefix) {
+    if (std::find(prefixes_.begin(), prefixes_.end(), prefix) == prefixes_.end()) {
+      prefixes_.push_back(std::move(prefix));
+    }
   }
 
   std::optional<std::string> dpkg_version(const std::string& name) {
@@ -92,7 +90,7 @@ class InstalledHere {
     return found == versions.end() ? std::nullopt : std::optional(found->second);
   }
 
-  std::set<fs::path> prefixes_;
+  std::vector<fs::path> prefixes_;  // virtual environments before what they are based on
   std::optional<Versions> dpkg_, pip_;
 };
 

@@ -6,12 +6,12 @@
 
 #include <algorithm>
 
-#include "base/process/environment.h"
 #include "hash/file.h"
 #include "lineage/export/common.h"
 #include "lineage/redact/command.h"
+#include "lineage/reproduce/environments.h"
 #include "lineage/reproduce/path_map.h"
-#include "lineage/source/git_program.h"
+#include "lineage/source/commit_files.h"
 #include "store/run_dependencies.h"
 
 namespace assay::lineage {
@@ -37,40 +37,6 @@ std::string root_of(const std::vector<store::RunRecord>& runs, const std::string
   }
   return project_root;
 }
-
-// Paths in a commit, relative to the repository; empty if the commit does not exist here.
-class CommitFiles {
- public:
-  explicit CommitFiles(const std::map<std::string, std::string>& environment)
-      : environment_(base::Environment::from_values(environment).entries()) {}
-  bool has(const store::Git& git, const std::string& path) {
-    const PathMap map(git.root, "");
-    if (!map.inside(path) || path.size() <= git.root.size()) return false;
-    const std::string relative = path.substr(git.root.size() + 1);
-    if (git.diff.find("b/" + relative) != std::string::npos) return true;
-    return files_of(git).contains(relative);
-  }
-
- private:
-  const std::set<std::string>& files_of(const store::Git& git) {
-    const auto [found, added] = files_.try_emplace(git.root + "@" + git.commit);
-    if (!added || git.commit.empty()) return found->second;
-    const GitProgram program(git.root, environment_, {});
-    const auto listed =
-        program.run({"ls-tree", "-r", "-z", "--name-only", "--full-tree", git.commit});
-    if (!listed || !listed->ok()) return found->second;
-    std::string_view text = listed->output;
-    while (!text.empty()) {
-      const std::string_view name = text.substr(0, text.find('\0'));
-      found->second.emplace(name);
-      text.remove_prefix(std::min(name.size() + 1, text.size()));
-    }
-    return found->second;
-  }
-
-  std::vector<std::string> environment_;
-  std::map<std::string, std::set<std::string>> files_;
-};
 
 ExternalInput check_input(const store::Input& input, const store::RunRecord& run,
                           const PlanInput& given, CommitFiles& commits) {
@@ -154,6 +120,17 @@ void add_source_notes(ReproductionPlan& plan, const store::RunRecord& run) {
   }
 }
 
+void add_network_note(ReproductionPlan& plan, const store::RunRecord& run) {
+  std::vector<std::string> used;
+  for (const store::PathFact& fact : run.facts) {
+    if (fact.kind == store::PathFact::Kind::kNetwork) used.push_back(fact.path);
+  }
+  if (used.empty()) return;
+  plan.notes.push_back(
+      fmt::format("run {}: it used the network ({}{}); what it got was not recorded", run.id,
+                  used.front(), used.size() > 1 ? ", …" : ""));
+}
+
 // The files that stages have produced in the copy so far.
 class ProducedFiles {
  public:
@@ -227,11 +204,18 @@ ReproductionPlan make_plan(PlanInput given) {
                         .artifact = given.artifact,
                         .root = root_of(given.runs, given.project_root),
                         .stages = {},
+                        .environments = {},
                         .differences = std::move(given.differences),
                         .obstacles = {},
                         .notes = {}};
   const PathMap map(plan.root, "");
   CommitFiles commits(given.environment);
+  NeededEnvironments environments = needed_environments(given.runs, plan.root);
+  plan.environments = std::move(environments.in_place);
+  plan.notes = std::move(environments.notes);
+  for (std::string& obstacle : environments.obstacles) {
+    plan.obstacles.push_back({std::move(obstacle)});
+  }
   const ComparedStreams compared(given);
   ProducedFiles produced;
   for (store::RunRecord& run : given.runs) {
@@ -264,6 +248,7 @@ ReproductionPlan make_plan(PlanInput given) {
           "run {}: it was not recorded completely; see `assay show {}`", run.id, run.id));
     }
     add_source_notes(plan, run);
+    add_network_note(plan, run);
     stage.run = std::move(run);
     add_obstacles(plan, stage, map, given);
     plan.stages.push_back(std::move(stage));
@@ -315,6 +300,7 @@ base::Json to_json(const ReproductionPlan& plan) {
             {"blake3", plan.artifact ? base::Json(plan.artifact->hex()) : base::Json()}}},
           {"root", plan.root},
           {"stages", std::move(stages)},
+          {"environments", plan.environments},
           {"differences", std::move(differences)},
           {"obstacles", std::move(obstacles)},
           {"notes", plan.notes}};

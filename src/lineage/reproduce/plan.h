@@ -62,6 +62,7 @@ struct ReproductionPlan {
   std::string
       root;  // the folder that is copied: the project's, or the repository's that contains it
   std::vector<PlannedStage> stages;
+  std::set<std::string> environments;  // in the root, used in place (environments.h)
   std::vector<EnvironmentDifference> differences;
   std::vector<Obstacle> obstacles;
   std::vector<std::string> notes;

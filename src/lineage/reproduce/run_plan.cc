@@ -34,6 +34,43 @@ base::Result<fs::path> fresh_folder(const fs::path& wanted) {
   return folder;
 }
 
+// The last stage that writes it makes it.
+std::optional<OutputComparison> find_artifact(const ReproductionPlan& plan,
+                                              const std::vector<StageResult>& stages) {
+  // A folder is what its worst file is.
+  const auto severity = [](OutputMatch match) {
+    return match == OutputMatch::kDifferent ? 3
+           : match == OutputMatch::kMissing ? 2
+           : match == OutputMatch::kUnknown ? 1
+                                            : 0;
+  };
+  std::optional<OutputComparison> folder;
+  for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage) {
+    for (const OutputComparison& output : stage->outputs) {
+      if (output.match == OutputMatch::kExtra) continue;
+      if (output.path == plan.artifact_path) return output;
+      if (!output.path.starts_with(plan.artifact_path + "/")) continue;
+      if (!folder) {
+        folder = {plan.artifact_path, output.match, std::nullopt, std::nullopt};
+      } else if (severity(output.match) > severity(folder->match)) {
+        folder->match = output.match;
+      }
+    }
+    if (folder) return folder;
+  }
+  return std::nullopt;
+}
+
+base::Json comparison_json(const OutputComparison& one) {
+  const auto hex = [](const std::optional<hash::Digest>& digest) {
+    return digest ? base::Json(digest->hex()) : base::Json();
+  };
+  return {{"path", one.path},
+          {"verdict", to_text(one.match)},
+          {"recorded", hex(one.recorded)},
+          {"now", hex(one.now)}};
+}
+
 }  // namespace
 
 std::string_view to_text(OutputMatch match) {
@@ -53,6 +90,11 @@ std::string_view to_text(OutputMatch match) {
 }
 
 base::ExitCode Reproduction::exit_code() const {
+  if (artifact) {
+    if (artifact->match == OutputMatch::kIdentical) return base::ExitCode::kYes;
+    return artifact->match == OutputMatch::kUnknown ? base::ExitCode::kInconclusive
+                                                    : base::ExitCode::kNo;
+  }
   bool unknown = !undecided.empty();
   for (const StageResult& stage : stages) {
     for (const OutputComparison& output : stage.outputs) {
@@ -91,6 +133,9 @@ base::Result<Reproduction> run_plan(const ReproductionPlan& plan, const RunPlanO
       return done;
     }
   }
+  if (plan.artifact_path.empty()) return done;
+  done.artifact = find_artifact(plan, done.stages);
+  if (!done.artifact) done.undecided = "no stage of the plan makes " + plan.artifact_path;
   return done;
 }
 
@@ -98,24 +143,18 @@ base::Json to_json(const Reproduction& reproduction) {
   base::Json stages = base::Json::array();
   for (const StageResult& stage : reproduction.stages) {
     base::Json outputs = base::Json::array();
-    for (const OutputComparison& one : stage.outputs) {
-      const auto hex = [](const std::optional<hash::Digest>& digest) {
-        return digest ? base::Json(digest->hex()) : base::Json();
-      };
-      outputs.push_back({{"path", one.path},
-                         {"verdict", to_text(one.match)},
-                         {"recorded", hex(one.recorded)},
-                         {"now", hex(one.now)}});
-    }
+    for (const OutputComparison& one : stage.outputs) outputs.push_back(comparison_json(one));
     stages.push_back({{"run", stage.run},
                       {"exit_code", stage.exit_code},
                       {"duration_s", stage.duration_s},
                       {"outputs", std::move(outputs)}});
   }
-  return {{"directory", reproduction.directory.string()},
-          {"stages", std::move(stages)},
-          {"undecided",
-           reproduction.undecided.empty() ? base::Json() : base::Json(reproduction.undecided)}};
+  return {
+      {"directory", reproduction.directory.string()},
+      {"artifact", reproduction.artifact ? comparison_json(*reproduction.artifact) : base::Json()},
+      {"stages", std::move(stages)},
+      {"undecided",
+       reproduction.undecided.empty() ? base::Json() : base::Json(reproduction.undecided)}};
 }
 
 }  // namespace assay::lineage

@@ -41,8 +41,12 @@ struct StageResult {
 struct Reproduction {
   std::filesystem::path directory;  // the copy of the plan's root; it is not removed
   std::vector<StageResult> stages;
+  // The artifact that was asked for, among the outputs of the stage that makes it; none: that stage
+  // was not run to its end, or the plan is for all outputs.
+  std::optional<OutputComparison> artifact;
   std::string undecided;  // why it was not completed; empty: it was
-  // kYes: all identical; kNo: something is different or missing; kInconclusive.
+  // By the artifact: kYes: identical; kNo: different or missing; kInconclusive. Without one, by all
+  // outputs.
   [[nodiscard]] base::ExitCode exit_code() const;
 };
 

@@ -111,7 +111,8 @@ base::Result<void> SourceCopy::apply(const store::Git& git, const std::string& f
   const PathMap here(git.root, "");
   for (const std::string& path : not_from_source_) {
     if (!here.inside(path) || path == git.root) continue;
-    arguments.push_back("--exclude=" + literal_pattern(path.substr(git.root.size() + 1)));
+    arguments.push_back("--exclude=" + literal_pattern(path.substr(git.root.size() + 1)) +
+                        (path.ends_with('/') ? "*" : ""));
   }
   arguments.emplace_back("-");
   // Untracked files of an earlier state would conflict with those of this state.

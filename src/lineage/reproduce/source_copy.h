@@ -17,7 +17,8 @@ namespace assay::lineage {
 class SourceCopy {
  public:
   // `not_from_source` are the paths (of the original) that the stages produce: a diff that contains
-  // them, because they were untracked then, must not create them.
+  // them, because they were untracked then, must not create them. A path that ends with a slash is
+  // a folder with everything below it.
   SourceCopy(const PathMap& map, std::set<std::string> not_from_source,
              std::vector<std::string> environment);
 

@@ -30,7 +30,7 @@ std::vector<std::string> entries(const std::map<std::string, std::string>& envir
   return base::Environment::from_values(environment).entries();
 }
 
-// Outputs, except files whose earlier content is read as well.
+// Outputs, except files whose earlier content is read as well; and environments, which are linked.
 std::set<std::string> made_by_stages(const ReproductionPlan& plan) {
   std::set<std::string> made;
   for (const PlannedStage& stage : plan.stages) {
@@ -39,6 +39,7 @@ std::set<std::string> made_by_stages(const ReproductionPlan& plan) {
   for (const PlannedStage& stage : plan.stages) {
     for (const ExternalInput& external : stage.externals) made.erase(external.path);
   }
+  for (const std::string& environment : plan.environments) made.insert(environment + "/");
   return made;
 }
 
@@ -55,11 +56,26 @@ base::Result<void> place(const std::string& from, const fs::path& to,
   return {};
 }
 
+// Creates the folder and those above it, up to one that the stage makes itself.
+void create_folders(const fs::path& folder, const std::set<std::string>& made_by_stage) {
+  std::vector<fs::path> missing;
+  std::error_code ignored;
+  for (fs::path at = folder; at.has_relative_path() && !fs::exists(at, ignored);
+       at = at.parent_path()) {
+    missing.push_back(at);
+  }
+  for (auto at = missing.rbegin(); at != missing.rend(); ++at) {
+    if (made_by_stage.contains(at->string())) return;
+    fs::create_directory(*at, ignored);
+  }
+}
+
 }  // namespace
 
 StageRunner::StageRunner(const ReproductionPlan& plan, const RunPlanOptions& options,
                          const fs::path& folder)
     : options_(options),
+      environments_(plan.environments),
       map_(plan.root, folder.string()),
       source_(map_, made_by_stages(plan), entries(options.environment)) {}
 
@@ -67,6 +83,7 @@ base::Result<StageResult> StageRunner::run(const PlannedStage& stage) {
   const store::RunRecord& run = stage.run;
   if (run.context.git) ASSAY_TRY_VOID(source_.bring_to(*run.context.git, made_));
   ASSAY_TRY_VOID(place_inputs(stage));
+  link_environments();
   prepare_outputs(run);
   const auto before = files_below(map_.to());
   std::vector<std::string> command;
@@ -123,17 +140,31 @@ void StageRunner::place_links(const PlannedStage& stage) {
   }
 }
 
+void StageRunner::link_environments() {
+  for (const std::string& environment : environments_) {
+    const fs::path copy = map_.path(environment);
+    std::error_code ignored;
+    if (fs::exists(fs::symlink_status(copy, ignored))) continue;
+    fs::create_directories(copy.parent_path(), ignored);
+    fs::create_directory_symlink(environment, copy, ignored);
+  }
+}
+
 // Existing files must be distinguishable from what the stage writes. Folders of outputs are
-// created: git does not keep empty ones, and whether the stage created them was not recorded.
+// created, unless the stage makes them: git does not keep empty ones.
 void StageRunner::prepare_outputs(const store::RunRecord& run) {
   std::set<std::string> read;
   for (const store::Input& input : run.inputs) read.insert(input.path);
   std::error_code ignored;
   fs::create_directories(map_.path(run.directory), ignored);
+  std::set<std::string> made;
+  for (const store::PathFact& fact : run.facts) {
+    if (fact.kind == store::PathFact::Kind::kMadeFolder) made.insert(map_.path(fact.path));
+  }
   for (const store::Output& output : run.outputs) {
     if (!map_.inside(output.path)) continue;
     const fs::path path = map_.path(output.path);
-    fs::create_directories(path.parent_path(), ignored);
+    create_folders(path.parent_path(), made);
     if (output.status == store::OutputStatus::kCreated && !read.contains(output.path)) {
       fs::remove(path, ignored);
     }
@@ -153,6 +184,8 @@ std::vector<std::string> StageRunner::environment_of(const store::RunRecord& run
       list.push_back(name + "=" + here->second);
     }
   }
+  // Python would write compiled modules into an environment that is used in place.
+  if (!environments_.empty()) list.emplace_back("PYTHONDONTWRITEBYTECODE=1");
   return list;
 }
 

@@ -22,7 +22,7 @@ namespace assay::lineage {
 
 class StageRunner {
  public:
-  // The options must outlive it.
+  // Plan and options must outlive it.
   StageRunner(const ReproductionPlan& plan, const RunPlanOptions& options,
               const std::filesystem::path& folder);
 
@@ -45,12 +45,14 @@ class StageRunner {
                                          const Files& before);
   base::Result<void> place_inputs(const PlannedStage& stage);
   void place_links(const PlannedStage& stage);
+  void link_environments();
   void prepare_outputs(const store::RunRecord& run);
   [[nodiscard]] std::vector<std::string> environment_of(const store::RunRecord& run) const;
   void compare(const PlannedStage& stage, const Files& before, StageResult& result);
   [[nodiscard]] std::vector<Redirect> redirects_of_copy(const store::RunRecord& run) const;
 
   const RunPlanOptions& options_;
+  const std::set<std::string>& environments_;
   PathMap map_;
   SourceCopy source_;
   std::set<std::string> made_;  // in the copy

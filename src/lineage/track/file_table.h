@@ -20,6 +20,7 @@ inline constexpr std::uint16_t kQueued = 16;     // in the hash queue
 inline constexpr std::uint16_t kGivenUp = 32;    // cannot be hashed; the reason is reported
 inline constexpr std::uint16_t kInherited = 64;  // standard output or error: always an output
 inline constexpr std::uint16_t kInheritedEmpty = 128;  // and it was empty at the start
+inline constexpr std::uint16_t kOnlyErrors = 32768;    // it was standard error and nothing else
 inline constexpr std::uint16_t kUnnamed = 256;         // O_TMPFILE
 inline constexpr std::uint16_t kAppeared = 512;        // appeared at a known path without an event
 inline constexpr std::uint16_t kOutside = 1024;        // changed by another program; reported

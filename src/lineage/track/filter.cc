@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/file.h"
+#include "lineage/track/tool_files.h"
 
 namespace assay::lineage {
 namespace {
@@ -27,6 +28,8 @@ enum : RuleId {
   kLanguage,
   kSystem,
   kHome,
+  kTools,
+  kModels,
 };
 
 const std::vector<Rule>& builtin_rules() {
@@ -47,6 +50,9 @@ const std::vector<Rule>& builtin_rules() {
       {"language", false, "it belongs to an installed language runtime"},
       {"system", false, "it belongs to the operating system"},
       {"home", false, "it is a setting, history or cache in the home folder"},
+      {"tools", false,
+       "it is a lock, temporary or cache file of a known tool (!PATTERN in .assayignore keeps it)"},
+      {"models", true, "it is a model or data set in a cache of the home folder"},
   };
   return rules;
 }
@@ -80,6 +86,20 @@ bool has_part(std::string_view path, std::string_view part) {
 
 bool has_any_part(std::string_view path, const auto& parts) {
   return std::ranges::any_of(parts, [&](std::string_view part) { return has_part(path, part); });
+}
+
+// Where libraries keep what they have downloaded and models are made from. Other files there are
+// settings, among them access tokens.
+bool is_model_cache(std::string_view folder) {
+  constexpr std::array<std::string_view, 6> kCaches = {
+      "/.cache/huggingface/hub", "/.cache/huggingface/datasets",
+      "/.cache/torch/hub",       "/.cache/kagglehub",
+      "/.cache/whisper",         "/.cache/modelscope/hub"};
+  return std::ranges::any_of(kCaches, [&](std::string_view cache) {
+    const std::size_t at = folder.find(cache);
+    const std::size_t end = at + cache.size();
+    return at != folder.npos && (end == folder.size() || folder[end] == '/');
+  });
 }
 
 // …/lib/python3.11/… and …/lib64/python3/…
@@ -145,10 +165,15 @@ RuleId Filter::rule_for_name(RuleId folder_rule, std::string_view folder,
   // Shared memory of the GPU shim (wire/gpu_region.h, shim/gpu/pace/turn_file.h).
   if (folder == "/dev/shm" && name.starts_with("assay-gpu-")) return kAssay;
   if (name.ends_with(".pyc") || name.ends_with(".pyo")) return kBytecode;
+  if (ToolFiles::known().has_name(name)) return kTools;
   if (!home_.empty() && folder == home_ && name.starts_with('.') && folder_rule != kProject) {
     return kHome;
   }
   return folder_rule;
+}
+
+bool Filter::is_downloaded(RuleId id) const {
+  return id == kModels;
 }
 
 RuleId Filter::inside(std::string_view below_root) const {
@@ -157,12 +182,14 @@ RuleId Filter::inside(std::string_view below_root) const {
   if (has_part(below_root, "__pycache__")) return kBytecode;
   if (has_any_part(below_root, kPackageFolders)) return kPackages;
   if (has_any_part(below_root, kCacheFolders)) return kCaches;
+  if (ToolFiles::known().has_folder(below_root)) return kTools;
   return kProject;
 }
 
 RuleId Filter::outside(std::string_view folder) const {
   const bool temporary = is_in_any(folder, kTemporaryFolders);
   if (!temporary && is_in_any(folder, kKernelFolders)) return kKernel;
+  if (is_model_cache(folder)) return ToolFiles::known().has_folder(folder) ? kTools : kModels;
   // The names that are left out inside the project are left out elsewhere, too.
   if (const RuleId rule = inside(folder); rule != kProject) return rule;
   if (in_python(folder) || has_any_part(folder, kLanguageFolders)) return kLanguage;

@@ -13,9 +13,9 @@
 
 namespace assay::lineage {
 
-// Receives a run's results at its end: inputs, outputs and left-out files, one kind after the other
-// and each sorted by path, then processes, then what was missed. `rule` is why a file was kept or
-// left out.
+// Receives a run's results at its end: inputs, outputs (with inputs that the run downloaded among
+// them) and left-out files, one kind after the other and each sorted by path, then processes, then
+// what was missed. `rule` is why a file was kept or left out.
 class Results {
  public:
   virtual ~Results() = default;
@@ -29,6 +29,8 @@ class Results {
     bool changed = false;  // written, created, renamed or removed
   };
   virtual void left_out(LeftOut file, const Rule& rule) = 0;
+  // What is known about names besides contents: links, listed folders, paths without a file.
+  virtual void fact(store::PathFact /*fact*/) {}
   virtual void process(store::Process process) = 0;
   virtual void missed(store::Missed missed) = 0;
 };

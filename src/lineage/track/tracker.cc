@@ -1,6 +1,7 @@
 #include "lineage/track/tracker.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -16,6 +17,8 @@ using wire::Stamp;
 namespace file = file_flag;
 
 namespace {
+
+constexpr std::size_t kMostAddresses = 1000;
 
 // A quarter of the process's limit: the rest is for the collector.
 std::size_t open_file_limit(std::size_t most) {
@@ -44,6 +47,7 @@ void Tracker::happened(const Event& event) {
     case Op::kTruncate: {
       const Located located = locate(event.path, stamp, Lookup::kOpened);
       if (located.file == 0) return;
+      note_way(event.path, located.path);
       if (event.source == wire::Source::kInherited) return inherited(located, event);
       if (event.op == Op::kRead) read(located, stamp);
       if (event.op != Op::kRead || (event.flags & wire::flag::kWritable) != 0) {
@@ -53,6 +57,7 @@ void Tracker::happened(const Event& event) {
     }
     case Op::kExec:
       if (const Located located = locate(event.path, stamp, Lookup::kOpened); located.file != 0) {
+        note_way(event.path, located.path);
         read(located, stamp);
       }
       return;
@@ -65,7 +70,15 @@ void Tracker::happened(const Event& event) {
     case Op::kLink:
       return link(event, stamp);
     case Op::kRelink:
+      note_link(event.path);
       return resolver_.forget();
+    case Op::kList:
+      return note_listed(event.path);
+    case Op::kAbsent:
+      return note_absent(event.path);
+    case Op::kNetwork:
+      if (network_.size() < kMostAddresses) network_.emplace(event.path);
+      return;
     case Op::kMissed:
       other_namespaces_ = other_namespaces_ || event.path == "namespace";
       return missed_.add(std::string(event.path), std::string(event.other));
@@ -155,6 +168,11 @@ void Tracker::inherited(Located located, const Event& event) {
   }
   write(located.file, &event.stamp);
   File& file = files_[located.file];
+  const bool first = !file.has(file::kInherited | file::kPassedOn);
+  if (event.value == STDERR_FILENO && first) file.flags |= file::kOnlyErrors;
+  if (event.value != STDERR_FILENO) {
+    file.flags = static_cast<std::uint16_t>(file.flags & ~file::kOnlyErrors);
+  }
   file.flags |= collect::is_standard_stream(event.value) ? file::kInherited : file::kPassedOn;
   if (event.stamp.size == 0) file.flags |= file::kInheritedEmpty;
   if ((event.flags & wire::flag::kRacy) != 0) file.flags |= file::kRacy;

@@ -1,10 +1,11 @@
 // Tracker: decides from a run's events which files are its inputs and outputs, and in which state.
 //
 // A file is an input if the run read it before changing it, or gave it another name; its content is
-// that of the first read. A file is an output if, at the end of the run, a path leads to other
-// content than before. Files are followed by device and inode through renames and links; names are
-// separate from files (path_table.h, file_table.h), so an output's status is the difference between
-// what was at its path before the run and what is there now.
+// that of the first read. (A model that the run puts into a cache of downloads is an input, too.) A
+// file is an output if, at the end of the run, a path leads to other content than before. Files are
+// followed by device and inode through renames and links; names are separate from files
+// (path_table.h, file_table.h), so an output's status is the difference between what was at its
+// path before the run and what is there now.
 //
 //   tracker.cc         events and what they do to files
 //   tracker_locate.cc  which file an event is about
@@ -13,6 +14,7 @@
 //   tracker_hashes.cc  pre-images: what is hashed when
 //   tracker_times.cc   whether a file changed, by its times
 //   tracker_finish.cc  the end of the run: comparison with the file system, inputs
+//   tracker_facts.cc   links that were followed or made, folders listed, names that were not there
 //   tracker_outputs.cc outputs, and why other files are left out
 #pragma once
 
@@ -20,7 +22,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,6 +60,8 @@ class Tracker : public collect::Sink {
     // Tasks in the hash queue. A task takes twenty times the memory of an id, so the queue gets no
     // more than it needs to be busy until the next event or idle call.
     std::size_t max_pending = 50'000;
+    // The clock of files' times at the run's start; 0: not known.
+    std::int64_t started_file_ns = 0;
     // Whether a program outside the run that has this file open for writing may have written to it.
     // Called at the end, for files that the command inherited open and that have changed.
     std::function<bool(const wire::Stamp& file)> written_outside = {};
@@ -175,6 +181,15 @@ class Tracker : public collect::Sink {
   [[nodiscard]] std::vector<PathId> paths_in_order() const;
   void report_inputs(const std::vector<PathId>& order, Results& results);
 
+  // tracker_facts.cc
+  void note_way(std::string_view given, PathId id);
+  void note_link(std::string_view path);
+  void note_listed(std::string_view folder);
+  void note_absent(std::string_view path);
+  [[nodiscard]] std::optional<std::vector<std::string>> names_before(const std::string& folder);
+  void report_links(Results& results);
+  void report_facts(Results& results);
+
   // tracker_outputs.cc
   void report_outputs(const std::vector<PathId>& order, Results& results);
   void report_left_out(const std::vector<PathId>& order, Results& results);
@@ -193,6 +208,11 @@ class Tracker : public collect::Sink {
   ProcessList processes_;
   MissedList missed_;
   std::vector<FolderMove> folder_moves_;
+  std::set<std::string> ways_;         // paths of opened files that are not their real paths
+  std::set<std::string> made_links_;   // symbolic links that the run made, moved or removed
+  std::map<std::string, int> listed_;  // folders, and how often
+  std::set<std::string> absent_;
+  std::set<std::string> network_;
   bool other_namespaces_ = false;  // some process has its own mount namespace
   std::size_t unnamed_ = 0;        // files created without a name whose inode is not known
   std::size_t max_open_files_;

@@ -63,6 +63,9 @@ std::optional<Tracker::Changed> Tracker::change_at(PathId id) {
     const bool same = (path.flags & path_flag::kSame) != 0;
     const bool unchanged = same || (!inaccessible && is_unchanged(path.now, *real));
     if (unchanged && !file.has(file::kInherited)) return std::nullopt;
+    // An empty file for errors that did not happen is no result.
+    const bool no_errors = file.has(file::kOnlyErrors) && file.has(file::kInheritedEmpty);
+    if (no_errors && real->size == 0) return std::nullopt;
     changed.status =
         file.has(file::kInheritedEmpty) ? OutputStatus::kCreated : OutputStatus::kModified;
     return changed;
@@ -111,6 +114,12 @@ void Tracker::report_outputs(const std::vector<PathId>& order, Results& results)
     for (const Changed& changed : window) {
       if (changed.digest && has_same_content(changed.path, changed.stamp, *changed.digest)) {
         paths_[changed.path].flags |= path_flag::kSame;
+        continue;
+      }
+      if (filter_.is_downloaded(paths_[changed.path].rule)) {
+        if (changed.status == OutputStatus::kDeleted) continue;
+        results.input({paths_.text(changed.path), changed.digest, changed.stamp.size},
+                      filter_.rule(paths_[changed.path].rule));
         continue;
       }
       store::Output output{.path = paths_.text(changed.path),

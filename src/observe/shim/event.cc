@@ -212,6 +212,25 @@ void record_child(wire::Op op, pid_t child, int status, std::int64_t time_ns) {
   write({.op = op, .value = status, .child = child, .time_ns = time_ns}, {}, {});
 }
 
+void record_text(wire::Op op, const char* text, std::size_t length) {
+  write({.op = op}, {}, {text, length});
+}
+
+[[gnu::noinline]] void record_name(wire::Op op, int directory, const char* path,
+                                   std::size_t path_length) {
+  char buffer[PATH_MAX];
+  const Text given{path, path_length};
+  if (path_length > 0 && path[0] == '/') {
+    if (!means_something_else_outside(given)) write({.op = op}, {}, given);
+    return;
+  }
+  const Text before = name_of_directory(directory, buffer, sizeof buffer);
+  const bool fits = before.length + 1 + path_length < PATH_MAX;
+  if (before.length > 0 && fits && !means_something_else_outside(before)) {
+    write({.op = op}, before, given);
+  }
+}
+
 [[gnu::noinline]] void record_open(wire::Op op, int file, const struct stat& status, int directory,
                                    const char* path, std::size_t path_length) {
   char buffer[PATH_MAX];

@@ -21,6 +21,13 @@ bool log_ready();
 void record_open(wire::Op op, int file, const struct stat& status, int directory, const char* path,
                  std::size_t path_length);
 
+// The same for a name that was only asked about (kList, kAbsent). Nothing is recorded where the
+// name means nothing to the collector.
+void record_name(wire::Op op, int directory, const char* path, std::size_t path_length);
+
+// A text that is no path (kNetwork).
+void record_text(wire::Op op, const char* text, std::size_t length);
+
 // A child of this process was created (kProcess) or has ended (kExit, with its wait status).
 void record_child(wire::Op op, pid_t child, int status, std::int64_t time_ns);
 

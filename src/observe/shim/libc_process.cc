@@ -12,16 +12,6 @@
 namespace assay::shim {
 namespace {
 
-// The C library's function, or another library's before it. Looked up once.
-template <typename Signature>
-Signature* next_once(Function function) {
-  static std::atomic<void*> found[kFunctions];
-  std::atomic<void*>& mine = found[static_cast<int>(function)];
-  void* next = mine.load(std::memory_order_relaxed);
-  if (next == nullptr) mine.store(next = next_of(function), std::memory_order_relaxed);
-  return reinterpret_cast<Signature*>(next);
-}
-
 void ended(pid_t child, int status) {
   if (child <= 0 || !(WIFEXITED(status) || WIFSIGNALED(status))) return;
   if (on() && log_ready()) record_child(wire::Op::kExit, child, status, monotonic_ns());

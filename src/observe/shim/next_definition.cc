@@ -30,7 +30,8 @@ constexpr HashedName kNames[] = {
     "__open64_2", "__openat_2", "__openat64_2", "fopen",    "fopen64",  "rename",   "renameat",
     "renameat2",  "link",       "linkat",       "unlink",   "unlinkat", "truncate", "truncate64",
     "chdir",      "fchdir",     "chroot",       "unshare",  "setns",    "fork",     "wait",
-    "waitpid",    "wait3",      "wait4",        "waitid"};
+    "waitpid",    "wait3",      "wait4",        "waitid",   "stat",     "stat64",   "lstat",
+    "lstat64",    "fstatat",    "fstatat64",    "access",   "opendir",  "connect",  "getaddrinfo"};
 static_assert(sizeof kNames / sizeof kNames[0] == kFunctions);
 
 // A library's symbol tables, from its dynamic section. The loader has made addresses of the

@@ -41,8 +41,18 @@ enum class Function : std::uint8_t {
   kWait3,
   kWait4,
   kWaitid,
+  kStat,
+  kStat64,
+  kLstat,
+  kLstat64,
+  kFstatat,
+  kFstatat64,
+  kAccess,
+  kOpendir,
+  kConnect,
+  kGetaddrinfo,
 };
-inline constexpr int kFunctions = static_cast<int>(Function::kWaitid) + 1;
+inline constexpr int kFunctions = static_cast<int>(Function::kGetaddrinfo) + 1;
 
 // Null where the C library's is the next.
 extern constinit void* others[kFunctions];
@@ -60,5 +70,15 @@ inline Signature* other(Function function) {
 
 // The next definition in any case.
 void* next_of(Function function);
+
+// The same, looked up once.
+template <typename Signature>
+Signature* next_once(Function function) {
+  static std::atomic<void*> found[kFunctions];
+  std::atomic<void*>& mine = found[static_cast<int>(function)];
+  void* next = mine.load(std::memory_order_relaxed);
+  if (next == nullptr) mine.store(next = next_of(function), std::memory_order_relaxed);
+  return reinterpret_cast<Signature*>(next);
+}
 
 }  // namespace assay::shim

@@ -26,13 +26,56 @@ long open_ordinary(int directory, const char* path, int flags, mode_t mode) {
   return stopped_call(SYS_openat, directory, word(path), flags, mode);
 }
 
+// Where programs look for libraries, settings and devices all the time.
+bool is_of_the_system(const char* path) {
+  static constexpr const char* kFolders[] = {"/usr/", "/lib",  "/etc/", "/proc/", "/sys/",
+                                             "/dev/", "/run/", "/var/", "/bin/",  "/sbin/"};
+  for (const char* folder : kFolders) {
+    if (strncmp(path, folder, strlen(folder)) == 0) return true;
+  }
+  return false;
+}
+
+// Recorded at most once in a process for a name in a directory. Nothing is lost if the log is full:
+// the name is recorded when it is asked for again.
+void note(wire::Op op, std::uint64_t salt, int directory, const char* path) {
+  if (path[0] == 0 || (path[0] == '/' && is_of_the_system(path)) || !log_ready()) return;
+  const std::uint64_t moves = shim.moves.load(std::memory_order_acquire);
+  if (path[0] != '/' && (moves & kMoving) != 0) return;
+  const std::size_t length = strlen(path);
+  // Below an open directory the number of the descriptor does not say which one it is.
+  if (path[0] != '/' && directory != AT_FDCWD) return record_name(op, directory, path, length);
+  const std::uint64_t key = recorded_key(path, length, salt, path[0] == '/' ? kAbsolute : moves);
+  if (is_recorded(key)) return;
+  record_name(op, directory, path, length);
+  remember(key);
+}
+
+// These take the place of the epoch, which they do not depend on.
+constexpr std::uint64_t kAbsentName = 0xAB5E'17AB'5E17'AB5E;
+constexpr std::uint64_t kListedOnce = 0x115E'D115'ED11'5ED1;
+constexpr std::uint64_t kListedAgain = ~kListedOnce;
+
+// Twice, because Python lists the folders that it imports from: a program that lists one itself has
+// listed it twice.
+void note_listed(int directory, const char* path) {
+  const std::uint64_t moves = shim.moves.load(std::memory_order_acquire);
+  const std::uint64_t once =
+      recorded_key(path, strlen(path), kListedOnce, path[0] == '/' ? kAbsolute : moves);
+  if (is_recorded(once)) return note(wire::Op::kList, kListedAgain, directory, path);
+  note(wire::Op::kList, kListedOnce, directory, path);
+}
+
 // The path is read only after the kernel has accepted it: a bad pointer must give EFAULT, not
 // crash.
 long open_for_reading(int directory, const char* path, int flags) {
   const std::uint64_t epoch = shim.header->epoch.load(std::memory_order_acquire);
   const std::uint64_t moves = shim.moves.load(std::memory_order_acquire);
   const long file = gate_call(SYS_openat, directory, path, flags, 0);
-  if (failed(file)) return file;
+  if (failed(file)) {
+    if (file == -ENOENT) note_absent(directory, path);
+    return file;
+  }
 
   // Remembered only if epoch and directory were the same before and after the open, so that a name
   // that came to refer to another file is recorded again.
@@ -52,6 +95,9 @@ long open_for_reading(int directory, const char* path, int flags) {
   if (gate_call(SYS_fstat, file, &status) != 0) return file;  // another thread has closed it
   if (S_ISREG(status.st_mode)) {
     record_open(wire::Op::kRead, static_cast<int>(file), status, directory, path, length);
+  } else if (S_ISDIR(status.st_mode)) {
+    note_listed(directory, path);
+    return file;
   }
   if (key != 0) remember(key);
   return file;
@@ -76,6 +122,10 @@ long open_creating(int directory, const char* path, int flags, mode_t mode) {
 
 }  // namespace
 
+void note_absent(int directory, const char* path) {
+  note(wire::Op::kAbsent, kAbsentName, directory, path);
+}
+
 bool takes_mode(int flags) {
   return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
 }
@@ -84,7 +134,11 @@ long open_file(int directory, const char* path, int flags, mode_t mode) {
   if (!on()) return open_ordinary(directory, path, flags, mode);
   // No content can be reached through these.
   if ((flags & O_PATH) != 0 || ((flags & O_DIRECTORY) != 0 && !takes_mode(flags))) {
-    return gate_call(SYS_openat, directory, path, flags, mode);
+    const long folder = gate_call(SYS_openat, directory, path, flags, mode);
+    if ((flags & O_PATH) != 0) return folder;
+    if (!failed(folder)) note_listed(directory, path);
+    if (folder == -ENOENT) note_absent(directory, path);
+    return folder;
   }
   const int access = flags & O_ACCMODE;
   constexpr int kChanges = O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY);

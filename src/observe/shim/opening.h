@@ -11,4 +11,8 @@ long open_file(int directory, const char* path, int flags, mode_t mode);
 // Whether open takes a mode with these flags.
 bool takes_mode(int flags);
 
+// The kernel has said that (directory, path) is not there. Changes errno no more than a system call
+// that succeeds.
+void note_absent(int directory, const char* path);
+
 }  // namespace assay::shim

@@ -52,6 +52,7 @@ TEST_F(Record, EveryWayToNameAFile) {
       events(*log),
       ElementsAre(Event(Op::kRead, at("file")), Event(Op::kRead, at("readonly")),
                   Event(Op::kRead, at("link")), Event(Op::kRead, at("file")),
+                  Event(Op::kList, at("folder")), Event(Op::kList, at("folder")),
                   Event(Op::kRead, at("folder/file")),
                   Event(Op::kCreate, at("folder/../folder/made")),
                   Event(Op::kRead, at("folder/file")), Event(Op::kCreate, at("made")),
@@ -60,6 +61,17 @@ TEST_F(Record, EveryWayToNameAFile) {
                   Event(Op::kRead, at("folder/made")), Event(Op::kRead, at("folder/file"))));
   EXPECT_THAT(stopped(outcome), ElementsAre("dangling", "file"));
   EXPECT_EQ(log->header().dropped, 0U);
+}
+
+TEST_F(Record, NamesThatAreNotThereAndFoldersThatAreListed) {
+  const auto log = workspace_.new_log();
+  const Outcome outcome = run(workspace_.traced_probe(*log, {"names"}));
+  EXPECT_EQ(outcome.output, run(workspace_.probe({"names"})).output);
+  const auto at = [&](const char* name) { return workspace_.path(name); };
+  EXPECT_THAT(events(*log),
+              ElementsAre(Event(Op::kAbsent, at("nothing")), Event(Op::kAbsent, at("no/where")),
+                          Event(Op::kList, at("folder")), Event(Op::kList, at("folder")),
+                          Event(Op::kAbsent, at("neither"))));
 }
 
 TEST_F(Record, TheStampIsTheFiles) {

@@ -28,6 +28,12 @@ const char* name_of(Op op) {
       return "exit";
     case Op::kMissed:
       return "missed";
+    case Op::kList:
+      return "list";
+    case Op::kAbsent:
+      return "absent";
+    case Op::kNetwork:
+      return "network";
     case Op::kRelink:
       return "relink";
   }

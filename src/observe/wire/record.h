@@ -26,8 +26,11 @@ enum class Op : std::uint8_t {
   kExit,      // a process ended; value is its wait status
   kMissed,    // something could not be observed: path is its kind, other a text
   kRelink,    // the symbolic link at path is made, removed or moved: paths through it change
+  kList,      // the folder at path was opened, probably to list its names
+  kAbsent,    // path was looked for and is not there
+  kNetwork,   // path is a name that was looked up, or an address that was connected to
 };
-inline constexpr Op kLastOp = Op::kRelink;
+inline constexpr Op kLastOp = Op::kNetwork;
 
 const char* name_of(Op op);
 

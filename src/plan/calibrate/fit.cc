@@ -30,25 +30,26 @@ constexpr double kSourceExponent = -0.25;
 // Step of differences, in units of coordinates.
 constexpr double kDifference = 1e-3;
 
-std::vector<const ConstantInfo*> fitted_constants() {
+std::vector<const ConstantInfo*> fitted_constants(bool own) {
   std::vector<const ConstantInfo*> fitted;
   for (const ConstantInfo& info : constant_table())
-    if (info.fitted) fitted.push_back(&info);
+    if (own ? info.own : info.fitted) fitted.push_back(&info);
   return fitted;
 }
 
-// What is not fitted stays as it is in `constants`.
-Constants constants_at(std::span<const double> coordinates, Constants constants) {
+// What is not fitted stays as it is in `start`.
+Constants constants_at(std::span<const double> coordinates, const FitStart& start) {
+  Constants constants = start.constants;
   std::size_t k = 0;
-  for (const ConstantInfo* info : fitted_constants())
+  for (const ConstantInfo* info : fitted_constants(start.own))
     constants.*info->value = bounded(coordinates[k++], info->low, info->high);
   return constants;
 }
 
-std::vector<double> coordinates_of(const Constants& constants) {
+std::vector<double> coordinates_of(const FitStart& start) {
   std::vector<double> coordinates;
-  for (const ConstantInfo* info : fitted_constants())
-    coordinates.push_back(unbounded(constants.*info->value, info->low, info->high));
+  for (const ConstantInfo* info : fitted_constants(start.own))
+    coordinates.push_back(unbounded(start.constants.*info->value, info->low, info->high));
   return coordinates;
 }
 
@@ -58,13 +59,13 @@ double error_of(const Row& row, const Constants& constants) {
 }
 
 // One step away in each coordinate.
-std::vector<Constants> neighbours(std::span<const double> coordinates, const Constants& others) {
+std::vector<Constants> neighbours(std::span<const double> coordinates, const FitStart& start) {
   std::vector<Constants> near;
   std::vector<double> at(coordinates.begin(), coordinates.end());
   for (double& coordinate : at) {
     const double before = coordinate;
     coordinate += kDifference;
-    near.push_back(constants_at(at, others));
+    near.push_back(constants_at(at, start));
     coordinate = before;
   }
   return near;
@@ -144,9 +145,8 @@ Fitter::Fitter(std::span<const Row> rows, FitStart start) : start_(start) {
   std::vector<double> counts(sources_.size());
   for (const Known& known : known_) ++counts[known.source];
 
-  const std::vector<Constants> near =
-      neighbours(coordinates_of(start_.constants), start_.constants);
-  const std::vector<const ConstantInfo*> fitted = fitted_constants();
+  const std::vector<Constants> near = neighbours(coordinates_of(start_), start_);
+  const std::vector<const ConstantInfo*> fitted = fitted_constants(start_.own);
   for (Known& known : known_) {
     known.weight = std::pow(counts[known.source], kSourceExponent);
     const double error = error_of(*known.row, start_.constants);
@@ -158,7 +158,7 @@ Fitter::Fitter(std::span<const Row> rows, FitStart start) : start_(start) {
 }
 
 Constants Fitter::fit_to(std::span<const Known* const> rows) const {
-  const std::vector<double> start = coordinates_of(start_.constants);
+  const std::vector<double> start = coordinates_of(start_);
   double mean = 0;
   for (const Known* known : rows) mean += known->weight / static_cast<double>(rows.size());
   std::vector<double> roots;
@@ -166,7 +166,7 @@ Constants Fitter::fit_to(std::span<const Known* const> rows) const {
 
   LeastSquaresProblem problem{.residuals = rows.size() + start.size()};
   problem.evaluate = [&](std::span<const double> at, std::span<double> values) {
-    const Constants constants = constants_at(at, start_.constants);
+    const Constants constants = constants_at(at, start_);
     for (std::size_t i = 0; i < rows.size(); ++i)
       values[i] = roots[i] * error_of(*rows[i]->row, constants);
     for (std::size_t k = 0; k < start.size(); ++k)
@@ -176,7 +176,7 @@ Constants Fitter::fit_to(std::span<const Known* const> rows) const {
                               std::span<double> derivatives) {
     const bool at_start = std::equal(at.begin(), at.end(), start.begin());
     const std::vector<Constants> near =
-        at_start ? std::vector<Constants>() : neighbours(at, start_.constants);
+        at_start ? std::vector<Constants>() : neighbours(at, start_);
     std::fill(derivatives.begin(), derivatives.end(), 0);
     for (std::size_t k = 0; k < start.size(); ++k) {
       const auto column = derivatives.subspan(k * values.size(), values.size());
@@ -189,7 +189,7 @@ Constants Fitter::fit_to(std::span<const Known* const> rows) const {
       column[rows.size() + k] = start_.pull;
     }
   };
-  return constants_at(least_squares(problem, start).at, start_.constants);
+  return constants_at(least_squares(problem, start).at, start_);
 }
 
 Constants Fitter::fit() const {

@@ -1,6 +1,7 @@
 // What ranks that share a model exchange while they compute: activations and their gradients
-// along tensor, context, expert and pipeline ranks, as the step's outline has them. What is
-// exchanged about parameters is communication.h's.
+// along tensor, context, expert and pipeline ranks, in closed form. As other software does it, and
+// for layouts that our trainer has no program for; what its programs exchange is
+// step/footprint.h's. What is exchanged about parameters is communication.h's.
 #pragma once
 
 #include <cstdint>

@@ -137,8 +137,8 @@ PlannedExchange exchange_of(const step::Footprint& footprint) {
   return result;
 }
 
-base::Result<PlannedExchange> exchange_by_outline(const spec::JobSpec& job,
-                                                  spec::Recompute recompute) {
+base::Result<PlannedExchange> exchange_in_closed_form(const spec::JobSpec& job,
+                                                      spec::Recompute recompute) {
   ASSAY_TRY(Communication made, communication_of(job));
   PlannedExchange result{
       .scheme = std::move(made.scheme),

@@ -2,7 +2,7 @@
 //
 // For jobs that our trainer executes it is counted from the program that the trainer executes
 // (step/footprint.h). For everything else it is a closed form of the parameters' exchange
-// (communication.h) and an outline of the activations' (activations.h).
+// (communication.h) and of the activations' (activations.h).
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ struct PlannedExchange {
 PlannedExchange exchange_of(const step::Footprint& footprint);
 
 // Fails only when the bytes do not fit 64 bits. `recompute` as activation_calls has it.
-base::Result<PlannedExchange> exchange_by_outline(const spec::JobSpec& job,
-                                                  spec::Recompute recompute);
+base::Result<PlannedExchange> exchange_in_closed_form(const spec::JobSpec& job,
+                                                      spec::Recompute recompute);
 
 }  // namespace assay::plan

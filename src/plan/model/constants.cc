@@ -6,7 +6,7 @@ namespace assay::plan {
 namespace {
 
 // Fitted to the 1,614 measured rows in tests/data/plan; docs/plan-model.md has the method.
-constexpr std::array<ConstantInfo, 32> kStepConstants = {{
+constexpr std::array<ConstantInfo, 35> kStepConstants = {{
     {"gemm_eff", &Constants::gemm_eff, 0.92, 0.75, 1.0, true, 0.9273,
      "large matrix product / peak at the clock that the power limit leaves",
      "cuBLAS on A100: 285 of 312 TFLOP/s"},
@@ -86,6 +86,15 @@ constexpr std::array<ConstantInfo, 32> kStepConstants = {{
     {"cross_socket_host", &Constants::cross_socket_host, 18.4, 0.0, 50.0, false, 18.4,
      "by which passes grow, times threads per card: too few, on any socket, for cards on two",
      "a job twice: (1295 - 57.8) ms with 20 threads a card / (701.9 - 57.8) ms on one socket, - 1"},
+    {"own_gemm", &Constants::own_gemm, 1.0, 0.8, 1.25, false, 1.0295,
+     "time of our trainer's bf16 products / what gemm_eff and the clock give",
+     "assumed: cuBLAS, as others have it", true},
+    {"own_pass", &Constants::own_pass, 1.0, 0.5, 2.0, false, 1.1476,
+     "traffic of our trainer's passes / the bytes that its ops read and write",
+     "counted by the step itself", true},
+    {"own_softmax", &Constants::own_softmax, 64.0, 0.0, 512.0, false, 267.0,
+     "elements of a head's width that the softmax of a score costs, beside attn_eff at 128",
+     "FlashAttention-3's paper: 989 TFLOP/s of products and 3.9 T exponentials/s on H100", true},
 }};
 
 // Fitted to the 26 rows that give their memory, all of one framework.

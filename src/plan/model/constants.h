@@ -44,6 +44,12 @@ struct Constants {
   double zero3_bw = 0;
   double jitter = 0;
   double cross_socket_host = 0;
+  // Of our trainer alone, fitted to its own runs.
+  double own_gemm = 0;
+  double own_pass = 0;
+  double own_softmax = 0;
+
+  bool operator==(const Constants&) const = default;
 };
 
 struct ConstantInfo {
@@ -53,9 +59,10 @@ struct ConstantInfo {
   double low = 0;
   double high = 0;
   bool fitted = false;
-  double shipped = 0;        // as fitted to the rows that the project has; prior if not fitted
+  double shipped = 0;        // as fitted to what the project has; prior if not fitted
   std::string_view meaning;  // one line, with its unit
   std::string_view source;   // where the prior came from
+  bool own = false;          // of our trainer: fitted to its own runs, not to published rows
 };
 
 // In the order of the struct.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plan/model/trainer_step.h"
 #include "step/pipeline.h"
 
 namespace assay::plan {
@@ -38,11 +39,33 @@ double with_padding(const Work& work, double elements, double norms) {
   return std::ceil((elements + norms * gap) / multiple) * multiple;
 }
 
+// Of a job that our trainer executes; null: priced by what is known of the shape alone.
+const step::UnitSizes* units_of(const Work& work) {
+  return trainer_step(work) == nullptr ? nullptr : &work.trainer->units(work.degrees.tp);
+}
+
+// Of the mean layer, with what fills units up.
+double elements_of_layer(const Work& work, const step::UnitSizes& sizes) {
+  const auto ranks = static_cast<std::int64_t>(folded_axes(work).data.ranks);
+  const auto of_block = [&](std::int64_t mlp) {
+    const std::int64_t elements =
+        work.degrees.units > 1 ? sizes.filled(sizes.attention, ranks) + sizes.filled(mlp, ranks)
+                               : sizes.filled(sizes.attention + mlp, ranks);
+    return static_cast<double>(elements);
+  };
+  const double mixtures = work.shape.moe_layers / work.shape.layers;
+  double mean = 0;
+  if (mixtures < 1) mean += (1 - mixtures) * of_block(sizes.dense_mlp);
+  if (mixtures > 0) mean += mixtures * of_block(sizes.mixture_mlp);
+  return mean;
+}
+
 // Elements of a layer. Muon's matrices stay whole on their ranks, and are not padded.
 double elements_of_layer(const Work& work) {
   const Shape& shape = work.shape;
   const double layer = shape.body_parameters / shape.layers / work.degrees.tp;
   if (work.muon) return layer;
+  if (const step::UnitSizes* sizes = units_of(work)) return elements_of_layer(work, *sizes);
   if (work.degrees.units <= 1) return with_padding(work, layer, 2);
   const double mlp = shape.mlp_matrices * shape.dim * shape.ffn / work.degrees.tp + shape.dim;
   return with_padding(work, mlp, 1) + with_padding(work, layer - mlp, 1);
@@ -55,6 +78,10 @@ TrainedPart trained_part(const Work& work) {
   const Degrees& d = work.degrees;
   const double block = elements_of_layer(work);
   TrainedPart part{.table = with_padding(work, shape.vocab * shape.dim / d.tp, 0)};
+  if (const step::UnitSizes* sizes = units_of(work)) {
+    const auto ranks = static_cast<std::int64_t>(folded_axes(work).data.ranks);
+    part.table = static_cast<double>(sizes->filled(sizes->embedding, ranks));
+  }
   if (d.pp <= 1) {
     part.layers = shape.layers;
     part.tables = shape.tied ? 1 : 2;

@@ -80,11 +80,12 @@ RC_GTEST_PROP(FoldedExchange, IsThatOfThePrograms, ()) {
   const auto of_kind = [&](step::Kind kind) {
     return most_of(*found, [&](const step::Footprint& one) { return about_parameters(one, kind); });
   };
-  // Up to what fills units up for many ranks, and for gathers what is left from other chunks.
-  near(priced.all_to_all, of_kind(step::Kind::kAllToAll), 0.04, "all-to-all");
-  near(priced.all_gather, of_kind(step::Kind::kAllGather), job.layout.pp_chunks > 1 ? 0.25 : 0.1,
+  // Up to the final norm, and for gathers what is left from other chunks.
+  near(priced.all_to_all, of_kind(step::Kind::kAllToAll), 0.005, "all-to-all");
+  near(priced.all_gather, of_kind(step::Kind::kAllGather), job.layout.pp_chunks > 1 ? 0.25 : 0.05,
        "all-gather");
   if (folded_bytes(work) == 0) return;  // norms of tensor-parallel ranks at most
+  // But for these.
   near(folded_bytes(work),
        most_of(*found, [](const step::Footprint& one) { return one.folded_bytes; }), 0.04,
        "added up");

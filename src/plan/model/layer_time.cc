@@ -117,6 +117,15 @@ LayerTime& LayerTime::operator+=(const LayerTime& other) {
   return *this;
 }
 
+LayerTime& LayerTime::operator*=(double factor) {
+  for (double LayerTime::*part :
+       {&LayerTime::products, &LayerTime::attention, &LayerTime::passes, &LayerTime::routing,
+        &LayerTime::tensor, &LayerTime::context, &LayerTime::experts, &LayerTime::host}) {
+    this->*part *= factor;
+  }
+  return *this;
+}
+
 LayerTimes layer_times(const Work& work, const RankShare& rank, const Constants& constants) {
   LayerProducts products = layer_products(work, rank, constants);
   MixtureTime mixture;

@@ -23,6 +23,7 @@ struct LayerTime {
     return products + attention + passes + routing + tensor + context + experts + host;
   }
   LayerTime& operator+=(const LayerTime& other);
+  LayerTime& operator*=(double factor);
 };
 
 struct LayerTimes {

@@ -8,7 +8,6 @@
 namespace assay::plan {
 namespace {
 
-constexpr double kTileRows = 128;
 // Bytes of a routed token's copy that one unit of moe_ops moves, per element: four passes of bf16.
 constexpr double kRoutingBytes = 8;
 
@@ -21,7 +20,7 @@ void add_experts(const Work& work, const RankShare& rank, const Constants& const
   const double ffn = std::max(work.shape.expert_ffn, 1.0) / (cut ? work.degrees.tp : 1);
   const double up = (work.shape.mlp_matrices - 1) * ffn;
   const double each = rank.routed_tokens * work.shape.copies() / rank.local_experts;
-  const double rows = rank.local_experts * std::ceil(each / kTileRows) * kTileRows;
+  const double rows = tiled_rows(rank.local_experts, each);
   const auto product = [&](double m, double n, double k) {
     return product_seconds(m, n, k, rank.products, constants);
   };

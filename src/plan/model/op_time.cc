@@ -40,6 +40,11 @@ double product_seconds(double m, double n, double k, const ProductRate& rate,
   return least * (k + constants.gemm_k0) * rate.multiprocessors / rate.flops;
 }
 
+double tiled_rows(double experts, double each) {
+  constexpr double kTileRows = 128;
+  return experts * std::ceil(each / kTileRows) * kTileRows;
+}
+
 TwoWays linear_seconds(double m, double n, double k, const ProductRate& rate, bool trained,
                        const Constants& constants) {
   TwoWays both{product_seconds(m, n, k, rate, constants),

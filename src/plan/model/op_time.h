@@ -19,6 +19,9 @@ struct ProductRate {
 double product_seconds(double m, double n, double k, const ProductRate& rate,
                        const Constants& constants);
 
+// Rows that tiles cover where each of some experts has `each` of its own.
+double tiled_rows(double experts, double each);
+
 struct TwoWays {
   double forward = 0;
   double backward = 0;

@@ -61,9 +61,9 @@ ShardsTime shards_time(const Work& work, const RankShare& rank, double forward, 
                                     exposed ? constants.zero3_bw : 1);
   };
 
-  const double unit = gathered_of_layer(work, rank);
   if (folds_gradients(work)) {
     const TrainedPart part = trained_part(work);
+    const double unit = part.blocks / part.layers;
     const FoldedAxes axes = folded_axes(work);
     const auto of = [&](CollectiveKind kind, double bytes, const Axis& axis) {
       return calls * exchange_seconds(kind, bytes / calls, axis, work.links, constants);
@@ -84,6 +84,7 @@ ShardsTime shards_time(const Work& work, const RankShare& rank, double forward, 
         .ends = kEndsExposed * (of(CollectiveKind::kAllGather, kWeightBytes * end, axes.shards) +
                                 of(CollectiveKind::kAllToAll, gradient * end, axes.data))};
   }
+  const double unit = gathered_of_layer(work, rank);
   const double gather = seconds(CollectiveKind::kAllGather, kWeightBytes * unit);
   const double reduce = seconds(CollectiveKind::kReduceScatter, bytes_reduced(work, rank) * unit);
   const auto unhidden = [&](double compute, double exchange) {

@@ -10,6 +10,7 @@
 #include "plan/model/pipeline.h"
 #include "plan/model/rank_share.h"
 #include "plan/model/shards_time.h"
+#include "plan/model/trainer_time.h"
 
 namespace assay::plan {
 namespace {
@@ -64,11 +65,30 @@ HeadTime head_time(const Work& work, const RankShare& rank, const LayerTimes& la
   return time;
 }
 
+// What a rank computes: of our trainer from its step, of other software in closed form.
+struct Computed {
+  LayerTimes layer;
+  HeadTime head;
+};
+
+Computed computed(const Work& work, const TrainerStep* trained, const RankShare& rank,
+                  const Constants& constants) {
+  if (trained == nullptr) {
+    const LayerTimes layer = layer_times(work, rank, constants);
+    return {layer, head_time(work, rank, layer, constants)};
+  }
+  const auto [layer, ends] = trainer_times(work, *trained, rank, constants);
+  return {layer,
+          {.compute = ends.products + ends.passes, .tensor = ends.tensor, .host = ends.host}};
+}
+
 // Activations and their gradients between two stages, of one micro-batch.
-double send_seconds(const Work& work, const RankShare& rank, const Constants& constants) {
+double send_seconds(const Work& work, const TrainerStep* trained, const RankShare& rank,
+                    const Constants& constants) {
   const Degrees& degrees = work.degrees;
   if (degrees.pp <= 1) return 0;
-  const double bytes = 2 * rank.tokens * work.shape.dim / degrees.tp;
+  const double bytes =
+      trained != nullptr ? trained->stream : 2 * rank.tokens * work.shape.dim / degrees.tp;
   const Axis stages{.ranks = degrees.pp, .apart = degrees.ranks / degrees.pp};
   const double one =
       exchange_seconds(step::CollectiveKind::kSendReceive, bytes, stages, work.links, constants);
@@ -137,12 +157,12 @@ StepTime step_time(const Work& work, const Constants& constants) {
   const double micros = work.batch.micros;
   const double layers = work.shape.layers;
   const RankShare rank = rank_share(work, constants);
-  const LayerTimes layer = layer_times(work, rank, constants);
-  const HeadTime head = head_time(work, rank, layer, constants);
+  const TrainerStep* trained = trainer_step(work);
+  const auto [layer, head] = computed(work, trained, rank, constants);
   const double forward = layer.forward.total();
   const double backward = layer.backward.total();
   const ShardsTime shards = shards_time(work, rank, forward, backward, constants);
-  const double send = send_seconds(work, rank, constants);
+  const double send = send_seconds(work, trained, rank, constants);
 
   const double each = forward + shards.forward + backward + shards.backward;
   const SlowestStage stage = slowest_stage(work, each, head.total());

@@ -3,11 +3,15 @@
 // (calibrate/row_work.h) both become one, and it is the only input of the model (step_time.h,
 // memory.h).
 //
-// Closed form: layers and ranks are factors here, never loops, so a step on 100,000 devices costs
-// what a step on one does.
+// Layers and ranks are factors here, never loops, so a step on 100,000 devices costs what a step on
+// one does. What our trainer computes and exchanges in a layer comes from the description of the
+// step that it executes (trainer_step.h). Of other software, and so of all published rows, no such
+// description exists: Shape is what is known of their models, and layer_pieces.h and
+// mixture_time.h are a closed form over it. They also price what our trainer refuses.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "base/units.h"
 #include "plan/model/software.h"
@@ -112,6 +116,8 @@ struct MuonExchange {
   double calls = 40;
 };
 
+class TrainerSteps;
+
 struct Work {
   Shape shape;
   Degrees degrees;
@@ -125,11 +131,14 @@ struct Work {
   bool lora = false;        // the model's own weights are not trained
   bool muon = false;        // for matrices, and AdamW for all else
   MuonExchange muon_exchange;
+  // Of a job that our trainer executes: what its steps are (trainer_step.h).
+  std::shared_ptr<TrainerSteps> trainer;
 };
 
-// Mixtures, which our trainer does not execute, are priced as others exchange them.
+// As our trainer does it. Mixtures that it does not execute are priced as others exchange them.
 inline bool folds_gradients(const Work& work) {
-  return work.software.folds_gradients && !work.shape.is_moe() && !work.lora;
+  const bool executed = !work.shape.is_moe() || (work.trainer != nullptr && work.degrees.ep <= 1);
+  return work.software.folds_gradients && executed && !work.lora;
 }
 
 // Replicas that share the optimizer's state.

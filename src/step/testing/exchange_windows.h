@@ -5,7 +5,8 @@
 #include <set>
 #include <vector>
 
-#include "step/testing/moved_bytes.h"
+#include "step/moved_bytes.h"
+#include "step/program.h"
 
 namespace assay::step::testing {
 
@@ -31,7 +32,7 @@ inline std::vector<ExchangeWindow> exchange_windows(const Program& p) {
     } else {
       for (const auto& [ticket, window] : open) {
         list[window].flops += op.flops;
-        list[window].bytes += moved_bytes(op, p);
+        list[window].bytes += moved_bytes(op, p.buffers).total();
       }
     }
   }

@@ -139,4 +139,28 @@ base::Result<Latest> latest(const fs::path& root, Check check, const VerifyOptio
   return result;
 }
 
+bool is_checkpoint(const fs::path& path) {
+  const fs::path plain = path.has_filename() ? path : path.parent_path();
+  std::error_code ignored;
+  return fs::exists(plain / kManifestName, ignored) || step_of(plain.filename().string());
+}
+
+fs::path root_of(const fs::path& path) {
+  const fs::path plain = path.has_filename() ? path : path.parent_path();
+  std::error_code ignored;
+  return fs::is_directory(plain / "checkpoints", ignored) ? plain / "checkpoints" : plain;
+}
+
+base::Result<Checkpoint> open_newest(const fs::path& path) {
+  if (is_checkpoint(path)) return Checkpoint::open(path.has_filename() ? path : path.parent_path());
+  const fs::path root = root_of(path);
+  ASSAY_TRY(const std::vector<std::int64_t> steps, steps_in(root));
+  if (steps.empty()) {
+    return base::fail(
+        base::usage_error(path.string(), "has no checkpoints",
+                          "expected a folder step-N, or a folder that contains some"));
+  }
+  return Checkpoint::open(root / step_name(steps.back()));
+}
+
 }  // namespace assay::checkpoint

@@ -76,4 +76,11 @@ struct Latest {
 base::Result<Latest> latest(const std::filesystem::path& root, Check check = Check::kContents,
                             const VerifyOptions& options = {});
 
+// What people name: a checkpoint, a folder of checkpoints, or the folder of a run.
+bool is_checkpoint(const std::filesystem::path& path);
+// Of a run, its checkpoints; else the path itself.
+std::filesystem::path root_of(const std::filesystem::path& path);
+// The checkpoint, or the newest one there; its contents are not verified.
+base::Result<Checkpoint> open_newest(const std::filesystem::path& path);
+
 }  // namespace assay::checkpoint

@@ -171,6 +171,30 @@ void cancelled() {
   std::printf("made: %d\n", access("made", F_OK));
 }
 
+// Names that are asked about and not opened, and folders that are listed.
+void names() {
+  struct stat status {};
+  for (int i = 0; i < 3; ++i) {
+    errno = kUntouched;
+    std::printf("%d", stat("nothing", &status));
+    std::printf(" %d errno %d\n", access("nothing", F_OK), errno);
+    std::printf("%d", lstat("no/where", &status));
+    std::printf(" %d errno %d\n", open("nothing", O_RDONLY), errno);
+    // Of the system, and there: not recorded.
+    std::printf("%d", stat("/usr/nothing", &status));
+    std::printf(" %d %d\n", stat("file", &status), access("folder", F_OK));
+    DIR* const folder = opendir("folder");
+    int count = 0;
+    while (readdir(folder) != nullptr) ++count;
+    closedir(folder);
+    std::printf("%d names\n", count);
+  }
+  errno = kUntouched;
+  std::printf("%d", fstatat(AT_FDCWD, "neither", &status, 0));
+  std::printf(" %d errno %d\n", opendir("file") == nullptr ? 0 : 1, errno);
+  std::printf("%d\n", stat(nullptr, &status));
+}
+
 void descriptors() {
   if (syscall(SYS_close_range, 3, ~0U, 0) != 0) std::exit(1);
   std::printf("%d\n", must_open("file"));
@@ -230,6 +254,7 @@ int main(int argc, char** argv) {
   if (what == "threads") threads(number(2), number(3), static_cast<std::size_t>(number(4)));
   if (what == "signals") signals();
   if (what == "cancelled") cancelled();
+  if (what == "names") names();
   if (what == "descriptors") descriptors();
   if (what == "deserted") deserted();
   if (what == "rooted") rooted();

@@ -1,0 +1,148 @@
+#include "lineage/graph/united_runs.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "store/artifacts.h"
+#include "store/path_facts.h"
+#include "store/run_dependencies.h"
+#include "store/run_reader.h"
+#include "store/stages.h"
+
+namespace assay::lineage {
+namespace {
+
+using store::Output;
+using store::RunId;
+using store::RunRecord;
+
+// Earlier runs are looked at until here: a stage may have been repeated every hour for a year.
+constexpr std::size_t kMostEarlier = 100;
+// And no more outputs of theirs than this: `status` must not take seconds.
+constexpr std::int64_t kMostOutputs = 300'000;
+
+base::Result<void> load_outputs(store::Store& store, RunRecord& run) {
+  return store::each_output(store, run.id, -1,
+                            [&](Output output) { run.outputs.push_back(std::move(output)); });
+}
+
+base::Result<void> load_inputs(store::Store& store, RunRecord& run) {
+  ASSAY_TRY_VOID(store::each_input(
+      store, run.id, -1, [&](store::Input input) { run.inputs.push_back(std::move(input)); }));
+  ASSAY_TRY(run.facts, store::path_facts(store, run.id));
+  return {};
+}
+
+// Links lead an earlier run to what it read. What it listed or did not find, a repeated run has
+// listed and looked for again.
+bool lasts(const store::PathFact& fact) {
+  return fact.kind == store::PathFact::Kind::kFollowedLink ||
+         fact.kind == store::PathFact::Kind::kMadeLink;
+}
+
+// The paths that it left other than as its log.
+std::set<std::string> left_by(const RunRecord& run) {
+  const std::set<std::string> streams = store::stream_paths(run);
+  std::set<std::string> left;
+  for (const Output& output : run.outputs) {
+    if (output.status == store::OutputStatus::kDeleted || streams.contains(output.path)) continue;
+    left.insert(output.path);
+  }
+  return left;
+}
+
+// Paths that some run of the stage so far has read, written or removed: what earlier ones did there
+// does not count any more.
+struct Taken {
+  std::unordered_set<std::string> read, written;
+  std::set<std::pair<store::PathFact::Kind, std::string>> facts;
+
+  void add(const RunRecord& run) {
+    for (const store::Input& input : run.inputs) read.insert(input.path);
+    for (const store::PathFact& fact : run.facts) facts.insert({fact.kind, fact.path});
+    for (const Output& output : run.outputs) {
+      written.insert(output.path);
+      if (!output.from.empty()) written.insert(output.from);
+    }
+  }
+};
+
+// What `earlier` left and no later run has written since.
+base::Result<std::vector<Output>> still_there(store::Store& store, const RunRecord& earlier,
+                                              const Taken& taken) {
+  const std::set<std::string> left = left_by(earlier);
+  std::vector<Output> kept;
+  for (const Output& output : earlier.outputs) {
+    if (!left.contains(output.path) || taken.written.contains(output.path)) continue;
+    // Another stage may have written it.
+    ASSAY_TRY(const auto newest, store::latest_at(store, output.path));
+    if (newest && newest->run == earlier.id) kept.push_back(output);
+  }
+  return kept;
+}
+
+bool have_common_input(const RunRecord& run, const std::unordered_set<std::string>& inputs) {
+  return std::any_of(run.inputs.begin(), run.inputs.end(),
+                     [&](const store::Input& input) { return inputs.contains(input.path); });
+}
+
+}  // namespace
+
+base::Result<void> unite_with_earlier(store::Store& store, RunRecord& run) {
+  ASSAY_TRY(const std::vector<RunId> earlier, store::earlier_runs(store, run, kMostEarlier));
+  if (earlier.empty()) return {};
+  const std::set<std::string> own = left_by(run);
+  std::unordered_set<std::string> own_inputs;
+  for (const store::Input& input : run.inputs) own_inputs.insert(input.path);
+  Taken taken;
+  taken.add(run);
+  std::unordered_set<std::string> inherited;
+  std::int64_t outputs = 0;
+  for (const RunId id : earlier) {
+    ASSAY_TRY(RunRecord before, store::head_of(store, id));
+    outputs += before.output_count;
+    if (outputs > kMostOutputs) break;
+    ASSAY_TRY_VOID(load_outputs(store, before));
+    ASSAY_TRY(std::vector<Output> kept, still_there(store, before, taken));
+    if (!kept.empty()) {
+      ASSAY_TRY_VOID(load_inputs(store, before));
+      const std::set<std::string> left = left_by(before);
+      const bool repeats = std::includes(left.begin(), left.end(), own.begin(), own.end());
+      const bool reads = std::any_of(kept.begin(), kept.end(), [&](const Output& output) {
+        return taken.read.contains(output.path);
+      });
+      // Of a run that did something else, the inputs count if it began from the same files.
+      const bool alike = before.command == run.command && have_common_input(before, own_inputs);
+      if (!repeats && !reads && !alike) {
+        taken.add(before);
+        continue;
+      }
+      for (const store::Input& input : before.inputs) {
+        // What a later run of the stage wrote is its own product.
+        if (taken.read.contains(input.path) || taken.written.contains(input.path)) continue;
+        run.inputs.push_back(input);
+      }
+      for (const store::PathFact& fact : before.facts) {
+        if (lasts(fact) && !taken.facts.contains({fact.kind, fact.path})) {
+          run.facts.push_back(fact);
+        }
+      }
+      if (repeats || reads) {
+        for (Output& output : kept) {
+          inherited.insert(output.path);
+          run.outputs.push_back(std::move(output));
+        }
+      }
+    }
+    taken.add(before);
+  }
+  // An object file that an earlier run left and a later one linked stays inside the stage.
+  std::erase_if(run.inputs,
+                [&](const store::Input& input) { return inherited.contains(input.path); });
+  return {};
+}
+
+}  // namespace assay::lineage

@@ -1,0 +1,172 @@
+// What the run found out about names: symbolic links that it went through or left, folders that it
+// listed, names that it looked for and did not find. Files are followed by their real paths; a link
+// that leads elsewhere later, or a name that is new, changes what the run would read.
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <memory>
+
+#include "lineage/track/made_folders.h"
+#include "lineage/track/tracker.h"
+
+namespace assay::lineage {
+namespace {
+
+// Bounds memory; programs that open more files than this through links use few links.
+constexpr std::size_t kMostWays = 10'000;
+// A compiler looks for every header in every folder that it is told of.
+constexpr std::size_t kMostAbsent = 2'000;
+
+// Calls `visit` with every symbolic link on the way along `path`, in order, as it is now.
+void each_link(
+    std::string path,
+    const std::function<void(const std::string& link, const std::string& target)>& visit) {
+  constexpr int kMostLinks = 40;  // as the kernel
+  std::string at;
+  int links = 0;
+  for (std::size_t from = 0; from < path.size();) {
+    const std::size_t begin = path.find_first_not_of('/', from);
+    if (begin == path.npos) return;
+    const std::size_t end = std::min(path.find('/', begin), path.size());
+    const std::string name = path.substr(begin, end - begin);
+    from = end;
+    if (name == ".") continue;
+    if (name == "..") {
+      at.resize(at.empty() ? 0 : at.rfind('/'));
+      continue;
+    }
+    const std::string here = at + "/" + name;
+    char text[PATH_MAX];
+    const ssize_t length = ::readlink(here.c_str(), text, sizeof text);
+    if (length <= 0) {
+      at = here;
+      continue;
+    }
+    const std::string target(text, static_cast<std::size_t>(length));
+    visit(here, target);
+    if (++links > kMostLinks) return;
+    path = target + path.substr(end);
+    if (target.front() == '/') at.clear();
+    from = 0;
+  }
+}
+
+}  // namespace
+
+// Called for every event of a file: compares without copying.
+void Tracker::note_way(std::string_view given, PathId id) {
+  const std::string& folder = paths_.folder_path(paths_[id].folder);
+  const std::string_view name = paths_.name(id);
+  if (given.size() == folder.size() + 1 + name.size() && given.starts_with(folder) &&
+      given.ends_with(name)) {
+    return;
+  }
+  if (!kept(id) || ways_.size() >= kMostWays) return;
+  ways_.emplace(given);
+}
+
+// The folder may contain links; the last component is the link itself.
+void Tracker::note_link(std::string_view path) {
+  const ResolvedPath resolved = resolver_.resolve(path);
+  if (resolved.folder == 0 || made_links_.size() >= kMostWays) return;
+  made_links_.insert(text_of(resolved));
+}
+
+void Tracker::note_listed(std::string_view folder) {
+  const std::unique_ptr<char, void (*)(void*)> real(
+      ::realpath(std::string(folder).c_str(), nullptr), std::free);
+  if (!real || listed_.size() >= kMostWays) return;
+  if (filter_.rule(filter_.rule_for_folder(real.get())).keep) ++listed_[real.get()];
+}
+
+void Tracker::note_absent(std::string_view path) {
+  const ResolvedPath resolved = resolver_.resolve(path);
+  if (resolved.folder == 0 || absent_.size() >= kMostAbsent) return;
+  std::int32_t& rule = paths_.folder_rule(resolved.folder);
+  const std::string& folder = paths_.folder_path(resolved.folder);
+  if (rule < 0) rule = filter_.rule_for_folder(folder);
+  const RuleId own = filter_.rule_for_name(static_cast<RuleId>(rule), folder, resolved.name);
+  if (filter_.rule(own).keep) absent_.insert(text_of(resolved));
+}
+
+// The names in a folder before the run: those that are there now, without what the run made, and
+// with what it removed.
+std::optional<std::vector<std::string>> Tracker::names_before(const std::string& folder) {
+  constexpr std::size_t kMostNames = 20'000;
+  std::set<std::string> names;
+  const FolderId id = paths_.folder(folder);
+  for (PathId path = paths_.first_in(id); path != 0; path = paths_[path].next_in_folder) {
+    if (paths_[path].before != 0) names.emplace(paths_.name(path));
+  }
+  std::error_code error;
+  std::filesystem::directory_iterator at(folder, error);
+  if (error) return std::nullopt;
+  for (const std::filesystem::directory_iterator end; !error && at != end; at.increment(error)) {
+    if (names.size() > kMostNames) return std::nullopt;
+    std::string name = at->path().filename().string();
+    std::error_code ignored;
+    if (at->is_directory(ignored)) {
+      if (!made_at_or_after(at->path().string(), options_.started_file_ns))
+        names.insert(name + "/");
+      continue;
+    }
+    const PathId path = paths_.find(id, name);
+    const bool made = path != 0 && paths_[path].now != 0 && paths_[path].before == 0;
+    if (!made && !made_links_.contains(folder + "/" + name)) names.insert(std::move(name));
+  }
+  return std::vector<std::string>(names.begin(), names.end());
+}
+
+void Tracker::report_facts(Results& results) {
+  using Kind = store::PathFact::Kind;
+  report_links(results);
+  for (const auto& [folder, times] : listed_) {
+    if (made_at_or_after(folder, options_.started_file_ns)) continue;
+    auto names = names_before(folder);
+    if (!names) continue;
+    // Python lists what it may import from.
+    const bool importable = std::any_of(names->begin(), names->end(), [](const std::string& name) {
+      return name.ends_with(".py") || name.ends_with(".pyc");
+    });
+    if (importable && times < 2) continue;
+    results.fact({.kind = Kind::kListed, .path = folder, .names = *std::move(names)});
+  }
+  for (const std::string& address : network_) {
+    results.fact({.kind = Kind::kNetwork, .path = address});
+  }
+  for (const std::string& path : absent_) {
+    struct stat status {};
+    // Outside the project programs look for settings in many places; where the run has files, it
+    // looks for more of them.
+    const ResolvedPath at = resolver_.from_canonical(path);
+    const bool in_project = filter_.rule(filter_.rule_for(path)).name == "project";
+    if (!in_project && paths_.first_in(at.folder) == 0) continue;
+    // It came into being since: the run made it, or it is not known when it came.
+    if (::lstat(path.c_str(), &status) == 0) continue;
+    results.fact({.kind = Kind::kAbsent, .path = path});
+  }
+}
+
+void Tracker::report_links(Results& results) {
+  using Kind = store::PathFact::Kind;
+  std::set<store::PathFact> facts;
+  for (const std::string& link : made_links_) {
+    char text[PATH_MAX];
+    const ssize_t length = ::readlink(link.c_str(), text, sizeof text);
+    if (length <= 0 || !filter_.rule(filter_.rule_for(link)).keep) continue;
+    facts.insert({Kind::kMadeLink, link, std::string(text, static_cast<std::size_t>(length))});
+  }
+  for (const std::string& way : ways_) {
+    each_link(way, [&](const std::string& link, const std::string& target) {
+      if (made_links_.contains(link) || !filter_.rule(filter_.rule_for(link)).keep) return;
+      facts.insert({Kind::kFollowedLink, link, target});
+    });
+  }
+  for (const store::PathFact& fact : facts) results.fact(fact);
+}
+
+}  // namespace assay::lineage

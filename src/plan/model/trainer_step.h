@@ -1,0 +1,119 @@
+// TrainerStep: what a micro-batch of our trainer computes and exchanges in one layer of each kind,
+// and before and after the layers: the step's own totals (step/totals.h), sorted by what they are
+// priced by. trainer_time.h prices it.
+//
+// Nothing here describes a layer again: what block.cc and mixture.cc emit for the program that is
+// executed is what is priced.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "plan/model/work.h"
+#include "spec/model.h"
+#include "step/collective.h"
+#include "step/layout.h"
+#include "step/unit_sizes.h"
+
+namespace assay::plan {
+
+struct DeviceTimes;
+
+// How often, or how much, in each part of a micro-batch's passes.
+struct ByPhase {
+  double forward = 0;
+  double again = 0;  // what the backward pass recomputes
+  double backward = 0;
+};
+
+struct StepProduct {
+  double m = 0;
+  double n = 0;
+  double k = 0;
+  double groups = 1;  // experts that share m, or k
+  bool groups_share_k = false;
+  bool fp8 = false;
+  ByPhase times;
+};
+
+enum class PassKind : std::uint8_t {
+  kElements,  // norms, activations, casts, loss
+  kRouting,   // of mixtures: choosing experts, and rows in their order
+  kSums,      // of what tensor-parallel ranks have exchanged
+};
+
+struct StepPass {
+  PassKind kind = PassKind::kElements;
+  double bytes = 0;  // read and written
+  ByPhase times;
+};
+
+struct StepPieces {
+  std::vector<StepProduct> products;
+  std::vector<StepPass> passes;
+  ByPhase attention;  // flops of its core
+  ByPhase operators;  // kernels
+};
+
+// Layers and ends exchange messages of the same sizes, each of which is priced once.
+struct StepCall {
+  step::CollectiveKind kind = step::CollectiveKind::kAllGather;
+  step::Axis axis = step::Axis::kTensor;
+  double bytes = 0;  // of the whole
+  ByPhase dense;
+  ByPhase mixture;
+  ByPhase ends;
+};
+
+struct TrainerStep {
+  StepPieces dense;
+  StepPieces mixture;
+  StepPieces ends;  // embedding, head and loss: forward and backward, none of it recomputed
+  std::vector<StepCall> calls;
+  double stream = 0;  // bytes that a stage hands on
+  // What the device takes for the pieces above at the rates that were asked for last: searches ask
+  // for the same again and again (trainer_time.cc).
+  mutable std::shared_ptr<const DeviceTimes> priced;
+};
+
+// The steps of one model in the layouts that are asked for. Each is made once and kept, because
+// searches ask for few of them very often: they depend on tensor and context ranks, the
+// micro-batch and recomputation, not on data ranks, stages or the number of micro-batches. Not for
+// several threads at once.
+class TrainerSteps {
+ public:
+  explicit TrainerSteps(const spec::ModelSpec& model) : model_(model) {}
+
+  // Null for layouts that the trainer does not execute: experts over ranks, and more
+  // tensor-parallel ranks than heads of keys.
+  const TrainerStep* of(const Work& work);
+  // Of its parameters, on one of so many tensor-parallel ranks.
+  const step::UnitSizes& units(double tp);
+
+ private:
+  struct Key {
+    std::array<std::int64_t, 7> values{};
+    bool operator==(const Key&) const = default;
+  };
+  struct Hash {
+    std::size_t operator()(const Key& key) const;
+  };
+  static Key key_of(const Work& work);
+  [[nodiscard]] TrainerStep make(const Work& work) const;
+
+  spec::ModelSpec model_;
+  std::unordered_map<Key, std::unique_ptr<const TrainerStep>, Hash> known_;
+  std::unordered_map<std::int64_t, step::UnitSizes> units_;  // by tensor-parallel ranks
+  Key last_key_;
+  const TrainerStep* last_ = nullptr;
+};
+
+// Of the work's own layout, batch and recomputation; null: priced in closed form.
+inline const TrainerStep* trainer_step(const Work& work) {
+  return work.trainer == nullptr || work.lora ? nullptr : work.trainer->of(work);
+}
+
+}  // namespace assay::plan

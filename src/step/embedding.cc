@@ -1,0 +1,76 @@
+// Before the first block: tokens, the table that they are looked up in, and its gradients.
+#include <fmt/format.h>
+
+#include "step/builder.h"
+
+namespace assay::step {
+namespace {
+
+// Of this rank's part of the table.
+std::int64_t first_token(const Builder& b) {
+  const Parameter& table = *b.find(Part::kEmbedding);
+  return b.program().choices.layout.tensor.rank * (table.rows + table.padding_rows);
+}
+
+}  // namespace
+
+Inputs read_inputs(Builder& b, std::int32_t slot, bool first, bool last) {
+  const std::int64_t tokens = b.program().micro_tokens();
+  const auto integers = [&](const char* what) {
+    const View view =
+        b.shared(fmt::format("{}, slot {}", what, slot), tokens, Dtype::kI32, Storage::kInputs);
+    return View{view.buffer, 0, tokens, 1, 1};
+  };
+  Inputs in;
+  Op op{.kind = Kind::kRead, .part = first ? Part::kEmbedding : Part::kLoss};
+  if (first) op.out.push_back(in.tokens = integers("tokens"));
+  if (last && b.program().choices.purpose != Purpose::kLogits) {
+    op.out.push_back(in.targets = integers("targets"));
+  }
+  if (!op.out.empty()) b.emit(std::move(op));
+  return in;
+}
+
+void embed(Builder& b, const View& tokens, const View& x) {
+  const Parameter* positions = b.find(Part::kPositions);
+  b.use(b.find(Part::kEmbedding)->unit);
+  if (positions != nullptr) b.use(positions->unit);
+  const View addend = b.addend("embedding addend", x);
+  Op op{.kind = Kind::kEmbed,
+        .part = Part::kEmbedding,
+        .in = {tokens, b.weight(Part::kEmbedding)},
+        .out = {addend},
+        .first_token = first_token(b)};
+  // Of tensor-parallel ranks, one adds the positions.
+  const bool adds_positions = b.program().choices.layout.tensor.rank == 0;
+  if (positions != nullptr && adds_positions) op.in.push_back(b.weight(*positions));
+  b.emit(std::move(op));
+  b.add_up(Part::kEmbedding, addend, x, nullptr, nullptr);
+}
+
+void back_to_tables(Builder& b, const View& tokens, const View& dx) {
+  const Parameter& table = *b.find(Part::kEmbedding);
+  const View of_all = b.all_tokens(Part::kEmbedding, "gradient of all", dx);
+  b.emit({.kind = Kind::kEmbedGrad,
+          .part = Part::kEmbedding,
+          .in = {tokens, of_all},
+          .out = {b.gradient(table)},
+          .first_token = first_token(b)});
+  b.finish_gradients(table.unit);
+  if (const Parameter* positions = b.find(Part::kPositions)) {
+    b.emit({.kind = Kind::kPositionsGrad,
+            .part = Part::kPositions,
+            .in = {of_all},
+            .out = {b.gradient(*positions)}});
+    b.finish_gradients(positions->unit);
+  }
+}
+
+std::vector<std::int32_t> units_of_tables(const Builder& b) {
+  const Parameter* positions = b.find(Part::kPositions);
+  const std::int32_t table = b.find(Part::kEmbedding)->unit;
+  if (positions == nullptr) return {table};
+  return {table, positions->unit};
+}
+
+}  // namespace assay::step

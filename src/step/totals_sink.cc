@@ -1,0 +1,42 @@
+#include "step/totals_sink.h"
+
+#include <algorithm>
+
+#include "step/moved_bytes.h"
+
+namespace assay::step {
+
+void TotalsSink::add(Op op, std::int64_t times) {
+  if (op.kind == Kind::kWait || times == 0) return;
+  if (op.is_exchange()) {
+    return add_calls(counted_exchange(op, buffers_, layout_, times), totals_.exchanges);
+  }
+  const View& first = op.in.empty() ? op.out[0] : op.in[0];
+  const MovedBytes moved = moved_bytes(op, buffers_);
+  CountedOp one{.kind = op.kind,
+                .phase = op.phase,
+                .part = op.part,
+                .type = buffers_[static_cast<std::size_t>(first.buffer)].type,
+                .flops = op.flops,
+                .read = moved.read,
+                .written = moved.written,
+                .count = times};
+  if (one.is_product()) {
+    one.m = op.out[0].rows;
+    one.n = op.out[0].cols;
+    one.k = op.transpose_a ? first.rows : first.cols;
+    if (op.kind == Kind::kGroupedMatmul) {
+      one.groups = op.in[2].cols - 1;  // where experts begin, and the end
+      one.groups_share_k = op.transpose_a;
+    }
+  }
+  const auto same = std::find_if(totals_.ops.begin(), totals_.ops.end(),
+                                 [&](const CountedOp& known) { return known.same_but_count(one); });
+  if (same == totals_.ops.end()) {
+    totals_.ops.push_back(one);
+  } else {
+    same->count += times;
+  }
+}
+
+}  // namespace assay::step

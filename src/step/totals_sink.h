@@ -1,0 +1,32 @@
+// TotalsSink: adds up the ops that a Builder emits (totals.h).
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "step/sink.h"
+#include "step/totals.h"
+
+namespace assay::step {
+
+class TotalsSink final : public Sink {
+ public:
+  explicit TotalsSink(const Layout& layout) : layout_(layout) {}
+
+  [[nodiscard]] bool unrolls() const override { return false; }
+  BufferId add(Buffer buffer) override {
+    buffers_.push_back(std::move(buffer));
+    return static_cast<BufferId>(buffers_.size() - 1);
+  }
+  void add(Op op, std::int64_t times) override;
+
+  // What came since the last call.
+  Totals take() { return std::exchange(totals_, {}); }
+
+ private:
+  const Layout& layout_;
+  std::vector<Buffer> buffers_;  // without names
+  Totals totals_;
+};
+
+}  // namespace assay::step

@@ -1,0 +1,317 @@
+// Answers that people rely on: what is fresh, who changed a file, and what is at a path now.
+#include "cli/scripted_project.h"
+
+namespace assay {
+namespace {
+
+using base::Json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class Fresh : public ScriptedProject {
+ protected:
+  // The only stage's state and reasons.
+  std::string state(std::size_t stage = 0) {
+    const Json document = json("status");
+    const Json& one = document["stages"][stage];
+    if (!one["stale"]) return "fresh";
+    return one["why"][0].get<std::string>();
+  }
+};
+
+TEST_F(Fresh, AnotherMakeThatDoesNothingChangesNothing) {
+  write("Makefile", "all: a.out b.out\n%.out: %.in\n\tcat $< > $@\n");
+  write("a.in", "a");
+  write("b.in", "b");
+  done("$ASSAY run -- make -s && $ASSAY run -- make -s && $ASSAY run -- make -s");
+  EXPECT_EQ(state(), "fresh");
+  write("a.in", "other");
+  EXPECT_EQ(state(), "input a.in has changed");
+  // Only a part is made again; the rest still depends on what the first run read.
+  done("sleep 0.02; touch a.in; $ASSAY run -- make -s");
+  EXPECT_EQ(state(), "fresh");
+  write("b.in", "other");
+  EXPECT_EQ(state(), "input b.in has changed");
+  done("rm b.out; echo -n b > b.in");
+  EXPECT_EQ(state(), "output b.out is gone");
+  EXPECT_THAT(done("$ASSAY lineage a.out").out, HasSubstr("a.in"));
+}
+
+TEST_F(Fresh, ANewNameEveryTimeIsNotAPartOfTheStage) {
+  done(
+      "echo 1 > in; $ASSAY run -- sh -c 'cat in > out-$(date +%N)' && "
+      "$ASSAY run -- sh -c 'cat in > out-$(date +%N)' && rm -f $(ls out-* | head -1)");
+  const Json document = json("status");
+  EXPECT_EQ(document["stages"].size(), 1U);
+  EXPECT_THAT(document["stages"][0]["why"].dump(), Not(HasSubstr("in has changed")));
+}
+
+TEST_F(Fresh, ALinkThatLeadsElsewhereIsAChange) {
+  done(
+      "mkdir v1 v2 && echo 1 > v1/x && echo 1 > v2/x && ln -s v1 current &&"
+      " $ASSAY run -- sh -c 'cat current/x > out'");
+  EXPECT_EQ(state(), "fresh");
+  done("ln -sfn v2 current");
+  EXPECT_EQ(state(), "link current leads to v2 now");
+  done("ln -sfn v1 current");
+  EXPECT_EQ(state(), "fresh");
+  done("rm current");
+  EXPECT_EQ(state(), "link current is gone");
+}
+
+TEST_F(Fresh, ALinkThatTheStageMadeIsAnOutput) {
+  done("$ASSAY run -- sh -c 'echo 1 > v1; ln -sfn v1 latest'");
+  const auto shown = done("$ASSAY show last");
+  EXPECT_THAT(shown.out, HasSubstr("latest"));
+  EXPECT_EQ(state(), "fresh");
+  done("ln -sfn v0 latest");
+  EXPECT_EQ(state(), "link latest leads to v0 now");
+}
+
+TEST_F(Fresh, AFileAddedToAListedFolderIsAChange) {
+  done(
+      "mkdir data && echo 1 > data/a.csv && echo 2 > data/b.csv &&"
+      " $ASSAY run -- sh -c 'cat data/*.csv > all'");
+  write("data/notes.txt", "not of this kind");
+  EXPECT_EQ(state(), "fresh");
+  write("data/c.csv", "3");
+  EXPECT_EQ(state(), "data/c.csv is new in a folder that was listed");
+  done("$ASSAY run @1");
+  EXPECT_EQ(state(), "fresh");
+}
+
+TEST_F(Fresh, PythonsOwnListingsDoNotCount) {
+  write("mod.py", "X = 1\n");
+  write("one.py", "import mod\nopen('out', 'w').write(open('a.csv').read())\n");
+  write("all.py",
+        "import glob, mod\nopen('sum', 'w').write(str([open(f).read() for f in "
+        "glob.glob('*.csv')]))\n");
+  write("a.csv", "1");
+  done("$ASSAY run -- python3 one.py && $ASSAY run -- python3 all.py");
+  write("b.csv", "2");
+  EXPECT_EQ(state(0), "fresh");
+  EXPECT_EQ(state(1), "b.csv is new in a folder that was listed");
+}
+
+TEST_F(Fresh, WhatWasLookedForAndIsThereNowIsAChange) {
+  write("look.py", "import os\nopen('out', 'w').write(str(os.path.exists('conf.json')))\n");
+  write("try.py",
+        "try:\n  text = open('extra.txt').read()\nexcept FileNotFoundError:\n  text = ''\n"
+        "open('tried', 'w').write(text)\n");
+  done(
+      "$ASSAY run -- python3 look.py && $ASSAY run -- python3 try.py &&"
+      " $ASSAY run -- sh -c 'test -e made || echo 1 > made; test -f switch || echo 2 > off'");
+  EXPECT_EQ(state(0), "fresh");
+  EXPECT_EQ(state(1), "fresh");
+  EXPECT_EQ(state(2), "fresh");  // it made one of the two itself
+  write("conf.json", "{}");
+  write("extra.txt", "x");
+  write("switch", "");
+  EXPECT_EQ(state(0), "conf.json was looked for, and is there now");
+  EXPECT_EQ(state(1), "extra.txt was looked for, and is there now");
+  EXPECT_EQ(state(2), "switch was looked for, and is there now");
+}
+
+TEST_F(Fresh, WhatAppearedIsOldNewsAfterTheNextRun) {
+  write("Makefile", "all: a.out b.out\n%.out: %.in\n\ttest -f extra; cat $< > $@\n");
+  write("a.in", "a");
+  write("b.in", "b");
+  done("$ASSAY run -- make -si");
+  write("extra", "");
+  EXPECT_EQ(state(), "extra was looked for, and is there now");
+  done("sleep 0.02; touch a.in; $ASSAY run -- make -si");
+  EXPECT_EQ(state(), "fresh");
+}
+
+TEST_F(Fresh, AnEditByHandIsCalledThatAndNotOverwritten) {
+  done(
+      "echo 1 > raw && $ASSAY run -- sh -c 'cat raw > clean' &&"
+      " $ASSAY run -- sh -c 'cat clean > model' && echo edited >> clean");
+  EXPECT_EQ(state(), "output clean was changed by hand (no run did it)");
+  EXPECT_THAT(state(1), HasSubstr("input clean was changed by hand"));
+  const auto status = shell("$ASSAY status");
+  EXPECT_EQ(status.exit_code, 1);
+  EXPECT_THAT(status.out, HasSubstr("running stage 1 again overwrites it"));
+  EXPECT_THAT(status.out, HasSubstr("next: cp clean clean.edited && assay run @1"));
+  write("clean.edited", "another edit");
+  EXPECT_THAT(shell("$ASSAY status").out, HasSubstr("cp clean clean.edited-2 && assay run @1"));
+}
+
+TEST_F(Fresh, ARunThatFailedIsBlamedForWhatItWrote) {
+  done("echo 1 > raw && $ASSAY run -- sh -c 'cat raw > clean'");
+  shell("$ASSAY run -- sh -c 'echo half > clean; exit 1'");
+  EXPECT_EQ(state(), "output clean was written by run 2 since");
+}
+
+TEST_F(Fresh, GcKeepsTheMakerOfAFileThatIsThere) {
+  write("Makefile", "a.out: a.in\n\tcat $< > $@\n");
+  write("a.in", "a");
+  done("$ASSAY run -- make -s && $ASSAY run -- make -s && $ASSAY gc");
+  EXPECT_THAT(done("$ASSAY lineage a.out").out, HasSubstr("(run 1)"));
+  write("a.in", "b");
+  EXPECT_EQ(state(), "input a.in has changed");
+  // What is nowhere any more may go.
+  done("sleep 0.02; touch a.in; $ASSAY run -- make -s && $ASSAY gc");
+  EXPECT_EQ(json("log")["runs"].size(), 1U);
+}
+
+class Noise : public ScriptedProject {};
+
+TEST_F(Noise, ALogIsNoInput) {
+  done("echo 1 > in; for i in 1 2; do $ASSAY run -- sh -c 'echo note; cat in > out' >> log; done");
+  EXPECT_THAT(done("$ASSAY lineage out --up").out, Not(HasSubstr("log")));
+  for (const char* format : {"prov", "in-toto"}) {
+    const Json document =
+        Json::parse(done("$ASSAY export out --format " + std::string(format)).out);
+    const std::string read = format == std::string("prov")
+                                 ? document["used"].dump()
+                                 : document["predicate"]["buildDefinition"].dump();
+    EXPECT_THAT(read, Not(HasSubstr("/log"))) << format;
+  }
+  // Asked about itself, it came from what it was before.
+  EXPECT_THAT(done("$ASSAY lineage log --up").out, HasSubstr("(run 1)"));
+}
+
+TEST_F(Noise, NoErrorsAreNoOutput) {
+  done("$ASSAY run -- sh -c 'echo 1 > out' 2> errors");
+  EXPECT_EQ(json("show last")["outputs"].size(), 1U);
+  done("$ASSAY run -- sh -c 'echo 1 > out; echo oh >&2' 2> errors");
+  EXPECT_EQ(json("show last")["outputs"].size(), 2U);
+}
+
+TEST_F(Noise, FilesOfToolsAreLeftOutUnlessTheyAreWanted) {
+  const std::string script =
+      "'mkdir -p .dvc/tmp _cacache && echo 1 | tee .dvc/tmp/lock _cacache/x out~ .a.swp result'";
+  done("$ASSAY run -- sh -c " + script);
+  EXPECT_EQ(json("show last")["outputs"].size(), 1U);
+  EXPECT_THAT(done("$ASSAY show last --explain").out, HasSubstr("tools"));
+  write(".assayignore", "!.dvc/tmp/\n");
+  done("$ASSAY run -- sh -c " + script);
+  EXPECT_EQ(json("show last")["outputs"].size(), 2U);
+}
+
+class Downloads : public ScriptedProject {};
+
+TEST_F(Downloads, ModelsInCachesAreInputsAndTokensAreNot) {
+  done(
+      "mkdir -p home/.cache/huggingface/hub/models--a--b/blobs"
+      " home/.cache/huggingface/hub/models--a--b/snapshots/rev1 home/.cache/other p &&"
+      " echo w > home/.cache/huggingface/hub/models--a--b/blobs/1234 &&"
+      " ln -s ../../blobs/1234 home/.cache/huggingface/hub/models--a--b/snapshots/rev1/w.bin &&"
+      " echo t > home/.cache/huggingface/token && echo o > home/.cache/other/x");
+  const std::string cd = "cd p && export HOME=$PWD/../home && ";
+  done(cd +
+       "$ASSAY init >/dev/null && $ASSAY run -- sh -c 'C=$HOME/.cache/huggingface;"
+       " cat $C/token $C/../other/x $C/hub/models--a--b/snapshots/rev1/w.bin > out'");
+  const Json run = Json::parse(done(cd + "$ASSAY show last --json").out);
+  ASSERT_EQ(run["inputs"].size(), 1U) << run["inputs"];
+  EXPECT_THAT(run["inputs"][0]["path"].get<std::string>(), HasSubstr("models--a--b/blobs/1234"));
+  EXPECT_THAT(run["links"].dump(), HasSubstr("snapshots/rev1/w.bin"));
+  // A download is no output: reproducing the run would not write it.
+  done(cd +
+       "$ASSAY run -- sh -c 'echo v > $HOME/.cache/huggingface/hub/models--a--b/blobs/55; echo 1 > "
+       "out'");
+  const Json second = Json::parse(done(cd + "$ASSAY show last --json").out);
+  EXPECT_EQ(second["outputs"].size(), 1U);
+  ASSERT_EQ(second["inputs"].size(), 1U);
+  EXPECT_THAT(second["inputs"][0]["path"].get<std::string>(), HasSubstr("blobs/55"));
+}
+
+TEST_F(Downloads, TheNetworkIsNamed) {
+  // No packet leaves the machine: a datagram socket has an address without sending anything.
+  write("net.py",
+        "import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+        "try:\n  s.connect(('192.0.2.7', 443))\nexcept OSError:\n  print('none')\n"
+        "l = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\nl.connect(('127.0.0.1', 80))\n"
+        "open('out', 'w').write('1')\n");
+  const auto ran = done("$ASSAY run --json -- python3 net.py");
+  if (ran.out == "none\n") GTEST_SKIP() << "this machine has no route to anywhere";
+  EXPECT_THAT(ran.err, HasSubstr("\"network\":true"));
+  EXPECT_EQ(json("show last")["network"], Json({"192.0.2.7:443"}));
+  EXPECT_THAT(done("$ASSAY show last").out, HasSubstr("what came over it was not recorded"));
+  EXPECT_THAT(json("reproduce out")["notes"].dump(), HasSubstr("used the network"));
+  EXPECT_THAT(done("$ASSAY run --json -- true").err, HasSubstr("\"network\":false"));
+}
+
+class OnDisk : public ScriptedProject {
+ protected:
+  void SetUp() override {
+    done("echo 1 > raw && $ASSAY run -- sh -c 'cat raw > clean && cat raw raw > second'");
+  }
+};
+
+TEST_F(OnDisk, LineageSaysWhetherTheFileIsWhatTheRunLeft) {
+  EXPECT_THAT(done("$ASSAY lineage clean").out, HasSubstr("clean: unchanged since run 1\n"));
+  EXPECT_THAT(done("$ASSAY lineage raw").out, HasSubstr("raw: unchanged since run 1 read it\n"));
+  EXPECT_EQ(json("lineage clean")["on_disk"]["state"], "unchanged");
+  done("echo edited > clean");
+  for (const std::string verb : {"lineage clean", "reproduce clean"}) {
+    EXPECT_THAT(done("$ASSAY " + verb).out,
+                HasSubstr("clean: this is not what run 1 left: changed by hand (or by something "
+                          "unrecorded) since "));
+  }
+  EXPECT_THAT(done("$ASSAY export clean --format prov").err,
+              HasSubstr("this is not what run 1 left"));
+  EXPECT_EQ(json("lineage clean")["on_disk"]["state"], "changed");
+  done("rm clean");
+  EXPECT_THAT(done("$ASSAY lineage clean").out, HasSubstr("clean: gone: run 1 left it"));
+}
+
+TEST_F(OnDisk, AnEarlierContentIsTheOneThatIsMeant) {
+  done(
+      "cp -p clean kept && echo 2 > raw && $ASSAY run -- sh -c 'cat raw > clean && cat raw > "
+      "second'");
+  done("cp kept clean");
+  const auto shown = done("$ASSAY lineage clean --up");
+  EXPECT_THAT(shown.out,
+              HasSubstr("this is what run 1 left; run 2 left something else here later"));
+  EXPECT_THAT(shown.out, HasSubstr("(run 1)"));
+  EXPECT_THAT(shown.out, Not(HasSubstr("(run 2)")));
+}
+
+TEST_F(OnDisk, AFolderIsAnArtifact) {
+  done(
+      "$ASSAY run -- sh -c 'mkdir -p ck/step-2 && cat clean > ck/step-2/w && cat clean > "
+      "ck/step-2/m'");
+  done("$ASSAY run -- sh -c 'cat ck/step-2/w > scores'");
+  const auto shown = done("$ASSAY lineage ck/step-2");
+  EXPECT_THAT(shown.out, HasSubstr("ck/step-2: unchanged since run 2: 2 files"));
+  EXPECT_THAT(shown.out, HasSubstr("ck/step-2  2 files · 4 B"));
+  EXPECT_THAT(shown.out, HasSubstr("clean"));
+  EXPECT_THAT(shown.out, HasSubstr("scores"));
+  EXPECT_THAT(done("$ASSAY lineage ck/step-2/ --up").out, HasSubstr("(run 2)"));
+  done("echo x >> ck/step-2/w && rm ck/step-2/m");
+  EXPECT_THAT(done("$ASSAY lineage ck/step-2").out, HasSubstr("of 2 files, 1 changed by hand"));
+}
+
+TEST_F(OnDisk, Words) {
+  EXPECT_THAT(done("$ASSAY lineage clean --down").out, HasSubstr("nothing recorded has read it"));
+  EXPECT_THAT(shell("$ASSAY dag 99").err, HasSubstr("no run 99; the newest is 1"));
+  EXPECT_THAT(shell("$ASSAY show 99").err, HasSubstr("no run 99; the newest is 1"));
+  for (const char* digits :
+       {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "a", "b", "c", "d", "e", "f"}) {
+    EXPECT_EQ(shell(std::string("$ASSAY lineage ") + digits).exit_code, 64) << digits;
+  }
+  done("$ASSAY label clean good && $ASSAY label 1 base");
+  const auto labels = done("$ASSAY label");
+  EXPECT_THAT(labels.out, HasSubstr("clean ("));
+  EXPECT_THAT(labels.out, HasSubstr("left by run 1"));
+  EXPECT_THAT(labels.out, HasSubstr("run 1: sh -c"));
+  const std::string longer(70, 'y');
+  done("$ASSAY run -- sh -c 'true one " + longer + " end-of-this'");
+  EXPECT_THAT(shell("$ASSAY diff 1 2").out, HasSubstr("end-of-this"));
+}
+
+TEST_F(OnDisk, FilesOfGitSayWhichCommit) {
+  done(
+      "git init -q . && echo 'cat raw' > s.sh && git add s.sh raw &&"
+      " git -c user.name=a -c user.email=a@b commit -qm x && echo 3 > raw && echo 4 > more");
+  done("$ASSAY run -- sh -c '. ./s.sh > out; cat more >> out'");
+  const std::string commit = done("git rev-parse --short=7 HEAD").out.substr(0, 7);
+  const auto shown = done("$ASSAY lineage out --up").out;
+  EXPECT_THAT(shown, HasSubstr("in git at " + commit + "\n"));
+  EXPECT_THAT(shown, HasSubstr("in git at " + commit + ", with uncommitted changes"));
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,128 @@
+// `assay reproduce --run` of what people make: in folders that the command makes, with results
+// beside the one that was asked for, and from virtual environments.
+#include "cli/scripted_project.h"
+
+namespace assay {
+namespace {
+
+using base::Json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class ReproduceFolders : public ScriptedProject {};
+
+TEST_F(ReproduceFolders, AFolderThatTheCommandMakesIsNotMadeForIt) {
+  done(
+      "$ASSAY run -- sh -c 'mkdir out && echo hi > out/a && mkdir -p deep/er && date +%N > "
+      "deep/er/b'");
+  const auto again = shell("$ASSAY reproduce out/a --run --directory copy");
+  EXPECT_EQ(again.exit_code, 0) << again.out << again.err;
+  EXPECT_THAT(again.out, HasSubstr("reproduced: "));
+}
+
+TEST_F(ReproduceFolders, AFolderThatWasThereIsThereAgain) {
+  done("mkdir out && sleep 0.05 && $ASSAY run -- sh -c 'echo hi > out/a'");
+  EXPECT_EQ(shell("$ASSAY reproduce out/a --run --directory copy").exit_code, 0);
+}
+
+TEST_F(ReproduceFolders, TheArtifactDecidesAndOthersAreRemarks) {
+  done("$ASSAY run -- sh -c 'echo same > model; echo same > other; date +%N > log.txt'");
+  const auto again = shell("$ASSAY reproduce model --run --directory copy");
+  EXPECT_EQ(again.exit_code, 0) << again.out << again.err;
+  EXPECT_THAT(again.out, HasSubstr("log.txt"));
+  EXPECT_THAT(again.out, Not(HasSubstr("/other")));
+  const auto log = shell("$ASSAY reproduce log.txt --run --directory copy2");
+  EXPECT_EQ(log.exit_code, 1) << log.out;
+  EXPECT_THAT(log.out, HasSubstr("not reproduced"));
+  const Json document = json("reproduce model --run --directory copy3");
+  EXPECT_EQ(document["verdict"], "identical");
+  EXPECT_EQ(document["reproduction"]["artifact"]["verdict"], "identical");
+}
+
+TEST_F(ReproduceFolders, AFolderIsAnArtifact) {
+  done("$ASSAY run -- sh -c 'mkdir -p ck/step-2 && echo w > ck/step-2/w && echo m > ck/step-2/m'");
+  const auto again = shell("$ASSAY reproduce ck/step-2 --run --directory copy");
+  EXPECT_EQ(again.exit_code, 0) << again.out << again.err;
+  done(
+      "$ASSAY run -- sh -c 'mkdir -p ck/step-4 && echo w > ck/step-4/w && date +%N > ck/step-4/m'");
+  EXPECT_EQ(shell("$ASSAY reproduce ck/step-4 --run --directory copy2").exit_code, 1);
+}
+
+TEST_F(ReproduceFolders, ATrainingRun) {
+  done(
+      "$ASSAY train demo --quiet --device cpu --set train.steps=2 --set model.layers=1"
+      " --set model.dim=32 --set model.ffn=64 --out run");
+  const auto again =
+      shell("$ASSAY reproduce run/checkpoints/step-2/weights.safetensors --run --directory copy");
+  EXPECT_EQ(again.exit_code, 0) << again.out << again.err;
+  EXPECT_THAT(again.out, HasSubstr("metrics.jsonl"));  // which has times
+}
+
+class ReproduceInVenv : public ScriptedProject {
+ protected:
+  // Without pip, which takes seconds; its one package is written by hand.
+  void SetUp() override {
+    done("python3 -m venv --without-pip .venv");
+    const std::string site = done("echo .venv/lib/python3*/site-packages").out;
+    const std::string folder = site.substr(0, site.find('\n'));
+    write(folder + "/weights.py", "VALUE = 42\n");
+    write(folder + "/weights-1.5.dist-info/METADATA",
+          "Metadata-Version: 2.1\nName: weights\nVersion: 1.5\n");
+    write(folder + "/weights-1.5.dist-info/RECORD", "weights.py,,\n");
+    write("make.py", "import weights, sys\nopen('out.txt', 'w').write(str(weights.VALUE))\n");
+  }
+};
+
+TEST_F(ReproduceInVenv, TheEnvironmentIsUsedInPlace) {
+  for (const std::string command : {".venv/bin/python make.py", "\"$PWD/.venv/bin/python\" make.py",
+                                    "env PATH=\"$PWD/.venv/bin:$PATH\" python make.py"}) {
+    done("rm -rf copy out.txt; $ASSAY run -- " + command);
+    const Json plan = json("reproduce out.txt");
+    for (const Json& difference : plan["differences"]) {
+      EXPECT_NE(difference["what"], "pip weights") << difference;
+    }
+    const auto again = shell("$ASSAY reproduce out.txt --run --directory copy");
+    EXPECT_EQ(again.exit_code, 0) << command << again.out << again.err;
+  }
+}
+
+TEST_F(ReproduceInVenv, TheEnvironmentIsNotTakenFromTheDiffOfUntrackedFiles) {
+  done("git init -q . && git add make.py && git -c user.name=a -c user.email=a@b commit -qm x");
+  done("$ASSAY run -- .venv/bin/python make.py");
+  const auto again = shell(
+      "$ASSAY reproduce out.txt --run --directory ../$$-copy; e=$?; rm -rf ../$$-copy; exit $e");
+  EXPECT_EQ(again.exit_code, 0) << again.out << again.err;
+}
+
+TEST_F(ReproduceInVenv, AnotherVersionOfAPackageIsADifference) {
+  done("$ASSAY run -- .venv/bin/python make.py");
+  done(
+      "cd .venv/lib/python3*/site-packages && mv weights-1.5.dist-info weights-1.6.dist-info &&"
+      " sed -i s/1.5/1.6/ weights-1.6.dist-info/METADATA");
+  bool found = false;
+  const Json plan = json("reproduce out.txt");
+  for (const Json& difference : plan["differences"]) {
+    found = found || (difference["what"] == "pip weights" && difference["recorded"] == "1.5" &&
+                      difference["here"] == "1.6");
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST_F(ReproduceInVenv, WhatCannotWorkIsSaidBeforeAnythingRuns) {
+  done("$ASSAY run -- .venv/bin/python make.py && rm -rf .venv");
+  const auto again = shell("$ASSAY reproduce out.txt --run --directory copy; ls copy");
+  EXPECT_THAT(again.out, HasSubstr(".venv/bin/python, which is not here any more"));
+  EXPECT_THAT(again.err, Not(HasSubstr("stage 1")));
+  EXPECT_EQ(shell("$ASSAY reproduce out.txt --run --directory copy").exit_code, 2);
+}
+
+TEST_F(ReproduceInVenv, AnEnvironmentThatARunMakesIsMadeAgain) {
+  done("rm -rf .venv && $ASSAY run --build -- python3 -m venv --without-pip .venv");
+  write("make.py", "import sys\nopen('out.txt', 'w').write(sys.prefix[-5:])\n");
+  done("$ASSAY run -- .venv/bin/python make.py && rm -rf .venv");
+  const auto again = shell("$ASSAY reproduce out.txt --run --directory copy");
+  EXPECT_EQ(again.exit_code, 0) << again.out << again.err;
+}
+
+}  // namespace
+}  // namespace assay
