@@ -23,12 +23,17 @@ void describe(const Session& session, Verb& root) {
   add_group(
       root, "Train a model",
       {train_verb(session), generate_verb(session), data_verb(session), checkpoint_verb(session)});
-  add_group(root, "Observe a command",
-            {run_verb(session), init_verb(session), tracers_verb(session)});
-  add_group(root, "Ask what made what",
-            {log_verb(session), show_verb(session), dag_verb(session), lineage_verb(session),
-             status_verb(session), diff_verb(session), reproduce_verb(session),
-             export_verb(session), label_verb(session), pop_verb(session), gc_verb(session)});
+  add_group(
+      root, "Observe a command",
+      {run_verb(session), init_verb(session), log_metric_verb(session), tracers_verb(session)});
+  add_group(
+      root, "Ask what made what",
+      {log_verb(session), show_verb(session), dag_verb(session), lineage_verb(session),
+       status_verb(session), refresh_verb(session), diff_verb(session), reproduce_verb(session),
+       export_verb(session), label_verb(session), pop_verb(session), gc_verb(session)});
+  add_group(
+      root, "Keep and move results",
+      {archive_verb(session), restore_verb(session), pack_verb(session), unpack_verb(session)});
   add_group(root, "Plan before paying", {plan_verb(session), presets_verb(session)});
   add_group(root, "Measure and report",
             {compare_verb(session), bench_verb(session), report_verb(session)});

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <array>
@@ -15,19 +14,13 @@
 #include "base/process/exit_status.h"
 #include "base/process/process.h"
 #include "base/process/program.h"
+#include "base/unique_fd.h"
 
 namespace assay::compare {
 namespace {
 
 constexpr std::int64_t kGraceNs = 2'000'000'000;
 constexpr mode_t kOutputMode = 0644;
-
-sigset_t interrupting_signals() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, number);
-  return set;
-}
 
 base::Result<base::UniqueFd> output_file(const std::filesystem::path& path) {
   base::UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kOutputMode));
@@ -174,34 +167,6 @@ std::optional<std::vector<std::string>> plain_words(const std::string& command) 
 
 }  // namespace
 
-base::Result<Interrupts> Interrupts::watch() {
-  const sigset_t signals = interrupting_signals();
-  base::UniqueFd fd(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!fd.valid()) return base::fail(base::system_error("signals", "cannot be watched", errno));
-  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  return Interrupts(std::move(fd));
-}
-
-Interrupts::~Interrupts() {
-  if (!fd_.valid()) return;
-  // Pending signals must not end this process when they are unblocked.
-  consume();
-  const sigset_t signals = interrupting_signals();
-  ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
-}
-
-bool Interrupts::happened() const {
-  pollfd fd = {fd_.get(), POLLIN, 0};
-  return happened_ || ::poll(&fd, 1, 0) == 1;
-}
-
-void Interrupts::consume() {
-  happened_ = happened();
-  signalfd_siginfo signal;
-  while (::read(fd_.get(), &signal, sizeof signal) == sizeof signal) {
-  }
-}
-
 std::optional<std::vector<std::string>> plain_arguments(const std::string& command) {
   auto arguments = plain_words(command);
   // Builtins (cd, exit) and misspelt names are left to the shell.
@@ -255,7 +220,7 @@ base::Result<ProcessOutcome> run_process(const ProcessRequest& request,
        .redirections = {base::from_null(STDIN_FILENO),
                         {.descriptor = STDOUT_FILENO, .from = given(out_pipe, out)},
                         {.descriptor = STDERR_FILENO, .from = given(err_pipe, err)}},
-       .default_signals = interrupting_signals()});
+       .default_signals = base::interrupting_signals()});
   const std::int64_t started = base::system_clock().monotonic_ns();
   auto process = prepared.start();
   if (!process) {

@@ -9,31 +9,13 @@
 #include <vector>
 
 #include "base/process/environment.h"
+#include "base/process/interrupts.h"
 #include "base/result.h"
-#include "base/unique_fd.h"
 #include "base/units.h"
 
 namespace assay::compare {
 
-// Ctrl-C, SIGTERM and SIGHUP as a file descriptor; while this exists they do not end this process.
-// One at a time.
-class Interrupts {
- public:
-  static base::Result<Interrupts> watch();
-  Interrupts(Interrupts&&) = default;
-  Interrupts& operator=(Interrupts&&) = delete;
-  ~Interrupts();
-
-  [[nodiscard]] int fd() const { return fd_.get(); }
-  [[nodiscard]] bool happened() const;  // stays true
-  // Consumes pending signals: only a further one interrupts processes that start after this.
-  void consume();
-
- private:
-  explicit Interrupts(base::UniqueFd fd) : fd_(std::move(fd)) {}
-  base::UniqueFd fd_;
-  bool happened_ = false;
-};
+using base::Interrupts;
 
 // The arguments of a command that needs no shell: plain or single-quoted words, the first of which
 // is an existing program. Nothing if it needs a shell.

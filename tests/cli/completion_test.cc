@@ -33,7 +33,7 @@ TEST(Completion, BashOffersVerbsThenOptionsThenNames) {
   EXPECT_EQ(bash_offers("assay plan nanochat-d26-h100-n", 2), "nanochat-d26-h100-nvl\n");
   EXPECT_EQ(bash_offers("assay plan --st", 2), "--step-time\n");
   EXPECT_EQ(bash_offers("assay dag --format s", 3), "svg\n");
-  EXPECT_EQ(bash_offers("assay log --c", 2), "--count\n");
+  EXPECT_EQ(bash_offers("assay log --co", 2), "--count --columns\n");
   EXPECT_EQ(bash_offers("assay log -n l", 3), "\n");
   EXPECT_EQ(bash_offers("assay data synth --kind m", 4), "markov\n");
   EXPECT_EQ(bash_offers("assay data tokenize x --pattern cl", 5), "cl100k\n");

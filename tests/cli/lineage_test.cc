@@ -293,7 +293,7 @@ TEST_F(LineageCli, StatusFollowsTheFilesOnDisk) {
   const auto text = assay({"status"});
   EXPECT_EQ(text.exit_code, 1);
   EXPECT_THAT(text.out, AllOf(HasSubstr("input raw.txt has changed"), HasSubstr("stage 1 is stale"),
-                              HasSubstr("next: assay run @1")));
+                              HasSubstr("next: assay refresh")));
   const Json stages = json({"status"})["stages"];
   for (const Json& stage : stages) EXPECT_EQ(stage["stale"], true);
   std::ofstream(project_.path() / "raw.txt") << "raw";

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "assay/log/reported_values.h"
 #include "assay/project.h"
 #include "assay/verbs.h"
 #include "base/text.h"
@@ -51,7 +52,12 @@ base::Result<base::ExitCode> diff(const Session& session, const DiffOptions& opt
   ASSAY_TRY(const store::RunId after_id, lineage::resolve_run(store, options.after));
   ASSAY_TRY(const store::RunRecord before, store::load_run(store, before_id));
   ASSAY_TRY(const store::RunRecord after, store::load_run(store, after_id));
-  const std::vector<lineage::RunDifference> found = lineage::run_diff(before, after);
+  ASSAY_TRY(const lineage::ReportedValues reported, reported_values(store, before_id));
+  ASSAY_TRY(const lineage::ReportedValues reported_after, reported_values(store, after_id));
+  std::vector<lineage::RunDifference> found = lineage::reported_diff(reported, reported_after);
+  for (lineage::RunDifference& one : lineage::run_diff(before, after)) {
+    found.push_back(std::move(one));
+  }
   base::Json list = base::Json::array();
   base::Table table({"", "", fmt::format("run {}", before_id), fmt::format("run {}", after_id)});
   table.align(2, base::Align::kLeft).align(3, base::Align::kLeft);

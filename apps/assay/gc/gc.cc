@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/local_time.h"
 #include "base/units.h"
+#include "lineage/archive/archive_names.h"
 #include "lineage/graph/disk_files.h"
 #include "lineage/graph/run_json.h"
 #include "store/cleaning.h"
@@ -52,6 +53,10 @@ base::Result<base::ExitCode> gc(const Session& session, const GcVerbOptions& giv
     return files.check(path, content, size) == lineage::OnDisk::kSame;
   };
   ASSAY_TRY(const store::GcReport report, store::collect_garbage(store, options));
+  std::vector<store::RunId> gone;
+  for (const store::RunRecord& run : report.runs) gone.push_back(run.id);
+  ASSAY_TRY(const lineage::ArchiveUse archived,
+            lineage::collect_archive(store, gone, given.dry_run));
   base::Json list = base::Json::array();
   base::Table table({"run", "when", "outcome", "files", "command"});
   for (const store::RunRecord& run : report.runs) {
@@ -66,6 +71,8 @@ base::Result<base::ExitCode> gc(const Session& session, const GcVerbOptions& giv
                                 {"documents", report.documents},
                                 {"packages", report.packages},
                                 {"hashes", report.hashes},
+                                {"archived_contents", archived.contents},
+                                {"archived_bytes", archived.bytes},
                                 {"bytes_before", report.bytes_before},
                                 {"bytes_after", report.bytes_after}});
   if (!table.empty()) {
@@ -77,6 +84,11 @@ base::Result<base::ExitCode> gc(const Session& session, const GcVerbOptions& giv
                             base::counted(report.files, "file"),
                             base::counted(report.documents, "shared document"),
                             base::counted(report.hashes, "cached hash", "cached hashes")));
+  if (archived.contents > 0) {
+    session.print(fmt::format(
+        "{} {} from the archive, {}\n", given.dry_run ? "would remove" : "removed",
+        base::counted(archived.contents, "content"), base::to_text(base::Bytes(archived.bytes))));
+  }
   if (!given.dry_run) {
     session.print(fmt::format("the store takes {}, before {}\n",
                               base::to_text(base::Bytes(report.bytes_after)),

@@ -1,12 +1,16 @@
 // assay log: the recorded runs, newest first.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
+#include <set>
 
+#include "assay/log/reported_values.h"
 #include "assay/project.h"
 #include "assay/show/print_run.h"
 #include "assay/verbs.h"
 #include "base/local_time.h"
+#include "base/suggestion.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "lineage/graph/dag_view.h"
@@ -21,7 +25,45 @@ constexpr std::int64_t kDefaultCount = 20;
 struct LogOptions {
   std::string count;
   bool all = false;
+  std::vector<std::string> columns;  // each a name, or several with commas between
 };
+
+// "a,b" "c" -> a b c
+base::Result<std::vector<std::string>> column_names(const std::vector<std::string>& given) {
+  std::vector<std::string> names;
+  for (const std::string& list : given) {
+    std::size_t from = 0;
+    while (from <= list.size()) {
+      const std::size_t comma = std::min(list.find(',', from), list.size());
+      const std::string name(base::trim(list.substr(from, comma - from)));
+      if (name.empty()) {
+        return base::fail(
+            base::usage_error("log --columns", "a name is empty", "for example --columns lr,loss"));
+      }
+      names.push_back(name);
+      from = comma + 1;
+    }
+  }
+  return names;
+}
+
+// A name that no run has is misspelt.
+base::Result<void> check_columns(const std::vector<std::string>& names,
+                                 const std::set<std::string>& known) {
+  for (const std::string& name : names) {
+    if (known.contains(name)) continue;
+    const std::vector<std::string> list(known.begin(), known.end());
+    std::string hint = base::suggestion(name, list);
+    if (hint.empty()) {
+      hint = list.empty() ? "see `assay log-metric`"
+                          : fmt::format("there are {}", fmt::join(list, ", "));
+    }
+    return base::fail(base::usage_error(fmt::format("log --columns {}", name),
+                                        "none of these runs has a parameter or metric of this name",
+                                        hint));
+  }
+  return {};
+}
 
 base::Result<base::ExitCode> log(const Session& session, const LogOptions& options) {
   std::int64_t limit = options.all ? -1 : kDefaultCount;
@@ -33,14 +75,41 @@ base::Result<base::ExitCode> log(const Session& session, const LogOptions& optio
   }
   ASSAY_TRY(store::Store store, open_store());
   ASSAY_TRY(const auto runs, store::list_runs(store, {.limit = limit}));
+  ASSAY_TRY(const std::vector<std::string> columns, column_names(options.columns));
+  std::vector<lineage::ReportedValues> reported(runs.size());
+  std::set<std::string> known;
+  for (std::size_t i = 0; i < runs.size() && !columns.empty(); ++i) {
+    ASSAY_TRY(reported[i], reported_values(store, runs[i].id));
+    for (const auto& [name, value] : reported[i].parameters) known.insert(name);
+    for (const auto& [name, value] : reported[i].metrics) known.insert(name);
+  }
+  if (!runs.empty()) ASSAY_TRY_VOID(check_columns(columns, known));
   base::Json list = base::Json::array();
-  base::Table table({"run", "when", "stage", "outcome", "took", "in", "out", "command"});
+  std::vector<std::string> head = {"run", "when", "stage", "outcome", "took", "in", "out"};
+  for (const std::string& name : columns) head.push_back(base::printable(name));
+  head.emplace_back("command");
+  base::Table table(head);
   table.align(1, base::Align::kLeft).align(2, base::Align::kRight);
-  for (const store::RunRecord& run : runs) {
-    if (session.json) list.push_back(lineage::run_head_json(run));
-    table.row({fmt::format("{}", run.id), base::local_text(run.started_unix_ns), stage_text(run),
-               outcome_text(run), took_text(run), base::grouped(run.input_count),
-               base::grouped(run.output_count), log_command(run)});
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const store::RunRecord& run = runs[i];
+    std::vector<std::string> row = {fmt::format("{}", run.id),
+                                    base::local_text(run.started_unix_ns),
+                                    stage_text(run),
+                                    outcome_text(run),
+                                    took_text(run),
+                                    base::grouped(run.input_count),
+                                    base::grouped(run.output_count)};
+    base::Json values = base::Json::object();
+    for (const std::string& name : columns) {
+      const auto value = value_of(reported[i], name);
+      values[name] = value ? base::Json(*value) : base::Json();
+      row.push_back(value ? base::shortened(base::printable(*value), 24) : "");
+    }
+    row.push_back(log_command(run));
+    table.row(row);
+    if (!session.json) continue;
+    list.push_back(lineage::run_head_json(run));
+    if (!columns.empty()) list.back()["columns"] = std::move(values);
   }
   session.print_json(base::Json{{"runs", std::move(list)}});
   if (runs.empty()) {
@@ -61,7 +130,12 @@ Verb log_verb(const Session& session) {
           .description = "list recorded runs, newest first",
           .examples = {"assay log", "assay log -n 5 --json"},
           .options = {{"-n,--count", "show the N newest; default: 20", &given->count, {}, "N"},
-                      {"--all", "show all runs", &given->all}},
+                      {"--all", "show all runs", &given->all},
+                      {"--columns",
+                       "parameters, and the last values of metrics, to show as well",
+                       &given->columns,
+                       {},
+                       "NAME,…"}},
           .action = [&session, given] { return log(session, *given); }};
 }
 

@@ -21,6 +21,7 @@ struct RunOptions {
   std::string tracer = "auto";
   std::vector<std::string> names;  // a list, to distinguish an empty name from none
   bool build = false;
+  bool archive = false;
   bool explain = false;
   bool no_wait = false;
   std::vector<OrderedValue> file_rules;  // --keep, --leave-out
@@ -79,6 +80,8 @@ base::Result<base::ExitCode> run(const Session& session, const RunOptions& optio
     request.name = options.names.back();
   }
   request.build = request.build || options.build;
+  request.archive = request.archive || options.archive;
+  request.archive_note = !session.quiet;
   request.explain = options.explain;
   request.wait = !options.no_wait;
   if (session.json) {
@@ -113,6 +116,9 @@ Verb run_verb(const Session& session) {
                    {},
                    "NAME"},
                   {"--build", "mark it as a stage that prepares the environment", &options->build},
+                  {"--archive",
+                   "keep what it leaves, so that it can be restored; says what that takes",
+                   &options->archive},
                   {"--keep",
                    "record files that the filter would leave out",
                    &options->file_rules,

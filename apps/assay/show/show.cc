@@ -7,9 +7,11 @@
 #include "assay/show/print_metrics.h"
 #include "assay/show/print_run.h"
 #include "assay/verbs.h"
+#include "base/text.h"
 #include "lineage/graph/resolve.h"
 #include "lineage/graph/run_json.h"
 #include "store/metrics.h"
+#include "store/parameters.h"
 #include "store/run_reader.h"
 
 namespace assay::cli {
@@ -33,13 +35,24 @@ base::Result<base::ExitCode> show(const Session& session, const ShowOptions& opt
     return base::ExitCode::kYes;
   }
   ASSAY_TRY(const store::RunRecord run, store::load_run(store, id));
+  ASSAY_TRY(const store::Parameters parameters, store::load_parameters(store, id));
   if (session.json) {
     base::Json document = lineage::run_json(run);
+    document["parameters"] = parameters;
     document["metrics"] = metrics_summary_json(metrics);
     session.print_json(document);
     return base::ExitCode::kYes;
   }
   print_run(session, run, directory, kFiles);
+  if (!parameters.empty()) {
+    base::Table table({"parameter", "value"});
+    table.align(1, base::Align::kLeft);
+    for (const auto& [name, value] : parameters) {
+      table.row({base::printable(name), base::shortened(base::printable(value), 80)});
+    }
+    session.print("\n");
+    session.print(table);
+  }
   print_metrics(session, metrics);
   if (options.explain) print_rules(session, run, directory, kFiles);
   if (run.output_count > 0) {

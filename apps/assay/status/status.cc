@@ -5,10 +5,8 @@
 #include "assay/show/print_run.h"
 #include "assay/verbs.h"
 #include "base/text.h"
-#include "lineage/graph/dag_query.h"
 #include "lineage/graph/dag_view.h"
-#include "lineage/graph/disk_files.h"
-#include "lineage/graph/staleness.h"
+#include "lineage/graph/stage_states.h"
 #include "store/run_reader.h"
 
 namespace assay::cli {
@@ -41,11 +39,8 @@ void print_edited(const Session& session, const std::filesystem::path& directory
 base::Result<base::ExitCode> status(const Session& session) {
   ASSAY_TRY(store::Store store, open_store());
   ASSAY_TRY(const std::filesystem::path directory, working_directory());
-  ASSAY_TRY(const lineage::LiveStages stages, lineage::load_live_stages(store));
-  ASSAY_TRY(lineage::DiskFiles files, lineage::DiskFiles::open(store));
-  const auto reasons = lineage::staleness(stages, files.questions());
-  // Only a cache: another process may hold the lock.
-  static_cast<void>(files.save_hashes());
+  ASSAY_TRY(const lineage::StageStates states, lineage::load_stage_states(store));
+  const auto& [stages, reasons] = states;
 
   const auto shown = [&](const std::string& path) {
     return base::printable(lineage::shown_path(path, directory));
@@ -93,7 +88,7 @@ base::Result<base::ExitCode> status(const Session& session) {
   }
   session.print(table);
   if (edited.empty()) {
-    session.next(first_stale ? fmt::format("assay run @{}", *first_stale) : "assay dag");
+    session.next(first_stale ? "assay refresh" : "assay dag");
   } else {
     print_edited(session, directory, edited, *first_stale);
   }

@@ -102,6 +102,14 @@ Facts outcome_of(const store::RunRecord& run) {
 
 }  // namespace
 
+std::vector<RunDifference> reported_diff(const ReportedValues& before,
+                                         const ReportedValues& after) {
+  std::vector<RunDifference> found;
+  compare(found, "parameter", before.parameters, after.parameters);
+  compare(found, "metric", before.metrics, after.metrics);
+  return found;
+}
+
 std::vector<RunDifference> run_diff(const store::RunRecord& before, const store::RunRecord& after) {
   std::vector<RunDifference> found;
   compare(found, "command",

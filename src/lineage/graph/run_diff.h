@@ -1,6 +1,7 @@
 // The differences between two runs: `assay diff`. Pure.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,13 @@ struct RunDifference {
   std::string before;   // empty: absent
   std::string after;
 };
+
+// What each run reported of itself (store/parameters.h, store/metrics.h), by name, as text.
+struct ReportedValues {
+  std::map<std::string, std::string> parameters;
+  std::map<std::string, std::string> metrics;  // the last value of each
+};
+std::vector<RunDifference> reported_diff(const ReportedValues& before, const ReportedValues& after);
 
 // Both runs fully loaded. Files are compared by path and content, the rest by value; times, pids
 // and durations always differ and are left out.

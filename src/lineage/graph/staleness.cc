@@ -132,20 +132,20 @@ void check_link(const LiveStages& stages, const store::PathFact& fact, const Dis
 
 void check_fact(const LiveStages& stages, std::size_t stage, const store::PathFact& fact,
                 const DiskQuestions& disk, std::vector<Reason>& reasons) {
-  using Kind = store::PathFact::Kind;
+  using FactKind = store::PathFact::Kind;
   switch (fact.kind) {
-    case Kind::kMadeFolder:
-    case Kind::kNetwork:
+    case FactKind::kMadeFolder:
+    case FactKind::kNetwork:
       return;
-    case Kind::kFollowedLink:
+    case FactKind::kFollowedLink:
       return check_link(stages, fact, disk, false, reasons);
-    case Kind::kMadeLink:
+    case FactKind::kMadeLink:
       return check_link(stages, fact, disk, true, reasons);
-    case Kind::kAbsent:
+    case FactKind::kAbsent:
       if (!disk.exists || stages.changes(stage, fact.path) || !disk.exists(fact.path)) return;
       reasons.push_back({Cause::kAppeared, fact.path});
       return;
-    case Kind::kListed:
+    case FactKind::kListed:
       if (!disk.names) return;
       if (const auto name = new_name_in(stages, stage, fact, disk)) {
         reasons.push_back({Cause::kListedMore, fact.path + "/" + *name});

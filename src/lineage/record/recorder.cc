@@ -8,9 +8,13 @@
 #include "base/clock.h"
 #include "base/process/environment.h"
 #include "base/process/exit_status.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "lineage/archive/archive_names.h"
 #include "lineage/record/context.h"
 #include "lineage/record/inherited.h"
 #include "lineage/record/merge_parts.h"
+#include "lineage/record/metrics_file.h"
 #include "lineage/record/new_run.h"
 #include "lineage/record/run_results.h"
 #include "lineage/record/run_summary.h"
@@ -101,6 +105,7 @@ base::Result<void> Recorder::prepare(collect::Tracer tracer) {
   if (!is_part()) {
     ASSAY_TRY(run_.id, store::begin_run(*store_, run_));
     store::set_run_variable({location, run_.uid}, launch_.environment);
+    offer_metrics_file(run_.spool, launch_.environment);
   }
   ASSAY_TRY_VOID(prepare_gpu());
 
@@ -272,12 +277,39 @@ base::Result<void> Recorder::store(const collect::Outcome& outcome, store::RunSt
   ASSAY_TRY_VOID(digests_->write());
   ASSAY_TRY_VOID(writer.add_gpu(gpu));
   ASSAY_TRY(run_.stage, writer.finish(run_));
+  if (const std::string problem = store_metrics_file(*store_, run_); !problem.empty()) {
+    report(base::failed_error("metrics", problem));
+  }
   // Until now, who recovers the run would need them.
   if (job_part_) job_part_->end();
   const std::string summary = summary_text(request_.summary, run_, results.inputs(),
                                            results.outputs(), results.used_network());
   if (!summary.empty()) channel_.print(summary);
+  if (request_.archive) archive_outputs();
   return {};
+}
+
+// The run is stored; that its outputs cannot be kept does not change that.
+void Recorder::archive_outputs() {
+  const auto kept = [&]() -> base::Result<std::string> {
+    ASSAY_TRY(const auto contents, contents_of(*store_, run_.id, false));
+    ASSAY_TRY(const ArchiveReport report, archive_contents(*store_, contents));
+    ASSAY_TRY(const ArchiveUse use, Archive(store_->location()).use());
+    std::string text = cost_text(report, use);
+    if (!report.missing.empty()) {
+      text += fmt::format("; {} changed before it could be kept, first {}",
+                          base::counted(static_cast<std::int64_t>(report.missing.size()), "file"),
+                          report.missing.front().path);
+    }
+    return text;
+  }();
+  if (!kept) {
+    base::Error why = kept.error();
+    why.what = "nothing was archived: " + why.what;
+    report(why);
+  } else if (request_.archive_note) {
+    channel_.print("assay: " + base::printable(*kept));
+  }
 }
 
 bool Recorder::keeper_gone() const {

@@ -46,6 +46,7 @@ class Recorder {
   [[nodiscard]] bool is_part() const { return request_.part_of && request_.part_of->rank > 0; }
   [[nodiscard]] bool keeper_gone() const;
   void discard();
+  void archive_outputs();
   void remove_spool();
   void report(const base::Error& error);
 

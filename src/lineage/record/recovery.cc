@@ -7,6 +7,7 @@
 #include "lineage/record/context.h"
 #include "lineage/record/job_run.h"
 #include "lineage/record/merge_parts.h"
+#include "lineage/record/metrics_file.h"
 #include "lineage/record/part_folder.h"
 #include "lineage/record/run_results.h"
 #include "lineage/track/tracker.h"
@@ -105,6 +106,7 @@ base::Result<bool> recover(store::Store& store, store::RunRecord run,
   }
   run.duration_s = static_cast<double>(times.last_ns - times.start_ns) / 1e9;
   ASSAY_TRY_VOID(writer.finish(run));
+  static_cast<void>(store_metrics_file(store, run));
   if (counted) counted->remove();
   if (parts) parts->remove();
   fs::remove_all(run.spool, ignored);

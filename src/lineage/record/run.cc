@@ -44,6 +44,7 @@ std::vector<std::string> repeatable_options(const RunRequest& request) {
   for (const Filter::UserRule& rule : request.user_rules) {
     options.push_back((rule.keep ? "--keep=" : "--leave-out=") + rule.pattern);
   }
+  if (request.archive) options.emplace_back("--archive");
   for (std::string& option : share::to_arguments(request.gpu_options)) {
     options.push_back(std::move(option));
   }
@@ -52,6 +53,7 @@ std::vector<std::string> repeatable_options(const RunRequest& request) {
 
 void repeat_option(const std::string& option, RunRequest& request) {
   if (share::parse_option(option, request.gpu_options)) return;
+  if (option == "--archive") request.archive = true;
   const std::size_t equals = option.find('=');
   if (equals == std::string::npos) return;
   const std::string_view name = std::string_view(option).substr(0, equals);

@@ -34,6 +34,10 @@ struct RunRequest {
   // The GPU limits as given, to be repeated, and what they come to on this machine.
   share::LimitOptions gpu_options = {};
   share::LimitPlan gpu_limits = {};
+  // Keeps what the command leaves in the project's archive (archive/archive.h), and says what that
+  // costs.
+  bool archive = false;
+  bool archive_note = true;
   bool explain = false;
   bool wait = true;  // for processes that the command leaves running
   Summary summary = Summary::kNone;

@@ -1,0 +1,190 @@
+// assay refresh [TARGET…]: runs the stale stages of the project again, or of what a target needs.
+#include "lineage/refresh/refresh.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <memory>
+
+#include "assay/project.h"
+#include "assay/verbs.h"
+#include "base/process/program.h"
+#include "base/terminal.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "lineage/graph/dag_view.h"
+
+namespace assay::cli {
+namespace {
+
+using base::ExitCode;
+using base::Result;
+
+constexpr std::int64_t kMostJobs = 1024;
+
+struct RefreshVerbOptions {
+  std::vector<std::string> targets;
+  std::string jobs = "1";
+  bool dry_run = false;
+  bool keep_going = false;
+  bool overwrite = false;
+};
+
+using Shown = std::function<std::string(const std::string&)>;
+
+base::Json reasons_json(const std::vector<lineage::Reason>& reasons, const Shown& shown) {
+  base::Json why = base::Json::array();
+  for (const lineage::Reason& reason : reasons) why.push_back(reason.text(shown));
+  return why;
+}
+
+std::string reason_text(const lineage::PlannedRefresh& one, const Shown& shown) {
+  const std::string more =
+      one.reasons.size() > 1 ? fmt::format(", and {} more", one.reasons.size() - 1) : "";
+  return one.reasons.front().text(shown) + more;
+}
+
+ExitCode print_plan(const Session& session, const std::vector<lineage::PlannedRefresh>& plan,
+                    const Shown& shown, const std::string& again) {
+  base::Json list = base::Json::array();
+  base::Table table({"stage", "run", "command", "why"});
+  for (const lineage::PlannedRefresh& one : plan) {
+    list.push_back({{"stage", one.stage},
+                    {"run", one.run},
+                    {"command", one.command},
+                    {"why", reasons_json(one.reasons, shown)},
+                    {"obstacle", one.obstacle.empty() ? base::Json() : base::Json(one.obstacle)}});
+    table.row({fmt::format("{}", one.stage), fmt::format("{}", one.run),
+               base::shortened(base::printable(one.command), 60), reason_text(one, shown)});
+  }
+  session.print_json({{"dry_run", true}, {"stages", std::move(list)}});
+  if (plan.empty()) {
+    session.print("everything is fresh\n");
+    return ExitCode::kYes;
+  }
+  session.print(table);
+  for (const lineage::PlannedRefresh& one : plan) {
+    if (one.obstacle.empty()) continue;
+    session.print(
+        fmt::format("cannot run: stage {}: {}\n", one.stage, base::printable(one.obstacle)));
+  }
+  session.next(again);
+  return ExitCode::kYes;
+}
+
+ExitCode print_report(const Session& session, const lineage::RefreshReport& report,
+                      const Shown& shown) {
+  base::Json stages = base::Json::array();
+  base::Table table({"stage", "run", "outcome", "took", "command"});
+  bool all_well = report.stale.empty() && report.interrupted_by == 0;
+  for (const lineage::RefreshedStage& one : report.stages) {
+    using lineage::StageOutcome;
+    const bool ran = one.outcome == StageOutcome::kDone || one.outcome == StageOutcome::kFailed;
+    all_well =
+        all_well && (one.outcome == StageOutcome::kDone || one.outcome == StageOutcome::kUnneeded);
+    stages.push_back({{"stage", one.stage},
+                      {"run", one.run},
+                      {"command", one.command},
+                      {"outcome", to_text(one.outcome)},
+                      {"exit_code", ran ? base::Json(one.exit_code) : base::Json()},
+                      {"duration_s", ran ? base::Json(one.duration_s) : base::Json()},
+                      {"why", one.why.empty() ? base::Json() : base::Json(one.why)}});
+    std::string outcome(to_text(one.outcome));
+    if (one.outcome == StageOutcome::kFailed) outcome += fmt::format(": {}", one.exit_code);
+    if (!one.why.empty()) outcome += ": " + base::printable(one.why);
+    table.row({fmt::format("{}", one.stage), fmt::format("{}", one.run), outcome,
+               ran ? base::to_text(base::Seconds(one.duration_s)) : "",
+               base::shortened(base::printable(one.command), 60)});
+  }
+  base::Json stale = base::Json::array();
+  for (const lineage::PlannedRefresh& one : report.stale) {
+    stale.push_back({{"stage", one.stage}, {"why", reasons_json(one.reasons, shown)}});
+  }
+  session.print_json({{"dry_run", false},
+                      {"fresh", report.stale.empty()},
+                      {"stages", std::move(stages)},
+                      {"stale", std::move(stale)}});
+  if (!table.empty()) session.print(table);
+  if (report.stale.empty()) {
+    session.print("everything is fresh\n");
+  } else {
+    for (const lineage::PlannedRefresh& one : report.stale) {
+      session.print(fmt::format("stage {} is stale: {}\n", one.stage, reason_text(one, shown)));
+    }
+    session.next("assay log");
+  }
+  return all_well ? ExitCode::kYes : ExitCode::kNo;
+}
+
+Result<ExitCode> refresh(const Session& session, const RefreshVerbOptions& options) {
+  ASSAY_TRY(const std::int64_t jobs, count_option("refresh", "--jobs", options.jobs));
+  if (jobs < 1 || jobs > kMostJobs) {
+    return base::fail(base::usage_error("refresh", fmt::format("--jobs {} is out of range", jobs),
+                                        fmt::format("1 to {}", kMostJobs)));
+  }
+  ASSAY_TRY(store::Store store, open_store());
+  ASSAY_TRY(const std::filesystem::path directory, working_directory());
+  const Shown shown = [&](const std::string& path) {
+    return base::printable(lineage::shown_path(path, directory));
+  };
+  lineage::RefreshOptions request{.jobs = static_cast<std::size_t>(jobs),
+                                  .keep_going = options.keep_going,
+                                  .program = base::own_program()};
+  if (options.overwrite) request.edited = lineage::EditedOutputs::kOverwrite;
+  ASSAY_TRY(lineage::StageStates states, lineage::load_stage_states(store));
+  std::string again = "assay refresh";
+  for (const std::string& target : options.targets) {
+    ASSAY_TRY(const std::vector<std::int64_t> named,
+              lineage::stages_of_target(store, states.stages, target, directory));
+    request.targets.insert(request.targets.end(), named.begin(), named.end());
+    again += " " + base::shell_quoted(target);
+  }
+  if (options.dry_run) {
+    return print_plan(session, lineage::plan_refresh(states, request.targets, request.edited),
+                      shown, again);
+  }
+  // Standard output is reserved for the report.
+  request.output = [&session](std::string_view text) {
+    if (!session.quiet) base::write_stderr(text);
+  };
+  request.progress = [&session](std::string_view line) {
+    if (!session.quiet) base::write_stderr("assay: " + base::printable(line) + "\n");
+  };
+  ASSAY_TRY(const lineage::RefreshReport report, lineage::refresh(store, request));
+  const ExitCode code = print_report(session, report, shown);
+  if (report.interrupted_by != 0) {
+    finish_stdout();
+    ::signal(report.interrupted_by, SIG_DFL);
+    ::raise(report.interrupted_by);
+  }
+  return code;
+}
+
+}  // namespace
+
+Verb refresh_verb(const Session& session) {
+  const auto options = std::make_shared<RefreshVerbOptions>();
+  return {.name = "refresh",
+          .description = "run the stale stages again, in an order that works",
+          .examples = {"assay refresh --dry-run", "assay refresh model.bin --jobs 4"},
+          .arguments = {{"TARGET",
+                         "only what these need: files, stages (@N), runs or labels",
+                         nullptr,
+                         false,
+                         {},
+                         true,
+                         &options->targets}},
+          .options = {{"-j,--jobs",
+                       "how many independent stages to run at the same time; default: 1",
+                       &options->jobs,
+                       {},
+                       "N"},
+                      {"--dry-run", "only print what would be run", &options->dry_run},
+                      {"--overwrite", "run stages whose outputs were changed by hand as well",
+                       &options->overwrite},
+                      {"--keep-going", "after a failure, run what does not depend on it",
+                       &options->keep_going}},
+          .action = [&session, options] { return refresh(session, *options); }};
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,38 @@
+// NewFile: a file that gets its name when it is complete, and is removed if that never happens.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace assay::lineage {
+
+class NewFile {
+ public:
+  // In the folder in which it will be, under a name that begins with `prefix`.
+  static base::Result<NewFile> make(const std::filesystem::path& folder, std::string_view prefix);
+  NewFile(NewFile&& other) noexcept;
+  NewFile& operator=(NewFile&&) = delete;
+  ~NewFile();
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] int fd() const { return fd_.get(); }
+
+  // A second name of the file at `path` instead of a file of its own; false if that cannot be.
+  bool become_link_of(const std::filesystem::path& path);
+
+  enum class Existing { kKeep, kReplace };  // kKeep: an error if something is there
+  base::Result<void> rename_to(const std::filesystem::path& path, Existing existing);
+  // The same once it is on disk.
+  base::Result<void> sync_and_rename_to(const std::filesystem::path& path, Existing existing);
+
+ private:
+  NewFile(std::string name, base::UniqueFd fd) : name_(std::move(name)), fd_(std::move(fd)) {}
+  std::string name_;
+  base::UniqueFd fd_;
+};
+
+}  // namespace assay::lineage

@@ -1,0 +1,26 @@
+#include "lineage/graph/stage_states.h"
+
+#include "lineage/graph/dag_query.h"
+#include "lineage/graph/disk_files.h"
+
+namespace assay::lineage {
+
+base::Result<StageStates> load_stage_states(
+    store::Store& store, const std::function<bool(const std::string& path)>& unread) {
+  ASSAY_TRY(LiveStages stages, load_live_stages(store));
+  ASSAY_TRY(DiskFiles files, DiskFiles::open(store));
+  DiskQuestions questions = files.questions();
+  if (unread) {
+    questions.content = [&unread, content = std::move(questions.content)](
+                            const std::string& path, const hash::Digest& digest,
+                            std::int64_t size) {
+      return unread(path) ? OnDisk::kSame : content(path, digest, size);
+    };
+  }
+  auto reasons = staleness(stages, questions);
+  // Only a cache: another process may hold the lock.
+  static_cast<void>(files.save_hashes());
+  return StageStates{std::move(stages), std::move(reasons)};
+}
+
+}  // namespace assay::lineage

@@ -1,0 +1,26 @@
+// The project's stages as they are now, and why some of them are stale. Loaded from the store and
+// compared with the disk. `assay status` prints this and `assay refresh` acts on it, so they agree.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "lineage/graph/live_stages.h"
+#include "lineage/graph/staleness.h"
+#include "store/store.h"
+
+namespace assay::lineage {
+
+struct StageStates {
+  LiveStages stages;
+  // For each stage, in the order of `stages`; empty: it is fresh.
+  std::vector<std::vector<Reason>> reasons;
+};
+
+// Files for which `unread` says so are not read and count as unchanged: they are being written.
+base::Result<StageStates> load_stage_states(
+    store::Store& store, const std::function<bool(const std::string& path)>& unread = {});
+
+}  // namespace assay::lineage

@@ -1,0 +1,226 @@
+#include "lineage/pack/pack.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <set>
+
+#include "base/file.h"
+#include "hash/blake3.h"
+#include "lineage/archive/archive_names.h"
+#include "lineage/graph/upstream.h"
+#include "lineage/pack/tar.h"
+#include "lineage/pack/zstd.h"
+#include "lineage/redact/diff.h"
+#include "lineage/redact/secret_pattern.h"
+#include "lineage/reproduce/choose_runs.h"
+#include "store/run_dependencies.h"
+#include "store/run_reader.h"
+
+namespace assay::lineage {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Larger files are data, which no pattern for tokens fits.
+constexpr base::Bytes kSearchedForSecrets{1 << 20};
+
+base::Result<std::vector<store::RunRecord>> runs_of(store::Store& store,
+                                                    const RunOrArtifact& what) {
+  if (const auto* artifact = std::get_if<Artifact>(&what)) {
+    ASSAY_TRY(ChosenRuns chosen, choose_runs(store, *artifact));
+    return std::move(chosen.runs);
+  }
+  ASSAY_TRY(const store::RunRecord run, store::head_of(store, std::get<store::RunId>(what)));
+  if (run.status == store::RunStatus::kRunning) {
+    return base::fail(
+        base::usage_error(fmt::format("run {}", run.id), "is still running", "wait for its end"));
+  }
+  ASSAY_TRY(std::vector<store::RunId> roots, build_runs_before(store, run));
+  roots.push_back(run.id);
+  return upstream_of(store, roots);
+}
+
+hash::Digest digest_of_text(std::string_view text) {
+  return hash::blake3(std::as_bytes(std::span(text)));
+}
+
+// Why the file must not leave this machine; empty: it may.
+std::string secret_in(const std::string& path, const fs::path& found) {
+  if (is_secret_file(path)) return "its name is that of a file with secrets";
+  const auto text = base::read_file(found, kSearchedForSecrets);
+  if (text && redact_known_patterns(*text) != *text) return "it contains a secret";
+  return {};
+}
+
+// Collects what a pack has, then writes it.
+class Packer {
+ public:
+  Packer(store::Store& store, DiskFiles files) : store_(store), files_(std::move(files)) {}
+
+  base::Result<void> collect(std::vector<store::RunRecord> runs) {
+    manifest_.project = store_.location().project;
+    std::set<std::pair<std::string, hash::Digest>> made;
+    for (store::RunRecord& run : runs) {
+      drop_reserved(run.inputs);
+      drop_reserved(run.outputs);
+      // Links, names that were not there and the network are facts about this machine.
+      std::erase_if(run.facts, [](const store::PathFact& fact) {
+        return fact.kind != store::PathFact::Kind::kMadeFolder;
+      });
+      drop_reserved(run.facts);
+      for (const store::Input& needed : store::dependencies_of(run, store::Logs::kNo)) {
+        if (!needed.blake3) {
+          leave_out(needed.path, "its content was not recorded");
+        } else if (!made.contains({needed.path, *needed.blake3})) {
+          ASSAY_TRY_VOID(collect_file({needed.path, *needed.blake3, needed.size}));
+        }
+      }
+      for (const store::Output& output : run.outputs) {
+        if (output.blake3) made.insert({output.path, *output.blake3});
+      }
+      collect_source(run);
+      run.processes.clear();
+      run.context.user.clear();
+      run.context.host.clear();
+      manifest_.runs.push_back(std::move(run));
+    }
+    return {};
+  }
+
+  base::Result<void> write(int fd, const fs::path& where) {
+    TarWriter tar(fd, where);
+    ASSAY_TRY(const std::string manifest, manifest_text(manifest_));
+    ASSAY_TRY_VOID(tar.add("manifest.json", manifest));
+    for (const auto& [digest, content] : manifest_.contents) {
+      const std::string name = "contents/" + digest.hex();
+      const auto text = texts_.find(digest);
+      if (text != texts_.end()) {
+        ASSAY_TRY_VOID(tar.add(name, text->second));
+      } else {
+        ASSAY_TRY_VOID(tar.begin(name, content.size));
+        ASSAY_TRY_VOID(write_file(tar, sources_.at(digest), digest, content.size));
+      }
+    }
+    return tar.finish();
+  }
+
+  PackManifest& manifest() { return manifest_; }
+
+ private:
+  template <class Files>
+  void drop_reserved(Files& files) {
+    std::erase_if(files, [&](const auto& file) {
+      const bool reserved = is_reserved(file.path, manifest_.project);
+      if (reserved) leave_out(file.path, "it belongs to git or to Assay");
+      return reserved;
+    });
+  }
+
+  base::Result<void> collect_file(const RecordedContent& content) {
+    if (manifest_.contents.contains(content.blake3)) return {};
+    ASSAY_TRY(const std::optional<std::string> on_disk, find_on_disk(store_, files_, content));
+    const Archive archive(store_.location());
+    if (!on_disk && !archive.contains(content.blake3)) {
+      return base::fail(base::failed_error(
+          content.path, "has other content now than was read, which is not archived either",
+          "restore it, or pack a newer run"));
+    }
+    const fs::path found = on_disk ? fs::path(*on_disk) : archive.file_of(content.blake3);
+    if (const std::string why = secret_in(content.path, found); !why.empty()) {
+      leave_out(content.path, why);
+      return {};
+    }
+    struct stat status {};
+    if (::stat(found.c_str(), &status) != 0) {
+      return base::fail(base::system_error(found, "cannot be read", errno));
+    }
+    sources_[content.blake3] = found;
+    manifest_.contents[content.blake3] = {status.st_size, (status.st_mode & S_IXUSR) != 0};
+    return {};
+  }
+
+  void collect_source(store::RunRecord& run) {
+    if (!run.context.git || run.context.git->diff.empty()) return;
+    std::string& diff = run.context.git->diff;
+    const hash::Digest digest = digest_of_text(diff);
+    manifest_.contents[digest] = {static_cast<std::int64_t>(diff.size()), false};
+    texts_[digest] = std::exchange(diff, digest.hex());
+  }
+
+  void leave_out(const std::string& path, const std::string& why) {
+    for (const LeftOutFile& one : manifest_.left_out) {
+      if (one.path == path) return;
+    }
+    manifest_.left_out.push_back({path, why});
+  }
+
+  static base::Result<void> write_file(TarWriter& tar, const fs::path& path,
+                                       const hash::Digest& digest, std::int64_t size) {
+    ASSAY_TRY(const base::UniqueFd file, base::open_regular(path));
+    const base::Error changed =
+        base::failed_error(path, "changed while it was packed", "try again");
+    hash::Hasher hasher;
+    std::vector<char> piece(std::size_t{1} << 20);
+    while (size > 0) {
+      const auto wanted = std::min(piece.size(), static_cast<std::size_t>(size));
+      const ssize_t got = ::read(file.get(), piece.data(), wanted);
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) return base::fail(changed);
+      const std::string_view bytes(piece.data(), static_cast<std::size_t>(got));
+      hasher.update(std::as_bytes(std::span(bytes)));
+      ASSAY_TRY_VOID(tar.write(bytes));
+      size -= got;
+    }
+    if (hasher.finish() != digest) return base::fail(changed);
+    return {};
+  }
+
+  store::Store& store_;
+  DiskFiles files_;
+  PackManifest manifest_;
+  std::map<hash::Digest, fs::path> sources_;
+  std::map<hash::Digest, std::string> texts_;  // diffs
+};
+
+}  // namespace
+
+base::Result<PackReport> pack(store::Store& store, const RunOrArtifact& what, const fs::path& file,
+                              bool replace) {
+  std::error_code error;
+  if (!replace && fs::exists(fs::symlink_status(file, error))) {
+    return base::fail(
+        base::usage_error(file, "is there already", "replace it with --force, or name another"));
+  }
+  ASSAY_TRY(std::vector<store::RunRecord> runs, runs_of(store, what));
+  ASSAY_TRY(DiskFiles files, DiskFiles::open(store));
+  Packer packer(store, std::move(files));
+  if (const auto* artifact = std::get_if<Artifact>(&what)) {
+    packer.manifest().artifact_path = artifact->path;
+    packer.manifest().artifact = artifact->blake3;
+  }
+  ASSAY_TRY_VOID(packer.collect(std::move(runs)));
+
+  ASSAY_TRY(NewFile made,
+            NewFile::make(file.has_parent_path() ? file.parent_path() : ".", ".assay-pack-"));
+  ASSAY_TRY(ZstdStream stream, ZstdStream::writing_to(made.fd(), file.extension() != ".tar"));
+  ASSAY_TRY_VOID(packer.write(stream.descriptor(), file));
+  ASSAY_TRY_VOID(stream.finish(file));
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  ::fchmod(made.fd(), 0666 & ~mask);
+  struct stat status {};
+  ::fstat(made.fd(), &status);
+  ASSAY_TRY_VOID(made.sync_and_rename_to(
+      file, replace ? NewFile::Existing::kReplace : NewFile::Existing::kKeep));
+
+  PackReport report{.manifest = std::move(packer.manifest()), .file_bytes = status.st_size};
+  for (const auto& [digest, content] : report.manifest.contents) {
+    report.contents_bytes += content.size;
+  }
+  return report;
+}
+
+}  // namespace assay::lineage

@@ -1,0 +1,301 @@
+#include "lineage/pack/unpack.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/file.h"
+#include "base/units.h"
+#include "hash/blake3.h"
+#include "lineage/archive/archive.h"
+#include "lineage/pack/tar.h"
+#include "lineage/pack/zstd.h"
+#include "lineage/record/redirects.h"
+#include "lineage/reproduce/path_map.h"
+#include "store/run_dependencies.h"
+#include "store/run_writer.h"
+#include "store/store.h"
+
+namespace assay::lineage {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kLongestManifest = std::int64_t{256} << 20;
+constexpr const char* kContentsFolder = ".assay-unpack";  // contents without a place; reserved
+constexpr const char* kOutsideFolder = "outside-the-project";
+
+// A folder that is new or empty, and becomes so again unless it is kept.
+class FreshFolder {
+ public:
+  static base::Result<FreshFolder> make(const fs::path& folder) {
+    const bool made = ::mkdir(folder.c_str(), 0777) == 0;
+    if (!made && errno != EEXIST) {
+      return base::fail(base::system_error(folder, "cannot be made", errno));
+    }
+    std::error_code error;
+    const bool empty = fs::is_directory(fs::symlink_status(folder, error)) &&
+                       fs::is_empty(folder, error) && !error;
+    if (!empty) {
+      return base::fail(
+          base::usage_error(folder, "is not an empty folder", "name a new one with --directory"));
+    }
+    fs::path real = fs::canonical(folder, error);
+    if (error) return base::fail(base::system_error(folder, "cannot be read", error.value()));
+    return FreshFolder(std::move(real), made);
+  }
+  FreshFolder(FreshFolder&& other) noexcept
+      : path_(std::exchange(other.path_, {})), made_(other.made_) {}
+  FreshFolder& operator=(FreshFolder&&) = delete;
+  ~FreshFolder() {
+    if (path_.empty()) return;
+    std::error_code ignored;
+    for (fs::directory_iterator entry(path_, ignored), end; !ignored && entry != end;
+         entry.increment(ignored)) {
+      std::error_code left;
+      fs::remove_all(entry->path(), left);
+    }
+    if (made_) fs::remove(path_, ignored);
+  }
+  [[nodiscard]] const fs::path& path() const { return path_; }
+  void keep() { path_.clear(); }
+
+ private:
+  FreshFolder(fs::path path, bool made) : path_(std::move(path)), made_(made) {}
+  fs::path path_;
+  bool made_;
+};
+
+class Unpacker {
+ public:
+  Unpacker(std::string where, fs::path folder)
+      : where_(std::move(where)), folder_(std::move(folder)) {}
+
+  base::Result<void> read(int fd) {
+    TarReader tar(fd, where_);
+    ASSAY_TRY(const std::optional<TarMember> first, tar.next());
+    if (!first || first->name != "manifest.json") {
+      return base::fail(bad("does not begin with a manifest"));
+    }
+    ASSAY_TRY(const std::string text, tar.read_all(kLongestManifest));
+    ASSAY_TRY(report_.manifest, parse_manifest(text, where_));
+    ASSAY_TRY_VOID(check_space());
+    std::error_code error;
+    fs::create_directory(folder_ / kContentsFolder, error);
+    std::set<hash::Digest> seen;
+    while (true) {
+      ASSAY_TRY(const std::optional<TarMember> member, tar.next());
+      if (!member) break;
+      ASSAY_TRY(const hash::Digest content, content_of(*member));
+      if (!seen.insert(content).second) {
+        return base::fail(bad(fmt::format("has '{}' twice", member->name)));
+      }
+      ASSAY_TRY_VOID(read_content(tar, content));
+    }
+    if (seen.size() != report_.manifest.contents.size()) {
+      return base::fail(bad("lacks contents that its manifest lists"));
+    }
+    return {};
+  }
+
+  // The files that no run of the pack makes, each at its place. Of several contents that runs read
+  // at one path the last is there, the others are in the archive.
+  base::Result<void> place_files() {
+    std::map<std::string, std::vector<hash::Digest>> wanted;
+    for (const store::RunRecord& run : report_.manifest.runs) {
+      for (const store::Input& needed : store::dependencies_of(run, store::Logs::kNo)) {
+        if (!needed.blake3 || !report_.manifest.contents.contains(*needed.blake3)) continue;
+        auto& contents = wanted[here(needed.path)];
+        std::erase(contents, *needed.blake3);
+        contents.push_back(*needed.blake3);
+      }
+    }
+    const Archive archive(store::location_in(folder_));
+    for (const auto& [path, contents] : wanted) {
+      ASSAY_TRY_VOID(place(contents.back(), path));
+      report_.placed.push_back(path);
+      if (contents.size() == 1) continue;
+      report_.older.push_back(path);
+      for (const hash::Digest& older : contents) {
+        if (older == contents.back()) continue;
+        ASSAY_TRY_VOID(archive.add(stored(older), older));
+      }
+    }
+    return {};
+  }
+
+  base::Result<void> record_runs() {
+    const store::Location location = store::location_in(folder_);
+    ASSAY_TRY(store::Store store, store::Store::create(location, store::Program{}));
+    std::error_code error;
+    const fs::path kept = location.directory / "pack";
+    fs::create_directory(kept, error);
+    ASSAY_TRY(const std::string manifest, manifest_text(report_.manifest));
+    ASSAY_TRY_VOID(base::write_file(kept / "manifest.json", manifest));
+    for (store::RunRecord& run : report_.manifest.runs) {
+      if (run.context.git && !run.context.git->diff.empty()) {
+        ASSAY_TRY(const hash::Digest diff, hash::parse_digest(run.context.git->diff));
+        ASSAY_TRY_VOID(place(diff, kept / (run.uid + ".diff")));
+      }
+      relocate(run);
+      ASSAY_TRY(run.id, store::record_run(store, run));
+    }
+    if (!report_.manifest.artifact_path.empty()) {
+      report_.manifest.artifact_path = here(report_.manifest.artifact_path);
+    }
+    fs::remove_all(folder_ / kContentsFolder, error);
+    return {};
+  }
+
+  UnpackReport take() { return std::move(report_); }
+
+ private:
+  [[nodiscard]] base::Error bad(std::string what) const {
+    return base::usage_error(where_, std::move(what), "make it again with `assay pack`");
+  }
+
+  [[nodiscard]] fs::path stored(const hash::Digest& content) const {
+    return folder_ / kContentsFolder / content.hex();
+  }
+
+  base::Result<void> check_space() {
+    std::int64_t needed = 0;
+    for (const auto& [digest, content] : report_.manifest.contents) {
+      if (__builtin_add_overflow(needed, content.size, &needed)) {
+        return base::fail(bad("has contents of an impossible size"));
+      }
+    }
+    struct statvfs disk {};
+    if (::statvfs(folder_.c_str(), &disk) != 0) return {};
+    const auto free = static_cast<std::int64_t>(disk.f_bavail) *  //
+                      static_cast<std::int64_t>(disk.f_frsize);
+    if (needed <= free) return {};
+    return base::fail(base::unfit_error(
+        where_, fmt::format("has contents of {}, and the disk has {} left",
+                            base::to_text(base::Bytes(needed)), base::to_text(base::Bytes(free)))));
+  }
+
+  // Names are digests, so that no member can be put anywhere else.
+  base::Result<hash::Digest> content_of(const TarMember& member) const {
+    constexpr std::string_view kMemberPrefix = "contents/";
+    const bool named = member.name.starts_with(kMemberPrefix);
+    const auto digest = hash::parse_digest(named ? member.name.substr(kMemberPrefix.size()) : "");
+    if (!named || !digest) {
+      return base::fail(
+          bad(fmt::format("has a member with a name that is not allowed, '{}'", member.name)));
+    }
+    const auto listed = report_.manifest.contents.find(*digest);
+    if (listed == report_.manifest.contents.end() || listed->second.size != member.size) {
+      return base::fail(
+          bad(fmt::format("has a member that its manifest does not list so, '{}'", member.name)));
+    }
+    return *digest;
+  }
+
+  base::Result<void> read_content(TarReader& tar, const hash::Digest& content) {
+    const fs::path path = stored(content);
+    const base::UniqueFd file(
+        ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+    if (!file.valid()) return base::fail(base::system_error(path, "cannot be made", errno));
+    hash::Hasher hasher;
+    std::vector<char> piece(std::size_t{1} << 20);
+    while (true) {
+      ASSAY_TRY(const std::size_t got, tar.read(piece));
+      if (got == 0) break;
+      const std::string_view bytes(piece.data(), got);
+      hasher.update(std::as_bytes(std::span(bytes)));
+      if (!base::write_all(file.get(), bytes)) {
+        return base::fail(base::system_error(path, "cannot be written", errno));
+      }
+    }
+    if (hasher.finish() != content) {
+      return base::fail(
+          bad(fmt::format("is damaged: {} is not what its name says", content.hex())));
+    }
+    struct stat status {};
+    ::fstat(file.get(), &status);
+    if (report_.manifest.contents.at(content).executable) {
+      ::fchmod(file.get(), status.st_mode | ((status.st_mode & 0444) >> 2));
+    }
+    return {};
+  }
+
+  // A path of the original in this folder.
+  [[nodiscard]] std::string here(const std::string& path) const {
+    const PathMap map(report_.manifest.project, folder_);
+    return map.inside(path) ? map.path(path) : (folder_ / kOutsideFolder).string() + path;
+  }
+
+  base::Result<void> place(const hash::Digest& content, const fs::path& path) {
+    std::error_code error;
+    fs::create_directories(path.parent_path(), error);
+    if (error) {
+      return base::fail(base::system_error(path.parent_path(), "cannot be made", error.value()));
+    }
+    ASSAY_TRY(const base::UniqueFd from, base::open_regular(stored(content)));
+    ASSAY_TRY(const struct stat status, base::regular_status(from.get(), stored(content)));
+    const base::UniqueFd to(
+        ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, status.st_mode));
+    if (!to.valid()) return base::fail(base::system_error(path, "cannot be made", errno));
+    ASSAY_TRY_VOID(copy_contents(from.get(), to.get(), path));
+    return {};
+  }
+
+  // The record of a run as if it had run here. Git is left out: the source is in place as it was
+  // read, and this is no repository.
+  void relocate(store::RunRecord& run) {
+    std::set<std::string> outside;
+    const PathMap project(report_.manifest.project, folder_);
+    const auto move = [&](std::string& path) {
+      if (!project.inside(path)) outside.insert(path);
+      path = here(path);
+    };
+    for (store::Input& input : run.inputs) move(input.path);
+    for (store::Output& output : run.outputs) {
+      move(output.path);
+      if (!output.from.empty()) move(output.from);
+    }
+    for (store::PathFact& fact : run.facts) move(fact.path);
+    for (std::string& text : run.redirects) {
+      auto redirect = *parse_redirect(text);
+      move(redirect.path);
+      text = to_text(redirect);
+    }
+    run.directory = here(run.directory);
+    std::error_code ignored;
+    fs::create_directories(run.directory, ignored);
+    const auto replace = [&](std::string& text) {
+      text = project.argument(text);
+      for (const std::string& path : outside) text = PathMap(path, here(path)).argument(text);
+    };
+    for (std::string& word : run.command) replace(word);
+    for (auto& [name, value] : run.context.environment) replace(value);
+    run.context.git.reset();
+    run.status = run.exit_code == 0 ? store::RunStatus::kDone : store::RunStatus::kFailed;
+  }
+
+  std::string where_;
+  fs::path folder_;
+  UnpackReport report_;
+};
+
+}  // namespace
+
+base::Result<UnpackReport> unpack(const fs::path& file, const fs::path& folder) {
+  ASSAY_TRY(const base::UniqueFd fd, base::open_regular(file));
+  ASSAY_TRY(FreshFolder fresh, FreshFolder::make(folder));
+  Unpacker unpacker(file, fresh.path());
+  ASSAY_TRY(ZstdStream stream, ZstdStream::reading_from(fd.get(), file));
+  ASSAY_TRY_VOID(unpacker.read(stream.descriptor()));
+  ASSAY_TRY_VOID(unpacker.place_files());
+  ASSAY_TRY_VOID(unpacker.record_runs());
+  fresh.keep();
+  return unpacker.take();
+}
+
+}  // namespace assay::lineage

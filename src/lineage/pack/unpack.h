@@ -1,0 +1,27 @@
+// `assay unpack`: a pack becomes a project in which its runs are recorded and the files that they
+// need are in place, so that `assay reproduce` and `assay refresh` make the results again. Nothing
+// is run.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "lineage/pack/manifest.h"
+
+namespace assay::lineage {
+
+struct UnpackReport {
+  PackManifest manifest;  // with paths as they are here
+  std::vector<std::string> placed;
+  std::vector<std::string> older;  // paths of which an older content, too, is in the archive
+};
+
+// `folder` must be new or empty; after an error it is as it was. Files of the project have the same
+// place below it, files from elsewhere are in its folder
+// `outside-the-project`.
+base::Result<UnpackReport> unpack(const std::filesystem::path& file,
+                                  const std::filesystem::path& folder);
+
+}  // namespace assay::lineage

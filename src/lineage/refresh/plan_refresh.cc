@@ -1,0 +1,106 @@
+#include "lineage/refresh/plan_refresh.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "lineage/graph/dag_view.h"
+#include "lineage/graph/resolve.h"
+#include "lineage/record/redirects.h"
+#include "lineage/redact/command.h"
+#include "lineage/refresh/stage_order.h"
+#include "store/run_reader.h"
+
+namespace assay::lineage {
+namespace {
+
+// `run @N` would neither fail nor do what is expected of it.
+std::string obstacle_of(const store::RunRecord& run, const std::vector<Reason>& reasons,
+                        EditedOutputs edited) {
+  for (const std::string& word : run.command) {
+    if (is_redacted(word)) {
+      return fmt::format(
+          "its command contained a secret, '{}', which is not stored; run it again "
+          "as a whole: assay run -- …",
+          word);
+    }
+  }
+  for (const Redirect& redirect : parse_redirects(run.redirects)) {
+    const bool changed = std::any_of(reasons.begin(), reasons.end(), [&](const Reason& reason) {
+      return reason.cause == Cause::kOutputChanged && reason.path == redirect.path;
+    });
+    if (redirect.writes && !redirect.appends && changed) {
+      return fmt::format(
+          "{} has other content than the stage left there, and is not overwritten; "
+          "remove it to have it made again",
+          redirect.path);
+    }
+  }
+  for (const Reason& reason : reasons) {
+    if (reason.cause == Cause::kOutputChanged && reason.writer == 0 &&
+        edited == EditedOutputs::kKeep) {
+      return fmt::format(
+          "{} was changed by hand and would be overwritten; keep a copy and remove it, or use "
+          "--overwrite",
+          reason.path);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<PlannedRefresh> plan_refresh(const StageStates& states,
+                                         const std::vector<std::int64_t>& targets,
+                                         EditedOutputs edited) {
+  const StageOrder order(states.stages);
+  const auto& runs = states.stages.runs();
+  std::vector<std::size_t> wanted;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const bool named = std::find(targets.begin(), targets.end(), runs[i].stage) != targets.end();
+    if (targets.empty() || named) wanted.push_back(i);
+  }
+  const std::set<std::size_t> needed = order.with_makers(wanted);
+  std::vector<PlannedRefresh> plan;
+  for (const std::size_t stage : order.order()) {
+    if (states.reasons[stage].empty() || !needed.contains(stage)) continue;
+    plan.push_back({runs[stage].stage, runs[stage].id, command_text(runs[stage]),
+                    states.reasons[stage],
+                    obstacle_of(runs[stage], states.reasons[stage], edited)});
+  }
+  return plan;
+}
+
+base::Result<std::vector<std::int64_t>> stages_of_target(store::Store& store,
+                                                         const LiveStages& stages,
+                                                         std::string_view text,
+                                                         const std::filesystem::path& directory) {
+  const std::string where = fmt::format("refresh '{}'", base::shortened(text, 200));
+  ASSAY_TRY(const RunOrArtifact what, resolve_name(store, text, directory));
+  if (const auto* id = std::get_if<store::RunId>(&what)) {
+    for (const store::RunRecord& run : stages.runs()) {
+      if (run.id == *id) return std::vector{run.stage};
+    }
+    ASSAY_TRY(const store::RunRecord run, store::head_of(store, *id));
+    if (run.stage == 0) {
+      return base::fail(base::usage_error(where, "this run did not succeed and is no stage",
+                                          "`assay status` lists the stages"));
+    }
+    return base::fail(
+        base::usage_error(where, fmt::format("run {} is not the current one of its stage", run.id),
+                          fmt::format("name the stage: @{}", run.stage)));
+  }
+  const std::string& path = std::get<Artifact>(what).path;
+  std::vector<std::int64_t> found;
+  for (std::size_t i = 0; i < stages.runs().size(); ++i) {
+    if (stages.changes(i, path)) found.push_back(stages.runs()[i].stage);
+  }
+  if (found.empty()) {
+    return base::fail(base::usage_error(where, "no stage makes this file",
+                                        "`assay lineage` says where it is read"));
+  }
+  return found;
+}
+
+}  // namespace assay::lineage

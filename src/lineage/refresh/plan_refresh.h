@@ -1,0 +1,37 @@
+// What `assay refresh` would run, and the stages that a name on its command line stands for.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "lineage/graph/stage_states.h"
+#include "store/store.h"
+
+namespace assay::lineage {
+
+// What refresh() would run now: the stale stages among `targets` (numbers; empty: all) and what
+// makes something they need, in the order in which they would run.
+struct PlannedRefresh {
+  std::int64_t stage = 0;
+  store::RunId run = 0;  // its current one
+  std::string command;
+  std::vector<Reason> reasons;
+  std::string obstacle;  // why it cannot be run as it was, and what to do; empty: it can
+};
+// kKeep: an output that was changed by hand is an obstacle.
+enum class EditedOutputs { kKeep, kOverwrite };
+std::vector<PlannedRefresh> plan_refresh(const StageStates& states,
+                                         const std::vector<std::int64_t>& targets,
+                                         EditedOutputs edited);
+
+// The stages that a name on the command line stands for: one, or all that change a file.
+base::Result<std::vector<std::int64_t>> stages_of_target(store::Store& store,
+                                                         const LiveStages& stages,
+                                                         std::string_view text,
+                                                         const std::filesystem::path& directory);
+
+}  // namespace assay::lineage

@@ -1,0 +1,281 @@
+#include "lineage/refresh/refresh.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/file.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include "base/process/interrupts.h"
+#include "base/unique_fd.h"
+#include "base/units.h"
+#include "lineage/refresh/running_stage.h"
+#include "lineage/refresh/stage_order.h"
+#include "observe/collect/gate/gate.h"
+
+namespace assay::lineage {
+namespace {
+
+// Where there are no pidfds, how often to look whether a stage has exited.
+constexpr int kLook_ms = 50;
+
+// Two refreshes would run the same stages twice, at the same time.
+base::Result<base::UniqueFd> lock_project(const store::Store& store) {
+  const std::filesystem::path file = store.location().directory / "refresh.lock";
+  base::UniqueFd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!fd.valid()) return base::fail(base::system_error(file, "cannot be written", errno));
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    return base::fail(base::unfit_error("refresh", "another one is running in this project",
+                                        "wait until it has ended"));
+  }
+  return fd;
+}
+
+class Refresher {
+ public:
+  Refresher(store::Store& store, const RefreshOptions& options, base::Interrupts& interrupts)
+      : store_(store), options_(options), interrupts_(interrupts) {}
+
+  base::Result<RefreshReport> run() {
+    ASSAY_TRY_VOID(look());
+    add_stale();
+    if (!options_.keep_going) {
+      for (const PlannedRefresh& one : queue_) {
+        if (one.obstacle.empty()) continue;
+        return base::fail(base::failed_error(fmt::format("stage {}", one.stage), one.obstacle));
+      }
+    }
+    do {
+      do {
+        ASSAY_TRY_VOID(start_what_can());
+        wait_for_something();
+      } while (!running_.empty() || waiting());
+      // A stage may have become stale that was not: what a run writes is known when it has ended.
+      ASSAY_TRY_VOID(look());
+      add_stale();
+    } while (waiting());
+    for (const PlannedRefresh& one : queue_) {
+      if (progress_[one.stage] == Progress::kWaiting) {
+        give_up(one, StageOutcome::kNotRun, why_stopped_);
+      }
+    }
+    for (RefreshedStage& stage : report_.stages) {
+      const auto at = index_.find(stage.stage);
+      if (at != index_.end()) stage.run = states_->stages.runs()[at->second].id;
+    }
+    report_.stale = plan_refresh(*states_, options_.targets, options_.edited);
+    return std::move(report_);
+  }
+
+ private:
+  enum class Progress { kWaiting, kRunning, kEnded };
+
+  // What the store and the disk say now. Files of stages that are running are left alone.
+  base::Result<void> look() {
+    std::set<std::string> being_written;
+    for (const auto& stage : running_) {
+      const auto at = index_.find(stage->stage());
+      if (at == index_.end()) continue;
+      for (const store::Output& output : states_->stages.runs()[at->second].outputs) {
+        being_written.insert(output.path);
+      }
+    }
+    ASSAY_TRY(StageStates states, load_stage_states(store_, [&](const std::string& path) {
+                return being_written.contains(path);
+              }));
+    order_.emplace(states.stages);
+    states_.emplace(std::move(states));
+    index_.clear();
+    for (std::size_t i = 0; i < states_->stages.runs().size(); ++i) {
+      index_[states_->stages.runs()[i].stage] = i;
+    }
+    changed_ = false;
+    return {};
+  }
+
+  // Each stage once: one that is stale again after it has run would be so for ever.
+  void add_stale() {
+    for (PlannedRefresh& one : plan_refresh(*states_, options_.targets, options_.edited)) {
+      if (progress_.emplace(one.stage, Progress::kWaiting).second) queue_.push_back(std::move(one));
+    }
+  }
+
+  base::Result<void> start_what_can() {
+    for (const PlannedRefresh& one : queue_) {
+      if (progress_[one.stage] != Progress::kWaiting) continue;
+      handle_interrupt();
+      if (stopping_ || running_.size() >= options_.jobs) break;
+      bool must_wait = false;
+      const std::string blocker = blocker_of(one.stage, must_wait);
+      if (must_wait) continue;
+      if (!blocker.empty() || !one.obstacle.empty()) {
+        give_up(one, StageOutcome::kBlocked, blocker.empty() ? one.obstacle : blocker);
+      } else {
+        ASSAY_TRY_VOID(start_unless_fresh(one));
+      }
+    }
+    return {};
+  }
+
+  // Why the stage cannot run any more, if so; or whether others come first.
+  std::string blocker_of(std::int64_t stage, bool& must_wait) {
+    const auto at = index_.find(stage);
+    if (at == index_.end()) return {};  // `run` says that it is gone
+    for (const std::size_t before : order_->before(at->second)) {
+      const std::int64_t number = states_->stages.runs()[before].stage;
+      if (failed_.contains(number)) return fmt::format("stage {} was not done", number);
+      const auto found = progress_.find(number);
+      must_wait = must_wait || (found != progress_.end() && found->second != Progress::kEnded);
+    }
+    return {};
+  }
+
+  // A stage that was stale because of others is fresh if they made the same again.
+  base::Result<void> start_unless_fresh(const PlannedRefresh& one) {
+    const bool may_be_fresh =
+        std::all_of(one.reasons.begin(), one.reasons.end(),
+                    [](const Reason& reason) { return reason.cause == Cause::kUpstream; });
+    if (may_be_fresh) {
+      if (changed_) ASSAY_TRY_VOID(look());
+      const auto at = index_.find(one.stage);
+      if (at != index_.end() && states_->reasons[at->second].empty()) {
+        give_up(one, StageOutcome::kUnneeded, "what it needs is the same as before");
+        return {};
+      }
+    }
+    const std::string name = fmt::format("@{}", one.stage);
+    options_.progress(fmt::format("{} {}", name, one.command));
+    ASSAY_TRY(RunningStage stage,
+              RunningStage::start({.program = options_.program,
+                                   .project = store_.location().project,
+                                   .stage = one.stage,
+                                   .output = options_.output,
+                                   .label = options_.jobs > 1 ? name + " | " : ""}));
+    running_.push_back(std::make_unique<RunningStage>(std::move(stage)));
+    progress_[one.stage] = Progress::kRunning;
+    return {};
+  }
+
+  void wait_for_something() {
+    if (running_.empty()) return;
+    std::vector<pollfd> waiting = {{interrupts_.fd(), POLLIN, 0}};
+    bool blind = false;
+    for (const auto& stage : running_) {
+      // Closed descriptors are -1, which poll(2) ignores.
+      waiting.push_back({stage->output_descriptor(), POLLIN, 0});
+      waiting.push_back({stage->exit_descriptor(), POLLIN, 0});
+      blind = blind || stage->exit_descriptor() < 0;
+    }
+    ::poll(waiting.data(), waiting.size(), blind ? kLook_ms : -1);
+    handle_interrupt();
+    for (const auto& stage : running_) stage->copy_output();
+    for (auto stage = running_.begin(); stage != running_.end();) {
+      const auto code = (*stage)->exit_code();
+      if (code) finish(**stage, *code);
+      stage = code ? running_.erase(stage) : stage + 1;
+    }
+  }
+
+  void handle_interrupt() {
+    const auto interrupt = interrupts_.consume();
+    if (!interrupt) return;
+    for (const auto& stage : running_) stage->interrupt(*interrupt);
+    report_.interrupted_by = interrupt->number;
+    stop("interrupted");
+  }
+
+  void finish(const RunningStage& stage, int exit_code) {
+    const std::int64_t number = stage.stage();
+    const auto planned = std::find_if(queue_.begin(), queue_.end(),
+                                      [&](const auto& one) { return one.stage == number; });
+    report_.stages.push_back(
+        {.stage = number,
+         .command = planned->command,
+         .outcome = exit_code == 0 ? StageOutcome::kDone : StageOutcome::kFailed,
+         .exit_code = exit_code,
+         .duration_s = stage.duration_s(),
+         .why = {}});
+    options_.progress(fmt::format("@{} {} in {}", number,
+                                  exit_code == 0 ? "done" : fmt::format("failed ({})", exit_code),
+                                  base::to_text(base::Seconds(stage.duration_s()))));
+    progress_[number] = Progress::kEnded;
+    changed_ = true;
+    if (exit_code == 0) return;
+    failed_.insert(number);
+    if (!options_.keep_going) stop(fmt::format("stage {} failed", number));
+  }
+
+  void give_up(const PlannedRefresh& one, StageOutcome outcome, const std::string& why) {
+    progress_[one.stage] = Progress::kEnded;
+    if (outcome == StageOutcome::kBlocked) failed_.insert(one.stage);
+    report_.stages.push_back(
+        {.stage = one.stage, .command = one.command, .outcome = outcome, .why = why});
+  }
+
+  void stop(const std::string& why) {
+    if (!stopping_) why_stopped_ = why;
+    stopping_ = true;
+  }
+
+  // Whether a stage can still be started.
+  [[nodiscard]] bool waiting() const {
+    return !stopping_ && std::any_of(progress_.begin(), progress_.end(), [](const auto& one) {
+      return one.second == Progress::kWaiting;
+    });
+  }
+
+  store::Store& store_;
+  const RefreshOptions& options_;
+  base::Interrupts& interrupts_;
+  std::optional<StageStates> states_;
+  std::optional<StageOrder> order_;
+  std::map<std::int64_t, std::size_t> index_;  // of a stage's number in states_
+  bool changed_ = false;                       // since look()
+  std::vector<PlannedRefresh> queue_;
+  std::map<std::int64_t, Progress> progress_;  // of the queue
+  std::vector<std::unique_ptr<RunningStage>> running_;
+  std::set<std::int64_t> failed_;  // or blocked
+  bool stopping_ = false;
+  std::string why_stopped_;
+  RefreshReport report_;
+};
+
+}  // namespace
+
+std::string_view to_text(StageOutcome outcome) {
+  switch (outcome) {
+    case StageOutcome::kDone:
+      return "done";
+    case StageOutcome::kFailed:
+      return "failed";
+    case StageOutcome::kUnneeded:
+      return "unneeded";
+    case StageOutcome::kBlocked:
+      return "blocked";
+    case StageOutcome::kNotRun:
+      return "not run";
+  }
+  return {};
+}
+
+base::Result<RefreshReport> refresh(store::Store& store, const RefreshOptions& options) {
+  if (store.is_read_only()) {
+    return base::fail(base::unfit_error(store.location().directory, "cannot be written",
+                                        "runs could not be recorded"));
+  }
+  if (collect::under_another_gate()) {
+    return base::fail(base::unfit_error(
+        "refresh", "it is inside another `assay run`, so that its runs would not be recorded",
+        "run it by itself"));
+  }
+  ASSAY_TRY(const base::UniqueFd locked, lock_project(store));
+  ASSAY_TRY(base::Interrupts interrupts, base::Interrupts::watch());
+  return Refresher(store, options, interrupts).run();
+}
+
+}  // namespace assay::lineage

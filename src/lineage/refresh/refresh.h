@@ -1,0 +1,56 @@
+// `assay refresh`: runs the stale stages of a project again, each as `assay run @N`, producers
+// before consumers, independent ones at the same time.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "lineage/refresh/plan_refresh.h"
+#include "store/store.h"
+
+namespace assay::lineage {
+
+struct RefreshOptions {
+  std::vector<std::int64_t> targets;
+  std::size_t jobs = 1;  // stages at the same time
+  EditedOutputs edited = EditedOutputs::kKeep;
+  bool keep_going = false;  // after a failure, with stages that do not depend on it
+  std::filesystem::path program;
+  std::function<void(std::string_view text)> output;    // gets what stages print
+  std::function<void(std::string_view line)> progress;  // gets a line per beginning and end
+};
+
+enum class StageOutcome {
+  kDone,
+  kFailed,
+  kUnneeded,  // what it needs turned out to be the same: fresh without being run
+  kBlocked,   // not run because a stage before it was not done
+  kNotRun,    // not run because another one failed, or of an interrupt
+};
+std::string_view to_text(StageOutcome outcome);
+
+struct RefreshedStage {
+  std::int64_t stage = 0;
+  std::string command;
+  StageOutcome outcome = StageOutcome::kNotRun;
+  store::RunId run = 0;  // the stage's current run now
+  int exit_code = 0;     // if it was run
+  double duration_s = 0;
+  std::string why;  // if it was not run
+};
+
+struct RefreshReport {
+  std::vector<RefreshedStage> stages;  // in the order in which they began or were given up
+  std::vector<PlannedRefresh> stale;   // what a refresh of the same would run now
+  int interrupted_by = 0;              // a signal, or 0
+};
+
+// An error if nothing could be run. One at a time in a project.
+base::Result<RefreshReport> refresh(store::Store& store, const RefreshOptions& options);
+
+}  // namespace assay::lineage

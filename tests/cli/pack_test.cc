@@ -1,0 +1,214 @@
+// assay pack and unpack: results made again in another place, and packs that mean harm.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "base/json.h"
+#include "base/testing/temp_dir.h"
+#include "support/process.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+using base::Json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class Pack : public ::testing::Test {
+ protected:
+  void SetUp() override { shell("mkdir project && cd project && $A init -q"); }
+  support::Outcome shell(const std::string& script) {
+    return support::run({{"bash", "-c", "export A='" + support::program() + "'; " + script},
+                         "",
+                         directory_.path()});
+  }
+  std::string content(const std::string& name) {
+    std::ifstream file(directory_.path() / name);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  // A pack of two stages, as p.tar.
+  void make_pack() {
+    shell(
+        "cd project; seq 20 > raw; printf 'sort -rn \"$1\"\\n' > by.sh;"
+        " $A run -- sh -c 'sh by.sh raw > sorted'; $A run -- sh -c 'head -3 sorted > top'");
+    const auto packed = shell("cd project; $A pack top -o ../p.tar");
+    EXPECT_EQ(packed.exit_code, 0) << packed.err;
+  }
+
+  base::testing::TempDir directory_;
+};
+
+TEST_F(Pack, WhatIsUnpackedElsewhereIsMadeAgainBitForBit) {
+  shell("mkdir data; seq 5 > data/extra");
+  shell(
+      "cd project; seq 20 > raw; printf '#!/bin/sh\\nsort -rn \"$@\"\\n' > by.sh; chmod +x by.sh;"
+      " $A run -- sh -c './by.sh \"$@\" > sorted' - raw $(realpath ../data/extra);"
+      " $A run -- sh -c 'head -3 sorted' > top");
+  ASSERT_EQ(content("project/top"), "20\n19\n18\n");
+  const auto packed = shell("cd project; $A pack top -o ../top.tar.zst --json");
+  ASSERT_EQ(packed.exit_code, 0) << packed.err;
+  EXPECT_EQ(Json::parse(packed.out)["runs"].size(), 2U);
+  EXPECT_EQ(Json::parse(packed.out)["contents"], 3);
+  shell("rm -r project data");
+  const auto unpacked = shell("$A unpack top.tar.zst --directory new");
+  ASSERT_EQ(unpacked.exit_code, 0) << unpacked.err;
+  EXPECT_THAT(unpacked.out, HasSubstr("next: cd new && assay reproduce top --run"));
+  EXPECT_FALSE(fs::exists(directory_.path() / "new/top")) << "nothing is run";
+  const auto made = shell("cd new; $A reproduce top --run --directory ../copy");
+  EXPECT_EQ(made.exit_code, 0) << made.out << made.err;
+  EXPECT_THAT(made.out, HasSubstr("identical"));
+  const auto refreshed = shell("cd new; $A refresh");
+  EXPECT_EQ(refreshed.exit_code, 0) << refreshed.out << refreshed.err;
+  EXPECT_EQ(content("new/top"), "20\n19\n18\n");
+}
+
+TEST_F(Pack, AnyTarReadsItAndContentsAreNamedByTheirDigest) {
+  make_pack();
+  shell("cd project; $A pack 2 -o ../run.tar.zst");
+  for (const std::string file : {"p.tar", "run.tar.zst"}) {
+    const auto sums = shell("rm -rf x; mkdir x; tar -C x -xf " + file +
+                            " && cd x/contents && for f in *; do "
+                            "[ $(b3sum --no-names $f) = $f ] || echo wrong $f; done; ls | wc -l");
+    EXPECT_EQ(sums.out, "2\n") << file << sums.err;
+  }
+  const Json manifest = Json::parse(content("x/manifest.json"));
+  EXPECT_EQ(manifest["artifact"], Json());
+  EXPECT_EQ(manifest["runs"].size(), 2U);
+  EXPECT_FALSE(manifest["runs"][0]["packages"].empty());
+}
+
+TEST_F(Pack, SecretsStayHere) {
+  shell(
+      "cd project; git init -q . && git -c user.name=a -c user.email=a@b commit -q --allow-empty "
+      "-m 0; echo PASSWORD=tr0ub4dor > .env; echo 'k = \"AKIAIOSFODNN7EXAMPLE\"' > conf.py;"
+      " echo 1 > in; API_KEY=swordfish $A run -- sh -c 'cat .env conf.py in > /dev/null;"
+      " cat in > out' - --password=opensesame");
+  const auto packed = shell("cd project; $A pack out -o ../s.tar");
+  ASSERT_EQ(packed.exit_code, 0) << packed.err;
+  EXPECT_THAT(packed.out, HasSubstr("left out: .env: its name is that of a file with secrets"));
+  EXPECT_THAT(packed.out, HasSubstr("left out: conf.py: it contains a secret"));
+  const std::string bytes = content("s.tar");
+  for (const char* secret : {"tr0ub4dor", "AKIAIOSFODNN7EXAMPLE", "swordfish", "opensesame"}) {
+    EXPECT_THAT(bytes, Not(HasSubstr(secret)));
+  }
+  EXPECT_THAT(shell("$A unpack s.tar").out, HasSubstr("not in the pack: "));
+}
+
+TEST_F(Pack, WhatIsGoneIsNotPackedUnlessItWasArchived) {
+  shell("cd project; echo 1 > in; $A run -- sh -c 'sed s/1/x/ in > out'; cp in kept; echo 2 > in");
+  const auto refused = shell("cd project; $A pack out -o ../p.tar");
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("/in: has other content now than was read"));
+  EXPECT_FALSE(fs::exists(directory_.path() / "p.tar"));
+  shell("cd project; cp kept in; $A archive 1 --inputs; echo 2 > in");
+  EXPECT_EQ(shell("cd project; $A pack out -o ../p.tar").exit_code, 0);
+  EXPECT_EQ(shell("$A unpack p.tar && cd p && $A refresh -q").exit_code, 0);
+  EXPECT_EQ(content("p/in") + content("p/out"), "1\nx\n");
+}
+
+TEST_F(Pack, NothingIsOverwritten) {
+  make_pack();
+  const auto again = shell("cd project; $A pack top -o ../p.tar");
+  EXPECT_EQ(again.exit_code, 64);
+  EXPECT_THAT(again.err, HasSubstr("p.tar: is there already; replace it with --force"));
+  EXPECT_EQ(shell("cd project; $A pack top -o ../p.tar --force").exit_code, 0);
+  shell("mkdir full; echo mine > full/file");
+  const auto refused = shell("$A unpack p.tar --directory full");
+  EXPECT_EQ(refused.exit_code, 64);
+  EXPECT_THAT(refused.err, HasSubstr("full: is not an empty folder"));
+  EXPECT_EQ(content("full/file"), "mine\n");
+  EXPECT_THAT(shell("cd project; $A pack nothing").err, HasSubstr("neither a run nor a file"));
+  EXPECT_THAT(shell("$A unpack nothing.tar").err, StartsWith("assay: "));
+}
+
+// Packs that were tampered with, by Python's own tar.
+TEST_F(Pack, HostilePacksAreRefusedByOneLine) {
+  make_pack();
+  std::ofstream(directory_.path() / "evil.py") << R"(
+import io, json, sys, tarfile
+members = {}
+with tarfile.open("p.tar") as tar:
+    names = tar.getnames()
+    for name in names: members[name] = tar.extractfile(name).read()
+m = json.loads(members["manifest.json"])
+content = [n for n in names if n.startswith("contents/")][0]
+extra, raw = [], None
+def regular(name, data):
+    info = tarfile.TarInfo(name); info.size = len(data)
+    extra.append((info, data))
+def special(name, kind, link=""):
+    info = tarfile.TarInfo(name); info.type = kind; info.linkname = link
+    extra.append((info, b""))
+how = sys.argv[1]
+run = m["runs"][0]
+if how == "dotdot": run["inputs"][0]["path"] = m["project"] + "/../../../etc/x"
+elif how == "relative": run["inputs"][0]["path"] = "etc/x"
+elif how == "git": run["inputs"][0]["path"] = m["project"] + "/.git/hooks/post-checkout"
+elif how == "store": run["inputs"][0]["path"] = m["project"] + "/.assay/assay.db"
+elif how == "directory": run["directory"] = "/a/../../b"
+elif how == "redirect": run["redirects"] = ["1>/a/../../b"]
+elif how == "nul": run["command"] = ["sh", "a\0b"]
+elif how == "no-command": run["command"] = []
+elif how == "uid": run["uid"] = "../../../../x"
+elif how == "name": run["name"] = "../x"
+elif how == "number": run["inputs"] = 5
+elif how == "huge": m["contents"][0]["size"] = 1 << 60
+elif how == "overflow":
+    for c in m["contents"]: c["size"] = (1 << 63) - 1
+elif how == "negative": m["contents"][0]["size"] = -5
+elif how == "unlisted": del m["contents"][0]
+elif how == "missing": del members[content]
+elif how == "damaged": members[content] = b"x" * len(members[content])
+elif how == "version": m["version"] = 99
+elif how == "other": m = {"hello": 1}
+elif how == "deep": raw = b"[" * 200000
+elif how == "member-dotdot": regular("contents/../../x", b"1")
+elif how == "member-absolute": regular("/tmp/assay-evil", b"1")
+elif how == "twice": regular(content, members[content])
+elif how == "symlink": special("contents/link", tarfile.SYMTYPE, "/etc/passwd")
+elif how == "hardlink": special("contents/link", tarfile.LNKTYPE, "/etc/passwd")
+elif how == "device": special("contents/null", tarfile.CHRTYPE)
+elif how == "folder": special("contents", tarfile.DIRTYPE)
+members["manifest.json"] = raw or json.dumps(m).encode()
+with tarfile.open("evil.tar", "w", format=tarfile.USTAR_FORMAT) as tar:
+    for name in names:
+        if name not in members: continue
+        info = tarfile.TarInfo(name); info.size = len(members[name])
+        tar.addfile(info, io.BytesIO(members[name]))
+    for info, data in extra: tar.addfile(info, io.BytesIO(data))
+)";
+  const auto refused = [&](const std::string& what, int code) {
+    const auto outcome = shell("$A unpack evil.tar --directory victim");
+    EXPECT_EQ(outcome.exit_code, code) << what << ": " << outcome.err;
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("evil.tar: ")) << what;
+    EXPECT_FALSE(fs::exists(directory_.path() / "victim")) << what;
+  };
+  for (const char* what : {"dotdot",          "relative", "git",        "store",    "directory",
+                           "redirect",        "nul",      "no-command", "uid",      "name",
+                           "number",          "overflow", "negative",   "unlisted", "missing",
+                           "damaged",         "version",  "other",      "deep",     "member-dotdot",
+                           "member-absolute", "twice",    "symlink",    "hardlink", "device",
+                           "folder"}) {
+    ASSERT_EQ(shell(std::string("python3 evil.py ") + what).exit_code, 0) << what;
+    refused(what, 64);
+  }
+  shell("python3 evil.py huge");
+  refused("huge", 3);
+  for (const char* make :
+       {"head -c 700 p.tar > evil.tar", "head -c 5000 /dev/urandom > evil.tar", ": > evil.tar",
+        "zstd -qf p.tar -o p.zst; head -c 100 p.zst > evil.tar"}) {
+    shell(make);
+    refused(make, 64);
+  }
+  shell("python3 evil.py nothing");
+  EXPECT_EQ(shell("$A unpack evil.tar --directory victim").exit_code, 0) << "the script is right";
+}
+
+}  // namespace
+}  // namespace assay

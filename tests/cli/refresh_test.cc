@@ -1,0 +1,275 @@
+// assay refresh: what status calls stale is run again, in an order that works.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/json.h"
+#include "base/testing/temp_dir.h"
+#include "support/process.h"
+
+namespace assay {
+namespace {
+
+using base::Json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class Refresh : public ::testing::Test {
+ protected:
+  void SetUp() override { shell("$A init -q"); }
+  support::Outcome shell(const std::string& script) {
+    return support::run(
+        {{"bash", "-c", "export A='" + support::program() + "'; " + script}, "", project_.path()});
+  }
+  Json json(const std::string& arguments) {
+    return Json::parse(shell("$A " + arguments + " --json 2>/dev/null").out);
+  }
+  std::string content(const std::string& name) {
+    std::ifstream file(project_.path() / name);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  std::vector<int> stale_by_status() {
+    std::vector<int> stages;
+    const Json status = json("status");
+    for (const Json& stage : status["stages"]) {
+      if (stage["stale"]) stages.push_back(stage["stage"]);
+    }
+    return stages;
+  }
+  std::vector<int> dry_run(const std::string& target = "") {
+    std::vector<int> stages;
+    const Json plan = json("refresh --dry-run " + target);
+    for (const Json& stage : plan["stages"]) {
+      stages.push_back(stage["stage"]);
+    }
+    return stages;
+  }
+  // "1 done, 2 unneeded"
+  static std::string outcomes(const Json& report) {
+    std::string text;
+    for (const Json& stage : report["stages"]) {
+      text += (text.empty() ? "" : ", ") + std::to_string(stage["stage"].get<int>()) + " " +
+              stage["outcome"].get<std::string>();
+    }
+    return text;
+  }
+
+  base::testing::TempDir project_;
+};
+
+TEST_F(Refresh, RunsWhatStatusCallsStaleAndLeavesNothingStale) {
+  // The reader is the first stage: its number is no order.
+  shell("echo 0 > raw; cp raw mid; $A run -- sh -c 'sed s/x/y/ mid > end'");
+  shell("$A run -- sh -c 'sed s/^/x/ raw > mid'; $A run -- sh -c 'wc -c < end > size'");
+  shell("$A run -- sh -c 'echo other > alone'");
+  EXPECT_EQ(shell("$A refresh -q").exit_code, 0);
+  EXPECT_EQ(content("end"), "y0\n");
+  shell("echo 12 > raw");
+  EXPECT_THAT(stale_by_status(), ElementsAre(1, 2, 3));
+  EXPECT_THAT(dry_run(), ElementsAre(2, 1, 3));
+  EXPECT_EQ(content("end"), "y0\n") << "a dry run runs nothing";
+  const Json report = json("refresh");
+  EXPECT_EQ(outcomes(report), "2 done, 1 done, 3 done");
+  EXPECT_EQ(report["fresh"], true);
+  EXPECT_EQ(content("size"), "4\n");
+  EXPECT_THAT(stale_by_status(), IsEmpty());
+  EXPECT_EQ(shell("$A refresh").out, "everything is fresh\n");
+  const Json status = json("status");
+  for (const Json& stage : status["stages"]) {
+    for (const Json& done : report["stages"]) {
+      if (done["stage"] == stage["stage"]) {
+        EXPECT_EQ(done["run"], stage["run"]);
+      }
+    }
+  }
+}
+
+TEST_F(Refresh, StopsWhereTheSameWasMadeAgain) {
+  shell("echo a > in; $A run -- sh -c 'tr a-z A-Z < in | head -1 > up'");
+  shell("$A run -- sh -c 'cat up > copy'; $A run -- sh -c 'cat copy > copy2'; echo b >> in");
+  EXPECT_THAT(dry_run(), ElementsAre(1, 2, 3));
+  EXPECT_EQ(outcomes(json("refresh")), "1 done, 2 unneeded, 3 unneeded");
+  EXPECT_EQ(shell("$A status").exit_code, 0);
+}
+
+TEST_F(Refresh, AFailureStopsItOrWhatDependsOnIt) {
+  shell("echo a > in; echo a > ok; $A run -- sh -c 'cp in x; grep -q a in'");
+  shell("$A run -- sh -c 'cat x > y'; $A run -- sh -c 'cat ok > z'; echo b > in; echo b > ok");
+  const auto stopped = shell("$A refresh --json");
+  EXPECT_EQ(stopped.exit_code, 1);
+  Json report = Json::parse(stopped.out);
+  EXPECT_EQ(outcomes(report), "1 failed, 2 not run, 3 not run");
+  EXPECT_EQ(report["fresh"], false);
+  EXPECT_EQ(content("z"), "a\n");
+  const auto went_on = shell("$A refresh --keep-going --json");
+  EXPECT_EQ(went_on.exit_code, 1);
+  report = Json::parse(went_on.out);
+  EXPECT_EQ(outcomes(report), "1 failed, 2 blocked, 3 done");
+  EXPECT_EQ(content("z"), "b\n");
+  std::vector<int> stale;
+  for (const Json& stage : report["stale"]) stale.push_back(stage["stage"]);
+  EXPECT_EQ(stale, stale_by_status());
+  EXPECT_THAT(stale, ElementsAre(1, 2));
+}
+
+// Each of the two waits for the other.
+TEST_F(Refresh, IndependentStagesRunAtTheSameTime) {
+  const auto stage = [](const std::string& mine, const std::string& other) {
+    return "sh -c 'cat in > " + mine + "; for i in $(seq 1000); do [ -e " + other +
+           " ] && exit 0; sleep 0.01; done; exit 9'";
+  };
+  shell("echo 1 > in; touch b; $A run -- " + stage("a", "b"));
+  shell("$A run -- " + stage("b", "a") + "; rm a b; echo 2 > in");
+  const auto outcome = shell("$A refresh -j 2 --json");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
+  EXPECT_EQ(Json::parse(outcome.out)["stages"].size(), 2U);
+  EXPECT_THAT(outcome.err, HasSubstr("@1 sh -c"));
+}
+
+TEST_F(Refresh, LinesOfStagesThatRunTogetherAreLabelled) {
+  shell("echo 1 > in; $A run -- sh -c 'cat in > a; echo from a; printf end'");
+  shell("$A run -- sh -c 'cat in > b; echo from b'; echo 2 > in");
+  const auto outcome = shell("$A refresh -j 2");
+  EXPECT_THAT(outcome.err, HasSubstr("@1 | from a\n"));
+  EXPECT_THAT(outcome.err, HasSubstr("@1 | end\n"));
+  EXPECT_THAT(outcome.err, HasSubstr("@2 | from b\n"));
+}
+
+TEST_F(Refresh, StagesKeepTheirRedirections) {
+  shell("echo b > in; $A run -- sort < in > out; echo a >> in; $A refresh > log 2>&1");
+  EXPECT_EQ(content("out"), "a\nb\n");
+  EXPECT_EQ(shell("$A status").exit_code, 0);
+  EXPECT_THAT(content("log"), HasSubstr("everything is fresh"));
+}
+
+TEST_F(Refresh, WhatWasEditedByHandIsNotOverwritten) {
+  shell("echo b > in; $A run -- cat in > out; $A run -- sh -c 'cat in > other'");
+  shell("echo mine > out; echo c > in");
+  const auto refused = shell("$A refresh");
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("assay: stage 1: "));
+  EXPECT_THAT(refused.err, HasSubstr("remove it to have it made again"));
+  EXPECT_EQ(content("other"), "b\n");
+  EXPECT_EQ(outcomes(json("refresh --keep-going")), "1 blocked, 2 done");
+  EXPECT_EQ(content("out"), "mine\n");
+  EXPECT_EQ(shell("rm out; $A refresh").exit_code, 0);
+  EXPECT_EQ(content("out"), "c\n");
+}
+
+TEST_F(Refresh, AnEditIsOverwrittenOnlyOnRequest) {
+  shell("echo b > in; $A run -- sh -c 'cat in > out'; $A run -- sh -c 'cat out > end'");
+  shell("echo mine > out");
+  const auto refused = shell("$A refresh");
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("out was changed by hand and would be overwritten"));
+  EXPECT_EQ(content("out"), "mine\n");
+  EXPECT_THAT(dry_run(), ElementsAre(1, 2)) << "as status says";
+  EXPECT_EQ(shell("$A refresh --overwrite").exit_code, 0);
+  EXPECT_EQ(content("out"), "b\n");
+}
+
+TEST_F(Refresh, WhatAFailedRunLeftIsNoEdit) {
+  shell("echo : > script; $A run -- sh -c 'cat script > out; sh script'");
+  shell("echo 'echo half > out; exit 1' > script");
+  EXPECT_EQ(shell("$A refresh").exit_code, 1);
+  EXPECT_EQ(content("out"), "half\n");
+  const auto again = shell("echo 'exit 0' > script; $A refresh");
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(content("out"), "exit 0\n");
+}
+
+TEST_F(Refresh, ATargetIsMadeWithWhatItNeeds) {
+  shell("echo 1 > in; $A run -- sh -c 'cat in > a'; $A run -- sh -c 'cat a > b'");
+  shell("$A run --name third -- sh -c 'cat a > c'; echo 2 > in");
+  EXPECT_THAT(dry_run("b"), ElementsAre(1, 2));
+  EXPECT_THAT(dry_run("@1"), ElementsAre(1));
+  EXPECT_THAT(dry_run("third"), ElementsAre(1, 3));
+  EXPECT_THAT(dry_run("b c"), ElementsAre(1, 2, 3));
+  EXPECT_EQ(shell("$A refresh b").exit_code, 0);
+  EXPECT_EQ(content("b"), "2\n");
+  EXPECT_EQ(content("c"), "1\n");
+  EXPECT_THAT(stale_by_status(), ElementsAre(3));
+}
+
+TEST_F(Refresh, ChangesInPlaceAreRepeatedInTheirOrder) {
+  shell("$A run -- sh -c 'seq 3 > log'; $A run -- sh -c 'echo x >> log'");
+  shell("$A run -- sh -c 'sed -i s/x/9/ log'; $A run -- sh -c 'wc -l < log > n'; $A run @1");
+  EXPECT_EQ(dry_run(), stale_by_status());
+  EXPECT_EQ(shell("$A refresh -j 4").exit_code, 0);
+  EXPECT_EQ(content("log"), "1\n2\n3\n9\n");
+  EXPECT_EQ(content("n"), "4\n");
+  EXPECT_EQ(shell("$A status").exit_code, 0);
+}
+
+TEST_F(Refresh, AStageThatIsNeverFreshIsRunOnce) {
+  shell("echo 0 > n; $A run -- sh -c 'cat n > copy'");
+  // Not recorded as part of the stage, as another program would do it.
+  shell("$A run -- sh -c 'cat copy > again; date +%N > n'; $A run @1");
+  const auto outcome = shell("$A refresh --json");
+  const Json report = Json::parse(outcome.out);
+  for (const Json& stage : report["stages"]) EXPECT_EQ(stage["outcome"], "done");
+  EXPECT_LE(report["stages"].size(), 2U);
+  EXPECT_EQ(outcome.exit_code, report["stale"].empty() ? 0 : 1);
+  EXPECT_EQ(report["stale"].size(), stale_by_status().size());
+}
+
+TEST_F(Refresh, ASignalIsPassedOnAndEndsIt) {
+  shell(
+      "echo 1 > in; $A run -- sh -c 'cat in > a; [ ! -e slow ] || { touch started; exec sleep 60; "
+      "}'");
+  shell("$A run -- sh -c 'cat a > b'; echo 2 > in; touch slow");
+  const auto outcome = shell(
+      "$A refresh & r=$!; for i in $(seq 3000); do [ -e started ] && break; sleep 0.01; done;"
+      " kill -TERM $r; wait $r");
+  EXPECT_EQ(outcome.exit_code, 128 + 15);
+  EXPECT_EQ(content("b"), "1\n");
+  EXPECT_EQ(json("show last")["run"]["signal"], 15);
+}
+
+TEST_F(Refresh, OnlyOneAtATime) {
+  shell(
+      "echo 1 > in; $A run -- sh -c 'cat in > a; [ ! -e slow ] || { touch started; exec sleep 60; "
+      "}'");
+  shell("echo 2 > in; touch slow");
+  const auto outcome = shell(
+      "$A refresh -q & r=$!; for i in $(seq 3000); do [ -e started ] && break; sleep 0.01; done;"
+      " $A refresh; echo code $?; kill -TERM $r; wait $r");
+  EXPECT_THAT(outcome.out, HasSubstr("code 3"));
+  EXPECT_THAT(outcome.err, HasSubstr("assay: refresh: another one is running in this project"));
+}
+
+TEST_F(Refresh, BadInputIsOneLine) {
+  shell("echo 1 > raw; $A run -- sh -c 'cat raw > a'; $A run -- false");
+  const auto line = [&](const std::string& arguments) {
+    const auto outcome = shell("$A refresh " + arguments);
+    EXPECT_EQ(outcome.exit_code, 64) << arguments;
+    return outcome.err;
+  };
+  EXPECT_EQ(line("--jobs 0"), "assay: refresh: --jobs 0 is out of range; 1 to 1024\n");
+  EXPECT_THAT(line("--jobs many"), HasSubstr("--jobs 'many' is not a count"));
+  EXPECT_THAT(line("nothing"), HasSubstr("neither a run nor a file"));
+  EXPECT_THAT(line("raw"), HasSubstr("refresh 'raw': no stage makes this file"));
+  EXPECT_THAT(line("2"), HasSubstr("refresh '2': this run did not succeed and is no stage"));
+  shell("$A run @1");
+  EXPECT_THAT(line("1"),
+              HasSubstr("run 1 is not the current one of its stage; name the stage: @1"));
+  const auto inside = shell("echo 2 > raw; $A run -- $A refresh");
+  EXPECT_EQ(inside.exit_code, 3);
+  EXPECT_THAT(inside.err, HasSubstr("inside another `assay run`"));
+  EXPECT_THAT(inside.err, Not(HasSubstr("@1")));
+}
+
+TEST_F(Refresh, ASecretIsAnObstacle) {
+  shell("echo 1 > in; $A run -- sh -c 'cat in > out' - --password=hunter2; echo 2 > in");
+  const auto outcome = shell("$A refresh");
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("its command contained a secret"));
+  EXPECT_THAT(shell("$A refresh --dry-run").out, HasSubstr("cannot run: stage 1: "));
+}
+
+}  // namespace
+}  // namespace assay
