@@ -225,7 +225,7 @@ class Ranks {
 
 }  // namespace
 
-base::Result<int> launch_ranks(const LaunchOptions& options) {
+base::Result<LaunchEnd> launch_ranks(const LaunchOptions& options) {
   std::error_code error;
   fs::create_directories(options.out / "ranks", error);
   if (error) {
@@ -238,15 +238,16 @@ base::Result<int> launch_ranks(const LaunchOptions& options) {
   ranks.watch();
   const std::size_t decisive = ranks.decisive();
   const int status = ranks.wait_status(decisive);
-  if (status == 0) return 0;
+  if (status == 0) return LaunchEnd{};
   const bool killed = base::signal_of(status).has_value();
   if (decisive == 0 && !killed) {
-    if (auto given = ranks.error()) return base::fail(*std::move(given));
-    return base::shell_exit_code(status);
+    if (auto given = ranks.error()) return LaunchEnd{.error = std::move(given)};
+    return LaunchEnd{.code = base::shell_exit_code(status)};
   }
-  return base::fail(
-      base::failed_error(fmt::format("rank {}", decisive), base::exit_text(status),
-                         decisive == 0 ? "" : "see " + Ranks::log_of(options.out, decisive)));
+  return LaunchEnd{.error = base::failed_error(
+                       fmt::format("rank {}", decisive), base::exit_text(status),
+                       decisive == 0 ? "" : "see " + Ranks::log_of(options.out, decisive)),
+                   .log_is_named = decisive != 0};
 }
 
 bool give_to_launcher(const base::Error& error) {

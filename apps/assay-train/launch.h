@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 
 #include "base/result.h"
 #include "cli/verb.h"
@@ -17,9 +18,13 @@ struct LaunchOptions {
 
 // Rank 0 has this process's terminal. Ctrl-C reaches all ranks, other signals are passed on. When
 // one rank fails, the others are told by the channel that joins them, and killed if they do not
-// end. Returns how rank 0 ended, as a shell says it, if it has printed why; else an error that says
-// which rank failed first.
-base::Result<int> launch_ranks(const LaunchOptions& options);
+// end.
+struct LaunchEnd {
+  int code = 0;                      // of rank 0, as a shell says it, if it has printed why
+  std::optional<base::Error> error;  // else which rank failed first
+  bool log_is_named = false;         // by the error: a rank's log says more
+};
+base::Result<LaunchEnd> launch_ranks(const LaunchOptions& options);
 
 // Rank 0 of such a job gives its error to the launcher, which knows whether another rank was killed
 // and prints the one line that says why the job ended. False: nobody is there to take it.

@@ -1,5 +1,7 @@
 #include "assay-train/metrics_file.h"
 
+#include <fmt/format.h>
+
 #include <cerrno>
 #include <fstream>
 #include <string>
@@ -31,6 +33,19 @@ base::Result<void> MetricsFile::append() {
   file_.reset(std::fopen(path_.c_str(), "ae"));
   if (file_ == nullptr) return base::fail(base::system_error(path_, "cannot be written", errno));
   return {};
+}
+
+base::Result<void> MetricsFile::set_aside() {
+  std::error_code error;
+  if (fs::file_size(path_, error) == 0) return {};
+  fs::path aside;
+  for (int number = 1; aside.empty() || fs::exists(aside, error); ++number) {
+    aside = path_;
+    aside.replace_extension(fmt::format("{}{}", number, path_.extension().string()));
+  }
+  fs::rename(path_, aside, error);
+  if (error) return base::fail(base::unfit_error(path_, "cannot be renamed: " + error.message()));
+  return append();
 }
 
 // To another file first: a run that is killed now loses no line.

@@ -17,6 +17,8 @@ class MetricsFile {
   // Made if it is missing; nothing is dropped yet.
   static base::Result<MetricsFile> open(std::filesystem::path path);
 
+  // What is there becomes metrics.1.jsonl, or has the next number that is free.
+  base::Result<void> set_aside();
   // Keeps the lines of steps before this one, and of these only whole ones: a killed run may have
   // left half a line.
   base::Result<void> begin(std::int64_t first_step);

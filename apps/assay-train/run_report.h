@@ -45,6 +45,8 @@ class RunReport : public train::Reporter {
 
   // What was predicted, stored with the run.
   void planned(store::PlanRecord plan);
+  // Of a run that begins anew: an earlier run's metrics get another name.
+  base::Result<void> keep_older_metrics() { return metrics_.set_aside(); }
   // The ranks of a job that has several.
   void keep(RankTable table) { ranks_ = std::move(table); }
   [[nodiscard]] const std::vector<store::RankRecord>& ranks() const { return ranks_.ranks(); }

@@ -229,6 +229,7 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
   Telemetry telemetry(*device.backend, meter_of(device));
   ASSAY_TRY(const auto report,
             RunReport::open(session, job, prepared.out, telemetry, prepared.stop_after));
+  if (start_of(options) == train::StartFrom::kStepOne) ASSAY_TRY_VOID(report->keep_older_metrics());
   report->planned(plan_record(prepared.name, job, planned, device));
   report->keep(std::move(ranks));
   if (job.model.is_moe() && device.gpu_bus_id) {
@@ -261,26 +262,20 @@ base::Result<void> print_to_log(const fs::path& out, int rank) {
 
 // What a rank needs before it meets the others. Errors that need no device are found before one is
 // taken, and those of the run's folder by rank 0 alone, which has it then.
-base::Result<std::optional<train::RunFolder>> prepare_rank(const TrainOptions& options,
-                                                           const Prepared& prepared,
-                                                           const control::Place& place) {
-  std::optional<train::RunFolder> folder;
-  if (place.rank == 0) {
-    ASSAY_TRY(train::RunFolder opened,
-              train::RunFolder::open(prepared.out, start_of(options), true));
-    folder.emplace(std::move(opened));
-  } else if (place.source != control::PlaceSource::kAssay) {
-    ASSAY_TRY_VOID(print_to_log(prepared.out, place.rank));
-  }
-  return folder;
+base::Result<void> prepare_rank(const TrainOptions& options, const control::Place& place,
+                                const fs::path& out, train::RunFolder& folder) {
+  if (place.rank == 0) return folder.take(start_of(options), true);
+  if (place.source == control::PlaceSource::kAssay) return {};
+  return print_to_log(out, place.rank);
 }
 
 base::Result<base::ExitCode> join_and_train(const Session& session, const TrainOptions& options,
                                             Prepared& prepared, const control::Place& place) {
-  const auto folder = prepare_rank(options, prepared, place);
-  if (!folder) {
-    announce_failure(place, prepared.out, folder.error());
-    return base::fail(folder.error());
+  // There until the others have learned of a failure, which they do through it.
+  ASSAY_TRY(train::RunFolder folder, train::RunFolder::make(prepared.out));
+  if (auto ready = prepare_rank(options, place, prepared.out, folder); !ready) {
+    announce_failure(place, prepared.out, ready.error());
+    return base::fail(std::move(ready).error());
   }
   const auto run = [&]() -> base::Result<base::ExitCode> {
     ASSAY_TRY(const auto member, Membership::join(place, prepared.out));
@@ -314,8 +309,8 @@ base::Result<base::ExitCode> train_model(const Session& session, const TrainOpti
   }
   if (place) return join_and_train(session, options, prepared, *place);
   // Of several ranks, rank 0 takes the lock.
-  ASSAY_TRY(const train::RunFolder folder,
-            train::RunFolder::open(prepared.out, start_of(options), ranks == 1));
+  ASSAY_TRY(train::RunFolder folder, train::RunFolder::make(prepared.out));
+  ASSAY_TRY_VOID(folder.take(start_of(options), ranks == 1));
   if (ranks == 1) return train_rank(session, options, prepared, nullptr);
   ASSAY_TRY_VOID(check_executable(prepared.job));
   if (is_for_gpus(options.device, prepared.job)) {
@@ -330,8 +325,10 @@ base::Result<base::ExitCode> train_model(const Session& session, const TrainOpti
   }
   if (session.json) launch.arguments.emplace_back("--json");
   if (session.quiet) launch.arguments.emplace_back("--quiet");
-  ASSAY_TRY(const int code, launch_ranks(launch));
-  return static_cast<base::ExitCode>(code);  // whatever rank 0 ended with
+  ASSAY_TRY(LaunchEnd end, launch_ranks(launch));
+  if (end.log_is_named) folder.keep();
+  if (end.error) return base::fail(*std::move(end.error));
+  return static_cast<base::ExitCode>(end.code);  // whatever rank 0 ended with
 }
 
 }  // namespace assay::cli

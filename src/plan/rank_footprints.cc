@@ -196,9 +196,8 @@ std::string room_for_experts(const spec::ModelSpec& model, const step::Choices& 
   if (ranks == 1) return "";
   const std::int64_t tokens = choices.sequence / choices.layout.context.ranks * choices.micro_batch;
   return fmt::format(
-      "planned for the worst case: {} rows on one rank, if the tokens of all {} choose its "
-      "experts{}; "
-      "with an even load {} rows",
+      "planned for the worst case: {} rows on one rank, if the tokens of all {} choose\n"
+      "its experts{}; with an even load {} rows",
       base::grouped(step::most_rows_of_rank(model, tokens, ranks)), ranks,
       model.capacity > 0 ? " up to model.capacity" : " (model.capacity would bound it)",
       base::grouped(step::rows_of_experts(model, tokens)));

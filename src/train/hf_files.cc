@@ -52,6 +52,27 @@ bool is_computed(std::string_view name) {
          name.ends_with(".attn.masked_bias") || name == "lm_head.weight";
 }
 
+// Some folders have the same weights in other files, too.
+base::Result<std::vector<fs::path>> files_of_index(const fs::path& index) {
+  ASSAY_TRY(const std::string text, base::read_file(index, kMostConfigBytes));
+  const base::Json json = base::Json::parse(text, nullptr, false);
+  const auto map = json.is_object() ? json.find("weight_map") : json.end();
+  if (!json.is_object() || map == json.end() || !map->is_object()) {
+    return base::fail(base::usage_error(index.string(), "has no weight_map"));
+  }
+  std::set<std::string> names;
+  for (const base::Json& file : *map) {
+    const std::string name = file.is_string() ? file.get<std::string>() : "";
+    if (name.empty() || fs::path(name).filename() != name) {
+      return base::fail(base::usage_error(index.string(), "names a file outside its folder"));
+    }
+    names.insert(name);
+  }
+  std::vector<fs::path> paths;
+  for (const std::string& name : names) paths.push_back(index.parent_path() / name);
+  return paths;
+}
+
 // The tensors of a folder, across its files.
 class HfFolder {
  public:
@@ -59,10 +80,17 @@ class HfFolder {
     HfFolder result;
     std::vector<fs::path> paths;
     std::error_code error;
-    for (const auto& entry : fs::directory_iterator(folder, error)) {
-      if (entry.path().extension() == ".safetensors") paths.push_back(entry.path());
+    const fs::path index = folder / "model.safetensors.index.json";
+    if (fs::exists(index, error)) {
+      ASSAY_TRY(paths, files_of_index(index));
+    } else if (fs::exists(folder / "model.safetensors", error)) {
+      paths = {folder / "model.safetensors"};
+    } else {
+      for (const auto& entry : fs::directory_iterator(folder, error)) {
+        if (entry.path().extension() == ".safetensors") paths.push_back(entry.path());
+      }
+      std::sort(paths.begin(), paths.end());
     }
-    std::sort(paths.begin(), paths.end());
     if (paths.empty()) {
       return base::fail(base::usage_error(folder.string(), "has no *.safetensors files",
                                           "convert the model to safetensors first"));

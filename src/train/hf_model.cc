@@ -37,6 +37,13 @@ constexpr std::array kHarmless = std::to_array<std::string_view>({
     "router_jitter_noise",
     "max_window_layers",  // of models with use_sliding_window, which are refused
     "n_ctx",
+    "n_special",
+    "predict_special_tokens",
+    "output_past",
+    "id2label",
+    "label2id",
+    "_num_labels",
+    "is_llama_config",
     "attn_pdrop",
     "embd_pdrop",
     "resid_pdrop",
@@ -60,6 +67,7 @@ class Keys {
     const auto found = object_.find(key);
     return found == object_.end() || found->is_null() ? nullptr : &*found;
   }
+  [[nodiscard]] bool has(const std::string& key) const { return object_.contains(key); }
   base::Result<std::int64_t> whole_number(const std::string& key, std::int64_t otherwise) {
     const base::Json* found = find(key);
     if (found == nullptr) return otherwise;
@@ -195,11 +203,16 @@ base::Result<void> read_rope(Keys& config, double otherwise, spec::ModelSpec& m)
   return {};
 }
 
+constexpr std::int64_t kMistralWindow = 4096;
+
 // Queries that see part of a sequence only. A window as long as the longest sequence hides nothing,
 // and Qwen's is not used unless it says so.
 base::Result<void> refuse_windows(Keys& config, std::string_view type, const spec::ModelSpec& m) {
   ASSAY_TRY_VOID(config.must_be("use_sliding_window", false));
-  ASSAY_TRY(const std::int64_t window, config.whole_number("sliding_window", m.context));
+  // Mistral's class has a window unless the config says null.
+  const bool by_default = type == "mistral" && !config.has("sliding_window");
+  ASSAY_TRY(const std::int64_t window,
+            config.whole_number("sliding_window", by_default ? kMistralWindow : m.context));
   if (window < m.context && !type.starts_with("qwen")) {
     return base::fail(base::usage_error(
         config.where(), fmt::format("sliding_window is {}, which is not supported", window),
@@ -296,6 +309,7 @@ base::Result<spec::ModelSpec> llama_model(Keys& config, const Family& family) {
   ASSAY_TRY_VOID(config.must_be("attention_bias", false));
   ASSAY_TRY_VOID(config.must_be("mlp_bias", false));
   ASSAY_TRY_VOID(config.must_be("use_mrope", false));
+  ASSAY_TRY_VOID(config.must_be("rope_interleaved", false));
   ASSAY_TRY_VOID(read_rope(config, family.rope_theta, m));
   ASSAY_TRY_VOID(refuse_windows(config, family.type, m));
   if (family.type.starts_with("qwen3")) m.qk_norm = spec::QkNorm::kLearned;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -48,21 +49,34 @@ base::Result<void> check_start(const fs::path& folder, StartFrom from) {
 bool is_untrained(const fs::path& folder) {
   std::error_code error;
   const auto any = has_checkpoints(folder);
+  if (!any || *any) return false;
   const auto metrics = fs::file_size(folder / "metrics.jsonl", error);
-  return any && !*any && (error || metrics == 0);
+  return error || metrics == 0;
+}
+
+// Whether it is still the folder of this name: another trainer may have removed it meanwhile.
+bool is_at(int descriptor, const fs::path& folder) {
+  struct stat opened {};
+  struct stat named {};
+  return ::fstat(descriptor, &opened) == 0 && ::stat(folder.c_str(), &named) == 0 &&
+         opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
 }
 
 }  // namespace
 
-base::Result<RunFolder> RunFolder::open(const fs::path& folder, StartFrom from, bool lock) {
-  RunFolder opened(folder);
-  ASSAY_TRY_VOID(opened.make());
-  if (lock) ASSAY_TRY_VOID(opened.take_lock());
-  ASSAY_TRY_VOID(check_start(folder, from));
-  return opened;
+base::Result<RunFolder> RunFolder::make(const fs::path& folder) {
+  // Without a slash at its end, whose parent would be the folder itself.
+  RunFolder made(folder.has_filename() ? folder : folder.parent_path());
+  ASSAY_TRY_VOID(made.create());
+  return made;
 }
 
-base::Result<void> RunFolder::make() {
+base::Result<void> RunFolder::take(StartFrom from, bool lock) {
+  if (lock) ASSAY_TRY_VOID(take_lock());
+  return check_start(folder_, from);
+}
+
+base::Result<void> RunFolder::create() {
   std::error_code error;
   fs::path missing;
   for (fs::path path = fs::absolute(folder_, error).lexically_normal();
@@ -71,7 +85,7 @@ base::Result<void> RunFolder::make() {
   }
   fs::create_directories(folder_, error);
   if (error) return base::fail(base::unfit_error(folder_, "cannot be created: " + error.message()));
-  made_from_ = std::move(missing);
+  if (made_from_.empty()) made_from_ = std::move(missing);
   if (::access(folder_.c_str(), W_OK) != 0) {
     return base::fail(
         base::unfit_error(folder_, "is not writable", "choose another folder with --out"));
@@ -81,21 +95,33 @@ base::Result<void> RunFolder::make() {
 
 // On the folder itself, so that no file is left for it.
 base::Result<void> RunFolder::take_lock() {
-  lock_.reset(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!lock_.valid()) return base::fail(base::system_error(folder_, "cannot be opened", errno));
   const auto limit = std::chrono::steady_clock::now() + kMostWait;
-  while (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+  while (true) {
+    lock_.reset(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!lock_.valid() && errno != ENOENT) {
+      return base::fail(base::system_error(folder_, "cannot be opened", errno));
+    }
+    const bool busy =
+        lock_.valid() && ::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (lock_.valid() && !busy && is_at(lock_.get(), folder_)) return {};
+    lock_.reset();
     if (std::chrono::steady_clock::now() > limit) {
       return base::fail(base::unfit_error(folder_, "another trainer is running in this folder",
                                           "wait for it, or name another folder with --out"));
     }
+    if (!busy) ASSAY_TRY_VOID(create());  // the one before has removed it
     std::this_thread::sleep_for(kBetween);
   }
-  return {};
+}
+
+bool RunFolder::is_ours_to_remove() {
+  if (lock_.valid()) return true;
+  lock_.reset(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return lock_.valid() && (::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK);
 }
 
 RunFolder::~RunFolder() {
-  if (made_from_.empty() || !is_untrained(folder_)) return;
+  if (made_from_.empty() || !is_ours_to_remove() || !is_untrained(folder_)) return;
   std::error_code ignored;
   const fs::path folder = fs::absolute(folder_, ignored).lexically_normal();
   fs::remove_all(folder, ignored);

@@ -1,6 +1,6 @@
 // RunFolder: the folder that a run writes checkpoints and metrics to. One trainer has it at a time:
 // two would remove each other's checkpoints. A folder that it made is removed again if the run ends
-// before anything was trained.
+// before anything was trained, unless somebody else has it by then.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,14 @@ enum class StartFrom : std::uint8_t {
 
 class RunFolder {
  public:
-  // With `lock` it waits a moment for a trainer that is just ending. Of several ranks, rank 0 has
-  // the lock. File systems without locks have none.
-  static base::Result<RunFolder> open(const std::filesystem::path& folder, StartFrom from,
-                                      bool lock);
+  // Makes it, and what is missing above it.
+  static base::Result<RunFolder> make(const std::filesystem::path& folder);
+  // Whether the run may start in it. With `lock` it becomes this trainer's, after waiting a moment
+  // for one that is just ending. Of several ranks, rank 0 has the lock. File systems without locks
+  // have none.
+  base::Result<void> take(StartFrom from, bool lock);
+  // It stays, whatever is in it.
+  void keep() { made_from_.clear(); }
   RunFolder(RunFolder&& other) noexcept
       : folder_(std::move(other.folder_)),
         made_from_(std::exchange(other.made_from_, {})),
@@ -33,8 +37,9 @@ class RunFolder {
 
  private:
   explicit RunFolder(std::filesystem::path folder) : folder_(std::move(folder)) {}
-  base::Result<void> make();
+  base::Result<void> create();
   base::Result<void> take_lock();
+  [[nodiscard]] bool is_ours_to_remove();
 
   std::filesystem::path folder_;
   // The first folder of the path that did not exist; empty if all of it did.

@@ -102,22 +102,24 @@ bool Saver::again_due() const {
   return options_.clock->monotonic_ns() - failed_ns_ >= pause_ns;
 }
 
-base::Result<void> Saver::check_disk(const step::Program& program, std::int64_t first_step) {
+base::Result<void> Saver::check_disk(const step::Program& program, std::int64_t first_step,
+                                     std::int64_t last_step) {
   const std::int64_t own = saved_bytes(program);
   std::vector<std::int64_t> all(static_cast<std::size_t>(ranks_.ranks()), own);
   if (ranks_.ranks() > 1) {
     ASSAY_TRY_VOID(ranks_.all_gather(&own, all.data(), sizeof own, comm::Dtype::kU8));
   }
   checkpoint_bytes_ = std::accumulate(all.begin(), all.end(), std::int64_t{0});
-  if (ranks_.rank() != 0 || first_step > options_.steps) return {};
-  const std::int64_t steps = options_.steps - first_step + 1;
-  const auto every = job_.checkpoint.every;
+  if (ranks_.rank() != 0 || first_step > last_step) return {};
+  // Of the multiples before the last step, which is saved in any case.
+  const std::int64_t every = job_.checkpoint.every.value_or(last_step);
+  const std::int64_t regular = (last_step - 1) / every - (first_step - 1) / every;
   ASSAY_TRY(const std::vector<std::int64_t> existing, checkpoint::steps_in(options_.root));
   ASSAY_TRY(const base::Bytes free, free_space(options_.root));
   ASSAY_TRY(const std::string warning,
             check_room(options_.root, free,
                        {.bytes = checkpoint_bytes_,
-                        .count = every ? (steps + *every - 1) / *every : 1,
+                        .count = regular + 1,
                         .keep = job_.checkpoint.keep,
                         .existing = static_cast<std::int64_t>(existing.size())}));
   if (!warning.empty()) reporter_.note(warning);
@@ -149,7 +151,10 @@ base::Result<void> Saver::submit_failure(std::int64_t step,
 
 base::Result<void> Saver::finish() {
   ASSAY_TRY_VOID(wait_for_writers());
-  return writer_->wait();
+  auto written = writer_->wait();
+  if (written || failures_ > 0) return written;
+  reporter_.note("old checkpoints were not removed: " + written.error().line());
+  return {};
 }
 
 }  // namespace assay::train

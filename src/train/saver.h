@@ -35,13 +35,15 @@ class Saver {
 
   // Called by all ranks before the first step: fails if the disk has no room for what will be
   // saved.
-  base::Result<void> check_disk(const step::Program& program, std::int64_t first_step);
+  base::Result<void> check_disk(const step::Program& program, std::int64_t first_step,
+                                std::int64_t last_step);
 
   // Called by all ranks after the same step. Waits for the checkpoint before. That one was not
   // written does not end the run: it is reported at once, and again_due() asks for another.
   base::Result<void> save(Backend& backend, const step::Program& program, const Position& position);
 
-  // Called by all ranks at the end: the last checkpoint is written, or the error says why not.
+  // Called by all ranks at the end: the last checkpoint is written, or the error says why not. That
+  // an older one could not be removed is reported only.
   base::Result<void> finish();
 
   // This rank's part of the newest checkpoint was not written, and it is time to try again.

@@ -56,11 +56,14 @@ class Trainer {
 
   base::Result<TrainingResult> run() {
     ASSAY_TRY_VOID(start());
-    ASSAY_TRY_VOID(saver_.check_disk(program_, position_.step + 1));
+    ASSAY_TRY_VOID(saver_.check_disk(program_, position_.step + 1,
+                                     std::min(steps_, options_.stop_after.value_or(steps_))));
     reporter_.began(position_.step + 1, steps_);
     data::Loader loader(reader_, {.share = share_of(program_), .cursor = position_.cursor});
     TrainingResult result;
-    while (position_.step < steps_) {
+    const std::int64_t last = std::min(steps_, options_.stop_after.value_or(steps_));
+    if (position_.step >= last && position_.step < steps_) result.ending = Ending::kStopAfter;
+    while (position_.step < last) {
       ASSAY_TRY(const StepReport report, one_step(loader));
       reporter_.stepped(report);
       result.loss = report.loss;
@@ -76,7 +79,7 @@ class Trainer {
         result.ending = Ending::kStopped;
         break;
       }
-      if (options_.stop_after && position_.step >= *options_.stop_after) {
+      if (position_.step == last) {
         result.ending = position_.step < steps_ ? Ending::kStopAfter : Ending::kFinished;
         break;
       }

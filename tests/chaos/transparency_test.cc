@@ -127,8 +127,8 @@ TEST_P(Transparent, Environment) {
     if (!std::binary_search(bare.begin(), bare.end(), line))
       added.push_back(line.substr(0, line.find('=')));
   }
-  // The first is for programs that measure themselves.
-  std::vector<std::string> expected = {"ASSAY_RUN"};
+  // For programs that measure themselves.
+  std::vector<std::string> expected = {"ASSAY_RUN", "ASSAY_METRICS"};
   if (GetParam() == "preload") {
     // The last one lets programs built with AddressSanitizer accept a preloaded library.
     expected.insert(expected.end(), {"LD_PRELOAD", "ASSAY_EVENT_LOG", "ASAN_OPTIONS"});

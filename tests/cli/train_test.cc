@@ -232,6 +232,26 @@ TEST_F(TrainCli, MetricsOfStepsThatAreMadeAgainAreReplaced) {
   EXPECT_TRUE(content("run/metrics.jsonl").starts_with(four));
 }
 
+// Of a run whose checkpoints were moved away.
+TEST_F(TrainCli, MetricsOfAnEarlierRunAreKept) {
+  ASSERT_EQ(train({"--out", "run", "--stop-after", "3", "--quiet"}).exit_code, 0);
+  const std::string earlier = content("run/metrics.jsonl");
+  fs::rename(directory_.path() / "run/checkpoints", directory_.path() / "elsewhere");
+  ASSERT_EQ(train({"--out", "run", "--stop-after", "2", "--quiet"}).exit_code, 0);
+  EXPECT_EQ(content("run/metrics.1.jsonl"), earlier);
+  std::istringstream lines(content("run/metrics.jsonl"));
+  int count = 0;
+  for (std::string line; std::getline(lines, line);) ++count;
+  EXPECT_EQ(count, 2);
+}
+
+TEST_F(TrainCli, WhatHasStoppedAlreadyGoesNoFurther) {
+  ASSERT_EQ(train({"--out", "run", "--stop-after", "3", "--quiet"}).exit_code, 0);
+  ASSERT_EQ(train({"--out", "run", "--resume", "--stop-after", "3", "--quiet"}).exit_code, 0);
+  EXPECT_TRUE(fs::exists(directory_.path() / "run/checkpoints/step-3"));
+  EXPECT_FALSE(fs::exists(directory_.path() / "run/checkpoints/step-4"));
+}
+
 TEST_F(TrainCli, AFailedStartLeavesNoFolder) {
   for (const std::string ranks : {"1", "2"}) {
     const auto failed = train({"--out", "new/deep/run", "--set", "data.train=missing.tokens",
@@ -240,6 +260,8 @@ TEST_F(TrainCli, AFailedStartLeavesNoFolder) {
     EXPECT_THAT(failed.err, HasSubstr("missing.tokens"));
     EXPECT_FALSE(fs::exists(directory_.path() / "new")) << ranks;
   }
+  EXPECT_EQ(train({"--out", "new/deep/", "--resume"}).exit_code, 64);
+  EXPECT_FALSE(fs::exists(directory_.path() / "new"));
   // One that was there stays, with what is in it.
   fs::create_directories(directory_.path() / "mine");
   std::ofstream(directory_.path() / "mine/notes.txt") << "of a person";

@@ -130,12 +130,14 @@ TEST(Search, OnlyWhatOurTrainerRunsObeysItsRules) {
   EXPECT_EQ(most_tp(layouts_of(mixture, 64)), 2);
   EXPECT_EQ(most_tp(layouts_of(mixture, 64, Framework::kMegatronCore)), 4);
   const Layouts together = layouts_of(mixture, 64);
-  std::int64_t most_ep = 0;
   for (const spec::LayoutSpec& l : together.valid) {
-    most_ep = std::max(most_ep, l.ep);
+    EXPECT_EQ(l.ep, 1);
     EXPECT_EQ(l.cp, 1);
   }
-  EXPECT_EQ(most_ep, mixture.model.experts);
+  EXPECT_TRUE(
+      std::any_of(together.rejected.begin(), together.rejected.end(), [](const Rejection& r) {
+        return r.reason == "layout.ep: step times with experts over ranks cannot be compared yet";
+      }));
   // Muon's whole matrices.
   job.train.optimizer = spec::Optimizer::kMuon;
   for (const spec::LayoutSpec& l : layouts_of(job, 64).valid) {

@@ -80,6 +80,11 @@ __global__ void __launch_bounds__(kArrangeThreads) places_kernel(ArrangeArgument
     (a.begins[middle] <= row ? low : high) = middle;
   }
   const std::int32_t place = a.starts[low] + row - a.begins[low];
+  // After an exchange that failed, counts are whatever was in their memory.
+  if (place < 0 || place >= a.rows) {
+    a.places[row] = -1;
+    return;
+  }
   a.places[row] = place;
   a.sources[place] = row;
 }
