@@ -78,11 +78,12 @@ void every_product(const JobSpec& job, Visit visit) {
           }
 }
 
-// The rules of our trainer on GPUs, that no micro-batch changes, once more.
+// The rules of our trainer on GPUs, that no micro-batch changes, once more; and step times with
+// experts over ranks cannot be compared.
 bool has_program(const JobSpec& job, const LayoutSpec& l) {
   const bool is_moe = job.model.is_moe();
   if (is_moe && job.train.optimizer == spec::Optimizer::kMuon) return true;  // in no layout
-  if (is_moe && l.cp > 1) return false;
+  if (is_moe && (l.cp > 1 || l.ep > 1)) return false;
   if (job.train.optimizer == spec::Optimizer::kMuon && (l.tp > 1 || (l.fsdp > 1 && l.zero == 3))) {
     return false;
   }
@@ -104,8 +105,7 @@ std::set<LayoutKey> by_brute_force(const JobSpec& job, std::int64_t sequences, b
             l.pp_schedule = schedule;
             l.sequence_parallel = sp;
             tried.layout = l;
-            // Of our trainer, step times with experts over ranks cannot be compared.
-            if (ours && (l.ep > 1 || !has_program(job, l))) continue;
+            if (ours && !has_program(job, l)) continue;
             if (spec::check_layout(tried)) keys.insert(key_of(l));
           }
     }
