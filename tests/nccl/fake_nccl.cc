@@ -230,8 +230,10 @@ ncclResult_t split(ncclComm* comm, int color, int key, ncclComm** out, ncclConfi
     }
     std::sort(members.begin(), members.end());
     auto& made = shared.groups[{number, color}];
-    if (!made) made = std::make_shared<Shared>();
-    made->ranks = static_cast<int>(members.size());
+    if (!made) {  // by the first of its ranks: others may use it already
+      made = std::make_shared<Shared>();
+      made->ranks = static_cast<int>(members.size());
+    }
     const auto place = std::find(members.begin(), members.end(), std::pair(key, comm->rank));
     *out = make(made, static_cast<int>(place - members.begin()), comm->first_rank);
     (*out)->state = ncclSuccess;
