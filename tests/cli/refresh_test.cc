@@ -172,6 +172,33 @@ TEST_F(Refresh, AnEditIsOverwrittenOnlyOnRequest) {
   EXPECT_EQ(content("out"), "b\n");
 }
 
+// The plan was made before the edit.
+TEST_F(Refresh, AnEditMadeWhileAnEarlierStageRunsIsKept) {
+  shell(
+      "echo 1 > in; $A run -- sh -c 'cat in > a; [ ! -e wait ] || { touch started; "
+      "for i in $(seq 1000); do [ -e go ] && exit 0; sleep 0.01; done; exit 9; }'");
+  shell("$A run -- sh -c 'cat a > b'; $A run -- sh -c 'cat in > c'; echo 2 > in; touch wait");
+  const auto outcome = shell(
+      "$A refresh --json & r=$!; for i in $(seq 1000); do [ -e started ] && break; sleep 0.01; "
+      "done; echo mine > b; touch go; wait $r");
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(content("b"), "mine\n");
+  EXPECT_THAT(outcome.err, HasSubstr("b was changed by hand and would be overwritten"));
+  EXPECT_EQ(outcomes(Json::parse(outcome.out)), "1 done, 2 blocked, 3 not run");
+}
+
+// The file on disk is the last stage's, but the first one writes it too.
+TEST_F(Refresh, AnEditOfAFileThatTwoStagesWriteIsKept) {
+  shell("echo 1 > in; $A run -- sh -c 'cat in > x'; $A run -- sh -c 'echo other > x'");
+  shell("echo 2 > in; echo mine > x");
+  EXPECT_EQ(outcomes(json("refresh --keep-going")), "1 blocked, 2 blocked");
+  EXPECT_EQ(content("x"), "mine\n");
+  EXPECT_EQ(shell("$A refresh @1").exit_code, 1);
+  EXPECT_EQ(content("x"), "mine\n");
+  EXPECT_EQ(shell("$A refresh --overwrite").exit_code, 0);
+  EXPECT_EQ(content("x"), "other\n");
+}
+
 TEST_F(Refresh, WhatAFailedRunLeftIsNoEdit) {
   shell("echo : > script; $A run -- sh -c 'cat script > out; sh script'");
   shell("echo 'echo half > out; exit 1' > script");

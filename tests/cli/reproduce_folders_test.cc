@@ -48,6 +48,32 @@ TEST_F(ReproduceFolders, AFolderIsAnArtifact) {
   EXPECT_EQ(shell("$ASSAY reproduce ck/step-4 --run --directory copy2").exit_code, 1);
 }
 
+TEST_F(ReproduceFolders, EveryRunThatWroteIntoAFolderIsRepeated) {
+  done("mkdir d; $ASSAY run -- sh -c 'date +%N > d/a'; $ASSAY run -- sh -c 'echo same > d/b'");
+  const auto again = shell("$ASSAY reproduce d --run --directory copy");
+  EXPECT_EQ(again.exit_code, 1) << again.out << again.err;
+  EXPECT_THAT(again.out, HasSubstr("1 of 2 files in"));
+  // Of a file that two runs write, the later content counts.
+  done("$ASSAY run -- sh -c 'echo same > d/a'");
+  const auto same = shell("$ASSAY reproduce d --run --directory copy2");
+  EXPECT_EQ(same.exit_code, 0) << same.out << same.err;
+}
+
+// Earlier stages of the same plan decide, too.
+TEST_F(ReproduceFolders, AFileThatAnEarlierStageLeftCounts) {
+  done("mkdir d; $ASSAY run -- sh -c 'echo x > d/x; date +%N > d/t'");
+  done("$ASSAY run -- sh -c 'cat d/x > d/y'");
+  EXPECT_EQ(shell("$ASSAY reproduce d --run --directory copy").exit_code, 1);
+}
+
+// What a log had before the run is no part of the plan, so that it is not compared.
+TEST_F(ReproduceFolders, AFileThatWasNotComparedLeavesAFolderUndecided) {
+  done("mkdir d; echo 0 > d/log; $ASSAY run -- sh -c 'echo a > d/a; echo 1' >> d/log");
+  const auto again = shell("$ASSAY reproduce d --run --directory copy");
+  EXPECT_EQ(again.exit_code, 2) << again.out << again.err;
+  EXPECT_THAT(again.out, HasSubstr("log could not be compared"));
+}
+
 TEST_F(ReproduceFolders, ATrainingRun) {
   done(
       "$ASSAY train demo --quiet --device cpu --set train.steps=2 --set model.layers=1"
@@ -72,6 +98,17 @@ class ReproduceInVenv : public ScriptedProject {
     write("make.py", "import weights, sys\nopen('out.txt', 'w').write(str(weights.VALUE))\n");
   }
 };
+
+TEST_F(ReproduceInVenv, ThatTheEnvironmentIsSharedIsSaidBeforeAnythingRuns) {
+  done("$ASSAY run -- .venv/bin/python make.py");
+  const auto again = shell("$ASSAY reproduce out.txt --run --directory copy");
+  EXPECT_EQ(again.exit_code, 0) << again.out << again.err;
+  const std::size_t shared = again.err.find("/.venv is shared with the copy, not copied");
+  const std::size_t stage = again.err.find("stage 1 of 1");
+  ASSERT_NE(shared, std::string::npos) << again.err;
+  ASSERT_NE(stage, std::string::npos) << again.err;
+  EXPECT_LT(shared, stage);
+}
 
 TEST_F(ReproduceInVenv, TheEnvironmentIsUsedInPlace) {
   for (const std::string command : {".venv/bin/python make.py", "\"$PWD/.venv/bin/python\" make.py",

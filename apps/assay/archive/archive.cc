@@ -27,8 +27,6 @@ std::string_view how_text(const std::optional<lineage::Sharing>& how) {
   switch (*how) {
     case lineage::Sharing::kShared:
       return "shared";
-    case lineage::Sharing::kLinked:
-      return "linked";
     case lineage::Sharing::kCopied:
       return "copied";
   }

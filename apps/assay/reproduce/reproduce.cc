@@ -105,10 +105,6 @@ void print_plan(const Session& session, const lineage::ReproductionPlan& plan) {
   }
 }
 
-bool is_in_folder(const std::string& path, const std::string& folder) {
-  return path.starts_with(folder + "/");
-}
-
 // "model.bin is different (recorded …, now …)", or how many files of a folder are.
 std::string difference_text(const lineage::ReproductionPlan& plan,
                             const lineage::Reproduction& done) {
@@ -121,11 +117,11 @@ std::string difference_text(const lineage::ReproductionPlan& plan,
   }
   int all = 0;
   int different = 0;
-  for (const lineage::StageResult& stage : done.stages) {
-    for (const lineage::OutputComparison& one : stage.outputs) {
-      if (!is_in_folder(one.path, plan.artifact_path)) continue;
-      ++all;
-      if (one.match != lineage::OutputMatch::kIdentical) ++different;
+  for (const lineage::OutputComparison& one : lineage::compared_files(plan, done.stages)) {
+    ++all;
+    if (one.match == lineage::OutputMatch::kDifferent ||
+        one.match == lineage::OutputMatch::kMissing) {
+      ++different;
     }
   }
   return fmt::format("{} of {} files in {} differ", different, all, artifact);

@@ -40,7 +40,8 @@ base::Result<base::ExitCode> status(const Session& session) {
   ASSAY_TRY(store::Store store, open_store());
   ASSAY_TRY(const std::filesystem::path directory, working_directory());
   ASSAY_TRY(const lineage::StageStates states, lineage::load_stage_states(store));
-  const auto& [stages, reasons] = states;
+  const lineage::LiveStages& stages = states.stages;
+  const auto& reasons = states.reasons;
 
   const auto shown = [&](const std::string& path) {
     return base::printable(lineage::shown_path(path, directory));

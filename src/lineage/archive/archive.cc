@@ -42,6 +42,12 @@ bool Archive::contains(const hash::Digest& content) const {
   return ::lstat(file_of(content).c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
+bool Archive::has_undamaged(const hash::Digest& content) const {
+  if (!contains(content)) return false;
+  const auto right = holds_content(file_of(content), content);
+  return right && *right;
+}
+
 base::Result<std::int64_t> Archive::size_of(const hash::Digest& content) const {
   struct stat status {};
   if (::lstat(file_of(content).c_str(), &status) == 0) return status.st_size;
@@ -60,23 +66,16 @@ base::Result<void> Archive::make_folder(const fs::path& folder) const {
 
 base::Result<std::optional<Sharing>> Archive::add(const fs::path& path,
                                                   const hash::Digest& content) const {
-  if (contains(content)) return std::nullopt;
+  if (has_undamaged(content)) return std::nullopt;
   const fs::path target = file_of(content);
   ASSAY_TRY_VOID(make_folder(target.parent_path()));
   ASSAY_TRY(const base::UniqueFd source, base::open_regular(path));
   ASSAY_TRY(const struct stat status, base::regular_status(source.get(), path));
   ASSAY_TRY(NewFile made, NewFile::make(folder_, kUnfinishedPrefix));
 
-  Sharing sharing = Sharing::kShared;
-  if (!share_contents(source.get(), made.fd())) {
-    const bool linked = may_be_linked(status, ::geteuid()) && made.become_link_of(path);
-    sharing = Sharing::kLinked;
-    if (!linked) {
-      ASSAY_TRY(sharing, copy_contents(source.get(), made.fd(), target));
-    }
-  }
+  ASSAY_TRY(const Sharing sharing, copy_contents(source.get(), made.fd(), target));
   // The permissions to read and to execute are restored with the content.
-  if (sharing != Sharing::kLinked) ::fchmod(made.fd(), status.st_mode & 0555);
+  ::fchmod(made.fd(), status.st_mode & 0555);
   ASSAY_TRY(const bool same, holds_content(made.name(), content));
   if (!same) {
     return base::fail(base::failed_error(path, "has other content than was recorded",

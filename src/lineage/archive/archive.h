@@ -18,7 +18,7 @@ namespace assay::lineage {
 
 struct ArchiveUse {
   std::int64_t contents = 0;
-  std::int64_t bytes = 0;  // the sum of their sizes; reflinks and hard links take less
+  std::int64_t bytes = 0;  // the sum of their sizes; reflinks take less
 };
 
 class Archive {
@@ -26,13 +26,16 @@ class Archive {
   explicit Archive(const store::Location& location) : folder_(location.directory / "archive") {}
 
   [[nodiscard]] bool contains(const hash::Digest& content) const;
+  // Whether it is there and its file, which is read, still has it.
+  [[nodiscard]] bool has_undamaged(const hash::Digest& content) const;
   // The file that a content is in, if it is there.
   [[nodiscard]] std::filesystem::path file_of(const hash::Digest& content) const;
   // The size of a content that it has.
   [[nodiscard]] base::Result<std::int64_t> size_of(const hash::Digest& content) const;
 
   // Keeps the content of the file at `path`, which must be this one: an error if it is not, whole
-  // or not at all. Nothing: it was there already.
+  // or not at all. Never a hard link: who owns the file can change it. A damaged content is
+  // replaced. Nothing: it was there already.
   base::Result<std::optional<Sharing>> add(const std::filesystem::path& path,
                                            const hash::Digest& content) const;
   base::Result<void> remove(const hash::Digest& content) const;

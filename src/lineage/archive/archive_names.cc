@@ -113,7 +113,7 @@ base::Result<ArchiveReport> archive_contents(store::Store& store,
   ASSAY_TRY(DiskFiles files, DiskFiles::open(store));
   ArchiveReport report;
   for (const RecordedContent& content : wanted) {
-    if (archive.contains(content.blake3)) {
+    if (archive.has_undamaged(content.blake3)) {
       report.archived.push_back({content, std::nullopt});
       continue;
     }
@@ -140,7 +140,6 @@ std::string cost_text(const ArchiveReport& report, const ArchiveUse& use) {
   };
   add(Sharing::kCopied, "copied");
   add(Sharing::kShared, "sharing the disk space of the file");
-  add(Sharing::kLinked, "as a hard link");
   add(std::nullopt, "there already");
   return text + fmt::format("; the archive has {}", size_text(use.bytes));
 }

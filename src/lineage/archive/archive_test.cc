@@ -153,23 +153,19 @@ TEST_F(ArchiveTest, OldLeftoversAreRemoved) {
   EXPECT_EQ(leftovers(), 1) << "another process may still write to it";
 }
 
-TEST(MayBeLinked, OnlyWhatNobodyWritesTo) {
-  const auto file = [](mode_t mode, uid_t owner) {
-    struct stat status {};
-    status.st_mode = S_IFREG | mode;
-    status.st_uid = owner;
-    return status;
-  };
-  EXPECT_TRUE(may_be_linked(file(0444, 7), 7));
-  EXPECT_TRUE(may_be_linked(file(0555, 7), 7));
-  EXPECT_FALSE(may_be_linked(file(0644, 7), 7));
-  EXPECT_FALSE(may_be_linked(file(0464, 7), 7)) << "its group may write";
-  EXPECT_FALSE(may_be_linked(file(0444, 8), 7)) << "its owner may change the mode";
-  EXPECT_FALSE(may_be_linked(file(0444, 0), 0)) << "permissions do not stop root";
+// Its owner can make it writable again.
+TEST_F(ArchiveTest, AReadOnlyFileIsNotLinked) {
+  const fs::path file = write("a", "const");
+  fs::permissions(file, fs::perms(0444));
+  ASSERT_TRUE(archive().add(file, digest("const")));
+  EXPECT_EQ(fs::hard_link_count(file), 1U);
+  fs::permissions(file, fs::perms(0644));
+  std::ofstream(file, std::ios::in | std::ios::out) << "OTHER";
+  EXPECT_EQ(read(object("const")), "const");
 }
 
-// As another user, in a child: root never links.
-TEST_F(ArchiveTest, AReadOnlyFileOfAUserIsLinked) {
+// As above, for a user: for root, permissions mean nothing.
+TEST_F(ArchiveTest, AReadOnlyFileOfAUserIsNotLinked) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root, to become a user";
   const fs::path file = write("a", "const");
   fs::permissions(file, fs::perms(0444));
@@ -181,14 +177,27 @@ TEST_F(ArchiveTest, AReadOnlyFileOfAUserIsLinked) {
   if (child == 0) {
     if (::setgid(kUser) != 0 || ::setuid(kUser) != 0) ::_exit(9);
     const auto added = archive().add(file, digest("const"));
-    ::_exit(!added || !*added ? 8 : static_cast<int>(**added));
+    ::_exit(added && *added ? 0 : 8);
   }
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
-  const auto how = static_cast<Sharing>(WEXITSTATUS(status));
-  EXPECT_TRUE(how == Sharing::kLinked || how == Sharing::kShared) << WEXITSTATUS(status);
-  EXPECT_EQ(fs::hard_link_count(file), how == Sharing::kLinked ? 2U : 1U);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_EQ(fs::hard_link_count(file), 1U);
   EXPECT_EQ(read(object("const")), "const");
+}
+
+TEST_F(ArchiveTest, ADamagedObjectIsReplacedWhenItIsArchivedAgain) {
+  const fs::path file = write("a", "good");
+  ASSERT_TRUE(archive().add(file, digest("good")));
+  fs::permissions(object("good"), fs::perms(0600));
+  std::ofstream(object("good")) << "evil";
+  EXPECT_TRUE(archive().contains(digest("good")));
+  EXPECT_FALSE(archive().has_undamaged(digest("good")));
+  const auto again = archive().add(file, digest("good"));
+  ASSERT_TRUE(again) << again.error().line();
+  EXPECT_TRUE(*again);
+  EXPECT_EQ(read(object("good")), "good");
+  EXPECT_EQ(leftovers(), 0);
 }
 
 }  // namespace

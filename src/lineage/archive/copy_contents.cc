@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <linux/fs.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -69,11 +70,6 @@ base::Result<Sharing> copy_contents(int from, int to, const std::string& where) 
   ASSAY_TRY_VOID(check_space(to, status.st_size, where));
   ASSAY_TRY_VOID(copy_bytes(from, to, where));
   return Sharing::kCopied;
-}
-
-bool may_be_linked(const struct stat& status, uid_t user) {
-  constexpr mode_t kAnyWrite = 0222;
-  return user != 0 && status.st_uid == user && (status.st_mode & kAnyWrite) == 0;
 }
 
 }  // namespace assay::lineage

@@ -1,8 +1,6 @@
 // Copies of a file's contents that cost as little disk space as is safe.
 #pragma once
 
-#include <sys/stat.h>
-
 #include <string>
 
 #include "base/result.h"
@@ -11,7 +9,6 @@ namespace assay::lineage {
 
 enum class Sharing {
   kShared,  // a reflink: both files have the same blocks until one of them is changed
-  kLinked,  // a hard link
   kCopied,
 };
 
@@ -20,9 +17,5 @@ bool share_contents(int from, int to);
 // The same, or else a copy of its bytes. An error when the disk has less space than that takes;
 // `where` names the copy.
 base::Result<Sharing> copy_contents(int from, int to, const std::string& where);
-
-// Whether a second name for this file can stand for its content: nobody who respects permissions
-// can write to it. They do not stop root.
-bool may_be_linked(const struct stat& status, uid_t user);
 
 }  // namespace assay::lineage

@@ -25,14 +25,6 @@ NewFile::~NewFile() {
   if (!name_.empty()) ::unlink(name_.c_str());
 }
 
-bool NewFile::become_link_of(const std::filesystem::path& path) {
-  const std::string link = name_ + "l";
-  if (::link(path.c_str(), link.c_str()) != 0) return false;
-  if (::rename(link.c_str(), name_.c_str()) == 0) return true;
-  ::unlink(link.c_str());
-  return false;
-}
-
 base::Result<void> NewFile::rename_to(const std::filesystem::path& path, Existing existing) {
   const bool keep = existing == Existing::kKeep;
   int failed =

@@ -21,9 +21,6 @@ class NewFile {
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] int fd() const { return fd_.get(); }
 
-  // A second name of the file at `path` instead of a file of its own; false if that cannot be.
-  bool become_link_of(const std::filesystem::path& path);
-
   enum class Existing { kKeep, kReplace };  // kKeep: an error if something is there
   base::Result<void> rename_to(const std::filesystem::path& path, Existing existing);
   // The same once it is on disk.

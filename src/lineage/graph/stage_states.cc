@@ -18,9 +18,13 @@ base::Result<StageStates> load_stage_states(
     };
   }
   auto reasons = staleness(stages, questions);
+  std::vector<std::vector<std::string>> edited;
+  for (std::size_t stage = 0; stage < stages.runs().size(); ++stage) {
+    edited.push_back(edited_outputs(stages, stage, questions));
+  }
   // Only a cache: another process may hold the lock.
   static_cast<void>(files.save_hashes());
-  return StageStates{std::move(stages), std::move(reasons)};
+  return StageStates{std::move(stages), std::move(reasons), std::move(edited)};
 }
 
 }  // namespace assay::lineage

@@ -77,14 +77,45 @@ std::string_view extension_of(std::string_view name) {
   return dot == name.npos || dot == 0 ? std::string_view() : name.substr(dot);
 }
 
+bool means_nothing(std::string_view name) {
+  return name.starts_with('.') || name == "__pycache__/";
+}
+
+bool is_python(std::string_view kind) {
+  return kind == ".py" || kind == ".pyc" || kind == ".pyi";
+}
+
+// The first name that was in a listed folder and is gone. Not what stages write or remove.
+std::optional<std::string> gone_name(const LiveStages& stages, const store::PathFact& fact,
+                                     const std::vector<std::string>& names_now) {
+  const std::set<std::string_view> now(names_now.begin(), names_now.end());
+  const std::string folder = fact.path + "/";
+  for (const std::string& name : fact.names) {
+    if (now.contains(name) || means_nothing(name)) continue;
+    if (name.ends_with('/')) {
+      if (!stages.is_written_below(folder + name.substr(0, name.size() - 1))) return name;
+    } else if (!is_python(extension_of(name)) && !stages.owner(folder + name)) {
+      return name;
+    }
+  }
+  return std::nullopt;
+}
+
 // A name in a listed folder that was not there then and that the stage would probably read now: it
 // is of a kind (by its extension) that the stage read there; where it read nothing there, any name.
 // Outputs of stages, hidden files, and Python's sources, which are listed at every import, do not
-// count.
-std::optional<std::string> new_name_in(const LiveStages& stages, std::size_t stage,
-                                       const store::PathFact& fact, const DiskQuestions& disk) {
+// count. Of names that are gone, those that the stage read are missing inputs; where it read
+// nothing there, any name counts.
+void check_listed(const LiveStages& stages, std::size_t stage, const store::PathFact& fact,
+                  const DiskQuestions& disk, std::vector<Reason>& reasons) {
   const auto now = disk.names(fact.path);
-  if (!now) return std::nullopt;
+  if (!now) {
+    // Of a folder of outputs, the outputs are gone.
+    if (disk.exists && !disk.exists(fact.path) && !stages.is_written_below(fact.path)) {
+      reasons.push_back({Cause::kListedGone, fact.path});
+    }
+    return;
+  }
   const std::set<std::string_view> then(fact.names.begin(), fact.names.end());
   std::set<std::string_view> kinds;
   bool reads_below = false;
@@ -106,18 +137,23 @@ std::optional<std::string> new_name_in(const LiveStages& stages, std::size_t sta
   reads_below = reads_below && !importable;
   const bool any = kinds.empty() && !reads_below && !importable;
   for (const std::string& name : *now) {
-    if (then.contains(name) || name.starts_with('.') || name == "__pycache__/") continue;
+    if (then.contains(name) || means_nothing(name)) continue;
+    bool counts = false;
     if (name.ends_with('/')) {
-      const std::string_view below = std::string_view(name).substr(0, name.size() - 1);
-      if ((any || reads_below) && !stages.is_written_below(folder + std::string(below)))
-        return name;
-      continue;
+      counts = (any || reads_below) &&
+               !stages.is_written_below(folder + name.substr(0, name.size() - 1));
+    } else {
+      const std::string_view kind = extension_of(name);
+      counts = (any || kinds.contains(kind)) && !is_python(kind) && !stages.owner(folder + name);
     }
-    const std::string_view kind = extension_of(name);
-    if (kind == ".py" || kind == ".pyc" || kind == ".pyi" || stages.owner(folder + name)) continue;
-    if (any || kinds.contains(kind)) return name;
+    if (!counts) continue;
+    reasons.push_back({Cause::kListedMore, folder + name});
+    break;
   }
-  return std::nullopt;
+  if (!any) return;
+  if (const auto name = gone_name(stages, fact, *now)) {
+    reasons.push_back({Cause::kListedGone, folder + *name});
+  }
 }
 
 void check_link(const LiveStages& stages, const store::PathFact& fact, const DiskQuestions& disk,
@@ -146,10 +182,7 @@ void check_fact(const LiveStages& stages, std::size_t stage, const store::PathFa
       reasons.push_back({Cause::kAppeared, fact.path});
       return;
     case FactKind::kListed:
-      if (!disk.names) return;
-      if (const auto name = new_name_in(stages, stage, fact, disk)) {
-        reasons.push_back({Cause::kListedMore, fact.path + "/" + *name});
-      }
+      if (disk.names) check_listed(stages, stage, fact, disk, reasons);
       return;
   }
 }
@@ -211,6 +244,8 @@ std::string_view name_of(Cause cause) {
       return "made-link-moved";
     case Cause::kListedMore:
       return "listed-more";
+    case Cause::kListedGone:
+      return "listed-gone";
     case Cause::kAppeared:
       return "appeared";
   }
@@ -239,6 +274,8 @@ std::string Reason::text(const std::function<std::string(const std::string&)>& s
                          : fmt::format("link {} leads to {} now", shown(path), now);
     case Cause::kListedMore:
       return fmt::format("{} is new in a folder that was listed", shown(path));
+    case Cause::kListedGone:
+      return fmt::format("{} was listed, and is gone", shown(path));
     case Cause::kAppeared:
       return fmt::format("{} was looked for, and is there now", shown(path));
   }
@@ -264,6 +301,27 @@ std::vector<std::vector<Reason>> staleness(const LiveStages& stages, const DiskQ
   }
   propagate(stages, reasons);
   return reasons;
+}
+
+std::vector<std::string> edited_outputs(const LiveStages& stages, std::size_t stage,
+                                        const DiskQuestions& disk) {
+  std::vector<std::string> edited;
+  if (!disk.writer || !disk.exists) return edited;
+  for (const Output& output : stages.runs()[stage].outputs) {
+    if (output.status == store::OutputStatus::kDeleted) continue;
+    if (stages.is_only_log(stage, output.path) || !disk.exists(output.path)) continue;
+    // Nothing where the last stage removed the file.
+    const std::vector<Output>& last = stages.runs()[*stages.owner(output.path)].outputs;
+    const auto left = std::find_if(last.begin(), last.end(), [&](const Output& one) {
+      return one.path == output.path && one.status != store::OutputStatus::kDeleted;
+    });
+    if (left != last.end()) {
+      if (!left->blake3) continue;
+      if (disk.content(left->path, *left->blake3, left->size) == OnDisk::kSame) continue;
+    }
+    if (disk.writer(output.path) == 0) edited.push_back(output.path);
+  }
+  return edited;
 }
 
 }  // namespace assay::lineage

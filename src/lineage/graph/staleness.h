@@ -41,6 +41,7 @@ enum class Cause {
   kLinkMoved,      // a symbolic link through which a file was read leads elsewhere now, or is gone
   kMadeLinkMoved,  // the same of one that the stage made
   kListedMore,     // a folder that was listed has a new file
+  kListedGone,     // a folder that was listed is gone, or a name in it
   kAppeared,       // a file that was looked for and not there is there now
 };
 
@@ -62,5 +63,11 @@ struct Reason {
 // For each stage, in the order of LiveStages, the reasons why it is stale; empty: it is fresh.
 std::vector<std::vector<Reason>> staleness(const LiveStages& stages, const DiskCheck& on_disk);
 std::vector<std::vector<Reason>> staleness(const LiveStages& stages, const DiskQuestions& disk);
+
+// The files that a run of the stage would write and that hold now what no recorded run left: edits
+// that would be lost. The stage need not be the one that wrote them last. Logs do not count, nor
+// does a file of which no content was recorded.
+std::vector<std::string> edited_outputs(const LiveStages& stages, std::size_t stage,
+                                        const DiskQuestions& disk);
 
 }  // namespace assay::lineage

@@ -290,5 +290,43 @@ TEST(DiskFiles, AreComparedByContentAndRemembered) {
   EXPECT_TRUE(files.save_hashes());
 }
 
+// What a stage that listed /project/d, with these names, is told when `now` is there.
+std::vector<Cause> causes_of_listing(const std::vector<std::string>& descriptions,
+                                     std::vector<std::string> then,
+                                     const std::optional<std::vector<std::string>>& now) {
+  std::vector<RunRecord> runs;
+  for (const std::string& description : descriptions) {
+    runs.push_back(run_of(description));
+    runs.back().stage = runs.back().id = static_cast<std::int64_t>(runs.size());
+  }
+  runs[0].facts.push_back(
+      {.kind = store::PathFact::Kind::kListed, .path = "/project/d", .names = std::move(then)});
+  const LiveStages stages(std::move(runs));
+  const auto reasons = staleness(
+      stages, {.content = [](const auto&, const auto&, auto) { return OnDisk::kSame; },
+               .exists = [&](const std::string& path) { return path != "/project/d" || now; },
+               .names = [&](const std::string&) { return now; }});
+  std::vector<Cause> causes;
+  for (const Reason& reason : reasons[0]) causes.push_back(reason.cause);
+  return causes;
+}
+
+TEST(Staleness, WhatIsGoneFromAListedFolder) {
+  using Names = std::vector<std::string>;
+  const std::vector<Cause> fresh;
+  const std::vector<Cause> gone = {Cause::kListedGone};
+  EXPECT_EQ(causes_of_listing({"ls -> n=1"}, {"a", "b/"}, Names{"a", "b/"}), fresh);
+  EXPECT_EQ(causes_of_listing({"ls -> n=1"}, {"a", "b/"}, Names{"b/"}), gone);
+  EXPECT_EQ(causes_of_listing({"ls -> n=1"}, {"a", "b/"}, Names{"a"}), gone);
+  EXPECT_EQ(causes_of_listing({"ls -> n=1"}, {"a"}, std::nullopt), gone);
+  EXPECT_EQ(causes_of_listing({"ls -> n=1"}, {}, std::nullopt), gone);
+  EXPECT_EQ(causes_of_listing({"ls -> n=1"}, {".hidden", "a"}, Names{"a"}), fresh);
+  // What it read there is an input; the rest did not matter.
+  EXPECT_EQ(causes_of_listing({"cat d/x.csv=1 -> n=1"}, {"a", "x.csv"}, Names{"x.csv"}), fresh);
+  // Files of stages are outputs.
+  EXPECT_EQ(causes_of_listing({"ls -> n=1", "make -> d/a=1"}, {"a", "b"}, Names{"b"}), fresh);
+  EXPECT_EQ(causes_of_listing({"ls -> n=1", "make -> d/a=1"}, {"a"}, std::nullopt), fresh);
+}
+
 }  // namespace
 }  // namespace assay::lineage

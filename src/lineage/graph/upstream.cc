@@ -20,12 +20,12 @@ class Upstream {
   Upstream(store::Store& store, store::Producers& producers, std::string artifact)
       : store_(store), producers_(producers), artifact_(std::move(artifact)) {}
 
-  // Adds the producers of `root` in the order in which they ran: then every stage finds its files
-  // as it did then, whatever later stages do to them. Only a producer that ran at the same time as
-  // its reader is moved before it.
-  base::Result<void> add(store::RunId root) {
-    std::set<store::RunId> members = {root};
-    std::vector<store::RunId> todo = {root};
+  // Adds `roots` and their producers in the order in which they ran: then every stage finds its
+  // files as it did then, whatever later stages do to them. Only a producer that ran at the same
+  // time as its reader is moved before it.
+  base::Result<void> add(const std::vector<store::RunId>& roots) {
+    std::set<store::RunId> members(roots.begin(), roots.end());
+    std::vector<store::RunId> todo = roots;
     while (!todo.empty()) {
       const store::RunId id = todo.back();
       todo.pop_back();
@@ -111,10 +111,12 @@ base::Result<store::RunId> producer_of(store::Store& store, const Artifact& arti
 
 base::Result<std::vector<store::RunRecord>> upstream_of(store::Store& store,
                                                         const std::vector<store::RunId>& roots,
-                                                        const std::string& artifact) {
+                                                        const std::string& artifact,
+                                                        const std::vector<store::RunId>& builds) {
   ASSAY_TRY(store::Producers producers, store::Producers::prepare(store));
   Upstream upstream(store, producers, artifact);
-  for (const store::RunId root : roots) ASSAY_TRY_VOID(upstream.add(root));
+  for (const store::RunId build : builds) ASSAY_TRY_VOID(upstream.add({build}));
+  ASSAY_TRY_VOID(upstream.add(roots));
   return upstream.take();
 }
 

@@ -11,15 +11,16 @@
 
 namespace assay::lineage {
 
-// The newest run that left this content at this path; a usage error when no run did.
+// The newest run that left this content at this path; a usage error when no run did. Of a folder,
+// the newest run that left a file in it.
 base::Result<store::RunId> producer_of(store::Store& store, const Artifact& artifact);
 
-// `roots` and all their producers, fully loaded: for each root those that no earlier root has, in
-// the order in which they ran, and producers before consumers. The earlier content of a log
-// (store/run_dependencies.h) counts only for the path of `artifact`.
-base::Result<std::vector<store::RunRecord>> upstream_of(store::Store& store,
-                                                        const std::vector<store::RunId>& roots,
-                                                        const std::string& artifact = {});
+// `roots` and all their producers, fully loaded, in the order in which they ran, and producers
+// before consumers. Before them the same of each of `builds`, without what an earlier one has. The
+// earlier content of a log (store/run_dependencies.h) counts only for the path of `artifact`.
+base::Result<std::vector<store::RunRecord>> upstream_of(
+    store::Store& store, const std::vector<store::RunId>& roots, const std::string& artifact = {},
+    const std::vector<store::RunId>& builds = {});
 
 // The live runs recorded with `run --build` before `run`: they prepared its environment.
 base::Result<std::vector<store::RunId>> build_runs_before(store::Store& store,

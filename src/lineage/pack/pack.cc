@@ -38,9 +38,8 @@ base::Result<std::vector<store::RunRecord>> runs_of(store::Store& store,
     return base::fail(
         base::usage_error(fmt::format("run {}", run.id), "is still running", "wait for its end"));
   }
-  ASSAY_TRY(std::vector<store::RunId> roots, build_runs_before(store, run));
-  roots.push_back(run.id);
-  return upstream_of(store, roots);
+  ASSAY_TRY(const std::vector<store::RunId> builds, build_runs_before(store, run));
+  return upstream_of(store, {run.id}, {}, builds);
 }
 
 hash::Digest digest_of_text(std::string_view text) {

@@ -17,7 +17,7 @@ namespace {
 
 // `run @N` would neither fail nor do what is expected of it.
 std::string obstacle_of(const store::RunRecord& run, const std::vector<Reason>& reasons,
-                        EditedOutputs edited) {
+                        const std::vector<std::string>& edited) {
   for (const std::string& word : run.command) {
     if (is_redacted(word)) {
       return fmt::format(
@@ -37,19 +37,18 @@ std::string obstacle_of(const store::RunRecord& run, const std::vector<Reason>& 
           redirect.path);
     }
   }
-  for (const Reason& reason : reasons) {
-    if (reason.cause == Cause::kOutputChanged && reason.writer == 0 &&
-        edited == EditedOutputs::kKeep) {
-      return fmt::format(
-          "{} was changed by hand and would be overwritten; keep a copy and remove it, or use "
-          "--overwrite",
-          reason.path);
-    }
-  }
+  if (!edited.empty()) return edit_obstacle(edited.front());
   return {};
 }
 
 }  // namespace
+
+std::string edit_obstacle(const std::string& path) {
+  return fmt::format(
+      "{} was changed by hand and would be overwritten; keep a copy and remove it, or use "
+      "--overwrite",
+      path);
+}
 
 std::vector<PlannedRefresh> plan_refresh(const StageStates& states,
                                          const std::vector<std::int64_t>& targets,
@@ -67,7 +66,9 @@ std::vector<PlannedRefresh> plan_refresh(const StageStates& states,
     if (states.reasons[stage].empty() || !needed.contains(stage)) continue;
     plan.push_back({runs[stage].stage, runs[stage].id, command_text(runs[stage]),
                     states.reasons[stage],
-                    obstacle_of(runs[stage], states.reasons[stage], edited)});
+                    obstacle_of(runs[stage], states.reasons[stage],
+                                edited == EditedOutputs::kKeep ? states.edited[stage]
+                                                               : std::vector<std::string>())});
   }
   return plan;
 }

@@ -28,6 +28,9 @@ std::vector<PlannedRefresh> plan_refresh(const StageStates& states,
                                          const std::vector<std::int64_t>& targets,
                                          EditedOutputs edited);
 
+// Why a stage is not run while a file that it writes has an edit.
+std::string edit_obstacle(const std::string& path);
+
 // The stages that a name on the command line stands for: one, or all that change a file.
 base::Result<std::vector<std::int64_t>> stages_of_target(store::Store& store,
                                                          const LiveStages& stages,

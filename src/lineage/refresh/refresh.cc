@@ -14,6 +14,7 @@
 #include "base/process/interrupts.h"
 #include "base/unique_fd.h"
 #include "base/units.h"
+#include "lineage/graph/disk_files.h"
 #include "lineage/refresh/running_stage.h"
 #include "lineage/refresh/stage_order.h"
 #include "observe/collect/gate/gate.h"
@@ -148,6 +149,13 @@ class Refresher {
         return {};
       }
     }
+    ASSAY_TRY(const std::string obstacle, edit_made_meanwhile(one.stage));
+    if (!obstacle.empty()) {
+      give_up(one, StageOutcome::kBlocked, obstacle);
+      options_.progress(fmt::format("stage {}: {}", one.stage, obstacle));
+      if (!options_.keep_going) stop(fmt::format("stage {} was not done", one.stage));
+      return {};
+    }
     const std::string name = fmt::format("@{}", one.stage);
     options_.progress(fmt::format("{} {}", name, one.command));
     ASSAY_TRY(RunningStage stage,
@@ -159,6 +167,15 @@ class Refresher {
     running_.push_back(std::make_unique<RunningStage>(std::move(stage)));
     progress_[one.stage] = Progress::kRunning;
     return {};
+  }
+
+  // An output may have been edited since the plan was made, while earlier stages ran.
+  base::Result<std::string> edit_made_meanwhile(std::int64_t stage) {
+    const auto at = index_.find(stage);
+    if (at == index_.end() || options_.edited == EditedOutputs::kOverwrite) return std::string();
+    ASSAY_TRY(DiskFiles files, DiskFiles::open(store_));
+    const auto edited = edited_outputs(states_->stages, at->second, files.questions());
+    return edited.empty() ? std::string() : edit_obstacle(edited.front());
   }
 
   void wait_for_something() {

@@ -1,6 +1,7 @@
 #include "lineage/reproduce/choose_runs.h"
 
 #include <cstdint>
+#include <set>
 
 #include "lineage/graph/upstream.h"
 #include "lineage/record/context.h"
@@ -45,10 +46,18 @@ base::Result<void> find_same_contents(store::Store& store, ChosenRuns& chosen) {
 base::Result<ChosenRuns> choose_runs(store::Store& store, const Artifact& artifact) {
   ASSAY_TRY(const store::RunId producer, producer_of(store, artifact));
   ASSAY_TRY(const store::RunRecord head, store::head_of(store, producer));
-  ASSAY_TRY(std::vector<store::RunId> roots, build_runs_before(store, head));
-  roots.push_back(producer);
+  ASSAY_TRY(const std::vector<store::RunId> builds, build_runs_before(store, head));
   ChosenRuns chosen;
-  ASSAY_TRY(chosen.runs, upstream_of(store, roots, artifact.path));
+  std::set<store::RunId> roots = {producer};
+  if (artifact.is_folder) {
+    // Its files may be of several runs.
+    ASSAY_TRY(const std::vector<store::FileAt> files, store::files_below(store, artifact.path));
+    for (const store::FileAt& file : files) {
+      roots.insert(file.run);
+      chosen.folder_files.push_back(file.path);
+    }
+  }
+  ASSAY_TRY(chosen.runs, upstream_of(store, {roots.begin(), roots.end()}, artifact.path, builds));
   ASSAY_TRY_VOID(find_places(store, chosen));
   ASSAY_TRY_VOID(find_same_contents(store, chosen));
   return chosen;
@@ -63,6 +72,7 @@ base::Result<ReproductionPlan> plan_reproduction(store::Store& store, const Arti
                     .project_root = store.location().project.string(),
                     .artifact_path = artifact.path,
                     .artifact = artifact.blake3,
+                    .folder_files = std::move(chosen.folder_files),
                     .differences = std::move(differences),
                     .places = std::move(chosen.places),
                     .same_contents = std::move(chosen.same_contents),

@@ -1,4 +1,5 @@
-// Which runs are repeated to make an artifact again: its producer, the runs that made that one's
+// Which runs are repeated to make an artifact again: its producer (of a folder, those of
+// all its files), the runs that made that one's
 // inputs (graph/upstream.h), and the builds before it. plan.h turns them into stages.
 #pragma once
 
@@ -19,6 +20,8 @@ namespace assay::lineage {
 
 struct ChosenRuns {
   std::vector<store::RunRecord> runs;  // in order, with lists and context
+  std::vector<std::string> folder_files =
+      {};  // of an artifact that is a folder: what runs left there
   // Where the contents of inputs were seen, newest first: they may be gone from their path.
   std::map<hash::Digest, std::vector<std::string>> places;
   // For inputs that no run left at the path where they were read: the run that left the same

@@ -202,6 +202,7 @@ std::string_view to_text(InputState state) {
 ReproductionPlan make_plan(PlanInput given) {
   ReproductionPlan plan{.artifact_path = given.artifact_path,
                         .artifact = given.artifact,
+                        .folder_files = std::move(given.folder_files),
                         .root = root_of(given.runs, given.project_root),
                         .stages = {},
                         .environments = {},

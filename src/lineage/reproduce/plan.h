@@ -59,6 +59,7 @@ struct Obstacle {
 struct ReproductionPlan {
   std::string artifact_path;
   std::optional<hash::Digest> artifact;
+  std::vector<std::string> folder_files = {};  // if it is a folder: the files that runs left in it
   std::string
       root;  // the folder that is copied: the project's, or the repository's that contains it
   std::vector<PlannedStage> stages;
@@ -73,6 +74,7 @@ struct PlanInput {
   std::string project_root;
   std::string artifact_path;
   std::optional<hash::Digest> artifact;
+  std::vector<std::string> folder_files = {};
   std::vector<EnvironmentDifference> differences;
   // Other paths where a content was seen, newest first.
   std::map<hash::Digest, std::vector<std::string>> places = {};

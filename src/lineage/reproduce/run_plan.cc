@@ -34,31 +34,33 @@ base::Result<fs::path> fresh_folder(const fs::path& wanted) {
   return folder;
 }
 
-// The last stage that writes it makes it.
-std::optional<OutputComparison> find_artifact(const ReproductionPlan& plan,
-                                              const std::vector<StageResult>& stages) {
-  // A folder is what its worst file is.
+// The last stage that writes the file makes it. Nothing: it was not compared.
+std::optional<OutputComparison> find_output(const std::string& path,
+                                            const std::vector<StageResult>& stages) {
+  for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage) {
+    for (const OutputComparison& output : stage->outputs) {
+      if (output.match != OutputMatch::kExtra && output.path == path) return output;
+    }
+  }
+  return std::nullopt;
+}
+
+// A folder is what its worst file is.
+void add_folder(const ReproductionPlan& plan, Reproduction& done) {
   const auto severity = [](OutputMatch match) {
     return match == OutputMatch::kDifferent ? 3
            : match == OutputMatch::kMissing ? 2
            : match == OutputMatch::kUnknown ? 1
                                             : 0;
   };
-  std::optional<OutputComparison> folder;
-  for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage) {
-    for (const OutputComparison& output : stage->outputs) {
-      if (output.match == OutputMatch::kExtra) continue;
-      if (output.path == plan.artifact_path) return output;
-      if (!output.path.starts_with(plan.artifact_path + "/")) continue;
-      if (!folder) {
-        folder = {plan.artifact_path, output.match, std::nullopt, std::nullopt};
-      } else if (severity(output.match) > severity(folder->match)) {
-        folder->match = output.match;
-      }
+  OutputMatch worst = OutputMatch::kIdentical;
+  for (const OutputComparison& file : compared_files(plan, done.stages)) {
+    if (severity(file.match) > severity(worst)) worst = file.match;
+    if (file.match == OutputMatch::kUnknown && done.undecided.empty()) {
+      done.undecided = file.path + " could not be compared";
     }
-    if (folder) return folder;
   }
-  return std::nullopt;
+  done.artifact = {plan.artifact_path, worst, std::nullopt, std::nullopt};
 }
 
 base::Json comparison_json(const OutputComparison& one) {
@@ -89,6 +91,17 @@ std::string_view to_text(OutputMatch match) {
   return "unknown";
 }
 
+std::vector<OutputComparison> compared_files(const ReproductionPlan& plan,
+                                             const std::vector<StageResult>& stages) {
+  std::vector<OutputComparison> files;
+  for (const std::string& path : plan.folder_files) {
+    files.push_back(
+        find_output(path, stages)
+            .value_or(OutputComparison{path, OutputMatch::kUnknown, std::nullopt, std::nullopt}));
+  }
+  return files;
+}
+
 base::ExitCode Reproduction::exit_code() const {
   if (artifact) {
     if (artifact->match == OutputMatch::kIdentical) return base::ExitCode::kYes;
@@ -115,6 +128,12 @@ base::Result<Reproduction> run_plan(const ReproductionPlan& plan, const RunPlanO
     return done;
   }
   ASSAY_TRY(done.directory, fresh_folder(options.directory));
+  for (const std::string& environment : plan.environments) {
+    options.progress(
+        fmt::format("{} is shared with the copy, not copied: what a stage writes or deletes there "
+                    "is written or deleted in the project",
+                    environment));
+  }
   StageRunner runner(plan, options, done.directory);
   for (std::size_t i = 0; i < plan.stages.size(); ++i) {
     const PlannedStage& stage = plan.stages[i];
@@ -134,7 +153,11 @@ base::Result<Reproduction> run_plan(const ReproductionPlan& plan, const RunPlanO
     }
   }
   if (plan.artifact_path.empty()) return done;
-  done.artifact = find_artifact(plan, done.stages);
+  if (!plan.folder_files.empty()) {
+    add_folder(plan, done);
+    return done;
+  }
+  done.artifact = find_output(plan.artifact_path, done.stages);
   if (!done.artifact) done.undecided = "no stage of the plan makes " + plan.artifact_path;
   return done;
 }

@@ -1,5 +1,6 @@
 // Carries out a reproduction plan: a fresh copy of the source, the stages in order, and a
-// comparison of every output. The original project is read, never written.
+// comparison of every output. The original project is read, and written by nothing but stages that
+// write into an environment which is used in place.
 #pragma once
 
 #include <filesystem>
@@ -57,6 +58,11 @@ struct RunPlanOptions {
   int output_fd = 2;           // for the stages' own output
   std::function<void(std::string_view line)> progress = [](std::string_view) {};
 };
+
+// Each file of an artifact that is a folder, as the last stage that writes it left it; kUnknown
+// also if no stage's was compared.
+std::vector<OutputComparison> compared_files(const ReproductionPlan& plan,
+                                             const std::vector<StageResult>& stages);
 
 // An error only if nothing could be started. A plan with obstacles is not run.
 base::Result<Reproduction> run_plan(const ReproductionPlan& plan, const RunPlanOptions& options);
