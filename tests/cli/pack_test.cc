@@ -179,6 +179,10 @@ elif how == "nul": run["command"] = ["sh", "a\0b"]
 elif how == "no-command": run["command"] = []
 elif how == "uid": run["uid"] = "../../../../x"
 elif how == "same-uid": m["runs"][1]["uid"] = run["uid"]
+elif how == "secret":
+    same = [i for i in run["inputs"] if i["path"].endswith("/raw")][0]
+    run["inputs"].append({**same, "path": m["project"] + "/.env"})
+    m["left_out"].append({"path": m["project"] + "/.env", "why": "its name"})
 elif how == "name": run["name"] = "../x"
 elif how == "number": run["inputs"] = 5
 elif how == "huge": m["contents"][0]["size"] = 1 << 60
@@ -232,6 +236,13 @@ with tarfile.open("evil.tar", "w", format=tarfile.USTAR_FORMAT) as tar:
   }
   shell("python3 evil.py nothing");
   EXPECT_EQ(shell("$A unpack evil.tar --directory victim").exit_code, 0) << "the script is right";
+  // A content that was left out under one name is not placed under another either.
+  EXPECT_TRUE(fs::exists(directory_.path() / "victim/raw"));
+  shell("python3 evil.py secret");
+  EXPECT_EQ(shell("$A unpack evil.tar --directory secret").exit_code, 0);
+  EXPECT_TRUE(fs::exists(directory_.path() / "secret/by.sh"));
+  EXPECT_FALSE(fs::exists(directory_.path() / "secret/.env"));
+  EXPECT_FALSE(fs::exists(directory_.path() / "secret/raw"));
 }
 
 }  // namespace
