@@ -84,19 +84,42 @@ TEST_F(Pack, AnyTarReadsItAndContentsAreNamedByTheirDigest) {
 
 TEST_F(Pack, SecretsStayHere) {
   shell(
-      "cd project; git init -q . && git -c user.name=a -c user.email=a@b commit -q --allow-empty "
-      "-m 0; echo PASSWORD=tr0ub4dor > .env; echo 'k = \"AKIAIOSFODNN7EXAMPLE\"' > conf.py;"
-      " echo 1 > in; API_KEY=swordfish $A run -- sh -c 'cat .env conf.py in > /dev/null;"
+      "cd project; git init -q .; echo 'T = \"AKIAIOSFODNN7EXAMPL2\"' > old.py; git add old.py;"
+      " git -c user.name=a -c user.email=a@b commit -q -m 0; echo 'T = 1' > old.py;"
+      " printf -- '-----BEGIN %s KEY-----\\nMIIEvQ\\n' PRIVATE > id; mkdir sub;"
+      " echo PASSWORD=tr0ub4dor > .env; echo 'k = \"AKIAIOSFODNN7EXAMPLE\"' > conf.py;"
+      " cp .env sub/copy; echo 1 > in; : > empty; : > sub/.env;"
+      " API_KEY=swordfish $A run -- sh -c 'cat sub/copy .env conf.py id empty sub/.env in "
+      ">/dev/null;"
       " cat in > out' - --password=opensesame");
   const auto packed = shell("cd project; $A pack out -o ../s.tar");
   ASSERT_EQ(packed.exit_code, 0) << packed.err;
   EXPECT_THAT(packed.out, HasSubstr("left out: .env: its name is that of a file with secrets"));
   EXPECT_THAT(packed.out, HasSubstr("left out: conf.py: it contains a secret"));
+  EXPECT_THAT(packed.out, HasSubstr("left out: id: it contains a secret"));
+  EXPECT_THAT(packed.out, HasSubstr("left out: sub/copy: it has the content of a file with"));
   const std::string bytes = content("s.tar");
-  for (const char* secret : {"tr0ub4dor", "AKIAIOSFODNN7EXAMPLE", "swordfish", "opensesame"}) {
+  EXPECT_THAT(bytes, HasSubstr("+T = 1")) << "the diff";
+  for (const char* secret :
+       {"tr0ub4dor", "AKIAIOSFODNN7EXAMPL", "swordfish", "opensesame", "MIIEvQ"}) {
     EXPECT_THAT(bytes, Not(HasSubstr(secret)));
   }
   EXPECT_THAT(shell("$A unpack s.tar").out, HasSubstr("not in the pack: "));
+  EXPECT_FALSE(fs::exists(directory_.path() / "s/.env"));
+  EXPECT_TRUE(fs::exists(directory_.path() / "s/empty")) << "nothing has no secret in it";
+}
+
+TEST_F(Pack, OfTwoContentsAtOnePathTheOlderIsInTheArchive) {
+  shell(
+      "cd project; echo 1 > in; $A run -- sh -c 'cp in a'; $A archive 1 --inputs;"
+      " echo 2 > in; $A run -- sh -c 'cp in b'; $A run -- sh -c 'cat a b > both'");
+  ASSERT_EQ(shell("cd project; $A pack both -o ../p.tar").exit_code, 0);
+  const auto unpacked = shell("$A unpack p.tar --json");
+  ASSERT_EQ(unpacked.exit_code, 0) << unpacked.err;
+  EXPECT_EQ(Json::parse(unpacked.out)["older"].size(), 1U);
+  EXPECT_EQ(content("p/in"), "2\n");
+  const auto made = shell("cd p; $A reproduce both --run --directory ../copy");
+  EXPECT_EQ(made.exit_code, 0) << made.out << made.err;
 }
 
 TEST_F(Pack, WhatIsGoneIsNotPackedUnlessItWasArchived) {
@@ -155,6 +178,11 @@ elif how == "redirect": run["redirects"] = ["1>/a/../../b"]
 elif how == "nul": run["command"] = ["sh", "a\0b"]
 elif how == "no-command": run["command"] = []
 elif how == "uid": run["uid"] = "../../../../x"
+elif how == "same-uid": m["runs"][1]["uid"] = run["uid"]
+elif how == "secret":
+    same = [i for i in run["inputs"] if i["path"].endswith("/raw")][0]
+    run["inputs"].append({**same, "path": m["project"] + "/.env"})
+    m["left_out"].append({"path": m["project"] + "/.env", "why": "its name"})
 elif how == "name": run["name"] = "../x"
 elif how == "number": run["inputs"] = 5
 elif how == "huge": m["contents"][0]["size"] = 1 << 60
@@ -194,7 +222,7 @@ with tarfile.open("evil.tar", "w", format=tarfile.USTAR_FORMAT) as tar:
                            "number",          "overflow", "negative",   "unlisted", "missing",
                            "damaged",         "version",  "other",      "deep",     "member-dotdot",
                            "member-absolute", "twice",    "symlink",    "hardlink", "device",
-                           "folder"}) {
+                           "folder",          "same-uid"}) {
     ASSERT_EQ(shell(std::string("python3 evil.py ") + what).exit_code, 0) << what;
     refused(what, 64);
   }
@@ -208,6 +236,13 @@ with tarfile.open("evil.tar", "w", format=tarfile.USTAR_FORMAT) as tar:
   }
   shell("python3 evil.py nothing");
   EXPECT_EQ(shell("$A unpack evil.tar --directory victim").exit_code, 0) << "the script is right";
+  // A content that was left out under one name is not placed under another either.
+  EXPECT_TRUE(fs::exists(directory_.path() / "victim/raw"));
+  shell("python3 evil.py secret");
+  EXPECT_EQ(shell("$A unpack evil.tar --directory secret").exit_code, 0);
+  EXPECT_TRUE(fs::exists(directory_.path() / "secret/by.sh"));
+  EXPECT_FALSE(fs::exists(directory_.path() / "secret/.env"));
+  EXPECT_FALSE(fs::exists(directory_.path() / "secret/raw"));
 }
 
 }  // namespace

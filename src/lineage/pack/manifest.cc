@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "base/utf8.h"
 #include "base/version.h"
@@ -208,8 +209,12 @@ PackManifest parsed_manifest(const Json& json) {
     manifest.artifact_path = parsed_path(artifact.at("path"));
     manifest.artifact = parsed_optional_digest(artifact.at("blake3"));
   }
+  std::set<std::string> uids;
   for (const Json& json_run : json.at("runs")) {
     store::RunRecord run = parsed_run(json_run);
+    if (!uids.insert(run.uid).second) {
+      throw BadManifest{fmt::format("has the run {} twice", run.uid)};
+    }
     const auto check = [&](const std::string& path) {
       if (!is_reserved(path, manifest.project)) return;
       throw BadManifest{fmt::format("has a path that is not allowed, '{}'", path)};

@@ -1,5 +1,6 @@
 #include "lineage/pack/manifest.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <rapidcheck/gtest.h>
 
@@ -16,8 +17,9 @@ PackManifest manifest_of(std::vector<store::RunRecord> runs) {
   PackManifest manifest;
   manifest.project = "/project";
   manifest.artifact_path = "/project/out";
+  std::size_t number = 0;
   for (store::RunRecord& run : runs) {
-    run.uid = "0123456789abcdef";
+    run.uid = fmt::format("{:016x}", ++number);
     for (const store::Input& input : run.inputs) {
       if (input.blake3) manifest.contents[*input.blake3] = {input.size, false};
     }

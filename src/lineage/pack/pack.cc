@@ -4,18 +4,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <set>
 
 #include "base/file.h"
 #include "hash/blake3.h"
 #include "lineage/archive/archive_names.h"
 #include "lineage/graph/upstream.h"
+#include "lineage/pack/secret_search.h"
 #include "lineage/pack/tar.h"
 #include "lineage/pack/zstd.h"
 #include "lineage/redact/diff.h"
-#include "lineage/redact/secret_pattern.h"
 #include "lineage/reproduce/choose_runs.h"
+#include "lineage/reproduce/path_map.h"
 #include "store/run_dependencies.h"
 #include "store/run_reader.h"
 
@@ -23,9 +24,6 @@ namespace assay::lineage {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Larger files are data, which no pattern for tokens fits.
-constexpr base::Bytes kSearchedForSecrets{1 << 20};
 
 base::Result<std::vector<store::RunRecord>> runs_of(store::Store& store,
                                                     const RunOrArtifact& what) {
@@ -46,12 +44,25 @@ hash::Digest digest_of_text(std::string_view text) {
   return hash::blake3(std::as_bytes(std::span(text)));
 }
 
-// Why the file must not leave this machine; empty: it may.
-std::string secret_in(const std::string& path, const fs::path& found) {
-  if (is_secret_file(path)) return "its name is that of a file with secrets";
-  const auto text = base::read_file(found, kSearchedForSecrets);
-  if (text && redact_known_patterns(*text) != *text) return "it contains a secret";
-  return {};
+// Whether this section of a diff, "diff --git a/x b/x …", is about the file. Names with unusual
+// characters are written in quotes and escaped: they might be any.
+bool is_about(std::string_view section, const std::string& file) {
+  const std::string_view line = section.substr(0, section.find('\n'));
+  return line.ends_with(" b/" + file) || line.starts_with("diff --git a/" + file + " b/") ||
+         line.find('"') != line.npos;
+}
+
+// The diff without its sections about these files.
+std::string without_files(std::string_view diff, const std::vector<std::string>& files) {
+  std::string kept;
+  while (!diff.empty()) {
+    const std::size_t next = diff.find("\ndiff --git ");
+    const std::string_view section = diff.substr(0, next == diff.npos ? next : next + 1);
+    diff.remove_prefix(section.size());
+    const auto about = [&](const std::string& file) { return is_about(section, file); };
+    if (std::ranges::none_of(files, about)) kept += section;
+  }
+  return kept;
 }
 
 // Collects what a pack has, then writes it.
@@ -61,6 +72,8 @@ class Packer {
 
   base::Result<void> collect(std::vector<store::RunRecord> runs) {
     manifest_.project = store_.location().project;
+    note_secret_names(runs);
+    std::vector<RecordedContent> needed_contents;
     std::set<std::pair<std::string, hash::Digest>> made;
     for (store::RunRecord& run : runs) {
       drop_reserved(run.inputs);
@@ -74,18 +87,21 @@ class Packer {
         if (!needed.blake3) {
           leave_out(needed.path, "its content was not recorded");
         } else if (!made.contains({needed.path, *needed.blake3})) {
-          ASSAY_TRY_VOID(collect_file({needed.path, *needed.blake3, needed.size}));
+          needed_contents.push_back({needed.path, *needed.blake3, needed.size});
         }
       }
       for (const store::Output& output : run.outputs) {
         if (output.blake3) made.insert({output.path, *output.blake3});
       }
-      collect_source(run);
       run.processes.clear();
       run.context.user.clear();
       run.context.host.clear();
       manifest_.runs.push_back(std::move(run));
     }
+    for (const RecordedContent& content : needed_contents) {
+      ASSAY_TRY_VOID(collect_file(content));
+    }
+    for (store::RunRecord& run : manifest_.runs) collect_source(run);
     return {};
   }
 
@@ -118,7 +134,28 @@ class Packer {
     });
   }
 
+  // A content that any run knows under the name of a file with secrets is secret under every other
+  // name. Files without content have no secret.
+  void note_secret_names(const std::vector<store::RunRecord>& runs) {
+    const auto note = [&](const auto& file) {
+      if (file.blake3 && *file.blake3 != digest_of_text("") && is_secret_file(file.path)) {
+        secrets_.try_emplace(*file.blake3, "it has the content of a file with secrets");
+      }
+    };
+    for (const store::RunRecord& run : runs) {
+      std::ranges::for_each(run.inputs, note);
+      std::ranges::for_each(run.outputs, note);
+      std::ranges::for_each(store::dependencies_of(run, store::Logs::kNo), note);
+    }
+  }
+
   base::Result<void> collect_file(const RecordedContent& content) {
+    if (const auto secret = secrets_.find(content.blake3); secret != secrets_.end()) {
+      leave_out(content.path, is_secret_file(content.path)
+                                  ? "its name is that of a file with secrets"
+                                  : secret->second);
+      return {};
+    }
     if (manifest_.contents.contains(content.blake3)) return {};
     ASSAY_TRY(const std::optional<std::string> on_disk, find_on_disk(store_, files_, content));
     const Archive archive(store_.location());
@@ -128,8 +165,9 @@ class Packer {
           "restore it, or pack a newer run"));
     }
     const fs::path found = on_disk ? fs::path(*on_disk) : archive.file_of(content.blake3);
-    if (const std::string why = secret_in(content.path, found); !why.empty()) {
-      leave_out(content.path, why);
+    if (file_contains_secret(found)) {
+      const auto [secret, added] = secrets_.emplace(content.blake3, "it contains a secret");
+      leave_out(content.path, secret->second);
       return {};
     }
     struct stat status {};
@@ -144,6 +182,15 @@ class Packer {
   void collect_source(store::RunRecord& run) {
     if (!run.context.git || run.context.git->diff.empty()) return;
     std::string& diff = run.context.git->diff;
+    std::vector<std::string> files;
+    for (const LeftOutFile& one : manifest_.left_out) {
+      const PathMap below(run.context.git->root, "");
+      if (below.inside(one.path)) files.push_back(below.path(one.path).substr(1));
+    }
+    diff = without_files(diff, files);
+    // What was recorded still applies to its commit, and so has the secrets that are in it.
+    diff = redact_diff(std::move(diff), run.context.git->left_out, DiffLines::kAll);
+    if (diff.empty()) return;
     const hash::Digest digest = digest_of_text(diff);
     manifest_.contents[digest] = {static_cast<std::int64_t>(diff.size()), false};
     texts_[digest] = std::exchange(diff, digest.hex());
@@ -181,7 +228,8 @@ class Packer {
   DiskFiles files_;
   PackManifest manifest_;
   std::map<hash::Digest, fs::path> sources_;
-  std::map<hash::Digest, std::string> texts_;  // diffs
+  std::map<hash::Digest, std::string> texts_;    // diffs
+  std::map<hash::Digest, std::string> secrets_;  // contents that are not packed, and why
 };
 
 }  // namespace

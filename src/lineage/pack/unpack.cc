@@ -16,6 +16,7 @@
 #include "lineage/pack/tar.h"
 #include "lineage/pack/zstd.h"
 #include "lineage/record/redirects.h"
+#include "lineage/redact/diff.h"
 #include "lineage/reproduce/path_map.h"
 #include "store/run_dependencies.h"
 #include "store/run_writer.h"
@@ -105,17 +106,19 @@ class Unpacker {
 
   // The files that no run of the pack makes, each at its place. Of several contents that runs read
   // at one path the last is there, the others are in the archive.
-  base::Result<void> place_files() {
+  base::Result<void> place_files(const store::Location& location) {
+    const std::set<hash::Digest> withheld = secret_contents();
     std::map<std::string, std::vector<hash::Digest>> wanted;
     for (const store::RunRecord& run : report_.manifest.runs) {
       for (const store::Input& needed : store::dependencies_of(run, store::Logs::kNo)) {
         if (!needed.blake3 || !report_.manifest.contents.contains(*needed.blake3)) continue;
+        if (withheld.contains(*needed.blake3)) continue;
         auto& contents = wanted[here(needed.path)];
         std::erase(contents, *needed.blake3);
         contents.push_back(*needed.blake3);
       }
     }
-    const Archive archive(store::location_in(folder_));
+    const Archive archive(location);
     for (const auto& [path, contents] : wanted) {
       ASSAY_TRY_VOID(place(contents.back(), path));
       report_.placed.push_back(path);
@@ -129,11 +132,9 @@ class Unpacker {
     return {};
   }
 
-  base::Result<void> record_runs() {
-    const store::Location location = store::location_in(folder_);
-    ASSAY_TRY(store::Store store, store::Store::create(location, store::Program{}));
+  base::Result<void> record_runs(store::Store& store) {
     std::error_code error;
-    const fs::path kept = location.directory / "pack";
+    const fs::path kept = store.location().directory / "pack";
     fs::create_directory(kept, error);
     ASSAY_TRY(const std::string manifest, manifest_text(report_.manifest));
     ASSAY_TRY_VOID(base::write_file(kept / "manifest.json", manifest));
@@ -157,6 +158,26 @@ class Unpacker {
  private:
   [[nodiscard]] base::Error bad(std::string what) const {
     return base::usage_error(where_, std::move(what), "make it again with `assay pack`");
+  }
+
+  // What was left out because of its name, and is in the pack under another one, as it may be in
+  // packs that somebody else made. Files without content have no secret.
+  [[nodiscard]] std::set<hash::Digest> secret_contents() const {
+    std::set<std::string> left_out;
+    for (const LeftOutFile& one : report_.manifest.left_out) {
+      if (is_secret_file(one.path)) left_out.insert(one.path);
+    }
+    std::set<hash::Digest> found;
+    for (const store::RunRecord& run : report_.manifest.runs) {
+      for (const store::Input& needed : store::dependencies_of(run, store::Logs::kNo)) {
+        if (!needed.blake3 || !left_out.contains(needed.path)) continue;
+        const auto content = report_.manifest.contents.find(*needed.blake3);
+        if (content != report_.manifest.contents.end() && content->second.size > 0) {
+          found.insert(*needed.blake3);
+        }
+      }
+    }
+    return found;
   }
 
   [[nodiscard]] fs::path stored(const hash::Digest& content) const {
@@ -249,7 +270,7 @@ class Unpacker {
   // The record of a run as if it had run here. Git is left out: the source is in place as it was
   // read, and this is no repository.
   void relocate(store::RunRecord& run) {
-    std::set<std::string> outside;
+    std::set<std::string, std::less<>> outside;
     const PathMap project(report_.manifest.project, folder_);
     const auto move = [&](std::string& path) {
       if (!project.inside(path)) outside.insert(path);
@@ -269,9 +290,9 @@ class Unpacker {
     run.directory = here(run.directory);
     std::error_code ignored;
     fs::create_directories(run.directory, ignored);
+    const std::string outside_folder = folder_ / kOutsideFolder;
     const auto replace = [&](std::string& text) {
-      text = project.argument(text);
-      for (const std::string& path : outside) text = PathMap(path, here(path)).argument(text);
+      text = with_prefix(project.argument(text), outside, outside_folder);
     };
     for (std::string& word : run.command) replace(word);
     for (auto& [name, value] : run.context.environment) replace(value);
@@ -292,8 +313,11 @@ base::Result<UnpackReport> unpack(const fs::path& file, const fs::path& folder) 
   Unpacker unpacker(file, fresh.path());
   ASSAY_TRY(ZstdStream stream, ZstdStream::reading_from(fd.get(), file));
   ASSAY_TRY_VOID(unpacker.read(stream.descriptor()));
-  ASSAY_TRY_VOID(unpacker.place_files());
-  ASSAY_TRY_VOID(unpacker.record_runs());
+  // Before the files: older contents go into its archive.
+  const store::Location location = store::location_in(fresh.path());
+  ASSAY_TRY(store::Store store, store::Store::create(location, store::Program{}));
+  ASSAY_TRY_VOID(unpacker.place_files(location));
+  ASSAY_TRY_VOID(unpacker.record_runs(store));
   fresh.keep();
   return unpacker.take();
 }

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/unique_fd.h"
+#include "lineage/redact/command.h"
 
 namespace assay::lineage {
 namespace {
@@ -77,7 +78,7 @@ bool read_metrics_line(std::string_view line, Reported& reported) {
   }
   if (parameters != json.end()) {
     for (const auto& [name, value] : parameters->items()) {
-      reported.parameters[name] = parameter_text(value);
+      reported.parameters[redact_patterns(name)] = redact_value(name, parameter_text(value));
     }
   }
   if (!row.values.empty()) reported.rows.push_back(std::move(row));

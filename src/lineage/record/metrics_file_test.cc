@@ -30,6 +30,19 @@ TEST(MetricsLine, WhatIsUnderstood) {
               ElementsAre(Pair("lr", "1"), Pair("name", "x y"), Pair("on", "false")));
 }
 
+TEST(MetricsLine, SecretsAmongParametersAreRedacted) {
+  const std::string token = std::string("ghp") + "_16C7e42F292c6912E7710c838347Ae178B4a";
+  Reported reported;
+  const base::Json parameters = {{"api_key", "swordfish"}, {"data", "https://me:opensesame@host/x"},
+                                 {"login", token},         {token, 1},
+                                 {"max_tokens", 4096},     {"optimizer", "adamw"}};
+  ASSERT_TRUE(read_metrics_line(base::Json{{"parameters", parameters}}.dump(), reported));
+  EXPECT_THAT(reported.parameters,
+              ElementsAre(Pair("[redacted]", "1"), Pair("api_key", "[redacted]"),
+                          Pair("data", "https://me:[redacted]@host/x"), Pair("login", "[redacted]"),
+                          Pair("max_tokens", "4096"), Pair("optimizer", "adamw")));
+}
+
 TEST(MetricsLine, WhatIsNot) {
   const std::string long_name(201, 'x');
   for (const std::string& line :

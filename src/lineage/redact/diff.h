@@ -11,9 +11,15 @@ namespace assay::lineage {
 // `.env`, `id_rsa`, `server.pem`: by name.
 bool is_secret_file(std::string_view path);
 
-// The diff with the secrets in added lines replaced; it keeps its number of lines and still
-// applies. Names the changed files in `left_out`. Only unambiguous patterns, because diffs are full
-// of digests and data that look random.
-std::string redact_diff(std::string diff, std::vector<std::string>& left_out);
+// Which lines of a diff are searched. With kAll, for diffs that leave the machine, a diff may no
+// longer apply: removed lines and context are those of the commit.
+enum class DiffLines { kAdded, kAll };
+
+// The diff with the secrets in these lines replaced; it keeps its number of lines, and with kAdded
+// it still applies. Names the changed files in `left_out`. Only unambiguous patterns, because diffs
+// are full of digests and data that look random; with kAll also whole lines of base64, which may be
+// the middle of a key, and everything in files that is_secret_file() names.
+std::string redact_diff(std::string diff, std::vector<std::string>& left_out,
+                        DiffLines lines = DiffLines::kAdded);
 
 }  // namespace assay::lineage

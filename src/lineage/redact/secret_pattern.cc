@@ -100,6 +100,21 @@ std::string redact_pem(std::string_view text) {
   }
 }
 
+bool has_private_key(std::string_view text) {
+  // The former is that of RFC 4716, the latter that of PEM and PGP.
+  constexpr std::array<std::string_view, 2> kBegins = {"---- BEGIN ", "-----BEGIN "};
+  for (const std::string_view begins : kBegins) {
+    for (std::size_t at = text.find(begins); at != std::string_view::npos;
+         at = text.find(begins, at + begins.size())) {
+      constexpr std::size_t kLongestTitle = 80;
+      std::string_view title = text.substr(at + begins.size(), kLongestTitle);
+      title = title.substr(0, title.find_first_of("-\n"));
+      if (title.find("PRIVATE KEY") != std::string_view::npos) return true;
+    }
+  }
+  return text.find("PuTTY-User-Key-File-") != std::string_view::npos;
+}
+
 namespace {
 
 // "scheme://user:password@host": the password, or the user where it is alone and no plain name.
@@ -118,7 +133,9 @@ std::string redact_url_passwords(std::string_view text) {
     std::size_t host = text.substr(begin, end - begin).rfind('@');
     if (host == std::string_view::npos) {
       // A password may contain an unescaped slash; search once more up to the next space.
-      while (end < text.size() && !is_space(text[end])) ++end;
+      // Not further than any password reaches, as files may have many URLs and no space.
+      constexpr std::size_t kFarthest = 1024;
+      while (end < text.size() && end - begin < kFarthest && !is_space(text[end])) ++end;
       const std::string_view wide = text.substr(begin, end - begin);
       host = wide.rfind('@');
       const std::size_t split = wide.find(':');

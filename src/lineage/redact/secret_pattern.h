@@ -20,6 +20,10 @@ std::string redact_known_patterns(std::string_view text);
 // split at those.
 std::string redact_pem(std::string_view text);
 
+// Whether a private key begins in it (PEM, PGP, SSH, PuTTY). Certificates and public keys are no
+// secrets.
+bool has_private_key(std::string_view text);
+
 // A remote's URL without user and password; the user of ssh is kept, as it is not a secret.
 std::string strip_credentials(std::string_view url);
 

@@ -1,5 +1,7 @@
 #include "lineage/reproduce/path_map.h"
 
+#include <algorithm>
+
 namespace assay::lineage {
 namespace {
 
@@ -42,6 +44,41 @@ std::string PathMap::argument(std::string_view word) const {
     at = end;
   }
   out += word.substr(at);
+  return out;
+}
+
+namespace {
+
+// Length of the first of the paths that `text` begins with; 0: with none.
+std::size_t leading_path(std::string_view text, const std::set<std::string, std::less<>>& paths) {
+  for (std::size_t end = 1; end <= text.size(); ++end) {
+    if (end < text.size() && is_path_char(text[end])) continue;
+    const std::string_view begin = text.substr(0, end);
+    const auto next = paths.lower_bound(begin);
+    if (next == paths.end() || !next->starts_with(begin)) return 0;
+    if (*next == begin) return end;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::string with_prefix(std::string_view argument, const std::set<std::string, std::less<>>& paths,
+                        std::string_view prefix) {
+  std::string out;
+  std::size_t copied = 0;
+  for (std::size_t at = argument.find('/'); at != std::string_view::npos;
+       at = argument.find('/', at)) {
+    const std::size_t length =
+        begins_path(argument, at) ? leading_path(argument.substr(at), paths) : 0;
+    if (length > 0) {
+      out += argument.substr(copied, at - copied);
+      out += prefix;
+      copied = at;
+    }
+    at += std::max<std::size_t>(length, 1);
+  }
+  out += argument.substr(copied);
   return out;
 }
 

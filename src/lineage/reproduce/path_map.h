@@ -2,6 +2,8 @@
 // Pure.
 #pragma once
 
+#include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -24,5 +26,10 @@ class PathMap {
  private:
   std::string from_, to_;
 };
+
+// The argument with `prefix` before every path in it, as a whole, that is one of these or below
+// one. The same as PathMap(path, prefix + path).argument() for each, but in one go.
+std::string with_prefix(std::string_view argument, const std::set<std::string, std::less<>>& paths,
+                        std::string_view prefix);
 
 }  // namespace assay::lineage

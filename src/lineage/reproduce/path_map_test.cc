@@ -1,6 +1,7 @@
 #include "lineage/reproduce/path_map.h"
 
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 #include <vector>
 
@@ -36,6 +37,24 @@ TEST(PathMap, Arguments) {
                          {"", ""}}) {
     EXPECT_EQ(map.argument(c.word), c.expected) << c.word;
   }
+}
+
+// The same as one PathMap after the other.
+RC_GTEST_PROP(WithPrefixProperty, EveryPathAtOnceIsOneAfterTheOther, ()) {
+  const auto some = [](auto... parts) {
+    return rc::gen::container<std::vector<std::string>>(rc::gen::element<std::string>(parts...));
+  };
+  std::set<std::string, std::less<>> paths;
+  for (const std::string& path : *some("/a", "/a/b", "/b", "/a-b/c", "/c/a", "/ab")) {
+    paths.insert(path);
+  }
+  std::string word;
+  for (const std::string& part : *some("/a", "/b", "/c", "-I", "=", ":", " ", "-b", "b", "/")) {
+    word += part;
+  }
+  std::string expected = word;
+  for (const std::string& path : paths) expected = PathMap(path, "/new" + path).argument(expected);
+  RC_ASSERT(with_prefix(word, paths, "/new") == expected);
 }
 
 }  // namespace

@@ -457,6 +457,26 @@ TEST(SecretDiff, KeysAndTokensAreBlankedAndTheRestIsAsItWas) {
   EXPECT_TRUE(left_out.empty());
 }
 
+TEST(SecretDiff, WhatLeavesTheMachineHasNoSecretOfTheCommitEither) {
+  const std::string token = std::string("ghp") + "_16C7e42F292c6912E7710c838347Ae178B4a";
+  const std::string key = "MIIEvQ1BADANBgkqh5kiG9w0BAQ7EFAASC3Kcw8gSjAgEAAoIBAQ9";
+  const std::string diff =
+      "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1,9 +1,8 @@ T = '" + token + "'\n " +
+      key + "\n--- " + token + "\n+++ " + token + "\n T='" + token + "'\n-" + std::string(5, '-') +
+      "BEGIN PRIVATE KEY-----\n MIIE\n" + "-" + std::string(5, '-') +
+      "END PRIVATE KEY-----\n-x = 1\n" +
+      "diff --git a/.env b/.env\n--- a/.env\n+++ /dev/null\n@@ -1 +0,0 @@\n"
+      "-PASSWORD=tr0ub4dor\n";
+  std::vector<std::string> left_out;
+  EXPECT_EQ(redact_diff(diff, left_out, DiffLines::kAll),
+            "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1,9 +1,8 @@ T = '[redacted]'\n"
+            " [redacted]\n--- [redacted]\n+++ [redacted]\n T='[redacted]'\n-[redacted]\n"
+            " [redacted]\n-[redacted]\n-x = 1\n"
+            "diff --git a/.env b/.env\n--- a/.env\n+++ /dev/null\n@@ -1 +0,0 @@\n-[redacted]\n");
+  EXPECT_THAT(left_out, ::testing::ElementsAre("x.py (secrets in it were redacted)",
+                                               ".env (secrets in it were redacted)"));
+}
+
 TEST(SecretDiff, FilesByTheirName) {
   for (const char* name : {".env", "a/.env.local", "key.pem", ".ssh/id_rsa", "prod.env"}) {
     EXPECT_TRUE(is_secret_file(name)) << name;
