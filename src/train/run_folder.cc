@@ -33,9 +33,7 @@ base::Result<void> check_start(const fs::path& folder, StartFrom from) {
   if (from == StartFrom::kEither) return {};
   ASSAY_TRY(const bool any, has_checkpoints(folder));
   if (any && from == StartFrom::kStepOne) {
-    return base::fail(base::usage_error(
-        (folder / "checkpoints").string(), "already has checkpoints of another run",
-        "continue it with --resume, or name another folder with --out"));
+    return base::fail(already_has_checkpoints(folder));
   }
   if (!any && from == StartFrom::kCheckpoint) {
     return base::fail(
@@ -63,6 +61,12 @@ bool is_at(int descriptor, const fs::path& folder) {
 }
 
 }  // namespace
+
+base::Error already_has_checkpoints(const fs::path& folder) {
+  return base::usage_error((folder / "checkpoints").string(),
+                           "already has checkpoints of another run",
+                           "continue it with --resume, or name another folder with --out");
+}
 
 base::Result<RunFolder> RunFolder::make(const fs::path& folder) {
   // Without a slash at its end, whose parent would be the folder itself.

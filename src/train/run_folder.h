@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/error.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 
@@ -17,6 +18,9 @@ enum class StartFrom : std::uint8_t {
   kCheckpoint,  // refuses a folder that has none
   kEither,      // a checkpoint if there is one
 };
+
+// Of a folder in which a run would begin with step 1.
+base::Error already_has_checkpoints(const std::filesystem::path& folder);
 
 class RunFolder {
  public:

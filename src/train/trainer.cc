@@ -17,6 +17,7 @@
 #include "train/data/loader.h"
 #include "train/job_data.h"
 #include "train/resume.h"
+#include "train/run_folder.h"
 #include "train/saver.h"
 #include "train/schedule.h"
 #include "train/validation.h"
@@ -30,11 +31,6 @@ double scalar(const Scalars& scalars, step::Scalar which) {
 }
 
 constexpr std::int64_t kNoCheckpoint = -1;
-
-base::Error already_has_checkpoints(const std::filesystem::path& root) {
-  return base::usage_error(root.string(), "already has checkpoints of another run",
-                           "continue it with --resume, or name another folder with --out");
-}
 
 class Trainer {
  public:
@@ -104,7 +100,8 @@ class Trainer {
     if (ranks_.rank() == 0) {
       ASSAY_TRY_VOID(saver_.open());
       ASSAY_TRY(steps, checkpoint::steps_in(root));
-      if (!options_.resume && !steps.empty()) return base::fail(already_has_checkpoints(root));
+      if (!options_.resume && !steps.empty())
+        return base::fail(already_has_checkpoints(options_.out));
     }
     bool damaged = false;
     while (true) {

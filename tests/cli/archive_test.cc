@@ -3,11 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 
-#include "base/json.h"
-#include "base/testing/temp_dir.h"
-#include "support/process.h"
+#include "support/shell_project.h"
 
 namespace assay {
 namespace {
@@ -16,26 +13,12 @@ using base::Json;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-class ArchiveCli : public ::testing::Test {
+class ArchiveCli : public support::ShellProject {
  protected:
-  void SetUp() override { shell("$A init -q"); }
-  support::Outcome shell(const std::string& script) {
-    return support::run(
-        {{"bash", "-c", "export A='" + support::program() + "'; " + script}, "", project_.path()});
-  }
-  Json json(const std::string& arguments) {
-    return Json::parse(shell("$A " + arguments + " --json 2>/dev/null").out);
-  }
-  std::string content(const std::string& name) {
-    std::ifstream file(project_.path() / name);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
   // How many contents there are, by find(1).
   std::string objects() {
     return shell("find .assay/archive -mindepth 2 -type f 2>/dev/null | wc -l").out;
   }
-
-  base::testing::TempDir project_;
 };
 
 TEST_F(ArchiveCli, NothingIsKeptUnlessAskedFor) {

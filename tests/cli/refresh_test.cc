@@ -3,11 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 
-#include "base/json.h"
-#include "base/testing/temp_dir.h"
-#include "support/process.h"
+#include "support/shell_project.h"
 
 namespace assay {
 namespace {
@@ -18,20 +15,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-class Refresh : public ::testing::Test {
+class Refresh : public support::ShellProject {
  protected:
-  void SetUp() override { shell("$A init -q"); }
-  support::Outcome shell(const std::string& script) {
-    return support::run(
-        {{"bash", "-c", "export A='" + support::program() + "'; " + script}, "", project_.path()});
-  }
-  Json json(const std::string& arguments) {
-    return Json::parse(shell("$A " + arguments + " --json 2>/dev/null").out);
-  }
-  std::string content(const std::string& name) {
-    std::ifstream file(project_.path() / name);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
   std::vector<int> stale_by_status() {
     std::vector<int> stages;
     const Json status = json("status");
@@ -57,8 +42,6 @@ class Refresh : public ::testing::Test {
     }
     return text;
   }
-
-  base::testing::TempDir project_;
 };
 
 TEST_F(Refresh, RunsWhatStatusCallsStaleAndLeavesNothingStale) {

@@ -119,6 +119,8 @@ TrainerSteps::Key TrainerSteps::key_of(const Work& work) {
 
 const TrainerStep* TrainerSteps::of(const Work& work) {
   const Degrees& d = work.degrees;
+  // Not made yet for experts over ranks; not executed with more tensor-parallel ranks than key
+  // heads.
   if (d.ep > 1 || d.tp > static_cast<double>(model_.kv_heads)) return nullptr;
   const Key key = key_of(work);
   if (last_ != nullptr && key == last_key_) return last_;

@@ -135,7 +135,8 @@ struct Work {
   std::shared_ptr<TrainerSteps> trainer;
 };
 
-// As our trainer does it. Mixtures that it does not execute are priced as others exchange them.
+// As our trainer does it. Mixtures that it does not execute, and experts over ranks, which it does,
+// are priced as others exchange them.
 inline bool folds_gradients(const Work& work) {
   const bool executed = !work.shape.is_moe() || (work.trainer != nullptr && work.degrees.ep <= 1);
   return work.software.folds_gradients && executed && !work.lora;
