@@ -116,8 +116,10 @@ base::Result<void> record_step(train::Backend& backend, const step::Program& pro
                base::to_text(base::Bytes(static_cast<std::int64_t>(bytes))), some.ms,
                some.exposed_ms);
   }
-  for (std::size_t i = 0; i < std::min<std::size_t>(12, found.exposed.size()); ++i) {
-    fmt::print("  exposed {:.3f} ms at {:.2f} ms\n", found.exposed[i].ms, found.exposed[i].at_ms);
+  for (std::size_t i = 0; i < std::min<std::size_t>(24, found.exposed.size()); ++i) {
+    const auto& gap = found.exposed[i];
+    fmt::print("  exposed {:.3f} ms at {:.2f} ms, after {:.60} before {:.60}\n", gap.ms, gap.at_ms,
+               gap.after, gap.before);
   }
   return {};
 #else
