@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <barrier>
 #include <chrono>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -275,6 +276,7 @@ base::Result<void> run(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   if (argc < 2) return 64;
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);  // see comm::make_one_gpu
   if (const auto done = run({argv + 1, argv + argc}); !done) {
     fmt::print(stderr, "{}\n", done.error().line());
     return 1;

@@ -49,7 +49,6 @@ base::Result<void> CudaBackendImpl::open() {
   description_ = fmt::format("{}, {}, bf16 with fp32 masters", properties.name,
                              base::to_text(base::Bytes(static_cast<std::int64_t>(total))));
   ASSAY_TRY_VOID(outcome());
-  ASSAY_TRY_VOID(looped_.open());
   return products_.open(options_.tuning_file);
 }
 

@@ -13,9 +13,10 @@ namespace assay::train::cuda {
 namespace {
 
 constexpr std::int64_t kRoundPlanned = 128;  // the tallest tile of any algorithm
-constexpr float kHopelessGroup = 1.5F;            // times the best so far: abandoned
+constexpr float kHopelessGroup = 1.5F;       // times the best so far: abandoned
+constexpr int kGroupRepeats = 3;
 // The best few are timed again, each long enough to reach the power limit.
-constexpr std::size_t kFinalGroups = 5;
+constexpr std::size_t kFinalGroups = 8;
 constexpr float kFinalGroup_ms = 120;
 
 constexpr std::int64_t kHalf = 2;  // bytes of an element
@@ -211,7 +212,7 @@ void LoopedProducts::tune(Device& device, const GroupedProduct& p) {
   const auto fill = p.fp8() ? fill_random_fp8 : fill_random;
   for (const Matrix& m : {p.a, p.b}) fill(device, m.data, (m.rows - 1) * m.stride + m.cols);
   struct Way {
-    float ms = 0;
+    float ms = std::numeric_limits<float>::infinity();
     cublasLtMatmulAlgo_t algorithm{};
     int lanes = 1;
   };
@@ -221,12 +222,14 @@ void LoopedProducts::tune(Device& device, const GroupedProduct& p) {
   for (const auto& algorithm : products_.suggestions(device, planned, is_known)) {
     products_.use(planned, algorithm, false);
     time(device, p, 1, 1);  // loads the kernels
+    Way way{.algorithm = algorithm};
     for (int lanes = 1; lanes <= kLanes; lanes *= 2) {
-      const float ms = time(device, p, lanes, 1);
-      if (ms > kHopelessGroup * best) break;
-      best = std::min(best, ms);
-      ways.push_back({ms, algorithm, lanes});
+      if (time(device, p, lanes, 1) > kHopelessGroup * best) break;
+      const float ms = time(device, p, lanes, kGroupRepeats);
+      if (ms < way.ms) way = {ms, algorithm, lanes};
     }
+    best = std::min(best, way.ms);
+    if (way.ms <= kHopelessGroup * best) ways.push_back(way);
   }
   if (ways.empty()) return products_.tune(device, planned);  // which says what is wrong
   std::ranges::stable_sort(ways, {}, &Way::ms);
