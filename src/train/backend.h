@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "base/result.h"
 #include "step/memory_plan.h"
 #include "step/program.h"
+#include "train/checkpoint/tensor.h"
 #include "train/executed.h"
 
 namespace assay::train {
@@ -46,6 +48,18 @@ struct HostCopy {
   std::shared_ptr<const void> memory;
 };
 
+// Elements of a parameter that are normally distributed at first (train/init.h), and where they go:
+// `pieces` of the parameter, one after the other, are the elements of `weight`. Where weights are
+// in two halves, `remainder` gets the low ones, from element `remainder_at` on.
+struct InitialDraw {
+  const step::Parameter& parameter;
+  std::uint64_t seed = 0;
+  std::vector<checkpoint::ElementRange> pieces;
+  step::View weight;
+  std::optional<step::View> remainder;
+  std::int64_t remainder_at = 0;
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -59,6 +73,9 @@ class Backend {
   // Copies between host memory and a view, row by row; synchronous.
   virtual base::Result<void> write(const step::View& to, std::span<const std::byte> from) = 0;
   virtual base::Result<void> read(const step::View& from, std::span<std::byte> to) = 0;
+  // Draws initial weights where they stay, bit for bit those that initial_values() gives. False:
+  // this device does not, and the caller draws and writes them.
+  virtual base::Result<bool> draw(const InitialDraw& /*draw*/) { return false; }
   // Between steps: copies the views' current contents. The next step may start at once; ops that
   // would change the views wait for the copy. One copy at a time: the previous copy's memory must
   // have been released.

@@ -144,6 +144,23 @@ void draw(const step::Parameter& parameter, std::uint64_t seed,
   }
 }
 
+// Draws a weight on the device, if it can.
+base::Result<bool> draw_there(Backend& backend, const step::Program& program,
+                              const step::Parameter& parameter, const StateTensor& weight,
+                              std::uint64_t seed) {
+  if (parameter.init != step::Init::kNormal) return false;
+  InitialDraw draw{.parameter = parameter,
+                   .seed = seed,
+                   .pieces = weight.pieces(weight.own),
+                   .weight = weight.view};
+  const std::optional<StateTensor> low = remainder_tensor(program, parameter);
+  if (low && low->own.count > 0) {
+    draw.remainder = low->view;
+    draw.remainder_at = low->own.first - weight.own.first;
+  }
+  return backend.draw(draw);
+}
+
 }  // namespace
 
 base::Result<Position> restore(Backend& backend, const step::Program& program,
@@ -209,12 +226,14 @@ base::Result<void> initialise(Backend& backend, const step::Program& program, st
   constexpr std::int64_t kChunk = 1 << 16;
   Threads threads(thread_count > 0 ? thread_count : usable_processors());
   const std::vector<StateTensor> weights = state_tensors(program, StateKind::kWeights);
-  std::int64_t largest = 0;
-  for (const StateTensor& weight : weights) largest = std::max(largest, weight.own.count);
-  std::vector<float> all(static_cast<std::size_t>(largest));
+  std::vector<float> all;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     const step::Range own = weights[i].own;
     if (own.count == 0) continue;
+    ASSAY_TRY(const bool drawn,
+              draw_there(backend, program, program.model_parameters[i], weights[i], seed));
+    if (drawn) continue;
+    all.resize(std::max(all.size(), static_cast<std::size_t>(own.count)));
     const std::span<float> values = std::span(all).first(static_cast<std::size_t>(own.count));
     threads.ranges(own.count, kChunk, [&](std::int64_t first, std::int64_t last) {
       draw(program.model_parameters[i], seed, weights[i].pieces({own.first + first, last - first}),

@@ -128,6 +128,11 @@ base::Result<void> CudaBackendImpl::copy(void* to, std::size_t to_pitch, const v
   return outcome();
 }
 
+base::Result<void> CudaBackendImpl::copy_now(void* to, const void* from, std::size_t bytes) {
+  return copy(to, bytes, from, bytes, {.count = 1, .bytes = bytes, .pitch = bytes},
+              cudaMemcpyDefault);
+}
+
 void CudaBackendImpl::begin_step(const StepSettings& settings) {
   settings_ = settings;
   timed_ = 0;

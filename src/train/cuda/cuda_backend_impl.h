@@ -1,6 +1,7 @@
 // CudaBackendImpl: the implementation of cuda_backend.h. cuda_backend_prepare.cc allocates memory
 // and does everything a step must not wait for, cuda_backend_dispatch.cc launches ops,
-// cuda_backend_copy.cc copies state to the host, cuda_backend.cc has the rest.
+// cuda_backend_copy.cc copies state to the host, cuda_backend_draw.cc makes initial weights,
+// cuda_backend.cc has the rest.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -31,6 +32,7 @@ class CudaBackendImpl : public CudaBackend {
   base::Result<void> prepare(const step::Program& program, const step::MemoryPlan& plan) override;
   base::Result<void> write(const step::View& to, std::span<const std::byte> from) override;
   base::Result<void> read(const step::View& from, std::span<std::byte> to) override;
+  base::Result<bool> draw(const InitialDraw& draw) override;
   base::Result<HostCopy> copy_out(const step::Program& program,
                                   std::span<const step::View> views) override;
   void begin_step(const StepSettings& settings) override;
@@ -91,6 +93,8 @@ class CudaBackendImpl : public CudaBackend {
   [[nodiscard]] Rows rows_of(const step::View& view) const;
   base::Result<void> copy(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
                           const Rows& rows, cudaMemcpyKind kind);
+  // Between host and device, in either direction, behind what the stream has to do.
+  base::Result<void> copy_now(void* to, const void* from, std::size_t bytes);
   [[nodiscard]] std::byte* address(const step::View& view) const;
   [[nodiscard]] Matrix matrix(const step::View& view) const;
   // The i-th view as a matrix, or an empty one.
