@@ -212,6 +212,12 @@ base::Result<void> restore_weights(Backend& backend, const step::Program& progra
   return {};
 }
 
+std::string saved_algorithms(const checkpoint::Checkpoint& from) {
+  const base::Json& extra = from.manifest().state.extra;
+  const auto found = extra.find("algorithms");
+  return found != extra.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
 base::Result<spec::ModelSpec> model_of(const checkpoint::Checkpoint& from) {
   const base::Json& extra = from.manifest().state.extra;
   const auto model = extra.find("model");

@@ -6,6 +6,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <future>
 #include <vector>
 
 #include "base/error.h"
@@ -33,6 +34,9 @@ class CudaBackendImpl : public CudaBackend {
   base::Result<void> write(const step::View& to, std::span<const std::byte> from) override;
   base::Result<void> read(const step::View& from, std::span<std::byte> to) override;
   base::Result<bool> draw(const InitialDraw& draw) override;
+  [[nodiscard]] std::string algorithms() const override { return products_.algorithms(); }
+  base::Result<std::string> adopt(const std::string& algorithms) override;
+  base::Result<void> expect_copies() override { return begin_pinning(); }
   base::Result<HostCopy> copy_out(const step::Program& program,
                                   std::span<const step::View> views) override;
   void begin_step(const StepSettings& settings) override;
@@ -57,6 +61,8 @@ class CudaBackendImpl : public CudaBackend {
   base::Result<void> check_memory();
   base::Result<void> take_memory();
   [[nodiscard]] base::Error does_not_fit(std::int64_t available) const;
+  base::Result<void> wait_for_products();
+  void keep_tuning();
   base::Result<void> tune_products();
 
   // cuda_backend_copy.cc
@@ -110,6 +116,8 @@ class CudaBackendImpl : public CudaBackend {
   std::string description_;
   Device device_;
   Matmul products_;
+  std::future<base::Result<void>> opening_products_;
+  bool noted_tuning_ = false;  // that it cannot be kept
   LoopedProducts looped_{products_};
   GroupedProducts& grouped_ = looped_;
   ExpertRows expert_rows_;
