@@ -11,6 +11,7 @@
 #include "train/float_bits.h"
 #include "train/init.h"
 #include "train/state.h"
+#include "train/state_reader.h"
 #include "train/threads.h"
 
 namespace assay::train {
@@ -67,36 +68,9 @@ base::Result<void> write_floats(Backend& backend, const step::Program& program,
 base::Result<std::vector<std::byte>> read_own(const checkpoint::TensorSet& set,
                                               const checkpoint::StoredTensor& stored,
                                               const StateTensor& tensor) {
-  constexpr std::int64_t kMostAtOnce = std::int64_t{1} << 20U;  // elements
   const std::int64_t size = checkpoint::dtype_bytes(stored.info.dtype);
   std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.own.count * size));
-  std::span<std::byte> rest(bytes);
-  const auto next = [&](std::int64_t elements) {
-    const std::span<std::byte> some = rest.first(static_cast<std::size_t>(elements * size));
-    rest = rest.subspan(some.size());
-    return some;
-  };
-  std::vector<std::byte> rows;
-  for (const checkpoint::ElementRange& piece : tensor.pieces(tensor.own)) {
-    if (!piece.in_runs()) {
-      ASSAY_TRY_VOID(set.read(stored, piece.first * size, next(piece.count)));
-      continue;
-    }
-    // Some whole rows at a time, and of each what is wanted: reading run by run would ask the file
-    // system for every row.
-    const std::int64_t step = std::max<std::int64_t>(1, kMostAtOnce / piece.apart);
-    const std::int64_t runs = piece.count / piece.run;
-    for (std::int64_t from = 0; from < runs; from += step) {
-      const std::int64_t count = std::min(step, runs - from);
-      const std::int64_t elements = (count - 1) * piece.apart + piece.run;
-      rows.resize(static_cast<std::size_t>(elements * size));
-      ASSAY_TRY_VOID(set.read(stored, (piece.first + from * piece.apart) * size, rows));
-      for (std::int64_t i = 0; i < count; ++i) {
-        const std::span<std::byte> run = next(piece.run);
-        std::memcpy(run.data(), rows.data() + i * piece.apart * size, run.size());
-      }
-    }
-  }
+  ASSAY_TRY_VOID(read_elements(set, stored, tensor, tensor.own, bytes));
   return bytes;
 }
 
@@ -112,23 +86,6 @@ base::Result<void> write_weights(Backend& backend, const step::Program& program,
   }
   ASSAY_TRY(const std::vector<std::byte> wide, converted(own, stored, tensor.type));
   return backend.write(tensor.view, wide);
-}
-
-base::Result<void> read_part(Backend& backend, const step::Program& program, StateKind kind,
-                             const char* name, const checkpoint::Checkpoint& from) {
-  ASSAY_TRY(const checkpoint::TensorSet set, from.part(name));
-  for (const StateTensor& tensor : state_tensors(program, kind)) {
-    const checkpoint::StoredTensor* found = set.find(tensor.name);
-    if (found == nullptr || found->info != file_info(tensor)) {
-      return base::fail(differs(from,
-                                fmt::format("has no tensor {} of this type and shape", tensor.name),
-                                "resume with the precision it was trained in"));
-    }
-    if (tensor.own.count == 0) continue;
-    ASSAY_TRY(const std::vector<std::byte> bytes, read_own(set, *found, tensor));
-    ASSAY_TRY_VOID(backend.write(tensor.view, bytes));
-  }
-  return {};
 }
 
 // Initial values of some elements: each is a function of its place in the model's parameter.
@@ -187,8 +144,17 @@ base::Result<Position> restore(Backend& backend, const step::Program& program,
   if (windows == state.data_cursor.end() || !windows->is_number_unsigned()) {
     return base::fail(differs(from, "has no position in the data", ""));
   }
-  ASSAY_TRY_VOID(read_part(backend, program, StateKind::kWeights, "weights", from));
-  ASSAY_TRY_VOID(read_part(backend, program, StateKind::kOptimizer, "optimizer", from));
+  ASSAY_TRY_VOID(read_state(
+      from,
+      {{"weights", state_tensors(program, StateKind::kWeights)},
+       {"optimizer", state_tensors(program, StateKind::kOptimizer)}},
+      [&](const StateTensor& tensor) {
+        return differs(from, fmt::format("has no tensor {} of this type and shape", tensor.name),
+                       "resume with the precision it was trained in");
+      },
+      [&](const step::View& to, std::span<const std::byte> bytes) {
+        return backend.write(to, bytes);
+      }));
   return Position{state.step, state.tokens, windows->get<std::uint64_t>()};
 }
 

@@ -119,12 +119,18 @@ class Trainer {
       }
       if (step == kNoCheckpoint) return start_anew();
       if (!steps.empty()) steps.pop_back();
-      doing("checkpoint", "checking the checkpoint");
+      doing("checkpoint", "reading and checking the checkpoint");
+      // One rank reads it into the device while it is checked: each byte comes from the disk once.
+      std::optional<base::Result<Position>> restored;
+      const auto read_in = [&](const checkpoint::Checkpoint& from) {
+        restored = restore(backend_, program_, job_, from);
+      };
       ASSAY_TRY(auto checked,
-                verify_together(root / fmt::format("step-{}", step), ranks_, options_.threads));
+                verify_together(root / fmt::format("step-{}", step), ranks_, options_.threads,
+                                ranks_.ranks() == 1 ? WhileChecked(read_in) : nullptr));
       if (checked.whole) {
-        doing("weights", "reading the checkpoint");
-        ASSAY_TRY(position_, restore(backend_, program_, job_, *checked.whole));
+        if (!restored) read_in(*checked.whole);
+        ASSAY_TRY(position_, *std::move(restored));
         ASSAY_TRY(const std::string note, backend_.adopt(saved_algorithms(*checked.whole)));
         if (!note.empty() && ranks_.rank() == 0) {
           reporter_.note(fmt::format("{}: {}", checked.whole->folder().string(), note));
