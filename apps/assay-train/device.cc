@@ -47,6 +47,29 @@ base::Result<Device> cuda_device(spec::JobSpec& job, const RankShare& share) {
   return device;
 }
 
+// A job that sets fp32 is meant for a CPU, and any other for a GPU, if there is one that can be
+// used.
+base::Result<Device> automatic_device(spec::JobSpec& job, const RankShare& share) {
+  const auto on_cpu = [&](std::string why) -> base::Result<Device> {
+    ASSAY_TRY(Device device, cpu_device(job, share));
+    device.why = std::move(why);
+    return device;
+  };
+  if (job.train.precision == spec::Precision::kFp32) {
+    return on_cpu("the job sets train.precision = \"fp32\"");
+  }
+  auto gpu = cuda_device(job, share);
+  if (gpu) {
+    gpu->why = fmt::format("GPU {} of {}, and train.precision is not fp32", share.gpu,
+                           train::cuda::device_count());
+    return gpu;
+  }
+  // Several ranks have agreed on GPUs before.
+  if (share.groups != nullptr && train::cuda::device_count() > 0) return gpu;
+  const base::Error& error = gpu.error();
+  return on_cpu(error.where.empty() ? error.what : error.where + ": " + error.what);
+}
+
 }  // namespace
 
 // A job that sets fp32 explicitly is meant for a CPU.
@@ -63,14 +86,7 @@ base::Result<Device> choose_device(const std::string& name, spec::JobSpec& job,
   }
   if (name == "cpu") return cpu_device(job, share);
   if (name == "cuda") return cuda_device(job, share);
-  if (name == "auto") {
-    if (is_for_gpus(name, job)) {
-      auto gpu = cuda_device(job, share);
-      // Several ranks have agreed on GPUs before.
-      if (gpu || share.groups != nullptr) return gpu;
-    }
-    return cpu_device(job, share);
-  }
+  if (name == "auto") return automatic_device(job, share);
   return base::fail(base::usage_error("train --device", fmt::format("unknown device '{}'", name),
                                       "one of auto, cpu, cuda"));
 }

@@ -19,6 +19,7 @@ struct Device {
   // PCI address of a GPU; none for a CPU.
   std::optional<std::string> gpu_bus_id = std::nullopt;
   std::string note = {};  // for people
+  std::string why = {};   // auto chose it
 };
 
 // What one rank of several gets of the machine.

@@ -34,20 +34,17 @@ base::Result<void> CudaBackendImpl::open() {
   cudaDeviceProp properties{};
   device_.check(cudaSetDevice(options_.device), "GPU");
   device_.check(cudaGetDeviceProperties(&properties, options_.device), "GPU");
-  if (properties.major < 9) {
-    return base::fail(base::unfit_error(
-        properties.name,
-        fmt::format("its compute capability is {}.{}", properties.major, properties.minor),
-        "9.0 or later is required"));
-  }
+  card_ = {properties.name, properties.major, properties.minor};
+  ASSAY_TRY_VOID(check_card(card_));
   device_.check(cudaStreamCreateWithFlags(&device_.stream, cudaStreamNonBlocking), "stream");
   device_.check(cudaHostAlloc(reinterpret_cast<void**>(&pinned_scalars_), sizeof(Scalars),
                               cudaHostAllocDefault),
                 "pinned memory");
   std::size_t total = 0;
   device_.check(cudaMemGetInfo(&free_before_, &total), "GPU memory");
-  description_ = fmt::format("{}, {}, bf16 with fp32 masters", properties.name,
-                             base::to_text(base::Bytes(static_cast<std::int64_t>(total))));
+  description_ = fmt::format("{}, {}, bf16 with fp32 masters{}", properties.name,
+                             base::to_text(base::Bytes(static_cast<std::int64_t>(total))),
+                             card_.has_fp8() ? "" : ", no fp8");
   ASSAY_TRY_VOID(outcome());
   ASSAY_TRY_VOID(looped_.open());
   // Loading the library takes a while, in which attention's graphs can be built.

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "train/cuda/batches.h"
+#include "train/cuda/card.h"
 #include "train/cuda/cuda_backend.h"
 #include "train/cuda/cudnn/attention_graphs.h"
 #include "train/cuda/device.h"
@@ -114,6 +115,7 @@ class CudaBackendImpl : public CudaBackend {
 
   CudaOptions options_;
   std::string description_;
+  Card card_;
   Device device_;
   Matmul products_;
   std::future<base::Result<void>> opening_products_;

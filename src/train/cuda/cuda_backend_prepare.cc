@@ -61,6 +61,7 @@ base::Result<std::int64_t> CudaBackendImpl::available_bytes() {
 // recomputation policies, so they are built once.
 base::Result<std::int64_t> CudaBackendImpl::extra_bytes(const step::Program& program) {
   ASSAY_TRY_VOID(check_program(program, options_.groups));
+  ASSAY_TRY_VOID(check_numerics(card_, program.choices.numerics));
   if (!attention_built_) {
     const step::MemoryPlan plan = step::plan_memory(program);
     program_ = &program;
@@ -78,6 +79,7 @@ base::Result<void> CudaBackendImpl::prepare(const step::Program& program,
                                             const step::MemoryPlan& plan) {
   ASSAY_CHECK(arena_ == nullptr, "a backend can be prepared only once");
   ASSAY_TRY_VOID(check_program(program, options_.groups));
+  ASSAY_TRY_VOID(check_numerics(card_, program.choices.numerics));
   program_ = &program;
   plan_ = &plan;
   if (!attention_built_) ASSAY_TRY_VOID(build_attention());
