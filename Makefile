@@ -2,7 +2,9 @@
 .DEFAULT_GOAL := all
 .PHONY: all setup demo test check asan tsan fuzz chaos benches bench format format-check tidy install uninstall clean
 
+# make CARDS=all compiles GPU code for every kind of card (cmake/Cuda.cmake).
 all: setup build/build.ninja
+	@$(if $(CARDS),cmake --preset release -DASSAY_CUDA_CARDS=$(CARDS),:)
 	@cmake --build --preset release
 
 # Where there is a CUDA compiler, GPU code is compiled too; without a network it is left out.

@@ -200,7 +200,7 @@ base::Result<void> run(const Options& options) {
   Device device;
   device.check(cudaStreamCreateWithFlags(&device.stream, cudaStreamNonBlocking), "stream");
   Matmul matmul;
-  ASSAY_TRY_VOID(matmul.open(options.tuning));
+  ASSAY_TRY_VOID(matmul.open(options.tuning, true));
   LoopedProducts products(matmul);
   ASSAY_TRY_VOID(products.open());
   const Memory workspace(kWorkspace * kLanes);

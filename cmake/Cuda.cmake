@@ -7,9 +7,14 @@ function(_without_cuda why)
   message(STATUS "without CUDA: ${why}")
 endfunction()
 
-# Hopper's own instructions for the cards at hand; PTX for later ones.
-if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-  set(CMAKE_CUDA_ARCHITECTURES 90a-real 90-virtual)
+# Kernels are compiled for Hopper, and for all other cards from compute capability 8.0 on as PTX,
+# which the driver compiles when it is first loaded there. "all" compiles them for every kind of
+# card, which takes three times as long: for programs that are handed on (make CARDS=all).
+set(ASSAY_CUDA_CARDS "default" CACHE STRING "default or all: GPUs that kernels are compiled for")
+if(ASSAY_CUDA_CARDS STREQUAL "all")
+  set(CMAKE_CUDA_ARCHITECTURES 80-real 86-real 89-real 90a-real 100-real 80-virtual)
+else()
+  set(CMAKE_CUDA_ARCHITECTURES 90a-real 80-virtual)
 endif()
 check_language(CUDA)
 if(NOT CMAKE_CUDA_COMPILER)

@@ -28,37 +28,46 @@ base::Result<Device> cpu_device(spec::JobSpec& job, const RankShare& share) {
   return device;
 }
 
-// The tuned matrix-product algorithms are cached in the XDG cache folder.
-std::string tuning_file() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
-  std::filesystem::path folder;
-  if (cache != nullptr && cache[0] == '/') {
-    folder = cache;
-  } else if (home != nullptr && home[0] == '/') {
-    folder = std::filesystem::path(home) / ".cache";
-  } else {
-    return {};
-  }
-  folder /= "assay";
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  return error ? std::string() : (folder / "matrix-products").string();
-}
-
 base::Result<Device> cuda_device(spec::JobSpec& job, const RankShare& share) {
   train::cuda::CudaOptions options;
   options.device = share.gpu;
   options.groups = share.groups;
   options.deterministic_attention = job.train.deterministic;
-  options.tuning_file = tuning_file();
+  std::string no_cache;
+  options.tuning_file = tuning_file(&no_cache);
   ASSAY_TRY(auto backend, train::cuda::make_cuda_backend(options));
   if (job.train.precision == spec::Precision::kFp32) job.train.precision = spec::Precision::kBf16;
   std::string bus_id = backend->pci_bus_id();
   ASSAY_TRY(Device device, opened(std::move(backend)));
   device.gpu_bus_id = std::move(bus_id);
+  if (!no_cache.empty()) {
+    device.note = "the fastest matrix products cannot be kept for the next start: " + no_cache;
+  }
   device.available_bytes /= share.gpu_ranks;
   return device;
+}
+
+// A job that sets fp32 is meant for a CPU, and any other for a GPU, if there is one that can be
+// used.
+base::Result<Device> automatic_device(spec::JobSpec& job, const RankShare& share) {
+  const auto on_cpu = [&](std::string why) -> base::Result<Device> {
+    ASSAY_TRY(Device device, cpu_device(job, share));
+    device.why = std::move(why);
+    return device;
+  };
+  if (job.train.precision == spec::Precision::kFp32) {
+    return on_cpu("the job sets train.precision = \"fp32\"");
+  }
+  auto gpu = cuda_device(job, share);
+  if (gpu) {
+    gpu->why = fmt::format("GPU {} of {}, and train.precision is not fp32", share.gpu,
+                           train::cuda::device_count());
+    return gpu;
+  }
+  // Several ranks have agreed on GPUs before.
+  if (share.groups != nullptr && train::cuda::device_count() > 0) return gpu;
+  const base::Error& error = gpu.error();
+  return on_cpu(error.where.empty() ? error.what : error.where + ": " + error.what);
 }
 
 }  // namespace
@@ -77,16 +86,29 @@ base::Result<Device> choose_device(const std::string& name, spec::JobSpec& job,
   }
   if (name == "cpu") return cpu_device(job, share);
   if (name == "cuda") return cuda_device(job, share);
-  if (name == "auto") {
-    if (is_for_gpus(name, job)) {
-      auto gpu = cuda_device(job, share);
-      // Several ranks have agreed on GPUs before.
-      if (gpu || share.groups != nullptr) return gpu;
-    }
-    return cpu_device(job, share);
-  }
+  if (name == "auto") return automatic_device(job, share);
   return base::fail(base::usage_error("train --device", fmt::format("unknown device '{}'", name),
                                       "one of auto, cpu, cuda"));
+}
+
+std::string tuning_file(std::string* why) {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  std::filesystem::path folder;
+  std::error_code error;
+  if (cache != nullptr && cache[0] == '/') {
+    folder = cache;
+  } else if (home != nullptr && home[0] == '/') {
+    folder = std::filesystem::path(home) / ".cache";
+  } else {
+    if (why != nullptr) *why = "neither XDG_CACHE_HOME nor HOME names a folder";
+    return {};
+  }
+  folder /= "assay";
+  std::filesystem::create_directories(folder, error);
+  if (!error) return (folder / "matrix-products").string();
+  if (why != nullptr) *why = fmt::format("{}: {}", folder.string(), error.message());
+  return {};
 }
 
 int threads_of(int local_ranks) {

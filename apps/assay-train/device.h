@@ -18,6 +18,8 @@ struct Device {
   std::int64_t available_bytes = 0;
   // PCI address of a GPU; none for a CPU.
   std::optional<std::string> gpu_bus_id = std::nullopt;
+  std::string note = {};  // for people
+  std::string why = {};   // auto chose it
 };
 
 // What one rank of several gets of the machine.
@@ -35,6 +37,10 @@ bool is_for_gpus(const std::string& name, const spec::JobSpec& job);
 // fp32; choosing a GPU turns fp32 into bf16.
 base::Result<Device> choose_device(const std::string& name, spec::JobSpec& job,
                                    const RankShare& share = {});
+
+// Where the fastest algorithms are cached, in the XDG cache folder. Empty: there is no such folder
+// and none can be made, and `why`, if it is not null, says so.
+std::string tuning_file(std::string* why = nullptr);
 
 // The processors that one of this many ranks on this machine uses.
 int threads_of(int local_ranks);

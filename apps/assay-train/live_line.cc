@@ -24,6 +24,12 @@ std::string clock_text(double seconds) {
   return fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
 
+std::string utilisation_text(const Utilisation& u) {
+  if (!u.fp8) return fmt::format("MFU {:.1f} % (6N {:.1f} %)", 100 * u.mfu, 100 * u.mfu_6n);
+  return fmt::format("MFU {:.1f} % (6N {:.1f} %) of fp8, {:.1f} % of {}", 100 * u.fp8->mfu,
+                     100 * u.fp8->mfu_6n, 100 * u.mfu, u.peak);
+}
+
 std::vector<Field> fields_of(const MeasuredStep& step, std::optional<double> validation_loss) {
   const train::StepReport& r = step.report;
   std::vector<Field> fields = {
@@ -36,8 +42,7 @@ std::vector<Field> fields_of(const MeasuredStep& step, std::optional<double> val
   add(8, fmt::format("lr {:.2e}", r.learning_rate));
   add(0, fmt::format("{} tok/s", base::grouped(std::llround(r.tokens_per_s))));
   if (step.utilisation) {
-    add(2, fmt::format("MFU {:.1f} % (6N {:.1f} %)", 100 * step.utilisation->mfu,
-                       100 * step.utilisation->mfu_6n));
+    add(2, utilisation_text(*step.utilisation));
   }
   if (step.usage.memory_bytes > 0) add(4, base::to_text(base::Bytes(step.usage.memory_bytes)));
   if (const auto watts = step.watts()) add(3, fmt::format("{:.0f} W", *watts));

@@ -16,6 +16,9 @@ void describe(const Session& session, Verb& root) {
                 }),
                 describe_generate([&session](const GenerateOptions& options) {
                   return generate_text(session, options);
+                }),
+                describe_tune([&session](const TuneOptions& options) {
+                  return tune_products(session, options);
                 })};
 }
 

@@ -62,6 +62,23 @@ Verb describe_train(TrainAction action) {
           .action = [options, action = std::move(action)] { return action(*options); }};
 }
 
+Verb describe_tune(TuneAction action) {
+  const auto options = std::make_shared<TuneOptions>();
+  return {.name = "tune",
+          .description =
+              "find the fastest algorithm of each matrix product of a job on this GPU, with more "
+              "patience than a start has",
+          .arguments = {{"JOB", "a preset or a job file", &options->job, true, job_names, true}},
+          .options = {{"--set", "override a key of the job", &options->sets},
+                      {"--out",
+                       "file to add them to; default: the cache that `assay train` uses",
+                       &options->out,
+                       {},
+                       "FILE",
+                       true}},
+          .action = [options, action = std::move(action)] { return action(*options); }};
+}
+
 std::vector<std::string> GenerateOptions::arguments() const {
   return {checkpoint,  "--prompt", prompt, "--tokens",    tokens,   "--temperature",
           temperature, "--seed",   seed,   "--tokenizer", tokenizer};

@@ -38,4 +38,13 @@ struct GenerateOptions {
 using GenerateAction = std::function<base::Result<base::ExitCode>(const GenerateOptions&)>;
 Verb describe_generate(GenerateAction action);
 
+// Of `assay-train` alone.
+struct TuneOptions {
+  std::string job;
+  std::vector<std::string> sets;
+  std::string out;
+};
+using TuneAction = std::function<base::Result<base::ExitCode>(const TuneOptions&)>;
+Verb describe_tune(TuneAction action);
+
 }  // namespace assay::cli

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/json.h"
 #include "base/statistics.h"
@@ -15,6 +16,9 @@ namespace assay::cli {
 namespace {
 
 constexpr std::int64_t kRows = 20;  // printed per run if there is no terminal
+// Starts of which a person wonders where they went, and parts of them worth a word.
+constexpr double kLongStart_s = 2;
+constexpr double kLongPart_s = 0.05;
 
 }  // namespace
 
@@ -70,6 +74,24 @@ void RunReport::began(std::int64_t first_step, std::int64_t steps) {
   telemetry_.discard();
 }
 
+void RunReport::started(const train::StartUp& startup) {
+  startup_s_ = startup.seconds();
+  base::Json parts = base::Json::object();
+  std::string line = fmt::format("first step after {:.1f} s:", startup.seconds());
+  const char* comma = "";
+  for (const train::StartUp::Part& part : startup.parts()) {
+    parts[part.name] = part.seconds;
+    if (part.seconds < kLongPart_s) continue;
+    line += fmt::format("{} {} {:.1f}", comma, part.name, part.seconds);
+    comma = ",";
+  }
+  std::ranges::replace(line, '_', ' ');
+  session_.print_json_line(base::Json{
+      {"event", "startup"}, {"seconds", startup.seconds()}, {"parts", std::move(parts)}});
+  clear();
+  if (startup.seconds() >= kLongStart_s) session_.print(line + "\n");
+}
+
 void RunReport::write(const char* event, store::MetricRow row) {
   const base::Json json = store::row_json(row);
   const std::string line = base::json_line(json);
@@ -109,7 +131,11 @@ void RunReport::stepped(const train::StepReport& r) {
   if (step.usage.power.joules)
     totals_.joules = totals_.joules.value_or(0) + *step.usage.power.joules;
   rates_.push_back(r.tokens_per_s);
-  write("step", row_of(step));
+  store::MetricRow row_of_step = row_of(step);
+  if (const auto seconds = std::exchange(startup_s_, {})) {
+    row_of_step.values.push_back({"startup_s", "s", *seconds});
+  }
+  write("step", std::move(row_of_step));
   const bool row = r.step == first_step_ || r.step == last_step_ || r.step % row_every_ == 0;
   if (terminal_) draw(step);
   if (row && prints_rows_) session_.print(live_line(step, validation_loss_, {}, {}) + "\n");

@@ -52,6 +52,7 @@ class RunReport : public train::Reporter {
   [[nodiscard]] const std::vector<store::RankRecord>& ranks() const { return ranks_.ranks(); }
   void resumed(const std::filesystem::path& checkpoint, std::int64_t step) override;
   void began(std::int64_t first_step, std::int64_t steps) override;
+  void started(const train::StartUp& startup) override;
   void stepped(const train::StepReport& report) override;
   void validated(const train::ValidationReport& report) override;
   void saved(const std::filesystem::path& folder, std::int64_t bytes) override;
@@ -83,6 +84,7 @@ class RunReport : public train::Reporter {
   double validating_s_ = 0;  // since the last step
   std::optional<double> validation_loss_;
   RunTotals totals_;
+  std::optional<double> startup_s_;  // until the first step has a row
   RankTable ranks_;
   std::optional<base::Stopwatch> since_ranks_;
   std::vector<double> rates_;  // tokens per second of each step

@@ -42,14 +42,26 @@ UtilisationModel::UtilisationModel(const spec::JobSpec& job) {
   flops_ = flops.without_embedding;
   flops_6n_ = flops.with_embedding;
   const spec::DeviceSpec& device = job.cluster.device;
-  const auto rate = job.train.precision == spec::Precision::kFp32 ? device.fp32 : device.bf16;
+  const bool fp32 = job.train.precision == spec::Precision::kFp32;
+  const auto rate = fp32 ? device.fp32 : device.bf16;
+  peak_name_ = fp32 ? "fp32" : "bf16";
   // The rate that is compared with this is of all ranks.
-  if (rate) peak_ = rate->count() * static_cast<double>(job.layout.ranks.value_or(1));
+  const auto ranks = static_cast<double>(job.layout.ranks.value_or(1));
+  if (rate) peak_ = rate->count() * ranks;
+  if (job.train.precision == spec::Precision::kFp8 && device.fp8) {
+    fp8_peak_ = device.fp8->count() * ranks;
+  }
 }
 
 std::optional<Utilisation> UtilisationModel::at(double tokens_per_s) const {
   if (peak_ <= 0) return std::nullopt;
-  return Utilisation{tokens_per_s * flops_ / peak_, tokens_per_s * flops_6n_ / peak_};
+  Utilisation found{.mfu = tokens_per_s * flops_ / peak_,
+                    .mfu_6n = tokens_per_s * flops_6n_ / peak_,
+                    .peak = peak_name_};
+  if (fp8_peak_ > 0) {
+    found.fp8 = {tokens_per_s * flops_ / fp8_peak_, tokens_per_s * flops_6n_ / fp8_peak_};
+  }
+  return found;
 }
 
 std::optional<double> MeasuredStep::watts() const {
@@ -85,6 +97,10 @@ store::MetricRow row_of(const MeasuredStep& step) {
   if (step.utilisation) {
     add("mfu", "fraction", step.utilisation->mfu);
     add("mfu_6n", "fraction", step.utilisation->mfu_6n);
+    if (step.utilisation->fp8) {
+      add("mfu_fp8", "fraction", step.utilisation->fp8->mfu);
+      add("mfu_6n_fp8", "fraction", step.utilisation->fp8->mfu_6n);
+    }
   }
   const auto add_bytes = [&](const char* name, std::int64_t bytes) {
     if (bytes > 0) add(name, "bytes", static_cast<double>(bytes));

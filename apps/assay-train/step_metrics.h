@@ -47,10 +47,18 @@ class Telemetry {
   std::int64_t peak_memory_bytes_ = 0;
 };
 
-// Model FLOPs utilisation under both common definitions (spec/parameters.h).
+// Model FLOPs utilisation under both common definitions (spec/parameters.h), of the peak of bf16,
+// by which systems are compared, or of fp32 where that is what is computed in. Of fp8, too, where
+// that does most of the work: more than all of bf16's peak would say nothing.
 struct Utilisation {
   double mfu = 0;     // parameters that multiply activations
   double mfu_6n = 0;  // all parameters
+  const char* peak = "bf16";
+  struct OfFp8 {
+    double mfu = 0;
+    double mfu_6n = 0;
+  };
+  std::optional<OfFp8> fp8 = {};
 };
 class UtilisationModel {
  public:
@@ -62,6 +70,8 @@ class UtilisationModel {
   double flops_ = 0;  // per token
   double flops_6n_ = 0;
   double peak_ = 0;
+  double fp8_peak_ = 0;  // of jobs in fp8
+  const char* peak_name_ = "bf16";
 };
 
 struct MeasuredStep {

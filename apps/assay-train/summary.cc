@@ -58,6 +58,7 @@ base::Json plan_json(const train::Planned& planned, const Device& device) {
   const step::Choices& choices = planned.program.choices;
   return {{"event", "plan"},
           {"device", device.backend->description()},
+          {"device_reason", device.why.empty() ? base::Json() : base::Json(device.why)},
           {"recompute", spec::to_text(choices.recompute)},
           {"ops", planned.program.ops.size()},
           {"sequence", choices.sequence},
@@ -114,6 +115,11 @@ base::Json result_json(const train::Planned& planned, const Device& device,
   if (totals.utilisation) {
     json["mfu"] = totals.utilisation->mfu;
     json["mfu_6n"] = totals.utilisation->mfu_6n;
+    json["peak"] = totals.utilisation->peak;
+    if (totals.utilisation->fp8) {
+      json["mfu_fp8"] = totals.utilisation->fp8->mfu;
+      json["mfu_6n_fp8"] = totals.utilisation->fp8->mfu_6n;
+    }
   }
   if (totals.joules) json["joules"] = *totals.joules;
   json["planned_bytes"] = planned_bytes(planned);
@@ -173,6 +179,7 @@ void print_plan(const Session& session, const train::Planned& planned, const Dev
                             device.backend->description(), spec::to_text(program.choices.recompute),
                             base::grouped(static_cast<std::int64_t>(program.ops.size())),
                             base::grouped(program.global_step_tokens())));
+  if (!device.why.empty()) session.print(fmt::format("--device auto: {}\n\n", device.why));
   session.print(table);
   const std::string room = plan::room_for_experts(program.model, program.choices);
   if (!room.empty()) session.print(room + "\n");

@@ -17,6 +17,7 @@
 #include "assay-train/plan_record.h"
 #include "assay-train/rank_metrics.h"
 #include "assay-train/run_report.h"
+#include "assay-train/start_line.h"
 #include "assay-train/step_metrics.h"
 #include "assay-train/summary.h"
 #include "assay-train/training_job.h"
@@ -24,7 +25,9 @@
 #include "base/error.h"
 #include "machine/meter.h"
 #include "step/rules.h"
+#include "train/checkpoint/checkpoint.h"
 #include "train/job_data.h"
+#include "train/resume.h"
 #include "train/run_folder.h"
 #include "train/trainer.h"
 
@@ -91,7 +94,16 @@ class RankLog : public train::Reporter {
 
 struct Prepared : TrainingJob {
   std::optional<std::int64_t> stop_after;
+  train::StartUp startup;
 };
+
+// What the run was computed with before does not have to be timed again. Only a guess at which
+// checkpoint it will be: train() adopts those of the one it resumes.
+base::Result<void> adopt_newest_algorithms(train::Backend& backend, const fs::path& out) {
+  const auto newest = checkpoint::open_newest(out);
+  if (!newest) return {};
+  return backend.adopt(train::saved_algorithms(*newest)).transform([](const auto&) {});
+}
 
 // A GPU that is closed first does what it has queued, and that may wait for other ranks.
 class StopsGpus {
@@ -162,6 +174,8 @@ base::Result<void> prepare_in_turn(Device& device, const train::Planned& planned
 base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptions& options,
                                         Prepared& prepared, Membership* member) {
   spec::JobSpec& job = prepared.job;
+  train::StartUp& startup = prepared.startup;
+  startup.begin("data", "opening the data");
   const int rank = member == nullptr ? 0 : member->place().rank;
   // The built-in text is written by one rank, before the others open it.
   if (rank > 0) ASSAY_TRY_VOID(member->world().barrier());
@@ -172,11 +186,14 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
   ASSAY_TRY(choices.layout, step::layout_of(job.layout, rank));
   std::unique_ptr<train::RankGroups> groups;
   RankShare share;
+  startup.begin("device", "opening the device");
   if (member != nullptr) {
     ASSAY_TRY(groups, connect(options.device, job, choices.layout, *member, share));
   }
   ASSAY_TRY(Device device, choose_device(options.device, job, share));
   StopsGpus stops(member);
+  device.backend->tell(&startup);
+  startup.begin("plan", "planning the memory");
   choices.numerics = step::numerics_of(job.train.precision);
   if (member != nullptr) {
     // The smallest, so that all ranks choose the same recomputation: their exchanges depend on it.
@@ -190,12 +207,18 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
   ASSAY_TRY(const train::Planned planned,
             train::plan_step(job, choices,
                              train::memory_budget(*device.backend, device.available_bytes)));
+  clear_start_line();
   if (rank == 0) print_plan(session, planned, device);
+  if (start_of(options) != train::StartFrom::kStepOne) {
+    ASSAY_TRY_VOID(adopt_newest_algorithms(*device.backend, prepared.out));
+  }
   if (member != nullptr && device.gpu_bus_id) {
     ASSAY_TRY_VOID(prepare_in_turn(device, planned, member->world()));
   } else {
     ASSAY_TRY_VOID(device.backend->prepare(planned.program, planned.plan));
   }
+  device.backend->tell(nullptr);
+  startup.begin("report", "opening the report");
   RankTable ranks;
   std::optional<RankTelemetry> meter;
   if (member != nullptr) {
@@ -211,7 +234,8 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
       .validation = validation ? &*validation : nullptr,
       .ranks = member == nullptr ? nullptr : &member->world(),
       .meter = meter ? &*meter : nullptr,
-      .threads = threads_of(member == nullptr ? 1 : member->place().local_ranks)};
+      .threads = threads_of(member == nullptr ? 1 : member->place().local_ranks),
+      .startup = &startup};
   const auto train_with = [&](train::Reporter& reporter) {
     return train::train(job, planned, *device.backend, reader, trainer, reporter);
   };
@@ -232,6 +256,7 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
   if (start_of(options) == train::StartFrom::kStepOne) ASSAY_TRY_VOID(report->keep_older_metrics());
   report->planned(plan_record(prepared.name, job, planned, device));
   report->keep(std::move(ranks));
+  if (!device.note.empty()) report->note(device.note);
   if (job.model.is_moe() && device.gpu_bus_id) {
     report->note(
         "mixtures have not been tried on a GPU yet: compare the first losses with those of "
@@ -298,7 +323,8 @@ base::Result<void> check_executable(const spec::JobSpec& job) {
 }  // namespace
 
 base::Result<base::ExitCode> train_model(const Session& session, const TrainOptions& options) {
-  Prepared prepared;
+  Prepared prepared{.startup = begin_start(session)};
+  prepared.startup.begin("job", "reading the job");
   ASSAY_TRY(static_cast<TrainingJob&>(prepared), load_training_job(options));
   ASSAY_TRY(prepared.stop_after, parse_stop(options.stop_after));
   const std::int64_t ranks = prepared.ranks();

@@ -1,4 +1,4 @@
-// The verbs of `assay-train`: train.cc and generate.cc.
+// The verbs of `assay-train`: train.cc, generate.cc and tune.cc.
 #pragma once
 
 #include "assay-train/options.h"
@@ -7,5 +7,6 @@ namespace assay::cli {
 
 base::Result<base::ExitCode> train_model(const Session& session, const TrainOptions& options);
 base::Result<base::ExitCode> generate_text(const Session& session, const GenerateOptions& options);
+base::Result<base::ExitCode> tune_products(const Session& session, const TuneOptions& options);
 
 }  // namespace assay::cli

@@ -7,14 +7,18 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "step/memory_plan.h"
 #include "step/program.h"
+#include "train/checkpoint/tensor.h"
 #include "train/executed.h"
+#include "train/start_up.h"
 
 namespace assay::train {
 
@@ -46,6 +50,18 @@ struct HostCopy {
   std::shared_ptr<const void> memory;
 };
 
+// Elements of a parameter that are normally distributed at first (train/init.h), and where they go:
+// `pieces` of the parameter, one after the other, are the elements of `weight`. Where weights are
+// in two halves, `remainder` gets the low ones, from element `remainder_at` on.
+struct InitialDraw {
+  const step::Parameter& parameter;
+  std::uint64_t seed = 0;
+  std::vector<checkpoint::ElementRange> pieces;
+  step::View weight;
+  std::optional<step::View> remainder;
+  std::int64_t remainder_at = 0;
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -59,11 +75,30 @@ class Backend {
   // Copies between host memory and a view, row by row; synchronous.
   virtual base::Result<void> write(const step::View& to, std::span<const std::byte> from) = 0;
   virtual base::Result<void> read(const step::View& from, std::span<std::byte> to) = 0;
+  // Draws initial weights where they stay, bit for bit those that initial_values() gives. False:
+  // this device does not, and the caller draws and writes them.
+  virtual base::Result<bool> draw(const InitialDraw& /*draw*/) { return false; }
   // Between steps: copies the views' current contents. The next step may start at once; ops that
   // would change the views wait for the copy. One copy at a time: the previous copy's memory must
   // have been released.
   virtual base::Result<HostCopy> copy_out(const step::Program& program,
                                           std::span<const step::View> views);
+
+  // Prepares, in the background, what copy_out() needs and would otherwise wait for. Called once a
+  // copy is near: it disturbs the steps a little.
+  virtual base::Result<void> expect_copies() { return {}; }
+
+  // The algorithms that this device computes with and has chosen by timing, which results depend on
+  // in their last bits: a line that names the device and its libraries, and a line for each. Empty:
+  // nothing is chosen by timing.
+  [[nodiscard]] virtual std::string algorithms() const { return {}; }
+  // Computes with these from the next step on; before prepare() nothing that they have is timed.
+  // Returns why results may differ all the same, or nothing.
+  virtual base::Result<std::string> adopt(const std::string& /*algorithms*/) {
+    return std::string();
+  }
+  // What a person should know and no result depends on, since the last call.
+  std::vector<std::string> take_notes() { return std::exchange(notes_, {}); }
 
   virtual void begin_step(const StepSettings& settings) = 0;
   // Executes a kRead: these are the micro-batch's tokens and, if it has them, targets.
@@ -82,13 +117,22 @@ class Backend {
   // Device memory taken since before prepare(), as counted by the device; 0 if unknown.
   [[nodiscard]] virtual std::int64_t measured_bytes() const { return 0; }
   [[nodiscard]] virtual std::string description() const = 0;
+  // Told what a long call is doing, until it is null.
+  void tell(StartUp* startup) { startup_ = startup; }
   // Records every executed op from now on; null stops it.
   void log_to(ExecutedLog* log) { log_ = log; }
 
  protected:
+  void note(std::string line) { notes_.push_back(std::move(line)); }
+  void doing(const char* part, const char* what) {
+    if (startup_ != nullptr) startup_->begin(part, what);
+  }
+
   ExecutedLog* log_ = nullptr;
 
  private:
+  std::vector<std::string> notes_;
+  StartUp* startup_ = nullptr;
   bool has_first_weights_ = false;
 };
 

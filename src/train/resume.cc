@@ -11,6 +11,7 @@
 #include "train/float_bits.h"
 #include "train/init.h"
 #include "train/state.h"
+#include "train/state_reader.h"
 #include "train/threads.h"
 
 namespace assay::train {
@@ -67,36 +68,9 @@ base::Result<void> write_floats(Backend& backend, const step::Program& program,
 base::Result<std::vector<std::byte>> read_own(const checkpoint::TensorSet& set,
                                               const checkpoint::StoredTensor& stored,
                                               const StateTensor& tensor) {
-  constexpr std::int64_t kMostAtOnce = std::int64_t{1} << 20U;  // elements
   const std::int64_t size = checkpoint::dtype_bytes(stored.info.dtype);
   std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.own.count * size));
-  std::span<std::byte> rest(bytes);
-  const auto next = [&](std::int64_t elements) {
-    const std::span<std::byte> some = rest.first(static_cast<std::size_t>(elements * size));
-    rest = rest.subspan(some.size());
-    return some;
-  };
-  std::vector<std::byte> rows;
-  for (const checkpoint::ElementRange& piece : tensor.pieces(tensor.own)) {
-    if (!piece.in_runs()) {
-      ASSAY_TRY_VOID(set.read(stored, piece.first * size, next(piece.count)));
-      continue;
-    }
-    // Some whole rows at a time, and of each what is wanted: reading run by run would ask the file
-    // system for every row.
-    const std::int64_t step = std::max<std::int64_t>(1, kMostAtOnce / piece.apart);
-    const std::int64_t runs = piece.count / piece.run;
-    for (std::int64_t from = 0; from < runs; from += step) {
-      const std::int64_t count = std::min(step, runs - from);
-      const std::int64_t elements = (count - 1) * piece.apart + piece.run;
-      rows.resize(static_cast<std::size_t>(elements * size));
-      ASSAY_TRY_VOID(set.read(stored, (piece.first + from * piece.apart) * size, rows));
-      for (std::int64_t i = 0; i < count; ++i) {
-        const std::span<std::byte> run = next(piece.run);
-        std::memcpy(run.data(), rows.data() + i * piece.apart * size, run.size());
-      }
-    }
-  }
+  ASSAY_TRY_VOID(read_elements(set, stored, tensor, tensor.own, bytes));
   return bytes;
 }
 
@@ -114,23 +88,6 @@ base::Result<void> write_weights(Backend& backend, const step::Program& program,
   return backend.write(tensor.view, wide);
 }
 
-base::Result<void> read_part(Backend& backend, const step::Program& program, StateKind kind,
-                             const char* name, const checkpoint::Checkpoint& from) {
-  ASSAY_TRY(const checkpoint::TensorSet set, from.part(name));
-  for (const StateTensor& tensor : state_tensors(program, kind)) {
-    const checkpoint::StoredTensor* found = set.find(tensor.name);
-    if (found == nullptr || found->info != file_info(tensor)) {
-      return base::fail(differs(from,
-                                fmt::format("has no tensor {} of this type and shape", tensor.name),
-                                "resume with the precision it was trained in"));
-    }
-    if (tensor.own.count == 0) continue;
-    ASSAY_TRY(const std::vector<std::byte> bytes, read_own(set, *found, tensor));
-    ASSAY_TRY_VOID(backend.write(tensor.view, bytes));
-  }
-  return {};
-}
-
 // Initial values of some elements: each is a function of its place in the model's parameter.
 void draw(const step::Parameter& parameter, std::uint64_t seed,
           const std::vector<checkpoint::ElementRange>& pieces, std::span<float> values) {
@@ -142,6 +99,23 @@ void draw(const step::Parameter& parameter, std::uint64_t seed,
       values = values.subspan(static_cast<std::size_t>(run));
     }
   }
+}
+
+// Draws a weight on the device, if it can.
+base::Result<bool> draw_there(Backend& backend, const step::Program& program,
+                              const step::Parameter& parameter, const StateTensor& weight,
+                              std::uint64_t seed) {
+  if (parameter.init != step::Init::kNormal) return false;
+  InitialDraw draw{.parameter = parameter,
+                   .seed = seed,
+                   .pieces = weight.pieces(weight.own),
+                   .weight = weight.view};
+  const std::optional<StateTensor> low = remainder_tensor(program, parameter);
+  if (low && low->own.count > 0) {
+    draw.remainder = low->view;
+    draw.remainder_at = low->own.first - weight.own.first;
+  }
+  return backend.draw(draw);
 }
 
 }  // namespace
@@ -170,8 +144,17 @@ base::Result<Position> restore(Backend& backend, const step::Program& program,
   if (windows == state.data_cursor.end() || !windows->is_number_unsigned()) {
     return base::fail(differs(from, "has no position in the data", ""));
   }
-  ASSAY_TRY_VOID(read_part(backend, program, StateKind::kWeights, "weights", from));
-  ASSAY_TRY_VOID(read_part(backend, program, StateKind::kOptimizer, "optimizer", from));
+  ASSAY_TRY_VOID(read_state(
+      from,
+      {{"weights", state_tensors(program, StateKind::kWeights)},
+       {"optimizer", state_tensors(program, StateKind::kOptimizer)}},
+      [&](const StateTensor& tensor) {
+        return differs(from, fmt::format("has no tensor {} of this type and shape", tensor.name),
+                       "resume with the precision it was trained in");
+      },
+      [&](const step::View& to, std::span<const std::byte> bytes) {
+        return backend.write(to, bytes);
+      }));
   return Position{state.step, state.tokens, windows->get<std::uint64_t>()};
 }
 
@@ -195,6 +178,12 @@ base::Result<void> restore_weights(Backend& backend, const step::Program& progra
   return {};
 }
 
+std::string saved_algorithms(const checkpoint::Checkpoint& from) {
+  const base::Json& extra = from.manifest().state.extra;
+  const auto found = extra.find("algorithms");
+  return found != extra.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
 base::Result<spec::ModelSpec> model_of(const checkpoint::Checkpoint& from) {
   const base::Json& extra = from.manifest().state.extra;
   const auto model = extra.find("model");
@@ -209,12 +198,14 @@ base::Result<void> initialise(Backend& backend, const step::Program& program, st
   constexpr std::int64_t kChunk = 1 << 16;
   Threads threads(thread_count > 0 ? thread_count : usable_processors());
   const std::vector<StateTensor> weights = state_tensors(program, StateKind::kWeights);
-  std::int64_t largest = 0;
-  for (const StateTensor& weight : weights) largest = std::max(largest, weight.own.count);
-  std::vector<float> all(static_cast<std::size_t>(largest));
+  std::vector<float> all;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     const step::Range own = weights[i].own;
     if (own.count == 0) continue;
+    ASSAY_TRY(const bool drawn,
+              draw_there(backend, program, program.model_parameters[i], weights[i], seed));
+    if (drawn) continue;
+    all.resize(std::max(all.size(), static_cast<std::size_t>(own.count)));
     const std::span<float> values = std::span(all).first(static_cast<std::size_t>(own.count));
     threads.ranges(own.count, kChunk, [&](std::int64_t first, std::int64_t last) {
       draw(program.model_parameters[i], seed, weights[i].pieces({own.first + first, last - first}),

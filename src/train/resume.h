@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "base/result.h"
 #include "spec/job.h"
@@ -21,6 +22,9 @@ base::Result<Position> restore(Backend& backend, const step::Program& program,
 // Restores the weights only, into a program of any purpose; types are converted.
 base::Result<void> restore_weights(Backend& backend, const step::Program& program,
                                    const checkpoint::Checkpoint& from);
+
+// The algorithms that the run was computed with (Backend::algorithms); empty if none are stored.
+std::string saved_algorithms(const checkpoint::Checkpoint& from);
 
 // The model stored in the checkpoint.
 base::Result<spec::ModelSpec> model_of(const checkpoint::Checkpoint& from);

@@ -16,6 +16,8 @@
 #include "comm/local.h"
 #include "train/checkpoint/diff.h"
 #include "train/checkpoint/shared_write.h"
+#include "train/init.h"
+#include "train/split_master.h"
 #include "train/state.h"
 #include "train/testing/state_pieces.h"
 
@@ -44,12 +46,35 @@ class MemoryBackend : public Backend {
     std::memcpy(to.data(), place(from), to.size());
     return {};
   }
+  // As a device does that draws by itself: what the interface says, element by element.
+  base::Result<bool> draw(const InitialDraw& draw) override {
+    if (!draws) return false;
+    std::vector<std::uint16_t> high;
+    std::vector<std::uint16_t> low;
+    for (const checkpoint::ElementRange& piece : draw.pieces) {
+      for (std::int64_t i = 0; i < piece.count; ++i) {
+        float value = 0;
+        initial_values(draw.parameter, draw.seed, testing::element_of(piece, i), {&value, 1});
+        high.push_back(split_master(value).high);
+        low.push_back(split_master(value).low);
+      }
+    }
+    ASSAY_TRY_VOID(write(draw.weight, std::as_bytes(std::span(high))));
+    if (!draw.remainder) return true;
+    const std::span<const std::uint16_t> own = std::span<const std::uint16_t>(low).subspan(
+        static_cast<std::size_t>(draw.remainder_at),
+        static_cast<std::size_t>(draw.remainder->elements()));
+    ASSAY_TRY_VOID(write(*draw.remainder, std::as_bytes(own)));
+    return true;
+  }
   void begin_step(const StepSettings&) override {}
   void set_batch(const step::Op&, std::span<const std::int32_t>,
                  std::span<const std::int32_t>) override {}
   base::Result<void> execute(const step::Op&) override { return {}; }
   base::Result<Scalars> finish_step() override { return Scalars{}; }
   [[nodiscard]] std::string description() const override { return "memory"; }
+
+  bool draws = false;
 
  private:
   [[nodiscard]] std::size_t size_in(const step::View& view) const {
@@ -176,6 +201,18 @@ base::Result<void> fill_at_random(Held& held) {
   return {};
 }
 
+TEST(Algorithms, OfAllRanksAreInACheckpoint) {
+  const std::vector<std::string> own = {"card\nb\na\n", "card\nc\na\n", "other card\nd\n", ""};
+  const auto done = comm::run_local(4, [&](comm::Communicator& c) -> base::Result<void> {
+    ASSAY_TRY(const std::string all, all_algorithms(c, own[static_cast<std::size_t>(c.rank())]));
+    EXPECT_EQ(all, "card\na\nb\nc\n") << c.rank();
+    ASSAY_TRY(const std::string none, all_algorithms(c, ""));
+    EXPECT_EQ(none, "");
+    return {};
+  });
+  EXPECT_TRUE(done.has_value()) << done.error().line();
+}
+
 struct StateKept {
   spec::Precision precision = spec::Precision::kBf16;
   spec::Optimizer optimizer = spec::Optimizer::kAdamw;
@@ -229,6 +266,25 @@ TEST_P(ShardedState, BeginsTheSameOnAnyNumberOfRanks) {
   }
   if (job_.train.optimizer == spec::Optimizer::kMuon) return;
   EXPECT_EQ(saved_by(job_, {.dp = 1, .fsdp = 3, .tp = 2}, begin), expected);
+}
+
+// The backend is asked for the same elements that the host would write: of weights, and of the low
+// halves, of which a rank may have fewer.
+TEST_P(ShardedState, BeginsTheSameWhereTheDeviceDraws) {
+  if (job_.train.precision != spec::Precision::kBf16) GTEST_SKIP() << "devices draw two halves";
+  const auto by_host = [](Held& held) { return initialise(held.backend, held.program, 3); };
+  const auto by_device = [&](Held& held) {
+    held.backend.draws = true;
+    return by_host(held);
+  };
+  const Tensors expected = saved_by(job_, {.dp = 1}, by_host);
+  EXPECT_EQ(saved_by(job_, {.dp = 1}, by_device), expected);
+  for (int ranks = 2; ranks <= 6; ++ranks) {
+    EXPECT_EQ(saved_by(job_, divided(job_, ranks), by_device), expected);
+  }
+  EXPECT_EQ(saved_by(job_, {.dp = 2, .fsdp = 2, .zero = 1}, by_device), expected);
+  if (job_.train.optimizer == spec::Optimizer::kMuon) return;
+  EXPECT_EQ(saved_by(job_, {.dp = 1, .fsdp = 3, .tp = 2}, by_device), expected);
 }
 
 // Saved in one layout, restored in another and saved again: the same to the bit, in memory and by

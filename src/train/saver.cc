@@ -69,7 +69,9 @@ base::Result<void> Saver::save(Backend& backend, const step::Program& program,
     ASSAY_TRY(agreed, agree_on_share(ranks_, options_.root, position.step));
     if (!agreed.share) return submit_failure(position.step, agreed.failure);
   }
+  ASSAY_TRY(const std::string algorithms, all_algorithms(ranks_, backend.algorithms()));
   ASSAY_TRY(checkpoint::Snapshot snapshot, take_snapshot(backend, program, job_, position));
+  if (!algorithms.empty()) snapshot.state.extra["algorithms"] = algorithms;
   snapshot.share = std::move(agreed.share);
   return writer_->submit(std::move(snapshot), [this, step = position.step](const auto& written) {
     saved(step, written);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
+#include <sstream>
 
 #include "base/check.h"
 #include "spec/load.h"
@@ -91,6 +93,34 @@ base::Result<checkpoint::Snapshot> take_snapshot(Backend& backend, const step::P
       .extra = {{"model", spec::model_toml(program.model)}, {"batch", batch_facts(job)}}};
   ASSAY_TRY_VOID(copy_parts(backend, program, snapshot));
   return snapshot;
+}
+
+base::Result<std::string> all_algorithms(comm::Communicator& ranks, const std::string& own) {
+  if (ranks.ranks() == 1) return own;
+  const auto count = static_cast<std::size_t>(ranks.ranks());
+  std::vector<std::int64_t> sizes(count);
+  const auto size = static_cast<std::int64_t>(own.size());
+  ASSAY_TRY_VOID(ranks.all_gather(&size, sizes.data(), sizeof size, comm::Dtype::kU8));
+  const std::int64_t longest = std::ranges::max(sizes);
+  if (longest == 0) return std::string();
+  std::string padded = own;
+  padded.resize(static_cast<std::size_t>(longest));
+  std::string texts(count * padded.size(), '\0');
+  ASSAY_TRY_VOID(ranks.all_gather(padded.data(), texts.data(), longest, comm::Dtype::kU8));
+  std::string machine;
+  std::set<std::string> lines;
+  for (std::size_t rank = 0; rank < count; ++rank) {
+    std::istringstream text(
+        texts.substr(rank * padded.size(), static_cast<std::size_t>(sizes[rank])));
+    std::string first;
+    std::getline(text, first);
+    if (rank == 0) machine = first;
+    if (first != machine) continue;
+    for (std::string line; std::getline(text, line);) lines.insert(line);
+  }
+  std::string all = machine + "\n";
+  for (const std::string& line : lines) all += line + "\n";
+  return all;
 }
 
 base::Result<AgreedShare> agree_on_share(comm::Communicator& ranks,

@@ -38,6 +38,10 @@ struct AgreedShare {
 base::Result<AgreedShare> agree_on_share(comm::Communicator& ranks,
                                          const std::filesystem::path& root, std::int64_t step);
 
+// Called by every rank: Backend::algorithms() of all of them together, of ranks whose device and
+// libraries are those of rank 0. Stages compute other products, and a checkpoint has them all.
+base::Result<std::string> all_algorithms(comm::Communicator& ranks, const std::string& own);
+
 // What must be equal for a checkpoint to be resumed: the parameters, one line each, and what
 // determines the tokens of a step.
 std::string layout_text(const step::Program& program);

@@ -54,14 +54,19 @@ class Trainer {
     ASSAY_TRY_VOID(start());
     ASSAY_TRY_VOID(saver_.check_disk(program_, position_.step + 1,
                                      std::min(steps_, options_.stop_after.value_or(steps_))));
+    for (const std::string& note : backend_.take_notes()) reporter_.note(note);
     reporter_.began(position_.step + 1, steps_);
+    doing("first_step", "making the first step");
     data::Loader loader(reader_, {.share = share_of(program_), .cursor = position_.cursor});
     TrainingResult result;
     const std::int64_t last = std::min(steps_, options_.stop_after.value_or(steps_));
     if (position_.step >= last && position_.step < steps_) result.ending = Ending::kStopAfter;
     while (position_.step < last) {
       ASSAY_TRY(const StepReport report, one_step(loader));
+      end_start();
       reporter_.stepped(report);
+      for (const std::string& note : backend_.take_notes()) reporter_.note(note);
+      ASSAY_TRY_VOID(expect_save(report.seconds, last));
       result.loss = report.loss;
       if (report.skipped && job_.train.non_finite == spec::NonFinite::kStop) {
         result.ending = Ending::kNotFinite;
@@ -114,10 +119,22 @@ class Trainer {
       }
       if (step == kNoCheckpoint) return start_anew();
       if (!steps.empty()) steps.pop_back();
+      doing("checkpoint", "reading and checking the checkpoint");
+      // One rank reads it into the device while it is checked: each byte comes from the disk once.
+      std::optional<base::Result<Position>> restored;
+      const auto read_in = [&](const checkpoint::Checkpoint& from) {
+        restored = restore(backend_, program_, job_, from);
+      };
       ASSAY_TRY(auto checked,
-                verify_together(root / fmt::format("step-{}", step), ranks_, options_.threads));
+                verify_together(root / fmt::format("step-{}", step), ranks_, options_.threads,
+                                ranks_.ranks() == 1 ? WhileChecked(read_in) : nullptr));
       if (checked.whole) {
-        ASSAY_TRY(position_, restore(backend_, program_, job_, *checked.whole));
+        if (!restored) read_in(*checked.whole);
+        ASSAY_TRY(position_, *std::move(restored));
+        ASSAY_TRY(const std::string note, backend_.adopt(saved_algorithms(*checked.whole)));
+        if (!note.empty() && ranks_.rank() == 0) {
+          reporter_.note(fmt::format("{}: {}", checked.whole->folder().string(), note));
+        }
         saved_ = position_.step;
         if (ranks_.rank() == 0) reporter_.resumed(checked.whole->folder(), position_.step);
         return {};
@@ -131,8 +148,31 @@ class Trainer {
     if (options_.resume && ranks_.rank() == 0) {
       reporter_.note("there is no checkpoint yet: starting at step 1");
     }
+    doing("weights", "making initial weights");
     return initialise(backend_, program_, static_cast<std::uint64_t>(job_.train.seed),
                       options_.threads);
+  }
+
+  void doing(const char* part, const char* what) {
+    if (options_.startup != nullptr) options_.startup->begin(part, what);
+  }
+
+  void end_start() {
+    if (options_.startup == nullptr || std::exchange(started_, true)) return;
+    options_.startup->end();
+    reporter_.started(*options_.startup);
+  }
+
+  // A backend may have to prepare for a copy of the state, which takes up to a minute and disturbs
+  // the steps meanwhile: begun when the next checkpoint is near.
+  base::Result<void> expect_save(double step_seconds, std::int64_t last) {
+    constexpr double kNear_s = 120;
+    std::int64_t next = last;
+    if (const auto every = job_.checkpoint.every) {
+      next = std::min(next, (position_.step / *every + 1) * *every);
+    }
+    if (static_cast<double>(next - position_.step) * step_seconds > kNear_s) return {};
+    return backend_.expect_copies();
   }
 
   [[nodiscard]] StepSettings settings() const {
@@ -290,6 +330,7 @@ class Trainer {
   RankSample sample_;  // of the last step
   std::optional<Validation> validation_;
   std::int64_t saved_ = 0;  // the step of the newest checkpoint
+  bool started_ = false;
   Saver saver_;
 };
 

@@ -62,6 +62,8 @@ class Reporter {
  public:
   virtual ~Reporter() = default;
   virtual void began(std::int64_t first_step, std::int64_t steps) = 0;
+  // After the first step, before stepped(): where the time until then went.
+  virtual void started(const StartUp& /*startup*/) {}
   // Before that, if it goes on from a checkpoint; on rank 0.
   virtual void resumed(const std::filesystem::path& /*checkpoint*/, std::int64_t /*step*/) {}
   virtual void stepped(const StepReport& report) = 0;
@@ -83,6 +85,7 @@ struct TrainerOptions {
   comm::Communicator* ranks = nullptr;
   RankMeter* meter = nullptr;  // of this rank; may be null
   int threads = 0;             // of this rank's own, before the first step; 0: all processors
+  StartUp* startup = nullptr;  // ends with the first step; may be null
 };
 
 enum class Ending { kFinished, kStopAfter, kStopped, kNotFinite };

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 
@@ -55,7 +56,9 @@ std::shared_ptr<Reading> start_reading(checkpoint::Checkpoint opened, comm::Comm
 
 base::Result<Verified> verify_together(const std::filesystem::path& folder,
                                        comm::Communicator& ranks, int threads,
+                                       const WhileChecked& meanwhile,
                                        std::chrono::milliseconds patience) {
+  ASSAY_CHECK(!meanwhile || ranks.ranks() == 1, "other ranks would wait for this one");
   Word own;
   const auto tell = [&](const base::Error& error) {
     const std::string line = error.line();
@@ -71,6 +74,7 @@ base::Result<Verified> verify_together(const std::filesystem::path& folder,
     own.done = 1;
     tell(opened.error());
   }
+  if (reading && meanwhile) meanwhile(reading->checkpoint);
   std::int64_t read_before = -1;
   base::Stopwatch quiet;
   std::vector<Word> words(static_cast<std::size_t>(ranks.ranks()));

@@ -487,6 +487,47 @@ TEST_F(TrainCli, BadInputGetsOneLine) {
   }
 }
 
+TEST_F(TrainCli, SaysWhichDeviceWasChosenAndWhy) {
+  // No GPU is visible, whatever the machine has.
+  const auto chosen = [&](const std::string& precision, bool json) {
+    std::vector<std::string> list = {"env", "CUDA_VISIBLE_DEVICES="};
+    const std::vector<std::string> all =
+        arguments({"--device", "auto", "--set", "cluster.extends=h200-1", "--set",
+                   "train.precision=" + precision, "--set", "train.steps=1", "--out",
+                   "run-" + precision + (json ? "-json" : "")});
+    list.insert(list.end(), all.begin(), all.end());
+    if (json) list.emplace_back("--json");
+    const auto outcome = support::run({list, "", directory_.path()});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return outcome.out;
+  };
+  EXPECT_THAT(chosen("fp32", false),
+              HasSubstr("--device auto: the job sets train.precision = \"fp32\"\n"));
+  const std::string without_gpu = chosen("bf16", false);
+  EXPECT_THAT(without_gpu, HasSubstr("cpu, "));
+  EXPECT_THAT(without_gpu,
+              ::testing::ContainsRegex("--device auto: .*(no GPU found|without CUDA)"));
+  std::istringstream lines(chosen("bf16", true));
+  std::vector<std::string> events;
+  for (std::string line; std::getline(lines, line);) {
+    const Json document = Json::parse(line);
+    events.push_back(document["event"]);
+    if (document["event"] == "plan") {
+      EXPECT_TRUE(document["device_reason"].is_string());
+    }
+    if (document["event"] != "startup") continue;
+    // Its parts are all of it, but for what lies between them.
+    double sum = 0;
+    for (const auto& [name, seconds] : document["parts"].items()) {
+      sum += seconds.get<double>();
+    }
+    EXPECT_LE(sum, document["seconds"].get<double>() + 1e-9);
+    EXPECT_GT(sum, 0.5 * document["seconds"].get<double>());
+    EXPECT_TRUE(document["parts"].contains("first_step"));
+  }
+  EXPECT_EQ(events, (std::vector<std::string>{"plan", "startup", "step", "saved", "result"}));
+}
+
 TEST_F(TrainCli, WeightsSurviveTheHuggingFaceFormat) {
   ASSERT_EQ(train({"--out", "run", "--stop-after", "2", "--quiet"}).exit_code, 0);
   const auto exported =

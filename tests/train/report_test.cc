@@ -87,6 +87,32 @@ TEST(UtilisationModel, IsNotMadeUp) {
   ASSERT_TRUE(utilisation);
   EXPECT_GT(utilisation->mfu, 0);
   EXPECT_GT(utilisation->mfu_6n, utilisation->mfu);  // the embedding
+  EXPECT_STREQ(utilisation->peak, "bf16");
+  EXPECT_FALSE(utilisation->fp8);
+}
+
+// Work done in fp8 is compared with what the device can do in fp8; in bf16 it could not have been
+// done at all.
+TEST(UtilisationModel, OfFp8IsOfItsOwnPeakToo) {
+  spec::JobSpec job;
+  job.model = {.vocab = 1000, .dim = 64, .layers = 2, .heads = 4, .kv_heads = 4, .head_dim = 16};
+  job.model.ffn = 128;
+  job.batch.sequence = 128;
+  job.train.precision = spec::Precision::kFp8;
+  job.cluster.device.bf16 = base::FlopsPerSecond(1e12);
+  EXPECT_FALSE(UtilisationModel(job).at(1000)->fp8);  // its peak is not known
+  job.cluster.device.fp8 = base::FlopsPerSecond(2e12);
+  MeasuredStep step = measured();
+  step.utilisation = UtilisationModel(job).at(1000);
+  ASSERT_TRUE(step.utilisation->fp8);
+  EXPECT_DOUBLE_EQ(step.utilisation->fp8->mfu, step.utilisation->mfu / 2);
+  EXPECT_DOUBLE_EQ(step.utilisation->fp8->mfu_6n, step.utilisation->mfu_6n / 2);
+  const base::Json json = store::row_json(row_of(step));
+  EXPECT_EQ(json["mfu_fp8"], step.utilisation->fp8->mfu);
+  EXPECT_EQ(json["mfu_6n_fp8"], step.utilisation->fp8->mfu_6n);
+  step.utilisation = Utilisation{.mfu = 0.97, .mfu_6n = 1.03, .fp8 = {{0.485, 0.515}}};
+  EXPECT_THAT(live_line(step, {}, {}, {}),
+              HasSubstr("MFU 48.5 % (6N 51.5 %) of fp8, 97.0 % of bf16"));
 }
 
 TEST(Eta, KnowsWhatIsLeft) {

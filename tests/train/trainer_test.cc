@@ -23,7 +23,10 @@ class TrainerTest : public ::testing::Test {
 
   base::Result<TrainingResult> run(const spec::JobSpec& job, TrainerOptions options,
                                    Reporter& reporter) {
-    const auto backend = cpu::make_cpu_backend(2);
+    return run(job, std::move(options), reporter, cpu::make_cpu_backend(2));
+  }
+  base::Result<TrainingResult> run(const spec::JobSpec& job, TrainerOptions options,
+                                   Reporter& reporter, std::shared_ptr<Backend> backend) {
     ASSAY_TRY(const Planned planned, plan_step(job, step::choices_of(job),
                                                memory_budget(*backend, std::int64_t{1} << 32U)));
     ASSAY_TRY_VOID(backend->prepare(planned.program, planned.plan));
@@ -71,6 +74,101 @@ TEST_F(TrainerTest, ResumedRunsEndAsIfNeverStopped) {
       }
     }
   }
+}
+
+// A CPU that claims to have timed algorithms, as GPUs do.
+class TimedBackend : public Backend {
+ public:
+  base::Result<std::int64_t> available_bytes() override { return cpu_->available_bytes(); }
+  base::Result<std::int64_t> extra_bytes(const step::Program& p) override {
+    return cpu_->extra_bytes(p);
+  }
+  base::Result<void> prepare(const step::Program& p, const step::MemoryPlan& plan) override {
+    return cpu_->prepare(p, plan);
+  }
+  base::Result<void> write(const step::View& to, std::span<const std::byte> from) override {
+    return cpu_->write(to, from);
+  }
+  base::Result<void> read(const step::View& from, std::span<std::byte> to) override {
+    return cpu_->read(from, to);
+  }
+  void begin_step(const StepSettings& settings) override { cpu_->begin_step(settings); }
+  void set_batch(const step::Op& op, std::span<const std::int32_t> tokens,
+                 std::span<const std::int32_t> targets) override {
+    cpu_->set_batch(op, tokens, targets);
+  }
+  base::Result<void> execute(const step::Op& op) override { return cpu_->execute(op); }
+  base::Result<Scalars> finish_step() override {
+    ++steps;
+    return cpu_->finish_step();
+  }
+  [[nodiscard]] std::string description() const override { return "timed"; }
+  [[nodiscard]] std::string algorithms() const override { return chosen; }
+  base::Result<std::string> adopt(const std::string& algorithms) override {
+    if (algorithms.substr(0, algorithms.find('\n')) != chosen.substr(0, chosen.find('\n'))) {
+      return "of another card";
+    }
+    chosen = algorithms;
+    return std::string();
+  }
+  base::Result<void> expect_copies() override {
+    if (expected_after < 0) expected_after = steps;
+    return {};
+  }
+
+  std::string chosen;
+  int steps = 0;
+  int expected_after = -1;
+
+ private:
+  std::unique_ptr<Backend> cpu_ = cpu::make_cpu_backend(2);
+};
+
+TEST_F(TrainerTest, AlgorithmsTravelWithTheCheckpoint) {
+  const spec::JobSpec job = tiny_job();
+  RecordingReporter reporter;
+  const auto first = std::make_shared<TimedBackend>();
+  first->chosen = "card\n1 2 3\n";
+  ASSERT_TRUE(run(job, {.out = "out", .stop_after = 4}, reporter, first).has_value());
+  EXPECT_EQ(first->expected_after, 1);  // a checkpoint is near, but the first step is not disturbed
+  // On the same machine another choice would have been made.
+  const auto second = std::make_shared<TimedBackend>();
+  second->chosen = "card\n4 5 6\n";
+  ASSERT_TRUE(
+      run(job, {.out = "out", .resume = true, .stop_after = 5}, reporter, second).has_value());
+  EXPECT_EQ(second->chosen, "card\n1 2 3\n");
+  EXPECT_TRUE(reporter.notes.empty());
+  // Elsewhere it is said that results may differ. A CPU does not care.
+  std::filesystem::path folder = dir_.path() / "out" / "checkpoints" / "step-5";
+  auto saved = checkpoint::Checkpoint::open(folder);
+  ASSERT_TRUE(saved.has_value());
+  EXPECT_EQ(saved_algorithms(*saved), "card\n1 2 3\n");
+  const auto third = std::make_shared<TimedBackend>();
+  third->chosen = "another card\n7\n";
+  ASSERT_TRUE(
+      run(job, {.out = "out", .resume = true, .stop_after = 6}, reporter, third).has_value());
+  ASSERT_EQ(reporter.notes.size(), 1U);
+  EXPECT_EQ(reporter.notes[0], folder.string() + ": of another card");
+  ASSERT_TRUE(run(job, {.out = "out", .resume = true}, reporter).has_value());
+}
+
+TEST_F(TrainerTest, SaysWhereTheStartWent) {
+  struct Started : RecordingReporter {
+    void started(const StartUp& startup) override {
+      EXPECT_TRUE(reports.empty());
+      for (const StartUp::Part& part : startup.parts()) parts.push_back(part.name);
+    }
+    std::vector<std::string> parts;
+  };
+  spec::JobSpec job = tiny_job();
+  Started anew;
+  StartUp startup;
+  ASSERT_TRUE(run(job, {.out = "out", .stop_after = 2, .startup = &startup}, anew).has_value());
+  EXPECT_EQ(anew.parts, (std::vector<std::string>{"weights", "first_step"}));
+  Started resumed;
+  StartUp again;
+  ASSERT_TRUE(run(job, {.out = "out", .resume = true, .startup = &again}, resumed).has_value());
+  EXPECT_EQ(resumed.parts, (std::vector<std::string>{"checkpoint", "first_step"}));
 }
 
 TEST_F(TrainerTest, ValidationChangesNothing) {

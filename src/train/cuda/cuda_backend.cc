@@ -34,22 +34,28 @@ base::Result<void> CudaBackendImpl::open() {
   cudaDeviceProp properties{};
   device_.check(cudaSetDevice(options_.device), "GPU");
   device_.check(cudaGetDeviceProperties(&properties, options_.device), "GPU");
-  if (properties.major < 9) {
-    return base::fail(base::unfit_error(
-        properties.name,
-        fmt::format("its compute capability is {}.{}", properties.major, properties.minor),
-        "9.0 or later is required"));
-  }
+  card_ = {properties.name, properties.major, properties.minor};
+  ASSAY_TRY_VOID(check_card(card_));
   device_.check(cudaStreamCreateWithFlags(&device_.stream, cudaStreamNonBlocking), "stream");
   device_.check(cudaHostAlloc(reinterpret_cast<void**>(&pinned_scalars_), sizeof(Scalars),
                               cudaHostAllocDefault),
                 "pinned memory");
   std::size_t total = 0;
   device_.check(cudaMemGetInfo(&free_before_, &total), "GPU memory");
-  description_ = fmt::format("{}, {}, bf16 with fp32 masters", properties.name,
-                             base::to_text(base::Bytes(static_cast<std::int64_t>(total))));
+  description_ = fmt::format("{}, {}, bf16 with fp32 masters{}", properties.name,
+                             base::to_text(base::Bytes(static_cast<std::int64_t>(total))),
+                             card_.has_fp8() ? "" : ", no fp8");
   ASSAY_TRY_VOID(outcome());
-  return products_.open(options_.tuning_file);
+  // Loading the library takes a while, in which attention's graphs can be built.
+  opening_products_ = std::async(std::launch::async, [this] {
+    cudaSetDevice(options_.device);
+    return products_.open(options_.tuning_file, options_.thorough_tuning);
+  });
+  return {};
+}
+
+base::Result<void> CudaBackendImpl::wait_for_products() {
+  return opening_products_.valid() ? opening_products_.get() : base::Result<void>();
 }
 
 CudaBackendImpl::~CudaBackendImpl() {
@@ -127,6 +133,27 @@ base::Result<void> CudaBackendImpl::copy(void* to, std::size_t to_pitch, const v
   return outcome();
 }
 
+// What others would find in the cache they time themselves: no reason to stop.
+void CudaBackendImpl::keep_tuning() {
+  const auto saved = products_.save();
+  if (saved || std::exchange(noted_tuning_, true)) return;
+  note("the fastest matrix products cannot be kept for the next start: " + saved.error().line());
+}
+
+base::Result<std::string> CudaBackendImpl::adopt(const std::string& algorithms) {
+  ASSAY_TRY_VOID(wait_for_products());
+  if (algorithms.empty() || products_.adopt(algorithms)) return std::string();
+  return fmt::format(
+      "its matrix products were computed by algorithms of {}; this is {}: results may differ in "
+      "their last bits",
+      algorithms.substr(0, algorithms.find('\n')), products_.machine());
+}
+
+base::Result<void> CudaBackendImpl::copy_now(void* to, const void* from, std::size_t bytes) {
+  return copy(to, bytes, from, bytes, {.count = 1, .bytes = bytes, .pitch = bytes},
+              cudaMemcpyDefault);
+}
+
 void CudaBackendImpl::begin_step(const StepSettings& settings) {
   settings_ = settings;
   timed_ = 0;
@@ -177,7 +204,7 @@ base::Result<Scalars> CudaBackendImpl::finish_step() {
   if (options_.groups != nullptr) ASSAY_TRY_VOID(options_.groups->check());
   ASSAY_TRY_VOID(outcome());
   if (timed_ > 0) read_op_times();
-  ASSAY_TRY_VOID(products_.save());
+  keep_tuning();
   return *pinned_scalars_;
 }
 

@@ -16,10 +16,12 @@ struct CudaOptions {
   // Sums attention's gradient in a fixed order. Off is faster, but runs differ in the last bits.
   // On, cuDNN needs a workspace of micro_batch x heads x sequence^2 x 2 bytes on Hopper.
   bool deterministic_attention = true;
-  // Caches the fastest algorithm of every matrix product. Empty: they are timed whenever a program
-  // is prepared.
+  // Caches the fastest algorithm of every matrix product. Empty: those that are not compiled in are
+  // timed whenever a program is prepared.
   std::string tuning_file;
-  // Whether to pin host memory for Backend::copy_out in advance, so that no step waits for it.
+  // Times every product again, and for long: for tables that are compiled in.
+  bool thorough_tuning = false;
+  // Whether the host must have room for Backend::copy_out.
   bool copies_state = true;
   // For programs of several ranks, whose memory is this device's; must outlive the backend.
   RankGroups* groups = nullptr;

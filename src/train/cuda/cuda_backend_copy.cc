@@ -26,13 +26,14 @@ std::size_t CudaBackendImpl::state_bytes() const {
 }
 
 base::Result<void> CudaBackendImpl::begin_pinning() {
-  if (state_bytes() == 0) return {};
+  if (state_bytes() == 0 || pinned_ != nullptr) return {};
   ASSAY_TRY(pinned_, PinnedMemory::begin(state_bytes(), options_.device));
   return {};
 }
 
 base::Result<HostCopy> CudaBackendImpl::copy_out(const step::Program& program,
                                                  std::span<const step::View> views) {
+  ASSAY_TRY_VOID(begin_pinning());  // unless it was expected
   if (pinned_ == nullptr) return Backend::copy_out(program, views);
   if (copy_stream_ == nullptr) {
     device_.check(cudaStreamCreateWithFlags(&copy_stream_, cudaStreamNonBlocking), "stream");

@@ -1,14 +1,17 @@
 // CudaBackendImpl: the implementation of cuda_backend.h. cuda_backend_prepare.cc allocates memory
 // and does everything a step must not wait for, cuda_backend_dispatch.cc launches ops,
-// cuda_backend_copy.cc copies state to the host, cuda_backend.cc has the rest.
+// cuda_backend_copy.cc copies state to the host, cuda_backend_draw.cc makes initial weights,
+// cuda_backend.cc has the rest.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
+#include <future>
 #include <vector>
 
 #include "base/error.h"
 #include "train/cuda/batches.h"
+#include "train/cuda/card.h"
 #include "train/cuda/cuda_backend.h"
 #include "train/cuda/cudnn/attention_graphs.h"
 #include "train/cuda/device.h"
@@ -31,6 +34,10 @@ class CudaBackendImpl : public CudaBackend {
   base::Result<void> prepare(const step::Program& program, const step::MemoryPlan& plan) override;
   base::Result<void> write(const step::View& to, std::span<const std::byte> from) override;
   base::Result<void> read(const step::View& from, std::span<std::byte> to) override;
+  base::Result<bool> draw(const InitialDraw& draw) override;
+  [[nodiscard]] std::string algorithms() const override { return products_.algorithms(); }
+  base::Result<std::string> adopt(const std::string& algorithms) override;
+  base::Result<void> expect_copies() override { return begin_pinning(); }
   base::Result<HostCopy> copy_out(const step::Program& program,
                                   std::span<const step::View> views) override;
   void begin_step(const StepSettings& settings) override;
@@ -55,6 +62,8 @@ class CudaBackendImpl : public CudaBackend {
   base::Result<void> check_memory();
   base::Result<void> take_memory();
   [[nodiscard]] base::Error does_not_fit(std::int64_t available) const;
+  base::Result<void> wait_for_products();
+  void keep_tuning();
   base::Result<void> tune_products();
 
   // cuda_backend_copy.cc
@@ -91,6 +100,8 @@ class CudaBackendImpl : public CudaBackend {
   [[nodiscard]] Rows rows_of(const step::View& view) const;
   base::Result<void> copy(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
                           const Rows& rows, cudaMemcpyKind kind);
+  // Between host and device, in either direction, behind what the stream has to do.
+  base::Result<void> copy_now(void* to, const void* from, std::size_t bytes);
   [[nodiscard]] std::byte* address(const step::View& view) const;
   [[nodiscard]] Matrix matrix(const step::View& view) const;
   // The i-th view as a matrix, or an empty one.
@@ -104,8 +115,11 @@ class CudaBackendImpl : public CudaBackend {
 
   CudaOptions options_;
   std::string description_;
+  Card card_;
   Device device_;
   Matmul products_;
+  std::future<base::Result<void>> opening_products_;
+  bool noted_tuning_ = false;  // that it cannot be kept
   LoopedProducts looped_{products_};
   GroupedProducts& grouped_ = looped_;
   ExpertRows expert_rows_;

@@ -61,6 +61,7 @@ base::Result<std::int64_t> CudaBackendImpl::available_bytes() {
 // recomputation policies, so they are built once.
 base::Result<std::int64_t> CudaBackendImpl::extra_bytes(const step::Program& program) {
   ASSAY_TRY_VOID(check_program(program, options_.groups));
+  ASSAY_TRY_VOID(check_numerics(card_, program.choices.numerics));
   if (!attention_built_) {
     const step::MemoryPlan plan = step::plan_memory(program);
     program_ = &program;
@@ -78,9 +79,11 @@ base::Result<void> CudaBackendImpl::prepare(const step::Program& program,
                                             const step::MemoryPlan& plan) {
   ASSAY_CHECK(arena_ == nullptr, "a backend can be prepared only once");
   ASSAY_TRY_VOID(check_program(program, options_.groups));
+  ASSAY_TRY_VOID(check_numerics(card_, program.choices.numerics));
   program_ = &program;
   plan_ = &plan;
   if (!attention_built_) ASSAY_TRY_VOID(build_attention());
+  doing("memory", "taking memory");
   ASSAY_TRY_VOID(check_memory());
   ASSAY_TRY_VOID(take_memory());
   ASSAY_TRY_VOID(batches_.open(program.micro_tokens(), program.model.vocab));
@@ -96,12 +99,11 @@ base::Result<void> CudaBackendImpl::prepare(const step::Program& program,
     make_turns(device_, {program.choices.sequence, program.model.head_dim, program.sequence_part()},
                spec::rope_frequencies(program.model));
   }
-  // After tuning: pinning keeps the driver busy and would disturb the timing.
-  ASSAY_TRY_VOID(begin_pinning());
   return outcome();
 }
 
 base::Result<void> CudaBackendImpl::build_attention() {
+  doing("attention", "building attention");
   ASSAY_TRY_VOID(built(attention_.open(options_.deterministic_attention, device_.stream)));
   for (const Op& op : program_->ops) {
     if (op.kind == Kind::kAttention) {
@@ -142,6 +144,9 @@ base::Result<void> CudaBackendImpl::take_memory() {
 }
 
 base::Result<void> CudaBackendImpl::tune_products() {
+  doing("libraries", "loading libraries");
+  ASSAY_TRY_VOID(wait_for_products());
+  doing("products", "timing matrix products");
   products_.read_again();
   fill_random(device_, arena_, plan_->bytes / 2);
   for (const Op& op : program_->ops) {
@@ -149,8 +154,8 @@ base::Result<void> CudaBackendImpl::tune_products() {
     if (op.kind == Kind::kGroupedMatmul) grouped_.tune(device_, grouped_product_of(op));
   }
   device_.check(cudaStreamSynchronize(device_.stream), "timing of products");
-  ASSAY_TRY_VOID(outcome());
-  return products_.save();
+  keep_tuning();
+  return outcome();
 }
 
 }  // namespace assay::train::cuda

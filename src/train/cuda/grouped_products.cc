@@ -15,9 +15,14 @@ namespace {
 constexpr std::int64_t kRoundPlanned = 128;  // the tallest tile of any algorithm
 constexpr float kHopelessGroup = 1.5F;       // times the best so far: abandoned
 constexpr int kGroupRepeats = 3;
-// The best few are timed again, each long enough to reach the power limit.
-constexpr std::size_t kFinalGroups = 8;
-constexpr float kFinalGroup_ms = 120;
+// The best few are timed again: each long enough to reach the power limit, if it may take long.
+struct GroupRace {
+  std::size_t candidates;  // the likeliest
+  std::size_t finalists;
+  float final_ms;
+};
+constexpr GroupRace kThoroughRace{32, 8, 120};
+constexpr GroupRace kQuickRace{12, 3, 20};
 
 constexpr std::int64_t kHalf = 2;  // bytes of an element
 constexpr std::int64_t kFp8 = 1;
@@ -219,7 +224,10 @@ void LoopedProducts::tune(Device& device, const GroupedProduct& p) {
   std::vector<Way> ways;
   bool is_known = false;
   float best = std::numeric_limits<float>::infinity();
-  for (const auto& algorithm : products_.suggestions(device, planned, is_known)) {
+  const GroupRace& race = products_.is_thorough() ? kThoroughRace : kQuickRace;
+  auto candidates = products_.suggestions(device, planned, is_known);
+  candidates.resize(std::min(candidates.size(), race.candidates));
+  for (const auto& algorithm : candidates) {
     products_.use(planned, algorithm, false);
     time(device, p, 1, 1);  // loads the kernels
     Way way{.algorithm = algorithm};
@@ -233,10 +241,10 @@ void LoopedProducts::tune(Device& device, const GroupedProduct& p) {
   }
   if (ways.empty()) return products_.tune(device, planned);  // which says what is wrong
   std::ranges::stable_sort(ways, {}, &Way::ms);
-  ways.resize(std::min(ways.size(), kFinalGroups));
+  ways.resize(std::min(ways.size(), race.finalists));
   for (Way& way : ways) {
     products_.use(planned, way.algorithm, false);
-    const int repeats = std::clamp(static_cast<int>(kFinalGroup_ms / way.ms), 1, 100);
+    const int repeats = std::clamp(static_cast<int>(race.final_ms / way.ms), 1, 100);
     time(device, p, way.lanes, repeats);
     way.ms = time(device, p, way.lanes, repeats);
   }

@@ -17,20 +17,26 @@ namespace {
 constexpr int kGuesses = 32;
 constexpr int kRepeats = 5;
 constexpr float kHopeless = 1.3F;  // times the best so far: abandoned
-// The fastest in a short burst is not the fastest at the power limit, where training runs. So the
-// best few are timed again, each long enough to reach it.
+// A start should not wait: the library lists the likeliest candidates first, and the later ones of
+// a slow product are not tried. The best few then take turns, so that all of them meet the same
+// clock.
+constexpr float kRank_ms = 100;
+constexpr std::size_t kLeast = 4;
+constexpr int kQuickFinalists = 3;
+constexpr int kTurns = 3;
+constexpr float kTurn_ms = 8;
+// The fastest in a short burst is not the fastest at the power limit, where training runs. Thorough
+// tuning times the best few again, each long enough to reach it.
 constexpr int kFinalists = 6;
 constexpr float kFinal_ms = 150;
 constexpr std::size_t kMostGuesses = 256;
 
 std::string machine_name() {
   int device = 0;
-  int driver = 0;
   cudaDeviceProp properties{};
   cudaGetDevice(&device);
-  cudaDriverGetVersion(&driver);
   cudaGetDeviceProperties(&properties, device);
-  return fmt::format("{}, driver {}, cuBLASLt {}", properties.name, driver, cublasLtGetVersion());
+  return fmt::format("{}, cuBLASLt {}", properties.name, cublasLtGetVersion());
 }
 
 Lane lane_of(const Device& device) {
@@ -53,12 +59,32 @@ Matmul::~Matmul() {
   if (handle_ != nullptr) cublasLtDestroy(handle_);
 }
 
-base::Result<void> Matmul::open(std::string tuning_file) {
+base::Result<void> Matmul::open(std::string tuning_file, bool thorough) {
+  thorough_ = thorough;
   if (cublasLtCreate(&handle_) != CUBLAS_STATUS_SUCCESS ||
       cudaEventCreate(&begin_) != cudaSuccess || cudaEventCreate(&end_) != cudaSuccess) {
     return base::fail(base::unfit_error("cuBLASLt", "cannot be initialised on this GPU"));
   }
-  return tuning_.open(std::move(tuning_file), machine_name());
+  tuning_.open(std::move(tuning_file), machine_name());
+  return {};
+}
+
+std::string Matmul::algorithms() const {
+  ProductAlgorithms all;
+  for (const auto& [key, plan] : plans_) all[key] = plan.algorithm;
+  for (const auto& [key, changing] : changing_) all[key] = changing.plan.algorithm;
+  return all.empty() ? std::string() : tuning_.text_of(all);
+}
+
+bool Matmul::adopt(const std::string& text) {
+  if (!tuning_.adopt(text)) return false;
+  for (auto& [key, plan] : plans_) {
+    if (const cublasLtMatmulAlgo_t* known = tuning_.find(key)) plan.algorithm = *known;
+  }
+  for (auto& [key, changing] : changing_) {
+    if (const cublasLtMatmulAlgo_t* known = tuning_.find(key)) changing.plan.algorithm = *known;
+  }
+  return true;
 }
 
 // b comes first: see product.h.
@@ -102,14 +128,21 @@ float Matmul::time(Device& device, const Product& p, const Plan& plan,
 }
 
 // Sorts the candidates by their time in a short burst.
-void Matmul::rank(Device& device, const Product& p, const Plan& plan,
-                  std::span<cublasLtMatmulHeuristicResult_t> candidates) {
+int Matmul::rank(Device& device, const Product& p, const Plan& plan,
+                 std::span<cublasLtMatmulHeuristicResult_t> candidates) {
   std::vector<std::pair<float, std::size_t>> order;
   float best = std::numeric_limits<float>::infinity();
+  float spent = 0;
+  const auto timed = [&](const cublasLtMatmulAlgo_t& algorithm, int count) {
+    const float ms = time(device, p, plan, algorithm, count);
+    if (ms < std::numeric_limits<float>::infinity()) spent += ms * static_cast<float>(count);
+    return ms;
+  };
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    time(device, p, plan, candidates[i].algo, 1);  // loads the kernel
-    float ms = time(device, p, plan, candidates[i].algo, 1);
-    if (ms <= kHopeless * best) ms = time(device, p, plan, candidates[i].algo, kRepeats);
+    if (!thorough_ && i >= kLeast && spent > kRank_ms) break;
+    timed(candidates[i].algo, 1);  // loads the kernel
+    float ms = timed(candidates[i].algo, 1);
+    if (ms <= kHopeless * best) ms = timed(candidates[i].algo, thorough_ ? kRepeats : 2);
     best = std::min(best, ms);
     order.emplace_back(ms, i);
   }
@@ -117,11 +150,39 @@ void Matmul::rank(Device& device, const Product& p, const Plan& plan,
   std::vector<cublasLtMatmulHeuristicResult_t> sorted;
   for (const auto& [ms, i] : order) sorted.push_back(candidates[i]);
   std::copy(sorted.begin(), sorted.end(), candidates.begin());
+  return static_cast<int>(sorted.size());
+}
+
+std::size_t Matmul::fastest_in_turns(Device& device, const Product& p, const Plan& plan,
+                                     Finalists finalists) {
+  std::vector<float> sums(finalists.size());
+  for (int turn = 0; turn < kTurns; ++turn) {
+    for (std::size_t i = 0; i < finalists.size(); ++i) {
+      const float once = time(device, p, plan, finalists[i].algo, 1);
+      const int repeats = std::clamp(static_cast<int>(kTurn_ms / once), 1, 40);
+      sums[i] += time(device, p, plan, finalists[i].algo, repeats);
+    }
+  }
+  return static_cast<std::size_t>(std::ranges::min_element(sums) - sums.begin());
+}
+
+std::size_t Matmul::fastest_at_length(Device& device, const Product& p, const Plan& plan,
+                                      Finalists finalists) {
+  std::vector<float> times;
+  for (const cublasLtMatmulHeuristicResult_t& one : finalists) {
+    const float once = time(device, p, plan, one.algo, kRepeats);
+    // Small products never reach the power limit: the burst decides.
+    const int repeats = std::clamp(static_cast<int>(kFinal_ms / once), kRepeats, 400);
+    time(device, p, plan, one.algo, repeats);
+    times.push_back(time(device, p, plan, one.algo, repeats));
+  }
+  return static_cast<std::size_t>(std::ranges::min_element(times) - times.begin());
 }
 
 bool Matmul::choose(Device& device, const Product& p, const ProductKey& key, Plan& plan,
                     bool may_time) {
-  if (const cublasLtMatmulAlgo_t* known = tuning_.find(key)) {
+  const cublasLtMatmulAlgo_t* known = tuning_.find(key);
+  if (known != nullptr && !thorough_) {
     plan.algorithm = *known;
     return true;
   }
@@ -134,19 +195,14 @@ bool Matmul::choose(Device& device, const Product& p, const ProductKey& key, Pla
   if (count == 0) return false;
   plan.algorithm = candidates[0].algo;
   if (!may_time) return true;
-  rank(device, p, plan, {candidates, static_cast<std::size_t>(count)});
-  float best = std::numeric_limits<float>::infinity();
-  for (int i = 0; i < std::min(count, kFinalists); ++i) {
-    const float once = time(device, p, plan, candidates[i].algo, kRepeats);
-    // Small products never reach the power limit: the burst decides.
-    const int repeats = std::clamp(static_cast<int>(kFinal_ms / once), kRepeats, 400);
-    time(device, p, plan, candidates[i].algo, repeats);
-    const float ms = time(device, p, plan, candidates[i].algo, repeats);
-    if (ms >= best) continue;
-    best = ms;
-    plan.algorithm = candidates[i].algo;
-  }
+  count = rank(device, p, plan, {candidates, static_cast<std::size_t>(count)});
+  const Finalists finalists{candidates, static_cast<std::size_t>(std::min(
+                                            count, thorough_ ? kFinalists : kQuickFinalists))};
+  const std::size_t best = thorough_ ? fastest_at_length(device, p, plan, finalists)
+                                     : fastest_in_turns(device, p, plan, finalists);
+  plan.algorithm = candidates[best].algo;
   tuning_.add(key, plan.algorithm);
+  ++timed_;
   return true;
 }
 
@@ -208,7 +264,7 @@ std::vector<cublasLtMatmulAlgo_t> Matmul::suggestions(Device& device, const Prod
                                                       bool& is_known) {
   const ProductKey key = key_of(product);
   const cublasLtMatmulAlgo_t* known = tuning_.find(key);
-  is_known = known != nullptr;
+  is_known = known != nullptr && !thorough_;
   if (is_known) return {*known};
   const Plan plan = make_plan(product);
   cublasLtMatmulPreference_t preference = preference_of(key, device.workspace.products_bytes);
@@ -228,7 +284,9 @@ void Matmul::use(const Product& tuned, const cublasLtMatmulAlgo_t& algorithm, bo
   const auto [at, is_new] = changing_.try_emplace(key);
   if (is_new) at->second.plan = make_plan(tuned);
   at->second.plan.algorithm = algorithm;
-  if (remembers) tuning_.add(key, algorithm);
+  if (!remembers) return;
+  tuning_.add(key, algorithm);
+  ++timed_;
 }
 
 void Matmul::multiply_like(Device& device, const Product& tuned, const Product& p, Lane lane) {

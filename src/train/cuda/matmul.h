@@ -1,6 +1,5 @@
-// Matmul: matrix products by cuBLASLt. For each distinct product the library's heuristic candidates
-// are timed once on the device and the fastest is used from then on; tuning.h caches it between
-// runs.
+// Matmul: matrix products by cuBLASLt. For each distinct product that is not known (tuning.h) the
+// library's heuristic candidates are timed once on the device and the fastest is used from then on.
 #pragma once
 
 #include <cublasLt.h>
@@ -31,7 +30,9 @@ class Matmul {
   Matmul& operator=(const Matmul&) = delete;
   ~Matmul();
 
-  base::Result<void> open(std::string tuning_file);
+  // `thorough`: every product is timed, whatever is known, and each long enough to reach the limit
+  // of the GPU's power, which takes seconds for each.
+  base::Result<void> open(std::string tuning_file, bool thorough = false);
   // Finds the fastest algorithm unless it is known. Overwrites the product's result.
   void tune(Device& device, const Product& product);
   // A product that was not tuned before is tuned now if that leaves its operands unchanged.
@@ -48,6 +49,13 @@ class Matmul {
   // Writes the results to the tuning file.
   base::Result<void> save() { return tuning_.save(); }
   void read_again() { tuning_.read_again(); }
+  // The algorithms of all products so far, as text, and such a text instead of them (tuning.h).
+  [[nodiscard]] std::string algorithms() const;
+  bool adopt(const std::string& text);
+  [[nodiscard]] const std::string& machine() const { return tuning_.machine(); }
+  [[nodiscard]] bool is_thorough() const { return thorough_; }
+  // Products that were timed, since it was opened.
+  [[nodiscard]] int timed() const { return timed_; }
 
  private:
   struct Plan {
@@ -77,11 +85,19 @@ class Matmul {
                         const cublasLtMatmulAlgo_t& algorithm, Lane lane);
   float time(Device& device, const Product& product, const Plan& plan,
              const cublasLtMatmulAlgo_t& algorithm, int count);
-  void rank(Device& device, const Product& product, const Plan& plan,
-            std::span<cublasLtMatmulHeuristicResult_t> candidates);
+  // How many candidates were tried: they are the first ones then, the fastest first.
+  int rank(Device& device, const Product& product, const Plan& plan,
+           std::span<cublasLtMatmulHeuristicResult_t> candidates);
+  using Finalists = std::span<const cublasLtMatmulHeuristicResult_t>;
+  std::size_t fastest_in_turns(Device& device, const Product& product, const Plan& plan,
+                               Finalists finalists);
+  std::size_t fastest_at_length(Device& device, const Product& product, const Plan& plan,
+                                Finalists finalists);
 
   cublasLtHandle_t handle_ = nullptr;
   Tuning tuning_;
+  bool thorough_ = false;
+  int timed_ = 0;
   std::map<ProductKey, Plan> plans_;
   std::map<ProductKey, ChangingPlan> changing_;
   cudaEvent_t begin_ = nullptr;

@@ -1,6 +1,9 @@
-// Tuning: the fastest algorithm of each matrix product, and the file that caches them. An algorithm
-// is 64 opaque bytes, valid for one version of cuBLASLt and tuned for one kind of GPU; both are in
-// the file's first line, and a file of another machine is discarded.
+// Tuning: the fastest algorithm of each matrix product, and where they are known from: this
+// process, a checkpoint, the cache file, or the tables that are compiled in (tuned/).
+//
+// An algorithm is 64 opaque bytes, valid for one version of cuBLASLt and chosen for one kind of
+// GPU: its machine. As text a machine is a line, followed by a line for each product; the cache
+// file and the tables have any number of machines.
 #pragma once
 
 #include <cublasLt.h>
@@ -9,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 
@@ -32,26 +36,33 @@ enum class KeyPart : std::uint8_t {
   kParts,
 };
 using ProductKey = std::array<std::int64_t, static_cast<std::size_t>(KeyPart::kParts)>;
+using ProductAlgorithms = std::map<ProductKey, cublasLtMatmulAlgo_t>;
 
 class Tuning {
  public:
-  // `machine`: GPU, driver and library. A missing file, or one of another machine, counts as empty.
-  base::Result<void> open(std::string file, std::string machine);
+  // `machine`: GPU and library. A file that is missing or damaged counts as empty. Without a file
+  // nothing is kept.
+  void open(std::string file, std::string machine);
   // What other processes have saved since.
   void read_again();
   [[nodiscard]] const cublasLtMatmulAlgo_t* find(const ProductKey& key) const;
   void add(const ProductKey& key, const cublasLtMatmulAlgo_t& algorithm);
-  // Written to a temporary file of this process and renamed, so that readers never see a partial
-  // one.
+  // Adds what this process has found to the file: several may do that at the same time, and readers
+  // never see a part of it.
   base::Result<void> save();
 
- private:
-  bool parse(const std::string& line);
+  // These algorithms as text, and such a text instead of what is known. False: it is of another
+  // machine, or damaged, and nothing has changed.
+  [[nodiscard]] std::string text_of(const ProductAlgorithms& algorithms) const;
+  bool adopt(std::string_view text);
+  [[nodiscard]] const std::string& machine() const { return machine_; }
 
+ private:
   std::string file_;
   std::string machine_;
-  std::map<ProductKey, cublasLtMatmulAlgo_t> algorithms_;
-  bool changed_ = false;
+  ProductAlgorithms adopted_;  // of a checkpoint: before all others
+  ProductAlgorithms known_;
+  ProductAlgorithms found_;  // by this process, and not saved yet
 };
 
 }  // namespace assay::train::cuda

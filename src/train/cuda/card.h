@@ -1,0 +1,25 @@
+// Card: what a GPU can do, by its compute capability.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "step/program.h"
+
+namespace assay::train::cuda {
+
+struct Card {
+  std::string name;
+  int major = 0;  // of the compute capability
+  int minor = 0;
+
+  // Tensor cores for fp8: Ada, Hopper and later.
+  [[nodiscard]] bool has_fp8() const { return major * 10 + minor >= 89; }
+};
+
+// Whether it can be used at all: the libraries and kernels need bf16 tensor cores.
+base::Result<void> check_card(const Card& card);
+// Whether it computes in these types.
+base::Result<void> check_numerics(const Card& card, const step::Numerics& numerics);
+
+}  // namespace assay::train::cuda
