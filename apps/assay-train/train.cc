@@ -257,11 +257,6 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
   report->planned(plan_record(prepared.name, job, planned, device));
   report->keep(std::move(ranks));
   if (!device.note.empty()) report->note(device.note);
-  if (job.model.is_moe() && device.gpu_bus_id) {
-    report->note(
-        "mixtures have not been tried on a GPU yet: compare the first losses with those of "
-        "--device cpu");
-  }
   ASSAY_TRY(const train::TrainingResult result, train_with(*report));
   stops.dismiss();
   groups.reset();
