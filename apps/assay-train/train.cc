@@ -29,6 +29,7 @@
 #include "train/job_data.h"
 #include "train/resume.h"
 #include "train/run_folder.h"
+#include "train/snapshot.h"
 #include "train/trainer.h"
 
 namespace assay::cli {
@@ -154,8 +155,8 @@ base::Result<std::unique_ptr<train::RankGroups>> connect(const std::string& devi
   return groups;
 }
 
-// GPUs time algorithms and save the best, for others to use. So that all ranks have the same and
-// compute the same bits, one rank of each stage goes ahead, stage after stage.
+// GPUs time algorithms, and all ranks should have the same and compute the same bits: one rank of
+// each stage goes ahead, stage after stage, and the others get what these have found.
 base::Result<void> prepare_in_turn(Device& device, const train::Planned& planned,
                                    comm::Communicator& world) {
   const step::Layout& layout = planned.program.choices.layout;
@@ -165,7 +166,9 @@ base::Result<void> prepare_in_turn(Device& device, const train::Planned& planned
     if (turn == (leads ? stage.rank : stage.ranks)) {
       ASSAY_TRY_VOID(device.backend->prepare(planned.program, planned.plan));
     }
-    ASSAY_TRY_VOID(world.barrier());
+    ASSAY_TRY(const std::string found, train::all_algorithms(world, device.backend->algorithms()));
+    // Of another kind of GPU they are not for this one, which is said when a checkpoint has them.
+    ASSAY_TRY_VOID(device.backend->adopt(found));
   }
   return {};
 }
