@@ -260,6 +260,9 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
   report->planned(plan_record(prepared.name, job, planned, device));
   report->keep(std::move(ranks));
   if (!device.note.empty()) report->note(device.note);
+  if (!device.gpu_bus_id && job.cluster.device.kind != spec::DeviceKind::kCpu) {
+    report->on_another_device();
+  }
   if (job.model.is_moe() && device.gpu_bus_id) {
     report->note(
         "mixtures have not been tried on a GPU yet: compare the first losses with those of "
@@ -323,9 +326,7 @@ base::Result<void> check_executable(const spec::JobSpec& job) {
   return step::check(job.model, choices);
 }
 
-}  // namespace
-
-base::Result<base::ExitCode> train_model(const Session& session, const TrainOptions& options) {
+base::Result<base::ExitCode> train_job(const Session& session, const TrainOptions& options) {
   Prepared prepared{.startup = begin_start(session)};
   prepared.startup.begin("job", "reading the job");
   ASSAY_TRY(static_cast<TrainingJob&>(prepared), load_training_job(options));
@@ -358,6 +359,14 @@ base::Result<base::ExitCode> train_model(const Session& session, const TrainOpti
   if (end.log_is_named) folder.keep();
   if (end.error) return base::fail(*std::move(end.error));
   return static_cast<base::ExitCode>(end.code);  // whatever rank 0 ended with
+}
+
+}  // namespace
+
+base::Result<base::ExitCode> train_model(const Session& session, const TrainOptions& options) {
+  auto done = train_job(session, options);
+  clear_start_line();
+  return done;
 }
 
 }  // namespace assay::cli
