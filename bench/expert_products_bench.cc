@@ -101,12 +101,12 @@ class Layer {
     // Results are nobody's operands, or numbers would grow from round to round.
     const auto made = [&](const Matrix& like) { return matrix(made_, like.rows, like.cols); };
     std::vector<Named> list = {
-        {"gate_up forward", {false, true, false, x, up, made(inner), experts}},
-        {"down forward", {false, true, false, a, down, made(x), experts}},
-        {"down inputs", {false, false, false, x, down, made(a), experts}},
-        {"down weights", {true, false, false, x, a, ddown, experts}},
-        {"gate_up inputs", {false, false, false, inner, up, made(x), experts}},
-        {"gate_up weights", {true, false, false, inner, x, dup, experts}},
+        {"gate_up forward", {false, true, false, x, up, made(inner), {}, {}, experts}},
+        {"down forward", {false, true, false, a, down, made(x), {}, {}, experts}},
+        {"down inputs", {false, false, false, x, down, made(a), {}, {}, experts}},
+        {"down weights", {true, false, false, x, a, ddown, {}, {}, experts}},
+        {"gate_up inputs", {false, false, false, inner, up, made(x), {}, {}, experts}},
+        {"gate_up weights", {true, false, false, inner, x, dup, {}, {}, experts}},
     };
     for (std::size_t i = 0; i < list.size(); ++i) {
       const bool is_up = i == 0 || i >= 4;
@@ -200,7 +200,7 @@ base::Result<void> run(const Options& options) {
   Device device;
   device.check(cudaStreamCreateWithFlags(&device.stream, cudaStreamNonBlocking), "stream");
   Matmul matmul;
-  ASSAY_TRY_VOID(matmul.open(options.tuning));
+  ASSAY_TRY_VOID(matmul.open(options.tuning, true));
   LoopedProducts products(matmul);
   ASSAY_TRY_VOID(products.open());
   const Memory workspace(kWorkspace * kLanes);

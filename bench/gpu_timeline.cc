@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
+#include <limits>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -20,6 +22,7 @@ using Interval = std::pair<std::uint64_t, std::uint64_t>;
 struct Records {
   std::mutex mutex;
   std::vector<Interval> kernels;
+  std::vector<std::string> names;  // of the kernels
   std::vector<Interval> copies;
   std::vector<std::uint64_t> sizes;  // of the copies
 };
@@ -52,6 +55,7 @@ void CUPTIAPI take_buffer(CUcontext, std::uint32_t, std::uint8_t* buffer, std::s
     if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) {
       const auto* kernel = reinterpret_cast<const CUpti_ActivityKernel10*>(record);
       all.kernels.emplace_back(kernel->start, kernel->end);
+      all.names.emplace_back(kernel->name == nullptr ? "?" : kernel->name);
     } else if (record->kind == CUPTI_ACTIVITY_KIND_MEMCPY) {
       const auto* copy = reinterpret_cast<const CUpti_ActivityMemcpy6*>(record);
       if (copy->copyKind == CUPTI_ACTIVITY_MEMCPY_KIND_DTOD) {
@@ -115,6 +119,7 @@ base::Result<void> GpuTimeline::start() {
   {
     const std::lock_guard lock(all.mutex);
     all.kernels.clear();
+    all.names.clear();
     all.copies.clear();
     all.sizes.clear();
   }
@@ -151,7 +156,20 @@ base::Result<Overlap> GpuTimeline::stop() {
   for (const auto& [from, to] : without(copies, kernels)) {
     const double at =
         (static_cast<double>(from) - static_cast<double>(kernels.front().first)) / 1e6;
-    found.exposed.push_back({at, static_cast<double>(to - from) / 1e6});
+    found.exposed.push_back({at, static_cast<double>(to - from) / 1e6, {}, {}});
+    std::uint64_t last = 0;
+    std::uint64_t next = std::numeric_limits<std::uint64_t>::max();
+    for (std::size_t i = 0; i < all.kernels.size(); ++i) {
+      const auto& [begin, end] = all.kernels[i];
+      if (end <= from && end > last) {
+        last = end;
+        found.exposed.back().after = all.names[i];
+      }
+      if (begin >= to && begin < next) {
+        next = begin;
+        found.exposed.back().before = all.names[i];
+      }
+    }
   }
   std::ranges::sort(found.exposed, std::greater(), &Overlap::Gap::ms);
   return found;

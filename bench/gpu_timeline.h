@@ -27,6 +27,8 @@ struct Overlap {
   struct Gap {
     double at_ms = 0;
     double ms = 0;
+    std::string after;  // kernels that ended last before it, and began first after it
+    std::string before;
   };
   std::vector<Gap> exposed;
 };

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <barrier>
 #include <chrono>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -116,8 +117,10 @@ base::Result<void> record_step(train::Backend& backend, const step::Program& pro
                base::to_text(base::Bytes(static_cast<std::int64_t>(bytes))), some.ms,
                some.exposed_ms);
   }
-  for (std::size_t i = 0; i < std::min<std::size_t>(12, found.exposed.size()); ++i) {
-    fmt::print("  exposed {:.3f} ms at {:.2f} ms\n", found.exposed[i].ms, found.exposed[i].at_ms);
+  for (std::size_t i = 0; i < std::min<std::size_t>(24, found.exposed.size()); ++i) {
+    const auto& gap = found.exposed[i];
+    fmt::print("  exposed {:.3f} ms at {:.2f} ms, after {:.60} before {:.60}\n", gap.ms, gap.at_ms,
+               gap.after, gap.before);
   }
   return {};
 #else
@@ -273,6 +276,7 @@ base::Result<void> run(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   if (argc < 2) return 64;
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);  // see comm::make_one_gpu
   if (const auto done = run({argv + 1, argv + argc}); !done) {
     fmt::print(stderr, "{}\n", done.error().line());
     return 1;

@@ -165,6 +165,13 @@ class Builder {
   [[nodiscard]] bool shares_sequences() const { return program_.choices.layout.context.ranks > 1; }
   [[nodiscard]] std::string named(const char* what) const;
 
+  // quantised.cc: whether the layer's products are made in fp8, and what changes about them then:
+  // their operands are converted.
+  [[nodiscard]] bool in_fp8() const;
+  void to_fp8_forward(Op& op);
+  void to_fp8_back_to_input(Op& op);
+  void to_fp8_back_to_weight(Op& op);
+
  private:
   // quantised.cc: the fp8 operands of a block's product.
   struct Quantised {
@@ -174,14 +181,11 @@ class Builder {
     View gradient;    // of the result
     View gradient_t;  // and its transpose
   };
-  [[nodiscard]] bool in_fp8() const;
   Quantised& quantised(Part part) { return quantised_[{slot_, layer_, part}]; }
-  View scale(Part part, const View& x);
-  View quantise(Part part, const View& x, const View& scale, bool transpose);
-  const Quantised& quantise_gradient(Part part, const View& dc);
-  void to_fp8_forward(Op& op);
-  void to_fp8_back_to_input(Op& op);
-  void to_fp8_back_to_weight(Op& op);
+  View scale(const Op& product, const View& x, bool by_row);
+  View quantise(const Op& product, const View& x, const View& scale);
+  View quantise_turned(const Op& product, const View& x, const View& scale, bool by_row);
+  const Quantised& quantise_gradient(const Op& product);
 
   // mixture.cc: which of the model's mixtures a layer is.
   [[nodiscard]] std::int64_t mixture_of_layer(std::int32_t layer) const;

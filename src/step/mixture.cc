@@ -65,12 +65,14 @@ void forward_by_expert(Builder& b, Part part, const Kept& k, const View& a, cons
   Op op = grouped(b, part, a, b.weight(part), k.routed.first_rows, c);
   op.transpose_b = true;
   op.flops = flops_of_rows(b, a, c);
+  if (b.in_fp8()) b.to_fp8_forward(op);
   b.emit(std::move(op));
 }
 
 void back_to_rows(Builder& b, Part part, const Kept& k, const View& dc, const View& da) {
   Op op = grouped(b, part, dc, b.weight(part), k.routed.first_rows, da);
   op.flops = flops_of_rows(b, dc, da);
+  if (b.in_fp8()) b.to_fp8_back_to_input(op);
   b.emit(std::move(op));
 }
 
@@ -81,6 +83,7 @@ void back_to_experts(Builder& b, Part part, const Kept& k, const View& dc, const
     Op op = grouped(b, part, dc, a, first_rows, b.gradient(weight));
     op.transpose_a = true;
     op.flops = flops_of_rows(b, dc, a);
+    if (b.in_fp8()) b.to_fp8_back_to_weight(op);
     b.emit(std::move(op));
   });
 }

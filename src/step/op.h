@@ -21,8 +21,8 @@ enum class Kind : std::uint8_t {
   kNorm,           // x, [weight], [bias] -> h
   kNormGrad,       // dh, x, [weight], [residual] -> dx (+ residual), [dweight], [dbias]
   kMatmul,         // a, b, [residual], [bias], [scales of a, b] -> c = a b (+ residual + bias)
-  kScale,          // x -> the power of two that no element exceeds
-  kQuantise,       // x, scale -> x in fp8, or its transpose, or both
+  kScale,          // x, [first rows] -> the power of two that no element exceeds
+  kQuantise,       // x, scale, [first rows] -> x in fp8, or its transpose, or both
   kBiasGrad,       // dy -> dbias
   kHeadNorm,       // heads, [weight] -> normalised heads
   kHeadNormGrad,   // dy, heads, [weight] -> dheads, [dweight]
@@ -44,7 +44,7 @@ enum class Kind : std::uint8_t {
   // experts -> rows of slots (-1: dropped), slots of rows, first rows of experts, [their counts]
   kSortRows,
   kGatherRows,     // x, slots -> for each row, its token's x
-  kGroupedMatmul,  // a, b, first rows -> c: products like kMatmul's, see Op::pieces
+  kGroupedMatmul,  // a, b, first rows, [scales of a, b] -> c: see Op::pieces and Op::scaled
   kCombineRows,    // x, rows, [residual] -> for each token, the sum of its rows (+ residual)
   // Where ranks have different experts (expert_exchange.h); counts are of rows: a row for each
   // rank, a column for each of the experts that one rank has.
@@ -121,9 +121,11 @@ struct Op {
   std::uint8_t adds = 0;     // bit i: out[i] is added to, not overwritten
   bool transpose_a = false;  // of a kQuantise with one result: that is the transpose
   bool transpose_b = false;
-  bool residual = false;      // kMatmul, kSum or kNormGrad has one
-  bool bias = false;          // likewise
-  bool scaled = false;        // likewise: a and b are fp8, and their scales come last
+  bool residual = false;  // kMatmul, kSum or kNormGrad has one
+  bool bias = false;      // likewise
+  // Of kMatmul, kGroupedMatmul: a and b are fp8, and their scales come last. Those of a
+  // kGroupedMatmul then lie along what is summed, whatever its transposes say of the product.
+  bool scaled = false;
   Axis axis = Axis::kNone;    // of an exchange and its kWait
   std::int32_t ticket = -1;   // likewise: which exchange of the step
   std::int32_t peer = -1;     // of kSend, kReceive and their kWait: a rank along the axis
@@ -136,9 +138,10 @@ struct Op {
   std::int64_t first_token = 0;
   std::int64_t most_rows = 0;  // kSortRows: of an expert; slots beyond that are dropped
   bool adds_losses = false;    // kRouteGrad: with the gradients of the router's own losses
-  // Of kGroupedMatmul: an expert's rows are so many pieces, each with a first row, one of each rank
-  // that its rows came from. Rows are multiplied piece by piece, as on the rank that sent them, so
-  // that they have the same bits; gradients of weights are one product for each expert.
+  // Of kGroupedMatmul, and a kQuantise for it: an expert's rows are so many pieces, each with a
+  // first row, one of each rank that its rows came from. Rows are multiplied piece by piece, as on
+  // the rank that sent them, so that they have the same bits; gradients of weights are one product
+  // for each expert.
   std::int64_t pieces = 1;
   double flops = 0;  // of matrix products and attention; the rest is paid in bytes
 

@@ -11,6 +11,7 @@
 #include "spec/testing/model_shapes.h"
 #include "step/memory_plan.h"
 #include "step/parameter.h"
+#include "step/rules.h"
 
 namespace assay::step {
 namespace {
@@ -90,32 +91,56 @@ TEST(StepProgram, KeepsWhatThePolicyRequires) {
   }
 }
 
-TEST(StepProgram, InFp8MultipliesTheSameWithBothOperandsAlongTheSum) {
-  for (const auto policy : {spec::Recompute::kNone, spec::Recompute::kCheap, spec::Recompute::kFfn,
-                            spec::Recompute::kFull}) {
-    Choices choices = batch(policy);
-    choices.numerics = numerics_of(spec::Precision::kBf16);
-    const Program exact = built(small(), choices);
-    choices.numerics = numerics_of(spec::Precision::kFp8);
-    const Program rough = built(small(), choices);
-    EXPECT_EQ(rough.flops(), exact.flops());
-    std::vector<const Op*> products;
-    for (const Op& op : rough.ops) {
-      if (op.kind != Kind::kScale && op.kind != Kind::kQuantise) products.push_back(&op);
-    }
-    ASSERT_EQ(products.size(), exact.ops.size());
-    for (std::size_t i = 0; i < products.size(); ++i) {
-      const Op& op = *products[i];
-      EXPECT_EQ(op.kind, exact.ops[i].kind);
-      EXPECT_EQ(op.out.front().elements(), exact.ops[i].out.front().elements());
-      EXPECT_EQ(op.scaled, op.kind == Kind::kMatmul && op.layer != kNoLayer);
-      if (!op.scaled) continue;
+void expect_same_in_fp8(const spec::ModelSpec& model, spec::Recompute policy) {
+  Choices choices = batch(policy);
+  choices.numerics = numerics_of(spec::Precision::kBf16);
+  const Program exact = built(model, choices);
+  choices.numerics = numerics_of(spec::Precision::kFp8);
+  const Program rough = built(model, choices);
+  EXPECT_EQ(rough.flops(), exact.flops());
+  std::vector<const Op*> products;
+  for (const Op& op : rough.ops) {
+    if (op.kind != Kind::kScale && op.kind != Kind::kQuantise) products.push_back(&op);
+  }
+  ASSERT_EQ(products.size(), exact.ops.size());
+  for (std::size_t i = 0; i < products.size(); ++i) {
+    const Op& op = *products[i];
+    const bool by_expert = op.kind == Kind::kGroupedMatmul;
+    EXPECT_EQ(op.kind, exact.ops[i].kind);
+    EXPECT_EQ(op.out.front().elements(), exact.ops[i].out.front().elements());
+    EXPECT_EQ(op.scaled, (op.kind == Kind::kMatmul || by_expert) && op.layer != kNoLayer &&
+                             op.part != Part::kRouter);
+    if (!op.scaled) continue;
+    const std::int64_t experts = by_expert ? model.experts : 1;
+    if (by_expert && op.transpose_a) {  // weights of experts from columns of both
+      EXPECT_EQ(op.in[0].cols, op.in[1].cols);
+      EXPECT_GE(op.in[0].cols, exact.ops[i].in[0].rows);
+      EXPECT_EQ(op.in[0].cols % kFp8Alignment, 0);
+      EXPECT_EQ(op.out[0].rows, experts * op.in[0].rows);
+      EXPECT_EQ(op.out[0].cols, op.in[1].rows);
+    } else if (by_expert && !op.transpose_b) {  // weights lie side by side
+      EXPECT_EQ(experts * op.in[0].cols, op.in[1].cols);
+      EXPECT_EQ(op.out[0].cols, op.in[1].rows);
+    } else {
       EXPECT_FALSE(op.transpose_a);
       EXPECT_TRUE(op.transpose_b);
       EXPECT_EQ(op.in[0].cols, op.in[1].cols);
       EXPECT_EQ(op.out[0].rows, op.in[0].rows);
-      EXPECT_EQ(op.out[0].cols, op.in[1].rows);
+      EXPECT_EQ(experts * op.out[0].cols, op.in[1].rows);
     }
+  }
+}
+
+TEST(StepProgram, InFp8MultipliesTheSameWithBothOperandsAlongTheSum) {
+  spec::ModelSpec mixture = small();
+  mixture.experts = 5;
+  mixture.experts_per_token = 2;
+  mixture.expert_ffn = 32;
+  mixture.shared_ffn = 16;
+  for (const auto policy : {spec::Recompute::kNone, spec::Recompute::kCheap, spec::Recompute::kFfn,
+                            spec::Recompute::kFull}) {
+    expect_same_in_fp8(small(), policy);
+    expect_same_in_fp8(mixture, policy);
   }
 }
 

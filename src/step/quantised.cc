@@ -8,28 +8,73 @@
 //
 // Gradients have the same type as the rest. E5M2 has more range for them, but a scale per matrix
 // and step leaves E4M3 enough of it, and half the rounding.
+//
+// Products of experts: all rows have one scale, and all experts' weights; rows that no slot fills
+// are left out. Where the sum runs over an expert's rows, the columns of the transposes that are
+// its own begin and end at a multiple of kFp8Alignment: zeros fill the gaps.
 #include "step/builder.h"
+#include "step/rules.h"
 
 namespace assay::step {
+namespace {
+
+bool by_expert(const Op& product) {
+  return product.kind == Kind::kGroupedMatmul;
+}
+
+// Columns of the transpose of rows of experts.
+std::int64_t padded_rows(const Op& product, std::int64_t rows) {
+  const std::int64_t experts = (product.in[2].cols - 1) / product.pieces;
+  const std::int64_t most = rows + experts * (kFp8Alignment - 1);
+  return most / kFp8Alignment * kFp8Alignment;
+}
+
+// What follows two operands: the rows of experts, if it is a product of experts, and the scales.
+void set_operands(Op& op, const View& a, const View& b, const View& scale_a, const View& scale_b) {
+  op.in[0] = a;
+  op.in[1] = b;
+  op.in.insert(op.in.end(), {scale_a, scale_b});
+  op.scaled = true;
+  if (by_expert(op)) return;
+  op.transpose_a = false;
+  op.transpose_b = true;
+}
+
+}  // namespace
 
 bool Builder::in_fp8() const {
   return program_.choices.numerics.fp8_blocks && layer_ != kNoLayer;
 }
 
-View Builder::scale(Part part, const View& x) {
+View Builder::scale(const Op& product, const View& x, bool by_row) {
   const View scale = matrix(named("scale"), 1, 1, Dtype::kF32, Storage::kActivations);
-  emit({.kind = Kind::kScale, .part = part, .in = {x}, .out = {scale}});
+  Op op{.kind = Kind::kScale, .part = product.part, .in = {x}, .out = {scale}};
+  if (by_row && by_expert(product)) op.in.push_back(product.in[2]);
+  emit(std::move(op));
   return scale;
 }
 
-View Builder::quantise(Part part, const View& x, const View& scale, bool transpose) {
-  const View q = matrix(named(transpose ? "fp8 transposed" : "fp8"), transpose ? x.cols : x.rows,
-                        transpose ? x.rows : x.cols, Dtype::kFp8, Storage::kActivations);
-  emit({.kind = Kind::kQuantise,
-        .part = part,
+View Builder::quantise(const Op& product, const View& x, const View& scale) {
+  const View q = matrix(named("fp8"), x.rows, x.cols, Dtype::kFp8, Storage::kActivations);
+  emit({.kind = Kind::kQuantise, .part = product.part, .in = {x, scale}, .out = {q}});
+  return q;
+}
+
+View Builder::quantise_turned(const Op& product, const View& x, const View& scale, bool by_row) {
+  const bool pads = by_row && by_expert(product);
+  const View q =
+      matrix(named("fp8 transposed"), x.cols, pads ? padded_rows(product, x.rows) : x.rows,
+             Dtype::kFp8, Storage::kActivations);
+  Op op{.kind = Kind::kQuantise,
+        .part = product.part,
         .in = {x, scale},
         .out = {q},
-        .transpose_a = transpose});
+        .transpose_a = true};
+  if (pads) {
+    op.in.push_back(product.in[2]);
+    op.pieces = product.pieces;
+  }
+  emit(std::move(op));
   return q;
 }
 
@@ -40,48 +85,47 @@ void Builder::to_fp8_forward(Op& op) {
   const View a = op.in[0];
   const View weight = op.in[1];
   if (known.input_scale.buffer < 0) {
-    known.input_scale = scale(op.part, a);
-    known.weight_scale = scale(op.part, weight);
+    known.input_scale = scale(op, a, true);
+    known.weight_scale = scale(op, weight, false);
   }
-  op.in[0] = quantise(op.part, a, known.input_scale, false);
-  op.in[1] = quantise(op.part, weight, known.weight_scale, false);
-  op.in.insert(op.in.end(), {known.input_scale, known.weight_scale});
-  op.scaled = true;
+  const View input = quantise(op, a, known.input_scale);
+  set_operands(op, input, quantise(op, weight, known.weight_scale), known.input_scale,
+               known.weight_scale);
 }
 
 // Both products of the backward pass read the gradient, one of them transposed.
-const Builder::Quantised& Builder::quantise_gradient(Part part, const View& dc) {
-  Quantised& known = quantised(part);
+const Builder::Quantised& Builder::quantise_gradient(const Op& product) {
+  Quantised& known = quantised(product.part);
   if (known.gradient.buffer >= 0) return known;
-  known.gradient_scale = scale(part, dc);
+  const View dc = product.in[0];
+  known.gradient_scale = scale(product, dc, true);
   known.gradient =
       matrix(named("fp8 gradient"), dc.rows, dc.cols, Dtype::kFp8, Storage::kActivations);
-  known.gradient_t = matrix(named("fp8 gradient transposed"), dc.cols, dc.rows, Dtype::kFp8,
-                            Storage::kActivations);
-  emit({.kind = Kind::kQuantise,
-        .part = part,
+  known.gradient_t = matrix(named("fp8 gradient transposed"), dc.cols,
+                            by_expert(product) ? padded_rows(product, dc.rows) : dc.rows,
+                            Dtype::kFp8, Storage::kActivations);
+  Op op{.kind = Kind::kQuantise,
+        .part = product.part,
         .in = {dc, known.gradient_scale},
-        .out = {known.gradient, known.gradient_t}});
+        .out = {known.gradient, known.gradient_t}};
+  if (by_expert(product)) {
+    op.in.push_back(product.in[2]);
+    op.pieces = product.pieces;
+  }
+  emit(std::move(op));
   return known;
 }
 
 void Builder::to_fp8_back_to_input(Op& op) {
-  const Quantised& known = quantise_gradient(op.part, op.in[0]);
-  const View weight = op.in[1];
-  op.in = {known.gradient, quantise(op.part, weight, known.weight_scale, true),
-           known.gradient_scale, known.weight_scale};
-  op.transpose_b = true;
-  op.scaled = true;
+  const Quantised& known = quantise_gradient(op);
+  const View weight = quantise_turned(op, op.in[1], known.weight_scale, false);
+  set_operands(op, known.gradient, weight, known.gradient_scale, known.weight_scale);
 }
 
 void Builder::to_fp8_back_to_weight(Op& op) {
-  const Quantised& known = quantise_gradient(op.part, op.in[0]);
-  const View a = op.in[1];
-  op.in = {known.gradient_t, quantise(op.part, a, known.input_scale, true), known.gradient_scale,
-           known.input_scale};
-  op.transpose_a = false;
-  op.transpose_b = true;
-  op.scaled = true;
+  const Quantised& known = quantise_gradient(op);
+  const View a = quantise_turned(op, op.in[1], known.input_scale, true);
+  set_operands(op, known.gradient_t, a, known.gradient_scale, known.input_scale);
 }
 
 }  // namespace assay::step

@@ -197,13 +197,11 @@ constexpr Rule kGpuRules[] = {
                           fmt::format("{} experts cannot be trained on a GPU", m.experts),
                           fmt::format("choose at most {}, or --device cpu", kGpuMostExperts));
      }},
-    // Experts are computed in bf16, also where the rest is in fp8; the one that all tokens use is
-    // not.
     {[](const ModelSpec& m, const Choices& c) {
-       return m.is_moe() && parts_unaligned(m.expert_width(), kGpuVector, c);
+       return m.is_moe() && parts_unaligned(m.expert_width(), aligned_sides(c), c);
      },
      [](const ModelSpec& m, const Choices& c) {
-       return unaligned_parts("model.expert_ffn", m.expert_width(), kGpuVector, c);
+       return unaligned_parts("model.expert_ffn", m.expert_width(), aligned_sides(c), c);
      }},
     {[](const ModelSpec& m, const Choices& c) {
        return m.is_moe() && parts_unaligned(m.shared_ffn, aligned_sides(c), c);

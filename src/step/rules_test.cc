@@ -131,8 +131,8 @@ TEST(Rules, OfGpusAreAboutWidths) {
               a.choices.layout.tensor.ranks = 2;
             }),
             "layout.tp: 2 ranks of model.expert_ffn 24 cannot be trained on a GPU");
-  // In fp8 experts stay in bf16, and the shared one does not.
-  EXPECT_EQ(in_fp8([&](Asked& a) { mixture(a), a.model.expert_ffn = 24; }), "");
+  EXPECT_EQ(in_fp8([&](Asked& a) { mixture(a), a.model.expert_ffn = 24; }),
+            "model.expert_ffn: 24 cannot be trained on a GPU");
   EXPECT_EQ(in_fp8([&](Asked& a) { mixture(a), a.model.shared_ffn = 24; }),
             "model.shared_ffn: 24 cannot be trained on a GPU");
   EXPECT_EQ(in_fp8([](Asked& a) { a.model.head_dim = 24; }),

@@ -24,7 +24,7 @@ void TotalsSink::add(Op op, std::int64_t times) {
   if (one.is_product()) {
     one.m = op.out[0].rows;
     one.n = op.out[0].cols;
-    one.k = op.transpose_a ? first.rows : first.cols;
+    one.k = op.transpose_a && !op.scaled ? first.rows : first.cols;
     if (op.kind == Kind::kGroupedMatmul) {
       // Where experts, or their pieces, begin, and the end.
       one.groups = (op.in[2].cols - 1) / (op.transpose_a ? op.pieces : 1);

@@ -33,7 +33,9 @@ std::map<TotalKey, OpSum> sums_of(const Program& p) {
   for (const Op& op : p.ops) {
     if (op.is_exchange()) continue;
     const bool product = op.kind == Kind::kMatmul || op.kind == Kind::kGroupedMatmul;
-    const std::int64_t k = !product ? 0 : op.transpose_a ? op.in[0].rows : op.in[0].cols;
+    const std::int64_t k = !product                       ? 0
+                           : op.transpose_a && !op.scaled ? op.in[0].rows
+                                                          : op.in[0].cols;
     OpSum& sum = sums[{op.phase, op.kind, op.part, product ? op.out[0].rows : 0,
                        product ? op.out[0].cols : 0, k}];
     const MovedBytes moved = moved_bytes(op, p.buffers);

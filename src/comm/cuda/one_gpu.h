@@ -27,6 +27,9 @@ struct OneGpuOptions {
 // One per rank; memory is the device's. Issuing a call queues it behind what the caller's stream
 // holds so far, and waiting makes that stream wait: the host waits only until all ranks have issued
 // the call, at most `options.timeout`. Copies run on a stream of each rank's own.
+//
+// A device has 8 queues unless CUDA_DEVICE_MAX_CONNECTIONS asked for more before it was first used.
+// Streams beyond that share one, and kernels then wait for another rank's copies.
 base::Result<std::vector<std::unique_ptr<Communicator>>> make_one_gpu(
     int ranks, int device = 0, const OneGpuOptions& options = {});
 

@@ -47,9 +47,11 @@ class Scores {
 };
 
 // The best first; of equals, the one with the lowest number.
-void choose(const Scores& scores, const Matrix& bias, std::int64_t experts, std::int64_t count,
-            std::int32_t* chosen) {
+// Probabilities rise with logits, but those of far lower logits are all zero: logits decide.
+void choose(const Scores& scores, const float* logits, const Matrix& bias, std::int64_t experts,
+            std::int64_t count, std::int32_t* chosen) {
   const auto rank_of = [&](std::int64_t e) {
+    if (scores.is_softmax()) return static_cast<double>(logits[e]);
     return scores[e] + (bias.empty() ? 0.0 : static_cast<double>(bias.data[e]));
   };
   for (std::int64_t j = 0; j < count; ++j) {
@@ -82,7 +84,7 @@ void route(Device& device, const Routing& routing, Matrix logits, Matrix bias, M
     for (std::int64_t t = first; t < last; ++t) {
       const Scores scores(routing, logits.row(t), logits.cols);
       std::int32_t* chosen = experts.row(t);
-      choose(scores, bias, logits.cols, experts.cols, chosen);
+      choose(scores, logits.row(t), bias, logits.cols, experts.cols, chosen);
       double total = 0;
       for (std::int64_t j = 0; j < experts.cols; ++j) total += scores[chosen[j]];
       const double scale = routing.scale / (routing.normalise ? total : 1);

@@ -46,7 +46,6 @@ base::Result<void> CudaBackendImpl::open() {
                              base::to_text(base::Bytes(static_cast<std::int64_t>(total))),
                              card_.has_fp8() ? "" : ", no fp8");
   ASSAY_TRY_VOID(outcome());
-  ASSAY_TRY_VOID(looped_.open());
   // Loading the library takes a while, in which attention's graphs can be built.
   opening_products_ = std::async(std::launch::async, [this] {
     cudaSetDevice(options_.device);

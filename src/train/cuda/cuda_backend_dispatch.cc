@@ -83,6 +83,8 @@ GroupedProduct CudaBackendImpl::grouped_product_of(const Op& op) const {
           .a = matrix(op.in[0]),
           .b = matrix(op.in[1]),
           .c = matrix(op.out[0]),
+          .scale_a = op.scaled ? matrix(op.in[3]) : Matrix{},
+          .scale_b = op.scaled ? matrix(op.in[4]) : Matrix{},
           .experts = (op.in[2].cols - 1) / op.pieces,
           .pieces = op.pieces,
           .expected_rows = step::rows_of_experts(program_->model, program_->micro_tokens())};
@@ -210,7 +212,9 @@ void CudaBackendImpl::execute_mixture(const Op& op) {
     default: {
       const GroupedProduct product = grouped_product_of(op);
       const Matrix first_rows = at(op.in, 2);
-      device_.executed(op.kind, {product.a, product.b, first_rows}, {product.c});
+      device_.executed(op.kind,
+                       {product.a, product.b, first_rows, product.scale_a, product.scale_b},
+                       {product.c});
       const auto rows = expert_rows_.of(device_, first_rows.data);
       if (!rows.empty()) grouped_.multiply(device_, product, rows);
     }
@@ -293,10 +297,10 @@ void CudaBackendImpl::dispatch(const Op& op) {
       return products_.multiply(device_, product);
     }
     case Kind::kScale:
-      return scale(device_, at(op.in, 0), at(op.out, 0));
+      return scale(device_, at(op.in, 0), at(op.in, 1), at(op.out, 0));
     case Kind::kQuantise: {
       const bool both = op.out.size() == 2;
-      return quantise(device_, at(op.in, 0), at(op.in, 1),
+      return quantise(device_, at(op.in, 0), at(op.in, 1), {at(op.in, 2), op.pieces},
                       op.transpose_a ? Matrix{} : at(op.out, 0),
                       op.transpose_a ? at(op.out, 0) : at(op.out, both ? 1 : 2));
     }

@@ -21,6 +21,10 @@ namespace assay::train::cuda {
 //   none  c = a b: gradients of rows
 //   a     c = a^T b, where b has rows of experts too: gradients of weights
 // Weights, and their gradients, lie one below the other.
+//
+// In fp8 all operands lie along what is summed, so those of the last two forms are transposes:
+// weights side by side, and of rows each expert's columns begin and end at a multiple of
+// step::kFp8Alignment.
 struct GroupedProduct {
   bool transpose_a = false;
   bool transpose_b = false;
@@ -28,6 +32,8 @@ struct GroupedProduct {
   Matrix a;
   Matrix b;
   Matrix c;
+  Matrix scale_a;  // not empty: a and b are fp8
+  Matrix scale_b;
   std::int64_t experts = 0;
   std::int64_t pieces = 1;  // of an expert's rows: see step::Op::pieces
   // Of all experts; 0: as many as there is room for. Where ranks have different experts there is
@@ -36,7 +42,12 @@ struct GroupedProduct {
 
   // Products with rows are as many as there are pieces; those of gradients, as experts.
   [[nodiscard]] std::int64_t products() const { return transpose_a ? experts : experts * pieces; }
-  // Of one expert, if it has the `count` rows from `first` on.
+  [[nodiscard]] bool fp8() const { return !scale_a.empty(); }
+  // Whether rows of experts are columns of the operands.
+  [[nodiscard]] bool sums_over_columns() const { return transpose_a && fp8(); }
+  // Rows that there is room for.
+  [[nodiscard]] std::int64_t rows() const { return sums_over_columns() ? a.cols : a.rows; }
+  // Of one expert, if it has the `count` rows, or columns, from `first` on.
   [[nodiscard]] Product of_expert(std::int64_t expert, std::int64_t first,
                                   std::int64_t count) const;
   // The product that is timed: of an expert or piece with an even share, rounded up.
@@ -55,7 +66,10 @@ class GroupedProducts {
 };
 
 // Products of different experts may run side by side, so that one fills the multiprocessors that
-// another is leaving: on as many lanes as are fastest for a product. Results do not depend on that.
+// another is leaving: on as many lanes as are fastest for a product. Results do not depend on that,
+// but the fastest algorithm does: one whose tiles leave multiprocessors idle when it is alone may
+// win among others. So algorithms and lanes are timed together, on all experts, with even and with
+// uneven rows.
 inline constexpr int kLanes = 4;
 
 class LoopedProducts : public GroupedProducts {
@@ -77,8 +91,7 @@ class LoopedProducts : public GroupedProducts {
  private:
   void multiply_on(Device& device, const GroupedProduct& product,
                    std::span<const std::int32_t> first_rows, int lanes);
-  float time(Device& device, const GroupedProduct& product,
-             std::span<const std::int32_t> first_rows, int lanes, int count);
+  float time(Device& device, const GroupedProduct& product, int lanes, int count);
   static void clear(Device& device, const Matrix& gradient);
 
   Matmul& products_;

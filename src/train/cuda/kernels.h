@@ -49,10 +49,16 @@ void head_norm_grad(Device& device, NormShape shape, Matrix dy, Matrix x, Matrix
                     Matrix dweight, bool adds_weight);
 
 // quantise.cu: `scale` is the power of two that no element of x exceeds; the fp8 elements are
-// divided by it and multiplied by kFp8Range. `q` or its transpose `q_t` may be empty.
+// divided by it and multiplied by kFp8Range. `q` or its transpose `q_t` may be empty. Of rows of
+// experts those in use are scaled, and in `q_t` each expert's are padded with zeros.
 inline constexpr float kFp8Range = 256;  // E4M3 goes to 448, but scales are powers of two
-void scale(Device& device, Matrix x, Matrix scale);
-void quantise(Device& device, Matrix x, Matrix scale, Matrix q, Matrix q_t);
+struct RowsOfExperts {
+  Matrix first_rows;  // empty: there are no experts
+  std::int64_t pieces = 1;
+};
+void scale(Device& device, Matrix x, Matrix first_rows, Matrix scale);
+void quantise(Device& device, Matrix x, Matrix scale, const RowsOfExperts& by, Matrix q,
+              Matrix q_t);
 
 // sums.cu
 void bias_grad(Device& device, Matrix dy, Matrix dbias, bool adds);

@@ -72,6 +72,7 @@ base::Result<void> Matmul::open(std::string tuning_file, bool thorough) {
 std::string Matmul::algorithms() const {
   ProductAlgorithms all;
   for (const auto& [key, plan] : plans_) all[key] = plan.algorithm;
+  for (const auto& [key, changing] : changing_) all[key] = changing.plan.algorithm;
   return all.empty() ? std::string() : tuning_.text_of(all);
 }
 
@@ -227,18 +228,23 @@ void Matmul::tune(Device& device, const Product& product) {
   plan_of(device, product, true);
 }
 
-void Matmul::multiply(Device& device, const Product& p) {
-  const bool keeps_operands = p.addend.data != p.c.data && !p.fp8();
-  Plan* plan = plan_of(device, p, keeps_operands);
-  if (plan == nullptr) return;
+// Those operands that are named by the operation, not by the call.
+void Matmul::point_at_operands(const Plan& plan, const Product& p) {
   const auto point = [&](cublasLtMatmulDescAttributes_t what, const Matrix& to) {
     if (to.empty()) return;
     const void* data = to.data;
-    cublasLtMatmulDescSetAttribute(plan->operation, what, &data, sizeof data);
+    cublasLtMatmulDescSetAttribute(plan.operation, what, &data, sizeof data);
   };
   point(CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
   point(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, p.scale_b);  // b comes first: see product.h
   point(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, p.scale_a);
+}
+
+void Matmul::multiply(Device& device, const Product& p) {
+  const bool keeps_operands = p.addend.data != p.c.data && !p.fp8();
+  Plan* plan = plan_of(device, p, keeps_operands);
+  if (plan == nullptr) return;
+  point_at_operands(*plan, p);
   check(device, p, launch(device, p, *plan, plan->algorithm, lane_of(device)));
 }
 
@@ -254,29 +260,58 @@ bool Matmul::guess(Device& device, const ProductKey& key, const Plan& plan,
   return count > 0;
 }
 
-void Matmul::multiply_like(Device& device, const Product& tuned, const Product& p, Lane lane) {
+std::vector<cublasLtMatmulAlgo_t> Matmul::suggestions(Device& device, const Product& product,
+                                                      bool& is_known) {
+  const ProductKey key = key_of(product);
+  const cublasLtMatmulAlgo_t* known = tuning_.find(key);
+  is_known = known != nullptr && !thorough_;
+  if (is_known) return {*known};
+  const Plan plan = make_plan(product);
+  cublasLtMatmulPreference_t preference = preference_of(key, device.workspace.products_bytes);
+  cublasLtMatmulHeuristicResult_t found[kGuesses] = {};
+  int count = 0;
+  cublasLtMatmulAlgoGetHeuristic(handle_, plan.operation, plan.a, plan.b, plan.addend, plan.c,
+                                 preference, kGuesses, found, &count);
+  cublasLtMatmulPreferenceDestroy(preference);
+  destroy(plan);
+  std::vector<cublasLtMatmulAlgo_t> algorithms;
+  for (int i = 0; i < count; ++i) algorithms.push_back(found[i].algo);
+  return algorithms;
+}
+
+void Matmul::use(const Product& tuned, const cublasLtMatmulAlgo_t& algorithm, bool remembers) {
   const ProductKey key = key_of(tuned);
   const auto [at, is_new] = changing_.try_emplace(key);
-  ChangingPlan& changing = at->second;
-  if (is_new) {
-    changing.plan = make_plan(tuned);
+  if (is_new) at->second.plan = make_plan(tuned);
+  at->second.plan.algorithm = algorithm;
+  if (!remembers) return;
+  tuning_.add(key, algorithm);
+  ++timed_;
+}
+
+void Matmul::multiply_like(Device& device, const Product& tuned, const Product& p, Lane lane) {
+  const ProductKey key = key_of(tuned);
+  if (!changing_.contains(key)) {
     const Plan* plan = plan_of(device, tuned, false);
     if (plan == nullptr) return;
-    changing.plan.algorithm = plan->algorithm;
+    use(tuned, plan->algorithm, false);
   }
+  ChangingPlan& changing = changing_.at(key);
   const Plan& plan = changing.plan;
+  point_at_operands(plan, p);
   change_layout(plan.a, p.b);
   change_layout(plan.b, p.a);
   change_layout(plan.addend, p.c);
   change_layout(plan.c, p.c);
   if (launch(device, p, plan, plan.algorithm, lane) == CUBLAS_STATUS_SUCCESS) return;
-  const auto known = changing.guesses.find(p.a.rows);
+  const std::pair sides{p.a.rows, p.a.cols};
+  const auto known = changing.guesses.find(sides);
   cublasLtMatmulAlgo_t algorithm{};
   if (known != changing.guesses.end()) {
     algorithm = known->second;
   } else if (guess(device, key, plan, algorithm)) {
     if (changing.guesses.size() >= kMostGuesses) changing.guesses.clear();
-    changing.guesses[p.a.rows] = algorithm;
+    changing.guesses[sides] = algorithm;
   } else {
     return device.failed(
         fmt::format("cuBLASLt has no algorithm for {} x {} x {}", p.c.rows, p.c.cols, p.inner()));

@@ -7,6 +7,8 @@
 
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "train/cuda/device.h"
@@ -35,7 +37,13 @@ class Matmul {
   void tune(Device& device, const Product& product);
   // A product that was not tuned before is tuned now if that leaves its operands unchanged.
   void multiply(Device& device, const Product& product);
-  // A product that differs from `tuned`, for which tune() was called, in how many rows the operands
+  // For products of a group, which are timed together: what cuBLASLt suggests, the likeliest first;
+  // or the one algorithm that the tuning file has, which `is_known` says.
+  std::vector<cublasLtMatmulAlgo_t> suggestions(Device& device, const Product& product,
+                                                bool& is_known);
+  // What multiply_like() uses from now on; and in later runs, if it is to be remembered.
+  void use(const Product& tuned, const cublasLtMatmulAlgo_t& algorithm, bool remembers);
+  // A product that differs from `tuned`, for which use() was called, in how many rows the operands
   // of an expert have: with its algorithm, or where cuBLASLt refuses that, with a guess.
   void multiply_like(Device& device, const Product& tuned, const Product& product, Lane lane);
   // Writes the results to the tuning file.
@@ -45,6 +53,7 @@ class Matmul {
   [[nodiscard]] std::string algorithms() const;
   bool adopt(const std::string& text);
   [[nodiscard]] const std::string& machine() const { return tuning_.machine(); }
+  [[nodiscard]] bool is_thorough() const { return thorough_; }
   // Products that were timed, since it was opened.
   [[nodiscard]] int timed() const { return timed_; }
 
@@ -57,14 +66,15 @@ class Matmul {
     cublasLtMatrixLayout_t c = nullptr;
     cublasLtMatmulAlgo_t algorithm{};
   };
-  // What multiply_like() changes the layouts of. Guesses, by the number of rows, are forgotten when
+  // What multiply_like() changes the layouts of. Guesses, by the sides of a, are forgotten when
   // there are many: a guess depends on its product alone, so that bits do not depend on what came
   // before.
   struct ChangingPlan {
     Plan plan;
-    std::map<std::int64_t, cublasLtMatmulAlgo_t> guesses;
+    std::map<std::pair<std::int64_t, std::int64_t>, cublasLtMatmulAlgo_t> guesses;
   };
   static Plan make_plan(const Product& product);
+  static void point_at_operands(const Plan& plan, const Product& product);
   static void destroy(const Plan& plan);
   Plan* plan_of(Device& device, const Product& product, bool may_time);
   bool guess(Device& device, const ProductKey& key, const Plan& plan,

@@ -30,6 +30,7 @@ struct Product {
   bool fp32_result = false;  // c and the addend are fp32, not bf16
   // Bytes: no operand counts as aligned to more. For products whose operands move.
   std::int64_t alignment = 256;
+  bool in_group = false;  // side by side with others, so another algorithm may be fastest
 
   [[nodiscard]] bool fp8() const { return !scale_a.empty(); }
   [[nodiscard]] std::int64_t inner() const { return transpose_a ? a.rows : a.cols; }

@@ -1,7 +1,9 @@
 // fp8: the scale of a matrix, and the matrix divided by it, as stored, transposed, or both in one
-// pass.
+// pass. Of rows of experts, those in use count; their transposes have gaps between experts, filled
+// with zeros (step/quantised.cc).
 #include <cuda_fp8.h>
 
+#include "step/rules.h"
 #include "train/cuda/kernels.h"
 #include "train/cuda/vectors.cuh"
 
@@ -22,8 +24,10 @@ __device__ std::uint32_t larger_of(std::uint32_t most, const uint4& raw) {
 }
 
 __global__ void __launch_bounds__(kScaleThreads)
-    largest_kernel(const uint4* x, std::int64_t vectors, std::uint32_t* largest) {
+    largest_kernel(const uint4* x, std::int64_t vectors, const std::int32_t* rows,
+                   std::int64_t vectors_of_row, std::uint32_t* largest) {
   __shared__ std::uint32_t shared[kScaleThreads / kWarp];
+  if (rows != nullptr) vectors = min(vectors, *rows * vectors_of_row);
   std::uint32_t most = 0;
   const std::int64_t all = static_cast<std::int64_t>(gridDim.x) * kScaleThreads;
   std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * kScaleThreads + threadIdx.x;
@@ -89,9 +93,67 @@ struct QuantiseArguments {
   std::int64_t x_stride;
   std::int64_t q_stride;
   std::int64_t q_t_stride;
+  std::int64_t q_t_cols;
   std::int64_t rows;
   std::int64_t cols;
+  // Of rows of experts: where those of an expert, or of its pieces, begin, and the end.
+  const std::int32_t* first_rows;
+  int experts;
+  int pieces;
 };
+
+// Where eight rows of a transpose's columns come from.
+struct SourceRows {
+  std::int64_t first;
+  std::int64_t end;  // from here on there are zeros
+};
+
+__device__ std::int32_t first_row_of(const QuantiseArguments& a, int expert) {
+  return a.first_rows[static_cast<std::int64_t>(expert) * a.pieces];
+}
+
+__device__ int padded_rows_of(const QuantiseArguments& a, int expert) {
+  constexpr int kTo = static_cast<int>(step::kFp8Alignment);
+  const int rows = first_row_of(a, expert + 1) - first_row_of(a, expert);
+  return (rows + kTo - 1) / kTo * kTo;
+}
+
+// The expert that has the column `at`, or the last one before it that has any; and its first
+// column. A warp looks at 32 experts at a time.
+__device__ int2 expert_before(const QuantiseArguments& a, int at) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  int begin = 0;
+  for (int first = 0;; first += kWarp) {
+    const int expert = first + lane;
+    int end = expert < a.experts ? padded_rows_of(a, expert) : 0;
+    const int own = end;
+#pragma unroll
+    for (int offset = 1; offset < kWarp; offset *= 2) {
+      const int before = __shfl_up_sync(kEveryLane, end, offset);
+      if (lane >= offset) end += before;
+    }
+    end += begin;
+    const unsigned beyond = __ballot_sync(kEveryLane, end > at || expert >= a.experts - 1);
+    if (beyond != 0) {
+      const int found = __ffs(static_cast<int>(beyond)) - 1;
+      return {first + found, __shfl_sync(kEveryLane, end - own, found)};
+    }
+    begin = __shfl_sync(kEveryLane, end, kWarp - 1);
+  }
+}
+
+// Of the eight columns from `at` on, which are one expert's: nobody's columns start within eight.
+__device__ SourceRows source_of(const QuantiseArguments& a, int2 expert, int at) {
+  while (expert.x < a.experts) {
+    const int padded = padded_rows_of(a, expert.x);
+    if (at < expert.y + padded) {
+      const std::int32_t first = first_row_of(a, expert.x);
+      return {first + at - expert.y, first_row_of(a, expert.x + 1)};
+    }
+    expert = {expert.x + 1, expert.y + padded};
+  }
+  return {0, -1};
+}
 
 __device__ uint2 to_fp8(const uint4& raw, float by) {
   float value[kSide];
@@ -125,27 +187,37 @@ __device__ void turn8(const uint2 (&rows)[kSide], std::uint32_t (&above)[kSide],
   turn4({rows[4].y, rows[5].y, rows[6].y, rows[7].y}, below + 4);
 }
 
-template <bool kPlain, bool kTurned>
+template <bool kPlain, bool kTurned, bool kByExpert>
 __global__ void __launch_bounds__(kTileThreads) quantise_kernel(QuantiseArguments a) {
   __shared__ uint2 tile[kTurned ? kTile : 1][kPerSide];
   const int across = static_cast<int>(threadIdx.x) % kPerSide;
   const int down = static_cast<int>(threadIdx.x) / kPerSide;
   const std::int64_t first_row = static_cast<std::int64_t>(blockIdx.y) * kTile;
   const std::int64_t first_col = static_cast<std::int64_t>(blockIdx.x) * kTile;
-  const std::int64_t row = first_row + down * kSide;
   const std::int64_t col = first_col + across * kSide;
-  const bool inside = row < a.rows && col < a.cols;  // both are multiples of eight
+  SourceRows source{first_row + down * kSide, a.rows};
+  if constexpr (kByExpert) {
+    __shared__ int2 expert;
+    if (threadIdx.x < kWarp) {
+      const int2 found = expert_before(a, static_cast<int>(first_row));
+      if (threadIdx.x == 0) expert = found;
+    }
+    __syncthreads();
+    source = source_of(a, expert, static_cast<int>(source.first));
+  }
+  const std::int64_t row = source.first;
+  const auto inside = [&](int i) { return row + i < source.end && col < a.cols; };
   uint4 raw[kSide];
 #pragma unroll
   for (int i = 0; i < kSide; ++i) {
-    raw[i] = inside ? load8(a.x + (row + i) * a.x_stride + col) : uint4{0, 0, 0, 0};
+    raw[i] = inside(i) ? load8(a.x + (row + i) * a.x_stride + col) : uint4{0, 0, 0, 0};
   }
   const float by = kFp8Range / *a.scale;
   uint2 small[kSide];
 #pragma unroll
   for (int i = 0; i < kSide; ++i) {
     small[i] = to_fp8(raw[i], by);
-    if (kPlain && inside) {
+    if (kPlain && inside(i)) {
       *reinterpret_cast<uint2*>(a.q + (row + i) * a.q_stride + col) = small[i];
     }
   }
@@ -161,7 +233,7 @@ __global__ void __launch_bounds__(kTileThreads) quantise_kernel(QuantiseArgument
     __syncthreads();
     const std::int64_t turned_row = first_col + down * kSide;
     const std::int64_t turned_col = first_row + across * kSide;
-    if (turned_row >= a.cols || turned_col >= a.rows) return;
+    if (turned_row >= a.cols || turned_col >= a.q_t_cols) return;
 #pragma unroll
     for (int i = 0; i < kSide; ++i) {
       *reinterpret_cast<uint2*>(a.q_t + (turned_row + i) * a.q_t_stride + turned_col) =
@@ -172,34 +244,47 @@ __global__ void __launch_bounds__(kTileThreads) quantise_kernel(QuantiseArgument
 
 }  // namespace
 
-void scale(Device& device, Matrix x, Matrix scale) {
-  device.executed(step::Kind::kScale, {x}, {scale});
+void scale(Device& device, Matrix x, Matrix first_rows, Matrix scale) {
+  device.executed(step::Kind::kScale, {x, first_rows}, {scale});
   if (x.stride != x.cols) return device.failed("scale: the matrix must be contiguous");
   const std::int64_t vectors = x.rows * x.cols / 8;
   const unsigned needed = blocks_for(vectors, kScaleThreads);
   const unsigned blocks = needed < kSquareBlocks ? needed : kSquareBlocks;
   auto* largest = reinterpret_cast<std::uint32_t*>(device.workspace.sums);
-  largest_kernel<<<blocks, kScaleThreads, 0, device.stream>>>(x.as<const uint4>(), vectors,
-                                                              largest);
+  const std::int32_t* rows =
+      first_rows.empty() ? nullptr : first_rows.as<const std::int32_t>() + first_rows.cols - 1;
+  largest_kernel<<<blocks, kScaleThreads, 0, device.stream>>>(x.as<const uint4>(), vectors, rows,
+                                                              x.cols / 8, largest);
   scale_kernel<<<1, kFinalThreads, 0, device.stream>>>(largest, static_cast<int>(blocks),
                                                        scale.as<float>());
   device.launched("scale");
 }
 
-void quantise(Device& device, Matrix x, Matrix scale, Matrix q, Matrix q_t) {
-  device.executed(step::Kind::kQuantise, {x, scale}, {q, q_t});
+void quantise(Device& device, Matrix x, Matrix scale, const RowsOfExperts& by, Matrix q,
+              Matrix q_t) {
+  device.executed(step::Kind::kQuantise, {x, scale, by.first_rows}, {q, q_t});
+  const bool by_expert = !by.first_rows.empty();
   const QuantiseArguments a{
-      x.as<Half>(), scale.as<float>(), q.as<std::uint8_t>(), q_t.as<std::uint8_t>(),
-      x.stride,     q.stride,          q_t.stride,           x.rows,
-      x.cols};
-  const dim3 blocks(blocks_for(a.cols, kTile), blocks_for(a.rows, kTile));
-  if (a.q_t == nullptr) {
-    quantise_kernel<true, false><<<blocks, kTileThreads, 0, device.stream>>>(a);
-  } else if (a.q == nullptr) {
-    quantise_kernel<false, true><<<blocks, kTileThreads, 0, device.stream>>>(a);
-  } else {
-    quantise_kernel<true, true><<<blocks, kTileThreads, 0, device.stream>>>(a);
-  }
+      .x = x.as<Half>(),
+      .scale = scale.as<float>(),
+      .q = q.as<std::uint8_t>(),
+      .q_t = q_t.as<std::uint8_t>(),
+      .x_stride = x.stride,
+      .q_stride = q.stride,
+      .q_t_stride = q_t.stride,
+      .q_t_cols = q_t.cols,
+      .rows = x.rows,
+      .cols = x.cols,
+      .first_rows = by.first_rows.as<const std::int32_t>(),
+      .experts = by_expert ? static_cast<int>((by.first_rows.cols - 1) / by.pieces) : 0,
+      .pieces = static_cast<int>(by.pieces)};
+  const dim3 blocks(blocks_for(a.cols, kTile), blocks_for(by_expert ? q_t.cols : a.rows, kTile));
+  const auto kernel = by_expert          ? (a.q == nullptr ? quantise_kernel<false, true, true>
+                                                           : quantise_kernel<true, true, true>)
+                      : a.q_t == nullptr ? quantise_kernel<true, false, false>
+                      : a.q == nullptr   ? quantise_kernel<false, true, false>
+                                         : quantise_kernel<true, true, false>;
+  kernel<<<blocks, kTileThreads, 0, device.stream>>>(a);
   device.launched("to fp8");
 }
 

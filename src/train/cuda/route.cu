@@ -2,9 +2,9 @@
 // its logits. A warp computes a token; a lane has every 32nd expert.
 //
 // In fp64, of which these GPUs have half as much as of fp32 and a router needs little: so the
-// choice is that of a CPU's (train/cpu/mixture.cc), ties included, but where two experts differ by
-// less than 1e-15. Sums over tokens are made within each block, then over blocks in their order;
-// only whole numbers are counted in the order in which threads come.
+// choice is that of a CPU's (train/cpu/mixture.cc), ties included, but where the sigmoids of two
+// experts differ by less than 1e-15. Sums over tokens are made within each block, then over blocks
+// in their order; only whole numbers are counted in the order in which threads come.
 #include <climits>
 
 #include "train/cuda/kernels.h"
@@ -19,6 +19,7 @@ constexpr int kRouteSumThreads = 1024;
 // A token's experts as the router sees them.
 template <int kEach>
 struct Scores {
+  float logit[kEach];
   double value[kEach];  // probability, or sigmoid
   double share[kEach];  // of the sum of exponentials
   double total;         // of all values
@@ -28,13 +29,12 @@ struct Scores {
 
   __device__ Scores(const float* logits, int experts, bool softmax) {
     const int lane = static_cast<int>(threadIdx.x) % kWarp;
-    float x[kEach];
     float largest = -INFINITY;
 #pragma unroll
     for (int i = 0; i < kEach; ++i) {
       const int expert = lane + i * kWarp;
-      x[i] = expert < experts ? logits[expert] : -INFINITY;
-      largest = fmaxf(largest, x[i]);
+      logit[i] = expert < experts ? logits[expert] : -INFINITY;
+      largest = fmaxf(largest, logit[i]);
     }
 #pragma unroll
     for (int offset = kWarp / 2; offset > 0; offset /= 2) {
@@ -44,7 +44,7 @@ struct Scores {
     double own = 0;
 #pragma unroll
     for (int i = 0; i < kEach; ++i) {
-      share[i] = lane + i * kWarp < experts ? exp(static_cast<double>(x[i]) - most) : 0.0;
+      share[i] = lane + i * kWarp < experts ? exp(static_cast<double>(logit[i]) - most) : 0.0;
       own += share[i];
     }
     sum = warp_sum(own);
@@ -54,7 +54,7 @@ struct Scores {
     for (int i = 0; i < kEach; ++i) {
       share[i] /= sum;
       value[i] = softmax                      ? share[i]
-                 : lane + i * kWarp < experts ? 1 / (1 + exp(-static_cast<double>(x[i])))
+                 : lane + i * kWarp < experts ? 1 / (1 + exp(-static_cast<double>(logit[i])))
                                               : 0.0;
       values += value[i];
     }
@@ -124,7 +124,9 @@ __global__ void __launch_bounds__(kRouteThreads) route_kernel(RouteArguments a) 
 #pragma unroll
       for (int i = 0; i < kEach; ++i) {
         if (slot[i] >= 0 || lane + i * kWarp >= a.experts) continue;
-        double rank = scores.value[i] + static_cast<double>(bias[i]);
+        // Probabilities rise with logits, but those of far lower logits are all zero.
+        double rank = a.softmax ? static_cast<double>(scores.logit[i])
+                                : scores.value[i] + static_cast<double>(bias[i]);
         if (isnan(rank)) rank = -INFINITY;  // every lane must come to the same end
         if (expert == INT_MAX || rank > best) {
           best = rank;

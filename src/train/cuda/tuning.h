@@ -23,7 +23,7 @@ enum class KeyPart : std::uint8_t {
   kRows,
   kCols,
   kInner,
-  kTransposes,  // bit 0: a, bit 1: b
+  kTransposes,  // bit 0: a, bit 1: b; bit 2: it is one of a group
   kAddend,      // 0: none, 1: the result itself, 2: another matrix
   kBias,
   kFp8,
