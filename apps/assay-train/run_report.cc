@@ -62,6 +62,7 @@ void RunReport::planned(store::PlanRecord plan) {
 void RunReport::resumed(const std::filesystem::path& checkpoint, std::int64_t step) {
   session_.print_json_line(
       base::Json{{"event", "resumed"}, {"checkpoint", checkpoint.string()}, {"step", step}});
+  clear();
   session_.print(fmt::format("resuming after step {}: {}\n", step, checkpoint.string()));
 }
 

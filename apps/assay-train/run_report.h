@@ -47,6 +47,8 @@ class RunReport : public train::Reporter {
   void planned(store::PlanRecord plan);
   // Of a run that begins anew: an earlier run's metrics get another name.
   base::Result<void> keep_older_metrics() { return metrics_.set_aside(); }
+  // It runs on another device than the job is for, whose peak is not this one's.
+  void on_another_device() { utilisation_ = {}; }
   // The ranks of a job that has several.
   void keep(RankTable table) { ranks_ = std::move(table); }
   [[nodiscard]] const std::vector<store::RankRecord>& ranks() const { return ranks_.ranks(); }

@@ -62,6 +62,7 @@ struct Utilisation {
 };
 class UtilisationModel {
  public:
+  UtilisationModel() = default;  // of an unknown device
   explicit UtilisationModel(const spec::JobSpec& job);
   // Nothing if the peak rate of the device is not known.
   [[nodiscard]] std::optional<Utilisation> at(double tokens_per_s) const;

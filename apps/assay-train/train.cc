@@ -29,6 +29,7 @@
 #include "train/job_data.h"
 #include "train/resume.h"
 #include "train/run_folder.h"
+#include "train/snapshot.h"
 #include "train/trainer.h"
 
 namespace assay::cli {
@@ -154,8 +155,8 @@ base::Result<std::unique_ptr<train::RankGroups>> connect(const std::string& devi
   return groups;
 }
 
-// GPUs time algorithms and save the best, for others to use. So that all ranks have the same and
-// compute the same bits, one rank of each stage goes ahead, stage after stage.
+// GPUs time algorithms, and all ranks should have the same and compute the same bits: one rank of
+// each stage goes ahead, stage after stage, and the others get what these have found.
 base::Result<void> prepare_in_turn(Device& device, const train::Planned& planned,
                                    comm::Communicator& world) {
   const step::Layout& layout = planned.program.choices.layout;
@@ -165,7 +166,9 @@ base::Result<void> prepare_in_turn(Device& device, const train::Planned& planned
     if (turn == (leads ? stage.rank : stage.ranks)) {
       ASSAY_TRY_VOID(device.backend->prepare(planned.program, planned.plan));
     }
-    ASSAY_TRY_VOID(world.barrier());
+    ASSAY_TRY(const std::string found, train::all_algorithms(world, device.backend->algorithms()));
+    // Of another kind of GPU they are not for this one, which is said when a checkpoint has them.
+    ASSAY_TRY_VOID(device.backend->adopt(found));
   }
   return {};
 }
@@ -257,6 +260,9 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
   report->planned(plan_record(prepared.name, job, planned, device));
   report->keep(std::move(ranks));
   if (!device.note.empty()) report->note(device.note);
+  if (!device.gpu_bus_id && job.cluster.device.kind != spec::DeviceKind::kCpu) {
+    report->on_another_device();
+  }
   ASSAY_TRY(const train::TrainingResult result, train_with(*report));
   stops.dismiss();
   groups.reset();
@@ -315,9 +321,7 @@ base::Result<void> check_executable(const spec::JobSpec& job) {
   return step::check(job.model, choices);
 }
 
-}  // namespace
-
-base::Result<base::ExitCode> train_model(const Session& session, const TrainOptions& options) {
+base::Result<base::ExitCode> train_job(const Session& session, const TrainOptions& options) {
   Prepared prepared{.startup = begin_start(session)};
   prepared.startup.begin("job", "reading the job");
   ASSAY_TRY(static_cast<TrainingJob&>(prepared), load_training_job(options));
@@ -350,6 +354,14 @@ base::Result<base::ExitCode> train_model(const Session& session, const TrainOpti
   if (end.log_is_named) folder.keep();
   if (end.error) return base::fail(*std::move(end.error));
   return static_cast<base::ExitCode>(end.code);  // whatever rank 0 ended with
+}
+
+}  // namespace
+
+base::Result<base::ExitCode> train_model(const Session& session, const TrainOptions& options) {
+  auto done = train_job(session, options);
+  clear_start_line();
+  return done;
 }
 
 }  // namespace assay::cli

@@ -12,6 +12,7 @@
 #include "spec/layout_rules.h"
 #include "spec/parameters.h"
 #include "spec/presets.h"
+#include "spec/recipe.h"
 #include "spec/rule_error.h"
 #include "spec/schema.h"
 
@@ -247,7 +248,15 @@ base::Result<void> complete(JobSpec& job, const Value& document, const LayoutAdv
   }
   const RuleErrors rule(document);
   ASSAY_TRY_VOID(check_batch(job, rule));
-  return check_train(job, rule);
+  ASSAY_TRY_VOID(check_train(job, rule));
+  if (document.at("train.learning_rate") == nullptr) {
+    job.train.learning_rate = usual_learning_rate(job.model.dim, job.tokens_per_step());
+  }
+  const auto steps = training_steps(job);
+  if (steps && document.at("train.warmup_steps") == nullptr) {
+    job.train.warmup_steps = usual_warmup(*steps);
+  }
+  return {};
 }
 
 }  // namespace assay::spec

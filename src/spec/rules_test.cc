@@ -118,7 +118,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"ProductTooLarge",
              "llama3-8b-h200",
              {"layout.fsdp=8"},
-             "presets/jobs/llama3-8b-h200.toml:15: layout: fsdp 8 = 8 ranks, but the cluster has 1 "
+             "presets/jobs/llama3-8b-h200.toml:18: layout: fsdp 8 = 8 ranks, but the cluster has 1 "
              "device (1 node of 1); layout.fsdp = 1 fits"},
         Case{"ProductTooSmall",
              "llama3-13b-h200x32",

@@ -83,9 +83,10 @@ void describe(V& key, TrainSpec& t) {
   key({"precision", "of the matrix products", false, {}, {}, "bf16; on a CPU fp32"}, t.precision);
   key({"recompute", "what is computed again in the backward pass"}, t.recompute);
   key({"seed", "of the initial weights and of the order of the data", false, 0, 1e15}, t.seed);
-  key({"learning_rate", "at its highest", false, 0, 1e3}, t.learning_rate);
+  key({"learning_rate", "at its highest", false, 0, 1e3, "by width and batch"}, t.learning_rate);
   key({"schedule", "how the learning rate falls after the warm-up"}, t.schedule);
-  key({"warmup_steps", "steps in which the learning rate rises from 0", false, 0, kMostTokens},
+  key({"warmup_steps", "steps in which the learning rate rises from 0", false, 0, kMostTokens,
+       "a tenth of the steps, at most 2,000"},
       t.warmup_steps);
   key({"final_fraction", "what is left of the learning rate at the end", false, 0, 1},
       t.final_fraction);

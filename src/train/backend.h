@@ -86,7 +86,7 @@ class Backend {
 
   // Prepares, in the background, what copy_out() needs and would otherwise wait for. Called once a
   // copy is near: it disturbs the steps a little.
-  virtual base::Result<void> expect_copies() { return {}; }
+  virtual void expect_copies() {}
 
   // The algorithms that this device computes with and has chosen by timing, which results depend on
   // in their last bits: a line that names the device and its libraries, and a line for each. Empty:

@@ -66,7 +66,7 @@ class Trainer {
       end_start();
       reporter_.stepped(report);
       for (const std::string& note : backend_.take_notes()) reporter_.note(note);
-      ASSAY_TRY_VOID(expect_save(report.seconds, last));
+      expect_save(report.seconds, last);
       result.loss = report.loss;
       if (report.skipped && job_.train.non_finite == spec::NonFinite::kStop) {
         result.ending = Ending::kNotFinite;
@@ -165,14 +165,14 @@ class Trainer {
 
   // A backend may have to prepare for a copy of the state, which takes up to a minute and disturbs
   // the steps meanwhile: begun when the next checkpoint is near.
-  base::Result<void> expect_save(double step_seconds, std::int64_t last) {
+  void expect_save(double step_seconds, std::int64_t last) {
     constexpr double kNear_s = 120;
     std::int64_t next = last;
     if (const auto every = job_.checkpoint.every) {
       next = std::min(next, (position_.step / *every + 1) * *every);
     }
-    if (static_cast<double>(next - position_.step) * step_seconds > kNear_s) return {};
-    return backend_.expect_copies();
+    const double left_s = static_cast<double>(next - position_.step) * step_seconds;
+    if (left_s <= kNear_s) backend_.expect_copies();
   }
 
   [[nodiscard]] StepSettings settings() const {

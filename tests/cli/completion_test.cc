@@ -40,7 +40,7 @@ TEST(Completion, BashOffersVerbsThenOptionsThenNames) {
 }
 
 TEST(Completion, BashWorksWhateverTheSeparator) {
-  EXPECT_EQ(bash_offers("assay presets show gpt", 3, "IFS=,; "), "gpt2-124m\n");
+  EXPECT_EQ(bash_offers("assay presets show mixt", 3, "IFS=,; "), "mixtral-8x7b\n");
 }
 
 TEST(Completion, BashDoesNotOfferWhatDoesNotFit) {
@@ -70,7 +70,7 @@ std::string zsh_line(const std::string& typed) {
 
 TEST(Completion, ZshCompletesVerbsNamesAndKeys) {
   EXPECT_EQ(zsh_line("assay pres"), "assay presets \n");
-  EXPECT_EQ(zsh_line("assay presets show gpt"), "assay presets show gpt2-124m \n");
+  EXPECT_EQ(zsh_line("assay presets show mixt"), "assay presets show mixtral-8x7b \n");
   EXPECT_EQ(zsh_line("assay presets show tiny --set model.lay"),
             "assay presets show tiny --set model.layers=\n");
 }

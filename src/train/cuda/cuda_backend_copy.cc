@@ -2,6 +2,7 @@
 // forward and backward pass. Only the optimizer at its end changes the state, and waits for the
 // copy on the device.
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -29,6 +30,13 @@ base::Result<void> CudaBackendImpl::begin_pinning() {
   if (state_bytes() == 0 || pinned_ != nullptr) return {};
   ASSAY_TRY(pinned_, PinnedMemory::begin(state_bytes(), options_.device));
   return {};
+}
+
+// Nothing is lost yet: the copy will try again.
+void CudaBackendImpl::expect_copies() {
+  const auto begun = begin_pinning();
+  if (begun || std::exchange(noted_pinning_, true)) return;
+  note("the next checkpoint cannot be copied to the host: " + begun.error().line());
 }
 
 base::Result<HostCopy> CudaBackendImpl::copy_out(const step::Program& program,

@@ -37,7 +37,7 @@ class CudaBackendImpl : public CudaBackend {
   base::Result<bool> draw(const InitialDraw& draw) override;
   [[nodiscard]] std::string algorithms() const override { return products_.algorithms(); }
   base::Result<std::string> adopt(const std::string& algorithms) override;
-  base::Result<void> expect_copies() override { return begin_pinning(); }
+  void expect_copies() override;
   base::Result<HostCopy> copy_out(const step::Program& program,
                                   std::span<const step::View> views) override;
   void begin_step(const StepSettings& settings) override;
@@ -139,6 +139,7 @@ class CudaBackendImpl : public CudaBackend {
   cudaStream_t copy_stream_ = nullptr;
   cudaEvent_t copied_ = nullptr;
   bool copying_ = false;
+  bool noted_pinning_ = false;  // that there is too little memory
 
   // Two events per timed op: before and after.
   bool times_ops_ = false;

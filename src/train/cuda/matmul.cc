@@ -21,7 +21,7 @@ constexpr float kHopeless = 1.3F;  // times the best so far: abandoned
 // a slow product are not tried. The best few then take turns, so that all of them meet the same
 // clock.
 constexpr float kRank_ms = 100;
-constexpr std::size_t kLeast = 4;
+constexpr std::size_t kLeast = 6;
 constexpr int kQuickFinalists = 3;
 constexpr int kTurns = 3;
 constexpr float kTurn_ms = 8;

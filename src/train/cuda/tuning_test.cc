@@ -115,6 +115,18 @@ TEST_F(TuningFile, LosesNothingOfProcessesThatSaveAtTheSameTime) {
   EXPECT_EQ(found("card", key_), 42U);
 }
 
+// The first product of Llama 3 8B's MLP, with 16,384 tokens: a table that is damaged counts as empty,
+// and nobody would notice but for the seconds of a start.
+TEST(TuningTables, KnowTheProductsOfPresets) {
+  Tuning tuning;
+  tuning.open("", "NVIDIA H200, cuBLASLt 130100");
+  const ProductKey gate_up{16384, 28672, 4096, 2, 0, 0, 0, 0, 4096, 4096, 28672, 28672, 134744072};
+  EXPECT_NE(tuning.find(gate_up), nullptr);
+  Tuning another;
+  another.open("", "NVIDIA H200, cuBLASLt 130200");
+  EXPECT_EQ(another.find(gate_up), nullptr);
+}
+
 TEST_F(TuningFile, GivesWayToTheTextOfACheckpoint) {
   Tuning then;
   then.open("", "card");
