@@ -37,6 +37,31 @@ TEST_F(Fresh, AnotherMakeThatDoesNothingChangesNothing) {
   EXPECT_THAT(done("$ASSAY lineage a.out").out, HasSubstr("a.in"));
 }
 
+// A script that was changed so that it does without some of its files.
+TEST_F(Fresh, WhatTheStageStoppedReadingAndWritingMakesItStaleOnceAtMost) {
+  write("x", "x");
+  write("y", "y");
+  write("s.sh", "cat x > a; cat y > b; cat y > c\n");
+  done("$ASSAY run -- sh s.sh");
+  write("s.sh", "cat x > a\n");
+  done("sleep 0.02; $ASSAY run @1");
+  EXPECT_EQ(state(), "fresh");
+  write("y", "changed");
+  EXPECT_EQ(state(), "input y has changed") << "b and c are made of it, as far as is known";
+  done("sleep 0.02; $ASSAY refresh");
+  EXPECT_EQ(state(), "fresh") << "it was run with the new y, and did not read it";
+  done("rm y b");
+  EXPECT_EQ(shell("$ASSAY status").exit_code, 1);
+  done("sleep 0.02; $ASSAY refresh");
+  EXPECT_EQ(state(), "fresh");
+  write("c", "edited");
+  EXPECT_THAT(state(), HasSubstr("output c was changed by hand"));
+  done("sleep 0.02; $ASSAY run @1");
+  EXPECT_EQ(state(), "fresh") << "it does not write c";
+  write("x", "changed");
+  EXPECT_EQ(state(), "input x has changed");
+}
+
 TEST_F(Fresh, ANewNameEveryTimeIsNotAPartOfTheStage) {
   done(
       "echo 1 > in; $ASSAY run -- sh -c 'cat in > out-$(date +%N)' && "
@@ -282,6 +307,16 @@ TEST_F(OnDisk, AFolderIsAnArtifact) {
   EXPECT_THAT(done("$ASSAY lineage ck/step-2/ --up").out, HasSubstr("(run 2)"));
   done("echo x >> ck/step-2/w && rm ck/step-2/m");
   EXPECT_THAT(done("$ASSAY lineage ck/step-2").out, HasSubstr("of 2 files, 1 changed by hand"));
+}
+
+TEST_F(OnDisk, AnExportedFolderHasEveryRunThatLeftAFileInIt) {
+  done("mkdir d; $ASSAY run -- sh -c 'echo 1 > d/a'; $ASSAY run -- sh -c 'echo 2 > d/b'");
+  done("$ASSAY run -- sh -c 'echo 3 > other'");
+  const Json prov = Json::parse(done("$ASSAY export d --format prov").out);
+  EXPECT_EQ(prov["activity"].size(), 2U);
+  const auto statement = done("$ASSAY export d --format in-toto");
+  EXPECT_EQ(Json::parse(statement.out)["subject"].size(), 1U);
+  EXPECT_THAT(statement.err, HasSubstr("2 runs left files in it"));
 }
 
 TEST_F(OnDisk, Words) {

@@ -46,6 +46,8 @@ class StagedResults : public Results {
 
   // After the last output: which folders the run made, which began at this time of the file
   // system's clock.
+  // Of these, which were not there when the run began, notes those that still are not.
+  void note_absent(const std::vector<std::string>& paths);
   void find_made_folders(std::int64_t started_ns);
 
   // Everything, including packages, in the caller's transaction.
