@@ -85,6 +85,12 @@ DiskQuestions DiskFiles::questions() {
               },
           .names = names_in,
           .writer = [this](const std::string& path) { return writer_of(path); },
+          .interpreter =
+              [this](const std::string& path) {
+                const auto known = interpreters_.find(path);
+                if (known != interpreters_.end()) return known->second;
+                return interpreters_.emplace(path, interpreter_at(path)).first->second;
+              },
           .changed_unix_ns = [](const std::string& path) -> std::optional<std::int64_t> {
             struct stat status {};
             if (::lstat(path.c_str(), &status) != 0) return std::nullopt;

@@ -37,6 +37,8 @@ std::string_view name_of(Cause cause) {
       return "listed-more";
     case Cause::kListedGone:
       return "listed-gone";
+    case Cause::kInterpreter:
+      return "interpreter-changed";
     case Cause::kAppeared:
       return "appeared";
   }
@@ -67,6 +69,9 @@ std::string Reason::text(const std::function<std::string(const std::string&)>& s
       return fmt::format("{} is new in a folder that was listed", shown(path));
     case Cause::kListedGone:
       return fmt::format("{} was listed, and is gone", shown(path));
+    case Cause::kInterpreter:
+      return now.empty() ? fmt::format("interpreter {} is gone", shown(path))
+                         : fmt::format("interpreter {} is {}", shown(path), now);
     case Cause::kAppeared:
       return fmt::format("{} was looked for, and is there now", shown(path));
   }

@@ -23,6 +23,7 @@ enum class Cause {
   kMadeLinkMoved,  // the same of one that the stage made
   kListedMore,     // a folder that was listed has a new file
   kListedGone,     // a folder that was listed is gone, or a name in it
+  kInterpreter,    // the stage's interpreter is of another version now, or gone
   kAppeared,       // a file that was looked for and not there is there now
 };
 
@@ -36,7 +37,7 @@ struct Reason {
   // kInputChanged of a stage's output, kOutputChanged: who did it, if that was asked. 0: nobody
   // whose run is recorded.
   std::optional<store::RunId> writer = std::nullopt;
-  std::string now = {};  // where a link leads
+  std::string now = {};  // where a link leads; which interpreter it is
   // "input raw.txt has changed": one line, with the path formatted by `shown`.
   [[nodiscard]] std::string text(const std::function<std::string(const std::string&)>& shown) const;
 };

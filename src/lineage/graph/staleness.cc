@@ -90,6 +90,22 @@ void check_link(const LiveStages& stages, std::size_t stage, const store::PathFa
   reasons.back().now = now.value_or("");
 }
 
+// Another build of the same version is not a reason: distributions rebuild for security. Of an
+// interpreter that a stage makes (a virtual environment), the stage says whether it is stale.
+void check_interpreter(const LiveStages& stages, const store::PathFact& fact,
+                       const DiskQuestions& disk, std::vector<Reason>& reasons) {
+  const auto then = interpreter_of(fact);
+  if (!then || !disk.interpreter || stages.owner(fact.path)) return;
+  const auto now = disk.interpreter(fact.path);
+  if (now && now->language == then->language && now->version == then->version) return;
+  reasons.push_back({Cause::kInterpreter, fact.path});
+  if (!now) return;
+  const auto text = [](const Interpreter& one) {
+    return one.language + (one.version.empty() ? "" : " " + one.version);
+  };
+  reasons.back().now = text(*now) + " now, and was " + text(*then);
+}
+
 void check_fact(const LiveStages& stages, std::size_t stage, const store::PathFact& fact,
                 const DiskQuestions& disk, std::vector<Reason>& reasons) {
   using FactKind = store::PathFact::Kind;
@@ -97,6 +113,8 @@ void check_fact(const LiveStages& stages, std::size_t stage, const store::PathFa
     case FactKind::kMadeFolder:
     case FactKind::kNetwork:
       return;
+    case FactKind::kInterpreter:
+      return check_interpreter(stages, fact, disk, reasons);
     case FactKind::kFollowedLink:
       return check_link(stages, stage, fact, disk, false, reasons);
     case FactKind::kMadeLink:

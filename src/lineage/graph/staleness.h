@@ -9,6 +9,7 @@
 
 #include "lineage/graph/live_stages.h"
 #include "lineage/graph/stale_reason.h"
+#include "lineage/packages/interpreter.h"
 
 namespace assay::lineage {
 
@@ -28,6 +29,8 @@ struct DiskQuestions {
   // The run that left what is at `path` now; 0: none did, so it was changed by hand or by something
   // that was not recorded.
   std::function<store::RunId(const std::string& path)> writer = {};
+  // The interpreter at `path` now; nothing: none.
+  std::function<std::optional<Interpreter>(const std::string& path)> interpreter = {};
   // When what is at `path`, a link itself, was last changed: contents, name or permissions.
   // Nothing: it is not there.
   std::function<std::optional<std::int64_t>(const std::string& path)> changed_unix_ns = {};

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "lineage/packages/interpreter.h"
 #include "lineage/redact/command.h"
 #include "share/limits.h"
 
@@ -113,6 +114,13 @@ void StagedResults::missed(store::Missed missed) {
 void StagedResults::find_made_folders(std::int64_t started_ns) {
   for (std::string& folder : folders_.made_since(started_ns)) {
     facts_.push_back({store::PathFact::Kind::kMadeFolder, std::move(folder)});
+  }
+}
+
+void StagedResults::find_interpreters(const std::string& search_path,
+                                      const std::string& directory) {
+  for (const Interpreter& one : interpreters_of(processes_, search_path, directory)) {
+    facts_.push_back(to_fact(one));
   }
 }
 
