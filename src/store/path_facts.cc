@@ -1,6 +1,7 @@
 #include "store/path_facts.h"
 
 #include <array>
+#include <charconv>
 #include <optional>
 
 #include "store/column_encoding.h"
@@ -11,7 +12,8 @@ namespace {
 
 using Kind = PathFact::Kind;
 constexpr std::array kKinds = {Kind::kMadeFolder, Kind::kFollowedLink, Kind::kMadeLink,
-                               Kind::kListed,     Kind::kAbsent,       Kind::kNetwork};
+                               Kind::kListed,     Kind::kAbsent,       Kind::kNetwork,
+                               Kind::kInterpreter};
 
 }  // namespace
 
@@ -29,8 +31,24 @@ std::string_view name_of(Kind kind) {
       return "absent";
     case Kind::kNetwork:
       return "network";
+    case Kind::kInterpreter:
+      return "interpreter";
   }
   return "";
+}
+
+std::optional<Traffic> traffic_of(const PathFact& fact) {
+  Traffic traffic;
+  const char* const end = fact.target.data() + fact.target.size();
+  const auto received = std::from_chars(fact.target.data(), end, traffic.received);
+  if (fact.kind != Kind::kNetwork || received.ec != std::errc{} || received.ptr == end) return {};
+  const auto sent = std::from_chars(received.ptr + 1, end, traffic.sent);
+  if (sent.ec != std::errc{} || sent.ptr != end) return {};
+  return traffic;
+}
+
+std::string to_target(const Traffic& traffic) {
+  return std::to_string(traffic.received) + " " + std::to_string(traffic.sent);
 }
 
 base::Result<std::vector<PathFact>> path_facts(Store& store, RunId run) {

@@ -66,7 +66,10 @@ struct PathFact {
     kMadeLink,      // a symbolic link that the run left; it leads to `target`
     kListed,        // the run listed this folder, in which `names` were before it; "a", "b/"
     kAbsent,        // the run looked for this and nothing was there
-    kNetwork,       // a name that it looked up, or an address that it connected to
+    kNetwork,       // a name that it looked up, or an address that it connected to; `target`: how
+                    // many bytes it got and sent over TCP, "1200 310", where that is known
+    kInterpreter,   // it started this interpreter, which was `target`; `names`: language, version,
+                    // build (lineage/packages/interpreter.h)
   };
   Kind kind = Kind::kMadeFolder;
   std::string path;
@@ -74,6 +77,14 @@ struct PathFact {
   std::vector<std::string> names = {};
   auto operator<=>(const PathFact&) const = default;
 };
+
+// What kNetwork's `target` says.
+struct Traffic {
+  std::int64_t received = 0;
+  std::int64_t sent = 0;
+};
+std::optional<Traffic> traffic_of(const PathFact& fact);
+std::string to_target(const Traffic& traffic);
 
 // "made-folder", "followed-link", …
 std::string_view name_of(PathFact::Kind kind);
@@ -105,7 +116,7 @@ struct Missed {
 
 // A package some file of which the run read.
 struct Package {
-  std::string manager;  // "dpkg", "pip", "conda"
+  std::string manager;  // "dpkg", "pip", "conda", "cuda"
   std::string name;
   std::string version;
 };

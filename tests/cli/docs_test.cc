@@ -1,11 +1,13 @@
 // The documentation is true: every key is described, every example of the help texts runs.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <array>
 #include <fstream>
 #include <sstream>
 
-#include "base/testing/fake_clock.h"
 #include "base/testing/temp_dir.h"
 #include "cli/recorded_project.h"
 #include "cli/verbs.h"
@@ -54,13 +56,15 @@ std::vector<std::string> examples_of(const std::string& help) {
 
 // checkpoints/ as the examples know it, always the same.
 void make_checkpoints(const fs::path& directory) {
-  base::FakeClock clock(1'794'700'000'000'000'000);
+  timespec written{.tv_sec = 1'794'700'000, .tv_nsec = 0};
   ASSERT_TRUE(checkpoint::prepare_root(directory / "checkpoints"));
   for (const std::int64_t step : {1000, 2000}) {
     const auto snapshot = checkpoint::testing::snapshot_of_step(step, 4096);
-    ASSERT_TRUE(
-        checkpoint::write_checkpoint(directory / "checkpoints", snapshot, {.clock = &clock}));
-    clock.advance_ms(3'600'000);
+    const auto made = checkpoint::write_checkpoint(directory / "checkpoints", snapshot, {});
+    ASSERT_TRUE(made);
+    const std::array<timespec, 2> times = {written, written};
+    ::utimensat(AT_FDCWD, (made->folder / "manifest.json").c_str(), times.data(), 0);
+    written.tv_sec += 3600;
   }
 }
 

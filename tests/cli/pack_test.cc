@@ -134,6 +134,39 @@ TEST_F(Pack, WhatIsGoneIsNotPackedUnlessItWasArchived) {
   EXPECT_EQ(content("p/in") + content("p/out"), "1\nx\n");
 }
 
+// Names that Assay itself uses elsewhere are ordinary ones in a project.
+TEST_F(Pack, ProjectsWithNamesLikeOurs) {
+  shell("mkdir data; echo far > data/far");
+  shell(
+      "cd project; mkdir outside-the-project .assay-unpack; echo near > outside-the-project/near;"
+      " echo notes > .assay-unpack/notes; mkdir .git-like;"
+      " $A run -- sh -c 'cat outside-the-project/near .assay-unpack/notes \"$1\" > all' -"
+      " $(realpath ../data/far)");
+  const auto packed = shell("cd project; $A pack all -o ../p.tar");
+  ASSERT_EQ(packed.exit_code, 0) << packed.err;
+  const auto made = shell(
+      "rm -r project data; $A unpack p.tar --directory new && cd new && ls -A &&"
+      " $A reproduce all --run --directory copy");
+  EXPECT_EQ(made.exit_code, 0) << made.out << made.err;
+  EXPECT_EQ(content("new/copy/all"), "near\nnotes\nfar\n");
+  EXPECT_THAT(made.out, HasSubstr("outside-the-project-2\n"));
+}
+
+// What pack writes, unpack takes: it says itself what cannot be packed.
+TEST_F(Pack, FilesOfGitAndAssayAreLeftOutInEveryPlace) {
+  const auto packed = shell(
+      "cd project; git init -q . ; $A run -- sh -c 'echo said; echo m > m' > .git/log;"
+      " echo x > .git/x; $A run -- mv .git/x y; $A run -- cp y z;"
+      " $A pack m -o ../m.tar && $A pack z -o ../z.tar && cd .. &&"
+      " $A unpack m.tar --directory m && $A unpack z.tar --directory z");
+  EXPECT_EQ(packed.exit_code, 0) << packed.out << packed.err;
+  const auto inside = shell(
+      "cd project/.git && $A run -- sh -c 'echo 1 > ../one'; cd ..;"
+      " $A pack one -o ../one.tar");
+  EXPECT_EQ(inside.exit_code, 64) << inside.out;
+  EXPECT_THAT(inside.err, HasSubstr("belongs to git or to Assay and cannot be packed"));
+}
+
 TEST_F(Pack, NothingIsOverwritten) {
   make_pack();
   const auto again = shell("cd project; $A pack top -o ../p.tar");

@@ -82,6 +82,18 @@ TEST_F(ReproduceFolders, ATrainingRun) {
       shell("$ASSAY reproduce run/checkpoints/step-2/weights.safetensors --run --directory copy");
   EXPECT_EQ(again.exit_code, 0) << again.out << again.err;
   EXPECT_THAT(again.out, HasSubstr("metrics.jsonl"));  // which has times
+  // Of the checkpoint every file: none of them has.
+  const auto folder = shell("$ASSAY reproduce run/checkpoints/step-2 --run --directory copy2");
+  EXPECT_EQ(folder.exit_code, 0) << folder.out << folder.err;
+}
+
+TEST_F(ReproduceFolders, AnArchivedInputIsPutBack) {
+  done("echo one > raw; $ASSAY run -- sh -c 'rev raw > made'; $ASSAY archive raw; echo two > raw");
+  EXPECT_EQ(json("reproduce made")["stages"][0]["inputs"][0]["state"], "archived");
+  const auto again = shell("$ASSAY reproduce made --run --directory copy");
+  EXPECT_EQ(again.exit_code, 0) << again.out << again.err;
+  done("rm -rf .assay/archive");
+  EXPECT_EQ(shell("$ASSAY reproduce made --run --directory copy2").exit_code, 2);
 }
 
 class ReproduceInVenv : public ScriptedProject {
@@ -99,15 +111,41 @@ class ReproduceInVenv : public ScriptedProject {
   }
 };
 
-TEST_F(ReproduceInVenv, ThatTheEnvironmentIsSharedIsSaidBeforeAnythingRuns) {
+TEST_F(ReproduceInVenv, HowTheEnvironmentIsUsedIsSaidBeforeAnythingRuns) {
   done("$ASSAY run -- .venv/bin/python make.py");
   const auto again = shell("$ASSAY reproduce out.txt --run --directory copy");
   EXPECT_EQ(again.exit_code, 0) << again.out << again.err;
-  const std::size_t shared = again.err.find("/.venv is shared with the copy, not copied");
+  const std::size_t shared = again.err.find("/.venv is ");
   const std::size_t stage = again.err.find("stage 1 of 1");
   ASSERT_NE(shared, std::string::npos) << again.err;
   ASSERT_NE(stage, std::string::npos) << again.err;
   EXPECT_LT(shared, stage);
+}
+
+// As Python does with compiled modules, node_modules/.cache, nltk and the like.
+TEST_F(ReproduceInVenv, AStageThatWritesIntoTheEnvironmentDoesNotReachTheProjects) {
+  write("make.py",
+        "import os, pathlib, sys\n"
+        "notes = pathlib.Path(sys.prefix) / 'notes'\n"
+        "notes.write_text('from ' + os.getcwd())\n"
+        "pathlib.Path(sys.prefix, 'gone').unlink(missing_ok=True)\n"
+        "pathlib.Path('out.txt').write_text('42')\n");
+  done("$ASSAY run -- .venv/bin/python make.py && echo kept > .venv/gone");
+  const std::string before = done("find .venv -type f | sort | xargs sha256sum").out;
+  const auto again = shell("$ASSAY reproduce out.txt --run --directory copy");
+  EXPECT_EQ(again.exit_code, 0) << again.out << again.err;
+  EXPECT_EQ(done("find .venv -type f | sort | xargs sha256sum").out, before);
+}
+
+// Paths inside files are not replaced; what they lead to is protected where mounts are allowed.
+TEST_F(ReproduceFolders, AStageCannotWriteToTheProjectByAPathInAFile) {
+  if (shell("unshare -m true || unshare -Um true").exit_code != 0) GTEST_SKIP() << "no mounts";
+  done("echo \"$PWD/kept\" > where; echo old > kept");
+  done("$ASSAY run -- sh -c 'echo made > \"$(cat where)\"; echo out > out'");
+  done("echo edited > kept");
+  const auto again = shell("$ASSAY reproduce out --run --directory copy");
+  EXPECT_EQ(again.exit_code, 0) << again.out << again.err;
+  EXPECT_EQ(done("cat kept").out, "edited\n");
 }
 
 TEST_F(ReproduceInVenv, TheEnvironmentIsUsedInPlace) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "assay/checkpoint/diff.h"
+#include "assay/recorded_verb.h"
 #include "assay/verbs.h"
 #include "base/clock.h"
 #include "base/progress.h"
@@ -152,26 +153,31 @@ Result<ExitCode> import_weights(const Session& session, const HfOptions& options
 
 Verb export_hf_verb(const Session& session) {
   const auto options = std::make_shared<HfOptions>();
-  return {
-      .name = "export-hf",
-      .description = "export a checkpoint's weights for Hugging Face transformers",
-      .examples = {"assay checkpoint export-hf demo-run/checkpoints/step-2 hf"},
-      .arguments =
-          {{"CHECKPOINT", "a checkpoint, or a run: its newest one", &options->from, true, {}, true},
-           {"DIR", "the folder to create", &options->to, true, {}, true}},
-      .action = [&session, options] { return export_weights(session, *options); }};
+  return recorded(session,
+                  {.name = "export-hf",
+                   .description = "export a checkpoint's weights for Hugging Face transformers",
+                   .examples = {"assay checkpoint export-hf demo-run/checkpoints/step-2 hf"},
+                   .arguments = {{"CHECKPOINT",
+                                  "a checkpoint, or a run: its newest one",
+                                  &options->from,
+                                  true,
+                                  {},
+                                  true},
+                                 {"DIR", "the folder to create", &options->to, true, {}, true}},
+                   .action = [&session, options] { return export_weights(session, *options); }});
 }
 
 Verb import_hf_verb(const Session& session) {
   const auto options = std::make_shared<HfOptions>();
-  return {
-      .name = "import-hf",
-      .description = "start a run from weights of Hugging Face transformers",
-      .examples = {"assay checkpoint import-hf hf imported"},
-      .arguments =
-          {{"DIR", "a folder with config.json and *.safetensors", &options->from, true, {}, true},
-           {"RUN", "the run folder, as for `assay train --out`", &options->to, true, {}, true}},
-      .action = [&session, options] { return import_weights(session, *options); }};
+  return recorded(
+      session,
+      {.name = "import-hf",
+       .description = "start a run from weights of Hugging Face transformers",
+       .examples = {"assay checkpoint import-hf hf imported"},
+       .arguments =
+           {{"DIR", "a folder with config.json and *.safetensors", &options->from, true, {}, true},
+            {"RUN", "the run folder, as for `assay train --out`", &options->to, true, {}, true}},
+       .action = [&session, options] { return import_weights(session, *options); }});
 }
 
 }  // namespace

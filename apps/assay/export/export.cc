@@ -29,7 +29,8 @@ struct ExportOptions {
 };
 
 // A run alone, or an artifact with every run it came from.
-Result<lineage::ExportSubject> subject_of(store::Store& store, const std::string& what) {
+Result<lineage::ExportSubject> subject_of(store::Store& store, const std::string& what,
+                                          lineage::ExportFormat format) {
   lineage::ExportSubject subject{.runs = {},
                                  .project_root = store.location().project.string(),
                                  .project_id = store.project().id};
@@ -47,8 +48,14 @@ Result<lineage::ExportSubject> subject_of(store::Store& store, const std::string
     base::write_stderr(fmt::format("assay: {}: {}; what is exported is what run {} left\n",
                                    base::printable(what), looked.text, looked.state.run));
   }
-  ASSAY_TRY(const store::RunId producer, lineage::producer_of(store, artifact));
-  ASSAY_TRY(subject.runs, lineage::upstream_of(store, {producer}, artifact.path));
+  ASSAY_TRY(const std::vector<store::RunId> producers, lineage::producers_of(store, artifact));
+  ASSAY_TRY(subject.runs, lineage::upstream_of(store, producers, artifact.path));
+  if (producers.size() > 1 && format == lineage::ExportFormat::kInToto) {
+    base::write_stderr(fmt::format(
+        "assay: {}: {} runs left files in it, and a statement is about one: this one is about what "
+        "run {} left\n",
+        base::printable(what), producers.size(), subject.runs.back().id));
+  }
   subject.artifact_path = artifact.path;
   return subject;
 }
@@ -61,7 +68,7 @@ Result<ExitCode> run_export(const Session& session, const ExportOptions& options
   }
   ASSAY_TRY(const lineage::ExportFormat format, lineage::parse_export_format(options.format));
   ASSAY_TRY(store::Store store, open_store());
-  ASSAY_TRY(const lineage::ExportSubject subject, subject_of(store, options.what));
+  ASSAY_TRY(const lineage::ExportSubject subject, subject_of(store, options.what, format));
   ASSAY_TRY(const std::string text, lineage::export_text(format, subject));
   if (options.file.empty() || options.file == "-") {
     write_stdout(text);

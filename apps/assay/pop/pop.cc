@@ -15,7 +15,9 @@ namespace {
 
 base::Result<base::ExitCode> pop(const Session& session) {
   ASSAY_TRY(store::Store store, open_store());
-  ASSAY_TRY(const store::RunId id, lineage::resolve_run(store, "last"));
+  ASSAY_TRY(const auto newest, store::find_run(store, "last"));
+  if (!newest) return base::fail(lineage::resolve_run(store, "last").error());
+  const store::RunId id = *newest;
   ASSAY_TRY(const store::RunRecord run, store::head_of(store, id));
   ASSAY_TRY_VOID(store::remove_run(store, id));
   session.print_json(base::Json{{"removed", lineage::run_head_json(run)}});

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "assay/project.h"
+#include "assay/recorded_verb.h"
 #include "assay/report/sources.h"
 #include "assay/verbs.h"
 #include "base/clock.h"
@@ -230,30 +231,40 @@ Verb report_verb(const Session& session) {
       [] { return std::vector<std::string>{"last"}; },
       true};
   what.values = &options->what;
-  return {.name = "report",
-          .description = "a page of what was run, compared or measured, in one file",
-          .examples = {"assay report", "assay report last --format md",
-                       "assay report 2 3 -o report.html --price 2.5 --carbon 380",
-                       "assay report last --perfetto trace.json"},
-          .arguments = {std::move(what)},
-          .options = {{"-o,--output", "default: report.html", &options->output, {}, "FILE", true},
-                      {"--format", "html, md or json; default: the output's extension",
-                       &options->format, report_formats, "FORMAT"},
-                      {"--price", "dollars per hour for all machines", &options->price, {}, "$/H"},
-                      {"--carbon", "the grid's grams of CO2 per kWh", &options->carbon, {}, "G"},
-                      {"--perfetto",
-                       "a trace for ui.perfetto.dev; - for standard output",
-                       &options->perfetto,
-                       {},
-                       "FILE",
-                       true},
-                      {"--prometheus",
-                       "the latest values as Prometheus text; - for standard output",
-                       &options->prometheus,
-                       {},
-                       "FILE",
-                       true}},
-          .action = [&session, options] { return report_verb_action(session, *options); }};
+  const auto makes_files = [options] {
+    const auto is_file = [](const std::string& name) { return !name.empty() && name != "-"; };
+    const auto format = format_of(*options);
+    const bool others = !options->perfetto.empty() || !options->prometheus.empty();
+    return is_file(options->output) || is_file(options->perfetto) || is_file(options->prometheus) ||
+           (!others && format && *format == "html");
+  };
+  return recorded(
+      session,
+      {.name = "report",
+       .description = "a page of what was run, compared or measured, in one file",
+       .examples = {"assay report", "assay report last --format md",
+                    "assay report 2 3 -o report.html --price 2.5 --carbon 380",
+                    "assay report last --perfetto trace.json"},
+       .arguments = {std::move(what)},
+       .options = {{"-o,--output", "default: report.html", &options->output, {}, "FILE", true},
+                   {"--format", "html, md or json; default: the output's extension",
+                    &options->format, report_formats, "FORMAT"},
+                   {"--price", "dollars per hour for all machines", &options->price, {}, "$/H"},
+                   {"--carbon", "the grid's grams of CO2 per kWh", &options->carbon, {}, "G"},
+                   {"--perfetto",
+                    "a trace for ui.perfetto.dev; - for standard output",
+                    &options->perfetto,
+                    {},
+                    "FILE",
+                    true},
+                   {"--prometheus",
+                    "the latest values as Prometheus text; - for standard output",
+                    &options->prometheus,
+                    {},
+                    "FILE",
+                    true}},
+       .action = [&session, options] { return report_verb_action(session, *options); }},
+      makes_files);
 }
 
 }  // namespace assay::cli

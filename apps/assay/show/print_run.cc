@@ -11,6 +11,8 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "lineage/graph/dag_view.h"
+#include "lineage/graph/result_variables.h"
+#include "lineage/packages/interpreter.h"
 
 namespace assay::cli {
 namespace {
@@ -42,7 +44,12 @@ std::string network_text(const store::RunRecord& run) {
   std::size_t all = 0;
   for (const store::PathFact& fact : run.facts) {
     if (fact.kind != store::PathFact::Kind::kNetwork) continue;
-    if (++all <= kListed) listed.push_back(fact.path);
+    if (++all > kListed) continue;
+    const auto bytes = store::traffic_of(fact);
+    listed.push_back(bytes ? fmt::format("{} ({} in, {} out)", fact.path,
+                                         base::to_text(base::Bytes(bytes->received)),
+                                         base::to_text(base::Bytes(bytes->sent)))
+                           : fact.path);
   }
   if (all == 0) return {};
   return fmt::format("{}{}; what came over it was not recorded", fmt::join(listed, ", "),
@@ -66,11 +73,28 @@ void print_facts(const Session& session, const store::RunRecord& run) {
   table.row({"tracer", run.tracer});
   const bool running = run.status == store::RunStatus::kRunning;
   table.row({"complete", running ? "still running" : run.complete ? "yes" : "no, see missed"});
+  for (const store::PathFact& fact : run.facts) {
+    const auto interpreter = lineage::interpreter_of(fact);
+    if (!interpreter) continue;
+    table.row({"interpreter",
+               printable(fmt::format("{}: {}", interpreter->started, to_text(*interpreter)))});
+  }
   if (const std::string network = network_text(run); !network.empty()) {
     table.row({"network", printable(network)});
   }
   if (run.dropped != 0) table.row({"dropped events", grouped(run.dropped)});
   table.row({"uid", run.uid});
+  session.print(table);
+}
+
+void print_variables(const Session& session, const store::RunRecord& run) {
+  Table table({"variable", "value"});
+  table.align(1, base::Align::kLeft);
+  for (const auto& [name, value] : lineage::result_variables(run.context.environment)) {
+    table.row({printable(name), printable(value)});
+  }
+  if (table.empty()) return;
+  session.print("\n");
   session.print(table);
 }
 
@@ -306,6 +330,7 @@ void print_run(const Session& session, const store::RunRecord& run,
   print_missed(session, run);
   print_files(session, run, directory, files);
   print_processes(session, run);
+  print_variables(session, run);
   print_usage(session, run);
   print_gpu(session, run);
   print_context(session, run);

@@ -4,9 +4,12 @@
 #include "assay/project.h"
 #include "assay/show/print_run.h"
 #include "assay/verbs.h"
+#include "base/process/environment.h"
 #include "base/text.h"
 #include "lineage/graph/dag_view.h"
+#include "lineage/graph/result_variables.h"
 #include "lineage/graph/stage_states.h"
+#include "lineage/redact/command.h"
 #include "store/run_reader.h"
 
 namespace assay::cli {
@@ -36,6 +39,28 @@ void print_edited(const Session& session, const std::filesystem::path& directory
   session.next(fmt::format("{}assay run @{}", keep, stage));
 }
 
+// A stage that is run again gets the environment of this shell, which may give another result.
+struct VariableNotes {
+  base::Json json = base::Json::array();
+  std::string text;  // a line for each variable; empty: none
+};
+base::Result<VariableNotes> variable_notes(store::Store& store, const store::RunRecord& stage) {
+  ASSAY_TRY(const store::RunRecord run, store::head_of(store, stage.id, store::WithContext::kYes));
+  VariableNotes notes;
+  const auto value = [](const std::string& text) {
+    return text.empty() ? std::string("not set") : base::shell_quoted(base::shortened(text, 60));
+  };
+  for (const lineage::VariableDifference& one : lineage::result_variable_differences(
+           run.context.environment,
+           lineage::redact_environment(base::Environment::from_current().entries()))) {
+    notes.json.push_back({{"name", one.name}, {"recorded", one.recorded}, {"here", one.here}});
+    notes.text += fmt::format("note: stage {} ran with {} {}; here it is {}\n", stage.stage,
+                              base::printable(one.name), base::printable(value(one.recorded)),
+                              base::printable(value(one.here)));
+  }
+  return notes;
+}
+
 base::Result<base::ExitCode> status(const Session& session) {
   ASSAY_TRY(store::Store store, open_store());
   ASSAY_TRY(const std::filesystem::path directory, working_directory());
@@ -50,6 +75,7 @@ base::Result<base::ExitCode> status(const Session& session) {
   base::Table table({"stage", "run", "state", "command", "why"});
   std::optional<std::int64_t> first_stale;
   std::vector<std::string> edited;  // outputs of that stage
+  std::string notes;
   for (std::size_t i = 0; i < reasons.size(); ++i) {
     const store::RunRecord& run = stages.runs()[i];
     const bool stale = !reasons[i].empty();
@@ -74,12 +100,15 @@ base::Result<base::ExitCode> status(const Session& session) {
     if (reasons[i].size() > 1) text += fmt::format(", and {} more", reasons[i].size() - 1);
     table.row({fmt::format("{}", run.stage), fmt::format("{}", run.id), stale ? "stale" : "fresh",
                log_command(run), text});
+    ASSAY_TRY(VariableNotes variables, variable_notes(store, run));
+    notes += variables.text;
     list.push_back({{"stage", run.stage},
                     {"run", run.id},
                     {"command", lineage::recorded_command_text(run)},
                     {"stale", stale},
                     {"why", std::move(why)},
-                    {"reasons", std::move(reason_list)}});
+                    {"reasons", std::move(reason_list)},
+                    {"variables", std::move(variables.json)}});
   }
   session.print_json(base::Json{{"stale", first_stale.has_value()}, {"stages", std::move(list)}});
   if (reasons.empty()) {
@@ -88,6 +117,7 @@ base::Result<base::ExitCode> status(const Session& session) {
     return base::ExitCode::kYes;
   }
   session.print(table);
+  if (!notes.empty()) session.print("\n" + notes);
   if (edited.empty()) {
     session.next(first_stale ? "assay refresh" : "assay dag");
   } else {

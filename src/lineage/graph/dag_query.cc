@@ -43,6 +43,7 @@ Dag live_dag(const LiveStages& stages) {
 base::Result<LiveStages> load_live_stages(store::Store& store) {
   ASSAY_TRY(const store::Snapshot snapshot, store::Snapshot::begin(store.database()));
   ASSAY_TRY(std::vector<store::RunRecord> runs, store::live_runs(store));
+  std::vector<std::unordered_set<std::string>> inherited;
   for (store::RunRecord& run : runs) {
     ASSAY_TRY_VOID(store::each_input(
         store, run.id, -1, [&](store::Input input) { run.inputs.push_back(std::move(input)); }));
@@ -50,9 +51,10 @@ base::Result<LiveStages> load_live_stages(store::Store& store) {
       run.outputs.push_back(std::move(output));
     }));
     ASSAY_TRY(run.facts, store::path_facts(store, run.id));
-    ASSAY_TRY_VOID(unite_with_earlier(store, run));
+    ASSAY_TRY(auto added, unite_with_earlier(store, run));
+    inherited.push_back(std::move(added));
   }
-  return LiveStages(std::move(runs));
+  return LiveStages(std::move(runs), std::move(inherited));
 }
 
 namespace {

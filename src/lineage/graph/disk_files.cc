@@ -84,7 +84,18 @@ DiskQuestions DiskFiles::questions() {
                 return ::lstat(path.c_str(), &status) == 0;
               },
           .names = names_in,
-          .writer = [this](const std::string& path) { return writer_of(path); }};
+          .writer = [this](const std::string& path) { return writer_of(path); },
+          .interpreter =
+              [this](const std::string& path) {
+                const auto known = interpreters_.find(path);
+                if (known != interpreters_.end()) return known->second;
+                return interpreters_.emplace(path, interpreter_at(path)).first->second;
+              },
+          .changed_unix_ns = [](const std::string& path) -> std::optional<std::int64_t> {
+            struct stat status {};
+            if (::lstat(path.c_str(), &status) != 0) return std::nullopt;
+            return base::nanoseconds(status.st_ctim);
+          }};
 }
 
 base::Result<void> DiskFiles::save_hashes() {

@@ -4,6 +4,7 @@
 
 #include <sys/stat.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,6 +44,7 @@ class DiskFiles {
   store::Store* store_;
   store::HashCache cache_;
   std::vector<store::HashedFile> hashed_;
+  std::map<std::string, std::optional<Interpreter>> interpreters_;  // by the name asked for
 };
 
 }  // namespace assay::lineage

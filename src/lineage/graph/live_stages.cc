@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "store/run_dependencies.h"
 
@@ -13,19 +14,43 @@ std::size_t LiveStages::DigestHash::operator()(const hash::Digest& digest) const
   return value;
 }
 
-LiveStages::LiveStages(std::vector<store::RunRecord> runs) : runs_(std::move(runs)) {
+namespace {
+
+// "/a" of "/a/b"; nothing of "/".
+std::string_view folder_of(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == path.npos ? std::string_view() : path.substr(0, slash);
+}
+
+}  // namespace
+
+std::string_view extension_of(std::string_view name) {
+  const std::size_t dot = name.rfind('.');
+  return dot == name.npos || dot == 0 ? std::string_view() : name.substr(dot);
+}
+
+LiveStages::LiveStages(std::vector<store::RunRecord> runs,
+                       std::vector<std::unordered_set<std::string>> inherited)
+    : runs_(std::move(runs)), inherited_(std::move(inherited)) {
+  inherited_.resize(runs_.size());
+  reads_in_.resize(runs_.size());
   for (const store::RunRecord& run : runs_) {
     needs_.push_back(store::dependencies_of(run, store::Logs::kNo));
     logs_.push_back(store::log_paths(run));
   }
   for (std::size_t stage = 0; stage < runs_.size(); ++stage) {
     const store::RunRecord& run = runs_[stage];
-    for (const store::Input& input : needs_[stage]) readers_[input.path].push_back(stage);
+    for (const store::Input& input : needs_[stage]) {
+      readers_[input.path].push_back(stage);
+      note_read(stage, input.path);
+    }
     for (const store::Output& output : run.outputs) {
       const bool gone = output.status == store::OutputStatus::kDeleted;
       touches_[output.path].push_back({stage, gone ? nullptr : &output});
+      note_written(output.path);
       if (output.status == store::OutputStatus::kRenamed && !output.from.empty()) {
         touches_[output.from].push_back({stage, nullptr});
+        note_written(output.from);
       }
       if (!output.blake3 || output.size == 0) continue;
       contents_[*output.blake3].push_back({stage, &output});
@@ -40,11 +65,36 @@ bool LiveStages::changes(std::size_t stage, std::string_view path) const {
                      [&](const Touch& touch) { return touch.stage == stage; });
 }
 
+// Upward until a folder that is known already: each folder is noted once, however many files it
+// has.
+void LiveStages::note_read(std::size_t stage, std::string_view path) {
+  auto& folders = reads_in_[stage];
+  std::string_view folder = folder_of(path);
+  folders[folder].kinds.insert(extension_of(path.substr(folder.size() + 1)));
+  for (folder = folder_of(folder); !folder.empty(); folder = folder_of(folder)) {
+    if (std::exchange(folders[folder].below, true)) return;
+  }
+}
+
+void LiveStages::note_written(std::string_view path) {
+  for (path = folder_of(path); !path.empty(); path = folder_of(path)) {
+    if (!written_below_.insert(path).second) return;
+  }
+}
+
 bool LiveStages::is_written_below(std::string_view folder) const {
-  return std::any_of(touches_.begin(), touches_.end(), [&](const auto& touched) {
-    const std::string_view path = touched.first;
-    return path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/';
-  });
+  return written_below_.contains(folder);
+}
+
+const LiveStages::FolderReads& LiveStages::reads_in(std::size_t stage,
+                                                    std::string_view folder) const {
+  static const FolderReads kNone;
+  const auto found = reads_in_[stage].find(folder);
+  return found == reads_in_[stage].end() ? kNone : found->second;
+}
+
+bool LiveStages::is_inherited(std::size_t stage, const std::string& path) const {
+  return inherited_[stage].contains(path);
 }
 
 bool LiveStages::reads(std::size_t stage, std::string_view path) const {
@@ -85,6 +135,16 @@ std::optional<LiveStages::Source> LiveStages::same_content(std::size_t stage,
     if (!newest || runs_[newest->stage].id < id) newest = source;
   }
   return newest;
+}
+
+const store::Output* LiveStages::left_at(std::string_view path) const {
+  const auto stage = owner(path);
+  if (!stage) return nullptr;
+  const std::vector<Touch>& touches = touches_.find(path)->second;
+  const auto left = std::find_if(touches.begin(), touches.end(), [&](const Touch& touch) {
+    return touch.stage == *stage && touch.output != nullptr;
+  });
+  return left == touches.end() ? nullptr : left->output;
 }
 
 std::optional<std::size_t> LiveStages::owner(std::string_view path) const {

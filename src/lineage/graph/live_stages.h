@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "store/run.h"
@@ -17,7 +18,10 @@ namespace assay::lineage {
 class LiveStages {
  public:
   // Runs with their inputs and outputs, one per stage, in the order of the stages' numbers.
-  explicit LiveStages(std::vector<store::RunRecord> runs);
+  // `inherited`: for each run, the paths of what it has of earlier ones (united_runs.h); empty:
+  // none of any.
+  explicit LiveStages(std::vector<store::RunRecord> runs,
+                      std::vector<std::unordered_set<std::string>> inherited = {});
   LiveStages(LiveStages&&) = default;
   LiveStages& operator=(LiveStages&&) = default;
   LiveStages(const LiveStages&) = delete;
@@ -35,6 +39,15 @@ class LiveStages {
   [[nodiscard]] bool changes(std::size_t stage, std::string_view path) const;
   // Whether any stage writes a file somewhere below this folder.
   [[nodiscard]] bool is_written_below(std::string_view folder) const;
+  // Which files the stage reads in a folder: their extensions (".csv", or "" of those without), and
+  // whether it reads any in folders below.
+  struct FolderReads {
+    std::set<std::string_view> kinds;
+    bool below = false;
+  };
+  [[nodiscard]] const FolderReads& reads_in(std::size_t stage, std::string_view folder) const;
+  // Whether the stage's current run neither read nor wrote the path: it is an earlier run's.
+  [[nodiscard]] bool is_inherited(std::size_t stage, const std::string& path) const;
   [[nodiscard]] bool reads(std::size_t stage, std::string_view path) const;
   // Whether the file is a log of the stage (store/run_dependencies.h) and no stage reads it.
   [[nodiscard]] bool is_only_log(std::size_t stage, const std::string& path) const;
@@ -55,6 +68,8 @@ class LiveStages {
 
   // The stage that changed this path last: the file on disk is its output.
   [[nodiscard]] std::optional<std::size_t> owner(std::string_view path) const;
+  // And what that stage left there; nothing: it removed the file, or no stage changed it.
+  [[nodiscard]] const store::Output* left_at(std::string_view path) const;
 
  private:
   struct Touch {
@@ -65,13 +80,22 @@ class LiveStages {
   std::vector<store::RunRecord> runs_;
   std::vector<std::vector<store::Input>> needs_;
   std::vector<std::set<std::string>> logs_;
+  std::vector<std::unordered_set<std::string>> inherited_;
   struct DigestHash {
     std::size_t operator()(const hash::Digest& digest) const;
   };
+  void note_read(std::size_t stage, std::string_view path);
+  void note_written(std::string_view path);
+
   // The keys are in runs_ and needs_.
   std::unordered_map<std::string_view, std::vector<Touch>> touches_;
   std::unordered_map<std::string_view, std::vector<std::size_t>> readers_;
+  std::vector<std::unordered_map<std::string_view, FolderReads>> reads_in_;
+  std::unordered_set<std::string_view> written_below_;  // folders
   std::unordered_map<hash::Digest, std::vector<Source>, DigestHash> contents_;
 };
+
+// ".csv" of "a.csv"; nothing of "a" and ".a".
+std::string_view extension_of(std::string_view name);
 
 }  // namespace assay::lineage

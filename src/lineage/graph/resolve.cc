@@ -93,8 +93,33 @@ base::Error unknown(std::string_view text, std::string_view what) {
 
 }  // namespace
 
+namespace {
+
+// A page about runs is not the run that people mean.
+bool is_about_runs(const store::RunRecord& run) {
+  return run.command.size() > 1 && fs::path(run.command[0]).filename() == "assay" &&
+         run.command[1] == "report";
+}
+
+// As store::find_run(), but for "last".
+base::Result<std::optional<store::RunId>> find_meant_run(store::Store& store,
+                                                         std::string_view text) {
+  if (text != "last") return store::find_run(store, text);
+  constexpr std::int64_t kFew = 20;
+  for (const std::int64_t limit : {kFew, std::int64_t{-1}}) {
+    ASSAY_TRY(const auto runs, store::list_runs(store, {.limit = limit}));
+    for (const store::RunRecord& run : runs) {
+      if (!is_about_runs(run)) return run.id;
+    }
+    if (std::ssize(runs) < kFew) break;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 base::Result<store::RunId> resolve_run(store::Store& store, std::string_view text) {
-  ASSAY_TRY(const auto run, store::find_run(store, text));
+  ASSAY_TRY(const auto run, find_meant_run(store, text));
   if (run) return *run;
   if (text == "last") {
     return base::fail(base::usage_error("", "no run has been recorded yet",
@@ -140,7 +165,7 @@ base::Result<RunOrArtifact> resolve_name(store::Store& store, std::string_view t
     ASSAY_TRY(Artifact artifact, artifact_of(store, std::get<hash::Digest>(*label)));
     return artifact;
   }
-  ASSAY_TRY(const auto run, store::find_run(store, text));
+  ASSAY_TRY(const auto run, find_meant_run(store, text));
   if (!run && text == "last") return base::fail(resolve_run(store, text).error());
   ASSAY_TRY(auto file, by_path(store, text, directory));
   // Numbers and names are runs first: `./3` is the file.

@@ -6,6 +6,7 @@
 
 #include "hash/blake3.h"
 #include "lineage/graph/dag_view.h"
+#include "lineage/packages/interpreter.h"
 
 namespace assay::lineage {
 namespace {
@@ -42,6 +43,14 @@ Facts outputs_of(const store::RunRecord& run) {
   for (const store::Output& output : run.outputs) {
     const bool deleted = output.status == store::OutputStatus::kDeleted;
     facts[output.path] = deleted ? "deleted" : short_digest(output.blake3);
+  }
+  return facts;
+}
+
+Facts interpreters_of(const store::RunRecord& run) {
+  Facts facts;
+  for (const store::PathFact& fact : run.facts) {
+    if (const auto one = interpreter_of(fact)) facts[one->started] = to_text(*one);
   }
   return facts;
 }
@@ -118,6 +127,7 @@ std::vector<RunDifference> run_diff(const store::RunRecord& before, const store:
   compare(found, "outcome", outcome_of(before), outcome_of(after));
   compare(found, "input", inputs_of(before), inputs_of(after));
   compare(found, "output", outputs_of(before), outputs_of(after));
+  compare(found, "interpreter", interpreters_of(before), interpreters_of(after));
   compare(found, "package", packages_of(before), packages_of(after));
   const auto& variables = before.context.environment;
   const auto& others = after.context.environment;

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "lineage/graph/dag_view.h"
+#include "lineage/packages/interpreter.h"
 
 namespace assay::lineage {
 namespace {
@@ -105,8 +106,22 @@ Json run_json(const store::RunRecord& run) {
   });
   document["links"] = base::Json::array();
   document["network"] = base::Json::array();
+  document["traffic"] = base::Json::array();
+  document["interpreters"] = base::Json::array();
   for (const store::PathFact& fact : run.facts) {
     if (fact.kind == store::PathFact::Kind::kNetwork) document["network"].push_back(fact.path);
+    if (const auto bytes = traffic_of(fact)) {
+      document["traffic"].push_back({{"address", fact.path},
+                                     {"received_bytes", bytes->received},
+                                     {"sent_bytes", bytes->sent}});
+    }
+    if (const auto one = interpreter_of(fact)) {
+      document["interpreters"].push_back({{"started", one->started},
+                                          {"path", one->real},
+                                          {"language", one->language},
+                                          {"version", one->version},
+                                          {"build", one->build}});
+    }
     const bool made = fact.kind == store::PathFact::Kind::kMadeLink;
     if (!made && fact.kind != store::PathFact::Kind::kFollowedLink) continue;
     document["links"].push_back({{"path", fact.path}, {"target", fact.target}, {"made", made}});

@@ -1,9 +1,9 @@
 #include "lineage/graph/staleness.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <set>
+
+#include "lineage/graph/listed_folder.h"
 
 namespace assay::lineage {
 namespace {
@@ -17,12 +17,16 @@ using store::RunRecord;
 bool is_changed_later(const LiveStages& stages, std::size_t stage, const std::string& path) {
   const auto owner = stages.owner(path);
   if (!owner || *owner <= stage) return false;
-  const RunRecord& run = stages.runs()[*owner];
-  if (stages.reads(*owner, path)) return true;
-  for (const Output& output : run.outputs) {
-    if (output.path == path) return output.status == store::OutputStatus::kDeleted;
-  }
-  return true;  // renamed away
+  return stages.reads(*owner, path) || stages.left_at(path) == nullptr;
+}
+
+// Whether only an earlier run of the stage read or left it, and it had changed already when the
+// current one began, which did without: running the stage once more would not help.
+bool is_done_without(const LiveStages& stages, std::size_t stage, const std::string& path,
+                     const DiskQuestions& disk) {
+  if (!stages.is_inherited(stage, path) || !disk.changed_unix_ns) return false;
+  const auto changed = disk.changed_unix_ns(path);
+  return changed && *changed < stages.runs()[stage].started_unix_ns;
 }
 
 void check_input(const LiveStages& stages, std::size_t stage, const Input& input,
@@ -36,6 +40,7 @@ void check_input(const LiveStages& stages, std::size_t stage, const Input& input
       return;
     }
     if (input.blake3 && source->output->blake3 && *input.blake3 != *source->output->blake3) {
+      if (stages.is_inherited(stage, input.path) && producer.id < stages.runs()[stage].id) return;
       reasons.push_back({Cause::kInputRemade, input.path, producer.stage});
       return;
     }
@@ -45,6 +50,7 @@ void check_input(const LiveStages& stages, std::size_t stage, const Input& input
     case OnDisk::kSame:
       break;
     case OnDisk::kChanged:
+      if (is_done_without(stages, stage, input.path, disk)) break;
       reasons.push_back({Cause::kInputChanged, input.path});
       // Of a file that a stage makes, it matters that the stage did not do it.
       if (source && disk.writer) reasons.back().writer = disk.writer(input.path);
@@ -63,6 +69,7 @@ void check_output(const LiveStages& stages, std::size_t stage, const Output& out
     case OnDisk::kSame:
       break;
     case OnDisk::kChanged:
+      if (is_done_without(stages, stage, output.path, disk)) break;
       reasons.push_back({Cause::kOutputChanged, output.path});
       if (disk.writer) reasons.back().writer = disk.writer(output.path);
       break;
@@ -72,98 +79,31 @@ void check_output(const LiveStages& stages, std::size_t stage, const Output& out
   }
 }
 
-std::string_view extension_of(std::string_view name) {
-  const std::size_t dot = name.rfind('.');
-  return dot == name.npos || dot == 0 ? std::string_view() : name.substr(dot);
-}
-
-bool means_nothing(std::string_view name) {
-  return name.starts_with('.') || name == "__pycache__/";
-}
-
-bool is_python(std::string_view kind) {
-  return kind == ".py" || kind == ".pyc" || kind == ".pyi";
-}
-
-// The first name that was in a listed folder and is gone. Not what stages write or remove.
-std::optional<std::string> gone_name(const LiveStages& stages, const store::PathFact& fact,
-                                     const std::vector<std::string>& names_now) {
-  const std::set<std::string_view> now(names_now.begin(), names_now.end());
-  const std::string folder = fact.path + "/";
-  for (const std::string& name : fact.names) {
-    if (now.contains(name) || means_nothing(name)) continue;
-    if (name.ends_with('/')) {
-      if (!stages.is_written_below(folder + name.substr(0, name.size() - 1))) return name;
-    } else if (!is_python(extension_of(name)) && !stages.owner(folder + name)) {
-      return name;
-    }
-  }
-  return std::nullopt;
-}
-
-// A name in a listed folder that was not there then and that the stage would probably read now: it
-// is of a kind (by its extension) that the stage read there; where it read nothing there, any name.
-// Outputs of stages, hidden files, and Python's sources, which are listed at every import, do not
-// count. Of names that are gone, those that the stage read are missing inputs; where it read
-// nothing there, any name counts.
-void check_listed(const LiveStages& stages, std::size_t stage, const store::PathFact& fact,
-                  const DiskQuestions& disk, std::vector<Reason>& reasons) {
-  const auto now = disk.names(fact.path);
-  if (!now) {
-    // Of a folder of outputs, the outputs are gone.
-    if (disk.exists && !disk.exists(fact.path) && !stages.is_written_below(fact.path)) {
-      reasons.push_back({Cause::kListedGone, fact.path});
-    }
-    return;
-  }
-  const std::set<std::string_view> then(fact.names.begin(), fact.names.end());
-  std::set<std::string_view> kinds;
-  bool reads_below = false;
-  const std::string folder = fact.path + "/";
-  for (const Input& input : stages.needs(stage)) {
-    if (!input.path.starts_with(folder)) continue;
-    const std::string_view rest = std::string_view(input.path).substr(folder.size());
-    if (rest.find('/') != rest.npos) {
-      reads_below = true;
-    } else {
-      kinds.insert(extension_of(rest));
-    }
-  }
-  // Where programs are found by listing, new names mean nothing by themselves.
-  const bool importable =
-      fact.path == stages.runs()[stage].directory ||
-      std::any_of(fact.names.begin(), fact.names.end(),
-                  [](const std::string& name) { return name.ends_with(".py"); });
-  reads_below = reads_below && !importable;
-  const bool any = kinds.empty() && !reads_below && !importable;
-  for (const std::string& name : *now) {
-    if (then.contains(name) || means_nothing(name)) continue;
-    bool counts = false;
-    if (name.ends_with('/')) {
-      counts = (any || reads_below) &&
-               !stages.is_written_below(folder + name.substr(0, name.size() - 1));
-    } else {
-      const std::string_view kind = extension_of(name);
-      counts = (any || kinds.contains(kind)) && !is_python(kind) && !stages.owner(folder + name);
-    }
-    if (!counts) continue;
-    reasons.push_back({Cause::kListedMore, folder + name});
-    break;
-  }
-  if (!any) return;
-  if (const auto name = gone_name(stages, fact, *now)) {
-    reasons.push_back({Cause::kListedGone, folder + *name});
-  }
-}
-
-void check_link(const LiveStages& stages, const store::PathFact& fact, const DiskQuestions& disk,
-                bool made, std::vector<Reason>& reasons) {
+void check_link(const LiveStages& stages, std::size_t stage, const store::PathFact& fact,
+                const DiskQuestions& disk, bool made, std::vector<Reason>& reasons) {
   if (!disk.link) return;
   const std::optional<std::string> now = disk.link(fact.path);
   if (now == fact.target) return;
   if (!made && stages.owner(fact.path)) return;  // a stage has put a file there
+  if (is_done_without(stages, stage, fact.path, disk)) return;
   reasons.push_back({made ? Cause::kMadeLinkMoved : Cause::kLinkMoved, fact.path});
   reasons.back().now = now.value_or("");
+}
+
+// Another build of the same version is not a reason: distributions rebuild for security. Of an
+// interpreter that a stage makes (a virtual environment), the stage says whether it is stale.
+void check_interpreter(const LiveStages& stages, const store::PathFact& fact,
+                       const DiskQuestions& disk, std::vector<Reason>& reasons) {
+  const auto then = interpreter_of(fact);
+  if (!then || !disk.interpreter || stages.owner(fact.path)) return;
+  const auto now = disk.interpreter(fact.path);
+  if (now && now->language == then->language && now->version == then->version) return;
+  reasons.push_back({Cause::kInterpreter, fact.path});
+  if (!now) return;
+  const auto text = [](const Interpreter& one) {
+    return one.language + (one.version.empty() ? "" : " " + one.version);
+  };
+  reasons.back().now = text(*now) + " now, and was " + text(*then);
 }
 
 void check_fact(const LiveStages& stages, std::size_t stage, const store::PathFact& fact,
@@ -173,10 +113,12 @@ void check_fact(const LiveStages& stages, std::size_t stage, const store::PathFa
     case FactKind::kMadeFolder:
     case FactKind::kNetwork:
       return;
+    case FactKind::kInterpreter:
+      return check_interpreter(stages, fact, disk, reasons);
     case FactKind::kFollowedLink:
-      return check_link(stages, fact, disk, false, reasons);
+      return check_link(stages, stage, fact, disk, false, reasons);
     case FactKind::kMadeLink:
-      return check_link(stages, fact, disk, true, reasons);
+      return check_link(stages, stage, fact, disk, true, reasons);
     case FactKind::kAbsent:
       if (!disk.exists || stages.changes(stage, fact.path) || !disk.exists(fact.path)) return;
       reasons.push_back({Cause::kAppeared, fact.path});
@@ -214,73 +156,7 @@ void propagate(const LiveStages& stages, std::vector<std::vector<Reason>>& reaso
   }
 }
 
-std::string changed_text(const std::optional<store::RunId>& writer) {
-  if (!writer) return "has changed";
-  if (*writer == 0) return "was changed by hand (no run did it)";
-  return fmt::format("was written by run {} since", *writer);
-}
-
 }  // namespace
-
-std::string_view name_of(Cause cause) {
-  switch (cause) {
-    case Cause::kInputRemade:
-      return "input-remade";
-    case Cause::kInputChanged:
-      return "input-changed";
-    case Cause::kInputMissing:
-      return "input-gone";
-    case Cause::kChangeUndone:
-      return "change-undone";
-    case Cause::kOutputChanged:
-      return "output-changed";
-    case Cause::kOutputMissing:
-      return "output-gone";
-    case Cause::kUpstream:
-      return "stage-stale";
-    case Cause::kLinkMoved:
-      return "link-moved";
-    case Cause::kMadeLinkMoved:
-      return "made-link-moved";
-    case Cause::kListedMore:
-      return "listed-more";
-    case Cause::kListedGone:
-      return "listed-gone";
-    case Cause::kAppeared:
-      return "appeared";
-  }
-  return "";
-}
-
-std::string Reason::text(const std::function<std::string(const std::string&)>& shown) const {
-  switch (cause) {
-    case Cause::kInputRemade:
-      return fmt::format("stage {} has written {} since", stage, shown(path));
-    case Cause::kInputChanged:
-      return fmt::format("input {} {}", shown(path), changed_text(writer));
-    case Cause::kInputMissing:
-      return fmt::format("input {} is gone", shown(path));
-    case Cause::kChangeUndone:
-      return fmt::format("stage {} wrote {} again after this stage changed it", stage, shown(path));
-    case Cause::kOutputChanged:
-      return fmt::format("output {} {}", shown(path), changed_text(writer));
-    case Cause::kOutputMissing:
-      return fmt::format("output {} is gone", shown(path));
-    case Cause::kUpstream:
-      return fmt::format("stage {} is stale", stage);
-    case Cause::kLinkMoved:
-    case Cause::kMadeLinkMoved:
-      return now.empty() ? fmt::format("link {} is gone", shown(path))
-                         : fmt::format("link {} leads to {} now", shown(path), now);
-    case Cause::kListedMore:
-      return fmt::format("{} is new in a folder that was listed", shown(path));
-    case Cause::kListedGone:
-      return fmt::format("{} was listed, and is gone", shown(path));
-    case Cause::kAppeared:
-      return fmt::format("{} was looked for, and is there now", shown(path));
-  }
-  return {};
-}
 
 std::vector<std::vector<Reason>> staleness(const LiveStages& stages, const DiskCheck& on_disk) {
   return staleness(stages, DiskQuestions{.content = on_disk});
@@ -311,14 +187,11 @@ std::vector<std::string> edited_outputs(const LiveStages& stages, std::size_t st
     if (output.status == store::OutputStatus::kDeleted) continue;
     if (stages.is_only_log(stage, output.path) || !disk.exists(output.path)) continue;
     // Nothing where the last stage removed the file.
-    const std::vector<Output>& last = stages.runs()[*stages.owner(output.path)].outputs;
-    const auto left = std::find_if(last.begin(), last.end(), [&](const Output& one) {
-      return one.path == output.path && one.status != store::OutputStatus::kDeleted;
-    });
-    if (left != last.end()) {
+    if (const Output* left = stages.left_at(output.path)) {
       if (!left->blake3) continue;
       if (disk.content(left->path, *left->blake3, left->size) == OnDisk::kSame) continue;
     }
+    if (is_done_without(stages, stage, output.path, disk)) continue;
     if (disk.writer(output.path) == 0) edited.push_back(output.path);
   }
   return edited;

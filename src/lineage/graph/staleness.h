@@ -5,10 +5,11 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "lineage/graph/live_stages.h"
+#include "lineage/graph/stale_reason.h"
+#include "lineage/packages/interpreter.h"
 
 namespace assay::lineage {
 
@@ -28,36 +29,11 @@ struct DiskQuestions {
   // The run that left what is at `path` now; 0: none did, so it was changed by hand or by something
   // that was not recorded.
   std::function<store::RunId(const std::string& path)> writer = {};
-};
-
-enum class Cause {
-  kInputRemade,   // the stage that produces an input has produced other content since
-  kInputChanged,  // an input has other content now
-  kInputMissing,
-  kChangeUndone,   // it changed a file in place, and the file has been produced again since
-  kOutputChanged,  // an output has other content now
-  kOutputMissing,
-  kUpstream,       // a stage that produces an input is stale
-  kLinkMoved,      // a symbolic link through which a file was read leads elsewhere now, or is gone
-  kMadeLinkMoved,  // the same of one that the stage made
-  kListedMore,     // a folder that was listed has a new file
-  kListedGone,     // a folder that was listed is gone, or a name in it
-  kAppeared,       // a file that was looked for and not there is there now
-};
-
-// "input-changed", …: for JSON.
-std::string_view name_of(Cause cause);
-
-struct Reason {
-  Cause cause;
-  std::string path;
-  std::int64_t stage = 0;  // the number of the other stage, if there is one
-  // kInputChanged of a stage's output, kOutputChanged: who did it, if that was asked. 0: nobody
-  // whose run is recorded.
-  std::optional<store::RunId> writer = std::nullopt;
-  std::string now = {};  // where a link leads
-  // "input raw.txt has changed": one line, with the path formatted by `shown`.
-  [[nodiscard]] std::string text(const std::function<std::string(const std::string&)>& shown) const;
+  // The interpreter at `path` now; nothing: none.
+  std::function<std::optional<Interpreter>(const std::string& path)> interpreter = {};
+  // When what is at `path`, a link itself, was last changed: contents, name or permissions.
+  // Nothing: it is not there.
+  std::function<std::optional<std::int64_t>(const std::string& path)> changed_unix_ns = {};
 };
 
 // For each stage, in the order of LiveStages, the reasons why it is stale; empty: it is fresh.

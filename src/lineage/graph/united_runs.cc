@@ -30,10 +30,8 @@ base::Result<void> load_outputs(store::Store& store, RunRecord& run) {
 }
 
 base::Result<void> load_inputs(store::Store& store, RunRecord& run) {
-  ASSAY_TRY_VOID(store::each_input(
-      store, run.id, -1, [&](store::Input input) { run.inputs.push_back(std::move(input)); }));
-  ASSAY_TRY(run.facts, store::path_facts(store, run.id));
-  return {};
+  return store::each_input(store, run.id, -1,
+                           [&](store::Input input) { run.inputs.push_back(std::move(input)); });
 }
 
 // Links lead an earlier run to what it read. What it listed or did not find, a repeated run has
@@ -60,6 +58,10 @@ struct Taken {
   std::unordered_set<std::string> read, written;
   std::set<std::pair<store::PathFact::Kind, std::string>> facts;
 
+  // A later run looked for it, found nothing, and did without.
+  [[nodiscard]] bool is_absent(const std::string& path) const {
+    return facts.contains({store::PathFact::Kind::kAbsent, path});
+  }
   void add(const RunRecord& run) {
     for (const store::Input& input : run.inputs) read.insert(input.path);
     for (const store::PathFact& fact : run.facts) facts.insert({fact.kind, fact.path});
@@ -77,6 +79,7 @@ base::Result<std::vector<Output>> still_there(store::Store& store, const RunReco
   std::vector<Output> kept;
   for (const Output& output : earlier.outputs) {
     if (!left.contains(output.path) || taken.written.contains(output.path)) continue;
+    if (taken.is_absent(output.path)) continue;
     // Another stage may have written it.
     ASSAY_TRY(const auto newest, store::latest_at(store, output.path));
     if (newest && newest->run == earlier.id) kept.push_back(output);
@@ -91,9 +94,11 @@ bool have_common_input(const RunRecord& run, const std::unordered_set<std::strin
 
 }  // namespace
 
-base::Result<void> unite_with_earlier(store::Store& store, RunRecord& run) {
+base::Result<std::unordered_set<std::string>> unite_with_earlier(store::Store& store,
+                                                                 RunRecord& run) {
   ASSAY_TRY(const std::vector<RunId> earlier, store::earlier_runs(store, run, kMostEarlier));
-  if (earlier.empty()) return {};
+  std::unordered_set<std::string> added;
+  if (earlier.empty()) return added;
   const std::set<std::string> own = left_by(run);
   std::unordered_set<std::string> own_inputs;
   for (const store::Input& input : run.inputs) own_inputs.insert(input.path);
@@ -106,6 +111,7 @@ base::Result<void> unite_with_earlier(store::Store& store, RunRecord& run) {
     outputs += before.output_count;
     if (outputs > kMostOutputs) break;
     ASSAY_TRY_VOID(load_outputs(store, before));
+    ASSAY_TRY(before.facts, store::path_facts(store, before.id));
     ASSAY_TRY(std::vector<Output> kept, still_there(store, before, taken));
     if (!kept.empty()) {
       ASSAY_TRY_VOID(load_inputs(store, before));
@@ -123,10 +129,14 @@ base::Result<void> unite_with_earlier(store::Store& store, RunRecord& run) {
       for (const store::Input& input : before.inputs) {
         // What a later run of the stage wrote is its own product.
         if (taken.read.contains(input.path) || taken.written.contains(input.path)) continue;
+        if (taken.is_absent(input.path)) continue;
+        added.insert(input.path);
         run.inputs.push_back(input);
       }
       for (const store::PathFact& fact : before.facts) {
-        if (lasts(fact) && !taken.facts.contains({fact.kind, fact.path})) {
+        if (lasts(fact) && !taken.facts.contains({fact.kind, fact.path}) &&
+            !taken.is_absent(fact.path)) {
+          added.insert(fact.path);
           run.facts.push_back(fact);
         }
       }
@@ -142,7 +152,8 @@ base::Result<void> unite_with_earlier(store::Store& store, RunRecord& run) {
   // An object file that an earlier run left and a later one linked stays inside the stage.
   std::erase_if(run.inputs,
                 [&](const store::Input& input) { return inherited.contains(input.path); });
-  return {};
+  added.insert(inherited.begin(), inherited.end());
+  return added;
 }
 
 }  // namespace assay::lineage

@@ -3,6 +3,9 @@
 // one read.
 #pragma once
 
+#include <string>
+#include <unordered_set>
+
 #include "base/result.h"
 #include "store/run.h"
 #include "store/store.h"
@@ -13,7 +16,9 @@ namespace assay::lineage {
 // and later ones have not written again, and what those read: of several reads of a path the newest
 // counts. Their outputs are not added if `run` wrote files at new paths: then it did not repeat
 // theirs (a file with the date in its name), and only the inputs of the same command count, if it
-// read some of the same files.
-base::Result<void> unite_with_earlier(store::Store& store, store::RunRecord& run);
+// read some of the same files. What a later run looked for and did not find does not count.
+// Returns the paths of what was added.
+base::Result<std::unordered_set<std::string>> unite_with_earlier(store::Store& store,
+                                                                 store::RunRecord& run);
 
 }  // namespace assay::lineage

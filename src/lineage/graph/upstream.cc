@@ -109,6 +109,18 @@ base::Result<store::RunId> producer_of(store::Store& store, const Artifact& arti
                                   found.front().run, found.front().path)));
 }
 
+base::Result<std::vector<store::RunId>> producers_of(store::Store& store,
+                                                     const Artifact& artifact) {
+  if (!artifact.is_folder) {
+    ASSAY_TRY(const store::RunId producer, producer_of(store, artifact));
+    return std::vector{producer};
+  }
+  ASSAY_TRY(const std::vector<store::FileAt> files, store::files_below(store, artifact.path));
+  std::set<store::RunId> runs;
+  for (const store::FileAt& file : files) runs.insert(file.run);
+  return std::vector(runs.begin(), runs.end());
+}
+
 base::Result<std::vector<store::RunRecord>> upstream_of(store::Store& store,
                                                         const std::vector<store::RunId>& roots,
                                                         const std::string& artifact,

@@ -14,6 +14,8 @@ namespace assay::lineage {
 // The newest run that left this content at this path; a usage error when no run did. Of a folder,
 // the newest run that left a file in it.
 base::Result<store::RunId> producer_of(store::Store& store, const Artifact& artifact);
+// The same of a file; of a folder, every run that left a file in it, oldest first.
+base::Result<std::vector<store::RunId>> producers_of(store::Store& store, const Artifact& artifact);
 
 // `roots` and all their producers, fully loaded, in the order in which they ran, and producers
 // before consumers. Before them the same of each of `builds`, without what an earlier one has. The

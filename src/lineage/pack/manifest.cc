@@ -81,7 +81,7 @@ bool is_reserved(const std::string& path, const std::string& project) {
   const PathMap below(project, "");
   const std::filesystem::path relative = below.path(path);
   return std::any_of(relative.begin(), relative.end(), [](const std::filesystem::path& part) {
-    return part == ".git" || part.native().starts_with(".assay");
+    return part == ".git" || part == ".assay";
   });
 }
 

@@ -92,6 +92,8 @@ TEST(Manifest, ReservedPaths) {
   EXPECT_TRUE(is_reserved("/p/.assay/assay.db", "/p"));
   EXPECT_TRUE(is_reserved("/other/.git/x", "/p"));
   EXPECT_FALSE(is_reserved("/p/.github/x", "/p"));
+  EXPECT_FALSE(is_reserved("/p/.assayignore", "/p"));
+  EXPECT_FALSE(is_reserved("/p/.assay-unpack/x", "/p"));
   EXPECT_FALSE(is_reserved("/home/.assay-copies/p/x", "/home/.assay-copies/p"));
 }
 

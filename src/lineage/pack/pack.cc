@@ -14,6 +14,7 @@
 #include "lineage/pack/secret_search.h"
 #include "lineage/pack/tar.h"
 #include "lineage/pack/zstd.h"
+#include "lineage/record/redirects.h"
 #include "lineage/redact/diff.h"
 #include "lineage/reproduce/choose_runs.h"
 #include "lineage/reproduce/path_map.h"
@@ -78,6 +79,7 @@ class Packer {
     for (store::RunRecord& run : runs) {
       drop_reserved(run.inputs);
       drop_reserved(run.outputs);
+      ASSAY_TRY_VOID(drop_reserved_places(run));
       // Links, names that were not there and the network are facts about this machine.
       std::erase_if(run.facts, [](const store::PathFact& fact) {
         return fact.kind != store::PathFact::Kind::kMadeFolder;
@@ -132,6 +134,29 @@ class Packer {
       if (reserved) leave_out(file.path, "it belongs to git or to Assay");
       return reserved;
     });
+  }
+
+  // unpack refuses them in every place.
+  base::Result<void> drop_reserved_places(store::RunRecord& run) {
+    if (is_reserved(run.directory, manifest_.project)) {
+      return base::fail(base::usage_error(
+          fmt::format("run {}", run.id),
+          fmt::format("ran in {}, which belongs to git or to Assay and cannot be packed",
+                      run.directory),
+          "record it in another folder"));
+    }
+    for (store::Output& output : run.outputs) {
+      if (!is_reserved(output.from, manifest_.project)) continue;
+      output.from.clear();
+      output.status = store::OutputStatus::kCreated;
+    }
+    std::erase_if(run.redirects, [&](const std::string& text) {
+      const auto redirect = parse_redirect(text);
+      const bool reserved = redirect && is_reserved(redirect->path, manifest_.project);
+      if (reserved) leave_out(redirect->path, "it belongs to git or to Assay");
+      return reserved;
+    });
+    return {};
   }
 
   // A content that any run knows under the name of a file with secrets is secret under every other

@@ -7,17 +7,19 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <optional>
 #include <set>
 
 #include "base/file.h"
 #include "base/units.h"
 #include "hash/blake3.h"
 #include "lineage/archive/archive.h"
+#include "lineage/pack/fresh_folder.h"
+#include "lineage/pack/relocation.h"
 #include "lineage/pack/tar.h"
 #include "lineage/pack/zstd.h"
-#include "lineage/record/redirects.h"
 #include "lineage/redact/diff.h"
-#include "lineage/reproduce/path_map.h"
 #include "store/run_dependencies.h"
 #include "store/run_writer.h"
 #include "store/store.h"
@@ -28,49 +30,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kLongestManifest = std::int64_t{256} << 20;
-constexpr const char* kContentsFolder = ".assay-unpack";  // contents without a place; reserved
-constexpr const char* kOutsideFolder = "outside-the-project";
-
-// A folder that is new or empty, and becomes so again unless it is kept.
-class FreshFolder {
- public:
-  static base::Result<FreshFolder> make(const fs::path& folder) {
-    const bool made = ::mkdir(folder.c_str(), 0777) == 0;
-    if (!made && errno != EEXIST) {
-      return base::fail(base::system_error(folder, "cannot be made", errno));
-    }
-    std::error_code error;
-    const bool empty = fs::is_directory(fs::symlink_status(folder, error)) &&
-                       fs::is_empty(folder, error) && !error;
-    if (!empty) {
-      return base::fail(
-          base::usage_error(folder, "is not an empty folder", "name a new one with --directory"));
-    }
-    fs::path real = fs::canonical(folder, error);
-    if (error) return base::fail(base::system_error(folder, "cannot be read", error.value()));
-    return FreshFolder(std::move(real), made);
-  }
-  FreshFolder(FreshFolder&& other) noexcept
-      : path_(std::exchange(other.path_, {})), made_(other.made_) {}
-  FreshFolder& operator=(FreshFolder&&) = delete;
-  ~FreshFolder() {
-    if (path_.empty()) return;
-    std::error_code ignored;
-    for (fs::directory_iterator entry(path_, ignored), end; !ignored && entry != end;
-         entry.increment(ignored)) {
-      std::error_code left;
-      fs::remove_all(entry->path(), left);
-    }
-    if (made_) fs::remove(path_, ignored);
-  }
-  [[nodiscard]] const fs::path& path() const { return path_; }
-  void keep() { path_.clear(); }
-
- private:
-  FreshFolder(fs::path path, bool made) : path_(std::move(path)), made_(made) {}
-  fs::path path_;
-  bool made_;
-};
 
 class Unpacker {
  public:
@@ -86,8 +45,13 @@ class Unpacker {
     ASSAY_TRY(const std::string text, tar.read_all(kLongestManifest));
     ASSAY_TRY(report_.manifest, parse_manifest(text, where_));
     ASSAY_TRY_VOID(check_space());
-    std::error_code error;
-    fs::create_directory(folder_ / kContentsFolder, error);
+    relocation_.emplace(report_.manifest, folder_);
+    // A name that no path of the manifest can have been made for.
+    std::string pattern = (folder_ / ".assay-unpack-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr) {
+      return base::fail(base::system_error(folder_, "cannot be written to", errno));
+    }
+    contents_ = pattern;
     std::set<hash::Digest> seen;
     while (true) {
       ASSAY_TRY(const std::optional<TarMember> member, tar.next());
@@ -113,7 +77,7 @@ class Unpacker {
       for (const store::Input& needed : store::dependencies_of(run, store::Logs::kNo)) {
         if (!needed.blake3 || !report_.manifest.contents.contains(*needed.blake3)) continue;
         if (withheld.contains(*needed.blake3)) continue;
-        auto& contents = wanted[here(needed.path)];
+        auto& contents = wanted[relocation_->path(needed.path)];
         std::erase(contents, *needed.blake3);
         contents.push_back(*needed.blake3);
       }
@@ -143,13 +107,13 @@ class Unpacker {
         ASSAY_TRY(const hash::Digest diff, hash::parse_digest(run.context.git->diff));
         ASSAY_TRY_VOID(place(diff, kept / (run.uid + ".diff")));
       }
-      relocate(run);
+      relocation_->apply(run);
       ASSAY_TRY(run.id, store::record_run(store, run));
     }
     if (!report_.manifest.artifact_path.empty()) {
-      report_.manifest.artifact_path = here(report_.manifest.artifact_path);
+      report_.manifest.artifact_path = relocation_->path(report_.manifest.artifact_path);
     }
-    fs::remove_all(folder_ / kContentsFolder, error);
+    fs::remove_all(contents_, error);
     return {};
   }
 
@@ -181,7 +145,7 @@ class Unpacker {
   }
 
   [[nodiscard]] fs::path stored(const hash::Digest& content) const {
-    return folder_ / kContentsFolder / content.hex();
+    return contents_ / content.hex();
   }
 
   base::Result<void> check_space() {
@@ -246,12 +210,6 @@ class Unpacker {
     return {};
   }
 
-  // A path of the original in this folder.
-  [[nodiscard]] std::string here(const std::string& path) const {
-    const PathMap map(report_.manifest.project, folder_);
-    return map.inside(path) ? map.path(path) : (folder_ / kOutsideFolder).string() + path;
-  }
-
   base::Result<void> place(const hash::Digest& content, const fs::path& path) {
     std::error_code error;
     fs::create_directories(path.parent_path(), error);
@@ -267,41 +225,10 @@ class Unpacker {
     return {};
   }
 
-  // The record of a run as if it had run here. Git is left out: the source is in place as it was
-  // read, and this is no repository.
-  void relocate(store::RunRecord& run) {
-    std::set<std::string, std::less<>> outside;
-    const PathMap project(report_.manifest.project, folder_);
-    const auto move = [&](std::string& path) {
-      if (!project.inside(path)) outside.insert(path);
-      path = here(path);
-    };
-    for (store::Input& input : run.inputs) move(input.path);
-    for (store::Output& output : run.outputs) {
-      move(output.path);
-      if (!output.from.empty()) move(output.from);
-    }
-    for (store::PathFact& fact : run.facts) move(fact.path);
-    for (std::string& text : run.redirects) {
-      auto redirect = *parse_redirect(text);
-      move(redirect.path);
-      text = to_text(redirect);
-    }
-    run.directory = here(run.directory);
-    std::error_code ignored;
-    fs::create_directories(run.directory, ignored);
-    const std::string outside_folder = folder_ / kOutsideFolder;
-    const auto replace = [&](std::string& text) {
-      text = with_prefix(project.argument(text), outside, outside_folder);
-    };
-    for (std::string& word : run.command) replace(word);
-    for (auto& [name, value] : run.context.environment) replace(value);
-    run.context.git.reset();
-    run.status = run.exit_code == 0 ? store::RunStatus::kDone : store::RunStatus::kFailed;
-  }
-
   std::string where_;
   fs::path folder_;
+  fs::path contents_;  // those that have no place yet
+  std::optional<Relocation> relocation_;
   UnpackReport report_;
 };
 

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "lineage/packages/conda.h"
+#include "lineage/packages/cuda_libraries.h"
 #include "lineage/packages/dpkg.h"
 #include "lineage/packages/python.h"
 
@@ -19,6 +20,7 @@ struct PackageFinder::Parts {
   DpkgPackages dpkg;
   PythonPackages python;
   CondaPackages conda;
+  CudaLibraries cuda;
 };
 
 PackageFinder::PackageFinder(PackageOptions options) : parts_(std::make_unique<Parts>(options)) {}
@@ -84,6 +86,7 @@ void PackageFinder::add(std::string_view path) {
     const std::string normal = std::filesystem::path(path).lexically_normal().string();
     if (normal != path) return add(normal);  // else a hidden file
   }
+  parts_->cuda.add(path);
   const bool dpkg = may_be_of_dpkg(path);
   if (dpkg) parts_->dpkg.add(path);
   // dist-packages below /usr belongs to dpkg; /opt may contain anything.
@@ -98,6 +101,7 @@ std::vector<store::Package> PackageFinder::packages() {
   std::vector<store::Package> all = parts_->dpkg.packages();
   for (store::Package& package : parts_->python.packages()) all.push_back(std::move(package));
   for (store::Package& package : parts_->conda.packages()) all.push_back(std::move(package));
+  for (store::Package& package : parts_->cuda.packages()) all.push_back(std::move(package));
   const auto key = [](const store::Package& p) { return std::tie(p.manager, p.name, p.version); };
   std::sort(all.begin(), all.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
   all.erase(std::unique(all.begin(), all.end(),

@@ -5,8 +5,9 @@
 //   finder.packages();
 //
 // dpkg: files of /var/lib/dpkg/info. pip: distributions of site-packages, including editable ones.
-// conda: conda-meta of the environment a file is in. Used after the command has ended: the first
-// path below /usr may have to build the index of dpkg's files.
+// conda: conda-meta of the environment a file is in. cuda: libraries with a version in their name.
+// Used after the command has ended: the first path below /usr may have to build the index of dpkg's
+// files.
 #pragma once
 
 #include <filesystem>

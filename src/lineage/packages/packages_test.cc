@@ -55,6 +55,14 @@ class Packages : public ::testing::Test {
   base::testing::TempDir folder_;
 };
 
+TEST_F(Packages, CudaLibrariesByTheirNames) {
+  EXPECT_THAT(
+      found_for({"/opt/cuda/lib64/libcublas.so.12.4.5.8", "/x/libcudnn.so.9.1.0", "/x/libcudart.so",
+                 "/x/libcublas.so.12.4.5.8.bak", "/x/libcublasx.so.1", "/x/libnccl.so.",
+                 "/venv/lib/python3.11/site-packages/nvidia/nccl/lib/libnccl.so.2"}),
+      ElementsAre("cuda libcublas 12.4.5.8", "cuda libcudnn 9.1.0", "cuda libnccl 2"));
+}
+
 TEST_F(Packages, NothingInstalledNothingFound) {
   EXPECT_THAT(found_for({"/usr/bin/x", "/home/u/x", "relative", "", "/", "/usr/"}), IsEmpty());
 }

@@ -7,6 +7,7 @@
 #include "lineage/record/recovery.h"
 #include "store/run_reader.h"
 #include "store/run_row.h"
+#include "store/run_writer.h"
 #include "store/store.h"
 #include "store/testing/runs.h"
 #include "store/this_run.h"

@@ -272,6 +272,9 @@ base::Result<void> Recorder::store(const collect::Outcome& outcome, store::RunSt
   }
 
   results.find_made_folders(started_file_ns_);
+  results.note_absent(request_.absent);
+  results.find_interpreters(std::string(launch_.environment.get("PATH").value_or("")),
+                            run_.directory);
   ASSAY_TRY(store::RunWriter writer, store::RunWriter::begin(*store_, run_.id));
   ASSAY_TRY_VOID(results.write(writer));
   ASSAY_TRY_VOID(digests_->write());

@@ -31,6 +31,8 @@ struct RunRequest {
   std::int64_t stage = 0;
   std::string directory = {};
   std::vector<Redirect> redirects = {};
+  // Files that earlier runs of the stage read or left and that are not there when it begins.
+  std::vector<std::string> absent = {};
   // The GPU limits as given, to be repeated, and what they come to on this machine.
   share::LimitOptions gpu_options = {};
   share::LimitPlan gpu_limits = {};

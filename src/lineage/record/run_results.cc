@@ -1,6 +1,7 @@
 #include "lineage/record/run_results.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -9,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "lineage/packages/interpreter.h"
 #include "lineage/redact/command.h"
 #include "share/limits.h"
 
@@ -112,6 +114,24 @@ void StagedResults::missed(store::Missed missed) {
 void StagedResults::find_made_folders(std::int64_t started_ns) {
   for (std::string& folder : folders_.made_since(started_ns)) {
     facts_.push_back({store::PathFact::Kind::kMadeFolder, std::move(folder)});
+  }
+}
+
+void StagedResults::find_interpreters(const std::string& search_path,
+                                      const std::string& directory) {
+  for (const Interpreter& one : interpreters_of(processes_, search_path, directory)) {
+    facts_.push_back(to_fact(one));
+  }
+}
+
+void StagedResults::note_absent(const std::vector<std::string>& paths) {
+  constexpr std::size_t kMost = 10'000;
+  std::size_t noted = 0;
+  for (const std::string& path : paths) {
+    struct stat status {};
+    if (::lstat(path.c_str(), &status) == 0 || errno != ENOENT) continue;
+    facts_.push_back({store::PathFact::Kind::kAbsent, path});
+    if (++noted == kMost) return;
   }
 }
 

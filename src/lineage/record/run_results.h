@@ -46,6 +46,10 @@ class StagedResults : public Results {
 
   // After the last output: which folders the run made, which began at this time of the file
   // system's clock.
+  // Of these, which were not there when the run began, notes those that still are not.
+  void note_absent(const std::vector<std::string>& paths);
+  // Which interpreters the processes were. PATH and the directory are the run's.
+  void find_interpreters(const std::string& search_path, const std::string& directory);
   void find_made_folders(std::int64_t started_ns);
 
   // Everything, including packages, in the caller's transaction.

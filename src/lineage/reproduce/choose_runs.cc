@@ -1,8 +1,8 @@
 #include "lineage/reproduce/choose_runs.h"
 
 #include <cstdint>
-#include <set>
 
+#include "lineage/archive/archive.h"
 #include "lineage/graph/upstream.h"
 #include "lineage/record/context.h"
 #include "lineage/reproduce/environment_diff.h"
@@ -48,16 +48,12 @@ base::Result<ChosenRuns> choose_runs(store::Store& store, const Artifact& artifa
   ASSAY_TRY(const store::RunRecord head, store::head_of(store, producer));
   ASSAY_TRY(const std::vector<store::RunId> builds, build_runs_before(store, head));
   ChosenRuns chosen;
-  std::set<store::RunId> roots = {producer};
+  ASSAY_TRY(const std::vector<store::RunId> roots, producers_of(store, artifact));
   if (artifact.is_folder) {
-    // Its files may be of several runs.
     ASSAY_TRY(const std::vector<store::FileAt> files, store::files_below(store, artifact.path));
-    for (const store::FileAt& file : files) {
-      roots.insert(file.run);
-      chosen.folder_files.push_back(file.path);
-    }
+    for (const store::FileAt& file : files) chosen.folder_files.push_back(file.path);
   }
-  ASSAY_TRY(chosen.runs, upstream_of(store, {roots.begin(), roots.end()}, artifact.path, builds));
+  ASSAY_TRY(chosen.runs, upstream_of(store, roots, artifact.path, builds));
   ASSAY_TRY_VOID(find_places(store, chosen));
   ASSAY_TRY_VOID(find_same_contents(store, chosen));
   return chosen;
@@ -76,6 +72,11 @@ base::Result<ReproductionPlan> plan_reproduction(store::Store& store, const Arti
                     .differences = std::move(differences),
                     .places = std::move(chosen.places),
                     .same_contents = std::move(chosen.same_contents),
+                    .archived = [archive = Archive(store.location())](
+                                    const hash::Digest& content) -> std::optional<std::string> {
+                      if (!archive.has_undamaged(content)) return std::nullopt;
+                      return archive.file_of(content).string();
+                    },
                     .environment = std::move(environment)});
 }
 

@@ -8,7 +8,9 @@
 
 #include "base/file.h"
 #include "lineage/packages/conda.h"
+#include "lineage/packages/cuda_libraries.h"
 #include "lineage/packages/dpkg.h"
+#include "lineage/packages/interpreter.h"
 #include "lineage/packages/packages.h"
 #include "lineage/packages/python_dist.h"
 #include "lineage/reproduce/environments.h"
@@ -31,6 +33,7 @@ class InstalledHere {
   std::optional<std::string> version(const store::Package& package) {
     if (package.manager == "dpkg") return dpkg_version(package.name);
     if (package.manager == "pip") return pip_version(package.name);
+    if (package.manager == "cuda") return installed_cuda_library(package.name);
     return conda_version(package.name);
   }
 
@@ -134,6 +137,14 @@ std::vector<EnvironmentDifference> environment_differences(
     add("cpu", text_at(then, "/cpu/model"), text_at(here, "/cpu/model"));
     add("gpus", gpus_of(then), gpus_of(here));
     add("driver", text_at(then, "/drivers/nvidia"), text_at(here, "/drivers/nvidia"));
+  }
+  for (const store::RunRecord& run : runs) {
+    for (const store::PathFact& fact : run.facts) {
+      const auto then = interpreter_of(fact);
+      if (!then) continue;
+      const auto now = interpreter_at(then->started);
+      add("interpreter " + then->started, to_text(*then), now ? to_text(*now) : "not here");
+    }
   }
   InstalledHere installed(runs);
   for (const store::RunRecord& run : runs) {

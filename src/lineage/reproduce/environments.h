@@ -1,7 +1,7 @@
 // The installed environments that a run used (venv, virtualenv, conda, node_modules). Their files
 // are recorded as packages, not as inputs, so a copy of the project does not have them: an
-// environment inside the project is used in place, through a link in the copy, or made again by the
-// stage that made it.
+// environment inside the project is used in place, through a link in the copy and without being
+// written to (isolation.h), or made again by the stage that made it.
 #pragma once
 
 #include <set>

@@ -66,6 +66,13 @@ ExternalInput check_input(const store::Input& input, const store::RunRecord& run
       return external;
     }
   }
+  if (given.archived) {
+    if (const auto kept = given.archived(*input.blake3)) {
+      external.state = InputState::kArchived;
+      external.found = *kept;
+      return external;
+    }
+  }
   if (run.context.git && commits.has(*run.context.git, input.path)) {
     external.state = InputState::kInGit;
     return external;
@@ -91,6 +98,7 @@ void add_obstacles(ReproductionPlan& plan, const PlannedStage& stage, const Path
     const bool outside = !map.inside(external.path);
     const bool usable = external.state == InputState::kUnchanged ||
                         (!outside && (external.state == InputState::kElsewhere ||
+                                      external.state == InputState::kArchived ||
                                       external.state == InputState::kInGit));
     if (usable) continue;
     plan.obstacles.push_back({fmt::format("{} needs {}, which is {} here", title, external.path,
@@ -191,6 +199,8 @@ std::string_view to_text(InputState state) {
       return "unchanged";
     case InputState::kElsewhere:
       return "elsewhere";
+    case InputState::kArchived:
+      return "archived";
     case InputState::kChanged:
       return "changed";
     case InputState::kMissing:

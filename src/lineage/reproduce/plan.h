@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -23,6 +24,7 @@ enum class InputState {
   kInGit,      // part of the commit or of the stored diff
   kUnchanged,  // at its path, with the content that was read
   kElsewhere,  // the content is at another path: `found`
+  kArchived,   // it is in the archive: `found`
   kChanged,    // another content is at its path
   kMissing,
 };
@@ -80,6 +82,8 @@ struct PlanInput {
   std::map<hash::Digest, std::vector<std::string>> places = {};
   // For external inputs: the run that left the same content at another path before.
   std::map<std::pair<store::RunId, std::string>, SameContent> same_contents = {};
+  // The file that an archived content is in; nothing: it is not archived.
+  std::function<std::optional<std::string>(const hash::Digest&)> archived = {};
   std::map<std::string, std::string> environment;  // of this process
 };
 

@@ -1,6 +1,7 @@
 #include "lineage/reproduce/rerun.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 
 #include "base/terminal.h"
 #include "base/text.h"
+#include "lineage/graph/united_runs.h"
 #include "lineage/redact/command.h"
 #include "store/stages.h"
 #include "store/store.h"
@@ -78,6 +80,22 @@ base::Error no_such_key(const std::string& key, const std::vector<ValuePlace>& p
                            fmt::format("it has values for: {}", fmt::join(names, ", ")));
 }
 
+// What the stage read and left, and is not there now: if it does without, it no longer depends on
+// that (graph/united_runs.h).
+base::Result<std::vector<std::string>> absent_files(store::Store& store, store::RunRecord run) {
+  ASSAY_TRY_VOID(unite_with_earlier(store, run));
+  std::vector<std::string> absent;
+  const auto look = [&](const std::string& path) {
+    struct stat status {};
+    if (::lstat(path.c_str(), &status) != 0 && errno == ENOENT) absent.push_back(path);
+  };
+  for (const store::Input& input : run.inputs) look(input.path);
+  for (const store::Output& output : run.outputs) {
+    if (output.status != store::OutputStatus::kDeleted) look(output.path);
+  }
+  return absent;
+}
+
 }  // namespace
 
 base::Result<std::vector<std::string>> replace_values(std::span<const std::string> command,
@@ -122,7 +140,7 @@ base::Result<RunRequest> stage_request(const std::string& number,
   }
   ASSAY_TRY(store::Store store,
             store::Store::open(*location, store::Program{}, store::Access::kRead));
-  ASSAY_TRY(const store::RunRecord run, store::stage_run(store, stage));
+  ASSAY_TRY(store::RunRecord run, store::stage_run(store, stage));
   ASSAY_TRY(std::vector<std::string> command, replace_values(run.command, sets));
   for (const std::string& word : command) {
     if (is_redacted(word)) {
@@ -143,6 +161,7 @@ base::Result<RunRequest> stage_request(const std::string& number,
     }
   }
   for (const std::string& option : run.options) repeat_option(option, request);
+  ASSAY_TRY(request.absent, absent_files(store, std::move(run)));
   return request;
 }
 

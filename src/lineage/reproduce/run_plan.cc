@@ -128,13 +128,10 @@ base::Result<Reproduction> run_plan(const ReproductionPlan& plan, const RunPlanO
     return done;
   }
   ASSAY_TRY(done.directory, fresh_folder(options.directory));
-  for (const std::string& environment : plan.environments) {
-    options.progress(
-        fmt::format("{} is shared with the copy, not copied: what a stage writes or deletes there "
-                    "is written or deleted in the project",
-                    environment));
-  }
   StageRunner runner(plan, options, done.directory);
+  for (const std::string& environment : plan.environments) {
+    options.progress(fmt::format("{} {}", environment, runner.environment_text()));
+  }
   for (std::size_t i = 0; i < plan.stages.size(); ++i) {
     const PlannedStage& stage = plan.stages[i];
     options.progress(

@@ -1,6 +1,6 @@
 // Carries out a reproduction plan: a fresh copy of the source, the stages in order, and a
-// comparison of every output. The original project is read, and written by nothing but stages that
-// write into an environment which is used in place.
+// comparison of every output. The original project is only read; stages cannot write to it where
+// the machine allows that (isolation.h).
 #pragma once
 
 #include <filesystem>
@@ -55,7 +55,9 @@ struct RunPlanOptions {
   std::filesystem::path directory;                 // new or empty; no path: a temporary folder
   std::map<std::string, std::string> environment;  // of this process, for redacted variables
   bool allow_outside = false;  // stages may write their outputs outside the copy
-  int output_fd = 2;           // for the stages' own output
+  // Stages have mounts of their own (isolation.h) where the machine allows it.
+  bool own_mounts = true;
+  int output_fd = 2;  // for the stages' own output
   std::function<void(std::string_view line)> progress = [](std::string_view) {};
 };
 

@@ -11,6 +11,7 @@
 #include "hash/file.h"
 #include "lineage/export/common.h"
 #include "lineage/redact/command.h"
+#include "lineage/reproduce/environment_copy.h"
 #include "lineage/reproduce/stage_process.h"
 
 namespace assay::lineage {
@@ -77,13 +78,23 @@ StageRunner::StageRunner(const ReproductionPlan& plan, const RunPlanOptions& opt
     : options_(options),
       environments_(plan.environments),
       map_(plan.root, folder.string()),
+      isolation_(plan.root, folder.string(), plan.environments, options.own_mounts),
       source_(map_, made_by_stages(plan), entries(options.environment)) {}
+
+std::string StageRunner::environment_text() const {
+  if (!isolation_.protects()) {
+    return "is copied: this machine does not let stages have mounts of their own";
+  }
+  return isolation_.layers()
+             ? "is used in place: what a stage writes there is kept apart, and removed at the end"
+             : "is used in place, and stages cannot write to it";
+}
 
 base::Result<StageResult> StageRunner::run(const PlannedStage& stage) {
   const store::RunRecord& run = stage.run;
   if (run.context.git) ASSAY_TRY_VOID(source_.bring_to(*run.context.git, made_));
   ASSAY_TRY_VOID(place_inputs(stage));
-  link_environments();
+  ASSAY_TRY_VOID(place_environments());
   prepare_outputs(run);
   const auto before = files_below(map_.to());
   std::vector<std::string> command;
@@ -91,8 +102,10 @@ base::Result<StageResult> StageRunner::run(const PlannedStage& stage) {
 
   StageResult result{.run = run.id, .exit_code = 0, .duration_s = 0, .outputs = {}};
   const base::Stopwatch watch;
-  result.exit_code = run_stage_command(command, environment_of(run), map_.path(run.directory),
-                                       redirects_of_copy(run), options_.output_fd);
+  ASSAY_TRY(result.exit_code, isolation_.run([&] {
+    return run_stage_command(command, environment_of(run), map_.path(run.directory),
+                             redirects_of_copy(run), options_.output_fd);
+  }));
   result.duration_s = watch.elapsed().count();
   if (result.exit_code == run.exit_code.value_or(0)) compare(stage, before, result);
   return result;
@@ -140,14 +153,19 @@ void StageRunner::place_links(const PlannedStage& stage) {
   }
 }
 
-void StageRunner::link_environments() {
+base::Result<void> StageRunner::place_environments() {
   for (const std::string& environment : environments_) {
     const fs::path copy = map_.path(environment);
     std::error_code ignored;
     if (fs::exists(fs::symlink_status(copy, ignored))) continue;
+    if (!isolation_.protects()) {
+      ASSAY_TRY_VOID(copy_environment(environment, map_));
+      continue;
+    }
     fs::create_directories(copy.parent_path(), ignored);
     fs::create_directory_symlink(environment, copy, ignored);
   }
+  return {};
 }
 
 // Existing files must be distinguishable from what the stage writes. Folders of outputs are
@@ -184,8 +202,6 @@ std::vector<std::string> StageRunner::environment_of(const store::RunRecord& run
       list.push_back(name + "=" + here->second);
     }
   }
-  // Python would write compiled modules into an environment that is used in place.
-  if (!environments_.empty()) list.emplace_back("PYTHONDONTWRITEBYTECODE=1");
   return list;
 }
 

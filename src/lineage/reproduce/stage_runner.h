@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "lineage/record/redirects.h"
+#include "lineage/reproduce/isolation.h"
 #include "lineage/reproduce/path_map.h"
 #include "lineage/reproduce/run_plan.h"
 #include "lineage/reproduce/source_copy.h"
@@ -25,6 +26,9 @@ class StageRunner {
   // Plan and options must outlive it.
   StageRunner(const ReproductionPlan& plan, const RunPlanOptions& options,
               const std::filesystem::path& folder);
+
+  // How stages get this environment, in words: "is used in place: …".
+  [[nodiscard]] std::string environment_text() const;
 
   // Without comparisons if the exit code differs from the recorded one; an error if the stage could
   // not be started as recorded.
@@ -45,7 +49,7 @@ class StageRunner {
                                          const Files& before);
   base::Result<void> place_inputs(const PlannedStage& stage);
   void place_links(const PlannedStage& stage);
-  void link_environments();
+  base::Result<void> place_environments();
   void prepare_outputs(const store::RunRecord& run);
   [[nodiscard]] std::vector<std::string> environment_of(const store::RunRecord& run) const;
   void compare(const PlannedStage& stage, const Files& before, StageResult& result);
@@ -54,6 +58,7 @@ class StageRunner {
   const RunPlanOptions& options_;
   const std::set<std::string>& environments_;
   PathMap map_;
+  StageIsolation isolation_;
   SourceCopy source_;
   std::set<std::string> made_;  // in the copy
 };

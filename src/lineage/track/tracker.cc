@@ -18,8 +18,6 @@ namespace file = file_flag;
 
 namespace {
 
-constexpr std::size_t kMostAddresses = 1000;
-
 // A quarter of the process's limit: the rest is for the collector.
 std::size_t open_file_limit(std::size_t most) {
   rlimit limit{};
@@ -77,8 +75,7 @@ void Tracker::happened(const Event& event) {
     case Op::kAbsent:
       return note_absent(event.path);
     case Op::kNetwork:
-      if (network_.size() < kMostAddresses) network_.emplace(event.path);
-      return;
+      return note_network(event.path, stamp);
     case Op::kMissed:
       other_namespaces_ = other_namespaces_ || event.path == "namespace";
       return missed_.add(std::string(event.path), std::string(event.other));

@@ -186,6 +186,7 @@ class Tracker : public collect::Sink {
   void note_link(std::string_view path);
   void note_listed(std::string_view folder);
   void note_absent(std::string_view path);
+  void note_network(std::string_view text, const wire::Stamp* stamp);
   [[nodiscard]] std::optional<std::vector<std::string>> names_before(const std::string& folder);
   void report_links(Results& results);
   void report_facts(Results& results);
@@ -212,7 +213,8 @@ class Tracker : public collect::Sink {
   std::set<std::string> made_links_;   // symbolic links that the run made, moved or removed
   std::map<std::string, int> listed_;  // folders, and how often
   std::set<std::string> absent_;
-  std::set<std::string> network_;
+  // By name or address; of an address, by connection.
+  std::map<std::string, std::map<std::uint64_t, store::Traffic>> network_;
   bool other_namespaces_ = false;  // some process has its own mount namespace
   std::size_t unnamed_ = 0;        // files created without a name whose inode is not known
   std::size_t max_open_files_;

@@ -93,6 +93,21 @@ void Tracker::note_absent(std::string_view path) {
   if (filter_.rule(own).keep) absent_.insert(text_of(resolved));
 }
 
+// A connection that several processes had is reported by each, with what it had carried by then.
+void Tracker::note_network(std::string_view text, const wire::Stamp* stamp) {
+  constexpr std::size_t kMostAddresses = 1'000;
+  constexpr std::size_t kMostConnections = 100'000;
+  auto found = network_.find(std::string(text));
+  if (found == network_.end()) {
+    if (network_.size() >= kMostAddresses) return;
+    found = network_.emplace(std::string(text), std::map<std::uint64_t, store::Traffic>()).first;
+  }
+  if (stamp == nullptr || found->second.size() >= kMostConnections) return;
+  store::Traffic& traffic = found->second[stamp->inode];
+  traffic.received = std::max(traffic.received, stamp->size);
+  traffic.sent = std::max(traffic.sent, stamp->mtime_ns);
+}
+
 // The names in a folder before the run: those that are there now, without what the run made, and
 // with what it removed.
 std::optional<std::vector<std::string>> Tracker::names_before(const std::string& folder) {
@@ -135,8 +150,15 @@ void Tracker::report_facts(Results& results) {
     if (importable && times < 2) continue;
     results.fact({.kind = Kind::kListed, .path = folder, .names = *std::move(names)});
   }
-  for (const std::string& address : network_) {
-    results.fact({.kind = Kind::kNetwork, .path = address});
+  for (const auto& [address, connections] : network_) {
+    store::Traffic all;
+    for (const auto& [connection, traffic] : connections) {
+      all.received += traffic.received;
+      all.sent += traffic.sent;
+    }
+    results.fact({.kind = Kind::kNetwork,
+                  .path = address,
+                  .target = connections.empty() ? std::string() : store::to_target(all)});
   }
   for (const std::string& path : absent_) {
     struct stat status {};

@@ -216,6 +216,17 @@ void record_text(wire::Op op, const char* text, std::size_t length) {
   write({.op = op}, {}, {text, length});
 }
 
+void record_traffic(const char* text, std::size_t length, std::uint64_t connection,
+                    std::uint64_t received, std::uint64_t sent) {
+  constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
+  struct stat counted {};
+  counted.st_ino = connection;
+  counted.st_size = static_cast<off_t>(received);
+  counted.st_mtim.tv_sec = static_cast<time_t>(sent / kNsPerSecond);
+  counted.st_mtim.tv_nsec = static_cast<long>(sent % kNsPerSecond);
+  write({.op = wire::Op::kNetwork, .status = &counted}, {}, {text, length});
+}
+
 [[gnu::noinline]] void record_name(wire::Op op, int directory, const char* path,
                                    std::size_t path_length) {
   char buffer[PATH_MAX];

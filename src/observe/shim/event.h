@@ -28,6 +28,11 @@ void record_name(wire::Op op, int directory, const char* path, std::size_t path_
 // A text that is no path (kNetwork).
 void record_text(wire::Op op, const char* text, std::size_t length);
 
+// What went over a connection to the address in `text` so far: the connection is known by its
+// inode, the bytes are in the places of size and modification time.
+void record_traffic(const char* text, std::size_t length, std::uint64_t connection,
+                    std::uint64_t received, std::uint64_t sent);
+
 // A child of this process was created (kProcess) or has ended (kExit, with its wait status).
 void record_child(wire::Op op, pid_t child, int status, std::int64_t time_ns);
 

@@ -31,7 +31,8 @@ constexpr HashedName kNames[] = {
     "renameat2",  "link",       "linkat",       "unlink",   "unlinkat", "truncate", "truncate64",
     "chdir",      "fchdir",     "chroot",       "unshare",  "setns",    "fork",     "wait",
     "waitpid",    "wait3",      "wait4",        "waitid",   "stat",     "stat64",   "lstat",
-    "lstat64",    "fstatat",    "fstatat64",    "access",   "opendir",  "connect",  "getaddrinfo"};
+    "lstat64",    "fstatat",    "fstatat64",    "access",   "opendir",  "connect",  "getaddrinfo",
+    "close"};
 static_assert(sizeof kNames / sizeof kNames[0] == kFunctions);
 
 // A library's symbol tables, from its dynamic section. The loader has made addresses of the

@@ -51,8 +51,9 @@ enum class Function : std::uint8_t {
   kOpendir,
   kConnect,
   kGetaddrinfo,
+  kClose,
 };
-inline constexpr int kFunctions = static_cast<int>(Function::kGetaddrinfo) + 1;
+inline constexpr int kFunctions = static_cast<int>(Function::kClose) + 1;
 
 // Null where the C library's is the next.
 extern constinit void* others[kFunctions];

@@ -36,19 +36,34 @@ bool is_of_the_system(const char* path) {
   return false;
 }
 
+constexpr std::uint64_t kOpenDirectory = 0xD1EC'702A'D1EC'702A;
+
+// Fills in the key of a name in a directory. False: it has none. Below an open directory the number
+// of the descriptor does not say which one it is.
+bool key_of_name(std::uint64_t salt, int directory, const char* path, std::uint64_t& key) {
+  std::uint64_t place = kAbsolute;
+  if (path[0] != '/' && directory == AT_FDCWD) {
+    place = shim.moves.load(std::memory_order_acquire);
+  } else if (path[0] != '/') {
+    struct stat status;
+    if (gate_call(SYS_fstat, directory, &status) != 0) return false;
+    place = fold(status.st_ino ^ kOpenDirectory, status.st_dev + kOpenDirectory);
+  }
+  key = recorded_key(path, strlen(path), salt, place);
+  return true;
+}
+
 // Recorded at most once in a process for a name in a directory. Nothing is lost if the log is full:
 // the name is recorded when it is asked for again.
 void note(wire::Op op, std::uint64_t salt, int directory, const char* path) {
   if (path[0] == 0 || (path[0] == '/' && is_of_the_system(path)) || !log_ready()) return;
-  const std::uint64_t moves = shim.moves.load(std::memory_order_acquire);
-  if (path[0] != '/' && (moves & kMoving) != 0) return;
-  const std::size_t length = strlen(path);
-  // Below an open directory the number of the descriptor does not say which one it is.
-  if (path[0] != '/' && directory != AT_FDCWD) return record_name(op, directory, path, length);
-  const std::uint64_t key = recorded_key(path, length, salt, path[0] == '/' ? kAbsolute : moves);
-  if (is_recorded(key)) return;
-  record_name(op, directory, path, length);
-  remember(key);
+  const bool moving = (shim.moves.load(std::memory_order_acquire) & kMoving) != 0;
+  if (path[0] != '/' && directory == AT_FDCWD && moving) return;
+  std::uint64_t key = 0;
+  const bool keyed = key_of_name(salt, directory, path, key);
+  if (keyed && is_recorded(key)) return;
+  record_name(op, directory, path, strlen(path));
+  if (keyed) remember(key);
 }
 
 // These take the place of the epoch, which they do not depend on.
@@ -59,10 +74,10 @@ constexpr std::uint64_t kListedAgain = ~kListedOnce;
 // Twice, because Python lists the folders that it imports from: a program that lists one itself has
 // listed it twice.
 void note_listed(int directory, const char* path) {
-  const std::uint64_t moves = shim.moves.load(std::memory_order_acquire);
-  const std::uint64_t once =
-      recorded_key(path, strlen(path), kListedOnce, path[0] == '/' ? kAbsolute : moves);
-  if (is_recorded(once)) return note(wire::Op::kList, kListedAgain, directory, path);
+  std::uint64_t key = 0;
+  if (key_of_name(kListedOnce, directory, path, key) && is_recorded(key)) {
+    return note(wire::Op::kList, kListedAgain, directory, path);
+  }
   note(wire::Op::kList, kListedOnce, directory, path);
 }
 

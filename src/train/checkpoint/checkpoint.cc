@@ -36,6 +36,9 @@ base::Result<Checkpoint> Checkpoint::open(const fs::path& folder) {
   const std::string where = (folder / kManifestName).string();
   ASSAY_TRY(const std::string text, lock.manifest());
   ASSAY_TRY(Manifest manifest, parse_manifest(text, where));
+  if (manifest.written_unix_ns == 0) {
+    ASSAY_TRY(manifest.written_unix_ns, lock.written_unix_ns());
+  }
   const auto named = step_of(folder.filename().string());
   if (named && *named != manifest.state.step) {
     return base::fail(damaged(where, fmt::format("is of step {}", manifest.state.step)));

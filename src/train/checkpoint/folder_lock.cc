@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "train/checkpoint/manifest.h"
 #include "train/checkpoint/output_file.h"
@@ -74,6 +75,12 @@ base::Result<std::string> ReadLock::manifest() const {
   }
   text.resize(done);
   return text;
+}
+
+base::Result<std::int64_t> ReadLock::written_unix_ns() const {
+  ASSAY_TRY(const struct stat status,
+            base::regular_status(manifest_.get(), (path_ / kManifestName).string()));
+  return base::nanoseconds(status.st_mtim);
 }
 
 base::Result<RemovalLock> RemovalLock::take(const fs::path& folder) {

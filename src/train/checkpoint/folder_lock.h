@@ -21,6 +21,8 @@ class ReadLock {
   [[nodiscard]] base::Result<base::UniqueFd> open(const std::string& name) const;
   // The whole text of the manifest.
   [[nodiscard]] base::Result<std::string> manifest() const;
+  // When the manifest was written, and with it the checkpoint.
+  [[nodiscard]] base::Result<std::int64_t> written_unix_ns() const;
 
  private:
   ReadLock(std::filesystem::path path, base::UniqueFd folder, base::UniqueFd manifest)

@@ -51,7 +51,6 @@ std::string manifest_text(const Manifest& manifest) {
                        {"step", state.step},
                        {"tokens", state.tokens},
                        {"seed", state.seed},
-                       {"written_unix_ns", manifest.written_unix_ns},
                        {"data_cursor", state.data_cursor},
                        {"random_state", state.random_state},
                        {"schedule", state.schedule},
@@ -70,6 +69,7 @@ base::Result<Manifest> parse_manifest(const std::string& text, const std::string
   Manifest manifest;
   ASSAY_TRY_VOID(read_state(document, manifest.state, where));
   ASSAY_TRY(manifest.files, files_in(document, where));
+  // In manifests of earlier versions.
   manifest.written_unix_ns = count_in(document, "written_unix_ns").value_or(0);
   if (count_in(document, "format_version") == kFormatVersion) return manifest;
   const auto ranks = count_in(document, "ranks");

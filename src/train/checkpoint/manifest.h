@@ -55,6 +55,8 @@ struct StoredPart {
 
 struct Manifest {
   TrainingState state;
+  // The file's time, or what earlier versions have in the file. Not written to it: the same state
+  // gives the same bytes.
   std::int64_t written_unix_ns = 0;
   std::vector<FileRecord> files;
   // Of a checkpoint that several ranks wrote; otherwise 1 and none: files have whole tensors then.

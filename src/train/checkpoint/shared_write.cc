@@ -162,7 +162,7 @@ base::Result<Written> commit_shared(const Snapshot& snapshot, const WriteOptions
   const fs::path folder = staging.path();
   ASSAY_TRY(const std::vector<RankNote> notes,
             collect_notes(folder, {share.ranks, snapshot.state.step}, options));
-  Manifest manifest{snapshot.state, options.clock->wall_ns(), {}, share.ranks};
+  Manifest manifest{snapshot.state, 0, {}, share.ranks};
   ASSAY_TRY_VOID(add_pieces(folder, snapshot, notes, manifest));
   for (const FileRecord& file : manifest.files) {
     std::error_code error;

@@ -74,7 +74,7 @@ base::Result<Written> write_checkpoint(const fs::path& root, const Snapshot& sna
   ASSAY_TRY_VOID(check_snapshot(root, snapshot));
   if (snapshot.ready) ASSAY_TRY_VOID(snapshot.ready());
   ASSAY_TRY(StagingFolder staging, StagingFolder::create(root, snapshot.state.step));
-  Manifest manifest{snapshot.state, options.clock->wall_ns(), {}};
+  Manifest manifest{snapshot.state, 0, {}};
   for (const Part& part : snapshot.parts) {
     ASSAY_TRY_VOID(write_part(staging.path(), part, options.shard_bytes, manifest.files));
   }

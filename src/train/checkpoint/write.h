@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "base/clock.h"
 #include "base/result.h"
 #include "train/checkpoint/manifest.h"
 #include "train/checkpoint/safetensors_header.h"
@@ -50,7 +49,6 @@ struct Snapshot {
 struct WriteOptions {
   // A larger part is divided into several files.
   std::int64_t shard_bytes = 5'000'000'000;
-  const base::Clock* clock = &base::system_clock();
   // How long rank 0 waits while none of the others has written anything; less once a stop is
   // requested, as the job is ending and some may be gone.
   std::chrono::milliseconds patience = std::chrono::minutes(5);

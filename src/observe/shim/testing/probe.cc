@@ -193,6 +193,15 @@ void names() {
   std::printf("%d", fstatat(AT_FDCWD, "neither", &status, 0));
   std::printf(" %d errno %d\n", opendir("file") == nullptr ? 0 : 1, errno);
   std::printf("%d\n", stat(nullptr, &status));
+  // Below open directories: one descriptor for two folders, one after the other.
+  for (int i = 0; i < 3; ++i) {
+    for (const char* name : {"folder", "."}) {
+      const int folder = open(name, O_PATH | O_DIRECTORY);
+      std::printf("%d", fstatat(folder, "neither", &status, 0));
+      std::printf(" %d errno %d\n", openat(folder, "none", O_RDONLY), errno);
+      close(folder);
+    }
+  }
 }
 
 void descriptors() {

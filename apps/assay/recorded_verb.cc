@@ -1,0 +1,76 @@
+#include "assay/recorded_verb.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/process/program.h"
+#include "lineage/record/run.h"
+#include "store/location.h"
+#include "store/this_run.h"
+
+namespace assay::cli {
+namespace {
+
+// In the environment of the verb that was started again, also where it could not be recorded, and
+// in what is recorded of it: `assay reproduce` repeats the verb, not its recording.
+constexpr const char* kStartedAgain = "ASSAY_VERB_STARTED_AGAIN";
+
+// This process's own command line; empty where /proc is not mounted.
+std::vector<std::string> own_arguments() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::vector<std::string> arguments;
+  for (std::size_t from = 0; from < text.size();) {
+    const std::size_t end = std::min(text.find('\0', from), text.size());
+    arguments.push_back(text.substr(from, end - from));
+    from = end + 1;
+  }
+  return arguments;
+}
+
+// "assay" where that leads here, so that the recorded command also works after an upgrade.
+std::string own_name() {
+  const std::filesystem::path own = base::own_program();
+  std::error_code error;
+  const auto found = base::find_program("assay", base::current_search_path());
+  if (found && std::filesystem::equivalent(*found, own, error) && !error) return "assay";
+  return own.string();
+}
+
+// These verbs do not make a project of a folder: they are also used where nobody records anything.
+bool in_project() {
+  std::error_code gone;
+  const std::filesystem::path directory = std::filesystem::current_path(gone);
+  const auto location = store::find(directory);
+  return !gone && location && location->has_value();
+}
+
+}  // namespace
+
+Verb recorded(const Session& session, Verb verb, std::function<bool()> makes_files) {
+  verb.action = [&session, action = std::move(verb.action),
+                 makes_files = std::move(makes_files)]() -> base::Result<base::ExitCode> {
+    lineage::RunRequest request;
+    request.command = own_arguments();
+    if (std::getenv(kStartedAgain) != nullptr || (makes_files && !makes_files()) || !in_project() ||
+        store::this_run() || request.command.empty() || base::own_program().empty()) {
+      return action();
+    }
+    request.command.front() = own_name();
+    ::setenv(kStartedAgain, "1", 1);
+    if (!session.quiet && ::isatty(STDERR_FILENO) == 1) request.summary = lineage::Summary::kLine;
+    ASSAY_TRY(const collect::KeeperResult result, lineage::run_command(request));
+    collect::exit_like(result);
+  };
+  return verb;
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,167 @@
+#include "lineage/reproduce/isolation.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <string_view>
+
+#include "base/file.h"
+#include "base/unique_fd.h"
+#include "lineage/reproduce/path_map.h"
+
+namespace assay::lineage {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kNotEntered = 255;  // of the process that only tries
+
+bool write_proc(const char* path, const std::string& text) {
+  const base::UniqueFd file(::open(path, O_WRONLY | O_CLOEXEC));
+  return file.valid() && base::write_all(file.get(), text);
+}
+
+// Mounts of its own: directly for who may, else in a user namespace in which the user is the same
+// and has no more rights over files than before.
+bool unshare_mounts(bool& in_user_namespace) {
+  in_user_namespace = false;
+  if (::unshare(CLONE_NEWNS) == 0) return true;
+  const std::string user = std::to_string(::geteuid());
+  const std::string group = std::to_string(::getegid());
+  if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
+  in_user_namespace = true;
+  return write_proc("/proc/self/setgroups", "deny") &&
+         write_proc("/proc/self/uid_map", user + " " + user + " 1") &&
+         write_proc("/proc/self/gid_map", group + " " + group + " 1");
+}
+
+bool bind_to_itself(const std::string& folder) {
+  return ::mount(folder.c_str(), folder.c_str(), nullptr, MS_BIND | MS_REC, nullptr) == 0;
+}
+
+bool set_read_only(const std::string& folder, bool read_only) {
+  mount_attr attributes{};
+  (read_only ? attributes.attr_set : attributes.attr_clr) = MOUNT_ATTR_RDONLY;
+  return ::mount_setattr(AT_FDCWD, folder.c_str(), read_only ? AT_RECURSIVE : 0, &attributes,
+                         sizeof attributes) == 0;
+}
+
+// Characters that separate the options of an overlay.
+bool can_be_an_option(std::string_view path) {
+  return path.find_first_of(":,\\") == path.npos;
+}
+
+bool lay_over(const std::string& folder, const fs::path& upper, const fs::path& work,
+              bool in_user_namespace) {
+  const std::string options = "lowerdir=" + folder + ",upperdir=" + upper.string() +
+                              ",workdir=" + work.string() + (in_user_namespace ? ",userxattr" : "");
+  return can_be_an_option(folder) && can_be_an_option(upper.string()) &&
+         ::mount("overlay", folder.c_str(), "overlay", 0, options.c_str()) == 0;
+}
+
+}  // namespace
+
+StageIsolation::StageIsolation(std::string project, std::string copy,
+                               const std::set<std::string>& environments, bool wanted)
+    : project_(std::move(project)),
+      copy_(std::move(copy)),
+      environments_(environments.begin(), environments.end()) {
+  if (!wanted) return;
+  std::error_code error;
+  if (!environments_.empty()) {
+    std::string pattern = (fs::temp_directory_path(error) / "assay-environments-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) != nullptr) scratch_ = pattern;
+    for (std::size_t i = 0; i < environments_.size() && !scratch_.empty(); ++i) {
+      fs::create_directories(scratch_ / "upper" / std::to_string(i), error);
+      fs::create_directories(scratch_ / "work" / std::to_string(i), error);
+    }
+  }
+  layers_ = !scratch_.empty() && enters(true);
+  protects_ = layers_ || enters(false);
+}
+
+StageIsolation::~StageIsolation() {
+  std::error_code ignored;
+  // The kernel's own folder in `work` has no permissions.
+  for (std::size_t i = 0; i < environments_.size() && !scratch_.empty(); ++i) {
+    fs::permissions(scratch_ / "work" / std::to_string(i) / "work", fs::perms::owner_all, ignored);
+  }
+  if (!scratch_.empty()) fs::remove_all(scratch_, ignored);
+}
+
+bool StageIsolation::enter(bool layered) const {
+  bool in_user_namespace = false;
+  if (!unshare_mounts(in_user_namespace)) return false;
+  if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return false;
+  if (!bind_to_itself(project_) || !set_read_only(project_, true)) return false;
+  if (PathMap(project_, "").inside(copy_) &&
+      (!bind_to_itself(copy_) || !set_read_only(copy_, false))) {
+    return false;
+  }
+  for (std::size_t i = 0; layered && i < environments_.size(); ++i) {
+    const std::string number = std::to_string(i);
+    if (!lay_over(environments_[i], scratch_ / "upper" / number, scratch_ / "work" / number,
+                  in_user_namespace)) {
+      return false;
+    }
+  }
+  // The directory of this process is still that of the mounts before.
+  return ::chdir(copy_.c_str()) == 0;
+}
+
+bool StageIsolation::enters(bool layered) const {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    // Not only mounted: a file system that is read-only below the overlay shows on writing.
+    bool entered = enter(layered);
+    for (std::size_t i = 0; entered && layered && i < environments_.size(); ++i) {
+      const std::string probe = environments_[i] + "/.assay-writable";
+      const base::UniqueFd file(::open(probe.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+      entered = file.valid() && ::unlink(probe.c_str()) == 0;
+    }
+    ::_exit(entered ? 0 : kNotEntered);
+  }
+  int status = 0;
+  while (child > 0 && ::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+base::Result<int> StageIsolation::run(const std::function<int()>& act) const {
+  if (!protects_) return act();
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    return base::fail(base::system_error("a stage", "cannot be started", errno));
+  }
+  const base::UniqueFd from(ends[0]);
+  base::UniqueFd to(ends[1]);
+  const pid_t child = ::fork();
+  if (child < 0) return base::fail(base::system_error("a stage", "cannot be started", errno));
+  if (child == 0) {
+    if (!enter(layers_)) ::_exit(kNotEntered);
+    const int result = act();
+    const auto byte = static_cast<char>(result);
+    const bool told = base::write_all(to.get(), {&byte, 1});
+    ::_exit(told ? 0 : kNotEntered);
+  }
+  to.reset();
+  unsigned char result = 0;
+  ssize_t got = 0;
+  // Until the process that waits for the stage ends: as long as the stage takes.
+  do {
+    got = ::read(from.get(), &result, 1);
+  } while (got < 0 && errno == EINTR);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (got == 1) return int{result};
+  return base::fail(base::failed_error("a stage", "was not run to its end in its own mounts"));
+}
+
+}  // namespace assay::lineage
