@@ -13,7 +13,8 @@ namespace assay::cli {
 
 struct DataOptions {
   std::vector<std::string> files;
-  std::string output, eos, tokens, vocabulary, dtype;
+  std::string output, bos = "auto", eos, tokens, vocabulary, dtype;
+  std::string format, column = "text", jobs = "0";
   std::string seed = "0";
   std::string kind = "markov";
   data::TokenizerChoice tokenizer;

@@ -3,6 +3,7 @@
 
 #include "assay/data/actions.h"
 #include "assay/verbs.h"
+#include "train/data/documents/input_files.h"
 #include "train/data/shard_format.h"
 #include "train/data/split_pattern.h"
 #include "train/data/synth.h"
@@ -18,12 +19,14 @@ Verb data_verb(const Session& session) {
              "assay data info tiny.tokens --verify"}};
   verb.verbs = {
       {.name = "tokenize",
-       .description = "tokenize text into a shard",
+       .description = "tokenize documents into a shard; goes on after an interruption",
        .examples = {"assay data tokenize raw.txt -o raw.tokens",
                     "assay data tokenize a.txt b.txt -o ab.tokens --tokenizer tokenizer.json",
+                    "assay data tokenize pages.jsonl texts/ -o all.tokens --column text",
                     "cat raw.txt | assay data tokenize - -o raw.tokens --append-eos 256"},
        .arguments = {{.name = "FILE",
-                      .help = "documents, one per file, or - for standard input",
+                      .help = "text (one document per file), JSON lines, both also as .gz and "
+                              ".zst, folders of them, or - for standard input",
                       .required = true,
                       .files = true,
                       .values = &options->files}},
@@ -41,7 +44,23 @@ Verb data_verb(const Session& session) {
              "TEXT=ID"},
             {"--special-as-text", "treat added and special tokens in documents as ordinary text",
              &options->tokenizer.added_as_text},
-            {"--append-eos", "append this token to every document", &options->eos, {}, "ID"}},
+            {"--bos",
+             "the token before every document: its text, its id or none; default: the tokenizer's "
+             "own, if it has one",
+             &options->bos, [] { return std::vector<std::string>{"none"}; }, "TOKEN"},
+            {"--append-eos",
+             "append this token to every document: its text or its id",
+             &options->eos,
+             {},
+             "TOKEN"},
+            {"--column",
+             "the key of JSON lines with the text; default: text",
+             &options->column,
+             {},
+             "KEY"},
+            {"--format", "text or jsonl, whatever the files are named", &options->format,
+             data::document_format_names, "FORMAT"},
+            {"--jobs", "how many threads; default: all processors", &options->jobs, {}, "N"}},
        .action = [&session, options] { return data_tokenize(session, *options); }},
       {.name = "synth",
        .description = "generate a synthetic shard, the same on every machine",

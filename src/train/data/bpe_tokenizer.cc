@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "base/utf8.h"
 #include "train/data/added_tokens.h"
+#include "train/data/tokenizer_json_writer.h"
 #include "train/data/word_cache.h"
 
 namespace assay::data {
@@ -61,6 +63,7 @@ struct BpeParts {
   BpeVocabulary vocabulary;
   WordSplitter splitter;
   AddedTokens added;
+  std::string pattern;
 };
 
 class BpeEncoder : public Encoder {
@@ -80,10 +83,17 @@ class BpeEncoder : public Encoder {
 
   base::Result<void> finish(std::vector<TokenId>& tokens) override {
     ASSAY_TRY_VOID(encode_pending(tokens, false));
-    pending_.clear();
-    kept_ = 0;
+    abandon();
     return {};
   }
+
+  std::string abandon() override {
+    kept_ = 0;
+    consumed_ = 0;
+    return std::exchange(pending_, {});
+  }
+  [[nodiscard]] std::size_t pending() const override { return pending_.size(); }
+  void watch(std::vector<WordEnd>* ends) override { ends_ = ends; }
 
  private:
   base::Result<void> encode_pending(std::vector<TokenId>& tokens, bool more) {
@@ -98,8 +108,10 @@ class BpeEncoder : public Encoder {
       if (found.size == 0) break;
       tokens.push_back(found.token);
       done += found.size;
+      word_ended(text.data() + done, tokens);
     }
     pending_.erase(0, done);
+    consumed_ += done;
     kept_ = pending_.size();
     return {};
   }
@@ -118,6 +130,7 @@ class BpeEncoder : public Encoder {
       if (more && run.cut) break;  // the rest of the character may be in the next part
       tokens.push_back(byte_id(text[done]));
       ++done;
+      word_ended(text.data() + done, tokens);
     }
     return done;
   }
@@ -130,6 +143,7 @@ class BpeEncoder : public Encoder {
       if (end == 0) break;
       encode_word(text.substr(done, end - done), tokens);
       done = end;
+      word_ended(text.data() + done, tokens);
     }
     return done;
   }
@@ -148,6 +162,12 @@ class BpeEncoder : public Encoder {
     cache_.store(word, std::span(tokens).subspan(before));
   }
 
+  void word_ended(const char* end, const std::vector<TokenId>& tokens) {
+    if (ends_ == nullptr) return;
+    ends_->push_back(
+        {consumed_ + static_cast<std::uint64_t>(end - pending_.data()), tokens.size()});
+  }
+
   [[nodiscard]] TokenId byte_id(char byte) const {
     return parts_.vocabulary.byte_ids[static_cast<unsigned char>(byte)];
   }
@@ -156,8 +176,10 @@ class BpeEncoder : public Encoder {
   WordSplitter::Scratch scratch_;
   WordMerger merger_;
   WordCache cache_;
-  std::string pending_;   // text whose tokens are not known yet
-  std::size_t kept_ = 0;  // its size when it was last scanned
+  std::string pending_;         // text whose tokens are not known yet
+  std::size_t kept_ = 0;        // its size when it was last scanned
+  std::uint64_t consumed_ = 0;  // bytes of the document before it
+  std::vector<WordEnd>* ends_ = nullptr;
 };
 
 class BpeTokenizer : public Tokenizer {
@@ -183,6 +205,13 @@ class BpeTokenizer : public Tokenizer {
     return text;
   }
 
+  [[nodiscard]] const std::vector<AddedToken>& added() const override {
+    return parts_.vocabulary.added;
+  }
+  [[nodiscard]] std::string definition(const std::vector<AddedToken>& more) const override {
+    return tokenizer_json_text(parts_.vocabulary, parts_.pattern, more);
+  }
+
  private:
   BpeParts parts_;
 };
@@ -194,10 +223,11 @@ void BpeVocabulary::spell(TokenId id, std::string bytes) {
   spellings[id] = std::move(bytes);
 }
 
-std::unique_ptr<const Tokenizer> bpe_tokenizer(BpeVocabulary vocabulary, WordSplitter splitter) {
-  AddedTokens added(vocabulary.added);
+std::unique_ptr<const Tokenizer> bpe_tokenizer(BpeVocabulary vocabulary, WordSplitter splitter,
+                                               std::string pattern, bool added_as_text) {
+  AddedTokens added(added_as_text ? std::vector<AddedToken>() : vocabulary.added);
   return std::make_unique<BpeTokenizer>(
-      BpeParts{std::move(vocabulary), std::move(splitter), std::move(added)});
+      BpeParts{std::move(vocabulary), std::move(splitter), std::move(added), std::move(pattern)});
 }
 
 }  // namespace assay::data
