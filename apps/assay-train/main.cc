@@ -1,5 +1,5 @@
-// The program `assay-train`: the verbs that need matrix libraries and devices. `assay train` and
-// `assay generate` start it; run directly it does the same without recording.
+// The program `assay-train`: the verbs that need matrix libraries and devices. `assay train`,
+// `assay generate` and `assay score` start it; run directly it does the same without recording.
 #include <unistd.h>
 
 #include "assay-train/verbs.h"
@@ -16,6 +16,9 @@ void describe(const Session& session, Verb& root) {
                 }),
                 describe_generate([&session](const GenerateOptions& options) {
                   return generate_text(session, options);
+                }),
+                describe_score([&session](const ScoreOptions& options) {
+                  return score_text(session, options);
                 })};
 }
 

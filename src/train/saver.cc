@@ -70,6 +70,7 @@ base::Result<void> Saver::save(Backend& backend, const step::Program& program,
     if (!agreed.share) return submit_failure(position.step, agreed.failure);
   }
   ASSAY_TRY(checkpoint::Snapshot snapshot, take_snapshot(backend, program, job_, position));
+  add_tokenizer(options_.tokenizer, snapshot);
   snapshot.share = std::move(agreed.share);
   return writer_->submit(std::move(snapshot), [this, step = position.step](const auto& written) {
     saved(step, written);

@@ -22,17 +22,6 @@ namespace {
 using base::ExitCode;
 using base::Result;
 
-// "1000000" or "1e6".
-Result<std::uint64_t> count_of(const std::string& option, const std::string& text) {
-  const bool number = !text.empty() && base::decimal_size(text) == text.size();
-  const auto count =
-      number ? base::decimal_times(text, 1) : tl::unexpected(base::DecimalError::kNotWhole);
-  if (count) return static_cast<std::uint64_t>(*count);
-  return base::fail(base::usage_error(
-      option, text.empty() ? "is missing" : fmt::format("'{}' is not a whole number", text),
-      "for example 1000000 or 1e6"));
-}
-
 constexpr std::uint64_t kMostThreads = 1024;
 
 // A token by its id, or an added token by its text.
@@ -106,6 +95,16 @@ Result<data::TokenSource> source_of(const DataOptions& options) {
 }
 
 }  // namespace
+
+Result<std::uint64_t> count_of(const std::string& option, const std::string& text) {
+  const bool number = !text.empty() && base::decimal_size(text) == text.size();
+  const auto count =
+      number ? base::decimal_times(text, 1) : tl::unexpected(base::DecimalError::kNotWhole);
+  if (count) return static_cast<std::uint64_t>(*count);
+  return base::fail(base::usage_error(
+      option, text.empty() ? "is missing" : fmt::format("'{}' is not a whole number", text),
+      "for example 1000000 or 1e6"));
+}
 
 Result<ExitCode> data_tokenize(const Session& session, const DataOptions& options) {
   ASSAY_TRY_VOID(require_output("data tokenize", options.output));

@@ -1,4 +1,5 @@
-// assay data tokenize | synth | info: the options of the verbs; actions.cc carries them out.
+// assay data tokenize | train-tokenizer | synth | info: the options of the verbs; actions.cc and
+// train_tokenizer.cc carry them out.
 #include <memory>
 
 #include "assay/data/actions.h"
@@ -62,6 +63,44 @@ Verb data_verb(const Session& session) {
              data::document_format_names, "FORMAT"},
             {"--jobs", "how many threads; default: all processors", &options->jobs, {}, "N"}},
        .action = [&session, options] { return data_tokenize(session, *options); }},
+      {.name = "train-tokenizer",
+       .description = "train a byte-pair vocabulary; writes tokenizer.json and tiktoken files",
+       .examples = {"assay data train-tokenizer a.txt b.txt -o words.json --vocab 300",
+                    "assay data train-tokenizer texts/ -o words.json --vocab 300 --special "
+                    "'<|endoftext|>'"},
+       .arguments = {{.name = "FILE",
+                      .help = "documents, as for `assay data tokenize`",
+                      .required = true,
+                      .files = true,
+                      .values = &options->files}},
+       .options =
+           {{"-o,--output",
+             "the tokenizer.json to write; a tiktoken file goes beside it",
+             &options->output,
+             {},
+             "FILE.json",
+             true},
+            {"--vocab",
+             "tokens, with the 256 bytes and the special tokens; default: 32768",
+             &options->vocabulary,
+             {},
+             "V"},
+            {"--pattern", "how text is split: gpt2, cl100k, o200k or llama3 (default)",
+             &options->tokenizer.pattern, data::split_pattern_names, "NAME"},
+            {"--special",
+             "a special token; repeatable; default: <|bos|>",
+             &options->tokenizer.special,
+             {},
+             "TEXT"},
+            {"--column",
+             "the key of JSON lines with the text; default: text",
+             &options->column,
+             {},
+             "KEY"},
+            {"--format", "text or jsonl, whatever the files are named", &options->format,
+             data::document_format_names, "FORMAT"},
+            {"--jobs", "how many threads; default: all processors", &options->jobs, {}, "N"}},
+       .action = [&session, options] { return data_train_tokenizer(session, *options); }},
       {.name = "synth",
        .description = "generate a synthetic shard, the same on every machine",
        .examples = {"assay data synth -o tiny.tokens --tokens 1e6 --vocab 512",

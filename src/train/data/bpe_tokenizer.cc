@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <utility>
 
-#include "base/utf8.h"
 #include "train/data/added_tokens.h"
 #include "train/data/tokenizer_json_writer.h"
+#include "train/data/utf8_run.h"
 #include "train/data/word_cache.h"
 
 namespace assay::data {
@@ -17,47 +16,6 @@ namespace {
 
 // The longest word that is buffered while its end is not known.
 constexpr std::size_t kLongestWord = std::size_t{512} << 20;
-
-constexpr std::uint64_t kNotAscii = 0x8080808080808080U;
-
-// Whether `tail` is an incomplete character: tries the smallest and largest continuation bytes.
-bool is_incomplete_character(std::string_view tail) {
-  for (const char filler : {'\x80', '\xbf'}) {
-    std::string whole(tail);
-    while (whole.size() < 4) {
-      whole += filler;
-      if (base::first_utf8_char(whole).valid) return true;
-    }
-  }
-  return false;
-}
-
-struct Utf8Run {
-  std::size_t size;  // bytes of valid UTF-8 from the start
-  bool cut;          // the rest is an incomplete character at the end of the text
-};
-
-// The valid prefix of the text; ASCII is skipped eight bytes at a time.
-Utf8Run utf8_run(std::string_view text) {
-  std::size_t at = 0;
-  while (at < text.size()) {
-    std::uint64_t eight = 0;
-    if (text.size() - at >= sizeof(eight)) {
-      std::memcpy(&eight, text.data() + at, sizeof(eight));
-      if ((eight & kNotAscii) == 0) {
-        at += sizeof(eight);
-        continue;
-      }
-    }
-    const base::Utf8Char next = base::first_utf8_char(text.substr(at));
-    if (!next.valid) {
-      const std::string_view tail = text.substr(at);
-      return {at, tail.size() < 4 && is_incomplete_character(tail)};
-    }
-    at += next.size;
-  }
-  return {at, false};
-}
 
 struct BpeParts {
   BpeVocabulary vocabulary;
