@@ -6,19 +6,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
-#include <filesystem>
 
-#include "assay-train/device.h"
+#include "assay-train/loaded_model.h"
 #include "assay-train/verbs.h"
 #include "base/error.h"
-#include "train/checkpoint/checkpoint.h"
-#include "train/data/load_tokenizer.h"
-#include "train/resume.h"
 
 namespace assay::cli {
 namespace {
-
-namespace fs = std::filesystem;
 
 template <class T>
 base::Result<T> number(const char* option, const std::string& text, T least, T most) {
@@ -33,15 +27,16 @@ base::Result<T> number(const char* option, const std::string& text, T least, T m
   return value;
 }
 
-// Of several, the newest that is intact.
-base::Result<checkpoint::Checkpoint> open_checkpoint(const fs::path& path) {
-  if (checkpoint::is_checkpoint(path)) return checkpoint::open_newest(path);
-  ASSAY_TRY(checkpoint::Latest latest, checkpoint::latest(checkpoint::root_of(path)));
-  if (!latest.checkpoint) {
-    return base::fail(
-        base::usage_error(path.string(), "has no intact checkpoint", "`assay train` writes them"));
+// A document begins as in training: with the token before each one.
+base::Result<std::vector<std::int32_t>> prompt_of(const OpenedModel& opened,
+                                                  const std::string& text) {
+  const bool needs_text = text.empty() && !opened.record.bos;  // something must come first
+  ASSAY_TRY(const auto prompt, opened.tokenizer->encode(needs_text ? "\n" : text));
+  std::vector<std::int32_t> tokens(prompt.begin(), prompt.end());
+  if (opened.record.bos) {
+    tokens.insert(tokens.begin(), static_cast<std::int32_t>(*opened.record.bos));
   }
-  return *std::move(latest.checkpoint);
+  return tokens;
 }
 
 }  // namespace
@@ -51,38 +46,29 @@ base::Result<base::ExitCode> generate_text(const Session& session, const Generat
   ASSAY_TRY(const auto temperature, number<double>("--temperature", options.temperature, 0, 100));
   ASSAY_TRY(const auto seed,
             number<std::uint64_t>("--seed", options.seed, 0, std::uint64_t{1} << 62U));
-  ASSAY_TRY(const checkpoint::Checkpoint from, open_checkpoint(options.checkpoint));
-  ASSAY_TRY(const spec::ModelSpec model, train::model_of(from));
-  ASSAY_TRY(const auto tokenizer, data::load_tokenizer({.source = options.tokenizer}));
-  if (tokenizer->vocabulary() > static_cast<std::uint64_t>(model.vocab)) {
-    return base::fail(base::usage_error(
-        "generate --tokenizer",
-        fmt::format("has {} tokens, but the model knows {}", tokenizer->vocabulary(), model.vocab),
-        "use the vocabulary that the model was trained with"));
-  }
-  ASSAY_TRY(const auto prompt, tokenizer->encode(options.prompt.empty() ? "\n" : options.prompt));
-  std::vector<std::int32_t> tokens(prompt.begin(), prompt.end());
-
-  spec::JobSpec job;
-  job.model = model;
-  ASSAY_TRY(const Device device, choose_device("auto", job));
-  const step::Choices choices{
-      .purpose = step::Purpose::kLogits,
-      .numerics = step::numerics_of(job.train.precision),
-      .sequence = std::min(model.context, static_cast<std::int64_t>(tokens.size()) + count)};
-  ASSAY_TRY(const step::Program program, step::build(model, choices));
-  const step::MemoryPlan plan = step::plan_memory(program);
-  ASSAY_TRY_VOID(device.backend->prepare(program, plan));
-  ASSAY_TRY_VOID(train::restore_weights(*device.backend, program, from));
+  ASSAY_TRY(const OpenedModel opened,
+            open_model(options.checkpoint, options.tokenizer, "generate"));
+  ASSAY_TRY(const std::vector<std::int32_t> tokens, prompt_of(opened, options.prompt));
+  ASSAY_TRY(
+      const auto loaded,
+      load_model(opened, {.purpose = step::Purpose::kLogits,
+                          .sequence = std::min(opened.model.context,
+                                               static_cast<std::int64_t>(tokens.size()) + count)}));
 
   std::vector<data::TokenId> made;
   std::string text;
+  bool ended = false;  // the model began another document
   const train::SamplingOptions sampling{count, temperature, seed};
   session.print(options.prompt);
-  ASSAY_TRY_VOID(
-      train::generate(*device.backend, program, tokens, sampling, [&](std::int32_t next) {
-        made.push_back(static_cast<data::TokenId>(next));
-        if (const auto piece = tokenizer->decode(std::span(&made.back(), 1))) {
+  ASSAY_TRY_VOID(train::generate(
+      *loaded->device.backend, loaded->program, tokens, sampling, [&](std::int32_t next) {
+        const auto token = static_cast<data::TokenId>(next);
+        if (token == opened.record.eos || token == opened.record.bos) {
+          ended = true;
+          return false;
+        }
+        made.push_back(token);
+        if (const auto piece = opened.tokenizer->decode(std::span(&made.back(), 1))) {
           text += *piece;
           session.print(*piece);
           std::fflush(stdout);
@@ -90,7 +76,8 @@ base::Result<base::ExitCode> generate_text(const Session& session, const Generat
         return true;
       }));
   session.print("\n");
-  session.print_json(base::Json{{"prompt", options.prompt}, {"text", text}, {"tokens", made}});
+  session.print_json(
+      base::Json{{"prompt", options.prompt}, {"text", text}, {"tokens", made}, {"ended", ended}});
   return base::ExitCode::kYes;
 }
 

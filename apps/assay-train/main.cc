@@ -1,5 +1,5 @@
-// The program `assay-train`: the verbs that need matrix libraries and devices. `assay train` and
-// `assay generate` start it; run directly it does the same without recording.
+// The program `assay-train`: the verbs that need matrix libraries and devices. `assay train`,
+// `assay generate` and `assay score` start it; run directly it does the same without recording.
 #include <unistd.h>
 
 #include "assay-train/verbs.h"
@@ -19,6 +19,9 @@ void describe(const Session& session, Verb& root) {
                 }),
                 describe_tune([&session](const TuneOptions& options) {
                   return tune_products(session, options);
+                }),
+                describe_score([&session](const ScoreOptions& options) {
+                  return score_text(session, options);
                 })};
 }
 

@@ -80,32 +80,79 @@ Verb describe_tune(TuneAction action) {
 }
 
 std::vector<std::string> GenerateOptions::arguments() const {
-  return {checkpoint,  "--prompt", prompt, "--tokens",    tokens,   "--temperature",
-          temperature, "--seed",   seed,   "--tokenizer", tokenizer};
+  std::vector<std::string> list = {checkpoint,      "--prompt",  prompt,   "--tokens", tokens,
+                                   "--temperature", temperature, "--seed", seed};
+  if (!tokenizer.empty()) list.insert(list.end(), {"--tokenizer", tokenizer});
+  return list;
 }
 
 Verb describe_generate(GenerateAction action) {
   const auto options = std::make_shared<GenerateOptions>();
+  return {.name = "generate",
+          .description = "continue a text with a trained model",
+          .examples = {"assay generate demo-run --prompt Hello --tokens 20"},
+          .arguments = {{"CHECKPOINT",
+                         "a checkpoint folder, or a run folder: its newest checkpoint",
+                         &options->checkpoint,
+                         true,
+                         {},
+                         true}},
+          .options = {{"--prompt", "the text to continue", &options->prompt, {}, "TEXT"},
+                      {"--tokens", "number of tokens to generate", &options->tokens, {}, "N"},
+                      {"--temperature",
+                       "sampling temperature; 0: always the most likely token",
+                       &options->temperature,
+                       {},
+                       "T"},
+                      {"--seed", "seed of the sampling", &options->seed, {}, "N"},
+                      {"--tokenizer",
+                       "bytes, or a vocabulary file, for a checkpoint that has none",
+                       &options->tokenizer,
+                       {},
+                       "NAME",
+                       true}},
+          .action = [options, action = std::move(action)] { return action(*options); }};
+}
+
+std::vector<std::string> ScoreOptions::arguments() const {
+  std::vector<std::string> list = {checkpoint};
+  list.insert(list.end(), files.begin(), files.end());
+  list.insert(list.end(), {"--column", column});
+  if (!tokens.empty()) list.insert(list.end(), {"--tokens", tokens});
+  if (!tokenizer.empty()) list.insert(list.end(), {"--tokenizer", tokenizer});
+  return list;
+}
+
+Verb describe_score(ScoreAction action) {
+  const auto options = std::make_shared<ScoreOptions>();
   return {
-      .name = "generate",
-      .description = "continue a text with a trained model",
-      .examples = {"assay generate demo-run --prompt Hello --tokens 20"},
+      .name = "score",
+      .description = "how well a trained model predicts a text: loss, perplexity, bits per byte",
+      .examples = {"assay score demo-run a.txt", "assay score demo-run a.txt --tokens 100 --json"},
       .arguments = {{"CHECKPOINT",
                      "a checkpoint folder, or a run folder: its newest checkpoint",
                      &options->checkpoint,
                      true,
                      {},
-                     true}},
+                     true},
+                    {.name = "FILE",
+                     .help = "documents as for `assay data tokenize`, or one token shard",
+                     .required = true,
+                     .files = true,
+                     .values = &options->files}},
       .options =
-          {{"--prompt", "the text to continue", &options->prompt, {}, "TEXT"},
-           {"--tokens", "number of tokens to generate", &options->tokens, {}, "N"},
-           {"--temperature",
-            "sampling temperature; 0: always the most likely token",
-            &options->temperature,
+          {{"--tokens", "at most this many tokens, from the beginning", &options->tokens, {}, "N"},
+           {"--column",
+            "the key of JSON lines with the text; default: text",
+            &options->column,
             {},
-            "T"},
-           {"--seed", "seed of the sampling", &options->seed, {}, "N"},
-           {"--tokenizer", "bytes, or a vocabulary file", &options->tokenizer, {}, "NAME", true}},
+            "KEY"},
+           {"--tokenizer",
+            "bytes, or a vocabulary file, for a checkpoint that has none",
+            &options->tokenizer,
+            {},
+            "NAME",
+            true}},
       .action = [options, action = std::move(action)] { return action(*options); }};
 }
 

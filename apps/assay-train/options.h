@@ -1,5 +1,5 @@
-// The command-line options of `train` and `generate`. Two programs parse them: `assay`, which
-// checks them and runs the trainer as a recorded run, and `assay-train`, which trains.
+// The command-line options of `train`, `generate` and `score`. Two programs parse them: `assay`,
+// which checks them and runs the trainer as a recorded run, and `assay-train`, which trains.
 #pragma once
 
 #include <functional>
@@ -31,12 +31,24 @@ struct GenerateOptions {
   std::string tokens = "200";
   std::string temperature = "0.8";
   std::string seed = "1";
-  std::string tokenizer = "bytes";
+  std::string tokenizer;  // empty: the checkpoint's
 
   [[nodiscard]] std::vector<std::string> arguments() const;
 };
 using GenerateAction = std::function<base::Result<base::ExitCode>(const GenerateOptions&)>;
 Verb describe_generate(GenerateAction action);
+
+struct ScoreOptions {
+  std::string checkpoint;
+  std::vector<std::string> files;
+  std::string tokens;
+  std::string column = "text";
+  std::string tokenizer;  // empty: the checkpoint's
+
+  [[nodiscard]] std::vector<std::string> arguments() const;
+};
+using ScoreAction = std::function<base::Result<base::ExitCode>(const ScoreOptions&)>;
+Verb describe_score(ScoreAction action);
 
 // Of `assay-train` alone.
 struct TuneOptions {

@@ -20,9 +20,9 @@ void add_group(Verb& root, const std::string& heading, std::vector<Verb> verbs) 
 
 void describe(const Session& session, Verb& root) {
   root = {"assay", kDescription, {}};
-  add_group(
-      root, "Train a model",
-      {train_verb(session), generate_verb(session), data_verb(session), checkpoint_verb(session)});
+  add_group(root, "Train a model",
+            {train_verb(session), generate_verb(session), score_verb(session), data_verb(session),
+             checkpoint_verb(session)});
   add_group(
       root, "Observe a command",
       {run_verb(session), init_verb(session), log_metric_verb(session), tracers_verb(session)});

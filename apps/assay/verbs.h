@@ -12,6 +12,7 @@ Verb presets_verb(const Session& session);
 Verb plan_verb(const Session& session);
 Verb train_verb(const Session& session);
 Verb generate_verb(const Session& session);
+Verb score_verb(const Session& session);
 Verb data_verb(const Session& session);
 Verb checkpoint_verb(const Session& session);
 Verb init_verb(const Session& session);

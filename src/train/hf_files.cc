@@ -14,10 +14,13 @@
 #include "spec/load.h"
 #include "train/checkpoint/safetensors_writer.h"
 #include "train/checkpoint/write.h"
+#include "train/data/load_tokenizer.h"
 #include "train/hf_config.h"
 #include "train/hf_model.h"
 #include "train/hf_names.h"
+#include "train/hf_tokenizer.h"
 #include "train/resume.h"
+#include "train/tokenizer_record.h"
 
 namespace assay::train {
 namespace {
@@ -197,7 +200,8 @@ base::Result<std::vector<checkpoint::Tensor>> read_parameters(const fs::path& fo
 
 }  // namespace
 
-base::Result<void> export_hf(const checkpoint::Checkpoint& from, const fs::path& folder) {
+base::Result<std::vector<std::string>> export_hf(const checkpoint::Checkpoint& from,
+                                                 const fs::path& folder) {
   ASSAY_TRY(const spec::ModelSpec model, model_of(from));
   ASSAY_TRY(const std::vector<HfTensor> wanted, hf_tensors(model));
   ASSAY_TRY(const checkpoint::TensorSet set, from.part("weights"));
@@ -227,10 +231,18 @@ base::Result<void> export_hf(const checkpoint::Checkpoint& from, const fs::path&
       checkpoint::write_safetensors(folder / "model.safetensors", tensors, {{"format", "pt"}}));
   ASSAY_TRY(const base::Json config,
             hf_config(model, type == checkpoint::Dtype::kBf16 ? "bfloat16" : "float32"));
-  return base::write_file(folder / "config.json", base::json_text(config));
+  ASSAY_TRY_VOID(base::write_file(folder / "config.json", base::json_text(config)));
+  std::vector<std::string> names = {"config.json", "model.safetensors"};
+  ASSAY_TRY(const TokenizerRecord tokenizer, tokenizer_record(from));
+  if (tokenizer.definition == nullptr) return names;
+  ASSAY_TRY(const HfTokenizerFiles files, hf_tokenizer_files(tokenizer, model.context));
+  ASSAY_TRY_VOID(base::write_file(folder / "tokenizer.json", files.tokenizer));
+  ASSAY_TRY_VOID(base::write_file(folder / "tokenizer_config.json", files.config));
+  names.insert(names.end(), {"tokenizer.json", "tokenizer_config.json"});
+  return names;
 }
 
-base::Result<fs::path> import_hf(const fs::path& folder, const fs::path& run) {
+base::Result<ImportedHf> import_hf(const fs::path& folder, const fs::path& run) {
   const fs::path path = folder / "config.json";
   ASSAY_TRY(const std::string text, base::read_file(path, kMostConfigBytes));
   const base::Json config = base::Json::parse(text, nullptr, false);
@@ -242,10 +254,21 @@ base::Result<fs::path> import_hf(const fs::path& folder, const fs::path& run) {
   snapshot.state.extra = {{"model", spec::model_toml(model)}};
   snapshot.state.data_cursor = {{"windows", 0U}};
   snapshot.parts.push_back({.name = "weights", .tensors = std::move(parameters)});
+  ImportedHf imported;
+  std::error_code ignored;
+  if (!fs::exists(folder / "tokenizer.json", ignored)) {
+    imported.tokenizer_note = "the folder has no tokenizer.json";
+  } else if (const auto tokenizer = data::load_tokenizer({.source = folder / "tokenizer.json"})) {
+    auto definition = std::make_shared<const std::string>((*tokenizer)->definition());
+    add_tokenizer({.definition = std::move(definition)}, snapshot);
+  } else {
+    imported.tokenizer_note = tokenizer.error().line();
+  }
   const fs::path root = run / "checkpoints";
   ASSAY_TRY_VOID(checkpoint::prepare_root(root));
   ASSAY_TRY(const checkpoint::Written written, checkpoint::write_checkpoint(root, snapshot));
-  return written.folder;
+  imported.checkpoint = written.folder;
+  return imported;
 }
 
 }  // namespace assay::train

@@ -2,19 +2,27 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "train/checkpoint/checkpoint.h"
 
 namespace assay::train {
 
-// Writes config.json and model.safetensors to a folder, which must not have them yet. Weights keep
-// their type.
-base::Result<void> export_hf(const checkpoint::Checkpoint& from,
-                             const std::filesystem::path& folder);
+// Writes config.json and model.safetensors to a folder, which must not have them yet, and the
+// tokenizer's files, if the checkpoint has it. Weights keep their type. Returns the names of the
+// files.
+base::Result<std::vector<std::string>> export_hf(const checkpoint::Checkpoint& from,
+                                                 const std::filesystem::path& folder);
 
-// Writes a folder's weights to RUN/checkpoints/step-0, from which a run can be resumed.
-base::Result<std::filesystem::path> import_hf(const std::filesystem::path& folder,
-                                              const std::filesystem::path& run);
+struct ImportedHf {
+  std::filesystem::path checkpoint;
+  std::string tokenizer_note;  // why the folder's tokenizer was not taken; empty if it was
+};
+// Writes a folder's weights, and its tokenizer.json if it is understood, to RUN/checkpoints/step-0,
+// from which a run can be resumed.
+base::Result<ImportedHf> import_hf(const std::filesystem::path& folder,
+                                   const std::filesystem::path& run);
 
 }  // namespace assay::train

@@ -8,6 +8,7 @@
 #include "base/embedded_file.h"
 #include "base/error.h"
 #include "train/data/shard_writer.h"
+#include "train/data/tokenizer.h"
 
 namespace assay::train {
 
@@ -53,8 +54,12 @@ base::Result<std::optional<data::TokenSet>> open_validation_data(const spec::Job
 }
 
 base::Result<void> write_builtin_text(const fs::path& path) {
-  ASSAY_TRY(data::ShardWriter writer, data::ShardWriter::create(path, 256));
+  ASSAY_TRY(
+      data::ShardWriter writer,
+      data::ShardWriter::create(
+          path, 256, data::ShardDocuments{.definition = data::byte_tokenizer()->definition()}));
   for (const base::EmbeddedFile& file : embedded_files()) {
+    writer.begin_document();
     std::vector<std::uint32_t> tokens;
     for (const char byte : file.contents) tokens.push_back(static_cast<unsigned char>(byte));
     ASSAY_TRY_VOID(writer.append(tokens));

@@ -72,6 +72,7 @@ base::Result<void> Saver::save(Backend& backend, const step::Program& program,
   ASSAY_TRY(const std::string algorithms, all_algorithms(ranks_, backend.algorithms()));
   ASSAY_TRY(checkpoint::Snapshot snapshot, take_snapshot(backend, program, job_, position));
   if (!algorithms.empty()) snapshot.state.extra["algorithms"] = algorithms;
+  add_tokenizer(options_.tokenizer, snapshot);
   snapshot.share = std::move(agreed.share);
   return writer_->submit(std::move(snapshot), [this, step = position.step](const auto& written) {
     saved(step, written);

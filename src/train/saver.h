@@ -14,6 +14,7 @@
 #include "spec/job.h"
 #include "train/checkpoint/background_writer.h"
 #include "train/snapshot.h"
+#include "train/tokenizer_record.h"
 #include "train/trainer.h"
 
 namespace assay::train {
@@ -22,6 +23,7 @@ struct SaverOptions {
   std::filesystem::path root;
   std::int64_t steps = 0;  // of the whole run
   const base::Clock* clock = &base::system_clock();
+  TokenizerRecord tokenizer = {};  // of the data, stored with the weights
 };
 
 class Saver {

@@ -20,6 +20,7 @@
 #include "train/run_folder.h"
 #include "train/saver.h"
 #include "train/schedule.h"
+#include "train/tokenizer_record.h"
 #include "train/validation.h"
 #include "train/verify_together.h"
 
@@ -35,7 +36,8 @@ constexpr std::int64_t kNoCheckpoint = -1;
 class Trainer {
  public:
   Trainer(const spec::JobSpec& job, const step::Program& program, Backend& backend,
-          const data::BatchReader& reader, const TrainerOptions& options, Reporter& reporter)
+          const data::BatchReader& reader, TokenizerRecord tokenizer, const TrainerOptions& options,
+          Reporter& reporter)
       : job_(job),
         program_(program),
         backend_(backend),
@@ -45,12 +47,15 @@ class Trainer {
         single_rank_(comm::make_single_rank()),
         ranks_(options.ranks != nullptr ? *options.ranks : *single_rank_),
         steps_(spec::training_steps(job).value_or(0)),
-        saver_(job, {options.out / "checkpoints", steps_, options.clock}, ranks_, reporter) {
+        tokenizer_(std::move(tokenizer)),
+        saver_(job, {options.out / "checkpoints", steps_, options.clock, tokenizer_}, ranks_,
+               reporter) {
     if (options.validation == nullptr || job.train.validate_every == 0) return;
     validation_.emplace(*options.validation, program, job.train.validate_tokens);
   }
 
   base::Result<TrainingResult> run() {
+    ASSAY_TRY_VOID(check_validation_tokenizer(reader_.set(), options_.validation));
     ASSAY_TRY_VOID(start());
     ASSAY_TRY_VOID(saver_.check_disk(program_, position_.step + 1,
                                      std::min(steps_, options_.stop_after.value_or(steps_))));
@@ -129,6 +134,7 @@ class Trainer {
                 verify_together(root / fmt::format("step-{}", step), ranks_, options_.threads,
                                 ranks_.ranks() == 1 ? WhileChecked(read_in) : nullptr));
       if (checked.whole) {
+        ASSAY_TRY_VOID(check_tokenizer(*checked.whole, tokenizer_));
         if (!restored) read_in(*checked.whole);
         ASSAY_TRY(position_, *std::move(restored));
         ASSAY_TRY(const std::string note, backend_.adopt(saved_algorithms(*checked.whole)));
@@ -331,6 +337,7 @@ class Trainer {
   std::optional<Validation> validation_;
   std::int64_t saved_ = 0;  // the step of the newest checkpoint
   bool started_ = false;
+  TokenizerRecord tokenizer_;  // of the data
   Saver saver_;
 };
 
@@ -343,7 +350,12 @@ base::Result<TrainingResult> train(const spec::JobSpec& job, const Planned& plan
     return base::fail(base::usage_error("train.steps", "the job sets no length",
                                         "set train.steps or train.tokens"));
   }
-  auto result = Trainer(job, planned.program, backend, reader, options, reporter).run();
+  const auto run = [&]() -> base::Result<TrainingResult> {
+    ASSAY_TRY(TokenizerRecord tokenizer, tokenizer_record(reader.set()));
+    return Trainer(job, planned.program, backend, reader, std::move(tokenizer), options, reporter)
+        .run();
+  };
+  auto result = run();
   // Before its groups are gone: the others should end with the reason, not with its effects.
   if (!result && options.ranks != nullptr) options.ranks->abort(result.error());
   return result;

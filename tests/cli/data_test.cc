@@ -58,7 +58,9 @@ TEST_F(DataCli, TokenizesDocumentsAsBytes) {
   EXPECT_EQ(made["documents"], 2);
   EXPECT_EQ(made["text_bytes"], 2);
   using namespace std::string_literals;
-  EXPECT_EQ(bytes("x.tokens").substr(256), "h\0i\0\0\1\0\1"s);
+  EXPECT_EQ(bytes("x.tokens").substr(256, 8), "h\0i\0\0\1\0\1"s);
+  // Where the two documents begin.
+  EXPECT_EQ(bytes("x.tokens").substr(264, 16), "\0\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0"s);
   EXPECT_EQ(json({"info", "x.tokens"})["shards"][0]["blake3"], made["blake3"]);
 }
 
@@ -83,7 +85,8 @@ TEST_F(DataCli, TokenizesWithVocabularyFiles) {
     const std::size_t colon = std::min(name.find(':'), name.size());
     std::vector<std::string> arguments = {"tokenize",    "text.txt",
                                           "-o",          "x.tokens",
-                                          "--tokenizer", kTokenizers + name.substr(0, colon)};
+                                          "--tokenizer", kTokenizers + name.substr(0, colon),
+                                          "--bos",       "none"};
     if (colon < name.size()) {
       arguments.insert(arguments.end(), {"--pattern", name.substr(colon + 1), "--special",
                                          "<|endoftext|>=423", "--special", "<|end|>=424"});
@@ -95,10 +98,34 @@ TEST_F(DataCli, TokenizesWithVocabularyFiles) {
       const unsigned long token = std::stoul(id);
       expected += {static_cast<char>(token & 255), static_cast<char>(token >> 8)};
     }
-    EXPECT_EQ(bytes("x.tokens").substr(256), expected) << name;
+    EXPECT_EQ(bytes("x.tokens").substr(256, expected.size()), expected) << name;
+    EXPECT_EQ(json({"info", "x.tokens"})["tokens"], expected.size() / 2);
     ++tried;
   }
   EXPECT_EQ(tried, 6);
+}
+
+TEST_F(DataCli, TokenizesFoldersOfJsonLines) {
+  fs::create_directory(file("in"));
+  write("in/b.txt", "plain");
+  write("in/a.jsonl", "{\"body\": \"one\"}\n{\"body\": \"two\"}\n");
+  write("in/c.bin", "left out");
+  const auto made = data({"tokenize", "in", "-o", "x.tokens", "--column", "body", "--tokenizer",
+                          kTokenizers + "llama3.json"});
+  EXPECT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_THAT(made.out, HasSubstr("; from 3 documents, 11 B; <|endoftext|> before each; 1 other "
+                                  "files left out\n"));
+  const Json shard = json({"info", "x.tokens", "--verify"})["shards"][0];
+  EXPECT_EQ(shard["documents"], 3);
+  EXPECT_EQ(shard["ok"], true);
+  EXPECT_EQ(shard["tokenizer"].get<std::string>().size(), 64U);
+  write("in/a.jsonl", "{\"body\": \"one\"}\n{\"text\": \"two\"}\n");
+  refused({"tokenize", "in", "-o", "x.tokens", "--column", "body"}, 64,
+          "in/a.jsonl: row 2: has no 'body'; --column names one of: text");
+  refused({"tokenize", "in/c.bin", "-o", "y", "--bos", "<s>"}, 64,
+          "--bos: the tokenizer has no '<s>'; give the token's id");
+  refused({"tokenize", "in/c.bin", "-o", "y", "--format", "json"}, 64,
+          "--format: unknown format 'json'; did you mean 'jsonl'?");
 }
 
 TEST_F(DataCli, SynthIsTheSameEveryTime) {
@@ -120,10 +147,10 @@ TEST_F(DataCli, InfoShowsATable) {
   const auto shown = data({"info", ".", "--verify"});
   EXPECT_EQ(shown.exit_code, 0);
   EXPECT_EQ(shown.out,
-            "file        dtype  vocabulary  tokens  hash ok\n"
-            "──────────  ─────  ──────────  ──────  ───────\n"
-            "./a.tokens  u16           512   2,000  yes\n"
-            "./b.tokens  u16           512   1,000  yes\n");
+            "file        dtype  vocabulary  tokens  documents  tokenizer  hash ok\n"
+            "──────────  ─────  ──────────  ──────  ─────────  ─────────  ───────\n"
+            "./a.tokens  u16           512   2,000  —          —          yes\n"
+            "./b.tokens  u16           512   1,000  —          —          yes\n");
   EXPECT_EQ(json({"info", "*.tokens"})["tokens"], 3000);
   EXPECT_EQ(json({"info", "a.tokens"})["shards"][0]["ok"], nullptr);
 }

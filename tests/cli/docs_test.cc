@@ -88,6 +88,9 @@ TEST(Docs, EveryExampleOfTheHelpTextsRuns) {
   fs::copy_file(fs::path(ASSAY_SOURCE_DIR) / "tests/tokenizers/gpt2.json",
                 directory.path() / "tokenizer.json");
   fs::create_directories(directory.path() / "path/to/project");
+  fs::create_directories(directory.path() / "texts");
+  std::ofstream(directory.path() / "texts/a.txt") << "text";
+  std::ofstream(directory.path() / "pages.jsonl") << "{\"text\": \"a page\"}\n";
   make_checkpoints(directory.path());
   const std::string path = "export TMPDIR=$PWD; PATH=$(dirname " + support::program() + "):$PATH; ";
   int ran = 0;

@@ -60,7 +60,7 @@ TEST_P(HfFamily, LogitsAreThoseOfTransformers) {
   const base::testing::MemoryDir directory;
   const auto made = import_hf(folder, directory.path() / "run");
   ASSERT_TRUE(made.has_value()) << made.error().line();
-  const auto from = checkpoint::Checkpoint::open(*made);
+  const auto from = checkpoint::Checkpoint::open(made->checkpoint);
   ASSERT_TRUE(from.has_value()) << from.error().line();
 
   const auto theirs = checkpoint::SafetensorsFile::open(folder.string() + "-logits.safetensors");

@@ -136,17 +136,23 @@ struct HfOptions {
 
 Result<ExitCode> export_weights(const Session& session, const HfOptions& options) {
   ASSAY_TRY(const checkpoint::Checkpoint from, checkpoint::open_newest(options.from));
-  ASSAY_TRY_VOID(train::export_hf(from, options.to));
-  session.print_json(base::Json{{"from", from.folder().string()}, {"to", options.to}});
-  session.print(fmt::format("wrote {}/config.json and model.safetensors from {}\n", options.to,
+  ASSAY_TRY(const std::vector<std::string> names, train::export_hf(from, options.to));
+  session.print_json(
+      base::Json{{"from", from.folder().string()}, {"to", options.to}, {"files", names}});
+  session.print(fmt::format("wrote {} to {} from {}\n", fmt::join(names, ", "), options.to,
                             from.folder().string()));
   return ExitCode::kYes;
 }
 
 Result<ExitCode> import_weights(const Session& session, const HfOptions& options) {
-  ASSAY_TRY(const std::filesystem::path made, train::import_hf(options.from, options.to));
-  session.print_json(base::Json{{"from", options.from}, {"checkpoint", made.string()}});
-  session.print(fmt::format("wrote {}\n", made.string()));
+  ASSAY_TRY(const train::ImportedHf made, train::import_hf(options.from, options.to));
+  session.print_json(base::Json{{"from", options.from},
+                                {"checkpoint", made.checkpoint.string()},
+                                {"tokenizer", made.tokenizer_note.empty()}});
+  session.print(fmt::format("wrote {}{}\n", made.checkpoint.string(),
+                            made.tokenizer_note.empty()
+                                ? ", with its tokenizer"
+                                : "; without a tokenizer: " + made.tokenizer_note));
   session.next(fmt::format("assay train JOB --out {} --resume", options.to));
   return ExitCode::kYes;
 }

@@ -2,13 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
+#include <span>
 
 #include "base/decimal.h"
 #include "base/progress.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "train/data/bpe_tokenizer.h"
+#include "train/data/documents/input_files.h"
 #include "train/data/synth.h"
 #include "train/data/token_set.h"
 #include "train/data/tokenize.h"
@@ -19,15 +22,39 @@ namespace {
 using base::ExitCode;
 using base::Result;
 
-// "1000000" or "1e6".
-Result<std::uint64_t> count_of(const std::string& option, const std::string& text) {
-  const bool number = !text.empty() && base::decimal_size(text) == text.size();
-  const auto count =
-      number ? base::decimal_times(text, 1) : tl::unexpected(base::DecimalError::kNotWhole);
-  if (count) return static_cast<std::uint64_t>(*count);
-  return base::fail(base::usage_error(
-      option, text.empty() ? "is missing" : fmt::format("'{}' is not a whole number", text),
-      "for example 1000000 or 1e6"));
+constexpr std::uint64_t kMostThreads = 1024;
+
+// A token by its id, or an added token by its text.
+Result<std::optional<data::TokenId>> token_named(const std::string& option, const std::string& name,
+                                                 const data::Tokenizer& tokenizer) {
+  for (const auto& [text, id] : tokenizer.added()) {
+    if (text == name) return id;
+  }
+  auto id = count_of(option, name);
+  if (!id && name.starts_with('<')) {
+    return base::fail(base::usage_error(option, fmt::format("the tokenizer has no '{}'", name),
+                                        "give the token's id"));
+  }
+  if (!id) return base::fail(std::move(id).error());
+  if (*id >= data::kMostTokens) {
+    return base::fail(base::usage_error(option, fmt::format("{} is not a token id", *id),
+                                        fmt::format("ids are below {}", data::kMostTokens)));
+  }
+  return static_cast<data::TokenId>(*id);
+}
+
+// What begins a document in well-known vocabularies, and between documents in those that have one
+// token for both.
+Result<std::optional<data::TokenId>> bos_token(const std::string& name,
+                                               const data::Tokenizer& tokenizer) {
+  if (name == "none") return std::nullopt;
+  if (name != "auto") return token_named("--bos", name, tokenizer);
+  for (const char* known : {"<|begin_of_text|>", "<|bos|>", "<s>", "<bos>", "<|endoftext|>"}) {
+    for (const auto& [text, id] : tokenizer.added()) {
+      if (text == known) return id;
+    }
+  }
+  return std::nullopt;
 }
 
 Result<void> require_output(const std::string& verb, const std::string& output) {
@@ -69,33 +96,65 @@ Result<data::TokenSource> source_of(const DataOptions& options) {
 
 }  // namespace
 
+Result<std::uint64_t> count_of(const std::string& option, const std::string& text) {
+  const bool number = !text.empty() && base::decimal_size(text) == text.size();
+  const auto count =
+      number ? base::decimal_times(text, 1) : tl::unexpected(base::DecimalError::kNotWhole);
+  if (count) return static_cast<std::uint64_t>(*count);
+  return base::fail(base::usage_error(
+      option, text.empty() ? "is missing" : fmt::format("'{}' is not a whole number", text),
+      "for example 1000000 or 1e6"));
+}
+
 Result<ExitCode> data_tokenize(const Session& session, const DataOptions& options) {
   ASSAY_TRY_VOID(require_output("data tokenize", options.output));
-  data::TokenizeRequest request{.files = options.files, .output = options.output};
-  if (!options.eos.empty()) {
-    ASSAY_TRY(const std::uint64_t eos, count_of("--append-eos", options.eos));
-    if (eos >= data::kMostTokens) {
-      return base::fail(base::usage_error("--append-eos", fmt::format("{} is not a token id", eos),
-                                          fmt::format("ids are below {}", data::kMostTokens)));
-    }
-    request.append_eos = static_cast<data::TokenId>(eos);
+  std::optional<data::DocumentFormat> format;
+  if (!options.format.empty()) {
+    ASSAY_TRY(format, data::parse_document_format(options.format));
   }
+  ASSAY_TRY(const std::uint64_t jobs, count_of("--jobs", options.jobs));
   ASSAY_TRY(const auto tokenizer, data::load_tokenizer(options.tokenizer));
+  ASSAY_TRY(data::InputFiles inputs, data::input_files(options.files, format));
+  data::TokenizeRequest request{
+      .files = std::move(inputs.files),
+      .output = options.output,
+      .rules = {.column = options.column},
+      .added_as_text = options.tokenizer.added_as_text,
+      .threads = static_cast<unsigned>(std::min<std::uint64_t>(jobs, kMostThreads))};
+  ASSAY_TRY(request.rules.bos, bos_token(options.bos, *tokenizer));
+  if (!options.eos.empty()) {
+    ASSAY_TRY(request.rules.eos, token_named("--append-eos", options.eos, *tokenizer));
+  }
   base::Progress progress({.label = "tokenizing",
-                           .total = data::total_bytes(options.files),
+                           .total = data::total_bytes(request.files),
                            .unit = base::ProgressUnit::kBytes,
                            .quiet = session.quiet});
   request.progress = [&progress](std::int64_t bytes) { progress.advance(bytes); };
   ASSAY_TRY(const data::TokenizeSummary made, data::tokenize_files(*tokenizer, request));
   progress.finish();
   base::Json json = shard_json(options.output, made.shard);
-  json["documents"] = options.files.size();
+  json["documents"] = made.documents;
+  json["files"] = request.files.size();
+  json["files_left_out"] = inputs.left_out;
   json["text_bytes"] = made.bytes;
+  json["tokens_resumed"] = made.resumed_at ? base::Json(*made.resumed_at) : base::Json();
   session.print_json(json);
-  session.print(fmt::format("{}; from {} {}, {}\n", shard_text(options.output, made.shard),
-                            options.files.size(),
-                            options.files.size() == 1 ? "document" : "documents",
-                            base::to_text(base::Bytes(static_cast<std::int64_t>(made.bytes)))));
+  std::string text = fmt::format("{}; from {} {}, {}", shard_text(options.output, made.shard),
+                                 base::grouped(static_cast<std::int64_t>(made.documents)),
+                                 made.documents == 1 ? "document" : "documents",
+                                 base::to_text(base::Bytes(static_cast<std::int64_t>(made.bytes))));
+  if (request.rules.bos) {
+    const auto spelled = tokenizer->decode(std::span(&*request.rules.bos, 1));
+    text += fmt::format("; {} before each", spelled.value_or(options.bos));
+  }
+  if (made.resumed_at) {
+    text += fmt::format("; {} of the tokens were there from an interrupted run",
+                        base::grouped(static_cast<std::int64_t>(*made.resumed_at)));
+  }
+  if (inputs.left_out > 0) {
+    text += fmt::format("; {} other files left out", inputs.left_out);
+  }
+  session.print(text + "\n");
   session.next(fmt::format("assay data info {}", base::shell_quoted(options.output)));
   return ExitCode::kYes;
 }
@@ -128,7 +187,7 @@ Result<ExitCode> data_info(const Session& session, const DataOptions& options) {
   ASSAY_TRY(const data::TokenSource source, source_of(options));
   ASSAY_TRY(const std::vector<std::string> paths, data::shard_paths(source));
   base::Json list = base::Json::array();
-  base::Table table({"file", "dtype", "vocabulary", "tokens", "hash ok"});
+  base::Table table({"file", "dtype", "vocabulary", "tokens", "documents", "tokenizer", "hash ok"});
   std::optional<base::Error> wrong;
   std::uint64_t tokens = 0;
   for (const std::string& path : paths) {
@@ -141,16 +200,26 @@ Result<ExitCode> data_info(const Session& session, const DataOptions& options) {
       ok = verified.has_value();
     }
     tokens += shard.count();
-    list.push_back({{"file", path},
-                    {"dtype", data::name_of(shard.type())},
-                    {"vocabulary", vocabulary ? base::Json(*vocabulary) : base::Json()},
-                    {"tokens", shard.count()},
-                    {"blake3", shard.digest() ? base::Json(shard.digest()->hex()) : base::Json()},
-                    {"ok", ok}});
+    const auto& documents = shard.documents_header();
+    const std::string identity =
+        documents && documents->definition_bytes > 0 ? documents->tokenizer.hex() : "";
+    list.push_back(
+        {{"file", path},
+         {"dtype", data::name_of(shard.type())},
+         {"vocabulary", vocabulary ? base::Json(*vocabulary) : base::Json()},
+         {"tokens", shard.count()},
+         {"blake3", shard.digest() ? base::Json(shard.digest()->hex()) : base::Json()},
+         {"documents", documents ? base::Json(documents->count) : base::Json()},
+         {"tokenizer", identity.empty() ? base::Json() : base::Json(identity)},
+         {"bos", documents && documents->bos ? base::Json(*documents->bos) : base::Json()},
+         {"eos", documents && documents->eos ? base::Json(*documents->eos) : base::Json()},
+         {"ok", ok}});
     const std::string checked = !shard.digest() ? "no hash" : ok == true ? "yes" : "no";
     table.row({path, std::string(data::name_of(shard.type())),
                vocabulary ? base::grouped(static_cast<std::int64_t>(*vocabulary)) : "—",
                base::grouped(static_cast<std::int64_t>(shard.count())),
+               documents ? base::grouped(static_cast<std::int64_t>(documents->count)) : "—",
+               identity.empty() ? "—" : identity.substr(0, 8),
                options.verify ? checked : "not checked"});
   }
   session.print_json(base::Json{{"tokens", tokens}, {"shards", std::move(list)}});

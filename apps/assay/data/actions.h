@@ -1,6 +1,7 @@
 // The actions of `assay data`; data.cc describes the options.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -11,9 +12,13 @@
 
 namespace assay::cli {
 
+// A whole number, "1000000" or "1e6". Errors name the option.
+base::Result<std::uint64_t> count_of(const std::string& option, const std::string& text);
+
 struct DataOptions {
   std::vector<std::string> files;
-  std::string output, eos, tokens, vocabulary, dtype;
+  std::string output, bos = "auto", eos, tokens, vocabulary, dtype;
+  std::string format, column = "text", jobs = "0";
   std::string seed = "0";
   std::string kind = "markov";
   data::TokenizerChoice tokenizer;
@@ -21,6 +26,8 @@ struct DataOptions {
 };
 
 base::Result<base::ExitCode> data_tokenize(const Session& session, const DataOptions& options);
+base::Result<base::ExitCode> data_train_tokenizer(const Session& session,
+                                                  const DataOptions& options);
 base::Result<base::ExitCode> data_synth(const Session& session, const DataOptions& options);
 base::Result<base::ExitCode> data_info(const Session& session, const DataOptions& options);
 

@@ -1,9 +1,11 @@
-// assay data tokenize | synth | info: the options of the verbs; actions.cc carries them out.
+// assay data tokenize | train-tokenizer | synth | info: the options of the verbs; actions.cc and
+// train_tokenizer.cc carry them out.
 #include <memory>
 
 #include "assay/data/actions.h"
 #include "assay/recorded_verb.h"
 #include "assay/verbs.h"
+#include "train/data/documents/input_files.h"
 #include "train/data/shard_format.h"
 #include "train/data/split_pattern.h"
 #include "train/data/synth.h"
@@ -21,12 +23,14 @@ Verb data_verb(const Session& session) {
       recorded(
           session,
           {.name = "tokenize",
-           .description = "tokenize text into a shard",
+           .description = "tokenize documents into a shard; goes on after an interruption",
            .examples = {"assay data tokenize raw.txt -o raw.tokens",
                         "assay data tokenize a.txt b.txt -o ab.tokens --tokenizer tokenizer.json",
+                        "assay data tokenize pages.jsonl texts/ -o all.tokens --column text",
                         "cat raw.txt | assay data tokenize - -o raw.tokens --append-eos 256"},
            .arguments = {{.name = "FILE",
-                          .help = "documents, one per file, or - for standard input",
+                          .help = "text (one document per file), JSON lines, both also as .gz and "
+                                  ".zst, folders of them, or - for standard input",
                           .required = true,
                           .files = true,
                           .values = &options->files}},
@@ -46,8 +50,65 @@ Verb data_verb(const Session& session) {
                 {"--special-as-text",
                  "treat added and special tokens in documents as ordinary text",
                  &options->tokenizer.added_as_text},
-                {"--append-eos", "append this token to every document", &options->eos, {}, "ID"}},
+                {"--bos",
+                 "the token before every document: its text, its id or none; default: the "
+                 "tokenizer's "
+                 "own, if it has one",
+                 &options->bos, [] { return std::vector<std::string>{"none"}; }, "TOKEN"},
+                {"--append-eos",
+                 "append this token to every document: its text or its id",
+                 &options->eos,
+                 {},
+                 "TOKEN"},
+                {"--column",
+                 "the key of JSON lines with the text; default: text",
+                 &options->column,
+                 {},
+                 "KEY"},
+                {"--format", "text or jsonl, whatever the files are named", &options->format,
+                 data::document_format_names, "FORMAT"},
+                {"--jobs", "how many threads; default: all processors", &options->jobs, {}, "N"}},
            .action = [&session, options] { return data_tokenize(session, *options); }}),
+      recorded(
+          session,
+          {.name = "train-tokenizer",
+           .description = "train a byte-pair vocabulary; writes tokenizer.json and tiktoken files",
+           .examples = {"assay data train-tokenizer a.txt b.txt -o words.json --vocab 300",
+                        "assay data train-tokenizer texts/ -o words.json --vocab 300 --special "
+                        "'<|endoftext|>'"},
+           .arguments = {{.name = "FILE",
+                          .help = "documents, as for `assay data tokenize`",
+                          .required = true,
+                          .files = true,
+                          .values = &options->files}},
+           .options =
+               {{"-o,--output",
+                 "the tokenizer.json to write; a tiktoken file goes beside it",
+                 &options->output,
+                 {},
+                 "FILE.json",
+                 true},
+                {"--vocab",
+                 "tokens, with the 256 bytes and the special tokens; default: 32768",
+                 &options->vocabulary,
+                 {},
+                 "V"},
+                {"--pattern", "how text is split: gpt2, cl100k, o200k or llama3 (default)",
+                 &options->tokenizer.pattern, data::split_pattern_names, "NAME"},
+                {"--special",
+                 "a special token; repeatable; default: <|bos|>",
+                 &options->tokenizer.special,
+                 {},
+                 "TEXT"},
+                {"--column",
+                 "the key of JSON lines with the text; default: text",
+                 &options->column,
+                 {},
+                 "KEY"},
+                {"--format", "text or jsonl, whatever the files are named", &options->format,
+                 data::document_format_names, "FORMAT"},
+                {"--jobs", "how many threads; default: all processors", &options->jobs, {}, "N"}},
+           .action = [&session, options] { return data_train_tokenizer(session, *options); }}),
       recorded(
           session,
           {.name = "synth",

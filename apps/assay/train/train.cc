@@ -1,5 +1,5 @@
-// assay train, assay generate: start the trainer, a program of its own (apps/assay-train). Training
-// is recorded like any other command that `assay run` runs.
+// assay train, assay generate, assay score: start the trainer, a program of its own
+// (apps/assay-train). Training is recorded like any other command that `assay run` runs.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -65,10 +65,11 @@ base::Result<base::ExitCode> train(const Session& session, const TrainOptions& o
   collect::exit_like(result);
 }
 
-base::Result<base::ExitCode> generate(const Session& session, const GenerateOptions& options) {
+// Runs the trainer's verb in this process: nothing is recorded.
+base::Result<base::ExitCode> become(const Session& session, const char* verb,
+                                    const std::vector<std::string>& arguments) {
   ASSAY_TRY(const std::string program, trainer());
-  std::vector<std::string> all = {program, "generate"};
-  const std::vector<std::string> arguments = options.arguments();
+  std::vector<std::string> all = {program, verb};
   all.insert(all.end(), arguments.begin(), arguments.end());
   add_common_flags(session, all);
   return base::fail(base::replace_process(all));
@@ -82,8 +83,15 @@ Verb train_verb(const Session& session) {
 }
 
 Verb generate_verb(const Session& session) {
-  return describe_generate(
-      [&session](const GenerateOptions& options) { return generate(session, options); });
+  return describe_generate([&session](const GenerateOptions& options) {
+    return become(session, "generate", options.arguments());
+  });
+}
+
+Verb score_verb(const Session& session) {
+  return describe_score([&session](const ScoreOptions& options) {
+    return become(session, "score", options.arguments());
+  });
 }
 
 }  // namespace assay::cli

@@ -1,11 +1,15 @@
 #include "train/checkpoint/checkpoint.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <span>
 #include <utility>
 
 #include "base/file.h"
+#include "hash/blake3.h"
 #include "hash/file.h"
 #include "train/checkpoint/folder_name.h"
 #include "train/checkpoint/shards.h"
@@ -98,6 +102,28 @@ base::Result<TensorSet> Checkpoint::part(const std::string& name) const {
         damaged(folder_, fmt::format("has {} of {} files of '{}'", files.size(), expected, name)));
   }
   return TensorSet::of_files(lock_, folder_, files);
+}
+
+base::Result<std::optional<std::string>> Checkpoint::text(const std::string& name) const {
+  const auto record = std::ranges::find(manifest_.files, name, &FileRecord::name);
+  if (record == manifest_.files.end()) return std::nullopt;
+  constexpr std::int64_t kMostBytes = std::int64_t{1} << 30;
+  const fs::path path = folder_ / name;
+  if (record->bytes > kMostBytes) return base::fail(damaged(path, "is too large to be a text"));
+  ASSAY_TRY(const base::UniqueFd fd, lock_->open(name));
+  std::string text(static_cast<std::size_t>(record->bytes), '\0');
+  std::size_t size = 0;
+  while (size < text.size()) {
+    const ssize_t count = ::read(fd.get(), text.data() + size, text.size() - size);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return base::fail(base::system_error(path.string(), "cannot read", errno));
+    if (count == 0) break;
+    size += static_cast<std::size_t>(count);
+  }
+  if (size < text.size() || hash::blake3(std::as_bytes(std::span(text))) != record->blake3) {
+    return base::fail(damaged(path, "differs from what was written"));
+  }
+  return text;
 }
 
 base::Result<Manifest> verify(const fs::path& folder, const VerifyOptions& options) {

@@ -43,6 +43,8 @@ class Checkpoint {
   // The names of the parts, and one of them.
   [[nodiscard]] std::vector<std::string> parts() const;
   [[nodiscard]] base::Result<TensorSet> part(const std::string& name) const;
+  // A small file of the checkpoint, checked against its hash; nothing if there is none.
+  [[nodiscard]] base::Result<std::optional<std::string>> text(const std::string& name) const;
 
  private:
   Checkpoint(std::filesystem::path folder, ReadLock lock, Manifest manifest)

@@ -164,6 +164,7 @@ base::Result<Written> commit_shared(const Snapshot& snapshot, const WriteOptions
             collect_notes(folder, {share.ranks, snapshot.state.step}, options));
   Manifest manifest{snapshot.state, 0, {}, share.ranks};
   ASSAY_TRY_VOID(add_pieces(folder, snapshot, notes, manifest));
+  ASSAY_TRY_VOID(write_texts(folder, snapshot, manifest.files));
   for (const FileRecord& file : manifest.files) {
     std::error_code error;
     const auto size = fs::file_size(folder / file.name, error);

@@ -40,6 +40,15 @@ base::Result<void> write_part(const fs::path& folder, const Part& part, std::int
 
 }  // namespace
 
+base::Result<void> write_texts(const fs::path& folder, const Snapshot& snapshot,
+                               std::vector<FileRecord>& files) {
+  for (const TextFile& file : snapshot.texts) {
+    ASSAY_TRY(FileRecord record, write_small_file(folder / file.name, *file.text));
+    files.push_back(std::move(record));
+  }
+  return {};
+}
+
 base::Result<void> check_snapshot(const fs::path& root, const Snapshot& snapshot) {
   if (snapshot.state.step < 0 || snapshot.state.tokens < 0) {
     return base::fail(
@@ -78,6 +87,7 @@ base::Result<Written> write_checkpoint(const fs::path& root, const Snapshot& sna
   for (const Part& part : snapshot.parts) {
     ASSAY_TRY_VOID(write_part(staging.path(), part, options.shard_bytes, manifest.files));
   }
+  ASSAY_TRY_VOID(write_texts(staging.path(), snapshot, manifest.files));
   const std::string text = manifest_text(manifest);
   // An unreadable checkpoint must be noticed now, not when it is needed.
   ASSAY_TRY_VOID(parse_manifest(text, (staging.path() / kManifestName).string()));

@@ -38,9 +38,16 @@ struct Share {
   std::shared_ptr<StagingFolder> folder = nullptr;  // rank 0: removed with it unless committed
 };
 
+// A small file that belongs to the checkpoint.
+struct TextFile {
+  std::string name;
+  std::shared_ptr<const std::string> text;
+};
+
 struct Snapshot {
   TrainingState state;
   std::vector<Part> parts;
+  std::vector<TextFile> texts = {};  // of several ranks, rank 0 writes them
   // Blocks until the tensors' bytes are complete; empty: they already are.
   std::function<base::Result<void>()> ready = {};
   std::optional<Share> share = {};  // nothing: all of it is here
@@ -64,6 +71,10 @@ struct Written {
 // Creates the root if needed and removes what killed writers left in it. For the start of a run: a
 // root that disappears later is not created again, because it may be an unmounted disk.
 base::Result<void> prepare_root(const std::filesystem::path& root);
+
+// Writes a snapshot's small files and lists them.
+base::Result<void> write_texts(const std::filesystem::path& folder, const Snapshot& snapshot,
+                               std::vector<FileRecord>& files);
 
 // What a snapshot must be, whoever writes it.
 base::Result<void> check_snapshot(const std::filesystem::path& root, const Snapshot& snapshot);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <tuple>
 
 #include "train/data/mix.h"
 
@@ -42,6 +43,20 @@ void PairTable::add(TokenId left, TokenId right, Merge merge) {
 const PairTable::Merge* PairTable::find(TokenId left, TokenId right) const {
   const Slot& slot = slots_[slot_of(key_of(left, right))];
   return slot.key == kEmpty ? nullptr : &slot.merge;
+}
+
+std::vector<PairTable::Pair> PairTable::sorted() const {
+  std::vector<Pair> pairs;
+  pairs.reserve(used_);
+  for (const Slot& slot : slots_) {
+    if (slot.key == kEmpty) continue;
+    pairs.push_back(
+        {static_cast<TokenId>(slot.key >> 32), static_cast<TokenId>(slot.key), slot.merge});
+  }
+  std::ranges::sort(pairs, {}, [](const Pair& pair) {
+    return std::tuple(pair.merge.rank, pair.left, pair.right);
+  });
+  return pairs;
 }
 
 void WordMerger::push_candidate(const PairTable& pairs, std::uint32_t left) {

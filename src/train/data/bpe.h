@@ -24,6 +24,14 @@ class PairTable {
   void add(TokenId left, TokenId right, Merge merge);
   [[nodiscard]] const Merge* find(TokenId left, TokenId right) const;
 
+  struct Pair {
+    TokenId left;
+    TokenId right;
+    Merge merge;
+  };
+  // All pairs by rank; those of one rank by their tokens.
+  [[nodiscard]] std::vector<Pair> sorted() const;
+
  private:
   struct Slot {
     std::uint64_t key = kEmpty;

@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <cstdint>
-#include <cstring>
 #include <string>
+#include <utility>
 
-#include "base/utf8.h"
 #include "train/data/added_tokens.h"
+#include "train/data/tokenizer_json_writer.h"
+#include "train/data/utf8_run.h"
 #include "train/data/word_cache.h"
 
 namespace assay::data {
@@ -16,51 +17,11 @@ namespace {
 // The longest word that is buffered while its end is not known.
 constexpr std::size_t kLongestWord = std::size_t{512} << 20;
 
-constexpr std::uint64_t kNotAscii = 0x8080808080808080U;
-
-// Whether `tail` is an incomplete character: tries the smallest and largest continuation bytes.
-bool is_incomplete_character(std::string_view tail) {
-  for (const char filler : {'\x80', '\xbf'}) {
-    std::string whole(tail);
-    while (whole.size() < 4) {
-      whole += filler;
-      if (base::first_utf8_char(whole).valid) return true;
-    }
-  }
-  return false;
-}
-
-struct Utf8Run {
-  std::size_t size;  // bytes of valid UTF-8 from the start
-  bool cut;          // the rest is an incomplete character at the end of the text
-};
-
-// The valid prefix of the text; ASCII is skipped eight bytes at a time.
-Utf8Run utf8_run(std::string_view text) {
-  std::size_t at = 0;
-  while (at < text.size()) {
-    std::uint64_t eight = 0;
-    if (text.size() - at >= sizeof(eight)) {
-      std::memcpy(&eight, text.data() + at, sizeof(eight));
-      if ((eight & kNotAscii) == 0) {
-        at += sizeof(eight);
-        continue;
-      }
-    }
-    const base::Utf8Char next = base::first_utf8_char(text.substr(at));
-    if (!next.valid) {
-      const std::string_view tail = text.substr(at);
-      return {at, tail.size() < 4 && is_incomplete_character(tail)};
-    }
-    at += next.size;
-  }
-  return {at, false};
-}
-
 struct BpeParts {
   BpeVocabulary vocabulary;
   WordSplitter splitter;
   AddedTokens added;
+  std::string pattern;
 };
 
 class BpeEncoder : public Encoder {
@@ -80,10 +41,17 @@ class BpeEncoder : public Encoder {
 
   base::Result<void> finish(std::vector<TokenId>& tokens) override {
     ASSAY_TRY_VOID(encode_pending(tokens, false));
-    pending_.clear();
-    kept_ = 0;
+    abandon();
     return {};
   }
+
+  std::string abandon() override {
+    kept_ = 0;
+    consumed_ = 0;
+    return std::exchange(pending_, {});
+  }
+  [[nodiscard]] std::size_t pending() const override { return pending_.size(); }
+  void watch(std::vector<WordEnd>* ends) override { ends_ = ends; }
 
  private:
   base::Result<void> encode_pending(std::vector<TokenId>& tokens, bool more) {
@@ -98,8 +66,10 @@ class BpeEncoder : public Encoder {
       if (found.size == 0) break;
       tokens.push_back(found.token);
       done += found.size;
+      word_ended(text.data() + done, tokens);
     }
     pending_.erase(0, done);
+    consumed_ += done;
     kept_ = pending_.size();
     return {};
   }
@@ -118,6 +88,7 @@ class BpeEncoder : public Encoder {
       if (more && run.cut) break;  // the rest of the character may be in the next part
       tokens.push_back(byte_id(text[done]));
       ++done;
+      word_ended(text.data() + done, tokens);
     }
     return done;
   }
@@ -130,6 +101,7 @@ class BpeEncoder : public Encoder {
       if (end == 0) break;
       encode_word(text.substr(done, end - done), tokens);
       done = end;
+      word_ended(text.data() + done, tokens);
     }
     return done;
   }
@@ -148,6 +120,12 @@ class BpeEncoder : public Encoder {
     cache_.store(word, std::span(tokens).subspan(before));
   }
 
+  void word_ended(const char* end, const std::vector<TokenId>& tokens) {
+    if (ends_ == nullptr) return;
+    ends_->push_back(
+        {consumed_ + static_cast<std::uint64_t>(end - pending_.data()), tokens.size()});
+  }
+
   [[nodiscard]] TokenId byte_id(char byte) const {
     return parts_.vocabulary.byte_ids[static_cast<unsigned char>(byte)];
   }
@@ -156,8 +134,10 @@ class BpeEncoder : public Encoder {
   WordSplitter::Scratch scratch_;
   WordMerger merger_;
   WordCache cache_;
-  std::string pending_;   // text whose tokens are not known yet
-  std::size_t kept_ = 0;  // its size when it was last scanned
+  std::string pending_;         // text whose tokens are not known yet
+  std::size_t kept_ = 0;        // its size when it was last scanned
+  std::uint64_t consumed_ = 0;  // bytes of the document before it
+  std::vector<WordEnd>* ends_ = nullptr;
 };
 
 class BpeTokenizer : public Tokenizer {
@@ -183,6 +163,13 @@ class BpeTokenizer : public Tokenizer {
     return text;
   }
 
+  [[nodiscard]] const std::vector<AddedToken>& added() const override {
+    return parts_.vocabulary.added;
+  }
+  [[nodiscard]] std::string definition(const std::vector<AddedToken>& more) const override {
+    return tokenizer_json_text(parts_.vocabulary, parts_.pattern, more);
+  }
+
  private:
   BpeParts parts_;
 };
@@ -194,10 +181,11 @@ void BpeVocabulary::spell(TokenId id, std::string bytes) {
   spellings[id] = std::move(bytes);
 }
 
-std::unique_ptr<const Tokenizer> bpe_tokenizer(BpeVocabulary vocabulary, WordSplitter splitter) {
-  AddedTokens added(vocabulary.added);
+std::unique_ptr<const Tokenizer> bpe_tokenizer(BpeVocabulary vocabulary, WordSplitter splitter,
+                                               std::string pattern, bool added_as_text) {
+  AddedTokens added(added_as_text ? std::vector<AddedToken>() : vocabulary.added);
   return std::make_unique<BpeTokenizer>(
-      BpeParts{std::move(vocabulary), std::move(splitter), std::move(added)});
+      BpeParts{std::move(vocabulary), std::move(splitter), std::move(added), std::move(pattern)});
 }
 
 }  // namespace assay::data

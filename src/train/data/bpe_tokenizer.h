@@ -38,11 +38,14 @@ struct BpeVocabulary {
   // By id; nothing for unused ids.
   std::vector<std::optional<std::string>> spellings;
   // Literal tokens, matched before text is split into words.
-  std::vector<std::pair<std::string, TokenId>> added;
+  std::vector<AddedToken> added;
 
   void spell(TokenId id, std::string bytes);
 };
 
-std::unique_ptr<const Tokenizer> bpe_tokenizer(BpeVocabulary vocabulary, WordSplitter splitter);
+// `pattern` is what the splitter was compiled from. With `added_as_text`, added tokens that occur
+// in text are ordinary text.
+std::unique_ptr<const Tokenizer> bpe_tokenizer(BpeVocabulary vocabulary, WordSplitter splitter,
+                                               std::string pattern, bool added_as_text);
 
 }  // namespace assay::data

@@ -37,6 +37,22 @@ base::Result<LoadedBpe> read_vocabulary(const TokenizerChoice& choice) {
   return loaded;
 }
 
+base::Result<std::unique_ptr<const Tokenizer>> make_tokenizer(LoadedBpe loaded,
+                                                              const std::string& where,
+                                                              bool added_as_text) {
+  if (loaded.pattern.empty()) {
+    for (TokenId byte = 0; byte < 256; ++byte) {
+      if (loaded.vocabulary.byte_ids[byte] == byte) continue;
+      return base::fail(base::usage_error(where, "splits no words, and its bytes have other ids",
+                                          "byte-level BPE as in GPT-2 and Llama 3 is supported"));
+    }
+    return byte_tokenizer(std::move(loaded.vocabulary.added));
+  }
+  ASSAY_TRY(WordSplitter splitter, WordSplitter::compile(loaded.pattern, where));
+  return bpe_tokenizer(std::move(loaded.vocabulary), std::move(splitter), std::move(loaded.pattern),
+                       added_as_text);
+}
+
 }  // namespace
 
 base::Result<std::unique_ptr<const Tokenizer>> load_tokenizer(const TokenizerChoice& choice) {
@@ -49,9 +65,13 @@ base::Result<std::unique_ptr<const Tokenizer>> load_tokenizer(const TokenizerCho
     return byte_tokenizer();
   }
   ASSAY_TRY(LoadedBpe loaded, read_vocabulary(choice));
-  if (choice.added_as_text) loaded.vocabulary.added.clear();
-  ASSAY_TRY(WordSplitter splitter, WordSplitter::compile(loaded.pattern, choice.source));
-  return bpe_tokenizer(std::move(loaded.vocabulary), std::move(splitter));
+  return make_tokenizer(std::move(loaded), choice.source, choice.added_as_text);
+}
+
+base::Result<std::unique_ptr<const Tokenizer>> tokenizer_of(const std::string& definition,
+                                                            const std::string& where) {
+  ASSAY_TRY(LoadedBpe loaded, read_tokenizer_json(definition, where));
+  return make_tokenizer(std::move(loaded), where, false);
 }
 
 }  // namespace assay::data

@@ -23,4 +23,8 @@ struct TokenizerChoice {
 // Errors are usage errors that name the file and the unsupported part.
 base::Result<std::unique_ptr<const Tokenizer>> load_tokenizer(const TokenizerChoice& choice);
 
+// From a definition (Tokenizer::definition()) that is at `where`: in a shard, in a checkpoint.
+base::Result<std::unique_ptr<const Tokenizer>> tokenizer_of(const std::string& definition,
+                                                            const std::string& where);
+
 }  // namespace assay::data

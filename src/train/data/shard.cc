@@ -60,6 +60,8 @@ base::Result<Shard> Shard::open(const std::filesystem::path& path) {
   shard.count_ = header.count;
   shard.vocabulary_ = header.vocabulary;
   shard.digest_ = header.digest;
+  shard.documents_ = header.documents;
+  shard.documents_at_ = header.documents ? header.documents_at() : 0;
   return shard;
 }
 
@@ -86,7 +88,48 @@ base::Result<Shard> Shard::open_headerless(const std::filesystem::path& path, To
 }
 
 std::span<const std::byte> Shard::payload() const {
-  return mapping_.bytes().subspan(payload_at_);
+  return mapping_.bytes().subspan(payload_at_, count_ * bytes_of(type_));
+}
+
+std::span<const std::uint64_t> Shard::documents() const {
+  if (!documents_) return {};
+  // Aligned: mappings are, and the list is at a multiple of 8.
+  const std::byte* at = mapping_.bytes().data() + documents_at_;
+  return {reinterpret_cast<const std::uint64_t*>(at), documents_->count};
+}
+
+base::Result<std::string> Shard::tokenizer_definition() const {
+  if (!documents_ || documents_->definition_bytes == 0) return std::string();
+  const hash::SigbusUnblocked unblocked;
+  const auto bytes = mapping_.bytes().last(documents_->definition_bytes);
+  std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  ASSAY_TRY_VOID(intact());
+  if (hash::blake3(std::as_bytes(std::span(text))) != documents_->tokenizer) {
+    return base::fail(base::failed_error(where_, "its tokenizer is damaged",
+                                         "make it again with `assay data tokenize`"));
+  }
+  return text;
+}
+
+// The list of documents ascends, from the first token on.
+base::Result<void> Shard::check_documents() const {
+  const auto refuse = [&](const std::string& what) {
+    return base::fail(
+        base::failed_error(where_, what, "the file was changed after it was written"));
+  };
+  const auto after = mapping_.bytes().subspan(payload_at_ + payload().size());
+  if (hash::blake3(after, 0) != documents_->digest) {
+    return refuse(fmt::format("byte {}: the BLAKE3 of the list of documents is not the header's",
+                              documents_at_));
+  }
+  const auto starts = documents();
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    if (starts[i] >= count_ || (i > 0 && starts[i] <= starts[i - 1]) ||
+        (i == 0 && starts[0] != 0)) {
+      return refuse(fmt::format("document {} cannot begin at token {}", i, starts[i]));
+    }
+  }
+  return {};
 }
 
 std::uint32_t Shard::token(std::uint64_t index) const {
@@ -119,6 +162,7 @@ base::Result<void> Shard::verify() const {
           "the file was changed after it was written"));
     }
   }
+  if (documents_) ASSAY_TRY_VOID(check_documents());
   if (vocabulary_) ASSAY_TRY_VOID(check_tokens(*this, 0, count_, *vocabulary_));
   return intact();
 }

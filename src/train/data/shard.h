@@ -54,7 +54,17 @@ class Shard {
   [[nodiscard]] std::uint64_t count() const { return count_; }
   [[nodiscard]] std::optional<std::uint64_t> vocabulary() const { return vocabulary_; }
   [[nodiscard]] const std::optional<hash::Digest>& digest() const { return digest_; }
+  // The tokens' bytes.
   [[nodiscard]] std::span<const std::byte> payload() const;
+  // Where documents begin, as indices of tokens, in order; empty if the file does not say.
+  [[nodiscard]] std::span<const std::uint64_t> documents() const;
+  // What the file says about its documents and its tokenizer; nothing for version 1.
+  [[nodiscard]] const std::optional<DocumentsHeader>& documents_header() const {
+    return documents_;
+  }
+  // The definition of the tokenizer (tokenizer_json_writer.h), checked against its hash; empty if
+  // the file has none.
+  [[nodiscard]] base::Result<std::string> tokenizer_definition() const;
   [[nodiscard]] std::uint32_t token(std::uint64_t index) const;
   // Offset of a token in the file, for errors.
   [[nodiscard]] std::uint64_t byte_of(std::uint64_t index) const;
@@ -68,6 +78,7 @@ class Shard {
   Shard(std::string where, Mapping mapping)
       : where_(std::move(where)), mapping_(std::move(mapping)) {}
   static base::Result<Shard> map(const std::filesystem::path& path);
+  [[nodiscard]] base::Result<void> check_documents() const;
 
   std::string where_;
   Mapping mapping_;
@@ -76,6 +87,8 @@ class Shard {
   std::uint64_t count_ = 0;
   std::optional<std::uint64_t> vocabulary_;
   std::optional<hash::Digest> digest_;
+  std::optional<DocumentsHeader> documents_;
+  std::size_t documents_at_ = 0;
 };
 
 // Fails on the first of `count` tokens from `index` on that is outside the vocabulary.

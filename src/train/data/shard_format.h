@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,14 +39,31 @@ std::vector<std::string> token_type_names();
 base::Result<TokenType> parse_token_type(std::string_view name);
 
 inline constexpr std::size_t kHeaderBytes = 256;
+// Version 1 has tokens only. Version 2 has after them where documents begin, and the tokenizer.
 inline constexpr std::uint32_t kShardVersion = 1;
+inline constexpr std::uint32_t kDocumentsVersion = 2;
+
+// What a file of version 2 says about its documents.
+struct DocumentsHeader {
+  std::uint64_t count = 0;             // documents
+  std::uint64_t definition_bytes = 0;  // of the tokenizer's definition; 0: it is not known
+  hash::Digest tokenizer;              // BLAKE3 of the definition: the tokenizer's identity
+  hash::Digest digest;                 // BLAKE3 of all that follows the tokens
+  std::optional<std::uint32_t> bos;    // the token before every document
+  std::optional<std::uint32_t> eos;    // the token after every document
+  auto operator<=>(const DocumentsHeader&) const = default;
+};
 
 struct ShardHeader {
   TokenType type = TokenType::kU16;
-  std::uint64_t vocabulary = 0;  // every token is below this
-  std::uint64_t count = 0;       // tokens
-  hash::Digest digest;           // BLAKE3 of the tokens' bytes
+  std::uint64_t vocabulary = 0;              // every token is below this
+  std::uint64_t count = 0;                   // tokens
+  hash::Digest digest;                       // BLAKE3 of the tokens' bytes
+  std::optional<DocumentsHeader> documents;  // of version 2
   auto operator<=>(const ShardHeader&) const = default;
+
+  // Where the list of documents begins in the file: after the tokens, at a multiple of 8.
+  [[nodiscard]] std::uint64_t documents_at() const;
 };
 
 std::array<std::byte, kHeaderBytes> encode_header(const ShardHeader& header);

@@ -96,7 +96,7 @@ TEST_F(ShardTest, RefusesDamagedHeaders) {
     expect_refused(what);
   };
   with(0, 'B', "byte 0: not a token shard");
-  with(8, 2, "byte 8: version 2 is not 1");
+  with(8, 3, "byte 8: version 3 is neither 1 nor 2");
   with(12, 3, "byte 12: 3 bytes per token is neither 2 nor 4");
   with(17, 0, "byte 16: a vocabulary of 0");
   with(20, 1, "byte 16: a vocabulary of 4294967552");

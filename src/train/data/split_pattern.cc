@@ -14,12 +14,14 @@ namespace {
 
 constexpr std::string_view kSpaces = R"(\t-\r\x{85}\p{Z})";
 
-// Fixed by the vocabularies they belong to: other words would give other tokens.
+// Fixed by the vocabularies they belong to: other words would give other tokens. Written so that
+// PCRE2, Oniguruma (in Hugging Face's library) and Rust's engines understand the same: `{1,3}+` and
+// `$` do not mean the same in all of them.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kPatterns = {{
     {"gpt2", R"('(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s)"},
     {"cl100k",
-     R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+)"
-     R"(|\s++$|\s*[\r\n]|\s+(?!\S)|\s)"},
+     R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*+)"
+     R"(|\s++\z|\s*[\r\n]|\s+(?!\S)|\s)"},
     {"o200k", R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+)"
               R"((?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
               R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*)"

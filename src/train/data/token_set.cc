@@ -36,6 +36,23 @@ base::Result<std::vector<std::string>> shards_by_pattern(const std::string& patt
   return found;
 }
 
+bool has_tokenizer(const Shard& shard) {
+  return shard.documents_header() && shard.documents_header()->definition_bytes > 0;
+}
+
+base::Result<void> check_same_tokenizer(const Shard& shard, const Shard* other) {
+  if (other == nullptr || !has_tokenizer(shard) ||
+      shard.documents_header()->tokenizer == other->documents_header()->tokenizer) {
+    return {};
+  }
+  return base::fail(base::usage_error(
+      shard.where(),
+      fmt::format("was made with the tokenizer {}, but {} with {}",
+                  shard.documents_header()->tokenizer.hex().substr(0, 8), other->where(),
+                  other->documents_header()->tokenizer.hex().substr(0, 8)),
+      "shards of one set must be made with the same tokenizer"));
+}
+
 }  // namespace
 
 base::Result<std::vector<std::string>> shard_paths(const TokenSource& source) {
@@ -77,6 +94,7 @@ base::Result<TokenSet> TokenSet::open(const TokenSource& source, std::uint64_t s
                                         set.vocabulary().value_or(0)),
                             "shards of one set must be made with the same tokenizer"));
     }
+    ASSAY_TRY_VOID(check_same_tokenizer(shard, set.with_tokenizer()));
     windows += shard.count() == 0 ? 0 : (shard.count() - 1) / sequence;
     set.shards_.push_back(std::move(shard));
     set.ends_.push_back(windows);
@@ -88,6 +106,11 @@ base::Result<TokenSet> TokenSet::open(const TokenSource& source, std::uint64_t s
         "use more tokens or a shorter sequence"));
   }
   return set;
+}
+
+const Shard* TokenSet::with_tokenizer() const {
+  const auto found = std::ranges::find_if(shards_, has_tokenizer);
+  return found == shards_.end() ? nullptr : &*found;
 }
 
 std::uint64_t TokenSet::tokens() const {

@@ -33,7 +33,7 @@ struct Window {
 
 class TokenSet {
  public:
-  // Fails if there are no windows or the shards have different vocabularies.
+  // Fails if there are no windows or the shards have different vocabularies or tokenizers.
   static base::Result<TokenSet> open(const TokenSource& source, std::uint64_t sequence);
 
   [[nodiscard]] std::uint64_t sequence() const { return sequence_; }
@@ -41,6 +41,8 @@ class TokenSet {
   [[nodiscard]] std::uint64_t tokens() const;
   [[nodiscard]] std::optional<std::uint64_t> vocabulary() const;
   [[nodiscard]] const std::vector<Shard>& shards() const { return shards_; }
+  // A shard that says which tokenizer made it (all that say so have the same); null if none does.
+  [[nodiscard]] const Shard* with_tokenizer() const;
   // `index` is below windows().
   [[nodiscard]] Window window(std::uint64_t index) const;
 

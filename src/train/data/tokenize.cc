@@ -1,108 +1,183 @@
 #include "train/data/tokenize.h"
 
 #include <fmt/format.h>
-#include <poll.h>
-#include <unistd.h>
 
-#include <cerrno>
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
 
-#include "base/file.h"
-#include "base/unique_fd.h"
+#include "base/json.h"
+#include "hash/blake3.h"
+#include "train/data/in_order.h"
 #include "train/data/shard_writer.h"
+#include "train/data/tokenize_journal.h"
 
 namespace assay::data {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kReadBytes = std::size_t{1} << 20;
+constexpr std::chrono::seconds kJournalEvery{10};
 
-// Reads up to buffer.size() bytes; 0 at the end. Standard input may be non-blocking if another
-// process that shares it made it so.
-base::Result<std::size_t> read_some(int fd, const std::string& where, std::string& buffer) {
-  while (true) {
-    const ssize_t count = ::read(fd, buffer.data(), buffer.size());
-    if (count >= 0) return static_cast<std::size_t>(count);
-    const int error = errno;
-    if (error == EAGAIN) {
-      pollfd wait{.fd = fd, .events = POLLIN, .revents = 0};
-      ::poll(&wait, 1, -1);
-    } else if (error != EINTR) {
-      return base::fail(base::system_error(where, "cannot read", error));
+base::Result<void> check_output(const TokenizeRequest& request) {
+  for (const InputFile& file : request.files) {
+    std::error_code ignored;
+    if (file.path != "-" && fs::equivalent(file.path, request.output, ignored)) {
+      return base::fail(base::usage_error(
+          request.output.string(), "is both a document and the output", "choose another output"));
     }
   }
+  return {};
 }
 
-class DocumentWriter {
- public:
-  DocumentWriter(const Tokenizer& tokenizer, const TokenizeRequest& request, ShardWriter& shard)
-      : encoder_(tokenizer.encoder()), request_(request), shard_(shard) {}
-
-  base::Result<void> add(const std::string& file) {
-    if (file == "-") return add_open(STDIN_FILENO, "standard input");
-    ASSAY_TRY(const base::UniqueFd fd, base::open_regular(file));
-    return add_open(fd.get(), file);
+// Tokens that the tokenizer does not have become added tokens of the shard's tokenizer.
+std::vector<AddedToken> new_tokens(const Tokenizer& tokenizer, const DocumentRules& rules) {
+  std::vector<AddedToken> added;
+  if (rules.bos && *rules.bos >= tokenizer.vocabulary()) added.emplace_back("<|bos|>", *rules.bos);
+  if (rules.eos && *rules.eos >= tokenizer.vocabulary() && rules.eos != rules.bos) {
+    added.emplace_back("<|eos|>", *rules.eos);
   }
-  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+  return added;
+}
+
+class Tokenization {
+ public:
+  Tokenization(const Tokenizer& tokenizer, const TokenizeRequest& request)
+      : tokenizer_(tokenizer), request_(request), joiner_(tokenizer, request.rules) {
+    const std::vector<AddedToken> added = new_tokens(tokenizer, request.rules);
+    definition_ = tokenizer.definition(added);
+    vocabulary_ = tokenizer.vocabulary();
+    for (const auto& [text, id] : added) {
+      vocabulary_ = std::max(vocabulary_, std::uint64_t{id} + 1);
+    }
+    resumable_ = total_bytes(request.files).has_value();
+  }
+
+  base::Result<TokenizeSummary> run() {
+    ASSAY_TRY(ShardWriter shard, open_shard());
+    const unsigned threads =
+        request_.threads > 0 ? request_.threads : std::max(1U, std::thread::hardware_concurrency());
+    std::vector<std::unique_ptr<Encoder>> encoders(threads);
+    for (auto& encoder : encoders) encoder = tokenizer_.encoder();
+
+    std::atomic<bool> stop = false;
+    UnitReader reader(request_.files, begin_, request_.unit_bytes, &stop);
+    journal_time_ = std::chrono::steady_clock::now();
+    const InOrder<TextUnit, UnitTokens> steps{
+        .read = [&] { return reader.next(); },
+        .work =
+            [&](unsigned worker, TextUnit unit) {
+              const InputFile& file = request_.files[unit.begin.file];
+              return tokens_of_unit(*encoders[worker], request_.rules, file.format, file.path,
+                                    std::move(unit));
+            },
+        .take = [&](UnitTokens made) { return take(std::move(made), shard); }};
+    ASSAY_TRY_VOID(run_in_order(threads, steps, stop));
+    ASSAY_TRY(summary_.shard, shard.finish());
+    remove_journal(request_.output);
+    return summary_;
+  }
 
  private:
-  base::Result<void> add_open(int fd, const std::string& where) {
-    const auto named = [&](base::Result<void> outcome) {
-      if (!outcome && outcome.error().where.empty()) outcome.error().where = where;
-      return outcome;
-    };
-    while (true) {
-      ASSAY_TRY(const std::size_t count, read_some(fd, where, buffer_));
-      if (count == 0) break;
-      tokens_.clear();
-      ASSAY_TRY_VOID(named(encoder_->feed(std::string_view(buffer_).substr(0, count), tokens_)));
-      ASSAY_TRY_VOID(shard_.append(tokens_));
-      bytes_ += count;
-      if (request_.progress) request_.progress(static_cast<std::int64_t>(count));
+  base::Result<ShardWriter> open_shard() {
+    const ShardDocuments documents{definition_, request_.rules.bos, request_.rules.eos};
+    if (const auto journal = read_journal(request_.output);
+        resumable_ && journal && journal->position.file <= request_.files.size() &&
+        journal->request == request_digest(journal->position)) {
+      auto shard = ShardWriter::resume(request_.output, vocabulary_, documents, journal->shard);
+      if (shard) {
+        begin_ = journal->position;
+        journalled_bytes_ = journal->text_bytes;
+        summary_ = {.documents = journal->documents,
+                    .bytes = journal->text_bytes,
+                    .resumed_at = journal->shard.tokens};
+        shard->keep_drafts();
+        report_skipped();
+        return shard;
+      }
+      // Drafts that are not what the journal says are made again.
+      if (shard.error().code == base::ExitCode::kUsage) return shard;
     }
-    tokens_.clear();
-    ASSAY_TRY_VOID(named(encoder_->finish(tokens_)));
-    if (request_.append_eos) tokens_.push_back(*request_.append_eos);
-    return shard_.append(tokens_);
+    ASSAY_TRY(ShardWriter shard, ShardWriter::create(request_.output, vocabulary_, documents));
+    remove_journal(request_.output);
+    return shard;
   }
 
-  std::unique_ptr<Encoder> encoder_;
+  // Everything that the tokens before a position depend on.
+  [[nodiscard]] hash::Digest request_digest(const ReadPosition& position) const {
+    base::Json json{{"tokenizer", hash::blake3(std::as_bytes(std::span(definition_))).hex()},
+                    {"column", request_.rules.column},
+                    {"bos", request_.rules.bos ? base::Json(*request_.rules.bos) : base::Json()},
+                    {"eos", request_.rules.eos ? base::Json(*request_.rules.eos) : base::Json()},
+                    {"added_as_text", request_.added_as_text}};
+    const std::size_t read = std::min(position.file + 1, request_.files.size());
+    for (std::size_t i = 0; i < read; ++i) {
+      const InputFile& file = request_.files[i];
+      json["files"].push_back({file.path, file.bytes, file.modified_ns,
+                               static_cast<int>(file.format), static_cast<int>(file.compression)});
+    }
+    const std::string text = json.dump(-1, ' ', true, base::Json::error_handler_t::replace);
+    return hash::blake3(std::as_bytes(std::span(text)));
+  }
+
+  base::Result<void> take(UnitTokens made, ShardWriter& shard) {
+    const std::size_t file = made.unit.begin.file;
+    const std::uint64_t disk_read = made.unit.disk_read;
+    summary_.documents += made.documents;
+    summary_.bytes += made.text_bytes;
+    ASSAY_TRY_VOID(joiner_.add(std::move(made), shard));
+    report(file, disk_read);
+    const auto now = std::chrono::steady_clock::now();
+    const bool due = summary_.bytes - journalled_bytes_ >= request_.journal_bytes ||
+                     now - journal_time_ >= kJournalEvery;
+    if (!resumable_ || !due) return {};
+    journal_time_ = now;
+    journalled_bytes_ = summary_.bytes;
+    ASSAY_TRY(const ShardProgress progress, shard.progress());
+    const ReadPosition position = joiner_.position();
+    ASSAY_TRY_VOID(
+        write_journal(request_.output, {.request = request_digest(position),
+                                        .position = position,
+                                        .shard = progress,
+                                        .documents = summary_.documents,
+                                        .text_bytes = summary_.bytes - joiner_.pending()}));
+    shard.keep_drafts();
+    return {};
+  }
+
+  void report(std::size_t file, std::uint64_t disk_read) {
+    if (file != reported_file_) reported_bytes_ = 0;
+    reported_file_ = file;
+    if (request_.progress && disk_read > reported_bytes_) {
+      request_.progress(static_cast<std::int64_t>(disk_read - reported_bytes_));
+    }
+    reported_bytes_ = std::max(reported_bytes_, disk_read);
+  }
+  void report_skipped() {
+    for (std::size_t i = 0; i < begin_.file; ++i) report(i, request_.files[i].bytes);
+  }
+
+  const Tokenizer& tokenizer_;
   const TokenizeRequest& request_;
-  ShardWriter& shard_;
-  std::string buffer_ = std::string(kReadBytes, '\0');
-  std::vector<TokenId> tokens_;
-  std::uint64_t bytes_ = 0;
+  UnitJoiner joiner_;
+  std::string definition_;
+  std::uint64_t vocabulary_ = 0;
+  bool resumable_ = true;  // standard input cannot be read again
+  ReadPosition begin_;
+  TokenizeSummary summary_;
+  std::uint64_t journalled_bytes_ = 0;
+  std::chrono::steady_clock::time_point journal_time_;
+  std::size_t reported_file_ = 0;
+  std::uint64_t reported_bytes_ = 0;
 };
 
 }  // namespace
 
 base::Result<TokenizeSummary> tokenize_files(const Tokenizer& tokenizer,
                                              const TokenizeRequest& request) {
-  for (const std::string& file : request.files) {
-    std::error_code ignored;
-    if (file != "-" && fs::equivalent(file, request.output, ignored)) {
-      return base::fail(base::usage_error(
-          request.output.string(), "is both a document and the output", "choose another output"));
-    }
-  }
-  const std::uint64_t with_eos = request.append_eos ? std::uint64_t{*request.append_eos} + 1 : 0;
-  ASSAY_TRY(ShardWriter shard,
-            ShardWriter::create(request.output, std::max(tokenizer.vocabulary(), with_eos)));
-  DocumentWriter writer(tokenizer, request, shard);
-  for (const std::string& file : request.files) ASSAY_TRY_VOID(writer.add(file));
-  ASSAY_TRY(const ShardHeader header, shard.finish());
-  return TokenizeSummary{header, writer.bytes()};
-}
-
-std::optional<std::int64_t> total_bytes(const std::vector<std::string>& files) {
-  std::int64_t total = 0;
-  for (const std::string& file : files) {
-    std::error_code error;
-    const auto size = fs::file_size(file, error);
-    if (file == "-" || error) return std::nullopt;
-    total += static_cast<std::int64_t>(size);
-  }
-  return total;
+  ASSAY_TRY_VOID(check_output(request));
+  return Tokenization(tokenizer, request).run();
 }
 
 }  // namespace assay::data

@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -21,6 +22,12 @@ namespace assay::data {
 
 using TokenId = std::uint32_t;
 
+// A place between two words: what follows is encoded the same whatever was before it.
+struct WordEnd {
+  std::uint64_t bytes;  // since the start of the document
+  std::size_t tokens;   // in the caller's vector
+};
+
 // One document at a time; not thread-safe. The tokenizer must outlive it.
 class Encoder {
  public:
@@ -28,7 +35,18 @@ class Encoder {
   // Appends the tokens that later text cannot change.
   virtual base::Result<void> feed(std::string_view text, std::vector<TokenId>& tokens) = 0;
   virtual base::Result<void> finish(std::vector<TokenId>& tokens) = 0;
+
+  // Ends the document, too, without encoding the text whose tokens are not known yet: returns it.
+  virtual std::string abandon() { return {}; }
+  // How much text that is.
+  [[nodiscard]] virtual std::size_t pending() const { return 0; }
+  // Ends of words are appended to `ends` from now on; null: no longer. Encoders that never have
+  // text pending need not.
+  virtual void watch(std::vector<WordEnd>* /*ends*/) {}
 };
+
+// A token that text stands for literally, such as <|endoftext|>.
+using AddedToken = std::pair<std::string, TokenId>;
 
 // Immutable and thread-safe.
 class Tokenizer {
@@ -40,11 +58,16 @@ class Tokenizer {
   // Fails on an unknown id.
   [[nodiscard]] virtual base::Result<std::string> decode(std::span<const TokenId> tokens) const = 0;
 
+  [[nodiscard]] virtual const std::vector<AddedToken>& added() const = 0;
+  // The tokenizer as a tokenizer.json, always the same text for the same tokenizer: its BLAKE3 is
+  // the tokenizer's identity. `more` added tokens become part of it.
+  [[nodiscard]] virtual std::string definition(const std::vector<AddedToken>& more = {}) const = 0;
+
   // Encodes a whole document.
   [[nodiscard]] base::Result<std::vector<TokenId>> encode(std::string_view text) const;
 };
 
-// Each byte is its own token.
-std::unique_ptr<const Tokenizer> byte_tokenizer();
+// Each byte is its own token. Added tokens are decoded, but not looked for in text.
+std::unique_ptr<const Tokenizer> byte_tokenizer(std::vector<AddedToken> added = {});
 
 }  // namespace assay::data

@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <optional>
 
 #include "base/json.h"
-#include "base/utf8.h"
+#include "train/data/byte_spelling.h"
 #include "train/data/split_pattern.h"
 
 namespace assay::data {
@@ -15,38 +14,6 @@ namespace {
 // Not base::Json, whose objects keep their order and are searched linearly: vocabularies have a
 // hundred thousand keys.
 using JsonNode = nlohmann::json;
-
-// The alphabet in which byte-level vocabularies spell bytes: a printable character for each.
-// Printable Latin-1 is spelled as itself; the others, in order, are U+0100 and up.
-constexpr bool is_own_spelling(int byte) {
-  return (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
-}
-
-constexpr std::size_t kLetters = 0x100 + 68;  // 68 bytes have another spelling
-
-constexpr std::array<int, kLetters> kByteOfLetter = [] {
-  std::array<int, kLetters> bytes{};
-  bytes.fill(-1);
-  std::size_t next = 0x100;
-  for (int byte = 0; byte < 256; ++byte) {
-    bytes[is_own_spelling(byte) ? static_cast<std::size_t>(byte) : next++] = byte;
-  }
-  return bytes;
-}();
-
-// The bytes of a spelling; nothing if it has a character outside the alphabet.
-std::optional<std::string> bytes_of_spelling(std::string_view spelling) {
-  std::string bytes;
-  while (!spelling.empty()) {
-    const base::Utf8Char letter = base::first_utf8_char(spelling);
-    if (!letter.valid || letter.code_point >= kLetters || kByteOfLetter[letter.code_point] < 0) {
-      return std::nullopt;
-    }
-    bytes += static_cast<char>(kByteOfLetter[letter.code_point]);
-    spelling.remove_prefix(letter.size);
-  }
-  return bytes;
-}
 
 // Null if absent.
 const JsonNode& json_member(const JsonNode& object, const char* name) {
@@ -212,9 +179,12 @@ base::Result<std::string> pattern_of_split(const JsonNode& step, const std::stri
 }
 
 // The pattern that splits text into words: ByteLevel with its own pattern (GPT-2), or a Split with
-// the file's pattern followed by a ByteLevel without one (Llama 3).
-base::Result<std::string> pattern_of(const JsonNode& pre_tokenizer, const std::string& where) {
+// the file's pattern followed by a ByteLevel without one (Llama 3). Empty where text is not split,
+// which is supported where nothing is merged: each byte is a token.
+base::Result<std::string> pattern_of(const JsonNode& pre_tokenizer, std::size_t merges,
+                                     const std::string& where) {
   if (json_member(pre_tokenizer, "type") != "Sequence") {
+    if (merges == 0 && check_byte_level(pre_tokenizer, false, where)) return std::string();
     ASSAY_TRY_VOID(check_byte_level(pre_tokenizer, true, where));
     return split_pattern("gpt2");
   }
@@ -248,7 +218,8 @@ base::Result<LoadedBpe> read_tokenizer_json(std::string_view text, const std::st
   ASSAY_TRY_VOID(read_vocab(json_member(model, "vocab"), where, loaded.vocabulary));
   ASSAY_TRY_VOID(read_merges(json_member(model, "merges"), where, loaded.vocabulary));
   ASSAY_TRY_VOID(read_added(json_member(file, "added_tokens"), where, loaded.vocabulary));
-  ASSAY_TRY(loaded.pattern, pattern_of(json_member(file, "pre_tokenizer"), where));
+  ASSAY_TRY(loaded.pattern, pattern_of(json_member(file, "pre_tokenizer"),
+                                       json_member(model, "merges").size(), where));
   return loaded;
 }
 

@@ -1,0 +1,130 @@
+#include "train/data/count_words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <string_view>
+#include <thread>
+
+#include "base/text.h"
+#include "train/data/documents/json_line.h"
+#include "train/data/documents/unit_reader.h"
+#include "train/data/in_order.h"
+#include "train/data/utf8_run.h"
+
+namespace assay::data {
+namespace {
+
+constexpr std::size_t kUnitBytes = std::size_t{4} << 20;
+
+struct UnitWords {
+  CountedWords counted;
+  std::size_t file = 0;
+  std::uint64_t disk_read = 0;
+  std::optional<base::Error> error = {};
+};
+
+class UnitCounter {
+ public:
+  UnitCounter(const WordSplitter& splitter, UnitWords& made) : splitter_(splitter), made_(made) {}
+
+  base::Result<void> document(std::string_view text) {
+    made_.counted.bytes += text.size();
+    while (!text.empty()) {
+      const Utf8Run run = utf8_run(text);
+      const std::string_view valid = text.substr(0, run.size);
+      for (std::size_t at = 0; at < valid.size();) {
+        ASSAY_TRY(const std::size_t end, splitter_.word_end(scratch_, valid, at, false));
+        const std::string_view word = valid.substr(at, end - at);
+        WordCounts& words = made_.counted.words;
+        const auto found = words.find(word);
+        if (found != words.end()) {
+          ++found->second;
+        } else {
+          words.emplace(word, 1);
+        }
+        at = end;
+      }
+      text.remove_prefix(std::min(run.size + 1, text.size()));
+    }
+    return {};
+  }
+
+  base::Result<void> lines(const TextUnit& unit, const std::string& path,
+                           const std::string& column) {
+    std::string_view text = unit.text;
+    std::string one;
+    for (std::uint64_t row = unit.begin.row + 1; !text.empty(); ++row) {
+      const std::size_t end = std::min(text.find('\n'), text.size());
+      const std::string_view line = base::trim(text.substr(0, end));
+      text.remove_prefix(std::min(end + 1, text.size()));
+      if (line.empty()) continue;
+      if (auto parsed = document_of_line(line, column, one); !parsed) {
+        parsed.error().where = fmt::format("{}: row {}", path, row);
+        return parsed;
+      }
+      ++made_.counted.documents;
+      ASSAY_TRY_VOID(document(one));
+    }
+    return {};
+  }
+
+ private:
+  const WordSplitter& splitter_;
+  UnitWords& made_;
+  WordSplitter::Scratch scratch_;
+};
+
+void add(CountedWords& all, CountedWords&& more) {
+  all.documents += more.documents;
+  all.bytes += more.bytes;
+  if (all.words.empty()) {
+    all.words = std::move(more.words);
+    return;
+  }
+  for (auto& [word, count] : more.words) all.words[word] += count;
+}
+
+}  // namespace
+
+base::Result<CountedWords> count_words(const WordSplitter& splitter,
+                                       const CountWordsRequest& request) {
+  const unsigned threads =
+      request.threads > 0 ? request.threads : std::max(1U, std::thread::hardware_concurrency());
+  std::atomic<bool> stop = false;
+  UnitReader reader(request.files, {}, kUnitBytes, &stop);
+  CountedWords all;
+  std::size_t reported_file = 0;
+  std::uint64_t reported = 0;
+  const InOrder<TextUnit, UnitWords> steps{
+      .read = [&] { return reader.next(); },
+      .work =
+          [&](unsigned, TextUnit unit) {
+            UnitWords made{.file = unit.begin.file, .disk_read = unit.disk_read};
+            UnitCounter counter(splitter, made);
+            const InputFile& file = request.files[unit.begin.file];
+            const bool lines = file.format == DocumentFormat::kJsonLines;
+            if (!lines && !unit.begin.inside) ++made.counted.documents;
+            const auto outcome = lines ? counter.lines(unit, file.path, request.column)
+                                       : counter.document(unit.text);
+            if (!outcome) made.error = outcome.error();
+            if (made.error && made.error->where.empty()) made.error->where = file.path;
+            return made;
+          },
+      .take = [&](UnitWords made) -> base::Result<void> {
+        if (made.error) return base::fail(*made.error);
+        add(all, std::move(made.counted));
+        if (made.file != reported_file) reported = 0;
+        reported_file = made.file;
+        if (request.progress)
+          request.progress(static_cast<std::int64_t>(made.disk_read - reported));
+        reported = made.disk_read;
+        return {};
+      }};
+  ASSAY_TRY_VOID(run_in_order(threads, steps, stop));
+  return all;
+}
+
+}  // namespace assay::data

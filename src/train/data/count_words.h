@@ -1,0 +1,38 @@
+// Counts the words of documents, as a pattern splits them: what a byte-pair vocabulary is trained
+// on.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "train/data/bpe_tokenizer.h"
+#include "train/data/documents/input_files.h"
+#include "train/data/word_splitter.h"
+
+namespace assay::data {
+
+using WordCounts = std::unordered_map<std::string, std::uint64_t, BytesHash, std::equal_to<>>;
+
+struct CountWordsRequest {
+  std::vector<InputFile> files;
+  std::string column = "text";                      // of JSON lines
+  unsigned threads = 0;                             // 0: as many as there are processors
+  std::function<void(std::int64_t)> progress = {};  // bytes on disk just read
+};
+
+struct CountedWords {
+  WordCounts words;
+  std::uint64_t documents = 0;
+  std::uint64_t bytes = 0;  // of documents
+};
+
+// Long texts are divided before lines, where patterns begin a word; bytes that are not UTF-8 are
+// words of their own, and are not counted.
+base::Result<CountedWords> count_words(const WordSplitter& splitter,
+                                       const CountWordsRequest& request);
+
+}  // namespace assay::data

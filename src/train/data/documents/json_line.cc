@@ -1,0 +1,112 @@
+#include "train/data/documents/json_line.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "base/json.h"
+
+namespace assay::data {
+namespace {
+
+// Parses event by event: a tree of every line would be most of the time.
+class LineEvents : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  LineEvents(const std::string& column, std::string& text) : column_(column), text_(text) {}
+
+  [[nodiscard]] bool found() const { return found_; }
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+  // Keys of the object, for an error that names them.
+  [[nodiscard]] std::string keys() const { return fmt::format("{}", fmt::join(keys_, ", ")); }
+
+  bool null() override { return scalar("null"); }
+  bool boolean(bool) override { return scalar("a boolean"); }
+  bool number_integer(number_integer_t) override { return scalar("a number"); }
+  bool number_unsigned(number_unsigned_t) override { return scalar("a number"); }
+  bool number_float(number_float_t, const string_t&) override { return scalar("a number"); }
+  bool binary(binary_t&) override { return scalar("binary data"); }
+  bool string(string_t& value) override {
+    if (depth_ == 0) return refuse("is not an object");
+    if (!at_column_ || depth_ != 1) return true;
+    if (found_) return refuse(fmt::format("has '{}' twice", column_));
+    text_.swap(value);
+    found_ = true;
+    return true;
+  }
+  bool key(string_t& value) override {
+    if (depth_ != 1) return true;
+    at_column_ = value == column_;
+    constexpr std::size_t kMostKeys = 20;
+    if (!at_column_ && keys_.size() < kMostKeys) keys_.push_back(value);
+    return true;
+  }
+  bool start_object(std::size_t) override {
+    if (depth_ == 1 && at_column_) return scalar("an object");
+    ++depth_;
+    return true;
+  }
+  bool end_object() override {
+    --depth_;
+    return true;
+  }
+  bool start_array(std::size_t) override {
+    if (depth_ == 0) return refuse("is not an object");
+    if (depth_ == 1 && at_column_) return scalar("a list");
+    ++depth_;
+    return true;
+  }
+  bool end_array() override {
+    --depth_;
+    return true;
+  }
+  bool parse_error(std::size_t position, const std::string&,
+                   const nlohmann::detail::exception& error) override {
+    // "[json.exception.parse_error.101] parse error at line 1, column 5: syntax error while …"
+    std::string_view what = error.what();
+    if (const auto colon = what.find(": "); colon != std::string_view::npos) {
+      what.remove_prefix(colon + 2);
+    }
+    problem_ = fmt::format("is not valid JSON: at byte {}: {}", position, what);
+    return false;
+  }
+
+ private:
+  bool refuse(std::string problem) {
+    problem_ = std::move(problem);
+    return false;
+  }
+  bool scalar(const char* kind) {
+    if (depth_ == 0) return refuse("is not an object");
+    if (depth_ == 1 && at_column_) {
+      return refuse(fmt::format("'{}' is {}, not a string", column_, kind));
+    }
+    return true;
+  }
+
+  const std::string& column_;
+  std::string& text_;
+  std::vector<std::string> keys_;
+  std::size_t depth_ = 0;
+  bool at_column_ = false;
+  bool found_ = false;
+  std::string problem_;
+};
+
+}  // namespace
+
+base::Result<void> document_of_line(std::string_view line, const std::string& column,
+                                    std::string& text) {
+  LineEvents events(column, text);
+  if (!nlohmann::json::sax_parse(line.begin(), line.end(), &events)) {
+    return base::fail(base::usage_error({}, events.problem()));
+  }
+  if (!events.found()) {
+    return base::fail(base::usage_error({}, fmt::format("has no '{}'", column),
+                                        fmt::format("--column names one of: {}", events.keys())));
+  }
+  return {};
+}
+
+}  // namespace assay::data

@@ -1,0 +1,186 @@
+// Text in and out of models: `assay data train-tokenizer`, the tokenizer on its way from shards
+// through checkpoints, `assay generate` and `assay score`.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <numbers>
+
+#include "base/json.h"
+#include "base/testing/temp_dir.h"
+#include "support/process.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+using base::Json;
+using ::testing::HasSubstr;
+
+class ModelText : public ::testing::Test {
+ protected:
+  support::Outcome assay(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), support::program());
+    return support::run({arguments, "", directory_.path()});
+  }
+  Json json(std::vector<std::string> arguments) {
+    arguments.emplace_back("--json");
+    const auto outcome = assay(arguments);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return Json::parse(outcome.out, nullptr, false);
+  }
+  support::Outcome train(const std::vector<std::string>& sets, std::vector<std::string> more = {}) {
+    std::vector<std::string> list = {"train", "demo", "--device", "cpu", "--quiet", "--out", "run"};
+    for (const char* set :
+         {"model.dim=32", "model.layers=1", "model.heads=4", "model.kv_heads=2", "model.ffn=64",
+          "model.context=32", "batch.sequence=32", "batch.micro_batch=2", "train.steps=2"}) {
+      list.insert(list.end(), {"--set", set});
+    }
+    for (const std::string& set : sets) list.insert(list.end(), {"--set", set});
+    list.insert(list.end(), more.begin(), more.end());
+    return assay(list);
+  }
+  void refused(const support::Outcome& outcome, const std::string& line) {
+    EXPECT_EQ(outcome.exit_code, 64);
+    EXPECT_EQ(outcome.err, "assay: " + line + "\n");
+  }
+  void write(const std::string& name, const std::string& text) {
+    std::ofstream(directory_.path() / name, std::ios::binary) << text;
+  }
+  // A tokenizer of 300 tokens, trained on some letters, and a shard of the text with it.
+  std::string make(const std::string& name, const std::string& text, const std::string& document) {
+    write(name + "-words.txt", text);
+    write(name + ".txt", document);
+    json({"data", "train-tokenizer", name + "-words.txt", "-o", name + ".json", "--vocab", "300"});
+    json(
+        {"data", "tokenize", name + ".txt", "-o", name + ".tokens", "--tokenizer", name + ".json"});
+    const Json shard = json({"data", "info", name + ".tokens", "--verify"})["shards"][0];
+    EXPECT_EQ(shard["bos"], 299);
+    return shard["tokenizer"].get<std::string>().substr(0, 8);
+  }
+
+  base::testing::TempDir directory_;
+};
+
+std::string repeated(const std::string& text, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += text + std::to_string(i);
+  return all;
+}
+
+TEST_F(ModelText, TheTokenizerGoesWithTheModel) {
+  const std::string text = repeated(" the assayer weighs the ore again", 200);
+  const std::string one = make("a", text, text);
+  const std::string other = make("b", repeated(" quite other words, und andere", 200), text);
+  ASSERT_NE(one, other);
+  const std::vector<std::string> sets = {"model.vocab=300", "data.train=a.tokens"};
+  // Long enough to know which letters there are: others would not be valid text.
+  ASSERT_EQ(train({sets[0], sets[1], "train.steps=20", "train.warmup_steps=1",
+                   "train.learning_rate=0.01"})
+                .exit_code,
+            0);
+
+  // What is generated is spelled by the tokenizer that the data was made with.
+  std::map<int, std::string> spelled;
+  const Json file = Json::parse(std::ifstream(directory_.path() / "a.json"));
+  for (const auto& [word, id] : file["model"]["vocab"].items()) spelled[id.get<int>()] = word;
+  const Json made =
+      json({"generate", "run", "--prompt", "the", "--tokens", "12", "--temperature", "0"});
+  std::string expected;
+  for (const Json& token : made["tokens"]) expected += spelled[token.get<int>()];
+  std::string found = made["text"].get<std::string>();
+  for (std::size_t at = 0; (at = found.find(' ', at)) != std::string::npos;)
+    found.replace(at, 1, "\u0120");
+  EXPECT_EQ(found, expected);
+  EXPECT_EQ(made["tokens"].size(), 12U);
+
+  const Json score = json({"score", "run", "a.txt"});
+  EXPECT_EQ(score["bytes"], text.size());
+  EXPECT_EQ(score["documents"], 1);
+  EXPECT_EQ(score["tokens"].get<std::uint64_t>() + 1, json({"data", "info", "a.tokens"})["tokens"]);
+  EXPECT_LT(score["loss"].get<double>(), std::log(300.0));
+  EXPECT_GT(score["loss"].get<double>(), 0);
+  EXPECT_NEAR(score["bits_per_byte"].get<double>() * static_cast<double>(text.size()),
+              score["loss"].get<double>() * score["tokens"].get<double>() / std::numbers::ln2,
+              1e-6);
+  EXPECT_EQ(json({"score", "run", "a.tokens"})["loss"], score["loss"]);
+
+  const std::string folder = "run/checkpoints/step-20";
+  refused(train({sets[0], "data.train=b.tokens", "train.steps=30"}, {"--resume"}),
+          fmt::format("b.tokens: was made with the tokenizer {}, but {} was trained with {}; "
+                      "tokenize with `--tokenizer {}/tokenizer.json`",
+                      other, folder, one, folder));
+  refused(assay({"score", "run", "b.tokens"}),
+          fmt::format("b.tokens: was made with the tokenizer {}, but {} was trained with {}; "
+                      "tokenize with `--tokenizer {}/tokenizer.json`",
+                      other, folder, one, folder));
+  refused(assay({"generate", "run", "--tokenizer", "b.json"}),
+          "generate --tokenizer b.json: is not the tokenizer that run/checkpoints/step-20 was "
+          "trained with; leave --tokenizer out: the checkpoint has its own");
+  // The checkpoint's own file is the same tokenizer.
+  EXPECT_EQ(json({"data", "tokenize", "b.txt", "-o", "c.tokens", "--tokenizer",
+                  folder + "/tokenizer.json"})["blake3"],
+            json({"data", "info", "a.tokens"})["shards"][0]["blake3"]);
+
+  const auto exported = json({"checkpoint", "export-hf", "run", "hf"});
+  EXPECT_EQ(exported["files"].size(), 4U);
+  const Json config = Json::parse(std::ifstream(directory_.path() / "hf/tokenizer_config.json"));
+  EXPECT_EQ(config["bos_token"], "<|bos|>");
+  EXPECT_TRUE(json({"checkpoint", "import-hf", "hf", "imported"})["tokenizer"]);
+  EXPECT_EQ(json({"score", "imported", "a.tokens"})["loss"], score["loss"]);
+
+  // Shards that do not belong together.
+  fs::create_directory(directory_.path() / "both");
+  for (const char* name : {"a.tokens", "b.tokens"}) {
+    fs::copy_file(directory_.path() / name, directory_.path() / "both" / name);
+  }
+  fs::remove_all(directory_.path() / "run");
+  refused(train({sets[0], "data.train=both"}),
+          fmt::format("both/b.tokens: was made with the tokenizer {}, but both/a.tokens with {}; "
+                      "shards of one set must be made with the same tokenizer",
+                      other, one));
+  refused(train({sets[0], sets[1], "data.validation=b.tokens", "train.validate_every=1"}),
+          fmt::format("b.tokens: was made with the tokenizer {}, but a.tokens with {}; data.train "
+                      "and data.validation must be made with the same tokenizer",
+                      other, one));
+}
+
+// The same number by another path: the trainer's own validation.
+TEST_F(ModelText, AScoreIsTheValidationLoss) {
+  json({"data", "synth", "-o", "v.tokens", "--tokens", "1025", "--vocab", "256"});
+  ASSERT_EQ(train({"data.train=v.tokens", "data.validation=v.tokens", "train.validate_every=2",
+                   "train.validate_tokens=1024"})
+                .exit_code,
+            0);
+  std::ifstream metrics(directory_.path() / "run/metrics.jsonl");
+  double validation = 0;
+  for (std::string line; std::getline(metrics, line);) {
+    const Json step = Json::parse(line);
+    if (step.contains("validation_loss")) validation = step["validation_loss"].get<double>();
+  }
+  ASSERT_GT(validation, 0);
+  const Json score = json({"score", "run", "v.tokens"});
+  EXPECT_EQ(score["tokens"], 1024);
+  EXPECT_NEAR(score["loss"].get<double>(), validation, 1e-5);
+  EXPECT_EQ(json({"score", "run", "v.tokens", "--tokens", "100"})["tokens"], 100);
+}
+
+TEST_F(ModelText, UnknownTokenizersAreNotGuessed) {
+  json({"data", "synth", "-o", "v.tokens", "--tokens", "1025", "--vocab", "512"});
+  ASSERT_EQ(train({"model.vocab=512", "data.train=v.tokens"}).exit_code, 0);
+  refused(assay({"generate", "run"}),
+          "run/checkpoints/step-2: does not say which tokenizer it was trained with; add "
+          "--tokenizer FILE: it was trained on shards without one");
+  refused(assay({"score", "run", "v.tokens", "--tokens", "x"}),
+          "score --tokens: expected a number from 1 on, got 'x'");
+  refused(assay({"data", "train-tokenizer", "v.tokens", "-o", "x"}),
+          "x: does not end in .json; NAME.json and NAME.tiktoken will be written");
+  refused(assay({"data", "train-tokenizer", "v.tokens", "-o", "x.json", "--vocab", "256"}),
+          "--vocab: 256 is not between 257 and 1000000");
+}
+
+}  // namespace
+}  // namespace assay
