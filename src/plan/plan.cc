@@ -14,9 +14,9 @@ namespace {
 PlannedStep step_of(const Prediction& made, const PlanInputs& inputs) {
   const SoftwareClass kind = made.work.software.kind(made.work.shape.is_moe());
   return {.time = made.step,
-          .interval = inputs.intervals.of(kind),
+          .interval = interval_of(made.work, inputs.intervals, inputs.seen),
           .comparable = std::string(to_text(kind)),
-          .extrapolations = extrapolations(made.work, inputs.ranges),
+          .extrapolations = extrapolations(made.work, inputs.seen),
           .tokens_per_s = made.tokens_per_second,
           .mfu = made.mfu,
           .mfu_with_embedding = made.mfu_with_embedding};

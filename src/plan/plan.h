@@ -25,7 +25,7 @@ namespace assay::plan {
 
 struct PlannedStep {
   StepTime time;
-  ErrorInterval interval;                   // factors of it, from comparable rows
+  ErrorInterval interval;                   // factors of it, from projects that no fit had seen
   std::string comparable;                   // the class of software that these rows are of
   std::vector<std::string> extrapolations;  // what no comparable row has
   double tokens_per_s = 0;                  // of all ranks
@@ -64,8 +64,8 @@ struct Plan {
 struct PlanInputs {
   Assumed assumed;
   ModelConstants constants;
-  IntervalTable intervals = shipped_intervals(false);
-  RangeTable ranges = shipped_ranges();
+  IntervalTable intervals = shipped_intervals();
+  Seen seen = shipped_seen();
 };
 
 // Never fails: what cannot be predicted is missing, and `unknown` says why.

@@ -36,7 +36,7 @@ Constants only_flops() {
   Constants c;
   c.gemm_eff = c.fp8_eff = c.attn_eff = c.attn_bwd = c.own_gemm = 1;
   c.pow_ref = 1e-9;
-  c.mem_eff = c.coll_eff = c.net_eff = 1;
+  c.mem_eff = c.coll_eff = c.net_eff = c.a2a_eff = 1;
   return c;
 }
 

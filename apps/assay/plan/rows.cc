@@ -38,7 +38,7 @@ std::string as_percent(double share) {
 
 // Why there is no prediction, or what was assumed for it and what it is beyond.
 std::string reason_of(const plan::Row& row, const plan::RowPrediction& made,
-                      const plan::RangeTable& ranges) {
+                      const plan::Seen& seen) {
   constexpr base::Bytes kOneGib(std::int64_t{1} << 30);
   std::string reason = row.reason;
   const auto add = [&](const std::string& more) {
@@ -46,7 +46,7 @@ std::string reason_of(const plan::Row& row, const plan::RowPrediction& made,
     reason += more;
   };
   if (made.work == nullptr) return reason;
-  for (const std::string& beyond : plan::extrapolations(*made.work, ranges))
+  for (const std::string& beyond : plan::extrapolations(*made.work, seen))
     add("beyond what was measured: " + beyond);
   const double card_gib = made.work->card.memory / kOneGib;
   if (made.memory_gib && *made.memory_gib > card_gib)
@@ -57,11 +57,11 @@ std::string reason_of(const plan::Row& row, const plan::RowPrediction& made,
 
 std::vector<std::string> reasons_of(const std::vector<plan::Row>& rows,
                                     const std::vector<plan::RowPrediction>& predictions,
-                                    const plan::RangeTable& ranges) {
+                                    const plan::Seen& seen) {
   std::vector<std::string> reasons;
   reasons.reserve(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i)
-    reasons.push_back(reason_of(rows[i], predictions[i], ranges));
+    reasons.push_back(reason_of(rows[i], predictions[i], seen));
   return reasons;
 }
 
@@ -217,7 +217,7 @@ base::Result<base::ExitCode> plan_rows(const Session& session, const PlanOptions
   ASSAY_TRY(const std::vector<plan::Row> rows, read_rows(options.rows));
   const std::vector<plan::RowPrediction> predictions = plan::predict_all(rows, calibration);
   const plan::Score score = plan::score(rows, predictions);
-  const auto reasons = reasons_of(rows, predictions, calibration.ranges);
+  const auto reasons = reasons_of(rows, predictions, calibration.seen);
   if (session.json) {
     session.print_json(
         {{"rows", rows_json(rows, predictions, reasons)}, {"summary", score_json(score)}});
@@ -244,7 +244,7 @@ base::Result<base::ExitCode> plan_calibrate(const Session& session, const PlanOp
     std::string said = "with the new constants\n" +
                        score_text(plan::score(rows, plan::predict_all(rows, calibration)));
     if (!own) {
-      said += "\neach source by constants that were fitted without it\n" +
+      said += "\neach project by constants that were fitted without it\n" +
               score_text(plan::score(rows, plan::cross_validate(rows)));
     }
     base::write_stderr(said);

@@ -79,7 +79,8 @@ base::Result<plan::SearchChoices> choices_of(const PlanOptions& options) {
   ASSAY_TRY(choices.assumed, assumed_by(options));
   ASSAY_TRY(const plan::Calibration calibration, calibration_by(options));
   choices.constants = {calibration.constants, calibration.memory};
-  choices.intervals = calibration.unknown_source;
+  choices.intervals = calibration.intervals;
+  choices.seen = calibration.seen;
   ASSAY_TRY(limits.memory, memory_of("--memory", options.memory));
   return choices;
 }

@@ -19,21 +19,15 @@ namespace assay::plan {
 struct Calibration {
   Constants constants;
   MemoryConstants memory;
-  IntervalTable known_source;    // of predictions of the rows that were fitted
-  IntervalTable unknown_source;  // of predictions of rows whose source was left out
-  RangeTable ranges;
-  std::vector<std::string> families;  // of the sources of these rows (residuals.h)
+  IntervalTable intervals;  // of predictions of rows whose project was left out
+  Seen seen;
 
-  // Around the predictions of rows of a source. What was assumed of a row is as uncertain as a
-  // source that was never seen, at least.
-  [[nodiscard]] const IntervalTable& intervals(std::string_view source, bool assumed = false) const;
-  // For the plan of a job, whose own source no row is of.
   [[nodiscard]] PlanInputs inputs(const Assumed& assumed) const;
 };
 
 Calibration shipped_calibration();
 
-// Fits once to all rows and once without each source. Fails when no row was measured and can be
+// Fits once to all rows and once without each project. Fails when no row was measured and can be
 // predicted. Memory's constants stay as shipped where no row gives its memory.
 base::Result<Calibration> calibrate(std::span<const Row> rows);
 
@@ -41,7 +35,7 @@ base::Result<Calibration> calibrate(std::span<const Row> rows);
 // they depend on, from where `general` has them. Intervals from other rows stay.
 base::Result<Calibration> calibrate_to_runs(std::span<const Row> runs, const Calibration& general);
 
-// One per row, in their order, each with the interval of its source. Predictions point into rows.
+// One per row, in their order. Predictions point into rows.
 std::vector<RowPrediction> predict_all(std::span<const Row> rows, const Calibration& calibration);
 
 std::string to_json(const Calibration& calibration);

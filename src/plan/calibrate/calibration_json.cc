@@ -19,6 +19,7 @@ using base::Result;
 
 constexpr double kMostOff = 1e9;  // as a factor
 constexpr double kMostInRanges = 1e30;
+constexpr std::array kKindNames = {"dense", "mixtures"};
 constexpr std::array kRangeNames = {"parameters", "ranks", "sequence", "card_flops"};
 constexpr std::array kRangeMembers = {&SeenRanges::parameters, &SeenRanges::ranks,
                                       &SeenRanges::sequence, &SeenRanges::card_flops};
@@ -38,7 +39,23 @@ Json intervals_json(const IntervalTable& table) {
   Json json = Json::object();
   for (std::size_t c = 0; c < kSoftwareClasses; ++c) {
     const ErrorInterval& interval = table.by_class[c];
-    json[class_name(c)] = {{"low", interval.low}, {"high", interval.high}, {"rows", interval.rows}};
+    if (!std::isfinite(interval.high)) continue;  // nothing is known of it
+    json[class_name(c)] = {{"low", interval.low},
+                           {"high", interval.high},
+                           {"rows", interval.rows},
+                           {"projects", interval.projects}};
+  }
+  return json;
+}
+
+Json projects_json(const SeenProjects& projects) {
+  Json json = Json::object();
+  for (std::size_t kind = 0; kind < kKindNames.size(); ++kind) {
+    for (std::size_t g = 0; g < kGenerations; ++g) {
+      Json& cell = json[kKindNames[kind]][std::string(to_text(static_cast<Generation>(g)))];
+      for (std::size_t k = 0; k < kPrecisions; ++k)
+        cell[std::string(to_text(static_cast<SeenPrecision>(k)))] = projects[kind][g][k];
+    }
   }
   return json;
 }
@@ -56,7 +73,7 @@ Json ranges_json(const RangeTable& table) {
   return json;
 }
 
-// An object of the file and where it is: "constants.json: intervals.known_source".
+// An object of the file and where it is: "constants.json: intervals.moe".
 struct Place {
   const Json* json = nullptr;
   std::string where;
@@ -125,13 +142,16 @@ Result<IntervalTable> intervals_from(const Place& place) {
   ASSAY_TRY_VOID(check_keys(place, class_names()));
   IntervalTable table;
   for (std::size_t c = 0; c < kSoftwareClasses; ++c) {
+    if (!place.json->contains(class_name(c))) continue;
     ASSAY_TRY(const Place one, object_at(place, class_name(c)));
-    ASSAY_TRY_VOID(check_keys(one, {"low", "high", "rows"}));
+    ASSAY_TRY_VOID(check_keys(one, {"low", "high", "rows", "projects"}));
     ErrorInterval& interval = table.by_class[c];
     ASSAY_TRY(interval.low, number_at(one, "low", 1 / kMostOff, kMostOff));
     ASSAY_TRY(interval.high, number_at(one, "high", interval.low, kMostOff));
     ASSAY_TRY(const double rows, number_at(one, "rows", 0, 1e12));
     interval.rows = std::llround(rows);
+    ASSAY_TRY(const double projects, number_at(one, "projects", 0, 1e12));
+    interval.projects = std::llround(projects);
   }
   return table;
 }
@@ -154,16 +174,22 @@ Result<RangeTable> ranges_from(const Place& place) {
   return table;
 }
 
-Result<std::vector<std::string>> families_from(const Place& top) {
-  const auto found = top.json->find("families");
-  std::vector<std::string> families;
-  bool good = found != top.json->end() && found->is_array();
-  for (std::size_t i = 0; good && i < found->size(); ++i) {
-    good = (*found)[i].is_string();
-    if (good) families.push_back((*found)[i].get<std::string>());
+Result<SeenProjects> projects_from(const Place& place) {
+  ASSAY_TRY_VOID(check_keys(place, {kKindNames.begin(), kKindNames.end()}));
+  SeenProjects projects{};
+  for (std::size_t kind = 0; kind < kKindNames.size(); ++kind) {
+    ASSAY_TRY(const Place cells, object_at(place, kKindNames[kind]));
+    for (std::size_t g = 0; g < kGenerations; ++g) {
+      const std::string generation(to_text(static_cast<Generation>(g)));
+      ASSAY_TRY(const Place of_cards, object_at(cells, generation));
+      for (std::size_t k = 0; k < kPrecisions; ++k) {
+        const std::string precision(to_text(static_cast<SeenPrecision>(k)));
+        ASSAY_TRY(const double count, number_at(of_cards, precision, 0, 1e9));
+        projects[kind][g][k] = std::llround(count);
+      }
+    }
   }
-  if (good) return families;
-  return base::fail(top.below(nullptr, "families", true).error("expected an array of names"));
+  return projects;
 }
 
 }  // namespace
@@ -172,10 +198,9 @@ std::string to_json(const Calibration& calibration) {
   Json json;
   json["constants"] = constants_json(calibration.constants, constant_table());
   json["memory"] = constants_json(calibration.memory, memory_constant_table());
-  json["known_source"] = intervals_json(calibration.known_source);
-  json["unknown_source"] = intervals_json(calibration.unknown_source);
-  json["ranges"] = ranges_json(calibration.ranges);
-  json["families"] = calibration.families;
+  json["intervals"] = intervals_json(calibration.intervals);
+  json["ranges"] = ranges_json(calibration.seen.ranges);
+  json["projects"] = projects_json(calibration.seen.projects);
   return base::json_text(json);
 }
 
@@ -184,20 +209,18 @@ Result<Calibration> calibration_from_json(std::string_view text, const std::stri
   const Place top{&json, name};
   if (json.is_discarded())
     return base::fail(top.error("not JSON", "such files come from --calibrate"));
-  ASSAY_TRY_VOID(check_keys(
-      top, {"constants", "memory", "known_source", "unknown_source", "ranges", "families"}));
+  ASSAY_TRY_VOID(check_keys(top, {"constants", "memory", "intervals", "ranges", "projects"}));
   Calibration read;
   ASSAY_TRY(const Place constants, object_at(top, "constants", true));
   ASSAY_TRY(read.constants, constants_from<Constants>(constants, constant_table()));
   ASSAY_TRY(const Place memory, object_at(top, "memory", true));
   ASSAY_TRY(read.memory, constants_from<MemoryConstants>(memory, memory_constant_table()));
-  ASSAY_TRY(const Place known, object_at(top, "known_source", true));
-  ASSAY_TRY(read.known_source, intervals_from(known));
-  ASSAY_TRY(const Place unknown, object_at(top, "unknown_source", true));
-  ASSAY_TRY(read.unknown_source, intervals_from(unknown));
+  ASSAY_TRY(const Place intervals, object_at(top, "intervals", true));
+  ASSAY_TRY(read.intervals, intervals_from(intervals));
   ASSAY_TRY(const Place ranges, object_at(top, "ranges", true));
-  ASSAY_TRY(read.ranges, ranges_from(ranges));
-  ASSAY_TRY(read.families, families_from(top));
+  ASSAY_TRY(read.seen.ranges, ranges_from(ranges));
+  ASSAY_TRY(const Place projects, object_at(top, "projects", true));
+  ASSAY_TRY(read.seen.projects, projects_from(projects));
   return read;
 }
 

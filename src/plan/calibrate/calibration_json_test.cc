@@ -25,16 +25,20 @@ TEST(CalibrationJson, IsReadAsItWasWritten) {
   Calibration written = shipped_calibration();
   written.constants.gemm_eff = 0.8765432109876543;
   written.memory.work = 0.1 + 0.2;
-  written.unknown_source.by_class[3] = {.low = 0.5, .high = 1.75, .rows = 12};
+  written.intervals.by_class[3] = {.low = 0.5, .high = 1.75, .rows = 12, .projects = 3};
+  written.seen.projects[1][2][0] = 77;
   const SeenRange some{.low = 8, .high = 3072};
-  written.ranges[2] = {.parameters = some, .ranks = some, .sequence = some, .card_flops = some};
+  written.seen.ranges[2] = {
+      .parameters = some, .ranks = some, .sequence = some, .card_flops = some};
   const std::string text = to_json(written);
   const auto read = calibration_from_json(text, "mine.json");
   ASSERT_TRUE(read) << read.error().line();
   EXPECT_EQ(read->constants.gemm_eff, written.constants.gemm_eff);
   EXPECT_EQ(read->memory.work, written.memory.work);
-  EXPECT_EQ(read->unknown_source.by_class[3].rows, 12);
-  EXPECT_EQ(read->ranges[2].ranks.high, 3072);
+  EXPECT_EQ(read->intervals.by_class[3].rows, 12);
+  EXPECT_EQ(read->intervals.by_class[3].projects, 3);
+  EXPECT_EQ(read->seen.projects[1][2][0], 77);
+  EXPECT_EQ(read->seen.ranges[2].ranks.high, 3072);
   EXPECT_EQ(to_json(*read), text);
 }
 
@@ -57,8 +61,8 @@ TEST(CalibrationJson, RefusesUnknownKeys) {
   json["fast"] = true;
   EXPECT_THAT(refusal(json.dump()), HasSubstr("unknown key 'fast'"));
   json = shipped_json();
-  json["known_source"]["tpu"] = Json::object();
-  EXPECT_THAT(refusal(json.dump()), HasSubstr("mine.json: known_source: unknown key 'tpu'"));
+  json["intervals"]["tpu"] = Json::object();
+  EXPECT_THAT(refusal(json.dump()), HasSubstr("mine.json: intervals: unknown key 'tpu'"));
 }
 
 TEST(CalibrationJson, RefusesWhatIsNotANumberWithinBounds) {
@@ -73,10 +77,10 @@ TEST(CalibrationJson, RefusesWhatIsNotANumberWithinBounds) {
 
 TEST(CalibrationJson, RefusesIntervalsTheWrongWayRound) {
   Json json = shipped_json();
-  json["known_source"]["moe"]["low"] = 1.5;
-  json["known_source"]["moe"]["high"] = 0.5;
+  json["intervals"]["moe"]["low"] = 1.5;
+  json["intervals"]["moe"]["high"] = 0.5;
   EXPECT_EQ(refusal(json.dump()),
-            "mine.json: known_source.moe.high: 0.5; expected a number from 1.5 to 1000000000");
+            "mine.json: intervals.moe.high: 0.5; expected a number from 1.5 to 1000000000");
 }
 
 TEST(CalibrationJson, RefusesOtherFiles) {

@@ -25,8 +25,8 @@ double bounded(double coordinate, double low, double high) {
   return low + (high - low) / (1 + std::exp(-coordinate));
 }
 
-// How fast a row counts less with the rows of its source.
-constexpr double kSourceExponent = -0.25;
+// How fast a row counts less with the rows of its project.
+constexpr double kProjectExponent = -0.5;
 // Step of differences, in units of coordinates.
 constexpr double kDifference = 1e-3;
 
@@ -123,7 +123,7 @@ MemoryConstants fit_memory_of(std::span<const Row> rows, const std::string_view*
   const Constants priors = prior_constants();
   std::vector<MemoryRow> known;
   for (const Row& row : rows)
-    if (has_memory(row) && (without == nullptr || row.source != *without))
+    if (has_memory(row) && (without == nullptr || row.project != *without))
       known.push_back({.work = predict(row, priors)->work, .gib = *row.memory_gib});
   return fit_memory_to(known);
 }
@@ -138,17 +138,17 @@ bool has_time(const Row& row) {
 Fitter::Fitter(std::span<const Row> rows, FitStart start) : start_(start) {
   for (const Row& row : rows) {
     if (!has_time(row) || !std::isfinite(error_of(row, start_.constants))) continue;
-    const auto place = std::find(sources_.begin(), sources_.end(), row.source);
-    known_.push_back({.row = &row, .source = static_cast<std::size_t>(place - sources_.begin())});
-    if (place == sources_.end()) sources_.push_back(row.source);
+    const auto place = std::find(projects_.begin(), projects_.end(), row.project);
+    known_.push_back({.row = &row, .project = static_cast<std::size_t>(place - projects_.begin())});
+    if (place == projects_.end()) projects_.push_back(row.project);
   }
-  std::vector<double> counts(sources_.size());
-  for (const Known& known : known_) ++counts[known.source];
+  std::vector<double> counts(projects_.size());
+  for (const Known& known : known_) ++counts[known.project];
 
   const std::vector<Constants> near = neighbours(coordinates_of(start_), start_);
   const std::vector<const ConstantInfo*> fitted = fitted_constants(start_.own);
   for (Known& known : known_) {
-    known.weight = std::pow(counts[known.source], kSourceExponent);
+    known.weight = std::pow(counts[known.project], kProjectExponent);
     const double error = error_of(*known.row, start_.constants);
     for (std::size_t k = 0; k < near.size(); ++k) {
       known.depends.push_back(depends_on(*fitted[k], *known.row, start_.constants, error));
@@ -198,10 +198,10 @@ Constants Fitter::fit() const {
   return fit_to(rows);
 }
 
-Constants Fitter::fit_without(std::string_view source) const {
+Constants Fitter::fit_without(std::string_view project) const {
   std::vector<const Known*> rows;
   for (const Known& known : known_)
-    if (sources_[known.source] != source) rows.push_back(&known);
+    if (projects_[known.project] != project) rows.push_back(&known);
   return fit_to(rows);
 }
 
@@ -218,8 +218,8 @@ MemoryConstants fit_memory(std::span<const Row> rows) {
   return fit_memory_of(rows, nullptr);
 }
 
-MemoryConstants fit_memory_without(std::span<const Row> rows, std::string_view source) {
-  return fit_memory_of(rows, &source);
+MemoryConstants fit_memory_without(std::span<const Row> rows, std::string_view project) {
+  return fit_memory_of(rows, &project);
 }
 
 }  // namespace assay::plan

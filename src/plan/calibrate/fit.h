@@ -3,12 +3,12 @@
 //
 // A row that is far off counts by its distance, not by its square: some rows measured something
 // else than they say. Each constant is pulled to the value that was known before (constants.h) and
-// stays within its bounds. Rows of a source that has n count n^-1/4 each: a table with a thousand
+// stays within its bounds. Rows of a project that has n count n^-1/2 each: a table with a thousand
 // rows of one machine is not a thousand observations.
 //
 //   const Constants constants = fit(rows);
 //   const Fitter fitter(rows);
-//   const Constants unseen = fitter.fit_without("llm.c scripts/run_*.sh");
+//   const Constants unseen = fitter.fit_without("karpathy/llm.c");
 #pragma once
 
 #include <cstddef>
@@ -43,14 +43,14 @@ class Fitter {
   explicit Fitter(std::span<const Row> rows, FitStart start = {});  // rows must live as long
 
   [[nodiscard]] Constants fit() const;
-  [[nodiscard]] Constants fit_without(std::string_view source) const;
+  [[nodiscard]] Constants fit_without(std::string_view project) const;
   // Of what is fitted, in their order of appearance.
-  [[nodiscard]] const std::vector<std::string>& sources() const { return sources_; }
+  [[nodiscard]] const std::vector<std::string>& projects() const { return projects_; }
 
  private:
   struct Known {
     const Row* row = nullptr;
-    std::size_t source = 0;  // index
+    std::size_t project = 0;  // index
     double weight = 0;
     // By constant: whether the time depends on it, and its logarithm's derivative at the priors.
     std::vector<bool> depends;
@@ -60,7 +60,7 @@ class Fitter {
   [[nodiscard]] Constants fit_to(std::span<const Known* const> rows) const;
 
   FitStart start_;
-  std::vector<std::string> sources_;
+  std::vector<std::string> projects_;
   std::vector<Known> known_;
 };
 
@@ -68,6 +68,6 @@ Constants fit(std::span<const Row> rows, const FitStart& start = {});
 
 // The same for memory, whose rows are few and of one kind: each counts the same.
 MemoryConstants fit_memory(std::span<const Row> rows);
-MemoryConstants fit_memory_without(std::span<const Row> rows, std::string_view source);
+MemoryConstants fit_memory_without(std::span<const Row> rows, std::string_view project);
 
 }  // namespace assay::plan

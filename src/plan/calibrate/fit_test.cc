@@ -64,7 +64,7 @@ std::vector<Row> rows_made_with(const Constants& truth, double noise,
   for (Work& work : decoders(layers)) {
     const double seconds =
         step_seconds(work, truth).count() * std::exp(noise > 0 ? off(random) : 0);
-    rows.push_back({.source = std::string(to_text(work.software.framework)),
+    rows.push_back({.project = std::string(to_text(work.software.framework)),
                     .step_s = seconds,
                     .candidates = {std::move(work)}});
   }
@@ -82,7 +82,7 @@ Constants other_constants() {
 }
 
 double mean_error(std::span<const Row> rows, const Constants& constants) {
-  return score(rows, predict_all(rows, constants, prior_memory_constants(), {})).time.mean;
+  return score(rows, predict_all(rows, constants, prior_memory_constants(), {}, {})).time.mean;
 }
 
 TEST(Fit, FindsTheConstantsThatMadeTheRows) {
@@ -133,13 +133,13 @@ TEST(Fit, WithoutRowsIsThePriors) {
 }
 
 // The rows left out may say anything.
-TEST(Fit, DoesNotUseASourceThatIsLeftOut) {
+TEST(Fit, DoesNotUseAProjectThatIsLeftOut) {
   auto rows = rows_made_with(other_constants(), 0.02);
   const Constants before = Fitter(rows).fit_without("llm.c");
   for (Row& row : rows)
-    if (row.source == "llm.c") row.step_s = 1e6;
+    if (row.project == "llm.c") row.step_s = 1e6;
   const Constants after = Fitter(rows).fit_without("llm.c");
-  std::erase_if(rows, [](const Row& row) { return row.source == "llm.c"; });
+  std::erase_if(rows, [](const Row& row) { return row.project == "llm.c"; });
   const Constants absent = fit(rows);
   for (const ConstantInfo& info : constant_table()) {
     EXPECT_EQ(before.*info.value, after.*info.value) << info.name;
@@ -173,16 +173,19 @@ TEST(CrossValidate, IsTheSameOnAnyNumberOfThreads) {
   }
 }
 
-TEST(CrossValidate, PredictsWithoutTheSourceAndWhatItWasOffBy) {
+TEST(CrossValidate, PredictsWithoutTheProjectAndWhatItWasOffBy) {
   const auto rows = rows_made_with(other_constants(), 0.05);
   const auto predictions = cross_validate(rows);
   const Row& row = rows.front();
-  const Constants unseen = Fitter(rows).fit_without(row.source);
+  const Constants unseen = Fitter(rows).fit_without(row.project);
   EXPECT_EQ(predictions.front().step_s, predict(row, unseen)->step_s);
 
   auto others = residuals_of(rows, predictions);
-  std::erase_if(others, [&](const Residual& residual) { return residual.source == row.source; });
-  const ErrorInterval interval = interval_table(others).of(class_of(row));
+  std::erase_if(others, [&](const Residual& residual) { return residual.project == row.project; });
+  std::vector<Row> other_rows = rows;
+  std::erase_if(other_rows, [&](const Row& other) { return other.project == row.project; });
+  const ErrorInterval interval =
+      interval_of(row.candidates.front(), interval_table(others), seen_in(other_rows));
   EXPECT_EQ(predictions.front().low, *predictions.front().step_s * interval.low);
   EXPECT_EQ(predictions.front().high, *predictions.front().step_s * interval.high);
 }
@@ -191,8 +194,8 @@ TEST(Calibrate, MakesAFileThatCanBeRead) {
   const auto rows = rows_made_with(other_constants(), 0.05);
   const auto made = calibrate(rows);
   ASSERT_TRUE(made) << made.error().line();
-  EXPECT_EQ(made->known_source.of(SoftwareClass::kTorchEager).rows, 36);
-  EXPECT_EQ(made->ranges[static_cast<std::size_t>(SoftwareClass::kTorchEager)].ranks.high, 8);
+  EXPECT_EQ(made->intervals.of(SoftwareClass::kTorchEager).rows, 36);
+  EXPECT_EQ(made->seen.ranges[static_cast<std::size_t>(SoftwareClass::kTorchEager)].ranks.high, 8);
   EXPECT_EQ(made->memory.work, shipped_memory_constants().work);  // no row says its memory
   const auto read = calibration_from_json(to_json(*made), "mine.json");
   ASSERT_TRUE(read) << read.error().line();

@@ -9,36 +9,31 @@
 namespace assay::plan {
 namespace {
 
-constexpr double kFamilyExponent = -0.5;
-constexpr double kPooledRows = 25;
+// Dense classes are mixed with all dense rows as if so many of their projects had been drawn from
+// them.
+constexpr double kPooledProjects = 3;
+// Few projects say little about the next one: by this over their number the logarithms of an
+// interval's ends are larger.
+constexpr double kWiderByProjects = 2;
 constexpr double kLowPart = 0.1;
 constexpr double kHighPart = 0.9;
 
-std::vector<double> family_weights(std::span<const Residual> residuals) {
-  std::map<std::string_view, double> counts;
-  for (const Residual& residual : residuals) ++counts[family_of(residual.source)];
-  std::vector<double> weights;
-  for (const Residual& residual : residuals)
-    weights.push_back(std::pow(counts[family_of(residual.source)], kFamilyExponent));
-  return weights;
+bool is_mixture(SoftwareClass kind) {
+  return kind == SoftwareClass::kMoe;
 }
 
-// The sum of some weights, and of how many.
-struct Mass {
-  double weight = 0;
-  double rows = 0;
-};
+// Every project weighs the same, within what it is a part of.
+struct ProjectMass {
+  std::map<std::string_view, double> rows;
 
-Mass mass_of(std::span<const Residual> residuals, std::span<const double> weights,
-             SoftwareClass kind) {
-  Mass mass;
-  for (std::size_t i = 0; i < residuals.size(); ++i) {
-    if (residuals[i].kind != kind) continue;
-    mass.weight += weights[i];
-    ++mass.rows;
+  explicit ProjectMass(std::span<const Residual> residuals, auto&& counts) {
+    for (const Residual& residual : residuals)
+      if (counts(residual)) ++rows[residual.project];
   }
-  return mass;
-}
+  [[nodiscard]] double weight(const Residual& residual) const {
+    return 1 / rows.at(residual.project) / static_cast<double>(rows.size());
+  }
+};
 
 void widen(SeenRange& range, double value) {
   range.low = std::min(range.low, value);
@@ -55,15 +50,9 @@ std::vector<Residual> residuals_of(std::span<const Row> rows,
     const double log_ratio = std::log(*rows[i].step_s / *predictions[i].step_s);
     if (!std::isfinite(log_ratio)) continue;
     residuals.push_back(
-        {.kind = class_of(rows[i]), .source = rows[i].source, .log_ratio = log_ratio});
+        {.kind = class_of(rows[i]), .project = rows[i].project, .log_ratio = log_ratio});
   }
   return residuals;
-}
-
-std::string_view family_of(std::string_view source) {
-  const std::size_t first = source.find(' ');
-  if (first == std::string_view::npos) return source;
-  return source.substr(0, source.find(' ', first + 1));
 }
 
 double weighted_quantile(std::span<const WeightedValue> ordered, double part) {
@@ -87,29 +76,50 @@ double weighted_quantile(std::span<const WeightedValue> ordered, double part) {
 }
 
 IntervalTable interval_table(std::span<const Residual> residuals) {
-  if (residuals.empty()) return {};
   std::vector<Residual> ordered(residuals.begin(), residuals.end());
   std::stable_sort(ordered.begin(), ordered.end(),
                    [](const Residual& a, const Residual& b) { return a.log_ratio < b.log_ratio; });
-  const std::vector<double> weights = family_weights(ordered);
-  double all = 0;
-  for (const double weight : weights) all += weight;
-
   IntervalTable table;
   for (std::size_t c = 0; c < kSoftwareClasses; ++c) {
     const auto kind = static_cast<SoftwareClass>(c);
-    const Mass own = mass_of(ordered, weights, kind);
-    const double pooled = kPooledRows / (own.rows + kPooledRows);
+    const auto is_own = [&](const Residual& one) { return one.kind == kind; };
+    const auto is_alike = [&](const Residual& one) {
+      return is_mixture(one.kind) == is_mixture(kind);
+    };
+    const ProjectMass own(ordered, is_own);
+    const ProjectMass alike(ordered, is_alike);
+    if (alike.rows.empty()) continue;
+    const auto own_projects = static_cast<double>(own.rows.size());
+    const double pooled = kPooledProjects / (own_projects + kPooledProjects);
     std::vector<WeightedValue> mixed;
-    for (std::size_t i = 0; i < ordered.size(); ++i) {
-      const double share = ordered[i].kind == kind ? weights[i] / own.weight * (1 - pooled) : 0;
-      mixed.push_back({ordered[i].log_ratio, share + weights[i] / all * pooled});
+    for (const Residual& one : ordered) {
+      const double share = is_own(one) ? own.weight(one) * (1 - pooled) : 0;
+      mixed.push_back({one.log_ratio, share + (is_alike(one) ? alike.weight(one) * pooled : 0)});
     }
-    table.by_class[c] = {.low = std::exp(weighted_quantile(mixed, kLowPart)),
-                         .high = std::exp(weighted_quantile(mixed, kHighPart)),
-                         .rows = std::llround(own.rows)};
+    const double wider = 1 + kWiderByProjects / static_cast<double>(alike.rows.size());
+    ErrorInterval& interval = table.by_class[c];
+    interval.low = std::exp(wider * std::min(0.0, weighted_quantile(mixed, kLowPart)));
+    interval.high = std::exp(wider * std::max(0.0, weighted_quantile(mixed, kHighPart)));
+    interval.projects = static_cast<std::int64_t>(own.rows.size());
+    for (const auto& [project, rows] : own.rows) interval.rows += std::llround(rows);
   }
   return table;
+}
+
+Seen seen_in(std::span<const Row> rows) {
+  Seen seen{.ranges = ranges_of(rows)};
+  std::map<std::string_view, SeenProjects> of_project;
+  for (const Row& row : rows) {
+    if (!has_time(row)) continue;
+    const Work& work = row.candidates.front();
+    of_project[row.project][work.shape.is_moe() ? 1 : 0][static_cast<std::size_t>(
+        work.card.generation)][static_cast<std::size_t>(precision_of(work))] = 1;
+  }
+  for (const auto& [project, cells] : of_project)
+    for (std::size_t moe = 0; moe < cells.size(); ++moe)
+      for (std::size_t g = 0; g < kGenerations; ++g)
+        for (std::size_t k = 0; k < kPrecisions; ++k) seen.projects[moe][g][k] += cells[moe][g][k];
+  return seen;
 }
 
 RangeTable ranges_of(std::span<const Row> rows) {

@@ -15,16 +15,13 @@ namespace assay::plan {
 // Measured against predicted.
 struct Residual {
   SoftwareClass kind = SoftwareClass::kFused;
-  std::string source;
+  std::string project;
   double log_ratio = 0;  // log(measured / predicted)
 };
 
 // Of rows that are scored and have a prediction.
 std::vector<Residual> residuals_of(std::span<const Row> rows,
                                    std::span<const RowPrediction> predictions);
-
-// Sources that are off together, being of one project: those with the same first two words.
-std::string_view family_of(std::string_view source);
 
 struct WeightedValue {
   double value = 0;
@@ -35,12 +32,14 @@ struct WeightedValue {
 // order and one must have weight.
 double weighted_quantile(std::span<const WeightedValue> ordered, double part);
 
-// From the tenth to the ninetieth percentile, by class. Rows of a family that has n count n^-1/2
-// each, and each class is mixed with all residuals as if 25 of its rows had been drawn from them: a
-// class with few rows has little weight by itself.
+// From the tenth to the ninetieth percentile, by class, where every project weighs the same, and
+// wider the fewer projects there are; the prediction itself is always inside. Dense classes are
+// mixed with all dense rows as if three of their projects had been drawn from them; mixtures are by
+// themselves.
 IntervalTable interval_table(std::span<const Residual> residuals);
 
 // What rows were about; flagged ones and those without a measured time left out.
 RangeTable ranges_of(std::span<const Row> rows);
+Seen seen_in(std::span<const Row> rows);
 
 }  // namespace assay::plan

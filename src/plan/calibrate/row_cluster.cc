@@ -11,16 +11,26 @@ constexpr std::int64_t kCardsPerSocket = 4;
 // Boards of so many connect their cards directly, larger ones through switches.
 constexpr std::int64_t kDirectlyLinked = 4;
 constexpr double kMostThreads = 1e6;
+constexpr double kLargestDomain = 576;
 // What is slower is PCIe. No NVLink is, and links of this reach no less than PCIe does, also beside
 // computation; bridges between pairs, of which less is reached, from a little more on.
 constexpr base::BytesPerSecond kLeastNvlink(150e9);
 constexpr base::BytesPerSecond kLeastBridge(200e9);
 constexpr base::BytesPerSecond kMostPcie(64e9);  // generation 5, 16 lanes
 
+// "GB200-NVL36", "NVL8 domain"; else what the card is built into.
+std::int64_t domain_of(const RowFields& row, const CardSheet& sheet) {
+  for (const std::string& text : {row.gpu_type, row.notes}) {
+    const auto said = number_after(text, "NVL", true);
+    if (said && *said >= 2 && *said <= kLargestDomain) return static_cast<std::int64_t>(*said);
+  }
+  return sheet.domain;
+}
+
 spec::LinkSpec row_link(const RowFields& row, const CardSheet& sheet, std::int64_t per_node) {
   const auto nominal = row.intra_bw ? base::BytesPerSecond(*row.intra_bw * 1e9) : sheet.link;
-  // "NVL": in pairs; "GB200-NVL72": through switches, as every GB200.
-  const bool switched = contains(row.gpu_type, "GB200");
+  // "NVL": in pairs; "GB200-NVL72": through switches, as every GB200 and GB300.
+  const bool switched = sheet.domain > 0;
   const bool pairs = !switched && (contains(row.gpu_type, "NVL") || contains(row.notes, "pairs"));
   spec::LinkSpec link{.bandwidth = nominal};
   link.pcie = std::min(nominal, kMostPcie);
@@ -32,6 +42,7 @@ spec::LinkSpec row_link(const RowFields& row, const CardSheet& sheet, std::int64
   } else {
     const bool direct = !switched && per_node <= kDirectlyLinked;
     link.kind = direct ? spec::LinkKind::kNvlinkMesh : spec::LinkKind::kNvswitch;
+    if (switched) link.group = domain_of(row, sheet);
   }
   return link;
 }

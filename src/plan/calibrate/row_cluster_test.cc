@@ -80,5 +80,20 @@ TEST(RowCluster, ARowsOwnValuesCount) {
   EXPECT_EQ(said.numa_nodes, 2);
 }
 
+// GB200 and GB300 are one domain of 72, over nodes of 4; others end with their node.
+TEST(RowCluster, DomainsOfNvlinkReachBeyondNodes) {
+  const auto seconds = [](const std::string& card, double ranks) {
+    const Links links = links_of_row({.gpu_type = card, .gpus_per_node = 4});
+    return links.network
+        .time(step::CollectiveKind::kAllGather, 64e9,
+              links.network.group(static_cast<std::int64_t>(ranks)))
+        .total.count();
+  };
+  for (const std::string card : {"GB200", "GB300", "GB300-NVL72"})
+    EXPECT_LT(seconds(card, 64), 1.1 * seconds(card, 4) * (63.0 / 64) / (3.0 / 4)) << card;
+  EXPECT_GT(seconds("GB200-NVL8", 16), 1.5 * seconds("GB200-NVL8", 8));
+  EXPECT_GT(seconds("B300", 8), 1.5 * seconds("B300", 4));
+}
+
 }  // namespace
 }  // namespace assay::plan

@@ -17,8 +17,9 @@ struct NumberField {
   std::optional<double> RowFields::*value;
   bool whole;
   double most;  // far larger than anything that exists
+  bool may_be_zero = false;
 };
-constexpr std::array<NumberField, 22> kNumberFields = {{
+constexpr std::array<NumberField, 29> kNumberFields = {{
     {"params", &RowFields::params, false, 1e15},
     {"layers", &RowFields::layers, true, 1e4},
     {"dim", &RowFields::dim, true, 1e6},
@@ -36,6 +37,13 @@ constexpr std::array<NumberField, 22> kNumberFields = {{
     {"tp", &RowFields::tp, true, 1e7},
     {"pp", &RowFields::pp, true, 1e7},
     {"ep", &RowFields::ep, true, 1e7},
+    {"cp", &RowFields::cp, true, 1e7},
+    {"vp", &RowFields::vp, true, 1e4},
+    {"experts", &RowFields::experts, true, 1e5},
+    {"top_k", &RowFields::top_k, true, 1e4},
+    {"expert_ffn", &RowFields::expert_ffn, true, 1e7},
+    {"shared_experts", &RowFields::shared_experts, true, 1e4, true},
+    {"moe_layers", &RowFields::moe_layers, true, 1e4, true},
     {"intra_bw", &RowFields::intra_bw, false, 1e5},
     {"inter_bw", &RowFields::inter_bw, false, 1e5},
     {"tok_per_s", &RowFields::tok_per_s, false, 1e12},
@@ -77,7 +85,8 @@ std::string read_number(const NumberField& known, std::string_view text,
       std::isnan(number)) {
     return nonsense(known.column, text, "is not a number");
   }
-  if (number <= 0) return nonsense(known.column, text, "is not above zero");
+  if (number < 0 || (number == 0 && !known.may_be_zero))
+    return nonsense(known.column, text, "is not above zero");
   if (number > known.most) return nonsense(known.column, text, "is no size that exists");
   if (known.whole && number != std::floor(number))
     return nonsense(known.column, text, "is not a whole number");
@@ -93,10 +102,32 @@ std::string unknown_word(const RowFields& row) {
     return nonsense("ac", policy, "is none of none, selective, full");
   }
   if (!row.precision.empty() &&
-      !contains_any(row.precision, {"bf16", "fp16", "fp8", "float16", "float8", "half", "mixed"})) {
-    return nonsense("precision", row.precision, "is none of bf16, fp16, fp8");
+      !contains_any(row.precision,
+                    {"bf16", "fp16", "fp8", "fp4", "float16", "float8", "half", "mixed"})) {
+    return nonsense("precision", row.precision, "is none of bf16, fp16, fp8, mxfp8, nvfp4");
   }
   return {};
+}
+
+// "2025-03", "2025", or a release that is called by its month: "NeMo 25.04",
+// "Megatron-Bridge 26.02".
+std::optional<double> date_of(std::string_view date, const std::string& lower_source) {
+  if (const auto year = number_after(date, "20", true); year && date.starts_with("20")) {
+    const auto month = number_after(date, "-", false);
+    const double in_year = month && *month >= 1 && *month <= 12 ? *month - 0.5 : 6;
+    const double two_digits = *year >= 100 ? std::fmod(*year, 100) : *year;
+    return 2000 + two_digits + in_year / 12;
+  }
+  for (const std::string_view name : {"nemo ", "megatron-bridge ", "dgxc-benchmarking v"}) {
+    const std::size_t at = lower_source.find(name);
+    if (at == std::string::npos) continue;
+    const std::string_view release = std::string_view(lower_source).substr(at + name.size());
+    const auto year = number_after(release, "", false);
+    const auto month = number_after(release, ".", false);
+    if (year && month && *year >= 20 && *year < 40 && *month >= 1 && *month <= 12)
+      return 2000 + *year + (*month - 0.5) / 12;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -110,6 +141,9 @@ RowFields row_fields(const base::CsvTable& table, const base::CsvTable::Record& 
   row.id = field(table, record, "id");  // verbatim, whatever it is: others join by it
   if (row.id.empty()) row.id = fmt::format("line {}", record.line);
   row.source = text("source");
+  row.project = text("project");
+  if (row.project.empty()) row.project = family_of(row.source);
+  row.doubt = text("doubt");
   row.model = lower_case(text("model"));
   row.gpu_type = text("gpu_type");
   row.notes = text("notes");
@@ -120,6 +154,14 @@ RowFields row_fields(const base::CsvTable& table, const base::CsvTable::Record& 
   if (row.recompute != "none" && is_unknown(row.recompute)) row.recompute.clear();
   row.precision = lower_case(text("precision"));
   row.compile = lower_case(text("compile"));
+  row.framework = lower_case(text("framework"));
+  row.attention = lower_case(text("attention"));
+  row.optimizer = lower_case(text("optimizer"));
+  row.zero = lower_case(text("zero"));
+  row.schedule = lower_case(text("schedule"));
+  row.async_tp = lower_case(text("async_tp"));
+  row.date = date_of(text("date"), lower_case(row.source));
+  if (!row.framework.empty()) row.software += ' ' + row.framework;
 
   for (const NumberField& known : kNumberFields) {
     const std::string_view written = field(table, record, known.column);

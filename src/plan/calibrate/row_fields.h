@@ -12,7 +12,9 @@ namespace assay::plan {
 struct RowFields {
   std::string id;
   std::string source;
-  std::string model;  // lower case
+  std::string project;  // the repository or paper that the row is of; by its source where not said
+  std::string doubt;    // why the row should not be trusted; usually empty
+  std::string model;    // lower case
   std::string gpu_type;
   std::string notes;
   std::string lower_notes;
@@ -20,12 +22,23 @@ struct RowFields {
   std::string recompute;  // lower case; empty: not said
   std::string precision;  // lower case
   std::string compile;    // lower case
+  // Lower case, of tables that have such columns.
+  std::string framework;
+  std::string attention;
+  std::string optimizer;
+  std::string zero;
+  std::string schedule;
+  std::string async_tp;
 
   std::optional<double> params, layers, dim, ffn, heads, kv_heads, vocab;
   std::optional<double> seq, micro_batch, grad_accum;
-  std::optional<double> gpus, gpus_per_node, dp, fsdp, tp, pp, ep;
+  std::optional<double> gpus, gpus_per_node, dp, fsdp, tp, pp, ep, cp, vp;
+  std::optional<double> experts, top_k, expert_ffn, shared_experts, moe_layers;
   std::optional<double> intra_bw, inter_bw;  // GB/s
   std::optional<double> tok_per_s, step_s, mem_gb;
+
+  // When it was measured, in years; of tables that say so, or by the release that ran it.
+  std::optional<double> date;
 
   // What makes the row useless, in one sentence; empty if nothing does.
   std::string reason;

@@ -135,13 +135,27 @@ std::string taken(const RowFields& row, const Degrees& degrees, bool cp_said) {
   return text.empty() ? text : text + " taken";
 }
 
+// Nobody lets stages wait for half of the time where interleaving them is an option.
+double probable_chunks(const RowFields& row, const Shape& shape, Framework framework,
+                       const Degrees& d) {
+  constexpr double kMostIdle = 0.3;
+  const bool interleaves = framework == Framework::kMegatronBridge ||
+                           framework == Framework::kMegatronCore ||
+                           framework == Framework::kTorch || framework == Framework::kTorchCompiled;
+  const bool other_schedule = !interleaves || contains(row.lower_notes, "1f1b") ||
+                              (!row.schedule.empty() && !contains(row.schedule, "interleaved"));
+  if (!row.grad_accum || other_schedule || (d.pp - 1) / *row.grad_accum <= kMostIdle) return 1;
+  // Two layers or so in a chunk.
+  return std::max(1.0, std::floor(shape.layers / d.pp / 2));
+}
+
 }  // namespace
 
 RowLayouts row_layouts(const RowFields& row, const Shape& shape, Framework framework,
                        const std::optional<double>& sequences) {
   RowLayouts result;
   if (result.reason = impossible_degree(row, shape); !result.reason.empty()) return result;
-  const auto contexts = number_after(row.notes, "cp=", true);
+  const auto contexts = row.cp ? row.cp : number_after(row.notes, "cp=", true);
   Degrees said{.dp = row.dp.value_or(1),
                .fsdp = row.fsdp.value_or(1),
                .tp = row.tp.value_or(1),
@@ -176,10 +190,13 @@ RowLayouts row_layouts(const RowFields& row, const Shape& shape, Framework frame
     result.reason = unfilled;
     return result;
   }
-  auto chunks = number_after(row.notes, "vp=", true);
+  auto chunks = row.vp;
+  if (!chunks) chunks = number_after(row.notes, "vp=", true);
   if (!chunks) chunks = number_after(row.notes, "interleave=", false);
   for (Degrees& d : result.candidates) {
-    if (d.pp > 1) d.chunks = chunks.value_or(1);
+    if (d.pp > 1) d.chunks = chunks ? *chunks : probable_chunks(row, shape, framework, d);
+    d.gpipe = d.pp > 1 && contains(row.schedule, "gpipe");
+    d.zero_bubble = d.pp > 1 && contains_any(row.schedule, {"zero", "zb", "dualpipe", "v-half"});
     if (shape.is_moe() && d.ep == 1 && contains(row.lower_notes, "deepep"))
       d.ep = std::min(d.fsdp > 1 ? d.fsdp : d.dp, shape.experts);
     d.ep_axis = d.ep > 1 && d.dp * d.fsdp * d.tp * d.pp * d.cp * d.ep == d.ranks;

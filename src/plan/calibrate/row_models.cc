@@ -17,21 +17,27 @@ struct PublishedModel {
   double layers, dim, ffn, heads, kv_heads, head_dim, vocab;
   double experts, per_token, expert_ffn, shared_ffn, dense_layers;
   double parameters;
+  double expert_dim = 0;
 };
 
-// The first that fits counts. Of hybrids (Nemotron 3) a layer here is a pair of mixer and mixture;
-// mixers are attention over a window that costs as much, and experts of a narrower space are as
-// many whole ones as have their flops and bytes.
-constexpr std::array<PublishedModel, 21> kPublishedModels = {{
+// The first that fits counts. Of hybrids (Nemotron H and 3) a layer here is a pair of mixer and
+// MLP; mixers are attention over a window, of as many heads as have their parameters.
+constexpr std::array<PublishedModel, 25> kPublishedModels = {{
     {"deepseek?v3", 61, 7168, 18432, 128, 128, 160, 129280, 256, 8, 2048, 2048, 3, 671e9},
     {"kimi?k2", 61, 7168, 18432, 64, 64, 160, 163840, 384, 8, 2048, 2048, 1, 1026e9},
     {"gpt?oss?120b", 36, 2880, 2880, 64, 8, 64, 201088, 128, 4, 2880, 0, 0, 117e9},
     {"gpt?oss?20b", 24, 2880, 2880, 64, 8, 64, 201088, 32, 4, 2880, 0, 0, 21e9},
     {"qwen3*30b", 48, 2048, 6144, 32, 4, 128, 151936, 128, 8, 768, 0, 0, 30.5e9},
     {"qwen3*235b", 94, 4096, 12288, 64, 4, 128, 151936, 128, 8, 1536, 0, 0, 235e9},
+    {"nemotron?h*8b", 24, 4096, 21504, 103, 8, 128, 131072, 1, 1, 0, 0, 0, 8.1e9},
+    {"nemotron?h*47b", 45, 8192, 30720, 225, 8, 128, 131072, 1, 1, 0, 0, 0, 47e9},
+    {"nemotron?h*56b", 54, 8192, 32768, 230, 8, 128, 131072, 1, 1, 0, 0, 0, 56e9},
+    {"nemotron*lightning*30b", 23, 2688, 7424, 62, 2, 128, 131072, 128, 6, 1856, 3712, 0, 31.6e9},
     {"nemotron*nano*30b", 23, 2688, 7424, 62, 2, 128, 131072, 128, 6, 1856, 3712, 0, 31.6e9},
-    {"nemotron*super*120b", 40, 4096, 10688, 110, 2, 128, 131072, 128, 5.5, 2688, 5376, 0, 120e9},
-    {"nemotron*ultra*550b", 48, 8192, 21504, 200, 2, 128, 131072, 128, 5.5, 5120, 10752, 0, 550e9},
+    {"nemotron*super*120b", 40, 4096, 10688, 110, 2, 128, 131072, 512, 22, 2688, 5376, 0, 120e9,
+     1024},
+    {"nemotron*ultra*550b", 48, 8192, 21504, 200, 2, 128, 131072, 512, 22, 5120, 10752, 0, 550e9,
+     2048},
     {"mixtral*8x7b", 32, 4096, 14336, 32, 8, 128, 32000, 8, 2, 14336, 0, 0, 46.7e9},
     {"mixtral*8x22b", 56, 6144, 16384, 48, 8, 128, 32768, 8, 2, 16384, 0, 0, 141e9},
     {"qwen2?5*72b", 80, 8192, 29568, 64, 8, 128, 152064, 1, 1, 0, 0, 0, 72.7e9},
@@ -46,6 +52,13 @@ constexpr std::array<PublishedModel, 21> kPublishedModels = {{
     {"llama*7b", 32, 4096, 11008, 32, 32, 128, 32000, 1, 1, 0, 0, 0, 6.74e9},
 }};
 
+// Most of whose layers keep a state instead of attending; the registry has them as pairs.
+bool is_hybrid(const RowFields& row) {
+  return contains_any(row.attention, {"mamba", "ssm"}) || contains_like(row.model, "nemotron?h") ||
+         (contains(row.model, "nemotron") &&
+          contains_any(row.model, {"nano", "super", "ultra", "lightning"}));
+}
+
 const PublishedModel* published_model(std::string_view name) {
   const auto* at =
       std::find_if(kPublishedModels.begin(), kPublishedModels.end(),
@@ -54,20 +67,23 @@ const PublishedModel* published_model(std::string_view name) {
 }
 
 // Parameters of attention in one layer; widths of its products follow.
-double add_attention(std::string_view model, Shape& shape) {
+double add_attention(std::string_view model, std::string_view attention, Shape& shape) {
   const double dim = shape.dim;
   const double heads = shape.heads;
   shape.qkv = (heads + 2 * shape.kv_heads) * shape.head_dim;
   shape.attention_out = heads * shape.head_dim;
   double parameters = dim * shape.qkv + shape.attention_out * dim;
-  const bool latent = contains_any(model, {"kimi"}) || contains_like(model, "deepseek?v2") ||
-                      contains_like(model, "deepseek?v3");
+  const bool latent = contains(attention, "mla") || contains_any(model, {"kimi"}) ||
+                      contains_like(model, "deepseek?v2") || contains_like(model, "deepseek?v3");
   if (latent) {  // queries through 1536, keys and values through 512 and 64 for positions
     constexpr double kQueries = 1536;
     constexpr double kKeys = 512;
+    constexpr double kLeastWidth = 4096;  // of models that do not make queries directly
+    shape.head_dim = 160;                 // 192 for keys, 128 for values
     shape.attention_out = heads * 128;
-    const double in =
-        dim * kQueries + kQueries * heads * 192 + dim * (kKeys + 64) + kKeys * heads * 256;
+    const double queries =
+        dim >= kLeastWidth ? dim * kQueries + kQueries * heads * 192 : dim * heads * 192;
+    const double in = queries + dim * (kKeys + 64) + kKeys * heads * 256;
     shape.qkv = in / dim;
     parameters = in + shape.attention_out * dim;
   }
@@ -78,6 +94,7 @@ double add_attention(std::string_view model, Shape& shape) {
 bool is_gated(std::string_view model, const Shape& shape, double attention,
               const std::optional<double>& parameters) {
   if (contains(model, "nemotron")) return false;
+  if (contains_any(model, {"grok", "moonlight", "glm", "ling"})) return true;
   if (shape.is_moe() || !parameters) {
     return contains_any(model, {"llama", "qwen", "mistral", "mixtral", "moe", "deepseek", "kimi",
                                 "oss", "gemma", "yi", "internlm", "olmo"}) ||
@@ -107,6 +124,7 @@ double probable_heads(const RowFields& row, double dim) {
 // So many times what its layers have: a mixture that does not say so.
 constexpr double kExpertsUnsaid = 5;
 constexpr double kVocabulary = 50304;
+constexpr double kPartOfModel = 0.7;
 constexpr double kWidening = 4;
 
 // Parameters of one layer of that width, whose other sizes are as the row says.
@@ -117,7 +135,7 @@ double layer_parameters(const RowFields& row, const Shape& known, double dim) {
   shape.heads = row.heads.value_or(probable_heads(row, dim));
   shape.kv_heads = row.kv_heads.value_or(shape.heads);
   shape.head_dim = dim / shape.heads;
-  const double attention = add_attention(row.model, shape);
+  const double attention = add_attention(row.model, row.attention, shape);
   const double matrices = is_gated(row.model, shape, attention, std::nullopt) ? 3 : 2;
   const double width = shape.expert_ffn > 0 ? shape.expert_ffn : shape.ffn;
   return attention + matrices * dim * (shape.experts * width + shape.shared_ffn);
@@ -178,7 +196,12 @@ RowShape row_shape(const RowFields& row) {
   double dense_layers = 0;
   shape.layers = row.layers.value_or(0);
   shape.dim = row.dim.value_or(0);
-  if (const auto experts = experts_in(row.model + ' ' + row.lower_notes)) {
+  if (row.experts && *row.experts > 1) {
+    shape.experts = *row.experts;
+    shape.experts_per_token = row.top_k.value_or(1);
+    shape.expert_ffn = row.expert_ffn.value_or(0);
+    shape.shared_ffn = row.shared_experts.value_or(0) * row.expert_ffn.value_or(0);
+  } else if (const auto experts = experts_in(row.model + ' ' + row.lower_notes)) {
     shape.experts = experts->experts;
     shape.experts_per_token = experts->per_token;
   }
@@ -186,27 +209,30 @@ RowShape row_shape(const RowFields& row) {
   const auto depth = number_after(row.model, "nanochat-d", true);
   if (depth && !row.layers && *depth >= 1) shape.layers = *depth;
   if (depth && !row.dim) shape.dim = 64 * shape.layers;
-  const bool sized = shape.layers > 0 && shape.dim > 0;
-  if (sized && (!row.layers || !row.dim)) result.assumed = "shape: published for its name";
   const PublishedModel* known = published_model(row.model);
-  if (known != nullptr && !sized && !may_be(row, *known)) known = nullptr;
+  const bool pairs = known != nullptr && is_hybrid(row);
+  const bool sized = shape.layers > 0 && shape.dim > 0 && !pairs;
+  if (sized && (!row.layers || !row.dim)) result.assumed = "shape: published for its name";
+  if (known != nullptr && !sized && !pairs && !may_be(row, *known)) known = nullptr;
   if (known != nullptr) {
     if (!sized) {
       shape.layers = known->layers;
       shape.dim = known->dim;
-      ffn = row.ffn.value_or(known->ffn);
-      heads = row.heads.value_or(known->heads);
-      kv_heads = row.kv_heads.value_or(known->kv_heads);
+      ffn = pairs ? known->ffn : row.ffn.value_or(known->ffn);
+      heads = pairs ? known->heads : row.heads.value_or(known->heads);
+      kv_heads = pairs ? known->kv_heads : row.kv_heads.value_or(known->kv_heads);
       vocab = row.vocab.value_or(known->vocab);
       result.assumed = "shape: as published";
     }
     if (!parameters) parameters = known->parameters;
     if (known->layers == shape.layers && known->dim == shape.dim) head_dim = known->head_dim;
-    if (known->experts > 1) {
+    const bool same_experts = !row.experts || pairs;
+    if (known->experts > 1 && same_experts) {
       shape.experts = known->experts;
       shape.experts_per_token = known->per_token;
       shape.expert_ffn = known->expert_ffn;
       shape.shared_ffn = known->shared_ffn;
+      shape.expert_dim = known->expert_dim;
       dense_layers = known->dense_layers;
     }
   } else if (!sized) {
@@ -222,36 +248,56 @@ RowShape row_shape(const RowFields& row) {
   shape.kv_heads = kv_heads.value_or(shape.heads);
   shape.vocab = vocab.value_or(kVocabulary);
   shape.ffn = ffn.value_or(kWidening * shape.dim);
+  // Models of these families have wider heads than their width has room for.
+  if (!head_dim && contains_any(row.model, {"qwen3", "nemotron3", "llama4", "llama-4"}))
+    head_dim = 128;
+  if (!head_dim && contains_any(row.model, {"oss"})) head_dim = 64;
+  if (!head_dim && contains(row.attention, "deltanet")) head_dim = 256;
   shape.head_dim = head_dim.value_or(shape.dim / shape.heads);
   if (shape.is_moe()) {
     if (shape.expert_ffn == 0) shape.expert_ffn = shape.ffn;
     shape.moe_layers = shape.layers - dense_layers;
+    if (row.moe_layers && *row.moe_layers > 0 && !pairs)
+      shape.moe_layers = std::min(shape.layers, *row.moe_layers);
   }
   if (shape.moe_layers < 0 || shape.experts < 1 || shape.experts_per_token < 1 ||
       shape.experts_per_token > shape.experts || shape.kv_heads > shape.heads) {
     result.reason = "model: layers, heads or experts that no model can have";
     return result;
   }
-  if (row.heads && !head_dim && std::fmod(shape.dim, shape.heads) != 0) {
+  // Tokens after the next one are predicted by further layers, each with the head.
+  if (contains_any(row.lower_notes, {"mtp1", "1 mtp", "mtp 1"}) && !pairs) {
+    ++shape.layers;
+    ++shape.predictions;
+    if (shape.is_moe()) ++shape.moe_layers;
+  }
+  if (row.heads && !head_dim && !contains(row.attention, "mla") && !row.experts &&
+      std::fmod(shape.dim, shape.heads) != 0) {
     result.reason = fmt::format("heads: {} of a width of {}", shape.heads, shape.dim);
     return result;
   }
-  const double attention = add_attention(row.model, shape);
+  const double attention = add_attention(row.model, row.attention, shape);
   shape.mlp_matrices = is_gated(row.model, shape, attention, parameters) ? 3 : 2;
   shape.tied = contains_any(row.model, {"gpt", "mpt", "megatron", "turing", "mt-nlg"}) &&
                !contains_any(row.model, {"oss", "nanochat"});
   const double matrix = shape.mlp_matrices * shape.dim;
   shape.body_parameters =
       shape.layers * attention + (shape.layers - shape.moe_layers) * matrix * shape.ffn +
-      shape.moe_layers * matrix * (shape.experts * shape.expert_ffn + shape.shared_ffn);
+      shape.moe_layers *
+          (shape.mlp_matrices * shape.expert_width() * shape.experts * shape.expert_ffn +
+           matrix * shape.shared_ffn);
   if (row.params && !shape.is_moe() && *row.params > kExpertsUnsaid * shape.body_parameters &&
       *row.params > kExpertsUnsaid * shape.vocab * shape.dim) {
     result.reason = fmt::format("params: {:.3g} where such layers have {:.3g}; experts not said?",
                                 *row.params, shape.body_parameters);
     return result;
   }
-  shape.parameters =
-      parameters.value_or(shape.body_parameters + shape.vocab * shape.dim * (shape.tied ? 1 : 2));
+  const double counted = shape.body_parameters + shape.vocab * shape.dim * (shape.tied ? 1 : 2);
+  shape.parameters = parameters.value_or(counted);
+  // A part of a model's layers, run in its place, has the parameters of its layers.
+  const bool fewer = known != nullptr && !pairs && row.layers && *row.layers < known->layers;
+  if ((fewer || contains(row.lower_notes, "proxy")) && counted < kPartOfModel * shape.parameters)
+    shape.parameters = counted;
   return result;
 }
 

@@ -90,6 +90,12 @@ bool contains_any(std::string_view text, std::initializer_list<std::string_view>
                      [&](std::string_view word) { return contains(text, word); });
 }
 
+std::string_view family_of(std::string_view source) {
+  const std::size_t first = source.find(' ');
+  if (first == std::string_view::npos) return source;
+  return source.substr(0, source.find(' ', first + 1));
+}
+
 bool contains_like(std::string_view text, std::string_view pattern) {
   std::size_t at = 0;
   while (true) {

@@ -14,6 +14,9 @@ std::string lower_case(std::string_view text);
 bool contains(std::string_view text, std::string_view word);
 bool contains_any(std::string_view text, std::initializer_list<std::string_view> words);
 
+// Of a source: its first two words, which sources of one project share.
+std::string_view family_of(std::string_view source);
+
 // Whether the text contains something like the pattern, in which ? stands for one character or none
 // and * for any number of them.
 bool contains_like(std::string_view text, std::string_view pattern);

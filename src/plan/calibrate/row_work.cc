@@ -47,19 +47,35 @@ void add_window(const RowFields& row, Framework framework, Shape& shape) {
   if (window <= 0) {
     if (framework == Framework::kNanochat)
       window = *row.seq / 2;
-    else if (contains_like(row.model, "nemotron*v3"))
+    else if (contains_any(row.attention, {"mamba", "deltanet", "csa"}) ||
+             contains_like(row.model, "nemotron*v3") || contains_like(row.model, "nemotron?h"))
       window = 256;
     else if (contains_like(row.model, "gpt?oss"))
       window = 128;
   }
+  const bool states = contains_any(row.attention, {"mamba", "deltanet"}) ||
+                      contains_like(row.model, "nemotron*v3") ||
+                      contains_like(row.model, "nemotron?h");
+  if (states) shape.state_share = contains(row.attention, "deltanet") ? 0.75 : 0.9;
   if (window <= 0) return;
   shape.window = std::min(window, *row.seq);
   shape.windowed_share = contains(row.model, "oss") ? 0.5 : 0.75;
 }
 
 RecomputeKind row_recompute(const RowFields& row) {
-  if (contains(row.recompute, "full")) return RecomputeKind::kFull;
+  // MaxText's policy that keeps the first products alone makes everything else again.
+  if (contains_any(row.recompute, {"full", "save_qkv"})) return RecomputeKind::kFull;
   return contains(row.recompute, "selective") ? RecomputeKind::kSelective : RecomputeKind::kNone;
+}
+
+// "selective:mlp+core_attn"
+RecomputedModules recomputed_modules(const RowFields& row) {
+  const std::size_t colon = row.recompute.find(':');
+  if (colon == std::string::npos) return {};
+  const std::string modules = '+' + row.recompute.substr(colon + 1) + '+';
+  return {.attention = contains(modules, "+core_attn+"),
+          .mlp = contains_any(modules, {"+mlp+", "+ffn+"}),
+          .experts = contains(modules, "+moe+")};
 }
 
 // Of the card's memory.
@@ -67,13 +83,36 @@ double share_of_card(const Work& work) {
   return memory_need(work, prior_memory_constants()).total() / work.card.memory;
 }
 
-// Whether a row that does not state recomputation needed it. Before flash attention everyone
-// recomputed what did not fit; later software has ways of its own to save memory.
-bool recomputes_unsaid(const RowFields& row, const Work& work) {
-  if (!row.recompute.empty() || work.shape.is_moe()) return false;
-  const bool eager = !work.software.fused && work.software.framework != Framework::kAutomodel;
-  if (eager) return share_of_card(work) > 1;
-  return work.degrees.pp <= 1 && share_of_card(work) > kBeyondCard;
+// What makes a run that happened impossible was not so: of what the row does not say, the next
+// likelier that the card holds is taken. Says which.
+std::string make_possible(const RowFields& row, Work& work) {
+  if (share_of_card(work) <= 1) return {};
+  std::string taken;
+  const auto stop = [&](std::string_view what) {
+    note(taken, what);
+    return share_of_card(work) <= 1;
+  };
+  Software& s = work.software;
+  if (!s.flash && !contains(row.software, "no flash") && !contains(row.software, "unfused") &&
+      (!row.recompute.empty() || row.mem_gb)) {
+    s.flash = true;
+    if (stop("flash attention taken: scores would not fit the card")) return taken;
+  }
+  if (!row.recompute.empty()) return taken;
+  // Eager software recomputed what did not fit. Later software has ways of its own to save memory:
+  // in pipelines, for mixtures, and where hosts lend theirs.
+  const bool eager = !s.fused && s.framework != Framework::kAutomodel;
+  const bool other_ways = work.shape.is_moe() ||
+                          (!eager && (work.degrees.pp > 1 || share_of_card(work) <= kBeyondCard));
+  if (other_ways) return taken;
+  work.recompute = RecomputeKind::kSelective;
+  if (!eager && share_of_card(work) <= 1) {
+    note(taken, "ac: not said, selective taken for what the card holds");
+    return taken;
+  }
+  work.recompute = RecomputeKind::kFull;
+  note(taken, "ac: not said, full taken for what the card holds");
+  return taken;
 }
 
 // Of layouts that are possible, those that the card holds; if it holds none, the smallest. Nobody
@@ -100,10 +139,15 @@ std::string add_all_but_layout(const RowFields& row, const CardSheet& sheet, Fra
   work.links = *links;
   work.software = row_software(row, framework, work.shape, work.card);
   work.recompute = row_recompute(row);
-  work.fp8 = contains_any(row.precision, {"fp8", "float8"});
+  work.recomputed = recomputed_modules(row);
+  work.fp4 = contains(row.precision, "fp4");
+  work.fp8 = work.fp4 || contains_any(row.precision, {"fp8", "float8"});
   work.fp8_by_row = contains(row.precision, "row");
+  work.fp8_by_block = work.fp4 || contains_any(row.precision, {"mx", "block", "sub-channel"});
   work.lora = contains(row.software, "lora");
-  work.muon = framework == Framework::kNanochat || contains(row.software, "muon");
+  work.muon = framework == Framework::kNanochat || contains(row.software, "muon") ||
+              contains(row.optimizer, "muon");
+  if (framework != Framework::kNanochat) work.muon_exchange.stacked = false;
   add_window(row, framework, work.shape);
   return {};
 }
@@ -113,11 +157,13 @@ void add_layout(const RowFields& row, const Degrees& degrees, Work& work) {
   work.degrees = degrees;
   work.degrees.sequence_parallel =
       contains(row.recompute, "seqpar") || framework == Framework::kMegatronBridge ||
-      framework == Framework::kMegatronCore || framework == Framework::kKempner;
+      framework == Framework::kMegatronCore || framework == Framework::kKempner ||
+      framework == Framework::kTorch || framework == Framework::kTorchCompiled ||
+      framework == Framework::kXla;
+  work.shape.ragged_vocab = !pads_vocabulary(framework) && std::fmod(work.shape.vocab, 8) != 0;
   // Megatron-DeepSpeed's vocabulary is padded for tensor parallelism only.
-  work.shape.ragged_vocab =
-      std::fmod(work.shape.vocab, 8) != 0 || (framework == Framework::kMegatronDeepspeed &&
-                                              degrees.tp == 1 && !contains(row.software, "mt-nlg"));
+  if (framework == Framework::kMegatronDeepspeed)
+    work.shape.ragged_vocab = degrees.tp == 1 && !contains(row.software, "mt-nlg");
 }
 
 }  // namespace
@@ -143,16 +189,15 @@ RowWork row_work(const RowFields& row) {
   if (!result.reason.empty()) return result;
 
   RowBatches batches;
-  bool recomputed = false;
+  std::string possible;
   for (const Degrees& degrees : layouts.candidates) {
     add_layout(row, degrees, work);
     batches = row_batches(row, software.framework, degrees, sequences);
     for (const Batch& batch : batches.candidates) {
       work.batch = batch;
       result.candidates.push_back(work);
-      if (!recomputes_unsaid(row, work)) continue;
-      result.candidates.back().recompute = RecomputeKind::kFull;
-      recomputed = true;
+      const std::string taken = make_possible(row, result.candidates.back());
+      if (!taken.empty()) possible = taken;
     }
   }
   if (layouts.candidates.size() > 1) keep_probable(result.candidates);
@@ -160,8 +205,8 @@ RowWork row_work(const RowFields& row) {
        {shape.assumed, layouts.assumed, software.assumed, batches.assumed}) {
     note(result.reason, assumed);
   }
-  if (recomputed) note(result.reason, "ac: not said, full taken for what the card holds");
-  if (!recomputed && row.recompute.empty()) note(result.reason, "ac none taken");
+  note(result.reason, possible);
+  if (!contains(possible, "ac: ") && row.recompute.empty()) note(result.reason, "ac none taken");
   result.assumed = !result.reason.empty();
   result.batch_unknown = batches.unknown;
   return result;

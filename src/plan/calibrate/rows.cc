@@ -27,10 +27,12 @@ base::Result<std::vector<Row>> parse_rows(std::string_view csv, const std::strin
     RowFields fields = row_fields(table, record);
     Row row{.id = std::move(fields.id),
             .source = fields.source,
+            .project = std::move(fields.project),
             .step_s = fields.step_s,
             .memory_gib = fields.mem_gb};
     // Terms that the tables use for rows that did not measure a normal step.
-    row.flagged = contains_any(fields.notes, {"pathol", "IMPOSSIBLE", "OOM", "framework-bound"});
+    row.flagged = contains_any(fields.notes, {"pathol", "IMPOSSIBLE", "OOM", "framework-bound"}) ||
+                  !fields.doubt.empty();
     row.reason = std::move(fields.reason);
     if (row.reason.empty()) {
       RowWork work = row_work(fields);

@@ -17,10 +17,12 @@ namespace assay::plan {
 struct Row {
   std::string id;
   std::string source;
+  std::string project;               // a repository or paper, however many sources it has
   std::optional<double> step_s;      // measured
   std::optional<double> memory_gib;  // likewise
-  // Says of itself that it measures something else than a step (see parse_rows()), or does not say
-  // how much a step reads. It is predicted, and neither fitted nor scored.
+  // Says of itself that it measures something else than a step (see parse_rows()), is doubted by
+  // its table, or does not say how much a step reads. It is predicted, and neither fitted nor
+  // scored.
   bool flagged = false;
   // The row leaves out what its time depends on, and the most probable was taken.
   bool assumed = false;

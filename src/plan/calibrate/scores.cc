@@ -1,7 +1,10 @@
 #include "plan/calibrate/scores.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <map>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -18,9 +21,72 @@ constexpr base::Bytes kBytesPerGib(std::int64_t{1} << 30);
 ErrorSummary summary_of(std::vector<double> errors) {
   if (errors.empty()) return {};
   ErrorSummary summary{.rows = errors.size()};
-  for (const double error : errors) summary.mean += error / static_cast<double>(errors.size());
+  for (const double error : errors) {
+    summary.mean += error / static_cast<double>(errors.size());
+    summary.worst = std::max(summary.worst, error);
+  }
   summary.median = base::median(std::move(errors));
   return summary;
+}
+
+// A row that is scored.
+struct Scored {
+  double error = 0;
+  bool inside = false;
+};
+using ScoredRows = std::vector<Scored>;
+
+ErrorSummary summary_of(const ScoredRows& rows) {
+  std::vector<double> errors;
+  for (const Scored& row : rows) errors.push_back(row.error);
+  return summary_of(std::move(errors));
+}
+
+double coverage_of(const ScoredRows& rows) {
+  double inside = 0;
+  for (const Scored& row : rows) inside += row.inside ? 1 : 0;
+  return rows.empty() ? 0 : inside / static_cast<double>(rows.size());
+}
+
+KindScore kind_score(const std::map<std::string, ScoredRows>& projects) {
+  KindScore score{.projects = projects.size()};
+  std::vector<double> means;
+  for (const auto& [project, rows] : projects) {
+    means.push_back(summary_of(rows).mean);
+    score.coverage += coverage_of(rows) / static_cast<double>(projects.size());
+  }
+  const ErrorSummary summary = summary_of(means);
+  score.mean = summary.mean;
+  score.median = summary.median;
+  score.worst = summary.worst;
+  return score;
+}
+
+void add_projects(std::span<const Row> rows, std::span<const RowPrediction> predictions,
+                  Score& score) {
+  std::map<std::tuple<std::string, bool, Generation>, ScoredRows> parts;
+  std::map<std::string, ScoredRows> kinds[2];
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const RowPrediction& made = predictions[i];
+    if (!has_time(rows[i]) || !made.step_s) continue;
+    const Work& work = rows[i].candidates.front();
+    const double seconds = *rows[i].step_s;
+    const Scored one{.error = std::abs(*made.step_s / seconds - 1),
+                     .inside = seconds >= made.low && seconds <= made.high};
+    const bool moe = work.shape.is_moe();
+    parts[{rows[i].project, moe, work.card.generation}].push_back(one);
+    kinds[moe ? 1 : 0][rows[i].project].push_back(one);
+  }
+  for (const auto& [key, scored] : parts) {
+    const auto& [project, moe, generation] = key;
+    score.projects.push_back({.project = project,
+                              .mixtures = moe,
+                              .generation = generation,
+                              .time = summary_of(scored),
+                              .coverage = coverage_of(scored)});
+  }
+  score.dense = kind_score(kinds[0]);
+  score.mixtures = kind_score(kinds[1]);
 }
 
 }  // namespace
@@ -32,13 +98,13 @@ SoftwareClass class_of(const Row& row) {
 
 std::vector<RowPrediction> predict_all(std::span<const Row> rows, const Constants& constants,
                                        const MemoryConstants& memory,
-                                       const IntervalTable& intervals) {
+                                       const IntervalTable& intervals, const Seen& seen) {
   std::vector<RowPrediction> predictions;
   for (const Row& row : rows) {
     RowPrediction& prediction = predictions.emplace_back();
     const auto predicted = predict(row, constants);
     if (!predicted) continue;
-    const ErrorInterval& interval = intervals.of(class_of(row));
+    const ErrorInterval interval = interval_of(*predicted->work, intervals, seen, row.assumed);
     prediction = {.work = predicted->work,
                   .step_s = predicted->step_s,
                   .low = predicted->step_s * interval.low,
@@ -71,6 +137,7 @@ Score score(std::span<const Row> rows, std::span<const RowPrediction> prediction
   for (const std::string& source : order)
     score.sources.push_back({.source = source, .time = summary_of(by_source[source])});
   if (!time.empty()) score.coverage = inside / static_cast<double>(time.size());
+  add_projects(rows, predictions, score);
   return score;
 }
 

@@ -51,5 +51,24 @@ TEST(Score, MemoryIsScoredWhereItWasMeasured) {
   EXPECT_NEAR(s.memory.mean, 0.2, 1e-12);
 }
 
+// Errors of 10 and 30 % in one project, 50 % in another: projects weigh the same.
+TEST(Score, EveryProjectWeighsTheSame) {
+  std::vector<Row> rows = {scored_row("a", 1), scored_row("a", 1), scored_row("b", 1),
+                           scored_row("c", 1)};
+  for (Row& row : rows) row.project = row.source;
+  rows[3].candidates.front().shape.experts = 8;
+  const std::vector<RowPrediction> predictions = {step_within(1.1, 1, 2), step_within(1.3, 1.2, 2),
+                                                  step_within(1.5, 0.9, 2), step_within(2, 0, 9)};
+  const Score s = score(rows, predictions);
+  EXPECT_EQ(s.dense.projects, 2U);
+  EXPECT_NEAR(s.dense.mean, (0.2 + 0.5) / 2, 1e-12);
+  EXPECT_NEAR(s.dense.worst, 0.5, 1e-12);
+  EXPECT_NEAR(s.dense.coverage, (0.5 + 1) / 2, 1e-12);
+  EXPECT_EQ(s.mixtures.projects, 1U);
+  EXPECT_NEAR(s.mixtures.mean, 1, 1e-12);
+  ASSERT_EQ(s.projects.size(), 3U);
+  EXPECT_NEAR(s.projects[0].time.worst, 0.3, 1e-12);
+}
+
 }  // namespace
 }  // namespace assay::plan

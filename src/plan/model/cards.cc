@@ -13,48 +13,66 @@ namespace {
 // Memory comes in powers of two, whatever data sheets call it.
 constexpr std::int64_t kSheetGb = std::int64_t{1} << 30;
 
-// In the units of data sheets: dense TFLOP/s of bf16 and fp8 (bf16's where there is no fp8), GB/s,
-// W, MB of L2, GB, GB/s per direction of the link, GB/s of network per card.
-constexpr CardSheet sheet(std::string_view name, double bf16, double fp8, double memory_rate,
-                          double multiprocessors, double watts, std::int64_t cache,
-                          std::int64_t memory, double link, double network) {
+// In the units of data sheets: dense TFLOP/s of bf16, fp8 (bf16's where there is no fp8) and fp4
+// (0: none), GB/s, W, MB of L2, GB, GB/s per direction of the link, GB/s of network per card.
+struct SheetRates {
+  double bf16, fp8, fp4;
+};
+constexpr CardSheet sheet(Generation generation, std::string_view name, SheetRates rates,
+                          double memory_rate, double multiprocessors, double watts,
+                          std::int64_t cache, std::int64_t memory, double link, double network,
+                          std::int64_t domain = 0, double exponentials = 1) {
   return {.name = name,
-          .card = {.bf16_flops = base::FlopsPerSecond(bf16 * 1e12),
-                   .fp8_flops = base::FlopsPerSecond(fp8 * 1e12),
+          .card = {.generation = generation,
+                   .bf16_flops = base::FlopsPerSecond(rates.bf16 * 1e12),
+                   .fp8_flops = base::FlopsPerSecond(rates.fp8 * 1e12),
+                   .fp4_flops = base::FlopsPerSecond(rates.fp4 * 1e12),
                    .memory_rate = base::BytesPerSecond(memory_rate * 1e9),
                    .multiprocessors = multiprocessors,
+                   .exponentials = exponentials,
                    .watts = base::Watts(watts),
                    .cache = base::Bytes(cache * 1'000'000),
                    .memory = base::Bytes(memory * kSheetGb)},
           .link = base::BytesPerSecond(link * 1e9),
-          .network = base::BytesPerSecond(network * 1e9)};
+          .network = base::BytesPerSecond(network * 1e9),
+          .domain = domain};
 }
 
-constexpr std::array<CardSheet, 24> kCardSheets = {{
-    sheet("A100-SXM4-40GB", 312, 312, 1555, 108, 400, 40, 40, 300, 25),
-    sheet("A100-SXM4-80GB", 312, 312, 2039, 108, 400, 40, 80, 300, 25),
-    sheet("A100-PCIe-80GB", 312, 312, 1935, 108, 300, 40, 80, 32, 12.5),
-    sheet("A100-PCIe-40GB", 312, 312, 1555, 108, 250, 40, 40, 32, 12.5),
-    sheet("A800", 312, 312, 2039, 108, 400, 40, 80, 200, 25),
-    sheet("H100-SXM5-80GB", 989, 1979, 3350, 132, 700, 50, 80, 450, 50),
-    sheet("H100-PCIe-80GB", 756, 1513, 2000, 114, 350, 50, 80, 64, 25),
-    sheet("H100-NVL-94GB", 835, 1671, 3900, 132, 400, 50, 94, 300, 25),
-    sheet("H200-SXM-141GB", 989, 1979, 4800, 132, 700, 50, 141, 450, 50),
-    sheet("H800", 989, 1979, 3350, 132, 700, 50, 80, 200, 50),
-    sheet("H20", 148, 296, 4000, 78, 400, 60, 96, 450, 50),
-    sheet("GH200", 989, 1979, 4000, 132, 700, 50, 96, 450, 50),
-    sheet("B100-SXM-192GB", 1750, 3500, 8000, 148, 700, 126, 192, 900, 50),
-    sheet("B200-SXM-180GB", 2250, 4500, 8000, 148, 1000, 126, 180, 900, 50),
-    sheet("GB200", 2500, 5000, 8000, 148, 1200, 126, 186, 900, 50),
-    sheet("B300", 2250, 4500, 8000, 148, 1400, 126, 270, 900, 100),
-    sheet("V100-SXM2-32GB", 125, 125, 900, 80, 300, 6, 32, 150, 12.5),
-    sheet("A40", 150, 150, 696, 84, 300, 6, 48, 32, 12.5),
-    sheet("A6000", 155, 155, 768, 84, 300, 6, 48, 32, 12.5),
-    sheet("L40S", 362, 733, 864, 142, 350, 96, 48, 32, 12.5),
-    sheet("RTX4090", 165, 330, 1008, 128, 450, 72, 24, 16, 12.5),
-    sheet("RTX3090", 71, 71, 936, 82, 350, 6, 24, 16, 12.5),
-    sheet("MI250X", 191, 191, 1638, 110, 280, 8, 64, 50, 25),
-    sheet("MI300X", 1307, 2615, 5300, 304, 750, 256, 192, 448, 50),
+using enum Generation;
+constexpr std::array<CardSheet, 32> kCardSheets = {{
+    sheet(kAmpere, "A100-SXM4-40GB", {312, 312, 0}, 1555, 108, 400, 40, 40, 300, 25),
+    sheet(kAmpere, "A100-SXM4-80GB", {312, 312, 0}, 2039, 108, 400, 40, 80, 300, 25),
+    sheet(kAmpere, "A100-PCIe-80GB", {312, 312, 0}, 1935, 108, 300, 40, 80, 32, 12.5),
+    sheet(kAmpere, "A100-PCIe-40GB", {312, 312, 0}, 1555, 108, 250, 40, 40, 32, 12.5),
+    sheet(kAmpere, "A800", {312, 312, 0}, 2039, 108, 400, 40, 80, 200, 25),
+    sheet(kHopper, "H100-SXM5-80GB", {989, 1979, 0}, 3350, 132, 700, 50, 80, 450, 50),
+    // HBM2e, and a lower power limit.
+    sheet(kHopper, "H100-SXM5-96GB", {989, 1979, 0}, 2400, 132, 500, 50, 96, 450, 50),
+    sheet(kHopper, "H100-PCIe-80GB", {756, 1513, 0}, 2000, 114, 350, 50, 80, 64, 25),
+    sheet(kHopper, "H100-NVL-94GB", {835, 1671, 0}, 3900, 132, 400, 50, 94, 300, 25),
+    sheet(kHopper, "H200-SXM-141GB", {989, 1979, 0}, 4800, 132, 700, 50, 141, 450, 50),
+    sheet(kHopper, "H800", {989, 1979, 0}, 3350, 132, 700, 50, 80, 200, 50),
+    sheet(kHopper, "H20", {148, 296, 0}, 4000, 78, 400, 60, 96, 450, 50),
+    sheet(kHopper, "GH200", {989, 1979, 0}, 4000, 132, 700, 50, 96, 450, 50),
+    sheet(kBlackwell, "B100-SXM-192GB", {1750, 3500, 7000}, 8000, 148, 700, 126, 192, 900, 50),
+    sheet(kBlackwell, "B200-SXM-180GB", {2250, 4500, 9000}, 8000, 148, 1000, 126, 180, 900, 50),
+    sheet(kBlackwell, "GB200", {2500, 5000, 10000}, 8000, 148, 1200, 126, 186, 900, 50, 72),
+    sheet(kBlackwell, "B300", {2250, 4500, 13500}, 8000, 148, 1100, 126, 270, 900, 100, 0, 2),
+    sheet(kBlackwell, "GB300", {2500, 5000, 15000}, 8000, 148, 1400, 126, 278, 900, 100, 72, 2),
+    sheet(kOlder, "V100-SXM2-32GB", {125, 125, 0}, 900, 80, 300, 6, 32, 150, 12.5),
+    sheet(kWorkstation, "A40", {150, 150, 0}, 696, 84, 300, 6, 48, 32, 12.5),
+    sheet(kWorkstation, "A6000", {155, 155, 0}, 768, 84, 300, 6, 48, 32, 12.5),
+    sheet(kWorkstation, "L40S", {362, 733, 0}, 864, 142, 350, 96, 48, 32, 12.5),
+    sheet(kWorkstation, "RTX4090", {165, 330, 0}, 1008, 128, 450, 72, 24, 32, 12.5),
+    sheet(kWorkstation, "RTX3090", {71, 71, 0}, 936, 82, 350, 6, 24, 16, 12.5),
+    sheet(kWorkstation, "RTX-PRO-6000", {500, 1000, 2000}, 1792, 188, 600, 128, 96, 64, 12.5),
+    sheet(kWorkstation, "RTX5090", {210, 419, 1676}, 1792, 170, 575, 96, 32, 64, 12.5),
+    sheet(kWorkstation, "RTX5060Ti", {47, 95, 379}, 448, 36, 180, 32, 16, 32, 12.5),
+    sheet(kAmd, "MI250X", {191, 191, 0}, 1638, 110, 280, 8, 64, 50, 25),
+    sheet(kAmd, "MI300X", {1307, 2615, 0}, 5300, 304, 750, 256, 192, 448, 50),
+    sheet(kAmd, "MI325X", {1307, 2615, 0}, 6000, 304, 1000, 256, 256, 448, 50),
+    sheet(kAmd, "MI350X", {2300, 4600, 9200}, 8000, 256, 1000, 256, 288, 538, 50),
+    sheet(kAmd, "MI355X", {2500, 5000, 10000}, 8000, 256, 1400, 256, 288, 538, 50),
 }};
 
 const CardSheet* by_name(std::string_view name) {
@@ -69,7 +87,8 @@ struct CardWord {
   std::string_view word;
   std::string_view name;
 };
-constexpr std::array<CardWord, 17> kCardWords = {{
+constexpr std::array<CardWord, 25> kCardWords = {{
+    {"GB300", "GB300"},
     {"GB200", "GB200"},
     {"GH200", "GH200"},
     {"B300", "B300"},
@@ -80,16 +99,29 @@ constexpr std::array<CardWord, 17> kCardWords = {{
     {"H20", "H20"},
     {"A800", "A800"},
     {"V100", "V100-SXM2-32GB"},
+    {"PRO 6000", "RTX-PRO-6000"},
+    {"PRO-6000", "RTX-PRO-6000"},
     {"L40S", "L40S"},
     {"A6000", "A6000"},
     {"A40", "A40"},
     {"4090", "RTX4090"},
     {"3090", "RTX3090"},
+    {"5090", "RTX5090"},
+    {"5060", "RTX5060Ti"},
     {"MI250", "MI250X"},
     {"MI300", "MI300X"},
+    {"MI325", "MI325X"},
+    {"MI350", "MI350X"},
+    {"MI355", "MI355X"},
 }};
 
 }  // namespace
+
+std::string_view to_text(Generation generation) {
+  constexpr std::array<std::string_view, 6> kGenerationNames = {
+      "older", "Ampere", "Hopper", "Blackwell", "workstation", "AMD"};
+  return kGenerationNames[static_cast<std::size_t>(generation)];
+}
 
 std::span<const CardSheet> card_table() {
   return kCardSheets;
@@ -109,7 +141,8 @@ const CardSheet* find_card(std::string_view name) {
   }
   if (has("H100")) {
     if (has("PCIE")) return by_name("H100-PCIe-80GB");
-    return by_name(has("NVL") ? "H100-NVL-94GB" : "H100-SXM5-80GB");
+    if (has("NVL")) return by_name("H100-NVL-94GB");
+    return by_name(has("96") ? "H100-SXM5-96GB" : "H100-SXM5-80GB");
   }
   for (const CardWord& known : kCardWords) {
     if (has(known.word)) return by_name(known.name);

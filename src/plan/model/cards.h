@@ -17,6 +17,7 @@ struct CardSheet {
   // Per card and direction, by default.
   base::BytesPerSecond link;     // NVLink's, or PCIe's for a card without
   base::BytesPerSecond network;  // a card's share of its node's
+  std::int64_t domain = 0;       // cards that NVLink connects beyond a node; 0: those of a node
 };
 
 std::span<const CardSheet> card_table();

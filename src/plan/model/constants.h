@@ -32,11 +32,19 @@ struct Constants {
   double moe_ops = 0;
   double moe_naive = 0;
   double dtensor_tp = 0;
+  double fp4_eff = 0;
+  double moe_host_us = 0;
+  double moe_early = 0;
+  double a2a_overlap = 0;
+  double a2a_eff = 0;
+  double ssm_ops = 0;
+  double young_eff = 0;
   // Counted or published; not fitted.
   double gemm_k0 = 0;
   double gemm_tail = 0;
   double fp8_cast = 0;
   double attn_bwd = 0;
+  double attn_softmax = 0;
   double mem_eff = 0;
   double pass_score = 0;
   double gap_us = 0;

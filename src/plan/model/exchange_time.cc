@@ -21,4 +21,11 @@ double exchange_seconds(step::CollectiveKind kind, double bytes, const Axis& axi
   return links.network.time(kind, bytes, group, shares).total.count();
 }
 
+double exchange_alone_seconds(step::CollectiveKind kind, double bytes, const Axis& axis,
+                              const Links& links, double eff) {
+  const Group group = links.network.group(whole_ranks(axis.ranks), whole_ranks(axis.apart));
+  return links.network.time(kind, bytes, group, {.nvlink = eff, .host = eff, .network = eff})
+      .total.count();
+}
+
 }  // namespace assay::plan

@@ -20,4 +20,8 @@ struct Axis {
 double exchange_seconds(step::CollectiveKind kind, double bytes, const Axis& axis,
                         const Links& links, const Constants& constants, double share = 1);
 
+// The same where nothing else uses the links: `eff` of each of them.
+double exchange_alone_seconds(step::CollectiveKind kind, double bytes, const Axis& axis,
+                              const Links& links, double eff);
+
 }  // namespace assay::plan

@@ -36,8 +36,7 @@ class ReplicaPlan {
                                        degrees_.pp / degrees_.ep / degrees_.fsdp
                                  : 0;
       add_replicas(std::max(0.0, parameters - experts), {n, apart});
-      if (experts > 0)
-        add_replicas(experts, {expert_replicas(degrees_, same_experts), apart * degrees_.ep});
+      if (experts > 0) add_replicas(experts, expert_axis(rank, same_experts, apart));
     }
     if (work.muon) gather_matrices();
   }
@@ -45,6 +44,13 @@ class ReplicaPlan {
   ReplicaExchanges result;
 
  private:
+  // Ranks that have the same experts.
+  [[nodiscard]] Axis expert_axis(const RankShare& rank, double same_layers, double apart) const {
+    if (rank.experts_over_tensor)
+      return {expert_replicas(degrees_, same_layers * degrees_.tp), degrees_.ep};
+    return {expert_replicas(degrees_, same_layers), apart * degrees_.ep};
+  }
+
   void add(const ReplicaExchange& exchange) {
     if (exchange.axis.ranks > 1 && exchange.bytes > 0) result.each[result.count++] = exchange;
   }
@@ -120,28 +126,33 @@ ReplicaExchanges replica_exchanges(const Work& work, const RankShare& rank, doub
 }
 
 double gradients_seconds(const Work& work, const RankShare& rank, double parameters,
-                         double backward, const Constants& constants) {
+                         const HidingPasses& passes, const Constants& constants) {
   double repeated = 0;  // after every micro-batch
   double repeats = 0;   // but the last
   double last = 0;
+  double gathered = 0;  // weights, before the next step's first pass
   double exposed = 0;
+  const bool folds = folds_gradients(work);
   for (const ReplicaExchange& exchange : replica_exchanges(work, rank, parameters)) {
     const double seconds =
         exchange.calls * exchange_seconds(exchange.kind, exchange.bytes / exchange.calls,
                                           exchange.axis, work.links, constants);
-    (exchange.hidden ? last : exposed) += seconds;
+    const bool gather = !folds && !work.muon && exchange.kind == CollectiveKind::kAllGather;
+    (!exchange.hidden ? exposed : gather ? gathered : last) += seconds;
     if (exchange.times > 1) {
       repeated += seconds;
       repeats = exchange.times - 1;
     }
   }
-  const auto unhidden = [&](double seconds) {
+  const auto unhidden = [&](double seconds, double behind) {
     if (!work.software.overlaps_gradients) return seconds;
     return (1 - constants.dp_overlap) * seconds +
-           std::max(0.0, constants.dp_overlap * seconds - backward);
+           std::max(0.0, constants.dp_overlap * seconds - behind);
   };
-  const double exchanged = repeats * unhidden(repeated) + unhidden(last) + exposed;
-  if (!folds_gradients(work)) return exchanged;
+  const double exchanged = repeats * unhidden(repeated, passes.backward) +
+                           unhidden(last, passes.backward) + unhidden(gathered, passes.forward) +
+                           exposed;
+  if (!folds) return exchanged;
   return exchanged + folded_bytes(work) / rank.memory_rate;
 }
 

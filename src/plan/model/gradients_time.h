@@ -34,9 +34,14 @@ struct ReplicaExchanges {
 // `parameters` as trained_parameters has them.
 ReplicaExchanges replica_exchanges(const Work& work, const RankShare& rank, double parameters);
 
-// Of a step, with the time of adding gradients up where that is done apart, and where the backward
-// pass of a micro-batch takes `backward` seconds.
+// Seconds of a rank's passes that gradients are reduced behind, and weights gathered.
+struct HidingPasses {
+  double forward = 0;
+  double backward = 0;
+};
+
+// Of a step, with the time of adding gradients up where that is done apart.
 double gradients_seconds(const Work& work, const RankShare& rank, double parameters,
-                         double backward, const Constants& constants);
+                         const HidingPasses& passes, const Constants& constants);
 
 }  // namespace assay::plan

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 #include <string_view>
 
@@ -12,26 +13,33 @@
 namespace assay::plan {
 namespace {
 
-// Both in the order of SoftwareClass.
-constexpr IntervalTable kKnownSource = {{{
-    {0.932, 1.162, 1295},
-    {0.949, 1.057, 224},
-    {0.928, 1.106, 61},
-    {0.748, 1.271, 34},
-}}};
-constexpr IntervalTable kUnknownSource = {{{
-    {0.918, 1.184, 1295},
-    {0.972, 1.119, 224},
-    {0.916, 1.131, 61},
-    {0.735, 1.287, 34},
+// In the order of SoftwareClass.
+constexpr IntervalTable kShippedIntervals = {{{
+    {0.906, 1.129, 1291, 3},
+    {0.920, 1.319, 49, 2},
+    {0.836, 1.104, 444, 9},
+    {0.643, 2.448, 253, 5},
 }}};
 
-constexpr RangeTable kSeen = {{
-    {{2.034e+08, 1.008e+12}, {2, 3360}, {1024, 2048}, {3.12e+14, 3.12e+14}},
-    {{1.241e+08, 7.055e+10}, {1, 512}, {512, 6.554e+04}, {3.12e+14, 9.89e+14}},
-    {{1.245e+08, 4.62e+11}, {1, 6144}, {1024, 8192}, {3.12e+14, 2.25e+15}},
-    {{9.23e+09, 1.026e+12}, {8, 1024}, {4096, 4096}, {9.89e+14, 2.25e+15}},
-}};
+constexpr Seen kShippedSeen = {
+    {{
+        {{2.034e+08, 1.008e+12}, {2, 3072}, {1024, 2048}, {3.12e+14, 3.12e+14}},
+        {{7.32e+09, 1.484e+10}, {8, 1024}, {2048, 4096}, {3.12e+14, 9.89e+14}},
+        {{1.245e+08, 4.058e+11}, {1, 1.638e+04}, {1024, 8192}, {4.7e+13, 2.5e+15}},
+        {{9.23e+09, 1.04e+12}, {8, 2048}, {4096, 8192}, {9.89e+14, 2.5e+15}},
+    }},
+    {{
+        {{{0, 0, 0}, {5, 0, 0}, {7, 6, 0}, {1, 3, 2}, {1, 1, 0}, {0, 1, 0}}},
+        {{{0, 0, 0}, {0, 0, 0}, {3, 3, 0}, {2, 2, 1}, {0, 0, 0}, {1, 0, 0}}},
+    }},
+};
+
+// By which the logarithms of an interval's ends grow for each thing that is unlike what was
+// measured.
+constexpr double kNoProject = 1.5;
+constexpr double kOneProject = 1.2;
+constexpr double kBeyondRange = 1.25;
+constexpr double kAssumed = 1.1;
 
 // Ranges are rounded: a hundredth more is not outside.
 constexpr double kSlack = 0.01;
@@ -64,21 +72,13 @@ void add_if_outside(const Compared& compared, std::vector<std::string>& sentence
                                   text(above ? seen.high : seen.low)));
 }
 
-}  // namespace
-
-const IntervalTable& shipped_intervals(bool known_source) {
-  return known_source ? kKnownSource : kUnknownSource;
+std::int64_t projects_like(const Work& work, const Seen& seen) {
+  const auto generation = static_cast<std::size_t>(work.card.generation);
+  return seen.projects[work.shape.is_moe() ? 1 : 0][generation]
+                      [static_cast<std::size_t>(precision_of(work))];
 }
 
-ErrorInterval memory_interval() {
-  return {0.929, 1.145, 26};
-}
-
-const RangeTable& shipped_ranges() {
-  return kSeen;
-}
-
-std::vector<std::string> extrapolations(const Work& work, const RangeTable& ranges) {
+std::vector<std::string> beyond_ranges(const Work& work, const RangeTable& ranges) {
   const SoftwareClass kind = work.software.kind(work.shape.is_moe());
   const SeenRanges& seen = ranges[static_cast<std::size_t>(kind)];
   if (!seen.any()) return {fmt::format("no comparable row: none is {}", to_text(kind))};
@@ -91,6 +91,55 @@ std::vector<std::string> extrapolations(const Work& work, const RangeTable& rang
   };
   for (const Compared& compared : all) add_if_outside(compared, sentences);
   return sentences;
+}
+
+}  // namespace
+
+const IntervalTable& shipped_intervals() {
+  return kShippedIntervals;
+}
+
+ErrorInterval memory_interval() {
+  return {0.593, 1.261, 45, 2};
+}
+
+const Seen& shipped_seen() {
+  return kShippedSeen;
+}
+
+std::string_view to_text(SeenPrecision precision) {
+  constexpr std::array<std::string_view, kPrecisions> kPrecisionNames = {"bf16", "fp8", "fp4"};
+  return kPrecisionNames[static_cast<std::size_t>(precision)];
+}
+
+SeenPrecision precision_of(const Work& work) {
+  if (work.fp4) return SeenPrecision::kFp4;
+  return work.fp8 ? SeenPrecision::kFp8 : SeenPrecision::kHalf;
+}
+
+std::vector<std::string> extrapolations(const Work& work, const Seen& seen) {
+  std::vector<std::string> sentences = beyond_ranges(work, seen.ranges);
+  const std::int64_t projects = projects_like(work, seen);
+  if (projects <= 1) {
+    const std::string case_text =
+        fmt::format("{} was measured on {} in {}", work.shape.is_moe() ? "mixture" : "dense model",
+                    to_text(work.card.generation), to_text(precision_of(work)));
+    sentences.push_back(projects == 0 ? fmt::format("no {}: wide", case_text)
+                                      : fmt::format("a {} by one project only: wider", case_text));
+  }
+  return sentences;
+}
+
+ErrorInterval interval_of(const Work& work, const IntervalTable& table, const Seen& seen,
+                          bool assumed) {
+  ErrorInterval interval = table.of(work.software.kind(work.shape.is_moe()));
+  const std::int64_t projects = projects_like(work, seen);
+  double wider = projects == 0 ? kNoProject : projects == 1 ? kOneProject : 1;
+  if (!beyond_ranges(work, seen.ranges).empty()) wider *= kBeyondRange;
+  if (assumed) wider *= kAssumed;
+  interval.low = std::pow(interval.low, wider);
+  interval.high = std::pow(interval.high, wider);
+  return interval;
 }
 
 }  // namespace assay::plan

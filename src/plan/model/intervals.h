@@ -1,5 +1,5 @@
-// How far predictions of steps are off: intervals from the errors on comparable rows, and warnings
-// about work that lies outside the range of all such rows.
+// How far predictions of steps are off: intervals from what projects that no fit had seen were off
+// by, wider where the work is unlike what was measured, and words for that.
 #pragma once
 
 #include <array>
@@ -21,7 +21,8 @@ inline constexpr std::size_t kSoftwareClasses = 4;
 struct ErrorInterval {
   double low = 0;
   double high = std::numeric_limits<double>::infinity();
-  std::int64_t rows = 0;  // of the class itself
+  std::int64_t rows = 0;      // of the class itself
+  std::int64_t projects = 0;  // that they are of
 };
 
 struct IntervalTable {
@@ -32,12 +33,11 @@ struct IntervalTable {
   }
 };
 
-// With the constants that the project has. The source (a framework on a machine, measured by
-// someone) is known if rows of it were among those that the constants were fitted to; else the
-// interval comes from predictions with constants that were fitted without the rows' source.
-const IntervalTable& shipped_intervals(bool known_source);
+// With the constants that the project has: each row's error is that of constants which were fitted
+// without its project.
+const IntervalTable& shipped_intervals();
 
-// Around predicted memory: from the rows that give theirs, which are few and all of one framework.
+// Around predicted memory, likewise.
 ErrorInterval memory_interval();
 
 // What rows were about, by class.
@@ -56,10 +56,29 @@ struct SeenRanges {
 };
 
 using RangeTable = std::array<SeenRanges, kSoftwareClasses>;
-const RangeTable& shipped_ranges();
 
-// What of the work no comparable row has: "16,384 ranks; the largest comparable row has 3,072".
-// Intervals do not cover that.
-std::vector<std::string> extrapolations(const Work& work, const RangeTable& ranges);
+enum class SeenPrecision : std::uint8_t { kHalf, kFp8, kFp4 };
+std::string_view to_text(SeenPrecision precision);
+SeenPrecision precision_of(const Work& work);
+
+// How many projects measured dense models, and mixtures, on cards of a generation in a precision.
+inline constexpr std::size_t kGenerations = 6;
+inline constexpr std::size_t kPrecisions = 3;
+using SeenProjects = std::array<std::array<std::array<std::int64_t, kPrecisions>, kGenerations>, 2>;
+
+struct Seen {
+  RangeTable ranges;
+  SeenProjects projects{};
+};
+const Seen& shipped_seen();
+
+// What of the work no comparable row has, in words: "16,384 ranks; the largest comparable row has
+// 3,072", "no mixture was measured on AMD in fp8: wide".
+std::vector<std::string> extrapolations(const Work& work, const Seen& seen);
+
+// The interval of the work's class, wider by what the work is unlike, and by what was assumed of
+// it.
+ErrorInterval interval_of(const Work& work, const IntervalTable& table, const Seen& seen,
+                          bool assumed = false);
 
 }  // namespace assay::plan

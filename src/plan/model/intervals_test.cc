@@ -3,19 +3,23 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace assay::plan {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-RangeTable seen_of_fused() {
-  RangeTable table;
-  table[static_cast<std::size_t>(SoftwareClass::kFused)] = {.parameters = {1e9, 405e9},
-                                                            .ranks = {8, 3072},
-                                                            .sequence = {2048, 8192},
-                                                            .card_flops = {312e12, 989e12}};
-  return table;
+Seen seen_of_fused() {
+  Seen seen;
+  seen.ranges[static_cast<std::size_t>(SoftwareClass::kFused)] = {.parameters = {1e9, 405e9},
+                                                                  .ranks = {8, 3072},
+                                                                  .sequence = {2048, 8192},
+                                                                  .card_flops = {312e12, 989e12}};
+  for (auto& kind : seen.projects)
+    for (auto& cell : kind) cell = {5, 5, 5};
+  return seen;
 }
 
 Work fused_work() {
@@ -54,17 +58,50 @@ TEST(Extrapolations, ClassWithoutRowsHasNothingToCompare) {
   EXPECT_THAT(extrapolations(work, seen_of_fused()), ElementsAre("no comparable row: none is moe"));
 }
 
-TEST(ShippedIntervals, HoldThePredictionAndAreWiderForUnknownSources) {
+TEST(Extrapolations, SayHowFewProjectsMeasuredTheLike) {
+  Seen seen = seen_of_fused();
+  Work work = fused_work();
+  work.fp8 = true;
+  auto& cell = seen.projects[0][static_cast<std::size_t>(Generation::kHopper)];
+  cell = {5, 0, 0};
+  EXPECT_THAT(extrapolations(work, seen),
+              ElementsAre("no dense model was measured on Hopper in fp8: wide"));
+  cell = {5, 1, 0};
+  EXPECT_THAT(
+      extrapolations(work, seen),
+      ElementsAre("a dense model was measured on Hopper in fp8 by one project only: wider"));
+}
+
+TEST(IntervalOf, IsWiderForWhatIsUnlikeAndWhatWasAssumed) {
+  IntervalTable table;
+  for (ErrorInterval& one : table.by_class) one = {.low = 0.9, .high = 1.2};
+  Seen seen = seen_of_fused();
+  const Work work = fused_work();
+  const auto width = [&](bool assumed) {
+    const ErrorInterval interval = interval_of(work, table, seen, assumed);
+    return std::log(interval.high / interval.low);
+  };
+  const double seen_by_many = width(false);
+  EXPECT_NEAR(seen_by_many, std::log(1.2 / 0.9), 1e-12);
+  EXPECT_GT(width(true), seen_by_many);
+  seen.projects[0][static_cast<std::size_t>(Generation::kHopper)][0] = 1;
+  const double seen_by_one = width(false);
+  EXPECT_GT(seen_by_one, seen_by_many);
+  seen.projects[0][static_cast<std::size_t>(Generation::kHopper)][0] = 0;
+  const double unseen = width(false);
+  EXPECT_GT(unseen, seen_by_one);
+  seen.ranges[static_cast<std::size_t>(SoftwareClass::kFused)].ranks.high = 32;
+  EXPECT_GT(width(false), unseen);
+}
+
+TEST(ShippedIntervals, HoldThePrediction) {
   for (std::size_t c = 0; c < kSoftwareClasses; ++c) {
     const auto kind = static_cast<SoftwareClass>(c);
-    const ErrorInterval known = shipped_intervals(true).of(kind);
-    const ErrorInterval unknown = shipped_intervals(false).of(kind);
-    for (const ErrorInterval& interval : {known, unknown}) {
-      EXPECT_LT(interval.low, 1) << to_text(kind);
-      EXPECT_GT(interval.high, 1) << to_text(kind);
-      EXPECT_GT(interval.rows, 0) << to_text(kind);
-    }
-    EXPECT_GT(unknown.high / unknown.low, known.high / known.low) << to_text(kind);
+    const ErrorInterval interval = shipped_intervals().of(kind);
+    EXPECT_LT(interval.low, 1) << to_text(kind);
+    EXPECT_GT(interval.high, 1) << to_text(kind);
+    EXPECT_GT(interval.rows, 0) << to_text(kind);
+    EXPECT_GT(interval.projects, 1) << to_text(kind);
   }
 }
 

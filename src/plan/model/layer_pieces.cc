@@ -13,6 +13,7 @@ constexpr double kScoreBytesForward = 11;
 constexpr double kScoreBytesBackward = 19;
 // Backward, attention's products are five where forward they are two.
 constexpr double kFlashBackward = 2.5;
+constexpr double kFittedHead = 128;  // that attn_eff is of
 
 // Keys that a query sees on average: half of the sequence, or of what a window leaves.
 double mean_keys(const Work& work) {
@@ -68,7 +69,10 @@ AttentionTime attention_time(const Work& work, const RankShare& rank, const Cons
   if (!work.software.flash) return score_attention(work, rank, constants);
   const double flops =
       4 * rank.tokens * mean_keys(work) * work.shape.heads * work.shape.head_dim / work.degrees.tp;
-  double rate = rank.head.flops * constants.attn_eff;
+  // The softmax of a score takes the time of so many elements of a head's width.
+  const double softmax = constants.attn_softmax / work.card.exponentials;
+  double rate = rank.head.flops * constants.attn_eff * (1 + constants.attn_softmax / kFittedHead) /
+                (1 + softmax / work.shape.head_dim);
   if (work.software.old_attention) rate *= constants.attn_old;
   if (work.software.triton_attention) rate *= constants.attn_tri;
   return {{flops / rate, kFlashBackward * flops / (rate * constants.attn_bwd)}, {}};
@@ -92,6 +96,10 @@ LayerPasses layer_passes(const Work& work, const RankShare& rank, const Constant
   passes.norms = kNormElements / kResidualElements * residual;
   passes.activation = factor * pass(shape.mlp_matrices * ffn, ffn);
   passes.total = residual + factor * pass(rank.qkv, rank.qkv) + passes.activation;
+  if (shape.state_share > 0) {
+    passes.total += shape.state_share * constants.ssm_ops *
+                    pass(shape.attention_out / tp, shape.attention_out / tp);
+  }
   if (work.lora) {  // adapters read what the products read, and add to what they write
     passes.total += 2 * tokens *
                     (3 * shape.dim + 2 * ffn + heads +

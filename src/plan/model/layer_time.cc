@@ -15,6 +15,9 @@ constexpr double kOperators = 30;
 constexpr double kMixtureOperators = 30;
 constexpr double kCollectiveOperators = 4;
 constexpr double kLooseExpertOperators = 6;  // each expert by itself
+// Of the host's time for a mixture, a third does not depend on how many experts a rank has, and as
+// much again comes with each so many.
+constexpr double kExpertsOfHalf = 8;
 
 // What each layer and direction pays for tensor parallelism: two sums, or as many pairs of
 // scattering and gathering, and ranks that wait for each other.
@@ -82,6 +85,13 @@ LayerTime again(const Work& work, const LayerTime& forward, const LayerPasses& p
       } else {
         t.passes = 0.3 * passes.total;
       }
+      if (work.software.flash && work.recomputed.attention) t.attention = forward.attention;
+      if (work.recomputed.mlp && !work.shape.is_moe()) t.products = up + down;
+      if (work.recomputed.experts && work.shape.is_moe()) {
+        t.products = up + down;
+        t.routing = forward.routing;
+        t.experts = forward.experts;
+      }
       break;
     case RecomputeKind::kFull:
       t = forward;
@@ -96,11 +106,11 @@ LayerTime again(const Work& work, const LayerTime& forward, const LayerPasses& p
 }
 
 // The device waits for the host's launches, or the host for the device.
-void add_host(double operators, const RankShare& rank, const Constants& constants,
-              LayerTime& time) {
+void add_host(double operators, double experts_host, const RankShare& rank,
+              const Constants& constants, LayerTime& time) {
   const double device = time.total();
   const double gaps = operators * constants.gap_us * 1e-6 * rank.operators_kept;
-  time.host = smooth_max(device + gaps, operators * rank.host_per_operator) - device;
+  time.host = smooth_max(device + gaps, operators * rank.host_per_operator + experts_host) - device;
 }
 
 }  // namespace
@@ -176,8 +186,13 @@ LayerTimes layer_times(const Work& work, const RankShare& rank, const Constants&
   double launched = operators + (work.degrees.tp > 1 ? kCollectiveOperators : 0);
   if (work.software.loose_experts)
     launched += rank.moe_share * rank.local_experts * kLooseExpertOperators;
-  add_host(launched, rank, constants, forward);
-  add_host((full ? 3 : 2) * launched, rank, constants, backward);
+  const Software& software = work.software;
+  const double experts_host = software.hostless ? 0
+                                                : rank.moe_share * constants.moe_host_us * 1e-6 *
+                                                      (1 + rank.local_experts / kExpertsOfHalf) /
+                                                      3 * (1 - software.graphed_experts);
+  add_host(launched, experts_host, rank, constants, forward);
+  add_host((full ? 3 : 2) * launched, (full ? 3 : 2) * experts_host, rank, constants, backward);
   forward.tensor += tensor.skew;
   backward.tensor += tensor.skew * (full ? 2 : 1);
   return times;

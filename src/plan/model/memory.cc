@@ -10,6 +10,8 @@ namespace assay::plan {
 namespace {
 
 constexpr double kGib = 1024.0 * 1024 * 1024;
+constexpr double kCappedLogitBytes = 12;
+constexpr double kLogitChunks = 8;  // that llm.q computes one after the other
 
 // Per parameter of a rank, before FSDP cuts it.
 struct StateBytes {
@@ -21,6 +23,9 @@ struct StateBytes {
 StateBytes whole_state_bytes(const Work& work) {
   const Software& software = work.software;
   if (work.lora) return {.weight = 2};
+  // Matrices stay in fp32 and are cast where they are used; so are their gradients.
+  if (software.framework == Framework::kNanochat) return {6, 4, 4};
+  if (software.framework == Framework::kLlmq) return {2, 2, 4};
   if (software.pure_bf16) return {2, 2, 4};
   if (software.shards_optimizer) return {2, software.gradient_bytes, software.optimizer_bytes};
   // FSDP shards weights in fp32, which are their own masters; a replica has both, and fp32
@@ -31,8 +36,12 @@ StateBytes whole_state_bytes(const Work& work) {
 StateBytes state_bytes(const Work& work) {
   StateBytes state = whole_state_bytes(work);
   state.gradient /= std::max(1.0, work.degrees.gradient_shards);
-  state.optimizer /= state_shards(work);
   return state;
+}
+
+// Of bf16's bytes, what an input of a product is kept in.
+double kept_input(const Work& work) {
+  return work.fp8 && work.software.fused && work.software.framework != Framework::kAssay ? 0.5 : 1;
 }
 
 // Width of the MLP that every token passes, mean over layers.
@@ -49,9 +58,13 @@ double kept_bytes(const Work& work, const RankShare& rank, double scores) {
   const double attention = shape.attention_out / tp;
   const auto bytes = [&](double elements) { return 2 * rank.tokens * elements; };
   if (work.recompute == RecomputeKind::kFull) return bytes(width);
+  const RecomputedModules& again = work.recomputed;
   // The stream before attention and before the MLP, what norms make of it, queries, keys, values
   // and their result, and the MLP before and after its activation.
-  double all = bytes(4 * width + rank.qkv + attention + shape.mlp_matrices * ffn);
+  // Inputs of products in fp8 are kept as they are multiplied.
+  const double input = kept_input(work);
+  double all = bytes((2 + 2 * input) * width + rank.qkv + input * attention +
+                     (shape.mlp_matrices - 1 + input) * ffn);
   if (work.software.megatron_fused) all += 2 * rank.tokens * width;  // masks of two dropouts
   if (work.recompute != RecomputeKind::kSelective) return all + scores;
   if (!work.software.flash) return all;
@@ -60,13 +73,21 @@ double kept_bytes(const Work& work, const RankShare& rank, double scores) {
     const double products = rank.qkv + (shape.mlp_matrices - 1) * ffn + 2 * width;
     return bytes(width + products / 2 + attention);
   }
-  return all - bytes(2 * width + ffn);  // results of norms and of the activation
+  // Results of norms and of the activation, and of modules that are computed again.
+  double dropped = input * (2 * width + ffn);
+  if (again.mlp) dropped += (shape.mlp_matrices - 1) * ffn;
+  if (again.attention) dropped += input * attention;
+  return all - bytes(dropped);
 }
 
 double logit_bytes(const Work& work, const RankShare& rank, const MemoryConstants& constants) {
   const bool fused = work.software.compiled || work.software.fused_loss;
-  const double each = fused ? constants.logit_bytes : constants.logit_bytes_eager;
-  return rank.tokens * work.shape.vocab * each / (work.software.dtensor ? 1 : work.degrees.tp);
+  double each = fused ? constants.logit_bytes : constants.logit_bytes_eager;
+  // In fp32 before and after its soft cap, and their gradient.
+  if (work.software.framework == Framework::kNanochat) each = kCappedLogitBytes;
+  if (work.software.framework == Framework::kLlmq) each /= kLogitChunks;
+  return rank.tokens * work.shape.vocab * each /
+         (work.software.gathers_logits ? 1 : work.degrees.tp);
 }
 
 // What FSDP has unsharded, of `parameters` that a rank has with the others of its group.
@@ -102,17 +123,31 @@ MemoryNeed memory_need(const Work& work, const MemoryConstants& constants) {
   const bool recomputes = work.recompute != RecomputeKind::kNone;
   // A mixture's tokens, once per expert that they visit, and what the expert makes of them.
   const double routed = rank.moe_share * 2 * rank.routed_tokens * shape.copies() *
-                        (2 * shape.dim + 3 * shape.expert_ffn);
+                        ((1 + kept_input(work)) * shape.expert_width() +
+                         (shape.mlp_matrices - 1 + kept_input(work)) * shape.expert_ffn);
   const double experts_at_work = (rank.naive_experts ? constants.moe_activation : 1) * routed;
-  const double kept_routed = work.recompute == RecomputeKind::kFull ? 0 : experts_at_work;
+  const bool made_again = work.recompute == RecomputeKind::kFull || work.recomputed.experts;
+  const double kept_routed = made_again ? 0 : experts_at_work;
   const double at_work = constants.work * 34 * rank.tokens * shape.dim / rank.sequence_cut + scores;
   const double base =
       work.software.keeps_unsharded ? constants.base_gib_unsharded : constants.base_gib;
 
   MemoryNeed need;
-  need.parameters = whole_bytes(parameters * state.weight / degrees.fsdp);
-  need.gradients = whole_bytes(parameters * state.gradient / degrees.fsdp);
-  need.optimizer = whole_bytes(parameters * state.optimizer / degrees.fsdp);
+  // Fewer ranks share the same experts, and their state, than share the rest.
+  const double local_experts = experts / degrees.ep / rank.expert_cut / degrees.pp;
+  const bool spread = degrees.ep > 1 && !degrees.ep_axis;
+  const double tensor = rank.experts_over_tensor ? degrees.tp : 1;
+  const auto same_experts = [&](double ranks) {
+    return spread ? std::max(1.0, ranks * tensor / degrees.ep) : ranks;
+  };
+  const double shards = parameters - local_experts;
+  const double held =
+      shards / degrees.fsdp + local_experts / (degrees.fsdp > 1 ? same_experts(degrees.fsdp) : 1);
+  need.parameters = whole_bytes(held * state.weight);
+  need.gradients = whole_bytes(held * state.gradient);
+  const double sharers = state_shards(work) * degrees.fsdp;
+  need.optimizer =
+      whole_bytes((shards / sharers + local_experts / same_experts(sharers)) * state.optimizer);
   need.gathered = whole_bytes(gathered_bytes(work, rank, parameters, constants));
   const double kept = (kept_bytes(work, rank, scores) + kept_routed) * shape.layers / degrees.pp;
   const double logits = logit_bytes(work, rank, constants);

@@ -10,11 +10,13 @@ namespace {
 
 // Bytes of a routed token's copy that one unit of moe_ops moves, per element: four passes of bf16.
 constexpr double kRoutingBytes = 8;
+// Rows are permuted and quantised by their width, and what experts make of them by theirs.
+constexpr double kExpertPasses = 1;
 
 // Each expert's tokens fill whole tiles; one launch does all local experts.
 void add_experts(const Work& work, const RankShare& rank, const Constants& constants,
                  MixtureTime& time) {
-  const double dim = work.shape.dim;
+  const double dim = work.shape.expert_width();
   // Ranks of tensor parallelism share tokens where these are spread already, or else each expert.
   const bool cut = !rank.naive_experts && !work.degrees.sequence_parallel;
   const double ffn = std::max(work.shape.expert_ffn, 1.0) / (cut ? work.degrees.tp : 1);
@@ -53,18 +55,25 @@ void add_shared_expert(const Work& work, const RankShare& rank, const Constants&
 double all_to_all_seconds(const Work& work, const RankShare& rank, const Constants& constants) {
   const Degrees& degrees = work.degrees;
   if (degrees.ep <= 1) return 0;
-  const double members =
-      std::clamp(std::floor(work.links.per_node() / degrees.tp), 1.0, degrees.ep);
+  const double apart = rank.experts_over_tensor ? 1 : degrees.tp;
+  const double members = std::clamp(std::floor(work.links.per_node() / apart), 1.0, degrees.ep);
   const double nodes = std::ceil(degrees.ep / members);
-  const double visits = work.shape.experts_per_token;
-  const double bytes = 2 * work.shape.capacity * rank.tokens * work.shape.dim / rank.sequence_cut;
+  // To ranks, of which some hold several of a token's experts.
+  const double experts = work.shape.experts_per_token;
+  const double visits = work.software.sends_tokens_once
+                            ? degrees.ep * (1 - std::pow(1 - 1 / degrees.ep, experts))
+                            : experts;
+  const double bytes =
+      2 * work.shape.capacity * rank.tokens * work.shape.expert_width() / rank.sequence_cut;
   const auto seconds = [&](double sent, const Axis& axis) {
-    return exchange_seconds(step::CollectiveKind::kAllToAll, sent, axis, work.links, constants);
+    return exchange_alone_seconds(step::CollectiveKind::kAllToAll, sent, axis, work.links,
+                                  constants.a2a_eff);
   };
-  const double inside = seconds(bytes * visits / nodes, {members, degrees.tp});
-  const double visited = nodes * (1 - std::pow(1 - 1 / nodes, visits));
-  const double outside = seconds(bytes * visited, {nodes, members * degrees.tp});
-  return 2 * (inside + outside);
+  const double inside = seconds(bytes * visits / nodes, {members, apart});
+  const double visited = nodes * (1 - std::pow(1 - 1 / nodes, experts));
+  const double outside = seconds(bytes * visited, {nodes, members * apart});
+  const double exposed = work.software.overlaps_experts ? 1 - constants.a2a_overlap : 1;
+  return 2 * (inside + outside) * exposed;
 }
 
 }  // namespace
@@ -75,10 +84,10 @@ MixtureTime mixture_time(const Work& work, const RankShare& rank, const Constant
   if (work.shape.shared_ffn > 0) add_shared_expert(work, rank, constants, time);
   time.all_to_all = all_to_all_seconds(work, rank, constants);
   double factor = rank.naive_experts ? constants.moe_naive : 1;
-  // Without a capacity, fp8 pads and quantises each expert's rows by themselves.
-  if (work.fp8 && !work.software.drops_tokens) factor *= 2;
+  if (work.software.early_experts) factor *= constants.moe_early;
+  const double width = work.shape.expert_width() + kExpertPasses * work.shape.expert_ffn;
   time.permutation = factor * constants.moe_ops * kRoutingBytes * rank.routed_tokens *
-                     work.shape.copies() * work.shape.dim / rank.memory_rate;
+                     work.shape.copies() * width / rank.memory_rate;
   return time;
 }
 

@@ -28,12 +28,16 @@ RankShare rank_share(const Work& work, const Constants& constants) {
   r.ffn = shape.ffn;
   r.trained = !work.lora;
 
-  r.head = {card.bf16_flops.count() * constants.gemm_eff, card.multiprocessors};
+  const double reached = constants.gemm_eff * (software.young ? constants.young_eff : 1);
+  r.head = {card.bf16_flops.count() * reached, card.multiprocessors};
   r.products = r.head;
-  if (work.fp8) r.products.flops = card.fp8_flops.count() * constants.gemm_eff * constants.fp8_eff;
+  if (work.fp8) r.products.flops = card.fp8_flops.count() * reached * constants.fp8_eff;
+  if (work.fp4 && card.fp4_flops > card.fp8_flops)
+    r.products.flops = card.fp4_flops.count() * reached * constants.fp4_eff;
   r.memory_rate = card.memory_rate.count() * constants.mem_eff;
   r.operators_kept = software.fused ? constants.host_comp : 1;
-  r.host_per_operator = software.hostless ? 0 : constants.host_us * 1e-6 * r.operators_kept;
+  r.host_per_operator =
+      software.hostless ? 0 : constants.host_us * 1e-6 * r.operators_kept * (1 - software.graphed);
 
   r.expert_cut = degrees.tp;
   if (shape.is_moe()) {
@@ -43,11 +47,11 @@ RankShare rank_share(const Work& work, const Constants& constants) {
     r.naive_experts = software.naive_experts;
     r.local_experts = std::max(1.0, shape.experts / degrees.ep);
     r.expert_parameters =
-        r.moe_share * shape.mlp_matrices * shape.dim * shape.experts * shape.expert_ffn;
-    if (r.naive_experts)
-      r.expert_cut = 1;
-    else if (degrees.sequence_parallel)
-      r.routed_tokens /= degrees.tp;
+        r.moe_share * shape.mlp_matrices * shape.expert_width() * shape.experts * shape.expert_ffn;
+    r.experts_over_tensor = !r.naive_experts && software.framework != Framework::kAssay &&
+                            degrees.sequence_parallel && degrees.ep > 1 && !degrees.ep_axis;
+    if (r.naive_experts || r.experts_over_tensor) r.expert_cut = 1;
+    if (!r.naive_experts && degrees.sequence_parallel) r.routed_tokens /= degrees.tp;
   }
   return r;
 }

@@ -25,8 +25,9 @@ struct RankShare {
   double moe_share = 0;        // of the layers
   bool naive_experts = false;  // and there are experts
   double local_experts = 1;
-  double expert_parameters = 0;  // per layer, mean over all layers; uncut
-  double expert_cut = 1;         // ranks of tensor parallelism over which an expert is split
+  double expert_parameters = 0;      // per layer, mean over all layers; uncut
+  double expert_cut = 1;             // ranks of tensor parallelism over which an expert is split
+  bool experts_over_tensor = false;  // whole experts, spread over those ranks too
 };
 
 RankShare rank_share(const Work& work, const Constants& constants);

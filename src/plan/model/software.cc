@@ -9,7 +9,7 @@
 namespace assay::plan {
 namespace {
 
-constexpr std::array<std::string_view, 12> kFrameworkNames = {"assay",
+constexpr std::array<std::string_view, 15> kFrameworkNames = {"assay",
                                                               "nanochat",
                                                               "llm.c",
                                                               "llm-foundry",
@@ -20,7 +20,10 @@ constexpr std::array<std::string_view, 12> kFrameworkNames = {"assay",
                                                               "megatron",
                                                               "zero-3",
                                                               "kempner",
-                                                              "torch"};
+                                                              "torch",
+                                                              "torch-compiled",
+                                                              "xla",
+                                                              "llmq"};
 
 constexpr std::array<std::string_view, 4> kSoftwareClassNames = {"megatron-eager", "torch-eager",
                                                                  "fused", "moe"};
@@ -79,14 +82,16 @@ Software dtensor(Framework framework) {
   Software s = eager_torch(framework);
   s.dtensor = true;
   if (framework == Framework::kKempner) {
+    s.gathers_logits = true;
     s.pure_bf16 = true;
     s.keeps_unsharded = true;
     s.optimizer_traffic = kPureTraffic;
   } else {
     s.recomputes_products = true;
   }
-  s.overlaps_gradients = framework == Framework::kTorch;
-  s.naive_experts = framework != Framework::kAutomodel;
+  s.overlaps_gradients = framework == Framework::kTorch || framework == Framework::kTorchCompiled;
+  s.naive_experts = framework == Framework::kKempner;
+  if (framework == Framework::kTorchCompiled) s.fused = s.compiled = true;
   return s;
 }
 
@@ -101,6 +106,26 @@ Software traits_of(Framework framework, const Card& card) {
       s.hostless = framework == Framework::kLlmc;
       s.shards_optimizer = true;
       s.naive_experts = true;
+      return s;
+    }
+    case Framework::kXla: {
+      Software s;
+      s.framework = framework;
+      s.hostless = true;
+      s.overlaps_tensor = true;
+      s.overlaps_gradients = true;
+      s.shards_optimizer = true;
+      s.gradient_bytes = 4;
+      return s;
+    }
+    case Framework::kLlmq: {  // weights and moments in bf16
+      Software s;
+      s.framework = framework;
+      s.hostless = true;
+      s.overlaps_gradients = true;
+      s.shards_optimizer = true;
+      s.optimizer_bytes = 4;
+      s.optimizer_traffic = kPureTraffic;
       return s;
     }
     case Framework::kFoundry: {
@@ -119,6 +144,7 @@ Software traits_of(Framework framework, const Card& card) {
     case Framework::kAutomodel:
     case Framework::kKempner:
     case Framework::kTorch:
+    case Framework::kTorchCompiled:
       break;
   }
   return dtensor(framework);
@@ -132,6 +158,8 @@ bool has_native_attention(Framework framework) {
     case Framework::kMegatronBridge:
     case Framework::kMegatronCore:
     case Framework::kAutomodel:
+    case Framework::kXla:
+    case Framework::kLlmq:
       return true;
     default:
       return false;
@@ -156,6 +184,19 @@ std::vector<std::string> framework_names() {
 
 std::string_view to_text(SoftwareClass kind) {
   return kSoftwareClassNames[static_cast<std::size_t>(kind)];
+}
+
+bool pads_vocabulary(Framework framework) {
+  switch (framework) {
+    case Framework::kTorch:
+    case Framework::kKempner:
+    case Framework::kAutomodel:
+    case Framework::kFoundry:
+    case Framework::kZero3:
+      return false;
+    default:
+      return true;
+  }
 }
 
 Software software_of(Framework framework, const Card& card) {

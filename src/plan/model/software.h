@@ -19,10 +19,13 @@ enum class Framework : std::uint8_t {
   kAutomodel,          // NeMo Automodel: FSDP2 and DTensor
   kMegatronDeepspeed,  // eager, before flash attention
   kMegatronCore,
-  kMegatron,  // eager, before flash attention
-  kZero3,     // DeepSpeed ZeRO-3 of 2021
-  kKempner,   // KempnerForge
-  kTorch,     // plain PyTorch with FSDP and DTensor
+  kMegatron,       // eager, before flash attention
+  kZero3,          // DeepSpeed ZeRO-3 of 2021
+  kKempner,        // KempnerForge
+  kTorch,          // plain PyTorch with FSDP and DTensor
+  kTorchCompiled,  // the same through torch.compile
+  kXla,            // JAX: MaxText, PaxML
+  kLlmq,           // llm.q: C++ and CUDA, quantised
 };
 
 std::string_view to_text(Framework framework);
@@ -43,10 +46,15 @@ struct Software {
   bool fused_loss = false;      // holds what a compiled one does; rows show no time saved
   bool megatron_fused = false;  // Megatron's own fusions of 2020 to 2022
   bool hostless = false;        // no interpreter on the host
+  double graphed = 0;           // share of launches that CUDA graphs replay
+  double graphed_experts = 0;   // and of those of experts
+  bool young = false;           // kernels for a generation of cards that is in its first year
   bool vocab_parallel_loss = false;
-  bool dtensor = false;  // tensor parallelism by DTensor
+  bool dtensor = false;         // tensor parallelism by DTensor
+  bool gathers_logits = false;  // a loss that wants all logits on every rank
   bool overlaps_tensor = false;
   bool overlaps_gradients = false;
+  bool overlaps_experts = false;     // all-to-all beside another micro-batch's computation
   bool folds_gradients = false;      // as our trainer does it: folded_exchange.h
   bool shards_optimizer = false;     // over the data ranks
   bool zero3_by_tensor = false;      // gathers of single tensors, not hidden
@@ -56,6 +64,8 @@ struct Software {
   bool naive_experts = false;        // of mixtures: no grouped products, no fused permutation
   bool loose_experts = false;        // each expert by itself
   bool drops_tokens = false;
+  bool early_experts = false;      // before permutation and quantisation were fused
+  bool sends_tokens_once = false;  // to a rank, however many of its experts they visit
   bool keeps_unsharded = false;  // FSDP that has much of the model unsharded between micro-batches
   bool late_wrap = false;        // FSDP units that are made late hold more
   double gradient_bytes = 2;     // of an element when it is reduced
@@ -72,6 +82,9 @@ struct Software {
 
 // Of an optimizer without fp32 master weights.
 inline constexpr double kPureTraffic = 0.55;
+
+// Whether it rounds a vocabulary up to what products like, or its compiler pads the product.
+bool pads_vocabulary(Framework framework);
 
 // As the framework runs by default.
 struct Card;

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string_view>
 
 #include "base/units.h"
 #include "plan/model/software.h"
@@ -38,14 +39,17 @@ struct Shape {
   // A part of the layers looks at `window` keys only.
   double window = 0;
   double windowed_share = 0;
+  double state_share = 0;  // of the layers, those that keep a state instead of attending
   // Mixtures.
   double experts = 1;
   double experts_per_token = 1;
   double expert_ffn = 0;
+  double expert_dim = 0;  // of a narrower space that experts work in; 0: dim
   double capacity = 1;    // rows that experts compute and are sent, of an even share
   double shared_ffn = 0;  // of experts that see every token
   double moe_layers = 0;
 
+  double predictions = 1;  // heads: of the next token, and of tokens after it
   // Ranks' parts of what our trainer exchanges together end at multiples of so many elements.
   double norm_block = 1;
 
@@ -53,6 +57,8 @@ struct Shape {
   double parameters = 0;       // of the whole model
 
   [[nodiscard]] bool is_moe() const { return experts > 1; }
+  // Width of the rows that experts see.
+  [[nodiscard]] double expert_width() const { return expert_dim > 0 ? expert_dim : dim; }
   // Rows that experts compute, per token of a mixture.
   [[nodiscard]] double copies() const { return experts_per_token * capacity; }
 };
@@ -83,12 +89,18 @@ struct Batch {
   double micros = 1;  // per optimizer step
 };
 
+enum class Generation : std::uint8_t { kOlder, kAmpere, kHopper, kBlackwell, kWorkstation, kAmd };
+std::string_view to_text(Generation generation);
+
 // One accelerator, by its data sheet.
 struct Card {
+  Generation generation = Generation::kHopper;
   base::FlopsPerSecond bf16_flops;  // dense; fp16's for a job in fp16
   base::FlopsPerSecond fp8_flops;
+  base::FlopsPerSecond fp4_flops;  // 0: none
   base::BytesPerSecond memory_rate;
   double multiprocessors = 0;
+  double exponentials = 1;  // per second and flop, relative to others
   base::Watts watts;
   base::Bytes cache;  // L2
   base::Bytes memory;
@@ -105,6 +117,14 @@ struct Links {
 };
 
 enum class RecomputeKind : std::uint8_t { kNone, kCheap, kSelective, kFfn, kFull };
+
+// Modules that selective recomputation of other software computes again, beside norms and
+// activations.
+struct RecomputedModules {
+  bool attention = false;
+  bool mlp = false;
+  bool experts = false;  // with their dispatch
+};
 
 // What Muon exchanges. Stacked, as in nanochat: stacks of equal matrices, of which each rank
 // updates whole ones, in so many bytes per parameter that are reduced and gathered, and so many
@@ -126,10 +146,13 @@ struct Work {
   Links links;
   Software software;
   RecomputeKind recompute = RecomputeKind::kNone;
-  bool fp8 = false;
-  bool fp8_by_row = false;  // a scale per row, not per matrix
-  bool lora = false;        // the model's own weights are not trained
-  bool muon = false;        // for matrices, and AdamW for all else
+  RecomputedModules recomputed;
+  bool fp8 = false;           // or fewer bits
+  bool fp8_by_row = false;    // a scale per row, not per matrix
+  bool fp8_by_block = false;  // a scale per block, as mxfp8 and nvfp4 have it
+  bool fp4 = false;
+  bool lora = false;  // the model's own weights are not trained
+  bool muon = false;  // for matrices, and AdamW for all else
   MuonExchange muon_exchange;
   // Of a job that our trainer executes: what its steps are (trainer_step.h).
   std::shared_ptr<TrainerSteps> trainer;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "base/check.h"
 #include "plan/network/algorithms.h"
@@ -74,7 +75,13 @@ base::Result<Network> Network::of(const spec::ClusterSpec& cluster,
   Network n;
   n.constants_ = constants;
   n.devices_per_node_ = std::max<std::int64_t>(1, cluster.devices_per_node);
-  n.ports_ = cluster.network.ports.value_or(0);
+  // Switches that connect several nodes make them one, as far as collectives can tell.
+  double joined = 1;
+  if (link.kind == LinkKind::kNvswitch && link.group && *link.group > n.devices_per_node_) {
+    joined = static_cast<double>(*link.group) / static_cast<double>(n.devices_per_node_);
+    n.devices_per_node_ = *link.group;
+  }
+  n.ports_ = std::llround(joined * static_cast<double>(cluster.network.ports.value_or(0)));
   n.generation_ = generation_of(cluster.device);
   n.mesh_ = link.kind == LinkKind::kNvlinkMesh;
   const auto generation = static_cast<std::size_t>(n.generation_);
@@ -110,8 +117,9 @@ base::Result<Network> Network::of(const spec::ClusterSpec& cluster,
                                           "a network of unknown bandwidth",
                                           "set it, per node and direction"));
     }
-    const base::BytesPerSecond nominal = *cluster.network.bandwidth;
-    const std::int64_t all = n.devices_per_node_ * std::max(cluster.nodes, cluster.max_nodes);
+    const base::BytesPerSecond nominal = joined * *cluster.network.bandwidth;
+    const std::int64_t all = std::max(
+        n.devices_per_node_, cluster.devices_per_node * std::max(cluster.nodes, cluster.max_nodes));
     n.add({TierKind::kNetwork, all, nominal,
            network_share(cluster.network.kind, constants) * nominal, constants.network});
     n.ll128_ = cluster.network.kind != spec::NetworkKind::kEthernet;

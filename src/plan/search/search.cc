@@ -134,8 +134,7 @@ class Searching {
     ASSAY_TRY(auto candidates,
               candidates_by_offer(base, run, machines.offers, choices_, impossible));
     for (const Rejection& r : impossible) reject(r.reason, r.count);
-    const ErrorInterval& interval =
-        choices_.intervals.of(work->software.kind(work->shape.is_moe()));
+    const ErrorInterval interval = interval_of(*work, choices_.intervals, choices_.seen);
     for (Candidate& c : candidates) {
       ASSAY_TRY_VOID(widen(c, interval));
       keep(std::move(c));

@@ -38,7 +38,8 @@ struct SearchChoices {
   Risks risks = default_risks();
   Assumed assumed;
   ModelConstants constants;
-  IntervalTable intervals = shipped_intervals(false);  // around predicted steps
+  IntervalTable intervals = shipped_intervals();  // around predicted steps
+  Seen seen = shipped_seen();
   Sampling sampling;
 };
 
