@@ -93,10 +93,11 @@ void describe(V& key, TrainSpec& t) {
   key({"head_init_std", "the same of the head, where it is not the embedding", false, 0, 1e3,
        "train.init_std"},
       t.head_init_std);
-  key({"learning_rate", "at its highest", false, 0, 1e3, "by width and batch"}, t.learning_rate);
+  key({"learning_rate", "at its highest", false, 0, 1e3, "by width, batch and steps"},
+      t.learning_rate);
   key({"schedule", "how the learning rate falls after the warm-up"}, t.schedule);
   key({"warmup_steps", "steps in which the learning rate rises from 0", false, 0, kMostTokens,
-       "a tenth of the steps, at most 2,000"},
+       "by width and rate, a tenth to a third of the steps"},
       t.warmup_steps);
   key({"final_fraction", "what is left of the learning rate at the end", false, 0, 1},
       t.final_fraction);

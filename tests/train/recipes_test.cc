@@ -22,7 +22,7 @@
 namespace assay::train {
 namespace {
 
-constexpr std::int64_t kSteps = 40;
+constexpr std::int64_t kSteps = 100;
 constexpr std::int64_t kEvery = 10;  // steps that are recorded
 
 struct Recipe {
