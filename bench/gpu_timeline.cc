@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 #include <cupti.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -23,6 +24,7 @@ struct Records {
   std::mutex mutex;
   std::vector<Interval> kernels;
   std::vector<std::string> names;  // of the kernels
+  std::string lines;               // all of them
   std::vector<Interval> copies;
   std::vector<std::uint64_t> sizes;  // of the copies
 };
@@ -56,11 +58,16 @@ void CUPTIAPI take_buffer(CUcontext, std::uint32_t, std::uint8_t* buffer, std::s
       const auto* kernel = reinterpret_cast<const CUpti_ActivityKernel10*>(record);
       all.kernels.emplace_back(kernel->start, kernel->end);
       all.names.emplace_back(kernel->name == nullptr ? "?" : kernel->name);
+      all.lines += fmt::format("kernel,{},{},{},{},{}\n", kernel->streamId, kernel->channelID,
+                               kernel->start, kernel->end, all.names.back().substr(0, 70));
     } else if (record->kind == CUPTI_ACTIVITY_KIND_MEMCPY) {
       const auto* copy = reinterpret_cast<const CUpti_ActivityMemcpy6*>(record);
       if (copy->copyKind == CUPTI_ACTIVITY_MEMCPY_KIND_DTOD) {
         all.copies.emplace_back(copy->start, copy->end);
         all.sizes.push_back(copy->bytes);
+        all.lines +=
+            fmt::format("copy {},{},{},{},{},{}\n", static_cast<int>(copy->channelType),
+                        copy->streamId, copy->channelID, copy->start, copy->end, copy->bytes);
       }
     }
   }
@@ -120,6 +127,7 @@ base::Result<void> GpuTimeline::start() {
     const std::lock_guard lock(all.mutex);
     all.kernels.clear();
     all.names.clear();
+    all.lines.clear();
     all.copies.clear();
     all.sizes.clear();
   }
@@ -144,7 +152,8 @@ base::Result<Overlap> GpuTimeline::stop() {
                 .hidden_ms = length_ms(common(kernels, copies)),
                 .kernels_ms = length_ms(kernels),
                 .copies = static_cast<std::int64_t>(all.copies.size()),
-                .kernels = static_cast<std::int64_t>(all.kernels.size())};
+                .kernels = static_cast<std::int64_t>(all.kernels.size()),
+                .records = all.lines};
   for (std::size_t i = 0; i < all.copies.size(); ++i) {
     Overlap::BySize& some = found.by_size[all.sizes[i]];
     const std::vector<Interval> one = {all.copies[i]};

@@ -31,6 +31,9 @@ struct Overlap {
     std::string before;
   };
   std::vector<Gap> exposed;
+  // Lines of "what, stream, channel, begin, end, name or bytes", times in ns: what is a kernel, or
+  // a copy with CUpti_ChannelType (1: a compute channel, 2: copy engines).
+  std::string records;
 };
 
 class GpuTimeline {

@@ -2,12 +2,13 @@
 // on the same device, in turns.
 //
 //   train_ranks_bench PRESET [--set KEY=VALUE]… [--rounds N] [--steps N] [--tuning FILE]
-//                     [--timeline 1] [--copies beside|before|among] [--windows 1]
+//                     [--timeline 1|FILE] [--copies beside|before|among] [--windows 1]
 //
 // PRESET is a job; the layout is what --set says (layout.fsdp=4), batch.accumulate is a rank's. One
 // rank has as many micro-batches as all ranks together. Prints tokens per second of both, and the
 // ratio; and memory of a rank, planned and by storage. With --timeline, one more step of all ranks
-// is recorded on the device's clock: how much of the copies between ranks runs beside kernels;
+// is recorded on the device's clock: how much of the copies between ranks runs beside kernels, and
+// every kernel and copy in FILE;
 // --copies says who makes them (comm::Copying). With --windows nothing is run: for each kind of
 // exchange in the list of rank 0, what is computed between its issue and the wait for it, at least.
 #include <fmt/format.h>
@@ -24,6 +25,7 @@
 #endif
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/statistics.h"
 #include "base/units.h"
 #include "comm/cuda/one_gpu.h"
@@ -42,7 +44,7 @@ struct Setup {
   std::int64_t steps = 5;
   std::int64_t rounds = 3;
   std::string tuning;
-  bool timeline = false;
+  std::string timeline;
   comm::Copying copying = comm::Copying::kBesideKernels;
 };
 
@@ -97,7 +99,7 @@ base::Result<void> one_step(train::Backend& backend, const step::Program& progra
 }
 
 base::Result<void> record_step(train::Backend& backend, const step::Program& program,
-                               std::barrier<>& together, bool first) {
+                               const std::string& file, std::barrier<>& together, bool first) {
 #ifdef ASSAY_CUPTI
   together.arrive_and_wait();
   if (first) ASSAY_TRY_VOID(bench::GpuTimeline::start());
@@ -122,9 +124,10 @@ base::Result<void> record_step(train::Backend& backend, const step::Program& pro
     fmt::print("  exposed {:.3f} ms at {:.2f} ms, after {:.60} before {:.60}\n", gap.ms, gap.at_ms,
                gap.after, gap.before);
   }
+  if (file != "1") return base::write_file(file, found.records);
   return {};
 #else
-  (void)backend, (void)program, (void)together, (void)first;
+  (void)backend, (void)program, (void)file, (void)together, (void)first;
   return base::fail(base::failed_error("--timeline", "this build has no CUPTI"));
 #endif
 }
@@ -152,8 +155,8 @@ base::Result<void> run_rank(const Setup& setup, const step::Layout& layout, std:
     const std::chrono::duration<double> took = Clock::now() - begin;
     if (first && step > kWarmUp) measured.seconds.push_back(took.count());
   }
-  if (!setup.timeline || layout.ranks() == 1) return {};
-  return record_step(*backend, program, together, first);
+  if (setup.timeline.empty() || layout.ranks() == 1) return {};
+  return record_step(*backend, program, setup.timeline, together, first);
 }
 
 base::Result<Measured> run_layout(const Setup& setup, const spec::LayoutSpec& layout,
@@ -245,7 +248,7 @@ base::Result<void> run(const std::vector<std::string>& arguments) {
     if (arguments[i] == "--steps") setup.steps = std::stoll(value);
     if (arguments[i] == "--rounds") setup.rounds = std::stoll(value);
     if (arguments[i] == "--tuning") setup.tuning = value;
-    if (arguments[i] == "--timeline") setup.timeline = value == "1";
+    if (arguments[i] == "--timeline") setup.timeline = value;
     if (arguments[i] == "--windows") windows = value == "1";
     if (arguments[i] == "--copies") {
       ASSAY_TRY(setup.copying, copying_of(value));

@@ -263,11 +263,6 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
   if (!device.gpu_bus_id && job.cluster.device.kind != spec::DeviceKind::kCpu) {
     report->on_another_device();
   }
-  if (job.model.is_moe() && device.gpu_bus_id) {
-    report->note(
-        "mixtures have not been tried on a GPU yet: compare the first losses with those of "
-        "--device cpu");
-  }
   ASSAY_TRY(const train::TrainingResult result, train_with(*report));
   stops.dismiss();
   groups.reset();
