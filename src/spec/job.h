@@ -37,6 +37,9 @@ struct TrainSpec {
   Recompute recompute = Recompute::kAuto;
 
   std::int64_t seed = 1;
+  double init_std = 0.02;                    // standard deviations of initial weights
+  std::optional<double> embedding_init_std;  // none: init_std
+  std::optional<double> head_init_std;       // likewise
   double learning_rate = 3e-4;
   Schedule schedule = Schedule::kCosine;
   std::int64_t warmup_steps = 0;

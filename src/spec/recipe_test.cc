@@ -18,9 +18,14 @@ TEST(Recipe, IsNearWhatWasPublished) {
 }
 
 TEST(Recipe, WarmsUp) {
-  EXPECT_EQ(usual_warmup(1), 1);
-  EXPECT_EQ(usual_warmup(20), 2);
-  EXPECT_EQ(usual_warmup(1'000'000), 2000);
+  EXPECT_EQ(usual_warmup(4096, 3e-4, 1), 1);
+  EXPECT_EQ(usual_warmup(4096, 3e-4, 1'000'000), 2000);
+  EXPECT_EQ(usual_warmup(4096, 2.7e-5, 1'000), 180);
+  EXPECT_EQ(usual_warmup(4096, 2.7e-5, 60), 20);  // a third
+  EXPECT_EQ(usual_warmup(64, 1.5e-4, 200), 20);   // a tenth
+  EXPECT_EQ(usual_warmup(64, 1.5e-4, 1'000'000), 2000);
+  // llm.c has 700 steps for this one.
+  EXPECT_NEAR(static_cast<double>(usual_warmup(768, 6e-4, 5000)), 700, 60);
 }
 
 JobSpec loaded(const std::string& preset, std::vector<std::string> sets = {}) {
@@ -30,12 +35,18 @@ JobSpec loaded(const std::string& preset, std::vector<std::string> sets = {}) {
 }
 
 TEST(Recipe, IsUsedWhereAJobSaysNothing) {
-  const JobSpec job = loaded("llama3-8b-h200");
+  const JobSpec job = loaded("llama3-8b-h200", {"train.steps=1000"});
   EXPECT_DOUBLE_EQ(job.train.learning_rate, 2.7e-5);
-  EXPECT_GT(job.train.warmup_steps, 0);
-  const JobSpec larger = loaded("llama3-8b-h200", {"batch.accumulate=8", "train.steps=500"});
+  EXPECT_EQ(job.train.warmup_steps, 180);
+  const JobSpec larger = loaded("llama3-8b-h200", {"batch.accumulate=8", "train.steps=2000"});
   EXPECT_DOUBLE_EQ(larger.train.learning_rate, 5.3e-5);
-  EXPECT_EQ(larger.train.warmup_steps, 50);
+  EXPECT_EQ(larger.train.warmup_steps, 354);
+  // Too short for that rate.
+  const JobSpec brief = loaded("llama3-8b-h200", {"train.steps=60"});
+  EXPECT_EQ(brief.train.warmup_steps, 20);
+  EXPECT_DOUBLE_EQ(brief.train.learning_rate, 3e-6);
+  const JobSpec warm = loaded("llama3-8b-h200", {"train.steps=60", "train.warmup_steps=40"});
+  EXPECT_DOUBLE_EQ(warm.train.learning_rate, 6e-6);
   const JobSpec asked =
       loaded("llama3-8b-h200", {"train.warmup_steps=0", "train.learning_rate=0.001"});
   EXPECT_EQ(asked.train.warmup_steps, 0);

@@ -230,6 +230,22 @@ base::Result<void> complete(PriceSpec& price, const Value& row, const std::strin
   return {};
 }
 
+// How fast to learn, as far as the job does not say.
+void complete_recipe(JobSpec& job, const Value& document) {
+  TrainSpec& train = job.train;
+  const bool rate_is_set = document.at("train.learning_rate") != nullptr;
+  if (!rate_is_set) train.learning_rate = usual_learning_rate(job.model.dim, job.tokens_per_step());
+  const auto steps = training_steps(job);
+  if (!steps) return;
+  if (document.at("train.warmup_steps") == nullptr) {
+    train.warmup_steps = usual_warmup(job.model.dim, train.learning_rate, *steps);
+  }
+  if (rate_is_set || train.warmup_steps == 0) return;
+  const double reached =
+      usual_rise(job.model.dim) * static_cast<double>(std::min(train.warmup_steps, *steps));
+  if (reached < train.learning_rate) train.learning_rate = two_digits(reached);
+}
+
 base::Result<void> complete(JobSpec& job, const Value& document, const LayoutAdvice& advice,
                             bool ranks_from_layout) {
   ASSAY_TRY_VOID(complete(job.model, document));
@@ -249,13 +265,7 @@ base::Result<void> complete(JobSpec& job, const Value& document, const LayoutAdv
   const RuleErrors rule(document);
   ASSAY_TRY_VOID(check_batch(job, rule));
   ASSAY_TRY_VOID(check_train(job, rule));
-  if (document.at("train.learning_rate") == nullptr) {
-    job.train.learning_rate = usual_learning_rate(job.model.dim, job.tokens_per_step());
-  }
-  const auto steps = training_steps(job);
-  if (steps && document.at("train.warmup_steps") == nullptr) {
-    job.train.warmup_steps = usual_warmup(*steps);
-  }
+  complete_recipe(job, document);
   return {};
 }
 

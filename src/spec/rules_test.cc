@@ -118,12 +118,12 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"ProductTooLarge",
              "llama3-8b-h200",
              {"layout.fsdp=8"},
-             "presets/jobs/llama3-8b-h200.toml:18: layout: fsdp 8 = 8 ranks, but the cluster has 1 "
+             "presets/jobs/llama3-8b-h200.toml:20: layout: fsdp 8 = 8 ranks, but the cluster has 1 "
              "device (1 node of 1); layout.fsdp = 1 fits"},
         Case{"ProductTooSmall",
              "llama3-13b-h200x32",
              {"layout.tp=2"},
-             "presets/jobs/llama3-13b-h200x32.toml:15: layout: fsdp 8 x tp 2 = 16 ranks, but the "
+             "presets/jobs/llama3-13b-h200x32.toml:16: layout: fsdp 8 x tp 2 = 16 ranks, but the "
              "cluster has 32 devices (8 nodes of 4); layout.dp = 2 fits"},
         Case{"RanksOfTheCluster",
              "llama3-13b-h200x32",
@@ -207,7 +207,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"EpDividesExperts",
              "moe-9b-h200x32",
              {"model.experts=7"},
-             "presets/jobs/moe-9b-h200x32.toml:18: layout.ep: ep 2 does not divide 7 experts"}),
+             "presets/jobs/moe-9b-h200x32.toml:19: layout.ep: ep 2 does not divide 7 experts"}),
     [](const auto& param) { return param.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(

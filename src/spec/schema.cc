@@ -83,10 +83,21 @@ void describe(V& key, TrainSpec& t) {
   key({"precision", "of the matrix products", false, {}, {}, "bf16; on a CPU fp32"}, t.precision);
   key({"recompute", "what is computed again in the backward pass"}, t.recompute);
   key({"seed", "of the initial weights and of the order of the data", false, 0, 1e15}, t.seed);
-  key({"learning_rate", "at its highest", false, 0, 1e3, "by width and batch"}, t.learning_rate);
+  key({"init_std",
+       "standard deviation of initial matrices; divided by √(2 · layers) where a product is added "
+       "to the residual stream",
+       false, 0, 1e3},
+      t.init_std);
+  key({"embedding_init_std", "the same of the embedding", false, 0, 1e3, "train.init_std"},
+      t.embedding_init_std);
+  key({"head_init_std", "the same of the head, where it is not the embedding", false, 0, 1e3,
+       "train.init_std"},
+      t.head_init_std);
+  key({"learning_rate", "at its highest", false, 0, 1e3, "by width, batch and steps"},
+      t.learning_rate);
   key({"schedule", "how the learning rate falls after the warm-up"}, t.schedule);
   key({"warmup_steps", "steps in which the learning rate rises from 0", false, 0, kMostTokens,
-       "a tenth of the steps, at most 2,000"},
+       "by width and rate, a tenth to a third of the steps"},
       t.warmup_steps);
   key({"final_fraction", "what is left of the learning rate at the end", false, 0, 1},
       t.final_fraction);

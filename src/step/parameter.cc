@@ -11,8 +11,6 @@
 namespace assay::step {
 namespace {
 
-constexpr double kInitStd = 0.02;
-
 // What tensor-parallel ranks divide of a parameter.
 enum class Cut : std::uint8_t { kNothing, kRows, kColumns };
 

@@ -68,6 +68,9 @@ struct Parameter {
   }
 };
 
+// Standard deviation of initial matrices and tables, unless another is chosen.
+inline constexpr double kInitStd = 0.02;
+
 // All of a model's, in its order, as far as one of `layout`'s ranks along tensor and expert has
 // them.
 std::vector<Parameter> list_parameters(const spec::ModelSpec& model, spec::Optimizer optimizer,

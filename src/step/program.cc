@@ -48,6 +48,18 @@ void select_stage(Program& p) {
   }
 }
 
+void set_scales(std::vector<Parameter>& parameters, const InitialScales& scales) {
+  for (Parameter& parameter : parameters) {
+    if (parameter.part == Part::kEmbedding) {
+      parameter.init_std = scales.embedding;
+    } else if (parameter.part == Part::kHead) {
+      parameter.init_std = scales.head;
+    } else {
+      parameter.init_std *= scales.matrices / kInitStd;
+    }
+  }
+}
+
 }  // namespace
 
 Numerics numerics_of(spec::Precision precision) {
@@ -67,12 +79,16 @@ Choices choices_of(const spec::JobSpec& job) {
           .optimizer = job.train.optimizer,
           .sequence = job.batch.sequence,
           .micro_batch = job.batch.micro_batch,
-          .accumulate = job.batch.accumulate};
+          .accumulate = job.batch.accumulate,
+          .initial = {.matrices = job.train.init_std,
+                      .embedding = job.train.embedding_init_std.value_or(job.train.init_std),
+                      .head = job.train.head_init_std.value_or(job.train.init_std)}};
 }
 
 void add_state(Program& p, Sink& sink) {
   const Choices& choices = p.choices;
   p.model_parameters = list_parameters(p.model, choices.optimizer, choices.layout);
+  set_scales(p.model_parameters, choices.initial);
   p.model_units = make_units(p.model, choices.layout, p.model_parameters);
   select_stage(p);
   add_buffers(p, sink);

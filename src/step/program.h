@@ -34,6 +34,13 @@ enum class Purpose : std::uint8_t {
   kLogits,  // forward and the logits of every token
 };
 
+// Standard deviations of initial weights.
+struct InitialScales {
+  double matrices = kInitStd;
+  double embedding = kInitStd;
+  double head = kInitStd;
+};
+
 struct Choices {
   Purpose purpose = Purpose::kTrain;
   Numerics numerics;
@@ -43,6 +50,7 @@ struct Choices {
   std::int64_t sequence = 0;
   std::int64_t micro_batch = 1;
   std::int64_t accumulate = 1;
+  InitialScales initial;
   std::int64_t head_rows = 0;  // tokens whose logits exist at a time; 0: by the vocabulary's size
 };
 Choices choices_of(const spec::JobSpec& job);

@@ -59,6 +59,33 @@ TEST(StepParameters, AreTheSpecsParameters) {
   }
 }
 
+TEST(StepParameters, BeginWithTheScalesOfTheJob) {
+  spec::JobSpec job;
+  job.model = {.vocab = 64, .dim = 32, .layers = 8, .heads = 2, .kv_heads = 2, .head_dim = 16};
+  job.model.ffn = 64;
+  job.batch.sequence = 16;
+  const auto scales = [&] {
+    std::map<std::string, double> all;
+    const auto program = build(job.model, choices_of(job));
+    EXPECT_TRUE(program.has_value());
+    for (const Parameter& p : program->parameters) all[p.name] = p.init_std;
+    for (const Parameter& p : program->model_parameters) EXPECT_EQ(all[p.name], p.init_std);
+    return all;
+  };
+  auto usual = scales();
+  EXPECT_EQ(usual["embedding"], 0.02);
+  EXPECT_EQ(usual["head"], 0.02);
+  EXPECT_EQ(usual["layers.7.qkv"], 0.02);
+  EXPECT_EQ(usual["layers.7.down"], 0.02 / std::sqrt(16.0));
+  job.train.init_std = 0.01;
+  job.train.head_init_std = 0.001;
+  auto other = scales();
+  EXPECT_EQ(other["embedding"], 0.01);
+  EXPECT_EQ(other["head"], 0.001);
+  EXPECT_DOUBLE_EQ(other["layers.0.attention_out"], 0.01 / std::sqrt(16.0));
+  EXPECT_DOUBLE_EQ(other["layers.0.gate_up"], 0.01);
+}
+
 TEST(StepProgram, CountsTheFlopsOfTheLiterature) {
   // 6 flops per matrix parameter and token, and attention's: without recomputation nothing else.
   const spec::ModelSpec m = small();

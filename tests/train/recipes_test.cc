@@ -16,12 +16,13 @@
 #include "base/testing/temp_dir.h"
 #include "spec/load.h"
 #include "train/cpu/cpu_backend.h"
+#include "train/data/synth.h"
 #include "train/tiny_job.h"
 
 namespace assay::train {
 namespace {
 
-constexpr std::int64_t kSteps = 40;
+constexpr std::int64_t kSteps = 100;
 constexpr std::int64_t kEvery = 10;  // steps that are recorded
 
 struct Recipe {
@@ -86,8 +87,10 @@ class RecipeTest : public ::testing::Test {
         plan_step(job, step::choices_of(job), memory_budget(*backend, std::int64_t{1} << 32U));
     EXPECT_TRUE(planned.has_value()) << planned.error().line();
     if (!planned || !backend->prepare(planned->program, planned->plan)) return {};
-    const data::TokenSet set = text_tokens(dir_.path(), recipe.sequence);
-    const data::BatchReader reader(set, 1, static_cast<std::int32_t>(job.model.vocab));
+    const auto set = data::TokenSet::open({.paths = {tokens_.string()}}, recipe.sequence);
+    EXPECT_TRUE(set.has_value()) << set.error().line();
+    if (!set) return {};
+    const data::BatchReader reader(*set, 1, static_cast<std::int32_t>(job.model.vocab));
     RecordingReporter reporter;
     const base::testing::TempDir out;
     const auto result = train(job, *planned, *backend, reader,
@@ -96,7 +99,15 @@ class RecipeTest : public ::testing::Test {
     return reporter.reports;
   }
 
+  // Not the built-in text, which changes with every sentence of the documentation.
+  void SetUp() override {
+    const auto written =
+        data::synthesize({.output = tokens_, .tokens = 1 << 18, .vocabulary = 256, .seed = 1});
+    ASSERT_TRUE(written.has_value()) << written.error().line();
+  }
+
   base::testing::TempDir dir_;
+  std::filesystem::path tokens_ = dir_.path() / "synthetic.tokens";
 };
 
 // The worst of a run, as a part of its first loss.
@@ -121,7 +132,7 @@ TEST_F(RecipeTest, LearnsWithoutJumping) {
       if (record != nullptr) continue;
       ASSERT_TRUE(curves.contains(recipe.preset));
       // Processors and libraries round differently.
-      EXPECT_LE(loss, 1.02 * curves.at(recipe.preset).at(step)) << "step " << step;
+      EXPECT_LE(loss, 1.01 * curves.at(recipe.preset).at(step)) << "step " << step;
     }
   }
   if (record != nullptr) std::ofstream(record) << text;

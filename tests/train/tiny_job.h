@@ -33,10 +33,10 @@ inline spec::JobSpec tiny_job() {
   return job;
 }
 
-// The built-in text as tokens, written to the folder, in windows of a sequence's length.
-inline data::TokenSet text_tokens(const std::filesystem::path& folder, std::uint64_t window = 32) {
+// The built-in text as tokens, written to the folder, in windows of that job's sequence length.
+inline data::TokenSet text_tokens(const std::filesystem::path& folder) {
   EXPECT_TRUE(write_builtin_text(folder / "text.tokens").has_value());
-  auto set = data::TokenSet::open({.paths = {(folder / "text.tokens").string()}}, window);
+  auto set = data::TokenSet::open({.paths = {(folder / "text.tokens").string()}}, 32);
   EXPECT_TRUE(set.has_value()) << set.error().line();
   return *std::move(set);
 }

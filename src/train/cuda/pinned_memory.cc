@@ -16,6 +16,10 @@ namespace {
 
 constexpr std::size_t kPiece = PinnedMemory::kPiece;
 constexpr std::size_t kTouchers = 4;
+// Between two pieces, times as long as one took: a host that launches work for the GPU waits for
+// the driver meanwhile, and is ahead of the GPU by more than a piece, but not by all of them. 60
+// GiB take 4 s of the driver, and so half a minute.
+constexpr int kRest = 8;
 // Left to other processes.
 constexpr std::int64_t kSpare = std::int64_t{1} << 30U;
 
@@ -55,6 +59,7 @@ PinnedMemory::PinnedMemory(std::byte* data, std::size_t bytes, int device)
 
 PinnedMemory::~PinnedMemory() {
   cancelled_ = true;
+  hurry();
   if (thread_.joinable()) thread_.join();
   for (std::size_t at = 0; at < pinned_; at += kPiece) cudaHostUnregister(data_ + at);
   ::munmap(data_, bytes_);
@@ -80,12 +85,29 @@ void PinnedMemory::pin() {
   if (cudaSetDevice(device_) != cudaSuccess) return;
   while (pinned_ < bytes_ && !cancelled_) {
     const std::size_t piece = std::min(kPiece, bytes_ - pinned_);
+    const auto begun = std::chrono::steady_clock::now();
     if (cudaHostRegister(data_ + pinned_, piece, cudaHostRegisterPortable) != cudaSuccess) return;
     pinned_ += piece;
+    pause(kRest * (std::chrono::steady_clock::now() - begun));
   }
 }
 
+// Unless somebody waits.
+void PinnedMemory::pause(std::chrono::steady_clock::duration time) {
+  std::unique_lock lock(mutex_);
+  hurried_.wait_for(lock, time, [this] { return hurry_; });
+}
+
+void PinnedMemory::hurry() {
+  {
+    const std::lock_guard lock(mutex_);
+    hurry_ = true;
+  }
+  hurried_.notify_all();
+}
+
 std::span<std::byte> PinnedMemory::wait() {
+  hurry();
   if (thread_.joinable()) thread_.join();
   return {data_, bytes_};
 }

@@ -1,10 +1,14 @@
 // PinnedMemory: host memory that the GPU copies into while it computes. Pinning the many gigabytes
-// of a model's state takes seconds, so a thread does it while training starts.
+// of a model's state takes seconds in which the driver does nothing else, so a thread does it piece
+// by piece, with pauses, while training goes on.
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <thread>
 
@@ -16,7 +20,7 @@ class PinnedMemory {
  public:
   // The driver is locked during a call, so memory is pinned in pieces and training continues in
   // between. A copy must lie within one piece.
-  static constexpr std::size_t kPiece = std::size_t{256} << 20U;
+  static constexpr std::size_t kPiece = std::size_t{64} << 20U;
 
   // Fails if the host does not have this much memory.
   static base::Result<void> check(std::size_t bytes);
@@ -26,19 +30,24 @@ class PinnedMemory {
   PinnedMemory& operator=(const PinnedMemory&) = delete;
   ~PinnedMemory();
 
-  // Blocks until all memory is pinned.
+  // Blocks until all memory is pinned, which from now on makes no pauses.
   std::span<std::byte> wait();
 
  private:
   PinnedMemory(std::byte* data, std::size_t bytes, int device);
   void touch();
   void pin();
+  void pause(std::chrono::steady_clock::duration time);
+  void hurry();
 
   std::byte* data_;
   std::size_t bytes_;
   int device_;
   std::size_t pinned_ = 0;  // bytes from the start
   std::atomic<bool> cancelled_ = false;
+  std::mutex mutex_;
+  std::condition_variable hurried_;
+  bool hurry_ = false;
   std::thread thread_;
 };
 

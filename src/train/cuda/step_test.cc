@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "train/cuda/cuda_backend.h"
 #include "train/cuda/pinned_memory.h"
 #include "train/cuda/testing/trial.h"
 #include "train/testing/executed_as_listed.h"
@@ -252,6 +253,22 @@ TEST_F(CudaStep, TooMuchMemoryIsRefusedInOneLine) {
   ASSERT_FALSE(prepared.has_value());
   EXPECT_NE(prepared.error().line().find("are needed and"), std::string::npos)
       << prepared.error().line();
+}
+
+// Somebody else's folder, or a full disk: what was timed is used all the same.
+TEST_F(CudaStep, ACacheThatCannotBeWrittenIsANote) {
+  auto made = make_cuda_backend({.tuning_file = "/nowhere/matrix-products"});
+  ASSERT_TRUE(made.has_value()) << made.error().line();
+  Trial run(std::move(*made), testing::variants().front().model, choices(spec::Recompute::kNone));
+  run.step(settings());
+  const std::vector<std::string> notes = run.backend().take_notes();
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_NE(notes[0].find("/nowhere/matrix-products"), std::string::npos) << notes[0];
+  // A resumed run computes with the algorithms of the run before.
+  const std::string algorithms = run.backend().algorithms();
+  EXPECT_EQ(*run.backend().adopt(algorithms), "");
+  EXPECT_EQ(run.backend().algorithms(), algorithms);
+  EXPECT_NE(*run.backend().adopt("assay-products-4 another card\n1 2 3\n"), "");
 }
 
 }  // namespace

@@ -115,8 +115,8 @@ TEST_F(TuningFile, LosesNothingOfProcessesThatSaveAtTheSameTime) {
   EXPECT_EQ(found("card", key_), 42U);
 }
 
-// The first product of Llama 3 8B's MLP, with 16,384 tokens: a table that is damaged counts as empty,
-// and nobody would notice but for the seconds of a start.
+// The first product of Llama 3 8B's MLP, with 16,384 tokens: a table that is damaged counts as
+// empty, and nobody would notice but for the seconds of a start.
 TEST(TuningTables, KnowTheProductsOfPresets) {
   Tuning tuning;
   tuning.open("", "NVIDIA H200, cuBLASLt 130100");
