@@ -98,6 +98,9 @@ base::Result<bool> recover(store::Store& store, store::RunRecord run,
     tracker.finish(results);
   }
   results.find_made_folders(run.started_unix_ns);
+  const auto path = run.context.environment.find("PATH");
+  results.find_interpreters(path == run.context.environment.end() ? "" : path->second,
+                            run.directory);
   results.missed({"killed", kKilled});
   for (store::Missed& problem : problems) results.missed(std::move(problem));
   if (!readable) results.missed({"log", "its event log is gone: " + readable.error().line()});
