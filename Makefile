@@ -1,6 +1,6 @@
 # The commands of the project. `make demo` and `make test` work on a fresh Debian 12 machine.
 .DEFAULT_GOAL := all
-.PHONY: all setup demo test check asan tsan fuzz chaos benches bench format format-check tidy install uninstall clean
+.PHONY: all setup demo test check asan tsan fuzz chaos pipeline benches bench format format-check tidy install uninstall clean
 
 # make CARDS=all compiles GPU code for every kind of card (cmake/Cuda.cmake).
 all: setup build/build.ninja
@@ -42,6 +42,10 @@ fuzz: setup build/asan/build.ninja
 chaos: setup build/build.ninja
 	@cmake --build --preset test
 	@scripts/run-tests release -R chaos --repeat until-fail:10
+
+# Whole pipelines with DVC and Jupyter, installed from the network.
+pipeline: setup all
+	@scripts/pipeline
 
 # All checks; before a release. Takes about two hours on two cores.
 check: test asan tsan fuzz chaos tidy benches

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/unique_fd.h"
+#include "store/shared.h"
 
 namespace assay::store {
 namespace {
@@ -100,7 +101,7 @@ base::Result<void> check_file(const fs::path& path) {
   // Otherwise a store that another user put above a shared directory would collect this user's
   // commands.
   const uid_t user = ::geteuid();
-  if (user != 0 && status.st_uid != user) {
+  if (user != 0 && status.st_uid != user && !may_use_shared(path.parent_path())) {
     return base::fail(base::unfit_error(
         path.string(), fmt::format("belongs to another user (uid {})", status.st_uid),
         "run 'assay init' in a directory of yours, or change its owner"));
@@ -110,16 +111,18 @@ base::Result<void> check_file(const fs::path& path) {
 
 Privacy make_private(const fs::path& database) {
   Privacy privacy = Privacy::kWas;
+  const bool shared = is_shared(database.parent_path());
+  const mode_t others = shared ? S_IRWXO : kOthers;
   for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
     const fs::path path = database.string() + suffix;
     struct stat status {};
     const auto is_open_to_others = [&] {
       return ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
-             (status.st_mode & kOthers) != 0;
+             (status.st_mode & others) != 0;
     };
     if (!is_open_to_others()) continue;
     // Some file systems report success and do nothing, so the mode is read back.
-    static_cast<void>(::chmod(path.c_str(), kFileMode));
+    static_cast<void>(::chmod(path.c_str(), shared ? kFileMode | (kFileMode >> 3U) : kFileMode));
     if (is_open_to_others()) return Privacy::kCannot;
     privacy = Privacy::kMade;
   }

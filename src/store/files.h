@@ -16,7 +16,8 @@ base::Result<void> make_directory(const Location& location);
 // An empty file with mode 0600 whatever the umask is. Keeps one that is already there.
 base::Result<void> make_private_file(const std::filesystem::path& path);
 
-// Fails unless `path` is a regular file that this user may trust: their own, or any for root.
+// Fails unless `path` is a regular file that this user may trust: their own, one that a group of
+// theirs shares (shared.h), or any for root.
 base::Result<void> check_file(const std::filesystem::path& path);
 
 // Removes the permissions of other users from the database and the files SQLite keeps beside it.

@@ -11,6 +11,19 @@ Lineage of_many(int count) {
   return lineage;
 }
 
+// strace does not see them. eBPF sees opens, and says that names were changed.
+Case io_uring_names(const std::string& ring) {
+  return {.name = "io_uring_names_" + ring,
+          .command = "$RUN $P/io_uring_names " + ring,
+          .setup = "echo 1 > one; echo 2 > two",
+          .by_hand = Lineage{.inputs = {"data/a.txt", "in.txt", "one", "two"},
+                             .outputs = {{"old.txt", "modified"},
+                                         {"renamed.txt", "created"},
+                                         {"linked.txt", "linked"},
+                                         {"data/b.txt", "deleted"}}},
+          .not_for = {"ebpf"}};
+}
+
 // A file whose path is longer than PATH_MAX, which is reported as missed. eBPF counts such files as
 // dropped. strace cannot name them either.
 Case deep_folder(const std::string& program) {
@@ -203,6 +216,11 @@ const std::vector<Case>& all_cases() {
       {.name = "int80_in_64_bits", .command = "$RUN $P/int80_calls", .needs = "$P/int80_calls"},
       {.name = "io_uring",
        .command = "$RUN $P/io_uring_files",
+       .by_hand = Lineage{.inputs = {"in.txt"}, .outputs = {{"ring.txt", "created"}}}},
+      io_uring_names("plain"),
+      io_uring_names("noarray"),
+      {.name = "io_uring_sqpoll",
+       .command = "$RUN $P/io_uring_files sqpoll",
        .may_miss = {"io_uring"},
        .by_hand = Lineage{.inputs = {"in.txt"}, .outputs = {{"ring.txt", "created"}}},
        .must_miss = {{"preload", "io_uring"}, {"ptrace", "io_uring"}}},

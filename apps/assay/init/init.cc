@@ -1,12 +1,18 @@
-// assay init [DIR]: creates the project's store, or describes the existing one.
+// assay init [DIR] [--shared]: creates the project's store, or describes the existing one; lets a
+// group use it.
 #include <fmt/format.h>
+#include <grp.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <charconv>
 #include <filesystem>
 #include <memory>
 
 #include "assay/verbs.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "store/shared.h"
 #include "store/store.h"
 
 namespace assay::cli {
@@ -27,13 +33,40 @@ base::Result<fs::path> project_directory(const std::string& path) {
   return directory;
 }
 
-base::Result<base::ExitCode> init(const Session& session, const std::string& path) {
-  ASSAY_TRY(const fs::path project, project_directory(path));
+struct InitOptions {
+  std::string directory = ".";
+  bool shared = false;
+  std::string group;
+};
+
+// The one that was named; else that of the project's folder, if it passes it on, or this user's.
+base::Result<gid_t> group_of(const InitOptions& options, const fs::path& project) {
+  if (options.group.empty()) {
+    struct stat status {};
+    const bool passed_on = ::stat(project.c_str(), &status) == 0 && (status.st_mode & S_ISGID) != 0;
+    return passed_on ? status.st_gid : ::getegid();
+  }
+  if (const struct group* found = ::getgrnam(options.group.c_str())) return found->gr_gid;
+  gid_t number = 0;
+  const char* const end = options.group.data() + options.group.size();
+  const auto [at, error] = std::from_chars(options.group.data(), end, number);
+  if (error == std::errc{} && at == end) return number;
+  return base::fail(base::usage_error("init", fmt::format("there is no group '{}'", options.group),
+                                      "`id -Gn` lists yours"));
+}
+
+base::Result<base::ExitCode> init(const Session& session, const InitOptions& options) {
+  ASSAY_TRY(const fs::path project, project_directory(options.directory));
+  if (!options.shared && !options.group.empty()) {
+    return base::fail(base::usage_error("init", "--group is for shared stores", "add --shared"));
+  }
+  ASSAY_TRY(const gid_t group, group_of(options, project));
   const store::Location location = store::location_in(project);
   // Only for the warning; errors in directories above do not matter.
   const auto above = store::find(project.parent_path());
   ASSAY_TRY(const store::Store store, store::Store::create(location, store::Program{}));
   for (const std::string& note : store.notes()) base::log_warn(note);
+  if (options.shared) ASSAY_TRY_VOID(store::share(location, group));
   if (above && *above) {
     base::log_warn("a project inside a project; verbs run below it use this store",
                    {{"outer", (*above)->project}, {"inner", project}});
@@ -41,10 +74,14 @@ base::Result<base::ExitCode> init(const Session& session, const std::string& pat
   session.print_json(base::Json{{"store", location.database.string()},
                                 {"created", store.created()},
                                 {"schema", store.schema_version()},
+                                {"shared", store::is_shared(location.directory)},
                                 {"project", store.project().id}});
   session.print(
       fmt::format("{} {} (schema {}, project {})\n", store.created() ? "created" : "already there:",
                   location.database.string(), store.schema_version(), store.project().id));
+  if (options.shared) {
+    session.print(fmt::format("shared with group {}: its members record and ask here\n", group));
+  }
   session.next("assay run --help");
   return base::ExitCode::kYes;
 }
@@ -52,13 +89,20 @@ base::Result<base::ExitCode> init(const Session& session, const std::string& pat
 }  // namespace
 
 Verb init_verb(const Session& session) {
-  const auto directory = std::make_shared<std::string>(".");
-  return {.name = "init",
-          .description = "make the project's store, .assay/assay.db",
-          .examples = {"assay init", "assay init path/to/project --json"},
-          .arguments =
-              {{"DIR", "the project's directory; default: here", directory.get(), false, {}, true}},
-          .action = [&session, directory] { return init(session, *directory); }};
+  const auto options = std::make_shared<InitOptions>();
+  return {
+      .name = "init",
+      .description = "make the project's store, .assay/assay.db",
+      .examples = {"assay init", "assay init path/to/project --json"},
+      .arguments =
+          {{"DIR", "the project's directory; default: here", &options->directory, false, {}, true}},
+      .options = {{"--shared", "let a group use it", &options->shared},
+                  {"--group",
+                   "which; default: that of a directory that passes it on, or yours",
+                   &options->group,
+                   {},
+                   "GROUP"}},
+      .action = [&session, options] { return init(session, *options); }};
 }
 
 }  // namespace assay::cli

@@ -22,6 +22,7 @@ std::string package_url(const store::Package& package) {
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:";
   std::string type = package.manager, name = package.name;
   if (package.manager == "dpkg") type = "deb/debian";
+  if (package.manager == "cuda") type = "generic";  // the standard's word for what has no registry
   if (package.manager == "pip") {
     type = "pypi";
     // Names are case-insensitive and equate "_" and "-"; the URL has one spelling.

@@ -1,5 +1,8 @@
 #include "lineage/record/recovery.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 
@@ -64,6 +67,13 @@ bool runs_elsewhere(const store::RunRecord& run) {
   return parts && parts->is_run_alive();
 }
 
+// In a store that a group shares: the event log is its user's alone, who recovers it.
+bool is_of_another_user(const store::RunRecord& run) {
+  struct stat status {};
+  return ::geteuid() != 0 && ::stat(run.spool.c_str(), &status) == 0 &&
+         status.st_uid != ::geteuid();
+}
+
 base::Result<bool> recover(store::Store& store, store::RunRecord run,
                            const std::optional<EndedRun>& ended) {
   const fs::path events = fs::path(run.spool) / "events";
@@ -88,6 +98,9 @@ base::Result<bool> recover(store::Store& store, store::RunRecord run,
     tracker.finish(results);
   }
   results.find_made_folders(run.started_unix_ns);
+  const auto path = run.context.environment.find("PATH");
+  results.find_interpreters(path == run.context.environment.end() ? "" : path->second,
+                            run.directory);
   results.missed({"killed", kKilled});
   for (store::Missed& problem : problems) results.missed(std::move(problem));
   if (!readable) results.missed({"log", "its event log is gone: " + readable.error().line()});
@@ -120,7 +133,7 @@ base::Result<int> recover_runs(store::Store& store, const std::optional<EndedRun
   int count = 0;
   for (const store::RunRecord& listed : stale) {
     ASSAY_TRY(store::RunRecord run, store::head_of(store, listed.id, store::WithContext::kYes));
-    if (runs_elsewhere(run)) continue;
+    if (runs_elsewhere(run) || is_of_another_user(run)) continue;
     ASSAY_TRY(const bool done, recover(store, std::move(run), ended));
     count += done ? 1 : 0;
   }

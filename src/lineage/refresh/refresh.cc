@@ -18,6 +18,7 @@
 #include "lineage/refresh/running_stage.h"
 #include "lineage/refresh/stage_order.h"
 #include "observe/collect/gate/gate.h"
+#include "store/shared.h"
 
 namespace assay::lineage {
 namespace {
@@ -28,7 +29,8 @@ constexpr int kLook_ms = 50;
 // Two refreshes would run the same stages twice, at the same time.
 base::Result<base::UniqueFd> lock_project(const store::Store& store) {
   const std::filesystem::path file = store.location().directory / "refresh.lock";
-  base::UniqueFd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  base::UniqueFd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+                           store::is_shared(store.location().directory) ? 0660 : 0600));
   if (!fd.valid()) return base::fail(base::system_error(file, "cannot be written", errno));
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
     return base::fail(base::unfit_error("refresh", "another one is running in this project",

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "base/unique_fd.h"
 #include "hash/file.h"
@@ -81,13 +82,17 @@ class Reproduce : public ::testing::Test {
                       .places = std::move(places),
                       .environment = environment_});
   }
-  Reproduction reproduce(const ReproductionPlan& plan, bool allow_outside = false) {
+  Reproduction reproduce(const ReproductionPlan& plan, bool allow_outside = false,
+                         bool own_mounts = true) {
     const auto before = tree_of(project_.path());
     const base::UniqueFd null(::open("/dev/null", O_WRONLY | O_CLOEXEC));
-    auto done = run_plan(plan, {.directory = folder_.path() / "copy",
-                                .environment = environment_,
-                                .allow_outside = allow_outside,
-                                .output_fd = null.get()});
+    auto done = run_plan(
+        plan, {.directory = folder_.path() / "copy",
+               .environment = environment_,
+               .allow_outside = allow_outside,
+               .own_mounts = own_mounts,
+               .output_fd = null.get(),
+               .progress = [this](std::string_view line) { said_ += std::string(line) + "\n"; }});
     EXPECT_TRUE(done) << done.error().line();
     EXPECT_EQ(tree_of(project_.path()), before);  // never modified
     return done ? *std::move(done) : Reproduction{};
@@ -108,6 +113,7 @@ class Reproduce : public ::testing::Test {
   Checkout project_{folder_.path() / "project"};
   std::map<std::string, std::string> environment_;
   std::vector<store::RunRecord> runs_;
+  std::string said_;
 };
 
 TEST_F(Reproduce, PipelineInADirtyCheckout) {
@@ -364,6 +370,24 @@ TEST(Redirects, Text) {
   for (const char* text : {"", "0", "3>/x", "1>x", "1>>", "x>/y", "1=/x"}) {
     EXPECT_FALSE(parse_redirect(text)) << text;
   }
+}
+
+// What the tool writes into its environment must not reach the project's: reproduce() compares.
+TEST_F(Reproduce, AStageThatWritesIntoItsEnvironment) {
+  project_.write(".venv/pyvenv.cfg", "");
+  project_.write(".venv/bin/tool",
+                 "#!/bin/sh\necho used >> \"$(dirname \"$0\")/../log\"; echo made\n");
+  ASSERT_EQ(::chmod(at(".venv/bin/tool").c_str(), 0755), 0);
+  run(".venv/bin/tool > out", {}, {"out"}).processes.push_back({.arguments = {".venv/bin/tool"}});
+  const ReproductionPlan made = plan();
+  ASSERT_EQ(made.environments.size(), 1U);
+  EXPECT_THAT(verdicts(reproduce(made)), ElementsAre("identical out"));
+  std::filesystem::remove_all(folder_.path() / "copy");
+  said_.clear();
+  EXPECT_THAT(verdicts(reproduce(made, false, false)), ElementsAre("identical out", "extra log"));
+  EXPECT_THAT(said_, HasSubstr("/.venv is copied"));
+  EXPECT_THAT(said_, HasSubstr("is not protected"));
+  EXPECT_EQ(testing::content_of(folder_.path() / "copy/.venv/log"), "used\nused\n");
 }
 
 TEST_F(Reproduce, FailureStops) {

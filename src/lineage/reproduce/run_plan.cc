@@ -129,6 +129,12 @@ base::Result<Reproduction> run_plan(const ReproductionPlan& plan, const RunPlanO
   }
   ASSAY_TRY(done.directory, fresh_folder(options.directory));
   StageRunner runner(plan, options, done.directory);
+  if (!runner.protects_project()) {
+    options.progress(fmt::format(
+        "{} is not protected, because this machine does not let stages have mounts of their own: a "
+        "stage that finds its path in a file can write to it",
+        plan.root));
+  }
   for (const std::string& environment : plan.environments) {
     options.progress(fmt::format("{} {}", environment, runner.environment_text()));
   }

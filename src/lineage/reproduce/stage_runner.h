@@ -27,6 +27,8 @@ class StageRunner {
   StageRunner(const ReproductionPlan& plan, const RunPlanOptions& options,
               const std::filesystem::path& folder);
 
+  // Whether stages cannot write to the original project.
+  [[nodiscard]] bool protects_project() const { return isolation_.protects(); }
   // How stages get this environment, in words: "is used in place: …".
   [[nodiscard]] std::string environment_text() const;
 

@@ -1,6 +1,6 @@
 // The parts of effect_of(): what a call with these arguments will do to the existing files. One
-// file per family of calls: open_effect.cc, name_effect.cc, exec_effect.cc; call_effect.cc has what
-// they share.
+// file per family of calls: open_effect.cc, name_effect.cc, exec_effect.cc, uring_effect.cc;
+// call_effect.cc has what they share.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +37,12 @@ std::optional<Effect> link_effect(const RemoteView& view, Given from, Given to,
 
 // `flags` as execveat's. The first event is the program's, without its arguments.
 std::optional<Effect> exec_effect(const RemoteView& view, Given file, std::uint64_t flags);
+
+// io_uring_setup: whether the operations of the ring can be followed; and what those do that
+// io_uring_enter(descriptor, to_submit, …, flags) hands over.
+std::optional<Effect> uring_setup_effect(const RemoteView& view, std::uint64_t parameters);
+std::optional<Effect> uring_enter_effect(const RemoteView& view, int descriptor,
+                                         std::uint32_t to_submit, std::uint32_t flags);
 
 // An effect that only reports what cannot be observed: `what` for programs, and a text that
 // continues the name of the thread's program.

@@ -30,8 +30,10 @@ enum class CallKind : std::uint8_t {
   kSetTimesAtFlags,  // the same, with flags
   kExec,
   kExecAt,
+  // Operations on files are put into memory, and handed over together.
+  kIoUringSetup,
+  kIoUringEnter,
   // Ways to reach files other than by opening a path; they cannot be followed.
-  kIoUring,
   kOpenByHandle,
   kPidfdGetfd,
   kFanotify,

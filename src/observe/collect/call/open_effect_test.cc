@@ -292,6 +292,8 @@ TEST_P(OpenEffect, WhatCannotBeFollowedIsReported) {
     return event.path;
   };
   std::array<char, 120> parameters{};
+  EXPECT_EQ(missed([&] { ::syscall(SYS_io_uring_setup, 4, parameters.data()); }), "nothing");
+  parameters[8] = 2;  // SQPOLL
   EXPECT_EQ(missed([&] { ::syscall(SYS_io_uring_setup, 4, parameters.data()); }), "io_uring");
   EXPECT_EQ(missed([] { ::syscall(SYS_pidfd_getfd, 3, 0, 0); }), "pidfd_getfd");
   EXPECT_EQ(missed([] { ::syscall(SYS_open_by_handle_at, 3, nullptr, 0); }), "open_by_handle_at");

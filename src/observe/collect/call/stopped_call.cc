@@ -190,8 +190,12 @@ std::optional<Effect> Reading::judged() {
       return exec(false, 0);
     case kExecAt:
       return exec(true, argument(4));
-    case kIoUring:
-      return missed("io_uring", "uses io_uring, whose file operations cannot be seen");
+    case kIoUringSetup:
+      return uring_setup_effect(view_, argument(1));
+    case kIoUringEnter:
+      return uring_enter_effect(view_, static_cast<int>(argument(0)),
+                                static_cast<std::uint32_t>(argument(1)),
+                                static_cast<std::uint32_t>(argument(3)));
     case kOpenByHandle:
       return missed("open_by_handle_at", "opened a file by its handle instead of a path");
     case kPidfdGetfd:

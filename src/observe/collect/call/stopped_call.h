@@ -53,6 +53,7 @@ struct Effect {
   // Whether the call is expected to succeed. The gate, which never sees results, reports events
   // only then; ptrace waits for the result instead.
   bool will_succeed = false;
+  bool opens_result = true;  // if a file is made, the call's result is its descriptor
 };
 
 // `thread` must be stopped in the call. Nothing when the call is of no interest (a directory, a

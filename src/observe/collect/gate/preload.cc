@@ -198,7 +198,8 @@ Preflight preload_preflight() {
         "sets no_new_privs: sudo and other set-user-id programs run without their privileges");
   }
   out.notes.emplace_back(
-      "cannot see: files opened through io_uring (the run is marked incomplete)");
+      "cannot see: io_uring whose operations the kernel takes without a call (SQPOLL); the run is "
+      "then marked incomplete");
   return out;
 }
 

@@ -202,7 +202,7 @@ void TraceLoop::at_result(pid_t thread, Thread& state) {
   __ptrace_syscall_info info{};
   if (!tracee::call_info(thread, info) || info.op != PTRACE_SYSCALL_INFO_EXIT) return;
   if (info.exit.is_error != 0) return;
-  tracee::stamp_created(thread, info.exit.rval, *effect);
+  if (effect->opens_result) tracee::stamp_created(thread, info.exit.rval, *effect);
   record(thread, state, *effect);
 }
 

@@ -1,0 +1,180 @@
+// What the operations that a program submits to an io_uring do to files: io_uring_enter is stopped,
+// and its entries are handled as the calls that they stand for. Rings whose entries nobody hands
+// over by a call (SQPOLL) are reported as missed when they are made.
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+
+#include <array>
+#include <map>
+#include <string>
+
+#include "observe/collect/call/call_effect.h"
+#include "observe/collect/call/remote_memory.h"
+#include "observe/collect/call/uring_ring.h"
+
+namespace assay::collect {
+namespace {
+
+constexpr std::uint32_t kRegisteredRing = 1U << 4U;  // IORING_ENTER_REGISTERED_RING
+constexpr std::string_view kWhat = "io_uring";
+
+// The layouts of the rings that processes of this run have made. Where several are in use, it is
+// not known which a descriptor has.
+std::map<pid_t, std::optional<std::uint32_t>>& layouts() {
+  static std::map<pid_t, std::optional<std::uint32_t>> known;
+  return known;
+}
+
+void note_layout(pid_t process, std::uint32_t layout) {
+  const auto [at, is_new] = layouts().try_emplace(process, layout);
+  if (!is_new && at->second != layout) at->second.reset();
+}
+
+// A process may have inherited its rings.
+std::optional<std::uint32_t> layout_of(pid_t process) {
+  if (const auto found = layouts().find(process); found != layouts().end()) return found->second;
+  std::optional<std::uint32_t> only;
+  for (const auto& [owner, layout] : layouts()) {
+    if (!layout || (only && *only != *layout)) return std::nullopt;
+    only = layout;
+  }
+  return only;
+}
+
+void add(Effect& to, Effect from) {
+  for (Effect::ComingChange& change : from.changes) to.changes.push_back(std::move(change));
+  for (Effect::ExpectedEvent& event : from.events) to.events.push_back(std::move(event));
+}
+
+class Submission {
+ public:
+  explicit Submission(const RemoteView& view) : view_(view) {}
+
+  // Of one entry; nothing if it is not about files by name, or would fail.
+  std::optional<Effect> effect_of(const io_uring_sqe& entry) {
+    const auto open_flags = std::uint64_t{entry.open_flags};
+    switch (entry.opcode) {
+      case IORING_OP_OPENAT: {
+        const auto file = given(entry.fd, entry.addr, first_);
+        return file ? open_effect(view_, *file, open_flags, 0) : std::nullopt;
+      }
+      case IORING_OP_OPENAT2: {
+        open_how how{};
+        const auto file = given(entry.fd, entry.addr, first_);
+        if (!file || read_remote(view_.thread(), entry.addr2, &how, sizeof how) != 0) return {};
+        return open_effect(view_, *file, how.flags, how.resolve);
+      }
+      case IORING_OP_UNLINKAT: {
+        const auto file = given(entry.fd, entry.addr, first_);
+        if (!file || (entry.unlink_flags & AT_REMOVEDIR) != 0) return std::nullopt;
+        return unlink_effect(view_, *file);
+      }
+      case IORING_OP_RENAMEAT:
+      case IORING_OP_LINKAT: {
+        const auto from = given(entry.fd, entry.addr, first_);
+        const auto to = given(static_cast<int>(entry.len), entry.addr2, second_);
+        if (!from || !to) return std::nullopt;
+        return entry.opcode == IORING_OP_LINKAT
+                   ? link_effect(view_, *from, *to, entry.hardlink_flags)
+                   : rename_effect(view_, *from, *to, entry.rename_flags);
+      }
+      case IORING_OP_SYMLINKAT: {
+        const auto link = given(entry.fd, entry.addr2, first_);
+        return link ? symlink_effect(view_, *link) : std::nullopt;
+      }
+      default:
+        return std::nullopt;
+    }
+  }
+
+ private:
+  using Text = std::array<char, PATH_MAX>;
+
+  std::optional<Given> given(int directory, std::uint64_t address, Text& text) {
+    std::size_t length = 0;
+    if (read_remote_text(view_.thread(), address, text.data(), text.size(), length) != 0) {
+      return std::nullopt;
+    }
+    return Given{directory, {text.data(), length}};
+  }
+
+  const RemoteView& view_;
+  Text first_{}, second_{};
+};
+
+bool changes_names(const io_uring_sqe& entry) {
+  switch (entry.opcode) {
+    case IORING_OP_UNLINKAT:
+    case IORING_OP_RENAMEAT:
+    case IORING_OP_LINKAT:
+    case IORING_OP_SYMLINKAT:
+    case IORING_OP_MKDIRAT:
+      return true;
+    case IORING_OP_OPENAT:
+      return (entry.open_flags & O_CREAT) != 0;
+    case IORING_OP_OPENAT2:
+      return true;  // perhaps
+    default:
+      return false;
+  }
+}
+
+bool names_files(const io_uring_sqe& entry) {
+  return changes_names(entry) || entry.opcode == IORING_OP_OPENAT;
+}
+
+}  // namespace
+
+std::optional<Effect> uring_setup_effect(const RemoteView& view, std::uint64_t parameters) {
+  io_uring_params given{};
+  if (read_remote(view.thread(), parameters, &given, sizeof given) != 0) return std::nullopt;
+  if (!is_followed(given.flags)) {
+    return missed_effect(view, kWhat,
+                         (given.flags & IORING_SETUP_SQPOLL) != 0
+                             ? "has the kernel take its io_uring operations without a call "
+                               "(SQPOLL), which cannot be seen"
+                             : "uses an io_uring of a kind whose operations cannot be seen");
+  }
+  const std::uint32_t layout = layout_flags(given.flags);
+  if (kernel_makes(layout)) note_layout(view.process(), layout);
+  return std::nullopt;
+}
+
+std::optional<Effect> uring_enter_effect(const RemoteView& view, int descriptor,
+                                         std::uint32_t to_submit, std::uint32_t flags) {
+  const pid_t process = view.process();
+  if ((flags & kRegisteredRing) != 0) {
+    // The number is of a table of the thread's own.
+    const std::vector<int> rings = rings_of(process);
+    descriptor = rings.size() == 1 ? rings.front() : -1;
+  }
+  const auto layout = layout_of(process);
+  const auto entries = descriptor >= 0 && layout
+                           ? entries_to_submit(process, descriptor, *layout, to_submit)
+                           : std::nullopt;
+  if (!entries) {
+    return missed_effect(view, kWhat, "uses an io_uring whose operations could not be read");
+  }
+  Effect all;
+  Submission submission(view);
+  bool names_changed = false;
+  for (const io_uring_sqe& entry : *entries) {
+    std::optional<Effect> effect = submission.effect_of(entry);
+    if (effect && effect->will_succeed) {
+      add(all, *std::move(effect));
+    } else if (names_changed && names_files(entry)) {
+      // It may be about a file that an operation before it in the same call makes or renames.
+      add(all,
+          missed_effect(view, kWhat,
+                        "submitted file operations that may depend on each other in one call"));
+    }
+    names_changed = names_changed || changes_names(entry);
+  }
+  if (all.events.empty() && all.changes.empty()) return std::nullopt;
+  all.will_succeed = true;
+  all.opens_result = false;
+  return all;
+}
+
+}  // namespace assay::collect
