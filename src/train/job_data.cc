@@ -7,6 +7,7 @@
 
 #include "base/embedded_file.h"
 #include "base/error.h"
+#include "spec/data_mix.h"
 #include "train/data/shard_writer.h"
 #include "train/data/tokenizer.h"
 
@@ -25,8 +26,10 @@ base::Result<data::TokenSet> open_tokens(const spec::JobSpec& job, const std::st
     source.headerless =
         *job.data.type == spec::TokenType::kU16 ? data::TokenType::kU16 : data::TokenType::kU32;
   }
+  std::optional<std::uint64_t> pack;
+  if (job.data.pack == spec::Packing::kDocuments) pack = static_cast<std::uint64_t>(job.train.seed);
   ASSAY_TRY(data::TokenSet set,
-            data::TokenSet::open(source, static_cast<std::uint64_t>(job.batch.sequence)));
+            data::TokenSet::open(source, static_cast<std::uint64_t>(job.batch.sequence), pack));
   if (set.vocabulary() && *set.vocabulary() > static_cast<std::uint64_t>(job.model.vocab)) {
     return base::fail(
         base::usage_error(path,
@@ -39,12 +42,35 @@ base::Result<data::TokenSet> open_tokens(const spec::JobSpec& job, const std::st
 
 }  // namespace
 
-base::Result<data::TokenSet> open_training_data(const spec::JobSpec& job, const fs::path& out) {
-  if (job.data.train) return open_tokens(job, *job.data.train);
-  const fs::path text = out / "built-in.tokens";
-  std::error_code ignored;
-  if (!fs::exists(text, ignored)) ASSAY_TRY_VOID(write_builtin_text(text));
-  return open_tokens(job, text.string());
+data::WindowMix TrainingData::mix(std::uint64_t seed) const {
+  std::vector<data::WindowMix::Part> parts;
+  for (std::size_t i = 0; i < sets.size(); ++i) parts.push_back({&sets[i], weights[i]});
+  return {parts, seed};
+}
+
+base::Result<TrainingData> open_training_data(const spec::JobSpec& job, const fs::path& out) {
+  std::vector<spec::MixPart> parts;
+  if (job.data.mix) {
+    ASSAY_TRY(parts, spec::parse_mix(*job.data.mix));
+  } else if (job.data.train) {
+    parts = {{.path = *job.data.train}};
+  } else {
+    const fs::path text = out / "built-in.tokens";
+    std::error_code ignored;
+    if (!fs::exists(text, ignored)) ASSAY_TRY_VOID(write_builtin_text(text));
+    parts = {{.path = text.string()}};
+  }
+  TrainingData data;
+  const data::Shard* known = nullptr;  // one that names its tokenizer
+  for (const spec::MixPart& part : parts) {
+    ASSAY_TRY(data::TokenSet set, open_tokens(job, part.path));
+    const data::Shard* own = set.with_tokenizer();
+    if (own != nullptr) ASSAY_TRY_VOID(data::check_same_tokenizer(*own, known));
+    if (known == nullptr) known = own;
+    data.sets.push_back(std::move(set));
+    data.weights.push_back(part.weight);
+  }
+  return data;
 }
 
 base::Result<std::optional<data::TokenSet>> open_validation_data(const spec::JobSpec& job) {
