@@ -94,7 +94,7 @@ base::Result<CountedWords> count_words(const WordSplitter& splitter,
   const unsigned threads =
       request.threads > 0 ? request.threads : std::max(1U, std::thread::hardware_concurrency());
   std::atomic<bool> stop = false;
-  UnitReader reader(request.files, {}, kUnitBytes, &stop);
+  UnitReader reader(request.files, {}, kUnitBytes, request.column, &stop);
   CountedWords all;
   std::size_t reported_file = 0;
   std::uint64_t reported = 0;
@@ -105,7 +105,7 @@ base::Result<CountedWords> count_words(const WordSplitter& splitter,
             UnitWords made{.file = unit.begin.file, .disk_read = unit.disk_read};
             UnitCounter counter(splitter, made);
             const InputFile& file = request.files[unit.begin.file];
-            const bool lines = file.format == DocumentFormat::kJsonLines;
+            const bool lines = has_rows(file.format);
             if (!lines && !unit.begin.inside) ++made.counted.documents;
             const auto outcome = lines ? counter.lines(unit, file.path, request.column)
                                        : counter.document(unit.text);
