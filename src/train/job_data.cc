@@ -2,18 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <span>
 #include <vector>
 
-#include "base/embedded_file.h"
 #include "base/error.h"
 #include "spec/data_mix.h"
-#include "train/data/shard_writer.h"
-#include "train/data/tokenizer.h"
+#include "train/builtin_text.h"
 
 namespace assay::train {
-
-std::span<const base::EmbeddedFile> embedded_files();  // generated: docs/*.md
 
 namespace {
 
@@ -57,7 +52,7 @@ base::Result<TrainingData> open_training_data(const spec::JobSpec& job, const fs
   } else {
     const fs::path text = out / "built-in.tokens";
     std::error_code ignored;
-    if (!fs::exists(text, ignored)) ASSAY_TRY_VOID(write_builtin_text(text));
+    if (!fs::exists(text, ignored)) ASSAY_TRY_VOID(write_builtin_text(text, job.model.vocab));
     parts = {{.path = text.string()}};
   }
   TrainingData data;
@@ -77,21 +72,6 @@ base::Result<std::optional<data::TokenSet>> open_validation_data(const spec::Job
   if (job.train.validate_every == 0 || !job.data.validation) return std::nullopt;
   ASSAY_TRY(data::TokenSet set, open_tokens(job, *job.data.validation));
   return std::optional(std::move(set));
-}
-
-base::Result<void> write_builtin_text(const fs::path& path) {
-  ASSAY_TRY(
-      data::ShardWriter writer,
-      data::ShardWriter::create(
-          path, 256, data::ShardDocuments{.definition = data::byte_tokenizer()->definition()}));
-  for (const base::EmbeddedFile& file : embedded_files()) {
-    writer.begin_document();
-    std::vector<std::uint32_t> tokens;
-    for (const char byte : file.contents) tokens.push_back(static_cast<unsigned char>(byte));
-    ASSAY_TRY_VOID(writer.append(tokens));
-  }
-  ASSAY_TRY_VOID(writer.finish());
-  return {};
 }
 
 data::RankShare share_of(const step::Program& program) {

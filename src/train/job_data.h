@@ -34,8 +34,4 @@ base::Result<std::optional<data::TokenSet>> open_validation_data(const spec::Job
 // What the program's rank reads of each micro-batch.
 data::RankShare share_of(const step::Program& program);
 
-// Writes the built-in text, this project's documentation, as a shard of byte tokens, so that it is
-// read and recorded like any other data.
-base::Result<void> write_builtin_text(const std::filesystem::path& path);
-
 }  // namespace assay::train
