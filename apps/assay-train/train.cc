@@ -182,7 +182,7 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
   const int rank = member == nullptr ? 0 : member->place().rank;
   // The built-in text is written by one rank, before the others open it.
   if (rank > 0) ASSAY_TRY_VOID(member->world().barrier());
-  ASSAY_TRY(const data::TokenSet set, train::open_training_data(job, prepared.out));
+  ASSAY_TRY(const train::TrainingData data, train::open_training_data(job, prepared.out));
   if (member != nullptr && rank == 0) ASSAY_TRY_VOID(member->world().barrier());
   ASSAY_TRY(const auto validation, train::open_validation_data(job));
   step::Choices choices = step::choices_of(job);
@@ -205,7 +205,7 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
                                               sizeof(std::int64_t), comm::Dtype::kU8));
     device.available_bytes = std::ranges::min(bytes);
   }
-  const data::BatchReader reader(set, static_cast<std::uint64_t>(job.train.seed),
+  const data::BatchReader reader(data.mix(static_cast<std::uint64_t>(job.train.seed)),
                                  static_cast<std::int32_t>(job.model.vocab));
   ASSAY_TRY(const train::Planned planned,
             train::plan_step(job, choices,

@@ -123,6 +123,12 @@ struct EnumNames<Schedule> {
                                                  {"constant", Schedule::kConstant}}};
 };
 template <>
+struct EnumNames<Packing> {
+  static constexpr Names<Packing, 2> kNames = {
+      {{"stream", Packing::kStream}, {"documents", Packing::kDocuments}}};
+};
+
+template <>
 struct EnumNames<NonFinite> {
   static constexpr Names<NonFinite, 2> kNames = {
       {{"skip", NonFinite::kSkip}, {"stop", NonFinite::kStop}}};

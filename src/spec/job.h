@@ -25,6 +25,7 @@ enum class Recompute { kNone, kCheap, kFfn, kFull, kAuto };
 enum class Schedule { kCosine, kLinear, kWsd, kConstant };
 enum class NonFinite { kSkip, kStop };
 enum class TokenType { kU16, kU32 };
+enum class Packing { kStream, kDocuments };
 
 struct TrainSpec {
   // How long: at most one of these three.
@@ -64,8 +65,10 @@ struct TrainSpec {
 
 struct DataSpec {
   std::optional<std::string> train;       // a shard, or a folder of shards; none: the built-in text
-  std::optional<std::string> validation;  // likewise; none: nothing is validated on
+  std::optional<std::string> mix;         // several such, with weights (data_mix.h), instead
+  std::optional<std::string> validation;  // as train; none: nothing is validated on
   std::optional<TokenType> type;          // of files without a header
+  Packing pack = Packing::kStream;
 };
 
 struct CheckpointSpec {

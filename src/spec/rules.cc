@@ -8,6 +8,7 @@
 
 #include "base/suggestion.h"
 #include "base/text.h"
+#include "spec/data_mix.h"
 #include "spec/enum_names.h"
 #include "spec/layout_rules.h"
 #include "spec/parameters.h"
@@ -174,6 +175,18 @@ base::Result<void> check_train(const JobSpec& job, const RuleErrors& rule) {
     return rule.broken("train.precision",
                        fmt::format("a CPU trains in fp32, not {}", to_text(train.precision)),
                        "set train.precision to \"fp32\"");
+  }
+  if (job.data.mix) {
+    if (job.data.train) {
+      return rule.broken("data.mix", "data.train is set, too", "set one of them");
+    }
+    if (const auto parts = parse_mix(*job.data.mix); !parts) {
+      return rule.broken("data.mix", parts.error().what, parts.error().hint);
+    }
+  }
+  if (job.data.pack == Packing::kDocuments && job.data.type) {
+    return rule.broken("data.pack", "files without a header do not say where documents begin",
+                       "tokenize with `assay data tokenize`, or leave data.pack out");
   }
   if (train.validate_every > 0 && !job.data.validation) {
     return rule.broken("train.validate_every", "there is nothing to validate on",

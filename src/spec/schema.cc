@@ -135,9 +135,15 @@ template <class V>
 void describe(V& key, DataSpec& d) {
   key({"train", "a token shard or a folder of them; without it the built-in text is read"},
       d.train);
+  key({"mix",
+       "several instead of data.train, with weights: \"web=0.7, code=0.3\"; what is read of each"},
+      d.mix);
   key({"validation", "what train.validate_every validates on: a token shard or a folder of them"},
       d.validation);
   key({"type", "of tokens in files without a header"}, d.type);
+  key({"pack",
+       "stream: windows cut anywhere; documents: each begins with a document, in a seeded order"},
+      d.pack);
 }
 
 template <class V>

@@ -2,28 +2,36 @@
 // which of them are a rank's.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <vector>
 
 #include "base/result.h"
 #include "spec/job.h"
 #include "step/program.h"
 #include "train/data/batch_reader.h"
 #include "train/data/token_set.h"
+#include "train/data/window_mix.h"
 
 namespace assay::train {
 
+// The sets of tokens that a job mixes, usually one, and their weights.
+struct TrainingData {
+  std::vector<data::TokenSet> sets;
+  std::vector<double> weights;
+
+  // Refers to the sets. `seed` decides the order of windows.
+  [[nodiscard]] data::WindowMix mix(std::uint64_t seed) const;
+};
+
 // A job that names no data trains on the built-in text, which is written to out/built-in.tokens.
-base::Result<data::TokenSet> open_training_data(const spec::JobSpec& job,
-                                                const std::filesystem::path& out);
+base::Result<TrainingData> open_training_data(const spec::JobSpec& job,
+                                              const std::filesystem::path& out);
 // Nothing for a job without validation.
 base::Result<std::optional<data::TokenSet>> open_validation_data(const spec::JobSpec& job);
 
 // What the program's rank reads of each micro-batch.
 data::RankShare share_of(const step::Program& program);
-
-// Writes the built-in text, this project's documentation, as a shard of byte tokens, so that it is
-// read and recorded like any other data.
-base::Result<void> write_builtin_text(const std::filesystem::path& path);
 
 }  // namespace assay::train

@@ -137,8 +137,9 @@ base::Result<Position> restore(Backend& backend, const step::Program& program,
   }
   const auto batch = state.extra.find("batch");
   if (batch == state.extra.end() || *batch != batch_facts(job)) {
-    return base::fail(differs(from, "was trained with another batch or optimizer",
-                              "keep batch.sequence, the sequences of a step and train.optimizer"));
+    return base::fail(differs(from, "was trained with another batch, optimizer or data.mix or pack",
+                              "keep batch.sequence, the sequences of a step, train.optimizer, "
+                              "data.mix and data.pack"));
   }
   const auto windows = state.data_cursor.find("windows");
   if (windows == state.data_cursor.end() || !windows->is_number_unsigned()) {

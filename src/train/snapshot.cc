@@ -75,9 +75,14 @@ std::string layout_text(const step::Program& program) {
 }
 
 base::Json batch_facts(const spec::JobSpec& job) {
-  return {{"sequence", job.batch.sequence},
-          {"sequences", job.batch.micro_batch * job.batch.accumulate * job.layout.data_ranks()},
-          {"optimizer", job.train.optimizer == spec::Optimizer::kMuon ? "muon" : "adamw"}};
+  base::Json facts{
+      {"sequence", job.batch.sequence},
+      {"sequences", job.batch.micro_batch * job.batch.accumulate * job.layout.data_ranks()},
+      {"optimizer", job.train.optimizer == spec::Optimizer::kMuon ? "muon" : "adamw"}};
+  // Only what differs from how all data was read before there was a choice.
+  if (job.data.mix) facts["mix"] = *job.data.mix;
+  if (job.data.pack == spec::Packing::kDocuments) facts["pack"] = "documents";
+  return facts;
 }
 
 base::Result<checkpoint::Snapshot> take_snapshot(Backend& backend, const step::Program& program,

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <fstream>
 
 #include "base/json.h"
@@ -126,6 +127,37 @@ TEST_F(DataCli, TokenizesFoldersOfJsonLines) {
           "--bos: the tokenizer has no '<s>'; give the token's id");
   refused({"tokenize", "in/c.bin", "-o", "y", "--format", "json"}, 64,
           "--format: unknown format 'json'; did you mean 'jsonl'?");
+}
+
+// A Python with pyarrow, if there is one: its own writer made the file then.
+TEST_F(DataCli, ReadsParquetThroughPyarrow) {
+  write("x.parquet", "PAR1 but nothing else");
+  const char* python = std::getenv("ASSAY_PARQUET_PYTHON");
+  const std::string program = python != nullptr ? python : "python3";
+  const bool has_pyarrow =
+      support::run({{"sh", "-c", program + " -c 'import pyarrow.parquet'"}}).exit_code == 0;
+  if (!has_pyarrow) {
+    refused(
+        {"tokenize", "x.parquet", "-o", "x.tokens"}, 3,
+        "x.parquet: Parquet files are read by Python's pyarrow, which python3 does not have; pip "
+        "install pyarrow, and name its python in ASSAY_PARQUET_PYTHON if it is another");
+    GTEST_SKIP() << "no pyarrow; set ASSAY_PARQUET_PYTHON to a Python that has it";
+  }
+  const auto broken = data({"tokenize", "x.parquet", "-o", "x.tokens"});
+  EXPECT_EQ(broken.exit_code, 64);
+  EXPECT_THAT(broken.err, HasSubstr("x.parquet: is not a Parquet file that pyarrow can read: "));
+  const std::string make =
+      " -c 'import pyarrow, pyarrow.parquet as p; p.write_table(pyarrow.table({\"id\": [1, 2, 3],"
+      " \"text\": [\"weigh\\n\u91d1\", None, \"again\"]}), \"x.parquet\")'";
+  ASSERT_EQ(support::run({{"sh", "-c", program + make}, "", directory_.path()}).exit_code, 0);
+  const Json made = json({"tokenize", "x.parquet", "-o", "x.tokens"});
+  EXPECT_EQ(made["documents"], 2);
+  write("a.jsonl", "{\"text\": \"weigh\\n\u91d1\"}\n{\"text\": \"again\"}\n");
+  EXPECT_EQ(json({"tokenize", "a.jsonl", "-o", "a.tokens"})["blake3"], made["blake3"]);
+  refused({"tokenize", "x.parquet", "-o", "y", "--column", "body"}, 64,
+          "x.parquet: has no column 'body'; --column names one of: id, text");
+  refused({"tokenize", "x.parquet", "-o", "y", "--column", "id"}, 64,
+          "x.parquet: its column 'id' is int64, not text");
 }
 
 TEST_F(DataCli, SynthIsTheSameEveryTime) {

@@ -148,6 +148,40 @@ TEST_F(ModelText, TheTokenizerGoesWithTheModel) {
                       other, one));
 }
 
+// Mixed and packed data is read from one position, too.
+TEST_F(ModelText, MixturesOfPackedDocumentsAreResumedExactly) {
+  std::string rows;
+  for (int i = 0; i < 60; ++i) {
+    rows +=
+        fmt::format("{{\"text\": \"{}\"}}\n", std::string(static_cast<std::size_t>(3 + i), 'a'));
+  }
+  write("a.jsonl", rows);
+  write("b.txt", repeated("other text ", 100));
+  for (const char* name : {"a", "b"}) {
+    const std::string file = std::string(name) + (name[0] == 'a' ? ".jsonl" : ".txt");
+    json({"data", "tokenize", file, "-o", std::string(name) + ".tokens", "--bos", "256"});
+  }
+  const std::vector<std::string> sets = {"model.vocab=257", "data.mix=a.tokens=3, b.tokens=1",
+                                         "data.pack=documents", "train.steps=6"};
+  ASSERT_EQ(train(sets).exit_code, 0);
+  const auto whole = json({"checkpoint", "list", "run"})["checkpoints"].back();
+  fs::remove_all(directory_.path() / "run");
+  ASSERT_EQ(train(sets, {"--stop-after", "3"}).exit_code, 0);
+  auto other = sets;
+  other[1] = "data.mix=a.tokens=2, b.tokens=1";
+  const auto changed = train(other, {"--resume"});
+  EXPECT_EQ(changed.exit_code, 64);
+  EXPECT_THAT(changed.err,
+              HasSubstr("step-3: was trained with another batch, optimizer or data.mix"));
+  ASSERT_EQ(train(sets, {"--resume"}).exit_code, 0);
+  const auto resumed = json({"checkpoint", "list", "run"})["checkpoints"].back();
+  EXPECT_EQ(resumed["step"], 6);
+  EXPECT_EQ(resumed["files"], whole["files"]);
+  refused(train({"data.mix=a.tokens"}, {"--resume"}),
+          "--set data.mix=a.tokens: data.mix: 'a.tokens' is not a path, '=' and a positive weight; "
+          "for example \"web=0.7, code=0.3\"");
+}
+
 // The same number by another path: the trainer's own validation.
 TEST_F(ModelText, AScoreIsTheValidationLoss) {
   json({"data", "synth", "-o", "v.tokens", "--tokens", "1025", "--vocab", "256"});

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/testing/temp_dir.h"
+#include "train/builtin_text.h"
 #include "train/cpu/cpu_backend.h"
 #include "train/cuda/testing/trial.h"
 #include "train/every_preset.h"
@@ -145,7 +146,7 @@ TEST_F(CudaAgainstCpu, MuonMovesTheSameWay) {
 TEST_F(CudaAgainstCpu, ValidationAgreesAndChangesNothing) {
   base::testing::TempDir dir;
   const std::string text = (dir.path() / "text.tokens").string();
-  ASSERT_TRUE(write_builtin_text(text).has_value());
+  ASSERT_TRUE(write_builtin_text(text, 256).has_value());
   const StepSettings settings{
       .learning_rate = 1e-3, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .clip = 1};
   for (const auto recompute : {spec::Recompute::kNone, spec::Recompute::kFull}) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "train/builtin_text.h"
 #include "train/job_data.h"
 #include "train/trainer.h"
 
@@ -35,7 +36,7 @@ inline spec::JobSpec tiny_job() {
 
 // The built-in text as tokens, written to the folder, in windows of that job's sequence length.
 inline data::TokenSet text_tokens(const std::filesystem::path& folder) {
-  EXPECT_TRUE(write_builtin_text(folder / "text.tokens").has_value());
+  EXPECT_TRUE(write_builtin_text(folder / "text.tokens", 256).has_value());
   auto set = data::TokenSet::open({.paths = {(folder / "text.tokens").string()}}, 32);
   EXPECT_TRUE(set.has_value()) << set.error().line();
   return *std::move(set);

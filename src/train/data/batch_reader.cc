@@ -8,57 +8,73 @@
 namespace assay::data {
 namespace {
 
-// `count` tokens of the window, from `from` on.
-bool copy_tokens(const Window& window, std::uint64_t from, std::uint64_t count,
-                 std::int32_t vocabulary, std::int32_t* tokens, std::int32_t* targets) {
-  const std::byte* at =
-      window.shard->payload().data() + (window.first + from) * bytes_of(window.shard->type());
-  // Payloads are aligned: mappings are, and headers are 256 bytes.
-  return window.shard->type() == TokenType::kU16
-             ? copy_window(reinterpret_cast<const std::uint16_t*>(at), count, vocabulary, tokens,
-                           targets)
-             : copy_window(reinterpret_cast<const std::uint32_t*>(at), count, vocabulary, tokens,
-                           targets);
+// The tokens of a window that a rank has: all, or two pieces. `copy` gets where they begin in the
+// window, how many they are, and where they go.
+template <class Copy>
+bool copy_share(const RankShare& share, std::uint64_t sequence, const Copy& copy) {
+  if (!share.part) return copy(0, sequence, 0);
+  const WindowPart& part = *share.part;
+  ASSAY_CHECK(std::ranges::max(part.from) + part.length <= sequence,
+              "the pieces of a window must lie in it");
+  const bool first = copy(part.from[0], part.length, 0);
+  return copy(part.from[1], part.length, part.length) && first;
 }
 
 }  // namespace
 
+base::Result<void> BatchReader::read_window(std::uint64_t cursor, const RankShare& share,
+                                            std::int32_t* tokens, std::int32_t* targets) const {
+  const WindowMix::Place place = mix_.at(cursor);
+  const std::uint64_t sequence = place.set->sequence();
+  const auto copy_from = [&](const auto* window) {
+    return copy_share(
+        share, sequence, [&](std::uint64_t from, std::uint64_t count, std::size_t at) {
+          return copy_window(window + from, count, vocabulary_, tokens + at, targets + at);
+        });
+  };
+  if (const PackedRows* packed = place.set->packed()) {
+    std::vector<std::uint32_t> row(sequence + 1);
+    packed->read(place.window, row);
+    const bool fits = copy_from(row.data());
+    for (const Shard& shard : place.set->shards()) ASSAY_TRY_VOID(shard.intact());
+    if (fits) return {};
+    for (const Shard& shard : place.set->shards()) {
+      ASSAY_TRY_VOID(
+          check_tokens(shard, 0, shard.count(), static_cast<std::uint64_t>(vocabulary_)));
+    }
+    return {};
+  }
+  const Window window = place.set->window(place.window);
+  const std::byte* at =
+      window.shard->payload().data() + window.first * bytes_of(window.shard->type());
+  // Payloads are aligned: mappings are, and headers are 256 bytes.
+  const bool fits = window.shard->type() == TokenType::kU16
+                        ? copy_from(reinterpret_cast<const std::uint16_t*>(at))
+                        : copy_from(reinterpret_cast<const std::uint32_t*>(at));
+  ASSAY_TRY_VOID(window.shard->intact());
+  if (fits) return {};
+  return check_tokens(*window.shard, window.first, sequence + 1,
+                      static_cast<std::uint64_t>(vocabulary_));
+}
+
 base::Result<void> BatchReader::read(std::uint64_t cursor, const RankShare& share,
                                      std::span<std::int32_t> tokens,
                                      std::span<std::int32_t> targets) const {
-  const std::uint64_t sequence = set_->sequence();
-  const std::uint64_t row_tokens = share.tokens(sequence);
+  const std::uint64_t row_tokens = share.tokens(set().sequence());
   ASSAY_CHECK(tokens.size() == share.micro * row_tokens && targets.size() == tokens.size(),
               "a micro-batch has micro rows of the rank's tokens of a window");
   ASSAY_CHECK(share.rank < share.ranks, "the rank must be below the number of ranks");
   const std::uint64_t first = cursor + share.rank * share.micro;
   for (std::uint64_t row = 0; row < share.micro; ++row) {
-    const Window window = set_->window(order_.window_at(first + row));
-    const auto copy = [&](std::uint64_t from, std::uint64_t count, std::size_t at) {
-      return copy_tokens(window, from, count, vocabulary_, tokens.data() + at, targets.data() + at);
-    };
     const std::size_t at = row * row_tokens;
-    bool fits = true;
-    if (share.part) {
-      ASSAY_CHECK(std::ranges::max(share.part->from) + share.part->length <= sequence,
-                  "the pieces of a window must lie in it");
-      fits = copy(share.part->from[0], share.part->length, at);
-      fits = copy(share.part->from[1], share.part->length, at + share.part->length) && fits;
-    } else {
-      fits = copy(0, sequence, at);
-    }
-    ASSAY_TRY_VOID(window.shard->intact());
-    if (!fits) {
-      ASSAY_TRY_VOID(check_tokens(*window.shard, window.first, sequence + 1,
-                                  static_cast<std::uint64_t>(vocabulary_)));
-    }
+    ASSAY_TRY_VOID(read_window(first + row, share, tokens.data() + at, targets.data() + at));
   }
   return {};
 }
 
 base::Result<void> BatchReader::read(std::uint64_t cursor, const RankShare& share,
                                      Batch& batch) const {
-  const std::size_t size = share.micro * share.tokens(set_->sequence());
+  const std::size_t size = share.micro * share.tokens(set().sequence());
   batch.cursor = cursor;
   batch.tokens.resize(size);
   batch.targets.resize(size);

@@ -13,11 +13,12 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "train/data/token_set.h"
-#include "train/data/window_order.h"
+#include "train/data/window_mix.h"
 
 namespace assay::data {
 
@@ -55,10 +56,13 @@ class BatchReader {
   // `vocabulary` is the model's: a token outside it would read past the embedding. The set must
   // outlive the reader.
   BatchReader(const TokenSet& set, std::uint64_t seed, std::int32_t vocabulary)
-      : set_(&set), order_(set.windows(), seed), vocabulary_(vocabulary) {}
+      : BatchReader(WindowMix(set, seed), vocabulary) {}
+  // Of several sets.
+  BatchReader(WindowMix mix, std::int32_t vocabulary)
+      : mix_(std::move(mix)), vocabulary_(vocabulary) {}
 
-  [[nodiscard]] const TokenSet& set() const { return *set_; }
-  [[nodiscard]] const WindowOrder& order() const { return order_; }
+  // The only set, or the first: sequence and tokenizer are the same for all.
+  [[nodiscard]] const TokenSet& set() const { return mix_.first_set(); }
 
   // Fills micro rows of each. A token outside the vocabulary is an error that names the file
   // and the byte.
@@ -68,8 +72,10 @@ class BatchReader {
   base::Result<void> read(std::uint64_t cursor, const RankShare& share, Batch& batch) const;
 
  private:
-  const TokenSet* set_;
-  WindowOrder order_;
+  base::Result<void> read_window(std::uint64_t cursor, const RankShare& share, std::int32_t* tokens,
+                                 std::int32_t* targets) const;
+
+  WindowMix mix_;
   std::int32_t vocabulary_;
 };
 

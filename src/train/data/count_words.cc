@@ -26,30 +26,33 @@ struct UnitWords {
   std::optional<base::Error> error = {};
 };
 
+base::Result<void> add_words(const WordSplitter& splitter, WordSplitter::Scratch& scratch,
+                             std::string_view text, WordCounts& words) {
+  while (!text.empty()) {
+    const Utf8Run run = utf8_run(text);
+    const std::string_view valid = text.substr(0, run.size);
+    for (std::size_t at = 0; at < valid.size();) {
+      ASSAY_TRY(const std::size_t end, splitter.word_end(scratch, valid, at, false));
+      const std::string_view word = valid.substr(at, end - at);
+      if (const auto found = words.find(word); found != words.end()) {
+        ++found->second;
+      } else {
+        words.emplace(word, 1);
+      }
+      at = end;
+    }
+    text.remove_prefix(std::min(run.size + 1, text.size()));
+  }
+  return {};
+}
+
 class UnitCounter {
  public:
   UnitCounter(const WordSplitter& splitter, UnitWords& made) : splitter_(splitter), made_(made) {}
 
   base::Result<void> document(std::string_view text) {
     made_.counted.bytes += text.size();
-    while (!text.empty()) {
-      const Utf8Run run = utf8_run(text);
-      const std::string_view valid = text.substr(0, run.size);
-      for (std::size_t at = 0; at < valid.size();) {
-        ASSAY_TRY(const std::size_t end, splitter_.word_end(scratch_, valid, at, false));
-        const std::string_view word = valid.substr(at, end - at);
-        WordCounts& words = made_.counted.words;
-        const auto found = words.find(word);
-        if (found != words.end()) {
-          ++found->second;
-        } else {
-          words.emplace(word, 1);
-        }
-        at = end;
-      }
-      text.remove_prefix(std::min(run.size + 1, text.size()));
-    }
-    return {};
+    return add_words(splitter_, scratch_, text, made_.counted.words);
   }
 
   base::Result<void> lines(const TextUnit& unit, const std::string& path,
@@ -89,12 +92,18 @@ void add(CountedWords& all, CountedWords&& more) {
 
 }  // namespace
 
+base::Result<void> count_words_of(const WordSplitter& splitter, std::string_view text,
+                                  WordCounts& words) {
+  WordSplitter::Scratch scratch;
+  return add_words(splitter, scratch, text, words);
+}
+
 base::Result<CountedWords> count_words(const WordSplitter& splitter,
                                        const CountWordsRequest& request) {
   const unsigned threads =
       request.threads > 0 ? request.threads : std::max(1U, std::thread::hardware_concurrency());
   std::atomic<bool> stop = false;
-  UnitReader reader(request.files, {}, kUnitBytes, &stop);
+  UnitReader reader(request.files, {}, kUnitBytes, request.column, &stop);
   CountedWords all;
   std::size_t reported_file = 0;
   std::uint64_t reported = 0;
@@ -105,7 +114,7 @@ base::Result<CountedWords> count_words(const WordSplitter& splitter,
             UnitWords made{.file = unit.begin.file, .disk_read = unit.disk_read};
             UnitCounter counter(splitter, made);
             const InputFile& file = request.files[unit.begin.file];
-            const bool lines = file.format == DocumentFormat::kJsonLines;
+            const bool lines = has_rows(file.format);
             if (!lines && !unit.begin.inside) ++made.counted.documents;
             const auto outcome = lines ? counter.lines(unit, file.path, request.column)
                                        : counter.document(unit.text);

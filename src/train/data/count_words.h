@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -29,6 +30,10 @@ struct CountedWords {
   std::uint64_t documents = 0;
   std::uint64_t bytes = 0;  // of documents
 };
+
+// Adds the words of one document.
+base::Result<void> count_words_of(const WordSplitter& splitter, std::string_view text,
+                                  WordCounts& words);
 
 // Long texts are divided before lines, where patterns begin a word; bytes that are not UTF-8 are
 // words of their own, and are not counted.

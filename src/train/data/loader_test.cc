@@ -154,8 +154,9 @@ TEST_F(LoaderTest, ATokenOutsideTheVocabularyIsAnErrorAtItsBatch) {
   const TokenSet tokens = set();
   const BatchReader reader(tokens, 5, 506);  // window 504 … 508 does not fit
   std::uint64_t bad = 0;
-  while (tokens.window(reader.order().window_at(bad)).first != 4 ||
-         tokens.window(reader.order().window_at(bad)).shard != &tokens.shards()[1]) {
+  const WindowMix mix(tokens, 5);
+  while (tokens.window(mix.at(bad).window).first != 4 ||
+         tokens.window(mix.at(bad).window).shard != &tokens.shards()[1]) {
     ++bad;
   }
   Loader loader(reader, {});

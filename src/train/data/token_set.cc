@@ -40,6 +40,8 @@ bool has_tokenizer(const Shard& shard) {
   return shard.documents_header() && shard.documents_header()->definition_bytes > 0;
 }
 
+}  // namespace
+
 base::Result<void> check_same_tokenizer(const Shard& shard, const Shard* other) {
   if (other == nullptr || !has_tokenizer(shard) ||
       shard.documents_header()->tokenizer == other->documents_header()->tokenizer) {
@@ -52,8 +54,6 @@ base::Result<void> check_same_tokenizer(const Shard& shard, const Shard* other) 
                   other->documents_header()->tokenizer.hex().substr(0, 8)),
       "shards of one set must be made with the same tokenizer"));
 }
-
-}  // namespace
 
 base::Result<std::vector<std::string>> shard_paths(const TokenSource& source) {
   const std::string extension = source.headerless ? ".bin" : ".tokens";
@@ -76,7 +76,8 @@ base::Result<Shard> open_shard(const std::string& path, const TokenSource& sourc
                            : Shard::open(path);
 }
 
-base::Result<TokenSet> TokenSet::open(const TokenSource& source, std::uint64_t sequence) {
+base::Result<TokenSet> TokenSet::open(const TokenSource& source, std::uint64_t sequence,
+                                      std::optional<std::uint64_t> pack) {
   if (sequence == 0) return base::fail(base::usage_error({}, "the sequence length must not be 0"));
   TokenSet set;
   set.sequence_ = sequence;
@@ -98,6 +99,10 @@ base::Result<TokenSet> TokenSet::open(const TokenSource& source, std::uint64_t s
     windows += shard.count() == 0 ? 0 : (shard.count() - 1) / sequence;
     set.shards_.push_back(std::move(shard));
     set.ends_.push_back(windows);
+  }
+  if (pack) {
+    ASSAY_TRY(set.packed_, PackedRows::of(set.shards_, sequence + 1, *pack));
+    windows = set.packed_->rows();
   }
   if (windows == 0) {
     return base::fail(base::usage_error(

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "train/data/packed_rows.h"
 #include "train/data/shard.h"
 
 namespace assay::data {
@@ -31,19 +32,27 @@ struct Window {
   std::uint64_t first;
 };
 
+// Fails if both say which tokenizer made them, and it is not the same; null: nothing to compare.
+base::Result<void> check_same_tokenizer(const Shard& shard, const Shard* other);
+
 class TokenSet {
  public:
-  // Fails if there are no windows or the shards have different vocabularies or tokenizers.
-  static base::Result<TokenSet> open(const TokenSource& source, std::uint64_t sequence);
+  TokenSet(TokenSet&&) noexcept = default;
+  TokenSet& operator=(TokenSet&&) noexcept = default;
+  // With `pack`, documents in the order of that seed, packed into rows (packed_rows.h) that are the
+  // windows. Fails if there are no windows or the shards have different vocabularies or tokenizers.
+  static base::Result<TokenSet> open(const TokenSource& source, std::uint64_t sequence,
+                                     std::optional<std::uint64_t> pack = {});
 
   [[nodiscard]] std::uint64_t sequence() const { return sequence_; }
-  [[nodiscard]] std::uint64_t windows() const { return ends_.back(); }
+  [[nodiscard]] std::uint64_t windows() const { return packed_ ? packed_->rows() : ends_.back(); }
   [[nodiscard]] std::uint64_t tokens() const;
   [[nodiscard]] std::optional<std::uint64_t> vocabulary() const;
   [[nodiscard]] const std::vector<Shard>& shards() const { return shards_; }
   // A shard that says which tokenizer made it (all that say so have the same); null if none does.
   [[nodiscard]] const Shard* with_tokenizer() const;
-  // `index` is below windows().
+  // `index` is below windows(). Windows of packed documents are no range of a shard: they are read.
+  [[nodiscard]] const PackedRows* packed() const { return packed_ ? &*packed_ : nullptr; }
   [[nodiscard]] Window window(std::uint64_t index) const;
 
  private:
@@ -51,7 +60,8 @@ class TokenSet {
 
   std::uint64_t sequence_ = 0;
   std::vector<Shard> shards_;
-  std::vector<std::uint64_t> ends_;  // windows up to and including this shard
+  std::vector<std::uint64_t> ends_;   // windows up to and including this shard
+  std::optional<PackedRows> packed_;  // refers to shards_, whose memory stays when this is moved
 };
 
 }  // namespace assay::data

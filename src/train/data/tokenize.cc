@@ -62,7 +62,7 @@ class Tokenization {
     for (auto& encoder : encoders) encoder = tokenizer_.encoder();
 
     std::atomic<bool> stop = false;
-    UnitReader reader(request_.files, begin_, request_.unit_bytes, &stop);
+    UnitReader reader(request_.files, begin_, request_.unit_bytes, request_.rules.column, &stop);
     journal_time_ = std::chrono::steady_clock::now();
     const InOrder<TextUnit, UnitTokens> steps{
         .read = [&] { return reader.next(); },

@@ -79,9 +79,8 @@ UnitTokens tokens_of_unit(Encoder& encoder, const DocumentRules& rules, Document
                           const std::string& path, TextUnit unit) {
   UnitTokens made{.unit = std::move(unit)};
   made.text_bytes = made.unit.text.size();
-  const auto outcome = format == DocumentFormat::kJsonLines
-                           ? encode_lines(encoder, rules, path, made)
-                           : encode_text(encoder, rules, made);
+  const auto outcome = has_rows(format) ? encode_lines(encoder, rules, path, made)
+                                        : encode_text(encoder, rules, made);
   if (outcome) return made;
   made.error = outcome.error();
   if (made.error->where.empty()) made.error->where = path;

@@ -39,6 +39,7 @@ NamedKind kind_of(std::string_view name) {
   }
   if (ends_in(name, kTextEndings)) kind.format = DocumentFormat::kText;
   if (ends_in(name, kJsonEndings)) kind.format = DocumentFormat::kJsonLines;
+  if (name.ends_with(".parquet")) kind.format = DocumentFormat::kParquet;
   return kind;
 }
 
@@ -78,7 +79,7 @@ base::Result<void> add_folder(const std::string& folder, std::optional<DocumentF
   if (error) return base::fail(base::system_error(folder, "cannot list", error.value()));
   if (paths.empty()) {
     return base::fail(base::usage_error(
-        folder, "has no documents: no files named .txt, .text, .md, .jsonl or .ndjson",
+        folder, "has no documents: no files named .txt, .text, .md, .jsonl, .ndjson or .parquet",
         "name the files, or add --format"));
   }
   std::ranges::sort(paths);
@@ -92,12 +93,13 @@ base::Result<void> add_folder(const std::string& folder, std::optional<DocumentF
 }  // namespace
 
 std::vector<std::string> document_format_names() {
-  return {"text", "jsonl"};
+  return {"text", "jsonl", "parquet"};
 }
 
 base::Result<DocumentFormat> parse_document_format(std::string_view name) {
   if (name == "text") return DocumentFormat::kText;
   if (name == "jsonl") return DocumentFormat::kJsonLines;
+  if (name == "parquet") return DocumentFormat::kParquet;
   return base::fail(base::usage_error("--format", fmt::format("unknown format '{}'", name),
                                       base::suggestion(name, document_format_names())));
 }

@@ -15,10 +15,16 @@ namespace assay::data {
 enum class DocumentFormat {
   kText,       // the file is a document
   kJsonLines,  // each line is an object with a document in one of its keys
+  kParquet,    // each row has a document in one of its columns
 };
+// Whether documents are rows, which are read as lines of JSON.
+constexpr bool has_rows(DocumentFormat format) {
+  return format != DocumentFormat::kText;
+}
+
 enum class Compression { kNone, kGzip, kZstd };
 
-std::vector<std::string> document_format_names();  // "text", "jsonl"
+std::vector<std::string> document_format_names();  // "text", "jsonl", "parquet"
 base::Result<DocumentFormat> parse_document_format(std::string_view name);
 
 struct InputFile {
@@ -35,8 +41,8 @@ struct InputFiles {
 };
 
 // Files in the given order; those of a folder, and of the folders in it, by their paths. Of a
-// folder only files named .txt, .text, .md, .jsonl, .ndjson, also with .gz or .zst, are taken, no
-// hidden ones. `format`: of all files, whatever they are named.
+// folder only files named .txt, .text, .md, .jsonl, .ndjson, also with .gz or .zst, and .parquet
+// are taken, no hidden ones. `format`: of all files, whatever they are named.
 base::Result<InputFiles> input_files(const std::vector<std::string>& paths,
                                      std::optional<DocumentFormat> format);
 

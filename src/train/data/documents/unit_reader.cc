@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "train/data/documents/parquet_source.h"
+
 namespace assay::data {
 namespace {
 
@@ -31,7 +33,9 @@ std::size_t cut_of(std::string_view text) {
 }  // namespace
 
 base::Result<void> UnitReader::open() {
-  ASSAY_TRY(source_, open_bytes((*files_)[next_.file], stop_));
+  const InputFile& file = (*files_)[next_.file];
+  ASSAY_TRY(source_, file.format == DocumentFormat::kParquet ? open_parquet(file, column_, stop_)
+                                                             : open_bytes(file, stop_));
   buffer_.clear();
   at_end_ = false;
   // Compressed files cannot be entered in the middle; decompressing is quick beside tokenizing.
@@ -101,7 +105,7 @@ base::Result<TextUnit> UnitReader::next_lines() {
 base::Result<std::optional<TextUnit>> UnitReader::next() {
   if (next_.file == files_->size()) return std::nullopt;
   if (source_ == nullptr) ASSAY_TRY_VOID(open());
-  const bool lines = (*files_)[next_.file].format == DocumentFormat::kJsonLines;
+  const bool lines = has_rows((*files_)[next_.file].format);
   ASSAY_TRY(TextUnit unit, lines ? next_lines() : next_text());
   if (at_end_ && buffer_.empty()) {
     next_ = {.file = next_.file + 1};

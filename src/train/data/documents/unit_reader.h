@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -35,11 +36,15 @@ struct TextUnit {
 
 class UnitReader {
  public:
-  // Units have about `unit_bytes`, at least 8; lines are not divided. The files, and `stop`, which
-  // ends standard input, must outlive the reader.
+  // Units have about `unit_bytes`, at least 8; lines are not divided. `column` is what is read of
+  // Parquet files. The files, and `stop`, which ends what others write, must outlive the reader.
   UnitReader(const std::vector<InputFile>& files, ReadPosition from, std::size_t unit_bytes,
-             const std::atomic<bool>* stop = nullptr)
-      : files_(&files), next_(from), unit_bytes_(unit_bytes), stop_(stop) {}
+             std::string column, const std::atomic<bool>* stop = nullptr)
+      : files_(&files),
+        next_(from),
+        unit_bytes_(unit_bytes),
+        column_(std::move(column)),
+        stop_(stop) {}
 
   // Nothing after the last.
   base::Result<std::optional<TextUnit>> next();
@@ -54,6 +59,7 @@ class UnitReader {
   const std::vector<InputFile>* files_;
   ReadPosition next_;
   std::size_t unit_bytes_;
+  std::string column_;
   const std::atomic<bool>* stop_;
   std::unique_ptr<ByteSource> source_;  // of the current file, once it is open
   std::string buffer_;                  // read and not yet returned

@@ -1,0 +1,20 @@
+// A column of a Parquet file as JSON lines, read by Python's pyarrow in a process of its own.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "train/data/documents/byte_source.h"
+
+namespace assay::data {
+
+// Each row becomes a line with the column as its only key; rows without a value are left out. The
+// interpreter is python3, or what ASSAY_PARQUET_PYTHON names. A file without the column, or without
+// text in it, is an error that names the columns there are.
+base::Result<std::unique_ptr<ByteSource>> open_parquet(const InputFile& file,
+                                                       const std::string& column,
+                                                       const std::atomic<bool>* stop);
+
+}  // namespace assay::data
