@@ -68,12 +68,13 @@ void print_memory(const Session& session, const JobPlan& plan) {
   const bool on_cpu = plan.job().cluster.device.kind == spec::DeviceKind::kCpu;
   const plan::ErrorInterval interval = plan::memory_interval();
   std::string line =
-      memory.counted
-          ? fmt::format("counted from the buffers of rank {}'s program{}\n", memory.rank,
-                        on_cpu ? "" : "; the workspace of libraries is an estimate")
-          : fmt::format(
-                "8 of 10 measured runs held {:.2f} to {:.2f} times what is predicted ({} rows)\n",
-                interval.low, interval.high, interval.rows);
+      memory.counted ? fmt::format("counted from the buffers of rank {}'s program{}\n", memory.rank,
+                                   on_cpu ? "" : "; the workspace of libraries is an estimate")
+                     : fmt::format(
+                           "8 of 10 measured runs held {:.2f} to {:.2f} times what is predicted "
+                           "({} rows of {} "
+                           "projects)\n",
+                           interval.low, interval.high, interval.rows, interval.projects);
   line += fmt::format("recomputed: {}", plan.plan.recompute);
   if (memory.device > base::Bytes(0)) {
     line += fmt::format("; {} {} GiB: {}", on_cpu ? "a rank may take" : "the card has",
@@ -113,9 +114,10 @@ void print_scaling(const Session& session, const JobPlan& plan) {
 void print_step(const Session& session, const JobPlan& plan) {
   const plan::PlannedStep& step = *plan.plan.step;
   session.print(
-      fmt::format("\npredicted step: {} s; 8 of 10 comparable ones took {} to {} s ({} rows, {})\n",
+      fmt::format("\npredicted step: {} s; of 10 projects that no fit had seen, 8 took {} to {} s\n"
+                  "  ({} rows of {} projects that are {})\n",
                   seconds(step.time.total), seconds(step.low()), seconds(step.high()),
-                  grouped(step.interval.rows), step.comparable));
+                  grouped(step.interval.rows), step.interval.projects, step.comparable));
   session.print(fmt::format("run by {}{}: {} tokens/s, {} per device\n",
                             plan.plan.refused.empty() ? "" : "software like ", plan.plan.framework,
                             grouped(static_cast<std::int64_t>(step.tokens_per_s)),

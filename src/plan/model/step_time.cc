@@ -118,12 +118,11 @@ SlowestStage slowest_stage(const Work& work, double layer_seconds, double head_s
 }
 
 // Of interleaved stages, gradients of one chunk after the other are complete while a whole group of
-// micro-batches goes backward, and weights are needed while one goes forward: as many micro-batches
-// of a chunk.
+// micro-batches goes backward, and weights are needed while one goes forward. A group that is not
+// full comes round no sooner.
 double micros_beside(const Work& work) {
   const bool interleaved = work.degrees.pp > 1 && work.degrees.chunks > 1;
-  if (!interleaved) return 1;
-  return 1 + (std::min(work.degrees.pp, work.batch.micros) - 1) / work.degrees.chunks;
+  return interleaved ? work.degrees.pp : 1;
 }
 
 // What gradients are exchanged behind, of one micro-batch: the backward pass of the stage that has
