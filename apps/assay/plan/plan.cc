@@ -53,7 +53,7 @@ base::Result<void> check_options(const PlanOptions& w) {
                           {{"--set", !w.sets.empty()},
                            {"--framework", !w.framework.empty()},
                            {"--search", w.search},
-                           {"--svg", !w.svg.empty()},
+                           {"--svg", !w.svg.empty() && w.rows.empty()},
                            {"--step-time", !w.step_time.empty()},
                            {"--watts", !w.watts.empty()},
                            {"--pue", !w.pue.empty()},
