@@ -118,9 +118,8 @@ plot::Scatter against_measured(const std::vector<plan::Row>& rows,
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!plan::has_time(rows[i]) || !predictions[i].step_s) continue;
     const bool moe = predictions[i].work->shape.is_moe();
-    chart.points.push_back({.x = *rows[i].step_s,
-                            .y = *predictions[i].step_s,
-                            .group = moe ? 1U : 0U});
+    chart.points.push_back(
+        {.x = *rows[i].step_s, .y = *predictions[i].step_s, .group = moe ? 1U : 0U});
   }
   return chart;
 }

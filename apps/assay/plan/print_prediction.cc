@@ -126,6 +126,11 @@ void print_step(const Session& session, const JobPlan& plan) {
   session.print(fmt::format(
       "MFU {} % without the embedding's parameters, {} % with them; clock {} % of full\n",
       percent(step.mfu), percent(step.mfu_with_embedding), percent(step.time.clock)));
+  const bool mixtures = plan.job().model.is_moe();
+  const plan::PanelError panel = plan::panel_error(mixtures);
+  session.print(
+      fmt::format("mean error on {} of {} projects that were kept out of all fits: {} %\n",
+                  mixtures ? "mixtures" : "dense models", panel.projects, percent(panel.mean)));
   for (const std::string& line : step.extrapolations) {
     session.print("beyond what was measured: " + line + "\n");
   }
