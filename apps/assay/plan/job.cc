@@ -66,7 +66,8 @@ void take(base::Result<T> result, JobPlan& plan, Known known) {
 
 void add_scaling(JobPlan& plan, const plan::PlanInputs& inputs) {
   if (!plan.plan.step) return;
-  take(plan::scaling_of(plan.job(), inputs.assumed, inputs.constants), plan,
+  const plan::Assumed same{.framework = plan::parse_framework(plan.plan.framework)};
+  take(plan::scaling_of(plan.job(), same, inputs.constants), plan,
        [&](std::vector<plan::ScalePoint> points) { plan.scaling = std::move(points); });
   // The closed form is for comparing numbers of devices; the job's own figures are the plan's.
   for (plan::ScalePoint& point : plan.scaling) {

@@ -238,9 +238,10 @@ void print_plan(const Session& session, const JobPlan& plan) {
   session.print(in_lines(base::printable(plan.loaded.name + ": " + summary(plan.loaded))));
   print_answer(session, plan);
   if (!plan.plan.refused.empty()) {
-    session.print(
-        "\nassay train refuses this job:\n  " + plan.plan.refused +
-        "\nwhat follows is planned for software that runs it and is otherwise like ours\n");
+    session.print("\nassay train refuses this job:\n  " + plan.plan.refused +
+                  fmt::format("\nwhat follows is planned for software that runs it{}\n",
+                              plan.plan.framework == "assay" ? " and is otherwise like ours"
+                                                             : ": " + plan.plan.framework));
   }
   print_prediction(session, plan);
   if (plan.plan.exchange) print_communication(session, plan);

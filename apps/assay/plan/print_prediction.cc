@@ -118,11 +118,12 @@ void print_step(const Session& session, const JobPlan& plan) {
                   "  ({} rows of {} projects that are {})\n",
                   seconds(step.time.total), seconds(step.low()), seconds(step.high()),
                   grouped(step.interval.rows), step.interval.projects, step.comparable));
-  session.print(fmt::format("run by {}{}: {} tokens/s, {} per device\n",
-                            plan.plan.refused.empty() ? "" : "software like ", plan.plan.framework,
-                            grouped(static_cast<std::int64_t>(step.tokens_per_s)),
-                            grouped(static_cast<std::int64_t>(
-                                step.tokens_per_s / static_cast<double>(plan.plan.ranks)))));
+  session.print(fmt::format(
+      "run by {}{}: {} tokens/s, {} per device\n",
+      plan.plan.refused.empty() || plan.plan.framework != "assay" ? "" : "software like ",
+      plan.plan.framework, grouped(static_cast<std::int64_t>(step.tokens_per_s)),
+      grouped(
+          static_cast<std::int64_t>(step.tokens_per_s / static_cast<double>(plan.plan.ranks)))));
   session.print(fmt::format(
       "MFU {} % without the embedding's parameters, {} % with them; clock {} % of full\n",
       percent(step.mfu), percent(step.mfu_with_embedding), percent(step.time.clock)));
