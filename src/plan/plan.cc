@@ -22,6 +22,13 @@ PlannedStep step_of(const Prediction& made, const PlanInputs& inputs) {
           .mfu_with_embedding = made.mfu_with_embedding};
 }
 
+// What most people would run a job with that our trainer refuses.
+Framework able_framework(const spec::JobSpec& job) {
+  const spec::LayoutSpec& l = job.layout;
+  const bool cut = l.tp > 1 || l.pp > 1 || l.cp > 1 || l.ep > 1;
+  return job.model.is_moe() || cut ? Framework::kMegatronCore : Framework::kTorchCompiled;
+}
+
 // As it was chosen.
 spec::Recompute plan_recompute(const Plan& plan) {
   for (const spec::Recompute policy : step::kRecomputePolicies) {
@@ -61,8 +68,8 @@ class Fingerprint {
 Plan plan_of(const std::string& name, const spec::JobSpec& job, const PlanInputs& inputs) {
   Plan plan = plan_without_step(name, job, job.cluster.device.name, "");
   plan.constants = constants_version(inputs.constants);
-  const Framework framework = framework_of(job, inputs.assumed);
-  plan.framework = to_text(framework);
+  Assumed assumed = inputs.assumed;
+  Framework framework = framework_of(job, assumed);
   spec::JobSpec chosen = job;
   base::Result<void> programs;
   if (framework == Framework::kAssay) {
@@ -70,8 +77,14 @@ Plan plan_of(const std::string& name, const spec::JobSpec& job, const PlanInputs
     if (!programs) plan.refused = programs.error().line();
     if (programs) programs = add_programs(plan, job, device_of(job));
     if (programs) chosen.train.recompute = plan_recompute(plan);
+    // Ours only for what ours can do, unless it was asked for by name.
+    if (!plan.refused.empty() && !assumed.framework) {
+      framework = able_framework(job);
+      assumed.framework = framework;
+    }
   }
-  if (const auto made = predict(chosen, inputs.assumed, inputs.constants)) {
+  plan.framework = to_text(framework);
+  if (const auto made = predict(chosen, assumed, inputs.constants)) {
     plan.recompute = to_text(made->work.recompute);
     plan.step = step_of(*made, inputs);
     if (!plan.memory) {

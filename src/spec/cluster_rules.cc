@@ -40,7 +40,10 @@ base::Result<void> check_link(const ClusterSpec& c, const RuleErrors& rule) {
     return rule.broken("cluster.link.group", fmt::format("{} devices do not form groups of {}",
                                                          c.devices_per_node, *c.link.group));
   }
-  if (!grouped && c.link.group) {
+  // Switches may connect the devices of several nodes.
+  const bool domain = c.link.kind == LinkKind::kNvswitch && c.link.group &&
+                      *c.link.group > c.devices_per_node && *c.link.group % c.devices_per_node == 0;
+  if (!grouped && !domain && c.link.group) {
     return rule.broken("cluster.link.group", "only nvlink-groups have groups",
                        "remove it or change link.kind");
   }

@@ -37,9 +37,10 @@ TEST(Presets, TheExpectedOnesAreThere) {
                             "nanochat-d12", "nanochat-d15", "nanochat-d20", "nanochat-d24",
                             "nanochat-d26", "mixtral-8x7b", "qwen3-30b-a3b", "deepseek-moe-16b",
                             "deepseek-moe-16b-sigmoid"}));
-  EXPECT_THAT(preset_names(Kind::kCluster),
-              IsSupersetOf({"h100-sxm-8", "h100-pcie-8", "h100-nvl-8", "h200-1", "h200-4-ib",
-                            "p4d-24xlarge", "this-machine"}));
+  EXPECT_THAT(
+      preset_names(Kind::kCluster),
+      IsSupersetOf({"h100-sxm-8", "h100-pcie-8", "h100-nvl-8", "h200-1", "h200-4-ib",
+                    "p4d-24xlarge", "b200-sxm-8", "gb200-nvl72", "gb300-nvl72", "this-machine"}));
 }
 
 TEST(Presets, KindsAreListedWithTheirNames) {

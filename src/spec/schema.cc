@@ -196,7 +196,9 @@ template <class V>
 void describe(V& key, LinkSpec& l) {
   key({"kind", "how the devices of a node are connected"}, l.kind);
   key({"bandwidth", "per device and direction", false, 1}, l.bandwidth);
-  key({"group", "devices per NVLink group", false, 2, kMostDegree}, l.group);
+  key({"group", "devices per NVLink group, or that nvswitch connects beyond a node", false, 2,
+       kMostDegree},
+      l.group);
   key({"pcie", "PCIe bandwidth per device and direction", false, 1}, l.pcie);
 }
 

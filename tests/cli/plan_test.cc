@@ -15,6 +15,7 @@ namespace {
 
 using base::Json;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::IsEmpty;
 
 constexpr const char* kJob = "nanochat-d26-h100";
@@ -172,9 +173,35 @@ TEST(PlanCli, WhatTheTrainerRefusesIsSaidFirst) {
   const auto outcome = plan(job);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("\nassay train refuses this job:\n  " + line + "\n"));
-  EXPECT_THAT(outcome.out, HasSubstr("run by software like assay: "));
+  EXPECT_THAT(outcome.out, HasSubstr("planned for software that runs it: megatron-core\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("run by megatron-core: "));
+  auto ours = job;
+  ours.insert(ours.end(), {"--framework", "assay"});
+  EXPECT_THAT(plan(ours).out, HasSubstr("run by software like assay: "));
   EXPECT_EQ(plan_json(job)["refused"], line);
   EXPECT_EQ(plan_json({"llama3-13b-h200x32"})["refused"], "");
+}
+
+TEST(PlanCli, WhatDoesNotFitHasNoBill) {
+  const std::vector<std::string> job = {"llama3-70b-h200x32", "--set", "layout.tp=1", "--set",
+                                        "layout.fsdp=1",      "--set", "layout.dp=32"};
+  const auto outcome = plan(job);
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("\nit does NOT fit: "));
+  EXPECT_THAT(outcome.out, HasSubstr("not known: time and cost: the job does not fit"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("provider")));
+}
+
+TEST(PlanCli, ASearchWritesTheRecommendedJob) {
+  base::testing::TempDir directory;
+  const std::string file = directory.path() / "best.toml";
+  const auto found = plan({"llama3-13b-h200x32", "--search", "-o", file});
+  EXPECT_EQ(found.exit_code, 0) << found.err;
+  const auto planned = plan({file});
+  EXPECT_EQ(planned.exit_code, 0) << planned.err;
+  EXPECT_THAT(planned.out, HasSubstr("\nit fits: "));
+  const auto set = plan({"llama3-13b-h200x32", "--search", "-o", file, "--set", "train.steps=7"});
+  EXPECT_EQ(set.exit_code, 64);
 }
 
 TEST(PlanCli, DrawsPictures) {

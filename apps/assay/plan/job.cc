@@ -66,7 +66,8 @@ void take(base::Result<T> result, JobPlan& plan, Known known) {
 
 void add_scaling(JobPlan& plan, const plan::PlanInputs& inputs) {
   if (!plan.plan.step) return;
-  take(plan::scaling_of(plan.job(), inputs.assumed, inputs.constants), plan,
+  const plan::Assumed same{.framework = plan::parse_framework(plan.plan.framework)};
+  take(plan::scaling_of(plan.job(), same, inputs.constants), plan,
        [&](std::vector<plan::ScalePoint> points) { plan.scaling = std::move(points); });
   // The closed form is for comparing numbers of devices; the job's own figures are the plan's.
   for (plan::ScalePoint& point : plan.scaling) {
@@ -81,10 +82,20 @@ void add_scaling(JobPlan& plan, const plan::PlanInputs& inputs) {
   }
 }
 
+bool fits(const JobPlan& plan) {
+  return !plan.plan.memory || plan.plan.memory->fits();
+}
+
 base::Result<void> add_run(JobPlan& plan, std::optional<base::Seconds> given,
                            const plan::EnergyChoices& choices) {
   const spec::JobSpec& job = plan.job();
   if (!given && !plan.plan.step) return {};
+  if (!fits(plan)) {
+    plan.plan.unknown.push_back(
+        "time and cost: the job does not fit its devices; see --search, or layout.tp, layout.fsdp, "
+        "train.recompute and batch.micro_batch");
+    return {};
+  }
   const auto steps = spec::training_steps(job);
   if (!steps) {
     const auto error =
@@ -139,7 +150,7 @@ base::Result<base::ExitCode> plan_job(const Session& session, const PlanOptions&
     session.next(fmt::format("assay plan {} --search, for other layouts, machines and offers",
                              base::shell_quoted(base::printable(options.job))));
   }
-  return base::ExitCode::kYes;
+  return fits(plan) ? base::ExitCode::kYes : base::ExitCode::kNo;
 }
 
 }  // namespace assay::cli

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "plan/calibrate/fit.h"
 #include "plan/search/layouts.h"
 #include "plot/lines.h"
 #include "plot/scatter.h"
@@ -98,13 +99,39 @@ plot::Scatter pareto(const std::string& name, const plan::Found& found) {
     chart.points.push_back(
         {.x = one.cost(),
          .y = one.time_p50.count() / kSecondsPerHour,
-         .label = fmt::format("{} x {}", base::grouped(one.devices), one.machines),
+         .label = fmt::format(
+             "{} x {}, {}{}", base::grouped(one.devices), one.machines, one.offer.provider,
+             found.recommended && &one == &found.candidates[*found.recommended] ? ": recommended"
+                                                                                : ""),
          .group = one.policy == plan::SpotPolicy::kOnDemand ? 0U : 1U});
   }
   return chart;
 }
 
+plot::Scatter against_measured(const std::vector<plan::Row>& rows,
+                               const std::vector<plan::RowPrediction>& predictions) {
+  plot::Scatter chart{.heading = {"Predicted against measured", "seconds per step"},
+                      .x = {.title = "measured, s", .scale = plot::Scale::kLog10},
+                      .y = {.title = "predicted, s", .scale = plot::Scale::kLog10},
+                      .groups = {"dense", "mixtures"},
+                      .points = {}};
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!plan::has_time(rows[i]) || !predictions[i].step_s) continue;
+    const bool moe = predictions[i].work->shape.is_moe();
+    chart.points.push_back(
+        {.x = *rows[i].step_s, .y = *predictions[i].step_s, .group = moe ? 1U : 0U});
+  }
+  return chart;
+}
+
 }  // namespace
+
+base::Result<void> draw_rows(const Session& session, const std::vector<plan::Row>& rows,
+                             const std::vector<plan::RowPrediction>& predictions,
+                             const std::string& folder) {
+  return write_picture(session, folder, "measured.svg",
+                       plot::draw(against_measured(rows, predictions)).svg());
+}
 
 base::Result<void> draw_plan(const Session& session, const JobPlan& plan,
                              const std::string& folder) {

@@ -53,14 +53,14 @@ base::Result<void> check_options(const PlanOptions& w) {
                           {{"--set", !w.sets.empty()},
                            {"--framework", !w.framework.empty()},
                            {"--search", w.search},
-                           {"--svg", !w.svg.empty()},
+                           {"--svg", !w.svg.empty() && w.rows.empty()},
                            {"--step-time", !w.step_time.empty()},
                            {"--watts", !w.watts.empty()},
                            {"--pue", !w.pue.empty()},
                            {"--grid", !w.grid.empty()}}));
   }
-  if (w.calibrate.empty() && !w.out.empty()) {
-    ASSAY_TRY_VOID(refuse("a plan", "--calibrate", {{"--output", true}}));
+  if (w.calibrate.empty() && !w.search && !w.out.empty()) {
+    ASSAY_TRY_VOID(refuse("a plan", "--calibrate or --search", {{"--output", true}}));
   }
   return {};
 }
@@ -95,7 +95,9 @@ Verb plan_verb(const Session& session) {
       .arguments = {{"JOB", "a preset or a job file", &options->job, false, job_presets, true}},
       .options =
           {{"--set", "written over the job; repeatable", &options->sets, override_keys},
-           {"--framework", "that runs it; default: assay, or nanochat for its models",
+           {"--framework",
+            fmt::format("that runs it: {}; default: assay, or nanochat for its models",
+                        fmt::join(plan::framework_names(), ", ")),
             &options->framework, plan::framework_names, "NAME"},
            {"--constants",
             "of the model, as --calibrate wrote them",
@@ -145,7 +147,7 @@ Verb plan_verb(const Session& session) {
             "FILE",
             true},
            {"-o,--output",
-            "where --calibrate writes; default: standard output",
+            "where --calibrate writes; with --search: a job file as recommended",
             &options->out,
             {},
             "FILE",

@@ -192,6 +192,36 @@ void print_run(const Session& session, const JobPlan& plan) {
   if (plan.energy) print_energy(session, *plan.energy);
 }
 
+// What most people read: the step, how long it all takes, what it costs, whether it fits.
+void print_answer(const Session& session, const JobPlan& plan) {
+  std::string text;
+  if (plan.plan.step) {
+    const plan::PlannedStep& step = *plan.plan.step;
+    text +=
+        fmt::format("step {:.4g} s, {:.4g} to {:.4g} in 8 of 10 projects never seen; {} tokens/s\n",
+                    step.time.total.count(), step.low().count(), step.high().count(),
+                    grouped(static_cast<std::int64_t>(step.tokens_per_s)));
+  }
+  if (plan.run) {
+    text += fmt::format("{} hours", figure(plan.run->total().count() / 3600));
+    if (!plan.costs.empty()) {
+      const plan::OfferCost& least = plan.costs.front();
+      text += fmt::format(", {} from {}, {}", cents(least.total), least.offer.provider,
+                          to_text(least.offer.market));
+    }
+    text += "\n";
+  }
+  if (plan.plan.memory && plan.plan.memory->device > base::Bytes(0)) {
+    const plan::PlannedMemory& memory = *plan.plan.memory;
+    const auto gib = [](base::Bytes bytes) {
+      return fmt::format("{:.1f}", bytes / base::Bytes(std::int64_t{1} << 30));
+    };
+    text += fmt::format("{}: {} GiB a rank of {}\n", memory.fits() ? "it fits" : "it does NOT fit",
+                        gib(memory.need.total()), gib(memory.device));
+  }
+  if (!text.empty()) session.print("\n" + text);
+}
+
 }  // namespace
 
 std::string cents(const base::Money& amount) {
@@ -206,13 +236,15 @@ std::string cents(const spec::PriceRange& range) {
 
 void print_plan(const Session& session, const JobPlan& plan) {
   session.print(in_lines(base::printable(plan.loaded.name + ": " + summary(plan.loaded))));
+  print_answer(session, plan);
   if (!plan.plan.refused.empty()) {
-    session.print(
-        "\nassay train refuses this job:\n  " + plan.plan.refused +
-        "\nwhat follows is planned for software that runs it and is otherwise like ours\n");
+    session.print("\nassay train refuses this job:\n  " + plan.plan.refused +
+                  fmt::format("\nwhat follows is planned for software that runs it{}\n",
+                              plan.plan.framework == "assay" ? " and is otherwise like ours"
+                                                             : ": " + plan.plan.framework));
   }
-  if (plan.plan.exchange) print_communication(session, plan);
   print_prediction(session, plan);
+  if (plan.plan.exchange) print_communication(session, plan);
   if (plan.run) print_run(session, plan);
   for (const std::string& line : plan.plan.unknown) session.print("\nnot known: " + line + "\n");
 }

@@ -68,12 +68,13 @@ void print_memory(const Session& session, const JobPlan& plan) {
   const bool on_cpu = plan.job().cluster.device.kind == spec::DeviceKind::kCpu;
   const plan::ErrorInterval interval = plan::memory_interval();
   std::string line =
-      memory.counted
-          ? fmt::format("counted from the buffers of rank {}'s program{}\n", memory.rank,
-                        on_cpu ? "" : "; the workspace of libraries is an estimate")
-          : fmt::format(
-                "8 of 10 measured runs held {:.2f} to {:.2f} times what is predicted ({} rows)\n",
-                interval.low, interval.high, interval.rows);
+      memory.counted ? fmt::format("counted from the buffers of rank {}'s program{}\n", memory.rank,
+                                   on_cpu ? "" : "; the workspace of libraries is an estimate")
+                     : fmt::format(
+                           "8 of 10 measured runs held {:.2f} to {:.2f} times what is predicted "
+                           "({} rows of {} "
+                           "projects)\n",
+                           interval.low, interval.high, interval.rows, interval.projects);
   line += fmt::format("recomputed: {}", plan.plan.recompute);
   if (memory.device > base::Bytes(0)) {
     line += fmt::format("; {} {} GiB: {}", on_cpu ? "a rank may take" : "the card has",
@@ -113,17 +114,24 @@ void print_scaling(const Session& session, const JobPlan& plan) {
 void print_step(const Session& session, const JobPlan& plan) {
   const plan::PlannedStep& step = *plan.plan.step;
   session.print(
-      fmt::format("\npredicted step: {} s; 8 of 10 comparable ones took {} to {} s ({} rows, {})\n",
+      fmt::format("\npredicted step: {} s; of 10 projects that no fit had seen, 8 took {} to {} s\n"
+                  "  ({} rows of {} projects that are {})\n",
                   seconds(step.time.total), seconds(step.low()), seconds(step.high()),
-                  grouped(step.interval.rows), step.comparable));
-  session.print(fmt::format("run by {}{}: {} tokens/s, {} per device\n",
-                            plan.plan.refused.empty() ? "" : "software like ", plan.plan.framework,
-                            grouped(static_cast<std::int64_t>(step.tokens_per_s)),
-                            grouped(static_cast<std::int64_t>(
-                                step.tokens_per_s / static_cast<double>(plan.plan.ranks)))));
+                  grouped(step.interval.rows), step.interval.projects, step.comparable));
+  session.print(fmt::format(
+      "run by {}{}: {} tokens/s, {} per device\n",
+      plan.plan.refused.empty() || plan.plan.framework != "assay" ? "" : "software like ",
+      plan.plan.framework, grouped(static_cast<std::int64_t>(step.tokens_per_s)),
+      grouped(
+          static_cast<std::int64_t>(step.tokens_per_s / static_cast<double>(plan.plan.ranks)))));
   session.print(fmt::format(
       "MFU {} % without the embedding's parameters, {} % with them; clock {} % of full\n",
       percent(step.mfu), percent(step.mfu_with_embedding), percent(step.time.clock)));
+  const bool mixtures = plan.job().model.is_moe();
+  const plan::PanelError panel = plan::panel_error(mixtures);
+  session.print(
+      fmt::format("mean error on {} of {} projects that were kept out of all fits: {} %\n",
+                  mixtures ? "mixtures" : "dense models", panel.projects, percent(panel.mean)));
   for (const std::string& line : step.extrapolations) {
     session.print("beyond what was measured: " + line + "\n");
   }

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "assay/plan/options.h"
+#include "assay/plan/pictures.h"
 #include "base/csv.h"
 #include "base/file.h"
 #include "base/statistics.h"
@@ -138,6 +139,14 @@ std::string score_text(const plan::Score& score) {
                         as_percent(score.coverage));
   }
   text += errors_line("memory", score.memory);
+  for (const auto& [kind, of_kind] :
+       {std::pair("dense models", score.dense), std::pair("mixtures", score.mixtures)}) {
+    if (of_kind.projects == 0) continue;
+    text += fmt::format(
+        "{}, {} projects that weigh the same: mean {}, median {}, worst {}, {} inside\n", kind,
+        of_kind.projects, as_percent(of_kind.mean), as_percent(of_kind.median),
+        as_percent(of_kind.worst), as_percent(of_kind.coverage));
+  }
   if (score.sources.size() < 2) return text;
   base::Table table({"rows", "mean %", "median %", "source"});
   std::vector<plan::SourceScore> shown = score.sources;
@@ -225,6 +234,7 @@ base::Result<base::ExitCode> plan_rows(const Session& session, const PlanOptions
     print_csv(session, rows, predictions, reasons);
   }
   if (!session.quiet) base::write_stderr(score_text(score));
+  if (!options.svg.empty()) ASSAY_TRY_VOID(draw_rows(session, rows, predictions, options.svg));
   return base::ExitCode::kYes;
 }
 

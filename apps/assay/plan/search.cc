@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 
 #include "assay/plan/options.h"
 #include "assay/plan/pictures.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "plan/search/search.h"
 #include "spec/enum_names.h"
@@ -265,6 +267,46 @@ Json found_json(const plan::Found& found) {
           {"assumptions", std::move(assumed)}};
 }
 
+// A job file for what is recommended: the job, on those machines, in that layout.
+std::string job_toml(const std::string& job, bool own_cluster, const Candidate& one) {
+  const spec::LayoutSpec& l = one.choice.layout;
+  std::string text = fmt::format(
+      "description = \"as assay plan --search recommends: {} x {}, {}\"\nextends = \"{}\"\n\n",
+      one.nodes, one.machines, one.offer.provider, job);
+  text += "[cluster]\n";
+  if (!own_cluster) text += fmt::format("extends = \"{}\"\n", one.machines);
+  text += fmt::format("nodes = {}\n\n", one.nodes);
+  text += fmt::format(
+      "[layout]\ndp = {}\nfsdp = {}\nzero = {}\ntp = {}\nsequence_parallel = {}\npp = {}\n"
+      "pp_schedule = \"{}\"\npp_chunks = {}\ncp = {}\nep = {}\n\n",
+      l.dp, l.fsdp, l.zero, l.tp, l.sequence_parallel, l.pp, spec::to_text(l.pp_schedule),
+      l.pp_chunks, l.cp, l.ep);
+  text += fmt::format("[batch]\nmicro_batch = {}\naccumulate = {}\n\n",
+                      one.choice.batch.micro_batch, one.choice.batch.accumulate);
+  return text + fmt::format("[train]\nrecompute = \"{}\"\n", plan::to_text(one.choice.recompute));
+}
+
+// Written only where it can be read again.
+base::Result<void> write_job(const Session& session, const PlanOptions& options,
+                             const spec::JobSpec& job, const plan::Found& found) {
+  if (!options.sets.empty()) {
+    return base::fail(base::usage_error("--output", "a job file with --set is not written",
+                                        "put what --set changes into a job file of your own"));
+  }
+  if (!found.recommended) return {};
+  const Candidate& best = found.candidates[*found.recommended];
+  const bool is_file = options.job.find('/') != std::string::npos || options.job.ends_with(".toml");
+  const std::string base_job =
+      is_file ? std::filesystem::absolute(options.job).string() : options.job;
+  const bool own_cluster = best.machines == job.cluster.device.name;
+  ASSAY_TRY_VOID(base::write_file(options.out, job_toml(base_job, own_cluster, best)));
+  const std::string path =
+      options.out.find('/') == std::string::npos ? "./" + options.out : options.out;
+  ASSAY_TRY_VOID(spec::load(path));
+  session.print("\nwritten: " + options.out + "\n");
+  return {};
+}
+
 }  // namespace
 
 base::Result<base::ExitCode> plan_search(const Session& session, const PlanOptions& options) {
@@ -280,11 +322,16 @@ base::Result<base::ExitCode> plan_search(const Session& session, const PlanOptio
   if (!options.svg.empty()) {
     ASSAY_TRY_VOID(draw_search(session, loaded.name, found, options.svg));
   }
+  if (!options.out.empty()) ASSAY_TRY_VOID(write_job(session, options, job, found));
   if (found.recommended) {
     const plan::Candidate& best = found.candidates[*found.recommended];
-    session.next(
-        fmt::format("assay plan {} --set cluster.nodes={} and the layout above, for its parts",
-                    base::shell_quoted(base::printable(options.job)), best.nodes));
+    if (!options.out.empty()) {
+      session.next(fmt::format("assay plan {}, for its parts", base::shell_quoted(options.out)));
+    } else {
+      session.next(
+          fmt::format("assay plan {} --set cluster.nodes={} and the layout above, for its parts",
+                      base::shell_quoted(base::printable(options.job)), best.nodes));
+    }
   }
   return found.recommended ? base::ExitCode::kYes : base::ExitCode::kNo;
 }

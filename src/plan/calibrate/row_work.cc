@@ -147,7 +147,11 @@ std::string add_all_but_layout(const RowFields& row, const CardSheet& sheet, Fra
   work.lora = contains(row.software, "lora");
   work.muon = framework == Framework::kNanochat || contains(row.software, "muon") ||
               contains(row.optimizer, "muon");
-  if (framework != Framework::kNanochat) work.muon_exchange.stacked = false;
+  work.muon_exchange.stacked = framework == Framework::kNanochat;
+  // An embedding, one for every other layer, five stacks of matrices and the head, reduced and
+  // gathered, and two scalars.
+  if (framework == Framework::kNanochat)
+    work.muon_exchange.calls = 12 + 2 * (1 + std::ceil(work.shape.layers / 2));
   add_window(row, framework, work.shape);
   return {};
 }

@@ -37,6 +37,14 @@ struct IntervalTable {
 // without its project.
 const IntervalTable& shipped_intervals();
 
+// Mean error on the frozen panel: projects that no fit, no choice of structure and no interval has
+// seen (tests/data/plan/README.md), each weighing the same.
+struct PanelError {
+  double mean = 0;
+  std::int64_t projects = 0;
+};
+PanelError panel_error(bool mixtures);
+
 // Around predicted memory, likewise.
 ErrorInterval memory_interval();
 

@@ -155,5 +155,20 @@ RC_GTEST_PROP(MemoryProperty, FullRecomputationKeepsTheLeast, ()) {
   RC_ASSERT(need_of(work).total() >= full);
 }
 
+// With the same active parameters there are more of them in all.
+RC_GTEST_PROP(MemoryProperty, MoreExpertsNeverHoldLess, ()) {
+  Work work = any_work();
+  RC_PRE(work.shape.is_moe());
+  work.trainer.reset();
+  work.software = software_of(Framework::kMegatronCore, work.card);
+  const Bytes before = need_of(work).total();
+  const double each = work.shape.moe_layers * work.shape.mlp_matrices * work.shape.dim *
+                      work.shape.experts * work.shape.expert_ffn;
+  work.shape.experts *= 2;
+  work.shape.body_parameters += each;
+  work.shape.parameters += each;
+  RC_ASSERT(need_of(work).total() >= before);
+}
+
 }  // namespace
 }  // namespace assay::plan

@@ -13,7 +13,9 @@ using step::CollectiveKind;
 
 constexpr double kTensorsPerLayer = 12;  // that ZeRO-3 of 2021 gathers one by one
 constexpr double kEndsExposed = 0.5;     // of the first and last gather
-constexpr double kLoraShare = 0.003;     // of the model's parameters, in adapters
+// XLA schedules exchanges with the whole step in view, and copies nothing to flat buffers and back.
+constexpr double kXlaSlowed = 0.3;
+constexpr double kLoraShare = 0.003;  // of the model's parameters, in adapters
 
 // Newton-Schulz: flops per parameter and element of a matrix's width, of five iterations, and the
 // rate that its products reach.
@@ -89,7 +91,9 @@ ShardsTime shards_time(const Work& work, const RankShare& rank, double forward, 
   const double reduce = seconds(CollectiveKind::kReduceScatter, bytes_reduced(work, rank) * unit);
   const auto unhidden = [&](double compute, double exchange) {
     if (exposed) return exchange;
-    return std::max(0.0, exchange - compute) + constants.fsdp_slow * std::min(compute, exchange);
+    const double slowed =
+        constants.fsdp_slow * (work.software.framework == Framework::kXla ? kXlaSlowed : 1);
+    return std::max(0.0, exchange - compute) + slowed * std::min(compute, exchange);
   };
   // Of one end: what the other one exchanges is beside layers.
   const double ends = (2 * kWeightBytes + bytes_reduced(work, rank)) * work.shape.vocab *

@@ -19,8 +19,9 @@ using base::Seconds;
 
 constexpr double kStepOverhead = 2e-3;  // data, logging, the optimizer's launches
 // What nanochat's optimizer does on the host for each exchange: it waits, stacks, updates,
-// launches. Published: 41.2 ms for a d12 with 26 calls, whose bytes and flops take 8.
-constexpr double kMuonHostPerCall = 1.4e-3;
+// launches. Published: 41.2 ms for a d12 with 26 calls, whose bytes and flops take 8, and 57.8 for
+// a d26 with 40.
+constexpr double kMuonHostPerCall = 1.5e-3;
 constexpr double kUnalignedRate = 0.33;
 constexpr double kHeadOperators = 30;
 constexpr double kSendExposed = 0.3;  // where software hides it
@@ -118,12 +119,11 @@ SlowestStage slowest_stage(const Work& work, double layer_seconds, double head_s
 }
 
 // Of interleaved stages, gradients of one chunk after the other are complete while a whole group of
-// micro-batches goes backward, and weights are needed while one goes forward: as many micro-batches
-// of a chunk.
+// micro-batches goes backward, and weights are needed while one goes forward. A group that is not
+// full comes round no sooner.
 double micros_beside(const Work& work) {
   const bool interleaved = work.degrees.pp > 1 && work.degrees.chunks > 1;
-  if (!interleaved) return 1;
-  return 1 + (std::min(work.degrees.pp, work.batch.micros) - 1) / work.degrees.chunks;
+  return interleaved ? work.degrees.pp : 1;
 }
 
 // What gradients are exchanged behind, of one micro-batch: the backward pass of the stage that has
