@@ -1,6 +1,6 @@
-// A store that the members of a group share. `.assay` is then group-writable and has the set-group-id
-// bit, so that everything in it belongs to the group, and a default access control list, so that
-// nobody's umask takes the group's permissions away. Others have none.
+// A store that the members of a group share. `.assay` is then group-writable and has the
+// set-group-id bit, so that everything in it belongs to the group, and a default access control
+// list, so that nobody's umask takes the group's permissions away. Others have none.
 #pragma once
 
 #include <sys/types.h>
@@ -12,8 +12,8 @@
 
 namespace assay::store {
 
-// Makes the store, which exists, one of this group, of which this user must be a member. Checked with
-// a file and a folder that are made and removed again. May be repeated.
+// Makes the store, which exists, one of this group, of which this user must be a member. Checked
+// with a file and a folder that are made and removed again. May be repeated.
 base::Result<void> share(const Location& location, gid_t group);
 
 // Whether the folder is a shared store's.

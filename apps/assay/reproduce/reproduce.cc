@@ -22,7 +22,7 @@
 #include "lineage/graph/dag_view.h"
 #include "lineage/graph/resolve.h"
 #include "lineage/reproduce/choose_runs.h"
-#include "lineage/reproduce/plan.h"
+#include "lineage/reproduce/plan_json.h"
 #include "lineage/reproduce/run_plan.h"
 
 namespace assay::cli {

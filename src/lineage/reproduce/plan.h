@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
 #include "base/result.h"
 #include "hash/digest.h"
 #include "lineage/graph/dag.h"
@@ -88,7 +87,5 @@ struct PlanInput {
 };
 
 ReproductionPlan make_plan(PlanInput input);
-
-base::Json to_json(const ReproductionPlan& plan);
 
 }  // namespace assay::lineage

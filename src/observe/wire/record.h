@@ -29,8 +29,7 @@ enum class Op : std::uint8_t {
   kList,      // the folder at path was opened, probably to list its names
   kAbsent,    // path was looked for and is not there
   kNetwork,   // path is a name that was looked up, or an address that was connected to. With a
-             // stamp: what went over the connection `inode`; size bytes were received, mtime_ns
-             // sent
+              // stamp, what went over the connection `inode`: size bytes received, mtime_ns sent
 };
 inline constexpr Op kLastOp = Op::kNetwork;
 
