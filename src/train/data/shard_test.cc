@@ -79,6 +79,83 @@ TEST_F(ShardTest, HasTheDocumentedBytes) {
   EXPECT_EQ(bytes.substr(256), "\1\0\2\1"s);
 }
 
+class DocumentsShard : public ShardTest {
+ protected:
+  // Two documents, of three tokens and of two.
+  void write_documents(std::optional<std::uint32_t> bos = 7) const {
+    auto writer = ShardWriter::create(path(), 300, ShardDocuments{"{}", bos, 8});
+    ASSERT_TRUE(writer) << writer.error().line();
+    for (const std::vector<std::uint32_t>& document :
+         {std::vector<std::uint32_t>{7, 1, 8}, {}, {7, 258}}) {
+      writer->begin_document();
+      ASSERT_TRUE(writer->append(document));
+    }
+    ASSERT_TRUE(writer->finish());
+  }
+};
+
+// Version 2 of docs/data.md, byte for byte.
+TEST_F(DocumentsShard, HasTheDocumentedBytes) {
+  write_documents();
+  std::ifstream file(path(), std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(file), {});
+  using namespace std::string_literals;
+  EXPECT_EQ(bytes.substr(8, 8), "\2\0\0\0\2\0\0\0"s);
+  EXPECT_EQ(bytes.substr(96, 16), "\2\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0"s);
+  EXPECT_EQ(bytes.substr(144, 8), "\10\0\0\0\11\0\0\0"s);
+  EXPECT_EQ(bytes.substr(152, 104), std::string(104, '\0'));
+  // Ten bytes of tokens, zeros to a multiple of 8, two beginnings, the tokenizer.
+  EXPECT_EQ(bytes.substr(256),
+            "\7\0\1\0\10\0\7\0\2\1\0\0\0\0\0\0"s
+            "\0\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0{}"s);
+  const auto shard = Shard::open(path());
+  ASSERT_TRUE(shard) << shard.error().line();
+  EXPECT_EQ(shard->count(), 5U);
+  EXPECT_EQ(shard->payload().size(), 10U);
+  EXPECT_THAT(shard->documents(), ::testing::ElementsAre(0, 3));
+  EXPECT_EQ(*shard->tokenizer_definition(), "{}");
+  EXPECT_TRUE(shard->verify());
+}
+
+TEST_F(DocumentsShard, RefusesSizesThatAreNotTheFiles) {
+  const auto with = [&](std::size_t at, char byte) {
+    write_documents();
+    poke(at, std::string(1, byte));
+    expect_refused("byte 96: the header says ");
+  };
+  with(96, 3);        // documents
+  with(103, '\x7f');  // so many that their bytes overflow
+  with(104, 1);       // bytes of the tokenizer
+  with(111, '\x7f');
+  write_documents();
+  poke(152, "\1");
+  expect_refused("byte 152: the header's padding is not zero");
+  write_documents();
+  poke(8, "\1");  // version 1 has nothing of this
+  expect_refused("byte 64: the header's padding is not zero");
+}
+
+TEST_F(DocumentsShard, VerifyFindsChangedListsAndTokenizers) {
+  write_documents();
+  poke(280, "\4");
+  EXPECT_THAT(Shard::open(path())->verify().error().what, HasSubstr("the list of documents"));
+  write_documents();
+  poke(288, "x");
+  EXPECT_THAT(Shard::open(path())->verify().error().what, HasSubstr("the list of documents"));
+  EXPECT_THAT(Shard::open(path())->tokenizer_definition().error().what,
+              HasSubstr("its tokenizer is damaged"));
+}
+
+TEST_F(DocumentsShard, IsWrittenByOneProcessAtATime) {
+  auto first = ShardWriter::create(path(), 300, ShardDocuments{});
+  ASSERT_TRUE(first);
+  const auto second = ShardWriter::create(path(), 300, ShardDocuments{});
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().what, "is being written by another process");
+  ASSERT_TRUE(first->finish());
+  EXPECT_TRUE(ShardWriter::create(path(), 300, ShardDocuments{}));
+}
+
 TEST_F(ShardTest, RefusesWhatIsNoShard) {
   std::ofstream(path()) << "hello, world";
   expect_refused("byte 0: not a token shard");
