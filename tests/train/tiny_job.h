@@ -6,10 +6,12 @@
 #include <atomic>
 #include <functional>
 #include <mutex>
+#include <random>
 #include <string>
 #include <vector>
 
-#include "train/builtin_text.h"
+#include "train/data/shard_writer.h"
+#include "train/data/tokenizer.h"
 #include "train/job_data.h"
 #include "train/trainer.h"
 
@@ -34,9 +36,34 @@ inline spec::JobSpec tiny_job() {
   return job;
 }
 
-// The built-in text as tokens, written to the folder, in windows of that job's sequence length.
+// Sentences of a few hundred invented words. Not the built-in text: that are the documents, and
+// what is trained, and how much rounding grows on the way, would change with every edit of them.
+inline std::string invented_text() {
+  std::mt19937 random(1);
+  std::vector<std::string> words(300);
+  for (std::string& word : words) {
+    word.resize(1 + random() % 8);
+    for (char& letter : word) letter = static_cast<char>('a' + random() % 26);
+  }
+  std::string text;
+  for (int i = 0; i < 60000; ++i) {
+    // Some words are more frequent than others.
+    text += words[random() % (1 + random() % words.size())];
+    text += random() % 12 == 0 ? ".\n" : " ";
+  }
+  return text;
+}
+
+// An invented text as bytes, written to the folder, in windows of that job's sequence length.
 inline data::TokenSet text_tokens(const std::filesystem::path& folder) {
-  EXPECT_TRUE(write_builtin_text(folder / "text.tokens", 256).has_value());
+  const auto tokenizer = data::byte_tokenizer();
+  auto writer =
+      data::ShardWriter::create(folder / "text.tokens", tokenizer->vocabulary(),
+                                data::ShardDocuments{.definition = tokenizer->definition()});
+  EXPECT_TRUE(writer.has_value()) << writer.error().line();
+  writer->begin_document();
+  EXPECT_TRUE(writer->append(*tokenizer->encode(invented_text())).has_value());
+  EXPECT_TRUE(writer->finish().has_value());
   auto set = data::TokenSet::open({.paths = {(folder / "text.tokens").string()}}, 32);
   EXPECT_TRUE(set.has_value()) << set.error().line();
   return *std::move(set);
