@@ -38,8 +38,8 @@ enum class LinkKind {
 struct LinkSpec {
   LinkKind kind = LinkKind::kNone;
   std::optional<base::BytesPerSecond> bandwidth;  // per device and direction
-  std::optional<std::int64_t> group;              // per group; of kNvswitch a domain of several nodes
-  std::optional<base::BytesPerSecond> pcie;       // per device and direction
+  std::optional<std::int64_t> group;         // per group; of kNvswitch a domain of several nodes
+  std::optional<base::BytesPerSecond> pcie;  // per device and direction
 };
 
 enum class NetworkKind { kNone, kInfiniband, kEfa, kEthernet };

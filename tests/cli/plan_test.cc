@@ -15,8 +15,8 @@ namespace {
 
 using base::Json;
 using ::testing::HasSubstr;
-using ::testing::Not;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 constexpr const char* kJob = "nanochat-d26-h100";
 
