@@ -93,17 +93,18 @@ TEST_F(SharedStore, WithoutItAStoreIsItsUsersAlone) {
   EXPECT_EQ(as(64301, "$ASSAY init --shared --group 0").exit_code, 64) << "not a member";
 }
 
-// Somebody else's killed run is left to them.
+// Somebody else's killed run is left to them. A user of this test alone: all of their processes are
+// killed, also those of tests that run at the same time.
 TEST_F(SharedStore, AKilledRunIsRecoveredByItsUser) {
-  ASSERT_EQ(as(64301, "$ASSAY init --shared").exit_code, 0);
-  as(64301,
+  ASSERT_EQ(as(64311, "$ASSAY init --shared").exit_code, 0);
+  as(64311,
      "$ASSAY run -- sh -c \"echo 1 > one; touch started; sleep 30\" & run=$!;"
      " for i in $(seq 500); do [ -e started ] && break; sleep 0.01; done;"
-     " pkill -9 -u 64301");
+     " pkill -9 -u 64311");
   EXPECT_EQ(as(64302, "$ASSAY log").exit_code, 0);
   const auto before = as(64302, "$ASSAY show last --json");
   EXPECT_EQ(Json::parse(before.out, nullptr, false)["run"]["status"], "running") << before.err;
-  const auto after = as(64301, "$ASSAY show last --json");
+  const auto after = as(64311, "$ASSAY show last --json");
   const Json run = Json::parse(after.out, nullptr, false);
   EXPECT_EQ(run["run"]["status"], "interrupted") << after.err;
   EXPECT_EQ(run["outputs"].size(), 2U);
