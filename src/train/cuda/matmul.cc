@@ -186,18 +186,14 @@ bool Matmul::choose(Device& device, const Product& p, const ProductKey& key, Pla
     plan.algorithm = *known;
     return true;
   }
-  cublasLtMatmulPreference_t preference = preference_of(key, device.workspace.products_bytes);
-  cublasLtMatmulHeuristicResult_t candidates[kGuesses] = {};
-  int count = 0;
-  cublasLtMatmulAlgoGetHeuristic(handle_, plan.operation, plan.a, plan.b, plan.addend, plan.c,
-                                 preference, kGuesses, candidates, &count);
-  cublasLtMatmulPreferenceDestroy(preference);
-  if (count == 0) return false;
+  auto candidates = likeliest(device, key, plan, kGuesses);
+  if (candidates.empty()) return false;
   plan.algorithm = candidates[0].algo;
   if (!may_time) return true;
-  count = rank(device, p, plan, {candidates, static_cast<std::size_t>(count)});
-  const Finalists finalists{candidates, static_cast<std::size_t>(std::min(
-                                            count, thorough_ ? kFinalists : kQuickFinalists))};
+  const int count = rank(device, p, plan, candidates);
+  const Finalists finalists{
+      candidates.data(),
+      static_cast<std::size_t>(std::min(count, thorough_ ? kFinalists : kQuickFinalists))};
   const std::size_t best = thorough_ ? fastest_at_length(device, p, plan, finalists)
                                      : fastest_in_turns(device, p, plan, finalists);
   plan.algorithm = candidates[best].algo;
@@ -248,16 +244,17 @@ void Matmul::multiply(Device& device, const Product& p) {
   check(device, p, launch(device, p, *plan, plan->algorithm, lane_of(device)));
 }
 
-bool Matmul::guess(Device& device, const ProductKey& key, const Plan& plan,
-                   cublasLtMatmulAlgo_t& algorithm) {
+std::vector<cublasLtMatmulHeuristicResult_t> Matmul::likeliest(Device& device,
+                                                               const ProductKey& key,
+                                                               const Plan& plan, int most) {
   cublasLtMatmulPreference_t preference = preference_of(key, device.workspace.products_bytes);
-  cublasLtMatmulHeuristicResult_t found{};
+  std::vector<cublasLtMatmulHeuristicResult_t> found(static_cast<std::size_t>(most));
   int count = 0;
   cublasLtMatmulAlgoGetHeuristic(handle_, plan.operation, plan.a, plan.b, plan.addend, plan.c,
-                                 preference, 1, &found, &count);
+                                 preference, most, found.data(), &count);
   cublasLtMatmulPreferenceDestroy(preference);
-  algorithm = found.algo;
-  return count > 0;
+  found.resize(static_cast<std::size_t>(count));
+  return found;
 }
 
 std::vector<cublasLtMatmulAlgo_t> Matmul::suggestions(Device& device, const Product& product,
@@ -267,15 +264,11 @@ std::vector<cublasLtMatmulAlgo_t> Matmul::suggestions(Device& device, const Prod
   is_known = known != nullptr && !thorough_;
   if (is_known) return {*known};
   const Plan plan = make_plan(product);
-  cublasLtMatmulPreference_t preference = preference_of(key, device.workspace.products_bytes);
-  cublasLtMatmulHeuristicResult_t found[kGuesses] = {};
-  int count = 0;
-  cublasLtMatmulAlgoGetHeuristic(handle_, plan.operation, plan.a, plan.b, plan.addend, plan.c,
-                                 preference, kGuesses, found, &count);
-  cublasLtMatmulPreferenceDestroy(preference);
-  destroy(plan);
   std::vector<cublasLtMatmulAlgo_t> algorithms;
-  for (int i = 0; i < count; ++i) algorithms.push_back(found[i].algo);
+  for (const auto& found : likeliest(device, key, plan, kGuesses)) {
+    algorithms.push_back(found.algo);
+  }
+  destroy(plan);
   return algorithms;
 }
 
@@ -309,7 +302,8 @@ void Matmul::multiply_like(Device& device, const Product& tuned, const Product& 
   cublasLtMatmulAlgo_t algorithm{};
   if (known != changing.guesses.end()) {
     algorithm = known->second;
-  } else if (guess(device, key, plan, algorithm)) {
+  } else if (const auto guessed = likeliest(device, key, plan, 1); !guessed.empty()) {
+    algorithm = guessed[0].algo;
     if (changing.guesses.size() >= kMostGuesses) changing.guesses.clear();
     changing.guesses[sides] = algorithm;
   } else {

@@ -77,8 +77,9 @@ class Matmul {
   static void point_at_operands(const Plan& plan, const Product& product);
   static void destroy(const Plan& plan);
   Plan* plan_of(Device& device, const Product& product, bool may_time);
-  bool guess(Device& device, const ProductKey& key, const Plan& plan,
-             cublasLtMatmulAlgo_t& algorithm);
+  // By the library's own guess, the likeliest to be fast first.
+  std::vector<cublasLtMatmulHeuristicResult_t> likeliest(Device& device, const ProductKey& key,
+                                                         const Plan& plan, int most);
   bool choose(Device& device, const Product& product, const ProductKey& key, Plan& plan,
               bool may_time);
   cublasStatus_t launch(Device& device, const Product& product, const Plan& plan,
