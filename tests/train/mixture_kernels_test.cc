@@ -2,8 +2,9 @@
 // orders to the last one, numbers within their rounding, and the same bits twice. Routings are
 // drawn, and as bad as they can be: everything to one expert, experts without tokens, all experts
 // for every token, ties, one token, few places.
+#include "train/mixture_kernels.h"
+
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstring>
@@ -11,73 +12,10 @@
 #include <random>
 #include <set>
 
-#include "train/cpu/kernels.h"
 #include "train/cuda/expert_rows.h"
-#include "train/cuda/grouped_products.h"
-#include "train/cuda/kernels.h"
-#include "train/cuda/testing/trial.h"
-#include "train/split_master.h"
 
-namespace assay::train {
+namespace assay::train::mixture_test {
 namespace {
-
-using Halves = std::vector<std::uint16_t>;
-using Floats = std::vector<float>;
-using Ints = std::vector<std::int32_t>;
-
-Halves halves_of(const Floats& values) {
-  Halves halves;
-  for (const float value : values) halves.push_back(split_master(value).high);
-  return halves;
-}
-
-Floats floats_of(const Halves& halves) {
-  Floats values;
-  for (const std::uint16_t half : halves) values.push_back(join_master({half, 0}));
-  return values;
-}
-
-// Device memory with a copy of what the host has, or full of NaNs and -1.
-template <class T>
-class OnDevice {
- public:
-  explicit OnDevice(const std::vector<T>& values) : OnDevice(values.size()) {
-    EXPECT_EQ(cudaMemcpy(data_, values.data(), bytes(), cudaMemcpyHostToDevice), cudaSuccess);
-  }
-  explicit OnDevice(std::size_t count) : count_(count) {
-    EXPECT_EQ(cudaMalloc(reinterpret_cast<void**>(&data_), std::max<std::size_t>(bytes(), 1)),
-              cudaSuccess);
-    poison();
-  }
-  OnDevice(const OnDevice&) = delete;
-  OnDevice& operator=(const OnDevice&) = delete;
-  ~OnDevice() { cudaFree(data_); }
-  void poison() { EXPECT_EQ(cudaMemset(data_, 0xff, bytes()), cudaSuccess); }
-  [[nodiscard]] cuda::Matrix matrix(std::int64_t rows) const {
-    const std::int64_t cols = static_cast<std::int64_t>(count_) / rows;
-    return {data_, rows, cols, cols};
-  }
-  [[nodiscard]] std::vector<T> get() const {
-    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-    std::vector<T> values(count_);
-    EXPECT_EQ(cudaMemcpy(values.data(), data_, bytes(), cudaMemcpyDeviceToHost), cudaSuccess);
-    return values;
-  }
-
- private:
-  [[nodiscard]] std::size_t bytes() const { return count_ * sizeof(T); }
-  T* data_ = nullptr;
-  std::size_t count_ = 0;
-};
-
-cpu::Matrix on_cpu(Floats& values, std::int64_t rows) {
-  const std::int64_t cols = static_cast<std::int64_t>(values.size()) / rows;
-  return {values.data(), rows, cols, cols};
-}
-
-cpu::Integers on_cpu(Ints& values, std::int64_t rows) {
-  return {values.data(), rows, static_cast<std::int64_t>(values.size()) / rows};
-}
 
 enum class Pattern { kRandom, kOneTakesAll, kHalfEmpty, kTies, kExtreme };
 
@@ -178,28 +116,6 @@ void expect_near(const Floats& found, const Floats& expected, double relative, d
 }
 
 constexpr double kHalfRounding = 1.0 / 256;  // of bf16, ties either way
-
-class MixtureKernels : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (cuda::testing::gpu_backend() == nullptr) GTEST_SKIP() << "there is no GPU";
-    ASSERT_EQ(cudaMalloc(&memory_, kProducts * cuda::kLanes + kRouting), cudaSuccess);
-    device_.workspace.products = memory_;
-    device_.workspace.products_bytes = kProducts;
-    device_.workspace.lanes = static_cast<std::byte*>(memory_) + kProducts;
-    device_.workspace.routing = static_cast<std::byte*>(memory_) + kProducts * cuda::kLanes;
-  }
-  void TearDown() override {
-    EXPECT_EQ(device_.failure(), "");
-    cudaFree(memory_);
-  }
-
-  static constexpr std::int64_t kProducts = std::int64_t{32} << 20U;
-  static constexpr std::int64_t kRouting = std::int64_t{8} << 20U;
-  void* memory_ = nullptr;
-  cuda::Device device_;  // on the default stream
-  cpu::Device reference_{2};
-};
 
 TEST_F(MixtureKernels, RouteAndSortAsTheReferenceDoes) {
   std::mt19937 random(5);
@@ -427,171 +343,6 @@ TEST_F(MixtureKernels, ActivateWithRouterWeights) {
   }
 }
 
-// Relative to the size of all of it.
-double apart(const Floats& found, const Floats& expected) {
-  double difference = 0;
-  double size = 0;
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    const auto x = static_cast<double>(expected[i]);
-    difference += std::pow(static_cast<double>(found[i]) - x, 2);
-    size += x * x;
-  }
-  return size == 0 ? std::sqrt(difference) : std::sqrt(difference / size);
-}
-
-TEST_F(MixtureKernels, ProductsOfExperts) {
-  constexpr std::int64_t kExperts = 6;
-  constexpr std::int64_t kRows = 700;
-  constexpr std::int64_t kIn = 96;
-  constexpr std::int64_t kOut = 136;  // rows are aligned to 16 bytes, not more
-  cuda::Matmul products;
-  ASSERT_TRUE(products.open("").has_value());
-  cuda::LoopedProducts looped(products);
-  ASSERT_TRUE(looped.open().has_value());
-  std::mt19937 random(13);
-  std::normal_distribution<float> normal;
-  const auto drawn = [&](std::int64_t count) {
-    Floats values(static_cast<std::size_t>(count));
-    for (float& value : values) value = normal(random);
-    return floats_of(halves_of(values));
-  };
-  Floats x = drawn(kRows * kIn);
-  Floats y = drawn(kRows * kOut);
-  Floats weights = drawn(kExperts * kOut * kIn);
-  const OnDevice<std::uint16_t> gpu_x(halves_of(x));
-  const OnDevice<std::uint16_t> gpu_y(halves_of(y));
-  const OnDevice<std::uint16_t> gpu_weights(halves_of(weights));
-  const std::vector<Ints> routings = {
-      {0, 117, 234, 351, 468, 584, 700}, {0, 0, 0, 700, 700, 700, 700}, {0, 1, 2, 3, 4, 5, 6},
-      {0, 0, 33, 33, 500, 501, 501},     {0, 0, 0, 0, 0, 0, 0},         {700, 0, 0, 0, 0, 0, 0},
-  };
-  struct Form {
-    bool transpose_a, transpose_b;
-    const OnDevice<std::uint16_t>&a, &b;
-    Floats &cpu_a, &cpu_b;
-    std::int64_t b_rows, c_rows, c_cols;
-  };
-  const Form forms[] = {
-      {false, true, gpu_x, gpu_weights, x, weights, kExperts * kOut, kRows, kOut},
-      {false, false, gpu_y, gpu_weights, y, weights, kExperts * kOut, kRows, kIn},
-      {true, false, gpu_y, gpu_x, y, x, kRows, kExperts * kOut, kIn},
-  };
-  for (const Form& form : forms) {
-    const auto size = static_cast<std::size_t>(form.c_rows * form.c_cols);
-    const OnDevice<std::uint16_t> c(size);
-    cuda::GroupedProduct product{.transpose_a = form.transpose_a,
-                                 .transpose_b = form.transpose_b,
-                                 .a = form.a.matrix(kRows),
-                                 .b = form.b.matrix(form.b_rows),
-                                 .c = c.matrix(form.c_rows),
-                                 .experts = kExperts};
-    for (Ints routing : routings) {
-      if (routing.front() != 0) {
-        cuda::Device refused;
-        looped.multiply(refused, product, routing);
-        EXPECT_EQ(refused.failure(), "the rows of experts are not in order");
-        continue;
-      }
-      // Rows that nobody has keep what is there.
-      Floats expected(size, 3);
-      cpu::grouped_matmul(reference_, {form.transpose_a, form.transpose_b, false}, 1,
-                          on_cpu(form.cpu_a, kRows), on_cpu(form.cpu_b, form.b_rows),
-                          on_cpu(routing, 1), on_cpu(expected, form.c_rows));
-      Halves first;
-      for (const int lanes : {1, 2, 4, 1}) {
-        const OnDevice<std::uint16_t> made(halves_of(Floats(size, 3)));
-        product.c = made.matrix(form.c_rows);
-        looped.use_lanes(lanes);
-        looped.multiply(device_, product, routing);
-        const Halves found = made.get();
-        EXPECT_LT(apart(floats_of(found), expected), 4e-3);
-        if (first.empty()) first = found;
-        EXPECT_TRUE(found == first) << lanes << " lanes";
-      }
-    }
-  }
-}
-
-// Small whole numbers, which fp8 has: results are those in bf16.
-TEST_F(MixtureKernels, ProductsOfExpertsInFp8) {
-  constexpr std::int64_t kExperts = 6;
-  constexpr std::int64_t kPieces = 2;
-  constexpr std::int64_t kRows = 700;
-  constexpr std::int64_t kIn = 96;
-  constexpr std::int64_t kOut = 144;
-  constexpr std::int64_t kPadded = (kRows + kExperts * 15) / 16 * 16;
-  cuda::Matmul products;
-  ASSERT_TRUE(products.open("").has_value());
-  cuda::LoopedProducts looped(products);
-  ASSERT_TRUE(looped.open().has_value());
-  std::mt19937 random(17);
-  const auto drawn = [&](std::int64_t count) {
-    Floats values(static_cast<std::size_t>(count));
-    for (float& value : values) value = static_cast<float>(random() % 17) - 8;
-    values[0] = 8;  // the scale
-    return values;
-  };
-  Floats x = drawn(kRows * kIn);
-  Floats y = drawn(kRows * kOut);
-  Floats weights = drawn(kExperts * kOut * kIn);
-  const OnDevice<std::uint16_t> gpu_x(halves_of(x));
-  const OnDevice<std::uint16_t> gpu_y(halves_of(y));
-  const OnDevice<std::uint16_t> gpu_weights(halves_of(weights));
-  const OnDevice<float> scale(Floats{8});
-  const cuda::Matrix by = scale.matrix(1);
-  const std::vector<Ints> routings = {
-      {0, 50, 117, 200, 234, 300, 351, 400, 468, 468, 584, 650, 700},
-      {0, 0, 0, 0, 0, 333, 700, 700, 700, 700, 700, 700, 700},
-      {0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6},
-      {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}};
-  for (Ints routing : routings) {
-    const OnDevice<std::int32_t> first_rows(routing);
-    const cuda::RowsOfExperts rows{first_rows.matrix(1), kPieces};
-    const OnDevice<std::uint8_t> x_q(kRows * kIn);
-    const OnDevice<std::uint8_t> x_t(kIn * kPadded);
-    const OnDevice<std::uint8_t> y_q(kRows * kOut);
-    const OnDevice<std::uint8_t> y_t(kOut * kPadded);
-    const OnDevice<std::uint8_t> w_q(kExperts * kOut * kIn);
-    const OnDevice<std::uint8_t> w_t(kExperts * kOut * kIn);
-    cuda::quantise(device_, gpu_x.matrix(kRows), by, rows, x_q.matrix(kRows), x_t.matrix(kIn));
-    cuda::quantise(device_, gpu_y.matrix(kRows), by, rows, y_q.matrix(kRows), y_t.matrix(kOut));
-    cuda::quantise(device_, gpu_weights.matrix(kExperts * kOut), by, {},
-                   w_q.matrix(kExperts * kOut), w_t.matrix(kIn));
-    struct Form {
-      bool transpose_a, transpose_b;
-      cuda::Matrix a, b;
-      Floats &cpu_a, &cpu_b;
-      std::int64_t b_rows, c_rows, c_cols;
-    };
-    const Form forms[] = {
-        {false, true, x_q.matrix(kRows), w_q.matrix(kExperts * kOut), x, weights, kExperts * kOut,
-         kRows, kOut},
-        {false, false, y_q.matrix(kRows), w_t.matrix(kIn), y, weights, kExperts * kOut, kRows, kIn},
-        {true, false, y_t.matrix(kOut), x_t.matrix(kIn), y, x, kRows, kExperts * kOut, kIn}};
-    for (const Form& form : forms) {
-      const auto size = static_cast<std::size_t>(form.c_rows * form.c_cols);
-      Floats expected(size, 3);
-      cpu::grouped_matmul(reference_, {form.transpose_a, form.transpose_b, false}, kPieces,
-                          on_cpu(form.cpu_a, kRows), on_cpu(form.cpu_b, form.b_rows),
-                          on_cpu(routing, 1), on_cpu(expected, form.c_rows));
-      const OnDevice<std::uint16_t> made(halves_of(Floats(size, 3)));
-      looped.multiply(device_,
-                      {.transpose_a = form.transpose_a,
-                       .transpose_b = form.transpose_b,
-                       .a = form.a,
-                       .b = form.b,
-                       .c = made.matrix(form.c_rows),
-                       .scale_a = by,
-                       .scale_b = by,
-                       .experts = kExperts,
-                       .pieces = kPieces},
-                      routing);
-      EXPECT_LT(apart(floats_of(made.get()), expected), 4e-3)
-          << form.transpose_a << form.transpose_b << " " << routing[1];
-    }
-  }
-}
-
 TEST_F(MixtureKernels, BalanceMovesTheExactBias) {
   const Floats load = {0.5F, -0.25F, 0, 1e-3F, -1, 0, 7};
   Floats bias = {0.1F, -0.2F, 0.3F, 1e-5F, 0, -3, 1.0000001F};
@@ -746,4 +497,4 @@ TEST_F(MixtureKernels, RowsOfExpertsAreKnownOnTheHost) {
 }
 
 }  // namespace
-}  // namespace assay::train
+}  // namespace assay::train::mixture_test
