@@ -20,6 +20,7 @@
 #include "train/cuda/kernels.h"
 #include "train/cuda/matmul.h"
 #include "train/cuda/pinned_memory.h"
+#include "train/cuda/wait_times.h"
 
 namespace assay::train::cuda {
 
@@ -77,6 +78,7 @@ class CudaBackendImpl : public CudaBackend {
   void dispatch(const step::Op& op);
   void exchange(const step::Op& op);
   void exchange_rows(const step::Op& op);
+  void wait_for_exchange(const step::Op& op);
   void execute_norm(const step::Op& op);
   void execute_attention(const step::Op& op);
   void execute_context(const step::Op& op);
@@ -123,6 +125,7 @@ class CudaBackendImpl : public CudaBackend {
   LoopedProducts looped_{products_};
   GroupedProducts& grouped_ = looped_;
   ExpertRows expert_rows_;
+  WaitTimes wait_times_;
   Batches batches_;
   AttentionGraphs attention_;
   bool attention_built_ = false;  // for the shapes of the last program
