@@ -124,6 +124,10 @@ base::Result<Position> restore(Backend& backend, const step::Program& program,
                                const spec::JobSpec& job, const checkpoint::Checkpoint& from) {
   const checkpoint::TrainingState& state = from.manifest().state;
   if (state.step == 0) {  // imported weights
+    // What a damaged checkpoint has left in the device is not theirs.
+    for (const StateTensor& tensor : state_tensors(program, StateKind::kOptimizer)) {
+      if (tensor.own.count > 0) ASSAY_TRY_VOID(backend.clear(program, tensor.view));
+    }
     ASSAY_TRY_VOID(restore_weights(backend, program, from));
     return Position{};
   }

@@ -12,9 +12,10 @@
 
 namespace assay::train {
 
-// All functions expect a backend that was just prepared, with zeroed memory.
+// initialise() and restore_weights() expect a backend that was just prepared, with zeroed memory.
 
-// Restores this rank's part of weights and optimizer. A checkpoint of another model, batch,
+// Restores this rank's part of weights and optimizer, whatever the backend has of another; of
+// imported weights, which come without an optimizer, it begins with zeros. A checkpoint of another model, batch,
 // optimizer or seed is refused, because the run would not be the one that was stopped.
 base::Result<Position> restore(Backend& backend, const step::Program& program,
                                const spec::JobSpec& job, const checkpoint::Checkpoint& from);

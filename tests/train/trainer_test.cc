@@ -6,8 +6,10 @@
 #include <fstream>
 #include <thread>
 
+#include "base/error.h"
 #include "base/testing/temp_dir.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/write.h"
 #include "train/cpu/cpu_backend.h"
 #include "train/resume.h"
 #include "train/tiny_job.h"
@@ -364,6 +366,47 @@ TEST_F(TrainerTest, ADamagedCheckpointIsPassedOver) {
   EXPECT_EQ(second.first_step, 5);
   ASSERT_EQ(second.notes.size(), 1U);
   EXPECT_NE(second.notes[0].find("weights.safetensors"), std::string::npos);
+}
+
+// Imported weights are a checkpoint of step 0, which has no optimizer.
+TEST_F(TrainerTest, ADamagedCheckpointLeavesNothingBehindInTheDevice) {
+  const spec::JobSpec job = tiny_job();
+  RecordingReporter reporter;
+  ASSERT_TRUE(run(job, {.out = "other", .stop_after = 3}, reporter).has_value());
+  const auto other = checkpoint::Checkpoint::open(dir_.path() / "other/checkpoints/step-3");
+  ASSERT_TRUE(other.has_value());
+  const auto weights = other->part("weights");
+  ASSERT_TRUE(weights.has_value());
+  for (const char* out : {"from-import", "passed-over"}) {
+    checkpoint::Snapshot imported;
+    imported.state.layout = other->manifest().state.layout;
+    imported.state.extra = {{"model", other->manifest().state.extra.at("model")}};
+    imported.parts = {{.name = "weights", .tensors = {}}};
+    std::vector<std::vector<std::byte>> bytes;
+    for (const checkpoint::StoredTensor& tensor : weights->tensors()) {
+      bytes.emplace_back(static_cast<std::size_t>(*tensor.info.bytes()));
+      ASSERT_TRUE(weights->read(tensor, 0, bytes.back()).has_value());
+      imported.parts[0].tensors.push_back({.info = tensor.info, .data = bytes.back()});
+    }
+    const fs::path root = dir_.path() / out / "checkpoints";
+    fs::create_directories(root);
+    ASSERT_TRUE(checkpoint::write_checkpoint(root, imported).has_value());
+    ASSERT_TRUE(run(job, {.out = out, .resume = true, .stop_after = 4}, reporter).has_value());
+  }
+  const auto expected = digests("from-import", 4);
+  // Its last byte differs, so that it is found out only when all has been read.
+  const fs::path newest = dir_.path() / "passed-over/checkpoints/step-4/optimizer.safetensors";
+  std::fstream file(newest, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(-1, std::ios::end);
+  const auto last = static_cast<char>(file.peek());
+  file.seekp(-1, std::ios::end);
+  file.put(static_cast<char>(last ^ 1));
+  file.close();
+  RecordingReporter second;
+  ASSERT_TRUE(
+      run(job, {.out = "passed-over", .resume = true, .stop_after = 4}, second).has_value());
+  EXPECT_EQ(second.first_step, 1);
+  EXPECT_EQ(digests("passed-over", 4), expected);
 }
 
 }  // namespace
