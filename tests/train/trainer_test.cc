@@ -337,6 +337,47 @@ TEST_F(TrainerTest, ACheckpointThatWasNotWrittenIsTriedAgain) {
   EXPECT_EQ(reporter.saves, 2);
 }
 
+// A host that for a while has no memory for the copy of the state.
+class CrowdedBackend : public TimedBackend {
+ public:
+  explicit CrowdedBackend(int failing) : failing_(failing) {}
+  base::Result<HostCopy> copy_out(const step::Program& program,
+                                  std::span<const step::View> views) override {
+    if (failing_-- > 0) {
+      return base::fail(base::unfit_error("host memory", "a checkpoint needs 1 GiB"));
+    }
+    return TimedBackend::copy_out(program, views);
+  }
+
+ private:
+  int failing_;
+};
+
+TEST_F(TrainerTest, AStateThatCannotBeCopiedIsTriedAgain) {
+  spec::JobSpec job = tiny_job();
+  job.checkpoint.every = 4;
+  RecordingReporter reporter;
+  const auto backend = std::make_shared<CrowdedBackend>(1);
+  const auto done = run(job, {.out = "crowded", .stop_after = 7}, reporter, backend);
+  ASSERT_TRUE(done.has_value()) << done.error().line();
+  ASSERT_EQ(reporter.notes.size(), 1U);
+  EXPECT_EQ(reporter.notes[0],
+            "THE CHECKPOINT OF STEP 4 WAS NOT WRITTEN, and will be tried again: host memory: a "
+            "checkpoint needs 1 GiB");
+  EXPECT_TRUE(fs::exists(dir_.path() / "crowded" / "checkpoints" / "step-7"));
+  EXPECT_EQ(reporter.saves, 2);  // one right after that of step 4, and the last
+  EXPECT_EQ(reporter.reports.size(), 7U);
+}
+
+TEST_F(TrainerTest, AStateThatCanNeverBeCopiedIsTheRunsError) {
+  RecordingReporter reporter;
+  const auto backend = std::make_shared<CrowdedBackend>(100);
+  const auto done = run(tiny_job(), {.out = "full", .stop_after = 2}, reporter, backend);
+  ASSERT_FALSE(done.has_value());
+  EXPECT_EQ(done.error().where, "host memory");
+  EXPECT_EQ(reporter.notes.size(), 3U);
+}
+
 TEST_F(TrainerTest, AFinishedRunHasNothingLeftToDo) {
   RecordingReporter first;
   ASSERT_TRUE(run(tiny_job(), {.out = "done"}, first).has_value());
