@@ -260,7 +260,8 @@ base::Result<ImportedHf> import_hf(const fs::path& folder, const fs::path& run) 
     imported.tokenizer_note = "the folder has no tokenizer.json";
   } else if (const auto tokenizer = data::load_tokenizer({.source = folder / "tokenizer.json"})) {
     auto definition = std::make_shared<const std::string>((*tokenizer)->definition());
-    add_tokenizer({.definition = std::move(definition)}, snapshot);
+    add_tokenizer({.definition = std::move(definition), .bos = hf_bos(folder, **tokenizer)},
+                  snapshot);
   } else {
     imported.tokenizer_note = tokenizer.error().line();
   }

@@ -131,6 +131,12 @@ TEST_F(ModelText, TheTokenizerGoesWithTheModel) {
   EXPECT_EQ(config["bos_token"], "<|bos|>");
   EXPECT_TRUE(json({"checkpoint", "import-hf", "hf", "imported"})["tokenizer"]);
   EXPECT_EQ(json({"score", "imported", "a.tokens"})["loss"], score["loss"]);
+  // The text begins with the same token there.
+  EXPECT_EQ(json({"score", "imported", "a.txt"})["tokens"], score["tokens"]);
+  EXPECT_EQ(json({"score", "imported", "a.txt"})["loss"], score["loss"]);
+  EXPECT_EQ(json({"generate", "imported", "--prompt", "the", "--tokens", "12", "--temperature",
+                  "0"})["tokens"],
+            made["tokens"]);
 
   // Shards that do not belong together.
   fs::create_directory(directory_.path() / "both");
