@@ -89,6 +89,7 @@ base::Result<Score> score(Backend& backend, const step::Program& program, const 
   const auto sequence = static_cast<std::uint64_t>(program.choices.sequence);
   auto left = options.tokens > 0 ? static_cast<std::uint64_t>(options.tokens) : shard.count();
   const auto starts = shard.documents();
+  ASSAY_TRY_VOID(shard.check_documents());
   ASSAY_TRY_VOID(
       data::check_tokens(shard, 0, shard.count(), static_cast<std::uint64_t>(program.model.vocab)));
   const std::size_t documents = std::max<std::size_t>(starts.size(), 1);

@@ -208,6 +208,23 @@ TEST_F(ModelText, AScoreIsTheValidationLoss) {
   EXPECT_EQ(json({"score", "run", "v.tokens", "--tokens", "100"})["tokens"], 100);
 }
 
+TEST_F(ModelText, DamagedListsOfDocumentsAreAnError) {
+  write("a.jsonl", "{\"text\": \"one\"}\n{\"text\": \"two\"}\n");
+  json({"data", "tokenize", "a.jsonl", "-o", "a.tokens"});
+  json({"data", "synth", "-o", "v.tokens", "--tokens", "1025", "--vocab", "256"});
+  ASSERT_EQ(train({"data.train=v.tokens"}).exit_code, 0);
+  EXPECT_EQ(json({"score", "run", "a.tokens"})["documents"], 2);
+  // Six tokens of two bytes, zeros to a multiple of 8, the first beginning; then the second.
+  std::fstream(directory_.path() / "a.tokens", std::ios::in | std::ios::out | std::ios::binary)
+      .seekp(256 + 16 + 8 + 6)
+      .put('\1');
+  const auto outcome = assay({"score", "run", "a.tokens"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(outcome.err,
+            "assay: a.tokens: document 1 cannot begin at token 281474976710659; the file was "
+            "changed after it was written\n");
+}
+
 TEST_F(ModelText, UnknownTokenizersAreNotGuessed) {
   json({"data", "synth", "-o", "v.tokens", "--tokens", "1025", "--vocab", "512"});
   ASSERT_EQ(train({"model.vocab=512", "data.train=v.tokens"}).exit_code, 0);
