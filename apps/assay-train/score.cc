@@ -1,4 +1,4 @@
-// assay-train score: the loss of a checkpoint's model on documents or on a token shard.
+// assay-train score: the loss of a checkpoint's model on documents or on token shards.
 #include "train/score.h"
 
 #include <fmt/format.h>
@@ -71,14 +71,51 @@ base::Result<data::Shard> tokenized(const ScoreOptions& options, const OpenedMod
   return data::Shard::open(request.output);
 }
 
-base::Result<data::Shard> shard_of(const ScoreOptions& options, const OpenedModel& opened,
-                                   const fs::path& folder) {
-  const bool is_shard = options.files.size() == 1 && options.files[0].ends_with(".tokens");
-  if (!is_shard) return tokenized(options, opened, folder);
-  ASSAY_TRY(data::Shard shard, data::Shard::open(options.files[0]));
-  ASSAY_TRY(const train::TokenizerRecord of_shard, train::tokenizer_record(shard));
-  ASSAY_TRY_VOID(train::check_tokenizer(opened.checkpoint, of_shard));
-  return shard;
+// By their contents: shards may have any name. A .tokens file that is none is refused when it is
+// opened.
+base::Result<bool> are_shards(const std::vector<std::string>& files) {
+  const auto is_shard = [](const std::string& file) {
+    return file.ends_with(".tokens") || data::is_shard(file);
+  };
+  const auto shard = std::ranges::find_if(files, is_shard);
+  if (shard == files.end() || std::ranges::all_of(files, is_shard)) return shard != files.end();
+  return base::fail(base::usage_error(*shard, "has tokens, and others of these files documents",
+                                      "score them one after the other"));
+}
+
+base::Result<std::vector<data::Shard>> shards_of(const ScoreOptions& options,
+                                                 const OpenedModel& opened,
+                                                 const fs::path& folder) {
+  std::vector<data::Shard> shards;
+  ASSAY_TRY(const bool open, are_shards(options.files));
+  if (!open) {
+    ASSAY_TRY(data::Shard shard, tokenized(options, opened, folder));
+    shards.push_back(std::move(shard));
+    return shards;
+  }
+  for (const std::string& file : options.files) {
+    ASSAY_TRY(data::Shard shard, data::Shard::open(file));
+    ASSAY_TRY(const train::TokenizerRecord of_shard, train::tokenizer_record(shard));
+    ASSAY_TRY_VOID(train::check_tokenizer(opened.checkpoint, of_shard));
+    shards.push_back(std::move(shard));
+  }
+  return shards;
+}
+
+// Of all shards together, `most` tokens if it is not 0.
+base::Result<train::Score> score_all(const LoadedModel& loaded, const OpenedModel& opened,
+                                     const std::vector<data::Shard>& shards, std::int64_t most,
+                                     base::Progress& progress) {
+  train::Score all;
+  for (const data::Shard& shard : shards) {
+    if (most > 0 && all.tokens == most) break;
+    ASSAY_TRY(const train::Score one,
+              train::score(*loaded.device.backend, loaded.program, shard, *opened.tokenizer,
+                           {.tokens = most > 0 ? most - all.tokens : 0,
+                            .progress = [&](std::int64_t n) { progress.advance(n); }}));
+    all += one;
+  }
+  return all;
 }
 
 }  // namespace
@@ -87,7 +124,7 @@ base::Result<base::ExitCode> score_text(const Session& session, const ScoreOptio
   ASSAY_TRY(const std::int64_t most, most_tokens(options.tokens));
   ASSAY_TRY(const OpenedModel opened, open_model(options.checkpoint, options.tokenizer, "score"));
   ASSAY_TRY(const ScratchFolder scratch, ScratchFolder::make());
-  ASSAY_TRY(const data::Shard shard, shard_of(options, opened, scratch.path()));
+  ASSAY_TRY(const std::vector<data::Shard> shards, shards_of(options, opened, scratch.path()));
   const std::int64_t sequence = opened.model.context;
   constexpr std::int64_t kTokensAtOnce = 4096;
   ASSAY_TRY(
@@ -95,14 +132,12 @@ base::Result<base::ExitCode> score_text(const Session& session, const ScoreOptio
       load_model(opened, {.purpose = step::Purpose::kLoss,
                           .sequence = sequence,
                           .micro_batch = std::max<std::int64_t>(1, kTokensAtOnce / sequence)}));
-  const auto total = static_cast<std::int64_t>(shard.count());
+  std::int64_t total = 0;
+  for (const data::Shard& shard : shards) total += static_cast<std::int64_t>(shard.count());
   base::Progress progress({.label = "scoring",
                            .total = most > 0 ? std::min(most, total) : total,
                            .quiet = session.quiet});
-  ASSAY_TRY(
-      const train::Score found,
-      train::score(*loaded->device.backend, loaded->program, shard, *opened.tokenizer,
-                   {.tokens = most, .progress = [&](std::int64_t n) { progress.advance(n); }}));
+  ASSAY_TRY(const train::Score found, score_all(*loaded, opened, shards, most, progress));
   progress.finish();
   const double perplexity = std::exp(found.loss());
   session.print_json(base::Json{{"checkpoint", opened.checkpoint.folder().string()},

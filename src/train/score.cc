@@ -77,6 +77,14 @@ std::vector<std::int64_t> token_bytes(const data::Tokenizer& tokenizer) {
 
 }  // namespace
 
+Score& Score::operator+=(const Score& other) {
+  nats += other.nats;
+  tokens += other.tokens;
+  bytes += other.bytes;
+  documents += other.documents;
+  return *this;
+}
+
 double Score::bits_per_byte() const {
   return nats / std::numbers::ln2 / static_cast<double>(bytes);
 }

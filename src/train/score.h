@@ -17,6 +17,7 @@ struct Score {
   std::int64_t bytes = 0;      // of text that these tokens stand for
   std::int64_t documents = 0;  // of which something was predicted
 
+  Score& operator+=(const Score& other);
   [[nodiscard]] double loss() const { return nats / static_cast<double>(tokens); }
   [[nodiscard]] double bits_per_byte() const;
 };

@@ -208,6 +208,33 @@ TEST_F(ModelText, AScoreIsTheValidationLoss) {
   EXPECT_EQ(json({"score", "run", "v.tokens", "--tokens", "100"})["tokens"], 100);
 }
 
+// Whatever they are called.
+TEST_F(ModelText, ShardsAreNotDocuments) {
+  write("a.txt", repeated("weigh it again ", 40));
+  write("b.txt", repeated("and again ", 30));
+  for (const char* name : {"a", "b"}) {
+    json({"data", "tokenize", std::string(name) + ".txt", "-o", std::string(name) + ".tokens"});
+  }
+  fs::copy_file(directory_.path() / "b.tokens", directory_.path() / "b.bin");
+  ASSERT_EQ(train({"data.train=a.tokens"}).exit_code, 0);
+  const Json texts = json({"score", "run", "a.txt", "b.txt"});
+  EXPECT_EQ(texts["documents"], 2);
+  for (const char* second : {"b.tokens", "b.bin"}) {
+    const Json shards = json({"score", "run", "a.tokens", second});
+    EXPECT_EQ(shards["tokens"], texts["tokens"]);
+    EXPECT_EQ(shards["bytes"], texts["bytes"]);
+    EXPECT_EQ(shards["documents"], 2);
+    EXPECT_NEAR(shards["loss"].get<double>(), texts["loss"].get<double>(), 1e-6);
+    EXPECT_EQ(json({"score", "run", "a.tokens", second, "--tokens", "700"})["tokens"], 700);
+  }
+  refused(assay({"score", "run", "a.txt", "b.bin"}),
+          "b.bin: has tokens, and others of these files documents; score them one after the other");
+  const std::string line =
+      "b.bin: has tokens, not documents; `assay data info` says what is in a shard";
+  refused(assay({"data", "tokenize", "a.txt", "b.bin", "-o", "c.tokens"}), line);
+  refused(assay({"data", "train-tokenizer", "b.bin", "-o", "c.json"}), line);
+}
+
 TEST_F(ModelText, DamagedListsOfDocumentsAreAnError) {
   write("a.jsonl", "{\"text\": \"one\"}\n{\"text\": \"two\"}\n");
   json({"data", "tokenize", "a.jsonl", "-o", "a.tokens"});

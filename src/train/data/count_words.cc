@@ -12,6 +12,7 @@
 #include "train/data/documents/json_line.h"
 #include "train/data/documents/unit_reader.h"
 #include "train/data/in_order.h"
+#include "train/data/shard.h"
 #include "train/data/utf8_run.h"
 
 namespace assay::data {
@@ -100,6 +101,7 @@ base::Result<void> count_words_of(const WordSplitter& splitter, std::string_view
 
 base::Result<CountedWords> count_words(const WordSplitter& splitter,
                                        const CountWordsRequest& request) {
+  for (const InputFile& file : request.files) ASSAY_TRY_VOID(check_is_no_shard(file.path));
   const unsigned threads =
       request.threads > 0 ? request.threads : std::max(1U, std::thread::hardware_concurrency());
   std::atomic<bool> stop = false;

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -170,6 +172,20 @@ base::Result<void> Shard::verify() const {
   }
   if (vocabulary_) ASSAY_TRY_VOID(check_tokens(*this, 0, count_, *vocabulary_));
   return intact();
+}
+
+bool is_shard(const std::filesystem::path& path) {
+  const auto fd = base::open_regular(path);
+  if (!fd) return false;
+  std::array<std::byte, kHeaderBytes> first{};
+  const ssize_t size = ::pread(fd->get(), first.data(), first.size(), 0);
+  return size > 0 && starts_with_magic(std::span(first).first(static_cast<std::size_t>(size)));
+}
+
+base::Result<void> check_is_no_shard(const std::string& path) {
+  if (path == "-" || !is_shard(path)) return {};
+  return base::fail(base::usage_error(path, "has tokens, not documents",
+                                      "`assay data info` says what is in a shard"));
 }
 
 base::Result<void> check_tokens(const Shard& shard, std::uint64_t index, std::uint64_t count,

@@ -93,6 +93,11 @@ class Shard {
   std::size_t documents_at_ = 0;
 };
 
+// Whether the file begins as a shard does. False for one that cannot be read.
+bool is_shard(const std::filesystem::path& path);
+// Fails if it does: for what reads documents.
+base::Result<void> check_is_no_shard(const std::string& path);
+
 // Fails on the first of `count` tokens from `index` on that is outside the vocabulary.
 base::Result<void> check_tokens(const Shard& shard, std::uint64_t index, std::uint64_t count,
                                 std::uint64_t vocabulary);

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "hash/blake3.h"
 #include "train/data/in_order.h"
+#include "train/data/shard.h"
 #include "train/data/shard_writer.h"
 #include "train/data/tokenize_journal.h"
 
@@ -20,8 +21,9 @@ namespace fs = std::filesystem;
 
 constexpr std::chrono::seconds kJournalEvery{10};
 
-base::Result<void> check_output(const TokenizeRequest& request) {
+base::Result<void> check_files(const TokenizeRequest& request) {
   for (const InputFile& file : request.files) {
+    ASSAY_TRY_VOID(check_is_no_shard(file.path));
     std::error_code ignored;
     if (file.path != "-" && fs::equivalent(file.path, request.output, ignored)) {
       return base::fail(base::usage_error(
@@ -176,7 +178,7 @@ class Tokenization {
 
 base::Result<TokenizeSummary> tokenize_files(const Tokenizer& tokenizer,
                                              const TokenizeRequest& request) {
-  ASSAY_TRY_VOID(check_output(request));
+  ASSAY_TRY_VOID(check_files(request));
   return Tokenization(tokenizer, request).run();
 }
 
