@@ -2,9 +2,12 @@
 #include "train/score.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -59,16 +62,65 @@ base::Result<std::int64_t> most_tokens(const std::string& text) {
   return value;
 }
 
-// Documents, as a shard in the scratch folder: tokenized as the model's training data was.
+// While it lives, the first signal that would end the program only says so, and pass_on() ends it:
+// what it would leave behind can be removed before. A second one ends it at once.
+class DelayedSignals {
+ public:
+  DelayedSignals() {
+    struct sigaction action {};
+    action.sa_handler = [](int signal) {
+      caught = signal;
+      is_caught = true;
+    };
+    action.sa_flags = static_cast<int>(SA_RESETHAND);
+    for (std::size_t i = 0; i < kSignals.size(); ++i) {
+      ::sigaction(kSignals[i], &action, &before_[i]);
+      // As for nohup.
+      if (before_[i].sa_handler == SIG_IGN) ::sigaction(kSignals[i], &before_[i], nullptr);
+    }
+  }
+  DelayedSignals(const DelayedSignals&) = delete;
+  DelayedSignals& operator=(const DelayedSignals&) = delete;
+  ~DelayedSignals() { restore(); }
+
+  void pass_on() {
+    restore();
+    if (is_caught) ::raise(caught);
+  }
+  static inline std::atomic<bool> is_caught = false;
+
+ private:
+  void restore() {
+    for (std::size_t i = 0; i < kSignals.size(); ++i) {
+      ::sigaction(kSignals[i], &before_[i], nullptr);
+    }
+  }
+
+  static constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
+  static inline std::atomic<int> caught = 0;
+  std::array<struct sigaction, kSignals.size()> before_{};
+};
+
+// Documents, tokenized as the model's training data was, as a shard that has no name any more: it
+// is mapped, and nothing is left of it however the program ends.
 base::Result<data::Shard> tokenized(const ScoreOptions& options, const OpenedModel& opened,
-                                    const fs::path& folder) {
+                                    std::int64_t most) {
   ASSAY_TRY(data::InputFiles inputs, data::input_files(options.files, {}));
-  const data::TokenizeRequest request{
-      .files = std::move(inputs.files),
-      .output = folder / "documents.tokens",
-      .rules = {.column = options.column, .bos = opened.record.bos, .eos = opened.record.eos}};
-  ASSAY_TRY_VOID(data::tokenize_files(*opened.tokenizer, request));
-  return data::Shard::open(request.output);
+  const auto make = [&]() -> base::Result<data::Shard> {
+    ASSAY_TRY(const ScratchFolder scratch, ScratchFolder::make());
+    const data::TokenizeRequest request{
+        .files = std::move(inputs.files),
+        .output = scratch.path() / "documents.tokens",
+        .rules = {.column = options.column, .bos = opened.record.bos, .eos = opened.record.eos},
+        .enough = static_cast<std::uint64_t>(most),
+        .stop = &DelayedSignals::is_caught};
+    ASSAY_TRY_VOID(data::tokenize_files(*opened.tokenizer, request));
+    return data::Shard::open(request.output);
+  };
+  DelayedSignals signals;
+  auto shard = make();
+  signals.pass_on();
+  return shard;
 }
 
 // By their contents: shards may have any name. A .tokens file that is none is refused when it is
@@ -84,12 +136,11 @@ base::Result<bool> are_shards(const std::vector<std::string>& files) {
 }
 
 base::Result<std::vector<data::Shard>> shards_of(const ScoreOptions& options,
-                                                 const OpenedModel& opened,
-                                                 const fs::path& folder) {
+                                                 const OpenedModel& opened, std::int64_t most) {
   std::vector<data::Shard> shards;
   ASSAY_TRY(const bool open, are_shards(options.files));
   if (!open) {
-    ASSAY_TRY(data::Shard shard, tokenized(options, opened, folder));
+    ASSAY_TRY(data::Shard shard, tokenized(options, opened, most));
     shards.push_back(std::move(shard));
     return shards;
   }
@@ -100,6 +151,19 @@ base::Result<std::vector<data::Shard>> shards_of(const ScoreOptions& options,
     shards.push_back(std::move(shard));
   }
   return shards;
+}
+
+// Rows as long as the longest document, if the model takes that: what is computed for the rest of a
+// row is lost.
+base::Result<std::int64_t> sequence_for(const spec::ModelSpec& model,
+                                        const std::vector<data::Shard>& shards, std::int64_t most) {
+  std::int64_t longest = 0;
+  for (const data::Shard& shard : shards) {
+    ASSAY_TRY(const std::int64_t row, train::longest_row(shard, {.tokens = most}));
+    longest = std::max(longest, row);
+  }
+  constexpr std::int64_t kMultiple = 64;  // lengths that kernels are made for
+  return std::min(model.context, (longest + kMultiple - 1) / kMultiple * kMultiple);
 }
 
 // Of all shards together, `most` tokens if it is not 0.
@@ -123,9 +187,8 @@ base::Result<train::Score> score_all(const LoadedModel& loaded, const OpenedMode
 base::Result<base::ExitCode> score_text(const Session& session, const ScoreOptions& options) {
   ASSAY_TRY(const std::int64_t most, most_tokens(options.tokens));
   ASSAY_TRY(const OpenedModel opened, open_model(options.checkpoint, options.tokenizer, "score"));
-  ASSAY_TRY(const ScratchFolder scratch, ScratchFolder::make());
-  ASSAY_TRY(const std::vector<data::Shard> shards, shards_of(options, opened, scratch.path()));
-  const std::int64_t sequence = opened.model.context;
+  ASSAY_TRY(const std::vector<data::Shard> shards, shards_of(options, opened, most));
+  ASSAY_TRY(const std::int64_t sequence, sequence_for(opened.model, shards, most));
   constexpr std::int64_t kTokensAtOnce = 4096;
   ASSAY_TRY(
       const auto loaded,

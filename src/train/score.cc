@@ -89,6 +89,19 @@ double Score::bits_per_byte() const {
   return nats / std::numbers::ln2 / static_cast<double>(bytes);
 }
 
+base::Result<std::int64_t> longest_row(const data::Shard& shard, const ScoreOptions& options) {
+  ASSAY_TRY_VOID(shard.check_documents());
+  const auto starts = shard.documents();
+  std::uint64_t longest = starts.empty() ? shard.count() : 0;
+  for (std::size_t d = 0; d < starts.size(); ++d) {
+    const std::uint64_t end = d + 1 < starts.size() ? starts[d + 1] : shard.count();
+    longest = std::max(longest, end - starts[d]);
+  }
+  // The last token is no input.
+  const auto row = static_cast<std::int64_t>(std::max<std::uint64_t>(longest, 2) - 1);
+  return options.tokens > 0 ? std::min(row, options.tokens) : row;
+}
+
 base::Result<Score> score(Backend& backend, const step::Program& program, const data::Shard& shard,
                           const data::Tokenizer& tokenizer, const ScoreOptions& options) {
   Score found;

@@ -27,6 +27,10 @@ struct ScoreOptions {
   std::function<void(std::int64_t)> progress = {};  // tokens just scored
 };
 
+// How long the rows must be for these documents, if nothing is to be cut off that a longer row
+// would have in it.
+base::Result<std::int64_t> longest_row(const data::Shard& shard, const ScoreOptions& options);
+
 // The program has purpose kLoss and one micro-batch, its weights are loaded. Every token but the
 // first of a document is predicted from those before it in its row: rows begin with a document's
 // first token, and where a document is longer than `sequence`, with the last token of the row

@@ -235,6 +235,18 @@ TEST_F(ModelText, ShardsAreNotDocuments) {
   refused(assay({"data", "train-tokenizer", "b.bin", "-o", "c.json"}), line);
 }
 
+TEST_F(ModelText, AnInterruptedScoreLeavesNothingBehind) {
+  json({"data", "synth", "-o", "v.tokens", "--tokens", "1025", "--vocab", "256"});
+  ASSERT_EQ(train({"data.train=v.tokens"}).exit_code, 0);
+  fs::create_directory(directory_.path() / "tmp");
+  // Gigabytes that take no room, and a second of them.
+  const std::string command = "truncate -s 8G big.txt && TMPDIR=$PWD/tmp timeout -s INT 1 " +
+                              support::program() + " score run big.txt";
+  EXPECT_NE(support::run({{"sh", "-c", command}, "", directory_.path()}).exit_code, 0);
+  EXPECT_TRUE(fs::is_empty(directory_.path() / "tmp"));
+  EXPECT_EQ(json({"score", "run", "big.txt", "--tokens", "100"})["tokens"], 100);
+}
+
 TEST_F(ModelText, DamagedListsOfDocumentsAreAnError) {
   write("a.jsonl", "{\"text\": \"one\"}\n{\"text\": \"two\"}\n");
   json({"data", "tokenize", "a.jsonl", "-o", "a.tokens"});

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/error.h"
 #include "base/json.h"
 #include "hash/blake3.h"
 #include "train/data/in_order.h"
@@ -67,7 +68,10 @@ class Tokenization {
     UnitReader reader(request_.files, begin_, request_.unit_bytes, request_.rules.column, &stop);
     journal_time_ = std::chrono::steady_clock::now();
     const InOrder<TextUnit, UnitTokens> steps{
-        .read = [&] { return reader.next(); },
+        .read = [&]() -> base::Result<std::optional<TextUnit>> {
+          if (has_enough_) return std::nullopt;
+          return reader.next();
+        },
         .work =
             [&](unsigned worker, TextUnit unit) {
               const InputFile& file = request_.files[unit.begin.file];
@@ -124,11 +128,15 @@ class Tokenization {
   }
 
   base::Result<void> take(UnitTokens made, ShardWriter& shard) {
+    if (request_.stop != nullptr && *request_.stop) {
+      return base::fail(base::failed_error(request_.output.string(), "was not finished: stopped"));
+    }
     const std::size_t file = made.unit.begin.file;
     const std::uint64_t disk_read = made.unit.disk_read;
     summary_.documents += made.documents;
     summary_.bytes += made.text_bytes;
     ASSAY_TRY_VOID(joiner_.add(std::move(made), shard));
+    has_enough_ = request_.enough > 0 && shard.tokens() >= request_.enough + summary_.documents;
     report(file, disk_read);
     const auto now = std::chrono::steady_clock::now();
     const bool due = summary_.bytes - journalled_bytes_ >= request_.journal_bytes ||
@@ -165,7 +173,8 @@ class Tokenization {
   UnitJoiner joiner_;
   std::string definition_;
   std::uint64_t vocabulary_ = 0;
-  bool resumable_ = true;  // standard input cannot be read again
+  std::atomic<bool> has_enough_ = false;  // the reader's thread looks at it
+  bool resumable_ = true;                 // standard input cannot be read again
   ReadPosition begin_;
   TokenizeSummary summary_;
   std::uint64_t journalled_bytes_ = 0;

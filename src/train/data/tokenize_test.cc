@@ -261,6 +261,36 @@ TEST_F(TokenizeTest, GoesOnWhereItWasKilled) {
   EXPECT_EQ(std::distance(fs::directory_iterator(directory_.path()), {}), 4);
 }
 
+// The tokens there are, are those of the whole files.
+TEST_F(TokenizeTest, EndsWhenThereAreEnoughTokens) {
+  const auto tokenizer = llama();
+  TokenizeRequest wanted =
+      request({write("a.txt", "a few words first"), write("b.txt", awkward_texts()[6])});
+  wanted.rules.bos = 7;
+  ASSERT_TRUE(tokenize_files(*tokenizer, wanted));
+  const auto whole = documents_of(wanted.output);
+  wanted.enough = 300;
+  const auto made = tokenize_files(*tokenizer, wanted);
+  ASSERT_TRUE(made) << made.error().line();
+  const auto documents = documents_of(wanted.output);
+  ASSERT_EQ(documents.size(), 2U);
+  EXPECT_EQ(documents[0], whole[0]);
+  const std::size_t tokens = documents[0].size() + documents[1].size() - 2;
+  EXPECT_GE(tokens, 300U);
+  EXPECT_LT(tokens, 3000U);  // a few units more, of more than 12,000
+  EXPECT_GT(whole[1].size(), 6000U);
+  EXPECT_TRUE(std::equal(documents[1].begin(), documents[1].end(), whole[1].begin()));
+}
+
+TEST_F(TokenizeTest, StopsWhenItIsAskedTo) {
+  TokenizeRequest wanted = request({write("a.txt", awkward_texts()[0])});
+  const std::atomic<bool> stop = true;
+  wanted.stop = &stop;
+  wanted.journal_bytes = 100;
+  EXPECT_THAT(error_of(wanted), HasSubstr("x.tokens: was not finished: stopped"));
+  EXPECT_EQ(std::distance(fs::directory_iterator(directory_.path()), {}), 1);
+}
+
 TEST_F(TokenizeTest, StartsAgainWhenWhatItHadReadHasChanged) {
   const auto tokenizer = llama();
   const std::string first = write("a.txt", awkward_texts()[0]);
