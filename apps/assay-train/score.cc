@@ -157,6 +157,7 @@ base::Result<std::vector<data::Shard>> shards_of(const ScoreOptions& options,
 // row is lost.
 base::Result<std::int64_t> sequence_for(const spec::ModelSpec& model,
                                         const std::vector<data::Shard>& shards, std::int64_t most) {
+  if (model.capacity > 0) return model.context;  // an expert's rows depend on it
   std::int64_t longest = 0;
   for (const data::Shard& shard : shards) {
     ASSAY_TRY(const std::int64_t row, train::longest_row(shard, {.tokens = most}));
@@ -164,6 +165,13 @@ base::Result<std::int64_t> sequence_for(const spec::ModelSpec& model,
   }
   constexpr std::int64_t kMultiple = 64;  // lengths that kernels are made for
   return std::min(model.context, (longest + kMultiple - 1) / kMultiple * kMultiple);
+}
+
+// Of experts that compute a limited number of rows, one: the rest of a row before would be among
+// these instead of the next row's tokens.
+std::int64_t rows_at_once(const spec::ModelSpec& model, std::int64_t sequence) {
+  constexpr std::int64_t kTokensAtOnce = 4096;
+  return model.capacity > 0 ? 1 : std::max<std::int64_t>(1, kTokensAtOnce / sequence);
 }
 
 // Of all shards together, `most` tokens if it is not 0.
@@ -189,12 +197,10 @@ base::Result<base::ExitCode> score_text(const Session& session, const ScoreOptio
   ASSAY_TRY(const OpenedModel opened, open_model(options.checkpoint, options.tokenizer, "score"));
   ASSAY_TRY(const std::vector<data::Shard> shards, shards_of(options, opened, most));
   ASSAY_TRY(const std::int64_t sequence, sequence_for(opened.model, shards, most));
-  constexpr std::int64_t kTokensAtOnce = 4096;
-  ASSAY_TRY(
-      const auto loaded,
-      load_model(opened, {.purpose = step::Purpose::kLoss,
-                          .sequence = sequence,
-                          .micro_batch = std::max<std::int64_t>(1, kTokensAtOnce / sequence)}));
+  ASSAY_TRY(const auto loaded,
+            load_model(opened, {.purpose = step::Purpose::kLoss,
+                                .sequence = sequence,
+                                .micro_batch = rows_at_once(opened.model, sequence)}));
   std::int64_t total = 0;
   for (const data::Shard& shard : shards) total += static_cast<std::int64_t>(shard.count());
   base::Progress progress({.label = "scoring",

@@ -247,6 +247,26 @@ TEST_F(ModelText, AnInterruptedScoreLeavesNothingBehind) {
   EXPECT_EQ(json({"score", "run", "big.txt", "--tokens", "100"})["tokens"], 100);
 }
 
+// What is left of a row must not take the place of the next document in an expert.
+TEST_F(ModelText, AScoreIsThatOfEachDocumentAloneWhereExpertsAreFull) {
+  write("a.txt", "weigh it");
+  write("b.txt", "and then weigh it again");
+  write("c.txt", repeated("ore ", 60));
+  json({"data", "tokenize", "c.txt", "-o", "c.tokens"});
+  ASSERT_EQ(train({"data.train=c.tokens", "model.experts=4", "model.experts_per_token=2",
+                   "model.capacity=0.5", "model.context=64"})
+                .exit_code,
+            0);
+  const auto nats = [&](const std::vector<std::string>& files) {
+    std::vector<std::string> arguments = {"score", "run"};
+    arguments.insert(arguments.end(), files.begin(), files.end());
+    const Json score = json(arguments);
+    return score["loss"].get<double>() * score["tokens"].get<double>();
+  };
+  EXPECT_NEAR(nats({"a.txt", "b.txt", "c.txt"}),
+              nats({"a.txt"}) + nats({"b.txt"}) + nats({"c.txt"}), 1e-3);
+}
+
 TEST_F(ModelText, DamagedListsOfDocumentsAreAnError) {
   write("a.jsonl", "{\"text\": \"one\"}\n{\"text\": \"two\"}\n");
   json({"data", "tokenize", "a.jsonl", "-o", "a.tokens"});
