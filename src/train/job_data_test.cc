@@ -1,0 +1,64 @@
+#include "train/job_data.h"
+
+#include <gtest/gtest.h>
+
+#include "base/testing/temp_dir.h"
+#include "train/data/shard_writer.h"
+#include "train/data/tokenizer.h"
+
+namespace assay::train {
+namespace {
+
+class JobData : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    job_.model.vocab = 300;
+    job_.batch.sequence = 16;
+    job_.train.validate_every = 1;
+  }
+  // Documents of different lengths, of bytes after a token of their own.
+  std::string write(const std::string& name, const std::string& definition) {
+    const auto path = directory_.path() / name;
+    auto writer = data::ShardWriter::create(path, 257, data::ShardDocuments{definition, 256, {}});
+    EXPECT_TRUE(writer.has_value());
+    for (std::uint32_t i = 0; i < 200; ++i) {
+      std::vector<std::uint32_t> document(1 + i * 31 % 40, i % 256);
+      document[0] = 256;
+      writer->begin_document();
+      EXPECT_TRUE(writer->append(document).has_value());
+    }
+    EXPECT_TRUE(writer->finish().has_value());
+    return path.string();
+  }
+  static std::vector<std::uint32_t> packed_rows(const data::TokenSet& set) {
+    std::vector<std::uint32_t> all;
+    for (std::uint64_t i = 0; i < set.windows(); ++i) {
+      std::vector<std::uint32_t> row(set.sequence() + 1);
+      set.packed()->read(i, row);
+      all.insert(all.end(), row.begin(), row.end());
+    }
+    return all;
+  }
+
+  base::testing::MemoryDir directory_;
+  spec::JobSpec job_;
+};
+
+TEST_F(JobData, ValidationRowsDoNotDependOnTheSeed) {
+  job_.data.pack = spec::Packing::kDocuments;
+  job_.data.train = job_.data.validation = write("a.tokens", "");
+  const auto rows_with = [&](std::int64_t seed) {
+    job_.train.seed = seed;
+    const auto training = open_training_data(job_, directory_.path());
+    const auto validation = open_validation_data(job_);
+    EXPECT_TRUE(training.has_value() && validation.has_value());
+    return std::pair(packed_rows(training->sets[0]), packed_rows(**validation));
+  };
+  const auto [training, validation] = rows_with(1);
+  const auto [other_training, same_validation] = rows_with(2);
+  EXPECT_NE(training, other_training);
+  EXPECT_EQ(validation, same_validation);
+}
+
+}  // namespace
+}  // namespace assay::train
