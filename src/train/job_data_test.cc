@@ -5,6 +5,7 @@
 #include "base/testing/temp_dir.h"
 #include "train/data/shard_writer.h"
 #include "train/data/tokenizer.h"
+#include "train/tokenizer_record.h"
 
 namespace assay::train {
 namespace {
@@ -58,6 +59,24 @@ TEST_F(JobData, ValidationRowsDoNotDependOnTheSeed) {
   const auto [other_training, same_validation] = rows_with(2);
   EXPECT_NE(training, other_training);
   EXPECT_EQ(validation, same_validation);
+}
+
+// Whichever set of a mixture names it.
+TEST_F(JobData, TheTokenizerOfAMixtureIsThatOfItsSets) {
+  const std::string definition = data::byte_tokenizer()->definition();
+  job_.data.mix = write("unknown.tokens", "") + "=1, " + write("known.tokens", definition) + "=1";
+  job_.data.validation = write("other.tokens", "another tokenizer");
+  const auto training = open_training_data(job_, directory_.path());
+  ASSERT_TRUE(training.has_value()) << training.error().line();
+  const data::BatchReader reader(training->mix(1), 300);
+  const auto record = tokenizer_record(reader);
+  ASSERT_TRUE(record.has_value());
+  ASSERT_NE(record->definition, nullptr);
+  EXPECT_EQ(*record->definition, definition);
+  EXPECT_EQ(record->bos, 256U);
+  const auto validation = open_validation_data(job_);
+  ASSERT_TRUE(validation.has_value());
+  EXPECT_FALSE(check_validation_tokenizer(reader, &**validation).has_value());
 }
 
 }  // namespace

@@ -42,8 +42,8 @@ base::Result<TokenizerRecord> tokenizer_record(const data::Shard& shard) {
   return record;
 }
 
-base::Result<TokenizerRecord> tokenizer_record(const data::TokenSet& set) {
-  const data::Shard* shard = set.with_tokenizer();
+base::Result<TokenizerRecord> tokenizer_record(const data::BatchReader& reader) {
+  const data::Shard* shard = reader.with_tokenizer();
   if (shard == nullptr) return TokenizerRecord{};
   return tokenizer_record(*shard);
 }
@@ -83,7 +83,7 @@ base::Result<void> check_tokenizer(const checkpoint::Checkpoint& from,
                         fmt::format("tokenize with `--tokenizer {}`", there.where)));
 }
 
-base::Result<void> check_validation_tokenizer(const data::TokenSet& training,
+base::Result<void> check_validation_tokenizer(const data::BatchReader& training,
                                               const data::TokenSet* validation) {
   const data::Shard* one = training.with_tokenizer();
   const data::Shard* other = validation == nullptr ? nullptr : validation->with_tokenizer();

@@ -55,7 +55,7 @@ class Trainer {
   }
 
   base::Result<TrainingResult> run() {
-    ASSAY_TRY_VOID(check_validation_tokenizer(reader_.set(), options_.validation));
+    ASSAY_TRY_VOID(check_validation_tokenizer(reader_, options_.validation));
     ASSAY_TRY_VOID(start());
     ASSAY_TRY_VOID(saver_.check_disk(program_, position_.step + 1,
                                      std::min(steps_, options_.stop_after.value_or(steps_))));
@@ -351,7 +351,7 @@ base::Result<TrainingResult> train(const spec::JobSpec& job, const Planned& plan
                                         "set train.steps or train.tokens"));
   }
   const auto run = [&]() -> base::Result<TrainingResult> {
-    ASSAY_TRY(TokenizerRecord tokenizer, tokenizer_record(reader.set()));
+    ASSAY_TRY(TokenizerRecord tokenizer, tokenizer_record(reader));
     return Trainer(job, planned.program, backend, reader, std::move(tokenizer), options, reporter)
         .run();
   };
