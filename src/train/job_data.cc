@@ -45,7 +45,8 @@ data::WindowMix TrainingData::mix(std::uint64_t seed) const {
   return {parts, seed};
 }
 
-base::Result<TrainingData> open_training_data(const spec::JobSpec& job, const fs::path& out) {
+base::Result<TrainingData> open_training_data(const spec::JobSpec& job, const fs::path& out,
+                                              BuiltinText builtin) {
   std::vector<spec::MixPart> parts;
   if (job.data.mix) {
     ASSAY_TRY(parts, spec::parse_mix(*job.data.mix));
@@ -54,7 +55,9 @@ base::Result<TrainingData> open_training_data(const spec::JobSpec& job, const fs
   } else {
     const fs::path text = out / "built-in.tokens";
     std::error_code ignored;
-    if (!fs::exists(text, ignored)) ASSAY_TRY_VOID(write_builtin_text(text, job.model.vocab));
+    if (builtin == BuiltinText::kWriteAnew || !fs::exists(text, ignored)) {
+      ASSAY_TRY_VOID(write_builtin_text(text, job.model.vocab));
+    }
     parts = {{.path = text.string()}};
   }
   TrainingData data;

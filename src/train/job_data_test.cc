@@ -61,6 +61,21 @@ TEST_F(JobData, ValidationRowsDoNotDependOnTheSeed) {
   EXPECT_EQ(validation, same_validation);
 }
 
+TEST_F(JobData, ARunThatBeginsWritesTheBuiltInTextInItsVocabulary) {
+  const auto vocabulary_of = [&](BuiltinText text) {
+    const auto opened = open_training_data(job_, directory_.path(), text);
+    EXPECT_TRUE(opened.has_value()) << opened.error().line();
+    return opened ? opened->sets[0].vocabulary() : std::nullopt;
+  };
+  EXPECT_EQ(vocabulary_of(BuiltinText::kKeep), 300U);  // there is none to keep
+  job_.model.vocab = 400;
+  EXPECT_EQ(vocabulary_of(BuiltinText::kKeep), 300U);
+  EXPECT_EQ(vocabulary_of(BuiltinText::kWriteAnew), 400U);
+  // Fewer, where the one that is there could not even be read.
+  job_.model.vocab = 256;
+  EXPECT_EQ(vocabulary_of(BuiltinText::kWriteAnew), 256U);
+}
+
 // Whichever set of a mixture names it.
 TEST_F(JobData, TheTokenizerOfAMixtureIsThatOfItsSets) {
   const std::string definition = data::byte_tokenizer()->definition();
