@@ -147,6 +147,16 @@ TEST_F(DocumentsShard, VerifyFindsChangedListsAndTokenizers) {
               HasSubstr("its tokenizer is damaged"));
 }
 
+TEST_F(DocumentsShard, RefusesTokensOfDocumentsOutsideTheVocabulary) {
+  using namespace std::string_literals;
+  write_documents();
+  poke(144, "\x2d\1\0\0"s);  // plus one
+  expect_refused("byte 144: token 300 is outside the vocabulary of 300");
+  write_documents();
+  poke(148, "\xff\xff\xff\xff"s);
+  expect_refused("byte 148: token 4294967294 is outside the vocabulary of 300");
+}
+
 // Whoever follows the list without verifying the whole file.
 TEST_F(DocumentsShard, FindsDocumentsThatCannotBeWhereTheListSays) {
   write_documents();
