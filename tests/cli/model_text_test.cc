@@ -76,6 +76,10 @@ TEST_F(ModelText, TheTokenizerGoesWithTheModel) {
   const std::string one = make("a", text, text);
   const std::string other = make("b", repeated(" quite other words, und andere", 200), text);
   ASSERT_NE(one, other);
+  for (const char* name : {"a.json", "a.tiktoken"}) {  // for whoever may read the shard
+    EXPECT_EQ(fs::status(directory_.path() / name).permissions(),
+              fs::status(directory_.path() / "a.tokens").permissions());
+  }
   const std::vector<std::string> sets = {"model.vocab=300", "data.train=a.tokens"};
   // Long enough to know which letters there are: others would not be valid text.
   ASSERT_EQ(train({sets[0], sets[1], "train.steps=20", "train.warmup_steps=1",
