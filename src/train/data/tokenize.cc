@@ -141,11 +141,13 @@ class Tokenization {
     const auto now = std::chrono::steady_clock::now();
     const bool due = summary_.bytes - journalled_bytes_ >= request_.journal_bytes ||
                      now - journal_time_ >= kJournalEvery;
-    if (!resumable_ || !due) return {};
+    // Not before a document has its first token: a shard does not have that it has begun.
+    const ReadPosition position = joiner_.position();
+    const bool nothing_of_it = position.inside && position.offset == 0;
+    if (!resumable_ || !due || nothing_of_it) return {};
     journal_time_ = now;
     journalled_bytes_ = summary_.bytes;
     ASSAY_TRY(const ShardProgress progress, shard.progress());
-    const ReadPosition position = joiner_.position();
     ASSAY_TRY_VOID(
         write_journal(request_.output, {.request = request_digest(position),
                                         .position = position,

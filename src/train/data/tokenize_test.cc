@@ -261,6 +261,28 @@ TEST_F(TokenizeTest, GoesOnWhereItWasKilled) {
   EXPECT_EQ(std::distance(fs::directory_iterator(directory_.path()), {}), 4);
 }
 
+// Of a text whose first word is longer than what is read at once, nothing is known at first.
+TEST_F(TokenizeTest, GoesOnInsideTheFirstWordOfADocument) {
+  const auto tokenizer = llama();
+  TokenizeRequest wanted =
+      request({write("a.txt", "one two"), write("b.txt", std::string(300, 'e') + " and others"),
+               write("c.txt", "again")});
+  wanted.threads = 1;
+  wanted.unit_bytes = 16;
+  wanted.journal_bytes = 1;  // after every unit
+  ASSERT_TRUE(tokenize_files(*tokenizer, wanted));
+  const auto expected = documents_of(wanted.output);
+  ASSERT_EQ(expected.size(), 3U);
+  for (std::int64_t bytes = 1; bytes < *total_bytes(wanted.files); bytes += 5) {
+    fs::remove(wanted.output);
+    killed_after(*tokenizer, wanted, bytes);
+    const auto resumed = tokenize_files(*tokenizer, wanted);
+    ASSERT_TRUE(resumed) << resumed.error().line();
+    EXPECT_EQ(documents_of(wanted.output), expected) << "killed after " << bytes;
+    EXPECT_EQ(resumed->documents, 3U);
+  }
+}
+
 // The tokens there are, are those of the whole files.
 TEST_F(TokenizeTest, EndsWhenThereAreEnoughTokens) {
   const auto tokenizer = llama();
