@@ -45,7 +45,7 @@ class Notes : public Reporter {
   std::vector<std::string> lines_;
 };
 
-spec::JobSpec small_job() {
+spec::JobSpec saved_job() {
   spec::JobSpec job;
   job.model = {.vocab = 37,
                .dim = 24,
@@ -61,7 +61,7 @@ spec::JobSpec small_job() {
 }
 
 TEST(Saver, ARankThatCannotCopyItsStateCostsOneCheckpoint) {
-  const spec::JobSpec job = small_job();
+  const spec::JobSpec job = saved_job();
   for (const int crowded : {0, 1}) {
     const base::testing::TempDir dir;
     const auto root = dir.path() / "checkpoints";

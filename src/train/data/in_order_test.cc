@@ -11,7 +11,7 @@ namespace assay::data {
 namespace {
 
 // The squares of the first `count` numbers, by so many threads; nothing on an error.
-std::vector<int> squares(unsigned workers, int count) {
+std::vector<int> squares_in_order(unsigned workers, int count) {
   std::atomic<bool> stop = false;
   std::vector<int> taken;
   int next = 0;
@@ -27,15 +27,16 @@ std::vector<int> squares(unsigned workers, int count) {
   return run_in_order(workers, steps, stop) ? taken : std::vector<int>{};
 }
 
-std::vector<int> expected(int count) {
+std::vector<int> squares_below(int count) {
   std::vector<int> list;
   for (int i = 0; i < count; ++i) list.push_back(i * i);
   return list;
 }
 
 TEST(InOrder, TakesResultsInTheOrderOfItems) {
-  for (const unsigned workers : {1U, 3U, 16U}) EXPECT_EQ(squares(workers, 1000), expected(1000));
-  EXPECT_TRUE(squares(2, 0).empty());
+  for (const unsigned workers : {1U, 3U, 16U})
+    EXPECT_EQ(squares_in_order(workers, 1000), squares_below(1000));
+  EXPECT_TRUE(squares_in_order(2, 0).empty());
 }
 
 // In a process that has room for the stacks of so many more threads, of 8 MiB each.
@@ -54,8 +55,8 @@ int exit_code_with_room_for(int threads) {
   const rlimit stack{8U << 20U, 8U << 20U};
   const rlimit limit{bytes, bytes};
   if (::setrlimit(RLIMIT_STACK, &stack) != 0 || ::setrlimit(RLIMIT_AS, &limit) != 0) ::_exit(3);
-  const std::vector<int> found = squares(64, 1000);
-  ::_exit(found.empty() ? 2 : found == expected(1000) ? 0 : 1);
+  const std::vector<int> found = squares_in_order(64, 1000);
+  ::_exit(found.empty() ? 2 : found == squares_below(1000) ? 0 : 1);
 }
 
 TEST(InOrder, FewerThreadsThanWantedDoTheWork) {
