@@ -91,13 +91,25 @@ std::optional<data::TokenId> hf_bos(const std::filesystem::path& folder,
   return std::nullopt;
 }
 
+bool hf_added_as_text(const std::filesystem::path& folder) {
+  const JsonNode config = read_without_model(folder / "tokenizer_config.json");
+  return member(config, "split_special_tokens") == true;
+}
+
 base::Result<HfTokenizerFiles> hf_tokenizer_files(const TokenizerRecord& tokenizer,
                                                   std::int64_t context) {
   ASSAY_TRY(const auto made, make_tokenizer(tokenizer));
   HfTokenizerFiles files{.tokenizer = *tokenizer.definition};
+  constexpr std::string_view kAsText = R"(,"as_text":true})";  // of an added token
+  bool as_text = false;
+  for (std::size_t at = 0; (at = files.tokenizer.find(kAsText, at)) != std::string::npos;) {
+    files.tokenizer.replace(at, kAsText.size(), "}");
+    as_text = true;
+  }
   base::Json config{{"tokenizer_class", "PreTrainedTokenizerFast"},
                     {"model_max_length", context},
                     {"clean_up_tokenization_spaces", false}};
+  if (as_text) config["split_special_tokens"] = true;
   const auto added = [&](const std::optional<data::TokenId>& id) -> const std::string* {
     for (const auto& [text, added_id] : made->added()) {
       if (added_id == id) return &text;

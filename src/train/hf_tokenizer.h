@@ -28,5 +28,7 @@ base::Result<HfTokenizerFiles> hf_tokenizer_files(const TokenizerRecord& tokeniz
 // with add_bos_token. `tokenizer` is the folder's. Nothing if there is no such token.
 std::optional<data::TokenId> hf_bos(const std::filesystem::path& folder,
                                     const data::Tokenizer& tokenizer);
+// Whether special tokens that occur in a text are ordinary text there (split_special_tokens).
+bool hf_added_as_text(const std::filesystem::path& folder);
 
 }  // namespace assay::train

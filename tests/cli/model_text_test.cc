@@ -192,6 +192,29 @@ TEST_F(ModelText, MixturesOfPackedDocumentsAreResumedExactly) {
           "for example \"web=0.7, code=0.3\"");
 }
 
+// Special tokens in documents that were ordinary text in training are that when a text is scored.
+TEST_F(ModelText, HowSpecialTokensAreReadIsRemembered) {
+  write("words.txt", repeated(" the assayer weighs the ore again", 200));
+  write("a.txt", repeated("weigh <|bos|> again ", 40));
+  json({"data", "train-tokenizer", "words.txt", "-o", "a.json", "--vocab", "300"});
+  json({"data", "tokenize", "a.txt", "-o", "a.tokens", "--tokenizer", "a.json",
+        "--special-as-text"});
+  ASSERT_EQ(train({"model.vocab=300", "data.train=a.tokens"}).exit_code, 0);
+  const Json shard = json({"score", "run", "a.tokens"});
+  const auto same = [&](const Json& score) {
+    EXPECT_EQ(score["tokens"], shard["tokens"]);
+    EXPECT_EQ(score["loss"], shard["loss"]);
+  };
+  same(json({"score", "run", "a.txt"}));
+  same(json({"score", "run", "a.txt", "--tokenizer", "a.json"}));
+  json({"checkpoint", "export-hf", "run", "hf"});
+  json({"checkpoint", "import-hf", "hf", "imported"});
+  same(json({"score", "imported", "a.txt"}));
+  same(json({"score", "imported", "a.tokens"}));
+  const Json file = Json::parse(std::ifstream(directory_.path() / "hf/tokenizer.json"));
+  EXPECT_FALSE(file["added_tokens"][0].contains("as_text"));  // transformers has another place
+}
+
 // The same number by another path: the trainer's own validation.
 TEST_F(ModelText, AScoreIsTheValidationLoss) {
   json({"data", "synth", "-o", "v.tokens", "--tokens", "1025", "--vocab", "256"});

@@ -115,8 +115,7 @@ class Tokenization {
     base::Json json{{"tokenizer", hash::blake3(std::as_bytes(std::span(definition_))).hex()},
                     {"column", request_.rules.column},
                     {"bos", request_.rules.bos ? base::Json(*request_.rules.bos) : base::Json()},
-                    {"eos", request_.rules.eos ? base::Json(*request_.rules.eos) : base::Json()},
-                    {"added_as_text", request_.added_as_text}};
+                    {"eos", request_.rules.eos ? base::Json(*request_.rules.eos) : base::Json()}};
     const std::size_t read = std::min(position.file + 1, request_.files.size());
     for (std::size_t i = 0; i < read; ++i) {
       const InputFile& file = request_.files[i];
