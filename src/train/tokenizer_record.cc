@@ -99,6 +99,23 @@ base::Result<void> check_validation_tokenizer(const data::BatchReader& training,
                         "data.train and data.validation must be made with the same tokenizer"));
 }
 
+base::Result<bool> is_same_tokenizer(const TokenizerRecord& known,
+                                     const data::TokenizerChoice& other) {
+  ASSAY_TRY(const auto own, make_tokenizer(known));
+  data::TokenizerChoice choice = other;
+  for (const bool as_text : {false, true}) {
+    choice.added_as_text = as_text;
+    ASSAY_TRY(const auto given, data::load_tokenizer(choice));
+    std::vector<data::AddedToken> more;
+    for (const data::AddedToken& token : own->added()) {
+      const bool is_around = token.second == known.bos || token.second == known.eos;
+      if (is_around && token.second >= given->vocabulary()) more.push_back(token);
+    }
+    if (given->definition(more) == *known.definition) return true;
+  }
+  return false;
+}
+
 base::Result<std::unique_ptr<const data::Tokenizer>> make_tokenizer(const TokenizerRecord& record) {
   ASSAY_CHECK(record.definition != nullptr, "the tokenizer must be known");
   return data::tokenizer_of(*record.definition, record.where);

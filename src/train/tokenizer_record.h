@@ -13,6 +13,7 @@
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/write.h"
 #include "train/data/batch_reader.h"
+#include "train/data/load_tokenizer.h"
 #include "train/data/token_set.h"
 #include "train/data/tokenizer.h"
 
@@ -42,6 +43,11 @@ base::Result<void> check_tokenizer(const checkpoint::Checkpoint& from,
 // Refuses a validation set whose tokenizer is known to differ; null: there is none.
 base::Result<void> check_validation_tokenizer(const data::BatchReader& training,
                                               const data::TokenSet* validation);
+
+// Whether a tokenizer is the one that is known, apart from the tokens before and after documents,
+// which may have been added to it, and from what is done with special tokens in text.
+base::Result<bool> is_same_tokenizer(const TokenizerRecord& known,
+                                     const data::TokenizerChoice& other);
 
 // The tokenizer itself. It must be known.
 base::Result<std::unique_ptr<const data::Tokenizer>> make_tokenizer(const TokenizerRecord& record);

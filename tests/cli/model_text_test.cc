@@ -192,6 +192,28 @@ TEST_F(ModelText, MixturesOfPackedDocumentsAreResumedExactly) {
           "for example \"web=0.7, code=0.3\"");
 }
 
+// A token before documents that the file does not have was added to the checkpoint's.
+TEST_F(ModelText, TheFileOfTheTokenizerIsTheTokenizer) {
+  write("words.txt", repeated(" the assayer weighs the ore again", 200));
+  json({"data", "train-tokenizer", "words.txt", "-o", "a.json", "--vocab", "300"});
+  for (const char* tokenizer : {"a.json", "bytes"}) {
+    fs::remove_all(directory_.path() / "run");
+    json({"data", "tokenize", "words.txt", "-o", "a.tokens", "--tokenizer", tokenizer, "--bos",
+          "310", "--append-eos", "311"});
+    ASSERT_EQ(train({"model.vocab=312", "data.train=a.tokens"}).exit_code, 0);
+    const Json score = json({"score", "run", "words.txt"});
+    EXPECT_EQ(json({"score", "run", "words.txt", "--tokenizer", tokenizer})["loss"], score["loss"]);
+    EXPECT_EQ(json({"score", "run", "a.tokens"})["loss"], score["loss"]);
+  }
+  refused(assay({"score", "run", "words.txt", "--tokenizer", "a.json"}),
+          "score --tokenizer a.json: is not the tokenizer that run/checkpoints/step-2 was trained "
+          "with; leave --tokenizer out: the checkpoint has its own");
+  // There is no option for the pattern here.
+  refused(assay({"score", "run", "words.txt", "--tokenizer", "a.tiktoken"}),
+          "a.tiktoken: a tiktoken file does not define how text is split into words; give a "
+          "tokenizer.json");
+}
+
 // Special tokens in documents that were ordinary text in training are that when a text is scored.
 TEST_F(ModelText, HowSpecialTokensAreReadIsRemembered) {
   write("words.txt", repeated(" the assayer weighs the ore again", 200));

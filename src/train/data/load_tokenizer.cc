@@ -29,7 +29,9 @@ base::Result<LoadedBpe> read_vocabulary(const TokenizerChoice& choice) {
   if (choice.pattern.empty()) {
     return base::fail(base::usage_error(
         choice.source, "a tiktoken file does not define how text is split into words",
-        fmt::format("add --pattern {}", fmt::join(split_pattern_names(), " or "))));
+        choice.has_options
+            ? fmt::format("add --pattern {}", fmt::join(split_pattern_names(), " or "))
+            : "give a tokenizer.json"));
   }
   LoadedBpe loaded;
   ASSAY_TRY(loaded.pattern, split_pattern(choice.pattern));
