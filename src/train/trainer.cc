@@ -48,7 +48,7 @@ class Trainer {
         ranks_(options.ranks != nullptr ? *options.ranks : *single_rank_),
         steps_(spec::training_steps(job).value_or(0)),
         tokenizer_(std::move(tokenizer)),
-        saver_(job, {options.out / "checkpoints", steps_, options.clock, tokenizer_}, ranks_,
+        saver_(job_, {options.out / "checkpoints", steps_, options.clock, tokenizer_}, ranks_,
                reporter) {
     if (options.validation == nullptr || job.train.validate_every == 0) return;
     validation_.emplace(*options.validation, program, job.train.validate_tokens);
@@ -142,6 +142,10 @@ class Trainer {
           reporter_.note(fmt::format("{}: {}", checked.whole->folder().string(), note));
         }
         saved_ = position_.step;
+        const std::string recipe = keep_recipe(*checked.whole, job_);
+        if (!recipe.empty() && ranks_.rank() == 0) {
+          reporter_.note(fmt::format("{}: {}", checked.whole->folder().string(), recipe));
+        }
         if (ranks_.rank() == 0) reporter_.resumed(checked.whole->folder(), position_.step);
         return {};
       }
@@ -323,7 +327,7 @@ class Trainer {
     return saver_.save(backend_, program_, position_);
   }
 
-  const spec::JobSpec& job_;
+  spec::JobSpec job_;
   const step::Program& program_;
   Backend& backend_;
   const data::BatchReader& reader_;

@@ -378,6 +378,42 @@ TEST_F(TrainerTest, AStateThatCanNeverBeCopiedIsTheRunsError) {
   EXPECT_EQ(reporter.notes.size(), 3U);
 }
 
+// What a job does not set depends on its length, and must not change when the run is made longer.
+TEST_F(TrainerTest, ALongerRunGoesOnAsItBegan) {
+  spec::JobSpec job = tiny_job();
+  job.train.learning_rate_is_usual = job.train.warmup_is_usual = true;
+  RecordingReporter first;
+  ASSERT_TRUE(run(job, {.out = "short", .stop_after = 2}, first).has_value());
+  const fs::path folder = dir_.path() / "short/checkpoints/step-2";
+  const auto rate_of_step_3 = [&](const spec::JobSpec& longer, const std::string& note) {
+    fs::remove_all(dir_.path() / "short/checkpoints/step-3");
+    RecordingReporter reporter;
+    const auto done = run(longer, {.out = "short", .resume = true, .stop_after = 3}, reporter);
+    EXPECT_TRUE(done.has_value()) << done.error().line();
+    EXPECT_EQ(reporter.notes, std::vector<std::string>{folder.string() + ": " + note});
+    return reporter.reports.at(0).learning_rate;
+  };
+  spec::JobSpec longer = job;
+  longer.train.steps = 40;
+  longer.train.learning_rate = 1e-3;
+  longer.train.warmup_steps = 10;
+  EXPECT_DOUBLE_EQ(rate_of_step_3(longer,
+                                  "train.learning_rate stays 0.003, train.warmup_steps stays 3, "
+                                  "train.steps is 40 and was 12"),
+                   3e-3);  // the end of the warm-up of 3 steps
+  // Saved with what it goes on with.
+  const auto saved = checkpoint::Checkpoint::open(dir_.path() / "short/checkpoints/step-3");
+  ASSERT_TRUE(saved.has_value());
+  EXPECT_EQ(saved->manifest().state.extra.at("recipe"),
+            (base::Json{{"learning_rate", 3e-3}, {"warmup_steps", 3}, {"steps", 40}}));
+  longer.train.learning_rate_is_usual = longer.train.warmup_is_usual = false;
+  EXPECT_DOUBLE_EQ(
+      rate_of_step_3(longer,
+                     "train.learning_rate is 0.001 and was 0.003, "
+                     "train.warmup_steps is 10 and was 3, train.steps is 40 and was 12"),
+      1e-3 * 3 / 10);
+}
+
 TEST_F(TrainerTest, AFinishedRunHasNothingLeftToDo) {
   RecordingReporter first;
   ASSERT_TRUE(run(tiny_job(), {.out = "done"}, first).has_value());
