@@ -41,7 +41,7 @@ const JsonNode& template_of(const JsonNode& processor) {
   for (const JsonNode& one : member(processor, "processors")) {
     if (member(one, "type") == "TemplateProcessing") return one;
   }
-  return member(processor, "");  // null
+  return member(nullptr, "");
 }
 
 // Its first token, as text; empty if a text comes first.
