@@ -17,7 +17,7 @@ std::vector<int> squares_in_order(unsigned workers, int count) {
   int next = 0;
   const InOrder<int, int> steps{.read = [&]() -> base::Result<std::optional<int>> {
                                   if (next == count) return std::nullopt;
-                                  return next++;
+                                  return std::optional(next++);
                                 },
                                 .work = [](unsigned, int item) { return item * item; },
                                 .take = [&](int output) -> base::Result<void> {
