@@ -182,4 +182,17 @@ base::Result<void> check_tokens(const Shard& shard, std::uint64_t index, std::ui
       "these tokens were made with another tokenizer"));
 }
 
+base::Result<void> check_document_list(const Shard& shard) {
+  const auto starts = shard.documents();
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    const std::uint64_t end = i + 1 < starts.size() ? starts[i + 1] : shard.count();
+    if (starts[i] >= end || end > shard.count()) {
+      return base::fail(base::usage_error(shard.where(),
+                                          fmt::format("its list of documents is damaged at {}", i),
+                                          "make it again with `assay data tokenize`"));
+    }
+  }
+  return {};
+}
+
 }  // namespace assay::data

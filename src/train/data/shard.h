@@ -91,6 +91,10 @@ class Shard {
   std::size_t documents_at_ = 0;
 };
 
+// Fails if the list of documents does not ascend within the tokens: it may have been damaged, and
+// rows are read by it without further checks.
+base::Result<void> check_document_list(const Shard& shard);
+
 // Fails on the first of `count` tokens from `index` on that is outside the vocabulary.
 base::Result<void> check_tokens(const Shard& shard, std::uint64_t index, std::uint64_t count,
                                 std::uint64_t vocabulary);
