@@ -1,6 +1,7 @@
 // MicroBatch: what a kRead gives a device, and where it goes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 

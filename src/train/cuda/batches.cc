@@ -77,14 +77,14 @@ void Batches::send(Device& device, const MicroBatch& batch, const Places& to) {
                  "batch");
     at += count;
   };
-  const auto send = [&](std::int32_t* place, std::span<const std::int32_t> numbers) {
+  const auto put = [&](std::int32_t* place, std::span<const std::int32_t> numbers) {
     if (place == nullptr) return;
     std::copy(numbers.begin(), numbers.end(), at);
     copy(place, tokens_);
   };
-  send(to.tokens, batch.tokens);
-  send(to.targets, batch.targets);
-  send(to.documents, batch.documents);
+  put(to.tokens, batch.tokens);
+  put(to.targets, batch.targets);
+  put(to.documents, batch.documents);
   if (to.tokens != nullptr) {
     sort(batch.tokens, at);
     const auto place =
