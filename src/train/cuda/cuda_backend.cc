@@ -196,7 +196,10 @@ base::Result<Scalars> CudaBackendImpl::finish_step() {
                 "scalars");
   device_.check(cudaStreamSynchronize(device_.stream), "the step");
   // When an exchange fails, the stream goes on without it.
-  if (options_.groups != nullptr) ASSAY_TRY_VOID(options_.groups->check());
+  if (options_.groups != nullptr) {
+    ASSAY_TRY_VOID(options_.groups->check());
+    options_.groups->add_waited_s(wait_times_.take_s(device_));
+  }
   ASSAY_TRY_VOID(outcome());
   if (timed_ > 0) read_op_times();
   keep_tuning();

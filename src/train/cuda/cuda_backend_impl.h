@@ -20,6 +20,7 @@
 #include "train/cuda/kernels.h"
 #include "train/cuda/matmul.h"
 #include "train/cuda/pinned_memory.h"
+#include "train/cuda/wait_times.h"
 
 namespace assay::train::cuda {
 
@@ -76,6 +77,7 @@ class CudaBackendImpl : public CudaBackend {
   void dispatch(const step::Op& op);
   void exchange(const step::Op& op);
   void exchange_rows(const step::Op& op);
+  void wait_for_exchange(const step::Op& op);
   void execute_norm(const step::Op& op);
   void execute_attention(const step::Op& op);
   // The bias that attention adds to scores, of this op's documents; empty if there are none.
@@ -125,6 +127,7 @@ class CudaBackendImpl : public CudaBackend {
   LoopedProducts looped_{products_};
   GroupedProducts& grouped_ = looped_;
   ExpertRows expert_rows_;
+  WaitTimes wait_times_;
   Batches batches_;
   AttentionGraphs attention_;
   bool attention_built_ = false;  // for the shapes of the last program
