@@ -144,6 +144,10 @@ void describe(V& key, DataSpec& d) {
   key({"pack",
        "stream: windows cut anywhere; documents: each begins with a document, in a seeded order"},
       d.pack);
+  key({"mask",
+       "document: attention stays within documents, and what begins one is no target; none: "
+       "neither"},
+      d.mask);
 }
 
 template <class V>

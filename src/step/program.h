@@ -51,6 +51,7 @@ struct Choices {
   std::int64_t micro_batch = 1;
   std::int64_t accumulate = 1;
   InitialScales initial;
+  bool document_mask = false;  // attention stays within documents
   std::int64_t head_rows = 0;  // tokens whose logits exist at a time; 0: by the vocabulary's size
 };
 Choices choices_of(const spec::JobSpec& job);

@@ -25,6 +25,8 @@ struct StepReport {
   std::int64_t step = 0;
   std::int64_t steps = 0;
   std::int64_t tokens = 0;  // since the run's first step
+  // Of this step, with a document mask: those that losses and gradients are means over.
+  std::optional<std::int64_t> targets;
   double loss = 0;
   double z_loss = 0;  // mean square of log Z
   double gradient_norm = 0;

@@ -43,8 +43,7 @@ class CudaBackendImpl : public CudaBackend {
   base::Result<HostCopy> copy_out(const step::Program& program,
                                   std::span<const step::View> views) override;
   void begin_step(const StepSettings& settings) override;
-  void set_batch(const step::Op& op, std::span<const std::int32_t> tokens,
-                 std::span<const std::int32_t> targets) override;
+  void set_batch(const step::Op& op, const MicroBatch& batch) override;
   base::Result<void> execute(const step::Op& op) override;
   base::Result<Scalars> finish_step() override;
   [[nodiscard]] std::int64_t measured_bytes() const override { return memory().measured; }
@@ -82,6 +81,9 @@ class CudaBackendImpl : public CudaBackend {
   void wait_for_exchange(const step::Op& op);
   void execute_norm(const step::Op& op);
   void execute_attention(const step::Op& op);
+  // The bias that attention adds to scores, of this op's documents; empty if there are none.
+  void make_document_bias(const step::Op& op);
+  [[nodiscard]] Matrix document_bias_of(const step::Op& op) const;
   void execute_context(const step::Op& op);
   void execute_mixture(const step::Op& op);
   void execute_optimizer(const step::Op& op);
@@ -130,6 +132,8 @@ class CudaBackendImpl : public CudaBackend {
   Batches batches_;
   AttentionGraphs attention_;
   bool attention_built_ = false;  // for the shapes of the last program
+  // Whose documents the bias in the workspace is of; null: of none that are there now.
+  const void* biased_ = nullptr;
   const step::Program* program_ = nullptr;
   const step::MemoryPlan* plan_ = nullptr;
   StepSettings settings_;
