@@ -125,8 +125,7 @@ class CudaBackendImpl : public CudaBackend {
   Matmul products_;
   std::future<base::Result<void>> opening_products_;
   bool noted_tuning_ = false;  // that it cannot be kept
-  LoopedProducts looped_{products_};
-  GroupedProducts& grouped_ = looped_;
+  GroupedProducts grouped_{products_};
   ExpertRows expert_rows_;
   WaitTimes wait_times_;
   Batches batches_;
