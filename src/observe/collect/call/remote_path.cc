@@ -149,6 +149,23 @@ bool in_own_proc(std::string_view path) {
   return path.starts_with(own) && (path.size() == own.size() || path[own.size()] == '/');
 }
 
+std::string RemoteView::spelled(int dirfd, std::string_view path,
+                                std::string_view canonical) const {
+  // Names of another root or mount namespace mean nothing here.
+  if (path.empty() || path == canonical || views_differ.load(std::memory_order_relaxed)) return {};
+  if (path.front() == '/') return std::string(path);
+  std::string_view rest = path;
+  while (rest.starts_with("./") || rest.starts_with("../")) rest = rest.substr(rest.find('/') + 1);
+  if (canonical.size() > rest.size() && canonical.ends_with(rest) &&
+      canonical[canonical.size() - rest.size() - 1] == '/') {
+    return {};
+  }
+  std::array<char, PATH_MAX> base{};
+  const ssize_t length = ::readlink(BaseName(thread_, dirfd).text.data(), base.data(), base.size());
+  if (length <= 0 || base[0] != '/') return {};
+  return std::string(base.data(), static_cast<std::size_t>(length)).append("/").append(path);
+}
+
 void RemoteView::views_may_differ(bool differ) {
   views_differ.store(differ, std::memory_order_relaxed);
 }
