@@ -95,7 +95,7 @@ class FreshUnder : public Fresh, public ::testing::WithParamInterface<const char
   }
 };
 INSTANTIATE_TEST_SUITE_P(Tracers, FreshUnder, ::testing::Values("preload", "ebpf", "ptrace"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& tracer) { return std::string(tracer.param); });
 
 TEST_P(FreshUnder, ALinkThatLeadsElsewhereIsAChange) {
   done(

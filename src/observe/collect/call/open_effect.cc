@@ -97,14 +97,13 @@ std::optional<Effect> existing(const RemoteView& view, Given given, Found file, 
   return effect;
 }
 
-// Will fail, and is reported all the same.
 std::optional<Effect> absence(const RemoteView& view, Given file) {
   std::string path = view.spelled(file.dirfd, file.path, {});
   if (path.empty() || wire::is_of_the_system(path.c_str())) return std::nullopt;
   Effect effect;
   effect.events.push_back(
       {.op = Op::kAbsent, .flags = wire::flag::kNoStamp, .path = std::move(path)});
-  effect.will_succeed = true;
+  effect.reports_failure = true;
   return effect;
 }
 
@@ -139,7 +138,7 @@ std::optional<Effect> open_effect(const RemoteView& view, Given file, std::uint6
   if (found.error == ENOENT && create) {
     return creation(view, file, view.find_creation(file.dirfd, file.path, follow, resolve));
   }
-  if (found.error == ENOENT) return absence(view, file);
+  if (found.error == ENOENT) return resolve == 0 ? absence(view, file) : std::nullopt;
   if (found.directory()) return listing(view, std::move(found));
   if ((flags & O_DIRECTORY) != 0) return std::nullopt;
   // Memory (memfd_create) reopened through /proc is in no directory and so not an input.
@@ -152,6 +151,10 @@ std::optional<Effect> open_effect(const RemoteView& view, Given file, std::uint6
   if (!access.read && !access.write) return std::nullopt;  // for ioctl only
   std::optional<Effect> effect = existing(view, file, std::move(found), access);
   if (effect && exclusive) effect->will_succeed = false;
+  // Paths that are resolved in other ways are not what they look like.
+  if (effect && resolve != 0) {
+    for (Effect::ExpectedEvent& event : effect->events) event.other.clear();
+  }
   return effect;
 }
 

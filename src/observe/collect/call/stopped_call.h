@@ -54,6 +54,9 @@ struct Effect {
   // Whether the call is expected to succeed. The gate, which never sees results, reports events
   // only then; ptrace waits for the result instead.
   bool will_succeed = false;
+  // The call will fail because nothing is there, which is what the event says: it is reported
+  // without waiting for a result.
+  bool reports_failure = false;
   bool opens_result = true;  // if a file is made, the call's result is its descriptor
 };
 

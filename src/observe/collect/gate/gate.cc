@@ -180,7 +180,7 @@ void Gate::record(pid_t thread, const SystemCall& call, std::uint64_t id, Log& l
   if (row == nullptr || handle_shim_call(thread, *row, call, log)) return;
   if (mode_ == GateMode::kChanges && row->kind == CallKind::kIoUringSetup) return hooks_.ring();
   const std::optional<Effect> effect = effect_of(thread, call);
-  if (!effect || !effect->will_succeed) return;
+  if (!effect || !(effect->will_succeed || effect->reports_failure)) return;
   // If the process was killed, its pid may be another process's by now and what was read is
   // invalid.
   if (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_ID_VALID, &id) != 0) return;

@@ -134,10 +134,10 @@ namespace {
 // An existing readable file will be opened, a folder too, or nothing is there: the event is
 // recorded at the start of the call, as the gate does, which saves the second stop.
 bool is_certain(const Effect& effect) {
+  if (effect.reports_failure) return true;
   if (!effect.will_succeed || !effect.changes.empty() || effect.events.size() != 1) return false;
   const Effect::ExpectedEvent& event = effect.events.front();
-  return event.op == wire::Op::kList || event.op == wire::Op::kAbsent ||
-         (event.op == wire::Op::kRead && event.flags == 0);
+  return event.op == wire::Op::kList || (event.op == wire::Op::kRead && event.flags == 0);
 }
 
 }  // namespace
