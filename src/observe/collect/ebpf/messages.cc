@@ -59,9 +59,14 @@ std::string script_path(std::string_view directory, std::string_view name, pid_t
 // below a folder that the file is below as well, and what is found is checked.
 std::string way_to(const std::string& path, std::string_view given, pid_t process) {
   if (given.empty() || given == path) return {};
-  if (given.starts_with('/')) return std::string(given);
+  if (given.starts_with('/')) {
+    std::string way(given);
+    return wire::is_of_the_system(way.c_str()) ? std::string() : way;
+  }
   std::string_view rest = given;
-  while (rest.starts_with("./") || rest.starts_with("../")) rest = rest.substr(rest.find('/') + 1);
+  while (rest.starts_with('/') || rest.starts_with("./") || rest.starts_with("../")) {
+    rest = rest.substr(rest.find('/') + 1);
+  }
   if (path.size() > rest.size() && path.ends_with(rest) &&
       path[path.size() - rest.size() - 1] == '/') {
     return {};

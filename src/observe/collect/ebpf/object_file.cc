@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
-#include <optional>
 
 #include "base/check.h"
 

@@ -15,7 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/check.h"
 #include "base/unique_fd.h"
 #include "observe/collect/ebpf/bpf/object.h"
 #include "observe/collect/ebpf/bpf_call.h"
@@ -77,7 +76,7 @@ int try_attaching(bpf_attach_type type, std::uint32_t target) {
   return bpf::attach(loaded->get()) ? 0 : errno;
 }
 
-// One more attempt after the open function: on most kernels it works, or nothing does.
+// Only the one attempt that decides: the rest will show when the programs are loaded.
 base::Result<EbpfSupport> support_of(const KernelTypes& types) {
   EbpfSupport support{.follows_uring = uring_submission(types) != 0};
   if (try_attaching(BPF_TRACE_FENTRY, types.function(kOpenFunction)) == 0) {
@@ -245,30 +244,23 @@ base::Result<EbpfPrograms::ReadyProgram> EbpfPrograms::Loaded::ready(
   return out;
 }
 
-// The kernel verifies them at the same time; what is attached first does not matter, since no
-// process is followed yet, or none has a ring.
+// What is attached first does not matter: no process is followed yet, or none has a ring.
 base::Result<void> EbpfPrograms::Loaded::start(const std::vector<ReadyProgram>& ready_programs) {
-  std::vector<base::Result<base::UniqueFd>> loaded(ready_programs.size());
-  const auto load_one = [&](std::size_t i) {
-    const ReadyProgram& program = ready_programs[i];
-    loaded[i] = bpf::load_program({.name = program.name,
-                                   .type = program.type,
-                                   .attach_type = program.attach_type,
-                                   .target = program.target,
-                                   .code = program.code,
-                                   .types = types.get(),
-                                   .functions = program.functions});
-  };
-  for (std::size_t i = 0; i < ready_programs.size(); ++i) load_one(i);
-  for (std::size_t i = 0; i < ready_programs.size(); ++i) {
-    if (!loaded[i]) return base::fail(loaded[i].error());
-    if (ready_programs[i].type == BPF_PROG_TYPE_RAW_TRACEPOINT) {
-      ASSAY_TRY_VOID(bpf::run_once(loaded[i]->get()));
+  for (const ReadyProgram& program : ready_programs) {
+    ASSAY_TRY(base::UniqueFd loaded, bpf::load_program({.name = program.name,
+                                                        .type = program.type,
+                                                        .attach_type = program.attach_type,
+                                                        .target = program.target,
+                                                        .code = program.code,
+                                                        .types = types.get(),
+                                                        .functions = program.functions}));
+    if (program.type == BPF_PROG_TYPE_RAW_TRACEPOINT) {
+      ASSAY_TRY_VOID(bpf::run_once(loaded.get()));
       continue;
     }
-    ASSAY_TRY(base::UniqueFd link, bpf::attach(loaded[i]->get()));
+    ASSAY_TRY(base::UniqueFd link, bpf::attach(loaded.get()));
     links.push_back(std::move(link));
-    programs.push_back(*std::move(loaded[i]));
+    programs.push_back(std::move(loaded));
   }
   return {};
 }
