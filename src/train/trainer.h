@@ -45,7 +45,7 @@ struct ValidationReport {
 // What a rank measured of itself in one step.
 struct RankSample {
   double step_s = 0;
-  double wait_s = -1;             // of it, for exchanges; below zero: not measured
+  double wait_s = 0;              // of it, for exchanges
   std::int64_t memory_bytes = 0;  // of its device, at most so far
   std::int64_t host_bytes = 0;    // resident, at most so far
 };

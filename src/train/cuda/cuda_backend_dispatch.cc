@@ -249,11 +249,17 @@ void CudaBackendImpl::execute_optimizer(const Op& op) {
 void CudaBackendImpl::exchange(const Op& op) {
   device_.executed(op.kind, {at(op.in, 0), at(op.in, 1), at(op.in, 2)}, {at(op.out, 0)});
   if (op.kind == Kind::kExchangeRows) return exchange_rows(op);
+  if (op.kind == Kind::kWait) return wait_for_exchange(op);
   const auto done =
-      op.kind == Kind::kWait
-          ? options_.groups->wait(op)
-          : options_.groups->issue(*program_, op, op.in.empty() ? nullptr : address(op.in[0]),
-                                   op.out.empty() ? nullptr : address(op.out[0]), {device_.stream});
+      options_.groups->issue(*program_, op, op.in.empty() ? nullptr : address(op.in[0]),
+                             op.out.empty() ? nullptr : address(op.out[0]), {device_.stream});
+  if (!done) device_.failed(done.error().line());
+}
+
+void CudaBackendImpl::wait_for_exchange(const Op& op) {
+  wait_times_.begin(device_);
+  const auto done = options_.groups->wait(op);
+  wait_times_.end(device_);
   if (!done) device_.failed(done.error().line());
 }
 

@@ -20,6 +20,7 @@
 #include "train/cuda/kernels.h"
 #include "train/cuda/matmul.h"
 #include "train/cuda/pinned_memory.h"
+#include "train/cuda/wait_times.h"
 
 namespace assay::train::cuda {
 
@@ -33,6 +34,7 @@ class CudaBackendImpl : public CudaBackend {
   base::Result<std::int64_t> extra_bytes(const step::Program& program) override;
   base::Result<void> prepare(const step::Program& program, const step::MemoryPlan& plan) override;
   base::Result<void> write(const step::View& to, std::span<const std::byte> from) override;
+  base::Result<void> clear(const step::Program& program, const step::View& view) override;
   base::Result<void> read(const step::View& from, std::span<std::byte> to) override;
   base::Result<bool> draw(const InitialDraw& draw) override;
   [[nodiscard]] std::string algorithms() const override { return products_.algorithms(); }
@@ -77,6 +79,7 @@ class CudaBackendImpl : public CudaBackend {
   void dispatch(const step::Op& op);
   void exchange(const step::Op& op);
   void exchange_rows(const step::Op& op);
+  void wait_for_exchange(const step::Op& op);
   void execute_norm(const step::Op& op);
   void execute_attention(const step::Op& op);
   void execute_context(const step::Op& op);
@@ -123,6 +126,7 @@ class CudaBackendImpl : public CudaBackend {
   LoopedProducts looped_{products_};
   GroupedProducts& grouped_ = looped_;
   ExpertRows expert_rows_;
+  WaitTimes wait_times_;
   Batches batches_;
   AttentionGraphs attention_;
   bool attention_built_ = false;  // for the shapes of the last program

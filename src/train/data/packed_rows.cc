@@ -28,17 +28,7 @@ base::Result<void> check_shard(const Shard& shard, std::uint32_t bos) {
         shard.where(),
         fmt::format("its documents begin with token {}, others with {}", *header->bos, bos)));
   }
-  // The list may have been damaged: rows are read by it without further checks.
-  const auto starts = shard.documents();
-  for (std::size_t i = 0; i < starts.size(); ++i) {
-    const std::uint64_t end = i + 1 < starts.size() ? starts[i + 1] : shard.count();
-    if (starts[i] >= end || end > shard.count()) {
-      return base::fail(base::usage_error(shard.where(),
-                                          fmt::format("its list of documents is damaged at {}", i),
-                                          "make it again with `assay data tokenize`"));
-    }
-  }
-  return {};
+  return shard.check_documents();
 }
 
 }  // namespace
