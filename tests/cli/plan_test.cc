@@ -221,6 +221,37 @@ TEST(PlanCli, ASearchWritesJobsOfOneDeviceToo) {
   EXPECT_EQ(files, 1U);
 }
 
+// Neither the job nor what it extends is lost to what would extend it.
+TEST(PlanCli, ASearchDoesNotWriteOverItsJob) {
+  base::testing::TempDir directory;
+  const std::string base_file = directory.path() / "base.toml";
+  const std::string file = directory.path() / "a \"b\".toml";
+  std::ofstream(base_file) << "extends = \"llama3-13b-h200x32\"\n";
+  std::ofstream(file) << "extends = \"base.toml\"\n";
+  const auto text_of = [](const std::string& name) {
+    std::stringstream text;
+    text << std::ifstream(name).rdbuf();
+    return text.str();
+  };
+  refused({file, "--search", "-o", file},
+          "--output: is the job itself, which the new one extends; name another file");
+  const auto outcome = plan({file, "--search", "-o", base_file});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("base.toml: not written: "));
+  EXPECT_EQ(text_of(file), "extends = \"base.toml\"\n");
+  EXPECT_EQ(text_of(base_file), "extends = \"llama3-13b-h200x32\"\n");
+  // Names are quoted; what was there before is replaced.
+  const std::string best = directory.path() / "best.toml";
+  std::ofstream(best) << "old";
+  EXPECT_EQ(plan({file, "--search", "-o", best}).exit_code, 0);
+  EXPECT_EQ(plan({best}).exit_code, 0);
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(directory.path())) {
+    files += entry.is_regular_file() ? 1 : 0;
+  }
+  EXPECT_EQ(files, 3U);
+}
+
 TEST(PlanCli, TheImbalanceOfExpertsIsAnInput) {
   const std::vector<std::string> job = {"moe-9b-h200x32", "--set", "layout={ep=8,fsdp=4}"};
   const auto with = [&](const std::string& imbalance) {
