@@ -137,7 +137,9 @@ Software row_software(const RowFields& row, Framework framework, const Shape& sh
                      !contains_any(text, {"no ep overlap", "ep overlap off"});
   if (hides || contains(row.schedule, "dualpipe")) s.overlaps_experts = true;
   if (contains(text, "shard_grad_op")) s.gathers_once = true;
-  if (contains(text, "mp=default")) s.gradient_bytes = 4;
+  // FSDP2 gathers in bf16 and reduces in fp32, unless told otherwise.
+  const bool torch = framework == Framework::kTorch || framework == Framework::kTorchCompiled;
+  if (torch || contains(text, "mp=default")) s.gradient_bytes = 4;
   if (contains(text, "pure")) {
     s.pure_bf16 = true;
     s.optimizer_traffic = kPureTraffic;

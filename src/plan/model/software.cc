@@ -91,10 +91,7 @@ Software dtensor(Framework framework) {
   } else {
     s.recomputes_products = true;
   }
-  // FSDP2 gathers in bf16 and reduces in fp32, unless told otherwise.
-  const bool torch = framework == Framework::kTorch || framework == Framework::kTorchCompiled;
-  s.overlaps_gradients = torch;
-  if (torch) s.gradient_bytes = 4;
+  s.overlaps_gradients = framework == Framework::kTorch || framework == Framework::kTorchCompiled;
   s.naive_experts = framework == Framework::kKempner;
   if (framework == Framework::kTorchCompiled) s.fused = s.compiled = true;
   return s;
