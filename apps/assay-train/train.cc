@@ -218,11 +218,12 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
                                               sizeof(std::int64_t), comm::Dtype::kU8));
     device.available_bytes = std::ranges::min(bytes);
   }
-  const data::BatchReader reader(data.mix(static_cast<std::uint64_t>(job.train.seed)),
-                                 static_cast<std::int32_t>(job.model.vocab));
   ASSAY_TRY(const train::Planned planned,
             train::plan_step(job, choices,
                              train::memory_budget(*device.backend, device.available_bytes)));
+  const data::BatchReader reader(data.mix(static_cast<std::uint64_t>(job.train.seed)),
+                                 static_cast<std::int32_t>(job.model.vocab),
+                                 train::mask_of(planned.program));
   clear_start_line();
   if (rank == 0) print_plan(session, planned, device);
   if (start_of(options) != train::StartFrom::kStepOne) {

@@ -26,6 +26,7 @@ enum class Schedule { kCosine, kLinear, kWsd, kConstant };
 enum class NonFinite { kSkip, kStop };
 enum class TokenType { kU16, kU32 };
 enum class Packing { kStream, kDocuments };
+enum class Mask { kNone, kDocument };
 
 struct TrainSpec {
   // How long: at most one of these three.
@@ -73,6 +74,7 @@ struct DataSpec {
   std::optional<std::string> validation;  // as train; none: nothing is validated on
   std::optional<TokenType> type;          // of files without a header
   Packing pack = Packing::kStream;
+  Mask mask = Mask::kNone;
 };
 
 struct CheckpointSpec {

@@ -188,6 +188,10 @@ base::Result<void> check_train(const JobSpec& job, const RuleErrors& rule) {
     return rule.broken("data.pack", "files without a header do not say where documents begin",
                        "tokenize with `assay data tokenize`, or leave data.pack out");
   }
+  if (job.data.mask == Mask::kDocument && job.data.type) {
+    return rule.broken("data.mask", "files without a header do not say where documents begin",
+                       "tokenize with `assay data tokenize`, or leave data.mask out");
+  }
   if (train.validate_every > 0 && !job.data.validation) {
     return rule.broken("train.validate_every", "there is nothing to validate on",
                        "set data.validation to a token shard or a folder of them");

@@ -34,6 +34,11 @@ base::Result<data::TokenSet> open_tokens(const spec::JobSpec& job, const std::st
                                       *set.vocabulary(), job.model.vocab),
                           "set model.vocab, or use data made with the model's tokenizer"));
   }
+  if (job.data.mask == spec::Mask::kDocument) {
+    for (const data::Shard& shard : set.shards()) {
+      ASSAY_TRY_VOID(data::check_says_documents(shard, "data.mask = \"document\""));
+    }
+  }
   return set;
 }
 
@@ -79,6 +84,10 @@ base::Result<std::optional<data::TokenSet>> open_validation_data(const spec::Job
   constexpr std::uint64_t kSeed = 0;  // not the job's: all runs are measured by the same rows
   ASSAY_TRY(data::TokenSet set, open_tokens(job, *job.data.validation, kSeed));
   return std::optional(std::move(set));
+}
+
+data::DocumentMask mask_of(const step::Program& program) {
+  return program.choices.document_mask ? data::DocumentMask::kOn : data::DocumentMask::kOff;
 }
 
 data::RankShare share_of(const step::Program& program) {

@@ -37,5 +37,7 @@ base::Result<std::optional<data::TokenSet>> open_validation_data(const spec::Job
 
 // What the program's rank reads of each micro-batch.
 data::RankShare share_of(const step::Program& program);
+// Whether batches for the program mask documents.
+data::DocumentMask mask_of(const step::Program& program);
 
 }  // namespace assay::train

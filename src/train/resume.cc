@@ -141,9 +141,10 @@ base::Result<Position> restore(Backend& backend, const step::Program& program,
   }
   const auto batch = state.extra.find("batch");
   if (batch == state.extra.end() || *batch != batch_facts(job)) {
-    return base::fail(differs(from, "was trained with another batch, optimizer or data.mix or pack",
-                              "keep batch.sequence, the sequences of a step, train.optimizer, "
-                              "data.mix and data.pack"));
+    return base::fail(
+        differs(from, "was trained with another batch, optimizer or data.mix, pack or mask",
+                "keep batch.sequence, the sequences of a step, train.optimizer, data.mix, "
+                "data.pack and data.mask"));
   }
   const auto windows = state.data_cursor.find("windows");
   if (windows == state.data_cursor.end() || !windows->is_number_unsigned()) {

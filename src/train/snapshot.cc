@@ -82,6 +82,7 @@ base::Json batch_facts(const spec::JobSpec& job) {
   // Only what differs from how all data was read before there was a choice.
   if (job.data.mix) facts["mix"] = *job.data.mix;
   if (job.data.pack == spec::Packing::kDocuments) facts["pack"] = "documents";
+  if (job.data.mask == spec::Mask::kDocument) facts["mask"] = "document";
   return facts;
 }
 

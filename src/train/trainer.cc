@@ -185,7 +185,18 @@ class Trainer {
     if (left_s <= kNear_s) backend_.expect_copies();
   }
 
-  [[nodiscard]] StepSettings settings() const {
+  // Windows that all ranks together read in a step.
+  [[nodiscard]] std::uint64_t step_windows() const {
+    return share_of(program_).stride() * static_cast<std::uint64_t>(program_.choices.accumulate);
+  }
+
+  // Of all ranks: each finds them by itself, from where documents begin, so that no exchange is
+  // needed before the first gradient and every layout divides by the same number.
+  [[nodiscard]] std::int64_t counted_targets() const {
+    return static_cast<std::int64_t>(reader_.counted_targets(position_.cursor, step_windows()));
+  }
+
+  [[nodiscard]] StepSettings settings(std::int64_t counted) const {
     const spec::TrainSpec& t = job_.train;
     const std::int64_t step = position_.step + 1;
     const double fraction = schedule(t, step, steps_);
@@ -199,7 +210,7 @@ class Trainer {
             .weight_decay = t.weight_decay,
             .clip = t.clip,
             .z_loss = t.z_loss,
-            .counted_targets = static_cast<double>(program_.global_step_tokens()),
+            .counted_targets = static_cast<double>(std::max<std::int64_t>(counted, 1)),
             .balance_loss = t.balance_loss,
             .router_z_loss = t.router_z_loss,
             .balance_rate = t.balance_rate};
@@ -237,23 +248,30 @@ class Trainer {
   base::Result<StepReport> one_step(data::Loader& loader) {
     if (options_.meter != nullptr) options_.meter->begin_step();
     const std::int64_t start_ns = options_.clock->monotonic_ns();
-    const StepSettings now = settings();
-    data::Batch batch;
+    const std::int64_t counted = counted_targets();
+    const StepSettings now = settings(counted);
+    loaded_ = 0;
     ASSAY_TRY(const Scalars scalars,
-              run_step(backend_, program_, now,
-                       [&](std::int32_t, std::span<std::int32_t> tokens,
-                           std::span<std::int32_t> targets) -> base::Result<void> {
-                         ASSAY_TRY_VOID(loader.next(batch));
-                         std::ranges::copy(batch.tokens, tokens.begin());
-                         std::ranges::copy(batch.targets, targets.begin());
-                         return {};
-                       }));
+              run_step(
+                  backend_, program_, now,
+                  [&](std::int32_t micro, std::span<std::int32_t> tokens,
+                      std::span<std::int32_t> targets) -> base::Result<void> {
+                    ASSAY_TRY(const data::Batch* batch, batch_of(micro, loader));
+                    std::ranges::copy(batch->tokens, tokens.begin());
+                    std::ranges::copy(batch->targets, targets.begin());
+                    return {};
+                  },
+                  [&](std::int32_t micro, std::span<std::int32_t> documents) -> base::Result<void> {
+                    ASSAY_TRY(const data::Batch* batch, batch_of(micro, loader));
+                    std::ranges::copy(batch->documents, documents.begin());
+                    return {};
+                  }));
     position_.step += 1;
     position_.tokens += program_.global_step_tokens();
-    position_.cursor +=
-        share_of(program_).stride() * static_cast<std::uint64_t>(program_.choices.accumulate);
-    const double count = scalar(scalars, step::Scalar::kCount);
+    position_.cursor += step_windows();
+    const double count = std::max(1.0, scalar(scalars, step::Scalar::kCount));
     StepReport report{.step = position_.step, .steps = steps_, .tokens = position_.tokens};
+    if (program_.choices.document_mask) report.targets = counted;
     report.loss = scalar(scalars, step::Scalar::kLossSum) / count;
     report.z_loss = scalar(scalars, step::Scalar::kZLossSum) / count;
     report.gradient_norm = scalar(scalars, step::Scalar::kNorm);
@@ -266,6 +284,18 @@ class Trainer {
     report.tokens_per_s = static_cast<double>(program_.global_step_tokens()) / report.seconds;
     if (options_.meter != nullptr) sample_ = options_.meter->end_step(report.seconds);
     return report;
+  }
+
+  // Stages with several chunks of layers read a micro-batch more than once, so the batches of a
+  // step are kept where documents are masked; otherwise each is read once, and one place is enough.
+  base::Result<const data::Batch*> batch_of(std::int32_t micro, data::Loader& loader) {
+    const std::size_t places =
+        program_.choices.document_mask ? static_cast<std::size_t>(program_.choices.accumulate) : 1;
+    batches_.resize(places);
+    for (; loaded_ <= micro; ++loaded_) {
+      ASSAY_TRY_VOID(loader.next(batches_[static_cast<std::size_t>(loaded_) % places]));
+    }
+    return &batches_[static_cast<std::size_t>(micro) % places];
   }
 
   base::Result<ExpertLoad> experts_of(const Scalars& scalars) {
@@ -337,7 +367,9 @@ class Trainer {
   comm::Communicator& ranks_;
   std::int64_t steps_;
   Position position_;
-  RankSample sample_;  // of the last step
+  RankSample sample_;                 // of the last step
+  std::vector<data::Batch> batches_;  // of this step
+  std::int32_t loaded_ = 0;           // micro-batches of this step that were
   std::optional<Validation> validation_;
   std::int64_t saved_ = 0;  // the step of the newest checkpoint
   bool started_ = false;

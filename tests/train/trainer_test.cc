@@ -32,7 +32,8 @@ class TrainerTest : public ::testing::Test {
     ASSAY_TRY(const Planned planned, plan_step(job, step::choices_of(job),
                                                memory_budget(*backend, std::int64_t{1} << 32U)));
     ASSAY_TRY_VOID(backend->prepare(planned.program, planned.plan));
-    const data::BatchReader reader(*set_, static_cast<std::uint64_t>(job.train.seed), 256);
+    const data::BatchReader reader(*set_, static_cast<std::uint64_t>(job.train.seed), 256,
+                                   mask_of(planned.program));
     options.out = dir_.path() / options.out;
     return train(job, planned, *backend, reader, options, reporter);
   }
@@ -78,6 +79,42 @@ TEST_F(TrainerTest, ResumedRunsEndAsIfNeverStopped) {
   }
 }
 
+// Documents of eleven tokens in windows of 32: resumed to the bit, means over what counts, also of
+// a validation, and no checkpoint goes on with another mask.
+TEST_F(TrainerTest, DocumentsAreMasked) {
+  std::filesystem::remove(dir_.path() / "text.tokens");
+  set_ = std::make_unique<data::TokenSet>(text_tokens(dir_.path(), 11));
+  spec::JobSpec job = tiny_job();
+  job.data.mask = spec::Mask::kDocument;
+  job.train.validate_every = 12;
+  job.train.validate_tokens = 300;
+  RecordingReporter whole;
+  const auto result = run(job, {.out = "whole", .validation = set_.get()}, whole);
+  ASSERT_TRUE(result.has_value()) << result.error().line();
+  for (const StepReport& report : whole.reports) {
+    ASSERT_TRUE(report.targets.has_value());
+    EXPECT_GE(*report.targets, 8 * (32 - 3));
+    EXPECT_LE(*report.targets, 8 * (32 - 2));
+  }
+  EXPECT_EQ(whole.reports.back().tokens, 12 * 8 * 32);
+  EXPECT_LT(whole.reports.back().loss, whole.reports.front().loss);
+  ASSERT_EQ(whole.validations.size(), 1U);
+  EXPECT_GE(whole.validations[0].tokens, 10 * (32 - 3));
+  EXPECT_LE(whole.validations[0].tokens, 10 * (32 - 2));
+  RecordingReporter first;
+  ASSERT_TRUE(run(job, {.out = "stopped", .stop_after = 5}, first).has_value());
+  RecordingReporter second;
+  ASSERT_TRUE(run(job, {.out = "stopped", .resume = true}, second).has_value());
+  EXPECT_EQ(digests("stopped", 12), digests("whole", 12));
+  job.data.mask = spec::Mask::kNone;
+  job.train.validate_every = 0;
+  job.train.steps = 14;
+  RecordingReporter other;
+  const auto refused = run(job, {.out = "whole", .resume = true}, other);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_NE(refused.error().line().find("data.mask"), std::string::npos);
+}
+
 // A CPU that claims to have timed algorithms, as GPUs do.
 class TimedBackend : public Backend {
  public:
@@ -95,9 +132,8 @@ class TimedBackend : public Backend {
     return cpu_->read(from, to);
   }
   void begin_step(const StepSettings& settings) override { cpu_->begin_step(settings); }
-  void set_batch(const step::Op& op, std::span<const std::int32_t> tokens,
-                 std::span<const std::int32_t> targets) override {
-    cpu_->set_batch(op, tokens, targets);
+  void set_batch(const step::Op& op, const MicroBatch& batch) override {
+    cpu_->set_batch(op, batch);
   }
   base::Result<void> execute(const step::Op& op) override { return cpu_->execute(op); }
   base::Result<Scalars> finish_step() override {
@@ -222,7 +258,8 @@ TEST_F(TrainerTest, ValidationIsTheLossOfAProgramOfItsOwn) {
   const auto scalars = run_step(
       *backend, *program, {.counted_targets = 1},
       [&](std::int32_t micro, std::span<std::int32_t> tokens, std::span<std::int32_t> targets) {
-        return reader.read(static_cast<std::uint64_t>(micro) * 2, {.micro = 2}, tokens, targets);
+        return reader.read(static_cast<std::uint64_t>(micro) * 2, {.micro = 2},
+                           data::BatchSpans{tokens, targets});
       });
   ASSERT_TRUE(scalars.has_value());
   const auto value = [&](step::Scalar which) {

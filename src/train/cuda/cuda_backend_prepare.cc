@@ -90,7 +90,7 @@ base::Result<void> CudaBackendImpl::prepare(const step::Program& program,
   ASSAY_TRY_VOID(batches_.open(program.micro_tokens(), program.model.vocab));
   ASSAY_TRY_VOID(expert_rows_.open(program));
   // Not for others: a device has few queues, and streams that share one wait for each other.
-  if (program.model.is_moe()) ASSAY_TRY_VOID(looped_.open());
+  if (program.model.is_moe()) ASSAY_TRY_VOID(grouped_.open());
   ASSAY_TRY_VOID(tune_products());
   // Zeroed: gradients have gaps between parameters, and moments start at zero.
   const auto bytes = static_cast<std::size_t>(plan.bytes + workspace_bytes_);

@@ -23,8 +23,10 @@ enum class KeyPart : std::uint8_t {
   kRows,
   kCols,
   kInner,
-  kTransposes,  // bit 0: a, bit 1: b; bit 2: it is one of a group
-  kAddend,      // 0: none, 1: the result itself, 2: another matrix
+  // Bit 0: a, bit 1: b; bit 2: it is one of a group; bit 3: known is whether our own kernel
+  // computes the group, which is written as an algorithm.
+  kTransposes,
+  kAddend,  // 0: none, 1: the result itself, 2: another matrix
   kBias,
   kFp8,
   kFp32Result,

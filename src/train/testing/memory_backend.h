@@ -57,8 +57,7 @@ class MemoryBackend : public Backend {
     return true;
   }
   void begin_step(const StepSettings&) override {}
-  void set_batch(const step::Op&, std::span<const std::int32_t>,
-                 std::span<const std::int32_t>) override {}
+  void set_batch(const step::Op&, const MicroBatch&) override {}
   base::Result<void> execute(const step::Op&) override { return {}; }
   base::Result<Scalars> finish_step() override { return Scalars{}; }
   [[nodiscard]] std::string description() const override { return "memory"; }
