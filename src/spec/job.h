@@ -62,6 +62,10 @@ struct TrainSpec {
   bool deterministic = false;
   std::int64_t validate_every = 0;  // steps; 0: never
   std::int64_t validate_tokens = 131'072;
+
+  // Not keys: whether these are recipe.h's choice, and not what the job sets.
+  bool learning_rate_is_usual = false;
+  bool warmup_is_usual = false;
 };
 
 struct DataSpec {

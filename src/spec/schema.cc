@@ -239,6 +239,7 @@ void describe(V& key, PriceSpec& p) {
   key({"per_hour", "price per hour of all these devices", true}, p.per_hour);
   key({"date", "when it was seen", true}, p.date);
   key({"source", "where the price is published", true}, p.source);
+  key({"network", "several of them have a network between them that is known"}, p.network);
 }
 
 template <class V>

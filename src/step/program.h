@@ -53,6 +53,9 @@ struct Choices {
   InitialScales initial;
   bool document_mask = false;  // attention stays within documents
   std::int64_t head_rows = 0;  // tokens whose logits exist at a time; 0: by the vocabulary's size
+  // Of totals (totals.h): rows that this rank's experts get, of an even share. 0, as programs have
+  // it: the most that a layout allows, which there must be room for.
+  double expert_load = 0;
 };
 Choices choices_of(const spec::JobSpec& job);
 

@@ -191,7 +191,7 @@ MicroTotals micro_totals(const spec::ModelSpec& model, const Choices& choices) {
     }
   }
   p.parameters = list_parameters(model, choices.optimizer, choices.layout, layers);
-  TotalsSink sink(p.choices.layout);
+  TotalsSink sink(p.choices.layout, true);
   Builder b(p, sink);
   add_scalars(b);
   set_documents(b);

@@ -1,11 +1,18 @@
 #include "train/backend.h"
 
+#include <new>
+
 #include "base/check.h"
+#include "base/error.h"
 
 namespace assay::train {
 
+base::Result<void> Backend::clear(const step::Program& program, const step::View& view) {
+  return write(view, std::vector<std::byte>(static_cast<std::size_t>(program.bytes_of(view))));
+}
+
 base::Result<HostCopy> Backend::copy_out(const step::Program& program,
-                                         std::span<const step::View> views) {
+                                         std::span<const step::View> views) try {
   const auto memory = std::make_shared<std::vector<std::vector<std::byte>>>();
   HostCopy copy{.wait = [] { return base::Result<void>{}; }, .memory = memory};
   for (const step::View& view : views) {
@@ -14,6 +21,8 @@ base::Result<HostCopy> Backend::copy_out(const step::Program& program,
     copy.views.emplace_back(memory->back());
   }
   return copy;
+} catch (const std::bad_alloc&) {
+  return base::fail(base::unfit_error("host memory", "is too little for a copy of the state"));
 }
 
 base::Result<void> gather_first_weights(Backend& backend, const step::Program& program) {

@@ -76,6 +76,8 @@ class Backend {
   // Copies between host memory and a view, row by row; synchronous.
   virtual base::Result<void> write(const step::View& to, std::span<const std::byte> from) = 0;
   virtual base::Result<void> read(const step::View& from, std::span<std::byte> to) = 0;
+  // Zeros in a view.
+  virtual base::Result<void> clear(const step::Program& program, const step::View& view);
   // Draws initial weights where they stay, bit for bit those that initial_values() gives. False:
   // this device does not, and the caller draws and writes them.
   virtual base::Result<bool> draw(const InitialDraw& /*draw*/) { return false; }

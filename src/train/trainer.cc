@@ -48,14 +48,14 @@ class Trainer {
         ranks_(options.ranks != nullptr ? *options.ranks : *single_rank_),
         steps_(spec::training_steps(job).value_or(0)),
         tokenizer_(std::move(tokenizer)),
-        saver_(job, {options.out / "checkpoints", steps_, options.clock, tokenizer_}, ranks_,
+        saver_(job_, {options.out / "checkpoints", steps_, options.clock, tokenizer_}, ranks_,
                reporter) {
     if (options.validation == nullptr || job.train.validate_every == 0) return;
     validation_.emplace(*options.validation, program, job.train.validate_tokens);
   }
 
   base::Result<TrainingResult> run() {
-    ASSAY_TRY_VOID(check_validation_tokenizer(reader_.set(), options_.validation));
+    ASSAY_TRY_VOID(check_validation_tokenizer(reader_, options_.validation));
     ASSAY_TRY_VOID(start());
     ASSAY_TRY_VOID(saver_.check_disk(program_, position_.step + 1,
                                      std::min(steps_, options_.stop_after.value_or(steps_))));
@@ -142,6 +142,10 @@ class Trainer {
           reporter_.note(fmt::format("{}: {}", checked.whole->folder().string(), note));
         }
         saved_ = position_.step;
+        const std::string recipe = keep_recipe(*checked.whole, job_);
+        if (!recipe.empty() && ranks_.rank() == 0) {
+          reporter_.note(fmt::format("{}: {}", checked.whole->folder().string(), recipe));
+        }
         if (ranks_.rank() == 0) reporter_.resumed(checked.whole->folder(), position_.step);
         return {};
       }
@@ -353,7 +357,7 @@ class Trainer {
     return saver_.save(backend_, program_, position_);
   }
 
-  const spec::JobSpec& job_;
+  spec::JobSpec job_;
   const step::Program& program_;
   Backend& backend_;
   const data::BatchReader& reader_;
@@ -383,7 +387,7 @@ base::Result<TrainingResult> train(const spec::JobSpec& job, const Planned& plan
                                         "set train.steps or train.tokens"));
   }
   const auto run = [&]() -> base::Result<TrainingResult> {
-    ASSAY_TRY(TokenizerRecord tokenizer, tokenizer_record(reader.set()));
+    ASSAY_TRY(TokenizerRecord tokenizer, tokenizer_record(reader));
     return Trainer(job, planned.program, backend, reader, std::move(tokenizer), options, reporter)
         .run();
   };

@@ -101,6 +101,19 @@ base::Result<void> CudaBackendImpl::write(const View& to, std::span<const std::b
   return copy(address(to), rows.pitch, from.data(), rows.bytes, rows, cudaMemcpyHostToDevice);
 }
 
+base::Result<void> CudaBackendImpl::clear(const step::Program& /*program*/, const View& view) {
+  wait_for_copy();
+  set_has_first_weights(false);
+  const Rows rows = rows_of(view);
+  const cudaError_t status =
+      rows.count == 1
+          ? cudaMemsetAsync(address(view), 0, rows.bytes, device_.stream)
+          : cudaMemset2DAsync(address(view), rows.pitch, 0, rows.bytes, rows.count, device_.stream);
+  device_.check(status, "clearing state");
+  device_.check(cudaStreamSynchronize(device_.stream), "clearing state");
+  return outcome();
+}
+
 base::Result<void> CudaBackendImpl::read(const View& from, std::span<std::byte> to) {
   const Rows rows = rows_of(from);
   ASSAY_CHECK(to.size() == rows.bytes * rows.count, "the host memory must be as large as the view");

@@ -88,7 +88,8 @@ GroupedProduct CudaBackendImpl::grouped_product_of(const Op& op) const {
           .scale_b = op.scaled ? matrix(op.in[4]) : Matrix{},
           .experts = (op.in[2].cols - 1) / op.pieces,
           .pieces = op.pieces,
-          .expected_rows = step::rows_of_experts(program_->model, program_->micro_tokens())};
+          .expected_rows = step::rows_of_experts(program_->model, program_->micro_tokens()),
+          .first_rows = matrix(op.in[2]).as<std::int32_t>()};
 }
 
 RowWeights CudaBackendImpl::row_weights(const Op& op, std::size_t i) const {
@@ -235,6 +236,7 @@ void CudaBackendImpl::execute_mixture(const Op& op) {
       device_.executed(op.kind,
                        {product.a, product.b, first_rows, product.scale_a, product.scale_b},
                        {product.c});
+      if (!grouped_.needs_rows_on_host(product)) return grouped_.multiply(device_, product, {});
       const auto rows = expert_rows_.of(device_, first_rows.data);
       if (!rows.empty()) grouped_.multiply(device_, product, rows);
     }

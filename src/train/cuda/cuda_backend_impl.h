@@ -34,6 +34,7 @@ class CudaBackendImpl : public CudaBackend {
   base::Result<std::int64_t> extra_bytes(const step::Program& program) override;
   base::Result<void> prepare(const step::Program& program, const step::MemoryPlan& plan) override;
   base::Result<void> write(const step::View& to, std::span<const std::byte> from) override;
+  base::Result<void> clear(const step::Program& program, const step::View& view) override;
   base::Result<void> read(const step::View& from, std::span<std::byte> to) override;
   base::Result<bool> draw(const InitialDraw& draw) override;
   [[nodiscard]] std::string algorithms() const override { return products_.algorithms(); }
@@ -124,8 +125,7 @@ class CudaBackendImpl : public CudaBackend {
   Matmul products_;
   std::future<base::Result<void>> opening_products_;
   bool noted_tuning_ = false;  // that it cannot be kept
-  LoopedProducts looped_{products_};
-  GroupedProducts& grouped_ = looped_;
+  GroupedProducts grouped_{products_};
   ExpertRows expert_rows_;
   WaitTimes wait_times_;
   Batches batches_;

@@ -1,8 +1,11 @@
 #include "train/data/batch_reader.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/error.h"
 #include "train/data/window_copy.h"
 
 namespace assay::data {
@@ -42,7 +45,11 @@ base::Result<void> BatchReader::read_window(std::uint64_t cursor, const RankShar
       ASSAY_TRY_VOID(
           check_tokens(shard, 0, shard.count(), static_cast<std::uint64_t>(vocabulary_)));
     }
-    return {};
+    // What is left is the token before every document: rows begin with it where one is divided.
+    return base::fail(base::usage_error(
+        place.set->shards().front().where(),
+        fmt::format("its documents begin with a token outside the vocabulary of {}", vocabulary_),
+        "these tokens were made with another tokenizer"));
   }
   const Window window = place.set->window(place.window);
   const std::byte* at =

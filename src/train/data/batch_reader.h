@@ -76,8 +76,10 @@ class BatchReader {
   BatchReader(WindowMix mix, std::int32_t vocabulary, DocumentMask mask = DocumentMask::kOff)
       : mix_(std::move(mix)), vocabulary_(vocabulary), mask_(mask) {}
 
-  // The only set, or the first: sequence and tokenizer are the same for all.
+  // The only set, or the first: the sequence is the same for all.
   [[nodiscard]] const TokenSet& set() const { return mix_.first_set(); }
+  // A shard that says which tokenizer made the tokens of all sets; null if none does.
+  [[nodiscard]] const Shard* with_tokenizer() const { return mix_.with_tokenizer(); }
 
   // Fills micro rows of each. A token outside the vocabulary is an error that names the file
   // and the byte.

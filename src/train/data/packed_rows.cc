@@ -28,7 +28,7 @@ base::Result<void> check_shard(const Shard& shard, std::uint32_t bos) {
         shard.where(),
         fmt::format("its documents begin with token {}, others with {}", *header->bos, bos)));
   }
-  return check_document_list(shard);
+  return shard.check_documents();
 }
 
 }  // namespace

@@ -129,7 +129,7 @@ std::optional<std::uint64_t> TokenSet::vocabulary() const {
 }
 
 base::Result<void> check_says_documents(const Shard& shard, const char* needed_by) {
-  if (!shard.documents().empty()) return check_document_list(shard);
+  if (!shard.documents().empty()) return shard.check_documents();
   return base::fail(base::usage_error(
       shard.where(), "does not say where documents begin",
       fmt::format("{} needs shards of documents that `assay data tokenize` made", needed_by)));

@@ -56,6 +56,25 @@ std::vector<std::size_t> many_lengths() {
   return lengths;
 }
 
+// Not in the tokens, but put before the rest of a document: it must be known to the model, too.
+TEST_F(DataOrder, RowsMayNotBeginWithATokenThatTheModelDoesNotKnow) {
+  auto shard =
+      ShardWriter::create(directory_.path() / "x.tokens", 500, ShardDocuments{"", 400, {}});
+  ASSERT_TRUE(shard);
+  shard->begin_document();
+  ASSERT_TRUE(shard->append(std::vector<std::uint32_t>(10 * kSequence, 3)));
+  ASSERT_TRUE(shard->finish());
+  const auto set = TokenSet::open({{(directory_.path() / "x.tokens").string()}}, kSequence, 1);
+  ASSERT_TRUE(set) << set.error().line();
+  const BatchReader reader(*set, 1, 300);
+  Batch batch;
+  const auto read = reader.read(0, {.micro = set->windows()}, batch);
+  ASSERT_FALSE(read);
+  EXPECT_THAT(
+      read.error().line(),
+      HasSubstr("x.tokens: its documents begin with a token outside the vocabulary of 300"));
+}
+
 TEST_F(DataOrder, RowsBeginWithDocumentsAndHaveEveryTokenOnce) {
   const std::vector<std::string> paths = {write("a.tokens", many_lengths(), 1),
                                           write("b.tokens", many_lengths(), 100'000)};
