@@ -12,6 +12,7 @@
 #include "train/cuda/cuda_backend_impl.h"
 #include "train/cuda/kernels.h"
 #include "train/cuda/workspace.h"
+#include "train/host_memory.h"
 
 namespace assay::train::cuda {
 namespace {
@@ -129,7 +130,8 @@ base::Result<void> CudaBackendImpl::check_memory() {
   workspace_bytes_ = lay_out_workspace(*program_, attention_.workspace_bytes(), nullptr).bytes;
   ASSAY_TRY(const std::int64_t available, available_bytes());
   if (plan_->bytes + workspace_bytes_ > available) return base::fail(does_not_fit(available));
-  return PinnedMemory::check(state_bytes());
+  return check_snapshots_fit(static_cast<std::int64_t>(state_bytes()), options_.host_ranks,
+                             available_host_memory());
 }
 
 base::Result<void> CudaBackendImpl::take_memory() {
