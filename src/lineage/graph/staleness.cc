@@ -191,7 +191,6 @@ std::vector<std::string> edited_outputs(const LiveStages& stages, std::size_t st
       if (!left->blake3) continue;
       if (disk.content(left->path, *left->blake3, left->size) == OnDisk::kSame) continue;
     }
-    if (is_done_without(stages, stage, output.path, disk)) continue;
     if (disk.writer(output.path) == 0) edited.push_back(output.path);
   }
   return edited;
