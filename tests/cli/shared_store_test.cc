@@ -94,6 +94,27 @@ TEST_F(SharedStore, WithoutItAStoreIsItsUsersAlone) {
   EXPECT_EQ(as(64301, "$ASSAY init --shared --group 0").exit_code, 64) << "not a member";
 }
 
+TEST_F(SharedStore, MayBeSharedAgainAndOnlyAsAWhole) {
+  const auto group = [&] { return shell("stat -c %g .assay .assay/assay.db | uniq").out; };
+  ASSERT_EQ(as(64301, "$ASSAY init --shared").exit_code, 0);
+  // Another member makes folders in it.
+  ASSERT_EQ(as(64302, "$ASSAY run --archive -- sh -c \"echo 2 > two\"").exit_code, 0);
+  for (const uid_t user : {64301U, 64302U}) {
+    const auto again = as(user, "$ASSAY init --shared");
+    EXPECT_EQ(again.exit_code, 0) << user << again.err;
+  }
+  const std::string both = "exec setpriv --reuid=64301 --regid=64301 --groups=64201,64202 ";
+  const auto other =
+      shell("HOME=$PWD " + both + support::reachable_program() + " init --shared --group 64202");
+  EXPECT_EQ(other.exit_code, 3) << other.out;
+  EXPECT_THAT(other.err, HasSubstr("whoever owns it must do that"));
+  EXPECT_EQ(group(), "64201\n") << "nothing was changed";
+  EXPECT_EQ(as(64302, "$ASSAY log").exit_code, 0);
+  // Root may change everything.
+  EXPECT_EQ(shell("$ASSAY init --shared --group 64202").exit_code, 0);
+  EXPECT_EQ(group(), "64202\n");
+}
+
 // Somebody else's killed run is left to them. A user of this test alone: all of their processes are
 // killed, also those of tests that run at the same time.
 TEST_F(SharedStore, AKilledRunIsRecoveredByItsUser) {
