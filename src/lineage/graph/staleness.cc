@@ -90,18 +90,23 @@ void check_link(const LiveStages& stages, std::size_t stage, const store::PathFa
   reasons.back().now = now.value_or("");
 }
 
-// Another build of the same version is not a reason: distributions rebuild for security. Of an
-// interpreter that a stage makes (a virtual environment), the stage says whether it is stale.
+// Another build of the same version is not a reason: distributions rebuild for security. Where the
+// version is not known, another build may be another version. Of an interpreter that a stage makes
+// (a virtual environment), the stage says whether it is stale.
 void check_interpreter(const LiveStages& stages, const store::PathFact& fact,
                        const DiskQuestions& disk, std::vector<Reason>& reasons) {
   const auto then = interpreter_of(fact);
   if (!then || !disk.interpreter || stages.owner(fact.path)) return;
   const auto now = disk.interpreter(fact.path);
-  if (now && now->language == then->language && now->version == then->version) return;
+  const bool known = !then->version.empty() || then->build.empty();
+  if (now && now->language == then->language && now->version == then->version &&
+      (known || now->build == then->build)) {
+    return;
+  }
   reasons.push_back({Cause::kInterpreter, fact.path});
   if (!now) return;
   const auto text = [](const Interpreter& one) {
-    return one.language + (one.version.empty() ? "" : " " + one.version);
+    return one.language + (one.version.empty() ? ", build " + one.build : " " + one.version);
   };
   reasons.back().now = text(*now) + " now, and was " + text(*then);
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "base/clock.h"
@@ -274,7 +275,7 @@ base::Result<void> Recorder::store(const collect::Outcome& outcome, store::RunSt
   results.find_made_folders(started_file_ns_);
   results.note_absent(request_.absent);
   results.find_interpreters(std::string(launch_.environment.get("PATH").value_or("")),
-                            run_.directory);
+                            run_.directory, std::max(started_file_ns_, run_.started_unix_ns));
   ASSAY_TRY(store::RunWriter writer, store::RunWriter::begin(*store_, run_.id));
   ASSAY_TRY_VOID(results.write(writer));
   ASSAY_TRY_VOID(digests_->write());
