@@ -26,7 +26,7 @@ bool is_done_without(const LiveStages& stages, std::size_t stage, const std::str
                      const DiskQuestions& disk) {
   if (!stages.is_inherited(stage, path) || !disk.changed_unix_ns) return false;
   const auto changed = disk.changed_unix_ns(path);
-  return changed && *changed < stages.runs()[stage].started_unix_ns;
+  return changed && *changed < stages.began_file_ns(stage);
 }
 
 void check_input(const LiveStages& stages, std::size_t stage, const Input& input,
@@ -117,6 +117,7 @@ void check_fact(const LiveStages& stages, std::size_t stage, const store::PathFa
   switch (fact.kind) {
     case FactKind::kMadeFolder:
     case FactKind::kNetwork:
+    case FactKind::kBegan:
       return;
     case FactKind::kInterpreter:
       return check_interpreter(stages, fact, disk, reasons);

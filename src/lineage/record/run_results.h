@@ -44,8 +44,15 @@ class StagedResults : public Results {
   void process(store::Process process) override;
   void missed(store::Missed missed) override;
 
+  // When the run began, by the clock of the project's file system.
+  void note_began(const std::string& project, std::int64_t started_ns) {
+    facts_.push_back({.kind = store::PathFact::Kind::kBegan,
+                      .path = project,
+                      .target = std::to_string(started_ns)});
+  }
   // After the last output: which folders the run made, which began at this time of the file
   // system's clock.
+  void find_made_folders(std::int64_t started_ns);
   // Of these, which were not there when the run began, notes those that still are not.
   void note_absent(const std::vector<std::string>& paths);
   // Which interpreters the processes were, read from their files now: one that was changed after it
@@ -54,7 +61,6 @@ class StagedResults : public Results {
   void find_interpreters(const std::string& search_path, const std::string& directory,
                          std::int64_t started_ns);
 
-  void find_made_folders(std::int64_t started_ns);
   // Everything, including packages, in the caller's transaction.
   base::Result<void> write(store::RunWriter& writer);
 
