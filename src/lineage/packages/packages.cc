@@ -23,7 +23,8 @@ struct PackageFinder::Parts {
   CudaLibraries cuda;
 };
 
-PackageFinder::PackageFinder(PackageOptions options) : parts_(std::make_unique<Parts>(options)) {}
+PackageFinder::PackageFinder(const PackageOptions& options)
+    : parts_(std::make_unique<Parts>(options)) {}
 PackageFinder::PackageFinder(PackageFinder&&) noexcept = default;
 PackageFinder& PackageFinder::operator=(PackageFinder&&) noexcept = default;
 PackageFinder::~PackageFinder() = default;
