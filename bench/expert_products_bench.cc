@@ -1,6 +1,6 @@
 // How fast the products of experts are: all six of a mixture's layer, forward and backward, with
-// even and uneven loads, one after the other and side by side; beside one dense product of all
-// rows.
+// even and uneven loads, as a loop of cuBLASLt's, one after the other and side by side, and by our
+// own kernel; beside one dense product of all rows.
 //
 //   expert_products_bench [--experts E] [--rows R] [--dim D] [--width W] [--seconds S]
 //       [--tuning FILE]
@@ -138,6 +138,24 @@ std::vector<std::int32_t> first_rows(const Shape& s, std::int64_t experts, doubl
   return list;
 }
 
+// The same on the device.
+class RowsOnDevice {
+ public:
+  explicit RowsOnDevice(const std::vector<std::int32_t>& rows)
+      : memory_(static_cast<std::int64_t>(rows.size() * sizeof(std::int32_t))) {
+    if (cudaMemcpy(memory_.data(), rows.data(), rows.size() * sizeof(std::int32_t),
+                   cudaMemcpyHostToDevice) != cudaSuccess) {
+      fmt::print(stderr, "expert_products_bench: rows cannot be copied\n");
+    }
+  }
+  [[nodiscard]] const std::int32_t* data() const {
+    return static_cast<const std::int32_t*>(memory_.data());
+  }
+
+ private:
+  Memory memory_;
+};
+
 class Clock {
  public:
   Clock() {
@@ -172,7 +190,7 @@ struct Options {
   std::string tuning;
 };
 
-void measure(Device& device, LoopedProducts& products, const std::vector<Named>& list,
+void measure(Device& device, GroupedProducts& products, const std::vector<Named>& list,
              const std::vector<std::int32_t>& rows, double seconds, const std::string& name) {
   Clock clock;
   const auto round = [&] {
@@ -196,12 +214,17 @@ void measure(Device& device, LoopedProducts& products, const std::vector<Named>&
   std::fflush(stdout);
 }
 
+std::string name_of(int lanes) {
+  if (lanes == kByKernel) return "own kernel";
+  return lanes == kAsMeasured ? "as tuned" : fmt::format("loop, {} lanes", lanes);
+}
+
 base::Result<void> run(const Options& options) {
   Device device;
   device.check(cudaStreamCreateWithFlags(&device.stream, cudaStreamNonBlocking), "stream");
   Matmul matmul;
   ASSAY_TRY_VOID(matmul.open(options.tuning, true));
-  LoopedProducts products(matmul);
+  GroupedProducts products(matmul);
   ASSAY_TRY_VOID(products.open());
   const Memory workspace(kWorkspace * kLanes);
   device.workspace.products = workspace.data();
@@ -212,11 +235,12 @@ base::Result<void> run(const Options& options) {
     if (workspace.data() == nullptr || !layer.fill()) {
       return base::fail(base::unfit_error("GPU memory", "is too small"));
     }
-    const auto grouped = layer.products(s.experts);
+    auto grouped = layer.products(s.experts);
     const auto dense = layer.products(1);
-    for (const auto* list : {&grouped, &dense}) {
-      for (const Named& one : *list) products.tune(device, one.product);
-    }
+    const RowsOnDevice even(first_rows(s, s.experts, 0));
+    for (Named& one : grouped) one.product.first_rows = even.data();
+    for (const Named& one : grouped) products.tune(device, one.product);
+    for (const Named& one : dense) products.tune(device, one.product);
     ASSAY_TRY_VOID(matmul.save());
     fmt::print(
         "{} experts, {} rows each, {} x {}; TFLOP/s of all six, sustained, and of each in "
@@ -227,20 +251,20 @@ base::Result<void> run(const Options& options) {
     measure(device, products, dense, first_rows(s, 1, 0), options.seconds, "one dense product");
     for (const double spread : {0.0, 0.5}) {
       const auto rows = first_rows(s, s.experts, spread);
-      for (const int lanes : {1, 2, 4, 0}) {
+      const RowsOnDevice on_device(rows);
+      for (Named& one : grouped) one.product.first_rows = on_device.data();
+      for (const int lanes : {1, 2, 4, kByKernel, kAsMeasured}) {
         products.use_lanes(lanes);
-        const std::string on =
-            lanes == 0 ? std::string("as tuned") : fmt::format("{} lanes", lanes);
         measure(device, products, grouped, rows, options.seconds,
-                fmt::format("loop, {}, {}", spread == 0 ? "even" : "0.5 to 1.5", on));
+                fmt::format("{}, {}", spread == 0 ? "even" : "0.5 to 1.5", name_of(lanes)));
       }
     }
-    products.use_lanes(0);
+    products.use_lanes(kAsMeasured);
     std::string tuned;
     for (const Named& one : grouped) {
-      tuned += fmt::format(" {} {}", one.name, products.lanes_of(one.product));
+      tuned += fmt::format(" {}: {};", one.name, name_of(products.lanes_of(one.product)));
     }
-    fmt::print("lanes as tuned:{}\n", tuned);
+    fmt::print("as tuned:{}\n", tuned);
   }
   if (!device.failure().empty()) return base::fail(base::failed_error("cuda", device.failure()));
   return {};

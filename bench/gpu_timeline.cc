@@ -56,8 +56,17 @@ void CUPTIAPI take_buffer(CUcontext, std::uint32_t, std::uint8_t* buffer, std::s
   while (cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS) {
     if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) {
       const auto* kernel = reinterpret_cast<const CUpti_ActivityKernel10*>(record);
+      const std::string name = kernel->name == nullptr ? "?" : kernel->name;
+      // A kernel that copies between ranks (comm/cuda/copy_kernel.h) is no computation.
+      if (name.find("copy_between_ranks") != std::string::npos) {
+        all.copies.emplace_back(kernel->start, kernel->end);
+        all.sizes.push_back(0);
+        all.lines += fmt::format("copy 0,{},{},{},{},0\n", kernel->streamId, kernel->channelID,
+                                 kernel->start, kernel->end);
+        continue;
+      }
       all.kernels.emplace_back(kernel->start, kernel->end);
-      all.names.emplace_back(kernel->name == nullptr ? "?" : kernel->name);
+      all.names.push_back(name);
       all.lines += fmt::format("kernel,{},{},{},{},{}\n", kernel->streamId, kernel->channelID,
                                kernel->start, kernel->end, all.names.back().substr(0, 70));
     } else if (record->kind == CUPTI_ACTIVITY_KIND_MEMCPY) {

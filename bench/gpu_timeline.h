@@ -16,7 +16,8 @@ struct Overlap {
   double kernels_ms = 0;  // time in which some kernel ran
   std::int64_t copies = 0;
   std::int64_t kernels = 0;
-  // Copies by their size: how many, and how much of their time no kernel ran beside.
+  // Copies by their size (0: of kernels that copy): how many, and how much of their time no kernel
+  // ran beside.
   struct BySize {
     std::int64_t copies = 0;
     double ms = 0;
@@ -32,7 +33,7 @@ struct Overlap {
   };
   std::vector<Gap> exposed;
   // Lines of "what, stream, channel, begin, end, name or bytes", times in ns: what is a kernel, or
-  // a copy with CUpti_ChannelType (1: a compute channel, 2: copy engines).
+  // a copy with CUpti_ChannelType (1: a compute channel, 2: copy engines; 0: a kernel that copies).
   std::string records;
 };
 
@@ -40,7 +41,8 @@ class GpuTimeline {
  public:
   // Fails where CUPTI is missing, or another profiler uses it.
   static base::Result<void> start();
-  // Waits for the device's records. Copies are those within the device.
+  // Waits for the device's records. Copies are those within the device, by the driver or by a
+  // kernel.
   static base::Result<Overlap> stop();
 };
 

@@ -2,7 +2,7 @@
 // on the same device, in turns.
 //
 //   train_ranks_bench PRESET [--set KEY=VALUE]… [--rounds N] [--steps N] [--tuning FILE]
-//                     [--timeline 1|FILE] [--copies beside|before|among] [--windows 1]
+//                     [--timeline 1|FILE] [--copies beside|driver] [--windows 1]
 //
 // PRESET is a job; the layout is what --set says (layout.fsdp=4), batch.accumulate is a rank's. One
 // rank has as many micro-batches as all ranks together. Prints tokens per second of both, and the
@@ -50,10 +50,9 @@ struct Setup {
 
 base::Result<comm::Copying> copying_of(const std::string& name) {
   if (name == "beside") return comm::Copying::kBesideKernels;
-  if (name == "before") return comm::Copying::kBeforeKernels;
-  if (name == "among") return comm::Copying::kAmongKernels;
+  if (name == "driver") return comm::Copying::kByDriver;
   return base::fail(base::usage_error("--copies", fmt::format("'{}' is no way to copy", name),
-                                      "beside, before or among"));
+                                      "beside or driver"));
 }
 
 base::Result<step::Program> program_of(const Setup& setup, const step::Layout& layout,

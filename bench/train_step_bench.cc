@@ -3,8 +3,9 @@
 //   train_step_bench PRESET [--set KEY=VALUE]… [--layers L] [--micro-batch B] [--sequence S]
 //       [--accumulate A] [--recompute none|cheap|ffn|full] [--optimizer adamw|muon] [--steps N]
 //       [--precision bf16|fp8]
-//       [--head-rows R] [--deterministic 0|1] [--tuning FILE]
+//       [--head-rows R] [--deterministic 0|1] [--tuning FILE] [--documents TOKENS]
 //
+// With --documents attention stays within documents of so many tokens.
 // PRESET is a model or job that spec::load finds; KEY is as for `assay train --set`. Also prints a
 // table by kind of op, from one more step in which each op is timed separately. Of a mixture also
 // how even the load was, how long the host waited for it, and what the router and its rows cost.
@@ -36,6 +37,7 @@ struct Arguments {
                         .recompute = spec::Recompute::kCheap,
                         .sequence = 4096};
   std::int64_t steps = 5;
+  std::int64_t document_tokens = 0;
   train::cuda::CudaOptions options{.copies_state = false};
 };
 
@@ -68,6 +70,9 @@ base::Result<Arguments> parse(const std::vector<std::string>& arguments) {
       a.choices.head_rows = number();
     } else if (key == "--steps") {
       a.steps = number();
+    } else if (key == "--documents") {
+      a.document_tokens = number();
+      a.choices.document_mask = a.document_tokens > 0;
     } else if (key == "--deterministic") {
       a.options.deterministic_attention = number() != 0;
     } else if (key == "--tuning") {
@@ -103,8 +108,10 @@ base::Result<spec::ModelSpec> load_model(const Arguments& a) {
 
 class Steps {
  public:
-  Steps(train::cuda::CudaBackend& backend, const step::Program& program)
-      : backend_(backend), program_(program) {}
+  // `document_tokens`: of each document, where they are masked.
+  Steps(train::cuda::CudaBackend& backend, const step::Program& program,
+        std::int64_t document_tokens)
+      : backend_(backend), program_(program), document_tokens_(document_tokens) {}
 
   // Seconds of one step.
   base::Result<double> step() {
@@ -125,12 +132,21 @@ class Steps {
     std::uniform_int_distribution<std::int32_t> any(
         0, static_cast<std::int32_t>(program_.model.vocab - 1));
     const auto begin = std::chrono::steady_clock::now();
-    ASSAY_TRY(scalars_, train::run_step(backend_, program_, settings,
-                                        [&](std::int32_t, auto tokens, auto targets) {
-                                          for (auto& token : tokens) token = any(random_);
-                                          for (auto& target : targets) target = any(random_);
-                                          return base::Result<void>{};
-                                        }));
+    ASSAY_TRY(scalars_,
+              train::run_step(
+                  backend_, program_, settings,
+                  [&](std::int32_t, auto tokens, auto targets) {
+                    for (auto& token : tokens) token = any(random_);
+                    for (auto& target : targets) target = any(random_);
+                    return base::Result<void>{};
+                  },
+                  [&](std::int32_t, auto documents) {
+                    for (std::size_t i = 0; i < documents.size(); ++i) {
+                      const auto at = static_cast<std::int64_t>(i) % program_.choices.sequence;
+                      documents[i] = static_cast<std::int32_t>(at - at % document_tokens_);
+                    }
+                    return base::Result<void>{};
+                  }));
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
   [[nodiscard]] double loss() const {
@@ -143,6 +159,7 @@ class Steps {
  private:
   train::cuda::CudaBackend& backend_;
   const step::Program& program_;
+  std::int64_t document_tokens_;
   std::mt19937 random_{2};
   std::int64_t count_ = 0;
   train::Scalars scalars_{};
@@ -162,7 +179,7 @@ base::Result<void> run(const std::vector<std::string>& arguments) {
   fmt::print("{}; {} parameters, {} tokens/step, {} ops; prepared in {:.1f} s\n",
              backend->description(), base::short_count(spec::parameters_of(model).total),
              program.step_tokens(), program.ops.size(), prepared);
-  Steps steps(*backend, program);
+  Steps steps(*backend, program, a.document_tokens);
   std::vector<double> seconds;
   for (std::int64_t i = 0; i < kWarmUp + a.steps; ++i) {
     ASSAY_TRY(const double took, steps.step());

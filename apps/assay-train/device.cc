@@ -32,6 +32,7 @@ base::Result<Device> cuda_device(spec::JobSpec& job, const RankShare& share) {
   train::cuda::CudaOptions options;
   options.device = share.gpu;
   options.groups = share.groups;
+  options.host_ranks = share.local_ranks;
   options.deterministic_attention = job.train.deterministic;
   std::string no_cache;
   options.tuning_file = tuning_file(&no_cache);

@@ -44,6 +44,7 @@ base::Result<std::vector<std::int32_t>> prompt_of(const OpenedModel& opened,
 base::Result<base::ExitCode> generate_text(const Session& session, const GenerateOptions& options) {
   ASSAY_TRY(const auto count, number<std::int64_t>("--tokens", options.tokens, 1, 1'000'000));
   ASSAY_TRY(const auto temperature, number<double>("--temperature", options.temperature, 0, 100));
+  ASSAY_TRY(const auto top_p, number<double>("--top-p", options.top_p, 1e-6, 1));
   ASSAY_TRY(const auto seed,
             number<std::uint64_t>("--seed", options.seed, 0, std::uint64_t{1} << 62U));
   ASSAY_TRY(const OpenedModel opened,
@@ -58,7 +59,7 @@ base::Result<base::ExitCode> generate_text(const Session& session, const Generat
   std::vector<data::TokenId> made;
   std::string text;
   bool ended = false;  // the model began another document
-  const train::SamplingOptions sampling{count, temperature, seed};
+  const train::SamplingOptions sampling{count, temperature, top_p, seed};
   session.print(options.prompt);
   ASSAY_TRY_VOID(train::generate(
       *loaded->device.backend, loaded->program, tokens, sampling, [&](std::int32_t next) {

@@ -32,14 +32,15 @@ base::Result<std::unique_ptr<const data::Tokenizer>> tokenizer_of(
         from.folder().string(), "does not say which tokenizer it was trained with",
         "add --tokenizer FILE: it was trained on shards without one"));
   }
-  ASSAY_TRY(auto tokenizer, data::load_tokenizer({.source = given.empty() ? "bytes" : given}));
-  if (record.definition != nullptr && tokenizer->definition() != *record.definition) {
-    return base::fail(base::usage_error(
-        fmt::format("{} {}", option, given),
-        fmt::format("is not the tokenizer that {} was trained with", from.folder().string()),
-        "leave --tokenizer out: the checkpoint has its own"));
-  }
-  return tokenizer;
+  const data::TokenizerChoice choice{.source = given.empty() ? "bytes" : given,
+                                     .has_options = false};
+  if (record.definition == nullptr) return data::load_tokenizer(choice);
+  ASSAY_TRY(const bool same, train::is_same_tokenizer(record, choice));
+  if (same) return train::make_tokenizer(record);
+  return base::fail(base::usage_error(
+      fmt::format("{} {}", option, given),
+      fmt::format("is not the tokenizer that {} was trained with", from.folder().string()),
+      "leave --tokenizer out: the checkpoint has its own"));
 }
 
 }  // namespace

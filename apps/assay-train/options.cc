@@ -80,8 +80,9 @@ Verb describe_tune(TuneAction action) {
 }
 
 std::vector<std::string> GenerateOptions::arguments() const {
-  std::vector<std::string> list = {checkpoint,      "--prompt",  prompt,   "--tokens", tokens,
-                                   "--temperature", temperature, "--seed", seed};
+  std::vector<std::string> list = {checkpoint, "--prompt",      prompt,      "--tokens",
+                                   tokens,     "--temperature", temperature, "--top-p",
+                                   top_p,      "--seed",        seed};
   if (!tokenizer.empty()) list.insert(list.end(), {"--tokenizer", tokenizer});
   return list;
 }
@@ -104,6 +105,11 @@ Verb describe_generate(GenerateAction action) {
                        &options->temperature,
                        {},
                        "T"},
+                      {"--top-p",
+                       "sample from the most likely tokens that together have this probability",
+                       &options->top_p,
+                       {},
+                       "P"},
                       {"--seed", "seed of the sampling", &options->seed, {}, "N"},
                       {"--tokenizer",
                        "bytes, or a vocabulary file, for a checkpoint that has none",

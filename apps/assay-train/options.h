@@ -30,6 +30,7 @@ struct GenerateOptions {
   std::string prompt;
   std::string tokens = "200";
   std::string temperature = "0.8";
+  std::string top_p = "1";
   std::string seed = "1";
   std::string tokenizer;  // empty: the checkpoint's
 

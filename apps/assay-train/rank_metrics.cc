@@ -26,7 +26,7 @@ struct RankFacts {
 
 train::RankSample RankTelemetry::end_step(double seconds) {
   last_.step_s = seconds;
-  last_.wait_s = groups_.take_waited_s().value_or(-1);
+  last_.wait_s = groups_.take_waited_s();
   if (!since_measured_ || since_measured_->elapsed().count() >= kMeasureEvery_s) {
     last_.memory_bytes = std::max(last_.memory_bytes, backend_.measured_bytes());
     last_.host_bytes = std::max(last_.host_bytes, host_.now().peak_bytes);
@@ -64,13 +64,12 @@ void RankTable::stepped(std::int64_t step, std::span<const train::RankSample> sa
       rank.step_s = 0;
       rank.wait_s.reset();
     }
-    const bool waits = sample.wait_s >= 0;
     rank.step = step;
     rank.steps += 1;
     rank.step_s += sample.step_s;
     rank.last_step_s = sample.step_s;
-    rank.last_wait_s = waits ? std::optional(sample.wait_s) : std::nullopt;
-    if (waits) rank.wait_s = rank.wait_s.value_or(0) + sample.wait_s;
+    rank.last_wait_s = sample.wait_s;
+    rank.wait_s = rank.wait_s.value_or(0) + sample.wait_s;
     rank.memory_bytes = std::max(rank.memory_bytes, sample.memory_bytes);
     rank.host_bytes = std::max(rank.host_bytes, sample.host_bytes);
   }

@@ -1,10 +1,13 @@
-// assay-train score: the loss of a checkpoint's model on documents or on a token shard.
+// assay-train score: the loss of a checkpoint's model on documents or on token shards.
 #include "train/score.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -59,26 +62,132 @@ base::Result<std::int64_t> most_tokens(const std::string& text) {
   return value;
 }
 
-// Documents, as a shard in the scratch folder: tokenized as the model's training data was.
+// While it lives, the first signal that would end the program only says so, and pass_on() ends it:
+// what it would leave behind can be removed before. A second one ends it at once.
+class DelayedSignals {
+ public:
+  DelayedSignals() {
+    struct sigaction action {};
+    action.sa_handler = [](int signal) {
+      caught = signal;
+      is_caught = true;
+    };
+    action.sa_flags = static_cast<int>(SA_RESETHAND);
+    for (std::size_t i = 0; i < kSignals.size(); ++i) {
+      ::sigaction(kSignals[i], &action, &before_[i]);
+      // As for nohup.
+      if (before_[i].sa_handler == SIG_IGN) ::sigaction(kSignals[i], &before_[i], nullptr);
+    }
+  }
+  DelayedSignals(const DelayedSignals&) = delete;
+  DelayedSignals& operator=(const DelayedSignals&) = delete;
+  ~DelayedSignals() { restore(); }
+
+  void pass_on() {
+    restore();
+    if (is_caught) ::raise(caught);
+  }
+  static inline std::atomic<bool> is_caught = false;
+
+ private:
+  void restore() {
+    for (std::size_t i = 0; i < kSignals.size(); ++i) {
+      ::sigaction(kSignals[i], &before_[i], nullptr);
+    }
+  }
+
+  static constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
+  static inline std::atomic<int> caught = 0;
+  std::array<struct sigaction, kSignals.size()> before_{};
+};
+
+// Documents, tokenized as the model's training data was, as a shard that has no name any more: it
+// is mapped, and nothing is left of it however the program ends.
 base::Result<data::Shard> tokenized(const ScoreOptions& options, const OpenedModel& opened,
-                                    const fs::path& folder) {
+                                    std::int64_t most) {
   ASSAY_TRY(data::InputFiles inputs, data::input_files(options.files, {}));
-  const data::TokenizeRequest request{
-      .files = std::move(inputs.files),
-      .output = folder / "documents.tokens",
-      .rules = {.column = options.column, .bos = opened.record.bos, .eos = opened.record.eos}};
-  ASSAY_TRY_VOID(data::tokenize_files(*opened.tokenizer, request));
-  return data::Shard::open(request.output);
+  const auto make = [&]() -> base::Result<data::Shard> {
+    ASSAY_TRY(const ScratchFolder scratch, ScratchFolder::make());
+    const data::TokenizeRequest request{
+        .files = std::move(inputs.files),
+        .output = scratch.path() / "documents.tokens",
+        .rules = {.column = options.column, .bos = opened.record.bos, .eos = opened.record.eos},
+        .enough = static_cast<std::uint64_t>(most),
+        .stop = &DelayedSignals::is_caught};
+    ASSAY_TRY_VOID(data::tokenize_files(*opened.tokenizer, request));
+    return data::Shard::open(request.output);
+  };
+  DelayedSignals signals;
+  auto shard = make();
+  signals.pass_on();
+  return shard;
 }
 
-base::Result<data::Shard> shard_of(const ScoreOptions& options, const OpenedModel& opened,
-                                   const fs::path& folder) {
-  const bool is_shard = options.files.size() == 1 && options.files[0].ends_with(".tokens");
-  if (!is_shard) return tokenized(options, opened, folder);
-  ASSAY_TRY(data::Shard shard, data::Shard::open(options.files[0]));
-  ASSAY_TRY(const train::TokenizerRecord of_shard, train::tokenizer_record(shard));
-  ASSAY_TRY_VOID(train::check_tokenizer(opened.checkpoint, of_shard));
-  return shard;
+// By their contents: shards may have any name. A .tokens file that is none is refused when it is
+// opened.
+base::Result<bool> are_shards(const std::vector<std::string>& files) {
+  const auto is_shard = [](const std::string& file) {
+    return file.ends_with(".tokens") || data::is_shard(file);
+  };
+  const auto shard = std::ranges::find_if(files, is_shard);
+  if (shard == files.end() || std::ranges::all_of(files, is_shard)) return shard != files.end();
+  return base::fail(base::usage_error(*shard, "has tokens, and others of these files documents",
+                                      "score them one after the other"));
+}
+
+base::Result<std::vector<data::Shard>> shards_of(const ScoreOptions& options,
+                                                 const OpenedModel& opened, std::int64_t most) {
+  std::vector<data::Shard> shards;
+  ASSAY_TRY(const bool open, are_shards(options.files));
+  if (!open) {
+    ASSAY_TRY(data::Shard shard, tokenized(options, opened, most));
+    shards.push_back(std::move(shard));
+    return shards;
+  }
+  for (const std::string& file : options.files) {
+    ASSAY_TRY(data::Shard shard, data::Shard::open(file));
+    ASSAY_TRY(const train::TokenizerRecord of_shard, train::tokenizer_record(shard));
+    ASSAY_TRY_VOID(train::check_tokenizer(opened.checkpoint, of_shard));
+    shards.push_back(std::move(shard));
+  }
+  return shards;
+}
+
+// Rows as long as the longest document, if the model takes that: what is computed for the rest of a
+// row is lost.
+base::Result<std::int64_t> sequence_for(const spec::ModelSpec& model,
+                                        const std::vector<data::Shard>& shards, std::int64_t most) {
+  if (model.capacity > 0) return model.context;  // an expert's rows depend on it
+  std::int64_t longest = 0;
+  for (const data::Shard& shard : shards) {
+    ASSAY_TRY(const std::int64_t row, train::longest_row(shard, {.tokens = most}));
+    longest = std::max(longest, row);
+  }
+  constexpr std::int64_t kMultiple = 64;  // lengths that kernels are made for
+  return std::min(model.context, (longest + kMultiple - 1) / kMultiple * kMultiple);
+}
+
+// Of experts that compute a limited number of rows, one: the rest of a row before would be among
+// these instead of the next row's tokens.
+std::int64_t rows_at_once(const spec::ModelSpec& model, std::int64_t sequence) {
+  constexpr std::int64_t kTokensAtOnce = 4096;
+  return model.capacity > 0 ? 1 : std::max<std::int64_t>(1, kTokensAtOnce / sequence);
+}
+
+// Of all shards together, `most` tokens if it is not 0.
+base::Result<train::Score> score_all(const LoadedModel& loaded, const OpenedModel& opened,
+                                     const std::vector<data::Shard>& shards, std::int64_t most,
+                                     base::Progress& progress) {
+  train::Score all;
+  for (const data::Shard& shard : shards) {
+    if (most > 0 && all.tokens == most) break;
+    ASSAY_TRY(const train::Score one,
+              train::score(*loaded.device.backend, loaded.program, shard, *opened.tokenizer,
+                           {.tokens = most > 0 ? most - all.tokens : 0,
+                            .progress = [&](std::int64_t n) { progress.advance(n); }}));
+    all += one;
+  }
+  return all;
 }
 
 }  // namespace
@@ -86,23 +195,18 @@ base::Result<data::Shard> shard_of(const ScoreOptions& options, const OpenedMode
 base::Result<base::ExitCode> score_text(const Session& session, const ScoreOptions& options) {
   ASSAY_TRY(const std::int64_t most, most_tokens(options.tokens));
   ASSAY_TRY(const OpenedModel opened, open_model(options.checkpoint, options.tokenizer, "score"));
-  ASSAY_TRY(const ScratchFolder scratch, ScratchFolder::make());
-  ASSAY_TRY(const data::Shard shard, shard_of(options, opened, scratch.path()));
-  const std::int64_t sequence = opened.model.context;
-  constexpr std::int64_t kTokensAtOnce = 4096;
-  ASSAY_TRY(
-      const auto loaded,
-      load_model(opened, {.purpose = step::Purpose::kLoss,
-                          .sequence = sequence,
-                          .micro_batch = std::max<std::int64_t>(1, kTokensAtOnce / sequence)}));
-  const auto total = static_cast<std::int64_t>(shard.count());
+  ASSAY_TRY(const std::vector<data::Shard> shards, shards_of(options, opened, most));
+  ASSAY_TRY(const std::int64_t sequence, sequence_for(opened.model, shards, most));
+  ASSAY_TRY(const auto loaded,
+            load_model(opened, {.purpose = step::Purpose::kLoss,
+                                .sequence = sequence,
+                                .micro_batch = rows_at_once(opened.model, sequence)}));
+  std::int64_t total = 0;
+  for (const data::Shard& shard : shards) total += static_cast<std::int64_t>(shard.count());
   base::Progress progress({.label = "scoring",
                            .total = most > 0 ? std::min(most, total) : total,
                            .quiet = session.quiet});
-  ASSAY_TRY(
-      const train::Score found,
-      train::score(*loaded->device.backend, loaded->program, shard, *opened.tokenizer,
-                   {.tokens = most, .progress = [&](std::int64_t n) { progress.advance(n); }}));
+  ASSAY_TRY(const train::Score found, score_all(*loaded, opened, shards, most, progress));
   progress.finish();
   const double perplexity = std::exp(found.loss());
   session.print_json(base::Json{{"checkpoint", opened.checkpoint.folder().string()},

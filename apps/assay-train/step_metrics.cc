@@ -78,6 +78,7 @@ store::MetricRow row_of(const MeasuredStep& step) {
   const std::int64_t unix_ms = step.unix_ns / 1'000'000;
   add("unix_s", "s", static_cast<double>(unix_ms) / 1e3);
   add("tokens", "tokens", static_cast<double>(r.tokens));
+  if (r.targets) add("targets", "tokens", static_cast<double>(*r.targets));
   add("loss", "", r.loss);
   add("z_loss", "", r.z_loss);
   if (r.experts) {

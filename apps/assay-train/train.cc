@@ -26,6 +26,7 @@
 #include "machine/meter.h"
 #include "step/rules.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/folder_name.h"
 #include "train/job_data.h"
 #include "train/resume.h"
 #include "train/run_folder.h"
@@ -173,6 +174,14 @@ base::Result<void> prepare_in_turn(Device& device, const train::Planned& planned
   return {};
 }
 
+// At step 1, without anything that was computed before.
+bool begins_anew(const TrainOptions& options, const fs::path& out) {
+  if (start_of(options) == train::StartFrom::kStepOne) return true;
+  std::error_code ignored;
+  const auto steps = checkpoint::steps_in(out / "checkpoints");
+  return steps ? steps->empty() : !fs::exists(out / "checkpoints", ignored);
+}
+
 // Of a job with several ranks, this is one; of a job with one, the only one.
 base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptions& options,
                                         Prepared& prepared, Membership* member) {
@@ -182,7 +191,11 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
   const int rank = member == nullptr ? 0 : member->place().rank;
   // The built-in text is written by one rank, before the others open it.
   if (rank > 0) ASSAY_TRY_VOID(member->world().barrier());
-  ASSAY_TRY(const train::TrainingData data, train::open_training_data(job, prepared.out));
+  const bool writes_text = rank == 0 && begins_anew(options, prepared.out);
+  ASSAY_TRY(const train::TrainingData data,
+            train::open_training_data(
+                job, prepared.out,
+                writes_text ? train::BuiltinText::kWriteAnew : train::BuiltinText::kKeep));
   if (member != nullptr && rank == 0) ASSAY_TRY_VOID(member->world().barrier());
   ASSAY_TRY(const auto validation, train::open_validation_data(job));
   step::Choices choices = step::choices_of(job);
@@ -205,11 +218,12 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
                                               sizeof(std::int64_t), comm::Dtype::kU8));
     device.available_bytes = std::ranges::min(bytes);
   }
-  const data::BatchReader reader(data.mix(static_cast<std::uint64_t>(job.train.seed)),
-                                 static_cast<std::int32_t>(job.model.vocab));
   ASSAY_TRY(const train::Planned planned,
             train::plan_step(job, choices,
                              train::memory_budget(*device.backend, device.available_bytes)));
+  const data::BatchReader reader(data.mix(static_cast<std::uint64_t>(job.train.seed)),
+                                 static_cast<std::int32_t>(job.model.vocab),
+                                 train::mask_of(planned.program));
   clear_start_line();
   if (rank == 0) print_plan(session, planned, device);
   if (start_of(options) != train::StartFrom::kStepOne) {

@@ -160,9 +160,9 @@ Result<void> write_file(const std::filesystem::path& path, std::string_view text
   return {};
 }
 
-Result<void> replace_file(const std::filesystem::path& path, std::string_view text) {
+Result<void> replace_file(const std::filesystem::path& path, std::string_view text, mode_t mode) {
   const std::string draft = fmt::format("{}.{}", path.string(), ::getpid());
-  const UniqueFd file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  const UniqueFd file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
   if (!file.valid()) return fail(system_error(draft, "cannot write", errno));
   if (write_all(file.get(), text) && ::rename(draft.c_str(), path.c_str()) == 0) return {};
   const Error error = system_error(path.string(), "cannot write", errno);

@@ -35,7 +35,9 @@ bool write_all(int fd, std::string_view text);
 Result<void> write_file(const std::filesystem::path& path, std::string_view text);
 
 // Writes a new file and renames it to the path once it is complete: a reader never gets half of
-// it, and one that has the old file open or mapped keeps that.
-Result<void> replace_file(const std::filesystem::path& path, std::string_view text);
+// it, and one that has the old file open or mapped keeps that. `mode`, less the umask, is the new
+// file's: what people ask for by name is 0666, as other programs write it.
+Result<void> replace_file(const std::filesystem::path& path, std::string_view text,
+                          mode_t mode = 0600);
 
 }  // namespace assay::base

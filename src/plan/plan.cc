@@ -87,6 +87,12 @@ Plan plan_of(const std::string& name, const spec::JobSpec& job, const PlanInputs
   if (const auto made = predict(chosen, assumed, inputs.constants)) {
     plan.recompute = to_text(made->work.recompute);
     plan.step = step_of(*made, inputs);
+    if (made->work.shape.is_moe() && made->work.degrees.ep > 1) {
+      plan.experts = PlannedExperts{.ranks = job.layout.ep,
+                                    .imbalance = made->work.imbalance,
+                                    .is_assumed = !assumed.imbalance,
+                                    .fullest_rank = made->work.degrees.expert_load};
+    }
     if (!plan.memory) {
       plan.memory = PlannedMemory{.need = made->memory, .device = made->work.card.memory};
     }

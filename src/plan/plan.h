@@ -46,6 +46,14 @@ struct PlannedMemory {
   [[nodiscard]] bool fits() const { return device.count() == 0 || need.total() <= device; }
 };
 
+// Of a mixture whose experts are spread over ranks.
+struct PlannedExperts {
+  std::int64_t ranks = 1;
+  double imbalance = 1;     // rows of the fullest expert, of an even share: an input of the plan
+  bool is_assumed = false;  // nobody gave it
+  double fullest_rank = 1;  // rows that it computes and receives, of an even share
+};
+
 struct Plan {
   std::string job;        // its name
   std::string device;     // that it was planned for
@@ -58,6 +66,7 @@ struct Plan {
   std::optional<PlannedStep> step;
   std::optional<PlannedMemory> memory;
   std::optional<PlannedExchange> exchange;
+  std::optional<PlannedExperts> experts;
   std::vector<std::string> unknown;  // what could not be predicted, why, and what to set
 };
 

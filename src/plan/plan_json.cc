@@ -287,6 +287,13 @@ Json to_json(const Plan& plan) {
   }
   if (plan.step) add_step(*plan.step, json);
   json["memory_bytes"] = plan.memory ? memory_json(*plan.memory) : Json(nullptr);
+  json["experts"] = nullptr;
+  if (plan.experts) {
+    json["experts"] = {{"ranks", plan.experts->ranks},
+                       {"imbalance", plan.experts->imbalance},
+                       {"is_assumed", plan.experts->is_assumed},
+                       {"fullest_rank", plan.experts->fullest_rank}};
+  }
   for (const char* key : {"comm", "comm_groups", "collectives"}) json[key] = nullptr;
   if (plan.exchange) add_exchange(*plan.exchange, json);
   json["unknown"] = plan.unknown;
@@ -307,6 +314,15 @@ Result<Plan> plan_from_json(const Json& json) {
   if (reader.has("step_s")) plan.step = read_step(reader);
   if (reader.has("memory_bytes")) plan.memory = read_memory(reader.object("memory_bytes"), reader);
   if (reader.has("comm")) plan.exchange = read_exchange(reader);
+  if (reader.has("experts")) {  // not in older plans
+    PlannedExperts& experts = plan.experts.emplace();
+    Reader inner = reader.object("experts");
+    inner.count("ranks", experts.ranks);
+    inner.number("imbalance", experts.imbalance);
+    inner.flag("is_assumed", experts.is_assumed);
+    inner.number("fullest_rank", experts.fullest_rank);
+    reader.take(inner);
+  }
   reader.lines("unknown", plan.unknown);
   if (!reader.wrong().empty()) {
     return base::fail(base::failed_error("plan", "cannot be read: " + reader.wrong()));

@@ -41,7 +41,7 @@ Constants only_flops() {
 }
 
 double priced_flops(const JobSpec& job) {
-  Work work = work_of(job).value();
+  Work work = work_of(job, {.imbalance = 1}).value();
   work.recompute = RecomputeKind::kNone;
   constexpr base::FlopsPerSecond kRate(1e12);
   work.card.bf16_flops = work.card.fp8_flops = kRate;
@@ -64,11 +64,7 @@ double counted_flops(const JobSpec& job) {
   const step::MicroTotals totals = step::micro_totals(job.model, choices);
   const auto flops_of = [&](const step::Totals& of_one) {
     double flops = 0;
-    for (const step::CountedOp& op : of_one.ops) {
-      // In closed form, choosing experts is counted in the passes of a mixture, not as a product.
-      const bool closed_form = job.layout.ep > 1 && op.part == step::Part::kRouter;
-      if (!closed_form) flops += op.flops * static_cast<double>(op.count);
-    }
+    for (const step::CountedOp& op : of_one.ops) flops += op.flops * static_cast<double>(op.count);
     return flops;
   };
   const auto mixtures = static_cast<double>(job.model.moe_layers() / l.pp);
@@ -101,16 +97,26 @@ INSTANTIATE_TEST_SUITE_P(
         FlopsCase{"llama3-70b-h200x32", {"model.vocab=131072", "layout.sequence_parallel=true"}},
         FlopsCase{"llama3-70b-h200x32", {"model.vocab=131072", "layout.fsdp=2", "layout.pp=4"}},
         FlopsCase{"llama3-70b-h200x32",
-                  {"model.vocab=131072", "layout.fsdp=1", "layout.cp=4", "layout.dp=2"}},
-        FlopsCase{"moe-9b-h200x32", {"model.vocab=131072", "batch.micro_batch=16"}},
-        FlopsCase{"moe-9b-h200x32",
-                  {"model.vocab=131072", "batch.micro_batch=16", "layout.sequence_parallel=true"}},
-        FlopsCase{"moe-9b-h200x32",
-                  {"model.vocab=131072", "batch.micro_batch=16", "model.moe_every=2"}}));
+                  {"model.vocab=131072", "layout.fsdp=1", "layout.cp=4", "layout.dp=2"}}));
+
+// Rows of experts fill half of their last tile: of as many rows as there are here, less than 2 %.
+TEST(PricedFlops, OfMixturesAreThoseOfTheStepAndOfHalfATile) {
+  const std::vector<std::string> large = {"model.vocab=131072", "batch.micro_batch=16"};
+  for (const char* set : {"layout={ep=2,tp=4,fsdp=4}", "layout={ep=8,fsdp=4}", "layout={fsdp=32}",
+                          "layout={tp=4,fsdp=8,sequence_parallel=true}", "model.moe_every=2"}) {
+    SCOPED_TRACE(set);
+    std::vector<std::string> all = large;
+    all.emplace_back(set);
+    const JobSpec job = predicted_job("moe-9b-h200x32", all);
+    const double counted = counted_flops(job);
+    EXPECT_GT(priced_flops(job), counted);
+    EXPECT_LT(priced_flops(job), 1.02 * counted);
+  }
+}
 
 // A tile that is not full costs what a full one does.
 TEST(PricedFlops, AreNeverFewerThanCounted) {
-  for (const char* preset : {"llama3-13b-h200x32", "llama3-70b-h200x32", "moe-9b-h200x32"}) {
+  for (const char* preset : {"llama3-13b-h200x32", "llama3-70b-h200x32"}) {
     const JobSpec job = predicted_job(preset);
     EXPECT_GE(priced_flops(job), counted_flops(job)) << preset;
     EXPECT_LE(priced_flops(job), 1.02 * counted_flops(job)) << preset;
@@ -182,7 +188,8 @@ TEST(TrainerMemory, OfPipelinesIsThatOfTheirPrograms) {
 
 TEST(Prediction, OfOurTrainerIsWhatItMeasured) {
   for (const testing::OwnRun& run : testing::own_runs()) {
-    const JobSpec job = predicted_job("llama3-8b-h200", run.set);
+    SCOPED_TRACE(fmt::format("{} {}", run.job, fmt::join(run.set, " ")));
+    const JobSpec job = predicted_job(run.job, run.set);
     const Prediction p = predict(job).value();
     EXPECT_NEAR(p.step.total.count() / run.seconds, 1, 0.03);
     // Without the workspace of libraries, which depends on their choice of algorithms.
@@ -256,14 +263,54 @@ TEST(Prediction, ModulesGatherMoreOftenAndHoldLess) {
 
 // A capacity is paid for whether tokens come or not: in products, in what is sent, in memory.
 TEST(Prediction, CapacityOfExpertsIsPaidFor) {
-  const Prediction dropless = predict(predicted_job("moe-9b-h200x32")).value();
-  const Prediction even = predict(predicted_job("moe-9b-h200x32", {"model.capacity=1"})).value();
-  const Prediction half_more =
-      predict(predicted_job("moe-9b-h200x32", {"model.capacity=1.5"})).value();
+  const auto by_others = [](const std::vector<std::string>& set) {
+    return predict(predicted_job("moe-9b-h200x32", set), {.framework = Framework::kMegatronCore})
+        .value();
+  };
+  const Prediction dropless = by_others({});
+  const Prediction even = by_others({"model.capacity=1"});
+  const Prediction half_more = by_others({"model.capacity=1.5"});
   EXPECT_EQ(even.step.total, dropless.step.total);
   EXPECT_GT(half_more.step.products, even.step.products);
   EXPECT_GT(half_more.step.experts, even.step.experts);
   EXPECT_GT(half_more.memory.total(), even.memory.total());
+}
+
+// Our trainer computes what comes, up to a capacity.
+TEST(Prediction, OurExpertsComputeWhatComes) {
+  const auto ours = [](const std::vector<std::string>& set, double imbalance) {
+    return predict(predicted_job("moe-9b-h200x32", set), {.imbalance = imbalance}).value();
+  };
+  const Prediction even = ours({}, 1);
+  EXPECT_EQ(ours({"model.capacity=1"}, 3).step.total, even.step.total);
+  EXPECT_EQ(ours({"model.capacity=1.5"}, 1).step.total, even.step.total);
+  EXPECT_EQ(ours({"model.capacity=1.5"}, 3).step.total, ours({}, 1.5).step.total);
+  EXPECT_LT(ours({"model.capacity=1.5"}, 1).memory.total(), even.memory.total());
+  // One expert on each of two ranks has half of the rows of four: 4 of 8 experts are on a rank.
+  EXPECT_DOUBLE_EQ(ours({}, 1).work.degrees.expert_load, 1);
+  EXPECT_DOUBLE_EQ(ours({}, 8).work.degrees.expert_load, 2);
+}
+
+// The rank that has the fullest expert is waited for; one that has all experts has all rows.
+TEST(Prediction, TheSlowestRankIsWaitedFor) {
+  for (const Framework framework : {Framework::kAssay, Framework::kMegatronCore}) {
+    for (const char* layout : {"layout={ep=8,fsdp=4}", "layout={ep=8,dp=4}", "layout={fsdp=32}"}) {
+      SCOPED_TRACE(fmt::format("{} {}", to_text(framework), layout));
+      const JobSpec job = predicted_job("moe-9b-h200x32", {layout});
+      StepTime last = predict(job, {.framework = framework, .imbalance = 1})->step;
+      for (const double imbalance : {1.1, 1.5, 3.0}) {
+        const StepTime now = predict(job, {.framework = framework, .imbalance = imbalance})->step;
+        if (job.layout.ep == 1) {
+          EXPECT_EQ(now.total, last.total);
+        } else {
+          EXPECT_GT(now.products, last.products);
+          EXPECT_GT(now.experts, last.experts);
+          EXPECT_GT(now.total, last.total);
+        }
+        last = now;
+      }
+    }
+  }
 }
 
 TEST(Prediction, UtilisationIsByBothDefinitions) {

@@ -37,7 +37,7 @@ const step::Rule* TrainerRules::broken(const step::Choices& choices) const {
 }
 
 bool TrainerRules::accept(const spec::LayoutSpec& layout, const spec::BatchSpec& batch) const {
-  return !apply_ || (layout.ep == 1 && broken(choices_of(layout, batch)) == nullptr);
+  return !apply_ || broken(choices_of(layout, batch)) == nullptr;
 }
 
 bool TrainerRules::accept(const spec::LayoutSpec& layout) const {
@@ -46,9 +46,6 @@ bool TrainerRules::accept(const spec::LayoutSpec& layout) const {
 
 std::string TrainerRules::reason(const spec::LayoutSpec& layout,
                                  const spec::BatchSpec& batch) const {
-  // The trainer executes it, but its exchanges of rows and of experts' gradients are priced as
-  // others make them, which is too little to be compared with the rest.
-  if (layout.ep > 1) return "layout.ep: step times with experts over ranks cannot be compared yet";
   const auto text = [](const base::Error& error) { return error.where + ": " + error.what; };
   const step::Choices choices = choices_of(layout, batch);
   const step::Rule* rule = broken(choices);

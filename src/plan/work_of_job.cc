@@ -54,6 +54,10 @@ Shape shape_of(const spec::ModelSpec& m, Framework framework, std::int64_t seque
     s.experts = as_real(m.experts);
     s.experts_per_token = as_real(m.experts_per_token);
     if (m.capacity > 0) s.capacity = m.capacity;
+    if (framework == Framework::kAssay && m.capacity > 0) {  // which computes what comes
+      s.most_load = m.capacity;
+      s.capacity = std::min(1.0, m.capacity);
+    }
     s.expert_ffn = as_real(m.expert_width());
     s.shared_ffn = as_real(m.shared_ffn);
     s.moe_layers = as_real(m.moe_layers());
@@ -123,6 +127,19 @@ Framework framework_of(const spec::JobSpec& job, const Assumed& assumed) {
   return assumed.framework.value_or(nanochat ? Framework::kNanochat : Framework::kAssay);
 }
 
+double usual_imbalance(Framework framework) {
+  constexpr double kOfOurTrainer = 1.2;
+  return framework == Framework::kAssay ? kOfOurTrainer : 1;
+}
+
+double load_of_fullest_rank(double imbalance, double experts, double ranks, double capacity) {
+  const double own = experts / ranks;
+  if (ranks <= 1 || experts <= 1 || own < 1) return 1;
+  const double most = capacity > 0 ? std::min(capacity, experts) : experts;
+  const double fullest = std::clamp(imbalance, 1.0, std::max(1.0, most));
+  return (fullest + (own - 1) * (experts - fullest) / (experts - 1)) / own;
+}
+
 base::Result<Work> work_of(const spec::JobSpec& job, const Assumed& assumed) {
   const Framework framework = framework_of(job, assumed);
   Work work;
@@ -138,6 +155,8 @@ base::Result<Work> work_of(const spec::JobSpec& job, const Assumed& assumed) {
   work.recompute = recompute_of(job.train.recompute, framework);
   work.fp8 = job.train.precision == spec::Precision::kFp8;
   work.muon = job.train.optimizer == spec::Optimizer::kMuon;
+  work.deterministic = job.train.deterministic;
+  work.imbalance = assumed.imbalance.value_or(usual_imbalance(framework));
   if (TrainerRules(job, framework).apply()) {
     work.trainer = std::make_shared<TrainerSteps>(job.model);
   }
@@ -185,6 +204,11 @@ void spread(Work& work, const spec::LayoutSpec& layout, const spec::BatchSpec& b
     d.state_shards = shards;
     d.gradient_shards = layout.zero >= 2 ? shards : 1;
   }
+  // Software that computes a whole capacity computes it whatever comes.
+  const bool whole_capacity = work.shape.capacity != 1 && !folds;
+  d.expert_load = whole_capacity ? 1
+                                 : load_of_fullest_rank(work.imbalance, work.shape.experts, d.ep,
+                                                        work.shape.most_load);
   work.batch = {.sequence = as_real(batch.sequence),
                 .micro_batch = as_real(batch.micro_batch),
                 .micros = as_real(batch.accumulate)};

@@ -12,7 +12,18 @@ namespace assay::plan {
 struct Assumed {
   // Default: nanochat for models with its value embeddings or residual scales, else our trainer.
   std::optional<Framework> framework;
+  // Of a mixture: rows of the fullest expert, of an even share. Default: usual_imbalance().
+  std::optional<double> imbalance;
 };
+
+// Of our trainer 1.2: eight experts, trained for 38,000 steps with a loss that balances them, were
+// published with 1.04 to 1.22 in most layers (github.com/shawntan/scattermoe, issue 10). Of others
+// 1: the rows that the model was fitted to have theirs in them.
+double usual_imbalance(Framework framework);
+
+// Rows of the rank that has the fullest expert, of an even share: of so many experts over so many
+// ranks, where the other experts share the rest evenly. A capacity bounds the fullest one.
+double load_of_fullest_rank(double imbalance, double experts, double ranks, double capacity);
 
 Framework framework_of(const spec::JobSpec& job, const Assumed& assumed);
 

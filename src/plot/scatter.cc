@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/pareto.h"
@@ -16,6 +17,7 @@ constexpr double kScatterHeight = 360;
 constexpr double kNarrowScatterHeight = 260;
 constexpr double kFrontRadius = 5;
 constexpr double kOtherRadius = 3.5;
+constexpr double kRingRadius = 9;
 constexpr double kMostPointLabel = 200;
 // More are unreadable, and searching places for them takes time.
 constexpr std::size_t kMostLabels = 100;
@@ -83,8 +85,9 @@ FreeSpace space_beside(const std::vector<ScatterPoint>& points, const XyPlot& pl
   FreeSpace space(plot.box);
   for (const ScatterPoint& point : points) {
     const Point place = plot.at(point.x, point.y);
-    space.take({place.x - kFrontRadius, place.y - kFrontRadius, place.x + kFrontRadius,
-                place.y + kFrontRadius});
+    // A ring's corners are free.
+    const double radius = point.marked ? kRingRadius * 0.75 : kFrontRadius;
+    space.take({place.x - radius, place.y - radius, place.x + radius, place.y + radius});
     if (point.x_interval) {
       space.take({plot.x.at(point.x_interval->low), place.y - kCap,
                   plot.x.at(point.x_interval->high), place.y + kCap});
@@ -116,6 +119,12 @@ void draw_point(XmlWriter& svg, const Scatter& chart, const ScatterPoint& point,
                    plot.at(point.x, point.y_interval->high));
   }
   draw_marker(svg, point.group, place.x, place.y, radius, filled);
+  if (point.marked) {
+    svg.element("circle", {{"class", "line stroke-ink"},
+                           {"cx", coordinate(place.x)},
+                           {"cy", coordinate(place.y)},
+                           {"r", coordinate(kRingRadius)}});
+  }
   svg.close();
 }
 
@@ -174,16 +183,24 @@ Drawing draw(const Scatter& chart, double width) {
     if (chart.label_all || chart.front_name.empty()) labelled.push_back(i);
   }
   for (const std::size_t i : front) draw_point(svg, chart, points[i], plot, kFrontRadius, true);
+  const auto is_marked = [&](std::size_t i) { return points[i].marked; };
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const bool is_listed = std::find(labelled.begin(), labelled.end(), i) != labelled.end();
+    if (is_marked(i) && !is_listed) labelled.push_back(i);
+  }
+  std::stable_partition(labelled.begin(), labelled.end(), is_marked);
   if (labelled.size() > kMostLabels) labelled.resize(kMostLabels);
   for (const std::size_t i : labelled) {
     if (points[i].label.empty()) continue;
     const std::string label = fitted(points[i].label, kSmallSize, kMostPointLabel);
     const Point mark = plot.at(points[i].x, points[i].y);
-    const auto place = space.place(mark.x, mark.y, kFrontRadius, label, kSmallSize);
+    const double radius = points[i].marked ? kRingRadius : kFrontRadius;
+    const auto place = space.place(mark.x, mark.y, radius, label, kSmallSize);
     if (!place) continue;
     svg.element("text",
-                {{"class", fmt::format("small halo stroke-paper {}",
-                                       on_front[i] ? "fill-ink" : "fill-soft")},
+                {{"class", fmt::format("small halo stroke-paper {}{}",
+                                       on_front[i] ? "fill-ink" : "fill-soft",
+                                       points[i].marked ? " strong" : "")},
                  {"x", place->x},
                  {"y", place->y}},
                 label);

@@ -27,6 +27,7 @@ struct ScatterPoint {
   std::size_t group = 0;
   std::optional<Interval> x_interval = std::nullopt;
   std::optional<Interval> y_interval = std::nullopt;
+  bool marked = false;  // with a ring, and labelled before all others
 };
 
 struct Scatter {

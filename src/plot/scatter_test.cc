@@ -83,6 +83,18 @@ TEST(Scatter, OnlyTheFrontIsLabelledByDefault) {
   EXPECT_THAT(texts_in(elements_of(draw(chart))), Contains("neither"));
 }
 
+// Wherever it is, and however many others there are.
+TEST(Scatter, WhatIsMarkedHasARingAndALabel) {
+  Scatter chart = offers();
+  chart.points.assign(200, {.x = 50, .y = 50, .label = "one of many"});
+  chart.points.push_back({.x = 50.1, .y = 50.1, .label = "this one", .marked = true});
+  const auto elements = elements_of(draw(chart));
+  EXPECT_THAT(texts_in(elements), Contains("this one"));
+  const auto rings = those(elements, "circle", "stroke-ink");
+  ASSERT_EQ(rings.size(), 1U);
+  EXPECT_GT(rings[0].number("r"), 5);
+}
+
 TEST(Scatter, LabelsThatWouldCollideAreLeftOut) {
   Scatter chart = offers();
   chart.front_name.clear();

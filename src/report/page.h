@@ -1,5 +1,6 @@
 // Page: the content of a report before it is HTML (html.h), Markdown (markdown.h) or JSON (below),
-// so that all three say the same. run_part.h, experiment_part.h and suite_part.h make its parts.
+// so that all three say the same. run_part.h, experiment_part.h, suite_part.h and plan_part.h make
+// its parts.
 #pragma once
 
 #include <cstdint>
@@ -73,7 +74,7 @@ struct Section {
 };
 
 struct Part {
-  std::string kind;   // "run", "experiment", "scan", "suite"
+  std::string kind;   // "run", "experiment", "scan", "suite", "plan"
   std::string title;  // what was run: a command, the commands that were compared, a suite
   std::string subtitle = {};
   Verdict verdict = {};

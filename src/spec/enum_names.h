@@ -127,7 +127,10 @@ struct EnumNames<Packing> {
   static constexpr Names<Packing, 2> kNames = {
       {{"stream", Packing::kStream}, {"documents", Packing::kDocuments}}};
 };
-
+template <>
+struct EnumNames<Mask> {
+  static constexpr Names<Mask, 2> kNames = {{{"none", Mask::kNone}, {"document", Mask::kDocument}}};
+};
 template <>
 struct EnumNames<NonFinite> {
   static constexpr Names<NonFinite, 2> kNames = {

@@ -26,6 +26,7 @@ enum class Schedule { kCosine, kLinear, kWsd, kConstant };
 enum class NonFinite { kSkip, kStop };
 enum class TokenType { kU16, kU32 };
 enum class Packing { kStream, kDocuments };
+enum class Mask { kNone, kDocument };
 
 struct TrainSpec {
   // How long: at most one of these three.
@@ -61,6 +62,10 @@ struct TrainSpec {
   bool deterministic = false;
   std::int64_t validate_every = 0;  // steps; 0: never
   std::int64_t validate_tokens = 131'072;
+
+  // Not keys: whether these are recipe.h's choice, and not what the job sets.
+  bool learning_rate_is_usual = false;
+  bool warmup_is_usual = false;
 };
 
 struct DataSpec {
@@ -69,6 +74,7 @@ struct DataSpec {
   std::optional<std::string> validation;  // as train; none: nothing is validated on
   std::optional<TokenType> type;          // of files without a header
   Packing pack = Packing::kStream;
+  Mask mask = Mask::kNone;
 };
 
 struct CheckpointSpec {

@@ -31,6 +31,7 @@ struct PriceSpec {
   base::Date date;
   PriceRange per_hour;  // for all `devices` together
   std::string source;
+  bool network = false;  // several of them have a network between them that is known
 };
 
 }  // namespace assay::spec

@@ -38,6 +38,7 @@ TEST(Recipe, IsUsedWhereAJobSaysNothing) {
   const JobSpec job = loaded("llama3-8b-h200", {"train.steps=1000"});
   EXPECT_DOUBLE_EQ(job.train.learning_rate, 2.7e-5);
   EXPECT_EQ(job.train.warmup_steps, 180);
+  EXPECT_TRUE(job.train.learning_rate_is_usual && job.train.warmup_is_usual);
   const JobSpec larger = loaded("llama3-8b-h200", {"batch.accumulate=8", "train.steps=2000"});
   EXPECT_DOUBLE_EQ(larger.train.learning_rate, 5.3e-5);
   EXPECT_EQ(larger.train.warmup_steps, 354);
@@ -47,10 +48,12 @@ TEST(Recipe, IsUsedWhereAJobSaysNothing) {
   EXPECT_DOUBLE_EQ(brief.train.learning_rate, 3e-6);
   const JobSpec warm = loaded("llama3-8b-h200", {"train.steps=60", "train.warmup_steps=40"});
   EXPECT_DOUBLE_EQ(warm.train.learning_rate, 6e-6);
+  EXPECT_TRUE(warm.train.learning_rate_is_usual && !warm.train.warmup_is_usual);
   const JobSpec asked =
       loaded("llama3-8b-h200", {"train.warmup_steps=0", "train.learning_rate=0.001"});
   EXPECT_EQ(asked.train.warmup_steps, 0);
   EXPECT_DOUBLE_EQ(asked.train.learning_rate, 1e-3);
+  EXPECT_FALSE(asked.train.learning_rate_is_usual || asked.train.warmup_is_usual);
 }
 
 }  // namespace

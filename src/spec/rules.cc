@@ -188,6 +188,10 @@ base::Result<void> check_train(const JobSpec& job, const RuleErrors& rule) {
     return rule.broken("data.pack", "files without a header do not say where documents begin",
                        "tokenize with `assay data tokenize`, or leave data.pack out");
   }
+  if (job.data.mask == Mask::kDocument && job.data.type) {
+    return rule.broken("data.mask", "files without a header do not say where documents begin",
+                       "tokenize with `assay data tokenize`, or leave data.mask out");
+  }
   if (train.validate_every > 0 && !job.data.validation) {
     return rule.broken("train.validate_every", "there is nothing to validate on",
                        "set data.validation to a token shard or a folder of them");
@@ -247,10 +251,12 @@ base::Result<void> complete(PriceSpec& price, const Value& row, const std::strin
 void complete_recipe(JobSpec& job, const Value& document) {
   TrainSpec& train = job.train;
   const bool rate_is_set = document.at("train.learning_rate") != nullptr;
+  train.learning_rate_is_usual = !rate_is_set;
   if (!rate_is_set) train.learning_rate = usual_learning_rate(job.model.dim, job.tokens_per_step());
   const auto steps = training_steps(job);
   if (!steps) return;
-  if (document.at("train.warmup_steps") == nullptr) {
+  train.warmup_is_usual = document.at("train.warmup_steps") == nullptr;
+  if (train.warmup_is_usual) {
     train.warmup_steps = usual_warmup(job.model.dim, train.learning_rate, *steps);
   }
   if (rate_is_set || train.warmup_steps == 0) return;

@@ -272,6 +272,11 @@ INSTANTIATE_TEST_SUITE_P(
              "demo",
              {"device.name=x"},
              "device: a job's device is part of its cluster; write [cluster.device]"},
+        Case{"MaskWithoutDocuments",
+             "demo",
+             {"data.mask=document", "data.type=u16"},
+             "data.mask: files without a header do not say where documents begin; tokenize with "
+             "`assay data tokenize`, or leave data.mask out"},
         Case{"Fp8Missing",
              "llama3-8b-h200",
              {"train.precision=fp8", "cluster.extends=p4d-24xlarge", "layout.fsdp=8"},

@@ -144,6 +144,10 @@ void describe(V& key, DataSpec& d) {
   key({"pack",
        "stream: windows cut anywhere; documents: each begins with a document, in a seeded order"},
       d.pack);
+  key({"mask",
+       "document: attention stays within documents, and what begins one is no target; none: "
+       "neither"},
+      d.mask);
 }
 
 template <class V>
@@ -235,6 +239,7 @@ void describe(V& key, PriceSpec& p) {
   key({"per_hour", "price per hour of all these devices", true}, p.per_hour);
   key({"date", "when it was seen", true}, p.date);
   key({"source", "where the price is published", true}, p.source);
+  key({"network", "several of them have a network between them that is known"}, p.network);
 }
 
 template <class V>

@@ -70,7 +70,8 @@ void make_qkv(Builder& b, Kept& k) {
 
 double attention_flops(const Builder& b, double passes) {
   const Program& p = b.program();
-  // Causal: half of the square of scores, which is made once and used once per pass.
+  // Causal: half of the square of scores, which is made once and used once per pass. Where
+  // documents are masked, less of it is needed, by how much depends on the data: this is the most.
   return passes * 2.0 * static_cast<double>(p.micro_tokens()) *
          static_cast<double>(p.choices.sequence) * static_cast<double>(b.shape().q) / 2.0;
 }
@@ -83,12 +84,13 @@ void attend(Builder& b, Kept& k) {
   k.log_sum_exp = b.matrix(b.named("log_sum_exp"), tokens, s.q / b.model().head_dim, Dtype::kF32,
                            Storage::kActivations);
   if (b.shares_sequences()) return attend_in_context(b, k);
-  b.emit({.kind = Kind::kAttention,
-          .part = Part::kAttention,
-          .in = {qk.columns(0, s.q), qk.columns(s.q, s.kv), k.qkv.columns(s.q + s.kv, s.kv)},
-          .out = {k.o, k.log_sum_exp},
-          .sequences = b.program().choices.micro_batch,
-          .flops = attention_flops(b, 2)});
+  b.emit_within_documents(
+      {.kind = Kind::kAttention,
+       .part = Part::kAttention,
+       .in = {qk.columns(0, s.q), qk.columns(s.q, s.kv), k.qkv.columns(s.q + s.kv, s.kv)},
+       .out = {k.o, k.log_sum_exp},
+       .sequences = b.program().choices.micro_batch,
+       .flops = attention_flops(b, 2)});
 }
 
 void attention_out(Builder& b, Kept& k) {
@@ -182,13 +184,13 @@ View backward_attention(Builder& b, Kept& k, const View& dx) {
     out_gradients();  // while gradients of keys and values travel
     add_key_gradients(b, exchange, dqkv.columns(s.q, 2 * s.kv));
   } else {
-    b.emit({.kind = Kind::kAttentionGrad,
-            .part = Part::kAttention,
-            .in = {qk.columns(0, s.q), qk.columns(s.q, s.kv), k.qkv.columns(s.q + s.kv, s.kv), k.o,
-                   k.log_sum_exp, d_o},
-            .out = {dq, dk, dqkv.columns(s.q + s.kv, s.kv)},
-            .sequences = b.program().choices.micro_batch,
-            .flops = attention_flops(b, 5)});
+    b.emit_within_documents({.kind = Kind::kAttentionGrad,
+                             .part = Part::kAttention,
+                             .in = {qk.columns(0, s.q), qk.columns(s.q, s.kv),
+                                    k.qkv.columns(s.q + s.kv, s.kv), k.o, k.log_sum_exp, d_o},
+                             .out = {dq, dk, dqkv.columns(s.q + s.kv, s.kv)},
+                             .sequences = b.program().choices.micro_batch,
+                             .flops = attention_flops(b, 5)});
   }
   if (m.positions == spec::Positions::kRope) {
     b.emit({.kind = Kind::kRotateGrad, .part = Part::kRope, .out = {dqkv.columns(0, s.q + s.kv)}});

@@ -56,6 +56,14 @@ void Builder::emit(Op op) {
   sink_.add(std::move(op), times_);
 }
 
+void Builder::emit_within_documents(Op op) {
+  if (documents_.buffer >= 0) {
+    op.in.push_back(documents_);
+    op.documents = true;
+  }
+  emit(std::move(op));
+}
+
 std::string Builder::named(const char* what) const {
   if (!sink_.unrolls()) return {};
   const char* again = phase_ == Phase::kRecompute ? " again" : "";

@@ -66,6 +66,9 @@ class Builder {
   [[nodiscard]] std::int32_t layer() const { return layer_; }
   [[nodiscard]] std::int32_t micro() const { return micro_; }
   void emit(Op op);
+  // Of attention or its gradients: within the documents of the pass' tokens, if they are set.
+  void set_documents(const View& documents) { documents_ = documents; }
+  void emit_within_documents(Op op);
 
   // c = a b^T: activations times a weight, as the forward pass has it. `residual` may be none.
   void forward(Part part, const View& a, const View& weight, const View& c,
@@ -230,6 +233,7 @@ class Builder {
   std::int32_t micro_ = 0;
   std::int32_t tickets_ = 0;
   std::int32_t slot_ = 0;
+  View documents_;  // none: attention crosses them
   // Elements of the largest unit of a block, and of the largest part that this rank adds up; of
   // experts, where they are units of their own, at 1.
   std::int64_t block_room_[2] = {};
@@ -318,13 +322,20 @@ std::vector<std::int32_t> units_used(const Builder& b, Phase phase);
 // head.cc: the final norm, the logits and the loss; for training also their gradients, into dx.
 void build_head(Builder& b, const View& x, const View& targets, const View* dx);
 std::vector<std::int32_t> units_of_head(const Builder& b);
-// embedding.cc: before the first block. Tokens are read where they are embedded, targets where the
-// loss is.
+// embedding.cc: before the first block of a chunk. Tokens are read where they are embedded, targets
+// where the loss is, and where documents begin by every chunk, if attention stays within them.
 struct Inputs {
   View tokens;
   View targets;
+  View documents;
 };
-Inputs read_inputs(Builder& b, std::int32_t slot, bool first, bool last);
+struct InputPlace {
+  std::int32_t chunk = 0;
+  std::int32_t slot = 0;
+  bool first = false;  // the chunk is the model's first
+  bool last = false;
+};
+Inputs read_inputs(Builder& b, const InputPlace& place);
 void embed(Builder& b, const View& tokens, const View& x);
 void back_to_tables(Builder& b, const View& tokens, const View& dx);
 std::vector<std::int32_t> units_of_tables(const Builder& b);

@@ -49,15 +49,17 @@ CountedExchange counted_exchange(const Op& op, const std::vector<Buffer>& buffer
           .calls = calls};
 }
 
-void add_calls(CountedExchange one, std::vector<CountedExchange>& list) {
+std::size_t add_calls(CountedExchange one, std::vector<CountedExchange>& list) {
   const auto same = std::find_if(list.begin(), list.end(), [&](const CountedExchange& known) {
     return known.same_but_calls(one);
   });
+  const auto at = static_cast<std::size_t>(same - list.begin());
   if (same == list.end()) {
     list.push_back(std::move(one));
   } else {
     same->calls += one.calls;
   }
+  return at;
 }
 
 }  // namespace assay::step

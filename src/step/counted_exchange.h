@@ -2,6 +2,7 @@
 // it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -38,7 +39,7 @@ struct CountedExchange {
 // Of an op that is an exchange; `buffers` are those that its views are of.
 CountedExchange counted_exchange(const Op& op, const std::vector<Buffer>& buffers,
                                  const Layout& layout, std::int64_t calls);
-// One more line, or more calls of one that is there.
-void add_calls(CountedExchange one, std::vector<CountedExchange>& list);
+// One more line, or more calls of one that is there; which.
+std::size_t add_calls(CountedExchange one, std::vector<CountedExchange>& list);
 
 }  // namespace assay::step

@@ -14,18 +14,23 @@ std::int64_t first_token(const Builder& b) {
 
 }  // namespace
 
-Inputs read_inputs(Builder& b, std::int32_t slot, bool first, bool last) {
+Inputs read_inputs(Builder& b, const InputPlace& place) {
+  const Choices& choices = b.program().choices;
   const std::int64_t tokens = b.program().micro_tokens();
-  const auto integers = [&](const char* what) {
-    const View view =
-        b.shared(fmt::format("{}, slot {}", what, slot), tokens, Dtype::kI32, Storage::kInputs);
+  const auto integers = [&](const std::string& what) {
+    const View view = b.shared(fmt::format("{}, slot {}", what, place.slot), tokens, Dtype::kI32,
+                               Storage::kInputs);
     return View{view.buffer, 0, tokens, 1, 1};
   };
   Inputs in;
-  Op op{.kind = Kind::kRead, .part = first ? Part::kEmbedding : Part::kLoss};
-  if (first) op.out.push_back(in.tokens = integers("tokens"));
-  if (last && b.program().choices.purpose != Purpose::kLogits) {
+  Op op{.kind = Kind::kRead, .part = place.first ? Part::kEmbedding : Part::kLoss};
+  if (place.first) op.out.push_back(in.tokens = integers("tokens"));
+  if (place.last && choices.purpose != Purpose::kLogits) {
     op.out.push_back(in.targets = integers("targets"));
+  }
+  if (choices.document_mask) {
+    op.documents = true;
+    op.out.push_back(in.documents = integers(fmt::format("documents, chunk {}", place.chunk)));
   }
   if (!op.out.empty()) b.emit(std::move(op));
   return in;

@@ -1,5 +1,7 @@
 #include "step/expert_exchange.h"
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 
 namespace assay::step {
@@ -51,8 +53,12 @@ bool experts_are_spread(const Builder& b) {
 }
 
 std::int64_t rows_of_own_experts(const Builder& b) {
-  return most_rows_of_rank(b.model(), b.program().micro_tokens(),
-                           b.program().choices.layout.expert.ranks);
+  const std::int64_t most = most_rows_of_rank(b.model(), b.program().micro_tokens(),
+                                              b.program().choices.layout.expert.ranks);
+  const double load = b.program().choices.expert_load;
+  if (load <= 0) return most;
+  const double rows = std::round(load * static_cast<double>(own_rows(b)));
+  return std::min(most, static_cast<std::int64_t>(rows));
 }
 
 std::optional<Op> meet_experts(Builder& b, Routed& r) {

@@ -25,7 +25,7 @@ struct Travelling {
 
 // Ranks have different experts.
 bool experts_are_spread(const Builder& b);
-// Rows that this rank's experts compute, at most.
+// Rows that this rank's experts compute: at most, or with the load that totals are made for.
 std::int64_t rows_of_own_experts(const Builder& b);
 
 // After the sort, once: counts of rows to every rank, and of those that will come. Of the router's

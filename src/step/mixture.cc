@@ -55,9 +55,11 @@ Op grouped(const Builder& b, Part part, const View& a, const View& other, const 
 }
 
 // Of as many rows as this rank's tokens have: what its experts get of others' they have of its own,
-// so together ranks compute these.
+// so together ranks compute these. Of totals, as many as the load says.
 double flops_of_rows(const Builder& b, const View& rows, const View& made) {
-  const std::int64_t count = rows_of_experts(b.model(), b.program().micro_tokens());
+  const bool loaded = b.program().choices.expert_load > 0;
+  const std::int64_t count =
+      loaded ? rows_of_own_experts(b) : rows_of_experts(b.model(), b.program().micro_tokens());
   return 2.0 * static_cast<double>(count * rows.cols) * static_cast<double>(made.cols);
 }
 

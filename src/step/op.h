@@ -28,8 +28,9 @@ enum class Kind : std::uint8_t {
   kHeadNormGrad,   // dy, heads, [weight] -> dheads, [dweight]
   kRotate,         // -> heads, in place
   kRotateGrad,     // -> dheads, in place
-  kAttention,      // q, k, v -> o, log-sum-exp: of each sequence's keys, the last query sees all
-  kAttentionGrad,  // q, k, v, o, log-sum-exp, do -> dq, dk, dv
+  // q, k, v, [documents] -> o, log-sum-exp: of each sequence's keys, the last query sees all
+  kAttention,
+  kAttentionGrad,  // q, k, v, o, log-sum-exp, do, [documents] -> dq, dk, dv
   // Where ranks share sequences (context.cc); k|v are keys and values side by side.
   kPackKeys,       // k, v -> k|v
   kOrderKeys,      // k|v of every context rank -> in the order of the sequences
@@ -62,7 +63,8 @@ enum class Kind : std::uint8_t {
   kMuon,          // gradient, norm -> weight, [remainder], momentum
   kBalance,       // load above or below the mean, norm -> router bias, [remainder]
   kStepSums,      // sums of micro-batches, by rank -> those of the step
-  kRead,          // -> tokens (part kEmbedding), targets (kLoss), or both (kEmbedding)
+  // -> tokens (part kEmbedding), targets (kLoss), or both (kEmbedding), [documents]
+  kRead,
   // Exchanges among the ranks along Op::axis: these copy, and never add. Each is issued here, and
   // its buffers are its own until the kWait with the same ticket.
   kAllGather,  // this rank's range of x -> x
@@ -133,6 +135,9 @@ struct Op {
   std::int64_t element = -1;  // of an update: where its first element is among all of the model's
   // Of kAttention and kAttentionGrad: so many sequences are in the rows.
   std::int64_t sequences = 1;
+  // Of kRead, kAttention, kAttentionGrad: the last operand says of each token which one of its
+  // sequence, counted from 0, is the first of its document. Queries see no keys before that.
+  bool documents = false;
   // Of kEmbed, kEmbedGrad, kLossTerms, kLoss: the token that the first row of the table, or the
   // first column of the logits, stands for; tokens that others have are left out.
   std::int64_t first_token = 0;

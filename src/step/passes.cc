@@ -144,11 +144,11 @@ class Passes {
     enter(pass);
     std::vector<Kept>& kept = kept_[{pass.chunk, pass.slot}];
     kept.clear();
-    if (is_first(pass) || is_last(pass)) {
-      const Inputs in = read_inputs(b_, pass.slot, is_first(pass), is_last(pass));
-      if (is_first(pass)) token_views_[pass.slot] = in.tokens;
-      if (is_last(pass)) targets_ = in.targets;
-    }
+    const Inputs in = read_inputs(b_, {pass.chunk, pass.slot, is_first(pass), is_last(pass)});
+    if (is_first(pass)) token_views_[pass.slot] = in.tokens;
+    if (is_last(pass)) targets_ = in.targets;
+    documents_[{pass.chunk, pass.slot}] = in.documents;
+    b_.set_documents(in.documents);
     View x = in_of(pass);
     if (is_first(pass)) {
       embed(b_, token_views_[pass.slot], x);
@@ -177,6 +177,7 @@ class Passes {
     enter(pass);
     if (defers_weight_gradients(layout_)) b_.defer_weight_gradients();
     const std::vector<Kept>& kept = kept_[{pass.chunk, pass.slot}];
+    b_.set_documents(documents_[{pass.chunk, pass.slot}]);
     View dx = gradient_of(pass);
     wait_for_input(pass);
     const Layers range = layers(pass);
@@ -216,6 +217,7 @@ class Passes {
   std::map<std::int32_t, std::int32_t> slots_;  // by chunk: how many there are
   std::map<std::int32_t, View> token_views_;    // by slot
   std::map<std::pair<std::int32_t, std::int32_t>, std::vector<Kept>> kept_;  // by chunk and slot
+  std::map<std::pair<std::int32_t, std::int32_t>, View> documents_;          // likewise
   std::map<std::pair<Pass::Direction, std::pair<std::int32_t, std::int32_t>>, Op> receives_;
   std::deque<Op> sends_;
 };

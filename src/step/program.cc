@@ -82,7 +82,8 @@ Choices choices_of(const spec::JobSpec& job) {
           .accumulate = job.batch.accumulate,
           .initial = {.matrices = job.train.init_std,
                       .embedding = job.train.embedding_init_std.value_or(job.train.init_std),
-                      .head = job.train.head_init_std.value_or(job.train.init_std)}};
+                      .head = job.train.head_init_std.value_or(job.train.init_std)},
+          .document_mask = job.data.mask == spec::Mask::kDocument};
 }
 
 void add_state(Program& p, Sink& sink) {

@@ -51,7 +51,11 @@ struct Choices {
   std::int64_t micro_batch = 1;
   std::int64_t accumulate = 1;
   InitialScales initial;
+  bool document_mask = false;  // attention stays within documents
   std::int64_t head_rows = 0;  // tokens whose logits exist at a time; 0: by the vocabulary's size
+  // Of totals (totals.h): rows that this rank's experts get, of an even share. 0, as programs have
+  // it: the most that a layout allows, which there must be room for.
+  double expert_load = 0;
 };
 Choices choices_of(const spec::JobSpec& job);
 

@@ -56,6 +56,13 @@ constexpr Rule kRules[] = {
        return usage_error("layout.cp", "the load of experts is balanced over whole sequences",
                           "set layout.cp=1");
      }},
+    {[](const ModelSpec&, const Choices& c) {
+       return c.document_mask && c.layout.context.ranks > 1;
+     },
+     [](const ModelSpec&, const Choices&) {
+       return usage_error("layout.cp", "ranks that share sequences cannot mask documents yet",
+                          "set layout.cp=1, or data.mask=none");
+     }},
     {[](const ModelSpec& m, const Choices& c) {
        return m.is_moe() && m.expert_width() % c.layout.tensor.ranks != 0;
      },

@@ -70,6 +70,12 @@ TEST(Rules, NameTheKeyOfWhatHasNoProgram) {
       }),
       "batch.sequence: 30 tokens cannot be cut into two pieces for each of layout.cp=2 ranks");
   EXPECT_EQ(refused([](Asked& a) {
+              a.choices.layout.context.ranks = 2;
+              a.choices.document_mask = true;
+            }),
+            "layout.cp: ranks that share sequences cannot mask documents yet");
+  EXPECT_EQ(refused([](Asked& a) { a.choices.document_mask = true; }), "");
+  EXPECT_EQ(refused([](Asked& a) {
               a.choices.layout.tensor.ranks = 2;
               a.choices.optimizer = spec::Optimizer::kMuon;
             }),

@@ -39,6 +39,12 @@ void emit_block(Builder& b, const BlockKind& kind) {
   if (kind.defers) b.make_deferred();
 }
 
+// What the blocks' attention reads of the documents.
+void set_documents(Builder& b) {
+  if (!b.program().choices.document_mask) return;
+  b.set_documents(b.matrix({}, b.program().micro_tokens(), 1, Dtype::kI32, Storage::kInputs));
+}
+
 void emit_first(Builder& b, const View& tokens) {
   const View x = b.matrix({}, b.stream_rows(), b.shape().dim);
   b.enter(Phase::kForward);
@@ -58,6 +64,7 @@ class RankWalk {
  public:
   RankWalk(Program& p, Sink& sink) : p_(p), layout_(p.choices.layout), b_(p, sink) {
     add_scalars(b_);
+    set_documents(b_);
   }
 
   void walk() {
@@ -128,11 +135,9 @@ class RankWalk {
     b_.begin_pass(0, 0);
     b_.stand_for({.micros = p_.choices.accumulate});
     b_.enter(Phase::kForward);
-    if (at.first || at.last) {
-      const Inputs in = read_inputs(b_, 0, at.first, at.last);
-      if (at.first) emit_first(b_, in.tokens);
-      if (at.last) emit_last(b_, in.targets);
-    }
+    const Inputs in = read_inputs(b_, {index, 0, at.first, at.last});
+    if (at.first) emit_first(b_, in.tokens);
+    if (at.last) emit_last(b_, in.targets);
     b_.enter(Phase::kForward);
     if (!at.first) receive_stream(b_, Pass::Direction::kForward, stream);
     if (!at.last) send_stream(b_, Pass::Direction::kForward, stream);
@@ -186,9 +191,10 @@ MicroTotals micro_totals(const spec::ModelSpec& model, const Choices& choices) {
     }
   }
   p.parameters = list_parameters(model, choices.optimizer, choices.layout, layers);
-  TotalsSink sink(p.choices.layout);
+  TotalsSink sink(p.choices.layout, true);
   Builder b(p, sink);
   add_scalars(b);
+  set_documents(b);
   MicroTotals totals;
   for (const std::int32_t layer : layers) {
     emit_block(b, {.layer = layer});
@@ -197,7 +203,7 @@ MicroTotals micro_totals(const spec::ModelSpec& model, const Choices& choices) {
   b.begin_pass(0, 0);
   b.stand_for({});
   b.enter(Phase::kForward);
-  const Inputs in = read_inputs(b, 0, true, true);
+  const Inputs in = read_inputs(b, {.first = true, .last = true});
   emit_first(b, in.tokens);
   totals.first = sink.take();
   emit_last(b, in.targets);

@@ -6,6 +6,7 @@
 // compares them with the sum over programs' ops.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -40,10 +41,20 @@ struct CountedOp {
   [[nodiscard]] bool same_but_count(const CountedOp& other) const;
 };
 
+// When a rank comes to what.
+struct Moment {
+  enum class What : std::uint8_t { kOp, kIssue, kWait };
+  What what = What::kOp;
+  std::size_t index = 0;     // of Totals::ops, or of exchanges
+  std::int32_t ticket = -1;  // of an exchange: which one it is that is issued and waited for
+};
+
 struct Totals {
   std::vector<CountedOp> ops;
   // Those of weights are of the forward phase, whenever they are issued.
   std::vector<CountedExchange> exchanges;
+  // Of micro_totals: what is computed while what is on its way.
+  std::vector<Moment> order;
 
   [[nodiscard]] double flops() const;
 };
@@ -54,8 +65,9 @@ base::Result<Totals> totals_of(const spec::ModelSpec& model, const Choices& choi
 
 // Of one micro-batch, through one block of each kind and through what comes before and after the
 // blocks; with what ranks exchange of activations, and without what they do about parameters. Takes
-// microseconds, and depends on tensor and context ranks alone, so that searches multiply it with
-// layers, stages and micro-batches. Refuses nothing: for models and layouts of spec's rules.
+// microseconds, and depends on tensor, context and expert ranks alone, so that searches multiply it
+// with layers, stages and micro-batches. Refuses nothing: for models and layouts of spec's rules.
+// How many rows experts over ranks get is Choices::expert_load.
 struct MicroTotals {
   Totals dense;    // empty if the model has none
   Totals mixture;  // likewise

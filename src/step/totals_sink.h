@@ -11,7 +11,9 @@ namespace assay::step {
 
 class TotalsSink final : public Sink {
  public:
-  explicit TotalsSink(const Layout& layout) : layout_(layout) {}
+  // `ordered`: with Totals::order.
+  explicit TotalsSink(const Layout& layout, bool ordered = false)
+      : layout_(layout), ordered_(ordered) {}
 
   [[nodiscard]] bool unrolls() const override { return false; }
   BufferId add(Buffer buffer) override {
@@ -24,7 +26,12 @@ class TotalsSink final : public Sink {
   Totals take() { return std::exchange(totals_, {}); }
 
  private:
+  void note(Moment::What what, std::size_t index, std::int32_t ticket = -1) {
+    if (ordered_) totals_.order.push_back({what, index, ticket});
+  }
+
   const Layout& layout_;
+  bool ordered_;
   std::vector<Buffer> buffers_;  // without names
   Totals totals_;
 };

@@ -6,10 +6,12 @@
 
 namespace assay::step {
 
-UnitSizes unit_sizes(const spec::ModelSpec& model, std::int64_t tensor_ranks) {
+UnitSizes unit_sizes(const spec::ModelSpec& model, std::int64_t tensor_ranks,
+                     std::int64_t expert_ranks) {
   // Halves of blocks are units of their own where shards gather them.
   Layout layout{.unit = spec::ShardUnit::kModule};
   layout.tensor.ranks = tensor_ranks;
+  layout.expert.ranks = expert_ranks;
   layout.shard.ranks = 2;
   std::vector<std::int32_t> layers;  // one of each kind
   for (const bool mixture : {false, true}) {
@@ -24,12 +26,14 @@ UnitSizes unit_sizes(const spec::ModelSpec& model, std::int64_t tensor_ranks) {
   UnitSizes sizes{.block = norm_block(model)};
   for (const Parameter& p : parameters) {
     const std::int64_t used = units[static_cast<std::size_t>(p.unit)].used;
+    const bool mixture = p.layer != kNoLayer && model.is_moe_layer(p.layer);
+    const bool spread = mixture && expert_ranks > 1;
     switch (p.part) {
       case Part::kQkv:
-        sizes.attention = used;
+        (spread ? sizes.beside_experts : sizes.attention) = used;
         break;
       case Part::kGateUp:
-        (model.is_moe_layer(p.layer) ? sizes.mixture_mlp : sizes.dense_mlp) = used;
+        (spread ? sizes.experts : mixture ? sizes.mixture_mlp : sizes.dense_mlp) = used;
         break;
       case Part::kEmbedding:
         sizes.embedding = used;

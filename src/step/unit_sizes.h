@@ -1,5 +1,5 @@
-// UnitSizes: how large each kind of unit (units.h) is on a tensor-parallel rank. What data ranks
-// exchange together, and add up, follows from it and their number.
+// UnitSizes: how large each kind of unit (units.h) is on a rank of tensor and expert parallelism.
+// What data ranks exchange together, and add up, follows from it and their number.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,10 @@ struct UnitSizes {
   std::int64_t attention = 0;  // of a block, where its halves are units of their own
   std::int64_t dense_mlp = 0;
   std::int64_t mixture_mlp = 0;
+  // Where ranks have different experts, a mixture's are a unit of their own, and all else of its
+  // block is one.
+  std::int64_t experts = 0;
+  std::int64_t beside_experts = 0;
   std::int64_t embedding = 0;
   std::int64_t positions = 0;
   std::int64_t head = 0;   // with the final norm
@@ -25,7 +29,8 @@ struct UnitSizes {
   }
 };
 
-// With AdamW, whose units are filled up, unlike Muon's matrices; of ranks that have all experts.
-UnitSizes unit_sizes(const spec::ModelSpec& model, std::int64_t tensor_ranks);
+// With AdamW, whose units are filled up, unlike Muon's matrices.
+UnitSizes unit_sizes(const spec::ModelSpec& model, std::int64_t tensor_ranks,
+                     std::int64_t expert_ranks = 1);
 
 }  // namespace assay::step

@@ -1,9 +1,18 @@
 #include "train/backend.h"
 
+#include <new>
+
+#include "base/check.h"
+#include "base/error.h"
+
 namespace assay::train {
 
+base::Result<void> Backend::clear(const step::Program& program, const step::View& view) {
+  return write(view, std::vector<std::byte>(static_cast<std::size_t>(program.bytes_of(view))));
+}
+
 base::Result<HostCopy> Backend::copy_out(const step::Program& program,
-                                         std::span<const step::View> views) {
+                                         std::span<const step::View> views) try {
   const auto memory = std::make_shared<std::vector<std::vector<std::byte>>>();
   HostCopy copy{.wait = [] { return base::Result<void>{}; }, .memory = memory};
   for (const step::View& view : views) {
@@ -12,6 +21,8 @@ base::Result<HostCopy> Backend::copy_out(const step::Program& program,
     copy.views.emplace_back(memory->back());
   }
   return copy;
+} catch (const std::bad_alloc&) {
+  return base::fail(base::unfit_error("host memory", "is too little for a copy of the state"));
 }
 
 base::Result<void> gather_first_weights(Backend& backend, const step::Program& program) {
@@ -22,16 +33,21 @@ base::Result<void> gather_first_weights(Backend& backend, const step::Program& p
 }
 
 base::Result<Scalars> run_step(Backend& backend, const step::Program& program,
-                               const StepSettings& settings, const BatchSource& batches) {
+                               const StepSettings& settings, const BatchSource& batches,
+                               const DocumentSource& documents) {
+  ASSAY_CHECK(!program.choices.document_mask || documents != nullptr,
+              "a document mask needs to know where documents begin");
   backend.begin_step(settings);
   ASSAY_TRY_VOID(gather_first_weights(backend, program));
   const auto count = static_cast<std::size_t>(program.micro_tokens());
   std::vector<std::int32_t> tokens(count);
   std::vector<std::int32_t> targets(program.choices.purpose != step::Purpose::kLogits ? count : 0);
+  std::vector<std::int32_t> begins(program.choices.document_mask ? count : 0);
   for (const step::Op& op : program.ops) {
     if (op.kind == step::Kind::kRead) {
       ASSAY_TRY_VOID(batches(op.micro, tokens, targets));
-      backend.set_batch(op, tokens, targets);
+      if (op.documents) ASSAY_TRY_VOID(documents(op.micro, begins));
+      backend.set_batch(op, {tokens, targets, begins});
     } else {
       ASSAY_TRY_VOID(backend.execute(op));
     }

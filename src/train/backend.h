@@ -18,6 +18,7 @@
 #include "step/program.h"
 #include "train/checkpoint/tensor.h"
 #include "train/executed.h"
+#include "train/micro_batch.h"
 #include "train/start_up.h"
 
 namespace assay::train {
@@ -75,6 +76,8 @@ class Backend {
   // Copies between host memory and a view, row by row; synchronous.
   virtual base::Result<void> write(const step::View& to, std::span<const std::byte> from) = 0;
   virtual base::Result<void> read(const step::View& from, std::span<std::byte> to) = 0;
+  // Zeros in a view.
+  virtual base::Result<void> clear(const step::Program& program, const step::View& view);
   // Draws initial weights where they stay, bit for bit those that initial_values() gives. False:
   // this device does not, and the caller draws and writes them.
   virtual base::Result<bool> draw(const InitialDraw& /*draw*/) { return false; }
@@ -101,9 +104,8 @@ class Backend {
   std::vector<std::string> take_notes() { return std::exchange(notes_, {}); }
 
   virtual void begin_step(const StepSettings& settings) = 0;
-  // Executes a kRead: these are the micro-batch's tokens and, if it has them, targets.
-  virtual void set_batch(const step::Op& op, std::span<const std::int32_t> tokens,
-                         std::span<const std::int32_t> targets) = 0;
+  // Executes a kRead.
+  virtual void set_batch(const step::Op& op, const MicroBatch& batch) = 0;
   // Any other op.
   virtual base::Result<void> execute(const step::Op& op) = 0;
   // Waits for all ops and returns the step's scalars.
@@ -139,6 +141,10 @@ class Backend {
 // Fills the tokens and targets of micro-batch `micro` of the step; negative targets are ignored.
 using BatchSource = std::function<base::Result<void>(
     std::int32_t micro, std::span<std::int32_t> tokens, std::span<std::int32_t> targets)>;
+// Of a program with a document mask: where documents begin. Asked for the same micro-batch as often
+// as the program reads it, as BatchSource is.
+using DocumentSource =
+    std::function<base::Result<void>(std::int32_t micro, std::span<std::int32_t> documents)>;
 
 // What must be there before the ops of a step, or those of the forward pass of its first
 // micro-batch, are executed; they leave the same behind. After begin_step().
@@ -146,6 +152,7 @@ base::Result<void> gather_first_weights(Backend& backend, const step::Program& p
 
 // Executes the program once: all micro-batches and the optimizer.
 base::Result<Scalars> run_step(Backend& backend, const step::Program& program,
-                               const StepSettings& settings, const BatchSource& batches);
+                               const StepSettings& settings, const BatchSource& batches,
+                               const DocumentSource& documents = {});
 
 }  // namespace assay::train

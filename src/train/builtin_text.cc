@@ -43,8 +43,8 @@ base::Result<TextTokenizer> trained_tokenizer(std::int64_t vocabulary) {
             data::read_tiktoken(data::tiktoken_text(tokens), "the built-in text",
                                 {fmt::format("<|bos|>={}", bos)}));
   // The pages write about special tokens: there they are ordinary text.
-  constexpr bool kAddedAsText = true;
-  auto tokenizer = data::bpe_tokenizer(std::move(made), std::move(splitter), pattern, kAddedAsText);
+  made.added_as_text = true;
+  auto tokenizer = data::bpe_tokenizer(std::move(made), std::move(splitter), pattern);
   return TextTokenizer{std::move(tokenizer), bos};
 }
 

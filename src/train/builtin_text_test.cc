@@ -27,6 +27,7 @@ TEST(BuiltinText, IsSpelledInTheModelsVocabulary) {
     EXPECT_EQ(record->bos.has_value(), vocabulary > 256);
     const auto tokenizer = make_tokenizer(*record);
     ASSERT_TRUE(tokenizer) << tokenizer.error().line();
+    EXPECT_GT((*tokenizer)->encode("<|bos|>")->size(), 1U);  // the pages write about it
     std::vector<data::TokenId> tokens;
     for (std::uint64_t i = 0; i < shard->count(); ++i) {
       if (record->bos != shard->token(i)) tokens.push_back(shard->token(i));

@@ -18,7 +18,7 @@ struct Executed {
 };
 using ExecutedLog = std::vector<Executed>;
 
-// Token ids of a micro-batch, in the memory of a backend.
+// Token ids of a micro-batch, or where documents begin, in the memory of a backend.
 struct Tokens {
   const std::int32_t* data = nullptr;
   std::int64_t count = 0;
@@ -32,7 +32,8 @@ struct Shape {
   std::int64_t cols = 0;
   bool empty = true;
 
-  Shape(const Tokens& t) : rows(t.count), cols(1), empty(false) {}  // NOLINT: converts implicitly
+  Shape(const Tokens& t)
+      : rows(t.count), cols(1), empty(t.data == nullptr) {}  // NOLINT: converts implicitly
   template <class Matrix>
   requires requires(const Matrix& m) { m.rows, m.cols, m.empty(); }
   Shape(const Matrix& m)  // NOLINT: converts implicitly

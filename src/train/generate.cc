@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 #include "train/float_bits.h"
@@ -24,23 +25,43 @@ base::Result<std::vector<float>> logits_of(Backend& backend, const step::Program
   return logits;
 }
 
+// Clears all but the most likely tokens that together have `top_p` of the sum; returns theirs.
+double keep_likely(std::vector<float>& weights, double sum, double top_p) {
+  std::vector<std::size_t> order(weights.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::greater{}, [&](std::size_t i) { return weights[i]; });
+  double kept = 0;
+  for (const std::size_t i : order) {
+    if (kept >= top_p * sum) {
+      weights[i] = 0;
+    } else {
+      kept += static_cast<double>(weights[i]);
+    }
+  }
+  return kept;
+}
+
 }  // namespace
 
-std::int32_t choose(std::vector<float>& logits, double temperature, std::uint32_t random) {
+std::int32_t choose(std::vector<float>& logits, const SamplingOptions& options,
+                    std::uint32_t random) {
   const auto most = std::max_element(logits.begin(), logits.end());
-  if (temperature <= 0) return static_cast<std::int32_t>(most - logits.begin());
+  const auto most_likely = static_cast<std::int32_t>(most - logits.begin());
+  if (options.temperature <= 0) return most_likely;
   const double highest = static_cast<double>(*most);
   double sum = 0;
   for (float& logit : logits) {
-    logit = static_cast<float>(std::exp((static_cast<double>(logit) - highest) / temperature));
+    logit =
+        static_cast<float>(std::exp((static_cast<double>(logit) - highest) / options.temperature));
     sum += static_cast<double>(logit);
   }
+  if (options.top_p < 1) sum = keep_likely(logits, sum, options.top_p);
   double left = sum * (static_cast<double>(random) / 4294967296.0);
   for (std::size_t i = 0; i < logits.size(); ++i) {
     left -= static_cast<double>(logits[i]);
     if (left < 0) return static_cast<std::int32_t>(i);
   }
-  return static_cast<std::int32_t>(most - logits.begin());
+  return most_likely;
 }
 
 base::Result<void> generate(Backend& backend, const step::Program& program,
@@ -61,7 +82,7 @@ base::Result<void> generate(Backend& backend, const step::Program& program,
     ASSAY_TRY(std::vector<float> logits,
               logits_of(backend, program, static_cast<std::int64_t>(used) - 1));
     const auto random = philox(options.seed, {static_cast<std::uint64_t>(i), 0});
-    const std::int32_t next = choose(logits, options.temperature, random[0]);
+    const std::int32_t next = choose(logits, options, random[0]);
     if (!on_token(next)) return {};
     tokens.push_back(next);
   }

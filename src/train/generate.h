@@ -13,6 +13,8 @@ namespace assay::train {
 struct SamplingOptions {
   std::int64_t tokens = 0;
   double temperature = 1;  // 0: always the most likely token
+  // Of the most likely tokens, as many as together have this probability are drawn from.
+  double top_p = 1;
   std::uint64_t seed = 1;
 };
 
@@ -23,7 +25,8 @@ base::Result<void> generate(Backend& backend, const step::Program& program,
                             std::vector<std::int32_t> tokens, const SamplingOptions& options,
                             const std::function<bool(std::int32_t)>& on_token);
 
-// Samples a token. `random` is uniform over all 32-bit values.
-std::int32_t choose(std::vector<float>& logits, double temperature, std::uint32_t random);
+// Samples a token; of the options only how. `random` is uniform over all 32-bit values.
+std::int32_t choose(std::vector<float>& logits, const SamplingOptions& options,
+                    std::uint32_t random);
 
 }  // namespace assay::train

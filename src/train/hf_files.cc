@@ -258,9 +258,12 @@ base::Result<ImportedHf> import_hf(const fs::path& folder, const fs::path& run) 
   std::error_code ignored;
   if (!fs::exists(folder / "tokenizer.json", ignored)) {
     imported.tokenizer_note = "the folder has no tokenizer.json";
-  } else if (const auto tokenizer = data::load_tokenizer({.source = folder / "tokenizer.json"})) {
+  } else if (const auto tokenizer =
+                 data::load_tokenizer({.source = folder / "tokenizer.json",
+                                       .added_as_text = hf_added_as_text(folder)})) {
     auto definition = std::make_shared<const std::string>((*tokenizer)->definition());
-    add_tokenizer({.definition = std::move(definition)}, snapshot);
+    add_tokenizer({.definition = std::move(definition), .bos = hf_bos(folder, **tokenizer)},
+                  snapshot);
   } else {
     imported.tokenizer_note = tokenizer.error().line();
   }

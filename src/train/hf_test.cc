@@ -6,20 +6,24 @@
 #include <bit>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <numeric>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/testing/temp_dir.h"
 #include "spec/load.h"
 #include "spec/testing/model_shapes.h"
 #include "step/parameter.h"
 #include "train/checkpoint/safetensors_writer.h"
+#include "train/data/load_tokenizer.h"
 #include "train/float_bits.h"
 #include "train/hf_config.h"
 #include "train/hf_files.h"
 #include "train/hf_model.h"
 #include "train/hf_names.h"
+#include "train/hf_tokenizer.h"
 #include "train/resume.h"
 
 namespace assay::train {
@@ -247,6 +251,45 @@ TEST_F(HfFolderTest, ImportsAndExportsMixtures) {
     }
     EXPECT_EQ(read("config.json"), read("back/config.json"));
   }
+}
+
+// As transformers does it with the same files.
+TEST_F(HfFolderTest, KnowsTheTokenBeforeATextFromTheFolder) {
+  constexpr data::TokenId kEnd = 424;  // <|end|>
+  base::Json tokenizer =
+      base::Json::parse(std::ifstream(std::string(ASSAY_TOKENIZER_VECTORS) + "/llama3.json"));
+  const auto bos_with = [&](const base::Json& processor, const base::Json& config) {
+    tokenizer["post_processor"] = processor;
+    EXPECT_TRUE(base::write_file(directory_.path() / "tokenizer.json", tokenizer.dump()));
+    EXPECT_TRUE(base::write_file(directory_.path() / "tokenizer_config.json", config.dump()));
+    const auto loaded = data::load_tokenizer({.source = directory_.path() / "tokenizer.json"});
+    EXPECT_TRUE(loaded.has_value());
+    return hf_bos(directory_.path(), **loaded);
+  };
+  const base::Json text = {{"Sequence", {{"id", "A"}, {"type_id", 0}}}};
+  const base::Json token = {{"SpecialToken", {{"id", "<|end|>"}, {"type_id", 0}}}};
+  const auto with_template = [](const base::Json& single) {
+    return base::Json{{"type", "TemplateProcessing"}, {"single", single}};
+  };
+  const base::Json before = with_template(base::Json::array({token, text}));
+  const base::Json byte_level = {{"type", "ByteLevel"}, {"trim_offsets", false}};
+  const base::Json llama3 = {{"type", "Sequence"},
+                             {"processors", base::Json::array({byte_level, before})}};
+  const base::Json names_it = {{"tokenizer_class", "PreTrainedTokenizerFast"},
+                               {"bos_token", "<|end|>"}};
+  EXPECT_EQ(bos_with(before, base::Json::object()), kEnd);
+  EXPECT_EQ(bos_with(llama3, names_it), kEnd);
+  // A name alone, as GPT-2 has it, or a token after the text, adds nothing before it.
+  EXPECT_EQ(bos_with(byte_level, names_it), std::nullopt);
+  EXPECT_EQ(bos_with(nullptr, names_it), std::nullopt);
+  EXPECT_EQ(bos_with(with_template(base::Json::array({text, token})), names_it), std::nullopt);
+  // Llama's class makes its own template.
+  base::Json llama = {{"tokenizer_class", "LlamaTokenizerFast"},
+                      {"add_bos_token", true},
+                      {"bos_token", {{"content", "<|end|>"}, {"lstrip", false}}}};
+  EXPECT_EQ(bos_with(byte_level, llama), kEnd);
+  llama["add_bos_token"] = false;
+  EXPECT_EQ(bos_with(before, llama), std::nullopt);
 }
 
 TEST_F(HfFolderTest, NamesWhatIsMissingOfAnExpert) {

@@ -5,10 +5,59 @@
 #include <optional>
 #include <string_view>
 
+#include "base/file.h"
 #include "base/json.h"
+#include "base/units.h"
 
 namespace assay::train {
 namespace {
+
+// Not base::Json, which searches objects linearly: special tokens are hundreds.
+using JsonNode = nlohmann::json;
+
+constexpr base::Bytes kMostFileBytes{std::int64_t{256} << 20};
+
+// A file of the folder, without the vocabulary; null if there is none that can be read.
+JsonNode read_without_model(const std::filesystem::path& path) {
+  const auto text = base::read_file(path, kMostFileBytes);
+  if (!text) return nullptr;
+  const auto keep = [](int depth, JsonNode::parse_event_t event, const JsonNode& parsed) {
+    return depth != 1 || event != JsonNode::parse_event_t::key || parsed != "model";
+  };
+  JsonNode file = JsonNode::parse(*text, keep, false);
+  return file.is_object() ? file : JsonNode();
+}
+
+const JsonNode& member(const JsonNode& object, const std::string& name) {
+  static const JsonNode kAbsent;
+  if (!object.is_object()) return kAbsent;
+  const auto found = object.find(name);
+  return found == object.end() ? kAbsent : *found;
+}
+
+// The post-processor that puts tokens around a text: it is the only one, or one of several.
+const JsonNode& template_of(const JsonNode& processor) {
+  if (member(processor, "type") == "TemplateProcessing") return processor;
+  for (const JsonNode& one : member(processor, "processors")) {
+    if (member(one, "type") == "TemplateProcessing") return one;
+  }
+  return member(nullptr, "");
+}
+
+// Its first token, as text; empty if a text comes first.
+std::string first_of(const JsonNode& processing) {
+  const JsonNode& single = member(processing, "single");
+  if (!single.is_array() || single.empty()) return {};
+  const JsonNode& token = member(member(single[0], "SpecialToken"), "id");
+  return token.is_string() ? token.get<std::string>() : std::string();
+}
+
+// As text, or as an object that has it.
+std::string bos_of(const JsonNode& config) {
+  const JsonNode& bos = member(config, "bos_token");
+  const JsonNode& content = bos.is_object() ? member(bos, "content") : bos;
+  return content.is_string() ? content.get<std::string>() : std::string();
+}
 
 // A template such as `<|bos|> text`: transformers puts the special tokens around a text.
 base::Json around_text(const std::string& bos, const TokenizerRecord& tokenizer) {
@@ -24,13 +73,43 @@ base::Json around_text(const std::string& bos, const TokenizerRecord& tokenizer)
 
 }  // namespace
 
+std::optional<data::TokenId> hf_bos(const std::filesystem::path& folder,
+                                    const data::Tokenizer& tokenizer) {
+  const JsonNode config = read_without_model(folder / "tokenizer_config.json");
+  const JsonNode& type = member(config, "tokenizer_class");
+  std::string bos;
+  if (type == "LlamaTokenizer" || type == "LlamaTokenizerFast") {
+    // Makes its template itself, with the token unless it is told not to.
+    if (member(config, "add_bos_token") != false) bos = bos_of(config);
+  } else {
+    const JsonNode file = read_without_model(folder / "tokenizer.json");
+    bos = first_of(template_of(member(file, "post_processor")));
+  }
+  for (const auto& [text, id] : tokenizer.added()) {
+    if (text == bos) return id;
+  }
+  return std::nullopt;
+}
+
+bool hf_added_as_text(const std::filesystem::path& folder) {
+  const JsonNode config = read_without_model(folder / "tokenizer_config.json");
+  return member(config, "split_special_tokens") == true;
+}
+
 base::Result<HfTokenizerFiles> hf_tokenizer_files(const TokenizerRecord& tokenizer,
                                                   std::int64_t context) {
   ASSAY_TRY(const auto made, make_tokenizer(tokenizer));
   HfTokenizerFiles files{.tokenizer = *tokenizer.definition};
+  constexpr std::string_view kAsText = R"(,"as_text":true})";  // of an added token
+  bool as_text = false;
+  for (std::size_t at = 0; (at = files.tokenizer.find(kAsText, at)) != std::string::npos;) {
+    files.tokenizer.replace(at, kAsText.size(), "}");
+    as_text = true;
+  }
   base::Json config{{"tokenizer_class", "PreTrainedTokenizerFast"},
                     {"model_max_length", context},
                     {"clean_up_tokenization_spaces", false}};
+  if (as_text) config["split_special_tokens"] = true;
   const auto added = [&](const std::optional<data::TokenId>& id) -> const std::string* {
     for (const auto& [text, added_id] : made->added()) {
       if (added_id == id) return &text;

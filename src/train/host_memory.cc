@@ -1,16 +1,22 @@
 #include "train/host_memory.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
 #include <string>
 
+#include "base/error.h"
+#include "base/units.h"
 #include "machine/cgroup.h"
 #include "machine/file_tree.h"
 
 namespace assay::train {
 namespace {
+
+// Left to other processes.
+constexpr std::int64_t kSpare = std::int64_t{1} << 30U;
 
 std::int64_t bytes_in(const char* file, const std::string& key_wanted) {
   std::ifstream facts(file);
@@ -31,6 +37,18 @@ std::int64_t available_host_memory() {
   if (!limit) return available;
   const std::int64_t own = std::max<std::int64_t>(0, bytes_in("/proc/self/status", "VmRSS:"));
   return std::clamp<std::int64_t>(limit->count() - own, 0, available);
+}
+
+base::Result<void> check_snapshots_fit(std::int64_t bytes, int ranks, std::int64_t available) {
+  const std::int64_t needed = bytes * ranks;
+  if (needed == 0 || needed + kSpare <= available) return {};
+  const std::string all = base::to_text(base::Bytes(needed));
+  return base::fail(base::unfit_error(
+      "host memory",
+      fmt::format("a checkpoint needs {}, but {} are available",
+                  ranks == 1 ? all : fmt::format("{} for the {} ranks of this machine", all, ranks),
+                  base::to_text(base::Bytes(available))),
+      "train a smaller model, or on a host with more memory"));
 }
 
 }  // namespace assay::train

@@ -1,11 +1,17 @@
-// Free host memory.
+// Free host memory, and whether it is enough for the snapshots of this machine's ranks.
 #pragma once
 
 #include <cstdint>
+
+#include "base/result.h"
 
 namespace assay::train {
 
 // What the kernel can give without swapping, limited by the control groups of this process.
 std::int64_t available_host_memory();
+
+// Fails if `ranks` snapshots of this size, and what is left to other processes, are more than is
+// available. Nothing is reserved: others may take the memory later.
+base::Result<void> check_snapshots_fit(std::int64_t bytes, int ranks, std::int64_t available);
 
 }  // namespace assay::train

@@ -14,7 +14,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-base::Result<data::TokenSet> open_tokens(const spec::JobSpec& job, const std::string& path) {
+// `seed` decides which documents share a row, where they are packed.
+base::Result<data::TokenSet> open_tokens(const spec::JobSpec& job, const std::string& path,
+                                         std::uint64_t seed) {
   data::TokenSource source{.paths = {path}};
   if (job.data.type) {
     source.vocabulary = static_cast<std::uint64_t>(job.model.vocab);
@@ -22,7 +24,7 @@ base::Result<data::TokenSet> open_tokens(const spec::JobSpec& job, const std::st
         *job.data.type == spec::TokenType::kU16 ? data::TokenType::kU16 : data::TokenType::kU32;
   }
   std::optional<std::uint64_t> pack;
-  if (job.data.pack == spec::Packing::kDocuments) pack = static_cast<std::uint64_t>(job.train.seed);
+  if (job.data.pack == spec::Packing::kDocuments) pack = seed;
   ASSAY_TRY(data::TokenSet set,
             data::TokenSet::open(source, static_cast<std::uint64_t>(job.batch.sequence), pack));
   if (set.vocabulary() && *set.vocabulary() > static_cast<std::uint64_t>(job.model.vocab)) {
@@ -31,6 +33,11 @@ base::Result<data::TokenSet> open_tokens(const spec::JobSpec& job, const std::st
                           fmt::format("has a vocabulary of {}, but the model knows {} tokens",
                                       *set.vocabulary(), job.model.vocab),
                           "set model.vocab, or use data made with the model's tokenizer"));
+  }
+  if (job.data.mask == spec::Mask::kDocument) {
+    for (const data::Shard& shard : set.shards()) {
+      ASSAY_TRY_VOID(data::check_says_documents(shard, "data.mask = \"document\""));
+    }
   }
   return set;
 }
@@ -43,7 +50,8 @@ data::WindowMix TrainingData::mix(std::uint64_t seed) const {
   return {parts, seed};
 }
 
-base::Result<TrainingData> open_training_data(const spec::JobSpec& job, const fs::path& out) {
+base::Result<TrainingData> open_training_data(const spec::JobSpec& job, const fs::path& out,
+                                              BuiltinText builtin) {
   std::vector<spec::MixPart> parts;
   if (job.data.mix) {
     ASSAY_TRY(parts, spec::parse_mix(*job.data.mix));
@@ -52,13 +60,16 @@ base::Result<TrainingData> open_training_data(const spec::JobSpec& job, const fs
   } else {
     const fs::path text = out / "built-in.tokens";
     std::error_code ignored;
-    if (!fs::exists(text, ignored)) ASSAY_TRY_VOID(write_builtin_text(text, job.model.vocab));
+    if (builtin == BuiltinText::kWriteAnew || !fs::exists(text, ignored)) {
+      ASSAY_TRY_VOID(write_builtin_text(text, job.model.vocab));
+    }
     parts = {{.path = text.string()}};
   }
   TrainingData data;
   const data::Shard* known = nullptr;  // one that names its tokenizer
   for (const spec::MixPart& part : parts) {
-    ASSAY_TRY(data::TokenSet set, open_tokens(job, part.path));
+    ASSAY_TRY(data::TokenSet set,
+              open_tokens(job, part.path, static_cast<std::uint64_t>(job.train.seed)));
     const data::Shard* own = set.with_tokenizer();
     if (own != nullptr) ASSAY_TRY_VOID(data::check_same_tokenizer(*own, known));
     if (known == nullptr) known = own;
@@ -70,8 +81,13 @@ base::Result<TrainingData> open_training_data(const spec::JobSpec& job, const fs
 
 base::Result<std::optional<data::TokenSet>> open_validation_data(const spec::JobSpec& job) {
   if (job.train.validate_every == 0 || !job.data.validation) return std::nullopt;
-  ASSAY_TRY(data::TokenSet set, open_tokens(job, *job.data.validation));
+  constexpr std::uint64_t kSeed = 0;  // not the job's: all runs are measured by the same rows
+  ASSAY_TRY(data::TokenSet set, open_tokens(job, *job.data.validation, kSeed));
   return std::optional(std::move(set));
+}
+
+data::DocumentMask mask_of(const step::Program& program) {
+  return program.choices.document_mask ? data::DocumentMask::kOn : data::DocumentMask::kOff;
 }
 
 data::RankShare share_of(const step::Program& program) {

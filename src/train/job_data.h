@@ -25,13 +25,19 @@ struct TrainingData {
   [[nodiscard]] data::WindowMix mix(std::uint64_t seed) const;
 };
 
-// A job that names no data trains on the built-in text, which is written to out/built-in.tokens.
+// A job that names no data trains on the built-in text, which is in out/built-in.tokens. A run that
+// begins writes it anew: what is there may be of another vocabulary, or an older text. One that
+// goes on has to read what it has read before.
+enum class BuiltinText { kKeep, kWriteAnew };
 base::Result<TrainingData> open_training_data(const spec::JobSpec& job,
-                                              const std::filesystem::path& out);
+                                              const std::filesystem::path& out,
+                                              BuiltinText text = BuiltinText::kKeep);
 // Nothing for a job without validation.
 base::Result<std::optional<data::TokenSet>> open_validation_data(const spec::JobSpec& job);
 
 // What the program's rank reads of each micro-batch.
 data::RankShare share_of(const step::Program& program);
+// Whether batches for the program mask documents.
+data::DocumentMask mask_of(const step::Program& program);
 
 }  // namespace assay::train

@@ -191,14 +191,10 @@ base::Result<void> RankGroups::wait(const step::Op& op) {
   open_.erase(found);
   const std::int64_t from_ns = base::system_clock().monotonic_ns();
   auto done = along(op.axis).wait(ticket);
-  waited_ns_ += base::system_clock().monotonic_ns() - from_ns;
+  if (!on_device_) {
+    add_waited_s(static_cast<double>(base::system_clock().monotonic_ns() - from_ns) / 1e9);
+  }
   return done;
-}
-
-std::optional<double> RankGroups::take_waited_s() {
-  const auto waited_ns = static_cast<double>(std::exchange(waited_ns_, 0));
-  if (on_device_) return std::nullopt;
-  return waited_ns / 1e9;
 }
 
 }  // namespace assay::train

@@ -4,7 +4,7 @@
 
 #include <map>
 #include <memory>
-#include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -50,9 +50,10 @@ class RankGroups {
   // Device memory: whether what was waited for is good, once the host has waited for the stream.
   base::Result<void> check() const;
 
-  // Seconds in which this rank waited for exchanges, since the last call. Nothing where exchanges
-  // are of device memory: then the device waits, and this process does not know for how long.
-  std::optional<double> take_waited_s();
+  // Seconds in which this rank waited for exchanges, since the last call. Of device memory it is
+  // the device that waits, and the backend that knows for how long and adds it.
+  double take_waited_s() { return std::exchange(waited_s_, 0); }
+  void add_waited_s(double seconds) { waited_s_ += seconds; }
 
  private:
   explicit RankGroups(comm::Communicator& world) : world_(&world) {}
@@ -61,7 +62,7 @@ class RankGroups {
   comm::Communicator* world_;
   std::map<step::Axis, std::unique_ptr<comm::Communicator>> groups_;  // where it is not the world
   std::map<std::int32_t, comm::Ticket> open_;                         // by the op's ticket
-  std::int64_t waited_ns_ = 0;
+  double waited_s_ = 0;
   RowsMoved moved_;
   bool on_device_ = false;  // exchanges of device memory were issued
 };

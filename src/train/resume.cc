@@ -124,6 +124,10 @@ base::Result<Position> restore(Backend& backend, const step::Program& program,
                                const spec::JobSpec& job, const checkpoint::Checkpoint& from) {
   const checkpoint::TrainingState& state = from.manifest().state;
   if (state.step == 0) {  // imported weights
+    // What a damaged checkpoint has left in the device is not theirs.
+    for (const StateTensor& tensor : state_tensors(program, StateKind::kOptimizer)) {
+      if (tensor.own.count > 0) ASSAY_TRY_VOID(backend.clear(program, tensor.view));
+    }
     ASSAY_TRY_VOID(restore_weights(backend, program, from));
     return Position{};
   }
@@ -137,9 +141,10 @@ base::Result<Position> restore(Backend& backend, const step::Program& program,
   }
   const auto batch = state.extra.find("batch");
   if (batch == state.extra.end() || *batch != batch_facts(job)) {
-    return base::fail(differs(from, "was trained with another batch, optimizer or data.mix or pack",
-                              "keep batch.sequence, the sequences of a step, train.optimizer, "
-                              "data.mix and data.pack"));
+    return base::fail(
+        differs(from, "was trained with another batch, optimizer or data.mix, pack or mask",
+                "keep batch.sequence, the sequences of a step, train.optimizer, data.mix, "
+                "data.pack and data.mask"));
   }
   const auto windows = state.data_cursor.find("windows");
   if (windows == state.data_cursor.end() || !windows->is_number_unsigned()) {
@@ -177,6 +182,30 @@ base::Result<void> restore_weights(Backend& backend, const step::Program& progra
     ASSAY_TRY_VOID(write_weights(backend, program, parameter, found->info.dtype, bytes));
   }
   return {};
+}
+
+std::string keep_recipe(const checkpoint::Checkpoint& from, spec::JobSpec& job) {
+  const base::Json& extra = from.manifest().state.extra;
+  const auto found = extra.find("recipe");
+  if (found == extra.end() || !found->is_object()) return "";  // of an earlier version
+  const base::Json before = recipe_facts(job);
+  std::vector<std::string> differences;
+  const auto compare = [&](const char* key, bool is_usual) -> const base::Json* {
+    const auto there = found->find(key);
+    if (there == found->end() || !there->is_number() || *there == before[key]) return nullptr;
+    differences.push_back(is_usual ? fmt::format("train.{} stays {}", key, there->dump())
+                                   : fmt::format("train.{} is {} and was {}", key,
+                                                 before[key].dump(), there->dump()));
+    return is_usual ? &*there : nullptr;
+  };
+  if (const base::Json* rate = compare("learning_rate", job.train.learning_rate_is_usual)) {
+    job.train.learning_rate = rate->get<double>();
+  }
+  if (const base::Json* warmup = compare("warmup_steps", job.train.warmup_is_usual)) {
+    job.train.warmup_steps = warmup->get<std::int64_t>();
+  }
+  compare("steps", false);
+  return fmt::format("{}", fmt::join(differences, ", "));
 }
 
 std::string saved_algorithms(const checkpoint::Checkpoint& from) {

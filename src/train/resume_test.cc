@@ -16,84 +16,14 @@
 #include "comm/local.h"
 #include "train/checkpoint/diff.h"
 #include "train/checkpoint/shared_write.h"
-#include "train/init.h"
-#include "train/split_master.h"
 #include "train/state.h"
+#include "train/testing/memory_backend.h"
 #include "train/testing/state_pieces.h"
 
 namespace assay::train {
 namespace {
 
-// A backend with memory and no arithmetic, in any precision.
-class MemoryBackend : public Backend {
- public:
-  base::Result<std::int64_t> available_bytes() override { return 0; }
-  base::Result<std::int64_t> extra_bytes(const step::Program&) override { return 0; }
-  base::Result<void> prepare(const step::Program& program, const step::MemoryPlan&) override {
-    for (const step::Buffer& buffer : program.buffers) {
-      types_.push_back(buffer.type);
-      memory_.emplace_back(static_cast<std::size_t>(buffer.bytes()));
-    }
-    return {};
-  }
-  base::Result<void> write(const step::View& to, std::span<const std::byte> from) override {
-    EXPECT_EQ(from.size(), bytes_in(to));
-    std::memcpy(place(to), from.data(), from.size());
-    return {};
-  }
-  base::Result<void> read(const step::View& from, std::span<std::byte> to) override {
-    EXPECT_EQ(to.size(), bytes_in(from));
-    std::memcpy(to.data(), place(from), to.size());
-    return {};
-  }
-  // As a device does that draws by itself: what the interface says, element by element.
-  base::Result<bool> draw(const InitialDraw& draw) override {
-    if (!draws) return false;
-    std::vector<std::uint16_t> high;
-    std::vector<std::uint16_t> low;
-    for (const checkpoint::ElementRange& piece : draw.pieces) {
-      for (std::int64_t i = 0; i < piece.count; ++i) {
-        float value = 0;
-        initial_values(draw.parameter, draw.seed, testing::element_of(piece, i), {&value, 1});
-        high.push_back(split_master(value).high);
-        low.push_back(split_master(value).low);
-      }
-    }
-    ASSAY_TRY_VOID(write(draw.weight, std::as_bytes(std::span(high))));
-    if (!draw.remainder) return true;
-    const std::span<const std::uint16_t> own = std::span<const std::uint16_t>(low).subspan(
-        static_cast<std::size_t>(draw.remainder_at),
-        static_cast<std::size_t>(draw.remainder->elements()));
-    ASSAY_TRY_VOID(write(*draw.remainder, std::as_bytes(own)));
-    return true;
-  }
-  void begin_step(const StepSettings&) override {}
-  void set_batch(const step::Op&, std::span<const std::int32_t>,
-                 std::span<const std::int32_t>) override {}
-  base::Result<void> execute(const step::Op&) override { return {}; }
-  base::Result<Scalars> finish_step() override { return Scalars{}; }
-  [[nodiscard]] std::string description() const override { return "memory"; }
-
-  bool draws = false;
-
- private:
-  [[nodiscard]] std::size_t size_in(const step::View& view) const {
-    return static_cast<std::size_t>(step::bytes_of(types_[static_cast<std::size_t>(view.buffer)]));
-  }
-  [[nodiscard]] std::size_t bytes_in(const step::View& view) const {
-    EXPECT_EQ(view.stride, view.cols);  // parameters and their state have no gaps
-    return static_cast<std::size_t>(view.elements()) * size_in(view);
-  }
-  std::byte* place(const step::View& view) {
-    std::vector<std::byte>& buffer = memory_[static_cast<std::size_t>(view.buffer)];
-    const std::size_t at = static_cast<std::size_t>(view.offset) * size_in(view);
-    EXPECT_LE(at + bytes_in(view), buffer.size());
-    return buffer.data() + at;
-  }
-
-  std::vector<step::Dtype> types_;
-  std::vector<std::vector<std::byte>> memory_;
-};
+using testing::MemoryBackend;
 
 spec::JobSpec job_of(spec::Precision precision, spec::Optimizer optimizer) {
   spec::JobSpec job;
@@ -285,6 +215,41 @@ TEST_P(ShardedState, BeginsTheSameWhereTheDeviceDraws) {
   EXPECT_EQ(saved_by(job_, {.dp = 2, .fsdp = 2, .zero = 1}, by_device), expected);
   if (job_.train.optimizer == spec::Optimizer::kMuon) return;
   EXPECT_EQ(saved_by(job_, {.dp = 1, .fsdp = 3, .tp = 2}, by_device), expected);
+}
+
+// A device may have the state of a checkpoint in it that turned out damaged.
+TEST_P(ShardedState, ImportedWeightsBeginWithAnOptimizerThatHasSeenNothing) {
+  const base::testing::MemoryDir dir;
+  checkpoint::Snapshot imported;
+  std::vector<std::byte> bytes(std::size_t{1} << 16U);
+  std::mt19937 random(1);
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+  const auto describe = [&](Held& held) -> base::Result<void> {
+    imported.state.layout = layout_text(held.program);
+    imported.parts = {{.name = "weights", .tensors = {}}};
+    for (const StateTensor& tensor : state_tensors(held.program, StateKind::kWeights)) {
+      imported.parts[0].tensors.push_back(
+          {.info = file_info(tensor),
+           .data = std::span(bytes).first(static_cast<std::size_t>(tensor.bytes()))});
+    }
+    return {};
+  };
+  saved_by(job_, {.dp = 1}, describe);
+  ASSERT_TRUE(checkpoint::write_checkpoint(dir.path(), imported).has_value());
+  const auto from = checkpoint::Checkpoint::open(dir.path() / "step-0");
+  ASSERT_TRUE(from.has_value());
+  const auto import = [&](Held& held) -> base::Result<void> {
+    ASSAY_TRY(const Position position, restore(held.backend, held.program, job_, *from));
+    EXPECT_EQ(position.step, 0);
+    return {};
+  };
+  const auto import_later = [&](Held& held) -> base::Result<void> {
+    ASSAY_TRY_VOID(fill_at_random(held));
+    return import(held);
+  };
+  const Tensors expected = saved_by(job_, {.dp = 1}, import);
+  EXPECT_EQ(saved_by(job_, {.dp = 1}, import_later), expected);
+  EXPECT_EQ(saved_by(job_, divided(job_, 4), import_later), expected);
 }
 
 // Saved in one layout, restored in another and saved again: the same to the bit, in memory and by

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "base/error.h"
@@ -70,13 +71,27 @@ base::Result<void> Saver::save(Backend& backend, const step::Program& program,
     if (!agreed.share) return submit_failure(position.step, agreed.failure);
   }
   ASSAY_TRY(const std::string algorithms, all_algorithms(ranks_, backend.algorithms()));
-  ASSAY_TRY(checkpoint::Snapshot snapshot, take_snapshot(backend, program, job_, position));
-  if (!algorithms.empty()) snapshot.state.extra["algorithms"] = algorithms;
-  add_tokenizer(options_.tokenizer, snapshot);
-  snapshot.share = std::move(agreed.share);
-  return writer_->submit(std::move(snapshot), [this, step = position.step](const auto& written) {
+  base::Result<checkpoint::Snapshot> snapshot = take_snapshot(backend, program, job_, position);
+  ASSAY_TRY(const bool incomplete, ranks_.any_rank(!snapshot));
+  if (incomplete) return give_up(position.step, snapshot);
+  if (!algorithms.empty()) snapshot->state.extra["algorithms"] = algorithms;
+  add_tokenizer(options_.tokenizer, *snapshot);
+  snapshot->share = std::move(agreed.share);
+  return writer_->submit(*std::move(snapshot), [this, step = position.step](const auto& written) {
     saved(step, written);
   });
+}
+
+// A rank could not copy its state, for lack of host memory: nothing is written.
+base::Result<void> Saver::give_up(std::int64_t step,
+                                  const base::Result<checkpoint::Snapshot>& snapshot) {
+  if (!snapshot) return submit_failure(step, snapshot.error());
+  // The memory is used again as soon as this returns. An error of the device comes with its next
+  // step.
+  if (snapshot->ready) std::ignore = snapshot->ready();
+  if (ranks_.rank() != 0) return {};
+  return submit_failure(step, base::failed_error("other ranks", "cannot copy their state",
+                                                 "the logs of ranks say why"));
 }
 
 // On the writer's thread.

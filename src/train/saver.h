@@ -41,7 +41,8 @@ class Saver {
                                 std::int64_t last_step);
 
   // Called by all ranks after the same step. Waits for the checkpoint before. That one was not
-  // written does not end the run: it is reported at once, and again_due() asks for another.
+  // written, or that a rank has no memory for its copy of the state, does not end the run: it is
+  // reported at once, and again_due() asks for another.
   base::Result<void> save(Backend& backend, const step::Program& program, const Position& position);
 
   // Called by all ranks at the end: the last checkpoint is written, or the error says why not. That
@@ -56,6 +57,7 @@ class Saver {
   void warn_of_full_disk();
   base::Result<void> wait_for_writers();
   base::Result<void> finish_previous(std::int64_t step);
+  base::Result<void> give_up(std::int64_t step, const base::Result<checkpoint::Snapshot>& snapshot);
   base::Result<void> submit_failure(std::int64_t step, const std::optional<base::Error>& failure);
 
   const spec::JobSpec& job_;

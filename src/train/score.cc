@@ -77,8 +77,29 @@ std::vector<std::int64_t> token_bytes(const data::Tokenizer& tokenizer) {
 
 }  // namespace
 
+Score& Score::operator+=(const Score& other) {
+  nats += other.nats;
+  tokens += other.tokens;
+  bytes += other.bytes;
+  documents += other.documents;
+  return *this;
+}
+
 double Score::bits_per_byte() const {
   return nats / std::numbers::ln2 / static_cast<double>(bytes);
+}
+
+base::Result<std::int64_t> longest_row(const data::Shard& shard, const ScoreOptions& options) {
+  ASSAY_TRY_VOID(shard.check_documents());
+  const auto starts = shard.documents();
+  std::uint64_t longest = starts.empty() ? shard.count() : 0;
+  for (std::size_t d = 0; d < starts.size(); ++d) {
+    const std::uint64_t end = d + 1 < starts.size() ? starts[d + 1] : shard.count();
+    longest = std::max(longest, end - starts[d]);
+  }
+  // The last token is no input.
+  const auto row = static_cast<std::int64_t>(std::max<std::uint64_t>(longest, 2) - 1);
+  return options.tokens > 0 ? std::min(row, options.tokens) : row;
 }
 
 base::Result<Score> score(Backend& backend, const step::Program& program, const data::Shard& shard,
@@ -89,6 +110,7 @@ base::Result<Score> score(Backend& backend, const step::Program& program, const 
   const auto sequence = static_cast<std::uint64_t>(program.choices.sequence);
   auto left = options.tokens > 0 ? static_cast<std::uint64_t>(options.tokens) : shard.count();
   const auto starts = shard.documents();
+  ASSAY_TRY_VOID(shard.check_documents());
   ASSAY_TRY_VOID(
       data::check_tokens(shard, 0, shard.count(), static_cast<std::uint64_t>(program.model.vocab)));
   const std::size_t documents = std::max<std::size_t>(starts.size(), 1);

@@ -17,6 +17,7 @@ struct Score {
   std::int64_t bytes = 0;      // of text that these tokens stand for
   std::int64_t documents = 0;  // of which something was predicted
 
+  Score& operator+=(const Score& other);
   [[nodiscard]] double loss() const { return nats / static_cast<double>(tokens); }
   [[nodiscard]] double bits_per_byte() const;
 };
@@ -25,6 +26,10 @@ struct ScoreOptions {
   std::int64_t tokens = 0;                          // at most, from the beginning; 0: all
   std::function<void(std::int64_t)> progress = {};  // tokens just scored
 };
+
+// How long the rows must be for these documents, if nothing is to be cut off that a longer row
+// would have in it.
+base::Result<std::int64_t> longest_row(const data::Shard& shard, const ScoreOptions& options);
 
 // The program has purpose kLoss and one micro-batch, its weights are loaded. Every token but the
 // first of a document is predicted from those before it in its row: rows begin with a document's

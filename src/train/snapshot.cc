@@ -82,20 +82,28 @@ base::Json batch_facts(const spec::JobSpec& job) {
   // Only what differs from how all data was read before there was a choice.
   if (job.data.mix) facts["mix"] = *job.data.mix;
   if (job.data.pack == spec::Packing::kDocuments) facts["pack"] = "documents";
+  if (job.data.mask == spec::Mask::kDocument) facts["mask"] = "document";
   return facts;
+}
+
+base::Json recipe_facts(const spec::JobSpec& job) {
+  return {{"learning_rate", job.train.learning_rate},
+          {"warmup_steps", job.train.warmup_steps},
+          {"steps", spec::training_steps(job).value_or(0)}};
 }
 
 base::Result<checkpoint::Snapshot> take_snapshot(Backend& backend, const step::Program& program,
                                                  const spec::JobSpec& job,
                                                  const Position& position) {
   checkpoint::Snapshot snapshot;
-  snapshot.state = {
-      .step = position.step,
-      .tokens = position.tokens,
-      .seed = static_cast<std::uint64_t>(job.train.seed),
-      .data_cursor = {{"windows", position.cursor}},
-      .layout = layout_text(program),
-      .extra = {{"model", spec::model_toml(program.model)}, {"batch", batch_facts(job)}}};
+  snapshot.state = {.step = position.step,
+                    .tokens = position.tokens,
+                    .seed = static_cast<std::uint64_t>(job.train.seed),
+                    .data_cursor = {{"windows", position.cursor}},
+                    .layout = layout_text(program),
+                    .extra = {{"model", spec::model_toml(program.model)},
+                              {"batch", batch_facts(job)},
+                              {"recipe", recipe_facts(job)}}};
   ASSAY_TRY_VOID(copy_parts(backend, program, snapshot));
   return snapshot;
 }

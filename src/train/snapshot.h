@@ -46,5 +46,8 @@ base::Result<std::string> all_algorithms(comm::Communicator& ranks, const std::s
 // determines the tokens of a step.
 std::string layout_text(const step::Program& program);
 base::Json batch_facts(const spec::JobSpec& job);
+// What may differ, but where the job does not set it (keep_recipe): learning rate, warm-up and the
+// length of the run, which the first two follow from.
+base::Json recipe_facts(const spec::JobSpec& job);
 
 }  // namespace assay::train

@@ -42,8 +42,8 @@ base::Result<TokenizerRecord> tokenizer_record(const data::Shard& shard) {
   return record;
 }
 
-base::Result<TokenizerRecord> tokenizer_record(const data::TokenSet& set) {
-  const data::Shard* shard = set.with_tokenizer();
+base::Result<TokenizerRecord> tokenizer_record(const data::BatchReader& reader) {
+  const data::Shard* shard = reader.with_tokenizer();
   if (shard == nullptr) return TokenizerRecord{};
   return tokenizer_record(*shard);
 }
@@ -83,7 +83,7 @@ base::Result<void> check_tokenizer(const checkpoint::Checkpoint& from,
                         fmt::format("tokenize with `--tokenizer {}`", there.where)));
 }
 
-base::Result<void> check_validation_tokenizer(const data::TokenSet& training,
+base::Result<void> check_validation_tokenizer(const data::BatchReader& training,
                                               const data::TokenSet* validation) {
   const data::Shard* one = training.with_tokenizer();
   const data::Shard* other = validation == nullptr ? nullptr : validation->with_tokenizer();
@@ -97,6 +97,23 @@ base::Result<void> check_validation_tokenizer(const data::TokenSet& training,
                                     short_name(other->documents_header()->tokenizer), one->where(),
                                     short_name(one->documents_header()->tokenizer)),
                         "data.train and data.validation must be made with the same tokenizer"));
+}
+
+base::Result<bool> is_same_tokenizer(const TokenizerRecord& known,
+                                     const data::TokenizerChoice& other) {
+  ASSAY_TRY(const auto own, make_tokenizer(known));
+  data::TokenizerChoice choice = other;
+  for (const bool as_text : {false, true}) {
+    choice.added_as_text = as_text;
+    ASSAY_TRY(const auto given, data::load_tokenizer(choice));
+    std::vector<data::AddedToken> more;
+    for (const data::AddedToken& token : own->added()) {
+      const bool is_around = token.second == known.bos || token.second == known.eos;
+      if (is_around && token.second >= given->vocabulary()) more.push_back(token);
+    }
+    if (given->definition(more) == *known.definition) return true;
+  }
+  return false;
 }
 
 base::Result<std::unique_ptr<const data::Tokenizer>> make_tokenizer(const TokenizerRecord& record) {

@@ -12,6 +12,8 @@
 #include "hash/digest.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/write.h"
+#include "train/data/batch_reader.h"
+#include "train/data/load_tokenizer.h"
 #include "train/data/token_set.h"
 #include "train/data/tokenizer.h"
 
@@ -29,8 +31,8 @@ struct TokenizerRecord {
 };
 
 base::Result<TokenizerRecord> tokenizer_record(const data::Shard& shard);
-// Of all shards; not known if none of them says.
-base::Result<TokenizerRecord> tokenizer_record(const data::TokenSet& set);
+// Of all shards that are read; not known if none of them says.
+base::Result<TokenizerRecord> tokenizer_record(const data::BatchReader& reader);
 base::Result<TokenizerRecord> tokenizer_record(const checkpoint::Checkpoint& from);
 
 void add_tokenizer(const TokenizerRecord& tokenizer, checkpoint::Snapshot& snapshot);
@@ -39,8 +41,13 @@ void add_tokenizer(const TokenizerRecord& tokenizer, checkpoint::Snapshot& snaps
 base::Result<void> check_tokenizer(const checkpoint::Checkpoint& from,
                                    const TokenizerRecord& of_data);
 // Refuses a validation set whose tokenizer is known to differ; null: there is none.
-base::Result<void> check_validation_tokenizer(const data::TokenSet& training,
+base::Result<void> check_validation_tokenizer(const data::BatchReader& training,
                                               const data::TokenSet* validation);
+
+// Whether a tokenizer is the one that is known, apart from the tokens before and after documents,
+// which may have been added to it, and from what is done with special tokens in text.
+base::Result<bool> is_same_tokenizer(const TokenizerRecord& known,
+                                     const data::TokenizerChoice& other);
 
 // The tokenizer itself. It must be known.
 base::Result<std::unique_ptr<const data::Tokenizer>> make_tokenizer(const TokenizerRecord& record);

@@ -48,14 +48,14 @@ class Trainer {
         ranks_(options.ranks != nullptr ? *options.ranks : *single_rank_),
         steps_(spec::training_steps(job).value_or(0)),
         tokenizer_(std::move(tokenizer)),
-        saver_(job, {options.out / "checkpoints", steps_, options.clock, tokenizer_}, ranks_,
+        saver_(job_, {options.out / "checkpoints", steps_, options.clock, tokenizer_}, ranks_,
                reporter) {
     if (options.validation == nullptr || job.train.validate_every == 0) return;
     validation_.emplace(*options.validation, program, job.train.validate_tokens);
   }
 
   base::Result<TrainingResult> run() {
-    ASSAY_TRY_VOID(check_validation_tokenizer(reader_.set(), options_.validation));
+    ASSAY_TRY_VOID(check_validation_tokenizer(reader_, options_.validation));
     ASSAY_TRY_VOID(start());
     ASSAY_TRY_VOID(saver_.check_disk(program_, position_.step + 1,
                                      std::min(steps_, options_.stop_after.value_or(steps_))));
@@ -142,6 +142,10 @@ class Trainer {
           reporter_.note(fmt::format("{}: {}", checked.whole->folder().string(), note));
         }
         saved_ = position_.step;
+        const std::string recipe = keep_recipe(*checked.whole, job_);
+        if (!recipe.empty() && ranks_.rank() == 0) {
+          reporter_.note(fmt::format("{}: {}", checked.whole->folder().string(), recipe));
+        }
         if (ranks_.rank() == 0) reporter_.resumed(checked.whole->folder(), position_.step);
         return {};
       }
@@ -181,7 +185,18 @@ class Trainer {
     if (left_s <= kNear_s) backend_.expect_copies();
   }
 
-  [[nodiscard]] StepSettings settings() const {
+  // Windows that all ranks together read in a step.
+  [[nodiscard]] std::uint64_t step_windows() const {
+    return share_of(program_).stride() * static_cast<std::uint64_t>(program_.choices.accumulate);
+  }
+
+  // Of all ranks: each finds them by itself, from where documents begin, so that no exchange is
+  // needed before the first gradient and every layout divides by the same number.
+  [[nodiscard]] std::int64_t counted_targets() const {
+    return static_cast<std::int64_t>(reader_.counted_targets(position_.cursor, step_windows()));
+  }
+
+  [[nodiscard]] StepSettings settings(std::int64_t counted) const {
     const spec::TrainSpec& t = job_.train;
     const std::int64_t step = position_.step + 1;
     const double fraction = schedule(t, step, steps_);
@@ -195,7 +210,7 @@ class Trainer {
             .weight_decay = t.weight_decay,
             .clip = t.clip,
             .z_loss = t.z_loss,
-            .counted_targets = static_cast<double>(program_.global_step_tokens()),
+            .counted_targets = static_cast<double>(std::max<std::int64_t>(counted, 1)),
             .balance_loss = t.balance_loss,
             .router_z_loss = t.router_z_loss,
             .balance_rate = t.balance_rate};
@@ -233,23 +248,30 @@ class Trainer {
   base::Result<StepReport> one_step(data::Loader& loader) {
     if (options_.meter != nullptr) options_.meter->begin_step();
     const std::int64_t start_ns = options_.clock->monotonic_ns();
-    const StepSettings now = settings();
-    data::Batch batch;
+    const std::int64_t counted = counted_targets();
+    const StepSettings now = settings(counted);
+    loaded_ = 0;
     ASSAY_TRY(const Scalars scalars,
-              run_step(backend_, program_, now,
-                       [&](std::int32_t, std::span<std::int32_t> tokens,
-                           std::span<std::int32_t> targets) -> base::Result<void> {
-                         ASSAY_TRY_VOID(loader.next(batch));
-                         std::ranges::copy(batch.tokens, tokens.begin());
-                         std::ranges::copy(batch.targets, targets.begin());
-                         return {};
-                       }));
+              run_step(
+                  backend_, program_, now,
+                  [&](std::int32_t micro, std::span<std::int32_t> tokens,
+                      std::span<std::int32_t> targets) -> base::Result<void> {
+                    ASSAY_TRY(const data::Batch* batch, batch_of(micro, loader));
+                    std::ranges::copy(batch->tokens, tokens.begin());
+                    std::ranges::copy(batch->targets, targets.begin());
+                    return {};
+                  },
+                  [&](std::int32_t micro, std::span<std::int32_t> documents) -> base::Result<void> {
+                    ASSAY_TRY(const data::Batch* batch, batch_of(micro, loader));
+                    std::ranges::copy(batch->documents, documents.begin());
+                    return {};
+                  }));
     position_.step += 1;
     position_.tokens += program_.global_step_tokens();
-    position_.cursor +=
-        share_of(program_).stride() * static_cast<std::uint64_t>(program_.choices.accumulate);
-    const double count = scalar(scalars, step::Scalar::kCount);
+    position_.cursor += step_windows();
+    const double count = std::max(1.0, scalar(scalars, step::Scalar::kCount));
     StepReport report{.step = position_.step, .steps = steps_, .tokens = position_.tokens};
+    if (program_.choices.document_mask) report.targets = counted;
     report.loss = scalar(scalars, step::Scalar::kLossSum) / count;
     report.z_loss = scalar(scalars, step::Scalar::kZLossSum) / count;
     report.gradient_norm = scalar(scalars, step::Scalar::kNorm);
@@ -262,6 +284,18 @@ class Trainer {
     report.tokens_per_s = static_cast<double>(program_.global_step_tokens()) / report.seconds;
     if (options_.meter != nullptr) sample_ = options_.meter->end_step(report.seconds);
     return report;
+  }
+
+  // Stages with several chunks of layers read a micro-batch more than once, so the batches of a
+  // step are kept where documents are masked; otherwise each is read once, and one place is enough.
+  base::Result<const data::Batch*> batch_of(std::int32_t micro, data::Loader& loader) {
+    const std::size_t places =
+        program_.choices.document_mask ? static_cast<std::size_t>(program_.choices.accumulate) : 1;
+    batches_.resize(places);
+    for (; loaded_ <= micro; ++loaded_) {
+      ASSAY_TRY_VOID(loader.next(batches_[static_cast<std::size_t>(loaded_) % places]));
+    }
+    return &batches_[static_cast<std::size_t>(micro) % places];
   }
 
   base::Result<ExpertLoad> experts_of(const Scalars& scalars) {
@@ -323,7 +357,7 @@ class Trainer {
     return saver_.save(backend_, program_, position_);
   }
 
-  const spec::JobSpec& job_;
+  spec::JobSpec job_;
   const step::Program& program_;
   Backend& backend_;
   const data::BatchReader& reader_;
@@ -333,7 +367,9 @@ class Trainer {
   comm::Communicator& ranks_;
   std::int64_t steps_;
   Position position_;
-  RankSample sample_;  // of the last step
+  RankSample sample_;                 // of the last step
+  std::vector<data::Batch> batches_;  // of this step
+  std::int32_t loaded_ = 0;           // micro-batches of this step that were
   std::optional<Validation> validation_;
   std::int64_t saved_ = 0;  // the step of the newest checkpoint
   bool started_ = false;
@@ -351,7 +387,7 @@ base::Result<TrainingResult> train(const spec::JobSpec& job, const Planned& plan
                                         "set train.steps or train.tokens"));
   }
   const auto run = [&]() -> base::Result<TrainingResult> {
-    ASSAY_TRY(TokenizerRecord tokenizer, tokenizer_record(reader.set()));
+    ASSAY_TRY(TokenizerRecord tokenizer, tokenizer_record(reader));
     return Trainer(job, planned.program, backend, reader, std::move(tokenizer), options, reporter)
         .run();
   };

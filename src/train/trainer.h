@@ -25,6 +25,8 @@ struct StepReport {
   std::int64_t step = 0;
   std::int64_t steps = 0;
   std::int64_t tokens = 0;  // since the run's first step
+  // Of this step, with a document mask: those that losses and gradients are means over.
+  std::optional<std::int64_t> targets;
   double loss = 0;
   double z_loss = 0;  // mean square of log Z
   double gradient_norm = 0;
@@ -45,7 +47,7 @@ struct ValidationReport {
 // What a rank measured of itself in one step.
 struct RankSample {
   double step_s = 0;
-  double wait_s = -1;             // of it, for exchanges; below zero: not measured
+  double wait_s = 0;              // of it, for exchanges
   std::int64_t memory_bytes = 0;  // of its device, at most so far
   std::int64_t host_bytes = 0;    // resident, at most so far
 };

@@ -44,7 +44,8 @@ base::Result<std::vector<Sums>> sums_of_window(const step::Layout& layout, const
 
 Validation::Validation(const data::TokenSet& set, const step::Program& program, std::int64_t tokens)
     : program_(&program),
-      reader_(set, kValidationSeed, static_cast<std::int32_t>(program.model.vocab)),
+      reader_(set, kValidationSeed, static_cast<std::int32_t>(program.model.vocab),
+              mask_of(program)),
       windows_(windows_of(set, tokens)) {
   for (const step::Op& op : program.ops) {
     if (op.micro == 0 && op.phase == step::Phase::kForward) forward_.push_back(&op);
@@ -52,7 +53,7 @@ Validation::Validation(const data::TokenSet& set, const step::Program& program, 
 }
 
 std::int64_t Validation::tokens() const {
-  return static_cast<std::int64_t>(windows_ * reader_.set().sequence());
+  return static_cast<std::int64_t>(reader_.counted_targets(0, windows_));
 }
 
 base::Result<void> Validation::fill(std::uint64_t first, data::Batch& batch) const {
@@ -63,8 +64,12 @@ base::Result<void> Validation::fill(std::uint64_t first, data::Batch& batch) con
   const std::size_t size = used * share.tokens(reader_.set().sequence());
   batch.tokens.assign(static_cast<std::size_t>(program_->micro_tokens()), 0);
   batch.targets.assign(batch.tokens.size(), -1);
-  return reader_.read(first, share, std::span(batch.tokens).first(size),
-                      std::span(batch.targets).first(size));
+  data::BatchSpans to{std::span(batch.tokens).first(size), std::span(batch.targets).first(size)};
+  if (program_->choices.document_mask) {
+    batch.documents.assign(batch.tokens.size(), 0);
+    to.documents = std::span(batch.documents).first(size);
+  }
+  return reader_.read(first, share, to);
 }
 
 base::Result<std::optional<double>> Validation::loss(Backend& backend,
@@ -81,7 +86,7 @@ base::Result<std::optional<double>> Validation::loss(Backend& backend,
     ASSAY_TRY_VOID(gather_first_weights(backend, *program_));
     for (const step::Op* op : forward_) {
       if (op->kind == step::Kind::kRead) {
-        backend.set_batch(*op, batch.tokens, batch.targets);
+        backend.set_batch(*op, {batch.tokens, batch.targets, batch.documents});
       } else {
         ASSAY_TRY_VOID(backend.execute(*op));
       }

@@ -160,6 +160,37 @@ TEST_F(DataCli, ReadsParquetThroughPyarrow) {
           "x.parquet: its column 'id' is int64, not text");
 }
 
+// With a pyarrow of our own that has three rows: a text, none, and one that is no text.
+TEST_F(DataCli, RowsOfParquetAreCountedAsTheyAreInTheFile) {
+  write("x.parquet", "PAR1");
+  fs::create_directories(file("fake/pyarrow"));
+  write("fake/pyarrow/__init__.py", R"(
+class ArrowException(Exception): pass
+class types:
+    is_string = is_large_string = lambda kind: True
+)");
+  write("fake/pyarrow/parquet.py", R"(
+class ParquetFile:
+    def __init__(self, path):
+        self.schema_arrow = self
+        self.names = ["text"]
+    def field(self, name):
+        self.type = "string"
+        return self
+    def iter_batches(self, batch_size, columns): return [self]
+    def column(self, index): return self
+    def to_pylist(self): return ["weigh", None, 5]
+)");
+  const auto outcome =
+      support::run({{"sh", "-c",
+                     "PYTHONPATH=fake ASSAY_PARQUET_PYTHON=python3 " + support::program() +
+                         " data tokenize x.parquet -o x.tokens"},
+                    "",
+                    directory_.path()});
+  EXPECT_EQ(outcome.exit_code, 64);
+  EXPECT_THAT(outcome.err, HasSubstr("assay: x.parquet: row 3: "));
+}
+
 TEST_F(DataCli, SynthIsTheSameEveryTime) {
   const std::vector<std::string> arguments = {"synth",   "-o",    "x.tokens", "--tokens", "1e5",
                                               "--vocab", "70000", "--seed",   "3"};

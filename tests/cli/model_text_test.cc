@@ -76,6 +76,10 @@ TEST_F(ModelText, TheTokenizerGoesWithTheModel) {
   const std::string one = make("a", text, text);
   const std::string other = make("b", repeated(" quite other words, und andere", 200), text);
   ASSERT_NE(one, other);
+  for (const char* name : {"a.json", "a.tiktoken"}) {  // for whoever may read the shard
+    EXPECT_EQ(fs::status(directory_.path() / name).permissions(),
+              fs::status(directory_.path() / "a.tokens").permissions());
+  }
   const std::vector<std::string> sets = {"model.vocab=300", "data.train=a.tokens"};
   // Long enough to know which letters there are: others would not be valid text.
   ASSERT_EQ(train({sets[0], sets[1], "train.steps=20", "train.warmup_steps=1",
@@ -131,6 +135,12 @@ TEST_F(ModelText, TheTokenizerGoesWithTheModel) {
   EXPECT_EQ(config["bos_token"], "<|bos|>");
   EXPECT_TRUE(json({"checkpoint", "import-hf", "hf", "imported"})["tokenizer"]);
   EXPECT_EQ(json({"score", "imported", "a.tokens"})["loss"], score["loss"]);
+  // The text begins with the same token there.
+  EXPECT_EQ(json({"score", "imported", "a.txt"})["tokens"], score["tokens"]);
+  EXPECT_EQ(json({"score", "imported", "a.txt"})["loss"], score["loss"]);
+  EXPECT_EQ(json({"generate", "imported", "--prompt", "the", "--tokens", "12", "--temperature",
+                  "0"})["tokens"],
+            made["tokens"]);
 
   // Shards that do not belong together.
   fs::create_directory(directory_.path() / "both");
@@ -182,6 +192,51 @@ TEST_F(ModelText, MixturesOfPackedDocumentsAreResumedExactly) {
           "for example \"web=0.7, code=0.3\"");
 }
 
+// A token before documents that the file does not have was added to the checkpoint's.
+TEST_F(ModelText, TheFileOfTheTokenizerIsTheTokenizer) {
+  write("words.txt", repeated(" the assayer weighs the ore again", 200));
+  json({"data", "train-tokenizer", "words.txt", "-o", "a.json", "--vocab", "300"});
+  for (const char* tokenizer : {"a.json", "bytes"}) {
+    fs::remove_all(directory_.path() / "run");
+    json({"data", "tokenize", "words.txt", "-o", "a.tokens", "--tokenizer", tokenizer, "--bos",
+          "310", "--append-eos", "311"});
+    ASSERT_EQ(train({"model.vocab=312", "data.train=a.tokens"}).exit_code, 0);
+    const Json score = json({"score", "run", "words.txt"});
+    EXPECT_EQ(json({"score", "run", "words.txt", "--tokenizer", tokenizer})["loss"], score["loss"]);
+    EXPECT_EQ(json({"score", "run", "a.tokens"})["loss"], score["loss"]);
+  }
+  refused(assay({"score", "run", "words.txt", "--tokenizer", "a.json"}),
+          "score --tokenizer a.json: is not the tokenizer that run/checkpoints/step-2 was trained "
+          "with; leave --tokenizer out: the checkpoint has its own");
+  // There is no option for the pattern here.
+  refused(assay({"score", "run", "words.txt", "--tokenizer", "a.tiktoken"}),
+          "a.tiktoken: a tiktoken file does not define how text is split into words; give a "
+          "tokenizer.json");
+}
+
+// Special tokens in documents that were ordinary text in training are that when a text is scored.
+TEST_F(ModelText, HowSpecialTokensAreReadIsRemembered) {
+  write("words.txt", repeated(" the assayer weighs the ore again", 200));
+  write("a.txt", repeated("weigh <|bos|> again ", 40));
+  json({"data", "train-tokenizer", "words.txt", "-o", "a.json", "--vocab", "300"});
+  json({"data", "tokenize", "a.txt", "-o", "a.tokens", "--tokenizer", "a.json",
+        "--special-as-text"});
+  ASSERT_EQ(train({"model.vocab=300", "data.train=a.tokens"}).exit_code, 0);
+  const Json shard = json({"score", "run", "a.tokens"});
+  const auto same = [&](const Json& score) {
+    EXPECT_EQ(score["tokens"], shard["tokens"]);
+    EXPECT_EQ(score["loss"], shard["loss"]);
+  };
+  same(json({"score", "run", "a.txt"}));
+  same(json({"score", "run", "a.txt", "--tokenizer", "a.json"}));
+  json({"checkpoint", "export-hf", "run", "hf"});
+  json({"checkpoint", "import-hf", "hf", "imported"});
+  same(json({"score", "imported", "a.txt"}));
+  same(json({"score", "imported", "a.tokens"}));
+  const Json file = Json::parse(std::ifstream(directory_.path() / "hf/tokenizer.json"));
+  EXPECT_FALSE(file["added_tokens"][0].contains("as_text"));  // transformers has another place
+}
+
 // The same number by another path: the trainer's own validation.
 TEST_F(ModelText, AScoreIsTheValidationLoss) {
   json({"data", "synth", "-o", "v.tokens", "--tokens", "1025", "--vocab", "256"});
@@ -200,6 +255,82 @@ TEST_F(ModelText, AScoreIsTheValidationLoss) {
   EXPECT_EQ(score["tokens"], 1024);
   EXPECT_NEAR(score["loss"].get<double>(), validation, 1e-5);
   EXPECT_EQ(json({"score", "run", "v.tokens", "--tokens", "100"})["tokens"], 100);
+}
+
+// Whatever they are called.
+TEST_F(ModelText, ShardsAreNotDocuments) {
+  write("a.txt", repeated("weigh it again ", 40));
+  write("b.txt", repeated("and again ", 30));
+  for (const char* name : {"a", "b"}) {
+    json({"data", "tokenize", std::string(name) + ".txt", "-o", std::string(name) + ".tokens"});
+  }
+  fs::copy_file(directory_.path() / "b.tokens", directory_.path() / "b.bin");
+  ASSERT_EQ(train({"data.train=a.tokens"}).exit_code, 0);
+  const Json texts = json({"score", "run", "a.txt", "b.txt"});
+  EXPECT_EQ(texts["documents"], 2);
+  for (const char* second : {"b.tokens", "b.bin"}) {
+    const Json shards = json({"score", "run", "a.tokens", second});
+    EXPECT_EQ(shards["tokens"], texts["tokens"]);
+    EXPECT_EQ(shards["bytes"], texts["bytes"]);
+    EXPECT_EQ(shards["documents"], 2);
+    EXPECT_NEAR(shards["loss"].get<double>(), texts["loss"].get<double>(), 1e-6);
+    EXPECT_EQ(json({"score", "run", "a.tokens", second, "--tokens", "700"})["tokens"], 700);
+  }
+  refused(assay({"score", "run", "a.txt", "b.bin"}),
+          "b.bin: has tokens, and others of these files documents; score them one after the other");
+  const std::string line =
+      "b.bin: has tokens, not documents; `assay data info` says what is in a shard";
+  refused(assay({"data", "tokenize", "a.txt", "b.bin", "-o", "c.tokens"}), line);
+  refused(assay({"data", "train-tokenizer", "b.bin", "-o", "c.json"}), line);
+}
+
+TEST_F(ModelText, AnInterruptedScoreLeavesNothingBehind) {
+  json({"data", "synth", "-o", "v.tokens", "--tokens", "1025", "--vocab", "256"});
+  ASSERT_EQ(train({"data.train=v.tokens"}).exit_code, 0);
+  fs::create_directory(directory_.path() / "tmp");
+  // Gigabytes that take no room, and a second of them.
+  const std::string command = "truncate -s 8G big.txt && TMPDIR=$PWD/tmp timeout -s INT 1 " +
+                              support::program() + " score run big.txt";
+  EXPECT_NE(support::run({{"sh", "-c", command}, "", directory_.path()}).exit_code, 0);
+  EXPECT_TRUE(fs::is_empty(directory_.path() / "tmp"));
+  EXPECT_EQ(json({"score", "run", "big.txt", "--tokens", "100"})["tokens"], 100);
+}
+
+// What is left of a row must not take the place of the next document in an expert.
+TEST_F(ModelText, AScoreIsThatOfEachDocumentAloneWhereExpertsAreFull) {
+  write("a.txt", "weigh it");
+  write("b.txt", "and then weigh it again");
+  write("c.txt", repeated("ore ", 60));
+  json({"data", "tokenize", "c.txt", "-o", "c.tokens"});
+  ASSERT_EQ(train({"data.train=c.tokens", "model.experts=4", "model.experts_per_token=2",
+                   "model.capacity=0.5", "model.context=64"})
+                .exit_code,
+            0);
+  const auto nats = [&](const std::vector<std::string>& files) {
+    std::vector<std::string> arguments = {"score", "run"};
+    arguments.insert(arguments.end(), files.begin(), files.end());
+    const Json score = json(arguments);
+    return score["loss"].get<double>() * score["tokens"].get<double>();
+  };
+  EXPECT_NEAR(nats({"a.txt", "b.txt", "c.txt"}),
+              nats({"a.txt"}) + nats({"b.txt"}) + nats({"c.txt"}), 1e-3);
+}
+
+TEST_F(ModelText, DamagedListsOfDocumentsAreAnError) {
+  write("a.jsonl", "{\"text\": \"one\"}\n{\"text\": \"two\"}\n");
+  json({"data", "tokenize", "a.jsonl", "-o", "a.tokens"});
+  json({"data", "synth", "-o", "v.tokens", "--tokens", "1025", "--vocab", "256"});
+  ASSERT_EQ(train({"data.train=v.tokens"}).exit_code, 0);
+  EXPECT_EQ(json({"score", "run", "a.tokens"})["documents"], 2);
+  // Six tokens of two bytes, zeros to a multiple of 8, the first beginning; then the second.
+  std::fstream(directory_.path() / "a.tokens", std::ios::in | std::ios::out | std::ios::binary)
+      .seekp(256 + 16 + 8 + 6)
+      .put('\1');
+  const auto outcome = assay({"score", "run", "a.tokens"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(outcome.err,
+            "assay: a.tokens: document 1 cannot begin at token 281474976710659; the file was "
+            "changed after it was written\n");
 }
 
 TEST_F(ModelText, UnknownTokenizersAreNotGuessed) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -202,6 +203,96 @@ TEST(PlanCli, ASearchWritesTheRecommendedJob) {
   EXPECT_THAT(planned.out, HasSubstr("\nit fits: "));
   const auto set = plan({"llama3-13b-h200x32", "--search", "-o", file, "--set", "train.steps=7"});
   EXPECT_EQ(set.exit_code, 64);
+}
+
+// A single device has no shards, so the file must not say how they are made.
+TEST(PlanCli, ASearchWritesJobsOfOneDeviceToo) {
+  base::testing::TempDir directory;
+  const std::string file = directory.path() / "best.toml";
+  const auto found = plan({"moe-9b-h200", "--search", "-o", file});
+  EXPECT_EQ(found.exit_code, 0) << found.err;
+  const auto planned = plan({file});
+  EXPECT_EQ(planned.exit_code, 0) << planned.err;
+  // What could not be read is not left behind.
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(directory.path())) {
+    files += entry.is_regular_file() ? 1 : 0;
+  }
+  EXPECT_EQ(files, 1U);
+}
+
+// Neither the job nor what it extends is lost to what would extend it.
+TEST(PlanCli, ASearchDoesNotWriteOverItsJob) {
+  base::testing::TempDir directory;
+  const std::string base_file = directory.path() / "base.toml";
+  const std::string file = directory.path() / "a \"b\".toml";
+  std::ofstream(base_file) << "extends = \"llama3-13b-h200x32\"\n";
+  std::ofstream(file) << "extends = \"base.toml\"\n";
+  const auto text_of = [](const std::string& name) {
+    std::stringstream text;
+    text << std::ifstream(name).rdbuf();
+    return text.str();
+  };
+  refused({file, "--search", "-o", file},
+          "--output: is the job itself, which the new one extends; name another file");
+  const auto outcome = plan({file, "--search", "-o", base_file});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("base.toml: not written: "));
+  EXPECT_EQ(text_of(file), "extends = \"base.toml\"\n");
+  EXPECT_EQ(text_of(base_file), "extends = \"llama3-13b-h200x32\"\n");
+  // Names are quoted; what was there before is replaced.
+  const std::string best = directory.path() / "best.toml";
+  std::ofstream(best) << "old";
+  EXPECT_EQ(plan({file, "--search", "-o", best}).exit_code, 0);
+  EXPECT_EQ(plan({best}).exit_code, 0);
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(directory.path())) {
+    files += entry.is_regular_file() ? 1 : 0;
+  }
+  EXPECT_EQ(files, 3U);
+}
+
+TEST(PlanCli, TheImbalanceOfExpertsIsAnInput) {
+  const std::vector<std::string> job = {"moe-9b-h200x32", "--set", "layout={ep=8,fsdp=4}"};
+  const auto with = [&](const std::string& imbalance) {
+    auto arguments = job;
+    arguments.insert(arguments.end(), {"--imbalance", imbalance});
+    return plan_json(arguments);
+  };
+  const Json usual = plan_json(job);
+  EXPECT_EQ(usual["experts"]["imbalance"], 1.2);
+  EXPECT_EQ(usual["experts"]["is_assumed"], true);
+  const Json even = with("1");
+  const Json uneven = with("3");
+  EXPECT_EQ(uneven["experts"]["is_assumed"], false);
+  EXPECT_EQ(uneven["experts"]["fullest_rank"], 3);
+  EXPECT_LT(even["step_s"].get<double>(), usual["step_s"].get<double>());
+  EXPECT_LT(usual["step_s"].get<double>(), uneven["step_s"].get<double>());
+  // There is room for the worst case in any case.
+  EXPECT_EQ(even["memory_bytes"]["total"], uneven["memory_bytes"]["total"]);
+  EXPECT_THAT(even["room_for_experts"].get<std::string>(), HasSubstr("planned for the worst case"));
+  auto text = job;
+  text.insert(text.end(), {"--imbalance", "3"});
+  EXPECT_THAT(plan(text).out, HasSubstr("the fullest expert has 3 times an even share"));
+  EXPECT_THAT(plan(text).out, HasSubstr("planned for the worst case"));
+  refused({"moe-9b-h200x32", "--imbalance", "0.5"},
+          "--imbalance: '0.5' is not a number from 1 to 1000");
+  refused({"llama3-8b-h200", "--imbalance", "1.5"},
+          "--imbalance: is of experts, but the model has none; leave it out, or set model.experts");
+}
+
+// Several machines of an offer are of use where something connects them.
+TEST(PlanCli, OffersOfSeveralMachinesNeedANetwork) {
+  const Json json = plan_json({"llama3-70b-h200x32"});
+  ASSERT_FALSE(json["cost"].empty());
+  for (const Json& offer : json["cost"]) EXPECT_EQ(offer["provider"], "AWS");
+  const Json search = plan_json({"llama3-70b-h200x32", "--search"});
+  for (const Json& one : search["candidates"]) {
+    if (one["rented"] > 1) {
+      EXPECT_EQ(one["provider"], "AWS");
+    }
+  }
+  EXPECT_THAT(search["rejected"].dump(), HasSubstr("price: no network between machines of"));
 }
 
 TEST(PlanCli, DrawsPictures) {

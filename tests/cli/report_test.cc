@@ -363,6 +363,38 @@ TEST_F(ReportCli, WithoutAProjectExperimentsStillHaveAPage) {
   EXPECT_EQ(run({"report"}).exit_code, 3);
 }
 
+TEST_F(ReportCli, AJobIsAPageOfItsPlan) {
+  const auto outcome = run({"report", "llama3-13b-h200x32", "--format", "json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json part = Json::parse(outcome.out)["parts"][0];
+  EXPECT_EQ(part["kind"], "plan");
+  EXPECT_EQ(part["title"], "llama3-13b-h200x32");
+  EXPECT_EQ(part["verdict"], "fits");
+  std::vector<std::string> charts;
+  for (const Json& section : part["sections"]) {
+    for (const Json& block : section["blocks"]) {
+      if (block.contains("chart")) charts.push_back(block["chart"]);
+    }
+  }
+  EXPECT_THAT(charts, ::testing::ElementsAre("plan-breakdown", "plan-memory", "plan-scaling",
+                                             "plan-offers"));
+  // What `assay plan` writes is the same plan, with any of its options.
+  write("plan.json", run({"plan", "llama3-13b-h200x32", "--json"}).out);
+  write("search.json", run({"plan", "llama3-13b-h200x32", "--search", "--json"}).out);
+  const auto files = run({"report", "plan.json", "search.json", "--format", "json"});
+  ASSERT_EQ(files.exit_code, 0) << files.err;
+  const Json parts = Json::parse(files.out)["parts"];
+  ASSERT_EQ(parts.size(), 2U);
+  EXPECT_EQ(parts[0]["sections"][0], part["sections"][0]);
+  EXPECT_EQ(parts[1]["verdict"], "recommended");
+  // A job file; what is no plan is one line.
+  write("job.toml", "extends = \"moe-9b-h200\"\n");
+  EXPECT_EQ(run({"report", "job.toml", "-o", "page.html"}).exit_code, 0);
+  write("bad.toml", "[model]\nlayers = -1\n");
+  EXPECT_EQ(run({"report", "bad.toml", "-o", "page.html"}).exit_code, 64);
+  refused({"missing.toml"}, 64, "missing.toml: no such file");
+}
+
 // Words of tables that are continued on another line, as no reader expects: all but those that are
 // too long for any line.
 constexpr const char* kBrokenWords = R"js((() => {
@@ -409,6 +441,34 @@ constexpr const char* kSmallLabels = R"js((() => {
   });
   return small.slice(0, 3).join('; ');
 })())js";
+
+TEST_F(ReportCli, APlanInABrowser) {
+  if (support::Browser::program().empty()) {
+    GTEST_SKIP() << "Chromium is not installed: scripts/setup browser";
+  }
+  const std::string name(120, 'j');
+  write(name + ".toml", "extends = \"moe-9b-h200x32\"\n");
+  ASSERT_EQ(run({"report", "llama3-13b-h200x32", name + ".toml"}).exit_code, 0);
+  const fs::path artifacts = fs::path(support::program()).parent_path() / "tests/artifacts/report";
+  const auto browser = support::Browser::start(project_.path());
+  ASSERT_NE(browser, nullptr);
+  const std::vector<std::pair<const char*, support::Screen>> screens = {
+      {"plan-light", {}}, {"plan-dark", {.dark = true}}, {"plan-phone", {.width = 390}}};
+  for (const auto& [name_of_screen, screen] : screens) {
+    SCOPED_TRACE(name_of_screen);
+    ASSERT_TRUE(browser->open(project_.path() / "report.html", screen));
+    EXPECT_THAT(browser->errors(), IsEmpty());
+    EXPECT_THAT(browser->requests(), IsEmpty());
+    EXPECT_LE(browser->value("document.documentElement.scrollWidth"), screen.width);
+    EXPECT_EQ(browser->value("[...document.querySelectorAll('figure svg')].filter(s => "
+                             "s.getBoundingClientRect().height > 50).length"),
+              browser->value("document.querySelectorAll('figure').length"));
+    EXPECT_EQ(browser->value(kSmallLabels), "");
+    EXPECT_EQ(browser->value(kBrokenWords), "");
+    EXPECT_EQ(browser->value(kBrokenLines), "");
+    EXPECT_TRUE(browser->save_screenshot(artifacts / (std::string(name_of_screen) + ".png")));
+  }
+}
 
 // The page in a browser. The screenshots are for people: build/tests/artifacts.
 TEST_F(ReportCli, APageInABrowser) {

@@ -17,9 +17,8 @@ int current_device();
 // Waits until the device has nothing to do, as freeing memory does.
 void wait_for_device(int device);
 
-// Copies by cudaMemcpyBatchAsync so far; and whether the driver is too old to have it.
-int batched_copies();
-void refuse_batches(bool refuse);
+// Copies by the kernel of comm/cuda so far, which this replaces too.
+int copies_by_kernel();
 
 // Of what a test made, is still there.
 int streams_left();

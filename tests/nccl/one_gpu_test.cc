@@ -1,5 +1,5 @@
 // Ranks that are threads on one GPU, with a fake of CUDA, so without a GPU: every call, whoever
-// copies, and with a driver that cannot. With real kernels: tests/train/cuda_ranks_test.cc.
+// copies. With real kernels: tests/train/cuda_ranks_test.cc.
 #include "comm/cuda/one_gpu.h"
 
 #include <gtest/gtest.h>
@@ -25,18 +25,14 @@ base::Result<void> random_calls(int ranks, unsigned seed, const OneGpuOptions& o
 }
 
 RC_GTEST_PROP(OneGpuCalls, AreTheirDefinitionWhoeverCopies, (unsigned seed)) {
-  const OneGpuOptions options{.copying = *rc::gen::element(Copying::kBesideKernels,
-                                                           Copying::kBeforeKernels,
-                                                           Copying::kAmongKernels)};
-  const bool old_driver = *rc::gen::arbitrary<bool>();
+  const OneGpuOptions options{.copying =
+                                  *rc::gen::element(Copying::kBesideKernels, Copying::kByDriver)};
   const int ranks = *rc::gen::inRange(2, 6);
-  fakecuda::refuse_batches(old_driver);
-  const int before = fakecuda::batched_copies();
+  const int before = fakecuda::copies_by_kernel();
   const auto done = random_calls(ranks, seed, options);
-  fakecuda::refuse_batches(false);
   if (!done) RC_FAIL(done.error().line());
-  const bool beside = options.copying == Copying::kBesideKernels && !old_driver;
-  RC_ASSERT((fakecuda::batched_copies() > before) == beside);
+  const bool beside = options.copying == Copying::kBesideKernels;
+  RC_ASSERT((fakecuda::copies_by_kernel() > before) == beside);
   RC_ASSERT(cudaGetLastError() == cudaSuccess);
   RC_ASSERT(fakecuda::events_left() == 0);
   RC_ASSERT(fakecuda::allocations_left() == 0);

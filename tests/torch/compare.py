@@ -2,12 +2,15 @@
 """Compares a step of Assay with PyTorch: logits, loss, every gradient, and the losses of a run.
 
     compare.py OUT HF [--tolerance fp32|bf16] [--device cpu|cuda] [--batch B] [--sequence S]
-               [--accumulate A] [--learning-rate R] [--weight-decay W]
+               [--accumulate A] [--learning-rate R] [--weight-decay W] [--documents]
 
 OUT is what `step_dump PRESET OUT DEVICE 50 train.schedule=constant train.learning_rate=3e-4
 train.warmup_steps=0` wrote, HF the same weights after `assay checkpoint export-hf`, or the files
 that `assay checkpoint import-hf` read. Needs torch, transformers and safetensors. Prints a table;
 exits with 1 if anything is further away than stated.
+
+With --documents OUT was written with data.mask=document: attention is masked there by a matrix of
+zeros and -inf, and the mean is over the targets that begin no document.
 
 Of a mixture of experts each expert's gradients are compared apart, and the losses of routers: ours
 are sums over layers of experts x sum(share of slots x mean probability). transformers' function
@@ -33,6 +36,20 @@ LIMITS = {  # logits, loss, 1 - cosine of a gradient, norm of a gradient, losses
 def tokens_of(step, micro, count, vocab):
     at = torch.arange(count + 1, dtype=torch.int64) + step * 1000003 + micro * 10007
     return ((at * at * 31 + at * 17 + 5) % 104729 % vocab)
+
+
+def begins_document(count):
+    """Of the tokens of a micro-batch, and the one after them."""
+    at = torch.arange(count + 1)
+    return (at % 37 == 0) | (at % 53 == 0)
+
+
+def document_mask(batch, sequence):
+    """What is added to scores so that attention is causal and stays within documents."""
+    begins = begins_document(batch * sequence)[:-1].view(batch, sequence).clone()
+    document = begins.long().cumsum(1)
+    seen = (document[:, :, None] == document[:, None, :]).tril()
+    return torch.zeros(seen.shape).masked_fill(~seen, float("-inf"))[:, None]
 
 
 def ours_of(name, tensors, config):
@@ -156,6 +173,7 @@ def main():
     parser.add_argument("--learning-rate", type=float, default=3e-4)
     parser.add_argument("--weight-decay", type=float, default=0.1)
     parser.add_argument("--steps", type=int, default=50)
+    parser.add_argument("--documents", action="store_true")
     o = parser.parse_args()
     torch.backends.cuda.matmul.allow_tf32 = False
     logit_limit, loss_limit, cosine_limit, norm_limit, run_limit = LIMITS[o.tolerance]
@@ -170,6 +188,8 @@ def main():
     routers = Routers(model) if experts_of(config) else None
     settings = ours["router_settings"].tolist() if routers else None
     failed, worst_of = [], {}
+    masked = begins_document(count)[1:].to(o.device) if o.documents else None
+    options = {"attention_mask": document_mask(o.batch, o.sequence).to(o.device)} if o.documents else {}
 
     def check(what, value, limit):
         good = value <= limit  # false of NaN
@@ -194,12 +214,13 @@ def main():
             t = tokens_of(step, micro, count, vocab).to(o.device)
             if routers:
                 routers.logits.clear()
-            logits = model(t[:-1].view(o.batch, o.sequence)).logits.float()
+            logits = model(t[:-1].view(o.batch, o.sequence), **options).logits.float()
             if step == 0 and micro == 0:
                 mine = ours["logits"].to(o.device)
                 away = (mine - logits.reshape(mine.shape)).norm() / logits.norm()
                 check("logits, relative", away.item(), logit_limit)
-            loss = torch.nn.functional.cross_entropy(logits.reshape(count, vocab), t[1:])
+            targets = t[1:] if masked is None else t[1:].masked_fill(masked, -100)
+            loss = torch.nn.functional.cross_entropy(logits.reshape(count, vocab), targets)
             trained = loss
             if routers:
                 losses = routers.losses()

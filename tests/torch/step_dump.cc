@@ -24,6 +24,11 @@ namespace {
 
 using train::Backend;
 
+// Of data.mask = "document": whether the i-th token of a micro-batch is a document's first.
+bool begins_document(std::size_t i) {
+  return i % 37 == 0 || i % 53 == 0;
+}
+
 base::Result<void> fill(const step::Program& program, std::int64_t step, std::int32_t micro,
                         std::span<std::int32_t> tokens, std::span<std::int32_t> targets) {
   const auto token = [&](std::size_t i) {
@@ -33,8 +38,29 @@ base::Result<void> fill(const step::Program& program, std::int64_t step, std::in
                                      static_cast<std::uint64_t>(program.model.vocab));
   };
   for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = token(i);
-  for (std::size_t i = 0; i < targets.size(); ++i) targets[i] = token(i + 1);
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    targets[i] = program.choices.document_mask && begins_document(i + 1) ? -1 : token(i + 1);
+  }
   return {};
+}
+
+base::Result<void> fill_documents(const step::Program& program, std::span<std::int32_t> documents) {
+  const auto sequence = static_cast<std::size_t>(program.choices.sequence);
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < documents.size(); ++i) {
+    if (i % sequence == 0 || begins_document(i)) begin = i % sequence;
+    documents[i] = static_cast<std::int32_t>(begin);
+  }
+  return {};
+}
+
+// The same in every micro-batch.
+double counted_targets(const step::Program& program) {
+  double count = 0;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(program.micro_tokens()); ++i) {
+    count += program.choices.document_mask && begins_document(i + 1) ? 0 : 1;
+  }
+  return count * static_cast<double>(program.choices.accumulate);
 }
 
 base::Result<std::vector<float>> floats(Backend& backend, const step::Program& program,
@@ -69,10 +95,12 @@ base::Result<void> add_logits(const spec::JobSpec& job, const std::string& devic
   const step::MemoryPlan plan = step::plan_memory(program);
   ASSAY_TRY_VOID(device.backend->prepare(program, plan));
   ASSAY_TRY_VOID(train::restore_weights(*device.backend, program, from));
-  ASSAY_TRY_VOID(train::run_step(*device.backend, program, {},
-                                 [&](std::int32_t micro, auto tokens, auto targets) {
-                                   return fill(program, 0, micro, tokens, targets);
-                                 }));
+  ASSAY_TRY_VOID(train::run_step(
+      *device.backend, program, {},
+      [&](std::int32_t micro, auto tokens, auto targets) {
+        return fill(program, 0, micro, tokens, targets);
+      },
+      [&](std::int32_t, auto documents) { return fill_documents(program, documents); }));
   ASSAY_TRY(const std::vector<float> logits, floats(*device.backend, program, program.logits));
   tensors.push_back(tensor("logits", {program.logits.rows, program.logits.cols}, logits));
   return {};
@@ -145,15 +173,18 @@ base::Result<void> dump(int argc, char** argv) {
           .epsilon = t.epsilon,
           .weight_decay = t.weight_decay,
           .clip = t.clip,
-          .counted_targets = static_cast<double>(program.step_tokens()),
+          .counted_targets = counted_targets(program),
           .balance_loss = t.balance_loss,
           .router_z_loss = t.router_z_loss,
           .balance_rate = t.balance_rate};
-      ASSAY_TRY(const train::Scalars scalars,
-                train::run_step(backend, program, settings,
-                                [&](std::int32_t micro, auto tokens, auto targets) {
-                                  return fill(program, step, micro, tokens, targets);
-                                }));
+      ASSAY_TRY(
+          const train::Scalars scalars,
+          train::run_step(
+              backend, program, settings,
+              [&](std::int32_t micro, auto tokens, auto targets) {
+                return fill(program, step, micro, tokens, targets);
+              },
+              [&](std::int32_t, auto documents) { return fill_documents(program, documents); }));
       losses.push_back(scalar(scalars, step::Scalar::kLossSum) /
                        scalar(scalars, step::Scalar::kCount));
       norms.push_back(scalar(scalars, step::Scalar::kNorm));

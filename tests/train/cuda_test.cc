@@ -107,6 +107,25 @@ TEST_F(CudaAgainstCpu, LongerSequencesAgree) {
           {.learning_rate = 1e-3, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .clip = 0.5});
 }
 
+// Attention within documents: by a bias on the GPU, by shorter products on the CPU. Also of a
+// sequence that is no multiple of what cuDNN takes at a time, and with more than one row.
+TEST_F(CudaAgainstCpu, DocumentsAreMaskedAlike) {
+  const StepSettings settings{
+      .learning_rate = 1e-3, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .clip = 0.5};
+  for (const Variant& variant : cuda::testing::variants()) {
+    compare(variant,
+            {.recompute = spec::Recompute::kCheap,
+             .accumulate = 2,
+             .document_mask = true,
+             .head_rows = 128},
+            settings);
+  }
+  for (const std::int64_t sequence : {512, 200}) {
+    compare(cuda::testing::variants()[0],
+            {.sequence = sequence, .micro_batch = 3, .document_mask = true}, settings);
+  }
+}
+
 // Muon's update is orthogonal whatever the gradient's size, so it is compared separately.
 TEST_F(CudaAgainstCpu, MuonMovesTheSameWay) {
   const Variant variant = cuda::testing::variants()[0];

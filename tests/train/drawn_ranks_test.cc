@@ -29,12 +29,13 @@ struct Drawn {
     return fmt::format(
         "layers {} dim {} heads {}/{} x {} ffn {} vocab {}{}{}; dp {} fsdp {} zero {} {} tp {}{} "
         "cp "
-        "{} pp {} x {} {}; micros {} recompute {} {}",
+        "{} pp {} x {} {}; micros {} recompute {} {}{}",
         model.layers, model.dim, model.heads, model.kv_heads, model.head_dim, model.ffn,
         model.vocab, model.tied ? " tied" : "", model.bias ? " bias" : "", layout.dp, layout.fsdp,
         layout.zero, spec::to_text(layout.unit), layout.tp, layout.sequence_parallel ? " sp" : "",
         layout.cp, layout.pp, layout.pp_chunks, spec::to_text(layout.pp_schedule), micros,
-        spec::to_text(choices.recompute), spec::to_text(choices.optimizer));
+        spec::to_text(choices.recompute), spec::to_text(choices.optimizer),
+        choices.document_mask ? " mask" : "");
   }
 };
 
@@ -92,6 +93,7 @@ Drawn drawn() {
     }
   }
   d.micros = accumulate * layout.dp * layout.fsdp;
+  d.choices.document_mask = layout.cp == 1 && *rc::gen::arbitrary<bool>();
   return d;
 }
 

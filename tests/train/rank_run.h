@@ -60,6 +60,45 @@ inline void fill_batch(const step::Program& program, std::int64_t place,
   for (std::size_t i = 0; i < targets.size(); ++i) targets[i] = token(whole(i) + 1);
 }
 
+// Whether a document begins with the i-th token of a micro-batch's rows, at this place.
+inline bool begins_document(std::int64_t place, std::int64_t i) {
+  return (place * 5 + i * i) % 7 < 2;
+}
+
+// Where the documents of a micro-batch's tokens begin, and its targets without what begins one.
+inline void fill_documents(const step::Program& program, std::int64_t place,
+                           std::span<std::int32_t> documents) {
+  std::int64_t begin = 0;
+  for (std::size_t i = 0; i < documents.size(); ++i) {
+    const auto token = static_cast<std::int64_t>(i);
+    const std::int64_t at = token % program.choices.sequence;
+    if (at == 0 || begins_document(place, token)) begin = at;
+    documents[i] = static_cast<std::int32_t>(begin);
+  }
+}
+
+inline std::int64_t mask_targets(std::int64_t place, std::span<std::int32_t> targets) {
+  std::int64_t counted = 0;
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    if (begins_document(place, static_cast<std::int64_t>(i) + 1)) targets[i] = -1;
+    counted += targets[i] < 0 ? 0 : 1;
+  }
+  return counted;
+}
+
+// Targets of a step that count, of all ranks.
+inline double counted_targets(const step::Program& program, std::int64_t micros,
+                              std::int64_t step) {
+  if (!program.choices.document_mask) return static_cast<double>(program.global_step_tokens());
+  std::vector<std::int32_t> targets(static_cast<std::size_t>(program.micro_tokens()));
+  std::int64_t counted = 0;
+  for (std::int64_t micro = 0; micro < micros; ++micro) {
+    std::fill(targets.begin(), targets.end(), 0);
+    counted += mask_targets(step * micros + micro, targets);
+  }
+  return static_cast<double>(counted);
+}
+
 // `trained` is shared by the ranks, and guarded by the mutex.
 inline base::Result<void> run_rank(RankRun run, Trained& trained, std::mutex& mutex) {
   const step::Place reads = run.choices.layout.sequences();
@@ -74,27 +113,35 @@ inline base::Result<void> run_rank(RankRun run, Trained& trained, std::mutex& mu
   backend->log_to(&log);
   if (run.before_steps) ASSAY_TRY_VOID(run.before_steps(program));
   for (std::int64_t step = 1; step <= run.steps; ++step) {
-    const StepSettings settings{
-        .step = step,
-        .learning_rate = run.learning_rate,
-        .muon_learning_rate = 1e-2,
-        .muon_momentum = 0.9,
-        .beta1 = 0.9,
-        .beta2 = 0.95,
-        .epsilon = run.epsilon,
-        .weight_decay = 0.1,
-        .clip = run.clip,
-        .z_loss = 1e-3,
-        .counted_targets = static_cast<double>(program.global_step_tokens()),
-        .balance_loss = 0.01,
-        .router_z_loss = 0.001,
-        .balance_rate = 0.001};
+    const StepSettings settings{.step = step,
+                                .learning_rate = run.learning_rate,
+                                .muon_learning_rate = 1e-2,
+                                .muon_momentum = 0.9,
+                                .beta1 = 0.9,
+                                .beta2 = 0.95,
+                                .epsilon = run.epsilon,
+                                .weight_decay = 0.1,
+                                .clip = run.clip,
+                                .z_loss = 1e-3,
+                                .counted_targets = counted_targets(program, run.micros, step),
+                                .balance_loss = 0.01,
+                                .router_z_loss = 0.001,
+                                .balance_rate = 0.001};
+    const auto place_of = [&](std::int32_t micro) {
+      return step * run.micros + micro * reads.ranks + reads.rank;
+    };
     const auto batch = [&](std::int32_t micro, std::span<std::int32_t> tokens,
                            std::span<std::int32_t> targets) -> base::Result<void> {
-      fill_batch(program, step * run.micros + micro * reads.ranks + reads.rank, tokens, targets);
+      fill_batch(program, place_of(micro), tokens, targets);
+      if (program.choices.document_mask) mask_targets(place_of(micro), targets);
       return {};
     };
-    ASSAY_TRY(const Scalars scalars, run_step(*backend, program, settings, batch));
+    const auto documents = [&](std::int32_t micro,
+                               std::span<std::int32_t> to) -> base::Result<void> {
+      fill_documents(program, place_of(micro), to);
+      return {};
+    };
+    ASSAY_TRY(const Scalars scalars, run_step(*backend, program, settings, batch, documents));
     const std::lock_guard lock(mutex);
     if (program.choices.layout.rank() == 0) trained.scalars.push_back(scalars);
   }

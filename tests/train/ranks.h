@@ -111,7 +111,7 @@ class RanksTest : public ::testing::Test {
               plan_step(job, choices, memory_budget(*backend, std::int64_t{1} << 32U)));
     ASSAY_TRY_VOID(backend->prepare(planned.program, planned.plan));
     const data::BatchReader reader(*set_, static_cast<std::uint64_t>(job.train.seed),
-                                   rank.vocabulary);
+                                   rank.vocabulary, mask_of(planned.program));
     rank.options.out = dir_.path() / rank.options.out;
     rank.options.ranks = &rank.ranks;
     backend->log_to(rank.log);
@@ -210,11 +210,17 @@ class RanksTest : public ::testing::Test {
         EXPECT_EQ(found.z_loss, expected.z_loss);
         EXPECT_EQ(found.gradient_norm, expected.gradient_norm);
         EXPECT_EQ(found.tokens, expected.tokens);
+        EXPECT_EQ(found.targets, expected.targets);
       }
     }
     expect_same(out, alone, 6);
   }
 
+  // Reads the text as documents of so many tokens.
+  void use_documents_of(std::size_t tokens) {
+    fs::remove(dir_.path() / "text.tokens");
+    set_ = std::make_unique<data::TokenSet>(text_tokens(dir_.path(), tokens));
+  }
   // Reads the text in windows of another length.
   void use_windows_of(std::uint64_t sequence) {
     auto set = data::TokenSet::open({.paths = {(dir_.path() / "text.tokens").string()}}, sequence);

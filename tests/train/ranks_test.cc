@@ -49,6 +49,42 @@ TEST_F(RanksTest, TrainWhatOneRankTrains) {
   }
 }
 
+// Attention within documents, and means over the targets that count, in every layout: how many
+// count differs from micro-batch to micro-batch, and a rank knows those of all.
+TEST_F(RanksTest, MaskDocumentsAlikeInEveryLayout) {
+  use_documents_of(13);
+  const std::vector<Spread> spreads = {
+      {.fsdp = 3, .zero = 3},
+      {.dp = 2, .fsdp = 2, .zero = 1},
+      {.pp = 3},
+      {.pp = 2, .schedule = spec::PipelineSchedule::kInterleaved, .chunks = 2},
+      {.fsdp = 2, .zero = 3, .pp = 2, .schedule = spec::PipelineSchedule::kZbH1},
+      {.fsdp = 2, .zero = 2, .pp = 2, .schedule = spec::PipelineSchedule::kGpipe},
+  };
+  Kind kind = kinds()[0];
+  kind.job.data.mask = spec::Mask::kDocument;
+  const Outcome one = run_ranks(kind.job, 1, {.out = "alone"});
+  ASSERT_TRUE(one.result.has_value()) << one.result.error().line();
+  for (const StepReport& report : one.reporters[0].reports) {
+    // In 24 windows of 32 targets, of which every thirteenth or so begins a document.
+    ASSERT_TRUE(report.targets.has_value());
+    EXPECT_GE(*report.targets, 24 * (32 - 3));
+    EXPECT_LE(*report.targets, 24 * (32 - 2));
+  }
+  std::size_t which = 0;
+  for (const Spread& over : spreads) {
+    for (const auto recompute : {spec::Recompute::kNone, spec::Recompute::kFull}) {
+      kind.job.train.recompute = recompute;
+      SCOPED_TRACE(over.text());
+      expect_trains_as("alone", one, kind.job, over, fmt::format("many-{}", which++));
+    }
+  }
+  kind.job.data.mask = spec::Mask::kNone;
+  const Outcome other = run_ranks(kind.job, 1, {.out = "unmasked"});
+  ASSERT_TRUE(other.result.has_value());
+  EXPECT_NE(other.reporters[0].reports[0].loss, one.reporters[0].reports[0].loss);
+}
+
 // With every policy of recomputation: what the later gradients of weights read must still be there.
 TEST_F(RanksTest, ZeroBubblePipelinesTrainWhatOneRankTrains) {
   constexpr spec::PipelineSchedule kZbH1 = spec::PipelineSchedule::kZbH1;

@@ -55,14 +55,20 @@ inline std::string invented_text() {
 }
 
 // An invented text as bytes, written to the folder, in windows of that job's sequence length.
-inline data::TokenSet text_tokens(const std::filesystem::path& folder) {
+// `document`: tokens of each, or 0 for one document.
+inline data::TokenSet text_tokens(const std::filesystem::path& folder, std::size_t document = 0) {
   const auto tokenizer = data::byte_tokenizer();
   auto writer =
       data::ShardWriter::create(folder / "text.tokens", tokenizer->vocabulary(),
                                 data::ShardDocuments{.definition = tokenizer->definition()});
   EXPECT_TRUE(writer.has_value()) << writer.error().line();
-  writer->begin_document();
-  EXPECT_TRUE(writer->append(*tokenizer->encode(invented_text())).has_value());
+  const std::vector<data::TokenId> all = *tokenizer->encode(invented_text());
+  const std::size_t length = document == 0 ? all.size() : document;
+  for (std::size_t at = 0; at < all.size(); at += length) {
+    writer->begin_document();
+    const std::size_t count = std::min(length, all.size() - at);
+    EXPECT_TRUE(writer->append(std::span(all).subspan(at, count)).has_value());
+  }
   EXPECT_TRUE(writer->finish().has_value());
   auto set = data::TokenSet::open({.paths = {(folder / "text.tokens").string()}}, 32);
   EXPECT_TRUE(set.has_value()) << set.error().line();

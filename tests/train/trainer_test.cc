@@ -6,8 +6,10 @@
 #include <fstream>
 #include <thread>
 
+#include "base/error.h"
 #include "base/testing/temp_dir.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/write.h"
 #include "train/cpu/cpu_backend.h"
 #include "train/resume.h"
 #include "train/tiny_job.h"
@@ -30,7 +32,8 @@ class TrainerTest : public ::testing::Test {
     ASSAY_TRY(const Planned planned, plan_step(job, step::choices_of(job),
                                                memory_budget(*backend, std::int64_t{1} << 32U)));
     ASSAY_TRY_VOID(backend->prepare(planned.program, planned.plan));
-    const data::BatchReader reader(*set_, static_cast<std::uint64_t>(job.train.seed), 256);
+    const data::BatchReader reader(*set_, static_cast<std::uint64_t>(job.train.seed), 256,
+                                   mask_of(planned.program));
     options.out = dir_.path() / options.out;
     return train(job, planned, *backend, reader, options, reporter);
   }
@@ -76,6 +79,42 @@ TEST_F(TrainerTest, ResumedRunsEndAsIfNeverStopped) {
   }
 }
 
+// Documents of eleven tokens in windows of 32: resumed to the bit, means over what counts, also of
+// a validation, and no checkpoint goes on with another mask.
+TEST_F(TrainerTest, DocumentsAreMasked) {
+  std::filesystem::remove(dir_.path() / "text.tokens");
+  set_ = std::make_unique<data::TokenSet>(text_tokens(dir_.path(), 11));
+  spec::JobSpec job = tiny_job();
+  job.data.mask = spec::Mask::kDocument;
+  job.train.validate_every = 12;
+  job.train.validate_tokens = 300;
+  RecordingReporter whole;
+  const auto result = run(job, {.out = "whole", .validation = set_.get()}, whole);
+  ASSERT_TRUE(result.has_value()) << result.error().line();
+  for (const StepReport& report : whole.reports) {
+    ASSERT_TRUE(report.targets.has_value());
+    EXPECT_GE(*report.targets, 8 * (32 - 3));
+    EXPECT_LE(*report.targets, 8 * (32 - 2));
+  }
+  EXPECT_EQ(whole.reports.back().tokens, 12 * 8 * 32);
+  EXPECT_LT(whole.reports.back().loss, whole.reports.front().loss);
+  ASSERT_EQ(whole.validations.size(), 1U);
+  EXPECT_GE(whole.validations[0].tokens, 10 * (32 - 3));
+  EXPECT_LE(whole.validations[0].tokens, 10 * (32 - 2));
+  RecordingReporter first;
+  ASSERT_TRUE(run(job, {.out = "stopped", .stop_after = 5}, first).has_value());
+  RecordingReporter second;
+  ASSERT_TRUE(run(job, {.out = "stopped", .resume = true}, second).has_value());
+  EXPECT_EQ(digests("stopped", 12), digests("whole", 12));
+  job.data.mask = spec::Mask::kNone;
+  job.train.validate_every = 0;
+  job.train.steps = 14;
+  RecordingReporter other;
+  const auto refused = run(job, {.out = "whole", .resume = true}, other);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_NE(refused.error().line().find("data.mask"), std::string::npos);
+}
+
 // A CPU that claims to have timed algorithms, as GPUs do.
 class TimedBackend : public Backend {
  public:
@@ -93,9 +132,8 @@ class TimedBackend : public Backend {
     return cpu_->read(from, to);
   }
   void begin_step(const StepSettings& settings) override { cpu_->begin_step(settings); }
-  void set_batch(const step::Op& op, std::span<const std::int32_t> tokens,
-                 std::span<const std::int32_t> targets) override {
-    cpu_->set_batch(op, tokens, targets);
+  void set_batch(const step::Op& op, const MicroBatch& batch) override {
+    cpu_->set_batch(op, batch);
   }
   base::Result<void> execute(const step::Op& op) override { return cpu_->execute(op); }
   base::Result<Scalars> finish_step() override {
@@ -220,7 +258,8 @@ TEST_F(TrainerTest, ValidationIsTheLossOfAProgramOfItsOwn) {
   const auto scalars = run_step(
       *backend, *program, {.counted_targets = 1},
       [&](std::int32_t micro, std::span<std::int32_t> tokens, std::span<std::int32_t> targets) {
-        return reader.read(static_cast<std::uint64_t>(micro) * 2, {.micro = 2}, tokens, targets);
+        return reader.read(static_cast<std::uint64_t>(micro) * 2, {.micro = 2},
+                           data::BatchSpans{tokens, targets});
       });
   ASSERT_TRUE(scalars.has_value());
   const auto value = [&](step::Scalar which) {
@@ -335,6 +374,83 @@ TEST_F(TrainerTest, ACheckpointThatWasNotWrittenIsTriedAgain) {
   EXPECT_EQ(reporter.saves, 2);
 }
 
+// A host that for a while has no memory for the copy of the state.
+class CrowdedBackend : public TimedBackend {
+ public:
+  explicit CrowdedBackend(int failing) : failing_(failing) {}
+  base::Result<HostCopy> copy_out(const step::Program& program,
+                                  std::span<const step::View> views) override {
+    if (failing_-- > 0) {
+      return base::fail(base::unfit_error("host memory", "a checkpoint needs 1 GiB"));
+    }
+    return TimedBackend::copy_out(program, views);
+  }
+
+ private:
+  int failing_;
+};
+
+TEST_F(TrainerTest, AStateThatCannotBeCopiedIsTriedAgain) {
+  spec::JobSpec job = tiny_job();
+  job.checkpoint.every = 4;
+  RecordingReporter reporter;
+  const auto backend = std::make_shared<CrowdedBackend>(1);
+  const auto done = run(job, {.out = "crowded", .stop_after = 7}, reporter, backend);
+  ASSERT_TRUE(done.has_value()) << done.error().line();
+  ASSERT_EQ(reporter.notes.size(), 1U);
+  EXPECT_EQ(reporter.notes[0],
+            "THE CHECKPOINT OF STEP 4 WAS NOT WRITTEN, and will be tried again: host memory: a "
+            "checkpoint needs 1 GiB");
+  EXPECT_TRUE(fs::exists(dir_.path() / "crowded" / "checkpoints" / "step-7"));
+  EXPECT_EQ(reporter.saves, 2);  // one right after that of step 4, and the last
+  EXPECT_EQ(reporter.reports.size(), 7U);
+}
+
+TEST_F(TrainerTest, AStateThatCanNeverBeCopiedIsTheRunsError) {
+  RecordingReporter reporter;
+  const auto backend = std::make_shared<CrowdedBackend>(100);
+  const auto done = run(tiny_job(), {.out = "full", .stop_after = 2}, reporter, backend);
+  ASSERT_FALSE(done.has_value());
+  EXPECT_EQ(done.error().where, "host memory");
+  EXPECT_EQ(reporter.notes.size(), 3U);
+}
+
+// What a job does not set depends on its length, and must not change when the run is made longer.
+TEST_F(TrainerTest, ALongerRunGoesOnAsItBegan) {
+  spec::JobSpec job = tiny_job();
+  job.train.learning_rate_is_usual = job.train.warmup_is_usual = true;
+  RecordingReporter first;
+  ASSERT_TRUE(run(job, {.out = "short", .stop_after = 2}, first).has_value());
+  const fs::path folder = dir_.path() / "short/checkpoints/step-2";
+  const auto rate_of_step_3 = [&](const spec::JobSpec& longer, const std::string& note) {
+    fs::remove_all(dir_.path() / "short/checkpoints/step-3");
+    RecordingReporter reporter;
+    const auto done = run(longer, {.out = "short", .resume = true, .stop_after = 3}, reporter);
+    EXPECT_TRUE(done.has_value()) << done.error().line();
+    EXPECT_EQ(reporter.notes, std::vector<std::string>{folder.string() + ": " + note});
+    return reporter.reports.at(0).learning_rate;
+  };
+  spec::JobSpec longer = job;
+  longer.train.steps = 40;
+  longer.train.learning_rate = 1e-3;
+  longer.train.warmup_steps = 10;
+  EXPECT_DOUBLE_EQ(rate_of_step_3(longer,
+                                  "train.learning_rate stays 0.003, train.warmup_steps stays 3, "
+                                  "train.steps is 40 and was 12"),
+                   3e-3);  // the end of the warm-up of 3 steps
+  // Saved with what it goes on with.
+  const auto saved = checkpoint::Checkpoint::open(dir_.path() / "short/checkpoints/step-3");
+  ASSERT_TRUE(saved.has_value());
+  EXPECT_EQ(saved->manifest().state.extra.at("recipe"),
+            (base::Json{{"learning_rate", 3e-3}, {"warmup_steps", 3}, {"steps", 40}}));
+  longer.train.learning_rate_is_usual = longer.train.warmup_is_usual = false;
+  EXPECT_DOUBLE_EQ(
+      rate_of_step_3(longer,
+                     "train.learning_rate is 0.001 and was 0.003, "
+                     "train.warmup_steps is 10 and was 3, train.steps is 40 and was 12"),
+      1e-3 * 3 / 10);
+}
+
 TEST_F(TrainerTest, AFinishedRunHasNothingLeftToDo) {
   RecordingReporter first;
   ASSERT_TRUE(run(tiny_job(), {.out = "done"}, first).has_value());
@@ -364,6 +480,47 @@ TEST_F(TrainerTest, ADamagedCheckpointIsPassedOver) {
   EXPECT_EQ(second.first_step, 5);
   ASSERT_EQ(second.notes.size(), 1U);
   EXPECT_NE(second.notes[0].find("weights.safetensors"), std::string::npos);
+}
+
+// Imported weights are a checkpoint of step 0, which has no optimizer.
+TEST_F(TrainerTest, ADamagedCheckpointLeavesNothingBehindInTheDevice) {
+  const spec::JobSpec job = tiny_job();
+  RecordingReporter reporter;
+  ASSERT_TRUE(run(job, {.out = "other", .stop_after = 3}, reporter).has_value());
+  const auto other = checkpoint::Checkpoint::open(dir_.path() / "other/checkpoints/step-3");
+  ASSERT_TRUE(other.has_value());
+  const auto weights = other->part("weights");
+  ASSERT_TRUE(weights.has_value());
+  for (const char* out : {"from-import", "passed-over"}) {
+    checkpoint::Snapshot imported;
+    imported.state.layout = other->manifest().state.layout;
+    imported.state.extra = {{"model", other->manifest().state.extra.at("model")}};
+    imported.parts = {{.name = "weights", .tensors = {}}};
+    std::vector<std::vector<std::byte>> bytes;
+    for (const checkpoint::StoredTensor& tensor : weights->tensors()) {
+      bytes.emplace_back(static_cast<std::size_t>(*tensor.info.bytes()));
+      ASSERT_TRUE(weights->read(tensor, 0, bytes.back()).has_value());
+      imported.parts[0].tensors.push_back({.info = tensor.info, .data = bytes.back()});
+    }
+    const fs::path root = dir_.path() / out / "checkpoints";
+    fs::create_directories(root);
+    ASSERT_TRUE(checkpoint::write_checkpoint(root, imported).has_value());
+    ASSERT_TRUE(run(job, {.out = out, .resume = true, .stop_after = 4}, reporter).has_value());
+  }
+  const auto expected = digests("from-import", 4);
+  // Its last byte differs, so that it is found out only when all has been read.
+  const fs::path newest = dir_.path() / "passed-over/checkpoints/step-4/optimizer.safetensors";
+  std::fstream file(newest, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(-1, std::ios::end);
+  const auto last = static_cast<char>(file.peek());
+  file.seekp(-1, std::ios::end);
+  file.put(static_cast<char>(last ^ 1));
+  file.close();
+  RecordingReporter second;
+  ASSERT_TRUE(
+      run(job, {.out = "passed-over", .resume = true, .stop_after = 4}, second).has_value());
+  EXPECT_EQ(second.first_step, 1);
+  EXPECT_EQ(digests("passed-over", 4), expected);
 }
 
 }  // namespace

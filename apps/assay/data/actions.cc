@@ -119,7 +119,6 @@ Result<ExitCode> data_tokenize(const Session& session, const DataOptions& option
       .files = std::move(inputs.files),
       .output = options.output,
       .rules = {.column = options.column},
-      .added_as_text = options.tokenizer.added_as_text,
       .threads = static_cast<unsigned>(std::min<std::uint64_t>(jobs, kMostThreads))};
   ASSAY_TRY(request.rules.bos, bos_token(options.bos, *tokenizer));
   if (!options.eos.empty()) {

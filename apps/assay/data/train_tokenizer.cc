@@ -102,8 +102,8 @@ Result<ExitCode> data_train_tokenizer(const Session& session, const DataOptions&
             data::read_tiktoken(tiktoken, "the vocabulary", numbered(special, tokens.size())));
   const std::string json_file = data::tokenizer_json_text(made, pattern);
   const fs::path beside = fs::path(options.output).replace_extension(".tiktoken");
-  ASSAY_TRY_VOID(base::replace_file(beside, tiktoken));
-  ASSAY_TRY_VOID(base::replace_file(options.output, json_file));
+  ASSAY_TRY_VOID(base::replace_file(beside, tiktoken, 0666));
+  ASSAY_TRY_VOID(base::replace_file(options.output, json_file, 0666));
 
   const std::string identity = hash::blake3(std::as_bytes(std::span(json_file))).hex();
   session.print_json(base::Json{{"tokenizer", options.output},

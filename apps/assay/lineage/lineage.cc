@@ -30,13 +30,15 @@ void print_tree(const Session& session, const char* title, const std::string& tr
   session.print(fmt::format("{}\n{}", title, tree));
 }
 
-// Files that no run made: from which commit those that git has come.
-base::Result<void> add_origins(store::Store& store, lineage::Dag& dag) {
+// Files that no run made: from which commit those that git has come. `asker` read the file that is
+// asked about, which no run of the graph need have read.
+base::Result<void> add_origins(store::Store& store, store::RunId asker, lineage::Dag& dag) {
   lineage::CommitFiles commits(base::Environment::from_current().values());
   std::map<store::RunId, std::optional<store::Git>> checkouts;
   for (lineage::DagFile& file : dag.files) {
-    if (file.producer || file.consumers.empty()) continue;
-    const store::RunId reader = dag.runs[file.consumers.front()].run.id;
+    if (file.producer || (file.consumers.empty() && asker == 0)) continue;
+    const store::RunId reader =
+        file.consumers.empty() ? asker : dag.runs[file.consumers.front()].run.id;
     auto known = checkouts.find(reader);
     if (known == checkouts.end()) {
       ASSAY_TRY(store::RunRecord run, store::head_of(store, reader, store::WithContext::kYes));
@@ -47,8 +49,10 @@ base::Result<void> add_origins(store::Store& store, lineage::Dag& dag) {
     const std::string commit = git.commit.substr(0, 7);
     if (commits.has_unchanged(git, file.path)) {
       file.origin = "in git at " + commit;
-    } else if (commits.has(git, file.path)) {
+    } else if (commits.in_commit(git, file.path)) {
       file.origin = fmt::format("in git at {}, with uncommitted changes", commit);
+    } else if (commits.has(git, file.path)) {
+      file.origin = fmt::format("untracked at {}, in the recorded diff", commit);
     }
   }
   return {};
@@ -77,7 +81,7 @@ base::Result<base::ExitCode> show_lineage(const Session& session, const LineageO
     reach.up = true;
     reach.down = false;
     ASSAY_TRY(lineage::Dag dag, lineage::dag_around(store, artifact, reach));
-    ASSAY_TRY_VOID(add_origins(store, dag));
+    ASSAY_TRY_VOID(add_origins(store, looked.state.made ? 0 : looked.state.run, dag));
     if (session.json) json["upstream"] = lineage::dag_json(dag);
     print_tree(session, "came from", lineage::lineage_up_text(lineage::view_of(dag, directory)));
   }

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "assay/plan/options.h"
 #include "assay/plan/pictures.h"
@@ -33,19 +32,6 @@ base::Result<std::optional<base::Watts>> watts_of(const std::string& text) {
   return *value;
 }
 
-base::Result<std::optional<double>> factor_of(const std::string& option, const std::string& text,
-                                              double least, double most) {
-  if (text.empty()) return std::nullopt;
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  if (!whole || !(value >= least && value <= most)) {
-    return base::fail(base::usage_error(
-        option, fmt::format("'{}' is not a number from {} to {}", text, least, most)));
-  }
-  return value;
-}
-
 base::Result<plan::EnergyChoices> energy_choices(const PlanOptions& options) {
   plan::EnergyChoices choices;
   ASSAY_TRY(choices.watts_per_device, watts_of(options.watts));
@@ -66,7 +52,8 @@ void take(base::Result<T> result, JobPlan& plan, Known known) {
 
 void add_scaling(JobPlan& plan, const plan::PlanInputs& inputs) {
   if (!plan.plan.step) return;
-  const plan::Assumed same{.framework = plan::parse_framework(plan.plan.framework)};
+  const plan::Assumed same{.framework = plan::parse_framework(plan.plan.framework),
+                           .imbalance = inputs.assumed.imbalance};
   take(plan::scaling_of(plan.job(), same, inputs.constants), plan,
        [&](std::vector<plan::ScalePoint> points) { plan.scaling = std::move(points); });
   // The closed form is for comparing numbers of devices; the job's own figures are the plan's.
@@ -126,7 +113,7 @@ base::Result<void> add_run(JobPlan& plan, std::optional<base::Seconds> given,
 
 }  // namespace
 
-base::Result<base::ExitCode> plan_job(const Session& session, const PlanOptions& options) {
+base::Result<JobPlan> make_job_plan(const PlanOptions& options) {
   ASSAY_TRY(const auto step, duration_of("--step-time", options.step_time, " s"));
   if (step && step->count() > kLongestStep) {
     return base::fail(base::usage_error(
@@ -143,6 +130,11 @@ base::Result<base::ExitCode> plan_job(const Session& session, const PlanOptions&
   plan.loaded = std::move(loaded);
   add_scaling(plan, inputs);
   ASSAY_TRY_VOID(add_run(plan, step, choices));
+  return plan;
+}
+
+base::Result<base::ExitCode> plan_job(const Session& session, const PlanOptions& options) {
+  ASSAY_TRY(const JobPlan plan, make_job_plan(options));
   session.print_json(plan_json(plan));
   print_plan(session, plan);
   if (!options.svg.empty()) ASSAY_TRY_VOID(draw_plan(session, plan, options.svg));

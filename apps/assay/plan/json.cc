@@ -1,5 +1,9 @@
 // The JSON of `assay plan JOB`: the plan's own keys, and what the job adds to them.
+#include <algorithm>
+#include <utility>
+
 #include "assay/plan/print.h"
+#include "assay/presets/print.h"
 #include "plan/search/layouts.h"
 #include "spec/enum_names.h"
 
@@ -63,6 +67,14 @@ Json memory_gib_json(const plan::PlannedMemory& memory) {
           {"fits", memory.fits()}};
 }
 
+Json parts_json(const plan::StepTime& step) {
+  Json parts = Json::array();
+  for (const plan::StepPart& part : plan::step_parts()) {
+    parts.push_back({{"name", part.name}, {"s", (step.*part.time).count()}});
+  }
+  return parts;
+}
+
 Json scaling_json(const JobPlan& plan) {
   const plan::PlannedStep& own = *plan.plan.step;
   Json rows = Json::array();
@@ -78,13 +90,15 @@ Json scaling_json(const JobPlan& plan) {
                     {"mfu", {{"published", made.mfu_with_embedding}, {"current", made.mfu}}},
                     {"memory_gib", made.memory.total() / kBytesPerGib},
                     {"fits", made.fits},
-                    {"is_job", point.is_job}});
+                    {"is_job", point.is_job},
+                    {"parts", parts_json(made.step)}});
   }
   return rows;
 }
 
 void add_prediction(const JobPlan& plan, Json& json) {
   json["step_source"] = "predicted";
+  json["parts"] = parts_json(plan.plan.step->time);
   json["scaling"] = scaling_json(plan);
 }
 
@@ -119,7 +133,14 @@ Json plan_json(const JobPlan& plan) {
   const spec::JobSpec& job = plan.job();
   const auto steps = spec::training_steps(job);
   Json json = plan::to_json(plan.plan);
+  json["summary"] = summary(plan.loaded);
+  json["layout"] = plan::to_text(job.layout);
   json["steps"] = steps ? Json(*steps) : Json(nullptr);
+  std::string room = room_for_experts(plan);  // in lines, for a terminal
+  std::replace(room.begin(), room.end(), '\n', ' ');
+  json["room_for_experts"] = std::move(room);
+  json["recompute_why"] = why_recomputed(plan);
+  json["parts"] = nullptr;
   json["memory_gib"] = plan.plan.memory ? memory_gib_json(*plan.plan.memory) : Json(nullptr);
   json["scaling"] = nullptr;
   if (plan.plan.step) add_prediction(plan, json);

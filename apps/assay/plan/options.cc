@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+
 #include "base/decimal.h"
 #include "base/file.h"
 #include "base/suggestion.h"
@@ -28,20 +30,27 @@ base::Result<spec::Loaded> load_job(const PlanOptions& options) {
         base::usage_error(options.job, fmt::format("is a {}, no job", spec::to_text(loaded.kind())),
                           "a job has a [model] and a [batch] or [train]"));
   }
+  if (!options.imbalance.empty() && !std::get<spec::JobSpec>(loaded.spec).model.is_moe()) {
+    return base::fail(base::usage_error("--imbalance", "is of experts, but the model has none",
+                                        "leave it out, or set model.experts"));
+  }
   return loaded;
 }
 
 base::Result<plan::Assumed> assumed_by(const PlanOptions& options) {
-  if (options.framework.empty()) return plan::Assumed{};
-  const auto framework = plan::parse_framework(options.framework);
-  if (!framework) {
+  constexpr double kMostImbalance = 1000;
+  plan::Assumed assumed;
+  ASSAY_TRY(assumed.imbalance, factor_of("--imbalance", options.imbalance, 1, kMostImbalance));
+  if (options.framework.empty()) return assumed;
+  assumed.framework = plan::parse_framework(options.framework);
+  if (!assumed.framework) {
     const std::vector<std::string> known = plan::framework_names();
     std::string hint = base::suggestion(options.framework, known);
     if (hint.empty()) hint = fmt::format("one of {}", fmt::join(known, ", "));
     return base::fail(base::usage_error(
         "--framework", fmt::format("unknown framework '{}'", options.framework), std::move(hint)));
   }
-  return plan::Assumed{.framework = framework};
+  return assumed;
 }
 
 base::Result<plan::Calibration> calibration_by(const PlanOptions& options) {
@@ -66,6 +75,19 @@ base::Result<std::optional<base::Seconds>> duration_of(const std::string& option
     return base::fail(base::usage_error(option, fmt::format("'{}' is not more than 0", text)));
   }
   return *value;
+}
+
+base::Result<std::optional<double>> factor_of(const std::string& option, const std::string& text,
+                                              double least, double most) {
+  if (text.empty()) return std::nullopt;
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  if (!whole || !(value >= least && value <= most)) {
+    return base::fail(base::usage_error(
+        option, fmt::format("'{}' is not a number from {} to {}", text, least, most)));
+  }
+  return value;
 }
 
 }  // namespace assay::cli

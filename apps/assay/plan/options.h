@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "cli/verb.h"
 #include "plan/calibrate/calibration.h"
 #include "plan/work_of_job.h"
@@ -14,7 +15,7 @@ namespace assay::cli {
 struct PlanOptions {
   std::string job;
   std::vector<std::string> sets;
-  std::string framework, constants, svg;
+  std::string framework, imbalance, constants, svg;
   std::string step_time, watts, pue, grid;  // a job's
   bool search = false;
   bool everywhere = false;
@@ -27,12 +28,17 @@ struct PlanOptions {
 // One job (job.cc), a search (search.cc), measured rows (rows.cc).
 base::Result<base::ExitCode> plan_job(const Session& session, const PlanOptions& options);
 base::Result<base::ExitCode> plan_search(const Session& session, const PlanOptions& options);
+// The JSON of a search, without printing it.
+base::Result<base::Json> search_json(const PlanOptions& options);
 base::Result<base::ExitCode> plan_rows(const Session& session, const PlanOptions& options);
 base::Result<base::ExitCode> plan_calibrate(const Session& session, const PlanOptions& options);
 
 // Parsing that several modes share (options.cc).
 base::Result<spec::Loaded> load_job(const PlanOptions& options);
+// --framework and --imbalance.
 base::Result<plan::Assumed> assumed_by(const PlanOptions& options);
+base::Result<std::optional<double>> factor_of(const std::string& option, const std::string& text,
+                                              double least, double most);
 // The file that --constants names, or the shipped one.
 base::Result<plan::Calibration> calibration_by(const PlanOptions& options);
 // A bare number is of `unit`; without one it is refused.

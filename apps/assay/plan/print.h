@@ -30,6 +30,15 @@ struct JobPlan {
   [[nodiscard]] const spec::JobSpec& job() const { return std::get<spec::JobSpec>(loaded.spec); }
 };
 
+// Where experts are spread over ranks: for which rows there is room. Empty elsewhere.
+std::string room_for_experts(const JobPlan& plan);
+// Why the recomputation is not the one that the job asks for; empty where it is.
+std::string why_recomputed(const JobPlan& plan);
+
+// job.cc: what options of `assay plan JOB` ask for, without printing it.
+struct PlanOptions;
+base::Result<JobPlan> make_job_plan(const PlanOptions& options);
+
 void print_plan(const Session& session, const JobPlan& plan);
 base::Json plan_json(const JobPlan& plan);
 

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "plan/rank_footprints.h"
 #include "plan/search/layouts.h"
+#include "spec/enum_names.h"
 
 namespace assay::cli {
 namespace {
@@ -85,12 +86,8 @@ void print_memory(const Session& session, const JobPlan& plan) {
     line += fmt::format("; stage {} of {} is the largest", need.stage + 1, stages);
   }
   session.print(line + "\n");
-  const auto layout = step::layout_of(plan.job().layout, 0);
-  if (!memory.counted || !layout) return;
-  step::Choices choices = step::choices_of(plan.job());
-  choices.layout = *layout;
-  const std::string room = plan::room_for_experts(plan.job().model, choices);
-  if (!room.empty()) session.print(room + "\n");
+  if (const std::string why = why_recomputed(plan); !why.empty()) session.print(why + "\n");
+  if (const std::string room = room_for_experts(plan); !room.empty()) session.print(room + "\n");
 }
 
 void print_scaling(const Session& session, const JobPlan& plan) {
@@ -132,6 +129,14 @@ void print_step(const Session& session, const JobPlan& plan) {
   session.print(
       fmt::format("mean error on {} of {} projects that were kept out of all fits: {} %\n",
                   mixtures ? "mixtures" : "dense models", panel.projects, percent(panel.mean)));
+  if (plan.plan.experts) {
+    const plan::PlannedExperts& experts = *plan.plan.experts;
+    session.print(fmt::format(
+        "experts over {} ranks: the fullest expert has {:.4g} times an even share{};\n"
+        "  the slowest rank computes and receives {:.3g} times as many rows, and all wait for it\n",
+        experts.ranks, experts.imbalance,
+        experts.is_assumed ? " (assumed; --imbalance)" : " (--imbalance)", experts.fullest_rank));
+  }
   for (const std::string& line : step.extrapolations) {
     session.print("beyond what was measured: " + line + "\n");
   }
@@ -139,6 +144,24 @@ void print_step(const Session& session, const JobPlan& plan) {
 }
 
 }  // namespace
+
+std::string room_for_experts(const JobPlan& plan) {
+  const auto layout = step::layout_of(plan.job().layout, 0);
+  if (!plan.plan.memory || !plan.plan.memory->counted || !layout) return {};
+  step::Choices choices = step::choices_of(plan.job());
+  choices.layout = *layout;
+  return plan::room_for_experts(plan.job().model, choices);
+}
+
+std::string why_recomputed(const JobPlan& plan) {
+  const spec::Recompute asked = plan.job().train.recompute;
+  const std::string& made = plan.plan.recompute;
+  if (made.empty() || asked == spec::Recompute::kAuto || made == spec::to_text(asked)) return {};
+  return fmt::format(
+      "the job asks for train.recompute = \"{}\": {} has no such policy; \"{}\" is "
+      "the nearest",
+      spec::to_text(asked), plan.plan.framework, made);
+}
 
 void print_prediction(const Session& session, const JobPlan& plan) {
   if (plan.plan.step) print_step(session, plan);

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <filesystem>
 
+#include "assay/plan/job_file.h"
 #include "assay/plan/options.h"
 #include "assay/plan/pictures.h"
-#include "base/file.h"
+#include "assay/presets/print.h"
 #include "base/text.h"
 #include "plan/search/search.h"
 #include "spec/enum_names.h"
@@ -143,13 +143,17 @@ void print_misses(const Session& session, const plan::Found& found) {
   session.print(table);
 }
 
+// The answer: what to rent, how long it takes, what it costs.
 void print_recommended(const Session& session, const plan::Found& found) {
-  session.print("\n" + found.why + "\n");
   if (!found.recommended) {
+    session.print("nothing to recommend: " + found.why + "\n");
     print_misses(session, found);
     return;
   }
   const Candidate& one = found.candidates[*found.recommended];
+  session.print(fmt::format("{} x {} from {}, {}: {} hours, ${}\n({})\n\n", grouped(one.nodes),
+                            one.machines, one.offer.provider, plan::to_text(one.policy),
+                            hours(one.time_p50), range(one.cost_p50), found.why));
   Table table({"recommended", ""});
   table.align(1, base::Align::kLeft);
   table.row({"machines", fmt::format("{} x {}", grouped(one.nodes), one.machines)});
@@ -175,11 +179,11 @@ void print_recommended(const Session& session, const plan::Found& found) {
 }
 
 void print_found(const Session& session, const plan::Found& found) {
-  session.print(fmt::format("{} configurations tried, {} of machines and offers priced\n",
+  print_recommended(session, found);
+  if (!found.front.empty()) print_front(session, found);
+  session.print(fmt::format("\n{} configurations tried, {} of machines and offers priced\n",
                             grouped(found.considered),
                             grouped(static_cast<std::int64_t>(found.candidates.size()))));
-  if (!found.front.empty()) print_front(session, found);
-  print_recommended(session, found);
   if (!found.rejected.empty()) {
     Table table({"not possible", "how many"});
     for (std::size_t i = 0; i < std::min(kReasonsShown, found.rejected.size()); ++i) {
@@ -225,6 +229,7 @@ Json candidate_json(const Candidate& one) {
             {"pp_chunks", layout.pp_chunks},
             {"cp", layout.cp},
             {"ep", layout.ep}}},
+          {"layout_text", plan::to_text(layout)},
           {"micro_batch", one.choice.batch.micro_batch},
           {"accumulate", one.choice.batch.accumulate},
           {"recompute", plan::to_text(one.choice.recompute)},
@@ -243,7 +248,7 @@ Json candidate_json(const Candidate& one) {
           {"misses", one.misses.empty() ? Json(nullptr) : Json(one.misses)}};
 }
 
-Json found_json(const plan::Found& found) {
+Json found_json(const spec::Loaded& loaded, const plan::Found& found) {
   const auto at = [&](const std::optional<std::size_t>& index) {
     return index ? candidate_json(found.candidates[*index]) : Json(nullptr);
   };
@@ -260,64 +265,48 @@ Json found_json(const plan::Found& found) {
   for (const plan::Assumption& one : found.assumptions) {
     assumed.push_back({{"what", one.what}, {"value", one.value}, {"source", one.source}});
   }
-  return {{"considered", found.considered},       {"front", std::move(front)},
-          {"fastest", at(found.fastest)},         {"cheapest", at(found.cheapest)},
-          {"recommended", at(found.recommended)}, {"why", found.why},
-          {"candidates", std::move(candidates)},  {"rejected", std::move(rejected)},
+  return {{"name", loaded.name},
+          {"summary", summary(loaded)},
+          {"considered", found.considered},
+          {"front", std::move(front)},
+          {"fastest", at(found.fastest)},
+          {"cheapest", at(found.cheapest)},
+          {"recommended", at(found.recommended)},
+          {"why", found.why},
+          {"candidates", std::move(candidates)},
+          {"rejected", std::move(rejected)},
           {"assumptions", std::move(assumed)}};
 }
 
-// A job file for what is recommended: the job, on those machines, in that layout.
-std::string job_toml(const std::string& job, bool own_cluster, const Candidate& one) {
-  const spec::LayoutSpec& l = one.choice.layout;
-  std::string text = fmt::format(
-      "description = \"as assay plan --search recommends: {} x {}, {}\"\nextends = \"{}\"\n\n",
-      one.nodes, one.machines, one.offer.provider, job);
-  text += "[cluster]\n";
-  if (!own_cluster) text += fmt::format("extends = \"{}\"\n", one.machines);
-  text += fmt::format("nodes = {}\n\n", one.nodes);
-  text += fmt::format(
-      "[layout]\ndp = {}\nfsdp = {}\nzero = {}\ntp = {}\nsequence_parallel = {}\npp = {}\n"
-      "pp_schedule = \"{}\"\npp_chunks = {}\ncp = {}\nep = {}\n\n",
-      l.dp, l.fsdp, l.zero, l.tp, l.sequence_parallel, l.pp, spec::to_text(l.pp_schedule),
-      l.pp_chunks, l.cp, l.ep);
-  text += fmt::format("[batch]\nmicro_batch = {}\naccumulate = {}\n\n",
-                      one.choice.batch.micro_batch, one.choice.batch.accumulate);
-  return text + fmt::format("[train]\nrecompute = \"{}\"\n", plan::to_text(one.choice.recompute));
-}
+struct Searched {
+  spec::Loaded loaded;
+  plan::Found found;
+};
 
-// Written only where it can be read again.
-base::Result<void> write_job(const Session& session, const PlanOptions& options,
-                             const spec::JobSpec& job, const plan::Found& found) {
-  if (!options.sets.empty()) {
-    return base::fail(base::usage_error("--output", "a job file with --set is not written",
-                                        "put what --set changes into a job file of your own"));
-  }
-  if (!found.recommended) return {};
-  const Candidate& best = found.candidates[*found.recommended];
-  const bool is_file = options.job.find('/') != std::string::npos || options.job.ends_with(".toml");
-  const std::string base_job =
-      is_file ? std::filesystem::absolute(options.job).string() : options.job;
-  const bool own_cluster = best.machines == job.cluster.device.name;
-  ASSAY_TRY_VOID(base::write_file(options.out, job_toml(base_job, own_cluster, best)));
-  const std::string path =
-      options.out.find('/') == std::string::npos ? "./" + options.out : options.out;
-  ASSAY_TRY_VOID(spec::load(path));
-  session.print("\nwritten: " + options.out + "\n");
-  return {};
-}
-
-}  // namespace
-
-base::Result<base::ExitCode> plan_search(const Session& session, const PlanOptions& options) {
+base::Result<Searched> searched(const PlanOptions& options) {
   ASSAY_TRY(const plan::SearchChoices choices, choices_of(options));
-  ASSAY_TRY(const spec::Loaded loaded, load_job(options));
+  ASSAY_TRY_VOID(check_job_output(options));
+  ASSAY_TRY(spec::Loaded loaded, load_job(options));
   const auto& job = std::get<spec::JobSpec>(loaded.spec);
   ASSAY_TRY(const spec::PriceList prices, spec::preset_prices());
   ASSAY_TRY(const std::vector<plan::Machines> machines,
             plan::machines_for(job, job.cluster.device.name, prices, options.everywhere));
-  ASSAY_TRY(const plan::Found found, plan::search(job, machines, choices));
-  session.print_json(found_json(found));
+  ASSAY_TRY(plan::Found found, plan::search(job, machines, choices));
+  return Searched{std::move(loaded), std::move(found)};
+}
+
+}  // namespace
+
+base::Result<base::Json> search_json(const PlanOptions& options) {
+  ASSAY_TRY(const Searched made, searched(options));
+  return found_json(made.loaded, made.found);
+}
+
+base::Result<base::ExitCode> plan_search(const Session& session, const PlanOptions& options) {
+  ASSAY_TRY(const Searched made, searched(options));
+  const auto& [loaded, found] = made;
+  const auto& job = std::get<spec::JobSpec>(loaded.spec);
+  session.print_json(found_json(loaded, found));
   print_found(session, found);
   if (!options.svg.empty()) {
     ASSAY_TRY_VOID(draw_search(session, loaded.name, found, options.svg));

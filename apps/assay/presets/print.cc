@@ -121,6 +121,7 @@ spec::PriceList offers_for(const spec::Loaded& loaded, const spec::PriceList& pr
     }
   }
   spec::PriceList offers = job != nullptr ? job->prices : spec::PriceList{};
+  for (spec::PriceSpec& own : offers) own.network = true;  // of the job's own cluster
   for (const spec::PriceSpec& price : prices) {
     if (same_device.contains(price.device)) offers.push_back(price);
   }

@@ -1,4 +1,4 @@
-// assay report [RUN|EXPERIMENT|SUITE…]: a page of what was run, compared or measured.
+// assay report [RUN|EXPERIMENT|SUITE|JOB…]: a page of what was run, compared, measured or planned.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -114,12 +114,22 @@ base::Result<void> add_latest(Gathering& to) {
   return added;
 }
 
+base::Result<void> add_plan(Gathering& to, const std::string& name) {
+  const bool every_candidate = to.most_points > report::kMostEmbedded;
+  ASSAY_TRY(report::Part part,
+            is_plan(name) ? plan_in(name, every_candidate) : plan_of_job(name, every_candidate));
+  to.gathered.parts.push_back(std::move(part));
+  return {};
+}
+
 base::Result<void> add_named(Gathering& to, const std::string& name) {
+  if (is_plan(name) || (name.ends_with(".toml") && is_job(name))) return add_plan(to, name);
   if (is_experiment(name) || is_scan(name) || is_suite(name)) return add_measurement(to, name);
   auto added = add_run(to, name);
   if (added) return added;
   // After runs: a run may have the name of a suite.
   const auto suite = latest_result(name);
+  if (!suite && is_job(name)) return add_plan(to, name);
   if (!suite) return base::fail(nothing_called(name, std::move(added).error()));
   return add_measurement(to, *suite);
 }
@@ -224,8 +234,8 @@ Verb report_verb(const Session& session) {
   const auto options = std::make_shared<ReportOptions>();
   Argument what{
       "WHAT",
-      "runs, folders of assay compare or assay bench, suites; default: the last run, or the "
-      "latest experiment of a project without runs",
+      "runs, folders of assay compare or assay bench, suites, jobs and files of assay plan --json; "
+      "default: the last run, or the latest experiment of a project without runs",
       nullptr,
       false,
       [] { return std::vector<std::string>{"last"}; },
@@ -241,10 +251,11 @@ Verb report_verb(const Session& session) {
   return recorded(
       session,
       {.name = "report",
-       .description = "a page of what was run, compared or measured, in one file",
+       .description = "a page of what was run, compared, measured or planned, in one file",
        .examples = {"assay report", "assay report last --format md",
                     "assay report 2 3 -o report.html --price 2.5 --carbon 380",
-                    "assay report last --perfetto trace.json"},
+                    "assay report last --perfetto trace.json",
+                    "assay report llama3-13b-h200x32 -o plan.html"},
        .arguments = {std::move(what)},
        .options = {{"-o,--output", "default: report.html", &options->output, {}, "FILE", true},
                    {"--format", "html, md or json; default: the output's extension",

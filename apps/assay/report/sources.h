@@ -1,5 +1,5 @@
-// What `assay report` reports on: runs of the store, experiments of `assay compare` and results of
-// suites, each turned into a part of a page by src/report.
+// What `assay report` reports on: runs of the store, experiments of `assay compare`, results of
+// suites and plans of jobs, each turned into a part of a page by src/report.
 #pragma once
 
 #include <filesystem>
@@ -32,6 +32,13 @@ base::Result<report::Rates> rates_of(const ReportOptions& options);
 void add_prediction(store::Store& store, report::ReportedRun& run);
 // Offers of the presets for the run's GPUs; none if these are unknown.
 std::vector<report::Offer> offers_of(const store::RunRecord& record);
+
+// planned_job.cc: a file of `assay plan --json`, of a job or of a search.
+bool is_plan(const std::filesystem::path& path);
+base::Result<report::Part> plan_in(const std::filesystem::path& path, bool every_candidate);
+// A job file, or a preset; planned now, with a search of machines and offers.
+bool is_job(const std::string& name);
+base::Result<report::Part> plan_of_job(const std::string& name, bool every_candidate);
 
 // experiment.cc: an experiment in a folder that `assay compare` wrote.
 bool is_experiment(const std::filesystem::path& path);

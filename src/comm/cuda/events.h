@@ -52,18 +52,17 @@ class Events {
   std::vector<cudaEvent_t> free_;
 };
 
-// A stream that the device prefers to those of computation: what is moved is waited for. Or one
-// that it treats like these.
+// A stream that the device prefers to those of computation: what is moved is waited for.
 class MovingStream {
  public:
-  static base::Result<MovingStream> make(bool preferred = true) {
+  static base::Result<MovingStream> make() {
     int least = 0;
     int greatest = 0;
     cudaDeviceGetStreamPriorityRange(&least, &greatest);
     MovingStream made;
-    ASSAY_TRY_VOID(cuda_done(cudaStreamCreateWithPriority(&made.stream_, cudaStreamNonBlocking,
-                                                          preferred ? greatest : least),
-                             "making a stream"));
+    ASSAY_TRY_VOID(
+        cuda_done(cudaStreamCreateWithPriority(&made.stream_, cudaStreamNonBlocking, greatest),
+                  "making a stream"));
     return made;
   }
   MovingStream(MovingStream&& other) noexcept : stream_(std::exchange(other.stream_, nullptr)) {}

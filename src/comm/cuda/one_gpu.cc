@@ -11,7 +11,7 @@
 #include <tuple>
 
 #include "base/error.h"
-#include "comm/cuda/device_copy.h"
+#include "comm/cuda/copy_kernel.h"
 #include "comm/cuda/events.h"
 #include "comm/transfers.h"
 
@@ -29,8 +29,7 @@ class OneGpuGroup {
         streams_(std::move(streams)),
         device_(device),
         options_(options),
-        issued_(names_.size()),
-        copy_(options.copying) {}
+        issued_(names_.size()) {}
   ~OneGpuGroup() {
     for (const auto& [key, shared] : calls_) give_back_events(shared);
   }
@@ -193,7 +192,7 @@ class OneGpuGroup {
       ASSAY_TRY_VOID(cuda_done(cudaStreamWaitEvent(stream, post.ready), "waiting"));
       const Outgoing& own = post.transfers.own_from;
       if (own.bytes > 0 && own.data != post.transfers.own_to.data) {
-        ASSAY_TRY_VOID(copy_(post.transfers.own_to.data, own.data, own.bytes, stream));
+        ASSAY_TRY_VOID(copy(post.transfers.own_to.data, own.data, own.bytes, stream));
       }
       for (const Incoming& segment : post.transfers.in) {
         const Post& sender = shared.posts.at(segment.peer);
@@ -205,11 +204,20 @@ class OneGpuGroup {
         }
         if (segment.bytes == 0) continue;
         ASSAY_TRY_VOID(cuda_done(cudaStreamWaitEvent(stream, sender.ready), "waiting"));
-        ASSAY_TRY_VOID(copy_(segment.data, sent->data, segment.bytes, stream));
+        ASSAY_TRY_VOID(copy(segment.data, sent->data, segment.bytes, stream));
       }
       ASSAY_TRY_VOID(cuda_done(cudaEventRecord(post.done, stream), "recording an event"));
     }
     return {};
+  }
+
+  base::Result<void> copy(std::byte* to, const std::byte* from, std::size_t bytes,
+                          cudaStream_t stream) const {
+    const cudaError_t queued =
+        options_.copying == Copying::kBesideKernels
+            ? copy_beside_kernels(to, from, bytes, stream)
+            : cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
+    return cuda_done(queued, "copying between ranks");
   }
 
   base::Result<void> agree(const Shared& shared) const {
@@ -252,7 +260,6 @@ class OneGpuGroup {
   std::map<std::uint64_t, Key> tickets_;
   std::uint64_t last_ticket_ = 0;
   Events events_;
-  DeviceCopy copy_;
   std::map<int, std::int64_t> splits_;                                  // by rank: so far
   std::map<std::int64_t, std::map<int, std::pair<int, int>>> choices_;  // color and key
   std::map<std::int64_t, std::shared_ptr<OneGpuGroup>> subgroups_;
@@ -306,7 +313,7 @@ base::Result<std::vector<std::unique_ptr<Communicator>>> make_one_gpu(
   std::iota(names.begin(), names.end(), 0);
   Streams streams;
   for (int rank = 0; rank < ranks; ++rank) {
-    ASSAY_TRY(MovingStream stream, MovingStream::make(options.copying != Copying::kAmongKernels));
+    ASSAY_TRY(MovingStream stream, MovingStream::make());
     streams.push_back(std::make_shared<const MovingStream>(std::move(stream)));
   }
   const auto group =

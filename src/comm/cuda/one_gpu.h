@@ -14,9 +14,8 @@ namespace assay::comm {
 
 // Who copies between ranks.
 enum class Copying : std::uint8_t {
-  kBesideKernels,  // copy engines, where the driver can: multiprocessors go on computing
-  kBeforeKernels,  // multiprocessors, before they go on
-  kAmongKernels,   // multiprocessors, in turns with the kernels that compute
+  kBesideKernels,  // a kernel of ours (copy_kernel.h): multiprocessors go on computing
+  kByDriver,       // cudaMemcpyAsync: all multiprocessors, before they go on
 };
 
 struct OneGpuOptions {

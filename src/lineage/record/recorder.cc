@@ -68,6 +68,10 @@ int Recorder::record() {
   if (!tracer) return run_unrecorded(tracer.error());
   if (const auto ready = prepare(*tracer); !ready) {
     discard();
+    if (request_.tracer && tracer_failed_) {
+      report(ready.error());
+      return static_cast<int>(base::ExitCode::kUnfit);
+    }
     return run_unrecorded(ready.error());
   }
   const auto done = run();
@@ -96,12 +100,14 @@ base::Result<void> Recorder::prepare(collect::Tracer tracer) {
     return base::fail(base::unfit_error(run_.spool, "cannot be created: " + error.message()));
   }
   if (job_part_ && !is_part()) ASSAY_TRY_VOID(job_part_->begin_run(run_.spool));
+  run_.tracer = collect::name_of(tracer);
+  collector_ = collect::make_collector(tracer, fs::path(run_.spool) / "events");
+  tracer_failed_ = true;
+  ASSAY_TRY_VOID(collector_->prepare());
+  tracer_failed_ = false;
   GatheredContext gathered = context.take();
   run_.context = std::move(gathered.context);
   for (std::string& problem : gathered.problems) problems_.push_back({"context", problem});
-  run_.tracer = collect::name_of(tracer);
-  collector_ = collect::make_collector(tracer, fs::path(run_.spool) / "events");
-  ASSAY_TRY_VOID(collector_->prepare());
   if (!is_part()) {
     ASSAY_TRY(run_.id, store::begin_run(*store_, run_));
     store::set_run_variable({location, run_.uid}, launch_.environment);

@@ -64,7 +64,8 @@ class Recorder {
   std::int64_t started_ns_ = 0;       // monotonic
   std::int64_t started_file_ns_ = 0;  // the clock of files' times
   bool abandoned_ = false;
-  bool detached_ = false;  // the keeper ended on purpose: recording goes on in the background
+  bool tracer_failed_ = false;  // prepare() ended in it
+  bool detached_ = false;       // the keeper ended on purpose: recording goes on in the background
   std::optional<int> wait_status_;
   std::vector<store::Missed> problems_;
   std::optional<JobPart> job_part_;  // of a rank of a job

@@ -16,8 +16,19 @@ std::string relative_to(const store::Git& git, const std::string& path) {
   return inside ? path.substr(git.root.size() + 1) : "";
 }
 
+// By the line that begins the file's part; git ends names with blanks by a tab, and puts unusual ones
+// into quotes.
 bool in_diff(const store::Git& git, const std::string& relative) {
-  return git.diff.find("b/" + relative) != std::string::npos;
+  const std::string name = "b/" + relative;
+  for (std::size_t at = git.diff.find(name); at != std::string::npos;
+       at = git.diff.find(name, at + 1)) {
+    const std::size_t end = at + name.size();
+    const bool begins = at > 0 && (git.diff[at - 1] == ' ' || git.diff[at - 1] == '"');
+    const bool ends = end < git.diff.size() && std::string_view("\n\t\"").find(git.diff[end]) !=
+                                                   std::string_view::npos;
+    if (begins && ends) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -28,6 +39,11 @@ CommitFiles::CommitFiles(const std::map<std::string, std::string>& environment)
 bool CommitFiles::has(const store::Git& git, const std::string& path) {
   const std::string relative = relative_to(git, path);
   return !relative.empty() && (in_diff(git, relative) || files_of(git).contains(relative));
+}
+
+bool CommitFiles::in_commit(const store::Git& git, const std::string& path) {
+  const std::string relative = relative_to(git, path);
+  return !relative.empty() && files_of(git).contains(relative);
 }
 
 bool CommitFiles::has_unchanged(const store::Git& git, const std::string& path) {

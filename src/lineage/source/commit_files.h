@@ -17,6 +17,8 @@ class CommitFiles {
 
   // Whether the commit or the diff has the file.
   bool has(const store::Git& git, const std::string& path);
+  // Whether the commit has it, in whatever state.
+  bool in_commit(const store::Git& git, const std::string& path);
   // Whether the commit has it and the diff does not change it: its content is the commit's.
   bool has_unchanged(const store::Git& git, const std::string& path);
 

@@ -45,7 +45,7 @@ void Tracker::happened(const Event& event) {
     case Op::kTruncate: {
       const Located located = locate(event.path, stamp, Lookup::kOpened);
       if (located.file == 0) return;
-      note_way(event.path, located.path);
+      note_way(event.other.empty() ? event.path : event.other, located.path);
       if (event.source == wire::Source::kInherited) return inherited(located, event);
       if (event.op == Op::kRead) read(located, stamp);
       if (event.op != Op::kRead || (event.flags & wire::flag::kWritable) != 0) {

@@ -48,6 +48,13 @@ Preflight preflight(Tracer tracer) {
 }
 
 base::Result<Tracer> choose_tracer(std::optional<Tracer> wanted) {
+  // Its collector is about to find out the rest, which takes milliseconds.
+  if (wanted == Tracer::kEbpf) {
+    const std::string obstacle = ebpf_obstacle();
+    if (obstacle.empty()) return *wanted;
+    return base::fail(base::unfit_error(std::string(name_of(*wanted)), obstacle,
+                                        "`assay tracers` lists what works here"));
+  }
   if (wanted) {
     const Preflight found = preflight(*wanted);
     if (found.available) return *wanted;

@@ -9,6 +9,7 @@
 #include "observe/shim/event.h"
 #include "observe/shim/recorded_opens.h"
 #include "observe/shim/system_call.h"
+#include "observe/wire/system_folders.h"
 
 namespace assay::shim {
 namespace {
@@ -24,16 +25,6 @@ long open_ordinary(int directory, const char* path, int flags, mode_t mode) {
   const bool ours = result == -ENOSYS || (result == -EINTR && on() && !can_wait(directory, path));
   if (__builtin_expect(!ours, 1)) return result;
   return stopped_call(SYS_openat, directory, word(path), flags, mode);
-}
-
-// Where programs look for libraries, settings and devices all the time.
-bool is_of_the_system(const char* path) {
-  static constexpr const char* kFolders[] = {"/usr/", "/lib",  "/etc/", "/proc/", "/sys/",
-                                             "/dev/", "/run/", "/var/", "/bin/",  "/sbin/"};
-  for (const char* folder : kFolders) {
-    if (strncmp(path, folder, strlen(folder)) == 0) return true;
-  }
-  return false;
 }
 
 constexpr std::uint64_t kOpenDirectory = 0xD1EC'702A'D1EC'702A;
@@ -56,7 +47,7 @@ bool key_of_name(std::uint64_t salt, int directory, const char* path, std::uint6
 // Recorded at most once in a process for a name in a directory. Nothing is lost if the log is full:
 // the name is recorded when it is asked for again.
 void note(wire::Op op, std::uint64_t salt, int directory, const char* path) {
-  if (path[0] == 0 || (path[0] == '/' && is_of_the_system(path)) || !log_ready()) return;
+  if (path[0] == 0 || (path[0] == '/' && wire::is_of_the_system(path)) || !log_ready()) return;
   const bool moving = (shim.moves.load(std::memory_order_acquire) & kMoving) != 0;
   if (path[0] != '/' && directory == AT_FDCWD && moving) return;
   std::uint64_t key = 0;

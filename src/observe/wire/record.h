@@ -15,6 +15,7 @@ namespace assay::wire {
 enum class Op : std::uint8_t {
   kNone = 0,  // padding
   kRead,      // opened for reading; with Flag::kWritable for both. The stamp is the opened file's.
+              // Of opens, other is the name that was given where path has none of its links
   kWrite,     // opened for writing, existing content kept
   kCreate,    // a file that was not there before is there, opened for writing
   kTruncate,  // existing content cut (O_TRUNC, truncate)

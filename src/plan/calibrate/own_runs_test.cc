@@ -12,11 +12,12 @@ namespace {
 TEST(OwnConstants, AreFittedToOurTrainersRuns) {
   std::vector<Row> rows;
   for (const testing::OwnRun& run : testing::own_runs()) {
-    const auto job = spec::load("llama3-8b-h200", {.overrides = run.set});
+    const auto job = spec::load(run.job, {.overrides = run.set});
     ASSERT_TRUE(job.has_value()) << job.error().line();
-    rows.push_back({.source = "bench/results/train.md",
-                    .step_s = run.seconds,
-                    .candidates = {work_of(std::get<spec::JobSpec>(job->spec)).value()}});
+    rows.push_back(
+        {.source = "bench/results/" + std::string(run.job == "moe-9b-h200" ? "moe.md" : "train.md"),
+         .step_s = run.seconds,
+         .candidates = {work_of(std::get<spec::JobSpec>(job->spec)).value()}});
   }
   FitStart start{.constants = shipped_constants(), .pull = kOwnPull, .own = true};
   for (const ConstantInfo& info : constant_table()) {

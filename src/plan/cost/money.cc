@@ -41,6 +41,10 @@ Input given_or(const std::optional<double>& given, double fallback, const char* 
 
 }  // namespace
 
+bool is_connected(const spec::PriceSpec& offer, std::int64_t devices) {
+  return offer.network || devices <= offer.devices;
+}
+
 base::Result<std::vector<OfferCost>> costs_of(const spec::PriceList& offers,
                                               const spec::ClusterSpec& cluster,
                                               base::Seconds time) {
@@ -51,8 +55,16 @@ base::Result<std::vector<OfferCost>> costs_of(const spec::PriceList& offers,
   }
   std::vector<OfferCost> costs;
   for (const spec::PriceSpec& offer : offers) {
+    if (!is_connected(offer, cluster.devices())) continue;
     ASSAY_TRY(OfferCost cost, cost_of(offer, cluster.devices(), time));
     costs.push_back(std::move(cost));
+  }
+  if (costs.empty()) {
+    return base::fail(base::usage_error(
+        "price",
+        fmt::format("of no offer for {} devices of '{}' is a network between its machines known",
+                    cluster.devices(), cluster.device.name),
+        "add a [[price]] to the job"));
   }
   // Currencies are kept apart: no rate is guessed.
   std::stable_sort(costs.begin(), costs.end(), [](const OfferCost& a, const OfferCost& b) {

@@ -33,8 +33,12 @@ struct OfferCost {
   spec::PriceRange total;
 };
 
-// Cheapest first. `offers` are those of the cluster's device; none at all is an error that says
-// what to set.
+// Whether so many devices of an offer can train together: they are one machine, or a network
+// between several is known.
+bool is_connected(const spec::PriceSpec& offer, std::int64_t devices);
+
+// Cheapest first. `offers` are those of the cluster's device; none at all, or none whose machines
+// are connected, is an error that says what to set.
 base::Result<std::vector<OfferCost>> costs_of(const spec::PriceList& offers,
                                               const spec::ClusterSpec& cluster, base::Seconds time);
 

@@ -21,7 +21,8 @@ spec::PriceSpec price(std::int64_t low_cents, std::int64_t high_cents, std::int6
           .devices = devices,
           .date = date,
           .per_hour = {Money(low_cents * 10'000, {}, date), Money(high_cents * 10'000, {}, date)},
-          .source = "a test"};
+          .source = "a test",
+          .network = true};
 }
 
 spec::ClusterSpec cluster_of(std::int64_t devices) {
@@ -91,6 +92,22 @@ TEST(Costs, OffersAreRentedWhole) {
   EXPECT_EQ(costs->front().idle_devices, 4);
   EXPECT_EQ(base::to_text(costs->front().per_hour.low), "$30.00");
   EXPECT_EQ(base::to_text(costs->front().total.low), "$30.00");
+}
+
+// Three machines that nothing is known to connect are no place to train on.
+TEST(Costs, OffersOfSeveralMachinesNeedANetwork) {
+  spec::PriceSpec apart = price(900, 900);
+  apart.network = false;
+  const auto both = costs_of({apart, price(1000, 1000)}, cluster_of(20), Seconds(3600));
+  ASSERT_TRUE(both.has_value());
+  ASSERT_EQ(both->size(), 1U);
+  EXPECT_EQ(base::to_text(both->front().total.low), "$30.00");
+  EXPECT_EQ(costs_of({apart}, cluster_of(8), Seconds(3600))->size(), 1U);
+  const auto none = costs_of({apart}, cluster_of(20), Seconds(3600));
+  ASSERT_FALSE(none.has_value());
+  EXPECT_EQ(none.error().line(),
+            "price: of no offer for 20 devices of 'NVIDIA H100 80GB HBM3' is a network between its "
+            "machines known; add a [[price]] to the job");
 }
 
 TEST(Costs, MissingPricesNameTheDeviceAndWhatToDo) {

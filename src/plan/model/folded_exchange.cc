@@ -41,7 +41,8 @@ double with_padding(const Work& work, double elements, double norms) {
 
 // Of a job that our trainer executes; null: priced by what is known of the shape alone.
 const step::UnitSizes* units_of(const Work& work) {
-  return trainer_step(work) == nullptr ? nullptr : &work.trainer->units(work.degrees.tp);
+  if (trainer_step(work) == nullptr) return nullptr;
+  return &work.trainer->units(work.degrees.tp, work.degrees.ep);
 }
 
 // Of the mean layer, with what fills units up.
@@ -56,8 +57,19 @@ double elements_of_layer(const Work& work, const step::UnitSizes& sizes) {
   const double mixtures = work.shape.moe_layers / work.shape.layers;
   double mean = 0;
   if (mixtures < 1) mean += (1 - mixtures) * of_block(sizes.dense_mlp);
-  if (mixtures > 0) mean += mixtures * of_block(sizes.mixture_mlp);
-  return mean;
+  if (mixtures <= 0) return mean;
+  const bool spread = sizes.experts > 0;
+  return mean + mixtures * (spread ? static_cast<double>(sizes.filled(sizes.beside_experts, ranks))
+                                   : of_block(sizes.mixture_mlp));
+}
+
+// Of the mean layer, that only some ranks have.
+double experts_of_layer(const Work& work) {
+  const step::UnitSizes* sizes = work.degrees.ep > 1 ? units_of(work) : nullptr;
+  if (sizes == nullptr) return 0;
+  const auto ranks = static_cast<std::int64_t>(folded_axes(work).expert_data.ranks);
+  return work.shape.moe_layers / work.shape.layers *
+         static_cast<double>(sizes->filled(sizes->experts, ranks));
 }
 
 // Elements of a layer. Muon's matrices stay whole on their ranks, and are not padded.
@@ -77,6 +89,7 @@ TrainedPart trained_part(const Work& work) {
   const Shape& shape = work.shape;
   const Degrees& d = work.degrees;
   const double block = elements_of_layer(work);
+  const double experts = experts_of_layer(work);
   TrainedPart part{.table = with_padding(work, shape.vocab * shape.dim / d.tp, 0)};
   if (const step::UnitSizes* sizes = units_of(work)) {
     const auto ranks = static_cast<std::int64_t>(folded_axes(work).data.ranks);
@@ -84,18 +97,20 @@ TrainedPart trained_part(const Work& work) {
   }
   if (d.pp <= 1) {
     part.layers = shape.layers;
-    part.tables = shape.tied ? 1 : 2;
+    part.tables = part.gathered = shape.tied ? 1 : 2;
     part.used = 2;
   } else {
     const StageLayers stages = stage_layers(work);
     part.layers = std::max(stages.first, stages.last);
-    part.tables = part.used = 1;
-    if (stages.most * block > part.layers * block + part.table) {
+    part.tables = part.used = part.gathered = 1;
+    const double each = block + experts;
+    if (stages.most * each > part.layers * each + part.table) {
       part.layers = stages.most;
-      part.tables = part.used = 0;
+      part.tables = part.used = part.gathered = 0;
     }
   }
   part.blocks = part.layers * block;
+  part.experts = part.layers * experts;
   return part;
 }
 
@@ -105,8 +120,20 @@ FoldedAxes folded_axes(const Work& work) {
   // Ranks that share sequences have the same parameters as replicas do, and are neighbours.
   const double data = d.dp * d.cp * d.fsdp;
   const double replicas = std::max(1.0, data / shards);
-  const double apart = replicas > d.cp ? d.tp * d.cp * shards : d.tp;
-  return {.data = {data, d.tp}, .shards = {shards, d.tp * d.cp}, .replicas = {replicas, apart}};
+  // Those of replicas beyond them lie further apart; together they are on all data ranks.
+  const double apart = replicas > d.cp ? d.tp * shards : d.tp;
+  // Ranks with different experts are neighbours, and shards of all else.
+  const auto of_experts = [&](double ranks) { return std::max(1.0, ranks / d.ep); };
+  return {.data = {data, d.tp},
+          .shards = {shards, d.tp * d.cp},
+          .replicas = {replicas, apart},
+          .expert_data = {of_experts(data), d.tp * d.cp * d.ep},
+          .expert_shards = {of_experts(shards), d.tp * d.cp * d.ep}};
+}
+
+double units_of_layer(const Work& work) {
+  const bool apart = work.degrees.ep > 1 && folded_axes(work).expert_shards.ranks > 1;
+  return apart ? 2 : work.degrees.units;
 }
 
 double resident_units(const Work& work, double units) {
@@ -122,14 +149,17 @@ double resident_units(const Work& work, double units) {
 
 double folded_bytes(const Work& work) {
   const TrainedPart part = trained_part(work);
-  const double data = folded_axes(work).data.ranks;
+  const FoldedAxes axes = folded_axes(work);
+  const double data = axes.data.ranks;
   const double micros = work.batch.micros;
-  const double made = part.made();
-  const double own = made / data;
   // What is added is read, the sum is written, and read but by the first; one rank's first
   // micro-batch is the sum.
-  double elements = micros * (made + own) + (micros - 1) * own;
-  if (data <= 1) elements = (micros - 1) * 3 * made;
+  const auto added = [&](double made, double ranks) {
+    const double own = made / ranks;
+    if (ranks <= 1) return (micros - 1) * 3 * made;
+    return micros * (made + own) + (micros - 1) * own;
+  };
+  double elements = added(part.made(), data) + added(part.experts, axes.expert_data.ranks);
   // The two sums of a table that is also the head become one.
   if (work.shape.tied && part.tables > 0) elements += 3 * part.table / data;
   return work.software.gradient_bytes * elements;

@@ -20,12 +20,15 @@ StageLayers stage_layers(const Work& work);
 
 // Elements of a rank in the stage that has most of them, before shards divide them.
 struct TrainedPart {
-  double layers = 0;  // that it has
-  double blocks = 0;  // their parameters
-  double table = 0;   // the embedding, or the head
-  double tables = 0;  // that it keeps
-  double used = 0;    // tables that a micro-batch uses: a table that is also the head is used twice
+  double layers = 0;   // that it has
+  double blocks = 0;   // their parameters, but those of experts that only some ranks have
+  double experts = 0;  // these
+  double table = 0;    // the embedding, or the head
+  double tables = 0;   // that it keeps
+  double used = 0;  // tables that a micro-batch uses: a table that is also the head is used twice
+  double gathered = 0;  // tables that it gathers: that one once
 
+  // That all ranks of an axis have.
   [[nodiscard]] double held() const { return blocks + tables * table; }
   [[nodiscard]] double made() const { return blocks + used * table; }  // gradients
 };
@@ -36,8 +39,14 @@ struct FoldedAxes {
   Axis data;      // who reads tokens of its own
   Axis shards;    // who divides the state
   Axis replicas;  // who has the same part of it
+  // The first two among ranks that have the same experts.
+  Axis expert_data;
+  Axis expert_shards;
 };
 FoldedAxes folded_axes(const Work& work);
+
+// That a layer is gathered in: experts that only some ranks have are one of their own.
+double units_of_layer(const Work& work);
 
 // Of the units of blocks that micro-batches use, how many are not gathered, because they are still
 // there from the pass before: per step.

@@ -66,11 +66,16 @@ class ReplicaPlan {
     if (degrees_.fsdp <= 1) {
       add({CollectiveKind::kAllToAll, gradient * part.made(), axes.data, units, work_.batch.micros,
            true});
+      add({CollectiveKind::kAllToAll, gradient * part.experts, axes.expert_data, units,
+           work_.batch.micros, true});
     }
     add({CollectiveKind::kAllGather, gradient * (part.held() - matrices) / axes.shards.ranks,
          axes.replicas, units});
+    add({CollectiveKind::kAllGather, gradient * part.experts / axes.expert_shards.ranks,
+         axes.replicas, units});
     if (degrees_.fsdp > 1) return;
     add({CollectiveKind::kAllGather, kWeightBytes * (part.held() - matrices), axes.shards, units});
+    add({CollectiveKind::kAllGather, kWeightBytes * part.experts, axes.expert_shards, units});
     add({CollectiveKind::kAllGather, kWeightBytes * matrices, axes.data, units});
   }
 

@@ -23,7 +23,8 @@ struct ReplicaExchange {
 };
 
 struct ReplicaExchanges {
-  // Dense layers and experts with three each, and what Muon gathers.
+  // Dense layers and experts with three each, and what Muon gathers; or what our trainer exchanges
+  // of each after every micro-batch, and twice after the last.
   std::array<ReplicaExchange, 8> each;
   std::size_t count = 0;
 

@@ -31,6 +31,10 @@ struct LayerTimes {
   LayerTime backward;     // with what is computed again
   double clock = 1;       // of full clock
   double all_reduce = 0;  // one, of tensor parallelism
+  // Of our trainer: seconds in which rows of experts are on the links, waited for or not, so that
+  // nothing else is.
+  double links_forward = 0;
+  double links_backward = 0;
 };
 
 LayerTimes layer_times(const Work& work, const RankShare& rank, const Constants& constants);

@@ -21,7 +21,8 @@ void add_experts(const Work& work, const RankShare& rank, const Constants& const
   const bool cut = !rank.naive_experts && !work.degrees.sequence_parallel;
   const double ffn = std::max(work.shape.expert_ffn, 1.0) / (cut ? work.degrees.tp : 1);
   const double up = (work.shape.mlp_matrices - 1) * ffn;
-  const double each = rank.routed_tokens * work.shape.copies() / rank.local_experts;
+  const double each =
+      rank.routed_tokens * work.shape.copies() * work.degrees.expert_load / rank.local_experts;
   const double rows = tiled_rows(rank.local_experts, each);
   const auto product = [&](double m, double n, double k) {
     return product_seconds(m, n, k, rank.products, constants);
@@ -63,8 +64,8 @@ double all_to_all_seconds(const Work& work, const RankShare& rank, const Constan
   const double visits = work.software.sends_tokens_once
                             ? degrees.ep * (1 - std::pow(1 - 1 / degrees.ep, experts))
                             : experts;
-  const double bytes =
-      2 * work.shape.capacity * rank.tokens * work.shape.expert_width() / rank.sequence_cut;
+  const double bytes = 2 * work.shape.capacity * work.degrees.expert_load * rank.tokens *
+                       work.shape.expert_width() / rank.sequence_cut;
   const auto seconds = [&](double sent, const Axis& axis) {
     return exchange_alone_seconds(step::CollectiveKind::kAllToAll, sent, axis, work.links,
                                   constants.a2a_eff);
@@ -87,7 +88,7 @@ MixtureTime mixture_time(const Work& work, const RankShare& rank, const Constant
   if (work.software.early_experts) factor *= constants.moe_early;
   const double width = work.shape.expert_width() + kExpertPasses * work.shape.expert_ffn;
   time.permutation = factor * constants.moe_ops * kRoutingBytes * rank.routed_tokens *
-                     work.shape.copies() * width / rank.memory_rate;
+                     work.shape.copies() * work.degrees.expert_load * width / rank.memory_rate;
   return time;
 }
 

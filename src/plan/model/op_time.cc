@@ -41,7 +41,6 @@ double product_seconds(double m, double n, double k, const ProductRate& rate,
 }
 
 double tiled_rows(double experts, double each) {
-  constexpr double kTileRows = 128;
   return experts * std::ceil(each / kTileRows) * kTileRows;
 }
 

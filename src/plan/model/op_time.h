@@ -19,6 +19,7 @@ struct ProductRate {
 double product_seconds(double m, double n, double k, const ProductRate& rate,
                        const Constants& constants);
 
+inline constexpr double kTileRows = 128;  // of products of experts
 // Rows that tiles cover where each of some experts has `each` of its own.
 double tiled_rows(double experts, double each);
 

@@ -66,16 +66,19 @@ ShardsTime shards_time(const Work& work, const RankShare& rank, double forward, 
   if (folds_gradients(work)) {
     const TrainedPart part = trained_part(work);
     const double unit = part.blocks / part.layers;
+    const double experts = part.experts / part.layers;
     const FoldedAxes axes = folded_axes(work);
     const auto of = [&](CollectiveKind kind, double bytes, const Axis& axis) {
       return calls * exchange_seconds(kind, bytes / calls, axis, work.links, constants);
     };
-    const double units = part.layers * degrees.units;
+    const double units = part.layers * units_of_layer(work);
     const double gathers = 1 - resident_units(work, units) / (2 * units * work.batch.micros);
     const double weights =
-        gathers * of(CollectiveKind::kAllGather, kWeightBytes * unit, axes.shards);
+        gathers * (of(CollectiveKind::kAllGather, kWeightBytes * unit, axes.shards) +
+                   of(CollectiveKind::kAllGather, kWeightBytes * experts, axes.expert_shards));
     const double gradient = work.software.gradient_bytes;
-    const double sums = of(CollectiveKind::kAllToAll, gradient * unit, axes.data);
+    const double sums = of(CollectiveKind::kAllToAll, gradient * unit, axes.data) +
+                        of(CollectiveKind::kAllToAll, gradient * experts, axes.expert_data);
     const auto exposed_of = [&](double compute, double exchange) {
       return std::max(0.0, exchange - compute) + constants.fsdp_slow * std::min(compute, exchange);
     };
@@ -104,7 +107,11 @@ ShardsTime shards_time(const Work& work, const RankShare& rank, double forward, 
 }
 
 double trained_parameters(const Work& work, const RankShare& rank) {
-  if (folds_gradients(work)) return trained_part(work).held();
+  if (folds_gradients(work)) {
+    // Experts that fewer ranks have are divided by fewer.
+    const TrainedPart part = trained_part(work);
+    return part.held() + work.degrees.ep * part.experts;
+  }
   const Shape& shape = work.shape;
   const Degrees& degrees = work.degrees;
   const double experts = rank.expert_parameters * shape.layers;
@@ -125,10 +132,14 @@ ParameterTraffic parameter_traffic(const Work& work) {
   if (folds_gradients(work) && degrees.fsdp > 1) {
     const TrainedPart part = trained_part(work);
     const double micros = work.batch.micros;
-    const double units = part.layers * degrees.units;
+    const double units = part.layers * units_of_layer(work);
     const double passes = 2 * micros - resident_units(work, units) / units;
-    traffic.all_gather = kWeightBytes * (passes * part.blocks + micros * part.used * part.table);
-    traffic.all_to_all = work.software.gradient_bytes * micros * part.made();
+    const FoldedAxes axes = folded_axes(work);
+    const double experts = axes.expert_shards.ranks > 1 ? part.experts : 0;
+    traffic.all_gather =
+        kWeightBytes * (passes * (part.blocks + experts) + micros * part.gathered * part.table);
+    traffic.all_to_all = work.software.gradient_bytes * micros *
+                         (part.made() + (axes.expert_data.ranks > 1 ? part.experts : 0));
   } else if (degrees.fsdp > 1) {
     const double layers = gathered_of_layer(work, rank) * work.shape.layers / degrees.pp;
     const double ends = work.shape.parameters - work.shape.body_parameters;

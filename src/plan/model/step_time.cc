@@ -174,7 +174,10 @@ StepTime step_time(const Work& work, const Constants& constants) {
   const auto [layer, head] = computed(work, trained, rank, constants);
   const double forward = layer.forward.total();
   const double backward = layer.backward.total();
-  const ShardsTime shards = shards_time(work, rank, forward, backward, constants);
+  // What parameters are exchanged behind: the rest of the time the links have rows of experts.
+  const double free_forward = std::max(0.0, forward - layer.links_forward);
+  const double free_backward = std::max(0.0, backward - layer.links_backward);
+  const ShardsTime shards = shards_time(work, rank, free_forward, free_backward, constants);
   const double send = send_seconds(work, trained, rank, constants);
 
   const double each = forward + shards.forward + backward + shards.backward;
@@ -203,8 +206,9 @@ StepTime step_time(const Work& work, const Constants& constants) {
   StepTime t;
   t.clock = layer.clock;
   const double parameters = trained_parameters(work, rank);
-  const double hiding = hiding_seconds(work, stage, each, backward + shards.backward, head.total());
-  const HidingPasses beside{(forward + shards.forward) * stage.layers * micros_beside(work),
+  const double hiding =
+      hiding_seconds(work, stage, each, free_backward + shards.backward, head.total());
+  const HidingPasses beside{(free_forward + shards.forward) * stage.layers * micros_beside(work),
                             hiding};
   const double gradients = gradients_seconds(work, rank, parameters, beside, constants);
   double optimizer = optimizer_seconds(work, rank, parameters, constants);

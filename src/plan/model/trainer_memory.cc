@@ -58,11 +58,13 @@ double with_same_experts(const Work& work, double ranks) {
 }
 
 // Rows of experts that there is room for, of those that come if the load is even: all tokens of all
-// ranks may choose the experts of one.
+// ranks may choose the experts of one, up to a capacity.
 double room_for_rows(const Work& work, const RankShare& rank) {
   const double visits = std::max(1.0, work.shape.experts_per_token);
   const double ep = work.degrees.ep;
-  return ep > 1 ? ep * std::min(visits, rank.local_experts) / visits : 1;
+  if (ep <= 1) return 1;
+  const double room = ep * std::min(visits, rank.local_experts) / visits;
+  return work.shape.most_load > 0 ? std::min(room, std::max(1.0, work.shape.most_load)) : room;
 }
 
 // As wide as the stream, and as many as there is room for: inputs and outputs, or gradients of

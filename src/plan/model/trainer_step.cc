@@ -1,11 +1,16 @@
 #include "plan/model/trainer_step.h"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
 
 #include "step/totals.h"
 
 namespace assay::plan {
 namespace {
+
+constexpr double kLoadDigits = 1e6;  // of what is kept
 
 spec::Recompute policy_of(RecomputeKind kind) {
   switch (kind) {
@@ -22,11 +27,6 @@ spec::Recompute policy_of(RecomputeKind kind) {
   return spec::Recompute::kNone;
 }
 
-double& in_phase(ByPhase& times, step::Phase phase) {
-  if (phase == step::Phase::kRecompute) return times.again;
-  return phase == step::Phase::kForward ? times.forward : times.backward;
-}
-
 PassKind kind_of_pass(step::Kind kind) {
   switch (kind) {
     case step::Kind::kRoute:
@@ -34,6 +34,8 @@ PassKind kind_of_pass(step::Kind kind) {
     case step::Kind::kSortRows:
     case step::Kind::kGatherRows:
     case step::Kind::kCombineRows:
+    case step::Kind::kArrangeRows:
+    case step::Kind::kPermuteRows:
       return PassKind::kRouting;
     case step::Kind::kSum:
       return PassKind::kSums;
@@ -55,12 +57,11 @@ Item& item_of(std::vector<Item>& list, const Item& item, Same same) {
   return list.emplace_back(item);
 }
 
-void add(const step::CountedOp& op, StepPieces& pieces) {
+void add(const step::CountedOp& op, double count, StepPieces& pieces) {
   if (op.kind == step::Kind::kRead) return;  // by the host, ahead of time
-  const auto count = static_cast<double>(op.count);
-  in_phase(pieces.operators, op.phase) += count;
+  pieces.operators.of(op.phase) += count;
   if (op.kind == step::Kind::kAttention || op.kind == step::Kind::kAttentionGrad) {
-    in_phase(pieces.attention, op.phase) += count * op.flops;
+    pieces.attention.of(op.phase) += count * op.flops;
     return;
   }
   if (op.is_product()) {
@@ -75,27 +76,71 @@ void add(const step::CountedOp& op, StepPieces& pieces) {
              p.groups == product.groups && p.groups_share_k == product.groups_share_k &&
              p.fp8 == product.fp8;
     });
-    in_phase(known.times, op.phase) += count;
+    known.times.of(op.phase) += count;
     return;
   }
   const StepPass pass{.kind = kind_of_pass(op.kind), .bytes = static_cast<double>(op.bytes())};
   StepPass& known = item_of(pieces.passes, pass, [&](const StepPass& p) {
     return p.kind == pass.kind && p.bytes == pass.bytes;
   });
-  in_phase(known.times, op.phase) += count;
+  known.times.of(op.phase) += count;
 }
 
 void add(const step::Totals& totals, StepPieces& pieces, ByPhase StepCall::*times,
          std::vector<StepCall>& calls) {
-  for (const step::CountedOp& op : totals.ops) add(op, pieces);
+  for (const step::CountedOp& op : totals.ops) add(op, static_cast<double>(op.count), pieces);
   for (const step::CountedExchange& one : totals.exchanges) {
+    if (one.axis == step::Axis::kExpert) continue;  // priced with what hides it: add_experts
     const StepCall call{.kind = collective_kind(one.kind),
                         .axis = one.axis,
                         .bytes = static_cast<double>(one.bytes())};
     StepCall& known = item_of(calls, call, [&](const StepCall& c) {
       return c.kind == call.kind && c.axis == call.axis && c.bytes == call.bytes;
     });
-    in_phase(known.*times, one.phase) += static_cast<double>(one.calls);
+    (known.*times).of(one.phase) += static_cast<double>(one.calls);
+  }
+}
+
+// What a mixture's layer exchanges among ranks with different experts, when, and what it computes
+// from the first of these to the last.
+void add_experts(const step::Totals& mixture, TrainerStep& step) {
+  using What = step::Moment::What;
+  std::map<std::int32_t, step::Phase> tickets;
+  const auto is_of_experts = [&](const step::Moment& at) {
+    if (at.what == What::kWait) return tickets.contains(at.ticket);
+    return at.what == What::kIssue && mixture.exchanges[at.index].axis == step::Axis::kExpert;
+  };
+  StepPieces computed;
+  bool is_empty = true;
+  for (const step::Moment& at : mixture.order) {
+    if (at.what == What::kOp) {
+      // Each moment is one of the op's executions.
+      add(mixture.ops[at.index], 1, computed);
+      is_empty = false;
+      continue;
+    }
+    if (!is_of_experts(at)) continue;
+    if (!is_empty && !step.exchange.empty()) {
+      step.exchange.push_back({.compute = std::move(computed)});
+    }
+    computed = {};
+    is_empty = true;
+    ExpertMoment moment{.ticket = at.ticket};
+    if (at.what == What::kWait) {
+      moment.what = ExpertMoment::What::kWait;
+      moment.phase = tickets.at(at.ticket);
+    } else {
+      const step::CountedExchange& one = mixture.exchanges[at.index];
+      const ExpertMessage message{.bytes = static_cast<double>(one.bytes()),
+                                  .rows = one.kind == step::Kind::kExchangeRows};
+      const auto known = std::find(step.messages.begin(), step.messages.end(), message);
+      moment.what = ExpertMoment::What::kIssue;
+      moment.message = static_cast<std::size_t>(known - step.messages.begin());
+      moment.phase = one.phase;
+      if (known == step.messages.end()) step.messages.push_back(message);
+      tickets[at.ticket] = one.phase;
+    }
+    step.exchange.push_back(std::move(moment));
   }
 }
 
@@ -114,14 +159,12 @@ TrainerSteps::Key TrainerSteps::key_of(const Work& work) {
   const Degrees& d = work.degrees;
   return {{whole(d.tp), whole(d.cp), d.sequence_parallel ? 1 : 0, whole(work.batch.sequence),
            whole(work.batch.micro_batch), static_cast<std::int64_t>(work.recompute),
-           work.fp8 ? 1 : 0}};
+           work.fp8 ? 1 : 0, whole(d.ep), std::llround(kLoadDigits * d.expert_load)}};
 }
 
 const TrainerStep* TrainerSteps::of(const Work& work) {
   const Degrees& d = work.degrees;
-  // Not made yet for experts over ranks; not executed with more tensor-parallel ranks than key
-  // heads.
-  if (d.ep > 1 || d.tp > static_cast<double>(model_.kv_heads)) return nullptr;
+  if (d.tp > static_cast<double>(model_.kv_heads)) return nullptr;
   const Key key = key_of(work);
   if (last_ != nullptr && key == last_key_) return last_;
   auto& known = known_[key];
@@ -131,16 +174,17 @@ const TrainerStep* TrainerSteps::of(const Work& work) {
   return last_;
 }
 
-const step::UnitSizes& TrainerSteps::units(double tp) {
-  const auto ranks = static_cast<std::int64_t>(tp);
+const step::UnitSizes& TrainerSteps::units(double tp, double ep) {
+  const std::pair ranks(static_cast<std::int64_t>(tp), static_cast<std::int64_t>(ep));
   const auto [known, is_new] = units_.try_emplace(ranks);
-  if (is_new) known->second = step::unit_sizes(model_, ranks);
+  if (is_new) known->second = step::unit_sizes(model_, ranks.first, ranks.second);
   return known->second;
 }
 
 TrainerStep TrainerSteps::make(const Work& work) const {
   const Key key = key_of(work);
-  const auto [tp, cp, sequence_parallel, sequence, micro_batch, recompute, fp8] = key.values;
+  const auto [tp, cp, sequence_parallel, sequence, micro_batch, recompute, fp8, ep, load] =
+      key.values;
   step::Choices choices{
       .numerics = step::numerics_of(fp8 > 0 ? spec::Precision::kFp8 : spec::Precision::kBf16),
       .recompute = policy_of(work.recompute),
@@ -148,11 +192,14 @@ TrainerStep TrainerSteps::make(const Work& work) const {
       .micro_batch = micro_batch};
   choices.layout.tensor.ranks = tp;
   choices.layout.context.ranks = cp;
+  choices.layout.expert.ranks = ep;
   choices.layout.sequence_parallel = sequence_parallel > 0 && tp > 1;
+  choices.expert_load = static_cast<double>(load) / kLoadDigits;
   const step::MicroTotals totals = step::micro_totals(model_, choices);
   TrainerStep step;
   add(totals.dense, step.dense, &StepCall::dense, step.calls);
   add(totals.mixture, step.mixture, &StepCall::mixture, step.calls);
+  if (ep > 1) add_experts(totals.mixture, step);
   add(totals.first, step.ends, &StepCall::ends, step.calls);
   add(totals.last, step.ends, &StepCall::ends, step.calls);
   const std::int64_t rows =

@@ -8,14 +8,17 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "plan/model/work.h"
 #include "spec/model.h"
 #include "step/collective.h"
 #include "step/layout.h"
+#include "step/op.h"
 #include "step/unit_sizes.h"
 
 namespace assay::plan {
@@ -27,6 +30,11 @@ struct ByPhase {
   double forward = 0;
   double again = 0;  // what the backward pass recomputes
   double backward = 0;
+
+  [[nodiscard]] double& of(step::Phase phase) {
+    if (phase == step::Phase::kRecompute) return again;
+    return phase == step::Phase::kForward ? forward : backward;
+  }
 };
 
 struct StepProduct {
@@ -68,11 +76,32 @@ struct StepCall {
   ByPhase ends;
 };
 
+// Rows of a mixture on their way between ranks that have different experts, and what is computed
+// meanwhile, in the order of the program.
+struct ExpertMoment {
+  enum class What : std::uint8_t { kCompute, kIssue, kWait };
+  What what = What::kCompute;
+  StepPieces compute;       // kCompute
+  std::size_t message = 0;  // kIssue: which of TrainerStep::messages
+  std::int32_t ticket = 0;  // kIssue, kWait
+  step::Phase phase = step::Phase::kForward;
+};
+
+// A message among ranks with different experts, as it is with an even load.
+struct ExpertMessage {
+  double bytes = 0;  // of the whole, of this rank's tokens
+  bool rows = true;  // as many as tokens chose experts; else as many whatever they chose
+  bool operator==(const ExpertMessage&) const = default;
+};
+
 struct TrainerStep {
   StepPieces dense;
   StepPieces mixture;
   StepPieces ends;  // embedding, head and loss: forward and backward, none of it recomputed
   std::vector<StepCall> calls;
+  // Of a mixture's layer, where ranks have different experts.
+  std::vector<ExpertMessage> messages;
+  std::vector<ExpertMoment> exchange;
   double stream = 0;  // bytes that a stage hands on
   // What the device takes for the pieces above at the rates that were asked for last: searches ask
   // for the same again and again (trainer_time.cc).
@@ -80,22 +109,22 @@ struct TrainerStep {
 };
 
 // The steps of one model in the layouts that are asked for. Each is made once and kept, because
-// searches ask for few of them very often: they depend on tensor and context ranks, the
+// searches ask for few of them very often: they depend on tensor, context and expert ranks, the
 // micro-batch and recomputation, not on data ranks, stages or the number of micro-batches. Not for
 // several threads at once.
 class TrainerSteps {
  public:
   explicit TrainerSteps(const spec::ModelSpec& model) : model_(model) {}
 
-  // Null for layouts that the trainer does not execute: experts over ranks, and more
-  // tensor-parallel ranks than heads of keys.
+  // Null for layouts that the trainer does not execute: more tensor-parallel ranks than heads of
+  // keys.
   const TrainerStep* of(const Work& work);
-  // Of its parameters, on one of so many tensor-parallel ranks.
-  const step::UnitSizes& units(double tp);
+  // Of its parameters, on one of so many ranks of tensor and expert parallelism.
+  const step::UnitSizes& units(double tp, double ep);
 
  private:
   struct Key {
-    std::array<std::int64_t, 7> values{};
+    std::array<std::int64_t, 9> values{};
     bool operator==(const Key&) const = default;
   };
   struct Hash {
@@ -106,7 +135,8 @@ class TrainerSteps {
 
   spec::ModelSpec model_;
   std::unordered_map<Key, std::unique_ptr<const TrainerStep>, Hash> known_;
-  std::unordered_map<std::int64_t, step::UnitSizes> units_;  // by tensor-parallel ranks
+  // By ranks of tensor and expert parallelism.
+  std::map<std::pair<std::int64_t, std::int64_t>, step::UnitSizes> units_;
   Key last_key_;
   const TrainerStep* last_ = nullptr;
 };

@@ -11,6 +11,10 @@
 
 namespace assay::plan {
 
+// Rows of mixtures that lie apart from each other, of the time of as many side by side: measured
+// 22.0 ms of 17.0 (8 experts) and 32.7 of 27.1 (64) in a step (bench/results/moe.md).
+inline constexpr double kScatteredRows = 1.25;
+
 struct TrainerTimes {
   // Of the mean layer: dense ones and mixtures as the model has them, of which the last is not
   // recomputed.

@@ -46,6 +46,7 @@ struct Shape {
   double expert_ffn = 0;
   double expert_dim = 0;  // of a narrower space that experts work in; 0: dim
   double capacity = 1;    // rows that experts compute and are sent, of an even share
+  double most_load = 0;   // of an expert, likewise, where no more are computed; 0: all that come
   double shared_ffn = 0;  // of experts that see every token
   double moe_layers = 0;
 
@@ -81,6 +82,8 @@ struct Degrees {
   // Replicas that share the optimizer's state, and gradients; 0: by software.shards_optimizer.
   double state_shards = 0;
   double gradient_shards = 0;
+  // Rows of the fullest rank's experts, of an even share: others wait for it.
+  double expert_load = 1;
 };
 
 struct Batch {
@@ -151,17 +154,19 @@ struct Work {
   bool fp8_by_row = false;    // a scale per row, not per matrix
   bool fp8_by_block = false;  // a scale per block, as mxfp8 and nvfp4 have it
   bool fp4 = false;
-  bool lora = false;  // the model's own weights are not trained
-  bool muon = false;  // for matrices, and AdamW for all else
+  bool lora = false;           // the model's own weights are not trained
+  bool muon = false;           // for matrices, and AdamW for all else
+  bool deterministic = false;  // attention has the same bits every time
   MuonExchange muon_exchange;
+  // Of a mixture: rows of the fullest expert, of an even share.
+  double imbalance = 1;
   // Of a job that our trainer executes: what its steps are (trainer_step.h).
   std::shared_ptr<TrainerSteps> trainer;
 };
 
-// As our trainer does it. Mixtures that it does not execute, and experts over ranks, which it does,
-// are priced as others exchange them.
+// As our trainer does it. Mixtures that it does not execute are priced as others exchange them.
 inline bool folds_gradients(const Work& work) {
-  const bool executed = !work.shape.is_moe() || (work.trainer != nullptr && work.degrees.ep <= 1);
+  const bool executed = !work.shape.is_moe() || work.trainer != nullptr;
   return work.software.folds_gradients && executed && !work.lora;
 }
 

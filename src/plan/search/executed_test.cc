@@ -130,14 +130,16 @@ TEST(Search, OnlyWhatOurTrainerRunsObeysItsRules) {
   EXPECT_EQ(most_tp(layouts_of(mixture, 64)), 2);
   EXPECT_EQ(most_tp(layouts_of(mixture, 64, Framework::kMegatronCore)), 4);
   const Layouts together = layouts_of(mixture, 64);
-  for (const spec::LayoutSpec& l : together.valid) {
-    EXPECT_EQ(l.ep, 1);
-    EXPECT_EQ(l.cp, 1);
-  }
-  EXPECT_TRUE(
-      std::any_of(together.rejected.begin(), together.rejected.end(), [](const Rejection& r) {
-        return r.reason == "layout.ep: step times with experts over ranks cannot be compared yet";
-      }));
+  for (const spec::LayoutSpec& l : together.valid) EXPECT_EQ(l.cp, 1);
+  const auto has = [&](std::int64_t ep, std::int64_t fsdp, std::int64_t zero) {
+    return std::ranges::any_of(together.valid, [&](const spec::LayoutSpec& l) {
+      return l.ep == ep && l.fsdp == fsdp && l.zero == zero;
+    });
+  };
+  EXPECT_TRUE(has(8, 4, 3));
+  EXPECT_TRUE(has(8, 1, 1));  // ranks with different experts divide the rest of the state
+  EXPECT_FALSE(has(1, 1, 1));
+  EXPECT_FALSE(has(16, 1, 3));  // of 8 experts
   // Muon's whole matrices.
   job.train.optimizer = spec::Optimizer::kMuon;
   for (const spec::LayoutSpec& l : layouts_of(job, 64).valid) {

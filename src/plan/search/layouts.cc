@@ -129,7 +129,9 @@ class Enumeration {
       layout.pp = pp_;
       layout.cp = cp_;
       layout.ep = ep;
-      for (layout.zero = fsdp > 1 ? 1 : 3; layout.zero <= 3; ++layout.zero) schedules(layout);
+      // Ranks with different experts divide the rest of the state, where our trainer runs them.
+      const bool divides = fsdp > 1 || (ep > 1 && trainer_.apply());
+      for (layout.zero = divides ? 1 : 3; layout.zero <= 3; ++layout.zero) schedules(layout);
     }
   }
 
@@ -178,7 +180,7 @@ double change(const LayoutSpec& from, const LayoutSpec& to) {
   }
   // Between layouts of the same degrees.
   constexpr double kSwitch = 0.01;
-  if (to.fsdp > 1 && from.zero != to.zero) sum += kSwitch;
+  if (to.fsdp * to.ep > 1 && from.zero != to.zero) sum += kSwitch;
   if (from.sequence_parallel != to.sequence_parallel) sum += kSwitch;
   const auto defers = [](const LayoutSpec& l) { return l.pp_schedule == PipelineSchedule::kZbH1; };
   if (defers(from) != defers(to)) sum += kSwitch;
@@ -234,7 +236,7 @@ std::string to_text(const LayoutSpec& l) {
   if (l.pp_chunks > 1) schedule = fmt::format(" of {} chunks", l.pp_chunks);
   add("pp", l.pp, schedule);
   add("cp", l.cp);
-  add("ep", l.ep);
+  add("ep", l.ep, l.fsdp == 1 && l.zero < 3 ? fmt::format(" zero {}", l.zero) : "");
   return text.empty() ? "one rank" : text;
 }
 

@@ -78,12 +78,11 @@ void every_product(const JobSpec& job, Visit visit) {
           }
 }
 
-// The rules of our trainer on GPUs, that no micro-batch changes, once more; and step times with
-// experts over ranks cannot be compared.
+// The rules of our trainer on GPUs, that no micro-batch changes, once more.
 bool has_program(const JobSpec& job, const LayoutSpec& l) {
   const bool is_moe = job.model.is_moe();
   if (is_moe && job.train.optimizer == spec::Optimizer::kMuon) return true;  // in no layout
-  if (is_moe && (l.cp > 1 || l.ep > 1)) return false;
+  if (is_moe && l.cp > 1) return false;
   if (job.train.optimizer == spec::Optimizer::kMuon && (l.tp > 1 || (l.fsdp > 1 && l.zero == 3))) {
     return false;
   }
@@ -94,12 +93,14 @@ bool has_program(const JobSpec& job, const LayoutSpec& l) {
 std::set<LayoutKey> by_brute_force(const JobSpec& job, std::int64_t sequences, bool ours) {
   std::set<LayoutKey> keys;
   JobSpec tried = job;
+  // Of our trainer, ranks with different experts divide the rest of the state.
+  const bool divides = ours && job.train.optimizer != spec::Optimizer::kMuon;
   every_product(job, [&](LayoutSpec l) {
     if (sequences % l.data_ranks() != 0 || job.cluster.devices_per_node % l.tp != 0) return;
     for (l.pp_chunks = 1; l.pp_chunks <= job.model.layers; ++l.pp_chunks) {
       if (l.pp_chunks > 1 && job.model.layers % (l.pp * l.pp_chunks) != 0) continue;
       for (const bool sp : {false, true})
-        for (l.zero = l.fsdp > 1 ? 1 : 3; l.zero <= 3; ++l.zero)
+        for (l.zero = l.fsdp > 1 || (l.ep > 1 && divides) ? 1 : 3; l.zero <= 3; ++l.zero)
           for (const auto schedule :
                {PipelineSchedule::k1f1b, PipelineSchedule::kInterleaved, PipelineSchedule::kZbH1}) {
             l.pp_schedule = schedule;

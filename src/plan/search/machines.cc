@@ -26,7 +26,10 @@ base::Result<std::vector<Machines>> machines_for(const spec::JobSpec& job, const
                                                  const spec::PriceList& prices, bool presets) {
   std::vector<Machines> all;
   ASSAY_TRY(spec::PriceList offers, offers_of_device(job.cluster.device, prices));
-  offers.insert(offers.begin(), job.prices.begin(), job.prices.end());
+  // The job's own prices are of its own cluster.
+  for (auto own = job.prices.rbegin(); own != job.prices.rend(); ++own) {
+    offers.insert(offers.begin(), *own)->network = true;
+  }
   all.push_back({name, job.cluster, std::move(offers)});
   if (!presets) return all;
   for (const std::string& preset : spec::preset_names(spec::Kind::kCluster)) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "plan/cost/money.h"
+
 namespace assay::plan {
 namespace {
 
@@ -70,7 +72,7 @@ const PriceSpec* fallback_of(const PriceSpec& spot, const spec::PriceList& offer
            b.per_hour.high.units() * static_cast<double>(times_rented(b, devices));
   };
   for (const PriceSpec& offer : offers) {
-    const bool usable = offer.market == spec::Market::kOnDemand &&
+    const bool usable = offer.market == spec::Market::kOnDemand && is_connected(offer, devices) &&
                         offer.per_hour.low.currency() == spot.per_hour.low.currency();
     if (usable && (best == nullptr || better(offer, *best))) best = &offer;
   }
@@ -96,6 +98,12 @@ base::Result<std::vector<Candidate>> candidates_by_offer(const Candidate& base,
   const Resilience resilience = resilience_of(run, choices.risks);
   const auto done = completion(resilience, run.work, choices.sampling);
   for (const PriceSpec& offer : offers) {
+    if (!is_connected(offer, base.devices)) {
+      rejected.push_back({fmt::format("price: no network between machines of {} {} is known",
+                                      offer.provider, offer.offer),
+                          1});
+      continue;
+    }
     Candidate c = base;
     c.offer = offer;
     c.rented = times_rented(offer, base.devices);

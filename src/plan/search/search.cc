@@ -78,8 +78,12 @@ class Searching {
   base::Result<void> add(const Machines& machines) {
     const auto counts = node_counts(machines.cluster, choices_.limits);
     if (counts.empty()) {
-      reject(fmt::format("devices: no number of {} is within the limits", machines.name), 1);
+      const std::int64_t each = machines.cluster.devices_per_node;
+      reject(fmt::format("devices: {} come by {}, up to {}: no number is within the limits",
+                         machines.name, each, each * machines.cluster.max_nodes),
+             1);
     }
+    any_number_ = any_number_ || !counts.empty();
     for (const std::int64_t nodes : counts) ASSAY_TRY_VOID(add(machines, nodes));
     return {};
   }
@@ -190,8 +194,10 @@ class Searching {
     }
     for (const std::size_t i : base::pareto_front(points)) found_.front.push_back(within[i]);
     if (found_.front.empty()) {
-      found_.why = found_.candidates.empty() ? "the job fits no machines that are for rent"
-                                             : "nothing keeps the limits";
+      found_.why = !any_number_ ? "no number of machines is within the limits"
+                   : found_.candidates.empty()
+                       ? "the job fits no machines that are for rent and can train together"
+                       : "nothing keeps the limits";
       return;
     }
     found_.fastest = found_.front.front();
@@ -225,6 +231,7 @@ class Searching {
   std::int64_t sequences_;
   std::map<std::string, std::int64_t> reasons_;
   std::optional<base::Currency> currency_;
+  bool any_number_ = false;                   // of some machines is within the limits
   bool predictable_ = false;                  // on some machines
   std::optional<base::Error> unpredictable_;  // why not on the first that are not
   Found found_;
@@ -279,7 +286,17 @@ base::Result<Found> search(const spec::JobSpec& job, const std::vector<Machines>
         {"memory of a device, at most", base::to_text(*choices.limits.memory), "--memory"});
   }
   found.assumptions.push_back({"network of what is rented", "the cluster's",
-                               "assumed: prices do not say what connects their machines"});
+                               "assumed, of offers whose machines are connected: price.network"});
+  if (job.model.is_moe()) {
+    const Framework framework = framework_of(job, choices.assumed);
+    const double imbalance = choices.assumed.imbalance.value_or(usual_imbalance(framework));
+    found.assumptions.push_back(
+        {"rows of the fullest expert", fmt::format("{:.4g} times an even share", imbalance),
+         choices.assumed.imbalance ? "--imbalance"
+         : framework == Framework::kAssay
+             ? "published: 1.04 to 1.22 with a loss that balances; --imbalance"
+             : "what measured rows had is in the model's constants; --imbalance"});
+  }
   return found;
 }
 

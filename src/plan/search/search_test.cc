@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "plan/testing/searches.h"
+#include "spec/load.h"
 
 namespace assay::plan {
 namespace {
@@ -29,6 +30,18 @@ std::vector<Machines> rented_machines(const JobSpec& job) {
   return {{"h200-4-ib",
            job.cluster,
            {offer_of("A", Market::kOnDemand, 10), offer_of("A", Market::kSpot, 4)}}};
+}
+
+// Replicas that share sequences as well are within a node that has no network.
+TEST(Search, OneNodeNeedsNoNetwork) {
+  JobSpec job = testing::job_of("llama3-13b-h200x32");
+  job.cluster = std::get<spec::ClusterSpec>(spec::load("h100-sxm-8")->spec);
+  ASSERT_EQ(job.cluster.network.kind, spec::NetworkKind::kNone);
+  job.layout = {.ranks = 8, .dp = 8};
+  const Work work = work_of(job).value();
+  const FastestLayout found = fastest_layout(job, work, 128, work.card.memory, {});
+  EXPECT_TRUE(found.best.has_value());
+  EXPECT_GT(found.considered, 1000);
 }
 
 TEST(Search, MoreMachinesAreFasterAndCostMore) {

@@ -47,7 +47,8 @@ inline spec::PriceSpec offer_of(const std::string& provider, spec::Market market
           .market = market,
           .date = date,
           .per_hour = {price, price},
-          .source = "a test"};
+          .source = "a test",
+          .network = true};
 }
 
 inline std::vector<Machines> machines_of(const spec::JobSpec& job) {

@@ -85,6 +85,8 @@ inline spec::JobSpec drawn_job() {
   const bool whole = job.layout.zero < 3 || job.layout.fsdp == 1;
   if (whole && !job.model.is_moe() && *rc::gen::inRange(0, 3) == 0)
     job.train.optimizer = spec::Optimizer::kMuon;
+  if (job.layout.cp == 1)
+    job.data.mask = *rc::gen::element(spec::Mask::kNone, spec::Mask::kDocument);
   // What a combination refuses, it refuses with AdamW and without fp8 less often.
   Choices choices = choices_of(job);
   choices.layout = *layout_of(job.layout, 0);

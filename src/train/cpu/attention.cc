@@ -40,17 +40,23 @@ void multiply(bool transpose_a, bool transpose_b, float alpha, Matrix a, Matrix 
               static_cast<int>(c.stride));
 }
 
-// Softmax of a row of scores over its first `seen` keys. Returns the log-sum-exp.
-float softmax(float* scores, std::int64_t seen, std::int64_t all) {
-  const float most = *std::max_element(scores, scores + seen);
+// What is not between the two is 0.
+void clear_others(float* scores, std::int64_t from, std::int64_t to, std::int64_t all) {
+  std::fill(scores, scores + from, 0.0F);
+  std::fill(scores + to, scores + all, 0.0F);
+}
+
+// Softmax of a row of scores over its keys from `from` to `to`. Returns the log-sum-exp.
+float softmax(float* scores, std::int64_t from, std::int64_t to, std::int64_t all) {
+  const float most = *std::max_element(scores + from, scores + to);
   double sum = 0;
-  for (std::int64_t j = 0; j < seen; ++j) {
+  for (std::int64_t j = from; j < to; ++j) {
     scores[j] = std::exp(scores[j] - most);
     sum += static_cast<double>(scores[j]);
   }
   const auto scale = static_cast<float>(1.0 / sum);
-  for (std::int64_t j = 0; j < seen; ++j) scores[j] *= scale;
-  std::fill(scores + seen, scores + all, 0.0F);
+  for (std::int64_t j = from; j < to; ++j) scores[j] *= scale;
+  clear_others(scores, from, to, all);
   return most + static_cast<float>(std::log(sum));
 }
 
@@ -58,27 +64,40 @@ float scale_of(AttentionShape shape) {
   return 1.0F / std::sqrt(static_cast<float>(shape.head_dim));
 }
 
-// Scores of `rows` queries from `first` on; each sees keys up to its own position.
+// Scores of `rows` queries from `first` on; each sees keys up to its own position, from where its
+// document begins. Keys that none of them sees are left out; the rest are counted from `first_key`.
 struct Block {
   std::int64_t first = 0;
   std::int64_t rows = 0;
-  std::int64_t before = 0;  // keys before the first query's own
-  [[nodiscard]] std::int64_t keys() const { return before + first + rows; }
-  [[nodiscard]] std::int64_t seen_by(std::int64_t row) const { return before + first + row + 1; }
+  std::int64_t before = 0;                  // keys before the first query's own
+  std::int64_t first_key = 0;               // of the sequence
+  const std::int32_t* documents = nullptr;  // of the queries
+  [[nodiscard]] std::int64_t keys() const { return before + first + rows - first_key; }
+  [[nodiscard]] std::int64_t seen_from(std::int64_t row) const {
+    return documents == nullptr ? 0 : documents[row] - first_key;
+  }
+  [[nodiscard]] std::int64_t seen_to(std::int64_t row) const {
+    return before + first + row + 1 - first_key;
+  }
 };
 
 template <class Visit>
-void for_blocks(AttentionShape shape, Visit visit) {
+void for_blocks(AttentionShape shape, Tokens documents, std::int64_t first_row, Visit visit) {
   for (std::int64_t first = 0; first < shape.queries; first += kQueries) {
-    visit(Block{first, std::min(kQueries, shape.queries - first), shape.keys - shape.queries});
+    Block block{first, std::min(kQueries, shape.queries - first), shape.keys - shape.queries};
+    if (documents.data != nullptr) {
+      block.documents = documents.data + first_row + first;
+      block.first_key = block.documents[0];
+    }
+    visit(block);
   }
 }
 
 }  // namespace
 
-void attention(Device& device, AttentionShape shape, Matrix q, Matrix k, Matrix v, Matrix o,
-               Matrix log_sum_exp) {
-  device.executed(step::Kind::kAttention, {q, k, v}, {o, log_sum_exp});
+void attention(Device& device, AttentionShape shape, Matrix q, Matrix k, Matrix v, Tokens documents,
+               Matrix o, Matrix log_sum_exp) {
+  device.executed(step::Kind::kAttention, {q, k, v, documents}, {o, log_sum_exp});
   const std::int64_t width = shape.head_dim;
   const std::int64_t shared = shape.heads / shape.kv_heads;
   const std::int64_t tasks = q.rows / shape.queries * shape.kv_heads;
@@ -86,15 +105,17 @@ void attention(Device& device, AttentionShape shape, Matrix q, Matrix k, Matrix 
     const Place at = place_of(task, shape);
     std::vector<float> memory(static_cast<std::size_t>(kQueries * shape.keys));
     for (std::int64_t head = at.kv_head * shared; head < (at.kv_head + 1) * shared; ++head) {
-      for_blocks(shape, [&](Block block) {
+      for_blocks(shape, documents, at.first_row, [&](const Block& block) {
         const std::int64_t row = at.first_row + block.first;
+        const std::int64_t key = at.first_key + block.first_key;
         const Matrix scores{memory.data(), block.rows, block.keys(), block.keys()};
-        const Matrix keys = head_of(k, at.first_key, block.keys(), at.kv_head, width);
-        const Matrix values = head_of(v, at.first_key, block.keys(), at.kv_head, width);
+        const Matrix keys = head_of(k, key, block.keys(), at.kv_head, width);
+        const Matrix values = head_of(v, key, block.keys(), at.kv_head, width);
         multiply(false, true, scale_of(shape), head_of(q, row, block.rows, head, width), keys, 0,
                  scores);
         for (std::int64_t i = 0; i < block.rows; ++i) {
-          log_sum_exp.row(row + i)[head] = softmax(scores.row(i), block.seen_by(i), block.keys());
+          log_sum_exp.row(row + i)[head] =
+              softmax(scores.row(i), block.seen_from(i), block.seen_to(i), block.keys());
         }
         multiply(false, false, 1, scores, values, 0, head_of(o, row, block.rows, head, width));
       });
@@ -103,8 +124,8 @@ void attention(Device& device, AttentionShape shape, Matrix q, Matrix k, Matrix 
 }
 
 void attention_grad(Device& device, AttentionShape shape, Matrix q, Matrix k, Matrix v, Matrix o,
-                    Matrix log_sum_exp, Matrix d_o, AttentionGrads grads) {
-  device.executed(step::Kind::kAttentionGrad, {q, k, v, o, log_sum_exp, d_o},
+                    Matrix log_sum_exp, Matrix d_o, Tokens documents, AttentionGrads grads) {
+  device.executed(step::Kind::kAttentionGrad, {q, k, v, o, log_sum_exp, d_o, documents},
                   {grads.dq, grads.dk, grads.dv});
   const std::int64_t width = shape.head_dim;
   const std::int64_t shared = shape.heads / shape.kv_heads;
@@ -118,35 +139,36 @@ void attention_grad(Device& device, AttentionShape shape, Matrix q, Matrix k, Ma
       std::fill_n(grads.dv.row(at.first_key + i) + at.kv_head * width, width, 0.0F);
     }
     for (std::int64_t head = at.kv_head * shared; head < (at.kv_head + 1) * shared; ++head) {
-      for_blocks(shape, [&](Block block) {
+      for_blocks(shape, documents, at.first_row, [&](const Block& block) {
         const std::int64_t row = at.first_row + block.first;
+        const std::int64_t key = at.first_key + block.first_key;
         const Matrix p{memory.data(), block.rows, block.keys(), block.keys()};
         const Matrix dp{p.data + kQueries * shape.keys, block.rows, block.keys(), block.keys()};
-        const Matrix keys = head_of(k, at.first_key, block.keys(), at.kv_head, width);
-        const Matrix values = head_of(v, at.first_key, block.keys(), at.kv_head, width);
+        const Matrix keys = head_of(k, key, block.keys(), at.kv_head, width);
+        const Matrix values = head_of(v, key, block.keys(), at.kv_head, width);
         const Matrix queries = head_of(q, row, block.rows, head, width);
         const Matrix dout = head_of(d_o, row, block.rows, head, width);
         const Matrix out = head_of(o, row, block.rows, head, width);
         multiply(false, true, scale, queries, keys, 0, p);
         multiply(false, true, 1, dout, values, 0, dp);
         for (std::int64_t i = 0; i < block.rows; ++i) {
-          const std::int64_t seen = block.seen_by(i);
           double along = 0;
           for (std::int64_t c = 0; c < width; ++c) {
             along += static_cast<double>(dout.row(i)[c]) * static_cast<double>(out.row(i)[c]);
           }
           const float log_sum = log_sum_exp.row(row + i)[head];
-          for (std::int64_t j = 0; j < seen; ++j) {
+          for (std::int64_t j = block.seen_from(i); j < block.seen_to(i); ++j) {
             p.row(i)[j] = std::exp(p.row(i)[j] - log_sum);
             dp.row(i)[j] = p.row(i)[j] * (dp.row(i)[j] - static_cast<float>(along));
           }
-          std::fill(p.row(i) + seen, p.row(i) + block.keys(), 0.0F);
-          std::fill(dp.row(i) + seen, dp.row(i) + block.keys(), 0.0F);
+          for (const Matrix& m : {p, dp}) {
+            clear_others(m.row(i), block.seen_from(i), block.seen_to(i), block.keys());
+          }
         }
         multiply(true, false, 1, p, dout, 1,
-                 head_of(grads.dv, at.first_key, block.keys(), at.kv_head, width));
+                 head_of(grads.dv, key, block.keys(), at.kv_head, width));
         multiply(true, false, scale, dp, queries, 1,
-                 head_of(grads.dk, at.first_key, block.keys(), at.kv_head, width));
+                 head_of(grads.dk, key, block.keys(), at.kv_head, width));
         multiply(false, false, scale, dp, keys, 0, head_of(grads.dq, row, block.rows, head, width));
       });
     }

@@ -100,17 +100,18 @@ class CpuBackend : public Backend {
     settings_ = settings;
     std::fill_n(scalars(program_->scalars).data, program_->scalars.cols, 0.0F);
   }
-  void set_batch(const Op& op, std::span<const std::int32_t> tokens,
-                 std::span<const std::int32_t> targets) override {
+  void set_batch(const Op& op, const MicroBatch& batch) override {
     device_.log_to(log_, &op);
     std::vector<Shape> read;
-    const auto copy = [&](std::span<const std::int32_t> from) {
-      const View& to = op.out[read.size()];
-      std::copy(from.begin(), from.end(), integers(to));
-      read.emplace_back(this->tokens(to));
+    const auto copy = [&](const View* to, std::span<const std::int32_t> from) {
+      if (to == nullptr) return;
+      std::copy(from.begin(), from.end(), integers(*to));
+      read.emplace_back(tokens(*to));
     };
-    if (op.part == step::Part::kEmbedding) copy(tokens);
-    if (read.size() < op.out.size()) copy(targets);
+    const ReadPlaces places(op);
+    copy(places.tokens, batch.tokens);
+    copy(places.targets, batch.targets);
+    copy(places.documents, batch.documents);
     device_.executed(op.kind, {}, read);
   }
   base::Result<void> execute(const Op& op) override;
@@ -219,12 +220,14 @@ void CpuBackend::execute_attention(const Op& op) {
   const spec::ModelSpec& m = program_->model;
   const AttentionShape shape{op.in[0].rows / op.sequences, op.in[1].rows / op.sequences,
                              op.in[0].cols / m.head_dim, op.in[1].cols / m.head_dim, m.head_dim};
+  const Tokens documents = op.documents ? tokens(op.in.back()) : Tokens{};
   if (op.kind == Kind::kAttention) {
-    return attention(device_, shape, at(op.in, 0), at(op.in, 1), at(op.in, 2), at(op.out, 0),
-                     at(op.out, 1));
+    return attention(device_, shape, at(op.in, 0), at(op.in, 1), at(op.in, 2), documents,
+                     at(op.out, 0), at(op.out, 1));
   }
   attention_grad(device_, shape, at(op.in, 0), at(op.in, 1), at(op.in, 2), at(op.in, 3),
-                 at(op.in, 4), at(op.in, 5), {at(op.out, 0), at(op.out, 1), at(op.out, 2)});
+                 at(op.in, 4), at(op.in, 5), documents,
+                 {at(op.out, 0), at(op.out, 1), at(op.out, 2)});
 }
 
 void CpuBackend::execute_context(const Op& op) {

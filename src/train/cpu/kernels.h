@@ -82,7 +82,8 @@ struct Rotation {
 void rotate(Device& device, const Rotation& rotation, int direction, Matrix heads);
 
 // attention.cc: causal; query heads share key and value heads evenly. The last query of a sequence
-// sees all of its keys, which may be more than queries.
+// sees all of its keys, which may be more than queries. `documents` is empty, or says of each query
+// which key of its sequence is the first that it sees; never less than that of the query before.
 struct AttentionShape {
   std::int64_t queries = 0;  // of a sequence
   std::int64_t keys = 0;
@@ -90,15 +91,15 @@ struct AttentionShape {
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;
 };
-void attention(Device& device, AttentionShape shape, Matrix q, Matrix k, Matrix v, Matrix o,
-               Matrix log_sum_exp);
+void attention(Device& device, AttentionShape shape, Matrix q, Matrix k, Matrix v, Tokens documents,
+               Matrix o, Matrix log_sum_exp);
 struct AttentionGrads {
   Matrix dq;
   Matrix dk;
   Matrix dv;
 };
 void attention_grad(Device& device, AttentionShape shape, Matrix q, Matrix k, Matrix v, Matrix o,
-                    Matrix log_sum_exp, Matrix d_o, AttentionGrads grads);
+                    Matrix log_sum_exp, Matrix d_o, Tokens documents, AttentionGrads grads);
 
 // context.cc: keys and values of ranks that share sequences (step/context.h). `sequences`: of a
 // micro-batch.

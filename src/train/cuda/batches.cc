@@ -19,7 +19,7 @@ base::Result<void> Batches::open(std::int64_t tokens, std::int64_t vocab) {
   tokens_ = tokens;
   vocab_ = vocab;
   ends_.resize(static_cast<std::size_t>(vocab));
-  const auto bytes = static_cast<std::size_t>(2 * tokens + index_size(tokens)) * 4;
+  const auto bytes = static_cast<std::size_t>(3 * tokens + index_size(tokens)) * 4;
   for (Slot& slot : slots_) {
     if (cudaHostAlloc(reinterpret_cast<void**>(&slot.numbers), bytes, cudaHostAllocDefault) !=
             cudaSuccess ||
@@ -64,32 +64,36 @@ void Batches::sort(std::span<const std::int32_t> tokens, std::int32_t* index) {
   }
 }
 
-void Batches::send(Device& device, std::span<const std::int32_t> tokens,
-                   std::span<const std::int32_t> targets, std::int32_t* device_tokens,
-                   std::int32_t* device_targets) {
-  if (!check(device, tokens, false) || !check(device, targets, true)) return;
+void Batches::send(Device& device, const MicroBatch& batch, const Places& to) {
+  if (to.tokens != nullptr && !check(device, batch.tokens, false)) return;
+  if (to.targets != nullptr && !check(device, batch.targets, true)) return;
   Slot& slot = slots_[turn_];
   turn_ = 1 - turn_;
   device.check(cudaEventSynchronize(slot.read), "batch");
-  std::copy(tokens.begin(), tokens.end(), slot.numbers);
-  std::copy(targets.begin(), targets.end(), slot.numbers + tokens_);
-  std::int32_t* index = slot.numbers + 2 * tokens_;
-  sort(tokens, index);
-  const auto copy = [&](std::int32_t* to, const std::int32_t* from, std::int64_t count) {
-    device.check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(count) * 4,
+  std::int32_t* at = slot.numbers;
+  const auto copy = [&](std::int32_t* place, std::int64_t count) {
+    device.check(cudaMemcpyAsync(place, at, static_cast<std::size_t>(count) * 4,
                                  cudaMemcpyHostToDevice, device.stream),
                  "batch");
+    at += count;
   };
-  if (device_tokens != nullptr) {
-    copy(device_tokens, slot.numbers, tokens_);
+  const auto put = [&](std::int32_t* place, std::span<const std::int32_t> numbers) {
+    if (place == nullptr) return;
+    std::copy(numbers.begin(), numbers.end(), at);
+    copy(place, tokens_);
+  };
+  put(to.tokens, batch.tokens);
+  put(to.targets, batch.targets);
+  put(to.documents, batch.documents);
+  if (to.tokens != nullptr) {
+    sort(batch.tokens, at);
     const auto place =
-        static_cast<std::int64_t>(indices_.contains(device_tokens) ? 0 : indices_.size());
-    const std::int32_t*& numbers = indices_[device_tokens].numbers;
+        static_cast<std::int64_t>(indices_.contains(to.tokens) ? 0 : indices_.size());
+    const std::int32_t*& numbers = indices_[to.tokens].numbers;
     if (numbers == nullptr) numbers = device.workspace.token_index + place * index_size(tokens_);
-    copy(const_cast<std::int32_t*>(numbers), index, index_size(tokens_));
-    indices_[device_tokens].distinct = distinct_;
+    copy(const_cast<std::int32_t*>(numbers), index_size(tokens_));
+    indices_[to.tokens].distinct = distinct_;
   }
-  if (!targets.empty()) copy(device_targets, slot.numbers + tokens_, tokens_);
   device.check(cudaEventRecord(slot.read, device.stream), "batch");
 }
 

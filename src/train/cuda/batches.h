@@ -1,6 +1,6 @@
-// Batches: sends tokens and targets to the device. They are copied from pinned memory
-// asynchronously; two slots alternate, so the next micro-batch can be prepared while the last is
-// still being copied.
+// Batches: sends tokens, targets and where documents begin to the device. They are copied from
+// pinned memory asynchronously; two slots alternate, so the next micro-batch can be prepared while
+// the last is still being copied.
 //
 // With them goes, for the gradient of the embedding, the index of where each token occurs:
 //   order   the positions of the batch, sorted by token, stable
@@ -19,6 +19,7 @@
 
 #include "base/result.h"
 #include "train/cuda/device.h"
+#include "train/micro_batch.h"
 
 namespace assay::train::cuda {
 
@@ -38,10 +39,14 @@ class Batches {
   static std::int64_t index_size(std::int64_t tokens) { return 3 * tokens + 1; }
 
   base::Result<void> open(std::int64_t tokens, std::int64_t vocab);
+  // Where they go; null: they are not sent.
+  struct Places {
+    std::int32_t* tokens = nullptr;
+    std::int32_t* targets = nullptr;
+    std::int32_t* documents = nullptr;
+  };
   // Copies to device memory. A token outside the vocabulary is reported as a failure of the device.
-  void send(Device& device, std::span<const std::int32_t> tokens,
-            std::span<const std::int32_t> targets, std::int32_t* device_tokens,
-            std::int32_t* device_targets);
+  void send(Device& device, const MicroBatch& batch, const Places& to);
   // Of the tokens at this place, as they were sent last.
   [[nodiscard]] TokenIndex index_of(const void* device_tokens) const {
     return indices_.at(device_tokens);
@@ -49,7 +54,7 @@ class Batches {
 
  private:
   struct Slot {
-    std::int32_t* numbers = nullptr;  // tokens, targets, index
+    std::int32_t* numbers = nullptr;  // tokens, targets, documents, index
     cudaEvent_t read = nullptr;       // recorded when the device has read it
   };
   bool check(Device& device, std::span<const std::int32_t> numbers, bool may_be_negative) const;

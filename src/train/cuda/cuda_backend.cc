@@ -101,6 +101,19 @@ base::Result<void> CudaBackendImpl::write(const View& to, std::span<const std::b
   return copy(address(to), rows.pitch, from.data(), rows.bytes, rows, cudaMemcpyHostToDevice);
 }
 
+base::Result<void> CudaBackendImpl::clear(const step::Program& /*program*/, const View& view) {
+  wait_for_copy();
+  set_has_first_weights(false);
+  const Rows rows = rows_of(view);
+  const cudaError_t status =
+      rows.count == 1
+          ? cudaMemsetAsync(address(view), 0, rows.bytes, device_.stream)
+          : cudaMemset2DAsync(address(view), rows.pitch, 0, rows.bytes, rows.count, device_.stream);
+  device_.check(status, "clearing state");
+  device_.check(cudaStreamSynchronize(device_.stream), "clearing state");
+  return outcome();
+}
+
 base::Result<void> CudaBackendImpl::read(const View& from, std::span<std::byte> to) {
   const Rows rows = rows_of(from);
   ASSAY_CHECK(to.size() == rows.bytes * rows.count, "the host memory must be as large as the view");
@@ -161,22 +174,17 @@ void CudaBackendImpl::begin_step(const StepSettings& settings) {
                 "scalars");
 }
 
-void CudaBackendImpl::set_batch(const step::Op& op, std::span<const std::int32_t> tokens,
-                                std::span<const std::int32_t> targets) {
+void CudaBackendImpl::set_batch(const step::Op& op, const MicroBatch& batch) {
   device_.log_to(log_, &op);
   std::vector<Shape> read;
   for (const step::View& view : op.out) read.emplace_back(this->tokens(view));
   device_.executed(op.kind, {}, read);
-  // Where the stage has the embedding but not the loss, or the loss but not the embedding, the
-  // other is left out.
-  const bool embeds = op.part == step::Part::kEmbedding;
-  const std::size_t at_targets = embeds ? 1 : 0;
-  const auto to = [&](std::size_t i) {
-    return reinterpret_cast<std::int32_t*>(address(op.out[i]));
+  const auto to = [&](const step::View* view) {
+    return view == nullptr ? nullptr : reinterpret_cast<std::int32_t*>(address(*view));
   };
-  const bool has_targets = at_targets < op.out.size();
-  batches_.send(device_, tokens, has_targets ? targets : std::span<const std::int32_t>{},
-                embeds ? to(0) : nullptr, has_targets ? to(at_targets) : nullptr);
+  const ReadPlaces places(op);
+  if (places.documents != nullptr) biased_ = nullptr;
+  batches_.send(device_, batch, {to(places.tokens), to(places.targets), to(places.documents)});
 }
 
 std::vector<Matrix> CudaBackendImpl::all(const std::vector<step::View>& views) const {
@@ -201,7 +209,10 @@ base::Result<Scalars> CudaBackendImpl::finish_step() {
                 "scalars");
   device_.check(cudaStreamSynchronize(device_.stream), "the step");
   // When an exchange fails, the stream goes on without it.
-  if (options_.groups != nullptr) ASSAY_TRY_VOID(options_.groups->check());
+  if (options_.groups != nullptr) {
+    ASSAY_TRY_VOID(options_.groups->check());
+    options_.groups->add_waited_s(wait_times_.take_s(device_));
+  }
   ASSAY_TRY_VOID(outcome());
   if (timed_ > 0) read_op_times();
   keep_tuning();

@@ -23,6 +23,8 @@ struct CudaOptions {
   bool thorough_tuning = false;
   // Whether the host must have room for Backend::copy_out.
   bool copies_state = true;
+  // Ranks of this machine, each of which needs as much of it.
+  int host_ranks = 1;
   // For programs of several ranks, whose memory is this device's; must outlive the backend.
   RankGroups* groups = nullptr;
 };

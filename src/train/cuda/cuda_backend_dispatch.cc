@@ -6,6 +6,7 @@
 #include "train/cuda/cuda_backend_impl.h"
 #include "train/cuda/kernels.h"
 #include "train/cuda/muon.h"
+#include "train/cuda/workspace.h"
 
 namespace assay::train::cuda {
 namespace {
@@ -87,7 +88,8 @@ GroupedProduct CudaBackendImpl::grouped_product_of(const Op& op) const {
           .scale_b = op.scaled ? matrix(op.in[4]) : Matrix{},
           .experts = (op.in[2].cols - 1) / op.pieces,
           .pieces = op.pieces,
-          .expected_rows = step::rows_of_experts(program_->model, program_->micro_tokens())};
+          .expected_rows = step::rows_of_experts(program_->model, program_->micro_tokens()),
+          .first_rows = matrix(op.in[2]).as<std::int32_t>()};
 }
 
 RowWeights CudaBackendImpl::row_weights(const Op& op, std::size_t i) const {
@@ -102,18 +104,34 @@ AttentionShape CudaBackendImpl::attention_shape(const Op& op) const {
           q.cols / head_dim, k.cols / head_dim,     head_dim};
 }
 
+Matrix CudaBackendImpl::document_bias_of(const Op& op) const {
+  if (!op.documents) return {};
+  const std::int64_t keys = op.in[1].rows / op.sequences;
+  return {device_.workspace.document_bias, op.in[0].rows, keys, document_bias_stride(keys)};
+}
+
+// Made once for all layers of a pass, forward or back: micro-batches that are in flight have
+// documents in places of their own.
+void CudaBackendImpl::make_document_bias(const Op& op) {
+  if (!op.documents) return;
+  const Tokens documents = tokens(op.in.back());
+  if (biased_ == documents.data) return;
+  document_bias(device_, documents, document_bias_of(op));
+  biased_ = documents.data;
+}
+
 AttentionOperands CudaBackendImpl::attention_of(const Op& op) const {
-  return {matrix(op.in[0]), matrix(op.in[1]), matrix(op.in[2]), matrix(op.out[0]),
-          matrix(op.out[1])};
+  return {matrix(op.in[0]),  matrix(op.in[1]),  matrix(op.in[2]),
+          matrix(op.out[0]), matrix(op.out[1]), document_bias_of(op)};
 }
 
 AttentionGradOperands CudaBackendImpl::attention_grad_of(const Op& op) const {
-  return {
-      {matrix(op.in[0]), matrix(op.in[1]), matrix(op.in[2]), matrix(op.in[3]), matrix(op.in[4])},
-      matrix(op.in[5]),
-      matrix(op.out[0]),
-      matrix(op.out[1]),
-      matrix(op.out[2])};
+  return {{matrix(op.in[0]), matrix(op.in[1]), matrix(op.in[2]), matrix(op.in[3]), matrix(op.in[4]),
+           document_bias_of(op)},
+          matrix(op.in[5]),
+          matrix(op.out[0]),
+          matrix(op.out[1]),
+          matrix(op.out[2])};
 }
 
 void CudaBackendImpl::execute_norm(const Op& op) {
@@ -142,14 +160,17 @@ void CudaBackendImpl::execute_norm(const Op& op) {
 
 void CudaBackendImpl::execute_attention(const Op& op) {
   std::string failure;
+  const Tokens documents = op.documents ? tokens(op.in.back()) : Tokens{};
+  make_document_bias(op);
   if (op.kind == Kind::kAttention) {
     const AttentionOperands m = attention_of(op);
-    device_.executed(op.kind, {m.q, m.k, m.v}, {m.o, m.log_sum_exp});
+    device_.executed(op.kind, {m.q, m.k, m.v, documents}, {m.o, m.log_sum_exp});
     failure = attention_.forward(attention_shape(op), m, device_.workspace.attention);
   } else {
     const AttentionGradOperands m = attention_grad_of(op);
     const AttentionOperands& f = m.forward;
-    device_.executed(op.kind, {f.q, f.k, f.v, f.o, f.log_sum_exp, m.d_o}, {m.dq, m.dk, m.dv});
+    device_.executed(op.kind, {f.q, f.k, f.v, f.o, f.log_sum_exp, m.d_o, documents},
+                     {m.dq, m.dk, m.dv});
     failure = attention_.backward(attention_shape(op), m, device_.workspace.attention);
   }
   if (!failure.empty()) device_.failed("attention: " + failure);
@@ -215,6 +236,7 @@ void CudaBackendImpl::execute_mixture(const Op& op) {
       device_.executed(op.kind,
                        {product.a, product.b, first_rows, product.scale_a, product.scale_b},
                        {product.c});
+      if (!grouped_.needs_rows_on_host(product)) return grouped_.multiply(device_, product, {});
       const auto rows = expert_rows_.of(device_, first_rows.data);
       if (!rows.empty()) grouped_.multiply(device_, product, rows);
     }
@@ -249,11 +271,17 @@ void CudaBackendImpl::execute_optimizer(const Op& op) {
 void CudaBackendImpl::exchange(const Op& op) {
   device_.executed(op.kind, {at(op.in, 0), at(op.in, 1), at(op.in, 2)}, {at(op.out, 0)});
   if (op.kind == Kind::kExchangeRows) return exchange_rows(op);
+  if (op.kind == Kind::kWait) return wait_for_exchange(op);
   const auto done =
-      op.kind == Kind::kWait
-          ? options_.groups->wait(op)
-          : options_.groups->issue(*program_, op, op.in.empty() ? nullptr : address(op.in[0]),
-                                   op.out.empty() ? nullptr : address(op.out[0]), {device_.stream});
+      options_.groups->issue(*program_, op, op.in.empty() ? nullptr : address(op.in[0]),
+                             op.out.empty() ? nullptr : address(op.out[0]), {device_.stream});
+  if (!done) device_.failed(done.error().line());
+}
+
+void CudaBackendImpl::wait_for_exchange(const Op& op) {
+  wait_times_.begin(device_);
+  const auto done = options_.groups->wait(op);
+  wait_times_.end(device_);
   if (!done) device_.failed(done.error().line());
 }
 

@@ -20,6 +20,7 @@
 #include "train/cuda/kernels.h"
 #include "train/cuda/matmul.h"
 #include "train/cuda/pinned_memory.h"
+#include "train/cuda/wait_times.h"
 
 namespace assay::train::cuda {
 
@@ -33,6 +34,7 @@ class CudaBackendImpl : public CudaBackend {
   base::Result<std::int64_t> extra_bytes(const step::Program& program) override;
   base::Result<void> prepare(const step::Program& program, const step::MemoryPlan& plan) override;
   base::Result<void> write(const step::View& to, std::span<const std::byte> from) override;
+  base::Result<void> clear(const step::Program& program, const step::View& view) override;
   base::Result<void> read(const step::View& from, std::span<std::byte> to) override;
   base::Result<bool> draw(const InitialDraw& draw) override;
   [[nodiscard]] std::string algorithms() const override { return products_.algorithms(); }
@@ -41,8 +43,7 @@ class CudaBackendImpl : public CudaBackend {
   base::Result<HostCopy> copy_out(const step::Program& program,
                                   std::span<const step::View> views) override;
   void begin_step(const StepSettings& settings) override;
-  void set_batch(const step::Op& op, std::span<const std::int32_t> tokens,
-                 std::span<const std::int32_t> targets) override;
+  void set_batch(const step::Op& op, const MicroBatch& batch) override;
   base::Result<void> execute(const step::Op& op) override;
   base::Result<Scalars> finish_step() override;
   [[nodiscard]] std::int64_t measured_bytes() const override { return memory().measured; }
@@ -77,8 +78,12 @@ class CudaBackendImpl : public CudaBackend {
   void dispatch(const step::Op& op);
   void exchange(const step::Op& op);
   void exchange_rows(const step::Op& op);
+  void wait_for_exchange(const step::Op& op);
   void execute_norm(const step::Op& op);
   void execute_attention(const step::Op& op);
+  // The bias that attention adds to scores, of this op's documents; empty if there are none.
+  void make_document_bias(const step::Op& op);
+  [[nodiscard]] Matrix document_bias_of(const step::Op& op) const;
   void execute_context(const step::Op& op);
   void execute_mixture(const step::Op& op);
   void execute_optimizer(const step::Op& op);
@@ -120,12 +125,14 @@ class CudaBackendImpl : public CudaBackend {
   Matmul products_;
   std::future<base::Result<void>> opening_products_;
   bool noted_tuning_ = false;  // that it cannot be kept
-  LoopedProducts looped_{products_};
-  GroupedProducts& grouped_ = looped_;
+  GroupedProducts grouped_{products_};
   ExpertRows expert_rows_;
+  WaitTimes wait_times_;
   Batches batches_;
   AttentionGraphs attention_;
   bool attention_built_ = false;  // for the shapes of the last program
+  // Whose documents the bias in the workspace is of; null: of none that are there now.
+  const void* biased_ = nullptr;
   const step::Program* program_ = nullptr;
   const step::MemoryPlan* plan_ = nullptr;
   StepSettings settings_;

@@ -12,6 +12,7 @@
 #include "train/cuda/cuda_backend_impl.h"
 #include "train/cuda/kernels.h"
 #include "train/cuda/workspace.h"
+#include "train/host_memory.h"
 
 namespace assay::train::cuda {
 namespace {
@@ -89,7 +90,7 @@ base::Result<void> CudaBackendImpl::prepare(const step::Program& program,
   ASSAY_TRY_VOID(batches_.open(program.micro_tokens(), program.model.vocab));
   ASSAY_TRY_VOID(expert_rows_.open(program));
   // Not for others: a device has few queues, and streams that share one wait for each other.
-  if (program.model.is_moe()) ASSAY_TRY_VOID(looped_.open());
+  if (program.model.is_moe()) ASSAY_TRY_VOID(grouped_.open());
   ASSAY_TRY_VOID(tune_products());
   // Zeroed: gradients have gaps between parameters, and moments start at zero.
   const auto bytes = static_cast<std::size_t>(plan.bytes + workspace_bytes_);
@@ -129,7 +130,8 @@ base::Result<void> CudaBackendImpl::check_memory() {
   workspace_bytes_ = lay_out_workspace(*program_, attention_.workspace_bytes(), nullptr).bytes;
   ASSAY_TRY(const std::int64_t available, available_bytes());
   if (plan_->bytes + workspace_bytes_ > available) return base::fail(does_not_fit(available));
-  return PinnedMemory::check(state_bytes());
+  return check_snapshots_fit(static_cast<std::int64_t>(state_bytes()), options_.host_ranks,
+                             available_host_memory());
 }
 
 base::Result<void> CudaBackendImpl::take_memory() {

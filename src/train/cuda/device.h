@@ -17,6 +17,7 @@ struct Workspace {
   void* products = nullptr;  // cuBLASLt's
   std::int64_t products_bytes = 0;
   void* attention = nullptr;            // cuDNN's
+  void* document_bias = nullptr;        // of one micro-batch: see kernels.h
   float* partial = nullptr;             // first-stage sums over blocks of rows
   float* norm_sums = nullptr;           // of all blocks of gradients
   double* sums = nullptr;               // kSums of them, and 2 per token of a micro-batch

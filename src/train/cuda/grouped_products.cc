@@ -1,7 +1,6 @@
 #include "train/cuda/grouped_products.h"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <vector>
 
@@ -12,8 +11,7 @@
 namespace assay::train::cuda {
 namespace {
 
-constexpr std::int64_t kRoundPlanned = 128;  // the tallest tile of any algorithm
-constexpr float kHopelessGroup = 1.5F;       // times the best so far: abandoned
+constexpr float kHopelessGroup = 1.5F;  // times the best so far: abandoned
 constexpr int kGroupRepeats = 3;
 // The best few are timed again: each long enough to reach the power limit, if it may take long.
 struct GroupRace {
@@ -24,26 +22,20 @@ struct GroupRace {
 constexpr GroupRace kThoroughRace{32, 8, 120};
 constexpr GroupRace kQuickRace{12, 3, 20};
 
-constexpr std::int64_t kHalf = 2;  // bytes of an element
-constexpr std::int64_t kFp8 = 1;
-
-Matrix rows_from(const Matrix& m, std::int64_t first, std::int64_t count, std::int64_t bytes) {
-  return {m.as<std::byte>() + first * m.stride * bytes, count, m.cols, m.stride};
+// Whether the kernel is used, in the words of an algorithm, as which it is remembered.
+cublasLtMatmulAlgo_t verdict_of(bool by_kernel) {
+  cublasLtMatmulAlgo_t verdict{};
+  verdict.data[0] = by_kernel ? 1 : 0;
+  return verdict;
 }
 
-// Of fp8.
-Matrix columns_from(const Matrix& m, std::int64_t first, std::int64_t count) {
-  return {m.as<std::byte>() + first, m.rows, count, m.stride};
+bool is_for_kernel(const cublasLtMatmulAlgo_t& verdict) {
+  return verdict.data[0] != 0;
 }
 
-// Bytes that every row of a matrix, wherever it begins, is aligned to.
-std::int64_t alignment_of_rows(const Matrix& m, std::int64_t bytes) {
-  constexpr std::uint64_t kMost = 256;
-  return std::int64_t{1} << std::countr_zero(static_cast<std::uint64_t>(m.stride * bytes) | kMost);
-}
-
-std::int64_t rows_to_expect(const GroupedProduct& p) {
-  return p.expected_rows > 0 ? p.expected_rows : p.rows();
+Product question_of(Product planned) {
+  planned.asks_for_kernel = true;
+  return planned;
 }
 
 std::int64_t padded(std::int64_t rows) {
@@ -54,7 +46,7 @@ std::int64_t padded(std::int64_t rows) {
 std::vector<std::int32_t> rows_to_time(const GroupedProduct& p, double spread) {
   std::vector<std::int32_t> first_rows;
   const std::int64_t pieces = p.experts * p.pieces;
-  const auto all = static_cast<double>(rows_to_expect(p));
+  const auto all = static_cast<double>(p.rows_to_expect());
   for (std::int64_t i = 0; i <= pieces; ++i) {
     const double share = static_cast<double>(i) / static_cast<double>(pieces);
     const double before = share * (1 - spread * (1 - share));
@@ -71,47 +63,33 @@ bool in_order(std::span<const std::int32_t> first_rows, const GroupedProduct& p)
 
 }  // namespace
 
-Product GroupedProduct::of_expert(std::int64_t expert, std::int64_t first,
-                                  std::int64_t count) const {
-  const auto share = [&](const Matrix& m, std::int64_t bytes) {
-    const std::int64_t each = m.rows / experts;
-    return rows_from(m, expert * each, each, bytes);
-  };
-  Product p{.transpose_a = transpose_a, .transpose_b = transpose_b};
-  p.c = transpose_a ? share(c, kHalf) : rows_from(c, first, count, kHalf);
-  if (fp8()) {
-    p.transpose_a = false;
-    p.transpose_b = true;
-    p.alpha = 1 / (kFp8Range * kFp8Range);
-    p.scale_a = scale_a;
-    p.scale_b = scale_b;
-    p.alignment = step::kFp8Alignment;  // of columns, and so of everything
-    p.a = transpose_a ? columns_from(a, first, count) : rows_from(a, first, count, kFp8);
-    p.b = transpose_a   ? columns_from(b, first, count)
-          : transpose_b ? share(b, kFp8)
-                        : columns_from(b, expert * (b.cols / experts), b.cols / experts);
-  } else {
-    p.a = rows_from(a, first, count, kHalf);
-    p.b = transpose_a ? rows_from(b, first, count, kHalf) : share(b, kHalf);
-    p.alignment = std::min(alignment_of_rows(a, kHalf), alignment_of_rows(b, kHalf));
+// Even rows and uneven ones, on both sides.
+struct GroupedProducts::Rows {
+  Rows(Device& device, const GroupedProduct& p) : lists{rows_to_time(p, 0), rows_to_time(p, 0.5)} {
+    const std::size_t bytes = lists[0].size() * sizeof(std::int32_t);
+    device.check(cudaMalloc(reinterpret_cast<void**>(&memory), 2 * bytes), "rows of experts");
+    if (memory == nullptr) return;
+    for (std::size_t i = 0; i < 2; ++i) {
+      device.check(cudaMemcpyAsync(memory + i * lists[i].size(), lists[i].data(), bytes,
+                                   cudaMemcpyHostToDevice, device.stream),
+                   "rows of experts");
+    }
   }
-  p.alignment = std::min(p.alignment, alignment_of_rows(c, kHalf));
-  if (adds) {
-    p.addend = p.c;
-    p.beta = 1;
-  }
-  return p;
-}
+  Rows(const Rows&) = delete;
+  Rows& operator=(const Rows&) = delete;
+  ~Rows() { cudaFree(memory); }
 
-Product GroupedProduct::planned() const {
-  const std::int64_t even = (rows_to_expect(*this) + products() - 1) / products();
-  const std::int64_t rounded = (even + kRoundPlanned - 1) / kRoundPlanned * kRoundPlanned;
-  Product product = of_expert(0, 0, std::min(rows(), rounded));
-  product.in_group = true;
-  return product;
-}
+  std::vector<std::int32_t> lists[2];
+  std::int32_t* memory = nullptr;
+};
 
-LoopedProducts::~LoopedProducts() {
+struct GroupedProducts::Way {
+  float ms = std::numeric_limits<float>::infinity();
+  cublasLtMatmulAlgo_t algorithm{};
+  int lanes = 1;
+};
+
+GroupedProducts::~GroupedProducts() {
   for (cudaStream_t stream : streams_) {
     if (stream == nullptr) continue;
     cudaStreamSynchronize(stream);
@@ -125,32 +103,45 @@ LoopedProducts::~LoopedProducts() {
   }
 }
 
-base::Result<void> LoopedProducts::open() {
+base::Result<void> GroupedProducts::open() {
   bool made = cudaEventCreate(&begin_) == cudaSuccess && cudaEventCreate(&end_) == cudaSuccess;
   for (int i = 0; made && i < kLanes; ++i) {
     made =
         cudaEventCreateWithFlags(&done_[i], cudaEventDisableTiming) == cudaSuccess &&
         (i == 0 || cudaStreamCreateWithFlags(&streams_[i], cudaStreamNonBlocking) == cudaSuccess);
   }
+  kernel_.open();
   if (made) return {};
   return base::fail(base::unfit_error("GPU", "streams for the products of experts cannot be made"));
 }
 
-int LoopedProducts::lanes_of(const GroupedProduct& product) const {
+bool GroupedProducts::can_use_kernel(const GroupedProduct& p) const {
+  return p.first_rows != nullptr && kernel_.takes(p);
+}
+
+int GroupedProducts::lanes_of(const GroupedProduct& p) const {
   if (fixed_lanes_ > 0) return fixed_lanes_;
-  const auto known = lanes_.find(key_of(product.planned()));
+  if (fixed_lanes_ == kByKernel && can_use_kernel(p)) return kByKernel;
+  const Product planned = p.planned();
+  const cublasLtMatmulAlgo_t* verdict = products_.used(question_of(planned));
+  if (verdict != nullptr && is_for_kernel(*verdict) && can_use_kernel(p)) return kByKernel;
+  const auto known = lanes_.find(key_of(planned));
   return known == lanes_.end() ? 1 : known->second;
 }
 
-void LoopedProducts::clear(Device& device, const Matrix& gradient) {
+bool GroupedProducts::needs_rows_on_host(const GroupedProduct& p) const {
+  return lanes_of(p) != kByKernel;
+}
+
+void GroupedProducts::clear(Device& device, const Matrix& gradient) {
   const auto width = static_cast<std::size_t>(gradient.cols) * 2;
   device.check(cudaMemset2DAsync(gradient.data, static_cast<std::size_t>(gradient.stride) * 2, 0,
                                  width, static_cast<std::size_t>(gradient.rows), device.stream),
                "gradient of an expert without tokens");
 }
 
-void LoopedProducts::multiply_on(Device& device, const GroupedProduct& p,
-                                 std::span<const std::int32_t> first_rows, int lanes) {
+void GroupedProducts::multiply_on(Device& device, const GroupedProduct& p,
+                                  std::span<const std::int32_t> first_rows, int lanes) {
   const Product planned = p.planned();
   const auto lane_at = [&](int i) {
     auto* others = static_cast<std::byte*>(device.workspace.lanes);
@@ -187,21 +178,29 @@ void LoopedProducts::multiply_on(Device& device, const GroupedProduct& p,
   }
 }
 
-void LoopedProducts::multiply(Device& device, const GroupedProduct& p,
-                              std::span<const std::int32_t> first_rows) {
+void GroupedProducts::multiply(Device& device, const GroupedProduct& p,
+                               std::span<const std::int32_t> first_rows) {
+  const int lanes = lanes_of(p);
+  if (lanes == kByKernel) return kernel_.multiply(device, p);
   if (!in_order(first_rows, p)) return device.failed("the rows of experts are not in order");
-  multiply_on(device, p, first_rows, lanes_of(p));
+  multiply_on(device, p, first_rows, lanes);
 }
 
 // Milliseconds of all products, with even rows and with uneven ones.
-float LoopedProducts::time(Device& device, const GroupedProduct& p, int lanes, int count) {
-  constexpr double kSpread = 0.5;
-  const auto even = rows_to_time(p, 0);
-  const auto uneven = rows_to_time(p, kSpread);
+float GroupedProducts::time(Device& device, const GroupedProduct& p, const Rows& rows, int lanes,
+                            int count) {
   cudaEventRecord(begin_, device.stream);
   for (int i = 0; i < count; ++i) {
-    multiply_on(device, p, even, lanes);
-    multiply_on(device, p, uneven, lanes);
+    for (const auto& list : rows.lists) {
+      if (lanes != kByKernel) {
+        multiply_on(device, p, list, lanes);
+        continue;
+      }
+      GroupedProduct timed = p;
+      timed.first_rows =
+          rows.memory + (&list - rows.lists) * static_cast<std::ptrdiff_t>(list.size());
+      kernel_.multiply(device, timed);
+    }
   }
   cudaEventRecord(end_, device.stream);
   float ms = 0;
@@ -210,17 +209,23 @@ float LoopedProducts::time(Device& device, const GroupedProduct& p, int lanes, i
   return ms / static_cast<float>(count);
 }
 
-void LoopedProducts::tune(Device& device, const GroupedProduct& p) {
-  const Product planned = p.planned();
-  const ProductKey key = key_of(planned);
-  if (lanes_.contains(key)) return;
+void GroupedProducts::tune(Device& device, const GroupedProduct& p) {
+  if (lanes_.contains(key_of(p.planned()))) return;
   const auto fill = p.fp8() ? fill_random_fp8 : fill_random;
   for (const Matrix& m : {p.a, p.b}) fill(device, m.data, (m.rows - 1) * m.stride + m.cols);
-  struct Way {
-    float ms = std::numeric_limits<float>::infinity();
-    cublasLtMatmulAlgo_t algorithm{};
-    int lanes = 1;
-  };
+  const Rows rows(device, p);
+  if (rows.memory != nullptr) choose(device, p, rows);
+}
+
+void GroupedProducts::choose(Device& device, const GroupedProduct& p, const Rows& rows) {
+  const Product planned = p.planned();
+  const Product question = question_of(planned);
+  const cublasLtMatmulAlgo_t* verdict = products_.known(question);
+  if (verdict != nullptr && is_for_kernel(*verdict) && can_use_kernel(p)) {
+    products_.use(question, *verdict, false);
+    lanes_[key_of(planned)] = 1;
+    return;
+  }
   std::vector<Way> ways;
   bool is_known = false;
   float best = std::numeric_limits<float>::infinity();
@@ -229,11 +234,11 @@ void LoopedProducts::tune(Device& device, const GroupedProduct& p) {
   candidates.resize(std::min(candidates.size(), race.candidates));
   for (const auto& algorithm : candidates) {
     products_.use(planned, algorithm, false);
-    time(device, p, 1, 1);  // loads the kernels
+    time(device, p, rows, 1, 1);  // loads the kernels
     Way way{.algorithm = algorithm};
     for (int lanes = 1; lanes <= kLanes; lanes *= 2) {
-      if (time(device, p, lanes, 1) > kHopelessGroup * best) break;
-      const float ms = time(device, p, lanes, kGroupRepeats);
+      if (time(device, p, rows, lanes, 1) > kHopelessGroup * best) break;
+      const float ms = time(device, p, rows, lanes, kGroupRepeats);
       if (ms < way.ms) way = {ms, algorithm, lanes};
     }
     best = std::min(best, way.ms);
@@ -242,15 +247,23 @@ void LoopedProducts::tune(Device& device, const GroupedProduct& p) {
   if (ways.empty()) return products_.tune(device, planned);  // which says what is wrong
   std::ranges::stable_sort(ways, {}, &Way::ms);
   ways.resize(std::min(ways.size(), race.finalists));
+  const auto time_again = [&](float ms, int lanes) {
+    const int repeats = std::clamp(static_cast<int>(race.final_ms / ms), 1, 100);
+    time(device, p, rows, lanes, repeats);
+    return time(device, p, rows, lanes, repeats);
+  };
   for (Way& way : ways) {
     products_.use(planned, way.algorithm, false);
-    const int repeats = std::clamp(static_cast<int>(race.final_ms / way.ms), 1, 100);
-    time(device, p, way.lanes, repeats);
-    way.ms = time(device, p, way.lanes, repeats);
+    way.ms = time_again(way.ms, way.lanes);
   }
   const Way& chosen = *std::ranges::min_element(ways, {}, &Way::ms);
   products_.use(planned, chosen.algorithm, !is_known);
-  lanes_[key] = chosen.lanes;
+  lanes_[key_of(planned)] = chosen.lanes;
+  if (!can_use_kernel(p)) return;
+  if (verdict != nullptr) return products_.use(question, *verdict, false);
+  time(device, p, rows, kByKernel, 1);  // loads it
+  const float ms = time_again(time(device, p, rows, kByKernel, kGroupRepeats), kByKernel);
+  products_.use(question, verdict_of(ms < chosen.ms), true);
 }
 
 }  // namespace assay::train::cuda

@@ -43,6 +43,10 @@ void norm(Device& device, NormShape shape, Matrix x, Matrix weight, Matrix bias,
 void norm_grad(Device& device, NormShape shape, Matrix dh, Matrix x, Matrix weight, Matrix residual,
                Matrix dx, bool adds_dx, Matrix dweight, Matrix dbias, bool adds_weights);
 
+// document_bias.cu: what attention adds to scores so that queries see no keys before their
+// document: a row for each query, of all keys of its sequence.
+void document_bias(Device& device, Tokens documents, Matrix bias);
+
 // head_norm.cu: normalises each head of a row separately.
 void head_norm(Device& device, NormShape shape, Matrix x, Matrix weight, Matrix y);
 void head_norm_grad(Device& device, NormShape shape, Matrix dy, Matrix x, Matrix weight, Matrix dx,

@@ -259,14 +259,14 @@ std::vector<cublasLtMatmulHeuristicResult_t> Matmul::likeliest(Device& device,
 
 std::vector<cublasLtMatmulAlgo_t> Matmul::suggestions(Device& device, const Product& product,
                                                       bool& is_known) {
+  const cublasLtMatmulAlgo_t* found = known(product);
+  is_known = found != nullptr;
+  if (is_known) return {*found};
   const ProductKey key = key_of(product);
-  const cublasLtMatmulAlgo_t* known = tuning_.find(key);
-  is_known = known != nullptr && !thorough_;
-  if (is_known) return {*known};
   const Plan plan = make_plan(product);
   std::vector<cublasLtMatmulAlgo_t> algorithms;
-  for (const auto& found : likeliest(device, key, plan, kGuesses)) {
-    algorithms.push_back(found.algo);
+  for (const auto& likely : likeliest(device, key, plan, kGuesses)) {
+    algorithms.push_back(likely.algo);
   }
   destroy(plan);
   return algorithms;
@@ -280,6 +280,15 @@ void Matmul::use(const Product& tuned, const cublasLtMatmulAlgo_t& algorithm, bo
   if (!remembers) return;
   tuning_.add(key, algorithm);
   ++timed_;
+}
+
+const cublasLtMatmulAlgo_t* Matmul::known(const Product& product) const {
+  return thorough_ ? nullptr : tuning_.find(key_of(product));
+}
+
+const cublasLtMatmulAlgo_t* Matmul::used(const Product& tuned) const {
+  const auto found = changing_.find(key_of(tuned));
+  return found == changing_.end() ? nullptr : &found->second.plan.algorithm;
 }
 
 void Matmul::multiply_like(Device& device, const Product& tuned, const Product& p, Lane lane) {

@@ -43,6 +43,10 @@ class Matmul {
                                                 bool& is_known);
   // What multiply_like() uses from now on; and in later runs, if it is to be remembered.
   void use(const Product& tuned, const cublasLtMatmulAlgo_t& algorithm, bool remembers);
+  // What is known of it before it is timed; or null.
+  [[nodiscard]] const cublasLtMatmulAlgo_t* known(const Product& product) const;
+  // What use() was called with for it, or a checkpoint has brought since; or null.
+  [[nodiscard]] const cublasLtMatmulAlgo_t* used(const Product& tuned) const;
   // A product that differs from `tuned`, for which use() was called, in how many rows the operands
   // of an expert have: with its algorithm, or where cuBLASLt refuses that, with a guess.
   void multiply_like(Device& device, const Product& tuned, const Product& product, Lane lane);

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <vector>
 
 #include "base/error.h"
@@ -20,31 +21,18 @@ constexpr std::size_t kTouchers = 4;
 // the driver meanwhile, and is ahead of the GPU by more than a piece, but not by all of them. 60
 // GiB take 4 s of the driver, and so half a minute.
 constexpr int kRest = 8;
-// Left to other processes.
-constexpr std::int64_t kSpare = std::int64_t{1} << 30U;
-
-base::Error too_little_memory(std::int64_t needed, std::int64_t available) {
-  return base::unfit_error(
-      "host memory",
-      fmt::format("a checkpoint needs {}, but {} are available", base::to_text(base::Bytes(needed)),
-                  base::to_text(base::Bytes(available))),
-      "train a smaller model, or on a host with more memory");
-}
 
 }  // namespace
 
-base::Result<void> PinnedMemory::check(std::size_t bytes) {
-  const auto needed = static_cast<std::int64_t>(bytes);
-  const std::int64_t available = available_host_memory();
-  if (needed == 0 || needed + kSpare <= available) return {};
-  return base::fail(too_little_memory(needed, available));
-}
-
 base::Result<std::shared_ptr<PinnedMemory>> PinnedMemory::begin(std::size_t bytes, int device) {
-  ASSAY_TRY_VOID(check(bytes));
+  // Other ranks may have theirs already.
+  ASSAY_TRY_VOID(check_snapshots_fit(static_cast<std::int64_t>(bytes), 1, available_host_memory()));
   void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
-    return base::fail(too_little_memory(static_cast<std::int64_t>(bytes), available_host_memory()));
+    return base::fail(base::system_error(
+        "host memory",
+        fmt::format("cannot take {}", base::to_text(base::Bytes(static_cast<std::int64_t>(bytes)))),
+        errno));
   }
   return std::shared_ptr<PinnedMemory>(
       new PinnedMemory(static_cast<std::byte*>(memory), bytes, device));

@@ -22,8 +22,6 @@ class PinnedMemory {
   // between. A copy must lie within one piece.
   static constexpr std::size_t kPiece = std::size_t{64} << 20U;
 
-  // Fails if the host does not have this much memory.
-  static base::Result<void> check(std::size_t bytes);
   // Starts pinning; fails at once if there is too little memory.
   static base::Result<std::shared_ptr<PinnedMemory>> begin(std::size_t bytes, int device);
   PinnedMemory(const PinnedMemory&) = delete;

@@ -31,6 +31,8 @@ struct Product {
   // Bytes: no operand counts as aligned to more. For products whose operands move.
   std::int64_t alignment = 256;
   bool in_group = false;  // side by side with others, so another algorithm may be fastest
+  // Of a group: what is known of it is not an algorithm, but whether our own kernel is faster.
+  bool asks_for_kernel = false;
 
   [[nodiscard]] bool fp8() const { return !scale_a.empty(); }
   [[nodiscard]] std::int64_t inner() const { return transpose_a ? a.rows : a.cols; }

@@ -85,6 +85,28 @@ TEST_F(CudaStep, RecomputationChangesNothing) {
   }
 }
 
+// Attention within documents: as listed, the same bits under every policy and every time.
+TEST_F(CudaStep, MasksDocuments) {
+  for (const Variant& variant : testing::variants()) {
+    std::map<std::string, std::vector<float>> first;
+    for (const auto policy : kPolicies) {
+      SCOPED_TRACE(variant.name);
+      step::Choices masked = choices(policy);
+      masked.document_mask = true;
+      Trial run(gpu_backend(), variant.model, masked);
+      ExecutedLog log;
+      run.backend().log_to(&log);
+      run.step(settings());
+      train::testing::expect_executed_as_listed(log, run.program());
+      for (const step::Parameter& p : run.program().parameters) {
+        const std::vector<float> gradient = run.gradient(p);
+        const auto [at, is_new] = first.try_emplace(p.name, gradient);
+        EXPECT_TRUE(at->second == gradient) << p.name;
+      }
+    }
+  }
+}
+
 TEST_F(CudaStep, TwoRunsAreTheSameBitForBit) {
   for (const auto optimizer : {spec::Optimizer::kAdamw, spec::Optimizer::kMuon}) {
     std::vector<std::vector<std::uint16_t>> first;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/file.h>
 
+#include <cerrno>
 #include <chrono>
 #include <optional>
 #include <sstream>
@@ -89,11 +90,13 @@ std::string text_of_machine(const std::string& machine, const ProductAlgorithms&
 }
 
 // One process at a time, so that none loses what another adds. A lock that another one keeps for
-// seconds is not waited for: then something may be lost, and is timed again.
+// seconds is not waited for, nor one that the file system does not have: then something may be
+// lost, and is timed again.
 base::UniqueFd lock_beside(const std::string& file) {
   base::UniqueFd fd(::open((file + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
   constexpr int kTries = 100;
   for (int i = 0; i < kTries && fd.valid() && ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0; ++i) {
+    if (errno != EWOULDBLOCK && errno != EINTR) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   return fd;
@@ -150,9 +153,8 @@ base::Result<void> Tuning::save() {
   ProductAlgorithms all = algorithms_of(there, machine_).value_or(ProductAlgorithms{});
   for (const auto& [key, algorithm] : found_) all[key] = algorithm;
   text += text_of_machine(machine_, all);
-  ASSAY_TRY_VOID(base::replace_file(file_, text));
-  found_.clear();
-  return {};
+  found_.clear();  // whatever comes of it: what cannot be written now is not tried at every step
+  return base::replace_file(file_, text);
 }
 
 std::string Tuning::text_of(const ProductAlgorithms& algorithms) const {

@@ -23,8 +23,10 @@ enum class KeyPart : std::uint8_t {
   kRows,
   kCols,
   kInner,
-  kTransposes,  // bit 0: a, bit 1: b; bit 2: it is one of a group
-  kAddend,      // 0: none, 1: the result itself, 2: another matrix
+  // Bit 0: a, bit 1: b; bit 2: it is one of a group; bit 3: known is whether our own kernel
+  // computes the group, which is written as an algorithm.
+  kTransposes,
+  kAddend,  // 0: none, 1: the result itself, 2: another matrix
   kBias,
   kFp8,
   kFp32Result,
@@ -48,7 +50,7 @@ class Tuning {
   [[nodiscard]] const cublasLtMatmulAlgo_t* find(const ProductKey& key) const;
   void add(const ProductKey& key, const cublasLtMatmulAlgo_t& algorithm);
   // Adds what this process has found to the file: several may do that at the same time, and readers
-  // never see a part of it.
+  // never see a part of it. Once: if it fails, the next call has nothing to add.
   base::Result<void> save();
 
   // These algorithms as text, and such a text instead of what is known. False: it is of another
@@ -62,7 +64,7 @@ class Tuning {
   std::string machine_;
   ProductAlgorithms adopted_;  // of a checkpoint: before all others
   ProductAlgorithms known_;
-  ProductAlgorithms found_;  // by this process, and not saved yet
+  ProductAlgorithms found_;  // by this process since the last save()
 };
 
 }  // namespace assay::train::cuda

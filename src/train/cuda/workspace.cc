@@ -34,9 +34,15 @@ std::int64_t routing_bytes(const step::Program& p) {
 std::int64_t token_places(const step::Program& p) {
   std::set<step::BufferId> places;
   for (const step::Op& op : p.ops) {
-    if (op.kind == step::Kind::kRead) places.insert(op.out[0].buffer);
+    const bool reads_tokens = op.kind == step::Kind::kRead && op.part == step::Part::kEmbedding;
+    if (reads_tokens) places.insert(op.out[0].buffer);
   }
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(places.size()));
+}
+
+std::int64_t document_bias_bytes(const step::Program& p) {
+  if (!p.choices.document_mask) return 0;
+  return p.micro_tokens() * document_bias_stride(p.choices.sequence) * 2;
 }
 
 // Sums of squares of all gradients.
@@ -82,6 +88,7 @@ WorkspaceLayout lay_out_workspace(const step::Program& p, std::int64_t attention
   w.products_bytes = kProductsBytes;
   w.products = take(kProductsBytes);
   w.attention = take(attention_bytes);
+  w.document_bias = take(document_bias_bytes(p));
   w.partial = static_cast<float*>(take(partial_elements(p) * 4));
   w.sums = static_cast<double*>(take((kSums + 2 * p.micro_tokens()) * 8));
   w.norm_sums = static_cast<float*>(take(norm_sums_of(p) * 4));

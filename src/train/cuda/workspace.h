@@ -17,6 +17,11 @@ struct WorkspaceLayout {
 WorkspaceLayout lay_out_workspace(const step::Program& program, std::int64_t attention_bytes,
                                   std::byte* begin);
 
+// Elements from one query's row of the document bias to the next one's: cuDNN wants rows aligned.
+inline std::int64_t document_bias_stride(std::int64_t keys) {
+  return (keys + 63) / 64 * 64;
+}
+
 // Muon's largest matrix, and the square of its shorter side: elements.
 std::int64_t largest_matrix(const step::Program& program);
 std::int64_t largest_square(const step::Program& program);

@@ -1,8 +1,11 @@
 #include "train/data/batch_reader.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/error.h"
 #include "train/data/window_copy.h"
 
 namespace assay::data {
@@ -42,7 +45,11 @@ base::Result<void> BatchReader::read_window(std::uint64_t cursor, const RankShar
       ASSAY_TRY_VOID(
           check_tokens(shard, 0, shard.count(), static_cast<std::uint64_t>(vocabulary_)));
     }
-    return {};
+    // What is left is the token before every document: rows begin with it where one is divided.
+    return base::fail(base::usage_error(
+        place.set->shards().front().where(),
+        fmt::format("its documents begin with a token outside the vocabulary of {}", vocabulary_),
+        "these tokens were made with another tokenizer"));
   }
   const Window window = place.set->window(place.window);
   const std::byte* at =
@@ -57,17 +64,47 @@ base::Result<void> BatchReader::read_window(std::uint64_t cursor, const RankShar
                       static_cast<std::uint64_t>(vocabulary_));
 }
 
+void BatchReader::mask_documents(std::uint64_t cursor, std::int32_t* targets,
+                                 std::int32_t* documents) const {
+  const WindowMix::Place place = mix_.at(cursor);
+  std::vector<std::uint64_t> begins;
+  place.set->begins(place.window, begins);
+  std::uint64_t from = 0;
+  std::int32_t* const end = documents + place.set->sequence();
+  for (const std::uint64_t begin : begins) {
+    targets[begin - 1] = -1;
+    std::fill(documents + from, documents + begin, static_cast<std::int32_t>(from));
+    from = begin;
+  }
+  std::fill(documents + from, end, static_cast<std::int32_t>(from));
+}
+
+std::uint64_t BatchReader::counted_targets(std::uint64_t cursor, std::uint64_t windows) const {
+  std::uint64_t counted = windows * set().sequence();
+  if (mask_ == DocumentMask::kOff) return counted;
+  std::vector<std::uint64_t> begins;
+  for (std::uint64_t i = 0; i < windows; ++i) {
+    const WindowMix::Place place = mix_.at(cursor + i);
+    place.set->begins(place.window, begins);
+    counted -= begins.size();
+  }
+  return counted;
+}
+
 base::Result<void> BatchReader::read(std::uint64_t cursor, const RankShare& share,
-                                     std::span<std::int32_t> tokens,
-                                     std::span<std::int32_t> targets) const {
+                                     const BatchSpans& to) const {
   const std::uint64_t row_tokens = share.tokens(set().sequence());
-  ASSAY_CHECK(tokens.size() == share.micro * row_tokens && targets.size() == tokens.size(),
+  ASSAY_CHECK(to.tokens.size() == share.micro * row_tokens && to.targets.size() == to.tokens.size(),
               "a micro-batch has micro rows of the rank's tokens of a window");
   ASSAY_CHECK(share.rank < share.ranks, "the rank must be below the number of ranks");
+  const bool masks = mask_ == DocumentMask::kOn;
+  ASSAY_CHECK(!masks || (!share.part && to.documents.size() == to.tokens.size()),
+              "documents are masked in whole windows");
   const std::uint64_t first = cursor + share.rank * share.micro;
   for (std::uint64_t row = 0; row < share.micro; ++row) {
     const std::size_t at = row * row_tokens;
-    ASSAY_TRY_VOID(read_window(first + row, share, tokens.data() + at, targets.data() + at));
+    ASSAY_TRY_VOID(read_window(first + row, share, to.tokens.data() + at, to.targets.data() + at));
+    if (masks) mask_documents(first + row, to.targets.data() + at, to.documents.data() + at);
   }
   return {};
 }
@@ -78,7 +115,8 @@ base::Result<void> BatchReader::read(std::uint64_t cursor, const RankShare& shar
   batch.cursor = cursor;
   batch.tokens.resize(size);
   batch.targets.resize(size);
-  return read(cursor, share, batch.tokens, batch.targets);
+  if (mask_ == DocumentMask::kOn) batch.documents.resize(size);
+  return read(cursor, share, BatchSpans{batch.tokens, batch.targets, batch.documents});
 }
 
 }  // namespace assay::data

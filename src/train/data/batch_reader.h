@@ -7,6 +7,9 @@
 // so a micro-batch of all ranks is the next ranks * micro windows, and a step is the next
 // ranks * micro * accumulate windows, however that product is factored. Ranks that share windows
 // have the same place here, and take different parts of each window.
+//
+// With a document mask a row says of each token where in the row its document begins, and the first
+// token of a document is no target: it cannot be known from the document before.
 #pragma once
 
 #include <array>
@@ -48,35 +51,54 @@ struct RankShare {
 struct Batch {
   std::uint64_t cursor = 0;
   std::vector<std::int32_t> tokens;
-  std::vector<std::int32_t> targets;
+  std::vector<std::int32_t> targets;  // negative: not counted
+  std::vector<std::int32_t>
+      documents;  // with a document mask: where each token's begins in its row
 };
+
+// Where a batch is read to; `documents` is empty without a document mask.
+struct BatchSpans {
+  std::span<std::int32_t> tokens;
+  std::span<std::int32_t> targets;
+  std::span<std::int32_t> documents = {};
+};
+
+enum class DocumentMask : bool { kOff, kOn };
 
 class BatchReader {
  public:
   // `vocabulary` is the model's: a token outside it would read past the embedding. The set must
   // outlive the reader.
-  BatchReader(const TokenSet& set, std::uint64_t seed, std::int32_t vocabulary)
-      : BatchReader(WindowMix(set, seed), vocabulary) {}
-  // Of several sets.
-  BatchReader(WindowMix mix, std::int32_t vocabulary)
-      : mix_(std::move(mix)), vocabulary_(vocabulary) {}
+  BatchReader(const TokenSet& set, std::uint64_t seed, std::int32_t vocabulary,
+              DocumentMask mask = DocumentMask::kOff)
+      : BatchReader(WindowMix(set, seed), vocabulary, mask) {}
+  // Of several sets. With a mask, all shards must say where documents begin.
+  BatchReader(WindowMix mix, std::int32_t vocabulary, DocumentMask mask = DocumentMask::kOff)
+      : mix_(std::move(mix)), vocabulary_(vocabulary), mask_(mask) {}
 
-  // The only set, or the first: sequence and tokenizer are the same for all.
+  // The only set, or the first: the sequence is the same for all.
   [[nodiscard]] const TokenSet& set() const { return mix_.first_set(); }
+  // A shard that says which tokenizer made the tokens of all sets; null if none does.
+  [[nodiscard]] const Shard* with_tokenizer() const { return mix_.with_tokenizer(); }
 
   // Fills micro rows of each. A token outside the vocabulary is an error that names the file
   // and the byte.
-  base::Result<void> read(std::uint64_t cursor, const RankShare& share,
-                          std::span<std::int32_t> tokens, std::span<std::int32_t> targets) const;
+  base::Result<void> read(std::uint64_t cursor, const RankShare& share, const BatchSpans& to) const;
   // The same, resizing the batch.
   base::Result<void> read(std::uint64_t cursor, const RankShare& share, Batch& batch) const;
+
+  // Of so many windows from the cursor on, whoever reads them: targets that count.
+  [[nodiscard]] std::uint64_t counted_targets(std::uint64_t cursor, std::uint64_t windows) const;
 
  private:
   base::Result<void> read_window(std::uint64_t cursor, const RankShare& share, std::int32_t* tokens,
                                  std::int32_t* targets) const;
+  // Of a whole window, whose targets have been read.
+  void mask_documents(std::uint64_t cursor, std::int32_t* targets, std::int32_t* documents) const;
 
   WindowMix mix_;
   std::int32_t vocabulary_;
+  DocumentMask mask_;
 };
 
 }  // namespace assay::data

@@ -182,8 +182,8 @@ void BpeVocabulary::spell(TokenId id, std::string bytes) {
 }
 
 std::unique_ptr<const Tokenizer> bpe_tokenizer(BpeVocabulary vocabulary, WordSplitter splitter,
-                                               std::string pattern, bool added_as_text) {
-  AddedTokens added(added_as_text ? std::vector<AddedToken>() : vocabulary.added);
+                                               std::string pattern) {
+  AddedTokens added(vocabulary.added_as_text ? std::vector<AddedToken>() : vocabulary.added);
   return std::make_unique<BpeTokenizer>(
       BpeParts{std::move(vocabulary), std::move(splitter), std::move(added), std::move(pattern)});
 }

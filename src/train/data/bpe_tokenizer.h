@@ -37,15 +37,16 @@ struct BpeVocabulary {
   TokenOfBytes words;  // all tokens by their bytes
   // By id; nothing for unused ids.
   std::vector<std::optional<std::string>> spellings;
-  // Literal tokens, matched before text is split into words.
+  // Literal tokens, matched before text is split into words; or not: where they occur in text, they
+  // are ordinary text.
   std::vector<AddedToken> added;
+  bool added_as_text = false;
 
   void spell(TokenId id, std::string bytes);
 };
 
-// `pattern` is what the splitter was compiled from. With `added_as_text`, added tokens that occur
-// in text are ordinary text.
+// `pattern` is what the splitter was compiled from.
 std::unique_ptr<const Tokenizer> bpe_tokenizer(BpeVocabulary vocabulary, WordSplitter splitter,
-                                               std::string pattern, bool added_as_text);
+                                               std::string pattern);
 
 }  // namespace assay::data

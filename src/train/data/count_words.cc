@@ -1,17 +1,15 @@
 #include "train/data/count_words.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <atomic>
 #include <optional>
 #include <string_view>
 #include <thread>
 
-#include "base/text.h"
 #include "train/data/documents/json_line.h"
 #include "train/data/documents/unit_reader.h"
 #include "train/data/in_order.h"
+#include "train/data/shard.h"
 #include "train/data/utf8_run.h"
 
 namespace assay::data {
@@ -57,21 +55,11 @@ class UnitCounter {
 
   base::Result<void> lines(const TextUnit& unit, const std::string& path,
                            const std::string& column) {
-    std::string_view text = unit.text;
-    std::string one;
-    for (std::uint64_t row = unit.begin.row + 1; !text.empty(); ++row) {
-      const std::size_t end = std::min(text.find('\n'), text.size());
-      const std::string_view line = base::trim(text.substr(0, end));
-      text.remove_prefix(std::min(end + 1, text.size()));
-      if (line.empty()) continue;
-      if (auto parsed = document_of_line(line, column, one); !parsed) {
-        parsed.error().where = fmt::format("{}: row {}", path, row);
-        return parsed;
-      }
-      ++made_.counted.documents;
-      ASSAY_TRY_VOID(document(one));
-    }
-    return {};
+    return for_each_document({unit.text, unit.begin.row, path, column},
+                             [this](const std::string& one) {
+                               ++made_.counted.documents;
+                               return document(one);
+                             });
   }
 
  private:
@@ -100,6 +88,7 @@ base::Result<void> count_words_of(const WordSplitter& splitter, std::string_view
 
 base::Result<CountedWords> count_words(const WordSplitter& splitter,
                                        const CountWordsRequest& request) {
+  for (const InputFile& file : request.files) ASSAY_TRY_VOID(check_is_no_shard(file.path));
   const unsigned threads =
       request.threads > 0 ? request.threads : std::max(1U, std::thread::hardware_concurrency());
   std::atomic<bool> stop = false;

@@ -2,10 +2,14 @@
 // thread reads, the others work, and the caller's thread takes the results.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <atomic>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -14,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "base/result.h"
 
 namespace assay::data {
@@ -28,7 +33,8 @@ struct InOrder {
   std::function<base::Result<void>(Output output)> take;
 };
 
-// `stop` becomes true when no more items are wanted: `read` should then return soon.
+// `stop` becomes true when no more items are wanted: `read` should then return soon. Where the
+// machine gives fewer threads than wanted, those do the work.
 template <class Item, class Output>
 base::Result<void> run_in_order(unsigned workers, const InOrder<Item, Output>& steps,
                                 std::atomic<bool>& stop) {
@@ -74,10 +80,18 @@ base::Result<void> run_in_order(unsigned workers, const InOrder<Item, Output>& s
   };
 
   std::vector<std::jthread> threads;
-  threads.emplace_back(reader);
-  for (unsigned i = 0; i < workers; ++i) threads.emplace_back(worker, i);
-
   base::Result<void> outcome;
+  try {
+    threads.reserve(std::size_t{workers} + 1);
+    threads.emplace_back(reader);
+    for (unsigned i = 0; i < workers; ++i) threads.emplace_back(worker, i);
+  } catch (const std::exception& error) {  // of the standard library, when threads run out
+    if (threads.size() < 2) {
+      outcome =
+          base::fail(base::unfit_error("threads", fmt::format("cannot start: {}", error.what()),
+                                       "raise the limit of processes (ulimit -u)"));
+    }
+  }
   std::unique_lock lock(mutex);
   while (outcome) {
     changed.wait(lock, [&] { return done.contains(taken) || (ended && taken == read); });

@@ -29,7 +29,9 @@ base::Result<LoadedBpe> read_vocabulary(const TokenizerChoice& choice) {
   if (choice.pattern.empty()) {
     return base::fail(base::usage_error(
         choice.source, "a tiktoken file does not define how text is split into words",
-        fmt::format("add --pattern {}", fmt::join(split_pattern_names(), " or "))));
+        choice.has_options
+            ? fmt::format("add --pattern {}", fmt::join(split_pattern_names(), " or "))
+            : "give a tokenizer.json"));
   }
   LoadedBpe loaded;
   ASSAY_TRY(loaded.pattern, split_pattern(choice.pattern));
@@ -38,8 +40,7 @@ base::Result<LoadedBpe> read_vocabulary(const TokenizerChoice& choice) {
 }
 
 base::Result<std::unique_ptr<const Tokenizer>> make_tokenizer(LoadedBpe loaded,
-                                                              const std::string& where,
-                                                              bool added_as_text) {
+                                                              const std::string& where) {
   if (loaded.pattern.empty()) {
     for (TokenId byte = 0; byte < 256; ++byte) {
       if (loaded.vocabulary.byte_ids[byte] == byte) continue;
@@ -49,8 +50,8 @@ base::Result<std::unique_ptr<const Tokenizer>> make_tokenizer(LoadedBpe loaded,
     return byte_tokenizer(std::move(loaded.vocabulary.added));
   }
   ASSAY_TRY(WordSplitter splitter, WordSplitter::compile(loaded.pattern, where));
-  return bpe_tokenizer(std::move(loaded.vocabulary), std::move(splitter), std::move(loaded.pattern),
-                       added_as_text);
+  return bpe_tokenizer(std::move(loaded.vocabulary), std::move(splitter),
+                       std::move(loaded.pattern));
 }
 
 }  // namespace
@@ -65,13 +66,14 @@ base::Result<std::unique_ptr<const Tokenizer>> load_tokenizer(const TokenizerCho
     return byte_tokenizer();
   }
   ASSAY_TRY(LoadedBpe loaded, read_vocabulary(choice));
-  return make_tokenizer(std::move(loaded), choice.source, choice.added_as_text);
+  loaded.vocabulary.added_as_text |= choice.added_as_text;
+  return make_tokenizer(std::move(loaded), choice.source);
 }
 
 base::Result<std::unique_ptr<const Tokenizer>> tokenizer_of(const std::string& definition,
                                                             const std::string& where) {
   ASSAY_TRY(LoadedBpe loaded, read_tokenizer_json(definition, where));
-  return make_tokenizer(std::move(loaded), where, false);
+  return make_tokenizer(std::move(loaded), where);
 }
 
 }  // namespace assay::data

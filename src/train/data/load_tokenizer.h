@@ -16,6 +16,8 @@ struct TokenizerChoice {
   // special tokens as "TEXT=ID".
   std::string pattern = {};
   std::vector<std::string> special = {};
+  // Whether the user has options for these two.
+  bool has_options = true;
   // Treat added and special tokens in documents as ordinary text.
   bool added_as_text = false;
 };

@@ -28,17 +28,7 @@ base::Result<void> check_shard(const Shard& shard, std::uint32_t bos) {
         shard.where(),
         fmt::format("its documents begin with token {}, others with {}", *header->bos, bos)));
   }
-  // The list may have been damaged: rows are read by it without further checks.
-  const auto starts = shard.documents();
-  for (std::size_t i = 0; i < starts.size(); ++i) {
-    const std::uint64_t end = i + 1 < starts.size() ? starts[i + 1] : shard.count();
-    if (starts[i] >= end || end > shard.count()) {
-      return base::fail(base::usage_error(shard.where(),
-                                          fmt::format("its list of documents is damaged at {}", i),
-                                          "make it again with `assay data tokenize`"));
-    }
-  }
-  return {};
+  return shard.check_documents();
 }
 
 }  // namespace
@@ -81,7 +71,8 @@ PackedRows::Range PackedRows::range_of(std::uint64_t document) const {
   return {&shard, starts[at], at + 1 < starts.size() ? starts[at + 1] : shard.count()};
 }
 
-bool PackedRows::advance(Place& place, std::span<std::uint32_t> tokens) const {
+bool PackedRows::advance(Place& place, std::span<std::uint32_t> tokens,
+                         std::vector<std::uint64_t>* begins) const {
   std::uint64_t filled = 0;
   if (place.offset > 0) {
     if (!tokens.empty()) tokens[0] = bos_;
@@ -92,6 +83,7 @@ bool PackedRows::advance(Place& place, std::span<std::uint32_t> tokens) const {
     const Range range = range_of(place.document);
     const std::uint64_t left = range.end - range.begin - place.offset;
     const std::uint64_t count = std::min(left, length_ - filled);
+    if (begins != nullptr && filled > 0 && place.offset == 0) begins->push_back(filled);
     if (!tokens.empty()) {
       for (std::uint64_t i = 0; i < count; ++i) {
         tokens[filled + i] = range.shard->token(range.begin + place.offset + i);
@@ -104,10 +96,21 @@ bool PackedRows::advance(Place& place, std::span<std::uint32_t> tokens) const {
   return true;
 }
 
-void PackedRows::read(std::uint64_t row, std::span<std::uint32_t> tokens) const {
+PackedRows::Place PackedRows::place_of(std::uint64_t row) const {
   Place place = marks_[row / kRowsPerMark];
   for (std::uint64_t i = 0; i < row % kRowsPerMark; ++i) advance(place, {});
+  return place;
+}
+
+void PackedRows::read(std::uint64_t row, std::span<std::uint32_t> tokens) const {
+  Place place = place_of(row);
   advance(place, tokens);
+}
+
+void PackedRows::begins(std::uint64_t row, std::vector<std::uint64_t>& found) const {
+  Place place = place_of(row);
+  found.clear();
+  advance(place, {}, &found);
 }
 
 }  // namespace assay::data

@@ -24,6 +24,8 @@ class PackedRows {
   [[nodiscard]] std::uint64_t rows() const { return rows_; }
   // Fills a row; the time does not depend on which one it is.
   void read(std::uint64_t row, std::span<std::uint32_t> tokens) const;
+  // Where in the row documents begin, but for its first token.
+  void begins(std::uint64_t row, std::vector<std::uint64_t>& found) const;
 
  private:
   // A place in the sequence of all documents.
@@ -39,8 +41,11 @@ class PackedRows {
   PackedRows(std::span<const Shard> shards, std::uint64_t length, std::uint64_t documents,
              std::uint64_t seed);
   [[nodiscard]] Range range_of(std::uint64_t document) const;
-  // Moves past one row; false if the documents end first. `tokens` is empty, or gets the row.
-  bool advance(Place& place, std::span<std::uint32_t> tokens) const;
+  // Moves past one row; false if the documents end first. `tokens` is empty, or gets the row;
+  // `begins` is null, or gets where in it documents begin.
+  bool advance(Place& place, std::span<std::uint32_t> tokens,
+               std::vector<std::uint64_t>* begins = nullptr) const;
+  [[nodiscard]] Place place_of(std::uint64_t row) const;
 
   std::span<const Shard> shards_;
   std::uint64_t length_;

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -11,6 +13,8 @@
 
 namespace assay::data {
 namespace {
+
+constexpr const char* kChanged = "the file was changed after it was written";
 
 template <class T>
 std::uint64_t first_at_least(std::span<const std::byte> bytes, std::uint64_t limit) {
@@ -111,25 +115,18 @@ base::Result<std::string> Shard::tokenizer_definition() const {
   return text;
 }
 
-// The list of documents ascends, from the first token on.
 base::Result<void> Shard::check_documents() const {
-  const auto refuse = [&](const std::string& what) {
-    return base::fail(
-        base::failed_error(where_, what, "the file was changed after it was written"));
-  };
-  const auto after = mapping_.bytes().subspan(payload_at_ + payload().size());
-  if (hash::blake3(after, 0) != documents_->digest) {
-    return refuse(fmt::format("byte {}: the BLAKE3 of the list of documents is not the header's",
-                              documents_at_));
-  }
+  const hash::SigbusUnblocked unblocked;
   const auto starts = documents();
   for (std::size_t i = 0; i < starts.size(); ++i) {
     if (starts[i] >= count_ || (i > 0 && starts[i] <= starts[i - 1]) ||
         (i == 0 && starts[0] != 0)) {
-      return refuse(fmt::format("document {} cannot begin at token {}", i, starts[i]));
+      ASSAY_TRY_VOID(intact());
+      return base::fail(base::failed_error(
+          where_, fmt::format("document {} cannot begin at token {}", i, starts[i]), kChanged));
     }
   }
-  return {};
+  return intact();
 }
 
 std::uint32_t Shard::token(std::uint64_t index) const {
@@ -159,12 +156,36 @@ base::Result<void> Shard::verify() const {
           where_,
           fmt::format("byte {}: the BLAKE3 of the tokens is {}, but the header has {}", payload_at_,
                       found.hex(), digest_->hex()),
-          "the file was changed after it was written"));
+          kChanged));
     }
   }
-  if (documents_) ASSAY_TRY_VOID(check_documents());
+  if (documents_) {
+    const auto after = mapping_.bytes().subspan(payload_at_ + payload().size());
+    if (hash::blake3(after, 0) != documents_->digest) {
+      return base::fail(base::failed_error(
+          where_,
+          fmt::format("byte {}: the BLAKE3 of the list of documents is not the header's",
+                      documents_at_),
+          kChanged));
+    }
+    ASSAY_TRY_VOID(check_documents());
+  }
   if (vocabulary_) ASSAY_TRY_VOID(check_tokens(*this, 0, count_, *vocabulary_));
   return intact();
+}
+
+bool is_shard(const std::filesystem::path& path) {
+  const auto fd = base::open_regular(path);
+  if (!fd) return false;
+  std::array<std::byte, kHeaderBytes> first{};
+  const ssize_t size = ::pread(fd->get(), first.data(), first.size(), 0);
+  return size > 0 && starts_with_magic(std::span(first).first(static_cast<std::size_t>(size)));
+}
+
+base::Result<void> check_is_no_shard(const std::string& path) {
+  if (path == "-" || !is_shard(path)) return {};
+  return base::fail(base::usage_error(path, "has tokens, not documents",
+                                      "`assay data info` says what is in a shard"));
 }
 
 base::Result<void> check_tokens(const Shard& shard, std::uint64_t index, std::uint64_t count,

@@ -56,7 +56,8 @@ class Shard {
   [[nodiscard]] const std::optional<hash::Digest>& digest() const { return digest_; }
   // The tokens' bytes.
   [[nodiscard]] std::span<const std::byte> payload() const;
-  // Where documents begin, as indices of tokens, in order; empty if the file does not say.
+  // Where documents begin, as indices of tokens, in order; empty if the file does not say. The file
+  // may be damaged: check_documents() comes first wherever tokens are found by it.
   [[nodiscard]] std::span<const std::uint64_t> documents() const;
   // What the file says about its documents and its tokenizer; nothing for version 1.
   [[nodiscard]] const std::optional<DocumentsHeader>& documents_header() const {
@@ -71,6 +72,8 @@ class Shard {
 
   // Fails if the file was truncated while mapped, so that bytes already read may be wrong.
   [[nodiscard]] base::Result<void> intact() const;
+  // Fails unless documents() ascends, from the first token on.
+  [[nodiscard]] base::Result<void> check_documents() const;
   // Checks the hash and, if the vocabulary is known, every token. A mismatch is exit code 1.
   [[nodiscard]] base::Result<void> verify() const;
 
@@ -78,7 +81,6 @@ class Shard {
   Shard(std::string where, Mapping mapping)
       : where_(std::move(where)), mapping_(std::move(mapping)) {}
   static base::Result<Shard> map(const std::filesystem::path& path);
-  [[nodiscard]] base::Result<void> check_documents() const;
 
   std::string where_;
   Mapping mapping_;
@@ -90,6 +92,11 @@ class Shard {
   std::optional<DocumentsHeader> documents_;
   std::size_t documents_at_ = 0;
 };
+
+// Whether the file begins as a shard does. False for one that cannot be read.
+bool is_shard(const std::filesystem::path& path);
+// Fails if it does: for what reads documents.
+base::Result<void> check_is_no_shard(const std::string& path);
 
 // Fails on the first of `count` tokens from `index` on that is outside the vocabulary.
 base::Result<void> check_tokens(const Shard& shard, std::uint64_t index, std::uint64_t count,

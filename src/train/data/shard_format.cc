@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "base/suggestion.h"
 #include "base/text.h"
@@ -166,7 +167,16 @@ base::Result<ShardHeader> decode_header(std::span<const std::byte> file, const s
   }
   header.count = header_field<std::uint64_t>(file, kCountAt);
   std::memcpy(header.digest.bytes.data(), file.data() + kDigestAt, hash::Digest::kSize);
-  if (version == kDocumentsVersion) header.documents = decode_documents(file);
+  if (version == kDocumentsVersion) {
+    header.documents = decode_documents(file);
+    for (const auto& [at, token] :
+         {std::pair(kBosAt, header.documents->bos), std::pair(kEosAt, header.documents->eos)}) {
+      if (!token || *token < header.vocabulary) continue;
+      return refuse(
+          at, fmt::format("token {} is outside the vocabulary of {}", *token, header.vocabulary),
+          kMakeAgain);
+    }
+  }
   const std::size_t padding_at = header.documents ? kPaddingAt : kTokenizerAt;
   const auto padding = file.subspan(padding_at, kHeaderBytes - padding_at);
   const auto filled =

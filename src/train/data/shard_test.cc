@@ -7,6 +7,7 @@
 
 #include "base/testing/temp_dir.h"
 #include "train/data/shard_writer.h"
+#include "train/data/token_set.h"
 
 namespace assay::data {
 namespace {
@@ -144,6 +145,34 @@ TEST_F(DocumentsShard, VerifyFindsChangedListsAndTokenizers) {
   EXPECT_THAT(Shard::open(path())->verify().error().what, HasSubstr("the list of documents"));
   EXPECT_THAT(Shard::open(path())->tokenizer_definition().error().what,
               HasSubstr("its tokenizer is damaged"));
+}
+
+TEST_F(DocumentsShard, RefusesTokensOfDocumentsOutsideTheVocabulary) {
+  using namespace std::string_literals;
+  write_documents();
+  poke(144, "\x2d\1\0\0"s);  // plus one
+  expect_refused("byte 144: token 300 is outside the vocabulary of 300");
+  write_documents();
+  poke(148, "\xff\xff\xff\xff"s);
+  expect_refused("byte 148: token 4294967294 is outside the vocabulary of 300");
+}
+
+// Whoever follows the list without verifying the whole file.
+TEST_F(DocumentsShard, FindsDocumentsThatCannotBeWhereTheListSays) {
+  write_documents();
+  EXPECT_TRUE(Shard::open(path())->check_documents());
+  const auto damaged = [&](std::size_t at, char byte) {
+    write_documents();
+    poke(at, std::string(1, byte));
+    const auto checked = Shard::open(path())->check_documents();
+    return checked ? "" : checked.error().what;
+  };
+  EXPECT_EQ(damaged(280, 5), "document 1 cannot begin at token 5");  // there are 5
+  EXPECT_EQ(damaged(287, '\1'), "document 1 cannot begin at token 72057594037927939");
+  EXPECT_EQ(damaged(280, 0), "document 1 cannot begin at token 0");
+  EXPECT_EQ(damaged(272, 1), "document 0 cannot begin at token 1");
+  EXPECT_EQ(TokenSet::open({{path().string()}}, 2, 1).error().what,
+            "document 0 cannot begin at token 1");
 }
 
 TEST_F(DocumentsShard, IsWrittenByOneProcessAtATime) {

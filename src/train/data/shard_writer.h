@@ -56,6 +56,8 @@ class ShardWriter {
   void begin_document() { document_begins_ = true; }
   // Fails on a token outside the vocabulary; the file is then not created.
   base::Result<void> append(std::span<const std::uint32_t> tokens);
+  // Appended so far.
+  [[nodiscard]] std::uint64_t tokens() const { return header_.count; }
   // Everything so far is in the drafts.
   base::Result<ShardProgress> progress();
   // The drafts stay when the writer is abandoned.

@@ -128,6 +128,26 @@ std::optional<std::uint64_t> TokenSet::vocabulary() const {
   return shards_.front().vocabulary();
 }
 
+base::Result<void> check_says_documents(const Shard& shard, const char* needed_by) {
+  if (!shard.documents().empty()) return shard.check_documents();
+  return base::fail(base::usage_error(
+      shard.where(), "does not say where documents begin",
+      fmt::format("{} needs shards of documents that `assay data tokenize` made", needed_by)));
+}
+
+void TokenSet::begins(std::uint64_t index, std::vector<std::uint64_t>& found) const {
+  if (packed_) return packed_->begins(index, found);
+  found.clear();
+  const Window at = window(index);
+  const auto starts = at.shard->documents();
+  for (auto start = std::upper_bound(starts.begin(), starts.end(), at.first);
+       start != starts.end() && *start <= at.first + sequence_; ++start) {
+    // A file that is changed while it is read must not lead out of the row.
+    const std::uint64_t last = found.empty() ? 0 : found.back();
+    if (*start > at.first + last) found.push_back(*start - at.first);
+  }
+}
+
 Window TokenSet::window(std::uint64_t index) const {
   const auto end = std::upper_bound(ends_.begin(), ends_.end(), index);
   const auto shard = static_cast<std::size_t>(end - ends_.begin());

@@ -35,6 +35,10 @@ struct Window {
 // Fails if both say which tokenizer made them, and it is not the same; null: nothing to compare.
 base::Result<void> check_same_tokenizer(const Shard& shard, const Shard* other);
 
+// Fails if the shard does not say where its documents begin, naming what needs it, or if what it
+// says was damaged.
+base::Result<void> check_says_documents(const Shard& shard, const char* needed_by);
+
 class TokenSet {
  public:
   TokenSet(TokenSet&&) noexcept = default;
@@ -54,6 +58,9 @@ class TokenSet {
   // `index` is below windows(). Windows of packed documents are no range of a shard: they are read.
   [[nodiscard]] const PackedRows* packed() const { return packed_ ? &*packed_ : nullptr; }
   [[nodiscard]] Window window(std::uint64_t index) const;
+  // Where among the `sequence` + 1 tokens of a window documents begin, but for its first token.
+  // Every shard must have passed check_says_documents().
+  void begins(std::uint64_t index, std::vector<std::uint64_t>& found) const;
 
  private:
   TokenSet() = default;

@@ -7,9 +7,11 @@
 #include <chrono>
 #include <thread>
 
+#include "base/error.h"
 #include "base/json.h"
 #include "hash/blake3.h"
 #include "train/data/in_order.h"
+#include "train/data/shard.h"
 #include "train/data/shard_writer.h"
 #include "train/data/tokenize_journal.h"
 
@@ -20,8 +22,9 @@ namespace fs = std::filesystem;
 
 constexpr std::chrono::seconds kJournalEvery{10};
 
-base::Result<void> check_output(const TokenizeRequest& request) {
+base::Result<void> check_files(const TokenizeRequest& request) {
   for (const InputFile& file : request.files) {
+    ASSAY_TRY_VOID(check_is_no_shard(file.path));
     std::error_code ignored;
     if (file.path != "-" && fs::equivalent(file.path, request.output, ignored)) {
       return base::fail(base::usage_error(
@@ -65,7 +68,10 @@ class Tokenization {
     UnitReader reader(request_.files, begin_, request_.unit_bytes, request_.rules.column, &stop);
     journal_time_ = std::chrono::steady_clock::now();
     const InOrder<TextUnit, UnitTokens> steps{
-        .read = [&] { return reader.next(); },
+        .read = [&]() -> base::Result<std::optional<TextUnit>> {
+          if (has_enough_) return std::nullopt;
+          return reader.next();
+        },
         .work =
             [&](unsigned worker, TextUnit unit) {
               const InputFile& file = request_.files[unit.begin.file];
@@ -109,8 +115,7 @@ class Tokenization {
     base::Json json{{"tokenizer", hash::blake3(std::as_bytes(std::span(definition_))).hex()},
                     {"column", request_.rules.column},
                     {"bos", request_.rules.bos ? base::Json(*request_.rules.bos) : base::Json()},
-                    {"eos", request_.rules.eos ? base::Json(*request_.rules.eos) : base::Json()},
-                    {"added_as_text", request_.added_as_text}};
+                    {"eos", request_.rules.eos ? base::Json(*request_.rules.eos) : base::Json()}};
     const std::size_t read = std::min(position.file + 1, request_.files.size());
     for (std::size_t i = 0; i < read; ++i) {
       const InputFile& file = request_.files[i];
@@ -122,20 +127,26 @@ class Tokenization {
   }
 
   base::Result<void> take(UnitTokens made, ShardWriter& shard) {
+    if (request_.stop != nullptr && *request_.stop) {
+      return base::fail(base::failed_error(request_.output.string(), "was not finished: stopped"));
+    }
     const std::size_t file = made.unit.begin.file;
     const std::uint64_t disk_read = made.unit.disk_read;
     summary_.documents += made.documents;
     summary_.bytes += made.text_bytes;
     ASSAY_TRY_VOID(joiner_.add(std::move(made), shard));
+    has_enough_ = request_.enough > 0 && shard.tokens() >= request_.enough + summary_.documents;
     report(file, disk_read);
     const auto now = std::chrono::steady_clock::now();
     const bool due = summary_.bytes - journalled_bytes_ >= request_.journal_bytes ||
                      now - journal_time_ >= kJournalEvery;
-    if (!resumable_ || !due) return {};
+    // Not before a document has its first token: a shard does not have that it has begun.
+    const ReadPosition position = joiner_.position();
+    const bool nothing_of_it = position.inside && position.offset == 0;
+    if (!resumable_ || !due || nothing_of_it) return {};
     journal_time_ = now;
     journalled_bytes_ = summary_.bytes;
     ASSAY_TRY(const ShardProgress progress, shard.progress());
-    const ReadPosition position = joiner_.position();
     ASSAY_TRY_VOID(
         write_journal(request_.output, {.request = request_digest(position),
                                         .position = position,
@@ -163,7 +174,8 @@ class Tokenization {
   UnitJoiner joiner_;
   std::string definition_;
   std::uint64_t vocabulary_ = 0;
-  bool resumable_ = true;  // standard input cannot be read again
+  std::atomic<bool> has_enough_ = false;  // the reader's thread looks at it
+  bool resumable_ = true;                 // standard input cannot be read again
   ReadPosition begin_;
   TokenizeSummary summary_;
   std::uint64_t journalled_bytes_ = 0;
@@ -176,7 +188,7 @@ class Tokenization {
 
 base::Result<TokenizeSummary> tokenize_files(const Tokenizer& tokenizer,
                                              const TokenizeRequest& request) {
-  ASSAY_TRY_VOID(check_output(request));
+  ASSAY_TRY_VOID(check_files(request));
   return Tokenization(tokenizer, request).run();
 }
 

@@ -6,6 +6,7 @@
 // threads, nor on how often the work was interrupted.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -24,9 +25,12 @@ namespace assay::data {
 struct TokenizeRequest {
   std::vector<InputFile> files;
   std::filesystem::path output;
-  DocumentRules rules = {};    // tokens outside the vocabulary enlarge it
-  bool added_as_text = false;  // as the tokenizer was loaded: other tokens
-  unsigned threads = 0;        // 0: as many as there are processors
+  DocumentRules rules = {};  // tokens outside the vocabulary enlarge it
+  unsigned threads = 0;      // 0: as many as there are processors
+  // Ends soon after there are so many tokens that are not the first of their document, wherever in
+  // a document that is; 0: at the end of the files.
+  std::uint64_t enough = 0;
+  const std::atomic<bool>* stop = nullptr;  // when true: an error
   // Called with the number of bytes on disk just read, as for base::Progress::advance.
   std::function<void(std::int64_t)> progress = {};
 

@@ -261,6 +261,58 @@ TEST_F(TokenizeTest, GoesOnWhereItWasKilled) {
   EXPECT_EQ(std::distance(fs::directory_iterator(directory_.path()), {}), 4);
 }
 
+// Of a text whose first word is longer than what is read at once, nothing is known at first.
+TEST_F(TokenizeTest, GoesOnInsideTheFirstWordOfADocument) {
+  const auto tokenizer = llama();
+  TokenizeRequest wanted =
+      request({write("a.txt", "one two"), write("b.txt", std::string(300, 'e') + " and others"),
+               write("c.txt", "again")});
+  wanted.threads = 1;
+  wanted.unit_bytes = 16;
+  wanted.journal_bytes = 1;  // after every unit
+  ASSERT_TRUE(tokenize_files(*tokenizer, wanted));
+  const auto expected = documents_of(wanted.output);
+  ASSERT_EQ(expected.size(), 3U);
+  for (std::int64_t bytes = 1; bytes < *total_bytes(wanted.files); bytes += 5) {
+    fs::remove(wanted.output);
+    killed_after(*tokenizer, wanted, bytes);
+    const auto resumed = tokenize_files(*tokenizer, wanted);
+    ASSERT_TRUE(resumed) << resumed.error().line();
+    EXPECT_EQ(documents_of(wanted.output), expected) << "killed after " << bytes;
+    EXPECT_EQ(resumed->documents, 3U);
+  }
+}
+
+// The tokens there are, are those of the whole files.
+TEST_F(TokenizeTest, EndsWhenThereAreEnoughTokens) {
+  const auto tokenizer = llama();
+  TokenizeRequest wanted =
+      request({write("a.txt", "a few words first"), write("b.txt", awkward_texts()[6])});
+  wanted.rules.bos = 7;
+  ASSERT_TRUE(tokenize_files(*tokenizer, wanted));
+  const auto whole = documents_of(wanted.output);
+  wanted.enough = 300;
+  const auto made = tokenize_files(*tokenizer, wanted);
+  ASSERT_TRUE(made) << made.error().line();
+  const auto documents = documents_of(wanted.output);
+  ASSERT_EQ(documents.size(), 2U);
+  EXPECT_EQ(documents[0], whole[0]);
+  const std::size_t tokens = documents[0].size() + documents[1].size() - 2;
+  EXPECT_GE(tokens, 300U);
+  EXPECT_LT(tokens, 3000U);  // a few units more
+  EXPECT_GT(whole[1].size(), 6000U);
+  EXPECT_TRUE(std::equal(documents[1].begin(), documents[1].end(), whole[1].begin()));
+}
+
+TEST_F(TokenizeTest, StopsWhenItIsAskedTo) {
+  TokenizeRequest wanted = request({write("a.txt", awkward_texts()[0])});
+  const std::atomic<bool> stop = true;
+  wanted.stop = &stop;
+  wanted.journal_bytes = 100;
+  EXPECT_THAT(error_of(wanted), HasSubstr("x.tokens: was not finished: stopped"));
+  EXPECT_EQ(std::distance(fs::directory_iterator(directory_.path()), {}), 1);
+}
+
 TEST_F(TokenizeTest, StartsAgainWhenWhatItHadReadHasChanged) {
   const auto tokenizer = llama();
   const std::string first = write("a.txt", awkward_texts()[0]);

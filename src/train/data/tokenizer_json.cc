@@ -142,6 +142,7 @@ base::Result<void> read_added(const JsonNode& added, const std::string& where,
                                  {"single_word", "lstrip", "rstrip"}, where));
     vocabulary.spell(id.get<TokenId>(), content.get<std::string>());
     vocabulary.added.emplace_back(content.get<std::string>(), id.get<TokenId>());
+    if (json_member(token, "as_text") == true) vocabulary.added_as_text = true;
   }
   return {};
 }

@@ -24,8 +24,9 @@ std::string added_text(const BpeVocabulary& vocabulary, const std::vector<AddedT
   std::string text;
   for (const auto& [content, id] : added) {
     text += fmt::format(
-        R"({}{{"id":{},"content":{},"single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true}})",
-        text.empty() ? "" : ",", id, quoted(content));
+        R"({}{{"id":{},"content":{},"single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true{}}})",
+        text.empty() ? "" : ",", id, quoted(content),
+        vocabulary.added_as_text ? R"(,"as_text":true)" : "");
   }
   return text;
 }

@@ -140,6 +140,12 @@ TEST(Tokenizer, AddedTokensCanBeText) {
   const auto tokens = (*tokenizer)->encode("<|end|>");
   EXPECT_GT(tokens->size(), 1U);
   EXPECT_EQ((*tokenizer)->decode(*tokens), "<|end|>");
+  // And stay text wherever the definition goes: another tokenizer than the one of the file.
+  const auto again = tokenizer_of((*tokenizer)->definition(), "x");
+  ASSERT_TRUE(again);
+  EXPECT_EQ((*again)->encode("<|end|>"), tokens);
+  EXPECT_EQ((*again)->definition(), (*tokenizer)->definition());
+  EXPECT_NE((*again)->definition(), tokenizer_named("gpt2.json").definition());
 }
 
 // A word of megabytes in parts takes linear time.

@@ -1,13 +1,10 @@
 #include "train/data/unit_tokens.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <span>
 #include <string_view>
 #include <utility>
 
-#include "base/text.h"
 #include "train/data/documents/json_line.h"
 
 namespace assay::data {
@@ -42,18 +39,8 @@ base::Result<void> encode_text(Encoder& encoder, const DocumentRules& rules, Uni
 
 base::Result<void> encode_lines(Encoder& encoder, const DocumentRules& rules,
                                 const std::string& path, UnitTokens& made) {
-  std::string_view text = made.unit.text;
-  std::string document;
   made.text_bytes = 0;
-  for (std::uint64_t row = made.unit.begin.row + 1; !text.empty(); ++row) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = base::trim(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (line.empty()) continue;
-    if (auto parsed = document_of_line(line, rules.column, document); !parsed) {
-      parsed.error().where = fmt::format("{}: row {}", path, row);
-      return parsed;
-    }
+  const auto encode = [&](const std::string& document) -> base::Result<void> {
     made.starts.push_back(made.tokens.size());
     if (rules.bos) made.tokens.push_back(*rules.bos);
     ASSAY_TRY_VOID(encoder.feed(document, made.tokens));
@@ -61,8 +48,9 @@ base::Result<void> encode_lines(Encoder& encoder, const DocumentRules& rules,
     if (rules.eos) made.tokens.push_back(*rules.eos);
     ++made.documents;
     made.text_bytes += document.size();
-  }
-  return {};
+    return {};
+  };
+  return for_each_document({made.unit.text, made.unit.begin.row, path, rules.column}, encode);
 }
 
 // The number of tokens before a place at the beginning of the unit, if a word ends there.

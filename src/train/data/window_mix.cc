@@ -59,4 +59,11 @@ WindowMix::Place WindowMix::at(std::uint64_t cursor) const {
   return {source.set, source.order.window_at(block * source.share + (slot - source.begin))};
 }
 
+const Shard* WindowMix::with_tokenizer() const {
+  for (const Source& source : sources_) {
+    if (const Shard* shard = source.set->with_tokenizer()) return shard;
+  }
+  return nullptr;
+}
+
 }  // namespace assay::data

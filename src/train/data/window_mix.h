@@ -34,6 +34,8 @@ class WindowMix {
 
   [[nodiscard]] Place at(std::uint64_t cursor) const;
   [[nodiscard]] const TokenSet& first_set() const { return *sources_.front().set; }
+  // A shard of any of the sets that says which tokenizer made it; null if none does.
+  [[nodiscard]] const Shard* with_tokenizer() const;
 
   // How many of a block's windows each set has: at least one, as close to the weights as possible.
   static std::vector<std::uint64_t> shares(std::span<const double> weights);

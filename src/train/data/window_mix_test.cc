@@ -56,6 +56,25 @@ std::vector<std::size_t> many_lengths() {
   return lengths;
 }
 
+// Not in the tokens, but put before the rest of a document: it must be known to the model, too.
+TEST_F(DataOrder, RowsMayNotBeginWithATokenThatTheModelDoesNotKnow) {
+  auto shard =
+      ShardWriter::create(directory_.path() / "x.tokens", 500, ShardDocuments{"", 400, {}});
+  ASSERT_TRUE(shard);
+  shard->begin_document();
+  ASSERT_TRUE(shard->append(std::vector<std::uint32_t>(10 * kSequence, 3)));
+  ASSERT_TRUE(shard->finish());
+  const auto set = TokenSet::open({{(directory_.path() / "x.tokens").string()}}, kSequence, 1);
+  ASSERT_TRUE(set) << set.error().line();
+  const BatchReader reader(*set, 1, 300);
+  Batch batch;
+  const auto read = reader.read(0, {.micro = set->windows()}, batch);
+  ASSERT_FALSE(read);
+  EXPECT_THAT(
+      read.error().line(),
+      HasSubstr("x.tokens: its documents begin with a token outside the vocabulary of 300"));
+}
+
 TEST_F(DataOrder, RowsBeginWithDocumentsAndHaveEveryTokenOnce) {
   const std::vector<std::string> paths = {write("a.tokens", many_lengths(), 1),
                                           write("b.tokens", many_lengths(), 100'000)};
@@ -112,6 +131,63 @@ TEST_F(DataOrder, PackedRowsAreReadLikeWindows) {
   ASSERT_TRUE(reader.read(6, {.micro = 1, .part = WindowPart{2, {1, 9}}}, part));
   EXPECT_EQ(part.tokens[3], whole.tokens[10]);
   EXPECT_EQ(part.targets[0], whole.targets[1]);
+}
+
+// Documents of these shards, and nothing else, begin with one token: the oracle.
+TEST_F(DataOrder, AMaskSaysWhereDocumentsBegin) {
+  const std::string path = write("a.tokens", many_lengths(), 1);
+  for (const std::optional<std::uint64_t> pack : {std::optional<std::uint64_t>{}, {7}}) {
+    const auto set = TokenSet::open({.paths = {path}}, kSequence, pack);
+    const BatchReader plain(*set, 5, 1 << 20);
+    const BatchReader masked(*set, 5, 1 << 20, DocumentMask::kOn);
+    std::uint64_t counted = 0;
+    std::uint64_t ends = 0;
+    for (std::uint64_t cursor = 0; cursor < set->windows(); ++cursor) {
+      Batch before;
+      Batch batch;
+      ASSERT_TRUE(plain.read(cursor, {.micro = 1}, before));
+      ASSERT_TRUE(masked.read(cursor, {.micro = 1}, batch));
+      EXPECT_TRUE(before.documents.empty());
+      EXPECT_EQ(batch.tokens, before.tokens);
+      std::int32_t begin = 0;
+      for (std::size_t i = 0; i < kSequence; ++i) {
+        if (i > 0 && batch.tokens[i] == static_cast<std::int32_t>(kBos)) {
+          begin = static_cast<std::int32_t>(i);
+        }
+        EXPECT_EQ(batch.documents[i], begin);
+        const bool ends_document = before.targets[i] == static_cast<std::int32_t>(kBos);
+        EXPECT_EQ(batch.targets[i], ends_document ? -1 : before.targets[i]);
+        ends += ends_document ? 1 : 0;
+        counted += ends_document ? 0 : 1;
+      }
+    }
+    EXPECT_GT(ends, 20U);
+    EXPECT_EQ(masked.counted_targets(0, set->windows()), counted);
+    EXPECT_EQ(masked.counted_targets(3, 2) + masked.counted_targets(5, 1),
+              masked.counted_targets(3, 3));
+    EXPECT_EQ(plain.counted_targets(0, 10), 10 * kSequence);
+    // Whatever the number of ranks, a window has the same mask.
+    Batch whole;
+    Batch second;
+    ASSERT_TRUE(masked.read(6, {.micro = 4}, whole));
+    ASSERT_TRUE(masked.read(6, {.rank = 1, .ranks = 2, .micro = 2}, second));
+    EXPECT_TRUE(std::equal(second.documents.begin(), second.documents.end(),
+                           whole.documents.begin() + 2 * kSequence));
+    EXPECT_TRUE(std::equal(second.targets.begin(), second.targets.end(),
+                           whole.targets.begin() + 2 * kSequence));
+  }
+}
+
+TEST_F(DataOrder, AMaskNeedsDocuments) {
+  const auto documents = Shard::open(write("a.tokens", {40, 40}, 1, {}));
+  EXPECT_TRUE(check_says_documents(*documents, "a mask"));
+  auto plain = ShardWriter::create(directory_.path() / "b.tokens", 300);
+  ASSERT_TRUE(plain->append(std::vector<std::uint32_t>(40, 1)));
+  ASSERT_TRUE(plain->finish());
+  const auto refused = check_says_documents(*Shard::open(directory_.path() / "b.tokens"), "a mask");
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().line(),
+              HasSubstr("b.tokens: does not say where documents begin; a mask needs shards"));
 }
 
 TEST_F(DataOrder, PackingNeedsDocumentsWithABeginning) {

@@ -20,6 +20,8 @@ struct Given {
 
 std::optional<Effect> open_effect(const RemoteView& view, Given file, std::uint64_t flags,
                                   std::uint64_t resolve);
+// stat and its relatives: only of interest if nothing is there.
+std::optional<Effect> ask_effect(const RemoteView& view, Given file);
 std::optional<Effect> mknod_effect(const RemoteView& view, Given file, std::uint64_t mode);
 std::optional<Effect> truncate_effect(const RemoteView& view, Given file, std::uint64_t length);
 

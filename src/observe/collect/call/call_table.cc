@@ -37,6 +37,18 @@ constexpr std::array kCalls = std::to_array<CallRow>({
     {"utimensat_time64", kSetTimesAtFlags, -1, -1, 412},
     {"execve", kExec, 59, 520, 11},
     {"execveat", kExecAt, 322, 545, 358},
+    {"stat", kAsk, 4, 4, 106},
+    {"lstat", kAsk, 6, 6, 107},
+    {"stat64", kAsk, -1, -1, 195},
+    {"lstat64", kAsk, -1, -1, 196},
+    {"newfstatat", kAskAt, 262, 262, -1},
+    {"fstatat64", kAskAt, -1, -1, 300},
+    {"statx", kAskAt, 332, 332, 383},
+    {"access", kAsk, 21, 21, 33},
+    {"faccessat", kAskAt, 269, 269, 307},
+    {"faccessat2", kAskAt, 439, 439, 439},
+    {"readlink", kAsk, 89, 89, 85},
+    {"readlinkat", kAskAt, 267, 267, 305},
     {"io_uring_setup", kIoUringSetup, 425, 425, 425},
     {"io_uring_enter", kIoUringEnter, 426, 426, 426},
     {"open_by_handle_at", kOpenByHandle, 304, 304, 342},
@@ -64,6 +76,17 @@ constexpr int flags_argument(CallKind kind) {
   return -1;
 }
 
+// Of calls that may name an open file by an empty path, where their flags say so.
+constexpr int empty_path_argument(std::string_view name) {
+  if (name == "newfstatat" || name == "fstatat64") return 3;
+  if (name == "statx") return 2;
+  return -1;
+}
+
+constexpr CallToStop to_stop(const CallRow& row, int number) {
+  return {number, flags_argument(row.kind), empty_path_argument(row.name)};
+}
+
 constexpr std::size_t count(int CallRow::*column) {
   std::size_t rows = 0;
   for (const CallRow& row : kCalls) rows += row.*column >= 0 ? 1 : 0;
@@ -75,10 +98,10 @@ constexpr auto kStopped64 = [] {
   std::array<CallToStop, count(&CallRow::x86_64) + count(&CallRow::x32)> list{};
   std::size_t used = 0;
   for (const CallRow& row : kCalls) {
-    if (row.x86_64 >= 0) list[used++] = {row.x86_64, flags_argument(row.kind)};
+    if (row.x86_64 >= 0) list[used++] = to_stop(row, row.x86_64);
   }
   for (const CallRow& row : kCalls) {
-    if (row.x32 >= 0) list[used++] = {row.x32 | kX32Bit, flags_argument(row.kind)};
+    if (row.x32 >= 0) list[used++] = to_stop(row, row.x32 | kX32Bit);
   }
   return list;
 }();
@@ -87,7 +110,7 @@ constexpr auto kStopped32 = [] {
   std::array<CallToStop, count(&CallRow::i386)> list{};
   std::size_t used = 0;
   for (const CallRow& row : kCalls) {
-    if (row.i386 >= 0) list[used++] = {row.i386, flags_argument(row.kind)};
+    if (row.i386 >= 0) list[used++] = to_stop(row, row.i386);
   }
   return list;
 }();

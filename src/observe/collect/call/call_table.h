@@ -30,6 +30,9 @@ enum class CallKind : std::uint8_t {
   kSetTimesAtFlags,  // the same, with flags
   kExec,
   kExecAt,
+  // Only ask whether a name is there.
+  kAsk,
+  kAskAt,
   // Operations on files are put into memory, and handed over together.
   kIoUringSetup,
   kIoUringEnter,

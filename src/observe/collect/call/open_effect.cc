@@ -10,6 +10,7 @@
 
 #include "observe/collect/call/call_effect.h"
 #include "observe/collect/event/event.h"
+#include "observe/wire/system_folders.h"
 
 namespace assay::collect {
 namespace {
@@ -90,8 +91,30 @@ std::optional<Effect> existing(const RemoteView& view, Given given, Found file, 
   if (too_long) {
     return long_path_effect(view, access.cut ? "cut" : "opened", given, effect.will_succeed);
   }
+  event.other = view.spelled(given.dirfd, given.path, file.path);
   event.path = std::move(file.path);
   effect.events.push_back(std::move(event));
+  return effect;
+}
+
+std::optional<Effect> absence(const RemoteView& view, Given file) {
+  std::string path = view.spelled(file.dirfd, file.path, {});
+  if (path.empty() || wire::is_of_the_system(path.c_str())) return std::nullopt;
+  Effect effect;
+  effect.events.push_back(
+      {.op = Op::kAbsent, .flags = wire::flag::kNoStamp, .path = std::move(path)});
+  effect.reports_failure = true;
+  return effect;
+}
+
+std::optional<Effect> listing(const RemoteView& view, Found directory) {
+  if (!directory.path.starts_with('/') || wire::is_of_the_system(directory.path.c_str())) {
+    return std::nullopt;
+  }
+  Effect effect;
+  effect.will_succeed = view.may(directory, R_OK);
+  effect.events.push_back(
+      {.op = Op::kList, .flags = wire::flag::kNoStamp, .path = std::move(directory.path)});
   return effect;
 }
 
@@ -108,8 +131,6 @@ std::optional<Effect> open_effect(const RemoteView& view, Given file, std::uint6
   if ((flags & kUnnamedFile) != 0) {
     return unnamed_creation(view, view.find(file.dirfd, file.path, true, resolve));
   }
-  if ((flags & O_DIRECTORY) != 0) return std::nullopt;
-
   const bool create = (flags & O_CREAT) != 0;
   const bool exclusive = create && (flags & O_EXCL) != 0;
   const bool follow = (flags & O_NOFOLLOW) == 0 && !exclusive;
@@ -117,6 +138,9 @@ std::optional<Effect> open_effect(const RemoteView& view, Given file, std::uint6
   if (found.error == ENOENT && create) {
     return creation(view, file, view.find_creation(file.dirfd, file.path, follow, resolve));
   }
+  if (found.error == ENOENT) return resolve == 0 ? absence(view, file) : std::nullopt;
+  if (found.directory()) return listing(view, std::move(found));
+  if ((flags & O_DIRECTORY) != 0) return std::nullopt;
   // Memory (memfd_create) reopened through /proc is in no directory and so not an input.
   if (found.path.starts_with("/memfd:")) return std::nullopt;
 
@@ -127,7 +151,20 @@ std::optional<Effect> open_effect(const RemoteView& view, Given file, std::uint6
   if (!access.read && !access.write) return std::nullopt;  // for ioctl only
   std::optional<Effect> effect = existing(view, file, std::move(found), access);
   if (effect && exclusive) effect->will_succeed = false;
+  // Paths that are resolved in other ways are not what they look like.
+  if (effect && resolve != 0) {
+    for (Effect::ExpectedEvent& event : effect->events) event.other.clear();
+  }
   return effect;
+}
+
+std::optional<Effect> ask_effect(const RemoteView& view, Given file) {
+  if (file.path.empty()) return std::nullopt;
+  if (file.path.front() == '/' && wire::is_of_the_system(std::string(file.path).c_str())) {
+    return std::nullopt;
+  }
+  const Found found = view.find(file.dirfd, file.path, true);
+  return found.error == ENOENT ? absence(view, file) : std::nullopt;
 }
 
 std::optional<Effect> mknod_effect(const RemoteView& view, Given file, std::uint64_t mode) {

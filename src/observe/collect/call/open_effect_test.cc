@@ -23,6 +23,14 @@ class OpenEffect : public EffectTest {
     return effect_lines([&] { ::syscall(SYS_openat, AT_FDCWD, path.c_str(), flags, 0644); },
                         prepare);
   }
+  // Of T/d/a, by a name with links on the way.
+  Lines read_by(const std::string& name) {
+    return {GetParam() ? "read T/d/a" : "read T/d/a T/" + name};
+  }
+  // Of a name that is not there. After a chroot, absolute names cannot be told.
+  Lines absent(const std::string& name) {
+    return GetParam() ? Lines{} : Lines{"absent T/" + name + " no-stamp", "fails"};
+  }
 };
 
 TEST_P(OpenEffect, OfAnExistingFile) {
@@ -86,14 +94,15 @@ TEST_P(OpenEffect, OfAFileToBeMade) {
             (Lines{}));
   EXPECT_EQ(opened(place.path("none/a"), O_WRONLY | O_CREAT), (Lines{}));
   EXPECT_EQ(opened(place.path("x/"), O_WRONLY | O_CREAT), (Lines{}));
-  EXPECT_EQ(opened(place.path("none"), O_WRONLY), (Lines{}));
+  EXPECT_EQ(opened(place.path("none"), O_WRONLY), absent("none"));
   EXPECT_EQ(opened(place.path(), O_TMPFILE | O_RDWR), (Lines{"create T unnamed no-stamp"}));
 }
 
 TEST_P(OpenEffect, OfWhatIsNoFile) {
   ASSERT_EQ(::mkfifo(place.path("fifo").c_str(), 0644), 0);
   EXPECT_EQ(opened(place.path("fifo"), O_RDONLY | O_NONBLOCK), (Lines{}));
-  EXPECT_EQ(opened(place.path(), O_RDONLY), (Lines{}));
+  EXPECT_EQ(opened(place.path(), O_RDONLY), (Lines{"list T no-stamp"}));
+  EXPECT_EQ(opened(place.path(), O_RDONLY | O_DIRECTORY), (Lines{"list T no-stamp"}));
   EXPECT_EQ(opened("/dev/null", O_RDWR), (Lines{}));
   EXPECT_EQ(effect_lines([] { ::syscall(SYS_openat, AT_FDCWD, nullptr, O_RDONLY); }), (Lines{}));
   EXPECT_EQ(opened("", O_RDONLY), (Lines{}));
@@ -109,15 +118,44 @@ TEST_P(OpenEffect, SymbolicLinksAreFollowedAsTheKernelDoes) {
   place.link("dangling", "d/new");
   place.link("twice", "to-d/../dangling");
   place.link("loop", "loop");
-  EXPECT_EQ(opened(place.path("to-a"), O_RDONLY), (Lines{"read T/d/a"}));
-  EXPECT_EQ(opened(place.path("to-d/a"), O_RDONLY | O_NOFOLLOW), (Lines{"read T/d/a"}));
+  EXPECT_EQ(opened(place.path("to-a"), O_RDONLY), read_by("to-a"));
+  EXPECT_EQ(opened(place.path("to-d/a"), O_RDONLY | O_NOFOLLOW), read_by("to-d/a"));
   EXPECT_EQ(opened(place.path("to-a"), O_RDONLY | O_NOFOLLOW), (Lines{}));
-  EXPECT_EQ(opened(place.path("twice"), O_RDONLY), (Lines{}));
+  EXPECT_EQ(opened(place.path("twice"), O_RDONLY), absent("twice"));
   EXPECT_EQ(opened(place.path("dangling"), O_WRONLY | O_CREAT | O_EXCL), (Lines{}));
   EXPECT_EQ(opened(place.path("dangling"), O_WRONLY | O_CREAT | O_NOFOLLOW), (Lines{}));
   EXPECT_EQ(opened(place.path("twice"), O_WRONLY | O_CREAT), (Lines{"create T/d/new no-stamp"}));
   EXPECT_EQ(opened(place.path("loop"), O_WRONLY | O_CREAT), (Lines{}));
   EXPECT_TRUE(std::filesystem::exists(place.path("d/new")));
+}
+
+TEST_P(OpenEffect, TheNameThatWasGivenIsKeptWhereLinksAreOnTheWay) {
+  if (GetParam()) GTEST_SKIP() << "names mean other files after a chroot";
+  place.directory("d");
+  place.file("d/a");
+  place.link("to-d", "d");
+  const auto given = [&](const std::string& path, const std::string& folder) {
+    opened(path, O_RDONLY, [&] { ASSERT_EQ(::chdir(place.path(folder).c_str()), 0); });
+    return place.seen.effect->events.at(0).other;
+  };
+  EXPECT_EQ(given(place.path("to-d/a"), "d"), place.path("to-d/a"));
+  EXPECT_EQ(given("../to-d/a", "d"), place.path("d/../to-d/a"));
+  EXPECT_EQ(given(place.path("d/a"), "d"), "");
+  EXPECT_EQ(given("a", "d"), "");
+  EXPECT_EQ(given("./../d/a", "d"), "");
+}
+
+TEST_P(OpenEffect, OfAskingForWhatIsNotThere) {
+  const std::string a = place.file("a");
+  struct stat status {};
+  const auto asked = [&](const std::string& path) {
+    return effect_lines([&] { ::syscall(SYS_newfstatat, AT_FDCWD, path.c_str(), &status, 0); });
+  };
+  EXPECT_EQ(asked(a), (Lines{}));
+  EXPECT_EQ(asked(place.path("none")), absent("none"));
+  EXPECT_EQ(asked("/usr/none"), (Lines{}));
+  EXPECT_EQ(effect_lines([&] { ::syscall(SYS_access, place.path("no").c_str(), R_OK); }),
+            absent("no"));
 }
 
 TEST_P(OpenEffect, RelativePathsAreTheChildsOwn) {
@@ -176,7 +214,8 @@ TEST_P(OpenEffect, ProcSelfIsTheChilds) {
   EXPECT_EQ(opened("/dev/fd/100", O_RDWR, prepare),
             (Lines{"change content-readable T/a", "read T/a writable"}));
   EXPECT_EQ(opened("/dev/stdin", O_RDONLY, prepare), (Lines{"read T/b"}));
-  EXPECT_EQ(opened("to-100", O_RDONLY, prepare), (Lines{"read T/a"}));
+  EXPECT_EQ(opened("to-100", O_RDONLY, prepare),
+            (Lines{GetParam() ? "read T/a" : "read T/a T/to-100"}));
   EXPECT_EQ(opened("/proc/self/cwd/b", O_RDONLY, prepare), (Lines{"read T/b"}));
   EXPECT_EQ(opened("/proc/self/root" + a, O_RDONLY, prepare), (Lines{"read T/a"}));
   EXPECT_EQ(opened("/dev/fd/101", O_RDONLY, prepare), (Lines{}));

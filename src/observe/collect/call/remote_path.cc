@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "observe/collect/call/remote_walk.h"
+#include "observe/wire/system_folders.h"
 
 namespace assay::collect {
 namespace {
@@ -147,6 +148,30 @@ Found describe(base::UniqueFd fd) {
 bool in_own_proc(std::string_view path) {
   static const std::string own = fmt::format("/proc/{}", ::getpid());
   return path.starts_with(own) && (path.size() == own.size() || path[own.size()] == '/');
+}
+
+std::string RemoteView::spelled(int dirfd, std::string_view path,
+                                std::string_view canonical) const {
+  // Names of another root or mount namespace mean nothing here.
+  if (path.empty() || path == canonical || views_differ.load(std::memory_order_relaxed)) return {};
+  std::string text(path);
+  // Nothing there is a link that anybody repoints (/proc/self, /dev/stdin).
+  if (path.front() == '/') return wire::is_of_the_system(text.c_str()) ? std::string() : text;
+  std::string_view rest = path;
+  while (rest.starts_with('/') || rest.starts_with("./") || rest.starts_with("../")) {
+    rest = rest.substr(rest.find('/') + 1);
+  }
+  if (canonical.size() > rest.size() && canonical.ends_with(rest) &&
+      canonical[canonical.size() - rest.size() - 1] == '/') {
+    return {};
+  }
+  std::array<char, PATH_MAX> base{};
+  const ssize_t length = ::readlink(BaseName(thread_, dirfd).text.data(), base.data(), base.size());
+  constexpr std::string_view kRemoved = " (deleted)";  // as the kernel says it
+  const std::string_view folder(base.data(),
+                                static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
+  if (!folder.starts_with('/') || folder.ends_with(kRemoved)) return {};
+  return std::string(folder).append("/").append(path);
 }
 
 void RemoteView::views_may_differ(bool differ) {

@@ -82,6 +82,11 @@ class RemoteView {
   [[nodiscard]] FoundName find_creation(int dirfd, std::string_view path, bool follow,
                                         std::uint64_t resolve = 0) const;
 
+  // The path as the thread gave it, made absolute: its links are not followed. Empty if it is the
+  // same as `canonical`, or cannot be told.
+  [[nodiscard]] std::string spelled(int dirfd, std::string_view path,
+                                    std::string_view canonical) const;
+
   // Whether the thread has access `mode` (R_OK …) to the file, as far as the collector can
   // determine.
   [[nodiscard]] bool may(const Found& found, int mode) const;

@@ -186,6 +186,10 @@ std::optional<Effect> Reading::judged() {
       return times(0);
     case kSetTimesAtFlags:
       return times(argument(3));
+    case kAsk:
+      return plain(ask_effect);
+    case kAskAt:
+      return at(ask_effect);
     case kExec:
       return exec(false, 0);
     case kExecAt:

@@ -25,10 +25,11 @@ struct SystemCall {
 };
 
 // The numbers that must be stopped on one architecture, and for those that open by flags, which
-// argument holds the flags (an open with O_PATH, or of a directory, touches no content and passes).
+// argument holds the flags (an open with O_PATH touches no content and passes).
 struct CallToStop {
   int number = 0;
-  int flags_argument = -1;  // -1: always stopped
+  int flags_argument = -1;       // -1: always stopped
+  int empty_path_argument = -1;  // which holds flags that may have AT_EMPTY_PATH
 };
 std::span<const CallToStop> calls_to_stop(std::uint32_t arch);
 
@@ -47,12 +48,15 @@ struct Effect {
     std::uint16_t flags = 0;
     wire::Stamp stamp;  // of the file before the call; zero with flag::kNoStamp for one to be made
     std::string path;
-    std::string other;
+    std::string other;  // of an opened file: the name that was given, if links are on its way
   };
   std::vector<ExpectedEvent> events;
   // Whether the call is expected to succeed. The gate, which never sees results, reports events
   // only then; ptrace waits for the result instead.
   bool will_succeed = false;
+  // The call will fail because nothing is there, which is what the event says: it is reported
+  // without waiting for a result.
+  bool reports_failure = false;
   bool opens_result = true;  // if a file is made, the call's result is its descriptor
 };
 

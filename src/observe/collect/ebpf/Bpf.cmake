@@ -1,8 +1,6 @@
-# Compiles the BPF programs, puts them into the module observe/collect, and links what loads them.
-# Included by the module's CMakeLists.txt, after assay_module().
-#
-# libbpf and what it needs are linked statically: users need no libraries for a collector that most
-# of them will not use, and nothing is resolved at start-up.
+# Compiles the BPF programs and puts them into the module observe/collect. Included by the module's
+# CMakeLists.txt, after assay_module(). The programs include libbpf's headers; nothing of libbpf is
+# linked (ebpf/object_file.h says why).
 find_program(ASSAY_BPF_CLANG NAMES clang clang-14 clang-16 clang-19 REQUIRED)
 find_program(ASSAY_BPF_STRIP NAMES llvm-strip llvm-strip-14 llvm-strip-16 llvm-strip-19)
 
@@ -30,16 +28,6 @@ set_source_files_properties(ebpf/bpf/object.cc PROPERTIES
   COMPILE_DEFINITIONS "ASSAY_BPF_OBJECT=\"${_bpf_object}\""
   SKIP_PRECOMPILE_HEADERS ON)
 module_sources(observe/collect ebpf/bpf/object.cc)
-
-add_library(assay_libbpf INTERFACE)
-foreach(_library bpf elf z)
-  find_library(ASSAY_STATIC_${_library} lib${_library}.a REQUIRED)
-  target_link_libraries(assay_libbpf INTERFACE ${ASSAY_STATIC_${_library}})
-endforeach()
-target_link_libraries(assay_observe_collect PRIVATE assay_libbpf)
-if(ASSAY_SANITIZED_VARIANTS)
-  target_link_libraries(assay_observe_collect_sanitized PRIVATE assay_libbpf)
-endif()
 
 if(ASSAY_TESTS)
   add_executable(ebpf_subject testing/ebpf_subject.cc)

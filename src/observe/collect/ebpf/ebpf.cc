@@ -78,14 +78,15 @@ std::vector<Missed> missed_by(EbpfPrograms& programs, const EbpfMessages& messag
       "files were opened in another mount namespace, where their paths mean other files");
   add(shared.uring_changes, "io_uring", "files were renamed, linked, cut or removed by io_uring");
   add(shared.uring_unfollowed, "io_uring", "files were opened into io_uring's own table");
-  if (programs.mode() == EbpfMode::kSyscall &&
+  if (programs.support().mode == EbpfMode::kSyscall &&
       shared.uring_opens_begun > shared.uring_opens_ended) {
     add(shared.uring_opens_begun - shared.uring_opens_ended, "io_uring",
         "opens by io_uring whose end was not seen");
   }
-  if (!programs.follows_uring())
-    add(shared.uring_rings, "io_uring",
-        "rings were set up, which this kernel does not let us follow");
+  // Also rings that came from outside the command, which nobody was asked about.
+  if (!programs.follows_uring()) {
+    add(shared.uring_calls, "io_uring", "calls to rings that could not be followed");
+  }
   add(messages.unseen_changes(), "unseen",
       "existing files were opened for writing past the gate: their former content is not known");
   return missed;
@@ -105,7 +106,8 @@ class EbpfRun {
         sink_(sink),
         gate_(GateMode::kChanges, {},
               {.before = [this] { take_all(); },
-               .expected = [this](const auto& event) { note(event); }}) {
+               .expected = [this](const auto& event) { note(event); },
+               .ring = [this] { programs_.follow_uring(); }}) {
     programs_.shared().gate_stops_changes = 1;
   }
 
@@ -250,9 +252,7 @@ class EbpfCollector : public Collector {
 
  private:
   base::Result<void> load() {
-    ASSAY_TRY(const KernelTypes types, KernelTypes::read());
-    ASSAY_TRY(const EbpfMode mode, ebpf_mode(types));
-    ASSAY_TRY(EbpfPrograms programs, EbpfPrograms::load(mode, types));
+    ASSAY_TRY(EbpfPrograms programs, EbpfPrograms::load());
     programs_.emplace(std::move(programs));
     return {};
   }

@@ -1,36 +1,54 @@
-// KernelTypes: the kernel's functions and tracepoints, from /sys/kernel/btf/vmlinux, which decide
-// how programs are loaded. libbpf could look them up, but needs seven milliseconds for each.
+// KernelTypes: the kernel's types, functions and tracepoints, from /sys/kernel/btf/vmlinux. They
+// decide how programs are loaded, and where the fields are that programs read. There are a hundred
+// thousand, so they are looked through once, for the names that are wanted.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <vector>
 
 #include "base/result.h"
+#include "observe/collect/ebpf/type_table.h"
 
 namespace assay::collect {
 
 class KernelTypes {
  public:
-  static base::Result<KernelTypes> read();
+  static base::Result<KernelTypes> read(const std::vector<std::string>& wanted);
   // `data` as in the file; for tests.
-  static base::Result<KernelTypes> parse(std::string data);
+  static base::Result<KernelTypes> parse(std::string data, const std::vector<std::string>& wanted);
 
-  // Whether anything has this name. A tracepoint NAME is the type btf_trace_NAME.
-  [[nodiscard]] bool has(std::string_view name) const;
-  // The BTF id to attach a program to, 0 if there is none.
+  KernelTypes(KernelTypes&&) noexcept;
+  KernelTypes& operator=(KernelTypes&&) noexcept;
+  ~KernelTypes();
+
+  [[nodiscard]] const TypeTable& table() const { return table_; }
+
+  // The following know wanted names only.
+  // The BTF id to attach a program to or to call, 0 if there is none.
   [[nodiscard]] std::uint32_t function(std::string_view name) const;
+  // A tracepoint NAME is the type btf_trace_NAME, which is the wanted name.
   [[nodiscard]] std::uint32_t tracepoint(std::string_view name) const;
+  // All types of this kind and name: several drivers may have one.
+  [[nodiscard]] std::vector<std::uint32_t> all(unsigned kind, std::string_view name) const;
 
  private:
-  [[nodiscard]] std::uint32_t find(unsigned kind, std::string_view name) const;
-  [[nodiscard]] std::string_view types() const;
-  [[nodiscard]] std::string_view names() const;
+  // The file, mapped where the kernel can do that (Linux 6.16), else read.
+  class Data;
+  KernelTypes();
+  static base::Result<KernelTypes> make(std::unique_ptr<Data> data,
+                                        const std::vector<std::string>& wanted);
 
-  std::string data_;
-  // Where they are in the data.
-  std::size_t types_at_ = 0, types_size_ = 0;
-  std::size_t names_at_ = 0, names_size_ = 0;
+  std::unique_ptr<Data> data_;
+  TypeTable table_;
+  struct Found {
+    std::uint32_t id = 0;
+    unsigned kind = 0;
+  };
+  std::unordered_map<std::string, std::vector<Found>> found_;
 };
 
 }  // namespace assay::collect

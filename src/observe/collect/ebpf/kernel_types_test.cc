@@ -36,29 +36,33 @@ std::string small_kernel() {
   return std::string(reinterpret_cast<const char*>(&header), sizeof header) + types + names;
 }
 
+const std::vector<std::string> kWanted = {"open_file", "btf_trace_exit", "s",
+                                          "open",      "pen_file",       "int"};
+
 TEST(KernelTypes, FindsWhatProgramsAreAttachedTo) {
-  const auto types = KernelTypes::parse(small_kernel());
+  const auto types = KernelTypes::parse(small_kernel(), kWanted);
   ASSERT_TRUE(types.has_value());
   EXPECT_EQ(types->function("open_file"), 3U);
   EXPECT_EQ(types->tracepoint("exit"), 4U);
-  EXPECT_EQ(types->function("open"), 0U);  // a beginning is not a name
-  EXPECT_EQ(types->function("int"), 0U);   // another kind
-  EXPECT_TRUE(types->has("open_file"));
-  EXPECT_FALSE(types->has("open_fil"));
-  EXPECT_FALSE(types->has("pen_file"));
+  EXPECT_EQ(types->function("open"), 0U);      // a beginning is not a name
+  EXPECT_EQ(types->function("pen_file"), 0U);  // nor is an end
+  EXPECT_EQ(types->function("int"), 0U);       // another kind
+  EXPECT_EQ(types->all(BTF_KIND_STRUCT, "s"), std::vector<std::uint32_t>{2});
 }
 
 TEST(KernelTypes, RefusesWhatIsDamaged) {
   const std::string whole = small_kernel();
   for (std::size_t length = 0; length < whole.size(); ++length) {
-    EXPECT_FALSE(KernelTypes::parse(whole.substr(0, length)).has_value()) << length;
+    EXPECT_FALSE(KernelTypes::parse(whole.substr(0, length), kWanted).has_value()) << length;
   }
   for (std::size_t at = 0; at < whole.size(); ++at) {  // must only not crash
     std::string damaged = whole;
     damaged[at] = static_cast<char>(damaged[at] ^ 0x55);
-    if (const auto types = KernelTypes::parse(damaged)) {
+    if (const auto types = KernelTypes::parse(damaged, kWanted)) {
       (void)types->function("open_file");
-      (void)types->has("open_file");
+      for (std::uint32_t id = 0; id <= types->table().size() + 1; ++id) {
+        (void)types->table().size_of(id);
+      }
     }
   }
 }

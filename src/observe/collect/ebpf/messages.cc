@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "observe/collect/event/event.h"
+#include "observe/wire/system_folders.h"
 
 namespace assay::collect {
 namespace {
@@ -53,6 +54,45 @@ std::string script_path(std::string_view directory, std::string_view name, pid_t
   return fmt::format("{}/{}", directory, name);
 }
 
+// How a file was reached, if symbolic links are on the way: the name that the process gave, made
+// absolute. A process that is gone does not tell its working directory any more; most links are
+// below a folder that the file is below as well, and what is found is checked.
+std::string way_to(const std::string& path, std::string_view given, pid_t process) {
+  if (given.empty() || given == path) return {};
+  if (given.starts_with('/')) {
+    std::string way(given);
+    return wire::is_of_the_system(way.c_str()) ? std::string() : way;
+  }
+  std::string_view rest = given;
+  while (rest.starts_with('/') || rest.starts_with("./") || rest.starts_with("../")) {
+    rest = rest.substr(rest.find('/') + 1);
+  }
+  if (path.size() > rest.size() && path.ends_with(rest) &&
+      path[path.size() - rest.size() - 1] == '/') {
+    return {};
+  }
+  struct stat file {};
+  if (::stat(path.c_str(), &file) != 0) return {};
+  const auto leads_there = [&](const std::string& way) {
+    struct stat found {};
+    return ::stat(way.c_str(), &found) == 0 && found.st_dev == file.st_dev &&
+           found.st_ino == file.st_ino;
+  };
+  std::error_code error;
+  const auto directory = std::filesystem::read_symlink(fmt::format("/proc/{}/cwd", process), error);
+  if (std::string way = fmt::format("{}/{}", directory.string(), given);
+      !error && leads_there(way)) {
+    return way;
+  }
+  for (std::size_t slash = path.rfind('/'); slash != std::string::npos && slash > 0;
+       slash = path.rfind('/', slash - 1)) {
+    if (std::string way = fmt::format("{}/{}", path.substr(0, slash), given); leads_there(way)) {
+      return way;
+    }
+  }
+  return {};
+}
+
 std::string words_of(pid_t process) {
   auto arguments = base::read_file(fmt::format("/proc/{}/cmdline", process), base::Bytes{4 << 20});
   return arguments ? *std::move(arguments) : std::string();
@@ -78,7 +118,16 @@ void EbpfMessages::receive(const assay_message& message, std::string_view names,
   Event event = event_of(message);
   switch (message.kind) {
     case kAssayOpen:
-      opened(message, event, handle);
+      opened(message, event, other, handle);
+      break;
+    case kAssayAbsent:
+      event.op = Op::kAbsent;
+      event.flags = wire::flag::kNoStamp;
+      if (!other.starts_with('/')) path_ += '/';
+      if (other.starts_with('/')) path_.clear();
+      path_ += other;
+      event.path = path_;
+      if (!wire::is_of_the_system(path_.c_str())) handle(event);
       break;
     case kAssayFork:
       event.op = Op::kProcess;
@@ -102,8 +151,15 @@ void EbpfMessages::receive(const assay_message& message, std::string_view names,
   }
 }
 
-void EbpfMessages::opened(const assay_message& message, Event event, const EventHandler& handle) {
+void EbpfMessages::opened(const assay_message& message, Event event, std::string_view given,
+                          const EventHandler& handle) {
   switch (message.access) {
+    case kAssayList:
+      event.op = Op::kList;
+      event.flags = wire::flag::kNoStamp;
+      event.path = path_;
+      if (message.hints == 0 && !wire::is_of_the_system(path_.c_str())) handle(event);
+      return;
     case kAssayRead:
       event.op = Op::kRead;
       break;
@@ -147,6 +203,8 @@ void EbpfMessages::opened(const assay_message& message, Event event, const Event
   }
   if ((message.hints & kAssayUnseenChange) != 0) ++unseen_changes_;
   event.path = path_;
+  way_ = way_to(path_, given, message.process);
+  event.other = way_;
   handle(event);
 }
 

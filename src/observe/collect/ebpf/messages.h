@@ -29,11 +29,14 @@ class EbpfMessages {
   [[nodiscard]] std::uint64_t unseen_changes() const { return unseen_changes_; }
 
  private:
-  void opened(const assay_message& message, Event event, const EventHandler& handle);
+  // `given` is the name that the process used.
+  void opened(const assay_message& message, Event event, std::string_view given,
+              const EventHandler& handle);
   void executed(const assay_message& message, Event event, const EventHandler& handle);
   const Interpreter& interpreter(const std::string& program, const wire::Stamp& stamp);
 
   std::string path_;                                // of the current message
+  std::string way_;                                 // the same
   std::unordered_map<pid_t, std::string> scripts_;  // of processes whose exec event follows
   struct Known {
     wire::Stamp stamp;

@@ -52,19 +52,15 @@ std::string lockdown() {
 
 }  // namespace
 
-Preflight ebpf_preflight() {
-  Preflight out{.tracer = Tracer::kEbpf};
+std::string ebpf_obstacle() {
   if (const std::string missing = missing_capabilities(); !missing.empty()) {
-    out.reason = fmt::format(
+    return fmt::format(
         "no {}; run as root (sudo assay run …), or: sudo setcap cap_bpf,cap_perfmon+ep assay",
         missing);
-    return out;
   }
   if (::access("/sys/kernel/btf/vmlinux", R_OK) != 0) {
-    out.reason =
-        "the kernel has no type information: /sys/kernel/btf/vmlinux is missing "
-        "(CONFIG_DEBUG_INFO_BTF; Debian 11, Ubuntu 20.10 and newer have it)";
-    return out;
+    return "the kernel has no type information: /sys/kernel/btf/vmlinux is missing "
+           "(CONFIG_DEBUG_INFO_BTF; Debian 11, Ubuntu 20.10 and newer have it)";
   }
   utsname system{};
   int major = 0;
@@ -72,39 +68,37 @@ Preflight ebpf_preflight() {
   ::uname(&system);
   std::sscanf(system.release, "%d.%d", &major, &minor);
   if (major < 5 || (major == 5 && minor < 13)) {
-    out.reason = fmt::format("Linux {} is too old: following processes needs 5.13", system.release);
+    return fmt::format("Linux {} is too old: following processes needs 5.13", system.release);
+  }
+  if (lockdown() == "confidentiality") {
+    return "kernel lockdown is set to confidentiality: no program may read kernel memory";
+  }
+  const auto gate = gate_available();
+  return gate ? std::string() : gate.error().line();
+}
+
+Preflight ebpf_preflight() {
+  Preflight out{.tracer = Tracer::kEbpf};
+  out.reason = ebpf_obstacle();
+  if (!out.reason.empty()) return out;
+  const auto support = ebpf_support();
+  if (!support) {
+    out.reason = support.error().line();
     return out;
   }
-  const std::string locked = lockdown();
-  if (locked == "confidentiality") {
-    out.reason = "kernel lockdown is set to confidentiality: no program may read kernel memory";
-    return out;
-  }
-  if (const auto gate = gate_available(); !gate) {
-    out.reason = gate.error().line();
-    return out;
-  }
-  const auto types = KernelTypes::read();
-  if (!types) {
-    out.reason = types.error().line();
-    return out;
-  }
-  const auto mode = ebpf_mode(*types);
-  if (!mode) {
-    out.reason = mode.error().line();
-    return out;
-  }
-  const bool vfs = *mode == EbpfMode::kVfs;
+  const bool vfs = support->mode == EbpfMode::kVfs;
   out.available = true;
   out.reason = vfs ? "opens are seen inside the kernel's own open"
                    : "opens are seen at the end of system calls";
-  out.notes.push_back(fmt::format("Linux {}, lockdown {}", system.release, locked));
+  utsname system{};
+  ::uname(&system);
+  out.notes.push_back(fmt::format("Linux {}, lockdown {}", system.release, lockdown()));
   if (!vfs) {
     out.notes.emplace_back(
         "the kernel refuses programs at its functions (fentry): every system call of every process "
         "is slightly slower while a command runs");
   }
-  if (!vfs && !follows_uring(*types)) {
+  if (!support->follows_uring) {
     out.notes.emplace_back("cannot see: files opened through io_uring (reported as missed)");
   }
   return out;

@@ -2,10 +2,16 @@
 // or how it will work.
 #pragma once
 
+#include <string>
+
 #include "observe/collect/process/collector.h"
 
 namespace assay::collect {
 
 Preflight ebpf_preflight();
+
+// What keeps it from working, as far as that is known without asking the kernel to load a program:
+// for a collector that is about to do that. Empty: nothing.
+std::string ebpf_obstacle();
 
 }  // namespace assay::collect

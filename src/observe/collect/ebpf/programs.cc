@@ -1,8 +1,5 @@
 #include "observe/collect/ebpf/programs.h"
 
-#include <bpf/bpf.h>
-#include <bpf/btf.h>
-#include <bpf/libbpf.h>
 #include <fmt/format.h>
 #include <linux/bpf.h>
 #include <sys/mman.h>
@@ -12,63 +9,82 @@
 
 #include <array>
 #include <cerrno>
-#include <cstdarg>
-#include <cstring>
+#include <map>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/unique_fd.h"
 #include "observe/collect/ebpf/bpf/object.h"
+#include "observe/collect/ebpf/bpf_call.h"
+#include "observe/collect/ebpf/call_kinds.h"
+#include "observe/collect/ebpf/field_places.h"
+#include "observe/collect/ebpf/kernel_types.h"
+#include "observe/collect/ebpf/object_file.h"
+#include "observe/collect/ebpf/ring.h"
 
 namespace assay::collect {
 namespace {
 
-// libbpf explains itself line by line; the first warning is what went wrong.
-std::string& first_warning() {
-  static thread_local std::string text;
-  return text;
+using Of = AddressToFill::Of;
+
+// Names of the kernel that decide how programs are loaded.
+constexpr const char* kOpenFunction = "security_file_open";
+constexpr const char* kCastFunction = "bpf_rdonly_cast";
+constexpr std::array kNames = {
+    kOpenFunction,
+    kCastFunction,
+    "btf_trace_sys_exit",
+    "btf_trace_sched_process_fork",
+    "btf_trace_sched_process_exec",
+    "btf_trace_sched_process_exit",
+    "btf_trace_io_uring_submit_req",
+    "btf_trace_io_uring_submit_sqe",
+    "btf_trace_io_uring_local_work_run",
+    "btf_trace_io_uring_complete",
+};
+
+// Programs that each mode has. `learn` is run by the collector, never attached.
+bool belongs_to(std::string_view program, EbpfMode mode) {
+  return program != "on_file_open" || mode == EbpfMode::kVfs;
 }
 
-int keep_first_warning(libbpf_print_level level, const char* format, std::va_list arguments) {
-  if (level != LIBBPF_WARN || !first_warning().empty()) return 0;
-  std::array<char, 400> line{};
-  const int length = std::vsnprintf(line.data(), line.size(), format, arguments);
-  std::string_view text(line.data());
-  text = text.substr(0, text.find('\n'));
-  constexpr std::string_view kPrefix = "libbpf: ";
-  if (text.starts_with(kPrefix)) text.remove_prefix(kPrefix.size());
-  first_warning() = text;
-  return length;
-}
-
-void listen_to_libbpf() {
-  first_warning().clear();
-  libbpf_set_print(keep_first_warning);
-}
-
-base::Error refused(std::string_view what, int error) {
-  std::string text = std::string(what);
-  if (!first_warning().empty()) text += fmt::format(" ({})", first_warning());
-  return base::system_error("ebpf", text, error < 0 ? -error : error,
-                            "`assay tracers` shows what works here");
-}
-
-// Programs that each mode leaves out. `learn` is run by the collector, never attached.
-bool belongs_to(std::string_view program, EbpfMode mode, bool has_uring) {
-  if (program == "on_file_open") return mode == EbpfMode::kVfs;
-  if (program == "on_sys_exit") return mode == EbpfMode::kSyscall;
-  if (program == "on_uring_complete") return mode == EbpfMode::kSyscall && has_uring;
-  if (program == "on_uring_submit") return has_uring;
-  return true;
+bool observes_uring(std::string_view program) {
+  return program.starts_with("on_uring");
 }
 
 // io_uring's tracepoint for a request that begins, if it has the form that on_uring_submit knows.
-// Nothing before Linux 6.1, and where io_uring is configured out.
-const char* uring_submission(const KernelTypes& types) {
-  if (types.has("btf_trace_io_uring_submit_req")) return "io_uring_submit_req";
-  const bool new_form = types.has("btf_trace_io_uring_local_work_run");  // since 6.1
-  if (new_form && types.has("btf_trace_io_uring_submit_sqe")) return "io_uring_submit_sqe";
-  return nullptr;
+// 0 before Linux 6.1, and where io_uring is configured out.
+std::uint32_t uring_submission(const KernelTypes& types) {
+  if (const auto id = types.tracepoint("io_uring_submit_req"); id != 0) return id;
+  const bool new_form = types.tracepoint("io_uring_local_work_run") != 0;  // since 6.1
+  return new_form ? types.tracepoint("io_uring_submit_sqe") : 0;
+}
+
+// 0, or the error of attaching a program that does nothing.
+int try_attaching(bpf_attach_type type, std::uint32_t target) {
+  if (target == 0) return ENOENT;
+  // return 0
+  const std::array<bpf_insn, 2> code{{
+      {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
+      {.code = BPF_JMP | BPF_EXIT},
+  }};
+  const auto loaded = bpf::load_program(
+      {.name = "assay_probe", .attach_type = type, .target = target, .code = code});
+  if (!loaded) return errno;
+  return bpf::attach(loaded->get()) ? 0 : errno;
+}
+
+// Only the one attempt that decides: the rest will show when the programs are loaded.
+base::Result<EbpfSupport> support_of(const KernelTypes& types) {
+  EbpfSupport support{.follows_uring = uring_submission(types) != 0};
+  if (try_attaching(BPF_TRACE_FENTRY, types.function(kOpenFunction)) == 0) {
+    support.follows_uring = true;
+    return support;
+  }
+  support.mode = EbpfMode::kSyscall;
+  return support;
 }
 
 std::size_t page_aligned(std::size_t size) {
@@ -76,61 +92,40 @@ std::size_t page_aligned(std::size_t size) {
   return (size + page - 1) / page * page;
 }
 
-// 0, or the error of attaching a program that does nothing.
-int try_attaching(bpf_attach_type type, std::uint32_t target) {
-  // return 0
-  const std::array<bpf_insn, 2> program{{
-      {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
-      {.code = BPF_JMP | BPF_EXIT},
-  }};
-  LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = type, .attach_btf_id = target);
-  const base::UniqueFd loaded(bpf_prog_load(BPF_PROG_TYPE_TRACING, "assay_probe", "GPL",
-                                            program.data(), program.size(), &options));
-  if (!loaded.valid()) return errno;
-  const base::UniqueFd attached(bpf_raw_tracepoint_open(nullptr, loaded.get()));
-  return attached.valid() ? 0 : errno;
-}
-
 }  // namespace
 
-base::Result<EbpfMode> ebpf_mode(const KernelTypes& types) {
-  listen_to_libbpf();
-  if (try_attaching(BPF_TRACE_FENTRY, types.function("security_file_open")) == 0) {
-    return EbpfMode::kVfs;
-  }
+base::Result<EbpfSupport> ebpf_support() {
+  ASSAY_TRY(const KernelTypes types, KernelTypes::read({kNames.begin(), kNames.end()}));
+  ASSAY_TRY(const EbpfSupport support, support_of(types));
+  if (support.mode == EbpfMode::kVfs) return support;
   const int error = try_attaching(BPF_TRACE_RAW_TP, types.tracepoint("sys_exit"));
-  if (error == 0) return EbpfMode::kSyscall;
-  return base::fail(refused("the kernel refuses tracing programs", error));
+  if (error == 0) return support;
+  return base::fail(base::system_error("ebpf", "the kernel refuses tracing programs", error,
+                                       "`assay tracers` shows what works here"));
 }
 
-bool follows_uring(const KernelTypes& types) {
-  return uring_submission(types) != nullptr;
-}
+// A program with everything filled in.
+struct EbpfPrograms::ReadyProgram {
+  std::string name;
+  bpf_prog_type type = BPF_PROG_TYPE_TRACING;
+  bpf_attach_type attach_type = BPF_TRACE_RAW_TP;
+  std::uint32_t target = 0;
+  std::vector<bpf_insn> code;
+  std::vector<bpf_func_info> functions;
+};
 
 struct EbpfPrograms::Loaded {
-  struct CloseObject {
-    void operator()(bpf_object* object) const { bpf_object__close(object); }
-  };
-  struct DestroyLink {
-    void operator()(bpf_link* link) const { bpf_link__destroy(link); }
-  };
-  struct FreeRing {
-    void operator()(ring_buffer* ring) const { ring_buffer__free(ring); }
-  };
-
-  std::unique_ptr<bpf_object, CloseObject> object;
-  std::vector<std::unique_ptr<bpf_link, DestroyLink>> links;
-  std::unique_ptr<ring_buffer, FreeRing> ring;
-  std::vector<int> programs;  // descriptors, owned by the object
-  int members = -1;           // descriptor, owned by the object
+  EbpfSupport support;
+  base::UniqueFd types;
+  std::map<std::string, base::UniqueFd, std::less<>> maps;
+  std::vector<base::UniqueFd> programs;
+  std::vector<base::UniqueFd> links;
+  std::vector<ReadyProgram> uring_programs;  // not loaded yet
+  bool follows_uring = false;
+  std::optional<Ring> ring;
+  std::size_t ring_size = 0;
   void* mapped = MAP_FAILED;
   std::size_t mapped_size = 0;
-  EbpfMode mode = EbpfMode::kVfs;
-  bool follows_uring = false;
-
-  const Receiver* receive = nullptr;
-  std::size_t left = 0;
-  std::size_t taken = 0;
 
   Loaded() = default;
   Loaded(const Loaded&) = delete;
@@ -140,49 +135,143 @@ struct EbpfPrograms::Loaded {
   }
   assay_shared& shared() { return *static_cast<assay_shared*>(mapped); }
 
-  base::Result<void> open(const KernelTypes& types);
+  base::Result<void> make_maps(const ObjectFile& object);
+  base::Result<void> set_constants(const KernelTypes& kernel);
+  base::Result<ReadyProgram> ready(const BpfProgram& program, const ObjectFile& object,
+                                   const KernelTypes& kernel) const;
+  void fill_in(const CodeSection& section, std::size_t begin, std::size_t shared_begin,
+               const KernelTypes& kernel, std::vector<bpf_insn>& code) const;
+  base::Result<void> start(const std::vector<ReadyProgram>& programs);
   base::Result<void> map_shared();
-  base::Result<void> learn();
-  base::Result<void> attach();
   base::Result<void> map_ring();
-  static int on_message(void* context, void* data, std::size_t size);
 };
 
-base::Result<void> EbpfPrograms::Loaded::open(const KernelTypes& types) {
-  const std::span<const std::byte> bytes = bpf_object_bytes();
-  LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "assay_files");
-  object.reset(bpf_object__open_mem(bytes.data(), bytes.size(), &options));
-  if (!object) return base::fail(refused("cannot read the programs", errno));
-  const char* submission = uring_submission(types);
-  const bool has_uring = submission != nullptr;
-  if (has_uring) {
-    bpf_program* program = bpf_object__find_program_by_name(object.get(), "on_uring_submit");
-    if (const int error = bpf_program__set_attach_target(program, 0, submission); error != 0) {
-      return base::fail(refused("cannot watch io_uring", error));
+// Each map is made for all programs, also for those that are loaded later.
+base::Result<void> EbpfPrograms::Loaded::make_maps(const ObjectFile& object) {
+  std::vector<std::string> functions{"program"};
+  for (const BpfFunction& function : object.functions()) functions.push_back(function.name);
+  ASSAY_TRY(types, bpf::load_types(functions));
+  for (BpfMap map : object.maps()) {
+    if (map.name == ".bss.shared") map.flags = BPF_F_MMAPABLE;
+    if (map.name.starts_with(".rodata")) map.flags = BPF_F_RDONLY_PROG;
+    if (map.type == BPF_MAP_TYPE_RINGBUF) ring_size = map.max_entries;
+    ASSAY_TRY(base::UniqueFd made, bpf::create_map(map, types.get()));
+    maps.emplace(map.name, std::move(made));
+  }
+  return {};
+}
+
+base::Result<void> EbpfPrograms::Loaded::set_constants(const KernelTypes& kernel) {
+  const __u32 key = 0;
+  assay_constants values{};
+  values.can_cast = kernel.function(kCastFunction) != 0;
+  values.opens_are_seen_inside = support.mode == EbpfMode::kVfs;
+  set_call_kinds(values);
+  const int constants = maps.at(".rodata.constants").get();
+  ASSAY_TRY_VOID(bpf::write_element(constants, &key, &values));
+  return bpf::freeze(constants);
+}
+
+// `code` has the section from `begin` on, and the shared functions from `shared_begin` on.
+void EbpfPrograms::Loaded::fill_in(const CodeSection& section, std::size_t begin,
+                                   std::size_t shared_begin, const KernelTypes& kernel,
+                                   std::vector<bpf_insn>& code) const {
+  for (const AddressToFill& address : section.addresses) {
+    const std::size_t at = begin + address.at;
+    bpf_insn& instruction = code[at];
+    const auto distance = static_cast<__s32>(shared_begin + address.offset - at - 1);
+    switch (address.of) {
+      case Of::kMap:
+        instruction.src_reg = BPF_PSEUDO_MAP_FD;
+        instruction.imm = maps.find(address.name)->second.get();
+        break;
+      case Of::kMapContent:
+        instruction.src_reg = BPF_PSEUDO_MAP_VALUE;
+        instruction.imm = maps.find(address.name)->second.get();
+        code[at + 1].imm = static_cast<__s32>(address.offset);
+        break;
+      case Of::kFunction:
+        instruction.src_reg = BPF_PSEUDO_FUNC;
+        instruction.imm = distance;
+        break;
+      case Of::kCall:
+        instruction.src_reg = BPF_PSEUDO_CALL;
+        instruction.imm = distance;
+        break;
+      case Of::kKernelFunction:
+        if (const auto id = kernel.function(address.name); id != 0) {
+          instruction.src_reg = BPF_PSEUDO_KFUNC_CALL;
+          instruction.imm = static_cast<__s32>(id);
+        } else {
+          instruction = impossible_instruction();
+        }
+        break;
     }
   }
-  follows_uring = has_uring || mode == EbpfMode::kVfs;
-  const bool can_cast = types.has("bpf_rdonly_cast");  // the only one of bpf/field.h's flags
-  bpf_map* flags = bpf_object__find_map_by_name(object.get(), ".rodata.flags");
-  if (const int error = bpf_map__set_initial_value(flags, &can_cast, sizeof can_cast); error != 0) {
-    return base::fail(refused("cannot set the programs' flags", error));
+}
+
+base::Result<EbpfPrograms::ReadyProgram> EbpfPrograms::Loaded::ready(
+    const BpfProgram& program, const ObjectFile& object, const KernelTypes& kernel) const {
+  ReadyProgram out{.name = program.name, .code = program.instructions};
+  const std::string_view target =
+      std::string_view(program.section)
+          .substr(std::min(program.section.size(), program.section.find('/') + 1));
+  if (program.section == "raw_tp") {
+    out.type = BPF_PROG_TYPE_RAW_TRACEPOINT;
+    out.attach_type = {};
+  } else if (program.section.starts_with("fentry/")) {
+    out.attach_type = BPF_TRACE_FENTRY;
+    out.target = kernel.function(target);
+  } else {
+    out.target =
+        program.name == "on_uring_submit" ? uring_submission(kernel) : kernel.tracepoint(target);
   }
-  bpf_program* program = nullptr;
-  bpf_object__for_each_program(program, object.get()) {
-    bpf_program__set_autoload(program, belongs_to(bpf_program__name(program), mode, has_uring));
+  const std::size_t shared_begin = out.code.size();
+  ASSAY_TRY_VOID(fill_in_fields(program.fields, object.types(), kernel, out.code));
+  out.functions.push_back({.insn_off = 0, .type_id = bpf::kFirstFunction});
+  if (program.uses_shared()) {
+    std::vector<bpf_insn> shared = object.shared().instructions;
+    ASSAY_TRY_VOID(fill_in_fields(object.shared().fields, object.types(), kernel, shared));
+    out.code.insert(out.code.end(), shared.begin(), shared.end());
+    fill_in(object.shared(), shared_begin, shared_begin, kernel, out.code);
+    for (std::uint32_t i = 0; i < object.functions().size(); ++i) {
+      out.functions.push_back(
+          {.insn_off = static_cast<__u32>(shared_begin) + object.functions()[i].at,
+           .type_id = bpf::kFirstFunction + 1 + i});
+    }
   }
-  if (const int error = bpf_object__load(object.get()); error != 0) {
-    return base::fail(refused("the kernel refused the programs", error));
+  fill_in(program, 0, shared_begin, kernel, out.code);
+  return out;
+}
+
+// What is attached first does not matter: no process is followed yet, or none has a ring.
+base::Result<void> EbpfPrograms::Loaded::start(const std::vector<ReadyProgram>& ready_programs) {
+  for (const ReadyProgram& program : ready_programs) {
+    ASSAY_TRY(base::UniqueFd loaded, bpf::load_program({.name = program.name,
+                                                        .type = program.type,
+                                                        .attach_type = program.attach_type,
+                                                        .target = program.target,
+                                                        .code = program.code,
+                                                        .types = types.get(),
+                                                        .functions = program.functions}));
+    if (program.type == BPF_PROG_TYPE_RAW_TRACEPOINT) {
+      ASSAY_TRY_VOID(bpf::run_once(loaded.get()));
+      continue;
+    }
+    ASSAY_TRY(base::UniqueFd link, bpf::attach(loaded.get()));
+    links.push_back(std::move(link));
+    programs.push_back(std::move(loaded));
   }
-  members = bpf_object__find_map_fd_by_name(object.get(), "members");
   return {};
 }
 
 base::Result<void> EbpfPrograms::Loaded::map_shared() {
-  const int map = bpf_object__find_map_fd_by_name(object.get(), ".bss.shared");
   mapped_size = page_aligned(sizeof(assay_shared));
-  mapped = ::mmap(nullptr, mapped_size, PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
-  if (mapped == MAP_FAILED) return base::fail(refused("cannot map the programs' memory", errno));
+  mapped = ::mmap(nullptr, mapped_size, PROT_READ | PROT_WRITE, MAP_SHARED,
+                  maps.at(".bss.shared").get(), 0);
+  if (mapped == MAP_FAILED) {
+    return base::fail(base::system_error("ebpf", "cannot map the programs' memory", errno));
+  }
   std::uint64_t seed = 0;
   if (::getrandom(&seed, sizeof seed, 0) != sizeof seed) {
     seed = reinterpret_cast<std::uintptr_t>(&seed);
@@ -191,63 +280,54 @@ base::Result<void> EbpfPrograms::Loaded::map_shared() {
   return {};
 }
 
-base::Result<void> EbpfPrograms::Loaded::learn() {
-  const bpf_program* program = bpf_object__find_program_by_name(object.get(), "learn");
-  LIBBPF_OPTS(bpf_test_run_opts, options);
-  if (const int error = bpf_prog_test_run_opts(bpf_program__fd(program), &options); error != 0) {
-    return base::fail(refused("cannot run a program", error));
-  }
-  return {};
-}
-
-base::Result<void> EbpfPrograms::Loaded::attach() {
-  bpf_program* program = nullptr;
-  bpf_object__for_each_program(program, object.get()) {
-    if (!bpf_program__autoload(program)) continue;
-    const std::string_view name = bpf_program__name(program);
-    if (name == "learn") continue;
-    bpf_link* link = bpf_program__attach(program);
-    if (link == nullptr) {
-      return base::fail(refused(fmt::format("cannot attach {}", name), errno));
-    }
-    links.emplace_back(link);
-    programs.push_back(bpf_program__fd(program));
-  }
-  return {};
-}
-
 base::Result<void> EbpfPrograms::Loaded::map_ring() {
-  const int messages = bpf_object__find_map_fd_by_name(object.get(), "messages");
-  ring.reset(ring_buffer__new(messages, on_message, this, nullptr));
-  if (!ring) return base::fail(refused("cannot map the ring buffer", errno));
+  ASSAY_TRY(Ring mapped_ring, Ring::map(maps.at("messages").get(), ring_size));
+  ring.emplace(std::move(mapped_ring));
   return {};
-}
-
-int EbpfPrograms::Loaded::on_message(void* context, void* data, std::size_t size) {
-  auto& self = *static_cast<Loaded*>(context);
-  const auto& message = *static_cast<const assay_message*>(data);
-  const char* text = static_cast<const char*>(data) + sizeof message;
-  ++self.taken;
-  if (size >= sizeof message + message.path_length + message.other_length) {
-    (*self.receive)(message, {text, message.path_length},
-                    {text + message.path_length, message.other_length});
-  }
-  return --self.left == 0 ? -ECANCELED : 0;  // a negative result ends the round, after this message
 }
 
 EbpfPrograms::EbpfPrograms(std::unique_ptr<Loaded> loaded) : loaded_(std::move(loaded)) {}
 EbpfPrograms::EbpfPrograms(EbpfPrograms&&) noexcept = default;
 EbpfPrograms::~EbpfPrograms() = default;
 
-base::Result<EbpfPrograms> EbpfPrograms::load(EbpfMode mode, const KernelTypes& types) {
-  listen_to_libbpf();
+base::Result<EbpfPrograms> EbpfPrograms::load() {
+  const ObjectFile object(bpf_object_bytes());
+  std::vector<std::string> names(kNames.begin(), kNames.end());
+  const auto add_names = [&](const CodeSection& section) {
+    for (std::string& name : names_of_types(section.fields, object.types())) {
+      names.push_back(std::move(name));
+    }
+  };
+  add_names(object.shared());
+  for (const BpfProgram& program : object.programs()) add_names(program);
+
   auto loaded = std::make_unique<Loaded>();
-  loaded->mode = mode;
-  ASSAY_TRY_VOID(loaded->open(types));
+  ASSAY_TRY(const KernelTypes kernel, KernelTypes::read(names));
+  ASSAY_TRY(loaded->support, support_of(kernel));
+  ASSAY_TRY_VOID(loaded->make_maps(object));
+  ASSAY_TRY_VOID(loaded->set_constants(kernel));
   ASSAY_TRY_VOID(loaded->map_shared());
-  ASSAY_TRY_VOID(loaded->learn());
-  ASSAY_TRY_VOID(loaded->attach());
+  std::vector<ReadyProgram> at_once;
+  for (const BpfProgram& program : object.programs()) {
+    const EbpfMode mode = loaded->support.mode;
+    if (!belongs_to(program.name, mode)) continue;
+    if (program.name == "on_uring_complete" && mode == EbpfMode::kVfs) continue;
+    if (observes_uring(program.name) && uring_submission(kernel) == 0) continue;
+    ASSAY_TRY(ReadyProgram ready, loaded->ready(program, object, kernel));
+    (observes_uring(program.name) ? loaded->uring_programs : at_once).push_back(std::move(ready));
+  }
+  ASSAY_TRY_VOID(loaded->start(at_once));
   return EbpfPrograms(std::move(loaded));
+}
+
+void EbpfPrograms::follow_uring() {
+  if (std::exchange(loaded_->follows_uring, true) || loaded_->uring_programs.empty()) return;
+  const auto programs = std::exchange(loaded_->uring_programs, {});
+  if (!loaded_->start(programs)) loaded_->support.follows_uring = false;
+}
+
+bool EbpfPrograms::follows_uring() const {
+  return loaded_->support.follows_uring && loaded_->follows_uring;
 }
 
 base::Result<void> EbpfPrograms::adopt(pid_t process) {
@@ -263,10 +343,7 @@ base::Result<void> EbpfPrograms::adopt(pid_t process) {
   shared().members = 1;
   shared().live = 1;
   const int key = pidfd.get();
-  if (const int error = bpf_map_update_elem(loaded_->members, &key, &member, BPF_ANY); error != 0) {
-    return base::fail(base::system_error("ebpf", "cannot follow the command", -error));
-  }
-  return {};
+  return bpf::write_element(loaded_->maps.at("members").get(), &key, &member);
 }
 
 void EbpfPrograms::stop() {
@@ -278,35 +355,33 @@ void EbpfPrograms::release_ring() {
 }
 
 int EbpfPrograms::descriptor() const {
-  return ring_buffer__epoll_fd(loaded_->ring.get());
+  return loaded_->maps.at("messages").get();
 }
 
 std::size_t EbpfPrograms::take(const Receiver& receive, std::size_t most) {
-  loaded_->receive = &receive;
-  loaded_->left = most;
-  loaded_->taken = 0;
-  ring_buffer__consume(loaded_->ring.get());
-  return loaded_->taken;
+  return loaded_->ring->take(
+      [&](std::span<const std::byte> bytes) {
+        const auto& message = *reinterpret_cast<const assay_message*>(bytes.data());
+        const char* text = reinterpret_cast<const char*>(bytes.data()) + sizeof message;
+        if (bytes.size() < sizeof message + message.path_length + message.other_length) return;
+        receive(message, {text, message.path_length},
+                {text + message.path_length, message.other_length});
+      },
+      most);
 }
 
 volatile assay_shared& EbpfPrograms::shared() {
   return loaded_->shared();
 }
 
-EbpfMode EbpfPrograms::mode() const {
-  return loaded_->mode;
-}
-
-bool EbpfPrograms::follows_uring() const {
-  return loaded_->follows_uring;
+const EbpfSupport& EbpfPrograms::support() const {
+  return loaded_->support;
 }
 
 std::uint64_t EbpfPrograms::skipped_runs() const {
   std::uint64_t skipped = 0;
-  for (const int program : loaded_->programs) {
-    bpf_prog_info info{};
-    __u32 size = sizeof info;
-    if (bpf_obj_get_info_by_fd(program, &info, &size) == 0) skipped += info.recursion_misses;
+  for (const base::UniqueFd& program : loaded_->programs) {
+    skipped += bpf::skipped_runs(program.get());
   }
   return skipped;
 }

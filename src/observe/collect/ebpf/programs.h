@@ -1,5 +1,5 @@
 // EbpfPrograms: the BPF programs (bpf/files.bpf.c) loaded and running in the kernel, and the memory
-// shared with them. Only programs.cc uses libbpf.
+// shared with them.
 #pragma once
 
 #include <sys/types.h>
@@ -12,36 +12,39 @@
 
 #include "base/result.h"
 #include "observe/collect/ebpf/bpf/message.h"
-#include "observe/collect/ebpf/kernel_types.h"
 
 namespace assay::collect {
 
 // Where opens are observed.
 enum class EbpfMode {
-  kVfs,      // in the kernel's open function: nothing else is slowed down
+  kVfs,      // in the kernel's open function, by whatever call
   kSyscall,  // at the end of system calls: for kernels without attachable functions
 };
 
-// The mode that works here, determined by attaching a program that does nothing; an error if
-// neither does.
-base::Result<EbpfMode> ebpf_mode(const KernelTypes& types);
-
-// Whether kSyscall observes opens through io_uring (kVfs always does).
-bool follows_uring(const KernelTypes& types);
+struct EbpfSupport {
+  EbpfMode mode = EbpfMode::kVfs;
+  bool follows_uring = false;  // kVfs always does
+};
+// What works here, determined by attaching a program that does nothing; an error if nothing does.
+base::Result<EbpfSupport> ebpf_support();
 
 class EbpfPrograms {
  public:
   // Loads and starts the programs. Until adopt() they observe no process.
-  static base::Result<EbpfPrograms> load(EbpfMode mode, const KernelTypes& types);
+  static base::Result<EbpfPrograms> load();
 
   EbpfPrograms(EbpfPrograms&&) noexcept;
   EbpfPrograms& operator=(EbpfPrograms&&) = delete;
   ~EbpfPrograms();
 
-  [[nodiscard]] EbpfMode mode() const;
+  [[nodiscard]] const EbpfSupport& support() const;
 
   // Makes a process the first of the command. It must not have started yet.
   base::Result<void> adopt(pid_t process);
+  // Loads and starts the programs that observe io_uring, if this kernel lets it be observed: before
+  // the command's first ring is set up. Few commands have one, and it takes milliseconds.
+  void follow_uring();
+  [[nodiscard]] bool follows_uring() const;
 
   // No more messages from here on.
   void stop();
@@ -56,12 +59,11 @@ class EbpfPrograms {
   std::size_t take(const Receiver& receive, std::size_t most);
 
   [[nodiscard]] volatile assay_shared& shared();
-  // Whether io_uring's completions are observed (always true for kVfs, which needs none).
-  [[nodiscard]] bool follows_uring() const;
   // Runs of a program that the kernel skipped because one was running on that CPU.
   [[nodiscard]] std::uint64_t skipped_runs() const;
 
  private:
+  struct ReadyProgram;
   struct Loaded;
   explicit EbpfPrograms(std::unique_ptr<Loaded> loaded);
   std::unique_ptr<Loaded> loaded_;

@@ -83,13 +83,16 @@ Waiting wait_for_call(int listener, int timeout_ms) {
   return (waiting.revents & (POLLHUP | POLLERR)) != 0 ? Waiting::kOver : Waiting::kNothing;
 }
 
-// Plain reads and executed programs are reported by eBPF. New files are reported by both: between
-// this check and the call another program may create the file, and then eBPF sees an existing one.
+// Plain reads, executed programs, and what was only asked about are reported by eBPF. New files are
+// reported by both: between this check and the call another program may create the file, and then
+// eBPF sees an existing one.
 bool seen_by_ebpf(const Effect::ExpectedEvent& event) {
   switch (event.op) {
     case wire::Op::kRead:
       return (event.flags & wire::flag::kWritable) == 0;
     case wire::Op::kExec:
+    case wire::Op::kList:
+    case wire::Op::kAbsent:
       return true;
     default:
       return false;
@@ -175,8 +178,9 @@ void Gate::record(pid_t thread, const SystemCall& call, std::uint64_t id, Log& l
   hooks_.before();
   const CallRow* row = find_call(call.arch, call.number);
   if (row == nullptr || handle_shim_call(thread, *row, call, log)) return;
+  if (mode_ == GateMode::kChanges && row->kind == CallKind::kIoUringSetup) return hooks_.ring();
   const std::optional<Effect> effect = effect_of(thread, call);
-  if (!effect || !effect->will_succeed) return;
+  if (!effect || !(effect->will_succeed || effect->reports_failure)) return;
   // If the process was killed, its pid may be another process's by now and what was read is
   // invalid.
   if (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_ID_VALID, &id) != 0) return;

@@ -34,6 +34,8 @@ struct GateHooks {
   std::function<void()> before = [] {};
   // With the expected events of the call, while it is stopped.
   std::function<void(const Effect::ExpectedEvent&)> expected = [](const Effect::ExpectedEvent&) {};
+  // An io_uring is about to be set up (GateMode::kChanges only).
+  std::function<void()> ring = [] {};
 };
 
 class Gate {

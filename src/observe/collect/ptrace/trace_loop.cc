@@ -131,11 +131,13 @@ void TraceLoop::record(Event event) {
 
 namespace {
 
-// An existing readable file will be opened: its event is recorded at the start of the call, as the
-// gate does, which saves the second stop.
-bool is_certain_read(const Effect& effect) {
-  return effect.will_succeed && effect.changes.empty() && effect.events.size() == 1 &&
-         effect.events.front().op == wire::Op::kRead && effect.events.front().flags == 0;
+// An existing readable file will be opened, a folder too, or nothing is there: the event is
+// recorded at the start of the call, as the gate does, which saves the second stop.
+bool is_certain(const Effect& effect) {
+  if (effect.reports_failure) return true;
+  if (!effect.will_succeed || !effect.changes.empty() || effect.events.size() != 1) return false;
+  const Effect::ExpectedEvent& event = effect.events.front();
+  return event.op == wire::Op::kList || (event.op == wire::Op::kRead && event.flags == 0);
 }
 
 }  // namespace
@@ -186,7 +188,7 @@ void TraceLoop::at_call(pid_t thread, Thread& state) {
   if (!recording_) return;
   state.pending = effect_of(thread, tracee::call_of(info));
   if (!state.pending) return;
-  if (is_certain_read(*state.pending)) {
+  if (is_certain(*state.pending)) {
     record(thread, state, *std::exchange(state.pending, std::nullopt));
     return;
   }

@@ -15,7 +15,7 @@ using Graph = fe::graph::Graph;
 using Tensor = std::shared_ptr<fe::graph::Tensor_attributes>;
 
 // Ids that bind tensors to pointers at execution.
-enum Uid : std::int64_t { kQ = 1, kK, kV, kO, kLogSumExp, kDO, kDQ, kDK, kDV };
+enum Uid : std::int64_t { kQ = 1, kK, kV, kO, kLogSumExp, kDO, kDQ, kDK, kDV, kBias };
 
 std::string text_of(fe::error_t status) {
   if (status.is_good()) return "";
@@ -27,7 +27,7 @@ const char* const kNotBuilt = "no graph was built for this shape and these strid
 using Strides = std::vector<std::int64_t>;
 
 Strides strides_of(const AttentionOperands& m) {
-  return {m.q.stride, m.k.stride, m.v.stride, m.o.stride};
+  return {m.q.stride, m.k.stride, m.v.stride, m.o.stride, m.bias.stride};
 }
 
 Strides strides_of(const AttentionGradOperands& m) {
@@ -59,6 +59,13 @@ class Tensors {
                              .set_data_type(fe::DataType_t::FLOAT)
                              .set_dim(sum_dims())
                              .set_stride(sum_strides()));
+  }
+  // The same for all heads.
+  Tensor bias(std::int64_t row) {
+    return graph_.tensor(fe::graph::Tensor_attributes()
+                             .set_uid(kBias)
+                             .set_dim({shape_.batch, 1, shape_.queries, shape_.keys})
+                             .set_stride({shape_.queries * row, shape_.queries * row, row, 1}));
   }
   void to_queries(const Tensor& tensor, Uid uid, std::int64_t row) const {
     output(tensor, uid, shape_.heads, shape_.queries, row);
@@ -175,11 +182,12 @@ std::string AttentionGraphs::build_forward(const AttentionShape& shape,
   Impl::Built built{shape, strides_of(m), begin()};
   Tensors tensors(*built.graph, shape);
   // The composite graph: in this version the single node has no causal mask on Hopper.
-  const auto options = masked(fe::graph::SDPA_attributes()
-                                  .set_name("attention")
-                                  .set_generate_stats(true)
-                                  .set_implementation(fe::AttentionImplementation_t::COMPOSITE),
-                              shape);
+  auto options = masked(fe::graph::SDPA_attributes()
+                            .set_name("attention")
+                            .set_generate_stats(true)
+                            .set_implementation(fe::AttentionImplementation_t::COMPOSITE),
+                        shape);
+  if (m.bias.stride > 0) options.set_bias(tensors.bias(m.bias.stride));
   auto [o, sums] = built.graph->sdpa(tensors.queries(kQ, m.q.stride), tensors.keys(kK, m.k.stride),
                                      tensors.keys(kV, m.v.stride), options);
   tensors.to_queries(o, kO, m.o.stride);
@@ -193,10 +201,11 @@ std::string AttentionGraphs::build_backward(const AttentionShape& shape,
   const AttentionOperands& f = m.forward;
   Impl::Built built{shape, strides_of(m), begin()};
   Tensors tensors(*built.graph, shape);
-  const auto options = masked(fe::graph::SDPA_backward_attributes()
-                                  .set_name("attention gradient")
-                                  .set_deterministic_algorithm(impl_->deterministic),
-                              shape);
+  auto options = masked(fe::graph::SDPA_backward_attributes()
+                            .set_name("attention gradient")
+                            .set_deterministic_algorithm(impl_->deterministic),
+                        shape);
+  if (f.bias.stride > 0) options.set_bias(tensors.bias(f.bias.stride));
   auto [dq, dk, dv] = built.graph->sdpa_backward(
       tensors.queries(kQ, f.q.stride), tensors.keys(kK, f.k.stride), tensors.keys(kV, f.v.stride),
       tensors.queries(kO, f.o.stride), tensors.queries(kDO, m.d_o.stride), tensors.sums(), options);
@@ -219,6 +228,7 @@ std::string AttentionGraphs::forward(const AttentionShape& shape, const Attentio
                                                       {kV, m.v.data},
                                                       {kO, m.o.data},
                                                       {kLogSumExp, m.log_sum_exp.data}};
+  if (m.bias.stride > 0) pointers[kBias] = m.bias.data;
   return text_of(graph->execute(impl_->handle, pointers, workspace));
 }
 
@@ -231,6 +241,7 @@ std::string AttentionGraphs::backward(const AttentionShape& shape, const Attenti
       {kQ, f.q.data},   {kK, f.k.data},    {kV, f.v.data},
       {kO, f.o.data},   {kDO, m.d_o.data}, {kLogSumExp, f.log_sum_exp.data},
       {kDQ, m.dq.data}, {kDK, m.dk.data},  {kDV, m.dv.data}};
+  if (f.bias.stride > 0) pointers[kBias] = f.bias.data;
   return text_of(graph->execute(impl_->handle, pointers, workspace));
 }
 

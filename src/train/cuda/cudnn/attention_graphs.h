@@ -32,6 +32,9 @@ struct AttentionOperands {
   Matrix v;
   Matrix o;
   Matrix log_sum_exp;  // fp32; in cuDNN's order: sequence, head, token
+  // What is added to the scores of every head, or empty: a row for each query of a sequence, as
+  // long as its keys. Its memory need not be there when a graph is built.
+  Matrix bias = {};
 };
 
 struct AttentionGradOperands {

@@ -138,18 +138,41 @@ std::int32_t Trial::token(std::int32_t micro, std::size_t i) const {
                                    vocab);
 }
 
+bool Trial::begins_document(std::size_t i) const {
+  if (!program_.choices.document_mask) return false;
+  // Some longer than the blocks of keys that attention takes, some of one token.
+  const std::size_t at = i % 307;
+  return at == 0 || at == 1 || at == 40 || at == 170;
+}
+
+std::int32_t Trial::target(std::int32_t micro, std::size_t i) const {
+  return i == 4 || begins_document(i + 1) ? -1 : token(micro, i + 1);
+}
+
 Scalars Trial::step(StepSettings settings) {
-  settings.counted_targets =
-      static_cast<double>(program_.step_tokens() - program_.choices.accumulate);
+  settings.counted_targets = 0;
+  for (std::int32_t micro = 0; micro < program_.choices.accumulate; ++micro) {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(program_.micro_tokens()); ++i) {
+      settings.counted_targets += target(micro, i) < 0 ? 0 : 1;
+    }
+  }
   if (settings.z_loss == 0) settings.z_loss = 1e-3;
   settings.balance_loss = 0.05;
   settings.router_z_loss = 0.02;
   settings.balance_rate = 1e-3;
-  auto scalars =
-      run_step(*backend_, program_, settings, [&](std::int32_t micro, auto tokens, auto targets) {
+  auto scalars = run_step(
+      *backend_, program_, settings,
+      [&](std::int32_t micro, auto tokens, auto targets) {
         for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = token(micro, i);
-        for (std::size_t i = 0; i < targets.size(); ++i) {
-          targets[i] = i == 4 ? -1 : token(micro, i + 1);
+        for (std::size_t i = 0; i < targets.size(); ++i) targets[i] = target(micro, i);
+        return base::Result<void>{};
+      },
+      [&](std::int32_t, auto documents) {
+        const auto sequence = static_cast<std::size_t>(program_.choices.sequence);
+        std::size_t begin = 0;
+        for (std::size_t i = 0; i < documents.size(); ++i) {
+          if (i % sequence == 0 || begins_document(i)) begin = i % sequence;
+          documents[i] = static_cast<std::int32_t>(begin);
         }
         return base::Result<void>{};
       });

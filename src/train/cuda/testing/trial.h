@@ -44,6 +44,8 @@ class Trial {
  private:
   void set(const step::Parameter& parameter, const std::vector<float>& values);
   [[nodiscard]] std::int32_t token(std::int32_t micro, std::size_t i) const;
+  [[nodiscard]] std::int32_t target(std::int32_t micro, std::size_t i) const;
+  [[nodiscard]] bool begins_document(std::size_t i) const;
 
   std::unique_ptr<Backend> backend_;
   step::Program program_;

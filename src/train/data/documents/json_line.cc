@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/text.h"
 
 namespace assay::data {
 namespace {
@@ -105,6 +106,24 @@ base::Result<void> document_of_line(std::string_view line, const std::string& co
   if (!events.found()) {
     return base::fail(base::usage_error({}, fmt::format("has no '{}'", column),
                                         fmt::format("--column names one of: {}", events.keys())));
+  }
+  return {};
+}
+
+base::Result<void> for_each_document(
+    const JsonLines& lines, const std::function<base::Result<void>(const std::string&)>& take) {
+  std::string_view text = lines.text;
+  std::string document;
+  for (std::uint64_t row = lines.rows_before + 1; !text.empty(); ++row) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = base::trim(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.empty()) continue;
+    if (auto parsed = document_of_line(line, lines.column, document); !parsed) {
+      parsed.error().where = fmt::format("{}: row {}", lines.path, row);
+      return parsed;
+    }
+    ASSAY_TRY_VOID(take(document));
   }
   return {};
 }

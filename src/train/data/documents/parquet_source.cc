@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -39,7 +40,8 @@ try:
         refuse(64, "its column '%s' is %s, not text|" % (column, kind))
     for batch in file.iter_batches(batch_size=1024, columns=[column]):
         texts = batch.column(0).to_pylist()
-        sys.stdout.write("".join(json.dumps({column: t}) + "\n" for t in texts if t is not None))
+        lines = ("" if t is None else json.dumps({column: t}) for t in texts)
+        sys.stdout.write("".join(line + "\n" for line in lines))
     sys.stdout.flush()
 except BrokenPipeError:
     sys.exit(1)
@@ -50,19 +52,33 @@ except (pyarrow.ArrowException, OSError) as error:
 class ParquetSource : public ByteSource {
  public:
   ParquetSource(base::Process process, base::UniqueFd output, base::UniqueFd errors,
-                const InputFile& file, const std::atomic<bool>* stop)
+                const InputFile& file, const std::atomic<bool>* stop,
+                std::chrono::milliseconds patience)
       : process_(std::move(process)),
         output_(std::move(output)),
         errors_(std::move(errors)),
         where_(file.path),
         file_size_(file.bytes),
-        stop_(stop) {}
+        stop_(stop),
+        patience_(patience) {}
 
   base::Result<std::size_t> read(std::span<char> buffer) override {
     std::size_t size = 0;
+    auto heard = std::chrono::steady_clock::now();
     while (size < buffer.size() && !ended_ && (stop_ == nullptr || !*stop_)) {
-      pollfd wait{.fd = output_.get(), .events = POLLIN, .revents = 0};
-      if (::poll(&wait, 1, kPollMs) <= 0) continue;
+      std::array<pollfd, 2> wait{{{.fd = output_.get(), .events = POLLIN, .revents = 0},
+                                  {.fd = errors_.get(), .events = POLLIN, .revents = 0}}};
+      if (::poll(wait.data(), wait.size(), kPollMs) <= 0) {
+        if (std::chrono::steady_clock::now() - heard < patience_) continue;
+        return base::fail(base::failed_error(
+            where_,
+            fmt::format("its reader has sent nothing for {} s",
+                        std::chrono::duration_cast<std::chrono::seconds>(patience_).count()),
+            "is its file system there?"));
+      }
+      heard = std::chrono::steady_clock::now();
+      if (wait[1].revents != 0) drain_errors();
+      if (wait[0].revents == 0) continue;
       const ssize_t count = ::read(output_.get(), buffer.data() + size, buffer.size() - size);
       if (count > 0) size += static_cast<std::size_t>(count);
       if (count < 0 && errno != EINTR && errno != EAGAIN) {
@@ -78,6 +94,18 @@ class ParquetSource : public ByteSource {
  private:
   static constexpr int kPollMs = 100;  // how soon a stop is noticed
 
+  // Some of what it says besides, which it could not go on without: the beginning is kept. Closed
+  // at the end.
+  void drain_errors() {
+    constexpr std::size_t kKept = 4096;
+    std::array<char, 4096> text{};
+    const ssize_t size = ::read(errors_.get(), text.data(), text.size());
+    if (size > 0) {
+      said_.append(text.data(), std::min(static_cast<std::size_t>(size), kKept - said_.size()));
+    }
+    if (size == 0 || (size < 0 && errno != EINTR && errno != EAGAIN)) errors_.reset();
+  }
+
   base::Result<void> end() {
     ended_ = true;
     const auto exit =
@@ -85,9 +113,9 @@ class ParquetSource : public ByteSource {
     if (!exit) return base::fail(base::failed_error(where_, "its reader does not end"));
     const int code = base::shell_exit_code(exit->wait_status);
     if (code == 0) return {};
-    std::array<char, 4096> text{};
-    const ssize_t size = ::read(errors_.get(), text.data(), text.size());
-    std::string what(text.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+    pollfd wait{.fd = errors_.get(), .events = POLLIN, .revents = 0};
+    while (errors_.valid() && ::poll(&wait, 1, 0) > 0) drain_errors();
+    const std::string& what = said_;
     if (code == 3) {
       return base::fail(base::unfit_error(
           where_, "Parquet files are read by Python's pyarrow, which python3 does not have",
@@ -108,6 +136,8 @@ class ParquetSource : public ByteSource {
   std::string where_;
   std::uint64_t file_size_;
   const std::atomic<bool>* stop_;
+  std::chrono::milliseconds patience_;
+  std::string said_;
   bool ended_ = false;
 };
 
@@ -115,7 +145,8 @@ class ParquetSource : public ByteSource {
 
 base::Result<std::unique_ptr<ByteSource>> open_parquet(const InputFile& file,
                                                        const std::string& column,
-                                                       const std::atomic<bool>* stop) {
+                                                       const std::atomic<bool>* stop,
+                                                       std::chrono::milliseconds patience) {
   ASSAY_TRY(base::Pipe output, base::make_pipe());
   ASSAY_TRY(base::Pipe errors, base::make_pipe());
   const char* chosen = std::getenv("ASSAY_PARQUET_PYTHON");
@@ -135,7 +166,7 @@ base::Result<std::unique_ptr<ByteSource>> open_parquet(const InputFile& file,
         "install python3 and pyarrow"));
   }
   return std::make_unique<ParquetSource>(*std::move(process), std::move(output.read_end),
-                                         std::move(errors.read_end), file, stop);
+                                         std::move(errors.read_end), file, stop, patience);
 }
 
 }  // namespace assay::data

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -10,11 +11,12 @@
 
 namespace assay::data {
 
-// Each row becomes a line with the column as its only key; rows without a value are left out. The
-// interpreter is python3, or what ASSAY_PARQUET_PYTHON names. A file without the column, or without
-// text in it, is an error that names the columns there are.
-base::Result<std::unique_ptr<ByteSource>> open_parquet(const InputFile& file,
-                                                       const std::string& column,
-                                                       const std::atomic<bool>* stop);
+// Each row becomes a line with the column as its only key; rows without a value become blank lines.
+// The interpreter is python3, or what ASSAY_PARQUET_PYTHON names. A file without the column, or
+// without text in it, is an error that names the columns there are; so is a reader that is silent
+// for longer than `patience`.
+base::Result<std::unique_ptr<ByteSource>> open_parquet(
+    const InputFile& file, const std::string& column, const std::atomic<bool>* stop,
+    std::chrono::milliseconds patience = std::chrono::minutes(10));
 
 }  // namespace assay::data

@@ -7,17 +7,18 @@
 #include <bpf/bpf_helpers.h>
 
 #include "observe/collect/ebpf/bpf/kernel.h"
+#include "observe/collect/ebpf/bpf/message.h"
 
-// Set before the program is loaded: the verifier drops the branch that is not taken.
-const volatile bool can_cast SEC(".rodata.flags") = false;
+const volatile struct assay_constants constants SEC(".rodata.constants") = {};
 
 extern void* bpf_rdonly_cast(const void* object, __u32 type) __ksym __weak;
 
 // The address is taken first: a field read inside the arguments would be relocated, too.
-#define FIELD(type, pointer, field)                                                               \
-  ({                                                                                              \
-    const void* from_ = (const void*)(pointer);                                                   \
-    can_cast ? ((const struct type*)bpf_rdonly_cast(from_, bpf_core_type_id_kernel(struct type))) \
-                   ->field                                                                        \
-             : BPF_CORE_READ((const struct type*)from_, field);                                   \
+#define FIELD(type, pointer, field)                                                          \
+  ({                                                                                         \
+    const void* from_ = (const void*)(pointer);                                              \
+    constants.can_cast                                                                       \
+        ? ((const struct type*)bpf_rdonly_cast(from_, bpf_core_type_id_kernel(struct type))) \
+              ->field                                                                        \
+        : BPF_CORE_READ((const struct type*)from_, field);                                   \
   })

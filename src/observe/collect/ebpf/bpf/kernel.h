@@ -148,6 +148,8 @@ struct linux_binprm {
 
 struct pt_regs {
   unsigned long orig_ax;
+  unsigned long di, si;  // the first two arguments of a system call,
+  unsigned long bx, cx;  // and in the i386 interface
 };
 
 // io_uring
@@ -180,9 +182,12 @@ enum {
   kOpenTemporary = 020000000,  // __O_TMPFILE
   kTypeMask = 0170000,
   kTypeRegular = 0100000,
+  kTypeDirectory = 0040000,
   kSuperInternal = 1 << 22,  // SB_KERNMOUNT: memfd and shared memory, which have no path
   kIoWorker = 0x10,          // PF_IO_WORKER
   kGroupExit = 0x4,          // SIGNAL_GROUP_EXIT
   kCompatCall = 0x2,         // TS_COMPAT: the i386 interface
+  kCurrentDirectory = -100,  // AT_FDCWD
+  kNotFound = 2,             // ENOENT
   kCtimeQueried = 1u << 31,  // I_CTIME_QUERIED, in i_ctime_nsec
 };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <linux/types.h>
+#include <stdbool.h>
 
 enum {
   // Text of a path: names from the file up to the root, with '/' between them.
@@ -18,14 +19,15 @@ enum {
   kAssayWakeAt = 1 << 20,
 };
 
-// What a message is. Opens carry the wire::Op in `op`.
+// What a message is.
 enum assay_message_kind {
-  kAssayOpen = 1,
-  kAssayFork,    // process is the child, parent its parent
-  kAssayScript,  // the next exec of this process runs a script: path is the working directory,
-                 // other the name given to execve
-  kAssayExec,    // path is the program that runs, other its arguments, NUL after each
-  kAssayExit,    // value is the wait status
+  kAssayOpen = 1,  // other is the name that the process gave, if it is known
+  kAssayFork,      // process is the child, parent its parent
+  kAssayScript,    // the next exec of this process runs a script: path is the working directory,
+                   // other the name given to execve
+  kAssayExec,      // path is the program that runs, other its arguments, NUL after each
+  kAssayExit,      // value is the wait status
+  kAssayAbsent,    // other was looked for in vain; if it is relative, in the directory path
 };
 
 enum assay_access {
@@ -35,6 +37,7 @@ enum assay_access {
   kAssayTruncate,
   kAssayCreate,
   kAssayCreateUnnamed,
+  kAssayList,  // a directory, probably to list its names
 };
 
 enum assay_hint {
@@ -64,6 +67,23 @@ struct assay_message {
   // path and other follow
 };
 
+// What on_sys_exit needs to know of a system call.
+enum assay_call {
+  kAssayOpens = 1,          // its result is a descriptor
+  kAssayAsks = 2,           // its failure with ENOENT means that a name was looked for in vain
+  kAssayPathSecond = 4,     // the path is the second argument, after a directory descriptor
+  kAssayByHandle = 8,       // opens without a path, past the gate
+  kAssayUring = 16,         // io_uring_setup, io_uring_enter
+  kAssayCallNumbers = 512,  // a power of two above all of them
+};
+
+// Set before the programs are loaded: the verifier drops branches that are never taken.
+struct assay_constants {
+  bool can_cast;                     // bpf_rdonly_cast exists (bpf/field.h)
+  bool opens_are_seen_inside;        // by on_file_open
+  __u8 calls[2][kAssayCallNumbers];  // assay_call by number: x86-64's interface, i386's
+};
+
 // Mapped by the collector. Counters only grow, except `live`.
 struct assay_shared {
   // Written by the collector:
@@ -80,7 +100,7 @@ struct assay_shared {
   __u64 dropped_full;       // the ring buffer was full
   __u64 dropped_path;       // no path: longer than kAssayPathMax, or removed
   __u64 dropped_member;     // a child that could not be followed
-  __u64 uring_rings;        // rings set up, counted where their work cannot be followed
+  __u64 uring_calls;        // io_uring_setup and io_uring_enter
   __u64 uring_opens_begun;  // opens submitted to io_uring,
   __u64 uring_opens_ended;  // and those with a known result
   __u64 uring_changes;      // renames, removals and the like by io_uring: not reported

@@ -13,29 +13,33 @@ static __always_inline enum assay_access access_of(unsigned int mode, unsigned i
 }
 
 // `flags` may have more than the file remembers (O_TRUNC is forgotten once it is done); `gated`
-// says whether the call went through the gate.
+// says whether the call went through the gate; `given` is the name in the process's memory, or 0.
 static __always_inline int opened(struct task_struct* task, const struct member* member,
-                                  const struct file* file, unsigned int flags, bool gated) {
+                                  const struct file* file, unsigned int flags, bool gated,
+                                  const char* given) {
   const unsigned int mode = FIELD(file, file, f_mode);
   flags |= FIELD(file, file, f_flags);
   // A program being executed is reported as such; what a file system opens beneath itself is not
   // the command's doing.
   if (mode & (kFmodePath | kFmodeNoAccount) || flags & kFmodeExec) return 0;
   const struct inode* inode = FIELD(file, file, f_inode);
-  if ((FIELD(inode, inode, i_mode) & kTypeMask) != kTypeRegular) return 0;
+  const unsigned int type = FIELD(inode, inode, i_mode) & kTypeMask;
+  if (type != kTypeRegular && type != kTypeDirectory) return 0;
   const struct super_block* super = FIELD(inode, inode, i_sb);
   if (FIELD(super_block, super, s_flags) & kSuperInternal) return 0;
-
-  const enum assay_access access = access_of(mode, flags);
-  const bool change =
-      access == kAssayReadWrite || access == kAssayWrite || access == kAssayTruncate;
-  if ((change || access == kAssayCreateUnnamed) && gated && shared.gate_stops_changes) return 0;
 
   const __u32 zero = 0;
   struct open_scratch* scratch = bpf_map_lookup_elem(&open_scratches, &zero);
   if (!scratch) return 0;
   struct assay_message* message = &scratch->message;
-  message->hints = change && !gated ? kAssayUnseenChange : 0;
+  // Through memory, where the verifier forgets which constant it is: else it would look at the rest
+  // of the program once for each.
+  *(volatile __u8*)&message->access = type == kTypeDirectory ? kAssayList : access_of(mode, flags);
+  const __u8 access = *(volatile __u8*)&message->access;
+  const bool change =
+      access == kAssayReadWrite || access == kAssayWrite || access == kAssayTruncate;
+  if ((change || access == kAssayCreateUnnamed) && gated && shared.gate_stops_changes) return 0;
+  *(volatile __u8*)&message->hints = change && !gated ? kAssayUnseenChange : 0;
   take_stamp(message, inode, super);
 
   // Reported already? The same inode by another name (hard link, rename, bind mount) is reported
@@ -48,13 +52,21 @@ static __always_inline int opened(struct task_struct* task, const struct member*
   __u64 hash = mixed(shared.seed ^ shared.epoch, member->id | (__u64)access << 32);
   hash = mixed(hash, message->device << 32 | FIELD(inode, inode, i_generation));
   hash = mixed(hash, message->inode);
-  hash = mixed(hash, message->size);
-  hash = mixed(hash, message->mtime_ns);
-  hash = mixed(hash, message->ctime_ns);
+  if (access != kAssayList) {
+    hash = mixed(hash, message->size);
+    hash = mixed(hash, message->mtime_ns);
+    hash = mixed(hash, message->ctime_ns);
+  }
   hash = mixed(hash, walk->mount);
   hash = mixed(hash, FIELD(dentry, dentry, d_name.hash_len));
   __u64* slot = &seen[hash & (kAssaySeenSlots - 1)];
-  if (*slot == hash) return 0;
+  if (*slot == hash) {
+    if (access != kAssayList) return 0;
+    // Twice, as in the shim: Python lists the folders that it imports from.
+    hash = mixed(hash, kAssayList);
+    slot = &seen[hash & (kAssaySeenSlots - 1)];
+    if (*slot == hash) return 0;
+  }
 
   const __u64 namespace = (__u64)FIELD(mount, walk->mount, mnt_ns);
   const __u64 length = write_path(walk, scratch->text);
@@ -67,12 +79,15 @@ static __always_inline int opened(struct task_struct* task, const struct member*
   }
   address(message, task);
   message->kind = kAssayOpen;
-  message->access = access;
   message->path_length = length;
-  message->other_length = 0;
+  // Symbolic links on the way are in the name that was given only.
+  const long more =
+      given ? bpf_probe_read_user_str(scratch->text + length, kAssayPathMax, given) : 0;
+  const __u64 other = more > 1 ? more - 1 : 0;
+  message->other_length = other;
   message->parent = 0;
   message->value = 0;
-  if (send(message, length, kAssayPathMax, false)) *slot = hash;
+  if (send(message, length + other, 2 * kAssayPathMax, false)) *slot = hash;
   return 0;
 }
 

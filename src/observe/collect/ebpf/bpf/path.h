@@ -37,7 +37,7 @@ struct entry {
 };
 
 static __always_inline bool read_entry(struct entry* entry, __u64 dentry) {
-  if (can_cast) {
+  if (constants.can_cast) {
     entry->parent = (__u64)FIELD(dentry, dentry, d_parent);
     entry->length = FIELD(dentry, dentry, d_name.len);
     entry->name = (__u64)FIELD(dentry, dentry, d_name.name);

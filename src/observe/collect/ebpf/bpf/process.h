@@ -24,8 +24,7 @@ int BPF_PROG(on_fork, struct task_struct* parent, struct task_struct* child) {
     count(&shared.dropped_member);
     return 0;
   }
-  // A thread's leader is the member. The thread has a copy because it becomes the leader, in place
-  // of the one that was, when it execs.
+  // A thread that execs becomes the leader in place of the one that was.
   if (BPF_CORE_READ(child, group_leader) != child) {
     member->id = id;
     return 0;
@@ -100,7 +99,7 @@ int BPF_PROG(on_exec, struct task_struct* task, int former_pid, struct linux_bin
 
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct* task) {
-  struct member* member = member_of(task);
+  struct member* member = leader_member_of(task);
   if (!member) return 0;
   const struct signal_struct* signal = BPF_CORE_READ(task, signal);
   if (BPF_CORE_READ(signal, live.counter) != 0) return 0;

@@ -15,11 +15,11 @@ struct assay_shared shared SEC(".bss.shared");
 // One word per slot, so that processors that write it at once cannot make a third thing of it.
 __u64 seen[kAssaySeenSlots];
 
-// Membership is storage of the thread group's leader: created in the fork, freed with the
-// process, so it can neither overflow nor outlive a reused pid.
+// Membership is storage of each thread: created in the fork, freed with the thread, so it can
+// neither overflow nor outlive a reused pid.
 struct member {
-  __u32 id;     // of this run, never reused
-  __u32 ended;  // its exit was reported
+  __u32 id;     // of the process in this run, never reused
+  __u32 ended;  // of the thread group's leader: its exit was reported
 };
 struct {
   __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -38,7 +38,7 @@ struct {
 struct open_scratch {
   struct walk walk;
   struct assay_message message;
-  char text[kAssayPathMax + kAssayNameMax];
+  char text[2 * kAssayPathMax + kAssayNameMax];
 };
 struct process_scratch {
   struct walk walk;
@@ -62,9 +62,14 @@ static __always_inline void count(__u64* counter) {
   __sync_fetch_and_add(counter, 1);
 }
 
-// The one place that follows a typed pointer: everywhere else bpf_probe_read (BPF_CORE_READ) does,
-// because the verifier takes about a millisecond for each typed pointer it must understand.
+// Every thread has the storage of its process, so that no pointer has to be followed here: the
+// verifier takes a millisecond for each typed pointer that it must understand.
 static __always_inline struct member* member_of(struct task_struct* task) {
+  return bpf_task_storage_get(&members, task, 0, 0);
+}
+
+// For what may run in io_uring's own threads, whose start is not reported.
+static __always_inline struct member* leader_member_of(struct task_struct* task) {
   return bpf_task_storage_get(&members, task->group_leader, 0, 0);
 }
 

@@ -1,0 +1,79 @@
+// A name that was looked for in vain, by stat, access, readlink or open, becomes a message, once
+// per process and name: if it is there at another time, the program may do something else.
+#pragma once
+
+#include "observe/collect/ebpf/bpf/open.h"
+
+// The first bytes of a name, as they lie in memory.
+#define BEGINS(word, mask, text) (((word) & (mask)) == (text))
+
+// As wire/system_folders.h, where programs look for libraries, settings and devices all the time.
+static __always_inline bool is_of_the_system(__u64 word) {
+  const __u64 four = 0xffffffff, five = 0xffffffffff, six = 0xffffffffffff;
+  return BEGINS(word, five, 0x2f7273752f) ||   // /usr/
+         BEGINS(word, four, 0x62696c2f) ||     // /lib
+         BEGINS(word, five, 0x2f6374652f) ||   // /etc/
+         BEGINS(word, six, 0x2f636f72702f) ||  // /proc/
+         BEGINS(word, five, 0x2f7379732f) ||   // /sys/
+         BEGINS(word, five, 0x2f7665642f) ||   // /dev/
+         BEGINS(word, five, 0x2f6e75722f) ||   // /run/
+         BEGINS(word, five, 0x2f7261762f) ||   // /var/
+         BEGINS(word, five, 0x2f6e69622f) ||   // /bin/
+         BEGINS(word, six, 0x2f6e6962732f);    // /sbin/
+}
+
+// Longer names are reported each time.
+enum { kWordsHashed = 16 };
+
+static __always_inline int looked_in_vain(struct task_struct* task, const struct member* member,
+                                          unsigned int call, unsigned long first,
+                                          const char* given) {
+  const __u32 zero = 0;
+  struct open_scratch* scratch = bpf_map_lookup_elem(&open_scratches, &zero);
+  if (!scratch) return 0;
+  // All words are hashed, whatever the length: a loop that ends early has the verifier look at the
+  // rest of the program once for each end.
+  __u64* words = (__u64*)scratch->text;
+  __builtin_memset(words, 0, 8 * kWordsHashed);
+  long length = bpf_probe_read_user_str(scratch->text, kAssayPathMax, given);
+  if (length <= 1) return 0;
+  const bool absolute = scratch->text[0] == '/';
+  if (absolute && is_of_the_system(words[0])) return 0;
+
+  __u64 hash = mixed(shared.seed ^ shared.epoch, member->id | (__u64)kAssayAbsent << 40);
+  for (int i = 0; i < kWordsHashed; ++i) hash = mixed(hash, words[i]);
+  if (!absolute) {
+    const struct vfsmount* mount = 0;
+    const struct dentry* dentry = 0;
+    if (call & kAssayPathSecond && (int)first != kCurrentDirectory) {
+      const struct file* directory = file_at(task, (int)first);
+      if (!directory) return 0;
+      mount = FIELD(file, directory, f_path.mnt);
+      dentry = FIELD(file, directory, f_path.dentry);
+    } else {
+      const struct fs_struct* fs = FIELD(task_struct, task, fs);
+      mount = FIELD(fs_struct, fs, pwd.mnt);
+      dentry = FIELD(fs_struct, fs, pwd.dentry);
+    }
+    begin_walk(&scratch->walk, &shared, mount, dentry);
+    hash = mixed(hash, scratch->walk.dentry);
+  }
+  __u64* slot = &seen[hash & (kAssaySeenSlots - 1)];
+  if (*slot == hash && length <= 8 * kWordsHashed) return 0;
+
+  __u64 at = 0;
+  if (!absolute) {
+    at = write_path(&scratch->walk, scratch->text);
+    if (at > kAssayPathMax) return 0;
+  }
+  length = bpf_probe_read_user_str(scratch->text + at, kAssayPathMax, given);
+  if (length <= 1) return 0;
+  struct assay_message* message = &scratch->message;
+  __builtin_memset(message, 0, sizeof *message);
+  address(message, task);
+  message->kind = kAssayAbsent;
+  message->path_length = at;
+  message->other_length = length - 1;
+  if (send(message, at + length - 1, 2 * kAssayPathMax, false)) *slot = hash;
+  return 0;
+}

@@ -1,0 +1,20 @@
+// Where programs look for libraries, settings and devices all the time: names there that are looked
+// for in vain, and listings, are not reported (bpf/absent.h has the same list as numbers).
+//
+// Used inside the target process: no allocation.
+#pragma once
+
+#include <string.h>
+
+namespace assay::wire {
+
+inline bool is_of_the_system(const char* path) {
+  static constexpr const char* kFolders[] = {"/usr/", "/lib",  "/etc/", "/proc/", "/sys/",
+                                             "/dev/", "/run/", "/var/", "/bin/",  "/sbin/"};
+  for (const char* folder : kFolders) {
+    if (strncmp(path, folder, strlen(folder)) == 0) return true;
+  }
+  return false;
+}
+
+}  // namespace assay::wire

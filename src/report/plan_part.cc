@@ -1,0 +1,181 @@
+#include "report/plan_part.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "report/numbers.h"
+#include "report/plan_sections.h"
+#include "report/plan_values.h"
+#include "report/search_section.h"
+
+namespace assay::report {
+namespace {
+
+using base::Json;
+
+constexpr std::size_t kMostPlanTitle = 100;  // columns
+
+bool is_known(double value) {
+  return std::isfinite(value);
+}
+
+// The least of what the offers ask for.
+std::string least_cost(const Json& plan) {
+  const Json& offers = list_in(plan, "cost");
+  if (offers.empty()) return {};
+  return cost_text(object_in(offers.front(), "cost"));
+}
+
+Facts facts_of(const Json& plan) {
+  Facts facts;
+  const auto add = [&](const char* name, std::string value, std::string note) {
+    facts.facts.push_back({name, std::move(value), std::move(note)});
+  };
+  const double step = number_in(plan, "step_s");
+  const bool given = text_in(plan, "step_source") == "given";
+  if (is_known(step)) {
+    const double low = number_in(plan, "step_low_s");
+    const double high = number_in(plan, "step_high_s");
+    add("step", amount(step, "s"),
+        given                             ? "as given"
+        : is_known(low) && is_known(high) ? fmt::format("8 of 10 projects never seen: {} to {}",
+                                                        amount(low, "s"), amount(high, "s"))
+                                          : "predicted");
+  }
+  if (const double rate = number_in(plan, "tokens_per_s"); is_known(rate)) {
+    const double each = rate / number_in(plan, "ranks");
+    add("tokens per second", figure(rate),
+        is_known(each) ? fmt::format("{} per device", figure(each)) : "");
+  }
+  if (const double mfu = number_in(object_in(plan, "mfu"), "current"); is_known(mfu)) {
+    add("utilisation (MFU)", amount(mfu, "fraction"), "by the parameters that multiply");
+  }
+  const Json& memory = object_in(plan, "memory_gib");
+  if (const double total = number_in(memory, "total"); is_known(total)) {
+    const double card = number_in(memory, "card");
+    add("memory of a rank", figure(total) + " GiB",
+        card > 0 ? fmt::format("of {} GiB", figure(card)) : "");
+  }
+  if (const double hours = number_in(plan, "hours"); is_known(hours)) {
+    const double steps = number_in(plan, "steps");
+    add("the whole run", fmt::format("{} h", figure(hours)),
+        is_known(steps) ? fmt::format("{} steps", figure(steps)) : "");
+  }
+  if (const std::string cost = least_cost(plan); !cost.empty()) {
+    const Json& offer = list_in(plan, "cost").front();
+    add("cost", cost, fmt::format("{}, {}", text_in(offer, "provider"), text_in(offer, "market")));
+  }
+  if (const double kg = number_in(object_in(plan, "carbon"), "co2_kg"); is_known(kg)) {
+    add("carbon", figure(kg) + " kg CO2", "of devices and building");
+  }
+  return facts;
+}
+
+Verdict verdict_of_plan(const Json& plan) {
+  const Json& memory = object_in(plan, "memory_gib");
+  const double total = number_in(memory, "total");
+  const double card = number_in(memory, "card");
+  const std::string software = text_in(plan, "framework");
+  const std::string by = software.empty() ? "" : fmt::format("; run by {}", software);
+  if (!is_known(total) || !(card > 0)) return {Outcome::kOpen, "memory not known", by};
+  const std::string need = fmt::format("{} of {} GiB a rank{}", figure(total), figure(card), by);
+  if (flag_in(memory, "fits")) return {Outcome::kGood, "fits", need};
+  return {Outcome::kBad, "does not fit", need + "; so it has no hours and no bill"};
+}
+
+// What a reader must know before the figures.
+std::vector<Block> remarks_of(const Json& plan) {
+  std::vector<Block> remarks;
+  const auto say = [&](std::string text) { remarks.emplace_back(Note{std::move(text)}); };
+  if (const std::string refused = text_in(plan, "refused"); !refused.empty()) {
+    say(
+        fmt::format("assay train refuses this job: {}. What follows is planned for software that "
+                    "runs it.",
+                    refused));
+  }
+  if (const std::string why = text_in(plan, "recompute_why"); !why.empty()) say(why + ".");
+  for (const Json& line : list_in(plan, "extrapolations")) {
+    if (line.is_string()) say("Beyond what was measured: " + line.get<std::string>() + ".");
+  }
+  const Json& experts = object_in(plan, "experts");
+  if (const double imbalance = number_in(experts, "imbalance"); is_known(imbalance)) {
+    say(
+        fmt::format("Experts are spread over {} ranks. The fullest expert has {} times an even "
+                    "share{}, so that the slowest rank computes and receives {} times as many "
+                    "rows, and all wait for it. Memory has room for the worst case.",
+                    figure(number_in(experts, "ranks")), figure(imbalance),
+                    flag_in(experts, "is_assumed") ? ", which is assumed" : "",
+                    figure(number_in(experts, "fullest_rank"))));
+  }
+  return remarks;
+}
+
+Section unknown_section(const Json& plan) {
+  Section section{"Not known"};
+  for (const Json& line : list_in(plan, "unknown")) {
+    if (line.is_string()) section.blocks.emplace_back(Note{line.get<std::string>()});
+  }
+  return section;
+}
+
+Verdict verdict_of_search(const Json& search) {
+  if (object_in(search, "recommended").empty()) {
+    return {Outcome::kBad, "nothing to recommend", text_in(search, "why")};
+  }
+  return {Outcome::kGood, "recommended", recommended_text(search)};
+}
+
+}  // namespace
+
+bool is_plan_of_job(const Json& json) {
+  return json.is_object() && json.contains("tokens_per_step") && json.contains("memory_bytes");
+}
+
+bool is_search_of_job(const Json& json) {
+  return json.is_object() && json.contains("considered") && json.contains("front");
+}
+
+base::Result<Part> plan_part(PlanDocuments documents, const std::string& where,
+                             bool every_candidate) {
+  const Json& plan = documents.plan;
+  const Json& search = documents.search;
+  const bool planned = is_plan_of_job(plan);
+  const bool searched = is_search_of_job(search);
+  if (!planned && !searched) {
+    return base::fail(base::usage_error(where, "is no plan",
+                                        "write one with assay plan JOB --json, or name the job"));
+  }
+  const std::string name = text_in(planned ? plan : search, "name");
+  const std::string summary = text_in(planned ? plan : search, "summary");
+  Part part{
+      .kind = "plan",
+      .title = base::shortened_middle(base::printable(name.empty() ? where : name), kMostPlanTitle),
+      .subtitle = base::printable(summary),
+      .verdict = planned ? verdict_of_plan(plan) : verdict_of_search(search)};
+  if (planned) {
+    Section summed{"Summary", {facts_of(plan)}};
+    for (Block& remark : remarks_of(plan)) summed.blocks.push_back(std::move(remark));
+    add_section(part, std::move(summed));
+    add_section(part, breakdown_section(plan));
+    add_section(part, memory_section(plan));
+    add_section(part, scaling_section(plan));
+  }
+  if (searched) {
+    for (Section& section : search_sections(search)) add_section(part, std::move(section));
+  } else if (!documents.not_searched.empty()) {
+    add_section(part, {"Machines and offers", {Note{documents.not_searched}}});
+  }
+  if (planned) {
+    add_section(part, offers_section(plan));
+    add_section(part, exchange_section(plan));
+    add_section(part, unknown_section(plan));
+  }
+  if (searched && !every_candidate) documents.search.erase("candidates");
+  part.data = {{"plan", std::move(documents.plan)}, {"search", std::move(documents.search)}};
+  return part;
+}
+
+}  // namespace assay::report
