@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // A basic string of TOML.
-std::string quoted(std::string_view text) {
+std::string toml_string(std::string_view text) {
   std::string made = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') {
@@ -39,9 +39,9 @@ std::string job_toml(const std::string& job, bool own_cluster, const plan::Candi
   const std::string description = fmt::format("as assay plan --search recommends: {} x {}, {}",
                                               one.nodes, one.machines, one.offer.provider);
   std::string text =
-      fmt::format("description = {}\nextends = {}\n\n", quoted(description), quoted(job));
+      fmt::format("description = {}\nextends = {}\n\n", toml_string(description), toml_string(job));
   text += "[cluster]\n";
-  if (!own_cluster) text += fmt::format("extends = {}\n", quoted(one.machines));
+  if (!own_cluster) text += fmt::format("extends = {}\n", toml_string(one.machines));
   text += fmt::format("nodes = {}\n\n", one.nodes);
   text += fmt::format("[layout]\ndp = {}\nfsdp = {}\ntp = {}\npp = {}\ncp = {}\nep = {}\n", l.dp,
                       l.fsdp, l.tp, l.pp, l.cp, l.ep);
