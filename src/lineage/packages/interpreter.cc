@@ -98,7 +98,7 @@ std::string version_in(const std::string& text, const std::string& series) {
   for (std::size_t at = text.find(wanted); at != text.npos; at = text.find(wanted, at + 1)) {
     const std::size_t end = text.find('\0', at + 1);
     if (end == text.npos) break;
-    const std::string found = text.substr(at + 1, end - at - 1);
+    std::string found = text.substr(at + 1, end - at - 1);
     const std::string rest = found.substr(series.size() + 1);
     const bool numbered = !rest.empty() && base::is_digit(rest.front()) &&
                           rest.find_first_not_of("0123456789abrc+") == rest.npos &&
@@ -131,7 +131,7 @@ std::string version_in_header(const fs::path& prefix, const std::string& series)
 std::string python_version(const fs::path& real) {
   const std::string name = real.filename().string();
   const std::size_t digit = name.find_first_of("0123456789");
-  const std::string series = digit == name.npos ? "3" : name.substr(digit);
+  std::string series = digit == name.npos ? "3" : name.substr(digit);
   if (series.find('.') == series.npos) return {};
   const fs::path library =
       real.parent_path().parent_path() / "lib" / ("libpython" + series + ".so.1.0");

@@ -25,7 +25,8 @@ struct PackageFinder::Parts {
   std::vector<std::pair<std::string, std::size_t>> cuda;
 };
 
-PackageFinder::PackageFinder(PackageOptions options) : parts_(std::make_unique<Parts>(options)) {}
+PackageFinder::PackageFinder(const PackageOptions& options)
+    : parts_(std::make_unique<Parts>(options)) {}
 PackageFinder::PackageFinder(PackageFinder&&) noexcept = default;
 PackageFinder& PackageFinder::operator=(PackageFinder&&) noexcept = default;
 PackageFinder::~PackageFinder() = default;
