@@ -39,7 +39,7 @@ Shape shape_of(const spec::ModelSpec& m, Framework framework, std::int64_t seque
   s.mlp_matrices = m.is_gated() ? 3 : 2;
   s.vocab = as_real(m.vocab);
   s.tied = m.tied;
-  s.ragged_vocab = m.vocab % kAlignedElements != 0;
+  s.ragged_vocab = !pads_vocabulary(framework) && m.vocab % kAlignedElements != 0;
   if (framework == Framework::kAssay) {  // which rounds it up
     s.vocab = as_real(step::padded_rows(m.vocab));
     s.ragged_vocab = false;

@@ -51,7 +51,8 @@ base::Result<Calibration> calibrate(std::span<const Row> rows) {
 base::Result<Calibration> calibrate_to_runs(std::span<const Row> runs, const Calibration& general) {
   ASSAY_TRY_VOID(check_measured(runs));
   Calibration made = general;
-  made.constants = fit(runs, {.constants = general.constants, .pull = kPullOfOwnRuns});
+  made.constants =
+      fit(runs, {.constants = general.constants, .pull = kPullOfOwnRuns, .habits = false});
   return made;
 }
 

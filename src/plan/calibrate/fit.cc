@@ -27,6 +27,10 @@ double bounded(double coordinate, double low, double high) {
 
 // How fast a row counts less with the rows of its project.
 constexpr double kProjectExponent = -0.5;
+// The residual of a habit of 1. Of dense rows, which agree, habits are small; of mixtures, where
+// software decides half of a step, they are not.
+constexpr double kDenseHabitPull = 5;
+constexpr double kMixtureHabitPull = 0.5;
 // Step of differences, in units of coordinates.
 constexpr double kDifference = 1e-3;
 
@@ -139,7 +143,9 @@ Fitter::Fitter(std::span<const Row> rows, FitStart start) : start_(start) {
   for (const Row& row : rows) {
     if (!has_time(row) || !std::isfinite(error_of(row, start_.constants))) continue;
     const auto place = std::find(projects_.begin(), projects_.end(), row.project);
-    known_.push_back({.row = &row, .project = static_cast<std::size_t>(place - projects_.begin())});
+    const auto project = static_cast<std::size_t>(place - projects_.begin());
+    const std::size_t mixture = row.candidates.front().shape.is_moe() ? 1 : 0;
+    known_.push_back({.row = &row, .project = project, .habit = 2 * project + mixture});
     if (place == projects_.end()) projects_.push_back(row.project);
   }
   std::vector<double> counts(projects_.size());
@@ -157,6 +163,7 @@ Fitter::Fitter(std::span<const Row> rows, FitStart start) : start_(start) {
   }
 }
 
+// Unknowns are the constants' coordinates and, after them, the projects' habits.
 Constants Fitter::fit_to(std::span<const Known* const> rows) const {
   const std::vector<double> start = coordinates_of(start_);
   double mean = 0;
@@ -164,32 +171,54 @@ Constants Fitter::fit_to(std::span<const Known* const> rows) const {
   std::vector<double> roots;
   for (const Known* known : rows) roots.push_back(std::sqrt(known->weight / mean));
 
-  LeastSquaresProblem problem{.residuals = rows.size() + start.size()};
+  const std::size_t count = start.size();
+  const std::size_t habits = start_.habits && projects_.size() > 1 ? 2 * projects_.size() : 0;
+  std::vector<double> first = start;
+  first.resize(count + habits);
+  const auto habit_of = [&](const Known& known, std::span<const double> at) {
+    return habits > 0 ? at[count + known.habit] : 0;
+  };
+  const auto habit_pull = [](std::size_t habit) {
+    return habit % 2 == 0 ? kDenseHabitPull : kMixtureHabitPull;
+  };
+
+  LeastSquaresProblem problem{.residuals = rows.size() + first.size()};
   problem.evaluate = [&](std::span<const double> at, std::span<double> values) {
     const Constants constants = constants_at(at, start_);
     for (std::size_t i = 0; i < rows.size(); ++i)
-      values[i] = roots[i] * error_of(*rows[i]->row, constants);
-    for (std::size_t k = 0; k < start.size(); ++k)
+      values[i] = roots[i] * (error_of(*rows[i]->row, constants) - habit_of(*rows[i], at));
+    for (std::size_t k = 0; k < count; ++k)
       values[rows.size() + k] = start_.pull * (at[k] - start[k]);
+    for (std::size_t k = 0; k < habits; ++k)
+      values[rows.size() + count + k] = habit_pull(k) * at[count + k];
   };
   problem.differentiate = [&](std::span<const double> at, std::span<const double> values,
                               std::span<double> derivatives) {
-    const bool at_start = std::equal(at.begin(), at.end(), start.begin());
+    const bool at_start = std::equal(start.begin(), start.end(), at.begin());
     const std::vector<Constants> near =
-        at_start ? std::vector<Constants>() : neighbours(at, start_);
+        at_start ? std::vector<Constants>() : neighbours(at.first(count), start_);
     std::fill(derivatives.begin(), derivatives.end(), 0);
-    for (std::size_t k = 0; k < start.size(); ++k) {
-      const auto column = derivatives.subspan(k * values.size(), values.size());
+    const auto column_of = [&](std::size_t k) {
+      return derivatives.subspan(k * values.size(), values.size());
+    };
+    for (std::size_t k = 0; k < count; ++k) {
+      const auto column = column_of(k);
       for (std::size_t i = 0; i < rows.size(); ++i) {
         if (!rows[i]->depends[k]) continue;
-        column[i] = at_start
-                        ? roots[i] * rows[i]->derivatives[k]
-                        : (roots[i] * error_of(*rows[i]->row, near[k]) - values[i]) / kDifference;
+        const double here = values[i] + roots[i] * habit_of(*rows[i], at);
+        column[i] = at_start ? roots[i] * rows[i]->derivatives[k]
+                             : (roots[i] * error_of(*rows[i]->row, near[k]) - here) / kDifference;
       }
       column[rows.size() + k] = start_.pull;
     }
+    for (std::size_t k = 0; k < habits; ++k) {
+      const auto column = column_of(count + k);
+      for (std::size_t i = 0; i < rows.size(); ++i)
+        if (rows[i]->habit == k) column[i] = -roots[i];
+      column[rows.size() + count + k] = habit_pull(k);
+    }
   };
-  return constants_at(least_squares(problem, start).at, start_);
+  return constants_at(least_squares(problem, first).at, start_);
 }
 
 Constants Fitter::fit() const {
@@ -210,8 +239,8 @@ Constants fit(std::span<const Row> rows, const FitStart& start) {
 }
 
 bool has_memory(const Row& row) {
-  return !row.flagged && !row.candidates.empty() && row.memory_gib && *row.memory_gib > 0 &&
-         std::isfinite(*row.memory_gib);
+  return !row.flagged && !row.by_rate && !row.candidates.empty() && row.memory_gib &&
+         *row.memory_gib > 0 && std::isfinite(*row.memory_gib);
 }
 
 MemoryConstants fit_memory(std::span<const Row> rows) {

@@ -4,7 +4,10 @@
 // A row that is far off counts by its distance, not by its square: some rows measured something
 // else than they say. Each constant is pulled to the value that was known before (constants.h) and
 // stays within its bounds. Rows of a project that has n count n^-1/2 each: a table with a thousand
-// rows of one machine is not a thousand observations.
+// rows of one machine is not a thousand observations. And what a project is off by in all of its
+// rows, its habit, is fitted beside the constants and thrown away: constants are what explains how
+// a project's rows differ, and what all projects share. Without it one project's odd mixtures
+// became everybody's time of the host.
 //
 //   const Constants constants = fit(rows);
 //   const Fitter fitter(rows);
@@ -32,6 +35,8 @@ struct FitStart {
   double pull =
       0.3;           // the residual of a constant at distance 1: from the middle to 73 % of a range
   bool own = false;  // fits our trainer's constants, and leaves the others
+  // Of several projects, each may be off by a factor of its own in all of its rows.
+  bool habits = true;
 };
 // Of our own runs, which are few, measured on one machine, and whose priors are guesses.
 inline constexpr double kOwnPull = 0.01;
@@ -51,6 +56,7 @@ class Fitter {
   struct Known {
     const Row* row = nullptr;
     std::size_t project = 0;  // index
+    std::size_t habit = 0;    // likewise: two of each project, of dense rows and of mixtures
     double weight = 0;
     // By constant: whether the time depends on it, and its logarithm's derivative at the priors.
     std::vector<bool> depends;

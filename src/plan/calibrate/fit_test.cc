@@ -105,6 +105,35 @@ TEST(Fit, FindsThemThroughNoiseAndRowsThatAreWrong) {
   EXPECT_NEAR(found.host_us, truth.host_us, 0.15 * truth.host_us);
 }
 
+Row mixture(const std::string& project, double dim, double layers, double micro_batch,
+            double habit) {
+  Work work = decoder(Framework::kMegatronCore, dim, layers, micro_batch, 1);
+  work.shape.experts = 64;
+  work.shape.experts_per_token = 4;
+  work.shape.expert_ffn = dim / 2;
+  work.shape.moe_layers = layers;
+  work.degrees.ep = 8;
+  const double seconds = habit * step_seconds(work, prior_constants()).count();
+  return {.project = project, .step_s = seconds, .candidates = {std::move(work)}};
+}
+
+// All mixtures of a project take twice as long, and it has more rows: its habit, which says nothing
+// of others.
+TEST(Fit, AHabitOfOneProjectIsNotEverybodys) {
+  std::vector<Row> others;
+  std::vector<Row> all;
+  for (const double dim : {512, 1024, 2048, 4096, 6144})
+    for (const double micro_batch : {1, 2, 4, 8}) {
+      others.push_back(mixture("others", dim, 24, micro_batch, 1));
+      all.push_back(others.back());
+      for (const double layers : {12, 24, 48, 96})
+        all.push_back(mixture("slow", dim, layers, micro_batch, 2));
+    }
+  const double with_habits = mean_error(others, fit(all));
+  EXPECT_LT(with_habits, 0.1);
+  EXPECT_LT(with_habits, 0.5 * mean_error(others, fit(all, {.habits = false})));
+}
+
 TEST(Fit, WhatNoRowDependsOnStaysAsItWas) {
   const Constants found = fit(rows_made_with(other_constants(), 0));
   const Constants priors = prior_constants();

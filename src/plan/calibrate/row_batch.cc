@@ -14,8 +14,25 @@ namespace {
 constexpr double kMicroBatches[] = {1, 2, 4, 8, 16};
 constexpr double kMostMicroTokens = 16384;
 
+// A step of a row that says its rate alone: so many tokens, and enough micro-batches for a
+// pipeline.
+constexpr double kTypicalTokens = 4e6;
+constexpr double kTypicalMicrosPerStage = 4;
+
 double at_least_one(double count) {
   return std::max(1.0, std::nearbyint(count));
+}
+
+// Tokens per second hardly depend on how many micro-batches a step has, once they are some.
+RowBatches typical_batch(const RowFields& row, const Degrees& degrees) {
+  Batch batch{*row.seq, row.micro_batch.value_or(1)};
+  const double tokens = batch.sequence * batch.micro_batch * degrees.dp * degrees.fsdp;
+  const double fill = degrees.pp > 1 ? kTypicalMicrosPerStage * degrees.pp : 1;
+  batch.micros = row.grad_accum.value_or(std::max(fill, at_least_one(kTypicalTokens / tokens)));
+  return {.candidates = {batch},
+          .assumed = fmt::format("batch unknown: {} micro-batches taken, compared by tokens/s",
+                                 batch.micros),
+          .by_rate = true};
 }
 
 }  // namespace
@@ -34,6 +51,8 @@ RowBatches row_batches(const RowFields& row, Framework framework, const Degrees&
                        const std::optional<double>& sequences) {
   const double sequence = *row.seq;
   const double per_rank = sequences.value_or(1) / (degrees.dp * degrees.fsdp);
+  if (!sequences && row.tok_per_s && !(row.micro_batch && row.grad_accum))
+    return typical_batch(row, degrees);
   RowBatches result;
   if (row.micro_batch) {
     Batch batch{sequence, *row.micro_batch, row.grad_accum.value_or(1)};

@@ -18,6 +18,7 @@ struct RowBatches {
   std::vector<Batch> candidates;  // of one rank
   std::string assumed;            // what the row does not say
   bool unknown = false;           // nothing implies how many tokens a step reads
+  bool by_rate = false;           // likewise, but tokens per second can be compared
 };
 
 RowBatches row_batches(const RowFields& row, Framework framework, const Degrees& degrees,

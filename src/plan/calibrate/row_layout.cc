@@ -145,8 +145,11 @@ double probable_chunks(const RowFields& row, const Shape& shape, Framework frame
   const bool other_schedule = !interleaves || contains(row.lower_notes, "1f1b") ||
                               (!row.schedule.empty() && !contains(row.schedule, "interleaved"));
   if (!row.grad_accum || other_schedule || (d.pp - 1) / *row.grad_accum <= kMostIdle) return 1;
-  // Two layers or so in a chunk.
-  return std::max(1.0, std::floor(shape.layers / d.pp / 2));
+  // Two layers or so in a chunk, and as many in each.
+  const double most = std::ceil(shape.layers / d.pp);
+  for (const double layers : {2.0, 3.0})
+    if (divides(layers, most)) return most / layers;
+  return most;
 }
 
 }  // namespace

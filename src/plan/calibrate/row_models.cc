@@ -75,6 +75,20 @@ double add_attention(std::string_view model, std::string_view attention, Shape& 
   double parameters = dim * shape.qkv + shape.attention_out * dim;
   const bool latent = contains(attention, "mla") || contains_any(model, {"kimi"}) ||
                       contains_like(model, "deepseek?v2") || contains_like(model, "deepseek?v3");
+  if (contains_like(model, "deepseek?v4")) {
+    // Queries through 1024, one key of 512 that is the value as well, and the result through eight
+    // groups of 1024.
+    constexpr double kV4Rank = 1024;
+    constexpr double kV4Head = 512;
+    constexpr double kV4Groups = 8;
+    shape.streams = 4;
+    shape.head_dim = kV4Head;
+    const double in = dim * kV4Rank + kV4Rank * heads * kV4Head + dim * kV4Head;
+    const double out = heads * kV4Head * kV4Rank + kV4Groups * kV4Rank * dim;
+    shape.qkv = in / dim;
+    shape.attention_out = out / dim;
+    return in + out;
+  }
   if (latent) {  // queries through 1536, keys and values through 512 and 64 for positions
     constexpr double kQueries = 1536;
     constexpr double kKeys = 512;

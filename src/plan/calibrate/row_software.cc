@@ -15,6 +15,7 @@ constexpr double kGraphedLayers = 0.5;
 // And where software of a time that captures whole iterations does not say what it did.
 constexpr double kGraphedUnsaid = 0.8;
 constexpr double kFusedExperts = 2026.4;
+constexpr double kFlashMegatron = 2023.5;
 // Of what is around experts, graphs of layers hold the router and what prepares dispatch.
 constexpr double kGraphedRouters = 0.3;
 // When kernels of a generation had been out for a year or so.
@@ -59,9 +60,11 @@ std::optional<Framework> framework_in_text(const RowFields& row) {
     return Framework::kMegatronBridge;
   if (contains(text, "automodel")) return Framework::kAutomodel;
   if (contains_any(text, {"megatron-deepspeed", "mt-nlg"})) return Framework::kMegatronDeepspeed;
-  // Flash attention and Transformer Engine came to Megatron with Hopper.
+  // Flash attention and Transformer Engine came to Megatron with Hopper, and to older cards as
+  // well.
   const bool hopper_or_later = !contains_any(row.gpu_type, {"A100", "A800", "V100"});
-  if (contains(text, "megatron") && (contains(text, "core") || hopper_or_later))
+  const bool late = hopper_or_later || (row.date && *row.date >= kFlashMegatron);
+  if (contains(text, "megatron") && (contains(text, "core") || late))
     return Framework::kMegatronCore;
   if (contains_any(text, {"megatron", "no flash"})) return Framework::kMegatron;
   if (contains(text, "kempner")) return Framework::kKempner;
@@ -107,7 +110,10 @@ Software row_software(const RowFields& row, Framework framework, const Shape& sh
   Software s = software_of(framework, card);
   s.compiled = s.compiled || compiled;
   s.fused = s.fused || compiled || row.compile == "te";
-  if (contains(text, "no flash")) s.flash = false;
+  if (contains_any(text, {"no flash", "without flash", "unfused attention"}))
+    s.flash = false;
+  else if (contains_any(text, {"flash attention", "flash-attn", "flashattention"}))
+    s.flash = true;
   if (!s.flash || contains_any(text, {"flash-attn-3", "cudnn"})) s.old_attention = false;
   if (contains_any(text, {"zero-1", "distributed optimizer"}) || contains(row.zero, "1") ||
       contains(row.zero, "2")) {

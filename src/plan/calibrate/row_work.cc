@@ -23,6 +23,7 @@ namespace {
 
 // Recomputation that is not said is assumed when the model's need is so far beyond the card.
 constexpr double kBeyondCard = 1.164;
+constexpr double kV4Keys = 340;
 
 void note(std::string& notes, std::string_view more) {
   if (more.empty()) return;
@@ -43,6 +44,12 @@ void add_window(const RowFields& row, Framework framework, Shape& shape) {
       if (later != std::string_view::npos && slash != std::string_view::npos && slash > at)
         window = number_after(notes.substr(slash), "/ ", false).value_or(window);
     }
+  }
+  if (contains_like(row.model, "deepseek?v4")) {
+    // Half of the layers look at 128 keys and 512 compressed ones, the others at few more than 128.
+    shape.window = std::min(kV4Keys, *row.seq);
+    shape.windowed_share = 1;
+    return;
   }
   if (window <= 0) {
     if (framework == Framework::kNanochat)
@@ -159,6 +166,9 @@ std::string add_all_but_layout(const RowFields& row, const CardSheet& sheet, Fra
 void add_layout(const RowFields& row, const Degrees& degrees, Work& work) {
   const Framework framework = work.software.framework;
   work.degrees = degrees;
+  // "1 (within 8 GPUs)": replicas share the optimizer's state in groups.
+  if (const auto sharers = number_after(row.zero, "within ", false); sharers && *sharers >= 1)
+    work.degrees.state_shards = std::min(*sharers, degrees.dp);
   work.degrees.sequence_parallel =
       contains(row.recompute, "seqpar") || framework == Framework::kMegatronBridge ||
       framework == Framework::kMegatronCore || framework == Framework::kKempner ||
@@ -213,6 +223,7 @@ RowWork row_work(const RowFields& row) {
   if (!contains(possible, "ac: ") && row.recompute.empty()) note(result.reason, "ac none taken");
   result.assumed = !result.reason.empty();
   result.batch_unknown = batches.unknown;
+  result.by_rate = batches.by_rate;
   return result;
 }
 

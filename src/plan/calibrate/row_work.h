@@ -14,6 +14,7 @@ struct RowWork {
   std::string reason;          // why there is none, or what was assumed
   bool assumed = false;        // something that a step depends on
   bool batch_unknown = false;  // how much a step reads is a guess
+  bool by_rate = false;        // only its tokens per second can be compared
 };
 
 RowWork row_work(const RowFields& row);

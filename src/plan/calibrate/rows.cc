@@ -10,6 +10,18 @@
 #include "plan/model/step_time.h"
 
 namespace assay::plan {
+namespace {
+
+// What a step of the batch that was taken would last at the measured rate.
+std::optional<double> step_of_rate(const Row& row, double tokens_per_s) {
+  if (row.candidates.size() != 1) return std::nullopt;
+  const Batch& batch = row.candidates[0].batch;
+  const Degrees& degrees = row.candidates[0].degrees;
+  return batch.sequence * batch.micro_batch * batch.micros * degrees.dp * degrees.fsdp /
+         tokens_per_s;
+}
+
+}  // namespace
 
 base::Result<std::vector<Row>> parse_rows(std::string_view csv, const std::string& name) {
   ASSAY_TRY(base::CsvTable table, base::parse_csv(csv, name));
@@ -40,6 +52,8 @@ base::Result<std::vector<Row>> parse_rows(std::string_view csv, const std::strin
       row.reason = std::move(work.reason);
       row.assumed = work.assumed;
       row.flagged = row.flagged || work.batch_unknown;
+      row.by_rate = work.by_rate;
+      if (work.by_rate && !row.step_s) row.step_s = step_of_rate(row, *fields.tok_per_s);
     }
     rows.push_back(std::move(row));
   }

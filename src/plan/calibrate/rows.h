@@ -24,6 +24,9 @@ struct Row {
   // its table, or does not say how much a step reads. It is predicted, and neither fitted nor
   // scored.
   bool flagged = false;
+  // Says tokens per second and not how many a step reads: step_s is of a batch that was taken, and
+  // its memory says nothing.
+  bool by_rate = false;
   // The row leaves out what its time depends on, and the most probable was taken.
   bool assumed = false;
   // Several where the row does not say its layout or micro-batch: the one that takes the least time

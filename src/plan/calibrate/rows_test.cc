@@ -246,6 +246,58 @@ TEST(Rows, TheBatchFollowsFromWhatWasMeasured) {
   EXPECT_TRUE(rows[1].flagged);
 }
 
+// A rate without a batch is compared as a rate: a step of a batch that was taken lasts as long.
+TEST(Rows, ARateWithoutABatchIsCompared) {
+  const auto rows = rows_of(
+      "model,seq,gpus,gpu_type,dp,micro_batch,tok_per_s,mem_gb\nLlama3-8B,2048,8,H100,8,2,80000,"
+      "70\n");
+  ASSERT_EQ(rows.size(), 1U);
+  ASSERT_EQ(rows[0].candidates.size(), 1U) << rows[0].reason;
+  const Batch& batch = rows[0].candidates[0].batch;
+  EXPECT_EQ(batch.micro_batch, 2);
+  EXPECT_EQ(batch.micros, 122);  // 4e6 / (2048 * 2 * 8)
+  EXPECT_TRUE(rows[0].by_rate);
+  EXPECT_FALSE(rows[0].flagged);
+  ASSERT_TRUE(rows[0].step_s);
+  EXPECT_DOUBLE_EQ(*rows[0].step_s, 2048.0 * 2 * 122 * 8 / 80'000);
+  EXPECT_NE(rows[0].reason.find("compared by tokens/s"), std::string::npos) << rows[0].reason;
+}
+
+TEST(Rows, StateIsSharedInGroupsWhereARowSaysSo) {
+  const Row row = row_with("source,ac,dp,zero", "me,none,8,1 (within 4 GPUs)");
+  ASSERT_FALSE(row.candidates.empty()) << row.reason;
+  EXPECT_EQ(row.candidates[0].degrees.state_shards, 4);
+  EXPECT_EQ(row_with("source,ac,dp,zero", "me,none,8,1").candidates[0].degrees.state_shards, 0);
+}
+
+// Megatron had flash attention on older cards as well, from the middle of 2023 on.
+TEST(Rows, FlashAttentionByDateAndByName) {
+  const auto flash = [](const std::string& fields) {
+    const auto rows = rows_of(
+        "model,seq,gpus,gpu_type,dp,micro_batch,grad_accum,source,date,notes\n"
+        "GPT-1.3B,2048,8,A100-SXM4-80GB,8,1,1," +
+        fields + "\n");
+    return !rows[0].candidates.empty() && rows[0].candidates[0].software.flash;
+  };
+  EXPECT_FALSE(flash("Megatron-LM,2021-04,GPT"));
+  EXPECT_TRUE(flash("Megatron-LM,2024-02,GPT"));
+  EXPECT_TRUE(flash("Megatron-LM,2022-11,FlashAttention"));
+  EXPECT_FALSE(flash("Megatron-LM,2024-02,no flash attention"));
+}
+
+// Published: queries through 1024 to 64 heads of 512, one key of 512, the result through 8 x 1024,
+// and four residual streams; 284 billion parameters in 43 layers.
+TEST(Rows, ShapeOfHyperConnections) {
+  const auto rows = rows_of(
+      "model,layers,dim,ffn,heads,kv_heads,vocab,seq,gpus,gpu_type,dp,ep,micro_batch,grad_accum,"
+      "experts,top_k,expert_ffn,shared_experts,moe_layers,attention\n"
+      "DeepSeek-V4-Flash,43,4096,2048,64,1,129280,4096,64,GB200,64,64,1,1,256,6,2048,1,43,csa\n");
+  ASSERT_FALSE(rows[0].candidates.empty()) << rows[0].reason;
+  const Shape& shape = rows[0].candidates[0].shape;
+  EXPECT_EQ(shape.streams, 4);
+  EXPECT_NEAR(shape.parameters, 284e9, 0.02 * 284e9);
+}
+
 // Ranks that read data, derived from the batch; the others split sequences.
 TEST(Rows, TheLayoutFollowsFromTheBatch) {
   const Row row = row_with("fsdp,tp,pp,tok_per_s,step_s", "1,1,1,32768,1");

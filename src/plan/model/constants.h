@@ -39,6 +39,7 @@ struct Constants {
   double a2a_eff = 0;
   double ssm_ops = 0;
   double young_eff = 0;
+  double amd_eff = 0;
   // Counted or published; not fitted.
   double gemm_k0 = 0;
   double gemm_tail = 0;

@@ -7,6 +7,7 @@ namespace {
 // 3.5 each.
 constexpr double kNormElements = 4;
 constexpr double kResidualElements = 11;
+constexpr double kStreamElements = 6;
 // Bytes per score that pass_score counts: written 2, softmax 4, dropout 5, read 2, less what stays
 // in registers; and backward.
 constexpr double kScoreBytesForward = 11;
@@ -91,9 +92,12 @@ LayerPasses layer_passes(const Work& work, const RankShare& rank, const Constant
            rank.memory_rate;
   };
   const double factor = pass_factor(work.software, constants);
-  const double residual = factor * pass(kResidualElements * dim, dim);
+  // Streams are read before and after each half of a layer, and written.
+  const double elements =
+      shape.streams > 1 ? kNormElements + kStreamElements * shape.streams : kResidualElements;
+  const double residual = factor * pass(elements * dim, dim * shape.streams);
   LayerPasses passes;
-  passes.norms = kNormElements / kResidualElements * residual;
+  passes.norms = kNormElements / elements * residual;
   passes.activation = factor * pass(shape.mlp_matrices * ffn, ffn);
   passes.total = residual + factor * pass(rank.qkv, rank.qkv) + passes.activation;
   if (shape.state_share > 0) {

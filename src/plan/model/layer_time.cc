@@ -187,10 +187,12 @@ LayerTimes layer_times(const Work& work, const RankShare& rank, const Constants&
   if (work.software.loose_experts)
     launched += rank.moe_share * rank.local_experts * kLooseExpertOperators;
   const Software& software = work.software;
-  const double experts_host = software.hostless ? 0
-                                                : rank.moe_share * constants.moe_host_us * 1e-6 *
-                                                      (1 + rank.local_experts / kExpertsOfHalf) /
-                                                      3 * (1 - software.graphed_experts);
+  // Without grouped products each expert has operators of its own.
+  const double one_by_one = rank.local_experts * kLooseExpertOperators * rank.host_per_operator;
+  const double grouped = constants.moe_host_us * 1e-6 * (1 + rank.local_experts / kExpertsOfHalf) /
+                         3 * (1 - software.graphed_experts);
+  const double experts_host =
+      software.hostless ? 0 : rank.moe_share * (rank.naive_experts ? one_by_one : grouped);
   add_host(launched, experts_host, rank, constants, forward);
   add_host((full ? 3 : 2) * launched, (full ? 3 : 2) * experts_host, rank, constants, backward);
   forward.tensor += tensor.skew;

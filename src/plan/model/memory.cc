@@ -10,7 +10,6 @@ namespace assay::plan {
 namespace {
 
 constexpr double kGib = 1024.0 * 1024 * 1024;
-constexpr double kCappedLogitBytes = 12;
 constexpr double kLogitChunks = 8;  // that llm.q computes one after the other
 
 // Per parameter of a rank, before FSDP cuts it.
@@ -66,6 +65,8 @@ double kept_bytes(const Work& work, const RankShare& rank, double scores) {
   double all = bytes((2 + 2 * input) * width + rank.qkv + input * attention +
                      (shape.mlp_matrices - 1 + input) * ffn);
   if (work.software.megatron_fused) all += 2 * rank.tokens * width;  // masks of two dropouts
+  // Queries and keys before their norms, too.
+  if (work.software.framework == Framework::kNanochat) all += bytes(2 * attention);
   if (work.recompute != RecomputeKind::kSelective) return all + scores;
   if (!work.software.flash) return all;
   if (work.software.recomputes_products) {
@@ -83,8 +84,6 @@ double kept_bytes(const Work& work, const RankShare& rank, double scores) {
 double logit_bytes(const Work& work, const RankShare& rank, const MemoryConstants& constants) {
   const bool fused = work.software.compiled || work.software.fused_loss;
   double each = fused ? constants.logit_bytes : constants.logit_bytes_eager;
-  // In fp32 before and after its soft cap, and their gradient.
-  if (work.software.framework == Framework::kNanochat) each = kCappedLogitBytes;
   if (work.software.framework == Framework::kLlmq) each /= kLogitChunks;
   return rank.tokens * work.shape.vocab * each /
          (work.software.gathers_logits ? 1 : work.degrees.tp);
@@ -121,9 +120,10 @@ MemoryNeed memory_need(const Work& work, const MemoryConstants& constants) {
                             : 5 * work.batch.micro_batch * shape.heads / degrees.tp *
                                   work.batch.sequence * work.batch.sequence;
   const bool recomputes = work.recompute != RecomputeKind::kNone;
-  // A mixture's tokens, once per expert that they visit, and what the expert makes of them.
+  // A mixture's tokens, once per expert that they visit, and what the expert makes of them before
+  // its last product: weights of routing are applied there, so that the result is not needed.
   const double routed = rank.moe_share * 2 * rank.routed_tokens * shape.copies() *
-                        ((1 + kept_input(work)) * shape.expert_width() +
+                        (kept_input(work) * shape.expert_width() +
                          (shape.mlp_matrices - 1 + kept_input(work)) * shape.expert_ffn);
   const double experts_at_work = (rank.naive_experts ? constants.moe_activation : 1) * routed;
   const bool made_again = work.recompute == RecomputeKind::kFull || work.recomputed.experts;

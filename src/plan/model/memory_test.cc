@@ -67,6 +67,24 @@ TEST(Memory, BytesPerParameter) {
 }
 
 // To the nearest, and what is no size at all is too large for every card.
+// nanochat's log of January 2026: 34 GB for a d12 in bf16 with 32 sequences of 2,048 (before it had
+// embeddings of values).
+TEST(Memory, NanochatsD12) {
+  Work work = llama_8b_on_h100();
+  work.software = software_of(Framework::kNanochat, work.card);
+  work.shape = {.layers = 12, .dim = 768, .heads = 6, .kv_heads = 6, .head_dim = 128, .ffn = 3072};
+  work.shape.mlp_matrices = 2;
+  work.shape.vocab = 32768;
+  work.shape.qkv = 3 * 768;
+  work.shape.attention_out = 768;
+  work.shape.body_parameters = 12 * 12 * 768 * 768;
+  work.shape.parameters = work.shape.body_parameters + 2 * 32768 * 768;
+  work.degrees = {.dp = 8, .ranks = 8};
+  work.batch = {.sequence = 2048, .micro_batch = 32, .micros = 1};
+  const double gigabytes = static_cast<double>(need_of(work).total().count()) / 1e9;
+  EXPECT_NEAR(gigabytes, 34, 0.15 * 34);
+}
+
 TEST(Memory, WholeBytes) {
   EXPECT_EQ(whole_bytes(0), Bytes(0));
   EXPECT_EQ(whole_bytes(2.4), Bytes(2));

@@ -113,9 +113,15 @@ SlowestStage slowest_stage(const Work& work, double layer_seconds, double head_s
     const bool head = stages.last * layer_seconds + head_seconds >= stages.most * layer_seconds;
     return head ? SlowestStage{stages.last, 1} : SlowestStage{stages.most, 0};
   }
-  // Others leave room for the head on a stage that has fewer layers.
-  const bool uneven = pp > 1 && std::fmod(layers, pp) > 0;
-  return {layers / pp, uneven ? 1 / pp : 1};
+  // Others fill stages, or chunks of them, with whole layers, and leave room for the head where
+  // that does not come out even.
+  const double chunks = std::clamp(work.degrees.chunks, 1.0, std::ceil(layers / pp));
+  const double most = std::ceil(layers / (pp * chunks)) * chunks;
+  const double room = most * pp - layers;
+  if (pp <= 1 || room == 0) return {layers / pp, 1};
+  const double last = most - std::min(room, most - 1);
+  const bool head = last * layer_seconds + head_seconds > most * layer_seconds;
+  return head ? SlowestStage{last, 1} : SlowestStage{most, 0};
 }
 
 // Of interleaved stages, gradients of one chunk after the other are complete while a whole group of

@@ -107,6 +107,28 @@ TEST(StepTime, UnevenStagesWaitForTheSlowest) {
   EXPECT_DOUBLE_EQ(products_of(36) / eight, 9.0 / 8);
 }
 
+// Others fill stages with whole layers: 61 on 16 stages are four on most of them, and of 126 on 16
+// stages in four chunks two are missing where the embedding and the head are.
+TEST(StepTime, StagesOfOthersHaveWholeLayers) {
+  Work work = llama_8b_on_h100();
+  work.software = software_of(Framework::kMegatronCore, work.card);
+  work.batch.micros = 64;
+  work.shape.vocab = 8;
+  const auto layers_of = [&](double layers, double chunks) {
+    const auto products = [&](double count) {
+      work.degrees = {.pp = 16, .chunks = chunks, .ranks = 16};
+      work.shape.body_parameters *= count / work.shape.layers;
+      work.shape.layers = count;
+      return step_time(work, shipped_constants()).products;
+    };
+    return products(layers) / products(16 * chunks) * chunks;
+  };
+  EXPECT_DOUBLE_EQ(layers_of(61, 1), 4);
+  EXPECT_DOUBLE_EQ(layers_of(126, 4), 8);
+  EXPECT_DOUBLE_EQ(layers_of(128, 4), 8);
+  EXPECT_DOUBLE_EQ(layers_of(129, 1), 9);
+}
+
 // Computing a layer again costs its forward pass.
 TEST(StepTime, FullRecomputationAddsAForwardPass) {
   Work work = llama_8b_on_h100();

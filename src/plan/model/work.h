@@ -50,6 +50,7 @@ struct Shape {
   double shared_ffn = 0;  // of experts that see every token
   double moe_layers = 0;
 
+  double streams = 1;      // of the residual: hyper-connections mix several
   double predictions = 1;  // heads: of the next token, and of tokens after it
   // Ranks' parts of what our trainer exchanges together end at multiples of so many elements.
   double norm_block = 1;
