@@ -48,6 +48,7 @@ class Counted : public lineage::Results {
     if (output.blake3) ++hashed;
   }
   void left_out(LeftOut, const lineage::Rule&) override {}
+  void fact(store::PathFact) override {}
   void process(store::Process) override {}
   void missed(store::Missed missed) override { std::printf("missed %s\n", missed.text.c_str()); }
   std::size_t inputs = 0;

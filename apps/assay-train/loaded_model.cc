@@ -58,7 +58,7 @@ base::Result<OpenedModel> open_model(const fs::path& path, const std::string& to
         fmt::format("has {} tokens, but the model knows {}", made->vocabulary(), model.vocab),
         "use the vocabulary that the model was trained with"));
   }
-  return OpenedModel{std::move(from), std::move(model), std::move(record), std::move(made)};
+  return OpenedModel{std::move(from), model, std::move(record), std::move(made)};
 }
 
 base::Result<std::unique_ptr<LoadedModel>> load_model(const OpenedModel& opened,

@@ -55,10 +55,12 @@ bool in_project() {
 
 }  // namespace
 
-Verb recorded(const Session& session, Verb verb, std::function<bool()> makes_files) {
-  verb.action = [&session, action = std::move(verb.action),
+Verb recorded(const Session& session, Verb verb, std::function<bool()> makes_files,
+              AboutRuns about_runs) {
+  verb.action = [&session, about_runs, action = std::move(verb.action),
                  makes_files = std::move(makes_files)]() -> base::Result<base::ExitCode> {
     lineage::RunRequest request;
+    request.about_runs = about_runs == AboutRuns::kYes;
     request.command = own_arguments();
     if (std::getenv(kStartedAgain) != nullptr || (makes_files && !makes_files()) || !in_project() ||
         store::this_run() || request.command.empty() || base::own_program().empty()) {

@@ -96,8 +96,7 @@ base::Result<std::unique_ptr<Communicator>> Communicator::split(int color, int k
     if (color >= 0 && choice.color == color) members.push_back(rank);
   }
   std::ranges::sort(colors);
-  const auto [end, last] = std::ranges::unique(colors);
-  colors.erase(end, last);
+  colors.erase(std::unique(colors.begin(), colors.end()), colors.end());
   set_next_group_id(first_id + static_cast<std::int64_t>(colors.size()));
   if (color < 0) return nullptr;
   std::ranges::stable_sort(members, {},

@@ -93,7 +93,7 @@ std::vector<std::int64_t> ranks_of_stage(const JobSpec& job, std::int64_t first)
   const auto layout = step::layout_of(job.layout, first);
   if (!layout) return {first};
   const bool muon = job.train.optimizer == spec::Optimizer::kMuon;
-  const std::vector<std::int64_t> data = layout->members(step::Axis::kData);
+  std::vector<std::int64_t> data = layout->members(step::Axis::kData);
   if (muon && data.size() <= kFew) return data;
   const std::vector<std::int64_t> context = layout->members(step::Axis::kContext);
   std::set<std::int64_t> chosen = {first, context.back()};

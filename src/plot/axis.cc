@@ -41,7 +41,8 @@ std::vector<double> AxisLine::whole_ticks(const Extent& values) {
   const double low = std::floor(values.low);
   const double high = std::max(std::ceil(values.high), low + static_cast<double>(kFewestTicks) - 1);
   std::vector<double> ticks;
-  for (double tick = low; tick <= high; ++tick) ticks.push_back(tick);
+  const auto last = static_cast<int>(high - low);
+  for (int i = 0; i <= last; ++i) ticks.push_back(low + i);
   return ticks;
 }
 

@@ -59,7 +59,7 @@ std::string scan_title(const Experiment& e) {
 // The arm's name if it was given one, else its command: "A" and "B" identify nothing.
 std::string arm_title(const Experiment& e, std::size_t arm) {
   constexpr std::size_t kMostCommand = 60;  // columns
-  const std::string name = e.name_of(arm);
+  std::string name = e.name_of(arm);
   const bool default_name = name.size() == 1 && name[0] >= 'A' && name[0] <= 'Z';
   if (!default_name) return name;
   return base::shortened_middle(base::printable(e.arm_of(arm).command), kMostCommand);

@@ -28,8 +28,9 @@ std::string prometheus(const ReportedRun& run) {
   };
   family("assay_run_up", "1 while the run is running")
       .add(labels, run.record.status == store::RunStatus::kRunning ? 1.0 : 0.0);
+  const std::int64_t started_unix_ms = run.record.started_unix_ns / 1'000'000;
   family("assay_run_started_seconds", "start time, since 1970")
-      .add(labels, static_cast<double>(run.record.started_unix_ns / 1'000'000) / 1e3);
+      .add(labels, static_cast<double>(started_unix_ms) / 1e3);
   family("assay_run_ran_seconds", "time since the start, or until the end").add(labels, ran_s(run));
   family("assay_run_step", "the last step that was measured");
   std::map<std::int64_t, std::int64_t> last_steps;

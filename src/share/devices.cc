@@ -57,7 +57,7 @@ std::vector<const GpuName*> by_uuid(const std::vector<GpuName>& gpus, std::strin
 
 std::vector<GpuName> visible_gpus(const std::vector<GpuName>& gpus,
                                   const CudaEnvironment& environment) {
-  const std::vector<GpuName> all = usable(gpus);
+  std::vector<GpuName> all = usable(gpus);
   if (!environment.visible_devices) return all;
   std::vector<GpuName> visible;
   std::string_view rest = *environment.visible_devices;

@@ -143,7 +143,7 @@ base::Result<LimitPlan> plan_limits(const std::string& verb, const LimitOptions&
       return base::fail(base::usage_error(where, fmt::format("GPU '{}' is named twice", one.device),
                                           "combine them: --gpu N=memory:…,compute:…"));
     }
-    plan.devices.push_back(std::move(device));
+    plan.devices.push_back(device);
   }
   if (plan.devices.size() > wire::kGpuDevices) {
     return base::fail(base::usage_error(

@@ -46,8 +46,9 @@ class ParameterList {
     return ranges;
   }
 
-  void matrix(const char* name, Part part, std::int32_t layer, std::vector<std::int64_t> heights,
-              std::int64_t cols, Cut cut, double std_of = kInitStd) {
+  void matrix(const char* name, Part part, std::int32_t layer,
+              const std::vector<std::int64_t>& heights, std::int64_t cols, Cut cut,
+              double std_of = kInitStd) {
     add_matrix(name, part, layer, slice_of(heights, cols, cut), 0, std_of);
   }
   // Of a mixture's experts, which lie one below the other, in equal heights.
@@ -87,12 +88,13 @@ class ParameterList {
     const bool in_block = layer != kNoLayer;
     std::int64_t rows = 0;
     for (const Range& range : slice.rows) rows += range.count;
+    const std::int64_t cols = slice.cols.count;
     list.push_back({.name = named(layer, name),
                     .part = part,
                     .layer = layer,
                     .group = muon_ && in_block ? Group::kMuon : Group::kDecayed,
                     .rows = rows,
-                    .cols = slice.cols.count,
+                    .cols = cols,
                     .padding_rows = padding,
                     .slice = std::move(slice),
                     .init_std = std_of});

@@ -11,9 +11,9 @@ namespace assay::store {
 namespace {
 
 using Kind = PathFact::Kind;
-constexpr std::array kKinds = {Kind::kMadeFolder, Kind::kFollowedLink, Kind::kMadeLink,
-                               Kind::kListed,     Kind::kAbsent,       Kind::kNetwork,
-                               Kind::kInterpreter};
+constexpr std::array kKinds = {Kind::kMadeFolder,  Kind::kFollowedLink, Kind::kMadeLink,
+                               Kind::kListed,      Kind::kAbsent,       Kind::kNetwork,
+                               Kind::kInterpreter, Kind::kBegan};
 
 }  // namespace
 
@@ -33,6 +33,8 @@ std::string_view name_of(Kind kind) {
       return "network";
     case Kind::kInterpreter:
       return "interpreter";
+    case Kind::kBegan:
+      return "began";
   }
   return "";
 }
@@ -45,6 +47,16 @@ std::optional<Traffic> traffic_of(const PathFact& fact) {
   const auto sent = std::from_chars(received.ptr + 1, end, traffic.sent);
   if (sent.ec != std::errc{} || sent.ptr != end) return {};
   return traffic;
+}
+
+std::int64_t began_file_ns(const RunRecord& run) {
+  for (const PathFact& fact : run.facts) {
+    std::int64_t time_ns = 0;
+    const char* const end = fact.target.data() + fact.target.size();
+    if (fact.kind != Kind::kBegan) continue;
+    if (std::from_chars(fact.target.data(), end, time_ns).ptr == end && time_ns > 0) return time_ns;
+  }
+  return run.started_unix_ns;
 }
 
 std::string to_target(const Traffic& traffic) {

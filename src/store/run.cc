@@ -1,5 +1,7 @@
 #include "store/run.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 
 namespace assay::store {
@@ -32,6 +34,10 @@ std::string_view name_of(OutputStatus status) {
       return "deleted";
   }
   ASSAY_CHECK(false, "every status has a name");
+}
+
+bool is_about_runs(const RunRecord& run) {
+  return std::find(run.options.begin(), run.options.end(), kAboutRuns) != run.options.end();
 }
 
 }  // namespace assay::store

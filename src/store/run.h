@@ -70,6 +70,8 @@ struct PathFact {
                     // many bytes it got and sent over TCP, "1200 310", where that is known
     kInterpreter,   // it started this interpreter, which was `target`; `names`: language, version,
                     // build (lineage/packages/interpreter.h)
+    kBegan,  // `path` is the project's folder, `target` what the clock of its file system said
+             // when the run began, in nanoseconds since 1970
   };
   Kind kind = Kind::kMadeFolder;
   std::string path;
@@ -151,6 +153,10 @@ struct Context {  // NOLINT(bugprone-exception-escape)
   std::vector<Package> packages;
 };
 
+// Of a run that only tells about other runs, as `assay report` does: in RunRecord::options. Such a
+// run makes no stage, since nothing but the store says when the same page would be another.
+inline constexpr std::string_view kAboutRuns = "--about-runs";
+
 struct RunRecord {  // NOLINT(bugprone-exception-escape): as Context
   RunId id = 0;
   std::string uid;  // 16 random hexadecimal digits: names it across stores
@@ -160,7 +166,7 @@ struct RunRecord {  // NOLINT(bugprone-exception-escape): as Context
   // "1>/p/out", "2>>/p/log". They are not in the command's arguments.
   std::vector<std::string> redirects;
   // Options of `assay run`, for running the stage again: "--tracer=ptrace",
-  // "--keep=*.so".
+  // "--keep=*.so"; or kAboutRuns.
   std::vector<std::string> options;
   std::string name;    // --name, or empty
   bool build = false;  // `run --build`: a stage that prepares the environment
@@ -197,5 +203,11 @@ struct RunRecord {  // NOLINT(bugprone-exception-escape): as Context
   GpuWork gpu;
   std::vector<std::string> labels;
 };
+
+bool is_about_runs(const RunRecord& run);
+
+// When the run began by the clock that files' times are of: a file server has its own. By this
+// machine's clock where that was not recorded.
+std::int64_t began_file_ns(const RunRecord& run);
 
 }  // namespace assay::store

@@ -200,7 +200,7 @@ base::Result<std::int64_t> RunWriter::finish(const RunRecord& run) {
   ASSAY_TRY_VOID(count.bind(run.id, state_->inputs, state_->outputs, state_->processes));
   ASSAY_TRY_VOID(count.run());
   std::int64_t stage = 0;
-  if (run.status == RunStatus::kDone) {
+  if (run.status == RunStatus::kDone && !is_about_runs(run)) {
     ASSAY_TRY(const auto files, files_identity(database, run, state_->read, state_->left));
     ASSAY_TRY(stage, take_stage(database, run, files));
   } else {

@@ -10,6 +10,8 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
+#include <cstring>
+#include <optional>
 #include <vector>
 
 #include "base/unique_fd.h"
@@ -30,18 +32,29 @@ tl::unexpected<base::Error> failed(const fs::path& path, std::string_view what) 
 
 // As linux/posix_acl_xattr.h has it: owner and group may do everything with what is made here,
 // others nothing. Where a folder has such a list, the umask does not count.
-base::Result<void> set_default_list(const fs::path& folder) {
+constexpr const char* kListName = "system.posix_acl_default";
+struct DefaultList {
   struct Entry {
     std::uint16_t tag, permissions;
     std::uint32_t id;
   };
-  struct {
-    std::uint32_t version = 2;
-    std::array<Entry, 3> entries = {
-        {{0x01, 7, 0xFFFFFFFF}, {0x04, 7, 0xFFFFFFFF}, {0x20, 0, 0xFFFFFFFF}}};
-  } list;
-  static_assert(sizeof list == 28);
-  if (::setxattr(folder.c_str(), "system.posix_acl_default", &list, sizeof list, 0) == 0) return {};
+  std::uint32_t version = 2;
+  std::array<Entry, 3> entries = {
+      {{0x01, 7, 0xFFFFFFFF}, {0x04, 7, 0xFFFFFFFF}, {0x20, 0, 0xFFFFFFFF}}};
+};
+static_assert(sizeof(DefaultList) == 28);
+
+bool has_default_list(const fs::path& folder) {
+  const DefaultList wanted;
+  std::array<char, sizeof wanted + 1> is{};
+  const ssize_t size = ::getxattr(folder.c_str(), kListName, is.data(), is.size());
+  return size == static_cast<ssize_t>(sizeof wanted) &&
+         std::memcmp(is.data(), &wanted, sizeof wanted) == 0;
+}
+
+base::Result<void> set_default_list(const fs::path& folder) {
+  const DefaultList list;
+  if (::setxattr(folder.c_str(), kListName, &list, sizeof list, 0) == 0) return {};
   if (errno == EOPNOTSUPP) {
     return base::fail(base::unfit_error(
         folder, "its file system has no access control lists, which a shared store needs",
@@ -50,19 +63,51 @@ base::Result<void> set_default_list(const fs::path& folder) {
   return failed(folder, "its access control list cannot be set");
 }
 
-base::Result<void> give_to_group(const fs::path& path, gid_t group) {
+// A file or folder that is not as the group needs it.
+struct Wrong {
+  fs::path path;
+  mode_t mode = 0;  // that it is to have
+  bool folder = false;
+  bool others = false;  // neither root nor its owner asks
+};
+
+base::Result<std::optional<Wrong>> look_at(const fs::path& path, gid_t group) {
   struct stat status {};
-  if (::lstat(path.c_str(), &status) != 0) return failed(path, "cannot read its status");
+  if (::lstat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT) return std::nullopt;  // a run that ends removes its own
+    return failed(path, "cannot read its status");
+  }
   const bool folder = S_ISDIR(status.st_mode);
-  if (!folder && !S_ISREG(status.st_mode)) return {};
+  if (!folder && !S_ISREG(status.st_mode)) return std::nullopt;
   const mode_t mode =
       folder ? kFolder : (status.st_mode & S_IRWXU) | ((status.st_mode & S_IRWXU) >> 3U);
   const bool is_so = status.st_gid == group && (status.st_mode & 07777) == mode;
-  if (!is_so && (::lchown(path.c_str(), static_cast<uid_t>(-1), group) != 0 ||
-                 ::chmod(path.c_str(), mode) != 0)) {
-    return failed(path, "cannot be given to the group");
+  if (is_so && (!folder || has_default_list(path))) return std::nullopt;
+  const bool others = ::geteuid() != 0 && status.st_uid != ::geteuid();
+  // Who made a file in a shared store may have hidden what is in it.
+  if (others && !folder && status.st_gid == group) return std::nullopt;
+  return Wrong{path, mode, folder, others};
+}
+
+base::Result<std::vector<Wrong>> look_below(const fs::path& directory, gid_t group) {
+  std::vector<Wrong> wrong;
+  std::error_code error;
+  fs::recursive_directory_iterator at(directory, error);
+  for (const fs::recursive_directory_iterator end; !error && at != end; at.increment(error)) {
+    ASSAY_TRY(auto one, look_at(at->path(), group));
+    if (one) wrong.push_back(*std::move(one));
   }
-  return folder ? set_default_list(path) : base::Result<void>{};
+  if (error) return base::fail(base::system_error(directory, "cannot be read", error.value()));
+  return wrong;
+}
+
+base::Result<void> give_to_group(const Wrong& wrong, gid_t group) {
+  const char* path = wrong.path.c_str();
+  if (::lchown(path, static_cast<uid_t>(-1), group) != 0 || ::chmod(path, wrong.mode) != 0) {
+    if (errno == ENOENT) return {};
+    return failed(wrong.path, "cannot be given to the group");
+  }
+  return wrong.folder ? set_default_list(wrong.path) : base::Result<void>{};
 }
 
 // What anybody's umask would do, on a file and a folder.
@@ -102,16 +147,25 @@ base::Result<void> share(const Location& location, gid_t group) {
     return base::fail(base::usage_error("init", fmt::format("you are not in the group {}", group),
                                         "name one of yours with --group"));
   }
-  // First, so that nothing is made in it meanwhile without the group.
-  ASSAY_TRY_VOID(give_to_group(location.directory, group));
-  std::error_code error;
-  fs::create_directory(location.directory / "spool", error);
-  fs::recursive_directory_iterator at(location.directory, error);
-  for (const fs::recursive_directory_iterator end; !error && at != end; at.increment(error)) {
-    ASSAY_TRY_VOID(give_to_group(at->path(), group));
+  std::error_code ignored;
+  fs::create_directory(location.directory / "spool", ignored);
+  ASSAY_TRY(const std::vector<Wrong> inside, look_below(location.directory, group));
+  ASSAY_TRY(const std::optional<Wrong> top, look_at(location.directory, group));
+  // All or nothing: in a store of which a part is another group's, nobody can record.
+  std::vector<Wrong> all = inside;
+  if (top) all.push_back(*top);
+  const auto others = std::find_if(all.begin(), all.end(), [](const Wrong& w) { return w.others; });
+  if (others != all.end()) {
+    errno = EPERM;
+    return failed(others->path, "cannot be given to the group");
   }
-  if (error)
-    return base::fail(base::system_error(location.directory, "cannot be read", error.value()));
+  // The folder itself last: until then, those who use it now can.
+  for (const Wrong& wrong : all) ASSAY_TRY_VOID(give_to_group(wrong, group));
+  // What was made meanwhile.
+  ASSAY_TRY(const std::vector<Wrong> since, look_below(location.directory, group));
+  for (const Wrong& wrong : since) {
+    if (!wrong.others) ASSAY_TRY_VOID(give_to_group(wrong, group));
+  }
   return check(location.directory, group);
 }
 

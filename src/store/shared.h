@@ -13,7 +13,8 @@
 namespace assay::store {
 
 // Makes the store, which exists, one of this group, of which this user must be a member. Checked
-// with a file and a folder that are made and removed again. May be repeated.
+// with a file and a folder that are made and removed again. May be repeated, by any member: what is
+// right already is left alone. Nothing is changed if something that is wrong is another user's.
 base::Result<void> share(const Location& location, gid_t group);
 
 // Whether the folder is a shared store's.

@@ -6,6 +6,7 @@
 
 #include "store/files.h"
 #include "store/migrate.h"
+#include "store/shared.h"
 #include "store/sqlite_error.h"
 
 namespace assay::store {
@@ -60,7 +61,8 @@ base::Result<void> Store::prepare(const Program& program) {
     case Privacy::kWas:
       break;
     case Privacy::kMade:
-      note("other users could read it; its mode is 0600 again");
+      note(fmt::format("other users could read it; its mode is {} again",
+                       is_shared(location_.directory) ? "0660" : "0600"));
       break;
     case Privacy::kCannot:
       note("other users may be able to read it; this file system does not keep modes");

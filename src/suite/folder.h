@@ -57,7 +57,7 @@ class SuiteFolder {
   [[nodiscard]] base::Result<void> keep(const CaseRun& run) const;
 
  private:
-  SuiteFolder() = default;
+  SuiteFolder() = default;  // NOLINT(bugprone-exception-escape): as store::Context
 
   std::filesystem::path directory_;
   Suite suite_;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "chaos/project.h"
+#include "support/reachable_copy.h"
 
 namespace assay::chaos {
 namespace {
@@ -137,8 +138,8 @@ class Limits : public WithTracer {
     const std::string as_nobody =
         ::geteuid() == 0 ? "setpriv --reuid=65534 --regid=65534 --clear-groups " : "";
     const auto outcome = project.bash(
-        "chmod -R a+rwX .; export A; " + as_nobody + "bash -c '" + limit +
-        "; \"$A\" run --tracer " + GetParam() +
+        "chmod -R a+rwX .; export A='" + support::reachable_program() + "'; " + as_nobody +
+        "bash -c '" + limit + "; \"$A\" run --tracer " + GetParam() +
         " -- bash -c \"ulimit -f; ulimit -n; echo ran; exit 5\" 2>&3; echo status $?' 3>err\n"
         "cat err >&2; bash -c '" +
         limit + "; ulimit -f; ulimit -n'");

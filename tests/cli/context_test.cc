@@ -114,6 +114,43 @@ TEST_F(Context, InterpretersBehindOneLinkDiffer) {
   EXPECT_THAT(done("$ASSAY status").out, HasSubstr("fresh"));
 }
 
+// Of most languages the version is not in the file.
+TEST_F(Context, AnotherBuildOfAnUnknownVersionIsAnotherInterpreter) {
+  done(
+      "cp \"$(readlink -f /bin/sh)\" bin/node; $ASSAY run --leave-out bin/ -- bin/node -c "
+      "'echo 1 > out'");
+  const Json first = json("show last")["interpreters"];
+  ASSERT_EQ(first.size(), 1U) << first;
+  EXPECT_EQ(first[0]["version"], "");
+  done("cp bin/node copy; mv copy bin/node");
+  EXPECT_THAT(done("$ASSAY status").out, HasSubstr("fresh")) << "the same build";
+  done("cp \"$(readlink -f /bin/bash)\" bin/node");
+  const auto status = shell("$ASSAY status");
+  EXPECT_EQ(status.exit_code, 1);
+  EXPECT_THAT(status.out, HasSubstr("interpreter bin/node is node, build "));
+  EXPECT_THAT(status.out, HasSubstr(first[0]["build"].get<std::string>()));
+}
+
+// Its file is read when the run has ended.
+TEST_F(Context, AnInterpreterThatWasReplacedMeanwhileIsNotGuessed) {
+  done(
+      "$ASSAY run --leave-out bin/ -- sh -c 'bin/python3.11 -c \"echo 1 > out\"; sleep 0.02; "
+      "cp bin/python3.12 bin/new; mv bin/new bin/python3.11'");
+  Json run = json("show last");
+  EXPECT_EQ(run["interpreters"].size(), 0U) << run["interpreters"];
+  ASSERT_EQ(run["missed"].size(), 1U) << run["missed"];
+  EXPECT_EQ(run["missed"][0]["what"], "interpreter");
+  EXPECT_THAT(run["missed"][0]["text"].get<std::string>(), HasSubstr("bin/python3.11"));
+  EXPECT_EQ(run["run"]["complete"], true) << "all files are known";
+  // One that the run itself makes and then uses.
+  done(
+      "$ASSAY run --leave-out bin/ -- sh -c 'cp bin/python3.12 bin/node2; sleep 0.02; "
+      "bin/node2 -c \"echo 1 > out\"; :'");
+  run = json("show last");
+  EXPECT_EQ(run["interpreters"].size(), 1U) << run["interpreters"];
+  EXPECT_EQ(run["missed"].size(), 0U) << run["missed"];
+}
+
 // By an oracle: the interpreter itself says what it is.
 TEST_F(Context, ARealPythonAndAScriptThatNamesIt) {
   const std::string python =

@@ -62,6 +62,17 @@ TEST_F(Fresh, WhatTheStageStoppedReadingAndWritingMakesItStaleOnceAtMost) {
   EXPECT_EQ(state(), "input x has changed");
 }
 
+// make builds from an edited file, and leaves it alone.
+TEST_F(Fresh, AnEditThatTheLastRunReadIsNoPartOfWhatTheStageMakes) {
+  write("Makefile", "prog: gen.h\n\tcat gen.h > prog\ngen.h: spec\n\tcat spec > gen.h\n");
+  write("spec", "spec");
+  done("$ASSAY run -- make -s");
+  EXPECT_EQ(state(), "fresh");
+  done("sleep 0.02; echo edited > gen.h; sleep 0.02; $ASSAY run -- make -s");
+  EXPECT_EQ(shell("cat prog").out, "edited\n");
+  EXPECT_EQ(state(), "output gen.h was changed by hand (no run did it)");
+}
+
 TEST_F(Fresh, ANewNameEveryTimeIsNotAPartOfTheStage) {
   done(
       "echo 1 > in; $ASSAY run -- sh -c 'cat in > out-$(date +%N)' && "

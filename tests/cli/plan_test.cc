@@ -216,7 +216,7 @@ TEST(PlanCli, ASearchWritesJobsOfOneDeviceToo) {
   // What could not be read is not left behind.
   std::size_t files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(directory.path())) {
-    files += entry.is_regular_file() ? 1 : 0;
+    files += entry.is_regular_file() ? 1U : 0U;
   }
   EXPECT_EQ(files, 1U);
 }
@@ -247,7 +247,7 @@ TEST(PlanCli, ASearchDoesNotWriteOverItsJob) {
   EXPECT_EQ(plan({best}).exit_code, 0);
   std::size_t files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(directory.path())) {
-    files += entry.is_regular_file() ? 1 : 0;
+    files += entry.is_regular_file() ? 1U : 0U;
   }
   EXPECT_EQ(files, 3U);
 }

@@ -155,6 +155,20 @@ TEST_F(Refresh, AnEditIsOverwrittenOnlyOnRequest) {
   EXPECT_EQ(content("out"), "b\n");
 }
 
+// `make` did without it once: it is still an edit that the next one would overwrite.
+TEST_F(Refresh, AnEditThatARunHasLeftAloneIsKept) {
+  shell("printf 'gen.h: spec\\n\\tcat spec > gen.h\\n' > Makefile; echo 1 > spec");
+  shell("$A run -- make -s; sleep 0.02; echo mine > gen.h; $A run -- make -s");
+  EXPECT_EQ(shell("$A status").exit_code, 0) << "making it once more would not help";
+  shell("sleep 0.02; echo 2 > spec");
+  const auto refused = shell("$A refresh");
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("gen.h was changed by hand and would be overwritten"));
+  EXPECT_EQ(content("gen.h"), "mine\n");
+  EXPECT_EQ(shell("$A refresh --overwrite").exit_code, 0);
+  EXPECT_EQ(content("gen.h"), "2\n");
+}
+
 // The plan was made before the edit.
 TEST_F(Refresh, AnEditMadeWhileAnEarlierStageRunsIsKept) {
   shell(

@@ -98,6 +98,24 @@ TEST_F(ReportCli, TheLastRunIsAPageInOneFile) {
   EXPECT_NE(file.st_mode & S_IRGRP, 0U) << "a page is made to be passed on";
 }
 
+// Wherever the options stand.
+TEST_F(ReportCli, APageIsNotTheLastRunAndNoStage) {
+  train(3);
+  const auto id = [&] {
+    const base::Json shown = base::Json::parse(run({"show", "last", "--json"}).out);
+    return shown["run"]["id"].get<int>();
+  };
+  const int trained = id();
+  EXPECT_EQ(run({"-q", "report"}).exit_code, 0);
+  EXPECT_EQ(id(), trained);
+  EXPECT_EQ(run({"--json", "report"}).exit_code, 0);
+  EXPECT_EQ(run({"report", "-q"}).exit_code, 0);
+  EXPECT_EQ(id(), trained);
+  const auto status = run({"status", "--json"});
+  EXPECT_THAT(status.out, Not(HasSubstr("report")));
+  EXPECT_THAT(run({"lineage", "report.html"}).out, HasSubstr("report")) << "but it is recorded";
+}
+
 TEST_F(ReportCli, SeveralThingsAreOnePage) {
   const store::RunId id = train(10);
   compare();

@@ -1,6 +1,9 @@
 // `assay reproduce --run` of what people make: in folders that the command makes, with results
 // beside the one that was asked for, and from virtual environments.
+#include <unistd.h>
+
 #include "cli/scripted_project.h"
+#include "support/reachable_copy.h"
 
 namespace assay {
 namespace {
@@ -94,6 +97,19 @@ TEST_F(ReproduceFolders, AnArchivedInputIsPutBack) {
   EXPECT_EQ(again.exit_code, 0) << again.out << again.err;
   done("rm -rf .assay/archive");
   EXPECT_EQ(shell("$ASSAY reproduce made --run --directory copy2").exit_code, 2);
+}
+
+// As an ordinary user, whom a file's permissions bind.
+TEST_F(ReproduceFolders, AnArchivedInputMayBeChangedInPlace) {
+  const std::string user =
+      ::geteuid() == 0 ? "chmod 777 . && exec setpriv --reuid=65534 --regid=65534 --clear-groups "
+                       : "exec ";
+  write("script",
+        "export HOME=$PWD; echo one > raw; $1 run -- sh -c 'cat raw > seen' && $1 archive raw &&"
+        " $1 run -- sh -c 'echo two >> raw' && $1 reproduce raw --run --directory copy &&"
+        " cat copy/raw\n");
+  const auto again = done(user + "sh script '" + support::reachable_program() + "'");
+  EXPECT_THAT(again.out, ::testing::EndsWith("one\ntwo\n")) << again.err;
 }
 
 class ReproduceInVenv : public ScriptedProject {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/scripted_project.h"
+#include "support/reachable_copy.h"
 
 namespace assay {
 namespace {
@@ -21,14 +22,13 @@ class SharedStore : public ScriptedProject {
     if (::geteuid() != 0) GTEST_SKIP() << "only root can be several users";
     ASSERT_EQ(::chown(project_.path().c_str(), 64301, kGroup), 0);
     ASSERT_EQ(::chmod(project_.path().c_str(), 02770), 0);
-    if (as(64301, "$ASSAY --version").exit_code != 0) GTEST_SKIP() << "others cannot reach it";
   }
   // With an unhelpful umask, and in the group unless told otherwise.
   support::Outcome as(uid_t user, const std::string& script, gid_t group = kGroup) {
     const std::string id = std::to_string(user);
     return shell("export HOME=$PWD; exec setpriv --reuid=" + id + " --regid=" + id +
                  " --groups=" + std::to_string(group) + " sh -c 'umask 077; ASSAY=$1; " + script +
-                 "' - \"$ASSAY\"");
+                 "' - '" + support::reachable_program() + "'");
   }
 };
 
@@ -47,7 +47,8 @@ TEST_F(SharedStore, SeveralUsersAtOnce) {
     all += "(export HOME=$PWD; setpriv --reuid=" + id + " --regid=" + id +
            " --groups=64201 sh -c 'umask 077; for i in 1 2 3 4 5; do \"$0\" run --quiet --archive "
            "-- sh -c \"echo " +
-           id + " $i > out-" + id + "-$i\" || echo failed; done' $ASSAY) & ";
+           id + " $i > out-" + id + "-$i\" || echo failed; done' '" + support::reachable_program() +
+           "') & ";
   }
   const auto ran = shell(all + "wait");
   EXPECT_EQ(ran.out, "") << ran.err;
@@ -91,6 +92,27 @@ TEST_F(SharedStore, WithoutItAStoreIsItsUsersAlone) {
   EXPECT_EQ(wrong.exit_code, 64);
   EXPECT_THAT(wrong.err, HasSubstr("there is no group"));
   EXPECT_EQ(as(64301, "$ASSAY init --shared --group 0").exit_code, 64) << "not a member";
+}
+
+TEST_F(SharedStore, MayBeSharedAgainAndOnlyAsAWhole) {
+  const auto group = [&] { return shell("stat -c %g .assay .assay/assay.db | uniq").out; };
+  ASSERT_EQ(as(64301, "$ASSAY init --shared").exit_code, 0);
+  // Another member makes folders in it.
+  ASSERT_EQ(as(64302, "$ASSAY run --archive -- sh -c \"echo 2 > two\"").exit_code, 0);
+  for (const uid_t user : {64301U, 64302U}) {
+    const auto again = as(user, "$ASSAY init --shared");
+    EXPECT_EQ(again.exit_code, 0) << user << again.err;
+  }
+  const std::string both = "exec setpriv --reuid=64301 --regid=64301 --groups=64201,64202 ";
+  const auto other =
+      shell("HOME=$PWD " + both + support::reachable_program() + " init --shared --group 64202");
+  EXPECT_EQ(other.exit_code, 3) << other.out;
+  EXPECT_THAT(other.err, HasSubstr("whoever owns it must do that"));
+  EXPECT_EQ(group(), "64201\n") << "nothing was changed";
+  EXPECT_EQ(as(64302, "$ASSAY log").exit_code, 0);
+  // Root may change everything.
+  EXPECT_EQ(shell("$ASSAY init --shared --group 64202").exit_code, 0);
+  EXPECT_EQ(group(), "64202\n");
 }
 
 // Somebody else's killed run is left to them. A user of this test alone: all of their processes are

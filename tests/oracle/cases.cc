@@ -24,6 +24,14 @@ Case io_uring_names(const std::string& ring) {
           .not_for = {"ebpf"}};
 }
 
+// Which ring it is cannot be known: the run says so, and nothing that it did not do.
+Case io_uring_in_a_closed_ring() {
+  Case which = io_uring_names("closed");
+  which.may_miss = {"io_uring"};
+  which.must_miss = {{"preload", "io_uring"}, {"ptrace", "io_uring"}};
+  return which;
+}
+
 // A file whose path is longer than PATH_MAX, which is reported as missed. eBPF counts such files as
 // dropped. strace cannot name them either.
 Case deep_folder(const std::string& program) {
@@ -219,6 +227,8 @@ const std::vector<Case>& all_cases() {
        .by_hand = Lineage{.inputs = {"in.txt"}, .outputs = {{"ring.txt", "created"}}}},
       io_uring_names("plain"),
       io_uring_names("noarray"),
+      io_uring_names("registered"),
+      io_uring_in_a_closed_ring(),
       {.name = "io_uring_sqpoll",
        .command = "$RUN $P/io_uring_files sqpoll",
        .may_miss = {"io_uring"},

@@ -11,6 +11,7 @@
 #include "oracle/recorded.h"
 #include "oracle/sandbox.h"
 #include "oracle/strace_log.h"
+#include "support/reachable_copy.h"
 
 namespace assay::oracle {
 namespace {
@@ -64,13 +65,14 @@ Truth truth(const Case& which, Sandbox& sandbox) {
 }
 
 // Runs the case under one tracer, as this user or with `user` before the command, and compares.
+// Another user runs a copy of the program.
 void compare(const Case& which, Sandbox& sandbox, const std::string& tracer, const Truth& truth,
              const std::vector<std::string>& user = {}) {
   SCOPED_TRACE("tracer " + tracer);
   if (std::ranges::count(which.not_for, tracer) > 0) return;
   const auto command = [&](const std::vector<std::string>& more) {
     std::vector<std::string> all = user;
-    all.push_back(support::program());
+    all.push_back(user.empty() ? support::program() : support::reachable_program());
     all.insert(all.end(), more.begin(), more.end());
     return all;
   };
@@ -135,12 +137,10 @@ TEST_P(Unprivileged, SameFilesAsStrace) {
   if (::geteuid() != 0) GTEST_SKIP() << "every other test is this one";
   const std::vector<std::string> nobody = {"setpriv", "--reuid=nobody", "--regid=nogroup",
                                            "--clear-groups"};
-  std::vector<std::string> reaches = nobody;
-  reaches.insert(reaches.end(), {support::program(), "--version"});
-  if (support::run({reaches}).exit_code != 0) GTEST_SKIP() << "others cannot reach the program";
+  const support::ReachableCopy programs(support::files_in(kPrograms));
   const Case& which = case_named(GetParam());
   for (const std::string tracer : {"preload", "ptrace"}) {
-    Sandbox sandbox(which);
+    Sandbox sandbox(which, programs.folder().string());
     const Truth expected = truth(which, sandbox);
     compare(which, sandbox, tracer, expected, nobody);
   }

@@ -12,8 +12,7 @@ namespace fs = std::filesystem;
 namespace {
 
 std::string with_programs(std::string text) {
-  for (std::size_t at; (at = text.find("$P")) != std::string::npos;)
-    text.replace(at, 2, ORACLE_PROGRAMS);
+  for (std::size_t at; (at = text.find("$P")) != std::string::npos;) text.replace(at, 2, kPrograms);
   return text;
 }
 
@@ -33,7 +32,8 @@ std::string quoted(const std::vector<std::string>& command) {
   return text;
 }
 
-Sandbox::Sandbox(const Case& which) : case_(which), folder_(fs::canonical(temporary_.path())) {
+Sandbox::Sandbox(const Case& which, std::string programs)
+    : case_(which), programs_(std::move(programs)), folder_(fs::canonical(temporary_.path())) {
   fs::create_directory(pristine());
   fs::permissions(folder_, fs::perms(0755));
   const support::Outcome outcome = bash(kTree + case_.setup, pristine());
@@ -42,7 +42,7 @@ Sandbox::Sandbox(const Case& which) : case_(which), folder_(fs::canonical(tempor
 
 support::Outcome Sandbox::bash(const std::string& text, const fs::path& where) const {
   const std::string names =
-      fmt::format("P={} S={}\n", quoted({ORACLE_PROGRAMS}), quoted({ORACLE_SOURCES}));
+      fmt::format("P={} S={}\n", quoted({programs_}), quoted({ORACLE_SOURCES}));
   return support::run({{"bash", "-c", names + text}, "", where});
 }
 

@@ -11,9 +11,12 @@
 
 namespace assay::oracle {
 
+inline constexpr const char* kPrograms = ORACLE_PROGRAMS;  // those of the corpus
+
 class Sandbox {
  public:
-  explicit Sandbox(const Case& which);
+  // The case's $P is the folder `programs`.
+  explicit Sandbox(const Case& which, std::string programs = kPrograms);
 
   // A fresh copy of the pristine tree. All copies have paths of the same length.
   std::filesystem::path copy(std::string name);
@@ -29,6 +32,7 @@ class Sandbox {
                                       const std::filesystem::path& where) const;
 
   const Case& case_;
+  std::string programs_;
   base::testing::TempDir temporary_;
   std::filesystem::path folder_;
   std::string failure_;

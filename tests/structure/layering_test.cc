@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <memory>
+#include <set>
 
 #include "base/testing/temp_dir.h"
 #include "structure/source_tree.h"
@@ -17,20 +19,39 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-// A copy of this repository's sources, to break.
+// A copy of this repository's sources, to break. Copying takes most of the time, so there is one
+// for all cases; what a case breaks is as in the repository again after it.
 class CopiedTree : public ::testing::Test {
  protected:
-  void SetUp() override {
+  static void SetUpTestSuite() {
+    directory_ = std::make_unique<base::testing::TempDir>();
     fs::copy(kRepository / "src", root() / "src", fs::copy_options::recursive);
     fs::copy(kRepository / "apps", root() / "apps", fs::copy_options::recursive);
   }
-  [[nodiscard]] fs::path root() const { return directory_.path(); }
+  static void TearDownTestSuite() {
+    EXPECT_THAT(problems(root()), IsEmpty()) << "a case left something broken";
+    directory_.reset();
+  }
+  void TearDown() override {
+    for (const fs::path& file : broken_) {
+      const fs::path original = kRepository / file;
+      if (fs::exists(original)) {
+        fs::copy_file(original, root() / file, fs::copy_options::overwrite_existing);
+      } else {
+        fs::remove(root() / file);
+      }
+    }
+  }
+  static fs::path root() { return directory_->path(); }
   void append(const std::string& file, const std::string& line) {
+    broken_.insert(file);
+    fs::create_directories((root() / file).parent_path());
     std::ofstream(root() / file, std::ios::app) << line << "\n";
   }
 
  private:
-  base::testing::TempDir directory_;
+  static inline std::unique_ptr<base::testing::TempDir> directory_;
+  std::set<fs::path> broken_;
 };
 
 TEST(Layering, TheRepositoryKeepsToItsLayers) {
@@ -82,7 +103,7 @@ TEST_F(CopiedTree, AHeaderWithoutItsModuleIsFound) {
 }
 
 TEST_F(CopiedTree, AModuleThatIsNotListedIsFound) {
-  write(root() / "src/shed/shed.cc", "#include <vector>\n");
+  append("src/shed/shed.cc", "#include <vector>");
   EXPECT_THAT(problems(root()), ElementsAre("src/shed/shed.cc: in no module of src/LAYERS"));
 }
 

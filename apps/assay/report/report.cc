@@ -275,7 +275,7 @@ Verb report_verb(const Session& session) {
                     "FILE",
                     true}},
        .action = [&session, options] { return report_verb_action(session, *options); }},
-      makes_files);
+      makes_files, AboutRuns::kYes);
 }
 
 }  // namespace assay::cli

@@ -89,7 +89,7 @@ base::Result<std::unique_ptr<NcclQueue>> NcclQueue::make(const std::shared_ptr<N
   return queue;
 }
 
-base::Result<std::unique_ptr<NcclQueue>> NcclQueue::connect(std::shared_ptr<NcclJob> job,
+base::Result<std::unique_ptr<NcclQueue>> NcclQueue::connect(const std::shared_ptr<NcclJob>& job,
                                                             const ncclUniqueId& id) {
   const NcclOptions& options = job->options();
   const std::string what = fmt::format("connecting {} ranks with NCCL", options.ranks);

@@ -27,7 +27,7 @@ enum class NcclUse : std::uint8_t { kCollectives, kOnePair };
 class NcclQueue {
  public:
   // The ranks of the job, connected; every rank calls it.
-  static base::Result<std::unique_ptr<NcclQueue>> connect(std::shared_ptr<NcclJob> job,
+  static base::Result<std::unique_ptr<NcclQueue>> connect(const std::shared_ptr<NcclJob>& job,
                                                           const ncclUniqueId& id);
   // As ncclCommSplit: null for a rank whose color is negative.
   base::Result<std::unique_ptr<NcclQueue>> split(int color, int key, NcclUse use);

@@ -37,6 +37,7 @@ LiveStages::LiveStages(std::vector<store::RunRecord> runs,
   for (const store::RunRecord& run : runs_) {
     needs_.push_back(store::dependencies_of(run, store::Logs::kNo));
     logs_.push_back(store::log_paths(run));
+    began_.push_back(store::began_file_ns(run));
   }
   for (std::size_t stage = 0; stage < runs_.size(); ++stage) {
     const store::RunRecord& run = runs_[stage];

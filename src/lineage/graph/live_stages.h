@@ -30,6 +30,9 @@ class LiveStages {
 
   [[nodiscard]] const std::vector<store::RunRecord>& runs() const { return runs_; }
 
+  // When the stage's current run began, by the clock of files' times.
+  [[nodiscard]] std::int64_t began_file_ns(std::size_t stage) const { return began_[stage]; }
+
   // What the stage reads or modifies (store/run_dependencies.h), except logs.
   [[nodiscard]] const std::vector<store::Input>& needs(std::size_t stage) const {
     return needs_[stage];
@@ -80,6 +83,7 @@ class LiveStages {
   std::vector<store::RunRecord> runs_;
   std::vector<std::vector<store::Input>> needs_;
   std::vector<std::set<std::string>> logs_;
+  std::vector<std::int64_t> began_;
   std::vector<std::unordered_set<std::string>> inherited_;
   struct DigestHash {
     std::size_t operator()(const hash::Digest& digest) const;

@@ -95,10 +95,11 @@ base::Error unknown(std::string_view text, std::string_view what) {
 
 namespace {
 
-// A page about runs is not the run that people mean.
-bool is_about_runs(const store::RunRecord& run) {
-  return run.command.size() > 1 && fs::path(run.command[0]).filename() == "assay" &&
-         run.command[1] == "report";
+// A page about runs is not the run that people mean, also where they recorded it as any command.
+bool is_page(const store::RunRecord& run) {
+  return store::is_about_runs(run) ||
+         (run.command.size() > 1 && fs::path(run.command[0]).filename() == "assay" &&
+          run.command[1] == "report");
 }
 
 // As store::find_run(), but for "last".
@@ -109,7 +110,7 @@ base::Result<std::optional<store::RunId>> find_meant_run(store::Store& store,
   for (const std::int64_t limit : {kFew, std::int64_t{-1}}) {
     ASSAY_TRY(const auto runs, store::list_runs(store, {.limit = limit}));
     for (const store::RunRecord& run : runs) {
-      if (!is_about_runs(run)) return run.id;
+      if (!is_page(run)) return run.id;
     }
     if (std::ssize(runs) < kFew) break;
   }

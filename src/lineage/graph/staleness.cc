@@ -26,7 +26,7 @@ bool is_done_without(const LiveStages& stages, std::size_t stage, const std::str
                      const DiskQuestions& disk) {
   if (!stages.is_inherited(stage, path) || !disk.changed_unix_ns) return false;
   const auto changed = disk.changed_unix_ns(path);
-  return changed && *changed < stages.runs()[stage].started_unix_ns;
+  return changed && *changed < stages.began_file_ns(stage);
 }
 
 void check_input(const LiveStages& stages, std::size_t stage, const Input& input,
@@ -90,18 +90,23 @@ void check_link(const LiveStages& stages, std::size_t stage, const store::PathFa
   reasons.back().now = now.value_or("");
 }
 
-// Another build of the same version is not a reason: distributions rebuild for security. Of an
-// interpreter that a stage makes (a virtual environment), the stage says whether it is stale.
+// Another build of the same version is not a reason: distributions rebuild for security. Where the
+// version is not known, another build may be another version. Of an interpreter that a stage makes
+// (a virtual environment), the stage says whether it is stale.
 void check_interpreter(const LiveStages& stages, const store::PathFact& fact,
                        const DiskQuestions& disk, std::vector<Reason>& reasons) {
   const auto then = interpreter_of(fact);
   if (!then || !disk.interpreter || stages.owner(fact.path)) return;
   const auto now = disk.interpreter(fact.path);
-  if (now && now->language == then->language && now->version == then->version) return;
+  const bool known = !then->version.empty() || then->build.empty();
+  if (now && now->language == then->language && now->version == then->version &&
+      (known || now->build == then->build)) {
+    return;
+  }
   reasons.push_back({Cause::kInterpreter, fact.path});
   if (!now) return;
   const auto text = [](const Interpreter& one) {
-    return one.language + (one.version.empty() ? "" : " " + one.version);
+    return one.language + (one.version.empty() ? ", build " + one.build : " " + one.version);
   };
   reasons.back().now = text(*now) + " now, and was " + text(*then);
 }
@@ -112,6 +117,7 @@ void check_fact(const LiveStages& stages, std::size_t stage, const store::PathFa
   switch (fact.kind) {
     case FactKind::kMadeFolder:
     case FactKind::kNetwork:
+    case FactKind::kBegan:
       return;
     case FactKind::kInterpreter:
       return check_interpreter(stages, fact, disk, reasons);
@@ -191,7 +197,6 @@ std::vector<std::string> edited_outputs(const LiveStages& stages, std::size_t st
       if (!left->blake3) continue;
       if (disk.content(left->path, *left->blake3, left->size) == OnDisk::kSame) continue;
     }
-    if (is_done_without(stages, stage, output.path, disk)) continue;
     if (disk.writer(output.path) == 0) edited.push_back(output.path);
   }
   return edited;

@@ -41,8 +41,9 @@ std::vector<std::vector<Reason>> staleness(const LiveStages& stages, const DiskC
 std::vector<std::vector<Reason>> staleness(const LiveStages& stages, const DiskQuestions& disk);
 
 // The files that a run of the stage would write and that hold now what no recorded run left: edits
-// that would be lost. The stage need not be the one that wrote them last. Logs do not count, nor
-// does a file of which no content was recorded.
+// that would be lost. The stage need not be the one that wrote them last, and its current run need
+// not have written them: `make` leaves an edited file alone until what it is made of changes. Logs
+// do not count, nor does a file of which no content was recorded.
 std::vector<std::string> edited_outputs(const LiveStages& stages, std::size_t stage,
                                         const DiskQuestions& disk);
 

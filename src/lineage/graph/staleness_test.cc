@@ -273,6 +273,36 @@ RC_GTEST_PROP(StalenessProperty, EqualsBruteForce, ()) {
   for (std::size_t i = 0; i < runs.size(); ++i) RC_ASSERT(!reasons[i].empty() == expected[i]);
 }
 
+// What an earlier run left was edited: before the current run, which did without it, or after?
+TEST(Staleness, AFileServersClockIsComparedWithItself) {
+  constexpr std::int64_t kHour = 3'600'000'000'000;
+  const auto is_stale = [](std::int64_t began_by_server_ns, std::int64_t edited_by_server_ns) {
+    RunRecord run = run_of("make -> a=1 b=1");
+    run.stage = run.id = 1;
+    run.started_unix_ns = 10 * kHour;
+    if (began_by_server_ns != 0) {
+      run.facts.push_back({.kind = store::PathFact::Kind::kBegan,
+                           .path = "/project",
+                           .target = std::to_string(began_by_server_ns)});
+    }
+    const LiveStages stages({run}, {{"/project/b"}});
+    const auto content = [](const std::string& path, const auto&, auto) {
+      return path == "/project/b" ? OnDisk::kChanged : OnDisk::kSame;
+    };
+    const auto changed = [&](const std::string&) { return std::optional(edited_by_server_ns); };
+    return !staleness(stages, {.content = content, .changed_unix_ns = changed})[0].empty();
+  };
+  // The server is an hour behind: what was edited after the run began has an earlier time.
+  EXPECT_TRUE(is_stale(9 * kHour, 9 * kHour + 1));
+  EXPECT_FALSE(is_stale(9 * kHour, 9 * kHour - 1));
+  // An hour ahead.
+  EXPECT_FALSE(is_stale(11 * kHour, 11 * kHour - 1));
+  EXPECT_TRUE(is_stale(11 * kHour, 11 * kHour + 1));
+  // Of an older run the server's clock is not known.
+  EXPECT_FALSE(is_stale(0, 10 * kHour - 1));
+  EXPECT_TRUE(is_stale(0, 10 * kHour + 1));
+}
+
 TEST(DiskFiles, AreComparedByContentAndRemembered) {
   base::testing::TempDir directory;
   auto store = *store::Store::create(store::location_in(directory.path()), {});

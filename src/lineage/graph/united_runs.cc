@@ -152,7 +152,10 @@ base::Result<std::unordered_set<std::string>> unite_with_earlier(store::Store& s
   // An object file that an earlier run left and a later one linked stays inside the stage.
   std::erase_if(run.inputs,
                 [&](const store::Input& input) { return inherited.contains(input.path); });
-  added.insert(inherited.begin(), inherited.end());
+  // What the current run read, it did not do without, whoever left it.
+  for (const std::string& path : inherited) {
+    if (!own_inputs.contains(path)) added.insert(path);
+  }
   return added;
 }
 

@@ -17,7 +17,7 @@ namespace assay::lineage {
 // counts. Their outputs are not added if `run` wrote files at new paths: then it did not repeat
 // theirs (a file with the date in its name), and only the inputs of the same command count, if it
 // read some of the same files. What a later run looked for and did not find does not count.
-// Returns the paths of what was added.
+// Returns the paths of what was added and `run` itself neither read nor wrote.
 base::Result<std::unordered_set<std::string>> unite_with_earlier(store::Store& store,
                                                                  store::RunRecord& run);
 

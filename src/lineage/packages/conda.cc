@@ -58,6 +58,7 @@ std::vector<store::Package> CondaPackages::packages() const {
   std::vector<store::Package> found;
   for (const auto& [prefix, environment] : environments_) {
     if (!environment.exists) continue;
+    const auto& files = environment.files;
     std::error_code error;
     const fs::path meta = root_ / fs::path(prefix.substr(1)) / "conda-meta";
     for (fs::directory_iterator at(meta, error), end; !error && at != end; at.increment(error)) {
@@ -65,7 +66,7 @@ std::vector<store::Package> CondaPackages::packages() const {
       const auto document = base::read_file(at->path(), kLargestRecord);
       bool used = false;
       each_file(document.value_or(std::string()), [&](std::string_view file) {
-        used = environment.files.contains(std::hash<std::string_view>()(file));
+        used = files.contains(std::hash<std::string_view>()(file));
         return !used;
       });
       if (used) found.push_back(conda_package(at->path()));

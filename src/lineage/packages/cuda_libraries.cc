@@ -47,7 +47,17 @@ std::vector<store::Package> CudaLibraries::packages() const {
   return list;
 }
 
-std::optional<std::string> installed_cuda_library(const std::string& name) {
+bool is_cuda_library(std::string_view path) {
+  return parsed(path).has_value();
+}
+
+bool versions_agree(std::string_view a, std::string_view b) {
+  if (a.size() > b.size()) std::swap(a, b);
+  return b.starts_with(a) && (a.size() == b.size() || b[a.size()] == '.');
+}
+
+std::optional<std::string> installed_cuda_library(const std::string& name,
+                                                  const std::vector<fs::path>& prefixes) {
   std::vector<fs::path> folders;
   if (const char* given = std::getenv("LD_LIBRARY_PATH")) {
     std::string_view rest = given;
@@ -56,6 +66,9 @@ std::optional<std::string> installed_cuda_library(const std::string& name) {
       if (end > 0) folders.emplace_back(rest.substr(0, end));
       rest.remove_prefix(std::min(end + 1, rest.size()));
     }
+  }
+  for (const fs::path& prefix : prefixes) {
+    for (const char* folder : {"lib", "lib64"}) folders.push_back(prefix / folder);
   }
   for (const char* folder :
        {"/usr/local/cuda/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/local/lib"}) {

@@ -1,8 +1,8 @@
-// CUDA libraries that were loaded, by the versions in their names: libcublas.so.12.4.5.8. They are
-// listed beside the packages that they may belong to, because they also come from archives and
-// containers that no package manager knows.
+// CUDA libraries that were loaded and that no package manager knows, because they come from
+// archives and containers, by the versions in their names: libcublas.so.12.4.5.8.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -24,7 +24,15 @@ class CudaLibraries {
   std::map<std::string, std::string, std::less<>> versions_;
 };
 
-// What is installed here: in the folders of the system, of /usr/local/cuda and of LD_LIBRARY_PATH.
-std::optional<std::string> installed_cuda_library(const std::string& name);
+// Whether this is one of CUDA's libraries, with a version in its name.
+bool is_cuda_library(std::string_view path);
+
+// The version of what is installed here: in the folders of LD_LIBRARY_PATH, below these prefixes,
+// in /usr/local/cuda and in those of the system.
+std::optional<std::string> installed_cuda_library(
+    const std::string& name, const std::vector<std::filesystem::path>& prefixes);
+
+// Whether two versions agree in the digits that both have: 12 and 12.4.5.8.
+bool versions_agree(std::string_view a, std::string_view b);
 
 }  // namespace assay::lineage

@@ -325,13 +325,15 @@ bool may_be_of_dpkg(std::string_view path) {
                      [path](std::string_view folder) { return path.starts_with(folder); });
 }
 
-void DpkgPackages::add(std::string_view path) {
+bool DpkgPackages::add(std::string_view path) {
   if (!opened_) {
     opened_ = true;
     index_ = DpkgIndex::open(root_ / "var/lib/dpkg", cache_);
     seen_.resize(index_.packages());
   }
-  if (const auto owner = index_.owner(path)) seen_[*owner] = true;
+  const auto owner = index_.owner(path);
+  if (owner) seen_[*owner] = true;
+  return owner.has_value();
 }
 
 std::vector<store::Package> DpkgPackages::packages() const {

@@ -70,7 +70,7 @@ class DpkgPackages {
   DpkgPackages(std::filesystem::path root, std::filesystem::path cache)
       : root_(std::move(root)), cache_(std::move(cache)) {}
 
-  void add(std::string_view path);
+  bool add(std::string_view path);  // whether some package owns it
   [[nodiscard]] std::vector<store::Package> packages() const;
 
  private:

@@ -11,8 +11,10 @@
 #include <cctype>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <set>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/process/program.h"
 #include "base/text.h"
@@ -96,7 +98,7 @@ std::string version_in(const std::string& text, const std::string& series) {
   for (std::size_t at = text.find(wanted); at != text.npos; at = text.find(wanted, at + 1)) {
     const std::size_t end = text.find('\0', at + 1);
     if (end == text.npos) break;
-    const std::string found = text.substr(at + 1, end - at - 1);
+    std::string found = text.substr(at + 1, end - at - 1);
     const std::string rest = found.substr(series.size() + 1);
     const bool numbered = !rest.empty() && base::is_digit(rest.front()) &&
                           rest.find_first_not_of("0123456789abrc+") == rest.npos &&
@@ -129,7 +131,7 @@ std::string version_in_header(const fs::path& prefix, const std::string& series)
 std::string python_version(const fs::path& real) {
   const std::string name = real.filename().string();
   const std::size_t digit = name.find_first_of("0123456789");
-  const std::string series = digit == name.npos ? "3" : name.substr(digit);
+  std::string series = digit == name.npos ? "3" : name.substr(digit);
   if (series.find('.') == series.npos) return {};
   const fs::path library =
       real.parent_path().parent_path() / "lib" / ("libpython" + series + ".so.1.0");
@@ -192,7 +194,10 @@ std::optional<Interpreter> interpreter_at(const std::string& started, WithVersio
   if (!fd.valid() || ::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
     return std::nullopt;
   }
-  Interpreter found{.started = started, .real = real.string(), .language = *language};
+  Interpreter found{.started = started,
+                    .real = real.string(),
+                    .language = *language,
+                    .changed_unix_ns = base::nanoseconds(status.st_ctim)};
   found.build = build_id(fd.get());
   if (found.build.empty() && status.st_size <= kLargest) {
     const auto hashed = hash::hash_file(real);
@@ -207,7 +212,7 @@ std::vector<Interpreter> interpreters_of(const std::vector<store::Process>& proc
                                          const std::string& directory) {
   constexpr std::size_t kMost = 100;
   std::vector<Interpreter> found;
-  std::set<std::string> seen;
+  std::map<std::string, std::int64_t> used_ns;             // by the name it was started by
   std::set<std::pair<std::string, std::string>> programs;  // with arguments[0]
   for (const store::Process& process : processes) {
     if (process.program.empty() || !process.host.empty() || found.size() >= kMost) continue;
@@ -219,9 +224,13 @@ std::vector<Interpreter> interpreters_of(const std::vector<store::Process>& proc
     } else if (const auto named = first_line_interpreter(process.program)) {
       started = *named;
     }
-    if (started.empty() || !seen.insert(started).second) continue;
+    if (started.empty()) continue;
+    const auto [at, is_new] = used_ns.try_emplace(started, process.started_ns);
+    at->second = std::min(at->second, process.started_ns);
+    if (!is_new) continue;
     if (auto interpreter = interpreter_at(started)) found.push_back(*std::move(interpreter));
   }
+  for (Interpreter& one : found) one.used_ns = used_ns[one.started];
   return found;
 }
 

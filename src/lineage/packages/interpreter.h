@@ -19,6 +19,8 @@ struct Interpreter {
   std::string language;  // "python", "node", …
   std::string version;   // "3.11.2"; empty where it cannot be read from the file
   std::string build;     // the linker's build id, else the first digits of the file's BLAKE3
+  std::int64_t changed_unix_ns = 0;  // the last change of its file
+  std::int64_t used_ns = 0;          // since the run began: when the first process with it began
 };
 
 // "python" for "/usr/bin/python3.11"; nothing if it is no interpreter that is known here.

@@ -20,10 +20,13 @@ struct PackageFinder::Parts {
   DpkgPackages dpkg;
   PythonPackages python;
   CondaPackages conda;
-  CudaLibraries cuda;
+  // CUDA's libraries that neither dpkg nor conda owns, and where the part below site-packages
+  // begins.
+  std::vector<std::pair<std::string, std::size_t>> cuda;
 };
 
-PackageFinder::PackageFinder(PackageOptions options) : parts_(std::make_unique<Parts>(options)) {}
+PackageFinder::PackageFinder(const PackageOptions& options)
+    : parts_(std::make_unique<Parts>(options)) {}
 PackageFinder::PackageFinder(PackageFinder&&) noexcept = default;
 PackageFinder& PackageFinder::operator=(PackageFinder&&) noexcept = default;
 PackageFinder::~PackageFinder() = default;
@@ -86,22 +89,29 @@ void PackageFinder::add(std::string_view path) {
     const std::string normal = std::filesystem::path(path).lexically_normal().string();
     if (normal != path) return add(normal);  // else a hidden file
   }
-  parts_->cuda.add(path);
   const bool dpkg = may_be_of_dpkg(path);
-  if (dpkg) parts_->dpkg.add(path);
+  bool owned = dpkg && parts_->dpkg.add(path);
   // dist-packages below /usr belongs to dpkg; /opt may contain anything.
-  if (dpkg && !path.starts_with("/opt/")) return;
-  parts_->python.add(path, marks.site);
-  for (std::size_t i = 0; i < marks.count; ++i) {
-    if (parts_->conda.add(path, marks.prefixes[i])) return;
+  if (!dpkg || path.starts_with("/opt/")) {
+    parts_->python.add(path, marks.site);
+    bool of_conda = false;
+    for (std::size_t i = 0; i < marks.count && !of_conda; ++i) {
+      of_conda = parts_->conda.add(path, marks.prefixes[i]);
+    }
+    owned = owned || of_conda;
   }
+  if (!owned && is_cuda_library(path)) parts_->cuda.emplace_back(path, marks.site);
 }
 
 std::vector<store::Package> PackageFinder::packages() {
   std::vector<store::Package> all = parts_->dpkg.packages();
   for (store::Package& package : parts_->python.packages()) all.push_back(std::move(package));
   for (store::Package& package : parts_->conda.packages()) all.push_back(std::move(package));
-  for (store::Package& package : parts_->cuda.packages()) all.push_back(std::move(package));
+  CudaLibraries cuda;
+  for (const auto& [path, site] : parts_->cuda) {
+    if (!parts_->python.owns(path, site)) cuda.add(path);
+  }
+  for (store::Package& package : cuda.packages()) all.push_back(std::move(package));
   const auto key = [](const store::Package& p) { return std::tie(p.manager, p.name, p.version); };
   std::sort(all.begin(), all.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
   all.erase(std::unique(all.begin(), all.end(),

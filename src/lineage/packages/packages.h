@@ -30,7 +30,7 @@ std::filesystem::path user_cache_folder();
 
 class PackageFinder {
  public:
-  explicit PackageFinder(PackageOptions options = {});
+  explicit PackageFinder(const PackageOptions& options = {});
   PackageFinder(PackageFinder&&) noexcept;
   PackageFinder& operator=(PackageFinder&&) noexcept;
   ~PackageFinder();

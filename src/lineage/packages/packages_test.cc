@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lineage/packages/cuda_libraries.h"
 #include "lineage/packages/dpkg.h"
 #include "lineage/packages/python_dist.h"
 #include "lineage/testing/checkout.h"
@@ -61,6 +62,38 @@ TEST_F(Packages, CudaLibrariesByTheirNames) {
                  "/x/libcublas.so.12.4.5.8.bak", "/x/libcublasx.so.1", "/x/libnccl.so.",
                  "/venv/lib/python3.11/site-packages/nvidia/nccl/lib/libnccl.so.2"}),
       ElementsAre("cuda libcublas 12.4.5.8", "cuda libcudnn 9.1.0", "cuda libnccl 2"));
+}
+
+TEST_F(Packages, ACudaLibraryOfAPackageIsThatPackage) {
+  const std::string site = "venv/lib/python3.11/site-packages/";
+  write(site + "nvidia_nccl_cu12-2.21.5.dist-info/METADATA",
+        "Name: nvidia-nccl-cu12\nVersion: 2.21.5\n");
+  write(site + "nvidia_nccl_cu12-2.21.5.dist-info/RECORD", "nvidia/nccl/lib/libnccl.so.2,,\n");
+  write("var/lib/dpkg/status",
+        "Package: dpkg\nArchitecture: amd64\nVersion: 1.21\n\n"
+        "Package: libcudart12\nArchitecture: amd64\nVersion: 12.4.127\n");
+  write("var/lib/dpkg/info/libcudart12.list", "/.\n/usr/lib/x/libcudart.so.12.4.127\n");
+  write("opt/conda/conda-meta/libcublas-12.4.5.8-0.json", R"({"files":["lib/libcublas.so.12"]})");
+  EXPECT_THAT(
+      found_for({"/" + site + "nvidia/nccl/lib/libnccl.so.2", "/usr/lib/x/libcudart.so.12.4.127",
+                 "/opt/conda/lib/libcublas.so.12", "/usr/lib/x/libcuda.so.550.54"}),
+      ElementsAre("conda libcublas 12.4.5.8", "cuda libcuda 550.54", "dpkg libcudart12 12.4.127",
+                  "pip nvidia-nccl-cu12 2.21.5"));
+}
+
+TEST(CudaLibraries, AreLookedForWhereTheRunHadThem) {
+  const base::testing::TempDir folder;
+  fs::create_directories(folder.path() / "lib");
+  for (const char* name : {"libnvinfer.so.8", "libnvinfer.so.8.6.1", "libnvinfer.so"}) {
+    std::ofstream(folder.path() / "lib" / name) << "";
+  }
+  EXPECT_EQ(installed_cuda_library("libnvinfer", {folder.path()}), "8.6.1");
+  EXPECT_TRUE(versions_agree("8", "8.6.1"));
+  EXPECT_TRUE(versions_agree("8.6.1", "8.6.1"));
+  EXPECT_TRUE(versions_agree("8.6.1", "8.6"));
+  EXPECT_FALSE(versions_agree("8.6.1", "8.6.2"));
+  EXPECT_FALSE(versions_agree("1", "12.4"));
+  EXPECT_FALSE(versions_agree("12", "not installed"));
 }
 
 TEST_F(Packages, NothingInstalledNothingFound) {

@@ -61,13 +61,20 @@ void PythonPackages::add(std::string_view path, std::size_t end) {
   }
 }
 
-std::vector<store::Package> PythonPackages::packages() const {
+bool PythonPackages::owns(std::string_view path, std::size_t end) const {
+  return end > 0 && owned_.contains(std::string(path.substr(0, end)) + module_of(path.substr(end)));
+}
+
+std::vector<store::Package> PythonPackages::packages() {
   std::vector<store::Package> found;
   for (const auto& [site, modules] : sites_) {
     std::vector<PythonDist> all = PythonDist::all_in(root_ / site.substr(1));
     std::set<PythonDist*> used;
     for (const std::string& module : modules) {
-      if (PythonDist* owner = owner_of(module, all); owner != nullptr) used.insert(owner);
+      PythonDist* const owner = owner_of(module, all);
+      if (owner == nullptr) continue;
+      used.insert(owner);
+      owned_.insert(site + "/" + module);
     }
     for (PythonDist& dist : all) {
       const auto source = dist.editable_source();

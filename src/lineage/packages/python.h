@@ -21,13 +21,16 @@ class PythonPackages {
 
   // `end` is where the part below site-packages begins; 0 when it is not in one.
   void add(std::string_view path, std::size_t end);
-  [[nodiscard]] std::vector<store::Package> packages() const;
+  [[nodiscard]] std::vector<store::Package> packages();
+  // After packages(): whether one of them installed this file, which was added.
+  [[nodiscard]] bool owns(std::string_view path, std::size_t end) const;
 
  private:
   // Site folder -> the modules that were opened: "numpy/core", "six.py". Two path components,
   // because several distributions share a first one (google, nvidia).
   std::map<std::string, std::set<std::string>, std::less<>> sites_;
-  std::unordered_set<std::uint64_t> seen_;  // hashes of site and module: most files add nothing
+  std::set<std::string, std::less<>> owned_;  // site folder and module
+  std::unordered_set<std::uint64_t> seen_;    // hashes of site and module: most files add nothing
   // Folders of modules elsewhere, for editable installations.
   std::set<std::string, std::less<>> folders_;
   std::string last_folder_;

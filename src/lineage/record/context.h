@@ -25,7 +25,7 @@ struct ContextOptions {
   GitLimits git = {};
 };
 
-struct GatheredContext {
+struct GatheredContext {              // NOLINT(bugprone-exception-escape): as store::Context
   store::Context context;             // without machine and packages
   std::vector<std::string> problems;  // one sentence each: what could not be determined
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "base/clock.h"
@@ -156,7 +157,7 @@ base::Result<void> Recorder::run() {
   refresh_stamps(launch_.inherited);
   const auto outside = std::make_shared<collect::OutsideWriters>(launch_.inherited);
   started_ns_ = base::system_clock().monotonic_ns();
-  started_file_ns_ = file_clock_ns();
+  started_file_ns_ = file_system_clock_ns(run_.spool);
   Tracker::Options options{.started_ns = started_ns_,
                            .started_file_ns = started_file_ns_,
                            .hashing = {.cache = digests_.get()}};
@@ -277,10 +278,11 @@ base::Result<void> Recorder::store(const collect::Outcome& outcome, store::RunSt
     for (store::Missed& problem : problems_) results.missed(std::move(problem));
   }
 
+  results.note_began(store_->location().project.string(), started_file_ns_);
   results.find_made_folders(started_file_ns_);
   results.note_absent(request_.absent);
   results.find_interpreters(std::string(launch_.environment.get("PATH").value_or("")),
-                            run_.directory);
+                            run_.directory, std::max(started_file_ns_, run_.started_unix_ns));
   ASSAY_TRY(store::RunWriter writer, store::RunWriter::begin(*store_, run_.id));
   ASSAY_TRY_VOID(results.write(writer));
   ASSAY_TRY_VOID(digests_->write());

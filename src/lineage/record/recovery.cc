@@ -100,7 +100,7 @@ base::Result<bool> recover(store::Store& store, store::RunRecord run,
   results.find_made_folders(run.started_unix_ns);
   const auto path = run.context.environment.find("PATH");
   results.find_interpreters(path == run.context.environment.end() ? "" : path->second,
-                            run.directory);
+                            run.directory, run.started_unix_ns);
   results.missed({"killed", kKilled});
   for (store::Missed& problem : problems) results.missed(std::move(problem));
   if (!readable) results.missed({"log", "its event log is gone: " + readable.error().line()});

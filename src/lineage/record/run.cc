@@ -45,6 +45,7 @@ std::vector<std::string> repeatable_options(const RunRequest& request) {
     options.push_back((rule.keep ? "--keep=" : "--leave-out=") + rule.pattern);
   }
   if (request.archive) options.emplace_back("--archive");
+  if (request.about_runs) options.emplace_back(store::kAboutRuns);
   for (std::string& option : share::to_arguments(request.gpu_options)) {
     options.push_back(std::move(option));
   }

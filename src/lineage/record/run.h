@@ -39,6 +39,7 @@ struct RunRequest {
   // Keeps what the command leaves in the project's archive (archive/archive.h), and says what that
   // costs.
   bool archive = false;
+  bool about_runs = false;  // store::kAboutRuns
   bool archive_note = true;
   bool explain = false;
   bool wait = true;  // for processes that the command leaves running

@@ -117,10 +117,16 @@ void StagedResults::find_made_folders(std::int64_t started_ns) {
   }
 }
 
-void StagedResults::find_interpreters(const std::string& search_path,
-                                      const std::string& directory) {
+void StagedResults::find_interpreters(const std::string& search_path, const std::string& directory,
+                                      std::int64_t started_ns) {
   for (const Interpreter& one : interpreters_of(processes_, search_path, directory)) {
-    facts_.push_back(to_fact(one));
+    if (one.changed_unix_ns < started_ns + one.used_ns) {
+      facts_.push_back(to_fact(one));
+      continue;
+    }
+    missed({"interpreter",
+            fmt::format("{} was changed after the command started it: which it was is not known",
+                        one.real)});
   }
 }
 

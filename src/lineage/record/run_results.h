@@ -44,13 +44,22 @@ class StagedResults : public Results {
   void process(store::Process process) override;
   void missed(store::Missed missed) override;
 
+  // When the run began, by the clock of the project's file system.
+  void note_began(const std::string& project, std::int64_t started_ns) {
+    facts_.push_back({.kind = store::PathFact::Kind::kBegan,
+                      .path = project,
+                      .target = std::to_string(started_ns)});
+  }
   // After the last output: which folders the run made, which began at this time of the file
   // system's clock.
+  void find_made_folders(std::int64_t started_ns);
   // Of these, which were not there when the run began, notes those that still are not.
   void note_absent(const std::vector<std::string>& paths);
-  // Which interpreters the processes were. PATH and the directory are the run's.
-  void find_interpreters(const std::string& search_path, const std::string& directory);
-  void find_made_folders(std::int64_t started_ns);
+  // Which interpreters the processes were, read from their files now: one that was changed after it
+  // was started is missed. PATH, the directory and the start are the run's; the start by the clock
+  // that is ahead, if the project is on a file server.
+  void find_interpreters(const std::string& search_path, const std::string& directory,
+                         std::int64_t started_ns);
 
   // Everything, including packages, in the caller's transaction.
   base::Result<void> write(store::RunWriter& writer);

@@ -124,7 +124,8 @@ std::string redact_diff(std::string diff, std::vector<std::string>& left_out, Di
     out += kept;
     if (!rest.empty() || diff.ends_with('\n')) out += '\n';
   }
-  return changed ? out : diff;
+  if (changed) return out;
+  return diff;
 }
 
 }  // namespace assay::lineage

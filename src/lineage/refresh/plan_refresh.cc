@@ -85,7 +85,10 @@ base::Result<std::vector<std::int64_t>> stages_of_target(store::Store& store,
     }
     ASSAY_TRY(const store::RunRecord run, store::head_of(store, *id));
     if (run.stage == 0) {
-      return base::fail(base::usage_error(where, "this run did not succeed and is no stage",
+      return base::fail(base::usage_error(where,
+                                          store::is_about_runs(run)
+                                              ? "this run made a page about others and is no stage"
+                                              : "this run did not succeed and is no stage",
                                           "`assay status` lists the stages"));
     }
     return base::fail(

@@ -33,7 +33,7 @@ class InstalledHere {
   std::optional<std::string> version(const store::Package& package) {
     if (package.manager == "dpkg") return dpkg_version(package.name);
     if (package.manager == "pip") return pip_version(package.name);
-    if (package.manager == "cuda") return installed_cuda_library(package.name);
+    if (package.manager == "cuda") return installed_cuda_library(package.name, prefixes_);
     return conda_version(package.name);
   }
 
@@ -149,8 +149,10 @@ std::vector<EnvironmentDifference> environment_differences(
   InstalledHere installed(runs);
   for (const store::RunRecord& run : runs) {
     for (const store::Package& package : run.context.packages) {
-      add(package.manager + " " + package.name, package.version,
-          installed.version(package).value_or("not installed"));
+      const std::string now = installed.version(package).value_or("not installed");
+      // A file is named by one digit or by all of them.
+      if (package.manager == "cuda" && versions_agree(package.version, now)) continue;
+      add(package.manager + " " + package.name, package.version, now);
     }
   }
   return found;

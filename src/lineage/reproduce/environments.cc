@@ -256,7 +256,7 @@ NeededEnvironments needed_environments(const std::vector<store::RunRecord>& runs
             "(assay run --build -- python3 -m venv …) and it is made again in the copy",
             run.id, environment));
       } else if (needed.in_place.insert(environment).second) {
-        needed.notes.push_back(fmt::format("{} is used in place, and not written to", environment));
+        needed.notes.push_back(fmt::format("{} is used as it is now", environment));
         note_editable(environment, root, needed.notes);
       }
     }

@@ -2,13 +2,16 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/file.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <ctime>
 #include <string_view>
 
 #include "base/file.h"
@@ -21,6 +24,40 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kNotEntered = 255;  // of the process that only tries
+constexpr std::string_view kScratchName = "assay-environments-";
+
+// A lock on the folder, held by whoever uses it; nothing if somebody else does.
+base::UniqueFd locked(const fs::path& folder) {
+  base::UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (fd.valid() && ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) fd.reset();
+  return fd;
+}
+
+void remove_scratch(const fs::path& scratch) {
+  std::error_code ignored;
+  // The kernel's own folders in `work` have no permissions.
+  for (fs::directory_iterator at(scratch / "work", ignored), end; !ignored && at != end;
+       at.increment(ignored)) {
+    std::error_code none;
+    fs::permissions(at->path() / "work", fs::perms::owner_all, none);
+  }
+  fs::remove_all(scratch, ignored);
+}
+
+// Scratch folders of this user whose processes were killed, by Ctrl-C among others.
+void remove_abandoned(const fs::path& folder) {
+  constexpr time_t kJustMade_s = 60;  // perhaps not locked yet
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    struct stat status {};
+    if (!at->path().filename().string().starts_with(kScratchName) ||
+        ::lstat(at->path().c_str(), &status) != 0 || !S_ISDIR(status.st_mode) ||
+        status.st_uid != ::geteuid() || ::time(nullptr) - status.st_mtime < kJustMade_s) {
+      continue;
+    }
+    if (const base::UniqueFd lock = locked(at->path()); lock.valid()) remove_scratch(at->path());
+  }
+}
 
 bool write_proc(const char* path, const std::string& text) {
   const base::UniqueFd file(::open(path, O_WRONLY | O_CLOEXEC));
@@ -75,8 +112,11 @@ StageIsolation::StageIsolation(std::string project, std::string copy,
   if (!wanted) return;
   std::error_code error;
   if (!environments_.empty()) {
-    std::string pattern = (fs::temp_directory_path(error) / "assay-environments-XXXXXX").string();
+    const fs::path temporary = fs::temp_directory_path(error);
+    remove_abandoned(temporary);
+    std::string pattern = (temporary / (std::string(kScratchName) + "XXXXXX")).string();
     if (::mkdtemp(pattern.data()) != nullptr) scratch_ = pattern;
+    lock_ = locked(scratch_);
     for (std::size_t i = 0; i < environments_.size() && !scratch_.empty(); ++i) {
       fs::create_directories(scratch_ / "upper" / std::to_string(i), error);
       fs::create_directories(scratch_ / "work" / std::to_string(i), error);
@@ -87,12 +127,7 @@ StageIsolation::StageIsolation(std::string project, std::string copy,
 }
 
 StageIsolation::~StageIsolation() {
-  std::error_code ignored;
-  // The kernel's own folder in `work` has no permissions.
-  for (std::size_t i = 0; i < environments_.size() && !scratch_.empty(); ++i) {
-    fs::permissions(scratch_ / "work" / std::to_string(i) / "work", fs::perms::owner_all, ignored);
-  }
-  if (!scratch_.empty()) fs::remove_all(scratch_, ignored);
+  if (!scratch_.empty()) remove_scratch(scratch_);
 }
 
 bool StageIsolation::enter(bool layered) const {

@@ -10,13 +10,15 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
 
 namespace assay::lineage {
 
 class StageIsolation {
  public:
   // Finds out what this machine allows, in a process of its own. `copy` may be below `project` and
-  // stays writable. Nothing is tried, and nothing protected, unless `wanted`.
+  // stays writable. Nothing is tried, and nothing protected, unless `wanted`. Scratch folders that
+  // killed processes left are removed.
   StageIsolation(std::string project, std::string copy, const std::set<std::string>& environments,
                  bool wanted);
   StageIsolation(const StageIsolation&) = delete;
@@ -40,6 +42,7 @@ class StageIsolation {
   std::string project_, copy_;
   std::vector<std::string> environments_;
   std::filesystem::path scratch_;  // with upper/N and work/N for environment N
+  base::UniqueFd lock_;            // on it: it is in use
   bool protects_ = false;
   bool layers_ = false;
 };

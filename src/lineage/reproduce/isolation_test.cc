@@ -1,11 +1,13 @@
 #include "lineage/reproduce/isolation.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <fstream>
 
 #include "base/testing/temp_dir.h"
@@ -129,6 +131,38 @@ TEST_F(Isolation, AnEnvironmentIsCopiedAndItsScriptsFindTheCopy) {
   EXPECT_EQ(fs::read_symlink(copy / ".venv/link"), copy / ".venv/installed");
   ASSERT_TRUE(can_write(copy / ".venv/link"));
   expect_unchanged();
+}
+
+// Ctrl-C ends a reproduction at once; the next one cleans up.
+TEST_F(Isolation, WhatAKilledProcessLeftIsRemoved) {
+  const fs::path temporary = folder_.path() / "temporary";
+  fs::create_directories(temporary);
+  const char* before = std::getenv("TMPDIR");
+  const std::string was = before == nullptr ? "" : before;
+  ::setenv("TMPDIR", temporary.c_str(), 1);
+  const std::string project = folder_.path() / "project";
+  const auto make = [&] {
+    return StageIsolation(project, folder_.path() / "copy", {project + "/.venv"}, true);
+  };
+  const pid_t killed = ::fork();
+  if (killed == 0) {
+    const StageIsolation isolation = make();
+    ::raise(SIGKILL);
+  }
+  ::waitpid(killed, nullptr, 0);
+  ASSERT_FALSE(fs::is_empty(temporary));
+  const fs::path left = fs::directory_iterator(temporary)->path();
+  const StageIsolation first = make();
+  EXPECT_TRUE(fs::exists(left)) << "it may just have been made";
+  const timespec long_ago[2] = {{1'000'000, 0}, {1'000'000, 0}};
+  for (const auto& entry : fs::directory_iterator(temporary)) {
+    ASSERT_EQ(::utimensat(AT_FDCWD, entry.path().c_str(), long_ago, 0), 0);
+  }
+  const StageIsolation second = make();
+  EXPECT_FALSE(fs::exists(left));
+  const auto count = std::distance(fs::directory_iterator(temporary), {});
+  EXPECT_EQ(count, 2) << "those that are in use";
+  before == nullptr ? ::unsetenv("TMPDIR") : ::setenv("TMPDIR", was.c_str(), 1);
 }
 
 }  // namespace

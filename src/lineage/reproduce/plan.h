@@ -39,7 +39,7 @@ struct ExternalInput {
   std::optional<SameContent> same_content = std::nullopt;  // a run that left it elsewhere
 };
 
-struct PlannedStage {
+struct PlannedStage {  // NOLINT(bugprone-exception-escape): as store::Context
   store::RunRecord run;
   std::vector<ExternalInput> externals;
   std::set<std::string> made_before;  // inputs that earlier stages produce

@@ -44,15 +44,18 @@ std::set<std::string> made_by_stages(const ReproductionPlan& plan) {
   return made;
 }
 
-base::Result<void> place(const std::string& from, const fs::path& to,
-                         const std::optional<hash::Digest>& digest) {
+base::Result<void> place(const ExternalInput& input, const fs::path& to) {
   std::error_code error;
   fs::create_directories(to.parent_path(), error);
   fs::remove(to, error);  // a symbolic link would be followed
-  fs::copy_file(from, to, fs::copy_options::overwrite_existing, error);
+  fs::copy_file(input.found, to, fs::copy_options::overwrite_existing, error);
+  // The archive keeps its files from being changed; a stage may change its input in place.
+  if (!error && input.state == InputState::kArchived) {
+    fs::permissions(to, fs::perms::owner_write, fs::perm_options::add, error);
+  }
   if (error) return base::fail(base::failed_error(to.string(), "cannot copy: " + error.message()));
-  if (digest && digest_at(to) != digest) {
-    return base::fail(base::failed_error(from, "changed while it was copied"));
+  if (input.blake3 && digest_at(to) != input.blake3) {
+    return base::fail(base::failed_error(input.found, "changed while it was copied"));
   }
   return {};
 }
@@ -120,7 +123,7 @@ base::Result<void> StageRunner::place_inputs(const PlannedStage& stage) {
     if (external.found.empty()) {
       return base::fail(base::failed_error(external.path, "is not in the source as recorded"));
     }
-    ASSAY_TRY_VOID(place(external.found, target, external.blake3));
+    ASSAY_TRY_VOID(place(external, target));
   }
   place_links(stage);
   return {};

@@ -16,16 +16,16 @@ std::string relative_to(const store::Git& git, const std::string& path) {
   return inside ? path.substr(git.root.size() + 1) : "";
 }
 
-// By the line that begins the file's part; git ends names with blanks by a tab, and puts unusual ones
-// into quotes.
+// By the line that begins the file's part; git ends names with blanks by a tab, and puts unusual
+// ones into quotes.
 bool in_diff(const store::Git& git, const std::string& relative) {
   const std::string name = "b/" + relative;
   for (std::size_t at = git.diff.find(name); at != std::string::npos;
        at = git.diff.find(name, at + 1)) {
     const std::size_t end = at + name.size();
     const bool begins = at > 0 && (git.diff[at - 1] == ' ' || git.diff[at - 1] == '"');
-    const bool ends = end < git.diff.size() && std::string_view("\n\t\"").find(git.diff[end]) !=
-                                                   std::string_view::npos;
+    const bool ends = end < git.diff.size() &&
+                      std::string_view("\n\t\"").find(git.diff[end]) != std::string_view::npos;
     if (begins && ends) return true;
   }
   return false;

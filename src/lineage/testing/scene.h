@@ -24,6 +24,7 @@ class Recorded : public Results {
   void input(store::Input input, const Rule& rule) override;
   void output(store::Output output, const Rule& rule) override;
   void left_out(LeftOut file, const Rule& rule) override;
+  void fact(store::PathFact fact) override { facts.push_back(std::move(fact)); }
   void process(store::Process process) override { processes.push_back(std::move(process)); }
   void missed(store::Missed missed) override { missing.push_back(std::move(missed)); }
 
@@ -31,6 +32,7 @@ class Recorded : public Results {
   std::map<std::string, store::Input> inputs;
   std::map<std::string, store::Output> outputs;
   std::map<std::string, std::string> reasons;  // path -> name of the rule that left it out
+  std::vector<store::PathFact> facts;
   std::vector<store::Process> processes;
   std::vector<store::Missed> missing;
   bool sorted = true;

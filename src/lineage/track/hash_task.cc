@@ -93,4 +93,13 @@ std::int64_t file_clock_ns() {
   return base::nanoseconds(now);
 }
 
+std::int64_t file_system_clock_ns(const std::string& folder) {
+  struct stat status {};
+  if (::utimensat(AT_FDCWD, folder.c_str(), nullptr, 0) != 0 ||
+      ::stat(folder.c_str(), &status) != 0) {
+    return file_clock_ns();
+  }
+  return base::nanoseconds(status.st_mtim);
+}
+
 }  // namespace assay::lineage

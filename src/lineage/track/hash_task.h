@@ -49,5 +49,8 @@ HashResult hash_task(const HashTask& task, const hash::HashOptions& options);
 bool racily_new(const hash::FileStamp& stamp, std::int64_t now_ns);
 // The clock that file times come from.
 std::int64_t file_clock_ns();
+// The clock of the file system that this folder is on, which may be a server's: it is set to now,
+// and read. file_clock_ns() where that is not possible.
+std::int64_t file_system_clock_ns(const std::string& folder);
 
 }  // namespace assay::lineage

@@ -109,6 +109,7 @@ ASSAY_EXPORTED int creat64(const char* path, mode_t mode) {
 }
 
 // What open becomes in programs compiled with _FORTIFY_SOURCE, when the flags are not constant.
+// NOLINTBEGIN(bugprone-reserved-identifier): the names are glibc's
 ASSAY_EXPORTED int __open_2(const char* path, int flags) {
   return open2_by(Function::kOpen2, path, flags);
 }
@@ -121,5 +122,6 @@ ASSAY_EXPORTED int __openat_2(int directory, const char* path, int flags) {
 ASSAY_EXPORTED int __openat64_2(int directory, const char* path, int flags) {
   return openat2_by(Function::kOpenat64_2, directory, path, flags);
 }
+// NOLINTEND(bugprone-reserved-identifier)
 
 }  // extern "C"

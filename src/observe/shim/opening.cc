@@ -151,7 +151,7 @@ long open_file(int directory, const char* path, int flags, mode_t mode) {
   if (access == O_RDONLY && (flags & kChanges) == 0) {
     if (log_ready()) return open_for_reading(directory, path, flags);
   } else if ((access == O_WRONLY || access == O_RDWR) && (flags & O_CREAT) != 0 &&
-             (flags & (O_TMPFILE | O_DIRECTORY)) == 0) {
+             (flags & O_TMPFILE) == 0) {  // nor O_DIRECTORY, which is a bit of it
     if (log_ready()) return open_creating(directory, path, flags, mode);
   }
   // Existing files that may be changed, files without a name, and unusual flags.

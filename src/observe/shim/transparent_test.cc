@@ -69,7 +69,8 @@ TEST(Shim, WithoutAUsableLogItDoesNothing) {
   for (const std::string& log : {std::string("relative"), workspace.path("missing log"), garbage,
                                  workspace.path("folder"), std::string()}) {
     Command command = workspace.probe({"fopen"});
-    command.environment = {"LD_PRELOAD=" ASSAY_SHIM, std::string(wire::kLogVariable) + "=" + log};
+    command.environment = {"LD_PRELOAD=" + workspace.shim(),
+                           std::string(wire::kLogVariable) + "=" + log};
     EXPECT_EQ(run(command).output, expected.output) << log;
   }
 }

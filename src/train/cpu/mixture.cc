@@ -284,6 +284,7 @@ void grouped_matmul(Device& device, Product product, std::int64_t pieces, Matrix
     const std::int64_t first = first_rows.data[e * pieces];
     const std::int64_t count = first_rows.data[(e + 1) * pieces] - first;
     const Matrix made = of_expert(c, e);
+    if (count == 0 && product.adds) continue;
     if (count == 0) {  // nobody came, so it is zero
       for (std::int64_t i = 0; i < made.rows; ++i) std::fill_n(made.row(i), made.cols, 0.0F);
     } else {

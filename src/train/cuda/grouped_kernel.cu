@@ -35,19 +35,19 @@ bool describe(Encode encode, const Matrix& m, std::int64_t parts, CUtensorMap& m
 }
 
 GroupedForm form_of(const GroupedProduct& p) {
-  return p.transpose_a   ? GroupedForm::kRowsByRows
-         : p.transpose_b ? GroupedForm::kRowsByWeights
-                         : GroupedForm::kRowsByWeightsAlong;
+  return p.transpose_a   ? GroupedForm::kWeightGradients
+         : p.transpose_b ? GroupedForm::kRows
+                         : GroupedForm::kRowGradients;
 }
 
 auto kernel_of(GroupedForm form) {
   switch (form) {
-    case GroupedForm::kRowsByWeights:
-      return grouped::grouped_kernel<GroupedForm::kRowsByWeights>;
-    case GroupedForm::kRowsByWeightsAlong:
-      return grouped::grouped_kernel<GroupedForm::kRowsByWeightsAlong>;
+    case GroupedForm::kRows:
+      return grouped::grouped_kernel<GroupedForm::kRows>;
+    case GroupedForm::kRowGradients:
+      return grouped::grouped_kernel<GroupedForm::kRowGradients>;
     default:
-      return grouped::grouped_kernel<GroupedForm::kRowsByRows>;
+      return grouped::grouped_kernel<GroupedForm::kWeightGradients>;
   }
 }
 
@@ -63,7 +63,7 @@ void GroupedKernel::open() {
   }
   // What is compiled for other cards, and might be translated for this one, is empty.
   for (const auto form :
-       {GroupedForm::kRowsByWeights, GroupedForm::kRowsByWeightsAlong, GroupedForm::kRowsByRows}) {
+       {GroupedForm::kRows, GroupedForm::kRowGradients, GroupedForm::kWeightGradients}) {
     cudaFuncAttributes attributes{};
     const auto kernel = kernel_of(form);
     if (cudaFuncGetAttributes(&attributes, kernel) != cudaSuccess || attributes.ptxVersion != 90 ||

@@ -72,7 +72,7 @@ __device__ __forceinline__ void copy_operands(const CUtensorMap& map_a, const CU
       for (int w = 0; w < kMultipliers; ++w) {
         if (!has[w]) continue;
         const int row = tiles.row_of(tile, w, rank);
-        if constexpr (kForm == GroupedForm::kRowsByRows) {
+        if constexpr (kForm == GroupedForm::kWeightGradients) {
           copy_box(ring.a(turn.stage, w), map_a, full, row, tile.first + at, 0);
         } else {
           copy_box(ring.a(turn.stage, w), map_a, full, at, tile.first + row, 0);
@@ -84,11 +84,11 @@ __device__ __forceinline__ void copy_operands(const CUtensorMap& map_a, const CU
         int x = col;
         int y = at;
         int z = tile.expert;
-        if constexpr (kForm == GroupedForm::kRowsByWeights) {
+        if constexpr (kForm == GroupedForm::kRows) {
           x = at;
           y = col;
         }
-        if constexpr (kForm == GroupedForm::kRowsByRows) {
+        if constexpr (kForm == GroupedForm::kWeightGradients) {
           y = tile.first + at;
           z = 0;
         }
@@ -106,8 +106,8 @@ __device__ __forceinline__ void copy_operands(const CUtensorMap& map_a, const CU
       const int row = tiles.row_of(tile, w, rank);
       for (int box = 0; box < cols; ++box) {
         copy_box(ring.a(turn.stage, box), map_c, full, tile.col + box * kPiece,
-                 kForm == GroupedForm::kRowsByRows ? row : tile.first + row,
-                 kForm == GroupedForm::kRowsByRows ? tile.expert : 0);
+                 kForm == GroupedForm::kWeightGradients ? row : tile.first + row,
+                 kForm == GroupedForm::kWeightGradients ? tile.expert : 0);
       }
       turn.advance();
     }
@@ -134,8 +134,8 @@ constexpr int kRowsBarrier = 1;  // and one more
 template <GroupedForm kForm, int kWidth>
 __device__ __forceinline__ void sum_tile(float (&sums)[kWidth / 2], const Ring& ring, Turn& turn,
                                          int multiplier, int stages, int rows) {
-  constexpr bool kAcrossA = kForm == GroupedForm::kRowsByRows;
-  constexpr bool kAcrossB = kForm != GroupedForm::kRowsByWeights;
+  constexpr bool kAcrossA = kForm == GroupedForm::kWeightGradients;
+  constexpr bool kAcrossB = kForm != GroupedForm::kRows;
   constexpr int kSteps = kDeep / 16;
   // 16 elements in a row, or 16 rows.
   constexpr std::uint64_t kStepA = hopper::further_by(kAcrossA ? 16 * kBoxRow : 32);
@@ -148,7 +148,7 @@ __device__ __forceinline__ void sum_tile(float (&sums)[kWidth / 2], const Ring& 
     hopper::wait_for(ring.full(turn.stage), turn.parity);
     const std::uint32_t a = ring.a(turn.stage, multiplier);
     const std::uint32_t b = ring.b(turn.stage, 0);
-    if constexpr (kForm == GroupedForm::kRowsByRows) {
+    if constexpr (kForm == GroupedForm::kWeightGradients) {
       const int there = rows - i * kDeep;
       if (there < kDeep) {
         clear_rows(a, there);
@@ -211,7 +211,7 @@ __device__ __forceinline__ void multiply_tiles(const GroupedArguments& arguments
       pass_stages(ring, turn, stages + (arguments.adds && stages > 0 ? kMultipliers : 0));
       continue;
     }
-    const std::int64_t above = kForm == GroupedForm::kRowsByRows
+    const std::int64_t above = kForm == GroupedForm::kWeightGradients
                                    ? static_cast<std::int64_t>(tile.expert) * arguments.height
                                    : tile.first;
     const Part part{arguments.c + (above + row) * arguments.stride + tile.col, arguments.stride,

@@ -6,7 +6,9 @@
 
 namespace assay::train::cuda {
 
-enum class GroupedForm : std::uint8_t { kRowsByWeights, kRowsByWeightsAlong, kRowsByRows };
+// As in grouped_product.h: rows times weights, whose elements lie along the sum; gradients of rows,
+// where the weights' lie across it; gradients of weights, where both operands' do.
+enum class GroupedForm : std::uint8_t { kRows, kRowGradients, kWeightGradients };
 
 struct GroupedArguments {
   const std::int32_t* first_rows;  // of pieces of experts, and the end
@@ -56,7 +58,7 @@ struct Tile {
 template <GroupedForm kForm>
 class Tiles {
  public:
-  static constexpr bool kSumsRows = kForm == GroupedForm::kRowsByRows;
+  static constexpr bool kSumsRows = kForm == GroupedForm::kWeightGradients;
 
   __device__ Tiles(const GroupedArguments& a)
       : a_(a),

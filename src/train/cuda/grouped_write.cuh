@@ -1,6 +1,5 @@
 // The products of all experts on Hopper: how a warpgroup writes its sums (grouped_kernel.cuh). They
-// go from registers to device memory, so rows that another expert has are left alone without
-// further ado.
+// go from registers to device memory, row by row, so that those of the next expert are left alone.
 #pragma once
 
 #include "train/cuda/grouped_tiles.cuh"

@@ -99,7 +99,7 @@ base::Result<CountedWords> count_words(const WordSplitter& splitter,
   const InOrder<TextUnit, UnitWords> steps{
       .read = [&] { return reader.next(); },
       .work =
-          [&](unsigned, TextUnit unit) {
+          [&](unsigned, const TextUnit& unit) {
             UnitWords made{.file = unit.begin.file, .disk_read = unit.disk_read};
             UnitCounter counter(splitter, made);
             const InputFile& file = request.files[unit.begin.file];

@@ -52,7 +52,7 @@ base::Result<void> run_in_order(unsigned workers, const InOrder<Item, Output>& s
     while (true) {
       auto item = steps.read();
       std::unique_lock lock(mutex);
-      if (!item) read_error = std::move(item).error();
+      if (!item) read_error = item.error();
       if (!item || !*item) {
         ended = true;
         changed.notify_all();

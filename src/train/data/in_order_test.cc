@@ -1,6 +1,7 @@
 #include "train/data/in_order.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -39,7 +40,8 @@ TEST(InOrder, TakesResultsInTheOrderOfItems) {
   EXPECT_TRUE(squares_in_order(2, 0).empty());
 }
 
-// In a process that has room for the stacks of so many more threads, of 8 MiB each.
+// In a process that has room for the stacks of so many more threads. Stacks are larger than those
+// that earlier threads have left behind for reuse.
 int exit_code_with_room_for(int threads) {
   const pid_t child = ::fork();
   if (child != 0) {
@@ -48,13 +50,17 @@ int exit_code_with_room_for(int threads) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
   ::alarm(30);  // rather than waiting for ever
+  constexpr std::size_t kStack = std::size_t{64} << 20U;
+  pthread_attr_t attributes;
+  ::pthread_attr_init(&attributes);
+  ::pthread_attr_setstacksize(&attributes, kStack);
   std::uint64_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
   const rlim_t bytes = pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE)) +
-                       (static_cast<rlim_t>(threads) * 8 + 4) * (1U << 20U);
-  const rlimit stack{8U << 20U, 8U << 20U};
+                       static_cast<rlim_t>(threads) * kStack + kStack / 2;
   const rlimit limit{bytes, bytes};
-  if (::setrlimit(RLIMIT_STACK, &stack) != 0 || ::setrlimit(RLIMIT_AS, &limit) != 0) ::_exit(3);
+  if (::pthread_setattr_default_np(&attributes) != 0) ::_exit(3);
+  if (::setrlimit(RLIMIT_AS, &limit) != 0) ::_exit(3);
   const std::vector<int> found = squares_in_order(64, 1000);
   ::_exit(found.empty() ? 2 : found == squares_below(1000) ? 0 : 1);
 }

@@ -143,7 +143,7 @@ TEST(Tokenizer, AddedTokensCanBeText) {
   // And stay text wherever the definition goes: another tokenizer than the one of the file.
   const auto again = tokenizer_of((*tokenizer)->definition(), "x");
   ASSERT_TRUE(again);
-  EXPECT_EQ((*again)->encode("<|end|>"), tokens);
+  EXPECT_EQ(*(*again)->encode("<|end|>"), *tokens);
   EXPECT_EQ((*again)->definition(), (*tokenizer)->definition());
   EXPECT_NE((*again)->definition(), tokenizer_named("gpt2.json").definition());
 }

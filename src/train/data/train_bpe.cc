@@ -119,8 +119,7 @@ class Trainer {
     for (const std::uint32_t w : words) merge_in(w, left, right, made, changed);
     pairs_.erase(pair);
     std::ranges::sort(changed);
-    const auto repeated = std::ranges::unique(changed);
-    changed.erase(repeated.begin(), repeated.end());
+    changed.erase(std::unique(changed.begin(), changed.end()), changed.end());
     for (const std::uint64_t one : changed) {
       if (const auto at = pairs_.find(one); at != pairs_.end() && at->second.count > 0) {
         queue_.push({at->second.count, one});

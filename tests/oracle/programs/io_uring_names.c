@@ -1,5 +1,6 @@
 /* Every operation of io_uring that takes a path, in a ring with an array of indices or, with
- * "noarray", without. */
+ * "noarray", without; with "registered", in a ring that is named by its number in the thread's
+ * table; with "closed", its descriptor is closed and that of another ring is open. */
 #include "ring.h"
 
 #include <linux/openat2.h>
@@ -18,6 +19,12 @@ static int two_names(int operation, const char* from, const char* to) {
 }
 int main(int argc, char** argv) {
   begin(argc > 1 && strcmp(argv[1], "noarray") == 0 ? NO_SQARRAY : 0);
+  const int closed = argc > 1 && strcmp(argv[1], "closed") == 0;
+  if (closed || (argc > 1 && strcmp(argv[1], "registered") == 0)) enter_by_number(!closed);
+  if (closed) {
+    struct io_uring_params idle = {0};
+    MUST(syscall(SYS_io_uring_setup, 4, &idle));
+  }
   int data = ring_open("data", O_RDONLY | O_DIRECTORY);
   struct open_how how = {.flags = O_RDONLY, .resolve = RESOLVE_BENEATH};
   submit((struct io_uring_sqe){.opcode = IORING_OP_OPENAT2,

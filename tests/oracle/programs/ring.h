@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #define NO_SQARRAY (1U << 16) /* newer than the headers */
 static int ring;
+static unsigned enter_flags = IORING_ENTER_GETEVENTS;
 static struct io_uring_params params;
 static unsigned *sq_tail, *sq_mask, *sq_array, *sq_flags, *cq_head, *cq_tail, *cq_mask;
 static struct io_uring_sqe* sqes;
@@ -29,6 +30,17 @@ static void begin(unsigned flags) {
   cq_head = (void*)(cq + params.cq_off.head), cq_tail = (void*)(cq + params.cq_off.tail);
   cq_mask = (void*)(cq + params.cq_off.ring_mask), cqes = (void*)(cq + params.cq_off.cqes);
 }
+/* The ring is a number in the thread's table from now on; its descriptor stays open or is closed.
+ */
+static inline void enter_by_number(int keep_descriptor) {
+  struct io_uring_rsrc_update table = {.offset = -1U, .data = (unsigned long)ring};
+  int descriptor = ring;
+  if (syscall(SYS_io_uring_register, ring, IORING_REGISTER_RING_FDS, &table, 1) != 1)
+    NOT_HERE("no registered rings");
+  ring = (int)table.offset;
+  enter_flags |= IORING_ENTER_REGISTERED_RING;
+  if (!keep_descriptor) close(descriptor);
+}
 static void put(struct io_uring_sqe sqe) {
   unsigned slot = *sq_tail & *sq_mask;
   sqes[slot] = sqe;
@@ -44,7 +56,7 @@ static int hand_over(unsigned count) {
       MUST(syscall(SYS_io_uring_enter, ring, 0, 0, IORING_ENTER_SQ_WAKEUP, NULL, 0));
     MUST(syscall(SYS_io_uring_enter, ring, 0, count, IORING_ENTER_GETEVENTS, NULL, 0));
   } else {
-    MUST(syscall(SYS_io_uring_enter, ring, count, count, IORING_ENTER_GETEVENTS, NULL, 0));
+    MUST(syscall(SYS_io_uring_enter, ring, count, count, enter_flags, NULL, 0));
   }
   for (; count > 0; --count) {
     result = cqes[*cq_head & *cq_mask].res;

@@ -224,7 +224,6 @@ std::optional<Effect> Reading::judged() {
       RemoteView::views_may_differ();
       return std::nullopt;
     case kSandbox:
-      return std::nullopt;
     case kNewDirectory:
       return std::nullopt;
   }

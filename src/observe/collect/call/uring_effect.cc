@@ -19,27 +19,56 @@ namespace {
 constexpr std::uint32_t kRegisteredRing = 1U << 4U;  // IORING_ENTER_REGISTERED_RING
 constexpr std::string_view kWhat = "io_uring";
 
-// The layouts of the rings that processes of this run have made. Where several are in use, it is
-// not known which a descriptor has.
-std::map<pid_t, std::optional<std::uint32_t>>& layouts() {
-  static std::map<pid_t, std::optional<std::uint32_t>> known;
+// The rings that a process of this run has made.
+struct Rings {
+  // Where several are in use, it is not known which a descriptor has.
+  std::optional<std::uint32_t> layout;
+  int made = 0;
+  bool had_others = false;  // inherited, when it made the first
+  // The one that is open, if it is the only one that there ever was; -1: not known.
+  std::optional<int> only = {};
+};
+
+std::map<pid_t, Rings>& rings() {
+  static std::map<pid_t, Rings> known;
   return known;
 }
 
-void note_layout(pid_t process, std::uint32_t layout) {
-  const auto [at, is_new] = layouts().try_emplace(process, layout);
-  if (!is_new && at->second != layout) at->second.reset();
+// Before it is made.
+void note_ring(pid_t process, std::uint32_t layout) {
+  const auto [at, is_new] = rings().try_emplace(process, Rings{.layout = layout});
+  Rings& of = at->second;
+  if (is_new) of.had_others = !rings_of(process).empty();
+  if (of.layout != layout) of.layout.reset();
+  ++of.made;
+  of.only.reset();
 }
 
 // A process may have inherited its rings.
 std::optional<std::uint32_t> layout_of(pid_t process) {
-  if (const auto found = layouts().find(process); found != layouts().end()) return found->second;
+  if (const auto found = rings().find(process); found != rings().end()) return found->second.layout;
   std::optional<std::uint32_t> only;
-  for (const auto& [owner, layout] : layouts()) {
-    if (!layout || (only && *only != *layout)) return std::nullopt;
-    only = layout;
+  for (const auto& [owner, of] : rings()) {
+    if (!of.layout || (only && *only != *of.layout)) return std::nullopt;
+    only = of.layout;
   }
   return only;
+}
+
+// The descriptor of a ring that is named by its number in a table of the thread's own, which cannot
+// be read: it is known only of a process that has made one ring. A program may close the descriptor
+// and keep the number. -1: not known.
+int registered_ring(pid_t process) {
+  const auto found = rings().find(process);
+  if (found == rings().end() || found->second.made != 1 || found->second.had_others) return -1;
+  std::optional<int>& only = found->second.only;
+  if (!only) {
+    const std::vector<int> open = rings_of(process);
+    only = open.size() == 1 ? open.front() : -1;
+  } else if (*only >= 0 && !is_ring(process, *only)) {
+    only = -1;
+  }
+  return *only;
 }
 
 void add(Effect& to, Effect from) {
@@ -137,18 +166,14 @@ std::optional<Effect> uring_setup_effect(const RemoteView& view, std::uint64_t p
                              : "uses an io_uring of a kind whose operations cannot be seen");
   }
   const std::uint32_t layout = layout_flags(given.flags);
-  if (kernel_makes(layout)) note_layout(view.process(), layout);
+  if (kernel_makes(given.flags)) note_ring(view.process(), layout);
   return std::nullopt;
 }
 
 std::optional<Effect> uring_enter_effect(const RemoteView& view, int descriptor,
                                          std::uint32_t to_submit, std::uint32_t flags) {
   const pid_t process = view.process();
-  if ((flags & kRegisteredRing) != 0) {
-    // The number is of a table of the thread's own.
-    const std::vector<int> rings = rings_of(process);
-    descriptor = rings.size() == 1 ? rings.front() : -1;
-  }
+  if ((flags & kRegisteredRing) != 0) descriptor = registered_ring(process);
   const auto layout = layout_of(process);
   const auto entries = descriptor >= 0 && layout
                            ? entries_to_submit(process, descriptor, *layout, to_submit)

@@ -85,6 +85,10 @@ bool is_ring(const std::string& link) {
          std::string_view(text.data(), static_cast<std::size_t>(length)) == "anon_inode:[io_uring]";
 }
 
+std::string folder_of_descriptors(pid_t process) {
+  return fmt::format("/proc/{}/fd/", process);
+}
+
 }  // namespace
 
 std::uint32_t layout_flags(std::uint32_t setup_flags) {
@@ -96,8 +100,13 @@ bool is_followed(std::uint32_t setup_flags) {
   return (setup_flags & ~(kWithoutLayout | layout_flags(setup_flags) | kKnown)) == 0;
 }
 
-bool kernel_makes(std::uint32_t layout) {
-  return parameters_for(layout, 1, 2).has_value();
+bool kernel_makes(std::uint32_t setup_flags) {
+  // The others want a device, processors or another ring, and are older than what is tried.
+  constexpr std::uint32_t kTried = IORING_SETUP_CLAMP | IORING_SETUP_R_DISABLED |
+                                   IORING_SETUP_SUBMIT_ALL | IORING_SETUP_COOP_TASKRUN |
+                                   IORING_SETUP_TASKRUN_FLAG | IORING_SETUP_SINGLE_ISSUER |
+                                   IORING_SETUP_DEFER_TASKRUN;
+  return parameters_for(layout_flags(setup_flags) | (setup_flags & kTried), 1, 2).has_value();
 }
 
 std::optional<std::vector<io_uring_sqe>> entries_to_submit(pid_t process, int descriptor,
@@ -139,7 +148,7 @@ std::optional<std::vector<io_uring_sqe>> entries_to_submit(pid_t process, int de
 }
 
 std::vector<int> rings_of(pid_t process) {
-  const std::string folder = fmt::format("/proc/{}/fd", process);
+  const std::string folder = folder_of_descriptors(process);
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(folder.c_str()), ::closedir);
   std::vector<int> rings;
   while (directory) {
@@ -148,9 +157,13 @@ std::vector<int> rings_of(pid_t process) {
     int number = -1;
     const std::string_view name = entry->d_name;
     std::from_chars(name.data(), name.data() + name.size(), number);
-    if (number >= 0 && is_ring(folder + "/" + entry->d_name)) rings.push_back(number);
+    if (number >= 0 && is_ring(folder + entry->d_name)) rings.push_back(number);
   }
   return rings;
+}
+
+bool is_ring(pid_t process, int descriptor) {
+  return is_ring(folder_of_descriptors(process) + std::to_string(descriptor));
 }
 
 }  // namespace assay::collect

@@ -18,8 +18,9 @@ std::uint32_t layout_flags(std::uint32_t setup_flags);
 // (a kernel thread takes them without a call, or they are in memory of the program's own).
 bool is_followed(std::uint32_t setup_flags);
 
-// Whether this kernel makes rings of this layout: programs try new flags first, and others then.
-bool kernel_makes(std::uint32_t layout);
+// Whether this kernel makes rings with these setup flags: programs try new ones first, and others
+// then.
+bool kernel_makes(std::uint32_t setup_flags);
 
 // The entries that a call of io_uring_enter(descriptor, to_submit, …) will submit. Nothing: they
 // cannot be read.
@@ -27,7 +28,8 @@ std::optional<std::vector<io_uring_sqe>> entries_to_submit(pid_t process, int de
                                                            std::uint32_t layout,
                                                            std::uint32_t to_submit);
 
-// The descriptors of a process that are rings.
+// The descriptors of a process that are rings. Looks at all that it has open.
 std::vector<int> rings_of(pid_t process);
+bool is_ring(pid_t process, int descriptor);
 
 }  // namespace assay::collect

@@ -157,7 +157,7 @@ class ObjectFile::Reader {
     return out;
   }
 
-  // Maps that the programs declare (bpf_helpers.h encodes numbers as lengths of arrays), and one
+  // Maps that the programs declare (libbpf's macros encode numbers as lengths of arrays), and one
   // for each section of variables.
   void read_maps() {
     const TypeTable& types = object_.types_;

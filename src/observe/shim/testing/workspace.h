@@ -23,6 +23,11 @@ class Workspace {
     std::string pattern = (std::filesystem::temp_directory_path() / "assay-shim-XXXXXX").string();
     top_ = mkdtemp(pattern.data());
     chmod(top_.c_str(), 0777);
+    // Copies that another user can run: a checkout may lie where only its owner may enter.
+    for (const char* file : {ASSAY_PROBE, ASSAY_SHIM}) {
+      std::filesystem::copy(file, copy_of(file));
+      chmod(copy_of(file).c_str(), 0755);
+    }
   }
   ~Workspace() {
     empty();
@@ -57,10 +62,12 @@ class Workspace {
     mkfifo((folder() / "pipe").c_str(), 0666);
   }
 
+  std::string shim() const { return copy_of(ASSAY_SHIM); }
+
   // A command that runs the probe here, without the shim.
   Command probe(std::vector<std::string> arguments) const {
     refill();
-    arguments.insert(arguments.begin(), ASSAY_PROBE);
+    arguments.insert(arguments.begin(), copy_of(ASSAY_PROBE));
     Command command;
     command.arguments = std::move(arguments);
     command.directory = folder();
@@ -71,7 +78,7 @@ class Workspace {
   Command traced_probe(Log& log, std::vector<std::string> arguments) const {
     Command command = probe(std::move(arguments));
     command.log = &log;
-    command.library = ASSAY_SHIM;
+    command.library = shim();
     command.gate = Gate::kStop;
     return command;
   }
@@ -81,6 +88,9 @@ class Workspace {
   }
 
  private:
+  std::string copy_of(const std::filesystem::path& file) const {
+    return (top_ / file.filename()).string();
+  }
   void empty() const {
     chmod(path("closed").c_str(), 0700);  // only root can remove what is in it otherwise
     std::error_code ignored;

@@ -7,8 +7,6 @@
 namespace assay::gpu {
 namespace {
 
-using wire::kGpuDevices;
-
 void forget_known(const Known& known) {
   if ((known.second & kFromPool) != 0) {
     pool_took_back(known.first, known.size);
