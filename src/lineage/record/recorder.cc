@@ -103,9 +103,11 @@ base::Result<void> Recorder::prepare(collect::Tracer tracer) {
   if (job_part_ && !is_part()) ASSAY_TRY_VOID(job_part_->begin_run(run_.spool));
   run_.tracer = collect::name_of(tracer);
   collector_ = collect::make_collector(tracer, fs::path(run_.spool) / "events");
-  tracer_failed_ = true;
+  if (auto loaded = collector_->load(); !loaded) {
+    tracer_failed_ = true;
+    return loaded;
+  }
   ASSAY_TRY_VOID(collector_->prepare());
-  tracer_failed_ = false;
   GatheredContext gathered = context.take();
   run_.context = std::move(gathered.context);
   for (std::string& problem : gathered.problems) problems_.push_back({"context", problem});

@@ -64,7 +64,7 @@ class Recorder {
   std::int64_t started_ns_ = 0;       // monotonic
   std::int64_t started_file_ns_ = 0;  // the clock of files' times
   bool abandoned_ = false;
-  bool tracer_failed_ = false;  // prepare() ended in it
+  bool tracer_failed_ = false;  // it cannot work here
   bool detached_ = false;       // the keeper ended on purpose: recording goes on in the background
   std::optional<int> wait_status_;
   std::vector<store::Missed> problems_;

@@ -234,13 +234,20 @@ class EbpfCollector : public Collector {
  public:
   explicit EbpfCollector(std::filesystem::path log) : path_(std::move(log)) {}
 
-  base::Result<void> prepare() override {
-    ASSAY_TRY(Log log, Log::create(path_));
-    ASSAY_TRY_VOID(load());
-    log_.emplace(std::move(log));
+  base::Result<void> load() override {
+    if (programs_) return {};
+    ASSAY_TRY(EbpfPrograms programs, EbpfPrograms::load());
+    programs_.emplace(std::move(programs));
     // What reading the kernel's types took. The command is forked from here, and the kernel counts
     // what a process begins with as memory that it had.
     ::malloc_trim(0);
+    return {};
+  }
+
+  base::Result<void> prepare() override {
+    ASSAY_TRY_VOID(load());
+    ASSAY_TRY(Log log, Log::create(path_));
+    log_.emplace(std::move(log));
     return {};
   }
 
@@ -251,12 +258,6 @@ class EbpfCollector : public Collector {
   }
 
  private:
-  base::Result<void> load() {
-    ASSAY_TRY(EbpfPrograms programs, EbpfPrograms::load());
-    programs_.emplace(std::move(programs));
-    return {};
-  }
-
   std::filesystem::path path_;
   std::optional<Log> log_;
   std::optional<EbpfPrograms> programs_;

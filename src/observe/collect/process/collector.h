@@ -64,6 +64,8 @@ struct Control {
 class Collector {
  public:
   virtual ~Collector() = default;
+  // Gets what the tracer needs of the kernel; fails where it cannot work.
+  virtual base::Result<void> load() { return {}; }
   // Creates the log and everything else needed before the command can be started. An error means
   // that nothing can be recorded.
   virtual base::Result<void> prepare() = 0;
