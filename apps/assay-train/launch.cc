@@ -35,10 +35,10 @@ constexpr std::chrono::seconds kToBeKilled{10};
 
 std::atomic<int> passed_on = 0;
 
-std::atomic<std::uint64_t> ignored = 0;  // signals that were, by number
+std::atomic<std::uint64_t> ignored_signals = 0;  // signals that were, by number
 
 bool was_ignored(int signal) {
-  return ((ignored.load() >> static_cast<unsigned>(signal)) & 1U) != 0;
+  return ((ignored_signals.load() >> static_cast<unsigned>(signal)) & 1U) != 0;
 }
 
 // Ctrl-C is sent by the terminal to the ranks as well; other signals to this process alone.
@@ -56,7 +56,7 @@ void catch_signals() {
     struct sigaction before {};
     ::sigaction(signal, nullptr, &before);
     if (before.sa_handler == SIG_IGN) {
-      ignored |= std::uint64_t{1} << static_cast<unsigned>(signal);
+      ignored_signals |= std::uint64_t{1} << static_cast<unsigned>(signal);
     } else {
       ::sigaction(signal, &action, nullptr);
     }

@@ -130,7 +130,7 @@ TEST(ShortCount, AsPeopleWriteIt) {
   EXPECT_EQ(short_count(-1500), "-1.50K");
 }
 
-constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kLargestCount = std::numeric_limits<std::int64_t>::max();
 
 TEST(ParseBytes, Units) {
   EXPECT_EQ(parse_bytes("4096"), Bytes(4096));
@@ -151,7 +151,7 @@ TEST(ParseBytes, FractionsAreExact) {
   EXPECT_EQ(parse_bytes("16.000"), Bytes(16));
   EXPECT_EQ(parse_bytes("1e3"), Bytes(1000));
   EXPECT_EQ(parse_bytes("2.5e-1KiB"), Bytes(256));
-  EXPECT_EQ(parse_bytes("9223372036854775807"), Bytes(kLargest));
+  EXPECT_EQ(parse_bytes("9223372036854775807"), Bytes(kLargestCount));
   EXPECT_EQ(parse_bytes("0.000000000000000000000000001e27"), Bytes(1));
 }
 
@@ -211,7 +211,7 @@ TEST(ParseBytes, ErrorsNameTheProblemAndWhatWasExpected) {
 }
 
 RC_GTEST_PROP(ParseBytes, ReadsEveryWholeCount, ()) {
-  const auto count = *rc::gen::inRange<std::int64_t>(0, kLargest);
+  const auto count = *rc::gen::inRange<std::int64_t>(0, kLargestCount);
   RC_ASSERT(parse_bytes(std::to_string(count)) == Bytes(count));
   const std::int64_t small = count % 8'000'000;
   RC_ASSERT(parse_bytes(std::to_string(small) + "TiB") == Bytes(small << 40));

@@ -10,7 +10,7 @@
 namespace assay::compare {
 namespace {
 
-constexpr std::size_t kFewSteps = 4;
+constexpr std::size_t kLeastSteps = 4;
 
 bool is_complete(const Block& block) {
   return std::find(block.runs.begin(), block.runs.end(), nullptr) == block.runs.end();
@@ -40,7 +40,7 @@ void mark(const std::vector<HostMark>& marks, Block& block) {
 }
 
 std::size_t steps_to_skip(std::span<const StepValue> steps) {
-  if (steps.size() < kFewSteps) return 0;
+  if (steps.size() < kLeastSteps) return 0;
   std::vector<double> logs;
   for (const StepValue& step : steps) logs.push_back(std::log(step.value));
   return std::max<std::size_t>(1, warm_up_count(logs));

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr mode_t kFolder = S_ISGID | S_IRWXU | S_IRWXG;
 
-tl::unexpected<base::Error> failed(const fs::path& path, std::string_view what) {
+tl::unexpected<base::Error> sharing_failed(const fs::path& path, std::string_view what) {
   const int reason = errno;
   return base::fail(base::system_error(
       path, what, reason,
@@ -60,7 +60,7 @@ base::Result<void> set_default_list(const fs::path& folder) {
         folder, "its file system has no access control lists, which a shared store needs",
         "put the project on another file system"));
   }
-  return failed(folder, "its access control list cannot be set");
+  return sharing_failed(folder, "its access control list cannot be set");
 }
 
 // A file or folder that is not as the group needs it.
@@ -75,7 +75,7 @@ base::Result<std::optional<Wrong>> look_at(const fs::path& path, gid_t group) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) {
     if (errno == ENOENT) return std::nullopt;  // a run that ends removes its own
-    return failed(path, "cannot read its status");
+    return sharing_failed(path, "cannot read its status");
   }
   const bool folder = S_ISDIR(status.st_mode);
   if (!folder && !S_ISREG(status.st_mode)) return std::nullopt;
@@ -105,7 +105,7 @@ base::Result<void> give_to_group(const Wrong& wrong, gid_t group) {
   const char* path = wrong.path.c_str();
   if (::lchown(path, static_cast<uid_t>(-1), group) != 0 || ::chmod(path, wrong.mode) != 0) {
     if (errno == ENOENT) return {};
-    return failed(wrong.path, "cannot be given to the group");
+    return sharing_failed(wrong.path, "cannot be given to the group");
   }
   return wrong.folder ? set_default_list(wrong.path) : base::Result<void>{};
 }
@@ -157,7 +157,7 @@ base::Result<void> share(const Location& location, gid_t group) {
   const auto others = std::find_if(all.begin(), all.end(), [](const Wrong& w) { return w.others; });
   if (others != all.end()) {
     errno = EPERM;
-    return failed(others->path, "cannot be given to the group");
+    return sharing_failed(others->path, "cannot be given to the group");
   }
   // The folder itself last: until then, those who use it now can.
   for (const Wrong& wrong : all) ASSAY_TRY_VOID(give_to_group(wrong, group));

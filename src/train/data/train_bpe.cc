@@ -170,7 +170,7 @@ class Trainer {
 };
 
 std::string to_base64(std::string_view bytes) {
-  constexpr std::string_view kLetters =
+  constexpr std::string_view kBase64Letters =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string text;
   for (std::size_t at = 0; at < bytes.size(); at += 3) {
@@ -180,7 +180,7 @@ std::string to_base64(std::string_view bytes) {
       three = three << 8 | (i < count ? static_cast<unsigned char>(bytes[at + i]) : 0U);
     }
     for (std::size_t i = 0; i < 4; ++i) {
-      text += i <= count ? kLetters[three >> (18 - 6 * i) & 63] : '=';
+      text += i <= count ? kBase64Letters[three >> (18 - 6 * i) & 63] : '=';
     }
   }
   return text;

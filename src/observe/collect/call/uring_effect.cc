@@ -132,7 +132,7 @@ class Submission {
   Text first_{}, second_{};
 };
 
-bool changes_names(const io_uring_sqe& entry) {
+bool entry_changes_names(const io_uring_sqe& entry) {
   switch (entry.opcode) {
     case IORING_OP_UNLINKAT:
     case IORING_OP_RENAMEAT:
@@ -150,7 +150,7 @@ bool changes_names(const io_uring_sqe& entry) {
 }
 
 bool names_files(const io_uring_sqe& entry) {
-  return changes_names(entry) || entry.opcode == IORING_OP_OPENAT;
+  return entry_changes_names(entry) || entry.opcode == IORING_OP_OPENAT;
 }
 
 }  // namespace
@@ -194,7 +194,7 @@ std::optional<Effect> uring_enter_effect(const RemoteView& view, int descriptor,
           missed_effect(view, kWhat,
                         "submitted file operations that may depend on each other in one call"));
     }
-    names_changed = names_changed || changes_names(entry);
+    names_changed = names_changed || entry_changes_names(entry);
   }
   if (all.events.empty() && all.changes.empty()) return std::nullopt;
   all.will_succeed = true;

@@ -25,8 +25,8 @@ namespace assay::collect {
 namespace {
 
 // How long messages may wait in the ring buffer (bpf/run.h, send).
-constexpr int kShortestWait_ms = 5;
-constexpr int kLongestWait_ms = 100;
+constexpr int kShortestRingWait_ms = 5;
+constexpr int kLongestRingWait_ms = 100;
 // Messages are first written to the log, which has space, and passed to the sink after so many, so
 // that the ring does not fill up while the sink thinks.
 constexpr std::size_t kRound = 1 << 16;
@@ -183,7 +183,7 @@ class EbpfRun {
     bool gate_open = true;
     bool recording = true;
     bool watched = true;
-    int wait_ms = kShortestWait_ms;
+    int wait_ms = kShortestRingWait_ms;
     while (gate_open || !reaper.ended() || (recording && programs_.shared().live > 0)) {
       std::array<pollfd, 5> waiting{{{gate_open ? gate_.listener() : -1, POLLIN, 0},
                                      {reaper.descriptor(), POLLIN, 0},
@@ -211,8 +211,8 @@ class EbpfRun {
       }
       if (recording) sink_.on_tick();
       wait_ms = taken == kRound ? 0
-                : taken > 0     ? kShortestWait_ms
-                                : std::clamp(2 * wait_ms, kShortestWait_ms, kLongestWait_ms);
+                : taken > 0     ? kShortestRingWait_ms
+                                : std::clamp(2 * wait_ms, kShortestRingWait_ms, kLongestRingWait_ms);
     }
     if (!recording) return {};
     finish_taking();

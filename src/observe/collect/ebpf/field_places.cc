@@ -18,7 +18,7 @@ std::string_view without_variant(std::string_view name) {
 }
 
 // "0:2:1" -> {0, 2, 1}
-std::vector<std::uint32_t> numbers_in(std::string_view text) {
+std::vector<std::uint32_t> numbers_of_path(std::string_view text) {
   std::vector<std::uint32_t> numbers;
   while (!text.empty()) {
     std::uint32_t number = 0;
@@ -49,7 +49,7 @@ struct WantedField {
 // the declaration.
 std::optional<WantedField> wanted(const TypeTable& ours, std::uint32_t type,
                                   std::string_view path) {
-  const std::vector<std::uint32_t> numbers = numbers_in(path);
+  const std::vector<std::uint32_t> numbers = numbers_of_path(path);
   if (numbers.empty() || numbers.front() != 0) return std::nullopt;
   WantedField field;
   for (std::size_t i = 1; i < numbers.size(); ++i) {
@@ -130,7 +130,7 @@ FieldAnswer answer_for_value(const bpf_core_relo& field, const TypeTable& ours,
                              const KernelTypes& kernel) {
   FieldAnswer answer;
   const btf_type& type = *ours.find(ours.unqualified(field.type_id));
-  const auto numbers = numbers_in(ours.text(field.access_str_off));
+  const auto numbers = numbers_of_path(ours.text(field.access_str_off));
   if (numbers.empty() || numbers.front() >= ours.values(type).size()) return answer;
   const std::string_view name =
       without_variant(ours.text(ours.values(type)[numbers.front()].name_off));
