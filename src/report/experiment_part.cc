@@ -302,7 +302,7 @@ Section nothing_section(const ExperimentRecord& record) {
   } else if (record.measured.runs.empty()) {
     why = "No run has finished.";
   } else {
-    why = fmt::format("{} finished, which make no whole pair.",
+    why = fmt::format("{} finished: not enough for a complete pair.",
                       base::counted(static_cast<std::int64_t>(record.measured.runs.size()), "run"));
   }
   section.blocks.emplace_back(Note{std::move(why)});

@@ -139,7 +139,8 @@ Section ranks_section(const ReportedRun& run) {
     section.blocks.emplace_back(*std::move(chart));
   } else {
     section.blocks.emplace_back(
-        Note{"Waiting for exchanges was not measured: on GPUs the device waits, not the process."});
+        Note{"Waiting for communication was not measured for every rank: a rank finished no step, "
+             "or an older assay recorded the run."});
   }
   section.blocks.emplace_back(rank_table(run));
   return section;

@@ -236,7 +236,7 @@ base::Result<void> complete(PriceSpec& price, const Value& row, const std::strin
     return rule.broken("per_hour", "a range in two currencies", "use one");
   }
   if (range.low.micros() <= 0) {
-    return rule.broken("per_hour", "expected more than nothing");
+    return rule.broken("per_hour", "must be greater than 0");
   }
   if (range.low.micros() > range.high.micros()) {
     return rule.broken("per_hour",

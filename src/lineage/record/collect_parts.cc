@@ -67,7 +67,7 @@ class PartCollector {
         said = true;
         std::vector<int> ranks;
         for (const auto& [rank, other] : awaited_) ranks.push_back(rank);
-        waiting(fmt::format("waiting for what was recorded of rank{} {}",
+        waiting(fmt::format("waiting for the part of the record from rank{} {}",
                             ranks.size() == 1 ? "" : "s", listed(ranks)));
       }
       std::this_thread::sleep_for(kLookEvery);
@@ -132,16 +132,16 @@ class PartCollector {
       return false;
     };
     if (!part) return refused(part.error().line());
-    if (part->rank != rank) return refused("its file is of another rank");
+    if (part->rank != rank) return refused("its file belongs to another rank");
     if (part->run.empty() && folder_.part().may_be_old) {
       const char* why =
-          "it ended before it had met rank 0, so that what it left could be of an earlier attempt";
+          "it ended before connecting to rank 0, so its part may belong to an earlier attempt";
       // Its process has ended, and there is no other.
       if (other.state && other.state->recorder == part->recorder) return missing(rank, other, why);
       return refused(why);
     }
     if (!part->run.empty() && part->run != folder_.recorder()) {
-      return refused("what it left is of an earlier attempt");
+      return refused("its part belongs to an earlier attempt");
     }
     parts_.emplace(rank, *std::move(part));
     return true;
@@ -156,17 +156,17 @@ class PartCollector {
     const bool is_silent = now - other.changed >= limit;
     if (!is_silent && now - begun_ < patience_.in_all) return false;
     if (!other.refused_why.empty()) return missing(rank, other, other.refused_why);
-    if (!is_heard) return missing(rank, other, "nothing was heard of it");
+    if (!is_heard) return missing(rank, other, "no report received");
     if (!is_silent) {
-      return missing(rank, other,
-                     fmt::format("it was still working at its part after {}, and no part is "
-                                 "waited for longer",
-                                 seconds_text(patience_.in_all)));
+      return missing(
+          rank, other,
+          fmt::format("it was still writing its part after {}, the longest that rank 0 waits",
+                      seconds_text(patience_.in_all)));
     }
-    if (limit == limit.zero()) return missing(rank, other, "it has not handed its part over");
+    if (limit == limit.zero()) return missing(rank, other, "it did not deliver its part");
     return missing(
         rank, other,
-        fmt::format("it did not come, and nothing has changed for {}", seconds_text(limit)));
+        fmt::format("its part is missing, and nothing has changed for {}", seconds_text(limit)));
   }
 
   const PartFolder& folder_;

@@ -71,7 +71,7 @@ class Merge {
       if (is_second || !add_counters(part, whole_)) {
         whole_.missed(rank_not_recorded(
             part.rank, part.host,
-            is_second ? "a second part says that it is this rank's"
+            is_second ? "a second part claims to be this rank's"
                       : "its counters are too large to be added to those of the others"));
         continue;
       }
@@ -132,10 +132,10 @@ class Merge {
           known->second.blake3 && input.what.blake3 && known->second.blake3 != input.what.blake3;
       if (!differs || doings_at(input.what.path) != nullptr) continue;
       whole_.missed(
-          {"ranks", fmt::format("{} was another file for {} than for {}; recorded is that "
-                                "of {}",
-                                input.what.path, rank_text(i), rank_text(known->second.part),
-                                rank_text(known->second.part))});
+          {"ranks",
+           fmt::format("{} was a different file on {} than on {}; the one on {} is recorded",
+                       input.what.path, rank_text(i), rank_text(known->second.part),
+                       rank_text(known->second.part))});
     }
   }
 

@@ -53,7 +53,7 @@ base::Result<PartFolder> PartFolder::open(const PartOf& part, const std::string&
   if (error) {
     return base::fail(
         base::unfit_error(part.folder, "cannot be created: " + error.message(),
-                          "ranks hand over there what they recorded; choose another --out"));
+                          "ranks deliver their parts of the record there; choose another --out"));
   }
   ASSAY_TRY_VOID(opened.write_state(0));
   return opened;
@@ -133,10 +133,11 @@ bool PartFolder::comes(int rank, std::chrono::milliseconds patience) const {
 base::Result<void> PartFolder::hand_over(const Part& part, std::optional<bool> rank_0_is_recorded,
                                          std::chrono::milliseconds patience) const {
   if (!rank_0_is_recorded.value_or(true)) {
-    return base::fail(base::unfit_error("", "rank 0 is not, and would record the run"));
+    return base::fail(
+        base::unfit_error("", "rank 0, which records the run, is itself not recorded"));
   }
   if (!rank_0_is_recorded && !comes(0, patience)) {
-    return base::fail(base::unfit_error("", "rank 0 has not come, and would record the run"));
+    return base::fail(base::unfit_error("", "rank 0, which records the run, did not start"));
   }
   return base::replace_file(file(part_.rank, "part"), encode(part));
 }

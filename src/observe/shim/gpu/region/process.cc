@@ -117,7 +117,8 @@ GpuRegion* attach() {
   const int opened = from_hami ? open_hami_region(region_path, sizeof region_path)
                                : open(region_path, O_RDWR | O_CLOEXEC | O_NOCTTY);
   if (opened < 0) {
-    if (!from_hami) log_line("the region cannot be opened: no limit holds in this process");
+    if (!from_hami)
+      log_line("the region cannot be opened: limits are not enforced in this process");
     return nullptr;
   }
   const int file = move_up(opened);
