@@ -142,9 +142,10 @@ base::Result<Secret> find_secret(const EnvironmentMap& environment, const fs::pa
     if (left <= Clock::duration::zero()) {
       return base::fail(base::failed_error(
           path,
-          fmt::format("rank {}: no job secret after {} s: rank 0 has not written it, or this is "
-                      "not the folder that rank 0 sees",
-                      rank, std::chrono::duration<double>(timeout).count()),
+          fmt::format(
+              "rank {} found no job secret after {} s: rank 0 has not written it, or this is "
+              "not the folder that rank 0 sees",
+              rank, std::chrono::duration<double>(timeout).count()),
           fmt::format("put the run folder on a shared file system, or {}", kVariableHint)));
     }
     std::this_thread::sleep_for(std::min<Clock::duration>(pause, left));

@@ -139,8 +139,8 @@ Section ranks_section(const ReportedRun& run) {
     section.blocks.emplace_back(*std::move(chart));
   } else {
     section.blocks.emplace_back(
-        Note{"Waiting for communication was not measured for every rank: a rank finished no step, "
-             "or an older assay recorded the run."});
+        Note{"Waiting for communication was not measured: no step was finished, or an "
+             "older assay recorded the run."});
   }
   section.blocks.emplace_back(rank_table(run));
   return section;

@@ -67,7 +67,7 @@ TEST(RunRanks, ThePredictionIsBesideEveryRank) {
 
 TEST(RunRanks, WhereWaitingIsNotMeasuredNobodyIsSlowest) {
   const std::string text = text_of(run_of(2, false));
-  EXPECT_THAT(text, HasSubstr("Waiting for exchanges was not measured"));
+  EXPECT_THAT(text, HasSubstr("Waiting for communication was not measured"));
   EXPECT_THAT(text, Not(HasSubstr("slowest")));
   EXPECT_TRUE(ranks_json(run_of(2, false))["slowest"].is_null());
 }

@@ -341,7 +341,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"NoMemory",
              "h200-1",
              {"cluster.device.memory=0 GiB"},
-             "cluster.device.memory: expected more than nothing, got 0 B"},
+             "cluster.device.memory: expected a value greater than 0, got 0 B"},
         Case{"MissingKey",
              "h200-1",
              {"cluster.device={kind=\"gpu\"}"},
@@ -372,7 +372,7 @@ TEST(Rules, OfPricesNameTheRow) {
             "price[1].device: no device preset 'h100-smx'; did you mean 'h100-sxm'?");
   EXPECT_EQ(price_error("h100-sxm", "[\"3 USD\", \"4 EUR\"]"),
             "price[1].per_hour: a range in two currencies; use one");
-  EXPECT_EQ(price_error("h100-sxm", "\"0 USD\""), "price[1].per_hour: expected more than nothing");
+  EXPECT_EQ(price_error("h100-sxm", "\"0 USD\""), "price[1].per_hour: must be greater than 0");
   EXPECT_EQ(
       price_error("h100-sxm", "[\"4 USD\", \"3 USD\"]"),
       "price[1].per_hour: the range runs from $4.00 down to $3.00; write the lower price first");

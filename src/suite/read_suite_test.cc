@@ -124,10 +124,10 @@ struct BadSuite {
 
 TEST(ReadSuite, ErrorsNameFileAndLine) {
   const std::vector<BadSuite> bad = {
-      {"plan = \"demo\"", "plan = 3", "f.toml:19: plan is 3, not a string with something in it"},
-      {"plan = \"demo\"", "plam = \"demo\"", "f.toml:17: case 'plan' does nothing; give it"},
+      {"plan = \"demo\"", "plan = 3", "f.toml:19: plan is 3, not a non-empty string"},
+      {"plan = \"demo\"", "plam = \"demo\"", "f.toml:17: case 'plan' has no action; give it"},
       {"plan = \"demo\"", "plan = \"demo\"\ncommand = \"x\"",
-       "f.toml:20: case 'plan' does two things"},
+       "f.toml:20: case 'plan' has more than one action"},
       {"plan = \"demo\"", "plan = \"demo\"\nrepeat = 2", "f.toml:17: case 'plan' is not a command"},
       {"name = \"plan\"", "name = \"../plan\"",
        "f.toml:17: '../plan' cannot be the name of a case"},

@@ -24,7 +24,7 @@ class ArchiveCli : public support::ShellProject {
 TEST_F(ArchiveCli, NothingIsKeptUnlessAskedFor) {
   shell("$A run -- sh -c 'echo 1 > out'");
   EXPECT_EQ(objects(), "0\n");
-  EXPECT_THAT(shell("$A archive").out, StartsWith("the archive has 0 B in 0 contents"));
+  EXPECT_THAT(shell("$A archive").out, StartsWith("the archive holds 0 B in 0 contents"));
 }
 
 TEST_F(ArchiveCli, AnOldResultComesBack) {
@@ -79,7 +79,8 @@ TEST_F(ArchiveCli, WhatChangedSinceIsNotKept) {
   shell("$A run -- sh -c 'echo a > x; echo b > y'; echo changed > x");
   const auto outcome = shell("$A archive last");
   EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_THAT(outcome.out, HasSubstr("not kept: x has other content now, or is gone"));
+  EXPECT_THAT(outcome.out,
+              HasSubstr("not archived: x has changed since it was recorded, or is gone"));
   EXPECT_EQ(objects(), "1\n");
   // It is still at another recorded path.
   shell("$A run -- sh -c 'echo c > p'; $A run -- cp p q; echo changed > p");
@@ -120,8 +121,8 @@ TEST_F(ArchiveCli, BadInputIsOneLine) {
   };
   EXPECT_THAT(line("archive nothing", 64), HasSubstr("neither a run nor a file"));
   EXPECT_THAT(line("archive file", 64), HasSubstr("neither a run nor a file"));
-  EXPECT_EQ(line("archive 1", 64), "assay: archive '1': left no content\n");
-  EXPECT_EQ(line("restore 1", 64), "assay: restore '1': left no content\n");
+  EXPECT_EQ(line("archive 1", 64), "assay: archive '1': has no recorded content to archive\n");
+  EXPECT_EQ(line("restore 1", 64), "assay: restore '1': has no recorded content to restore\n");
   EXPECT_THAT(line("archive --limit much", 64), HasSubstr("'much' is not a size"));
   EXPECT_THAT(line("restore", 64), HasSubstr("NAME"));
   shell("$A run -- sh -c 'echo 1 > out'");

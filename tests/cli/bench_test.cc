@@ -257,7 +257,7 @@ TEST_F(BenchCli, BadInput) {
           "tracer-overhead");
   write("bad.toml", "title = \"x\"\n[[case]]\nname = \"a\"\ncomand = \"true\"\n");
   refused({"bad.toml"},
-          "bad.toml:2: case 'a' does nothing; give it plan, rows, collective, compare or command");
+          "bad.toml:2: case 'a' has no action; give it plan, rows, collective, compare or command");
   write("bad.toml",
         "title = \"x\"\n[[case]]\nname = \"a\"\ncompare = \"metrik = 'wall'\"\n"
         "[[table]]\ntitle = \"t\"\nvalue = \"json:effect_pct\"\n"

@@ -89,7 +89,7 @@ TEST_F(GpuLimit, BadLimitsStartNothing) {
       {"", "--gpu-borrow", "there is no share to exceed"},
       {"", "--priority urgent", "is not a priority"},
       {"CUDA_VISIBLE_DEVICES=1", "--gpu 1=memory:1MiB", "the command will see one, 0"},
-      {"CUDA_VISIBLE_DEVICES=", "--gpu-memory 1MiB", "CUDA_VISIBLE_DEVICES leaves no GPU"},
+      {"CUDA_VISIBLE_DEVICES=", "--gpu-memory 1MiB", "CUDA_VISIBLE_DEVICES hides every GPU"},
       {"ASSAY_GPU=0", "--gpu-memory 1MiB", "cannot be enforced with ASSAY_GPU=0"},
       {"ASSAY_GPU=1 LD_LIBRARY_PATH=", "--gpu 0=memory:1MiB", "give its whole UUID"},
   };

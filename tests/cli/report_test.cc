@@ -352,9 +352,8 @@ TEST_F(ReportCli, MistakesAreOneLine) {
   refused({"x.json"}, 64, "x.json: is not JSON; name the result of a suite");
   refused({"--format", "pdf"}, 64, "report: unknown format 'pdf'; expected one of: html, md, json");
   refused({"--price", "cheap"}, 64,
-          "--price: 'cheap' is not a number from 0 to 10,000,000; dollars per hour for all "
-          "machines, as "
-          "in --price 31.92");
+          "--price: 'cheap' is not a number from 0 to 10,000,000; price in dollars per hour, for "
+          "all machines together, as in --price 31.92");
   refused(
       {"--carbon", "-1"}, 64,
       "--carbon: '-1' is not a number from 0 to 10,000; grams of CO2 per kWh, as in --carbon 380");

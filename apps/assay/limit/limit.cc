@@ -108,7 +108,7 @@ base::Result<void> change(Target& target, const LimitVerbOptions& options) {
   if (!plan.empty() && !share::apply(plan, target.run.gpu->region())) {
     return base::fail(base::usage_error(
         "limit --gpu", fmt::format("the run has limits for {} GPUs already", wire::kGpuDevices),
-        "limit them alike with --gpu-memory and --gpu-compute"));
+        "give all GPUs the same limits with --gpu-memory and --gpu-compute"));
   }
   return {};
 }

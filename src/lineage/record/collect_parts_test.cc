@@ -86,10 +86,9 @@ TEST_F(CollectPartsTest, RanksThatDoNotComeAreNamedWithTheirNode) {
   (void)folder_of(3, 4);  // began, and was killed
   const auto collected = collect_parts(first, kShort, {});
   EXPECT_EQ(collected.parts.size(), 1U);
-  EXPECT_THAT(texts(collected),
-              ElementsAre("what rank 2 did is not recorded: nothing was heard of it",
-                          "what rank 3 on n4 did is not recorded: it did not come, and nothing has "
-                          "changed for 0.05 s"));
+  EXPECT_THAT(texts(collected), ElementsAre("what rank 2 did is not recorded: no report received",
+                                            "what rank 3 on n4 did is not recorded: its part is "
+                                            "missing, and nothing has changed for 0.05 s"));
 }
 
 TEST_F(CollectPartsTest, WhatTakesTooLongIsNotCalledSilent) {
@@ -98,8 +97,8 @@ TEST_F(CollectPartsTest, WhatTakesTooLongIsNotCalledSilent) {
   const auto working = other.working(1ms);
   const auto collected = collect_parts(first, {60s, 60s, 200ms}, {});
   EXPECT_THAT(texts(collected),
-              ElementsAre("what rank 1 on n2 did is not recorded: it was still working at its part "
-                          "after 0.2 s, and no part is waited for longer"));
+              ElementsAre("what rank 1 on n2 did is not recorded: it was still writing its part "
+                          "after 0.2 s, the longest that rank 0 waits"));
 }
 
 TEST_F(CollectPartsTest, APartThatTakesLongIsWaitedForWhileItsRankWorks) {
@@ -124,7 +123,7 @@ TEST_F(CollectPartsTest, GarbageIsNoPart) {
   const auto collected = collect_parts(first, kShort, {});
   EXPECT_THAT(inputs(collected), ElementsAre("/p/first-3"));
   EXPECT_THAT(texts(collected), ElementsAre(HasSubstr("rank-1.part: is damaged"),
-                                            HasSubstr("its file is of another rank")));
+                                            HasSubstr("its file belongs to another rank")));
 }
 
 TEST_F(CollectPartsTest, ARankThatHasNotMetRank0CountsInAFolderOfItsOwn) {
@@ -146,8 +145,9 @@ TEST_F(RepeatedAttempts, PartsOfAnEarlierOneDoNotCount) {
   hand_over(folder_of(2, 3, "second"), part_of(2, "second"));
   const auto collected = collect_parts(again, kShort, {});
   EXPECT_THAT(inputs(collected), ElementsAre("/p/second-2"));
-  EXPECT_THAT(texts(collected), ElementsAre("what rank 1 on n2 did is not recorded: what it left "
-                                            "is of an earlier attempt"));
+  EXPECT_THAT(
+      texts(collected),
+      ElementsAre("what rank 1 on n2 did is not recorded: its part belongs to an earlier attempt"));
 }
 
 // A rank may be quicker than rank 0, whose recorder then must not take its files for old ones.
@@ -178,7 +178,7 @@ TEST_F(RepeatedAttempts, WhatMayBeOldIsNamedAtOnce) {
   hand_over(folder_of(1, 2, "second"), part_of(1, "second", false));
   const auto collected = collect_parts(again, kLong, {});
   EXPECT_THAT(inputs(collected), IsEmpty());
-  EXPECT_THAT(texts(collected), ElementsAre(HasSubstr("it ended before it had met rank 0")));
+  EXPECT_THAT(texts(collected), ElementsAre(HasSubstr("it ended before connecting to rank 0")));
 }
 
 TEST_F(RepeatedAttempts, WhoRecoversOneTakesItsOwnParts) {

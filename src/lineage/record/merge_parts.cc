@@ -133,7 +133,7 @@ class Merge {
       if (!differs || doings_at(input.what.path) != nullptr) continue;
       whole_.missed(
           {"ranks",
-           fmt::format("{} was a different file on {} than on {}; the one on {} is recorded",
+           fmt::format("{} was a different file for {} than for {}; that of {} is recorded",
                        input.what.path, rank_text(i), rank_text(known->second.part),
                        rank_text(known->second.part))});
     }
