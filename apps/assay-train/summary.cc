@@ -40,7 +40,7 @@ std::vector<plan::PlannedCalls> calls_of(const train::Planned& planned) {
 }
 
 void print_calls(const Session& session, const train::Planned& planned) {
-  base::Table table({"exchanged per step", "by", "among", "calls", "bytes"});
+  base::Table table({"communication per step", "by", "among", "calls", "bytes"});
   table.align(2, base::Align::kLeft);
   for (const plan::PlannedCalls& one : calls_of(planned)) {
     table.row({one.about, std::string(to_text(one.calls.kind)),

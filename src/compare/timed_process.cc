@@ -194,7 +194,7 @@ std::vector<std::string> shell_arguments(const std::string& command) {
 }
 
 std::string ProcessOutcome::how() const {
-  if (timed_out) return "ran into the timeout";
+  if (timed_out) return "timed out";
   if (interrupted) return "was interrupted";
   const bool not_found =
       !base::signal_of(wait_status) && base::shell_exit_code(wait_status) == base::kExitNotFound;

@@ -222,7 +222,7 @@ base::Result<GpuWatch> GpuWatch::open(const std::string& nvml_library) {
   if (const nvml::Return result = f.device_count(&count); result != kSuccess) {
     return base::fail(base::unfit_error(
         nvml_library,
-        fmt::format("NVML does not count GPUs: {}", state->library.error_text(result))));
+        fmt::format("NVML cannot count the GPUs: {}", state->library.error_text(result))));
   }
   for (unsigned index = 0; index < std::min(count, kMostCards); ++index) {
     nvml::Device card = nullptr;

@@ -190,7 +190,7 @@ base::Result<NvmlAnswer> query_nvml(const std::string& name) {
   unsigned count = 0;
   if (const nvml::Return result = f.device_count(&count); result != kSuccess) {
     return base::fail(base::unfit_error(
-        name, fmt::format("NVML does not count GPUs: {}", library.error_text(result))));
+        name, fmt::format("NVML cannot count the GPUs: {}", library.error_text(result))));
   }
   NvmlAnswer answer;
   if (count > kMaxGpus) {

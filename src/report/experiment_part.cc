@@ -279,7 +279,7 @@ Table analyses_table(const ExperimentRecord& record) {
 }
 
 Section history_section(const ExperimentRecord& record) {
-  Section section{"How it came about"};
+  Section section{"History"};
   if (!record.measured.sessions.empty()) section.blocks.emplace_back(sessions_table(record));
   if (!record.measured.analyses.empty()) section.blocks.emplace_back(analyses_table(record));
   Table failed{"Runs that failed", {"run", "arm", "started", "what"}};

@@ -139,7 +139,7 @@ Chart timeline_of(const ReportedRun& run, const std::vector<StepEnd>& ends) {
   const double all = ran_s(run);
   const TimeUnit unit = run_unit(all);
   const double factor = unit.per_second;
-  plot::Timeline chart{.heading = {"What happened when"},
+  plot::Timeline chart{.heading = {"Timeline"},
                        .time = {.title = fmt::format("{} since the start", unit.name),
                                 .from_zero = true,
                                 .format = figure},
@@ -155,7 +155,7 @@ Chart timeline_of(const ReportedRun& run, const std::vector<StepEnd>& ends) {
       run.record.status == store::RunStatus::kInterrupted) {
     add_lane(chart, {"end", {}, {{all, std::string(store::name_of(run.record.status))}}}, factor);
   }
-  return drawn_chart("timeline", "What happened when", chart);
+  return drawn_chart("timeline", "Timeline", chart);
 }
 
 std::string listed(const std::vector<std::int64_t>& steps) {
@@ -175,7 +175,8 @@ Section steps_section(const ReportedRun& run) {
   if (!summary) return section;
   const TimeUnit unit = step_unit(summary->median);
   plot::Distribution chart{
-      .heading = {"How long steps took", fmt::format("{} steps", base::grouped(summary->count))},
+      .heading = {"Distribution of step times",
+                  fmt::format("{} steps", base::grouped(summary->count))},
       .value = {.title = fmt::format("{} per step", unit.name), .format = figure},
       .values = {},
       .counted = "steps"};
@@ -186,7 +187,7 @@ Section steps_section(const ReportedRun& run) {
     steps.push_back(point.step);
   }
   chart.name_of = [&](std::size_t i) { return fmt::format("step {}", steps[i]); };
-  section.blocks.emplace_back(drawn_chart("step-times", "How long steps took", chart,
+  section.blocks.emplace_back(drawn_chart("step-times", "Distribution of step times", chart,
                                           "Every dot is a step; its height means nothing."));
   Table table{"Step times by process",
               {"process", "steps", "least", "median", "mean", "p90", "p99", "most"}};

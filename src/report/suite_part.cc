@@ -79,7 +79,7 @@ Section fingerprint_of_suite(const Json& suite) {
 
 base::Result<Part> suite_part(const Json& suite, const std::string& where) {
   if (!suite.is_object() || !suite.contains("suite") || !suite.at("suite").is_string()) {
-    return base::fail(bad_suite(where, "is no result of a suite: it names no 'suite'"));
+    return base::fail(bad_suite(where, "is not a suite result: it has no 'suite'"));
   }
   const std::string title = suite_text(suite, "title");
   Part part{.kind = "suite",
@@ -87,7 +87,7 @@ base::Result<Part> suite_part(const Json& suite, const std::string& where) {
             .subtitle = where};
   for (const char* key : {"goals", "tables"}) {
     if (suite.contains(key) && !suite.at(key).is_array()) {
-      return base::fail(bad_suite(where, fmt::format("'{}' is no list", key)));
+      return base::fail(bad_suite(where, fmt::format("'{}' is not a list", key)));
     }
   }
   add_section(part, about_section(suite));

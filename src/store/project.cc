@@ -19,7 +19,8 @@ base::Result<std::string> random_id() {
   std::array<unsigned char, 16> bytes{};
   // Requests of up to 256 bytes are never cut short (getrandom(2)).
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    return base::fail(base::system_error("getrandom", "no random numbers", errno));
+    return base::fail(
+        base::system_error("getrandom", "the kernel returned no random numbers", errno));
   }
   return fmt::format("{:02x}", fmt::join(bytes, ""));
 }

@@ -27,7 +27,7 @@ tl::unexpected<base::Error> sharing_failed(const fs::path& path, std::string_vie
   const int reason = errno;
   return base::fail(base::system_error(
       path, what, reason,
-      reason == EPERM ? "whoever owns it must do that, and be a member of the group" : ""));
+      reason == EPERM ? "only its owner can do that, and must be a member of the group" : ""));
 }
 
 // As linux/posix_acl_xattr.h has it: owner and group may do everything with what is made here,

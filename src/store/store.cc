@@ -95,8 +95,8 @@ base::Result<void> Store::prepare_to_read(const Program& program, std::int64_t v
   ASSAY_TRY(project_, read_project(database_).map_error(damaged_if_refused));
   if (project_.root != location_.project.string()) {
     note(
-        fmt::format("the project has moved from {}, and the recorded paths still say so: the store "
-                    "cannot be written",
+        fmt::format("the project has moved from {}, but the recorded paths still point there: the "
+                    "store cannot be written",
                     project_.root));
   }
   return {};
@@ -109,7 +109,7 @@ base::Result<void> Store::follow_the_project() {
             database_.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'run_output'"));
   if (project_.root == here || knows_runs == 0) return {};
   if (const auto moved = relocate(database_, project_.root, here); !moved) {
-    note(fmt::format("the project has moved from {}, and the recorded paths still say so: {}",
+    note(fmt::format("the project has moved from {}, but the recorded paths still point there: {}",
                      project_.root, moved.error().what));
     return {};
   }

@@ -153,8 +153,8 @@ Result<ExitCode> compare_checkpoints(const Session& session, const CheckpointDif
   print_difference(session, *found);
   const std::string compared = fmt::format("{} tensors, {}", base::grouped(found->compared_tensors),
                                            base::to_text(base::Bytes(found->compared_bytes)));
-  session.print(found->equal() ? fmt::format("equal to the bit: state and {}\n", compared)
-                               : fmt::format("{} of {} differ, and {} of the state\n",
+  session.print(found->equal() ? fmt::format("bitwise equal: state and {}\n", compared)
+                               : fmt::format("{} of {} differ, and {} in the state\n",
                                              found->tensors.size(), compared, found->state.size()));
   return found->equal() ? ExitCode::kYes : ExitCode::kNo;
 }

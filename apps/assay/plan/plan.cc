@@ -74,8 +74,8 @@ base::Result<base::ExitCode> make_plan(const Session& session, PlanOptions optio
   const bool job = !options.job.empty();
   const bool rows = !options.rows.empty();
   const bool calibrate = !options.calibrate.empty();
-  if (!job && !rows && !calibrate) return only_one("nothing to plan");
-  if (rows && (job || calibrate)) return only_one("can do only one thing at a time");
+  if (!job && !rows && !calibrate) return only_one("no job given");
+  if (rows && (job || calibrate)) return only_one("takes only one of JOB, --rows and --calibrate");
   ASSAY_TRY_VOID(check_options(options));
   if (rows) return plan_rows(session, options);
   if (calibrate) return plan_calibrate(session, options);

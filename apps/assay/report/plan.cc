@@ -137,11 +137,11 @@ plan::RankDevice cpu_of(const report::ReportedRun& run, const spec::JobSpec& job
 base::Result<void> predict_now(const TrainedJob& trained, report::ReportedRun& run) {
   ASSAY_TRY(const spec::Loaded loaded, job_as_written(run.record, trained));
   const auto& job = std::get<spec::JobSpec>(loaded.spec);
-  plan::Plan plan = trained.on_cpu
-                        ? plan::plan_without_step(loaded.name, job, "CPUs",
-                                                  "it ran on CPUs, and steps are predicted for "
-                                                  "GPUs")
-                        : plan::plan_of(loaded.name, job);
+  plan::Plan plan =
+      trained.on_cpu
+          ? plan::plan_without_step(loaded.name, job, "CPUs",
+                                    "it ran on CPUs, but step times are predicted only for GPUs")
+          : plan::plan_of(loaded.name, job);
   if (!plan.step) {
     run.not_predicted = plan.unknown.front();
     if (!plan.memory) ASSAY_TRY_VOID(plan::add_programs(plan, job, cpu_of(run, job)));

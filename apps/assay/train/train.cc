@@ -22,7 +22,7 @@ base::Result<std::string> trainer() {
     return found->string();
   }
   return base::fail(base::unfit_error("assay-train", "is not installed beside assay",
-                                      "repeat make install, or make in a build tree"));
+                                      "run make install again, or make in a build tree"));
 }
 
 void add_common_flags(const Session& session, std::vector<std::string>& arguments) {

@@ -24,7 +24,7 @@ base::Result<void> check_space(int to, std::int64_t needed, const std::string& w
   if (needed <= free) return {};
   return base::fail(base::unfit_error(
       where,
-      fmt::format("takes {} and the disk has {} left", base::to_text(base::Bytes(needed)),
+      fmt::format("needs {}, but the disk has {} free", base::to_text(base::Bytes(needed)),
                   base::to_text(base::Bytes(free))),
       "free some space"));
 }

@@ -34,7 +34,7 @@ base::Result<void> NewFile::rename_to(const std::filesystem::path& path, Existin
     failed = ::link(name_.c_str(), path.c_str());
     if (failed == 0) ::unlink(name_.c_str());
   }
-  if (failed != 0) return base::fail(base::system_error(path, "cannot be made", errno));
+  if (failed != 0) return base::fail(base::system_error(path, "cannot be created", errno));
   name_.clear();
   return {};
 }

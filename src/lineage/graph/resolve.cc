@@ -136,7 +136,7 @@ base::Result<store::RunId> resolve_run(store::Store& store, std::string_view tex
   if (is_number && !newest) return resolve_run(store, "last");
   base::Error error = unknown(text, "there is no such run");
   if (is_hex(text) && text.size() < kShortestPrefix) {
-    error.hint = "a uid needs at least 4 of its digits";
+    error.hint = "give at least 4 digits of a uid";
   }
   return base::fail(std::move(error));
 }
@@ -154,7 +154,7 @@ base::Result<Artifact> resolve_artifact(store::Store& store, std::string_view te
   if (is_hex(text) && text.size() < kShortestPrefix) {
     return base::fail(base::usage_error(fmt::format("'{}'", text),
                                         "no recorded run has read or written this",
-                                        "a content needs at least 4 digits of its hash"));
+                                        "give at least 4 digits of a hash"));
   }
   return base::fail(unknown(text, "no recorded run has read or written this"));
 }

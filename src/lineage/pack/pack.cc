@@ -35,7 +35,7 @@ base::Result<std::vector<store::RunRecord>> runs_of(store::Store& store,
   ASSAY_TRY(const store::RunRecord run, store::head_of(store, std::get<store::RunId>(what)));
   if (run.status == store::RunStatus::kRunning) {
     return base::fail(
-        base::usage_error(fmt::format("run {}", run.id), "is still running", "wait for its end"));
+        base::usage_error(fmt::format("run {}", run.id), "is still running", "wait until it ends"));
   }
   ASSAY_TRY(const std::vector<store::RunId> builds, build_runs_before(store, run));
   return upstream_of(store, {run.id}, {}, builds);
@@ -186,7 +186,8 @@ class Packer {
     const Archive archive(store_.location());
     if (!on_disk && !archive.contains(content.blake3)) {
       return base::fail(base::failed_error(
-          content.path, "has other content now than was read, which is not archived either",
+          content.path,
+          "has changed since it was read, and the version that was read is not archived",
           "restore it, or pack a newer run"));
     }
     const fs::path found = on_disk ? fs::path(*on_disk) : archive.file_of(content.blake3);
@@ -264,7 +265,7 @@ base::Result<PackReport> pack(store::Store& store, const RunOrArtifact& what, co
   std::error_code error;
   if (!replace && fs::exists(fs::symlink_status(file, error))) {
     return base::fail(
-        base::usage_error(file, "is there already", "replace it with --force, or name another"));
+        base::usage_error(file, "already exists", "replace it with --force, or name another"));
   }
   ASSAY_TRY(std::vector<store::RunRecord> runs, runs_of(store, what));
   ASSAY_TRY(DiskFiles files, DiskFiles::open(store));

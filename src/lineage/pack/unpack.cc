@@ -161,7 +161,7 @@ class Unpacker {
                       static_cast<std::int64_t>(disk.f_frsize);
     if (needed <= free) return {};
     return base::fail(base::unfit_error(
-        where_, fmt::format("has contents of {}, and the disk has {} left",
+        where_, fmt::format("needs {}, but the disk has {} free",
                             base::to_text(base::Bytes(needed)), base::to_text(base::Bytes(free)))));
   }
 
@@ -177,7 +177,7 @@ class Unpacker {
     const auto listed = report_.manifest.contents.find(*digest);
     if (listed == report_.manifest.contents.end() || listed->second.size != member.size) {
       return base::fail(
-          bad(fmt::format("has a member that its manifest does not list so, '{}'", member.name)));
+          bad(fmt::format("has a member that does not match its manifest, '{}'", member.name)));
     }
     return *digest;
   }
@@ -186,7 +186,7 @@ class Unpacker {
     const fs::path path = stored(content);
     const base::UniqueFd file(
         ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
-    if (!file.valid()) return base::fail(base::system_error(path, "cannot be made", errno));
+    if (!file.valid()) return base::fail(base::system_error(path, "cannot be created", errno));
     hash::Hasher hasher;
     std::vector<char> piece(std::size_t{1} << 20);
     while (true) {
@@ -200,7 +200,7 @@ class Unpacker {
     }
     if (hasher.finish() != content) {
       return base::fail(
-          bad(fmt::format("is damaged: {} is not what its name says", content.hex())));
+          bad(fmt::format("is damaged: the content of {} does not match its hash", content.hex())));
     }
     struct stat status {};
     ::fstat(file.get(), &status);
@@ -214,13 +214,13 @@ class Unpacker {
     std::error_code error;
     fs::create_directories(path.parent_path(), error);
     if (error) {
-      return base::fail(base::system_error(path.parent_path(), "cannot be made", error.value()));
+      return base::fail(base::system_error(path.parent_path(), "cannot be created", error.value()));
     }
     ASSAY_TRY(const base::UniqueFd from, base::open_regular(stored(content)));
     ASSAY_TRY(const struct stat status, base::regular_status(from.get(), stored(content)));
     const base::UniqueFd to(
         ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, status.st_mode));
-    if (!to.valid()) return base::fail(base::system_error(path, "cannot be made", errno));
+    if (!to.valid()) return base::fail(base::system_error(path, "cannot be created", errno));
     ASSAY_TRY_VOID(copy_contents(from.get(), to.get(), path));
     return {};
   }

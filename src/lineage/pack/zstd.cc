@@ -20,7 +20,7 @@ constexpr std::chrono::minutes kPatience{10};  // for the program's end, once it
 
 base::Result<base::UniqueFd> duplicate(int file) {
   base::UniqueFd copy(::fcntl(file, F_DUPFD_CLOEXEC, 3));
-  if (!copy.valid()) return base::fail(base::system_error("", "no descriptor is left", errno));
+  if (!copy.valid()) return base::fail(base::system_error("", "no file descriptor is left", errno));
   return copy;
 }
 

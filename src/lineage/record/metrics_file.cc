@@ -133,9 +133,9 @@ Reported read_metrics_file(const std::filesystem::path& file) {
     return reported.rows.size() < kMostRows;
   });
   if (bad > 0) {
-    reported.problem =
-        fmt::format("{} of {} lines that the command reported are no metrics, the first is line {}",
-                    bad, number, first_bad);
+    reported.problem = fmt::format(
+        "{} of {} lines that the command reported are not metrics, the first is line {}", bad,
+        number, first_bad);
   } else if (reported.rows.size() == kMostRows) {
     reported.problem = fmt::format("only the first {} metrics were stored", kMostRows);
   }

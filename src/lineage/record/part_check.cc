@@ -49,11 +49,11 @@ class PartCheck {
     if (part.rank < 0) note("its rank is {}", part.rank);
     const auto printable = [](char c) { return c > ' ' && c < 0x7f; };
     if (part.host.size() > kLongestHost || !std::ranges::all_of(part.host, printable)) {
-      note("the name of its node is none");
+      note("the name of its node is invalid");
     }
     for (const std::string* uid : {&part.recorder, &part.run}) {
       if (uid->size() > kLongestUid || !std::ranges::all_of(*uid, printable)) {
-        note("the name of a run is none");
+        note("the name of a run is invalid");
       }
     }
     between("the start", part.started_unix_ns, 0, kLatestUnix_ns);
@@ -108,7 +108,7 @@ class PartCheck {
     if (value < low || value > high) note("{} is {}, not from {} to {}", what, value, low, high);
   }
   void exit_status(int status) {
-    if (!WIFEXITED(status) && !WIFSIGNALED(status)) note("{:#x} is no exit status", status);
+    if (!WIFEXITED(status) && !WIFSIGNALED(status)) note("{:#x} is not an exit status", status);
   }
   void path(const char* what, std::string_view text) {
     if (!text.starts_with('/') || text.find('\0') != std::string_view::npos) {

@@ -124,9 +124,10 @@ void StagedResults::find_interpreters(const std::string& search_path, const std:
       facts_.push_back(to_fact(one));
       continue;
     }
-    missed({"interpreter",
-            fmt::format("{} was changed after the command started it: which it was is not known",
-                        one.real)});
+    missed(
+        {"interpreter",
+         fmt::format("{} was changed after the command started it: the version that ran is unknown",
+                     one.real)});
   }
 }
 

@@ -131,7 +131,7 @@ class Refresher {
     if (at == index_.end()) return {};  // `run` says that it is gone
     for (const std::size_t before : order_->before(at->second)) {
       const std::int64_t number = states_->stages.runs()[before].stage;
-      if (failed_.contains(number)) return fmt::format("stage {} was not done", number);
+      if (failed_.contains(number)) return fmt::format("stage {} was not run", number);
       const auto found = progress_.find(number);
       must_wait = must_wait || (found != progress_.end() && found->second != Progress::kEnded);
     }
@@ -147,7 +147,7 @@ class Refresher {
       if (changed_) ASSAY_TRY_VOID(look());
       const auto at = index_.find(one.stage);
       if (at != index_.end() && states_->reasons[at->second].empty()) {
-        give_up(one, StageOutcome::kUnneeded, "what it needs is the same as before");
+        give_up(one, StageOutcome::kUnneeded, "its inputs are unchanged");
         return {};
       }
     }
@@ -155,7 +155,7 @@ class Refresher {
     if (!obstacle.empty()) {
       give_up(one, StageOutcome::kBlocked, obstacle);
       options_.progress(fmt::format("stage {}: {}", one.stage, obstacle));
-      if (!options_.keep_going) stop(fmt::format("stage {} was not done", one.stage));
+      if (!options_.keep_going) stop(fmt::format("stage {} was not run", one.stage));
       return {};
     }
     const std::string name = fmt::format("@{}", one.stage);

@@ -209,13 +209,13 @@ std::optional<std::string> no_program(const store::RunRecord& run, const std::st
   if (!needed.remade.empty() || !needed.obstacles.empty()) return std::nullopt;
   if (!place) {
     if (variable(run, "PATH").empty()) return std::nullopt;
-    return fmt::format("run {} started {}, which is in no folder of its PATH here", run.id, name);
+    return fmt::format("run {} started {}, which is not in its PATH here", run.id, name);
   }
   const bool is_input =
       std::any_of(run.inputs.begin(), run.inputs.end(),
                   [&](const store::Input& input) { return input.path == *place; });
   if (is_input && PathMap(root, "").inside(*place)) return std::nullopt;
-  return fmt::format("run {} started {}, which is not here any more", run.id, *place);
+  return fmt::format("run {} started {}, which no longer exists here", run.id, *place);
 }
 
 }  // namespace

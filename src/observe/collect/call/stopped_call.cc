@@ -84,7 +84,7 @@ class Reading {
 std::optional<Effect> Reading::effect() {
   std::optional<Effect> effect = judged();
   if (error_ == EPERM) {
-    return missed("unreadable", "does not let itself be read, so its file operations are not seen");
+    return missed("unreadable", "cannot be inspected, so its file operations are not seen");
   }
   return error_ == 0 ? std::move(effect) : std::nullopt;
 }
@@ -203,7 +203,7 @@ std::optional<Effect> Reading::judged() {
     case kOpenByHandle:
       return missed("open_by_handle_at", "opened a file by its handle instead of a path");
     case kPidfdGetfd:
-      return missed("pidfd_getfd", "took an open file out of another process");
+      return missed("pidfd_getfd", "took an open file from another process");
     case kFanotify:
       if ((argument(0) & kFanotifyNames) != 0) return std::nullopt;
       return missed("fanotify", "is handed open files by fanotify");

@@ -43,7 +43,7 @@ void begin(Lane& lane, std::uint64_t context) {
   lane.unmarked_parts = lane.checkpoints = 0;
   lane.scale = {};
   lane.context.store(context, std::memory_order_relaxed);
-  if (!lane.has_events) log_line("no events: shares are kept by estimates alone");
+  if (!lane.has_events) log_line("no CUDA events: shares are enforced by estimates alone");
 }
 
 }  // namespace

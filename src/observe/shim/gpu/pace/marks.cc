@@ -159,7 +159,7 @@ void reset_events(Lane& lane) {
   lane.marked_ns = 0;
   if (++lane.failures < kPatience || !lane.has_events) return;
   lane.has_events = false;
-  log_line("events fail: shares are kept by estimates alone");
+  log_line("CUDA events fail: shares are enforced by estimates alone");
 }
 
 }  // namespace assay::gpu
