@@ -63,7 +63,7 @@ TEST_F(Process, ALateOneEndsWithItsChildren) {
                            {.environment = {"PATH=/usr/bin:/bin"}, .timeout = base::Seconds(0.1)});
   EXPECT_TRUE(outcome.timed_out);
   EXPECT_LT(outcome.wall_s, 60);  // its own 60 seconds
-  EXPECT_EQ(outcome.how(), "ran into the timeout");
+  EXPECT_EQ(outcome.how(), "timed out");
 }
 
 TEST_F(Process, OneThatDoesNotListenIsKilled) {

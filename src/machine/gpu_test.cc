@@ -172,7 +172,7 @@ TEST_F(GpuTest, DriversThatDoNotStart) {
   EXPECT_THAT(mismatch.notes.back(), HasSubstr("reload it or reboot"));
   EXPECT_THAT(mismatch.notes.back(), HasSubstr("(kernel module 535.104.05)"));
   EXPECT_THAT(see("driver_not_loaded").notes.back(), HasSubstr("load the nvidia kernel module"));
-  EXPECT_THAT(see("no_count").notes.back(), HasSubstr("NVML does not count GPUs"));
+  EXPECT_THAT(see("no_count").notes.back(), HasSubstr("NVML cannot count the GPUs"));
   EXPECT_THAT(see("none").notes.back(), HasSubstr("but NVML counts no GPU"));
   // Libraries that are something else, or nothing.
   EXPECT_THAT(see("", "libm.so.6").notes.back(), HasSubstr("lacks functions"));

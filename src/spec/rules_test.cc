@@ -55,7 +55,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"ExpertsWithoutUse",
              "tiny",
              {"model.experts=4"},
-             "model.experts: 4 experts, but no word on how many each token uses; set "
+             "model.experts: 4 experts, but the number per token is not set; set "
              "model.experts_per_token"},
         Case{"UseWithoutExperts",
              "tiny",
@@ -73,17 +73,17 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"MixtureOfNoExperts",
              "tiny",
              {"model.moe_every=2"},
-             "model.moe_every: says which layers are mixtures, but there are no experts; remove it "
+             "model.moe_every: sets which layers are mixtures, but there are no experts; remove it "
              "or set model.experts"},
         Case{"ThetaOfLearnedPositions",
              "gpt2-124m",
              {"model.rope_theta=10000.0"},
-             "model.rope_theta: belongs to rotary positions, but positions are learned; remove it "
+             "model.rope_theta: applies to rotary positions, but positions are learned; remove it "
              "or set model.positions to \"rope\""},
         Case{"ScalingOfUnscaledPositions",
              "tiny",
              {"model.rope_low=2"},
-             "model.rope_low: belongs to scaled rotary positions, but rope_factor is 1; remove it "
+             "model.rope_low: applies to scaled rotary positions, but rope_factor is 1; remove it "
              "or set model.rope_factor"},
         Case{"SlowerThanFast",
              "tiny",
@@ -138,8 +138,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"SequenceParallelAlone",
              "fsdp8",
              {"layout.sequence_parallel=true"},
-             "layout.sequence_parallel: works on tensor-parallel ranks, but tp is 1; set layout.tp "
-             "above 1 or remove it"},
+             "layout.sequence_parallel: applies to tensor-parallel ranks, but tp is 1; set "
+             "layout.tp above 1 or remove it"},
         Case{"ChunksWithoutInterleaving",
              "fsdp8",
              {"layout.pp_chunks=2"},
@@ -158,12 +158,12 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"ZeroBubbleOfOneStage",
              "fsdp8",
              {"layout.pp_schedule=zb-h1"},
-             "layout.pp_schedule: fills the waits of pipeline stages, but pp is 1; set layout.pp "
-             "above 1 or remove it"},
+             "layout.pp_schedule: applies to pipeline stages, but pp is 1; set layout.pp above 1 "
+             "or remove it"},
         Case{"ZeroOfNothing",
              "single",
              {"layout.zero=3"},
-             "layout.zero: says what fsdp shards, but fsdp is 1; set layout.fsdp above 1 or remove "
+             "layout.zero: sets what fsdp shards, but fsdp is 1; set layout.fsdp above 1 or remove "
              "it"},
         Case{"SequenceParallelAndTheSequence",
              "llama3-13b-h200x32",
@@ -300,7 +300,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"NetworkOfNoKind",
              "h200-1",
              {"cluster.network.bandwidth=50 GB/s"},
-             "cluster.network.bandwidth: a network of kind none has none; set network.kind or "
+             "cluster.network.bandwidth: is set, but network.kind is none; set network.kind or "
              "remove it"},
         Case{"GroupsThatDoNotFit",
              "h100-nvl-8",

@@ -190,7 +190,7 @@ TEST(ReadSuite, ErrorsNameFileAndLine) {
        "f.toml:13: date is the string 'today', not a date"},
       {"within 10%", "about 10", "f.toml:35: goal: 'about 10' is not a goal"},
       {"published = 1.5, ", "", "f.toml:35: a goal with 'within' needs a published number"},
-      {", why = \"there is no such machine\"", "", "f.toml:36: 'two' has no value of ours"},
+      {", why = \"there is no such machine\"", "", "f.toml:36: 'two' has no value of our own"},
       {"what = \"one\"", "what = \"one\", why = \"no\"",
        "f.toml:35: 'one' is measured, so it needs no why"},
       {"title = \"what it is\"\n", "", "f.toml: a suite has a title"},

@@ -36,7 +36,7 @@ TEST_F(ArchiveCli, AnOldResultComesBack) {
   EXPECT_EQ(content("old/model"), "one\n");
   const auto refused = shell("$A restore first");
   EXPECT_EQ(refused.exit_code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("model: is something else and is not overwritten"));
+  EXPECT_THAT(refused.err, HasSubstr("model: has different content and is not overwritten"));
   EXPECT_EQ(content("model"), "two\n");
   EXPECT_THAT(shell("$A restore first --force").out, HasSubstr("replaced"));
   EXPECT_EQ(content("model"), "one\n");
@@ -46,7 +46,7 @@ TEST_F(ArchiveCli, ARunIsKeptAndRestoredAsAWhole) {
   const auto ran =
       shell("mkdir d; $A run --archive -- sh -c 'echo a > x; echo b > d/y; echo b > same'");
   EXPECT_EQ(ran.exit_code, 0);
-  EXPECT_THAT(ran.err, HasSubstr("assay: kept 2 contents"));
+  EXPECT_THAT(ran.err, HasSubstr("assay: archived 2 contents"));
   EXPECT_EQ(objects(), "2\n");
   shell("rm -r x d same");
   EXPECT_EQ(shell("$A status").exit_code, 1);

@@ -84,7 +84,7 @@ TEST_F(GpuLimit, BadLimitsStartNothing) {
       {"", "--gpu GPU-77=memory:1MiB", "there is no GPU 'GPU-77'"},
       {"", "--gpu GPU-a0a0=memory:1MiB", "a prefix of 2 UUIDs"},
       {"", "--gpu 0", "does not name a GPU and its limits"},
-      {"", "--gpu 0=cores:3", "'cores' is not something to limit"},
+      {"", "--gpu 0=cores:3", "unknown limit 'cores'"},
       {"", "--gpu 0=memory:1MiB --gpu 0=compute:3%", "named twice"},
       {"", "--gpu-borrow", "there is no share to exceed"},
       {"", "--priority urgent", "is not a priority"},

@@ -345,7 +345,7 @@ TEST_F(ReportCli, MistakesAreOneLine) {
           "bench survival, or name a result's folder");
   write("empty/run.json", "{}");
   refused({"empty"}, 3,
-          "empty: has a run of a suite without a result; continue with assay bench --resume empty");
+          "empty: contains a suite run without a result; continue with assay bench --resume empty");
   refused({"-o", "r.pdf"}, 64,
           "r.pdf: unknown format 'pdf'; use .html, .md or .json, or give --format");
   write("x.json", "{");

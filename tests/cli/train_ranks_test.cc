@@ -471,7 +471,7 @@ TEST_F(TrainRanksCli, MoreRanksThanGpusAreRefused) {
   const auto refused = train_on("2");
   EXPECT_EQ(refused.exit_code, 3);
   EXPECT_THAT(refused.err,
-              HasSubstr("layout.ranks: 4 ranks need 2 GPUs, and none can be used here; "));
+              HasSubstr("layout.ranks: 4 ranks need 2 GPUs, but none can be used here; "));
   const auto wrong = train_on("none");
   EXPECT_EQ(wrong.exit_code, 64);
   EXPECT_THAT(wrong.err, HasSubstr("ASSAY_RANKS_PER_GPU: expected a number from 1 to 64"));

@@ -176,7 +176,7 @@ void print_energy(const Session& session, const plan::Energy& energy) {
   made("time", energy.time.count() / 3600, " h");
   made("energy of the devices", energy.devices_kwh(), " kWh", "without the rest of their nodes");
   given("PUE", energy.pue, "");
-  made("energy including the building", energy.building_kwh(), " kWh");
+  made("energy of the building", energy.building_kwh(), " kWh");
   given("grid", energy.grid_g_per_kwh, " g/kWh");
   made("CO2", energy.carbon_kg(), " kg");
   session.print("\n");

@@ -140,7 +140,7 @@ std::string cost_text(const ArchiveReport& report, const ArchiveUse& use) {
   };
   add(Sharing::kCopied, "copied");
   add(Sharing::kShared, "sharing the disk space of the file");
-  add(std::nullopt, "already archived");
+  add(std::nullopt, "there already");
   return text + fmt::format("; the archive holds {}", size_text(use.bytes));
 }
 
