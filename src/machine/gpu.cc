@@ -113,8 +113,8 @@ void find_gpus(const FileTree& tree, const std::string& nvml_library, Machine& m
   take_nvml(tree, *answer, machine);
   if (on_bus.size() > machine.gpus.size()) {
     // Ordinary in a container that was given a part of the machine; worth knowing elsewhere.
-    machine.notes.push_back(fmt::format("{} but NVML answers for {}", devices_text(on_bus.size()),
-                                        machine.gpus.size()));
+    machine.notes.push_back(
+        fmt::format("{} but NVML reports {}", devices_text(on_bus.size()), machine.gpus.size()));
   }
 }
 

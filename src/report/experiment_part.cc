@@ -181,7 +181,7 @@ void add_shifts(const Comparison& comparison, Section& section) {
   Table table{"Besides the metric", {"what", "baseline", "added", "from", "to"}};
   add_shift(table, "start-up", comparison.startup_s, true);
   add_shift(table, "after the last step", comparison.after_s, true);
-  add_shift(table, "all that is not steps", comparison.outside_s, true);
+  add_shift(table, "everything except steps", comparison.outside_s, true);
   add_shift(table, "quality", comparison.quality, false);
   if (!table.rows.empty()) section.blocks.emplace_back(std::move(table));
   if (comparison.quality_within_noise) {
@@ -217,7 +217,7 @@ Section notes_section(const ExperimentRecord& record) {
   section.blocks.emplace_back(
       Note{record.stopped.empty()
                ? std::string(
-                     "It was interrupted before its stopping rule ended it, so nothing is decided.")
+                     "It was interrupted before its stopping rule was met, so there is no verdict.")
                : fmt::format("It ended because {}.", record.stopped)});
   return section_with_seed(record, std::move(section));
 }
@@ -273,7 +273,7 @@ Table analyses_table(const ExperimentRecord& record) {
         {Cell(base::grouped(analysis.pairs), static_cast<double>(analysis.pairs)),
          Cell(std::string(to_text(analysis.stop))), Cell(analysis.planned ? "yes" : "no"),
          analysis.alpha_share > 0 ? Cell(fmt::format("{:.4g} %", confidence), confidence)
-                                  : Cell("none: it decided nothing")});
+                                  : Cell("none: no verdict")});
   }
   return table;
 }

@@ -114,7 +114,7 @@ std::string cost_text(const Json& range) {
 Section breakdown_section(const Json& plan) {
   const std::vector<NamedSeconds> parts = parts_of(plan);
   if (parts.empty()) return {};
-  Table table{"A step of this job", {"goes to", "ms", "%"}};
+  Table table{"Parts of a step of this job", {"part", "ms", "%"}};
   const double sum = total_seconds(parts);
   for (const NamedSeconds& part : parts) {
     const double share = 100 * part.seconds / sum;

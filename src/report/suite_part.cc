@@ -18,16 +18,15 @@ std::string with_source(std::string published, const std::string& url) {
 }
 
 Section about_section(const Json& suite) {
-  Section section{"What is repeated"};
+  Section section{"The published experiment"};
   const std::string source = with_source(suite_text(suite, "reproduces"), suite_text(suite, "url"));
   if (!source.empty()) section.blocks.emplace_back(Note{"Published: " + source});
   if (const std::string note = suite_text(suite, "note"); !note.empty()) {
     section.blocks.emplace_back(Note{note});
   }
   if (suite.contains("quick") && suite.at("quick") == true) {
-    section.blocks.emplace_back(
-        Note{"A quick run: it shows that the suite works; what it measured is too little to judge "
-             "by."});
+    section.blocks.emplace_back(Note{
+        "A quick run: it only shows that the suite works, and measures too little to judge by."});
   }
   return section;
 }

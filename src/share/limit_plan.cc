@@ -120,7 +120,7 @@ base::Result<LimitPlan> plan_limits(const std::string& verb, const LimitOptions&
   if (!context.gpus && !context.unchecked_allowed) {
     return base::fail(base::unfit_error(
         verb, fmt::format("GPU limits cannot be checked: {}", context.why_no_gpus),
-        "ASSAY_GPU=1 sets them unchecked"));
+        "set ASSAY_GPU=1 to apply them unchecked"));
   }
   std::vector<GpuName> visible;
   if (context.gpus) {

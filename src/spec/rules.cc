@@ -37,11 +37,11 @@ base::Result<void> check_heads(const ModelSpec& m, const RuleErrors& rule) {
                        "remove it or set model.rope_factor");
   }
   if (m.rope_low >= m.rope_high) {
-    return rule.broken(rule.written("model.rope_low") ? "model.rope_low" : "model.rope_high",
-                       fmt::format("slow rotations are up to {} turns and fast ones from {} on, "
-                                   "which overlap",
-                                   m.rope_low, m.rope_high),
-                       "make rope_low less than rope_high");
+    return rule.broken(
+        rule.written("model.rope_low") ? "model.rope_low" : "model.rope_high",
+        fmt::format("low frequencies have up to {} turns and high ones at least {}, which overlap",
+                    m.rope_low, m.rope_high),
+        "make rope_low less than rope_high");
   }
   if (m.positions == Positions::kRope && m.head_dim % 2 != 0) {
     return rule.broken(

@@ -241,7 +241,7 @@ void print_plan(const Session& session, const JobPlan& plan) {
   if (!plan.plan.refused.empty()) {
     session.print("\nassay train refuses this job:\n  " + plan.plan.refused +
                   fmt::format("\nthe plan below is for software that can run it{}\n",
-                              plan.plan.framework == "assay" ? " and is otherwise like ours"
+                              plan.plan.framework == "assay" ? " and is otherwise like assay train"
                                                              : ": " + plan.plan.framework));
   }
   print_prediction(session, plan);

@@ -192,7 +192,7 @@ void print_found(const Session& session, const plan::Found& found) {
     session.print("\n");
     session.print(table);
     if (found.rejected.size() > kReasonsShown) {
-      session.print(fmt::format("and {} other reasons: --json has all\n",
+      session.print(fmt::format("and {} other reasons; --json lists all\n",
                                 found.rejected.size() - kReasonsShown));
     }
   }
@@ -315,11 +315,12 @@ base::Result<base::ExitCode> plan_search(const Session& session, const PlanOptio
   if (found.recommended) {
     const plan::Candidate& best = found.candidates[*found.recommended];
     if (!options.out.empty()) {
-      session.next(fmt::format("assay plan {}, for its parts", base::shell_quoted(options.out)));
-    } else {
       session.next(
-          fmt::format("assay plan {} --set cluster.nodes={} and the layout above, for its parts",
-                      base::shell_quoted(base::printable(options.job)), best.nodes));
+          fmt::format("assay plan {}, for the breakdown", base::shell_quoted(options.out)));
+    } else {
+      session.next(fmt::format(
+          "assay plan {} --set cluster.nodes={} and the layout above, for the breakdown",
+          base::shell_quoted(base::printable(options.job)), best.nodes));
     }
   }
   return found.recommended ? base::ExitCode::kYes : base::ExitCode::kNo;

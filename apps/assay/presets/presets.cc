@@ -71,7 +71,7 @@ Result<ExitCode> show(const Session& session, const std::string& reference,
   ASSAY_TRY(const spec::PriceList prices, spec::preset_prices());
   session.print_json(spec_json(loaded, prices));
   print_spec(session, loaded, prices);
-  session.next("assay presets keys, for everything that --set can change");
+  session.next("assay presets keys, for all keys that --set can change");
   return ExitCode::kYes;
 }
 

@@ -170,18 +170,17 @@ class Crate {
       names += (names.empty() ? "" : ", ") + title_of(run);
     }
     for (const std::string& id : files_.ids()) parts.push_back(reference(id));
-    return {
-        {"@id", "./"},
-        {"@type", "Dataset"},
-        {"conformsTo", reference(kProfile)},
-        {"name", fmt::format("Recorded by assay: {}", names)},
-        {"description", "Files and the commands that read and made them, as they were observed"},
-        // Not the moment of export: the same runs give the same document.
-        {"datePublished", crate_time(latest)},
-        {"license", "Not stated; the rights of the files' owners apply"},
-        {"identifier", "urn:assay:project:" + subject_.project_id},
-        {"mentions", std::move(mentions)},
-        {"hasPart", std::move(parts)}};
+    return {{"@id", "./"},
+            {"@type", "Dataset"},
+            {"conformsTo", reference(kProfile)},
+            {"name", fmt::format("Recorded by assay: {}", names)},
+            {"description", "Files and the commands that read and wrote them, as observed"},
+            // Not the moment of export: the same runs give the same document.
+            {"datePublished", crate_time(latest)},
+            {"license", "Not stated; the rights of the files' owners apply"},
+            {"identifier", "urn:assay:project:" + subject_.project_id},
+            {"mentions", std::move(mentions)},
+            {"hasPart", std::move(parts)}};
   }
 
   static std::string action_id(const store::RunRecord& run) { return "urn:uuid:" + uuid_of(run); }

@@ -289,8 +289,8 @@ base::Result<RefreshReport> refresh(store::Store& store, const RefreshOptions& o
   }
   if (collect::under_another_gate()) {
     return base::fail(base::unfit_error(
-        "refresh", "it is inside another `assay run`, so that its runs would not be recorded",
-        "run it by itself"));
+        "refresh", "it is inside another `assay run`, so its runs would not be recorded",
+        "run it outside of `assay run`"));
   }
   ASSAY_TRY(const base::UniqueFd locked, lock_project(store));
   ASSAY_TRY(base::Interrupts interrupts, base::Interrupts::watch());

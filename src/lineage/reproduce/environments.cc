@@ -244,8 +244,8 @@ NeededEnvironments needed_environments(const std::vector<store::RunRecord>& runs
       if (!map.inside(environment) || environment == root) continue;
       if (const auto made = maker(environment); made != runs.end()) {
         if (!needed.remade.insert(environment).second) continue;
-        needed.notes.push_back(fmt::format("run {} makes {} again, which may need the network",
-                                           made->id, environment));
+        needed.notes.push_back(
+            fmt::format("run {} recreates {}, which may need the network", made->id, environment));
       } else if (!is_environment(environment)) {
         needed.obstacles.push_back(fmt::format(
             "run {} used the virtual environment {}, which is gone and which no recorded run made",

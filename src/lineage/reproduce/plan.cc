@@ -124,7 +124,7 @@ void add_source_notes(ReproductionPlan& plan, const store::RunRecord& run) {
   const auto& git = run.context.git;
   if (!git) return;
   for (const std::string& one : git->left_out) {
-    plan.notes.push_back(fmt::format("run {}: the stored diff is without {}", run.id, one));
+    plan.notes.push_back(fmt::format("run {}: the stored diff does not contain {}", run.id, one));
   }
 }
 
