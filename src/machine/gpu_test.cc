@@ -184,7 +184,7 @@ TEST_F(GpuTest, DriversThatDoNotStart) {
 TEST_F(GpuTest, APartOfTheMachine) {
   tree_.add_hgx();
   tree_.add_pci("pci0000:da/0000:da:03.0", "0000:de:00.0", "0x10de", "0x030200", 1);
-  EXPECT_EQ(see("nvswitch").notes.back(), "9 NVIDIA devices on the PCI bus but NVML answers for 8");
+  EXPECT_EQ(see("nvswitch").notes.back(), "9 NVIDIA devices on the PCI bus but NVML reports 8");
 }
 
 TEST_F(GpuTest, NoGpuIsNothingToExplain) {

@@ -182,9 +182,10 @@ std::string html(const Page& page) {
   }
   out.close();
   out.open("footer", {});
-  out.element("p", {},
-              "This file loads nothing from the network. Scripts only add values at the pointer, "
-              "switches for series and sorting of tables.");
+  out.element(
+      "p", {},
+      "This file loads nothing from the network. Scripts only add values under the pointer, "
+      "switches for series and sorting of tables.");
   out.close();
   out.verbatim_element("script", {}, script);
   out.close();

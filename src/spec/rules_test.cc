@@ -88,9 +88,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"SlowerThanFast",
              "tiny",
              {"model.rope_factor=8", "model.rope_low=4"},
-             "model.rope_low: slow rotations are up to 4 turns and fast ones from 4 on, which "
-             "overlap; "
-             "make rope_low less than rope_high"},
+             "model.rope_low: low frequencies have up to 4 turns and high ones at least 4, which "
+             "overlap; make rope_low less than rope_high"},
         Case{"TooLarge",
              "tiny",
              {"model.layers=100000", "model.vocab=100000000", "model.dim=1000000",

@@ -169,8 +169,8 @@ TEST(PlanCli, AnImpossibleLayoutNamesTheNearestPossibleOne) {
 TEST(PlanCli, WhatTheTrainerRefusesIsSaidFirst) {
   const std::vector<std::string> job = {"llama3-13b-h200x32", "--set", "train.optimizer=muon"};
   const std::string line =
-      "layout.tp: Muon updates whole matrices, and tensor-parallel ranks have parts of them; set "
-      "layout.tp=1, or train.optimizer=adamw";
+      "layout.tp: Muon updates whole matrices, but tensor-parallel ranks have only parts of them; "
+      "set layout.tp=1, or train.optimizer=adamw";
   const auto outcome = plan(job);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("\nassay train refuses this job:\n  " + line + "\n"));

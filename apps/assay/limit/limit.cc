@@ -32,7 +32,7 @@ struct Target {
 
 base::Error not_counted(const std::string& where) {
   return base::unfit_error(
-      where, "its GPU work is not observed, so it cannot be limited",
+      where, "its GPU work is not counted, so it cannot be limited",
       "no CUDA driver was found when it started; ASSAY_GPU=1 makes assay run count anyway");
 }
 
