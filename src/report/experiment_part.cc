@@ -178,7 +178,7 @@ void add_shift(Table& table, const char* name, const std::optional<compare::Shif
 
 // Start-up, time after the last step, and quality, if they were measured.
 void add_shifts(const Comparison& comparison, Section& section) {
-  Table table{"Besides the metric", {"what", "baseline", "added", "from", "to"}};
+  Table table{"Other measurements", {"what", "baseline", "added", "from", "to"}};
   add_shift(table, "start-up", comparison.startup_s, true);
   add_shift(table, "after the last step", comparison.after_s, true);
   add_shift(table, "everything except steps", comparison.outside_s, true);

@@ -217,7 +217,7 @@ Section scaling_section(const Json& plan) {
 
 Section exchange_section(const Json& plan) {
   Table table{"Calls of one rank in a step",
-              {"collective", "type", "about", "among", "calls", "GB in all", "MB each"}};
+              {"collective", "type", "about", "among", "calls", "GB total", "MB each"}};
   for (const Json& call : list_in(plan, "collectives")) {
     const double bytes = number_in(call, "bytes");
     const double ranks = number_in(call, "ranks");

@@ -63,9 +63,9 @@ void add_energy(const ReportedRun& run, double hours, Table& table) {
   const double kwh = *joules / kJoulesPerKwh;
   table.rows.push_back(
       {Cell("energy"), Cell(kwh < 1e-3 ? figure(kwh * 1e3) + " Wh" : figure(kwh) + " kWh", kwh),
-       Cell(fmt::format("measured during steps: {}, on average {:.0f} W over the "
-                        "whole time; of the devices alone",
-                        amount(*joules, "J"), *joules / (hours * kSecondsPerHour)))});
+       Cell(fmt::format(
+           "measured during steps: {}, on average {:.0f} W over the whole time; devices only",
+           amount(*joules, "J"), *joules / (hours * kSecondsPerHour)))});
   const auto tokens = summary_of(series_of(run, "joules_per_token"));
   if (tokens) {
     table.rows.push_back({Cell("energy per token"),
@@ -145,14 +145,14 @@ Section cost_section(const ReportedRun& run) {
     table.rows.push_back(
         {Cell("cost"), Cell(dollars(price * hours), price * hours), Cell("price times time")});
   } else if (run.rates.offers.empty()) {
-    table.rows.push_back({Cell("cost"), Cell("unknown"),
-                          Cell("no price was given (--price $/h), and no offer of the presets is "
-                               "for this machine's GPUs")});
+    table.rows.push_back(
+        {Cell("cost"), Cell("unknown"),
+         Cell("no price was given (--price $/h), and no preset offers this machine's GPUs")});
   }
   add_energy(run, hours, table);
   Section section{"Cost and carbon", {std::move(table)}};
   if (run.rates.dollars_per_hour || run.rates.offers.empty()) return section;
-  Table offers{"What this run would have cost, by the offers of the presets",
+  Table offers{"What this run would have cost, by offer of the presets",
                {"offer", "market", "per hour", "this run", "as of", "source"}};
   for (const Offer& offer : run.rates.offers) {
     offers.rows.push_back(

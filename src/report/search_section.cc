@@ -124,13 +124,13 @@ Section rejected_section(const Json& search) {
 }
 
 Section assumed_section(const Json& search) {
-  Table table{"What was assumed", {"what", "value", "source"}};
+  Table table{"Assumptions", {"what", "value", "source"}};
   for (const Json& one : list_in(search, "assumptions")) {
     table.rows.push_back(
         {Cell(text_in(one, "what")), Cell(text_in(one, "value")), Cell(text_in(one, "source"))});
   }
   if (table.rows.empty()) return {};
-  return {"What was assumed", {std::move(table)}};
+  return {"Assumptions", {std::move(table)}};
 }
 
 }  // namespace

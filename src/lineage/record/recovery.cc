@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kKilled =
     "the collector was killed, or could not store the run: what the command did after that was not "
-    "recorded, and files are recorded as they were found afterwards";
+    "recorded, and files are recorded as they were found later";
 
 // Times in the log are of a monotonic clock: the first event stands for the start of the run.
 class TimeRange : public collect::Sink {

@@ -242,9 +242,9 @@ store::GpuWork stored_gpu_work(const collect::GpuReport& report,
          static_cast<std::int64_t>(row.calls), static_cast<std::int64_t>(row.bytes)});
   }
   if (report.lost > 0) {
-    problems.push_back({"gpu", fmt::format("{} threads found no slot to count GPU work in: the "
-                                           "counts are too low",
-                                           report.lost)});
+    problems.push_back(
+        {"gpu", fmt::format("{} threads had no slot for counting GPU work: the counts are too low",
+                            report.lost)});
   }
   return work;
 }

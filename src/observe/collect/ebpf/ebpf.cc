@@ -73,7 +73,8 @@ std::vector<Missed> missed_by(EbpfPrograms& programs, const EbpfMessages& messag
   add(shared.dropped_path, "dropped",
       "files were opened whose path is longer than the kernel's limit or was gone at once");
   add(shared.dropped_member, "unseen", "processes could not be followed");
-  add(programs.skipped_runs(), "dropped", "events came while another was taken on that processor");
+  add(programs.skipped_runs(), "dropped",
+      "events occurred while another was being recorded on that processor");
   add(messages.foreign_opens(), "namespace",
       "files were opened in another mount namespace, where their paths mean other files");
   add(shared.uring_changes, "io_uring", "files were renamed, linked, cut or removed by io_uring");
@@ -212,7 +213,7 @@ class EbpfRun {
       if (recording) sink_.on_tick();
       wait_ms = taken == kRound ? 0
                 : taken > 0     ? kShortestRingWait_ms
-                                : std::clamp(2 * wait_ms, kShortestRingWait_ms, kLongestRingWait_ms);
+                            : std::clamp(2 * wait_ms, kShortestRingWait_ms, kLongestRingWait_ms);
     }
     if (!recording) return {};
     finish_taking();

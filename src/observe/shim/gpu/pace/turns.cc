@@ -81,7 +81,8 @@ GpuTurns* turns() {
   if (made == nullptr) {
     made = map_file();
     if (made == nullptr) {
-      log_line("no file for turns: this process keeps to its share by itself");
+      log_line(
+          "no file for turns: this process keeps to its share without coordinating with others");
       made = own_memory();
     }
     attached.store(made, std::memory_order_release);
