@@ -55,7 +55,7 @@ TEST_F(Process, AVanishedProgramIsAnError) {
       {.arguments = {"/no/such"}, .out = directory_.path() / "o", .err = directory_.path() / "e"},
       *interrupts);
   ASSERT_FALSE(outcome);
-  EXPECT_EQ(outcome.error().line(), "/no/such: is not a program that can be run");
+  EXPECT_EQ(outcome.error().line(), "/no/such: is not an executable program");
 }
 
 TEST_F(Process, ALateOneEndsWithItsChildren) {

@@ -103,7 +103,7 @@ TEST_F(CompareCli, ACommandThatVanishesIsNamed) {
   EXPECT_EQ(outcome.exit_code, 3);
   EXPECT_THAT(
       outcome.err,
-      AllOf(StartsWith("assay: run "), HasSubstr("arm B: ./prog is not a program that can be run"),
+      AllOf(StartsWith("assay: run "), HasSubstr("arm B: ./prog is not an executable program"),
             HasSubstr("runs are kept; continue with assay compare --resume ")));
 }
 
