@@ -31,11 +31,12 @@ std::vector<std::string> inherited_redirects(std::span<const collect::Inherited>
 std::string to_text(const Redirect& redirect);
 // The flags with which a shell opens it.
 int open_flags(const Redirect& redirect);
-// Makes the files this process's standard input, output and error, for the command that it starts;
-// two descriptors of one file (`> log 2>&1`) share it. To lose no data, a stream is left unchanged
-// if this process already writes to the file, if the file's content is not what the stage left, if
-// this process's stream is itself redirected, or if the file cannot be opened. Returns a message
-// for each such case; an error, before anything is changed, if an input file cannot be opened.
+// Makes the files this process's standard input, output and error, for the command that it starts.
+// A file is opened once: two descriptors of one file (`> log 2>&1`) share it, and one that this
+// process already writes to is shared with that stream. To lose no data, an output stream is left
+// as it is if the user redirected it to another file, if the stage's file has other content than
+// the stage left, or if it cannot be opened; the result has a message for each. An error, before
+// anything is changed, if an input file cannot be opened.
 base::Result<std::vector<std::string>> apply_redirects(std::span<const Redirect> redirects);
 std::optional<Redirect> parse_redirect(std::string_view text);
 std::vector<Redirect> parse_redirects(std::span<const std::string> texts);
