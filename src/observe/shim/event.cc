@@ -167,8 +167,8 @@ void write(const What& what, Text before, Text path, Text other = {}, Text other
   }
   record->word.store(wire::record_word(wire::State::kReserved, static_cast<std::uint32_t>(size)),
                      std::memory_order_relaxed);
-  std::atomic_signal_fence(std::memory_order_release);  // the length first: the process may be
-                                                        // killed
+  std::atomic_signal_fence(
+      std::memory_order_release);  // the length first: the process may be killed
   record->op = what.op;
   record->source = wire::Source::kShim;
   record->flags = what.status != nullptr ? 0 : wire::flag::kNoStamp;
