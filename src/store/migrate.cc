@@ -117,7 +117,7 @@ base::Result<void> apply_missing(Database& database, const Program& program, con
 }  // namespace
 
 base::Result<Schema> read_schema(Database& database) {
-  // One statement, so that all three are of the same moment.
+  // One statement, so that all three are read at the same time.
   ASSAY_TRY(Statement select, database.prepare("SELECT application_id, user_version,"
                                                " (SELECT count(*) FROM sqlite_schema)"
                                                " FROM pragma_application_id, pragma_user_version"));

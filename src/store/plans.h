@@ -20,8 +20,7 @@ struct PlanRecord {
   std::string device;  // the device that the plan is for
   std::optional<double> step_s;
   std::optional<std::int64_t> memory_bytes;  // for the rank that needs most
-  base::Json plan;                           // the complete plan; the fields above are copies for
-                                             // queries
+  base::Json plan;                           // the complete plan; the fields above are copies
 };
 
 // Writes the plan of the run with this uid, unless it already has one. No such run is an error.

@@ -22,9 +22,7 @@ std::string package_url(const store::Package& package) {
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:";
   std::string type = package.manager, name = package.name;
   if (package.manager == "dpkg") type = "deb/debian";
-  if (package.manager == "cuda")
-    type = "generic";  // the type in the standard for packages without
-                       // a registry
+  if (package.manager == "cuda") type = "generic";  // the standard's type for what has no registry
   if (package.manager == "pip") {
     type = "pypi";
     // Names are case-insensitive and "_" equals "-"; the URL uses one spelling.

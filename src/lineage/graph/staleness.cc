@@ -53,7 +53,7 @@ void check_input(const LiveStages& stages, std::size_t stage, const Input& input
     case OnDisk::kChanged:
       if (is_done_without(stages, stage, input.path, disk)) break;
       reasons.push_back({Cause::kInputChanged, input.path});
-      // If a stage makes the file, the reason says who else changed it.
+      // If a stage makes the file, the reason says which other run changed it.
       if (source && disk.writer) reasons.back().writer = disk.writer(input.path);
       break;
     case OnDisk::kMissing:

@@ -20,8 +20,7 @@ struct Interpreter {
   std::string version;   // "3.11.2"; empty where it cannot be read from the file
   std::string build;     // the linker's build id, else the first digits of the file's BLAKE3
   std::int64_t changed_unix_ns = 0;  // the last change of its file
-  std::int64_t used_ns = 0;          // when the first process that used it began, since the run
-                                     // began
+  std::int64_t used_ns = 0;          // start of the first process with it, since the run began
 };
 
 // "python" for "/usr/bin/python3.11"; nothing if it is not a known interpreter.

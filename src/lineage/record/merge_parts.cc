@@ -19,8 +19,7 @@ using store::OutputStatus;
 // What the parts did at one path.
 struct Doings {
   std::vector<std::size_t> made_by;     // nothing was there before, whatever is there now
-  std::vector<std::size_t> changed_by;  // made_by, and parts that changed the content or removed
-                                        // the file
+  std::vector<std::size_t> changed_by;  // made_by, and parts that changed or removed the file
   std::vector<const store::Output*> outputs;
 };
 

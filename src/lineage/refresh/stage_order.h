@@ -32,8 +32,7 @@ class StageOrder {
  private:
   std::vector<std::size_t> order_;
   std::vector<std::vector<std::size_t>> before_;
-  std::vector<std::vector<std::size_t>> makers_;  // the stages that produce a stage's inputs; a
-                                                  // subset of before_
+  std::vector<std::vector<std::size_t>> makers_;  // of a stage's inputs; a subset of before_
 };
 
 }  // namespace assay::lineage

@@ -25,8 +25,7 @@ inline constexpr std::uint16_t kCarried = 4;  // the file that was here before h
 inline constexpr std::uint16_t kTaken = 8;    // a file has been bound here at some time
 inline constexpr std::uint16_t kLinked = 16;  // the file here came by linking
 inline constexpr std::uint16_t kSame = 32;    // opened for writing, with unchanged content
-inline constexpr std::uint16_t kGone = 64;    // created by the run; another program removed or
-                                              // moved it
+inline constexpr std::uint16_t kGone = 64;    // created by the run, then removed or moved by others
 }  // namespace path_flag
 
 struct Path {

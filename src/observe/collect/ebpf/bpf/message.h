@@ -28,8 +28,7 @@ enum assay_message_kind {
                    // other the name given to execve
   kAssayExec,      // path is the program that runs, other its arguments, NUL after each
   kAssayExit,      // value is the wait status
-  kAssayAbsent,    // the file other does not exist; if it is relative, it was looked for in
-                   // directory path
+  kAssayAbsent,    // other does not exist; if it is relative, path is the directory
 };
 
 enum assay_access {
