@@ -122,7 +122,7 @@ base::Result<std::unordered_set<std::string>> unite_with_earlier(store::Store& s
       const bool reads = std::any_of(kept.begin(), kept.end(), [&](const Output& output) {
         return taken.read.contains(output.path);
       });
-      // The inputs of a run that wrote other paths count only if it ran the same command on some of
+      // The inputs of a run that was not repeated still count if it ran the same command on some of
       // the same files.
       const bool alike = before.command == run.command && have_common_input(before, own_inputs);
       if (!repeats && !reads && !alike) {

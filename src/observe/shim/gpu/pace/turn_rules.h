@@ -25,7 +25,7 @@ inline constexpr std::uint64_t kTurnIdleHighNs = 2'000'000;
 inline constexpr std::uint64_t kTurnFreshNs = 10'000'000;
 // A run that has waited this long with credit comes first, whatever its priority: none starves.
 inline constexpr std::uint64_t kTurnStarvingNs = 500'000'000;
-// The run that is next has this long to take a free turn, since it may have been killed.
+// Each waiting run, in order, has this long to take a free turn; it may have been killed.
 inline constexpr std::uint64_t kTurnHandOverNs = 500'000;
 // If a process claims to have work on the device for longer, that counts only while it is alive.
 inline constexpr std::uint64_t kTurnPromiseNs = 40'000'000;
