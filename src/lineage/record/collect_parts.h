@@ -14,8 +14,7 @@ namespace assay::lineage {
 
 struct Patience {
   std::chrono::milliseconds for_any = PartFolder::kPatience;  // for a rank without a state file
-  std::chrono::milliseconds without_change{30'000};           // for a rank whose state stops
-                                                              // changing
+  std::chrono::milliseconds without_change{30'000};           // for a rank that went silent
   std::chrono::milliseconds in_all{3'600'000};
 };
 
