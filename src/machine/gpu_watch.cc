@@ -57,7 +57,7 @@ std::optional<base::BytesPerSecond> rate(const nvml::GpmMetric& metric) {
 }  // namespace
 
 struct GpuWatch::State {
-  // One that measures: the driver's handles, and the last sample of its counters.
+  // A watched device: the driver's handles, and the last sample of its counters.
   struct Watched {
     nvml::Device device = nullptr;
     nvml::Device card = nullptr;
@@ -99,7 +99,7 @@ void GpuWatch::State::add(nvml::Device device, GpuName name, nvml::Device card,
   }
   Watched one{.device = device, .card = card, .instance = instance};
   nvml::GpmSupport support{.version = nvml::kGpmVersion, .supported = 0};
-  // A card in slices has no counters of its own to speak of.
+  // The counters of a card that is partitioned into slices are not useful.
   if (!name.sliced && f.gpm_metrics != nullptr && call(f.gpm_support, card, &support) == kSuccess &&
       support.supported == 1) {
     one.gpm = true;

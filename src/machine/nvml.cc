@@ -1,5 +1,5 @@
-// See nvml.h. Every answer is checked: drivers return "not supported" for facts that other GPUs
-// have, and a sick GPU answers some calls and not others.
+// See nvml.h. Every result is checked: drivers return "not supported" for some facts on some GPUs,
+// and on a faulty GPU some calls fail.
 #include "machine/nvml.h"
 
 #include <fmt/format.h>

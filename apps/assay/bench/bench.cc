@@ -55,7 +55,7 @@ class BenchLine {
   const bool shown_;
 };
 
-// So that a mistake in an experiment of the suite is an error before anything runs.
+// Reports mistakes in the suite's experiments before anything runs.
 base::Result<void> check_experiments(const suite::Suite& suite, bool quick) {
   for (const suite::SuiteCase& suite_case : suite.cases) {
     if (suite_case.kind != suite::CaseKind::kCompare) continue;

@@ -36,7 +36,7 @@ struct CheckpointDiffOptions {
   std::string b;
 };
 
-// 1 means that they differ, so what cannot be read must be something else.
+// Exit code 1 means that they differ, so an unreadable checkpoint needs another code.
 base::Error unreadable(base::Error error) {
   if (error.code == ExitCode::kNo) error.code = ExitCode::kUnfit;
   return error;

@@ -40,7 +40,8 @@ std::string resume_command(const std::string& directory) {
   return fmt::format("assay compare --resume {}", base::shell_quoted(directory));
 }
 
-// With the option that makes a difference: if the rule is met already, resuming alone ends at once.
+// The command to continue with, including an option: if the stopping rule is already met, resuming
+// without one would end at once.
 std::string how_to_continue(const ExperimentResult& result) {
   std::string command = resume_command(result.directory);
   const compare::StopRule& rule = result.measured.experiment.stop;
@@ -63,7 +64,7 @@ base::Error with_hint(base::Error failure, const std::string& hint) {
   return failure;
 }
 
-// Of an arm that has never succeeded: resuming would repeat the failure.
+// The error for an arm that has never succeeded: resuming would repeat the failure.
 base::Error hopeless(const base::Error& failure) {
   return failure.hint.empty() ? with_hint(failure, "correct it and compare again") : failure;
 }
@@ -78,7 +79,7 @@ base::Error failure_of(const ExperimentResult& result) {
                                                 resume_command(result.directory)));
 }
 
-// The same of a scan, which is resumed as a whole and keeps what earlier values measured.
+// The same for a scan, which is resumed as a whole and keeps the measurements of earlier values.
 base::Error failure_of(const ScanResult& scan) {
   const ExperimentResult& last = *scan.points.back().result;
   if (scan.points.size() == 1 && !last.measured.may_succeed_when_resumed()) {
@@ -121,7 +122,7 @@ base::Result<base::ExitCode> finish_scan(const Session& session, const CompareOp
 }
 
 base::Result<base::ExitCode> run_compare(const Session& session, const CompareOptions& options) {
-  // Resuming changes to the folder that the commands ran in.
+  // Taken first, because resuming changes to the folder that the commands ran in.
   ASSAY_TRY(const fs::path directory, working_directory());
   ASSAY_TRY_VOID(check_exports(options.exports, directory));
   if (!options.resume.empty()) {

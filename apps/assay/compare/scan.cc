@@ -73,7 +73,7 @@ base::Result<ScanPlan> read_scan_plan(const fs::path& directory) {
       plan.points.push_back({.name = each.at("name"),
                              .values = each.at("values").get<std::vector<std::string>>(),
                              .experiment = std::move(experiment)});
-      // Names become paths.
+      // Names are used as folder names.
       if (plan.points.back().name.find('/') != std::string::npos ||
           plan.points.back().values.size() != plan.parameters.size()) {
         return base::fail(base::unfit_error(file, "is not a scan"));

@@ -43,8 +43,8 @@ Result<std::optional<data::TokenId>> token_named(const std::string& option, cons
   return static_cast<data::TokenId>(*id);
 }
 
-// What begins a document in well-known vocabularies, and between documents in those that have one
-// token for both.
+// The token that begins a document in well-known vocabularies; some use one token for the beginning
+// and for the separator of documents.
 Result<std::optional<data::TokenId>> bos_token(const std::string& name,
                                                const data::Tokenizer& tokenizer) {
   if (name == "none") return std::nullopt;

@@ -15,7 +15,7 @@ namespace assay::cli {
 Verb data_verb(const Session& session) {
   const auto options = std::make_shared<DataOptions>();
   const Option output{"-o,--output", "the shard to write", &options->output, {}, "FILE", true};
-  // Of documents, which are tokenized, or from which a vocabulary is made.
+  // For documents that are tokenized, or from which a vocabulary is trained.
   const Option column{
       "--column",
       "the key of JSON lines, or the column of Parquet files, with the text; default: text",

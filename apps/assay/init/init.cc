@@ -39,7 +39,8 @@ struct InitOptions {
   std::string group;
 };
 
-// The one that was named; else that of the project's folder, if it passes it on, or this user's.
+// The group that was named; else that of the project's folder, if it has the set-group-id bit; else
+// this user's.
 base::Result<gid_t> group_of(const InitOptions& options, const fs::path& project) {
   if (options.group.empty()) {
     struct stat status {};

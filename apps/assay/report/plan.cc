@@ -93,7 +93,7 @@ std::string this_host() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
-// The job as it is written now, if it can still be read and means the machine that it ran on.
+// The job as its file is now, if it can still be read and describes the machine that it ran on.
 base::Result<spec::Loaded> job_as_written(const store::RunRecord& record,
                                           const TrainedJob& trained) {
   bool needs_machine = false;
@@ -117,7 +117,7 @@ base::Result<spec::Loaded> job_as_written(const store::RunRecord& record,
 }
 
 // How many of the run's ranks were on the machine that the record describes: all of them, unless
-// they have said where they were. They cut long names.
+// they reported their hosts. Reported host names may be truncated.
 std::int64_t ranks_on_machine(const report::ReportedRun& run, const spec::JobSpec& job) {
   constexpr std::size_t kLongestName = 63;
   const std::string here = run.record.context.host.substr(0, kLongestName);

@@ -34,7 +34,8 @@ std::string_view how_text(lineage::Archive::Restored how) {
   return {};
 }
 
-// One content goes to the path itself, or into the folder that is there; a run goes below it.
+// A single content goes to the given path, or into it if it is a folder; the files of a run go
+// below it.
 void choose_place(const lineage::RunOrArtifact& what, const std::filesystem::path& given,
                   std::vector<lineage::RecordedContent>& contents,
                   lineage::RestoreOptions& options) {

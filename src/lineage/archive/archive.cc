@@ -81,7 +81,7 @@ base::Result<std::optional<Sharing>> Archive::add(const fs::path& path,
     return base::fail(base::failed_error(path, "differs from what was recorded",
                                          "it was changed; record it again"));
   }
-  // Another process may have been first: the content is the same.
+  // Another process may have archived it first; the content is the same.
   ASSAY_TRY_VOID(made.sync_and_rename_to(target, Existing::kReplace));
   return sharing;
 }
@@ -136,7 +136,7 @@ base::Result<Archive::Restored> Archive::restore(const hash::Digest& content, co
   }
   const mode_t umask_now = ::umask(0);
   ::umask(umask_now);
-  // Who may read it may write to it again, as far as the umask allows.
+  // Restores write permission for everyone who has read permission, as far as the umask allows.
   ::fchmod(made.fd(), ((kept.st_mode & 0555) | ((kept.st_mode & 0444) >> 1)) & ~umask_now);
   ASSAY_TRY_VOID(made.rename_to(path, existing));
   return there ? Restored::kReplaced : Restored::kMade;

@@ -38,7 +38,7 @@ base::Result<void> check_limit(const Archive& archive,
       "`assay gc` removes what nothing needs; `assay archive --limit` raises the limit"));
 }
 
-// Two paths may have one content, and one content is kept once.
+// Several paths may have the same content, which is archived once.
 std::vector<RecordedContent> without_repetition(const std::vector<RecordedContent>& contents) {
   std::set<hash::Digest> seen;
   std::vector<RecordedContent> once;

@@ -101,7 +101,7 @@ TEST_F(ArchiveTest, NothingIsOverwrittenUnasked) {
   fs::create_directory(project() / "folder");
   EXPECT_FALSE(
       archive().restore(digest("kept"), project() / "folder", Archive::Existing::kReplace));
-  // A link is something else, and what it leads to is not touched.
+  // A link counts as something else, and its target is not touched.
   write("target", "target");
   fs::create_symlink("target", project() / "link");
   EXPECT_FALSE(archive().restore(digest("kept"), project() / "link", Archive::Existing::kKeep));
@@ -164,7 +164,7 @@ TEST_F(ArchiveTest, AReadOnlyFileIsNotLinked) {
   EXPECT_EQ(read(object("const")), "const");
 }
 
-// As above, for a user: for root, permissions mean nothing.
+// As above, as an ordinary user: root ignores permissions.
 TEST_F(ArchiveTest, AReadOnlyFileOfAUserIsNotLinked) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root, to become a user";
   const fs::path file = write("a", "const");

@@ -243,8 +243,8 @@ PackManifest parsed_manifest(const Json& json) {
   return manifest;
 }
 
-// Values of hostile manifests that would do harm later: nested so deeply that recursion fails, and
-// strings with NULs, which end strings in system calls.
+// Rejects values with which a hostile manifest could do harm later: nesting so deep that recursion
+// overflows, and strings with NULs, which truncate strings in system calls.
 bool refuse_odd_values(int depth, Json::parse_event_t, Json& value) {
   constexpr int kDeepest = 64;
   if (depth > kDeepest) throw BadManifest{"has a manifest that is nested too deeply"};

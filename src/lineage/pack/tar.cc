@@ -40,7 +40,7 @@ void put_octal(std::array<char, N>& field, std::int64_t value) {
   for (std::size_t i = N - 1; i-- > 0; value >>= 3) field[i] = static_cast<char>('0' + (value & 7));
 }
 
-// Sizes that do not fit into the digits: binary, as GNU tar and POSIX's successors have it.
+// Sizes that do not fit into the octal digits are stored in binary, as GNU tar does.
 void put_size(std::array<char, 12>& field, std::int64_t value) {
   if (value <= kMostOctal) return put_octal(field, value);
   for (std::size_t i = field.size(); i-- > 0; value >>= 8) field[i] = static_cast<char>(value);
@@ -66,7 +66,7 @@ std::optional<std::int64_t> get_number(const std::array<char, N>& field) {
   return value;
 }
 
-// The sum of the header's bytes, its own field taken as blanks.
+// The sum of the header's bytes, with the checksum field counted as blanks.
 std::int64_t checksum_of(TarHeader header) {
   header.checksum.fill(' ');
   const auto* bytes = reinterpret_cast<const unsigned char*>(&header);

@@ -57,7 +57,7 @@ class CollectPartsTest : public ::testing::Test {
     for (const Part& part : collected.parts) list.push_back(part.inputs[0].what.path);
     return list;
   }
-  // Nobody is waited for who could not still come.
+  // Short, because no missing rank can still arrive.
   static constexpr Patience kShort{50ms, 50ms, 10s};
   static constexpr Patience kLong{60s, 60s, 60s};
   std::filesystem::path at(const char* name) const { return dir_.path() / ".parts-job" / name; }
@@ -109,7 +109,7 @@ TEST_F(CollectPartsTest, APartThatTakesLongIsWaitedForWhileItsRankWorks) {
     std::this_thread::sleep_for(2500ms);
     hand_over(other, part_of(1));
   });
-  // The rank says every second that it works.
+  // The rank sends a heartbeat every second.
   const auto collected = collect_parts(first, {20s, 20s, 60s}, {});
   slow.join();
   EXPECT_EQ(collected.parts.size(), 1U);
@@ -118,7 +118,7 @@ TEST_F(CollectPartsTest, APartThatTakesLongIsWaitedForWhileItsRankWorks) {
 TEST_F(CollectPartsTest, GarbageIsNoPart) {
   const PartFolder first = folder_of(0, 4);
   std::ofstream(at("rank-1.part")) << "assay part 2\nwhatever";
-  hand_over(folder_of(2, 4), part_of(1));  // says that it is another
+  hand_over(folder_of(2, 4), part_of(1));  // the part of another rank
   hand_over(folder_of(3, 4), part_of(3));
   const auto collected = collect_parts(first, kShort, {});
   EXPECT_THAT(inputs(collected), ElementsAre("/p/first-3"));
@@ -150,7 +150,7 @@ TEST_F(RepeatedAttempts, PartsOfAnEarlierOneDoNotCount) {
       ElementsAre("what rank 1 on n2 did is not recorded: its part belongs to an earlier attempt"));
 }
 
-// A rank may be quicker than rank 0, whose recorder then must not take its files for old ones.
+// A rank may be faster than rank 0, whose recorder must not mistake its files for old ones.
 TEST_F(RepeatedAttempts, RanksMayComeAndEndBeforeRank0Comes) {
   hand_over(folder_of(1, 2), part_of(1));
   (void)folder_of(1, 2, "second");

@@ -152,7 +152,7 @@ TEST(MergeParts, CountersAreAdded) {
   EXPECT_EQ(whole.gpu.memory[0].peak_bytes, 70);
 }
 
-// Whoever wrote a part's file: what it says must not spoil what the others say.
+// Whatever wrote a part's file, it must not spoil the other parts.
 TEST(MergeParts, ASecondPartOfARankIsRefusedByName) {
   auto parts = ranks(3);
   parts[2].rank = 1;

@@ -60,7 +60,7 @@ class PartCheck {
     if (part.wait_status) exit_status(*part.wait_status);
     counter("the number of lost events", part.dropped);
     for (const double seconds : {part.usage.user_s, part.usage.system_s}) {
-      // Also what is no number.
+      // Written so that NaN fails too.
       if (!(seconds >= 0 && seconds <= kMostProcessor_s)) {
         note("the processor time is {} s", seconds);
       }

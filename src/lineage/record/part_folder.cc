@@ -15,7 +15,8 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kWaitStep{100};
-// Clocks of a cluster's nodes differ by less, and so do the times that file systems show late.
+// More than the clock differences between a cluster's nodes plus the delay with which network file
+// systems show new times.
 constexpr std::chrono::minutes kAliveFor{3};
 constexpr base::Bytes kMostState{4096};
 
@@ -105,7 +106,7 @@ PartFolder::Working::~Working() {
 }
 
 std::unique_ptr<PartFolder::Working> PartFolder::working(std::chrono::milliseconds every) const {
-  // A rank that cannot say that it works may still hand its part over in time.
+  // Errors are ignored: without a heartbeat a rank may still hand over its part in time.
   return std::make_unique<Working>(
       [this](std::int64_t count) { static_cast<void>(write_state(count)); }, every);
 }
@@ -144,7 +145,7 @@ base::Result<void> PartFolder::hand_over(const Part& part, std::optional<bool> r
 
 void PartFolder::leave() const {
   std::error_code ignored;
-  // Rank 0 still has to read of what is there whose it is.
+  // Rank 0 still needs the state file to attribute a part that was handed over.
   if (!fs::exists(file(part_.rank, "part"), ignored)) {
     fs::remove(file(part_.rank, "state"), ignored);
   }

@@ -181,7 +181,7 @@ base::Result<void> StagedResults::write(store::RunWriter& writer) {
 
 namespace {
 
-// Bounds memory; beyond this, large files of one run are hashed again by the next.
+// Bounds memory. Digests beyond this are not cached, so the next run hashes those files again.
 constexpr std::size_t kMostFresh = 200'000;
 
 }  // namespace

@@ -15,7 +15,7 @@
 namespace assay::lineage {
 namespace {
 
-// `run @N` would neither fail nor do what is expected of it.
+// Cases in which `run @N` would not fail, but would not do what the user expects either.
 std::string obstacle_of(const store::RunRecord& run, const std::vector<Reason>& reasons,
                         const std::vector<std::string>& edited) {
   for (const std::string& word : run.command) {

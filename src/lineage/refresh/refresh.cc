@@ -23,7 +23,7 @@
 namespace assay::lineage {
 namespace {
 
-// Where there are no pidfds, how often to look whether a stage has exited.
+// Without pidfds: how often to check whether a stage has exited.
 constexpr int kLook_ms = 50;
 
 // Two refreshes would run the same stages twice, at the same time.
@@ -58,7 +58,7 @@ class Refresher {
         ASSAY_TRY_VOID(start_what_can());
         wait_for_something();
       } while (!running_.empty() || waiting());
-      // A stage may have become stale that was not: what a run writes is known when it has ended.
+      // Another stage may have become stale: what a run writes is known only when it has ended.
       ASSAY_TRY_VOID(look());
       add_stale();
     } while (waiting());
@@ -78,7 +78,7 @@ class Refresher {
  private:
   enum class Progress { kWaiting, kRunning, kEnded };
 
-  // What the store and the disk say now. Files of stages that are running are left alone.
+  // Reads the stages' state from store and disk. Files of running stages are not read.
   base::Result<void> look() {
     std::set<std::string> being_written;
     for (const auto& stage : running_) {
@@ -101,7 +101,7 @@ class Refresher {
     return {};
   }
 
-  // Each stage once: one that is stale again after it has run would be so for ever.
+  // Adds each stage at most once: one that is stale again after it has run would run for ever.
   void add_stale() {
     for (PlannedRefresh& one : plan_refresh(*states_, options_.targets, options_.edited)) {
       if (progress_.emplace(one.stage, Progress::kWaiting).second) queue_.push_back(std::move(one));
@@ -125,10 +125,10 @@ class Refresher {
     return {};
   }
 
-  // Why the stage cannot run any more, if so; or whether others come first.
+  // Why the stage can no longer run, if so; sets `must_wait` if other stages come first.
   std::string blocker_of(std::int64_t stage, bool& must_wait) {
     const auto at = index_.find(stage);
-    if (at == index_.end()) return {};  // `run` says that it is gone
+    if (at == index_.end()) return {};  // `assay run` will report that the stage is gone
     for (const std::size_t before : order_->before(at->second)) {
       const std::int64_t number = states_->stages.runs()[before].stage;
       if (failed_.contains(number)) return fmt::format("stage {} was not run", number);
@@ -138,7 +138,8 @@ class Refresher {
     return {};
   }
 
-  // A stage that was stale because of others is fresh if they made the same again.
+  // A stage that was stale only because of its producers is fresh if they made the same content
+  // again.
   base::Result<void> start_unless_fresh(const PlannedRefresh& one) {
     const bool may_be_fresh =
         std::all_of(one.reasons.begin(), one.reasons.end(),

@@ -29,7 +29,7 @@ constexpr std::size_t kMostArgumentBytes = std::size_t{32} << 10U;
 // fanotify_init's flags under which events carry names instead of open files.
 constexpr std::uint64_t kFanotifyNames = 0x200;  // FAN_REPORT_FID
 
-// One call being read. Holds the texts while its effect is determined.
+// One stopped call. Holds its path arguments while its effect is determined.
 class Reading {
  public:
   Reading(pid_t thread, const SystemCall& call, CallKind kind)
@@ -89,7 +89,7 @@ std::optional<Effect> Reading::effect() {
   return error_ == 0 ? std::move(effect) : std::nullopt;
 }
 
-// Many programs only try.
+// Many programs only try this, without permission.
 std::optional<Effect> Reading::other_mounts(bool always_allowed) {
   RemoteView::views_may_differ();
   std::optional<Effect> effect = missed_effect(view_, kNamespace, kOtherMounts);
@@ -99,7 +99,7 @@ std::optional<Effect> Reading::other_mounts(bool always_allowed) {
 
 std::optional<Effect> Reading::open2() {
   open_how how{};
-  // Shorter structures do not exist yet and longer ones begin alike.
+  // There are no shorter versions of this structure yet, and longer ones begin the same way.
   error_ = read_remote(view_.thread(), argument(2), &how, sizeof how);
   return one(file(1, true), open_effect, how.flags, how.resolve);
 }
@@ -128,7 +128,7 @@ std::optional<Effect> Reading::exec(bool at, std::uint64_t flags) {
   const Given program = file(at ? 1 : 0, at);
   if (error_ != 0) return std::nullopt;
   std::optional<Effect> effect = exec_effect(view_, program, flags);
-  // Not before: a search through PATH fails many times before it succeeds.
+  // Arguments are read only now: a search through PATH fails several times before it succeeds.
   if (!effect) return std::nullopt;
   std::string arguments;
   error_ = read_remote_arguments(view_.thread(), argument(at ? 2 : 1), narrow() ? 4 : 8,
@@ -159,8 +159,7 @@ std::optional<Effect> Reading::judged() {
     case kMknodAt:
       return at(mknod_effect, argument(2));
     case kTruncate:
-      // In 32 bits the length may stand in two arguments; then it is taken for one that keeps
-      // bytes.
+      // A 32-bit call may pass the length in two arguments; it is then assumed to be non-zero.
       return plain(truncate_effect, narrow() ? 1U : argument(1));
     case kUnlink:
       return plain(unlink_effect);
