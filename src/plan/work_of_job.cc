@@ -9,6 +9,7 @@
 #include "plan/exchange/sharded_muon.h"
 #include "plan/model/cards.h"
 #include "plan/model/cluster_links.h"
+#include "plan/model/release.h"
 #include "plan/model/trainer_step.h"
 #include "plan/trainer_rules.h"
 #include "spec/parameters.h"
@@ -152,6 +153,8 @@ base::Result<Work> work_of(const spec::JobSpec& job, const Assumed& assumed) {
   work.shape = shape_of(job.model, framework, job.batch.sequence);
   ASSAY_TRY(work.links, links_of(job.cluster));
   work.software = software_of(framework, work.card);
+  add_release({.date = kNewestRelease, .quantised = job.train.precision == spec::Precision::kFp8},
+              work.shape.is_moe(), work.card, work.software);
   work.recompute = recompute_of(job.train.recompute, framework);
   work.fp8 = job.train.precision == spec::Precision::kFp8;
   work.muon = job.train.optimizer == spec::Optimizer::kMuon;
@@ -195,6 +198,8 @@ void spread(Work& work, const spec::LayoutSpec& layout, const spec::BatchSpec& b
   d.gpipe = layout.pp_schedule == spec::PipelineSchedule::kGpipe;
   d.zero_bubble = layout.pp_schedule == spec::PipelineSchedule::kZbH1;
   d.sequence_parallel = layout.sequence_parallel;
+  d.experts_cut =
+      is_megatron_core(work.software.framework) && work.shape.is_moe() && d.tp > 1 && d.ep == 1;
   d.ranks = as_real(layout.dp * layout.inner_ranks());
   // Replicas alone share what the framework lets them share.
   d.state_shards = 0;

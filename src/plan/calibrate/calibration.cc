@@ -1,6 +1,7 @@
 #include "plan/calibrate/calibration.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "plan/calibrate/cross_validation.h"
 #include "plan/calibrate/fit.h"
@@ -44,6 +45,11 @@ base::Result<Calibration> calibrate(std::span<const Row> rows) {
   Calibration made{.constants = fit(rows), .memory = shipped_memory_constants()};
   if (std::any_of(rows.begin(), rows.end(), has_memory)) made.memory = fit_memory(rows);
   made.intervals = interval_table(residuals_of(rows, cross_validate(rows)));
+  // Rows of dense models alone say nothing about mixtures, and the other way round.
+  for (std::size_t c = 0; c < kSoftwareClasses; ++c) {
+    if (!std::isfinite(made.intervals.by_class[c].high))
+      made.intervals.by_class[c] = shipped_intervals().by_class[c];
+  }
   made.seen = seen_in(rows);
   return made;
 }

@@ -28,7 +28,8 @@ struct Calibration {
 Calibration shipped_calibration();
 
 // Fits once to all rows and once without each project. Fails when no row was measured and can be
-// predicted. Memory's constants stay as shipped where no row gives its memory.
+// predicted. Memory's constants stay as shipped where no row gives its memory, and so do the
+// intervals of mixtures, or of dense models, where no row is of one.
 base::Result<Calibration> calibrate(std::span<const Row> rows);
 
 // The same model on one's own machine: a few runs that were measured there move the constants that

@@ -226,6 +226,9 @@ TEST(Calibrate, MakesAFileThatCanBeRead) {
   EXPECT_EQ(made->intervals.of(SoftwareClass::kTorchEager).rows, 36);
   EXPECT_EQ(made->seen.ranges[static_cast<std::size_t>(SoftwareClass::kTorchEager)].ranks.high, 8);
   EXPECT_EQ(made->memory.work, shipped_memory_constants().work);  // no row says its memory
+  // And none is a mixture.
+  EXPECT_EQ(made->intervals.of(SoftwareClass::kMoe).high,
+            shipped_intervals().of(SoftwareClass::kMoe).high);
   const auto read = calibration_from_json(to_json(*made), "mine.json");
   ASSERT_TRUE(read) << read.error().line();
   EXPECT_EQ(to_json(*read), to_json(*made));

@@ -15,8 +15,7 @@ constexpr double kPooledProjects = 3;
 // Few projects say little about the next one: by this over their number the logarithms of an
 // interval's ends are larger, as Student's tenth percentile is larger than a normal one.
 constexpr double kWiderByProjects = 1.35;
-// Structure was chosen by these very errors, so a stranger's are larger. Those of mixtures are what
-// software differs by, which no choice of structure removed.
+// The structure of the model was chosen by these very errors, so those of a new project are larger.
 constexpr double kWiderThanChosen = 1.25;
 constexpr double kLowPart = 0.1;
 constexpr double kHighPart = 0.9;
@@ -99,8 +98,8 @@ IntervalTable interval_table(std::span<const Residual> residuals) {
       const double share = is_own(one) ? own.weight(one) * (1 - pooled) : 0;
       mixed.push_back({one.log_ratio, share + (is_alike(one) ? alike.weight(one) * pooled : 0)});
     }
-    const double wider = (1 + kWiderByProjects / static_cast<double>(alike.rows.size())) *
-                         (is_mixture(kind) ? 1 : kWiderThanChosen);
+    const double wider =
+        (1 + kWiderByProjects / static_cast<double>(alike.rows.size())) * kWiderThanChosen;
     ErrorInterval& interval = table.by_class[c];
     interval.low = std::exp(wider * std::min(0.0, weighted_quantile(mixed, kLowPart)));
     interval.high = std::exp(wider * std::max(0.0, weighted_quantile(mixed, kHighPart)));

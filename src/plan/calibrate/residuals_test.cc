@@ -97,7 +97,7 @@ std::vector<Residual> of_projects(SoftwareClass kind, int projects, int rows, do
 TEST(IntervalTable, OfManyProjectsIsTheirTenthAndNinetiethPercentile) {
   const auto table = interval_table(of_projects(SoftwareClass::kFused, 2000, 101, std::log(2)));
   const ErrorInterval& interval = table.of(SoftwareClass::kFused);
-  // Of dense rows a quarter wider: structure was chosen by them.
+  // A quarter wider: the model's structure was chosen by them.
   EXPECT_NEAR(interval.low, std::pow(2, -0.8 * 1.25), 0.01);
   EXPECT_NEAR(interval.high, std::pow(2, 0.8 * 1.25), 0.02);
   EXPECT_EQ(interval.rows, 2000 * 101);
@@ -109,8 +109,8 @@ TEST(IntervalTable, FewProjectsSayLess) {
     const auto table = interval_table(of_projects(SoftwareClass::kMoe, projects, 101, 0.1));
     return std::log(table.of(SoftwareClass::kMoe).high);
   };
-  EXPECT_NEAR(width(2), (1 + 1.35 / 2) * 0.08, 0.002);
-  EXPECT_NEAR(width(4), (1 + 1.35 / 4) * 0.08, 0.002);
+  EXPECT_NEAR(width(2), 1.25 * (1 + 1.35 / 2) * 0.08, 0.002);
+  EXPECT_NEAR(width(4), 1.25 * (1 + 1.35 / 4) * 0.08, 0.002);
 }
 
 TEST(IntervalTable, DenseClassWithoutRowsHasThatOfAllDenseRows) {

@@ -14,20 +14,22 @@ namespace {
 constexpr double kMicroBatches[] = {1, 2, 4, 8, 16};
 constexpr double kMostMicroTokens = 16384;
 
-// A step of a row that says its rate alone: so many tokens, and enough micro-batches for a
-// pipeline.
+// A step of a row that says its rate alone: so many tokens, and in a pipeline as many micro-batches
+// per stage as the median of rows that say both, of dense models and of mixtures.
 constexpr double kTypicalTokens = 4e6;
-constexpr double kTypicalMicrosPerStage = 4;
+constexpr double kTypicalMicrosPerStage = 8;
+constexpr double kTypicalMicrosOfMixtures = 16;
 
 double at_least_one(double count) {
   return std::max(1.0, std::nearbyint(count));
 }
 
 // Tokens per second hardly depend on how many micro-batches a step has, once they are some.
-RowBatches typical_batch(const RowFields& row, const Degrees& degrees) {
+RowBatches typical_batch(const RowFields& row, const Shape& shape, const Degrees& degrees) {
   Batch batch{*row.seq, row.micro_batch.value_or(1)};
   const double tokens = batch.sequence * batch.micro_batch * degrees.dp * degrees.fsdp;
-  const double fill = degrees.pp > 1 ? kTypicalMicrosPerStage * degrees.pp : 1;
+  const double per_stage = shape.is_moe() ? kTypicalMicrosOfMixtures : kTypicalMicrosPerStage;
+  const double fill = degrees.pp > 1 ? per_stage * degrees.pp : 1;
   batch.micros = row.grad_accum.value_or(std::max(fill, at_least_one(kTypicalTokens / tokens)));
   return {.candidates = {batch},
           .assumed = fmt::format("batch unknown: {} micro-batches taken, compared by tokens/s",
@@ -47,12 +49,12 @@ std::optional<double> row_sequences(const RowFields& row) {
   return std::nearbyint(sequences);
 }
 
-RowBatches row_batches(const RowFields& row, Framework framework, const Degrees& degrees,
-                       const std::optional<double>& sequences) {
+RowBatches row_batches(const RowFields& row, const Shape& shape, Framework framework,
+                       const Degrees& degrees, const std::optional<double>& sequences) {
   const double sequence = *row.seq;
   const double per_rank = sequences.value_or(1) / (degrees.dp * degrees.fsdp);
   if (!sequences && row.tok_per_s && !(row.micro_batch && row.grad_accum))
-    return typical_batch(row, degrees);
+    return typical_batch(row, shape, degrees);
   RowBatches result;
   if (row.micro_batch) {
     Batch batch{sequence, *row.micro_batch, row.grad_accum.value_or(1)};

@@ -21,7 +21,7 @@ struct RowBatches {
   bool by_rate = false;           // likewise, but tokens per second can be compared
 };
 
-RowBatches row_batches(const RowFields& row, Framework framework, const Degrees& degrees,
-                       const std::optional<double>& sequences);
+RowBatches row_batches(const RowFields& row, const Shape& shape, Framework framework,
+                       const Degrees& degrees, const std::optional<double>& sequences);
 
 }  // namespace assay::plan

@@ -290,6 +290,9 @@ RowShape row_shape(const RowFields& row) {
     result.reason = fmt::format("heads: {} of a width of {}", shape.heads, shape.dim);
     return result;
   }
+  // Routers of these models choose groups of experts first, of which each has a node of its own.
+  if (contains_like(row.model, "deepseek?v3")) shape.expert_groups = 4;
+  if (contains_like(row.model, "deepseek?v2")) shape.expert_groups = 3;
   const double attention = add_attention(row.model, row.attention, shape);
   shape.mlp_matrices = is_gated(row.model, shape, attention, parameters) ? 3 : 2;
   shape.tied = contains_any(row.model, {"gpt", "mpt", "megatron", "turing", "mt-nlg"}) &&

@@ -6,21 +6,15 @@
 #include <optional>
 
 #include "plan/calibrate/row_text.h"
+#include "plan/model/release.h"
 
 namespace assay::plan {
 namespace {
 
-// Of launches, where graphs hold layers and not the whole iteration.
-constexpr double kGraphedLayers = 0.5;
-// And where software of a time that captures whole iterations does not say what it did.
-constexpr double kGraphedUnsaid = 0.8;
-constexpr double kFusedExperts = 2026.4;
+// Flash attention and Transformer Engine came to Megatron.
 constexpr double kFlashMegatron = 2023.5;
-// Of what is around experts, graphs of layers hold the router and what prepares dispatch.
+// Of the launches around experts, graphs of layers replay the router and what prepares dispatch.
 constexpr double kGraphedRouters = 0.3;
-// When kernels of a generation had been out for a year or so.
-constexpr double kMatureHopper = 2024.0;
-constexpr double kMatureBlackwell = 2025.6;
 
 // Of tables with a column for it.
 std::optional<Framework> framework_in_column(const RowFields& row) {
@@ -92,7 +86,10 @@ Framework probable_framework(const RowFields& row, bool moe) {
 
 RowFramework row_framework(const RowFields& row, bool moe) {
   if (const auto named = framework_in_text(row)) return {*named, ""};
-  if (contains_any(row.software, {"torch", "fsdp"})) return {torch_framework(row), ""};
+  // Pipelines that are said to shard their gradients "as FSDP" are not PyTorch's FSDP.
+  const bool shards_weights = !row.fsdp || *row.fsdp > 1;
+  if (contains(row.software, "torch") || (contains(row.software, "fsdp") && shards_weights))
+    return {torch_framework(row), ""};
   // A source without any of the names above is custom code.
   // A row that says it ran with Transformer Engine was Megatron's, or like it.
   const bool guess = row.source.empty() || row.compile == "te" || row.compile == "c/cuda";
@@ -123,7 +120,6 @@ Software row_software(const RowFields& row, Framework framework, const Shape& sh
       contains_any(text, {"async tp", "async-tp", "asynctp"})) {
     s.overlaps_tensor = true;
   }
-  const bool unsaid_graphs = !contains(text, "graph") && !contains(text, "natural routing");
   if (contains_any(text, {"full_iteration", "full-iteration", "full iteration"}))
     s.graphed = s.graphed_experts = 1;
   else if (contains_any(text, {"no cuda graphs"}))
@@ -137,7 +133,7 @@ Software row_software(const RowFields& row, Framework framework, const Shape& sh
                      !contains_any(text, {"no ep overlap", "ep overlap off"});
   if (hides || contains(row.schedule, "dualpipe")) s.overlaps_experts = true;
   if (contains(text, "shard_grad_op")) s.gathers_once = true;
-  // FSDP2 gathers in bf16 and reduces in fp32, unless told otherwise.
+  // FSDP2 gathers in bf16 and reduces in fp32 by default.
   const bool torch = framework == Framework::kTorch || framework == Framework::kTorchCompiled;
   if (torch || contains(text, "mp=default")) s.gradient_bytes = 4;
   if (contains(text, "pure")) {
@@ -145,26 +141,18 @@ Software row_software(const RowFields& row, Framework framework, const Shape& sh
     s.optimizer_traffic = kPureTraffic;
   }
   s.drops_tokens = contains_any(row.model, {"tokendrop"}) || contains(text, "tokendrop");
-  // Megatron fused what is around experts, and captured whole iterations, in the middle of 2026.
-  const bool megatron =
-      framework == Framework::kMegatronBridge || framework == Framework::kMegatronCore;
-  const bool late = row.date && *row.date >= kFusedExperts;
-  const bool newest = megatron && late && unsaid_graphs &&
-                      card.generation == Generation::kBlackwell &&
-                      !contains(row.attention, "mamba");
-  s.early_experts = shape.is_moe() && s.graphed < 1 && !newest &&
-                    !(megatron && late && card.generation == Generation::kHopper);
-  if (newest && shape.is_moe()) {
-    s.graphed = s.graphed_experts = kGraphedUnsaid;
-    s.overlaps_experts = s.overlaps_experts || !contains(text, "overlap off");
-  }
-  s.sends_tokens_once = contains_any(text, {"hybridep", "deepep"}) || newest;
+  const bool hidden_before = s.overlaps_experts;
+  add_release({.date = row.date,
+               .quantised = contains_any(row.precision, {"fp8", "float8", "fp4"}),
+               .graphs_known = contains_any(text, {"graph", "natural routing"}),
+               .hybrid = contains(row.attention, "mamba")},
+              shape.is_moe(), card, s);
+  if (contains(text, "overlap off")) s.overlaps_experts = hidden_before;
+  if (contains(text, "no permute fusion")) s.early_experts = shape.is_moe() && s.graphed < 1;
+  if (contains(text, "alltoall")) s.sends_tokens_once = false;
+  if (contains_any(text, {"hybridep", "deepep", "hai-llm"})) s.sends_tokens_once = true;
   // With a capacity nothing waits for counts of tokens.
   if (s.drops_tokens) s.graphed_experts = std::max(s.graphed_experts, kGraphedLayers);
-  const bool hopper = card.generation == Generation::kHopper;
-  const bool blackwell = card.generation == Generation::kBlackwell;
-  s.young = row.date &&
-            ((hopper && *row.date < kMatureHopper) || (blackwell && *row.date < kMatureBlackwell));
   s.loose_experts =
       framework == Framework::kKempner && shape.is_moe() && contains(row.source, "unpacked");
   s.late_wrap = contains(row.lower_notes, "deferred fsdp");

@@ -24,6 +24,11 @@ namespace {
 // Recomputation that is not said is assumed when the model's need is so far beyond the card.
 constexpr double kBeyondCard = 1.164;
 constexpr double kV4Keys = 340;
+// When Megatron could spread whole experts over tensor-parallel ranks.
+constexpr double kWholeExperts = 2025.3;
+// Rows of the fullest rank where nothing forces a router to balance: one job of Megatron-Bridge,
+// measured both ways, takes 6 % longer, of which experts are two thirds.
+constexpr double kNaturalLoad = 1.1;
 
 void note(std::string& notes, std::string_view more) {
   if (more.empty()) return;
@@ -163,6 +168,15 @@ std::string add_all_but_layout(const RowFields& row, const CardSheet& sheet, Fra
   return {};
 }
 
+// Whether experts are cut over the tensor-parallel ranks. Megatron did so until expert and tensor
+// parallelism could be chosen apart; recipes since have whole experts.
+bool cuts_experts(const RowFields& row, const Work& work) {
+  if (!is_megatron_core(work.software.framework) || !work.shape.is_moe() || work.degrees.tp <= 1)
+    return false;
+  if (const auto said = number_after(row.lower_notes, "etp=", true)) return *said > 1;
+  return work.degrees.ep == 1 || (row.date && *row.date < kWholeExperts);
+}
+
 void add_layout(const RowFields& row, const Degrees& degrees, Work& work) {
   const Framework framework = work.software.framework;
   work.degrees = degrees;
@@ -174,6 +188,8 @@ void add_layout(const RowFields& row, const Degrees& degrees, Work& work) {
       framework == Framework::kMegatronCore || framework == Framework::kKempner ||
       framework == Framework::kTorch || framework == Framework::kTorchCompiled ||
       framework == Framework::kXla;
+  work.degrees.experts_cut = cuts_experts(row, work);
+  if (contains(row.software, "natural routing")) work.degrees.expert_load = kNaturalLoad;
   work.shape.ragged_vocab = !pads_vocabulary(framework) && std::fmod(work.shape.vocab, 8) != 0;
   // Megatron-DeepSpeed's vocabulary is padded for tensor parallelism only.
   if (framework == Framework::kMegatronDeepspeed)
@@ -206,7 +222,7 @@ RowWork row_work(const RowFields& row) {
   std::string possible;
   for (const Degrees& degrees : layouts.candidates) {
     add_layout(row, degrees, work);
-    batches = row_batches(row, software.framework, degrees, sequences);
+    batches = row_batches(row, work.shape, software.framework, degrees, sequences);
     for (const Batch& batch : batches.candidates) {
       work.batch = batch;
       result.candidates.push_back(work);

@@ -263,6 +263,43 @@ TEST(Rows, ARateWithoutABatchIsCompared) {
   EXPECT_NE(rows[0].reason.find("compared by tokens/s"), std::string::npos) << rows[0].reason;
 }
 
+TEST(Rows, ARateOfAPipelineHasAsManyMicroBatchesAsRowsThatSayThem) {
+  const char* columns = "tp,pp,dp,tok_per_s,experts,top_k,notes";
+  const auto micros = [&](const char* fields) {
+    const auto rows = rows_of(std::string("id,model,layers,dim,seq,gpus,gpu_type,") + columns +
+                              "\nx,m,24,2048,4096,2048,H100-SXM5-80GB," + fields + "\n");
+    return rows.at(0).candidates.at(0).batch.micros;
+  };
+  EXPECT_EQ(micros("1,4,512,1e6,,,"), 8 * 4);
+  EXPECT_EQ(micros("1,4,512,1e6,64,8,"), 16 * 4);
+}
+
+TEST(Rows, APipelineThatShardsGradientsIsNotPyTorchsFsdp) {
+  const auto framework = [](const char* fields) {
+    return row_with("fsdp,tp,pp,compile,notes", fields).candidates.at(0).software.framework;
+  };
+  EXPECT_EQ(framework("1,2,4,TE,FSDP with gradients sharded"), Framework::kMegatronBridge);
+  EXPECT_EQ(framework("8,1,1,,FSDP with full sharding"), Framework::kTorch);
+}
+
+TEST(Rows, HowExpertsAreDispatched) {
+  const auto work = [](const char* date, const char* notes) {
+    return row_with("framework,experts,top_k,expert_ffn,tp,ep,dp,date,notes",
+                    fmt::format("Megatron-LM,8,2,4096,2,4,4,{},{}", date, notes))
+        .candidates.at(0);
+  };
+  EXPECT_FALSE(work("2024-06", "").software.sends_tokens_once);
+  EXPECT_TRUE(work("2026-01", "").software.sends_tokens_once);
+  EXPECT_FALSE(work("2026-01", "alltoall dispatcher").software.sends_tokens_once);
+  EXPECT_TRUE(work("2024-06", "DeepEP").software.sends_tokens_once);
+  // Parts of experts until Megatron could do otherwise, or as the row says.
+  EXPECT_TRUE(work("2024-06", "").degrees.experts_cut);
+  EXPECT_FALSE(work("2026-01", "").degrees.experts_cut);
+  EXPECT_TRUE(work("2026-01", "ETP=2").degrees.experts_cut);
+  EXPECT_FALSE(work("2024-06", "ETP=1").degrees.experts_cut);
+  EXPECT_GT(work("2026-01", "natural routing").degrees.expert_load, 1);
+}
+
 TEST(Rows, StateIsSharedInGroupsWhereARowSaysSo) {
   const Row row = row_with("source,ac,dp,zero", "me,none,8,1 (within 4 GPUs)");
   ASSERT_FALSE(row.candidates.empty()) << row.reason;

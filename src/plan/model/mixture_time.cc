@@ -18,7 +18,7 @@ void add_experts(const Work& work, const RankShare& rank, const Constants& const
                  MixtureTime& time) {
   const double dim = work.shape.expert_width();
   // Ranks of tensor parallelism share tokens where these are spread already, or else each expert.
-  const bool cut = !rank.naive_experts && !work.degrees.sequence_parallel;
+  const bool cut = !rank.naive_experts && (!work.degrees.sequence_parallel || rank.gathers_rows);
   const double ffn = std::max(work.shape.expert_ffn, 1.0) / (cut ? work.degrees.tp : 1);
   const double up = (work.shape.mlp_matrices - 1) * ffn;
   const double each =
@@ -52,29 +52,49 @@ void add_shared_expert(const Work& work, const RankShare& rank, const Constants&
   time.products += down;
 }
 
-// A token crosses to a node once, however many of its experts are there.
+// How many of `places` (ranks, or nodes) hold experts of one token, on average.
+double places_visited(const Work& work, double places) {
+  const double experts = work.shape.experts_per_token;
+  const double spread = places * (1 - std::pow(1 - 1 / places, experts));
+  // Routers that choose groups of experts first send a token to no more nodes than groups.
+  return work.shape.expert_groups > 0 ? std::min(spread, work.shape.expert_groups) : spread;
+}
+
+// To the experts and back. Dispatchers made for it send a token once to a node, and there once to a
+// rank, however many of its experts it holds; plain all-to-all sends a copy for each expert.
 double all_to_all_seconds(const Work& work, const RankShare& rank, const Constants& constants) {
   const Degrees& degrees = work.degrees;
   if (degrees.ep <= 1) return 0;
   const double apart = rank.experts_over_tensor ? 1 : degrees.tp;
   const double members = std::clamp(std::floor(work.links.per_node() / apart), 1.0, degrees.ep);
   const double nodes = std::ceil(degrees.ep / members);
-  // To ranks, of which some hold several of a token's experts.
   const double experts = work.shape.experts_per_token;
-  const double visits = work.software.sends_tokens_once
-                            ? degrees.ep * (1 - std::pow(1 - 1 / degrees.ep, experts))
-                            : experts;
+  const bool once = work.software.sends_tokens_once;
+  const double ranks_visited =
+      once ? degrees.ep * (1 - std::pow(1 - 1 / degrees.ep, experts)) : experts;
+  const double nodes_visited = once ? places_visited(work, nodes) : experts;
   const double bytes = 2 * work.shape.capacity * work.degrees.expert_load * rank.tokens *
                        work.shape.expert_width() / rank.sequence_cut;
   const auto seconds = [&](double sent, const Axis& axis) {
     return exchange_alone_seconds(step::CollectiveKind::kAllToAll, sent, axis, work.links,
                                   constants.a2a_eff);
   };
-  const double inside = seconds(bytes * visits / nodes, {members, apart});
-  const double visited = nodes * (1 - std::pow(1 - 1 / nodes, experts));
-  const double outside = seconds(bytes * visited, {nodes, members * apart});
+  const double inside = seconds(bytes * ranks_visited / nodes, {members, apart});
+  const double outside = seconds(bytes * nodes_visited, {nodes, members * apart});
   const double exposed = work.software.overlaps_experts ? 1 - constants.a2a_overlap : 1;
   return 2 * (inside + outside) * exposed;
+}
+
+// Ranks that hold parts of the same experts gather the rows for them, and add up and scatter what
+// they make of them.
+double gathered_rows_seconds(const Work& work, const RankShare& rank, const Constants& constants) {
+  if (!rank.gathers_rows) return 0;
+  const double bytes =
+      2 * work.shape.copies() * work.degrees.expert_load * rank.tokens * work.shape.expert_width();
+  const auto seconds = [&](step::CollectiveKind kind) {
+    return exchange_seconds(kind, bytes, {.ranks = work.degrees.tp}, work.links, constants);
+  };
+  return seconds(step::CollectiveKind::kAllGather) + seconds(step::CollectiveKind::kReduceScatter);
 }
 
 }  // namespace
@@ -83,10 +103,12 @@ MixtureTime mixture_time(const Work& work, const RankShare& rank, const Constant
   MixtureTime time;
   add_experts(work, rank, constants, time);
   if (work.shape.shared_ffn > 0) add_shared_expert(work, rank, constants, time);
-  time.all_to_all = all_to_all_seconds(work, rank, constants);
+  time.all_to_all =
+      all_to_all_seconds(work, rank, constants) + gathered_rows_seconds(work, rank, constants);
   double factor = rank.naive_experts ? constants.moe_naive : 1;
   if (work.software.early_experts) factor *= constants.moe_early;
-  const double width = work.shape.expert_width() + kExpertPasses * work.shape.expert_ffn;
+  const double width = work.shape.expert_width() + kExpertPasses * work.shape.expert_ffn /
+                                                       (rank.gathers_rows ? work.degrees.tp : 1);
   time.permutation = factor * constants.moe_ops * kRoutingBytes * rank.routed_tokens *
                      work.shape.copies() * work.degrees.expert_load * width / rank.memory_rate;
   return time;

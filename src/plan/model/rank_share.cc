@@ -50,9 +50,12 @@ RankShare rank_share(const Work& work, const Constants& constants) {
     r.expert_parameters =
         r.moe_share * shape.mlp_matrices * shape.expert_width() * shape.experts * shape.expert_ffn;
     r.experts_over_tensor = !r.naive_experts && software.framework != Framework::kAssay &&
-                            degrees.sequence_parallel && degrees.ep > 1 && !degrees.ep_axis;
+                            degrees.sequence_parallel && !degrees.experts_cut && degrees.ep > 1 &&
+                            !degrees.ep_axis;
     if (r.naive_experts || r.experts_over_tensor) r.expert_cut = 1;
-    if (!r.naive_experts && degrees.sequence_parallel) r.routed_tokens /= degrees.tp;
+    r.gathers_rows = !r.naive_experts && degrees.sequence_parallel && degrees.experts_cut;
+    if (!r.naive_experts && degrees.sequence_parallel && !r.gathers_rows)
+      r.routed_tokens /= degrees.tp;
   }
   return r;
 }

@@ -28,6 +28,7 @@ struct RankShare {
   double expert_parameters = 0;      // per layer, mean over all layers; uncut
   double expert_cut = 1;             // ranks of tensor parallelism over which an expert is split
   bool experts_over_tensor = false;  // whole experts, spread over those ranks too
+  bool gathers_rows = false;         // parts of experts, whose ranks gather their rows
 };
 
 RankShare rank_share(const Work& work, const Constants& constants);

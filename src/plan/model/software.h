@@ -29,6 +29,10 @@ enum class Framework : std::uint8_t {
 };
 
 std::string_view to_text(Framework framework);
+// Megatron-Core with Transformer Engine, by itself or in Megatron-Bridge and NeMo.
+constexpr bool is_megatron_core(Framework framework) {
+  return framework == Framework::kMegatronBridge || framework == Framework::kMegatronCore;
+}
 std::optional<Framework> parse_framework(std::string_view text);
 std::vector<std::string> framework_names();
 

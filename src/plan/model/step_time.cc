@@ -126,10 +126,11 @@ SlowestStage slowest_stage(const Work& work, double layer_seconds, double head_s
 
 // Of interleaved stages, gradients of one chunk after the other are complete while a whole group of
 // micro-batches goes backward, and weights are needed while one goes forward. A group that is not
-// full comes round no sooner.
-double micros_beside(const Work& work) {
+// full comes round no sooner. The group passes each layer once: where stages are uneven, the
+// slowest has more than its share of them.
+double micros_beside(const Work& work, const SlowestStage& slowest) {
   const bool interleaved = work.degrees.pp > 1 && work.degrees.chunks > 1;
-  return interleaved ? work.degrees.pp : 1;
+  return interleaved ? std::min(work.degrees.pp, work.shape.layers / slowest.layers) : 1;
 }
 
 // What gradients are exchanged behind, of one micro-batch: the backward pass of the stage that has
@@ -138,7 +139,7 @@ double hiding_seconds(const Work& work, const SlowestStage& slowest, double laye
                       double layer_backward, double head_seconds) {
   const double alone = layer_backward * slowest.layers;
   if (work.degrees.pp <= 1 || work.software.framework != Framework::kAssay)
-    return alone * micros_beside(work);
+    return alone * micros_beside(work, slowest);
   const StageLayers stages = stage_layers(work);
   if (stages.first == stages.most && stages.last == stages.most) return alone;
   const TrainedPart part = trained_part(work);
@@ -146,6 +147,14 @@ double hiding_seconds(const Work& work, const SlowestStage& slowest, double laye
   const double busy = layer_seconds * part.layers + (has_head ? head_seconds : 0);
   const double step = layer_seconds * slowest.layers + head_seconds * slowest.head_share;
   return layer_backward * part.layers + step - busy;
+}
+
+// By how much a layer's backward pass is shorter without `later` of it: not at all where it waits
+// for the exchange of shards.
+double shortened_by(double later, const Work& work, const RankShare& rank, double forward,
+                    double backward, double unhidden, const Constants& constants) {
+  const ShardsTime rest = shards_time(work, rank, forward, backward - later, constants);
+  return std::max(0.0, later + unhidden - rest.backward);
 }
 
 constexpr StepPart kStepParts[] = {
@@ -197,9 +206,12 @@ StepTime step_time(const Work& work, const Constants& constants) {
   }
   // The products of weights' gradients are as large as those of the forward pass, and half of the
   // backward pass' launches: of the stages that the slowest one would wait for.
-  const double later = layer.forward.products + layer.backward.host / 2;
   const double others = (layers - stage.layers) / std::max(1.0, degrees.pp - 1);
-  const double weights = degrees.zero_bubble ? later * others : 0;
+  const double later = std::min(free_backward, layer.forward.products + layer.backward.host / 2);
+  const double weights = degrees.zero_bubble
+                             ? others * shortened_by(later, work, rank, free_forward, free_backward,
+                                                     shards.backward, constants)
+                             : 0;
   const double passes = pipeline_seconds({.stages = degrees.pp,
                                           .chunks = degrees.chunks,
                                           .micros = micros,
@@ -214,8 +226,8 @@ StepTime step_time(const Work& work, const Constants& constants) {
   const double parameters = trained_parameters(work, rank);
   const double hiding =
       hiding_seconds(work, stage, each, free_backward + shards.backward, head.total());
-  const HidingPasses beside{(free_forward + shards.forward) * stage.layers * micros_beside(work),
-                            hiding};
+  const HidingPasses beside{
+      (free_forward + shards.forward) * stage.layers * micros_beside(work, stage), hiding};
   const double gradients = gradients_seconds(work, rank, parameters, beside, constants);
   double optimizer = optimizer_seconds(work, rank, parameters, constants);
   if (work.muon && work.muon_exchange.stacked && work.software.framework == Framework::kNanochat) {

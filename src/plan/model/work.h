@@ -44,10 +44,11 @@ struct Shape {
   double experts = 1;
   double experts_per_token = 1;
   double expert_ffn = 0;
-  double expert_dim = 0;  // of a narrower space that experts work in; 0: dim
-  double capacity = 1;    // rows that experts compute and are sent, of an even share
-  double most_load = 0;   // of an expert, likewise, where no more are computed; 0: all that come
-  double shared_ffn = 0;  // of experts that see every token
+  double expert_dim = 0;     // of a narrower space that experts work in; 0: dim
+  double capacity = 1;       // rows that experts compute and are sent, of an even share
+  double most_load = 0;      // of an expert, likewise, where no more are computed; 0: all that come
+  double shared_ffn = 0;     // of experts that see every token
+  double expert_groups = 0;  // that a token's experts are chosen from; 0: any
   double moe_layers = 0;
 
   double streams = 1;      // of the residual: hyper-connections mix several
@@ -79,6 +80,7 @@ struct Degrees {
   bool gpipe = false;        // every micro-batch forward before any goes backward
   bool zero_bubble = false;  // gradients of weights are made later, where a stage would wait
   bool sequence_parallel = false;
+  bool experts_cut = false;  // over the tensor-parallel ranks, which gather rows for them
   double ranks = 1;
   // Replicas that share the optimizer's state, and gradients; 0: by software.shards_optimizer.
   double state_shards = 0;

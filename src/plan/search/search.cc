@@ -33,10 +33,18 @@ std::set<std::int64_t> node_counts(const spec::ClusterSpec& cluster, const Searc
   return counts;
 }
 
+double headroom_of(const SearchLimits& limits, Framework framework) {
+  constexpr double kOfOurTrainer = 0.06;
+  constexpr double kOfOthers = 0.14;
+  return limits.memory_headroom.value_or(framework == Framework::kAssay ? kOfOurTrainer
+                                                                        : kOfOthers);
+}
+
 // Whole bytes that may be used, so rounded down.
-base::Bytes usable_memory(const Card& card, const SearchLimits& limits) {
+base::Bytes usable_memory(const Card& card, const SearchLimits& limits, Framework framework) {
   const auto all = static_cast<double>(card.memory.count());
-  const base::Bytes usable(static_cast<std::int64_t>(all * (1 - limits.memory_headroom)));
+  const double used = 1 - headroom_of(limits, framework);
+  const base::Bytes usable(static_cast<std::int64_t>(all * used));
   return limits.memory ? std::min(usable, *limits.memory) : usable;
 }
 
@@ -117,7 +125,7 @@ class Searching {
       return {};
     }
     predictable_ = true;
-    const base::Bytes memory = usable_memory(work->card, choices_.limits);
+    const base::Bytes memory = usable_memory(work->card, choices_.limits, work->software.framework);
     FastestLayout fastest = fastest_layout(job, *work, sequences_, memory, choices_.constants);
     found_.considered += fastest.considered;
     for (const Rejection& r : fastest.rejected) reject(r.reason, r.count);
@@ -244,7 +252,7 @@ base::Result<void> check_limits(const SearchLimits& limits) {
   if (limits.budget && limits.budget->micros() <= 0) {
     return base::fail(base::usage_error("budget", "not more than nothing"));
   }
-  if (!(limits.memory_headroom >= 0 && limits.memory_headroom < 1)) {
+  if (limits.memory_headroom && !(*limits.memory_headroom >= 0 && *limits.memory_headroom < 1)) {
     return base::fail(base::usage_error("memory headroom",
                                         "not a part of the memory: expected 0 to less than 1"));
   }
@@ -278,9 +286,10 @@ base::Result<Found> search(const spec::JobSpec& job, const std::vector<Machines>
   for (const Machines& m : machines) ASSAY_TRY_VOID(searching.add(m));
   ASSAY_TRY(Found found, searching.finish());
   found.assumptions = listed(choices.risks);
-  found.assumptions.push_back({"memory left free",
-                               fmt::format("{:.0f} %", 100 * choices.limits.memory_headroom),
-                               "mean error of the model of memory on measured runs"});
+  const Framework framework = framework_of(job, choices.assumed);
+  found.assumptions.push_back(
+      {"memory left free", fmt::format("{:.0f} %", 100 * headroom_of(choices.limits, framework)),
+       "mean error of predicted memory on measured runs"});
   if (choices.limits.memory) {
     found.assumptions.push_back(
         {"memory of a device, at most", base::to_text(*choices.limits.memory), "--memory"});
@@ -288,7 +297,6 @@ base::Result<Found> search(const spec::JobSpec& job, const std::vector<Machines>
   found.assumptions.push_back({"network of what is rented", "the cluster's",
                                "assumed, of offers whose machines are connected: price.network"});
   if (job.model.is_moe()) {
-    const Framework framework = framework_of(job, choices.assumed);
     const double imbalance = choices.assumed.imbalance.value_or(usual_imbalance(framework));
     found.assumptions.push_back(
         {"rows of the fullest expert", fmt::format("{:.4g} times an even share", imbalance),

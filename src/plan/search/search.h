@@ -30,7 +30,9 @@ struct SearchLimits {
   std::int64_t min_devices = 1;
   std::int64_t max_devices = std::numeric_limits<std::int64_t>::max();
   std::optional<base::Bytes> memory;  // of a card, at most
-  double memory_headroom = 0.06;      // of a card's memory: the mean error of the model of memory
+  // Of a card's memory, left free. Default: the mean error of predicted memory, which of our
+  // trainer is counted and of other software is modelled.
+  std::optional<double> memory_headroom;
 };
 
 struct SearchChoices {

@@ -129,6 +129,19 @@ TEST(Search, EveryAssumptionHasASource) {
   }
 }
 
+TEST(Search, MoreMemoryIsLeftFreeForSoftwareWhoseNeedIsModelled) {
+  const auto left_free = [](std::optional<Framework> framework) {
+    const JobSpec job = long_job();
+    const auto found =
+        search(job, rented_machines(job), {.assumed = {.framework = framework}}).value();
+    for (const Assumption& one : found.assumptions)
+      if (one.what == "memory left free") return one.value;
+    return std::string("not said");
+  };
+  EXPECT_EQ(left_free(std::nullopt), "6 %");
+  EXPECT_EQ(left_free(Framework::kMegatronCore), "14 %");
+}
+
 TEST(Search, ARangeOfPricesIsARangeOfCosts) {
   const JobSpec job = long_job();
   spec::PriceSpec offer = offer_of("A", Market::kOnDemand, 20);

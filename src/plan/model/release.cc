@@ -1,0 +1,48 @@
+#include "plan/model/release.h"
+
+namespace assay::plan {
+namespace {
+
+// Kernels of a generation of cards had been available for about a year.
+constexpr double kMatureHopper = 2024.0;
+constexpr double kMatureBlackwell = 2025.6;
+// Megatron fused the permutation of routed rows first, and their quantisation a year later, when it
+// also captured whole iterations on Blackwell.
+constexpr double kFusedPermutation = 2025.2;
+constexpr double kFusedExperts = 2026.4;
+// Megatron's recipes for Hopper dispatch with DeepEP.
+constexpr double kDeepEp = 2025.5;
+// Of launches, the share that graphs replay where releases that capture whole iterations do not say
+// what they captured.
+constexpr double kGraphedUnsaid = 0.8;
+
+bool is_young(double date, Generation generation) {
+  if (generation == Generation::kHopper) return date < kMatureHopper;
+  return generation == Generation::kBlackwell && date < kMatureBlackwell;
+}
+
+}  // namespace
+
+void add_release(const Release& release, bool mixture, const Card& card, Software& software) {
+  const auto since = [&](double date) { return release.date && *release.date >= date; };
+  const bool hopper = card.generation == Generation::kHopper;
+  const bool blackwell = card.generation == Generation::kBlackwell;
+  software.young = release.date && is_young(*release.date, card.generation);
+  if (!mixture || software.framework == Framework::kAssay) return;
+
+  const bool megatron = is_megatron_core(software.framework);
+  const bool whole_iterations =
+      megatron && blackwell && since(kFusedExperts) && !release.graphs_known && !release.hybrid;
+  const bool fused_routing = release.quantised
+                                 ? hopper && since(kFusedExperts)
+                                 : card.generation != Generation::kAmd && since(kFusedPermutation);
+  software.early_experts =
+      software.graphed < 1 && !whole_iterations && !(megatron && fused_routing);
+  software.sends_tokens_once = whole_iterations || (megatron && hopper && since(kDeepEp));
+  if (whole_iterations) {
+    software.graphed = software.graphed_experts = kGraphedUnsaid;
+    software.overlaps_experts = true;
+  }
+}
+
+}  // namespace assay::plan

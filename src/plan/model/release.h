@@ -1,0 +1,28 @@
+// Traits of software that its release decides, by date: published rows run the release of their
+// day, jobs the newest.
+#pragma once
+
+#include <optional>
+
+#include "plan/model/work.h"
+
+namespace assay::plan {
+
+// In years: 2025.5 is the first of July 2025.
+inline constexpr double kNewestRelease = 2026.7;
+
+struct Release {
+  std::optional<double> date;  // unknown: earlier than everything that came with some release
+  bool quantised = false;      // products in fp8 or fp4
+  // The source says which CUDA graphs are captured, or that the recipe is not tuned.
+  bool graphs_known = false;
+  bool hybrid = false;  // some layers keep a state instead of attending
+};
+
+// Of launches, the share that CUDA graphs of single layers replay.
+inline constexpr double kGraphedLayers = 0.5;
+
+// Adds what the release has to the traits of its framework, whose graphs are known by then.
+void add_release(const Release& release, bool mixture, const Card& card, Software& software);
+
+}  // namespace assay::plan
