@@ -3,7 +3,7 @@
 //
 //   startup.begin("products", "timing matrix products");
 //   …
-// startup.end();  // after the first step
+//   startup.end();  // after the first step
 //
 // Called by one thread.
 #pragma once
