@@ -1,15 +1,11 @@
 // When an experiment stops, and how certain a verdict must be after results have been seen.
 //
-// - It stops when its interval is narrow enough, after a time or a number of pairs, never because
-// of
-//   where the interval lies: stopping as soon as an effect is significant gives a false alarm in
-// one
-//   experiment of three.
+// - It stops when its interval is narrow enough, after a time or a number of pairs, but never
+//   because of where the interval lies: stopping as soon as an effect is significant gives a false
+//   alarm in one experiment of three.
 // - Every report of the estimate is an interim analysis: a person who sees it can continue until
-// the
-//   result is the desired one. The planned end may spend all of the allowed error (alpha); all
-// later
-//   verdicts together spend at most another quarter of it (alpha spending).
+//   the result is the desired one. The planned end may spend all of the allowed error (alpha); all
+//   later verdicts together spend at most another quarter of it (alpha spending).
 #pragma once
 
 #include <optional>
