@@ -42,7 +42,7 @@ base::Result<Device> cuda_device(spec::JobSpec& job, const RankShare& share) {
   ASSAY_TRY(Device device, opened(std::move(backend)));
   device.gpu_bus_id = std::move(bus_id);
   if (!no_cache.empty()) {
-    device.note = "the fastest matrix products cannot be kept for the next start: " + no_cache;
+    device.note = "cannot cache the fastest matrix-product algorithms: " + no_cache;
   }
   device.available_bytes /= share.gpu_ranks;
   return device;

@@ -45,7 +45,7 @@ base::Result<GpuOfRank> gpu_of(const control::Place& place) {
   if (gpu.index >= count) {
     return base::fail(base::unfit_error(
         fmt::format("rank {}", place.rank),
-        fmt::format("is number {} on {}, where this process sees {}", place.local_rank,
+        fmt::format("is local rank {} on {}, but this process sees only {}", place.local_rank,
                     control::host_name(), gpus(count)),
         "start no more ranks on a machine than it has GPUs, or use --device cpu"));
   }
@@ -64,7 +64,7 @@ base::Result<void> check_gpus(const spec::LayoutSpec& layout) {
   if (needed <= count) return {};
   return base::fail(base::unfit_error(
       "layout.ranks",
-      fmt::format("{} ranks need {}, and {} can be used here", ranks, gpus(needed),
+      fmt::format("{} ranks need {}, but {} can be used here", ranks, gpus(needed),
                   count == 0 ? "none" : gpus(count)),
       "choose a layout of fewer ranks, start one rank per GPU on several machines with srun, or "
       "use --device cpu"));

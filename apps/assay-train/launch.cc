@@ -75,7 +75,7 @@ struct ErrorPipe {
   static base::Result<ErrorPipe> make() {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
-      return base::fail(base::system_error("assay train", "cannot make a pipe", errno));
+      return base::fail(base::system_error("assay train", "cannot create a pipe", errno));
     }
     ::fcntl(ends[1], F_SETFD, 0);
     return ErrorPipe{base::UniqueFd(ends[0]), base::UniqueFd(ends[1])};

@@ -49,11 +49,11 @@ Verb describe_train(TrainAction action) {
                       {"--resume", "continue from the newest intact checkpoint in DIR",
                        &options->resume},
                       {"--resume-or-start",
-                       "the same if there is one, else begin with step 1: for jobs that are "
-                       "restarted",
+                       "like --resume, but start at step 1 if there is no checkpoint: for jobs "
+                       "that are restarted",
                        &options->resume_or_start},
                       {"--stop-after",
-                       "save and stop after this step; the schedule stays the same",
+                       "save and stop after this step; the learning-rate schedule does not change",
                        &options->stop_after,
                        {},
                        "STEP"},
@@ -66,8 +66,8 @@ Verb describe_tune(TuneAction action) {
   const auto options = std::make_shared<TuneOptions>();
   return {.name = "tune",
           .description =
-              "find the fastest algorithm of each matrix product of a job on this GPU, with more "
-              "patience than a start has",
+              "find the fastest algorithm for each matrix product of a job on this GPU, more "
+              "thoroughly than at startup",
           .arguments = {{"JOB", "a preset or a job file", &options->job, true, job_names, true}},
           .options = {{"--set", "override a key of the job", &options->sets},
                       {"--out",
@@ -112,7 +112,7 @@ Verb describe_generate(GenerateAction action) {
                        "P"},
                       {"--seed", "seed of the sampling", &options->seed, {}, "N"},
                       {"--tokenizer",
-                       "bytes, or a vocabulary file, for a checkpoint that has none",
+                       "bytes, or a vocabulary file, for a checkpoint without a tokenizer",
                        &options->tokenizer,
                        {},
                        "NAME",
@@ -133,7 +133,7 @@ Verb describe_score(ScoreAction action) {
   const auto options = std::make_shared<ScoreOptions>();
   return {
       .name = "score",
-      .description = "how well a trained model predicts a text: loss, perplexity, bits per byte",
+      .description = "evaluate a trained model on text: loss, perplexity, bits per byte",
       .examples = {"assay score demo-run a.txt", "assay score demo-run a.txt --tokens 100 --json"},
       .arguments = {{"CHECKPOINT",
                      "a checkpoint folder, or a run folder: its newest checkpoint",
@@ -146,19 +146,22 @@ Verb describe_score(ScoreAction action) {
                      .required = true,
                      .files = true,
                      .values = &options->files}},
-      .options =
-          {{"--tokens", "at most this many tokens, from the beginning", &options->tokens, {}, "N"},
-           {"--column",
-            "the key of JSON lines with the text; default: text",
-            &options->column,
-            {},
-            "KEY"},
-           {"--tokenizer",
-            "bytes, or a vocabulary file, for a checkpoint that has none",
-            &options->tokenizer,
-            {},
-            "NAME",
-            true}},
+      .options = {{"--tokens",
+                   "score at most this many tokens, from the beginning",
+                   &options->tokens,
+                   {},
+                   "N"},
+                  {"--column",
+                   "the key of JSON lines with the text; default: text",
+                   &options->column,
+                   {},
+                   "KEY"},
+                  {"--tokenizer",
+                   "bytes, or a vocabulary file, for a checkpoint without a tokenizer",
+                   &options->tokenizer,
+                   {},
+                   "NAME",
+                   true}},
       .action = [options, action = std::move(action)] { return action(*options); }};
 }
 

@@ -13,7 +13,7 @@ store::PlanRecord plan_record(const std::string& name, const spec::JobSpec& job,
   plan::Plan plan =
       gpu ? plan::plan_of(name, chosen)
           : plan::plan_without_step(name, chosen, device.backend->description(),
-                                    "it runs on CPUs, and steps are predicted for GPUs");
+                                    "it runs on CPUs, but step times are predicted only for GPUs");
   plan.framework = plan::to_text(plan::Framework::kAssay);
   // For this device, from the rank that needs most memory and the one that communicates most.
   const auto counted = plan::add_programs(plan, chosen,

@@ -57,7 +57,7 @@ base::Result<std::int64_t> most_tokens(const std::string& text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size() || value < 1) {
     return base::fail(base::usage_error(
-        "score --tokens", fmt::format("expected a number from 1 on, got '{}'", text)));
+        "score --tokens", fmt::format("expected a number of at least 1, got '{}'", text)));
   }
   return value;
 }
@@ -131,8 +131,8 @@ base::Result<bool> are_shards(const std::vector<std::string>& files) {
   };
   const auto shard = std::ranges::find_if(files, is_shard);
   if (shard == files.end() || std::ranges::all_of(files, is_shard)) return shard != files.end();
-  return base::fail(base::usage_error(*shard, "has tokens, and others of these files documents",
-                                      "score them one after the other"));
+  return base::fail(base::usage_error(*shard, "is a token shard, but other files are documents",
+                                      "score them separately"));
 }
 
 base::Result<std::vector<data::Shard>> shards_of(const ScoreOptions& options,
@@ -219,7 +219,7 @@ base::Result<base::ExitCode> score_text(const Session& session, const ScoreOptio
   session.print(fmt::format("loss {:.4f} nats per token, perplexity {:.2f}, {:.4f} bits per byte\n",
                             found.loss(), perplexity, found.bits_per_byte()));
   session.print(fmt::format(
-      "of {} tokens that stand for {}, in {} {}, by {}\n", base::grouped(found.tokens),
+      "over {} tokens ({} of text) in {} {}, by {}\n", base::grouped(found.tokens),
       base::to_text(base::Bytes(found.bytes)), base::grouped(found.documents),
       found.documents == 1 ? "document" : "documents", opened.checkpoint.folder().string()));
   return base::ExitCode::kYes;

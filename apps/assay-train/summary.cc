@@ -40,7 +40,7 @@ std::vector<plan::PlannedCalls> calls_of(const train::Planned& planned) {
 }
 
 void print_calls(const Session& session, const train::Planned& planned) {
-  base::Table table({"exchanged per step", "by", "among", "calls", "bytes"});
+  base::Table table({"communication per step", "by", "among", "calls", "bytes"});
   table.align(2, base::Align::kLeft);
   for (const plan::PlannedCalls& one : calls_of(planned)) {
     table.row({one.about, std::string(to_text(one.calls.kind)),
@@ -148,12 +148,12 @@ void print_ranks(const Session& session, std::span<const store::RankRecord> rank
     const double step_s = rank.mean_step_s();
     if (step_s > 0) waited += rank.mean_wait_s().value_or(0) / step_s;
   }
-  std::string line =
-      fmt::format("{} ranks: {} measured in all", ranks.size(), base::to_text(base::Bytes(bytes)));
+  std::string line = fmt::format("{} ranks: {} measured in total", ranks.size(),
+                                 base::to_text(base::Bytes(bytes)));
   if (const auto slowest = store::slowest_of(ranks)) {
     line += fmt::format(
-        "; {:.0f} % of a step spent waiting for exchanges; slowest is rank {}, with {:.0f} % more "
-        "work than the median",
+        "; {:.0f} % of a step spent waiting for communication; slowest is rank {}, with {:.0f} % "
+        "more work than the median",
         100 * waited / static_cast<double>(ranks.size()), slowest->rank,
         100 * slowest->slower_by());
   }
@@ -192,10 +192,9 @@ void print_result(const Session& session, const train::Planned& planned, const D
                   const train::TrainingResult& result) {
   session.print_json_line(result_json(planned, device, telemetry, report, result));
   if (report.totals().steps == 0 && result.ending == train::Ending::kFinished) {
-    session.print(
-        fmt::format("nothing left to train: {} is of the job's last step; raise train.steps to go "
-                    "on\n",
-                    result.checkpoint.string()));
+    session.print(fmt::format(
+        "already finished: {} is the checkpoint of the last step; raise train.steps to continue\n",
+        result.checkpoint.string()));
     return;
   }
   session.print(fmt::format(

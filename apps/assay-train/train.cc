@@ -61,8 +61,8 @@ base::Result<std::optional<std::int64_t>> parse_stop(const std::string& text) {
   std::int64_t step = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), step);
   if (error != std::errc{} || end != text.data() + text.size() || step < 1) {
-    return base::fail(base::usage_error("train --stop-after",
-                                        fmt::format("expected a step from 1 on, got '{}'", text)));
+    return base::fail(base::usage_error(
+        "train --stop-after", fmt::format("expected a step number of at least 1, got '{}'", text)));
   }
   return step;
 }
@@ -133,7 +133,7 @@ base::Result<bool> all_are_for_gpus(bool own, Membership& member) {
   const auto rank = other - all.begin();
   return base::fail(
       base::unfit_error(fmt::format("rank {}", own ? rank : world.rank()),
-                        fmt::format("sees no GPU, and rank {} has one", own ? world.rank() : rank),
+                        fmt::format("sees no GPU, but rank {} does", own ? world.rank() : rank),
                         "start every rank with a GPU, or all of them with --device cpu"));
 }
 

@@ -16,8 +16,8 @@ base::Result<std::filesystem::path> working_directory();
 // The store at or above the working directory; the error says how to create one.
 base::Result<store::Store> open_store();
 
-// What is at the path of an artifact that was named by its path, as a line for people; the artifact
-// becomes what is there, if a run left or read that.
+// For an artifact that was named by its path: what is there now, as a line of text. If a run left
+// or read that content, the artifact is changed to it.
 struct LookedAt {
   lineage::FileState state;
   std::string text;  // empty: it was named otherwise

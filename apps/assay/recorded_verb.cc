@@ -19,8 +19,8 @@
 namespace assay::cli {
 namespace {
 
-// In the environment of the verb that was started again, also where it could not be recorded, and
-// in what is recorded of it: `assay reproduce` repeats the verb, not its recording.
+// Set in the environment of the restarted verb, even if it could not be recorded, and in its
+// recorded environment, so that `assay reproduce` repeats the verb and not its recording.
 constexpr const char* kStartedAgain = "ASSAY_VERB_STARTED_AGAIN";
 
 // This process's own command line; empty where /proc is not mounted.
@@ -36,7 +36,8 @@ std::vector<std::string> own_arguments() {
   return arguments;
 }
 
-// "assay" where that leads here, so that the recorded command also works after an upgrade.
+// "assay" if that name finds this program, so that the recorded command also works after an
+// upgrade.
 std::string own_name() {
   const std::filesystem::path own = base::own_program();
   std::error_code error;
@@ -45,7 +46,7 @@ std::string own_name() {
   return own.string();
 }
 
-// These verbs do not make a project of a folder: they are also used where nobody records anything.
+// These verbs do not create a project: they are also used in folders where nothing is recorded.
 bool in_project() {
   std::error_code gone;
   const std::filesystem::path directory = std::filesystem::current_path(gone);

@@ -8,9 +8,9 @@
 
 namespace assay::cli {
 
-// The verb, started again as the command of a recorded run with the same arguments, unless
-// `makes_files` (asked after parsing) says that it makes none, there is no project here, or this
-// process is part of a run already.
+// Wraps a verb so that it restarts itself as the command of a recorded run, with the same
+// arguments. It does not if `makes_files` (called after parsing) returns false, if there is no
+// project here, or if this process is already part of a run.
 enum class AboutRuns { kNo, kYes };
 Verb recorded(const Session& session, Verb verb, std::function<bool()> makes_files = {},
               AboutRuns about_runs = AboutRuns::kNo);

@@ -190,9 +190,9 @@ base::Result<Request> parse_command_line(const Verb& root, Session& session, int
   bool man_page = false;
   app.add_flag("--man-page", man_page)->group("");  // hidden: for `make install`
   app.footer(
-      "Every verb takes --json, --quiet and --help. Exit codes: 0 yes, 1 no or failed, "
-      "2 inconclusive,\n"
-      "3 environment unfit, 64 wrong usage; `run` passes on its command's.");
+      "Every verb takes --json, --quiet and --help. Exit codes: 0 yes, 1 no or failed, 2 "
+      "inconclusive,\n3 unsuitable environment, 64 usage error; `run` returns the exit code of its "
+      "command.");
 
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));

@@ -83,8 +83,8 @@ std::string man_page_of(const Verb& root) {
     add_verb(page, verb, root.name + " " + verb.name);
   }
   page +=
-      ".SH EXIT STATUS\n0 yes; 1 no or failed; 2 inconclusive; 3 environment unfit; 64 wrong "
-      "usage. `assay run` returns its command's exit status.\n";
+      ".SH EXIT STATUS\n0 yes; 1 no or failed; 2 inconclusive; 3 unsuitable environment; 64 usage "
+      "error. `assay run` returns its command's exit status.\n";
   return page;
 }
 

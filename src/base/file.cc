@@ -86,7 +86,7 @@ Result<std::string> read_all(int fd, const std::string& where, std::size_t expec
     size += static_cast<std::size_t>(count);
     if (size > limit) {
       return fail(
-          usage_error(where, fmt::format("is larger than {}, the most that is read here",
+          usage_error(where, fmt::format("is larger than {}, the limit for this file",
                                          to_text(Bytes(static_cast<std::int64_t>(limit))))));
     }
   }

@@ -66,8 +66,8 @@ TEST_F(ReadFile, FollowsLinks) {
 TEST_F(ReadFile, TheLimitIsTheMostThatIsRead) {
   const auto path = write("four", "1234");
   EXPECT_EQ(read_file(path, Bytes(4)), "1234");
-  EXPECT_EQ(error_line(path, Bytes(3)), "four: is larger than 3 B, the most that is read here");
-  EXPECT_EQ(error_line(path, Bytes(0)), "four: is larger than 0 B, the most that is read here");
+  EXPECT_EQ(error_line(path, Bytes(3)), "four: is larger than 3 B, the limit for this file");
+  EXPECT_EQ(error_line(path, Bytes(0)), "four: is larger than 0 B, the limit for this file");
   EXPECT_EQ(read_file(write("empty", ""), Bytes(0)), "");
   EXPECT_EQ(read_file(path, Bytes(3)).error().code, ExitCode::kUsage);
 }
@@ -202,7 +202,7 @@ TEST_F(ReadFile, StandardInputHasTheSameLimit) {
   StandardInput input(0);
   ASSERT_EQ(::write(input.writer_.get(), "12345", 5), 5);
   EXPECT_EQ(error_line("-", Bytes(4)),
-            "standard input: is larger than 4 B, the most that is read here");
+            "standard input: is larger than 4 B, the limit for this file");
 }
 
 }  // namespace

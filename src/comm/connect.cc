@@ -116,7 +116,7 @@ base::Result<void> read_welcome(int peer, int rank, int fd, Clock::time_point de
   }
   if (read < answer.size() || answer != kWelcome) {
     return base::fail(base::failed_error(fmt::format("rank {}", peer),
-                                         fmt::format("turned rank {} away", rank),
+                                         fmt::format("rejected rank {}", rank),
                                          "two jobs may use the same address and names"));
   }
   return {};

@@ -80,8 +80,7 @@ base::Result<void> Link::started(Receiver& receiver) {
   header_read_ = 0;
   const auto message = decoded(header_);
   if (!message) {
-    return base::fail(
-        base::failed_error(fmt::format("rank {}", peer_), "sent something that is not a message"));
+    return base::fail(base::failed_error(fmt::format("rank {}", peer_), "sent an invalid message"));
   }
   incoming_ = message;
   incoming_left_ = message->payload();

@@ -69,7 +69,7 @@ base::Result<base::UniqueFd> listen_tcp(const std::string& address) {
   }
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, ::freeaddrinfo);
   base::UniqueFd socket(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket.valid()) return failed("cannot make a socket");
+  if (!socket.valid()) return failed("cannot create a socket");
   if (::bind(socket.get(), found->ai_addr, found->ai_addrlen) != 0) return failed("cannot listen");
   if (::listen(socket.get(), 4096) != 0) return failed("cannot listen");
   return socket;
@@ -142,7 +142,8 @@ base::Result<Listener> Listener::open(int rank, int ranks, const std::string& ad
   Endpoint& endpoint = listener.endpoint_;
   if (::getrandom(endpoint.token.data(), endpoint.token.size(), 0) !=
       static_cast<ssize_t>(endpoint.token.size())) {
-    return base::fail(base::system_error(fmt::format("rank {}", rank), "no random bytes", errno));
+    return base::fail(base::system_error(fmt::format("rank {}", rank),
+                                         "the kernel returned no random bytes", errno));
   }
   ASSAY_TRY(listener.tcp_, listen_tcp(address));
   ASSAY_TRY(endpoint.port, port_of(listener.tcp_.get()));

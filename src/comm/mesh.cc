@@ -156,7 +156,7 @@ base::Result<Place> Mesh::begin(int peer, const Message& message) {
       if (message.bytes > kSmallBytes &&
           !group.expected.contains({peer, message.one_to_one, message.number}) &&
           !group.issued({peer, message.one_to_one, message.number}, message.kind)) {
-        return base::fail(base::failed_error(name(peer), "sent what nobody was ready for"));
+        return base::fail(base::failed_error(name(peer), "sent an unexpected message"));
       }
       return begin_data(group, peer, message);
   }
@@ -214,9 +214,9 @@ Place Mesh::begin_data(MeshGroup& group, int peer, const Message& message) {
     early_bytes_ -= message.bytes + kEarlyOverhead;
     fail(group,
          base::failed_error(name(peer),
-                            fmt::format("has sent {} MiB that {} has not asked for",
+                            fmt::format("sent {} MiB for calls that {} has not issued",
                                         kEarlyBytes >> 20U, name(rank_)),
-                            "let it wait for its peers now and then"),
+                            "let it wait for its peers from time to time"),
          true);
     return {};
   }
@@ -264,7 +264,7 @@ void Mesh::disagree(MeshGroup& group, int peer, const Message& theirs, const Cal
   fail(
       group,
       base::failed_error(name(peer),
-                         fmt::format("{} {} elements in {}, and {} does not", verb,
+                         fmt::format("{} {} elements in {}, but {} does not", verb,
                                      theirs.bytes / static_cast<std::uint64_t>(bytes_of(ours.type)),
                                      to_text(ours), name(rank_)),
                          "counts of sender and receiver must agree"),

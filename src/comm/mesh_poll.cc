@@ -159,7 +159,7 @@ void Mesh::handle(int peer, std::uint32_t events) {
   if ((events & ~static_cast<std::uint32_t>(EPOLLOUT)) == 0) return;  // flush_queued writes
   const auto received = from.receive(*this);
   if (received && *received) return;
-  lose(peer, received ? "connection closed" : received.error().what + ", and was cut off");
+  lose(peer, received ? "connection closed" : received.error().what + "; connection closed");
 }
 
 void Mesh::flush_queued() {

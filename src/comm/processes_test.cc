@@ -288,7 +288,7 @@ TEST(Processes, WhatNobodyAsksForIsBounded) {
                                       }
                                       return {};
                                     }});
-  EXPECT_THAT(lines, Each(HasSubstr("rank 0: has sent 256 MiB that rank 1 has not asked for")));
+  EXPECT_THAT(lines, Each(HasSubstr("rank 0: sent 256 MiB for calls that rank 1 has not issued")));
 }
 
 // One thread waits for one group while another thread uses another: they take turns at the sockets.

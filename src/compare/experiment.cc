@@ -99,8 +99,9 @@ std::string ratio_text(const Experiment& experiment, double difference) {
 base::Result<void> check(const Experiment& e) {
   ASSAY_TRY_VOID(need(e.arms.size() >= 2, "compare", "there is nothing to compare with",
                       "give --a and --b, or --under WRAPPER -- COMMAND"));
-  ASSAY_TRY_VOID(need(e.arms.size() <= kMostArms, "compare",
-                      fmt::format("{} arms; {} are the most", e.arms.size(), kMostArms)));
+  ASSAY_TRY_VOID(
+      need(e.arms.size() <= kMostArms, "compare",
+           fmt::format("{} arms, but at most {} are allowed", e.arms.size(), kMostArms)));
   std::set<std::string> names;
   for (const Arm& arm : e.arms) {
     ASSAY_TRY_VOID(

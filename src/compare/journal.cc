@@ -60,12 +60,12 @@ base::Result<Journal> Journal::create(const fs::path& directory, const Experimen
   std::error_code error;
   fs::create_directories(directory / "out", error);
   if (error) {
-    return base::fail(base::system_error(directory, "cannot be made", error.value()));
+    return base::fail(base::system_error(directory, "cannot be created", error.value()));
   }
   const fs::path file = directory / kJournalName;
   base::UniqueFd fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644));
   if (!fd.valid() && errno == EEXIST) {
-    return base::fail(base::usage_error(directory, "has an experiment already",
+    return base::fail(base::usage_error(directory, "already contains an experiment",
                                         "continue it with --resume, or choose another folder"));
   }
   if (!fd.valid()) return base::fail(base::system_error(file, "cannot be written", errno));
@@ -80,7 +80,7 @@ base::Result<Journal> Journal::open(const fs::path& directory, Measured& measure
   const fs::path file = directory / kJournalName;
   base::UniqueFd fd(::open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
   if (!fd.valid()) {
-    return base::fail(base::usage_error(directory, "has no experiment to resume",
+    return base::fail(base::usage_error(directory, "contains no experiment to resume",
                                         "a folder written by assay compare has runs.jsonl"));
   }
   ASSAY_TRY_VOID(lock(fd.get(), file));

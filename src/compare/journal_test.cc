@@ -141,7 +141,7 @@ TEST_F(JournalFile, TwoDoNotWriteOne) {
   Measured measured;
   EXPECT_THAT(Journal::open(folder(), measured).error().line(), HasSubstr("another assay compare"));
   EXPECT_THAT(Journal::create(folder(), every_setting()).error().line(),
-              HasSubstr("has an experiment already"));
+              HasSubstr("already contains an experiment"));
 }
 
 TEST_F(JournalFile, WhatIsNoJournalIsRefused) {

@@ -204,7 +204,7 @@ base::Result<Metric> parse_steps(std::string_view text) {
     return metric;
   }
   return base::fail(base::usage_error(
-      "", fmt::format("'{}' does not say where the steps are", text),
+      "", fmt::format("'{}' does not describe where to find the steps", text),
       "regex:PATTERN with two groups, step and value, or json:STEP,VALUE, or stored:NAME"));
 }
 

@@ -194,7 +194,7 @@ std::vector<std::string> shell_arguments(const std::string& command) {
 }
 
 std::string ProcessOutcome::how() const {
-  if (timed_out) return "ran into the timeout";
+  if (timed_out) return "timed out";
   if (interrupted) return "was interrupted";
   const bool not_found =
       !base::signal_of(wait_status) && base::shell_exit_code(wait_status) == base::kExitNotFound;
@@ -209,7 +209,7 @@ base::Result<ProcessOutcome> run_process(const ProcessRequest& request,
   ASSAY_TRY(base::Pipe err_pipe, pipe_if(request.time_output));
   const std::string& name = request.arguments.front();
   const auto program = base::find_program(name, base::current_search_path());
-  if (!program) return base::fail(base::unfit_error(name, "is not a program that can be run"));
+  if (!program) return base::fail(base::unfit_error(name, "is not an executable program"));
   const auto given = [&request](const base::Pipe& pipe, const base::UniqueFd& file) {
     return request.time_output ? pipe.write_end.get() : file.get();
   };

@@ -51,7 +51,7 @@ struct ProcessOutcome {
   std::vector<OutputMoment> err_moments;  // of standard error
 
   [[nodiscard]] bool ok() const { return wait_status == 0 && !timed_out && !interrupted; }
-  // "exited with 1", "was killed by signal 9", "ran into the timeout"
+  // "exited with 1", "was killed by signal 9", "timed out"
   [[nodiscard]] std::string how() const;
 };
 

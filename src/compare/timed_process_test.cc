@@ -55,7 +55,7 @@ TEST_F(Process, AVanishedProgramIsAnError) {
       {.arguments = {"/no/such"}, .out = directory_.path() / "o", .err = directory_.path() / "e"},
       *interrupts);
   ASSERT_FALSE(outcome);
-  EXPECT_EQ(outcome.error().line(), "/no/such: is not a program that can be run");
+  EXPECT_EQ(outcome.error().line(), "/no/such: is not an executable program");
 }
 
 TEST_F(Process, ALateOneEndsWithItsChildren) {
@@ -63,7 +63,7 @@ TEST_F(Process, ALateOneEndsWithItsChildren) {
                            {.environment = {"PATH=/usr/bin:/bin"}, .timeout = base::Seconds(0.1)});
   EXPECT_TRUE(outcome.timed_out);
   EXPECT_LT(outcome.wall_s, 60);  // its own 60 seconds
-  EXPECT_EQ(outcome.how(), "ran into the timeout");
+  EXPECT_EQ(outcome.how(), "timed out");
 }
 
 TEST_F(Process, OneThatDoesNotListenIsKilled) {

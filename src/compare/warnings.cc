@@ -100,8 +100,8 @@ void warn_about_effect(const std::string& name, const Effect& effect,
   const double apart = std::abs(effect.mean - e.centre);
   if (apart > kEqualInPrint && apart > kFarApart * e.interval.half_width()) {
     warnings.push_back(
-        fmt::format("{}: the mean, {:+.2f} %, is far from the centre: rare slow runs "
-                    "dominate it, and the verdict is about the usual ones",
+        fmt::format("{}: the mean, {:+.2f} %, is far from the centre: rare slow runs dominate it, "
+                    "but the verdict is about typical runs",
                     name, percent(effect.mean)));
   }
 }

@@ -110,7 +110,7 @@ base::Result<std::unique_ptr<Channel>> Channel::join(const ChannelOptions& optio
   ASSAY_TRY_VOID(channel->inbox_->wait_complete(
       Clock::now() + others_may_take + kGrace,
       base::failed_error(fmt::format("rank {}", options.rank),
-                         "rank 0 does not say whether all ranks have come")));
+                         "rank 0 did not report whether all ranks have joined")));
   return channel;
 }
 
@@ -190,7 +190,7 @@ base::Result<void> Channel::leave(Milliseconds timeout) {
                                        staying.size() == 1 ? "" : "s", rank_list(staying),
                                        options_.ranks, staying.size() == 1 ? "s" : "ve",
                                        std::chrono::duration<double>(timeout).count())
-                         : "rank 0 did not answer its goodbye"));
+                         : "rank 0 did not confirm that this rank may leave"));
 }
 
 base::Result<void> announce_failure(const ChannelOptions& options, const base::Error& error) {

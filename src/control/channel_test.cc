@@ -136,9 +136,9 @@ TEST(Channel, LimitsOfKeysAndValues) {
   EXPECT_EQ(channels[0]->get("empty", 60s).value(), "");
   EXPECT_THAT(channel.put("empty", "x").error().line(), HasSubstr("another value already"));
   EXPECT_EQ(channel.get("nothing", 20ms).error().line(),
-            "key 'nothing': nobody has put it after 0.02 s");
+            "key 'nothing': no rank has set it after 0.02 s");
   EXPECT_EQ(channels[0]->barrier("alone", 20ms).error().line(),
-            "barrier 'alone': rank 1 of 2 has not come after 0.02 s");
+            "barrier 'alone': rank 1 of 2 has not arrived after 0.02 s");
   leave_all(channels);
 }
 

@@ -41,7 +41,7 @@ Attempt shake_hands(Connection& connection, const Introduction& self, const Secr
     const bool sent = connection.flush();
     auto frame = connection.reader().next();
     if (!frame) {
-      return {Attempt::Outcome::kRefused, "what listens there is no rank 0 of assay", {}};
+      return {Attempt::Outcome::kRefused, "what listens there is not rank 0 of an assay job", {}};
     }
     if (*frame) {
       HandshakeStep step = handshake.receive(**frame);
@@ -56,9 +56,9 @@ Attempt shake_hands(Connection& connection, const Introduction& self, const Secr
       continue;
     }
     // Messages received before a connection broke may explain why.
-    if (!open || !sent) return again("it closes the connection");
+    if (!open || !sent) return again("it closed the connection");
     if (!wait_for(connection.fd(), connection.queued() > 0 ? POLLIN | POLLOUT : POLLIN, deadline)) {
-      return again("it takes the connection and does not answer");
+      return again("it accepted the connection but did not answer");
     }
     open = connection.receive();
   }
@@ -76,7 +76,7 @@ base::Result<Admission> enter_job(const ChannelOptions& options, Purpose purpose
   auto pause = Milliseconds(1);
   while (true) {
     std::string reason;
-    std::string hint = "does rank 0 run, and may this host connect to that port?";
+    std::string hint = "check that rank 0 is running and that this host may connect to that port";
     SteadyTime give_up = deadline;
     auto socket = connect_once(options.rendezvous, deadline);
     if (socket) {
@@ -102,7 +102,7 @@ base::Result<Admission> enter_job(const ChannelOptions& options, Purpose purpose
     if (now >= give_up) {
       return base::fail(base::failed_error(
           where,
-          fmt::format("rank 0 at {} has not come after {:.3g} s: {}", address,
+          fmt::format("no connection to rank 0 at {} after {:.3g} s: {}", address,
                       std::chrono::duration<double>(now - start).count(), reason),
           std::move(hint)));
     }
@@ -148,7 +148,7 @@ void Client::run() {
   if (open) {
     finish();
   } else if (!inbox_.said_goodbye()) {
-    inbox_.fail({0, base::failed_error("rank 0", "ended unexpectedly", "its log says more")});
+    inbox_.fail({0, base::failed_error("rank 0", "ended unexpectedly", "see its log")});
   }
   connection_.reset();  // at once: rank 0 may be waiting for it
 }
@@ -175,9 +175,11 @@ bool Client::turn(std::int64_t now_ns) {
   // others.
   if (steady_ns() - heard_ns_ >= silence_ns_) {
     inbox_.fail(
-        {0, base::failed_error("rank 0", fmt::format("no sign of life for {:.3g} s: its process is "
-                                                     "stopped or the network broken",
-                                                     static_cast<double>(silence_ns_) / 1e9))});
+        {0,
+         base::failed_error(
+             "rank 0",
+             fmt::format("no heartbeat for {:.3g} s: its process is stopped or the network is down",
+                         static_cast<double>(silence_ns_) / 1e9))});
     return false;
   }
   return true;

@@ -175,12 +175,12 @@ TEST(ChannelFaults, AStoppedProcessIsNoticedAndLearnsIt) {
   EXPECT_TRUE((*hosted)->get("here", 60s));
   ASSERT_EQ(::kill(child, SIGSTOP), 0);
   EXPECT_THAT((*hosted)->get("never", 600s).error().line(),
-              StartsWith("rank 1: no sign of life for 3 s: its process is stopped"));
+              StartsWith("rank 1: no heartbeat for 3 s: its process is stopped"));
   ASSERT_EQ(::kill(child, SIGCONT), 0);
   std::string line(1000, '\0');
   const ssize_t got = ::read(report[0], line.data(), line.size());
   line.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
-  EXPECT_THAT(line, StartsWith("rank 1: no sign of life for 3 s"));
+  EXPECT_THAT(line, StartsWith("rank 1: no heartbeat for 3 s"));
   ::close(report[0]);
   int status = 0;
   EXPECT_EQ(::waitpid(child, &status, 0), child);
@@ -207,7 +207,7 @@ TEST(ChannelFaults, AStoppedRankZeroIsNoticed) {
   ASSERT_TRUE(channel) << channel.error().line();
   ASSERT_EQ(::kill(child, SIGSTOP), 0);
   EXPECT_THAT((*channel)->get("never", 600s).error().line(),
-              StartsWith("rank 0: no sign of life for 3 s"));
+              StartsWith("rank 0: no heartbeat for 3 s"));
   ::kill(child, SIGKILL);
   ::kill(child, SIGCONT);
   int status = 0;
@@ -231,7 +231,7 @@ TEST(ChannelFaults, RanksThatNeverComeAreNamedToAll) {
   const auto hosted = Channel::host(host);
   thread.join();
   ASSERT_FALSE(hosted);
-  const std::string line = "ranks 2, 3 of 4 have not come after 2 s: they never connected";
+  const std::string line = "ranks 2, 3 of 4 have not joined after 2 s: they never connected";
   EXPECT_EQ(hosted.error().line(), line);
   ASSERT_FALSE(joined);
   EXPECT_EQ(joined.error().line(), line);
@@ -243,8 +243,8 @@ TEST(ChannelFaults, ARankZeroThatNeverComesIsNamed) {
   ChannelOptions options = job.options(1);
   options.join_timeout = 100ms;
   EXPECT_THAT(Channel::join(options).error().line(),
-              AllOf(StartsWith("rank 1 of 2: rank 0 at 127.0.0.1:"),
-                    HasSubstr("has not come after"), HasSubstr("Connection refused")));
+              AllOf(StartsWith("rank 1 of 2: no connection to rank 0 at 127.0.0.1:"),
+                    HasSubstr(" after "), HasSubstr("Connection refused")));
   options.rendezvous.host = "no-such-host.invalid";
   EXPECT_THAT(Channel::join(options).error().line(),
               HasSubstr("unknown host 'no-such-host.invalid'"));

@@ -36,7 +36,7 @@ std::string refusal_bytes(std::string_view reason, bool may_try_again) {
 HandshakeStep ServerHandshake::receive(const Frame& frame) {
   if (frame.kind == Kind::kHello && hello_.empty()) return read_hello(frame.payload);
   if (frame.kind != Kind::kProof || hello_.empty()) {
-    return refused("this message has no place in joining a job");
+    return refused("unexpected message while joining a job");
   }
   if (!equal_digests(proof(secret_, "client", hello_, view(nonce_)), frame.payload)) {
     return refused(
@@ -49,7 +49,7 @@ HandshakeStep ServerHandshake::receive(const Frame& frame) {
 
 HandshakeStep ServerHandshake::read_hello(const std::string& payload) {
   PayloadReader reader(payload);
-  if (reader.text(kMagic.size()) != kMagic) return refused("these are not messages of assay");
+  if (reader.text(kMagic.size()) != kMagic) return refused("this is not assay's control protocol");
   const std::uint64_t version = reader.number(2);
   if (version != kProtocolVersion) {
     return refused(fmt::format(
@@ -67,7 +67,7 @@ HandshakeStep ServerHandshake::read_hello(const std::string& payload) {
   const std::string nonce = reader.text(sizeof(Digest));
   if (!reader.complete() || nonce.size() != sizeof(Digest) || rank > INT32_MAX ||
       ranks > INT32_MAX || purpose > 1) {
-    return refused("its introduction cannot be read");
+    return refused("its introduction is invalid");
   }
   peer.rank = static_cast<int>(rank);
   peer.ranks = static_cast<int>(ranks);
@@ -107,7 +107,7 @@ HandshakeStep ClientHandshake::receive(const Frame& frame) {
     PayloadReader reader(frame.payload);
     const std::string reason = reader.text(kMaxReason);
     const bool try_again = reader.number(1) != 0;
-    if (!reader.complete()) return ended("for a reason that cannot be read");
+    if (!reader.complete()) return ended("for a reason that could not be decoded");
     if (!try_again) return ended(base::printable(reason));
     return {HandshakeStep::Outcome::kTryAgain, {}, base::printable(reason)};
   }
@@ -128,7 +128,7 @@ HandshakeStep ClientHandshake::receive(const Frame& frame) {
     }
     return ended("what listens there does not know the job's secret");
   }
-  return ended("what listens there is no rank 0 of assay");
+  return ended("what listens there is not rank 0 of an assay job");
 }
 
 }  // namespace assay::control

@@ -64,7 +64,8 @@ TEST(Handshake, WhoIsRefusedAndWhy) {
   std::string hello = PayloadWriter().text("assay control").number(7, 2).text("?").bytes();
   EXPECT_THAT(server().receive({Kind::kHello, hello}).reason,
               HasSubstr("version 1 of assay's control protocol and this rank version 7"));
-  EXPECT_THAT(server().receive({Kind::kHello, "GET /"}).reason, HasSubstr("not messages of assay"));
+  EXPECT_THAT(server().receive({Kind::kHello, "GET /"}).reason,
+              HasSubstr("not assay's control protocol"));
   EXPECT_EQ(server().receive({Kind::kProof, std::string(32, 'x')}).outcome, Outcome::kRefused);
   // The refusal says the same to the other side.
   ClientHandshake client(kSelf, kSecret, random_digest());

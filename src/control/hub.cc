@@ -136,7 +136,7 @@ void Hub::lost(int rank, const std::string& how) {
   // The lost rank is informed as well: a process that was only stopped may still read it.
   fail(rank, base::failed_error(fmt::format("rank {}", rank),
                                 fmt::format("{} ({}, pid {}{})", how, state.host, state.pid, step),
-                                "its log says more"));
+                                "see its log"));
   state.state = MemberState::kLost;
   requests_.drop(rank);
 }
@@ -167,10 +167,10 @@ void Hub::advance(std::int64_t now_ns) {
       const State& state = states_[rank];
       if (state.state != MemberState::kPresent) continue;
       if (now_ns - state.heard_ns >= limits_.silence_ns) {
-        return lost(static_cast<int>(rank),
-                    fmt::format("no sign of life for {}: its process is stopped or its network "
-                                "broken",
-                                duration_text(limits_.silence_ns)));
+        return lost(
+            static_cast<int>(rank),
+            fmt::format("no heartbeat for {}: its process is stopped or its network is down",
+                        duration_text(limits_.silence_ns)));
       }
       silence_deadline_ns_ = std::min(silence_deadline_ns_, state.heard_ns + limits_.silence_ns);
     }
@@ -198,7 +198,7 @@ base::Error Hub::missing_error() const {
     break;
   }
   return base::failed_error(
-      "", fmt::format("{} not come after {}: {}", ranks_have(missing, states_.size()),
+      "", fmt::format("{} not joined after {}: {}", ranks_have(missing, states_.size()),
                       duration_text(limits_.join_ns), why));
 }
 

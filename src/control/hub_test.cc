@@ -109,14 +109,14 @@ TEST(Hub, SaysWhoHasNotComeAndWhy) {
   EXPECT_EQ(one.failure(), "");
   EXPECT_LE(one.hub().next_deadline_ns(), 60 * kSecond);
   one.time(60 * kSecond);
-  EXPECT_EQ(one.failure(), "rank 7 of 8 has not come after 60 s: it never connected");
+  EXPECT_EQ(one.failure(), "rank 7 of 8 has not joined after 60 s: it never connected");
   EXPECT_EQ(one.hub().failure()->rank, 7);
   one.told(3);
   HubJob two(8, 2, {.join_ns = kSecond / 4});
   two.hub().note_refusal(5, "wrong secret");
   two.time(kSecond);
   EXPECT_EQ(two.failure(),
-            "ranks 2-7 of 8 have not come after 0.25 s: rank 5 was refused: wrong secret");
+            "ranks 2-7 of 8 have not joined after 0.25 s: rank 5 was refused: wrong secret");
   // All present ranks get the same error, and so do those that join later.
   ASSERT_EQ(two.told(1).size(), 1U);
   EXPECT_EQ(two.hub().admit(who(2, 8), kSecond), std::nullopt);
@@ -143,7 +143,7 @@ TEST(Hub, KeysArePutOnceAndWaitedFor) {
   job.time(2 * kSecond);
   EXPECT_TRUE(job.told(1).empty());
   job.time(kSecond + 1500'000'000);
-  EXPECT_EQ(line_of(job.told(1)), "key 'none': nobody has put it after 1.5 s");
+  EXPECT_EQ(line_of(job.told(1)), "key 'none': no rank has set it after 1.5 s");
   job.say(2, put(13, "none", "late"));
   EXPECT_TRUE(job.told(1).empty());  // its wait has ended
 }
@@ -158,7 +158,7 @@ TEST(Hub, KeepsNoMoreThanItMay) {
   for (std::uint64_t id = 3; id < 5; ++id) job.say(0, get(id, "c"));
   EXPECT_TRUE(job.told(0).empty());
   job.say(0, get(5, "c"));
-  EXPECT_THAT(line_of(job.told(0)), HasSubstr("waits for 2 answers already"));
+  EXPECT_THAT(line_of(job.told(0)), HasSubstr("is already waiting for 2 answers"));
   job.time(2 * kSecond);
   EXPECT_EQ(job.told(0).size(), 2U);
   job.say(0, get(6, "c"));
@@ -178,9 +178,9 @@ TEST(Hub, Barriers) {
   job.say(1, barrier(3, "c", 500));
   job.say(3, barrier(3, "c", 5000));
   job.say(3, barrier(4, "c", 5000));
-  EXPECT_THAT(line_of(job.told(3)), HasSubstr("rank 3 waits at it already"));
+  EXPECT_THAT(line_of(job.told(3)), HasSubstr("rank 3 is already waiting at it"));
   job.time(kSecond);
-  EXPECT_EQ(line_of(job.told(1)), "barrier 'c': ranks 0, 2 of 4 have not come after 0.5 s");
+  EXPECT_EQ(line_of(job.told(1)), "barrier 'c': ranks 0, 2 of 4 have not arrived after 0.5 s");
   // A rank that timed out does not count, and may try again.
   job.say(0, barrier(5, "c", 5000));
   job.say(2, barrier(5, "c", 5000));
@@ -222,8 +222,7 @@ TEST(Hub, WhoEndsWithoutGoodbyeIsMissed) {
   job.forget();
   job.hub().lost(1, "ended unexpectedly");
   job.hub().lost(1, "ended unexpectedly");
-  EXPECT_EQ(job.failure(),
-            "rank 1: ended unexpectedly (node1, pid 101, step 120); its log says more");
+  EXPECT_EQ(job.failure(), "rank 1: ended unexpectedly (node1, pid 101, step 120); see its log");
   EXPECT_EQ(job.told(2).size(), 1U);
   HubJob orderly(3);
   orderly.forget();
@@ -242,7 +241,7 @@ TEST(Hub, SilenceIsNoticed) {
   EXPECT_EQ(job.failure(), "");
   EXPECT_LE(job.hub().next_deadline_ns(), 30 * kSecond);
   job.time(30 * kSecond);
-  EXPECT_THAT(job.failure(), HasSubstr("rank 2: no sign of life for 30 s"));
+  EXPECT_THAT(job.failure(), HasSubstr("rank 2: no heartbeat for 30 s"));
 }
 
 TEST(Hub, RankZeroLeavesLast) {

@@ -25,7 +25,7 @@ void FailureSubscription::end() {
 base::Result<std::unique_ptr<Inbox>> Inbox::make() {
   base::UniqueFd event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!event.valid()) {
-    return base::fail(base::system_error("control channel", "cannot make an eventfd", errno));
+    return base::fail(base::system_error("control channel", "cannot create an eventfd", errno));
   }
   return std::unique_ptr<Inbox>(new Inbox(std::move(event)));
 }
@@ -96,7 +96,7 @@ base::Result<void> Inbox::wait_complete(SteadyTime limit, const base::Error& lat
   changed_.wait_until(lock, limit, [&] { return complete_ || failure_ || goodbye_; });
   if (failure_) return base::fail(failure_->error);
   if (complete_) return {};
-  if (goodbye_) return base::fail(base::failed_error("rank 0", "has left before all had come"));
+  if (goodbye_) return base::fail(base::failed_error("rank 0", "left before all ranks had joined"));
   return base::fail(late);
 }
 

@@ -25,7 +25,7 @@ Message Progress::message() const {
 base::Result<Outbox> Outbox::make() {
   base::UniqueFd event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!event.valid()) {
-    return base::fail(base::system_error("control channel", "cannot make an eventfd", errno));
+    return base::fail(base::system_error("control channel", "cannot create an eventfd", errno));
   }
   return Outbox(std::move(event));
 }

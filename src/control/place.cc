@@ -82,7 +82,7 @@ base::Result<Place> read_four(const Variables& variables, const Names& names, Pl
     if (!variables.has(name)) {
       return base::fail(base::usage_error(
           name, fmt::format("is not set, but {} and {} are", names.rank, names.ranks),
-          "a rank must know its place on its node"));
+          "a rank must know its index on its node"));
     }
   }
   ASSAY_TRY(const std::int64_t local_ranks, variables.number(names.local_ranks, 1, kMostRanks));

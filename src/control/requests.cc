@@ -47,7 +47,7 @@ void Requests::put(const Waiter& from, const std::string& key, const std::string
   if (!added) {
     if (entry->second == value) return answer(from, {});
     return refuse(from, base::failed_error(key_text(key), "has another value already",
-                                           "a key is put once: use a new name"));
+                                           "a key is set once: use a new name"));
   }
   const std::size_t size = key.size() + value.size();
   if (store_bytes_ + size > limits_.store_bytes) {
@@ -79,8 +79,9 @@ void Requests::barrier(const Waiter& from, const std::string& name) {
   if (found != barriers_.end() &&
       std::any_of(found->second.begin(), found->second.end(),
                   [&](const Waiter& one) { return one.rank == from.rank; })) {
-    return refuse(from, base::failed_error(barrier_text(name),
-                                           fmt::format("rank {} waits at it already", from.rank)));
+    return refuse(from,
+                  base::failed_error(barrier_text(name),
+                                     fmt::format("rank {} is already waiting at it", from.rank)));
   }
   if (!may_wait(from, barrier_text(name))) return;
   std::vector<Waiter>& waiters = barriers_[name];
@@ -154,7 +155,7 @@ base::Error Requests::late_error(bool is_barrier, const std::string& key, const 
                                  const std::vector<Waiter>& waiters) const {
   const std::string waited = duration_text(late.deadline_ns - late.since_ns);
   if (!is_barrier) {
-    return base::failed_error(key_text(key), fmt::format("nobody has put it after {}", waited));
+    return base::failed_error(key_text(key), fmt::format("no rank has set it after {}", waited));
   }
   std::vector<bool> there(waiting_.size(), false);
   for (const Waiter& waiter : waiters) there[index(waiter.rank)] = true;
@@ -164,13 +165,13 @@ base::Error Requests::late_error(bool is_barrier, const std::string& key, const 
   }
   return base::failed_error(
       barrier_text(key),
-      fmt::format("{} not come after {}", ranks_have(missing, there.size()), waited));
+      fmt::format("{} not arrived after {}", ranks_have(missing, there.size()), waited));
 }
 
 bool Requests::may_wait(const Waiter& from, const std::string& where) {
   std::size_t& waiting = waiting_[index(from.rank)];
   if (waiting >= limits_.waiting_per_rank) {
-    refuse(from, base::failed_error(where, fmt::format("rank {} waits for {} answers already",
+    refuse(from, base::failed_error(where, fmt::format("rank {} is already waiting for {} answers",
                                                        from.rank, waiting)));
     return false;
   }

@@ -83,7 +83,7 @@ base::Result<Secret> make_secret(const fs::path& path) {
       ::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd.valid()) {
     return base::fail(
-        base::system_error(draft, "cannot make the job's secret", errno, kVariableHint));
+        base::system_error(draft, "cannot create the job's secret", errno, kVariableHint));
   }
   const bool written = base::write_all(fd.get(), secret.text()) && ::fsync(fd.get()) == 0;
   const int reason = errno;
@@ -100,7 +100,7 @@ base::Result<Secret> make_secret(const fs::path& path) {
   if (linked || renamed) return secret;
   if (link_reason != EEXIST) {
     return base::fail(
-        base::system_error(path, "cannot make the job's secret", link_reason, kVariableHint));
+        base::system_error(path, "cannot create the job's secret", link_reason, kVariableHint));
   }
   ASSAY_TRY(std::optional<Secret> theirs, read_secret(path));
   if (!theirs) {
@@ -143,9 +143,10 @@ base::Result<Secret> find_secret(const EnvironmentMap& environment, const fs::pa
     if (left <= Clock::duration::zero()) {
       return base::fail(base::failed_error(
           path,
-          fmt::format("rank {} found no secret after {} s: rank 0 has not made one, or this is not "
-                      "the folder that rank 0 sees",
-                      rank, std::chrono::duration<double>(timeout).count()),
+          fmt::format(
+              "rank {} found no job secret after {} s: rank 0 has not written it, or this is "
+              "not the folder that rank 0 sees",
+              rank, std::chrono::duration<double>(timeout).count()),
           fmt::format("put the run folder on a shared file system, or {}", kVariableHint)));
     }
     std::this_thread::sleep_for(std::min<Clock::duration>(pause, left));

@@ -36,7 +36,7 @@ TEST(Secret, RankZeroMakesTheFileAndOthersWaitForIt) {
   const TempDir folder;
   const auto alone = find_secret({}, folder.path(), 3, 20ms);
   ASSERT_FALSE(alone);
-  EXPECT_THAT(alone.error().line(), HasSubstr("rank 3 found no secret after 0.02 s"));
+  EXPECT_THAT(alone.error().line(), HasSubstr("rank 3 found no job secret after 0.02 s"));
   std::string read;
   std::thread other([&] {
     const auto secret = find_secret({}, folder.path(), 3, 60s);

@@ -62,7 +62,8 @@ base::Result<std::unique_ptr<Server>> Server::start(const ChannelOptions& option
   ASSAY_TRY(Outbox outbox, Outbox::make());
   base::UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
   if (!epoll.valid()) {
-    return base::fail(base::system_error("control channel", "cannot make an epoll", errno));
+    return base::fail(
+        base::system_error("control channel", "cannot create an epoll instance", errno));
   }
   std::unique_ptr<Server> server(
       new Server(options, std::move(listener), inbox, std::move(outbox), std::move(epoll)));
@@ -200,8 +201,8 @@ bool Server::read_frames(PeerId id, Peer& peer) {
     }
     const auto message = frame ? decode(**frame) : std::nullopt;
     if (!message) {
-      remove(id, frame ? "sent what cannot be read"
-                       : fmt::format("sent what cannot be read: {}", frame.error().what));
+      remove(id, frame ? "sent an invalid message"
+                       : fmt::format("sent an invalid message: {}", frame.error().what));
       return false;
     }
     hub_.receive(peer.rank, *message, now_ns_);
@@ -255,7 +256,7 @@ void Server::expire_strangers() {
       expired.push_back(id);
       continue;
     }
-    const std::string reason = fmt::format("did not prove who it is within {}",
+    const std::string reason = fmt::format("did not authenticate within {}",
                                            duration_text(to_ns(options_.stranger_timeout)));
     refuse(*peer, refusal_bytes(reason, true), reason);
   }
@@ -283,7 +284,7 @@ std::vector<Message> Server::dispatch() {
       Peer* peer = peers_.find(id);
       if (peer == nullptr) continue;
       peers_.flush(id, *peer);
-      if (peer->connection.queued() > kMostQueued) remove(id, "does not read what it asked for");
+      if (peer->connection.queued() > kMostQueued) remove(id, "does not read its replies");
     }
   }
   return own;

@@ -214,7 +214,7 @@ base::Result<std::string> address_towards(const std::string& host) {
     }
     reason = errno;
   }
-  return base::fail(base::system_error(host, "no way leads there from this machine", reason));
+  return base::fail(base::system_error(host, "no route to it from this machine", reason));
 }
 
 std::string peer_text(int socket) {

@@ -144,7 +144,7 @@ TEST(Strangers, ARefusedRankIsExplainedWhenItIsMissed) {
   thread.join();
   ASSERT_FALSE(hosted);
   EXPECT_THAT(hosted.error().line(),
-              HasSubstr("rank 1 of 2 has not come after 3 s: it was refused: wrong secret"));
+              HasSubstr("rank 1 of 2 has not joined after 3 s: it was refused: wrong secret"));
 }
 
 TEST(Strangers, TwoJobsOnOnePort) {
@@ -185,14 +185,14 @@ TEST(Strangers, GarbageIsRefusedInOneLine) {
         encode({.kind = Kind::kPut, .key = "k", .value = "v"})}) {
     const base::UniqueFd socket = stranger(waiting.job);
     send_bytes(socket, bytes);
-    EXPECT_THAT(read_all(socket), HasSubstr("no place in joining a job"));
+    EXPECT_THAT(read_all(socket), HasSubstr("unexpected message while joining a job"));
   }
 }
 
 TEST(Strangers, WhoSaysNothingIsSentAway) {
   Waiting waiting([](ChannelOptions& options) { options.stranger_timeout = 300ms; });
   const base::UniqueFd silent = stranger(waiting.job);
-  EXPECT_THAT(read_all(silent), HasSubstr("did not prove who it is within 0.3 s"));
+  EXPECT_THAT(read_all(silent), HasSubstr("did not authenticate within 0.3 s"));
   // Sending a little from time to time does not extend the deadline.
   const base::UniqueFd slow = stranger(waiting.job);
   const std::string hello =
@@ -201,7 +201,7 @@ TEST(Strangers, WhoSaysNothingIsSentAway) {
     send_bytes(slow, hello.substr(i, 1));
     if (wait_for(slow.get(), POLLIN, std::chrono::steady_clock::now() + 5ms)) break;
   }
-  EXPECT_THAT(read_all(slow), HasSubstr("did not prove who it is within 0.3 s"));
+  EXPECT_THAT(read_all(slow), HasSubstr("did not authenticate within 0.3 s"));
 }
 
 TEST(Strangers, ManySilentOnesKeepNobodyOut) {
@@ -236,7 +236,7 @@ TEST(Strangers, WhatRankZeroIsNotIsSaid) {
       }
     });
     EXPECT_THAT(Channel::join(job.options(1)).error().line(),
-                HasSubstr("what listens there is no rank 0 of assay"));
+                HasSubstr("what listens there is not rank 0 of an assay job"));
     server.join();
   }
   // It accepts the connection and is silent.
@@ -245,7 +245,7 @@ TEST(Strangers, WhatRankZeroIsNotIsSaid) {
   ChannelOptions options = job.options(1);
   options.join_timeout = 200ms;
   EXPECT_THAT(Channel::join(options).error().line(),
-              AllOf(HasSubstr("has not come after"), HasSubstr("does not answer")));
+              AllOf(HasSubstr("no connection to rank 0 at "), HasSubstr("did not answer")));
 }
 
 // Rank 1 of two without a channel, after its handshake: the test reads and writes its messages.

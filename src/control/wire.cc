@@ -34,7 +34,7 @@ base::Result<std::optional<Frame>> FrameReader::next() {
   const std::uint64_t size = header.number(4);
   const auto kind = static_cast<std::uint8_t>(header.number(1));
   if (header.number(3) != 0 || !is_kind(kind)) {
-    return base::fail(base::failed_error("", "these are not messages of assay"));
+    return base::fail(base::failed_error("", "this is not assay's control protocol"));
   }
   if (size > max_payload_) {
     return base::fail(base::failed_error(
@@ -136,7 +136,7 @@ base::Error decode_error(std::string_view bytes) {
   error.where = reader.text(kMaxErrorPart);
   error.what = reader.text(kMaxErrorPart);
   error.hint = reader.text(kMaxErrorPart);
-  if (!reader.complete()) return base::failed_error("", "its reason could not be read");
+  if (!reader.complete()) return base::failed_error("", "its reason could not be decoded");
   return error;
 }
 

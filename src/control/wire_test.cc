@@ -110,7 +110,7 @@ TEST(Wire, LimitsHold) {
     other.add(garbage);
     EXPECT_FALSE(other.next()) << garbage;
   }
-  EXPECT_TRUE(decode_error("").what.find("could not be read") != std::string::npos);
+  EXPECT_TRUE(decode_error("").what.find("could not be decoded") != std::string::npos);
   // The longest error fits into a message.
   const std::string longest(100'000, 'x');
   const Message failure{.kind = Kind::kFailure,

@@ -56,7 +56,7 @@ void Hasher::update(std::span<const std::byte> data) {
       pending_.clear();
     }
     if (pending_.empty()) {
-      // As much as possible is hashed where it lies; a byte at least stays.
+      // Hashes as much as possible in place; at least one byte stays pending.
       while (data.size() > kPendingBytes) {
         std::uint64_t chunks =
             std::min<std::uint64_t>(std::bit_floor((data.size() - 1) / kChunkBytes), kMostChunks);

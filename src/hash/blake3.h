@@ -26,7 +26,7 @@ class Hasher {
   explicit Hasher(const Kernel& kernel = best_kernel());
 
   void update(std::span<const std::byte> data);
-  // Of everything so far; more may follow.
+  // The digest of all input so far; update() may be called again.
   [[nodiscard]] Digest finish() const;
 
  private:
@@ -35,11 +35,11 @@ class Hasher {
   const Kernel* kernel_;
   Subtree subtree_;
   std::uint64_t chunks_ = 0;          // in the finished subtrees
-  std::vector<ChainingValue> stack_;  // finished subtrees, largest first, no two of a size
-  std::vector<std::byte> pending_;    // what follows them: never empty once there was input
+  std::vector<ChainingValue> stack_;  // finished subtrees, largest first, all of different sizes
+  std::vector<std::byte> pending_;    // the bytes after them; never empty once there was input
 };
 
-// All at once, by up to `threads` threads; 0: as many as this process may use.
+// The whole input in one call, with up to `threads` threads; 0: as many as this process may use.
 Digest blake3(std::span<const std::byte> data, unsigned threads = 1,
               const Kernel& kernel = best_kernel());
 

@@ -94,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(Simd, EveryKernel, ::testing::ValuesIn(usable_kernels()
                            return name;
                          });
 
-// Chunk numbers beyond 2^32, which no test could afford to reach, against the plain code.
+// Chunk numbers beyond 2^32, which real input of a test cannot reach, compared with the plain code.
 TEST_P(EveryKernel, CountsChunksIn64Bits) {
   const auto data = testing::noise(16 * kChunkBytes);
   const std::uint64_t first = (std::uint64_t{1} << 32) - 16 + 5;
@@ -118,7 +118,7 @@ RC_GTEST_PROP(Hasher, GivesTheSameDigestForAnySplit, ()) {
     hasher.update(Bytes(data).subspan(done, cut - done));
     done = cut;
   }
-  // Asking in between changes nothing.
+  // finish() in between changes nothing.
   RC_ASSERT(hasher.finish() == blake3(Bytes(data).first(done)));
   hasher.update(Bytes(data).subspan(done));
   RC_ASSERT(hasher.finish() == blake3(data));

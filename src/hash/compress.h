@@ -1,5 +1,5 @@
-// One compression in plain C++: for odd ends of the input, the root, and processors without a
-// vector kernel.
+// One compression in plain C++: for incomplete chunks at the end of the input, the root, and
+// processors without a vector kernel.
 #pragma once
 
 #include <cstddef>

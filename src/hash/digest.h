@@ -23,7 +23,7 @@ struct Digest {
 };
 
 // Exactly 64 hexadecimal digits of either case. The error's `where` is empty: the caller knows
-// where the text stood, and what a shorter text could stand for.
+// where the text came from, and whether a prefix would be valid there.
 base::Result<Digest> parse_digest(std::string_view hex);
 
 }  // namespace assay::hash

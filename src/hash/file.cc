@@ -1,5 +1,5 @@
-// Large files are mapped; small ones, and those that cannot be mapped or shrink while they are,
-// are copied with pread. Files whose size the kernel does not say (/proc) are read to their end.
+// Large files are mapped; small ones, and those that cannot be mapped or shrink while they are, are
+// copied with pread. Files whose size the kernel does not report (/proc) are read to their end.
 #include "hash/file.h"
 
 #include <fcntl.h>
@@ -28,7 +28,7 @@ constexpr std::size_t kWorthMapping = std::size_t{512} << 10;  // below, copying
 constexpr std::uint64_t kAhead = std::uint64_t{16} << 20;
 
 // Starts reading bytes that will be needed soon, so that the disk works during hashing. That costs
-// time even if they are cached; reading one byte without waiting finds out whether they are.
+// time even if they are cached, so a non-blocking read of one byte tests that first.
 void read_ahead(int fd, std::uint64_t offset, std::size_t length) {
   std::byte byte{};
   const iovec target{&byte, 1};
@@ -84,12 +84,12 @@ class Mapped : public Source {
                                  std::size_t length) const override {
     read_ahead(fd_, offset + kAhead, length);
     const auto part = file_.bytes().subspan(offset, length);
-    // All pages in one call, which is cheaper than a fault for each few of them. Where it fails,
-    // because the file was cut or the system is old, they come by faults after all.
+    // Maps all pages in one call, which is cheaper than page faults. If it fails, because the file
+    // was truncated or the kernel is old, page faults do it.
     ::madvise(const_cast<std::byte*>(part.data()), part.size(), MADV_POPULATE_READ);
     const SigbusUnblocked unblocked;
     subtree.add(part);
-    // Unmapped by each thread as it goes: at the end, one thread would do it for all.
+    // Each thread drops its pages as it goes; otherwise one thread would drop them all at the end.
     ::madvise(const_cast<std::byte*>(part.data()), part.size(), MADV_DONTNEED);
     // A short segment ends the attempt.
     return file_.damaged() ? 0 : length;
@@ -100,8 +100,8 @@ class Mapped : public Source {
   const MappedFile& file_;
 };
 
-// Of a file that says it is empty: files in /proc do, whatever they hold. One that has a size by
-// now was empty and is being written; what it gets meanwhile is not waited for.
+// For a file with size 0, as files in /proc report whatever they hold. A file that has a size by
+// now was really empty and is being written; its new content is not read.
 base::Result<Hashed> hash_unsized(int fd, const std::string& where, const HashOptions& options) {
   Hasher hasher(*options.kernel);
   std::vector<std::byte> buffer(kCopyBytes);
@@ -123,7 +123,8 @@ base::Result<std::optional<Hashed>> hash_mapped(int fd, const std::string& where
   const auto file = MappedFile::map(fd, size);
   if (!file) return std::nullopt;
   ASSAY_TRY(const Hashed hashed, hash_segments(Mapped(fd, *file), size, options));
-  // A page that the new end cuts in two reads as zeros behind it, without a signal.
+  // If the file was truncated in the middle of a page, the rest of the page reads as zeros, without
+  // a signal.
   ASSAY_TRY(const struct stat after, base::regular_status(fd, where));
   if (file->damaged() || static_cast<std::uint64_t>(after.st_size) < size) return std::nullopt;
   return hashed;

@@ -1,4 +1,5 @@
-// BLAKE3 of a file, by several threads, each byte read once. The value is b3sum's.
+// BLAKE3 of a file, computed by several threads that read each byte once; equal to what b3sum
+// prints.
 //
 // The file may be written, truncated or removed meanwhile: that is reported, never a crash.
 #pragma once
@@ -33,16 +34,17 @@ FileStamp stamp_of(const struct stat& status);
 
 struct FileDigest {
   Digest digest;
-  base::Bytes size;  // how many bytes the digest is of
+  base::Bytes size;  // how many bytes were hashed
   // The file as it was before the first byte was read.
   FileStamp stamp;
-  // The stamp differed after the last byte, or fewer bytes could be read than its size: the digest
-  // is of what was read, which may never have been the content of the whole file.
+  // The stamp was different after the last byte was read, or fewer bytes than the file's size could
+  // be read. The digest covers the bytes that were read, which may never have been the file's
+  // content at any one time.
   bool changed = false;
 };
 
 enum class Reading {
-  kMapped,  // without copying, where that is possible; else as below
+  kMapped,  // through a memory map where possible, else with pread
   kCopied,  // with pread
 };
 
@@ -56,11 +58,11 @@ struct HashOptions {
   const Kernel* kernel = &best_kernel();
 };
 
-// Regular files only; anything else at the path is refused and not waited on.
+// Regular files only; anything else (a FIFO, a device) is refused without blocking.
 base::Result<FileDigest> hash_file(const std::filesystem::path& path,
                                    const HashOptions& options = {});
-// The same for an open file, from its beginning, whatever its position, which stays. Errors name
-// `where`.
+// The same for an open file, from its beginning; its file offset is neither used nor changed.
+// Errors name `where`.
 base::Result<FileDigest> hash_file(int fd, const std::string& where,
                                    const HashOptions& options = {});
 

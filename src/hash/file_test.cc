@@ -102,8 +102,8 @@ TEST_P(HashFile, ReportsProgressAndStops) {
   EXPECT_EQ(stopped.error().line(), path.string() + ": stopped");
 }
 
-// The file is cut while it is hashed: after the first segment, by the progress callback, so that
-// what follows is not there any more.
+// The file is truncated while it is hashed: by the progress callback, after the first segment, so
+// that the rest is gone.
 TEST_P(HashFile, HashesWhatIsLeftOfAFileThatShrinks) {
   for (const std::size_t left :
        {std::size_t{0}, std::size_t{1} << 20, (std::size_t{3} << 20) + 77, std::size_t{4} << 20}) {
@@ -137,7 +137,7 @@ TEST_P(HashFile, HashesTheSizeItFirstSawOfAFileThatGrows) {
   EXPECT_EQ(hashed->digest, blake3(data_));
 }
 
-// The file is gone from its directory, not from us.
+// The file is unlinked, but its descriptor is still open.
 TEST_P(HashFile, KeepsHashingAFileThatIsRemoved) {
   const auto path = make(4U << 20);
   HashOptions options = with(2);
@@ -145,10 +145,10 @@ TEST_P(HashFile, KeepsHashingAFileThatIsRemoved) {
   const auto hashed = hash_file(path, options);
   ASSERT_TRUE(hashed);
   EXPECT_EQ(hashed->digest, blake3(data_));
-  EXPECT_TRUE(hashed->changed);  // its link count is part of what ctime dates
+  EXPECT_TRUE(hashed->changed);  // unlinking changes the link count, and so ctime
 }
 
-// No timing is safe to assume here; the point is that nothing crashes, and no error is made up.
+// Timing is unpredictable here; the test is that nothing crashes and no false error is reported.
 TEST_P(HashFile, SurvivesAFileThatIsCutAndGrownAllTheTime) {
   const auto path = make(4U << 20);
   std::jthread writer([&](const std::stop_token& stop) {

@@ -16,7 +16,7 @@ inline constexpr std::size_t kChunkBytes = 1024;
 inline constexpr std::size_t kBlocksPerChunk = kChunkBytes / kBlockBytes;
 inline constexpr std::size_t kChainingBytes = 32;
 
-// What a block is, mixed into its compression.
+// Flags of a compression: the block's place in the tree.
 inline constexpr std::uint32_t kChunkStart = 1;
 inline constexpr std::uint32_t kChunkEnd = 2;
 inline constexpr std::uint32_t kParent = 4;
@@ -27,8 +27,8 @@ inline constexpr std::uint32_t kInitial[8] = {0x6A09E667, 0xBB67AE85, 0x3C6EF372
 
 inline constexpr int kRounds = 7;
 
-// Which message word goes where in each round: the specification's permutation, applied again and
-// again.
+// The order of message words in each round: the specification's permutation, applied once more per
+// round.
 struct Schedule {
   int word[kRounds][16];
 };

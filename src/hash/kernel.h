@@ -18,20 +18,19 @@ struct Rows {
   std::uint64_t counter = 0;       // of the first row
   std::uint64_t counter_step = 0;  // from row to row
   std::uint32_t flags = 0;         // of every block
-  std::uint32_t first_flags = 0;   // of a row's first block, as well
-  std::uint32_t last_flags = 0;    // of a row's last block, as well
+  std::uint32_t first_flags = 0;   // added for a row's first block
+  std::uint32_t last_flags = 0;    // added for a row's last block
 };
 
 struct Kernel {
   const char* name;
   std::size_t lanes;
-  // Writes the chaining values of `count` rows, 1 <= count <= lanes, one after the other. They may
-  // be written over the rows they are made of: rows of one block are read before any is written
-  // that lies behind them.
+  // Writes the chaining values of `count` rows, 1 <= count <= lanes, one after the other. The
+  // output may overlap the input: one-block rows are read before any value is written over them.
   void (*hash_rows)(const Rows& rows, std::size_t count, std::byte* chaining_values);
 };
 
-// Those that this processor and operating system can run, slowest first; never empty.
+// The kernels that this processor and operating system can run, slowest first; never empty.
 std::span<const Kernel* const> usable_kernels();
 inline const Kernel& best_kernel() {
   return *usable_kernels().back();

@@ -27,8 +27,8 @@ constinit std::array<Slot, 64> slots;
 constinit std::size_t page_bytes = 4096;
 struct sigaction previous;
 
-// Zeros from the page of `address` to the end of the mapping. The system call is made directly:
-// what sanitizers put in front of mmap() is not made for signal handlers.
+// Maps zeros from the page of `address` to the end of the mapping. Makes the system call directly,
+// because sanitizers' mmap() wrappers are not async-signal-safe.
 bool cover(Slot& slot, std::uintptr_t address) {
   const std::uintptr_t begin = slot.begin.load();
   const std::uintptr_t end = slot.end.load();
@@ -49,7 +49,8 @@ void pass_on(int signal, siginfo_t* info, void* context) {
   } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
     previous.sa_handler(signal);
   } else {
-    // A fault happens again on return, and finds the default action; a sent signal does not.
+    // After return a fault recurs and gets the default action; a signal that was sent does not
+    // recur.
     ::sigaction(SIGBUS, &previous, nullptr);
     if (info->si_code <= 0) ::raise(signal);
   }
@@ -73,7 +74,7 @@ bool handler_is_action() {
     action.sa_sigaction = on_sigbus;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
     sigemptyset(&action.sa_mask);
-    // Before it is installed: it may be called at once.
+    // Read before the handler is installed, which may be called at once.
     if (::sigaction(SIGBUS, nullptr, &previous) != 0) return false;
     return ::sigaction(SIGBUS, &action, nullptr) == 0;
   }();

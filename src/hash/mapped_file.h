@@ -1,9 +1,9 @@
-// MappedFile: a file's bytes without copying them, safe against files that shrink.
+// MappedFile: a memory-mapped file that is safe to read even if the file shrinks.
 //
 // Reading a mapped page whose file was truncated, or whose disk fails, raises SIGBUS. A handler,
-// installed on first use, recognises addresses inside a MappedFile, puts zeros where the file was
-// and notes that the bytes are not to be trusted; the reader looks at that note afterwards. All
-// other SIGBUS go where they went before.
+// installed on first use, recognises addresses inside a MappedFile, maps zeros there and sets a
+// flag, which the reader checks afterwards (damaged()). Any other SIGBUS goes to the handler that
+// was installed before.
 //
 // Copying with pread instead costs a fifth of the speed (docs/hash.md), which is why this exists.
 #pragma once
@@ -17,8 +17,8 @@ namespace assay::hash {
 
 class MappedFile {
  public:
-  // Nothing where mapping is impossible or not safe: the file system cannot, all slots are taken,
-  // or another library has replaced the signal handler.
+  // Nothing where mapping is impossible or not safe: the file system does not support it, all slots
+  // are in use, or another library has replaced the signal handler.
   static std::optional<MappedFile> map(int fd, std::size_t size);
 
   MappedFile(MappedFile&& other) noexcept;
@@ -36,8 +36,8 @@ class MappedFile {
   std::size_t slot_;
 };
 
-// A thread that blocks SIGBUS is killed by one: readers of a MappedFile unblock it for as long as
-// they read.
+// A SIGBUS kills the process if the thread has blocked the signal, so readers of a MappedFile
+// unblock it while they read.
 class SigbusUnblocked {
  public:
   SigbusUnblocked();

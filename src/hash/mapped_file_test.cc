@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kSize = 64 * 1024;
 
-// Really read, each time.
+// Volatile, so that each call really reads.
 int byte_at(const MappedFile& file, std::size_t i) {
   return static_cast<int>(*static_cast<const volatile std::byte*>(&file.bytes()[i]));
 }
@@ -88,7 +88,7 @@ TEST_F(MappedFileTest, RefusesWhenTooManyAreOpen) {
 
 using MappedFileDeathTest = MappedFileTest;
 
-// Faults that are none of ours still end the program.
+// Faults outside a MappedFile still end the program.
 TEST_F(MappedFileDeathTest, LeavesOtherFaultsAlone) {
   EXPECT_DEATH(
       {

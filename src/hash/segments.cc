@@ -67,8 +67,8 @@ class Job {
     if (options_.progress && *fed > 0) options_.progress(static_cast<std::int64_t>(*fed));
   }
 
-  // The input ends at `bytes`, in this segment or just before it. Of several such news, the
-  // shortest counts.
+  // The input ends at `bytes`, in this segment or just before it. If several threads report an end,
+  // the earliest counts.
   void came_short(std::uint64_t segment, std::uint64_t bytes) {
     const std::scoped_lock lock(mutex_);
     if (bytes < end_.bytes) end_ = {segment + (bytes % segment_bytes_ == 0 ? 0 : 1), bytes};
@@ -95,7 +95,7 @@ class Job {
   const std::size_t segment_bytes_;
   const std::uint64_t count_;
   std::atomic<std::uint64_t> next_ = 0;
-  std::atomic<bool> over_ = false;  // segments before the one that ended it are all taken already
+  std::atomic<bool> over_ = false;  // all segments before the early end have been taken
 
   std::mutex mutex_;  // guards the next three
   End end_;
@@ -124,7 +124,7 @@ base::Result<Hashed> hash_segments(const Source& source, std::uint64_t size,
         helpers.emplace_back([&job, &subtree = subtrees[i]] { job.work(subtree); });
       }
     } catch (const std::system_error&) {
-      // The system has no more threads: those that exist do the work.
+      // No more threads can be created: the existing ones do the work.
     }
     job.work(subtrees[0]);
   }

@@ -1,6 +1,6 @@
 // Parallel hashing of one input: it is cut into segments, each a full subtree of 1 MiB or more;
 // threads take the next segment until none is left; the segments' values are joined at the end. So
-// the digest does not depend on who did what, and memory does not depend on the input's length.
+// the digest does not depend on scheduling, and memory use does not depend on the input's length.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,12 @@
 
 namespace assay::hash {
 
-// Where the bytes come from. Used by several threads at once.
+// The input. Called from several threads at once.
 class Source {
  public:
   virtual ~Source() = default;
   // Adds the bytes from `offset` on to the subtree and returns how many there were: `length`, or
-  // fewer where the input turns out to end.
+  // fewer if the input ends early.
   virtual base::Result<std::size_t> feed(Subtree& subtree, std::uint64_t offset,
                                          std::size_t length) const = 0;
 };
@@ -36,12 +36,13 @@ struct Hashed {
   std::uint64_t bytes = 0;
 };
 
-// The first `size` bytes of the source, or all up to the first segment that came short.
-// Errors are the source's, or one that says "stopped" and nothing else.
+// Hashes the first `size` bytes of the source, or all up to the first segment that was short.
+// Errors are the source's, or just "stopped".
 base::Result<Hashed> hash_segments(const Source& source, std::uint64_t size,
                                    const SegmentOptions& options);
 
-// The processors this process may run on (its affinity; control groups are the caller's affair).
+// The number of processors in this process's affinity mask; CPU quotas of control groups are not
+// considered.
 unsigned usable_threads();
 
 }  // namespace assay::hash

@@ -37,7 +37,7 @@ Node chunk_node(std::span<const std::byte> chunk, std::uint64_t counter) {
 void hash_rows(const Kernel& kernel, Rows rows, std::size_t count, ChainingValue* values) {
   while (count > 0) {
     const std::size_t now = std::min(count, kernel.lanes);
-    // One row in a vector of many costs more than plain code.
+    // For one row, plain code is faster than a vector kernel.
     (now == 1 ? kPortableKernel : kernel).hash_rows(rows, now, values->data());
     rows.data += now * rows.stride;
     rows.counter += now * rows.counter_step;
@@ -46,7 +46,7 @@ void hash_rows(const Kernel& kernel, Rows rows, std::size_t count, ChainingValue
   }
 }
 
-// Replaces a level of the tree by the one above it; returns how many nodes that has.
+// Replaces a level of the tree by the one above it; returns its number of nodes.
 std::size_t climb(const Kernel& kernel, ChainingValue* values, std::size_t count) {
   const Rows rows{.data = values->data(), .stride = kBlockBytes, .blocks = 1, .flags = kParent};
   hash_rows(kernel, rows, count / 2, values);

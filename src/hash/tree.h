@@ -1,6 +1,7 @@
 // The tree over the chunks. A subtree is hashed level by level: all its chunks, then all parents of
-// chunks, and so on, which keeps the kernels' lanes full; an odd node at the end of a level moves
-// up unchanged, which gives the specification's shape ("left subtrees are full") for any length.
+// chunks, and so on, which keeps the kernels' lanes full; an unpaired node at the end of a level
+// moves up unchanged, which gives the tree shape of the specification ("left subtrees are full")
+// for any length.
 #pragma once
 
 #include <array>
@@ -17,7 +18,7 @@ namespace assay::hash {
 
 using ChainingValue = std::array<std::byte, kChainingBytes>;
 
-// A node before its last compression, which differs between the root and all others.
+// The input of a node's last compression, which uses a different flag for the root.
 struct Node {
   std::array<std::uint32_t, 8> chaining{};
   std::array<std::byte, kBlockBytes> block{};
@@ -31,29 +32,30 @@ struct Node {
 
 Node parent_node(const ChainingValue& left, const ChainingValue& right);
 
-// Gathers the chunks of one subtree, piece by piece, and makes its node. Keeps its memory between
-// subtrees: 32 bytes per chunk of the largest.
+// Hashes the chunks of one subtree incrementally and returns its node. Its buffer (32 bytes per
+// chunk) is reused for the next subtree.
 class Subtree {
  public:
   explicit Subtree(const Kernel& kernel) : kernel_(&kernel) {}
 
   // Starts a subtree at a chunk of the input; its capacity is `chunks` chunks.
   void begin(std::uint64_t first_chunk, std::size_t chunks);
-  // Whole chunks, except in the last call.
+  // `data` is whole chunks, except in the last call.
   void add(std::span<const std::byte> data);
-  // Of all that was added; an empty subtree is one empty chunk. The next call must be begin().
+  // The node of all that was added; without input, that of one empty chunk. The next call must be
+  // begin().
   [[nodiscard]] Node finish();
 
  private:
   const Kernel* kernel_;
-  std::vector<ChainingValue> values_;  // of the chunks but for the last
+  std::vector<ChainingValue> values_;  // of the chunks, except last_
   std::size_t count_ = 0;
   std::uint64_t first_chunk_ = 0;
-  Node last_;  // the last chunk, when it was not a whole one or is the only one
+  Node last_;  // the last chunk, if it is incomplete or the only one
   bool has_last_ = false;
 };
 
-// The node above two or more neighbouring subtrees, all full and of one size but for the last.
+// The node above two or more adjacent subtrees, which are full and of equal size except the last.
 // `values` is used as scratch.
 Node join(const Kernel& kernel, std::span<ChainingValue> values);
 

@@ -1,5 +1,5 @@
 // Finds the groups (/proc/self/cgroup), where their hierarchies are mounted (/proc/self/mountinfo),
-// and reads the limits from the own group up to the mount point: a parent's limit binds its
+// and reads the limits from the process's group up to the mount point: a parent's limit binds its
 // children, and a container often sees its limit only at the mount point.
 #include "machine/cgroup.h"
 
@@ -60,7 +60,7 @@ std::vector<std::string> group_directories(const Hierarchy& hierarchy, std::stri
   if (hierarchy.root != "/" && (group + '/').starts_with(hierarchy.root + '/')) {
     group.erase(0, hierarchy.root.size());
   }
-  // A path with ".." is of a group outside the namespace: only the mount point can be read.
+  // A path with ".." is a group outside the namespace: only the mount point can be read.
   if (!group.starts_with('/') || group.find("/..") != std::string::npos ||
       group.size() > PATH_MAX) {
     group.clear();

@@ -20,11 +20,11 @@ class Consumption {
   explicit Consumption(std::int64_t now_ns) : taken_ns_(now_ns) {}
 
   void add(std::int64_t now_ns, const Reading& reading);
-  // Since the last call.
+  // Consumption since the last call.
   Used take(std::int64_t now_ns);
 
  private:
-  // Where there is only power, energy is its sum over time.
+  // If the device has no energy counter, energy is the integral of its power.
   [[nodiscard]] std::optional<double> joules_at(std::int64_t now_ns, const Reading& reading) const;
   [[nodiscard]] double line_at(std::int64_t now_ns) const;
 

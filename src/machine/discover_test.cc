@@ -1,5 +1,5 @@
-// discover() as a whole: on pretended trees, on rubbish, and on this very machine against other
-// ways of knowing the same facts.
+// discover() as a whole: on fake trees, on random bytes, and on this machine compared with other
+// sources of the same facts.
 #include "machine/discover.h"
 
 #include <gtest/gtest.h>

@@ -15,17 +15,18 @@ class FileTree {
  public:
   explicit FileTree(const std::string& root);
 
-  // The first `limit` bytes of a regular file without surrounding blanks. Cutting off is wanted:
-  // /proc/cpuinfo of a large machine is slow to produce and repeats itself.
+  // The first `limit` bytes of a regular file without surrounding blanks. It truncates on purpose:
+  // /proc/cpuinfo of a large machine is slow to generate and repetitive.
   [[nodiscard]] std::optional<std::string> read(const std::string& path,
                                                 std::size_t limit = 64 * 1024) const;
-  // Its text as a whole number in [low, high].
+  // The file's text as an integer in [low, high].
   [[nodiscard]] std::optional<int> read_small(const std::string& path, int low, int high) const;
 
   // The names in a directory, sorted; empty when there is none.
   [[nodiscard]] std::vector<std::string> list(const std::string& path) const;
   [[nodiscard]] bool exists(const std::string& path) const;
-  // Where the symbolic links lead, as an absolute path including the root; empty when nowhere.
+  // The path with symbolic links resolved, absolute and including the root; empty if it does not
+  // exist.
   [[nodiscard]] std::string resolve(const std::string& path) const;
 
  private:

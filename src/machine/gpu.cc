@@ -20,8 +20,8 @@ void add_pci_facts(const PciDevice& device, Gpu& gpu) {
   if (!gpu.pcie.max_width) gpu.pcie.max_width = device.link.max_width;
 }
 
-// What NVML does not say about the far end, the bus may. A device that is on neither is taken for a
-// switch: virtual machines are given GPUs but not the switches between them.
+// If NVML does not report the far end's type, the PCI bus may. A device unknown to both is assumed
+// to be a switch, because virtual machines are given GPUs but not the switches between them.
 bool leads_to_switch(const FileTree& tree, const NvlinkEnd& end) {
   if (end.remote != NvlinkEnd::Remote::kUnknown) return end.remote == NvlinkEnd::Remote::kSwitch;
   const auto device = read_pci_device(tree, end.bus_id);
@@ -95,7 +95,7 @@ void find_gpus(const FileTree& tree, const std::string& nvml_library, Machine& m
   if (!answer) {
     take_pci(on_bus, machine);
     const auto kernel_module = machine.drivers.modules.find("nvidia");
-    // A machine with neither GPU nor driver lacks nothing.
+    // A machine with neither GPU nor driver needs no note.
     if (on_bus.empty() && kernel_module == machine.drivers.modules.end()) return;
     std::string note = fmt::format("{} but {}", devices_text(on_bus.size()), answer.error().line());
     if (kernel_module != machine.drivers.modules.end() && !kernel_module->second.empty()) {
@@ -112,9 +112,9 @@ void find_gpus(const FileTree& tree, const std::string& nvml_library, Machine& m
   }
   take_nvml(tree, *answer, machine);
   if (on_bus.size() > machine.gpus.size()) {
-    // Ordinary in a container that was given a part of the machine; worth knowing elsewhere.
-    machine.notes.push_back(fmt::format("{} but NVML answers for {}", devices_text(on_bus.size()),
-                                        machine.gpus.size()));
+    // Normal in a container with only some of the machine's GPUs; worth a note elsewhere.
+    machine.notes.push_back(
+        fmt::format("{} but NVML reports {}", devices_text(on_bus.size()), machine.gpus.size()));
   }
 }
 

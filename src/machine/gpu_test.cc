@@ -1,4 +1,4 @@
-// GPUs of pretended servers: through a pretended driver library, and from the PCI bus alone.
+// GPUs of fake servers: through a fake driver library, and from the PCI bus alone.
 #include "machine/gpu.h"
 
 #include <dlfcn.h>
@@ -63,7 +63,7 @@ TEST_F(GpuTest, EightGpusOverSwitches) {
   EXPECT_EQ(gpu.pci_bus_id, "0000:ab:00.0");
   EXPECT_EQ(gpu.memory, base::Bytes(150'754'820'096));
   EXPECT_EQ(gpu.numa_node, 1);
-  EXPECT_EQ(gpu.pcie.gen, 1);  // NVML's word before sysfs's
+  EXPECT_EQ(gpu.pcie.gen, 1);  // NVML takes precedence over sysfs
   EXPECT_EQ(gpu.pcie.max_gen, 5);
   EXPECT_EQ(gpu.pcie.width, 16);
   EXPECT_EQ(gpu.nvlinks, 18);
@@ -172,9 +172,9 @@ TEST_F(GpuTest, DriversThatDoNotStart) {
   EXPECT_THAT(mismatch.notes.back(), HasSubstr("reload it or reboot"));
   EXPECT_THAT(mismatch.notes.back(), HasSubstr("(kernel module 535.104.05)"));
   EXPECT_THAT(see("driver_not_loaded").notes.back(), HasSubstr("load the nvidia kernel module"));
-  EXPECT_THAT(see("no_count").notes.back(), HasSubstr("NVML does not count GPUs"));
+  EXPECT_THAT(see("no_count").notes.back(), HasSubstr("NVML cannot count the GPUs"));
   EXPECT_THAT(see("none").notes.back(), HasSubstr("but NVML counts no GPU"));
-  // Libraries that are something else, or nothing.
+  // Libraries that are not NVML, or do not exist.
   EXPECT_THAT(see("", "libm.so.6").notes.back(), HasSubstr("lacks functions"));
   tree_.write("/broken.so", "not a library");
   EXPECT_THAT(see("", tree_.root() + "/broken.so").notes.back(),
@@ -184,7 +184,7 @@ TEST_F(GpuTest, DriversThatDoNotStart) {
 TEST_F(GpuTest, APartOfTheMachine) {
   tree_.add_hgx();
   tree_.add_pci("pci0000:da/0000:da:03.0", "0000:de:00.0", "0x10de", "0x030200", 1);
-  EXPECT_EQ(see("nvswitch").notes.back(), "9 NVIDIA devices on the PCI bus but NVML answers for 8");
+  EXPECT_EQ(see("nvswitch").notes.back(), "9 NVIDIA devices on the PCI bus but NVML reports 8");
 }
 
 TEST_F(GpuTest, NoGpuIsNothingToExplain) {

@@ -57,7 +57,7 @@ std::optional<base::BytesPerSecond> rate(const nvml::GpmMetric& metric) {
 }  // namespace
 
 struct GpuWatch::State {
-  // One that measures: the driver's handles, and the last sample of its counters.
+  // A watched device: the driver's handles, and the last sample of its counters.
   struct Watched {
     nvml::Device device = nullptr;
     nvml::Device card = nullptr;
@@ -99,7 +99,7 @@ void GpuWatch::State::add(nvml::Device device, GpuName name, nvml::Device card,
   }
   Watched one{.device = device, .card = card, .instance = instance};
   nvml::GpmSupport support{.version = nvml::kGpmVersion, .supported = 0};
-  // A card in slices has no counters of its own to speak of.
+  // The counters of a card that is partitioned into slices are not useful.
   if (!name.sliced && f.gpm_metrics != nullptr && call(f.gpm_support, card, &support) == kSuccess &&
       support.supported == 1) {
     one.gpm = true;
@@ -222,7 +222,7 @@ base::Result<GpuWatch> GpuWatch::open(const std::string& nvml_library) {
   if (const nvml::Return result = f.device_count(&count); result != kSuccess) {
     return base::fail(base::unfit_error(
         nvml_library,
-        fmt::format("NVML does not count GPUs: {}", state->library.error_text(result))));
+        fmt::format("NVML cannot count the GPUs: {}", state->library.error_text(result))));
   }
   for (unsigned index = 0; index < std::min(count, kMostCards); ++index) {
     nvml::Device card = nullptr;

@@ -1,5 +1,5 @@
-// GpuWatch: the GPUs that the driver knows, slices (MIG) each by itself, and what they do right
-// now. NVML stays open as long as this lives. Not for several threads at once.
+// GpuWatch: the driver's GPUs, each MIG slice as a device of its own, and their current activity.
+// NVML stays open as long as this object exists. Not thread-safe.
 #pragma once
 
 #include <memory>
@@ -14,11 +14,11 @@ namespace assay::machine {
 
 // A card, or a slice of one.
 struct GpuName {
-  int index = 0;             // of the card, as NVML and nvidia-smi count
-  std::optional<int> slice;  // which of the card's, from 0; none: the card itself
-  bool sliced = false;       // a card in slices: CUDA has those, not the card
+  int index = 0;             // of the card, as in NVML and nvidia-smi
+  std::optional<int> slice;  // index of the slice on its card, from 0; none: the card itself
+  bool sliced = false;       // a card partitioned into slices: CUDA sees only the slices
   std::string uuid;          // "GPU-…", "MIG-…"
-  std::string old_id;        // of a slice: "MIG-GPU-…/1/0", as drivers before 470 named it
+  std::string old_id;        // for a slice: "MIG-GPU-…/1/0", the name used by drivers before 470
   std::string name;          // "NVIDIA H200"
   std::optional<base::Bytes> memory;
 };
@@ -29,7 +29,7 @@ std::string short_name(const GpuName& gpu);
 // Unknown values are absent. Percentages and rates are means since the last sample.
 struct GpuActivity {
   std::optional<base::Bytes> memory_used;
-  std::optional<double> busy_percent;  // some kernel ran
+  std::optional<double> busy_percent;  // share of time in which at least one kernel ran
   std::optional<double> watts;
   std::optional<double> clock_mhz;
   std::optional<double> sm_percent;  // this and the next three: Hopper and later
@@ -52,7 +52,7 @@ class GpuWatch {
 
   // Cards in the order of the bus, each followed by its slices.
   [[nodiscard]] const std::vector<GpuName>& gpus() const;
-  // As many, in the same order.
+  // One per element of gpus(), in the same order.
   std::vector<GpuActivity> sample();
 
  private:

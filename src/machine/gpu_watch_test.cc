@@ -1,4 +1,4 @@
-// What pretended GPUs are doing.
+// The activity of fake GPUs.
 #include "machine/gpu_watch.h"
 
 #include <dlfcn.h>

@@ -87,7 +87,7 @@ void read_cpuinfo(std::string_view cpuinfo, Cpu& cpu) {
   if (const auto model = field(cpuinfo, "model name")) {
     cpu.model = *model;
   } else if (const auto part = field(cpuinfo, "CPU part")) {
-    // arm64 has numbers where x86 has a name.
+    // arm64 reports numbers instead of a model name.
     cpu.model = fmt::format("arm64 implementer {} part {}",
                             field(cpuinfo, "CPU implementer").value_or("?"), *part);
   }
@@ -101,7 +101,7 @@ void read_cpuinfo(std::string_view cpuinfo, Cpu& cpu) {
   }
 }
 
-// A full mask names processors that could be plugged in; only those online can run anything.
+// A full affinity mask includes processors that could be hot-plugged; only those online count.
 std::optional<int> count_allowed(const FileTree& tree, const std::vector<int>& online) {
   const auto status = tree.read("/proc/self/status");
   const auto list = status ? field(*status, "Cpus_allowed_list") : std::nullopt;

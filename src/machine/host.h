@@ -14,7 +14,7 @@ using Notes = std::vector<std::string>;
 
 Os read_os(const FileTree& tree, Notes& notes);
 std::string read_hostname(const FileTree& tree, Notes& notes);
-// All of Cpu but quota_threads, which the control groups know.
+// All of Cpu but quota_threads, which comes from the control groups.
 Cpu read_cpu(const FileTree& tree, Notes& notes);
 base::Bytes read_memory(const FileTree& tree, Notes& notes);
 std::vector<NumaNode> read_numa_nodes(const FileTree& tree, Notes& notes);

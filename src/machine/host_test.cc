@@ -1,4 +1,4 @@
-// Processors, memory, NUMA nodes and drivers of pretended machines.
+// Processors, memory, NUMA nodes and drivers of fake machines.
 #include "machine/host.h"
 
 #include <gtest/gtest.h>

@@ -12,7 +12,7 @@
 namespace assay::machine {
 namespace {
 
-// Trademark signs and the nominal clock say nothing; the model number does.
+// Drops trademark signs and the nominal clock; the model number is enough.
 std::string short_cpu_model(std::string model) {
   for (const std::string_view noise : {"(R)", "(TM)", "(r)", "(tm)", " CPU"}) {
     for (auto at = model.find(noise); at != std::string::npos; at = model.find(noise)) {

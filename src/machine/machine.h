@@ -1,5 +1,6 @@
-// Machine: what one computer is made of, as far as it could be found out. Plain data: discover()
-// fills it; spec (the cluster preset `this-machine`), doctor, compare and lineage read it.
+// Machine: the hardware and drivers of one computer, as far as they could be determined. Plain
+// data: discover() fills it; spec (the cluster preset `this-machine`), doctor, compare and lineage
+// read it.
 //
 // A count of 0, an empty string or an empty optional means "not known"; `notes` says why.
 #pragma once
@@ -24,14 +25,13 @@ struct Os {
 struct Cpu {
   std::string model;
   int sockets = 0;
-  int cores = 0;            // physical cores of all sockets
-  int threads = 0;          // hardware threads that are online
-  int allowed_threads = 0;  // those this process may run on: affinity and cpuset
-  std::optional<double>
-      quota_threads;                  // the control group's share of time, in whole threads' worth
-  std::vector<std::string> features;  // instruction sets that matter to training: "avx512f", …
+  int cores = 0;                        // physical cores of all sockets
+  int threads = 0;                      // hardware threads that are online
+  int allowed_threads = 0;              // those this process may run on: affinity and cpuset
+  std::optional<double> quota_threads;  // the control group's CPU quota, in threads
+  std::vector<std::string> features;    // instruction sets that matter to training: "avx512f", …
 
-  // How many threads are worth starting: what affinity and quota leave, at least 1 once known.
+  // How many threads are worth starting, given affinity and quota; at least 1 if known.
   [[nodiscard]] int usable_threads() const;
 };
 
@@ -70,7 +70,7 @@ struct Gpu {
   std::optional<ComputeCapability> compute;
 };
 
-// The nearest thing two GPUs share on the way over PCIe, nearest first.
+// The nearest common point of two GPUs on the PCIe path between them, nearest first.
 enum class PciePath {
   kUnknown,
   kSameBoard,
@@ -86,7 +86,7 @@ struct GpuLink {
   int a = 0;  // a < b, positions in Machine::gpus
   int b = 0;
   PciePath pcie = PciePath::kUnknown;
-  int nvlinks = 0;        // between the two; through a switch: what the narrower end has
+  int nvlinks = 0;        // between the two; through a switch: the smaller of the two ends' numbers
   bool nvswitch = false;  // the links go through switches and are shared with other pairs
 };
 
@@ -132,7 +132,7 @@ struct Machine {
   std::vector<GpuLink> gpu_links;  // every pair, ordered by (a, b)
   std::vector<Nic> nics;
   Drivers drivers;
-  std::vector<std::string> notes;  // what could not be found out, and why
+  std::vector<std::string> notes;  // what could not be determined, and why
 };
 
 // Unknown facts are null; units end the key ("memory_bytes", "rate_bytes_per_s").

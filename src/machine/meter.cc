@@ -94,13 +94,14 @@ std::optional<std::uint64_t> whole_number(const FileTree& tree, const std::strin
   return value;
 }
 
-// "intel-rapl:0", AMD's too; "intel-rapl:0:1" is a part of it, and "intel-rapl-mmio:0" the same
-// package by another way.
+// "intel-rapl:0" (on AMD too) is a whole zone; "intel-rapl:0:1" is a part of it, and
+// "intel-rapl-mmio:0" the same package through another interface.
 bool is_whole_zone(const std::string& name) {
   return name.starts_with("intel-rapl:") && name.find(':') == name.rfind(':');
 }
 
-// Left open: it is read ten times a second, and opening is what a traced program is stopped for.
+// The file is kept open: it is read ten times a second, and in a traced program every open is
+// stopped.
 std::optional<std::uint64_t> counter_now(const base::UniqueFd& counter) {
   char text[32];
   const ssize_t size = ::pread(counter.get(), text, sizeof text, 0);

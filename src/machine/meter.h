@@ -14,8 +14,8 @@ struct Reading {
   std::optional<double> joules;  // since an arbitrary moment: only differences matter
   std::optional<double> watts;   // now
   std::optional<double> clock_mhz;
-  std::optional<std::uint64_t> clock_limits;  // why it runs no faster, as NVML's bits
-  std::optional<std::int64_t> too_hot_ns;     // slowed down for heat, since an arbitrary moment
+  std::optional<std::uint64_t> clock_limits;  // reasons why the clock is limited: NVML's bit mask
+  std::optional<std::int64_t> too_hot_ns;     // time throttled by heat, since an arbitrary moment
 };
 
 // Clock limits that mean a fault: "too hot", "power brake". Idling and reaching the power limit are

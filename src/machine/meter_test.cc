@@ -93,7 +93,7 @@ TEST(ConsumptionTest, PiecesAddUpToTheCounter) {
     if (ms % 30 == 0) sum += line.take(ms * kMs).joules.value_or(0);
     counter += ms < 1500 ? 4 : 6;
   }
-  EXPECT_NEAR(sum, 1500, 60);  // but for what was used before the second reading
+  EXPECT_NEAR(sum, 1500, 60);  // without what was used before the second reading
   line.add(3100 * kMs, {.joules = counter + 54, .clock_mhz = 1200});
   const Used last = line.take(3100 * kMs);
   EXPECT_NEAR(*last.joules, 60, 1);
@@ -119,7 +119,7 @@ TEST(ConsumptionTest, CountersThatRestStandStillOrBeginAnew) {
   EXPECT_NEAR(*line.take(110 * kMs).joules, 36, 1e-9);  // since 20 ms
   line.add(210 * kMs, {.joules = 140});                 // not brought up to date yet
   EXPECT_NEAR(*line.take(210 * kMs).joules, 40, 1e-9);
-  line.add(310 * kMs, {.joules = 1});  // a driver that was loaded again
+  line.add(310 * kMs, {.joules = 1});  // the counter was reset: the driver was reloaded
   EXPECT_FALSE(line.take(310 * kMs).joules);
   line.add(410 * kMs, {.joules = 41});
   EXPECT_NEAR(*line.take(410 * kMs).joules, 40, 1e-9);

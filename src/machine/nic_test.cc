@@ -1,4 +1,4 @@
-// Network adapters in pretended sysfs trees.
+// Network adapters in fake sysfs trees.
 #include "machine/nic.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// See nvml.h. Every answer is checked: drivers return "not supported" for facts that other GPUs
-// have, and a sick GPU answers some calls and not others.
+// See nvml.h. Every result is checked: drivers return "not supported" for some facts on some GPUs,
+// and on a faulty GPU some calls fail.
 #include "machine/nvml.h"
 
 #include <fmt/format.h>
@@ -190,7 +190,7 @@ base::Result<NvmlAnswer> query_nvml(const std::string& name) {
   unsigned count = 0;
   if (const nvml::Return result = f.device_count(&count); result != kSuccess) {
     return base::fail(base::unfit_error(
-        name, fmt::format("NVML does not count GPUs: {}", library.error_text(result))));
+        name, fmt::format("NVML cannot count the GPUs: {}", library.error_text(result))));
   }
   NvmlAnswer answer;
   if (count > kMaxGpus) {

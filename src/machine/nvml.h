@@ -30,7 +30,7 @@ struct NvmlAnswer {
   std::vector<std::string> notes;
 };
 
-// An error if NVML cannot be used at all; single facts that are missing are notes.
+// An error if NVML cannot be used at all; facts that are missing are listed in `notes`.
 base::Result<NvmlAnswer> query_nvml(const std::string& library);
 
 }  // namespace assay::machine

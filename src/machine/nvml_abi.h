@@ -1,7 +1,7 @@
 // The parts of NVIDIA's management library (NVML) that are used, declared here so that no toolkit
-// is needed to build. Layouts and numbers follow NVML's published C interface, which keeps them: a
-// change there comes as a new versioned function. Names are not NVIDIA's; `nvml…` functions are
-// looked up at run time (nvml_library.cc) and faked in testing/.
+// is needed to build. Layouts and numbers follow NVML's published C interface, which is stable:
+// changes come as new versioned functions. Names are not NVIDIA's; `nvml…` functions are looked up
+// at run time (nvml_library.cc) and faked in testing/.
 #pragma once
 
 namespace assay::machine::nvml {

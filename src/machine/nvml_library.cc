@@ -106,9 +106,9 @@ base::Result<NvmlLibrary> NvmlLibrary::open(const std::string& name) {
     return base::fail(base::unfit_error(name, "lacks functions that every NVML since 2013 has"));
   }
   if (const Return result = f.init(); result != kSuccess) {
-    return base::fail(
-        base::unfit_error(name, fmt::format("NVML does not start: {}", library.error_text(result)),
-                          init_hint(result)));
+    return base::fail(base::unfit_error(
+        name, fmt::format("NVML cannot be initialised: {}", library.error_text(result)),
+        init_hint(result)));
   }
   library.initialised_ = true;
   return library;

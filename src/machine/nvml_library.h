@@ -1,4 +1,5 @@
-// NvmlLibrary: the driver's management library, loaded and initialised for as long as this lives.
+// NvmlLibrary: the driver's management library, loaded and initialised as long as this object
+// exists.
 #pragma once
 
 #include <string>
@@ -77,7 +78,7 @@ class NvmlLibrary {
   Functions functions_;
 };
 
-// Calls what may not be there.
+// Calls a function that the installed library may lack.
 template <class... Parameters, class... Arguments>
 Return call(Function<Parameters...> function, Arguments... arguments) {
   return function == nullptr ? kFunctionNotFound : function(arguments...);

@@ -30,7 +30,7 @@ std::string format_cpu_list(const std::vector<int>& cpus);
 
 // What follows "key<space>:" at the start of a line; the first such line counts.
 std::optional<std::string_view> field(std::string_view text, std::string_view key);
-// "MemTotal:  24 kB" under its key.
+// The size in a line such as "MemTotal: 24 kB".
 std::optional<base::Bytes> kib_field(std::string_view text, std::string_view key);
 
 // "32.0 GT/s PCIe" -> 5.

@@ -1,4 +1,4 @@
-// The small languages of /proc and /sys, including malformed ones.
+// The text formats of /proc and /sys, including malformed input.
 #include "machine/parse.h"
 
 #include <gtest/gtest.h>

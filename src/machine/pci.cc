@@ -18,7 +18,7 @@ std::optional<int> read_generation(const FileTree& tree, const std::string& file
   return text ? parse_pcie_generation(*text) : std::nullopt;
 }
 
-// The components from the host bridge on. What stands above it (ACPI, a virtual bus) varies.
+// The components from the host bridge on. What is above it (ACPI, a virtual bus) varies.
 std::vector<std::string> path_from_host_bridge(const std::string& resolved) {
   std::vector<std::string> path;
   for (const std::string_view component : split(resolved, '/')) {

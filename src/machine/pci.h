@@ -22,17 +22,18 @@ struct PciDevice {
   bool is_display() const { return class_code >> 16 == 0x03; }
 };
 
-// A bus id in the form of sysfs, from any other ("00000000:18:00.0", upper case); empty if the text
-// is none.
+// A bus id in sysfs form, from any other form ("00000000:18:00.0", upper case); empty if the text
+// is not a bus id.
 std::string sysfs_bus_id(std::string_view text);
 
 std::optional<PciDevice> read_pci_device(const FileTree& tree, const std::string& bus_id);
 // NVIDIA display and 3D controllers, in bus order.
 std::vector<PciDevice> nvidia_gpus_on_pci(const FileTree& tree);
-// The nearest PCI device at or above a sysfs path: adapters may hide behind virtio or a USB hub.
+// The nearest PCI device at or above a sysfs path: adapters may be attached through virtio or a USB
+// hub.
 std::string bus_id_in_path(std::string_view path);
 
-// `numa_nodes`: how many the machine has; with one, not knowing a device's node does not matter.
+// `numa_nodes`: how many the machine has; with one, a device's node need not be known.
 PciePath pcie_path_between(const PciDevice& a, const PciDevice& b, std::size_t numa_nodes);
 
 }  // namespace assay::machine

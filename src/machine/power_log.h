@@ -1,5 +1,5 @@
-// PowerLog: a meter that is read by a thread of its own, so that a caller who wants the energy used
-// since the last call never waits for a driver.
+// PowerLog: reads a meter in its own thread, so that asking for the energy used never waits for the
+// driver.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@ class PowerLog {
   PowerLog& operator=(const PowerLog&) = delete;
   ~PowerLog();
 
-  // Since the last call, or since it was made.
+  // Consumption since the last call, or since construction.
   Used take();
 
  private:

@@ -127,7 +127,7 @@ std::string distribution_description(const Distribution& chart, const HistogramV
   }
   if (dots < data.values.size()) {
     text += fmt::format(
-        " Dots: {} of the values, the outermost {} at either end and of the others one in so many.",
+        " Dots: {} of the values: the outermost {} at each end, and every n-th of the others.",
         dots, kOutermost);
   }
   return text;

@@ -62,7 +62,7 @@ TEST(Distribution, OfManyValuesTheOutermostKeepTheirDots) {
   const std::string dots = those(elements, "path", "dots").at(0).attributes.at("d");
   EXPECT_LE(std::count(dots.begin(), dots.end(), 'M'), 2001);
   EXPECT_THAT(drawing, HasSubstr("most: 900, step 77778"));
-  EXPECT_THAT(description_of(drawn), HasSubstr("one in so many"));
+  EXPECT_THAT(description_of(drawn), HasSubstr("every n-th of the others"));
 }
 
 TEST(Timeline, SlicesLieAtTheirPositionsOnTheAxis) {

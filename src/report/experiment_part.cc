@@ -178,10 +178,10 @@ void add_shift(Table& table, const char* name, const std::optional<compare::Shif
 
 // Start-up, time after the last step, and quality, if they were measured.
 void add_shifts(const Comparison& comparison, Section& section) {
-  Table table{"Besides the metric", {"what", "baseline", "added", "from", "to"}};
+  Table table{"Other measurements", {"what", "baseline", "added", "from", "to"}};
   add_shift(table, "start-up", comparison.startup_s, true);
   add_shift(table, "after the last step", comparison.after_s, true);
-  add_shift(table, "all that is not steps", comparison.outside_s, true);
+  add_shift(table, "everything except steps", comparison.outside_s, true);
   add_shift(table, "quality", comparison.quality, false);
   if (!table.rows.empty()) section.blocks.emplace_back(std::move(table));
   if (comparison.quality_within_noise) {
@@ -217,7 +217,7 @@ Section notes_section(const ExperimentRecord& record) {
   section.blocks.emplace_back(
       Note{record.stopped.empty()
                ? std::string(
-                     "It was interrupted before its stopping rule ended it, so nothing is decided.")
+                     "It was interrupted before its stopping rule was met, so there is no verdict.")
                : fmt::format("It ended because {}.", record.stopped)});
   return section_with_seed(record, std::move(section));
 }
@@ -273,13 +273,13 @@ Table analyses_table(const ExperimentRecord& record) {
         {Cell(base::grouped(analysis.pairs), static_cast<double>(analysis.pairs)),
          Cell(std::string(to_text(analysis.stop))), Cell(analysis.planned ? "yes" : "no"),
          analysis.alpha_share > 0 ? Cell(fmt::format("{:.4g} %", confidence), confidence)
-                                  : Cell("none: it decided nothing")});
+                                  : Cell("none: no verdict")});
   }
   return table;
 }
 
 Section history_section(const ExperimentRecord& record) {
-  Section section{"How it came about"};
+  Section section{"History"};
   if (!record.measured.sessions.empty()) section.blocks.emplace_back(sessions_table(record));
   if (!record.measured.analyses.empty()) section.blocks.emplace_back(analyses_table(record));
   Table failed{"Runs that failed", {"run", "arm", "started", "what"}};
@@ -302,7 +302,7 @@ Section nothing_section(const ExperimentRecord& record) {
   } else if (record.measured.runs.empty()) {
     why = "No run has finished.";
   } else {
-    why = fmt::format("{} finished, which make no whole pair.",
+    why = fmt::format("{} finished: not enough for a complete pair.",
                       base::counted(static_cast<std::int64_t>(record.measured.runs.size()), "run"));
   }
   section.blocks.emplace_back(Note{std::move(why)});

@@ -63,7 +63,7 @@ TEST(ExperimentPage, HasMachinesInterimAnalysesAndFailures) {
                            "exited with 7", "reported 1 time before"}) {
     EXPECT_THAT(text, HasSubstr(fact));
   }
-  EXPECT_THAT(page_of(three_arms(), 1), Not(HasSubstr("How it came about")));
+  EXPECT_THAT(page_of(three_arms(), 1), Not(HasSubstr("History")));
 }
 
 TEST(ExperimentPage, WithStepsTheMetricIsTheSteps) {

@@ -62,7 +62,7 @@ void write_data(Html& out, const Part& part, const std::string& id) {
               "Download as JSON");
   out.close();
   out.open("details", {});
-  out.element("summary", {}, "Show what this was made from, as JSON");
+  out.element("summary", {}, "Show the data of this report, as JSON");
   out.verbatim_element("script", {{"type", "application/json"}, {"id", section + "-json"}},
                        for_script(base::json_line(part.data)));
   out.close();
@@ -182,9 +182,10 @@ std::string html(const Page& page) {
   }
   out.close();
   out.open("footer", {});
-  out.element("p", {},
-              "This file loads nothing. Scripts only add values under the pointer, switches for "
-              "series and sorting of tables.");
+  out.element(
+      "p", {},
+      "This file loads nothing from the network. Scripts only add values under the pointer, "
+      "switches for series and sorting of tables.");
   out.close();
   out.verbatim_element("script", {}, script);
   out.close();

@@ -118,7 +118,7 @@ void write(Html& out, const Table& table, std::string_view heading) {
   out.close();
   if (table.more > 0) {
     out.element("p", {{"class", "more"}},
-                fmt::format("and {} more, which the raw data has", base::grouped(table.more)));
+                fmt::format("and {} more, in the raw data", base::grouped(table.more)));
   }
 }
 

@@ -40,10 +40,10 @@ Facts facts_of(const Json& plan) {
     const double low = number_in(plan, "step_low_s");
     const double high = number_in(plan, "step_high_s");
     add("step", amount(step, "s"),
-        given                             ? "as given"
-        : is_known(low) && is_known(high) ? fmt::format("8 of 10 projects never seen: {} to {}",
-                                                        amount(low, "s"), amount(high, "s"))
-                                          : "predicted");
+        given ? "as given"
+        : is_known(low) && is_known(high)
+            ? fmt::format("8 of 10 unseen projects: {} to {}", amount(low, "s"), amount(high, "s"))
+            : "predicted");
   }
   if (const double rate = number_in(plan, "tokens_per_s"); is_known(rate)) {
     const double each = rate / number_in(plan, "ranks");
@@ -51,12 +51,12 @@ Facts facts_of(const Json& plan) {
         is_known(each) ? fmt::format("{} per device", figure(each)) : "");
   }
   if (const double mfu = number_in(object_in(plan, "mfu"), "current"); is_known(mfu)) {
-    add("utilisation (MFU)", amount(mfu, "fraction"), "by the parameters that multiply");
+    add("utilisation (MFU)", amount(mfu, "fraction"), "counting matmul parameters");
   }
   const Json& memory = object_in(plan, "memory_gib");
   if (const double total = number_in(memory, "total"); is_known(total)) {
     const double card = number_in(memory, "card");
-    add("memory of a rank", figure(total) + " GiB",
+    add("memory per rank", figure(total) + " GiB",
         card > 0 ? fmt::format("of {} GiB", figure(card)) : "");
   }
   if (const double hours = number_in(plan, "hours"); is_known(hours)) {
@@ -81,9 +81,9 @@ Verdict verdict_of_plan(const Json& plan) {
   const std::string software = text_in(plan, "framework");
   const std::string by = software.empty() ? "" : fmt::format("; run by {}", software);
   if (!is_known(total) || !(card > 0)) return {Outcome::kOpen, "memory not known", by};
-  const std::string need = fmt::format("{} of {} GiB a rank{}", figure(total), figure(card), by);
+  const std::string need = fmt::format("{} of {} GiB per rank{}", figure(total), figure(card), by);
   if (flag_in(memory, "fits")) return {Outcome::kGood, "fits", need};
-  return {Outcome::kBad, "does not fit", need + "; so it has no hours and no bill"};
+  return {Outcome::kBad, "does not fit", need + "; so there is no time or cost"};
 }
 
 // What a reader must know before the figures.
@@ -91,21 +91,20 @@ std::vector<Block> remarks_of(const Json& plan) {
   std::vector<Block> remarks;
   const auto say = [&](std::string text) { remarks.emplace_back(Note{std::move(text)}); };
   if (const std::string refused = text_in(plan, "refused"); !refused.empty()) {
-    say(
-        fmt::format("assay train refuses this job: {}. What follows is planned for software that "
-                    "runs it.",
-                    refused));
+    say(fmt::format(
+        "assay train refuses this job: {}. The plan below is for software that can run it.",
+        refused));
   }
   if (const std::string why = text_in(plan, "recompute_why"); !why.empty()) say(why + ".");
   for (const Json& line : list_in(plan, "extrapolations")) {
-    if (line.is_string()) say("Beyond what was measured: " + line.get<std::string>() + ".");
+    if (line.is_string()) say("Outside the measured range: " + line.get<std::string>() + ".");
   }
   const Json& experts = object_in(plan, "experts");
   if (const double imbalance = number_in(experts, "imbalance"); is_known(imbalance)) {
     say(
-        fmt::format("Experts are spread over {} ranks. The fullest expert has {} times an even "
-                    "share{}, so that the slowest rank computes and receives {} times as many "
-                    "rows, and all wait for it. Memory has room for the worst case.",
+        fmt::format("Experts are spread over {} ranks. The most loaded expert has {} times an even "
+                    "share{}, so the slowest rank computes and receives {} times as many rows, and "
+                    "all wait for it. The memory includes room for the worst case.",
                     figure(number_in(experts, "ranks")), figure(imbalance),
                     flag_in(experts, "is_assumed") ? ", which is assumed" : "",
                     figure(number_in(experts, "fullest_rank"))));
@@ -145,7 +144,7 @@ base::Result<Part> plan_part(PlanDocuments documents, const std::string& where,
   const bool planned = is_plan_of_job(plan);
   const bool searched = is_search_of_job(search);
   if (!planned && !searched) {
-    return base::fail(base::usage_error(where, "is no plan",
+    return base::fail(base::usage_error(where, "is not a plan",
                                         "write one with assay plan JOB --json, or name the job"));
   }
   const std::string name = text_in(planned ? plan : search, "name");

@@ -109,14 +109,14 @@ TEST(PlanPart, HasTheAnswerFirstAndEverySection) {
   const Part part = made({.plan = plan(), .search = found()});
   EXPECT_EQ(part.verdict.outcome, Outcome::kGood);
   EXPECT_EQ(part.verdict.word, "fits");
-  EXPECT_EQ(part.verdict.text, "60 of 80 GiB a rank; run by assay");
+  EXPECT_EQ(part.verdict.text, "60 of 80 GiB per rank; run by assay");
   std::vector<std::string> titles;
   for (const Section& section : part.sections) titles.push_back(section.title);
   EXPECT_THAT(titles,
-              ::testing::ElementsAre("Summary", "Where a step goes", "Memory of a rank",
+              ::testing::ElementsAre("Summary", "Where the time of a step goes", "Memory per rank",
                                      "More and fewer devices", "Machines and offers",
-                                     "What is not possible", "What was assumed",
-                                     "Offers for this job", "What ranks exchange", "Not known"));
+                                     "What was ruled out", "Assumptions", "Offers for this job",
+                                     "Communication between ranks", "Not known"));
   const std::string text = text_of(part);
   EXPECT_THAT(text, HasSubstr("8,192"));
   EXPECT_THAT(text, HasSubstr("\\$87.50 – \\$125.00"));
@@ -198,7 +198,7 @@ TEST(PlanPart, AnyTypeOfAnyKeyIsAPageOrALine) {
   const auto refused = plan_part({.plan = Json::parse(R"({"suite": "s"})")}, "f.json", false);
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().line(),
-            "f.json: is no plan; write one with assay plan JOB --json, or name the job");
+            "f.json: is not a plan; write one with assay plan JOB --json, or name the job");
 }
 
 }  // namespace

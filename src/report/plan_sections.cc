@@ -68,8 +68,9 @@ plot::StackedBars breakdown_chart(const Json& plan) {
       steps.emplace_back(devices_text(point), parts);
   }
   if (steps.empty()) steps.emplace_back("this job", parts_of(plan));
-  plot::StackedBars chart{.heading = {"Where a step goes", "predicted, by number of devices"},
-                          .value = {.title = "milliseconds per step", .format = figure}};
+  plot::StackedBars chart{
+      .heading = {"Where the time of a step goes", "predicted, by number of devices"},
+      .value = {.title = "milliseconds per step", .format = figure}};
   for (const NamedSeconds& part : parts_of(plan)) chart.parts.push_back(part.name);
   const auto is_new = [&](const std::string& name) {
     return std::find(chart.parts.begin(), chart.parts.end(), name) == chart.parts.end();
@@ -113,15 +114,15 @@ std::string cost_text(const Json& range) {
 Section breakdown_section(const Json& plan) {
   const std::vector<NamedSeconds> parts = parts_of(plan);
   if (parts.empty()) return {};
-  Table table{"A step of this job", {"goes to", "ms", "%"}};
+  Table table{"Parts of a step of this job", {"part", "ms", "%"}};
   const double sum = total_seconds(parts);
   for (const NamedSeconds& part : parts) {
     const double share = 100 * part.seconds / sum;
     table.rows.push_back({Cell(part.name), number_cell(1e3 * part.seconds),
                           number_cell(share, fmt::format("{:.1f}", share))});
   }
-  return {"Where a step goes",
-          {drawn_chart("plan-breakdown", "Where a step goes", breakdown_chart(plan)),
+  return {"Where the time of a step goes",
+          {drawn_chart("plan-breakdown", "Where the time of a step goes", breakdown_chart(plan)),
            std::move(table)}};
 }
 
@@ -133,10 +134,10 @@ Section memory_section(const Json& plan) {
   const bool is_small = std::max(total, device) < 1024.0 * 1024 * 1024;
   const double unit = is_small ? 1024.0 * 1024 : 1024.0 * 1024 * 1024;
   const std::string unit_name = is_small ? "MiB" : "GiB";
-  plot::StackedBars chart{.heading = {"Memory of a rank", "of the one that needs most"},
+  plot::StackedBars chart{.heading = {"Memory per rank", "of the rank that needs most"},
                           .value = {.title = unit_name, .format = figure},
                           .bars = {{"this job", {}}}};
-  Table table{"Memory of a rank", {"for", unit_name, "%"}};
+  Table table{"Memory per rank", {"for", unit_name, "%"}};
   for (const auto& [key, name] : kMemoryParts) {
     const double part = number_in(bytes, key);
     if (!(part > 0)) continue;
@@ -154,10 +155,9 @@ Section memory_section(const Json& plan) {
     card.values.push_back(device / unit);
     chart.bars.push_back(std::move(card));
   }
-  std::string note = flag_in(bytes, "counted")
-                         ? "Counted from the buffers of the rank's program; what libraries take is "
-                           "an estimate."
-                         : "Predicted by the model of memory.";
+  std::string note = flag_in(bytes, "counted") ? "Counted from the buffers of the rank's program; "
+                                                 "the workspace of libraries is an estimate."
+                                               : "Predicted by the memory model.";
   if (const std::string policy = text_in(plan, "recompute"); !policy.empty()) {
     note += fmt::format(" Recomputed: {}.", policy);
   }
@@ -165,15 +165,15 @@ Section memory_section(const Json& plan) {
     note += fmt::format(" Experts: {}.", room);
   }
   return {
-      "Memory of a rank",
-      {drawn_chart("plan-memory", "Memory of a rank", chart, std::move(note)), std::move(table)}};
+      "Memory per rank",
+      {drawn_chart("plan-memory", "Memory per rank", chart, std::move(note)), std::move(table)}};
 }
 
 Section scaling_section(const Json& plan) {
   const Json& points = list_in(plan, "scaling");
   if (points.size() < 2) return {};
   plot::LineSeries series{.name = "predicted", .points = {}};
-  Table table{"Each rank with the same work",
+  Table table{"Weak scaling",
               {"devices", "layout", "step", "tokens/s", "per device", "of ideal", "MFU", "GiB"}};
   double per_device = 0;
   for (const Json& point : points) {
@@ -203,7 +203,7 @@ Section scaling_section(const Json& plan) {
   if (table.rows.empty()) return {};
   Section section{"More and fewer devices"};
   if (series.points.size() > 1) {
-    plot::Lines chart{.heading = {"Tokens per second", "each rank with the same work"},
+    plot::Lines chart{.heading = {"Tokens per second", "weak scaling"},
                       .x = {.title = "devices", .scale = plot::Scale::kLog2},
                       .y = {.title = "tokens per second", .scale = plot::Scale::kLog10},
                       .series = {std::move(series)},
@@ -217,7 +217,7 @@ Section scaling_section(const Json& plan) {
 
 Section exchange_section(const Json& plan) {
   Table table{"Calls of one rank in a step",
-              {"collective", "type", "about", "among", "calls", "GB in all", "MB each"}};
+              {"collective", "type", "about", "among", "calls", "GB total", "MB each"}};
   for (const Json& call : list_in(plan, "collectives")) {
     const double bytes = number_in(call, "bytes");
     const double ranks = number_in(call, "ranks");
@@ -229,7 +229,7 @@ Section exchange_section(const Json& plan) {
          number_cell(number_in(call, "mean_bytes") / 1e6)});
   }
   if (table.rows.empty()) return {};
-  Section section{"What ranks exchange"};
+  Section section{"Communication between ranks"};
   const Json& comm = object_in(plan, "comm");
   if (const std::string scheme = text_in(comm, "scheme"); !scheme.empty()) {
     section.blocks.emplace_back(Note{scheme + "."});

@@ -63,9 +63,9 @@ void add_energy(const ReportedRun& run, double hours, Table& table) {
   const double kwh = *joules / kJoulesPerKwh;
   table.rows.push_back(
       {Cell("energy"), Cell(kwh < 1e-3 ? figure(kwh * 1e3) + " Wh" : figure(kwh) + " kWh", kwh),
-       Cell(fmt::format("measured during steps: {}, on average {:.0f} W over the "
-                        "whole time; of the devices alone",
-                        amount(*joules, "J"), *joules / (hours * kSecondsPerHour)))});
+       Cell(fmt::format(
+           "measured during steps: {}, on average {:.0f} W over the whole time; devices only",
+           amount(*joules, "J"), *joules / (hours * kSecondsPerHour)))});
   const auto tokens = summary_of(series_of(run, "joules_per_token"));
   if (tokens) {
     table.rows.push_back({Cell("energy per token"),
@@ -81,7 +81,7 @@ void add_energy(const ReportedRun& run, double hours, Table& table) {
                         Cell(figure(*run.rates.grams_per_kwh) + " g/kWh", *run.rates.grams_per_kwh),
                         Cell("--carbon")});
   table.rows.push_back({Cell("carbon"), Cell(figure(grams) + " g CO2", grams),
-                        Cell("energy times intensity; without the building's own consumption")});
+                        Cell("energy times intensity; without the building's overhead")});
 }
 
 }  // namespace
@@ -110,7 +110,7 @@ Section predicted_section(const ReportedRun& run) {
   section.blocks.emplace_back(std::move(table));
   if (p.parts_s.empty()) return section;
   plot::StackedBars chart{
-      .heading = {"Where a step goes", "as predicted; below, what was measured in all"},
+      .heading = {"Where the time of a step goes", "as predicted; below, the measured total"},
       .value = {.title = "milliseconds per step", .format = figure},
       .parts = {},
       .bars = {{"predicted", {}}}};
@@ -119,20 +119,21 @@ Section predicted_section(const ReportedRun& run) {
     chart.bars[0].values.push_back(seconds * 1e3);
   }
   if (const auto measured = median_of(run, "seconds")) {
-    chart.parts.emplace_back("measured, all of it");
+    chart.parts.emplace_back("measured, total");
     chart.bars[0].values.push_back(0);
     plot::Bar& bar = chart.bars.emplace_back(plot::Bar{"measured", {}});
     bar.values.resize(chart.parts.size());
     bar.values.back() = *measured * 1e3;
   }
-  section.blocks.emplace_back(drawn_chart("step-breakdown", "Where a step goes", chart));
+  section.blocks.emplace_back(
+      drawn_chart("step-breakdown", "Where the time of a step goes", chart));
   return section;
 }
 
 Section cost_section(const ReportedRun& run) {
   const double hours = ran_s(run) / kSecondsPerHour;
   if (hours <= 0) return {};
-  Table table{"What it cost, with every input", {"input or result", "value", "where from"}};
+  Table table{"Cost, with every input", {"input or result", "value", "where from"}};
   const bool running = run.record.status == store::RunStatus::kRunning;
   table.rows.push_back({Cell("time"), Cell(time_text(hours), hours),
                         Cell(running ? "from the command's start until now: it is still running"
@@ -144,14 +145,14 @@ Section cost_section(const ReportedRun& run) {
     table.rows.push_back(
         {Cell("cost"), Cell(dollars(price * hours), price * hours), Cell("price times time")});
   } else if (run.rates.offers.empty()) {
-    table.rows.push_back({Cell("cost"), Cell("unknown"),
-                          Cell("no price was given (--price $/h), and no offer of the presets is "
-                               "for this machine's GPUs")});
+    table.rows.push_back(
+        {Cell("cost"), Cell("unknown"),
+         Cell("no price was given (--price $/h), and no preset offers this machine's GPUs")});
   }
   add_energy(run, hours, table);
   Section section{"Cost and carbon", {std::move(table)}};
   if (run.rates.dollars_per_hour || run.rates.offers.empty()) return section;
-  Table offers{"What this run would have cost, by the offers of the presets",
+  Table offers{"What this run would have cost, by offer of the presets",
                {"offer", "market", "per hour", "this run", "as of", "source"}};
   for (const Offer& offer : run.rates.offers) {
     offers.rows.push_back(

@@ -71,7 +71,7 @@ Section summary_section(const ReportedRun& run) {
         {"throughput", base::grouped(std::llround(rate->median)), "tokens per second, median"});
   }
   add_fact(facts, run, "mfu", "utilisation (MFU)", &Summary::median,
-           "median, of bf16's peak (on CPUs fp32's); parameters that multiply");
+           "median, of the bf16 peak (on CPUs fp32); counting matmul parameters");
   add_fact(facts, run, "loss", "loss", &Summary::last, "last step");
   add_fact(facts, run, "validation_loss", "validation loss", &Summary::last, "last");
   add_fact(facts, run, "memory_bytes", "memory", &Summary::most, "most in use");

@@ -61,7 +61,7 @@ Facts rank_facts(const Ranks& ranks) {
                      amount(slowest->slower_by(), "fraction"))});
   }
   if (measured) {
-    facts.facts.push_back({"waiting for exchanges",
+    facts.facts.push_back({"waiting for communication",
                            amount(waiting / static_cast<double>(ranks.size()), "fraction"),
                            "of a step, mean over ranks"});
   }
@@ -114,7 +114,7 @@ std::optional<Chart> rank_chart(const ReportedRun& run) {
   plot::StackedBars chart{
       .heading = {"A step of every rank", "own work, and waiting for other ranks' data"},
       .value = {.title = "milliseconds per step", .format = figure},
-      .parts = {"own work", "waiting for exchanges"},
+      .parts = {"own work", "waiting for communication"},
       .bars = {}};
   for (const store::RankRecord& rank : shown) {
     const auto busy = rank.mean_busy_s();
@@ -125,7 +125,7 @@ std::optional<Chart> rank_chart(const ReportedRun& run) {
   std::string note;
   if (shown.size() < run.ranks.size()) {
     chart.heading.title = "A step of the busiest ranks";
-    note = fmt::format("The {} ranks with most work of {}.", shown.size(), run.ranks.size());
+    note = fmt::format("The {} ranks with the most work, of {}.", shown.size(), run.ranks.size());
   }
   return drawn_chart("ranks", chart.heading.title, chart, std::move(note));
 }
@@ -140,7 +140,8 @@ Section ranks_section(const ReportedRun& run) {
     section.blocks.emplace_back(*std::move(chart));
   } else {
     section.blocks.emplace_back(
-        Note{"Waiting for exchanges was not measured: on GPUs the device waits, not the process."});
+        Note{"Waiting for communication was not measured: no step was finished, or an "
+             "older assay recorded the run."});
   }
   section.blocks.emplace_back(rank_table(run));
   return section;

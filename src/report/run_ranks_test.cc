@@ -67,14 +67,14 @@ TEST(RunRanks, ThePredictionIsBesideEveryRank) {
 
 TEST(RunRanks, WhereWaitingIsNotMeasuredNobodyIsSlowest) {
   const std::string text = text_of(run_of(2, false));
-  EXPECT_THAT(text, HasSubstr("Waiting for exchanges was not measured"));
+  EXPECT_THAT(text, HasSubstr("Waiting for communication was not measured"));
   EXPECT_THAT(text, Not(HasSubstr("slowest")));
   EXPECT_TRUE(ranks_json(run_of(2, false))["slowest"].is_null());
 }
 
 TEST(RunRanks, OfManyTheBusiestAreShown) {
   const std::string text = text_of(run_of(1000));
-  EXPECT_THAT(text, HasSubstr("The 32 ranks with most work of 1000."));
+  EXPECT_THAT(text, HasSubstr("The 32 ranks with the most work, of 1000."));
   EXPECT_THAT(text, HasSubstr("1 \\(fsdp 1\\)"));
   EXPECT_THAT(text, Not(HasSubstr("999 \\(fsdp 999\\)")));
   EXPECT_EQ(ranks_json(run_of(1000))["ranks"].size(), 1000U);

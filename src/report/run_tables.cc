@@ -116,7 +116,7 @@ Section fingerprint_section(const ReportedRun& run) {
   }
   const auto& packages = run.record.context.packages;
   if (!packages.empty()) {
-    Table table{"Packages it read files of", {"package", "version", "from"}};
+    Table table{"Packages whose files it read", {"package", "version", "from"}};
     for (std::size_t i = 0; i < std::min(packages.size(), kMostPackages); ++i) {
       table.rows.push_back(
           {Cell(packages[i].name), Cell(packages[i].version), Cell(packages[i].manager)});
@@ -129,7 +129,7 @@ Section fingerprint_section(const ReportedRun& run) {
 
 Section metrics_section(const ReportedRun& run) {
   if (run.metrics.empty()) {
-    return {"What it measured", {Note{"The run recorded no metrics."}}};
+    return {"Metrics", {Note{"The run recorded no metrics."}}};
   }
   Table table{"Every quantity",
               {"quantity", "unit", "process", "points", "least", "median", "mean", "most", "last"}};
@@ -148,7 +148,7 @@ Section metrics_section(const ReportedRun& run) {
          count_cell(s->count), cell(s->least), cell(s->median), cell(s->mean), cell(s->most),
          cell(s->last)});
   }
-  return {"What it measured", {std::move(table)}};
+  return {"Metrics", {std::move(table)}};
 }
 
 }  // namespace assay::report

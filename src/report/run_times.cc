@@ -139,7 +139,7 @@ Chart timeline_of(const ReportedRun& run, const std::vector<StepEnd>& ends) {
   const double all = ran_s(run);
   const TimeUnit unit = run_unit(all);
   const double factor = unit.per_second;
-  plot::Timeline chart{.heading = {"What happened when"},
+  plot::Timeline chart{.heading = {"Timeline"},
                        .time = {.title = fmt::format("{} since the start", unit.name),
                                 .from_zero = true,
                                 .format = figure},
@@ -150,12 +150,12 @@ Chart timeline_of(const ReportedRun& run, const std::vector<StepEnd>& ends) {
   std::vector<std::int64_t> saved;
   for (const CheckpointLeft& one : checkpoints_of(run.record)) saved.push_back(one.step);
   add_lane(chart, moments_lane("checkpoints", saved, ends), factor);
-  add_lane(chart, moments_lane("steps left out", left_out_steps(run), ends), factor);
+  add_lane(chart, moments_lane("steps skipped", left_out_steps(run), ends), factor);
   if (run.record.status == store::RunStatus::kFailed ||
       run.record.status == store::RunStatus::kInterrupted) {
     add_lane(chart, {"end", {}, {{all, std::string(store::name_of(run.record.status))}}}, factor);
   }
-  return drawn_chart("timeline", "What happened when", chart);
+  return drawn_chart("timeline", "Timeline", chart);
 }
 
 std::string listed(const std::vector<std::int64_t>& steps) {
@@ -175,7 +175,8 @@ Section steps_section(const ReportedRun& run) {
   if (!summary) return section;
   const TimeUnit unit = step_unit(summary->median);
   plot::Distribution chart{
-      .heading = {"How long steps took", fmt::format("{} steps", base::grouped(summary->count))},
+      .heading = {"Distribution of step times",
+                  fmt::format("{} steps", base::grouped(summary->count))},
       .value = {.title = fmt::format("{} per step", unit.name), .format = figure},
       .values = {},
       .counted = "steps"};
@@ -186,8 +187,8 @@ Section steps_section(const ReportedRun& run) {
     steps.push_back(point.step);
   }
   chart.name_of = [&](std::size_t i) { return fmt::format("step {}", steps[i]); };
-  section.blocks.emplace_back(drawn_chart("step-times", "How long steps took", chart,
-                                          "Every dot is a step; its height means nothing."));
+  section.blocks.emplace_back(drawn_chart("step-times", "Distribution of step times", chart,
+                                          "Every dot is a step; its height has no meaning."));
   Table table{"Step times by process",
               {"process", "steps", "least", "median", "mean", "p90", "p99", "most"}};
   for (const store::MetricSeries& one : run.metrics) {
@@ -239,7 +240,7 @@ Section events_section(const ReportedRun& run) {
   const std::vector<CheckpointLeft> saved = checkpoints_of(run.record);
   if (!saved.empty()) {
     const std::vector<StepEnd> ends = step_ends(run);
-    Table table{"Checkpoints that the run left", {"step", "files", "size", "after"}};
+    Table table{"Checkpoints of the run", {"step", "files", "size", "after"}};
     for (std::size_t i = 0; i < std::min(saved.size(), kMostListed); ++i) {
       const CheckpointLeft& one = saved[i];
       const auto number = [](std::int64_t value) { return static_cast<double>(value); };
@@ -256,7 +257,7 @@ Section events_section(const ReportedRun& run) {
     table.more = static_cast<std::int64_t>(saved.size() - table.rows.size());
     section.blocks.emplace_back(std::move(table));
   }
-  Table failures{"What went wrong, or could not be seen", {"what", "how often", "where"}};
+  Table failures{"Failures, and what was not recorded", {"what", "how often", "where"}};
   const auto add = [&](const char* what, const std::vector<std::int64_t>& steps) {
     if (steps.empty()) return;
     failures.rows.push_back({Cell(what, std::nullopt, Outcome::kBad),
@@ -264,7 +265,7 @@ Section events_section(const ReportedRun& run) {
                                   static_cast<double>(steps.size())),
                              Cell("steps " + listed(steps))});
   };
-  add("steps left out: gradients not finite", left_out_steps(run));
+  add("steps skipped: gradients not finite", left_out_steps(run));
   add("loss not finite", steps_without_finite_loss(run));
   if (run.record.status == store::RunStatus::kFailed ||
       run.record.status == store::RunStatus::kInterrupted) {

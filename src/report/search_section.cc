@@ -50,12 +50,12 @@ bool keeps_limits(const Json& one) {
 }
 
 Chart pareto_chart(const Json& search, const Json& recommended) {
-  plot::Scatter chart{.heading = {"Time against money", "medians, with failures"},
+  plot::Scatter chart{.heading = {"Time versus cost", "medians, with failures"},
                       .x = {.title = "cost of the run, $", .scale = plot::Scale::kLog10},
                       .y = {.title = "hours", .scale = plot::Scale::kLog10},
                       .groups = {"on demand", "spot"},
                       .points = {},
-                      .front_name = "nothing else is faster and cheaper"};
+                      .front_name = "Pareto front"};
   // Those that a page leaves out are in the search's JSON.
   const Json& all = list_in(search, "candidates");
   bool is_marked = false;
@@ -71,11 +71,11 @@ Chart pareto_chart(const Json& search, const Json& recommended) {
          .group = text_in(one, "policy") == "on demand" ? 0U : 1U,
          .marked = is_recommended});
   }
-  return drawn_chart("plan-offers", "Time against money", chart);
+  return drawn_chart("plan-offers", "Time versus cost", chart);
 }
 
 Table front_table(const Json& search, const Json& recommended) {
-  Table table{"Nothing else is faster and cheaper",
+  Table table{"Pareto front of time and cost",
               {"provider", "machines", "devices", "market", "hours", "P90", "cost", "layout"}};
   bool is_marked = false;
   for (const Json& one : list_in(search, "front")) {
@@ -101,18 +101,18 @@ Facts recommended_facts(const Json& one) {
             fmt::format("{}, {}, prices of {}", text_in(offer, "offer"), text_in(offer, "policy"),
                         text_in(offer, "price_date"))},
            {"time", figure(number_in(one, "hours_p50")) + " h",
-            fmt::format("{} h in 9 of 10 runs", figure(number_in(one, "hours_p90")))},
+            fmt::format("{} h for 90 % of runs", figure(number_in(one, "hours_p90")))},
            {"cost", cost_text(object_in(one, "cost_p50")),
-            fmt::format("{} in 9 of 10 runs", cost_text(object_in(one, "cost_p90")))},
+            fmt::format("{} for 90 % of runs", cost_text(object_in(one, "cost_p90")))},
            {"step", amount(number_in(one, "step_s"), "s"), text_in(one, "layout_text")},
-           {"memory of a rank", figure(number_in(one, "memory_gib")) + " GiB",
+           {"memory per rank", figure(number_in(one, "memory_gib")) + " GiB",
             fmt::format("recomputed: {}", text_in(one, "recompute"))},
            {"checkpoint every", amount(number_in(one, "checkpoint_interval_s"), "s"),
             fmt::format("{} interruptions expected", figure(number_in(one, "interruptions")))}}};
 }
 
 Section rejected_section(const Json& search) {
-  Table table{"What is not possible", {"why", "how many"}};
+  Table table{"What was ruled out", {"why", "how many"}};
   const Json& rejected = list_in(search, "rejected");
   for (std::size_t i = 0; i < std::min(kReasonsShown, rejected.size()); ++i) {
     const double count = number_in(rejected[i], "count");
@@ -120,17 +120,17 @@ Section rejected_section(const Json& search) {
   }
   if (table.rows.empty()) return {};
   table.more = static_cast<std::int64_t>(rejected.size() - table.rows.size());
-  return {"What is not possible", {std::move(table)}};
+  return {"What was ruled out", {std::move(table)}};
 }
 
 Section assumed_section(const Json& search) {
-  Table table{"What was assumed", {"what", "value", "source"}};
+  Table table{"Assumptions", {"what", "value", "source"}};
   for (const Json& one : list_in(search, "assumptions")) {
     table.rows.push_back(
         {Cell(text_in(one, "what")), Cell(text_in(one, "value")), Cell(text_in(one, "source"))});
   }
   if (table.rows.empty()) return {};
-  return {"What was assumed", {std::move(table)}};
+  return {"Assumptions", {std::move(table)}};
 }
 
 }  // namespace
@@ -158,7 +158,7 @@ std::vector<Section> search_sections(const Json& search) {
   }
   const double considered = number_in(search, "considered");
   offers.blocks.emplace_back(Note{fmt::format(
-      "{} configurations were tried, {} of machines and offers were priced.", figure(considered),
+      "{} configurations were tried, {} machine offers were priced.", figure(considered),
       base::grouped(static_cast<std::int64_t>(list_in(search, "candidates").size())))});
   return {std::move(offers), rejected_section(search), assumed_section(search)};
 }

@@ -177,9 +177,9 @@ TEST(SuitePart, WhatIsNoSuiteIsOneLine) {
     return part ? std::string("fine") : part.error().line();
   };
   EXPECT_THAT(line("[]"), HasSubstr("s.json: is no result of a suite"));
-  EXPECT_THAT(line(R"({"suite": 3})"), HasSubstr("names no 'suite'"));
-  EXPECT_THAT(line(R"({"suite": "x", "goals": {}})"), HasSubstr("'goals' is no list"));
-  EXPECT_THAT(line(R"({"suite": "x", "goals": [3]})"), HasSubstr("no object with 'what'"));
+  EXPECT_THAT(line(R"({"suite": 3})"), HasSubstr("has no 'suite'"));
+  EXPECT_THAT(line(R"({"suite": "x", "goals": {}})"), HasSubstr("'goals' is not a list"));
+  EXPECT_THAT(line(R"({"suite": "x", "goals": [3]})"), HasSubstr("not an object with 'what'"));
   EXPECT_THAT(line(R"({"suite": "x", "goals": [{"what": "a", "measured": [1]}]})"),
               HasSubstr("'measured' is a list or object"));
   EXPECT_THAT(line(R"({"suite": "x", "tables": [{"columns": ["a"], "rows": [[1, 2]]}]})"),

@@ -109,7 +109,7 @@ base::Result<Table> suite_goals(const Json& goals, const std::string& where) {
   Table table{"Goals", {"what", "verdict", "goal", "ours", "how", "note"}};
   for (const Json& goal : goals) {
     if (!goal.is_object() || !goal.contains("what")) {
-      return base::fail(bad_suite(where, "has a goal that is no object with 'what'"));
+      return base::fail(bad_suite(where, "has a goal that is not an object with 'what'"));
     }
     for (const auto& [key, value] : goal.items()) {
       if (value.is_structured()) {

@@ -18,16 +18,15 @@ std::string with_source(std::string published, const std::string& url) {
 }
 
 Section about_section(const Json& suite) {
-  Section section{"What is repeated"};
+  Section section{"The published experiment"};
   const std::string source = with_source(suite_text(suite, "reproduces"), suite_text(suite, "url"));
   if (!source.empty()) section.blocks.emplace_back(Note{"Published: " + source});
   if (const std::string note = suite_text(suite, "note"); !note.empty()) {
     section.blocks.emplace_back(Note{note});
   }
   if (suite.contains("quick") && suite.at("quick") == true) {
-    section.blocks.emplace_back(
-        Note{"A quick run: it shows that the suite works; what it measured is too little to judge "
-             "by."});
+    section.blocks.emplace_back(Note{
+        "A quick run: it only shows that the suite works, and measures too little to judge by."});
   }
   return section;
 }
@@ -79,7 +78,7 @@ Section fingerprint_of_suite(const Json& suite) {
 
 base::Result<Part> suite_part(const Json& suite, const std::string& where) {
   if (!suite.is_object() || !suite.contains("suite") || !suite.at("suite").is_string()) {
-    return base::fail(bad_suite(where, "is no result of a suite: it names no 'suite'"));
+    return base::fail(bad_suite(where, "is not a suite result: it has no 'suite'"));
   }
   const std::string title = suite_text(suite, "title");
   Part part{.kind = "suite",
@@ -87,7 +86,7 @@ base::Result<Part> suite_part(const Json& suite, const std::string& where) {
             .subtitle = where};
   for (const char* key : {"goals", "tables"}) {
     if (suite.contains(key) && !suite.at(key).is_array()) {
-      return base::fail(bad_suite(where, fmt::format("'{}' is no list", key)));
+      return base::fail(bad_suite(where, fmt::format("'{}' is not a list", key)));
     }
   }
   add_section(part, about_section(suite));

@@ -1,5 +1,5 @@
-// Which GPUs a command will see, and which of them a name on the command line means: an index as
-// CUDA counts after CUDA_VISIBLE_DEVICES, a UUID, a prefix of one, or a MIG slice. Pure.
+// Which GPUs a command will see, and which of them a name on the command line means: a CUDA index
+// (after CUDA_VISIBLE_DEVICES), a UUID or a prefix of one, or a MIG slice. Pure.
 #pragma once
 
 #include <optional>
@@ -12,14 +12,14 @@
 
 namespace assay::share {
 
-// The command's environment variables that decide it; none: not set.
+// The command's environment variables that decide this; none: not set.
 struct CudaEnvironment {
   std::optional<std::string> visible_devices;  // CUDA_VISIBLE_DEVICES
   std::optional<std::string> device_order;     // CUDA_DEVICE_ORDER
 };
 
-// In CUDA's order. As CUDA does, the list ends at the first entry that names no device, and a list
-// with a device twice is empty.
+// In CUDA's order. As in CUDA, the list ends at the first entry that names no device, and a list
+// that names a device twice is empty.
 std::vector<machine::GpuName> visible_gpus(const std::vector<machine::GpuName>& gpus,
                                            const CudaEnvironment& environment);
 

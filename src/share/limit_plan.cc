@@ -83,7 +83,7 @@ base::Result<LimitPlan::Device> checked_device(const std::string& where, const D
   if (!uuid) {
     return base::fail(
         base::usage_error(where, fmt::format("GPU {} reports no UUID", short_name(gpu)),
-                          "limit all GPUs alike with --gpu-memory and --gpu-compute"));
+                          "give all GPUs the same limits with --gpu-memory and --gpu-compute"));
   }
   return LimitPlan::Device{*uuid, gpu.memory, given.limits};
 }
@@ -99,7 +99,7 @@ base::Result<void> check_all(const std::string& verb, const LimitPlan& plan,
     });
     if (own) continue;
     ASSAY_TRY_VOID(fits(verb + " --gpu-memory", *plan.all.bytes, gpu,
-                        "give less, or limit each GPU by itself with --gpu"));
+                        "give less, or limit each GPU separately with --gpu"));
   }
   return {};
 }
@@ -120,7 +120,7 @@ base::Result<LimitPlan> plan_limits(const std::string& verb, const LimitOptions&
   if (!context.gpus && !context.unchecked_allowed) {
     return base::fail(base::unfit_error(
         verb, fmt::format("GPU limits cannot be checked: {}", context.why_no_gpus),
-        "ASSAY_GPU=1 sets them unchecked"));
+        "set ASSAY_GPU=1 to apply them unchecked"));
   }
   std::vector<GpuName> visible;
   if (context.gpus) {
@@ -131,7 +131,7 @@ base::Result<LimitPlan> plan_limits(const std::string& verb, const LimitOptions&
     }
     if (visible.empty()) {
       return base::fail(
-          base::usage_error(verb, "CUDA_VISIBLE_DEVICES leaves no GPU that could be limited",
+          base::usage_error(verb, "CUDA_VISIBLE_DEVICES hides every GPU, so there is none to limit",
                             "leave the limits out"));
     }
   }
@@ -148,7 +148,7 @@ base::Result<LimitPlan> plan_limits(const std::string& verb, const LimitOptions&
   if (plan.devices.size() > wire::kGpuDevices) {
     return base::fail(base::usage_error(
         where, fmt::format("more than {} GPUs with limits of their own", wire::kGpuDevices),
-        "limit them alike with --gpu-memory and --gpu-compute"));
+        "give all GPUs the same limits with --gpu-memory and --gpu-compute"));
   }
   if (context.gpus) ASSAY_TRY_VOID(check_all(verb, plan, visible));
   return plan;

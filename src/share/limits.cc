@@ -31,7 +31,7 @@ base::Result<void> parse_part(std::string_view part, Limits& limits) {
       colon == std::string_view::npos ? std::string_view() : part.substr(colon + 1);
   static const std::vector<std::string> kKeys = {"memory", "compute", "priority", "borrow"};
   if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) {
-    return wrong(fmt::format("'{}' is not something to limit", key),
+    return wrong(fmt::format("unknown limit '{}'", key),
                  fmt::format("one of {}", fmt::join(kKeys, ", ")));
   }
   const bool again = (key == "memory" && limits.bytes) ||
@@ -65,7 +65,7 @@ base::Result<std::uint64_t> parse_memory_limit(std::string_view text) {
   }
   ASSAY_TRY(const base::Bytes bytes, base::parse_bytes(text));
   if (bytes.count() == 0) {
-    return wrong("a limit of no memory would let nothing run",
+    return wrong("a memory limit of 0 would let nothing run",
                  "for example 20GiB, or none for no limit");
   }
   return static_cast<std::uint64_t>(bytes.count());
@@ -88,7 +88,7 @@ base::Result<std::uint32_t> parse_compute_limit(std::string_view text) {
   if (!thousandths || *thousandths > wire::kGpuWholeShare) {
     return wrong(fmt::format("'{}' is more than the whole GPU", text), kExpected);
   }
-  if (*thousandths == 0) return wrong("a share of nothing would let nothing run", kExpected);
+  if (*thousandths == 0) return wrong("a share of 0 would let nothing run", kExpected);
   // 30 is 30%, but 0.3 may have been meant as a fraction.
   if (unit.empty() && *thousandths < 10) {
     return wrong(fmt::format("'{}' may be a fraction or a percentage", text),

@@ -40,8 +40,8 @@ struct DeviceLimits {
 };
 base::Result<DeviceLimits> parse_device_limits(std::string_view text);
 
-// The limit options of a command line. Lists, so that an empty value differs from an absent one;
-// the last value counts, and all devices.
+// The limit options of a command line. Each is a list, so that an empty value differs from an
+// absent one. The last value of a list counts, but all of `devices`.
 struct LimitOptions {
   std::vector<std::string> memory;
   std::vector<std::string> compute;
@@ -60,7 +60,7 @@ struct LimitOptions {
 std::vector<std::string> to_arguments(const LimitOptions& options);
 // Adds one such argument. False if it is not a limit option.
 bool parse_option(std::string_view argument, LimitOptions& options);
-// Adds the options of a later command line, which win.
+// Adds the options of a later command line, which take precedence.
 void add_options(const LimitOptions& later, LimitOptions& options);
 
 }  // namespace assay::share

@@ -181,7 +181,7 @@ TEST_F(PlanTest, ADeviceIsNamedAfterWhatIsVisible) {
   EXPECT_THAT(error({.devices = {"1=memory:1GiB", "MIG-000000cd=compute:1%"}}),
               HasSubstr("named twice"));
   here_.cuda.visible_devices = "";
-  EXPECT_THAT(error({.memory = {"1GiB"}}), HasSubstr("CUDA_VISIBLE_DEVICES leaves no GPU"));
+  EXPECT_THAT(error({.memory = {"1GiB"}}), HasSubstr("CUDA_VISIBLE_DEVICES hides every GPU"));
 }
 
 TEST_F(PlanTest, ALimitAboveTheCardIsRefused) {

@@ -78,7 +78,7 @@ MetricLabels run_labels(const RunSample& run) {
   return {{"assay_run", run.uid}, {"title", run.title}};
 }
 
-// Of every run that is running, with or without GPUs.
+// Metrics of every running run, with or without GPUs.
 void add_runs(const View& view, std::string& text) {
   const auto metric = [&](const char* name, MetricType type, const char* help,
                           const std::function<std::optional<double>(const RunSample&)>& value) {

@@ -62,7 +62,8 @@ DeviceState device_state(const wire::GpuRegion& region, std::size_t line,
   state.share = wire::share_of(region, device);
   state.busy_ns = device.busy_ns.load();
   state.waited_ns = device.waited_ns.load();
-  // Not the device's own sum: that includes processes that exited, until the next allocation.
+  // Sums over living processes instead of using the device's total, which includes exited ones
+  // until the next allocation.
   for (std::size_t i = 0; i < std::min(living.size(), wire::kGpuSlots); ++i) {
     if (living[i]) state.used += region.slots[i].used[line].load();
   }

@@ -10,7 +10,7 @@
 
 namespace assay::share {
 
-// Changes the limits in the plan and no others; the run's processes see it by the generation
+// Changes only the limits that are in the plan; the run's processes notice by the generation
 // number. False, with nothing changed, if the region has no row left for a device.
 bool apply(const LimitPlan& plan, wire::GpuRegion& region);
 // Removes all limits.
@@ -32,7 +32,7 @@ struct RunState {
   std::uint64_t launches = 0;  // kernels outside graphs, and graphs
   std::uint64_t kernels = 0;   // kernels executed, including those in graphs
   std::uint64_t refused = 0;   // allocations
-  std::uint64_t matmuls = 0;   // calls of cuBLAS
+  std::uint64_t matmuls = 0;   // cuBLAS calls
   double matmul_flops = 0;     // without calls captured into graphs
   std::uint64_t copied_bytes = 0;
   std::uint64_t collectives = 0;

@@ -23,17 +23,17 @@ struct TrainingProgress {
   std::optional<double> tokens_per_s;
 };
 
-// What a rank of a training run measured of itself.
+// What a rank of a training run measured about itself.
 struct RankProgress {
   std::int64_t rank = 0;
   std::string host;
   std::string place;  // in the layout: "fsdp 1, pp 0"
   std::int64_t step = 0;
   double step_s = 0;             // of the last step
-  std::optional<double> wait_s;  // of it, for exchanges
+  std::optional<double> wait_s;  // part of step_s spent waiting for communication
   std::int64_t memory_bytes = 0;
   std::int64_t planned_bytes = 0;
-  bool slowest = false;  // the others wait for it
+  bool slowest = false;  // the other ranks wait for this one
 };
 
 struct RunSample {
@@ -44,7 +44,7 @@ struct RunSample {
   std::optional<double> elapsed_s = std::nullopt;
   std::optional<ProcessUsage> usage = std::nullopt;
   std::optional<TrainingProgress> training = std::nullopt;
-  std::vector<RankProgress> ranks = {};  // of a training run on several
+  std::vector<RankProgress> ranks = {};  // of a training run on several ranks
   // None: GPU work is not counted.
   std::optional<RunState> gpu = std::nullopt;
 };
@@ -53,7 +53,7 @@ struct Sample {
   std::int64_t monotonic_ns = 0;
   std::vector<RunSample> runs;
   std::vector<machine::GpuName> gpus;
-  std::vector<machine::GpuActivity> activities;  // as many
+  std::vector<machine::GpuActivity> activities;  // one per GPU
   std::string no_gpus;                           // why there are none
 };
 

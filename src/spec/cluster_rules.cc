@@ -67,7 +67,7 @@ base::Result<void> complete(ClusterSpec& c, const Value& document) {
   }
   if (c.network.kind == NetworkKind::kNone && (c.network.bandwidth || c.network.ports)) {
     const char* key = c.network.bandwidth ? "cluster.network.bandwidth" : "cluster.network.ports";
-    return rule.broken(key, "a network of kind none has none", "set network.kind or remove it");
+    return rule.broken(key, "is set, but network.kind is none", "set network.kind or remove it");
   }
   if (c.network.kind != NetworkKind::kNone && !c.network.bandwidth) {
     return rule.broken("cluster.network.bandwidth", "a network without a bandwidth",

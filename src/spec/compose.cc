@@ -74,7 +74,7 @@ class Composer {
     if (++documents_ > kMaxDocuments) {
       return base::fail(base::usage_error(
           asked->origin().text(),
-          fmt::format("extends: more than {} documents are taken in", kMaxDocuments),
+          fmt::format("extends: more than {} documents are included", kMaxDocuments),
           "extend fewer, or write some of them out"));
     }
     if (!is_path(reference)) return open_preset(reference, asked);
@@ -168,7 +168,7 @@ class Composer {
     std::string path;
     for (const std::string& name : chain_) path += name + " -> ";
     return base::usage_error(asked.origin().text(),
-                             fmt::format("extends: goes in a circle or deeper than {} files: {}{}",
+                             fmt::format("extends: circular, or nested deeper than {} files: {}{}",
                                          kMaxDepth, path, *asked.get<std::string>()));
   }
 

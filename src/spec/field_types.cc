@@ -38,7 +38,7 @@ base::Result<bool> FieldType<bool>::parse(const Value& value) {
 base::Result<std::string> FieldType<std::string>::parse(const Value& value) {
   const auto* text = value.get<std::string>();
   if (text == nullptr) return base::fail(type_mismatch(expected(), value));
-  if (text->empty()) return base::fail(base::usage_error("", "expected a text that is not empty"));
+  if (text->empty()) return base::fail(base::usage_error("", "expected a non-empty string"));
   return *text;
 }
 

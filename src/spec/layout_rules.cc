@@ -59,16 +59,17 @@ base::Result<void> check_degrees(const LayoutSpec& l, const RuleErrors& rule) {
     return rule.broken("layout", "more than 10,000,000 ranks", "lower a degree");
   }
   if (l.sequence_parallel && l.tp == 1) {
-    return rule.broken("layout.sequence_parallel", "works on tensor-parallel ranks, but tp is 1",
+    return rule.broken("layout.sequence_parallel", "applies to tensor-parallel ranks, but tp is 1",
                        "set layout.tp above 1 or remove it");
   }
   const bool shards = l.fsdp > 1 || l.ep > 1;
   if (!shards && rule.written("layout.zero")) {
-    return rule.broken("layout.zero", "says what fsdp shards, but fsdp is 1",
+    return rule.broken("layout.zero", "sets what fsdp shards, but fsdp is 1",
                        "set layout.fsdp above 1 or remove it");
   }
   if ((!shards || l.zero < 3) && rule.written("layout.unit")) {
-    return rule.broken("layout.unit", "says what sharded parameters are gathered by, but none are",
+    return rule.broken("layout.unit",
+                       "sets how sharded parameters are gathered, but none are sharded",
                        "set layout.fsdp above 1 and layout.zero to 3, or remove it");
   }
   const bool interleaved = l.pp_schedule == PipelineSchedule::kInterleaved;
@@ -77,7 +78,7 @@ base::Result<void> check_degrees(const LayoutSpec& l, const RuleErrors& rule) {
                        "set layout.pp above 1 or remove it");
   }
   if (l.pp_schedule == PipelineSchedule::kZbH1 && l.pp == 1) {
-    return rule.broken("layout.pp_schedule", "fills the waits of pipeline stages, but pp is 1",
+    return rule.broken("layout.pp_schedule", "applies to pipeline stages, but pp is 1",
                        "set layout.pp above 1 or remove it");
   }
   if (interleaved != (l.pp_chunks > 1)) {

@@ -86,7 +86,7 @@ base::Result<void> apply_override(Value& document, const std::string& text) {
   }
   if (std::count(path.begin(), path.end(), '.') >= kMaxNameParts) {
     return base::fail(
-        base::usage_error(source, fmt::format("a name of more than {} parts", kMaxNameParts)));
+        base::usage_error(source, fmt::format("a key of more than {} parts", kMaxNameParts)));
   }
   Value* node = &document;
   std::string_view rest = path;

@@ -28,20 +28,20 @@ base::Result<void> check_heads(const ModelSpec& m, const RuleErrors& rule) {
   }
   for (const char* key : {"model.rope_theta", "model.rope_factor"}) {
     if (m.positions != Positions::kLearned || !rule.written(key)) continue;
-    return rule.broken(key, "belongs to rotary positions, but positions are learned",
+    return rule.broken(key, "applies to rotary positions, but positions are learned",
                        "remove it or set model.positions to \"rope\"");
   }
   for (const char* key : {"model.rope_low", "model.rope_high", "model.rope_context"}) {
     if (m.rope_factor != 1 || !rule.written(key)) continue;
-    return rule.broken(key, "belongs to scaled rotary positions, but rope_factor is 1",
+    return rule.broken(key, "applies to scaled rotary positions, but rope_factor is 1",
                        "remove it or set model.rope_factor");
   }
   if (m.rope_low >= m.rope_high) {
-    return rule.broken(rule.written("model.rope_low") ? "model.rope_low" : "model.rope_high",
-                       fmt::format("slow rotations are up to {} turns and fast ones from {} on, "
-                                   "which overlap",
-                                   m.rope_low, m.rope_high),
-                       "make rope_low less than rope_high");
+    return rule.broken(
+        rule.written("model.rope_low") ? "model.rope_low" : "model.rope_high",
+        fmt::format("low frequencies have up to {} turns and high ones at least {}, which overlap",
+                    m.rope_low, m.rope_high),
+        "make rope_low less than rope_high");
   }
   if (m.positions == Positions::kRope && m.head_dim % 2 != 0) {
     return rule.broken(
@@ -60,10 +60,9 @@ base::Result<void> check_experts(const ModelSpec& m, const RuleErrors& rule) {
         "set model.experts");
   }
   if (m.experts > 0 && m.experts_per_token == 0) {
-    return rule.broken(
-        "model.experts",
-        fmt::format("{} experts, but no word on how many each token uses", m.experts),
-        "set model.experts_per_token");
+    return rule.broken("model.experts",
+                       fmt::format("{} experts, but the number per token is not set", m.experts),
+                       "set model.experts_per_token");
   }
   if (m.experts_per_token > m.experts) {
     return rule.broken(
@@ -74,16 +73,16 @@ base::Result<void> check_experts(const ModelSpec& m, const RuleErrors& rule) {
        {"expert_ffn", "shared_ffn", "dense_layers", "router", "normalise_router", "router_scale"}) {
     const std::string name = fmt::format("model.{}", key);
     if (m.experts > 0 || !rule.written(name)) continue;
-    return rule.broken(name, "is of mixtures, but there are no experts",
+    return rule.broken(name, "applies to mixtures of experts, but there are no experts",
                        "remove it or set model.experts");
   }
   if (m.experts == 0 && rule.written("model.moe_every")) {
     return rule.broken("model.moe_every",
-                       "says which layers are mixtures, but there are no experts",
+                       "sets which layers are mixtures, but there are no experts",
                        "remove it or set model.experts");
   }
   if (m.experts == 0 && rule.written("model.capacity")) {
-    return rule.broken("model.capacity", "is of experts, but there are none",
+    return rule.broken("model.capacity", "applies to experts, but there are none",
                        "remove it or set model.experts");
   }
   if (m.moe_every > m.layers) {
@@ -236,7 +235,7 @@ base::Result<void> complete(PriceSpec& price, const Value& row, const std::strin
     return rule.broken("per_hour", "a range in two currencies", "use one");
   }
   if (range.low.micros() <= 0) {
-    return rule.broken("per_hour", "expected more than nothing");
+    return rule.broken("per_hour", "must be greater than 0");
   }
   if (range.low.micros() > range.high.micros()) {
     return rule.broken("per_hour",

@@ -55,7 +55,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"ExpertsWithoutUse",
              "tiny",
              {"model.experts=4"},
-             "model.experts: 4 experts, but no word on how many each token uses; set "
+             "model.experts: 4 experts, but the number per token is not set; set "
              "model.experts_per_token"},
         Case{"UseWithoutExperts",
              "tiny",
@@ -73,24 +73,23 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"MixtureOfNoExperts",
              "tiny",
              {"model.moe_every=2"},
-             "model.moe_every: says which layers are mixtures, but there are no experts; remove it "
+             "model.moe_every: sets which layers are mixtures, but there are no experts; remove it "
              "or set model.experts"},
         Case{"ThetaOfLearnedPositions",
              "gpt2-124m",
              {"model.rope_theta=10000.0"},
-             "model.rope_theta: belongs to rotary positions, but positions are learned; remove it "
+             "model.rope_theta: applies to rotary positions, but positions are learned; remove it "
              "or set model.positions to \"rope\""},
         Case{"ScalingOfUnscaledPositions",
              "tiny",
              {"model.rope_low=2"},
-             "model.rope_low: belongs to scaled rotary positions, but rope_factor is 1; remove it "
+             "model.rope_low: applies to scaled rotary positions, but rope_factor is 1; remove it "
              "or set model.rope_factor"},
         Case{"SlowerThanFast",
              "tiny",
              {"model.rope_factor=8", "model.rope_low=4"},
-             "model.rope_low: slow rotations are up to 4 turns and fast ones from 4 on, which "
-             "overlap; "
-             "make rope_low less than rope_high"},
+             "model.rope_low: low frequencies have up to 4 turns and high ones at least 4, which "
+             "overlap; make rope_low less than rope_high"},
         Case{"TooLarge",
              "tiny",
              {"model.layers=100000", "model.vocab=100000000", "model.dim=1000000",
@@ -138,8 +137,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"SequenceParallelAlone",
              "fsdp8",
              {"layout.sequence_parallel=true"},
-             "layout.sequence_parallel: works on tensor-parallel ranks, but tp is 1; set layout.tp "
-             "above 1 or remove it"},
+             "layout.sequence_parallel: applies to tensor-parallel ranks, but tp is 1; set "
+             "layout.tp above 1 or remove it"},
         Case{"ChunksWithoutInterleaving",
              "fsdp8",
              {"layout.pp_chunks=2"},
@@ -158,12 +157,12 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"ZeroBubbleOfOneStage",
              "fsdp8",
              {"layout.pp_schedule=zb-h1"},
-             "layout.pp_schedule: fills the waits of pipeline stages, but pp is 1; set layout.pp "
-             "above 1 or remove it"},
+             "layout.pp_schedule: applies to pipeline stages, but pp is 1; set layout.pp above 1 "
+             "or remove it"},
         Case{"ZeroOfNothing",
              "single",
              {"layout.zero=3"},
-             "layout.zero: says what fsdp shards, but fsdp is 1; set layout.fsdp above 1 or remove "
+             "layout.zero: sets what fsdp shards, but fsdp is 1; set layout.fsdp above 1 or remove "
              "it"},
         Case{"SequenceParallelAndTheSequence",
              "llama3-13b-h200x32",
@@ -300,7 +299,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"NetworkOfNoKind",
              "h200-1",
              {"cluster.network.bandwidth=50 GB/s"},
-             "cluster.network.bandwidth: a network of kind none has none; set network.kind or "
+             "cluster.network.bandwidth: is set, but network.kind is none; set network.kind or "
              "remove it"},
         Case{"GroupsThatDoNotFit",
              "h100-nvl-8",
@@ -341,7 +340,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"NoMemory",
              "h200-1",
              {"cluster.device.memory=0 GiB"},
-             "cluster.device.memory: expected more than nothing, got 0 B"},
+             "cluster.device.memory: expected a value greater than 0, got 0 B"},
         Case{"MissingKey",
              "h200-1",
              {"cluster.device={kind=\"gpu\"}"},
@@ -372,7 +371,7 @@ TEST(Rules, OfPricesNameTheRow) {
             "price[1].device: no device preset 'h100-smx'; did you mean 'h100-sxm'?");
   EXPECT_EQ(price_error("h100-sxm", "[\"3 USD\", \"4 EUR\"]"),
             "price[1].per_hour: a range in two currencies; use one");
-  EXPECT_EQ(price_error("h100-sxm", "\"0 USD\""), "price[1].per_hour: expected more than nothing");
+  EXPECT_EQ(price_error("h100-sxm", "\"0 USD\""), "price[1].per_hour: must be greater than 0");
   EXPECT_EQ(
       price_error("h100-sxm", "[\"4 USD\", \"3 USD\"]"),
       "price[1].per_hour: the range runs from $4.00 down to $3.00; write the lower price first");

@@ -23,40 +23,41 @@ void describe(V& key, ModelSpec& m) {
   key({"heads", "query heads", true, 1, 1e5}, m.heads);
   key({"kv_heads", "key and value heads", false, 1, 1e5, "heads"}, m.kv_heads);
   key({"head_dim", "width of a head", false, 1, 1e5, "dim / heads"}, m.head_dim);
-  key({"ffn", "inner width of the MLP, and of an expert unless expert_ffn says it", true, 1, 1e7},
+  key({"ffn", "inner width of the MLP, and of an expert unless expert_ffn is set", true, 1, 1e7},
       m.ffn);
   key({"context", "longest sequence", true, 1, 1e8}, m.context);
   key({"norm", "normalisation before each sub-block"}, m.norm);
   key({"qk_norm", "normalisation of queries and keys"}, m.qk_norm);
-  key({"norm_epsilon", "added to the mean square before its root is taken", false, 0, 1},
-      m.norm_epsilon);
+  key({"norm_epsilon", "added to the mean square under the root", false, 0, 1}, m.norm_epsilon);
   key({"mlp", "activation of the MLP; swiglu has a third matrix"}, m.mlp);
-  key({"positions", "how positions enter"}, m.positions);
+  key({"positions", "position encoding"}, m.positions);
   key({"rope_theta", "base of the rotary frequencies", false, 1, 1e12}, m.rope_theta);
-  key({"rope_factor", "Llama 3.1: slow rotations are slowed down by this; 1: none are", false, 1,
-       1e6},
+  key({"rope_factor", "Llama 3.1 scaling: low frequencies are divided by this; 1: no scaling",
+       false, 1, 1e6},
       m.rope_factor);
-  key({"rope_low", "slow: turns within rope_context up to this", false, 1e-6, 1e6}, m.rope_low);
-  key({"rope_high", "fast, and kept: turns within rope_context from this on", false, 1e-6, 1e6},
+  key({"rope_low", "low frequencies: up to this many turns within rope_context", false, 1e-6, 1e6},
+      m.rope_low);
+  key({"rope_high", "high frequencies, not scaled: at least this many turns within rope_context",
+       false, 1e-6, 1e6},
       m.rope_high);
-  key({"rope_context", "the context before scaling", false, 1, 1e8}, m.rope_context);
+  key({"rope_context", "context length before scaling", false, 1, 1e8}, m.rope_context);
   key({"bias", "biases on the linear layers"}, m.bias);
-  key({"qkv_bias", "biases on queries, keys and values alone"}, m.qkv_bias);
-  key({"tied", "the head is the embedding, transposed"}, m.tied);
+  key({"qkv_bias", "biases on queries, keys and values only"}, m.qkv_bias);
+  key({"tied", "the output head shares the weights of the embedding"}, m.tied);
   key({"experts", "experts per mixture layer; 0 is a dense model", false, 0, 1e5}, m.experts);
   key({"experts_per_token", "experts each token is sent to", false, 0, 1e5}, m.experts_per_token);
   key({"moe_every", "every n-th layer is a mixture", false, 1, 1e5}, m.moe_every);
-  key({"capacity", "rows that each expert computes, of an even share; 0: as many as come", false, 0,
+  key({"capacity", "maximum rows per expert, as a multiple of an even share; 0: no limit", false, 0,
        1e3},
       m.capacity);
   key({"expert_ffn", "inner width of an expert", false, 0, 1e7, "ffn"}, m.expert_ffn);
   key({"shared_ffn", "inner width of an expert that every token uses; 0: none", false, 0, 1e7},
       m.shared_ffn);
-  key({"dense_layers", "layers before the first mixture", false, 0, 1e5}, m.dense_layers);
+  key({"dense_layers", "dense layers before the first mixture", false, 0, 1e5}, m.dense_layers);
   key({"router", "how experts are chosen; sigmoid: with a bias that balances the load"}, m.router);
   key({"normalise_router", "the weights of a token's experts add up to router_scale"},
       m.normalise_router);
-  key({"router_scale", "what the weights of experts are multiplied with", false, 1e-6, 1e6},
+  key({"router_scale", "factor on the weights of a token's experts", false, 1e-6, 1e6},
       m.router_scale);
   key({"value_embeddings", "nanochat: token embeddings added to the values of every second layer"},
       m.value_embeddings);
@@ -77,38 +78,42 @@ void describe(V& key, TrainSpec& t) {
   key({"steps", "optimizer steps", false, 1, kMostTokens}, t.steps);
   key({"tokens", "training length in tokens, instead of steps", false, 1, kMostTokens}, t.tokens);
   key({"tokens_per_matmul_parameter",
-       "training length as tokens per parameter that multiplies activations", false, 1e-6, 1e9},
+       "training length as tokens per matmul parameter (one that multiplies activations)", false,
+       1e-6, 1e9},
       t.tokens_per_matmul_parameter);
   key({"optimizer", "muon: Muon for the blocks' matrices, AdamW for the rest"}, t.optimizer);
-  key({"precision", "of the matrix products", false, {}, {}, "bf16; on a CPU fp32"}, t.precision);
-  key({"recompute", "what is computed again in the backward pass"}, t.recompute);
-  key({"seed", "of the initial weights and of the order of the data", false, 0, 1e15}, t.seed);
+  key({"precision", "data type of the matrix products", false, {}, {}, "bf16; on a CPU fp32"},
+      t.precision);
+  key({"recompute", "what is recomputed in the backward pass"}, t.recompute);
+  key({"seed", "seed of the initial weights and of the order of the data", false, 0, 1e15}, t.seed);
   key({"init_std",
-       "standard deviation of initial matrices; divided by √(2 · layers) where a product is added "
+       "standard deviation of the initial matrices; divided by √(2 · layers) for those that write "
        "to the residual stream",
        false, 0, 1e3},
       t.init_std);
-  key({"embedding_init_std", "the same of the embedding", false, 0, 1e3, "train.init_std"},
+  key({"embedding_init_std", "the same for the embedding", false, 0, 1e3, "train.init_std"},
       t.embedding_init_std);
-  key({"head_init_std", "the same of the head, where it is not the embedding", false, 0, 1e3,
+  key({"head_init_std", "the same for the output head, if it is not tied", false, 0, 1e3,
        "train.init_std"},
       t.head_init_std);
-  key({"learning_rate", "at its highest", false, 0, 1e3, "by width, batch and steps"},
+  key({"learning_rate", "peak learning rate", false, 0, 1e3, "by width, batch and steps"},
       t.learning_rate);
-  key({"schedule", "how the learning rate falls after the warm-up"}, t.schedule);
+  key({"schedule", "decay of the learning rate after the warm-up"}, t.schedule);
   key({"warmup_steps", "steps in which the learning rate rises from 0", false, 0, kMostTokens,
        "by width and rate, a tenth to a third of the steps"},
       t.warmup_steps);
-  key({"final_fraction", "what is left of the learning rate at the end", false, 0, 1},
+  key({"final_fraction", "learning rate at the end, as a fraction of the peak", false, 0, 1},
       t.final_fraction);
-  key({"decay_fraction", "the part of the steps in which wsd falls", false, 0, 1},
+  key({"decay_fraction", "wsd: fraction of the steps in which the learning rate decays", false, 0,
+       1},
       t.decay_fraction);
-  key({"weight_decay", "of matrices and embeddings, times the learning rate", false, 0, 1e3},
+  key({"weight_decay", "weight decay of matrices and embeddings, multiplied by the learning rate",
+       false, 0, 1e3},
       t.weight_decay);
   key({"beta1", "AdamW: decay of the first moment", false, 0, 1}, t.beta1);
   key({"beta2", "AdamW: decay of the second moment", false, 0, 1}, t.beta2);
-  key({"epsilon", "AdamW: keeps the divisor from 0", false, 0, 1}, t.epsilon);
-  key({"clip", "largest norm of all gradients together; 0: any", false, 0, 1e9}, t.clip);
+  key({"epsilon", "AdamW: added to the denominator", false, 0, 1}, t.epsilon);
+  key({"clip", "global gradient norm to clip to; 0: no clipping", false, 0, 1e9}, t.clip);
   key({"z_loss", "weight of the penalty on the square of log Z", false, 0, 1e3}, t.z_loss);
   key({"balance_loss", "mixtures: weight of the loss that balances experts", false, 0, 1e3,
        "0.01; with a sigmoid router 0"},
@@ -118,56 +123,52 @@ void describe(V& key, TrainSpec& t) {
       t.router_z_loss);
   key({"balance_rate", "mixtures with a sigmoid router: change of its bias per step", false, 0, 1},
       t.balance_rate);
-  key({"muon_learning_rate", "of the matrices, with Muon", false, 0, 1e3}, t.muon_learning_rate);
-  key({"muon_momentum", "of the matrices, with Muon", false, 0, 1}, t.muon_momentum);
-  key({"non_finite", "a step whose gradients are not finite is left out, or ends the run"},
-      t.non_finite);
-  key({"deterministic", "bit for bit the same every time, where that costs speed"},
-      t.deterministic);
+  key({"muon_learning_rate", "Muon: peak learning rate of the matrices", false, 0, 1e3},
+      t.muon_learning_rate);
+  key({"muon_momentum", "Muon: momentum of the matrices", false, 0, 1}, t.muon_momentum);
+  key({"non_finite", "skip a step whose gradients are not finite, or stop the run"}, t.non_finite);
+  key({"deterministic", "bitwise reproducible, even where that costs speed"}, t.deterministic);
   key({"validate_every", "steps from one validation to the next; 0: never", false, 0, kMostTokens},
       t.validate_every);
-  key({"validate_tokens", "how many tokens a validation reads, always the same", false, 1,
-       kMostTokens},
+  key({"validate_tokens", "tokens per validation, always the same ones", false, 1, kMostTokens},
       t.validate_tokens);
 }
 
 template <class V>
 void describe(V& key, DataSpec& d) {
-  key({"train", "a token shard or a folder of them; without it the built-in text is read"},
-      d.train);
-  key({"mix",
-       "several instead of data.train, with weights: \"web=0.7, code=0.3\"; what is read of each"},
+  key({"train", "a token shard or a folder of them; default: the built-in text"}, d.train);
+  key({"mix", "several in place of data.train, with the share of each: \"web=0.7, code=0.3\""},
       d.mix);
-  key({"validation", "what train.validate_every validates on: a token shard or a folder of them"},
+  key({"validation", "validation data for train.validate_every: a token shard or a folder of them"},
       d.validation);
-  key({"type", "of tokens in files without a header"}, d.type);
+  key({"type", "token type of files without a header"}, d.type);
   key({"pack",
        "stream: windows cut anywhere; documents: each begins with a document, in a seeded order"},
       d.pack);
   key({"mask",
-       "document: attention stays within documents, and what begins one is no target; none: "
-       "neither"},
+       "document: attention stays within documents, and their first tokens are not targets; none: "
+       "no mask"},
       d.mask);
 }
 
 template <class V>
 void describe(V& key, CheckpointSpec& c) {
-  key({"every", "steps from one checkpoint to the next; without it only the last is kept", false, 1,
+  key({"every", "steps between checkpoints; without it only the last step is saved", false, 1,
        kMostTokens},
       c.every);
-  key({"keep", "newest checkpoints that are kept", false, 1, 1e6}, c.keep);
+  key({"keep", "number of newest checkpoints to keep", false, 1, 1e6}, c.keep);
 }
 
 template <class V>
 void describe(V& key, LayoutSpec& l) {
-  key({"ranks", "what the product of the degrees must be", false, 1, kMostRanks,
+  key({"ranks", "number of ranks: the product of the degrees", false, 1, kMostRanks,
        "the cluster's devices"},
       l.ranks);
-  key({"dp", "replicas", false, 1, kMostDegree, "what the other degrees leave of the ranks"}, l.dp);
+  key({"dp", "replicas", false, 1, kMostDegree, "the ranks divided by the other degrees"}, l.dp);
   key({"fsdp", "ranks that shard the training state", false, 1, kMostDegree}, l.fsdp);
   key({"zero", "what fsdp shards: 1 optimizer, 2 and gradients, 3 and parameters", false, 1, 3},
       l.zero);
-  key({"unit", "what fsdp gathers at once: a block, or its attention and its MLP by themselves"},
+  key({"unit", "what fsdp gathers at once: a block, or its attention and its MLP separately"},
       l.unit);
   key({"tp", "tensor-parallel ranks", false, 1, kMostDegree}, l.tp);
   key({"sequence_parallel", "shard norms and residuals over the tensor-parallel ranks"},
@@ -184,10 +185,10 @@ void describe(V& key, LayoutSpec& l) {
 
 template <class V>
 void describe(V& key, DeviceSpec& d) {
-  key({"kind", "what computes"}, d.kind);
+  key({"kind", "type of device"}, d.kind);
   key({"name", "as the driver reports it", true}, d.name);
   key({"memory", "memory of one device", false, 1}, d.memory);
-  key({"memory_bandwidth", "of that memory", false, 1}, d.memory_bandwidth);
+  key({"memory_bandwidth", "bandwidth of that memory", false, 1}, d.memory_bandwidth);
   key({"bf16", "peak dense rate", false, 1}, d.bf16);
   key({"fp16", "peak dense rate", false, 1}, d.fp16);
   key({"fp8", "peak dense rate", false, 1}, d.fp8);
@@ -220,7 +221,7 @@ void describe(V& key, ClusterSpec& c) {
       c.max_nodes);
   key({"devices_per_node", "devices in a machine", true, 1, 1e4}, c.devices_per_node);
   key({"cpus", "CPUs per node, as the provider counts them", false, 1, kMostCpus}, c.cpus);
-  key({"numa_nodes", "NUMA nodes that a node's devices are spread over", false, 1, kMostNumaNodes},
+  key({"numa_nodes", "NUMA nodes that a node's devices are attached to", false, 1, kMostNumaNodes},
       c.numa_nodes);
   key({"unpinned", "host threads run on any socket, as in containers of GPU clouds"}, c.unpinned);
   key({"host_memory", "memory of a node's CPUs", false, 1}, c.host_memory);
@@ -235,11 +236,11 @@ void describe(V& key, PriceSpec& p) {
   key({"offer", "what the provider calls it", true}, p.offer);
   key({"device", "the device preset that is rented", true}, p.device);
   key({"devices", "devices the price is for", true, 1, kMostDegree}, p.devices);
-  key({"market", "on-demand, or spot: can be taken away"}, p.market);
+  key({"market", "on-demand, or spot: can be preempted"}, p.market);
   key({"per_hour", "price per hour of all these devices", true}, p.per_hour);
-  key({"date", "when it was seen", true}, p.date);
+  key({"date", "date of the price", true}, p.date);
   key({"source", "where the price is published", true}, p.source);
-  key({"network", "several of them have a network between them that is known"}, p.network);
+  key({"network", "the network between several of them is known"}, p.network);
 }
 
 template <class V>
@@ -255,7 +256,7 @@ void describe(V& key, Sections& s) {
   key({"price", "prices"}, s.price);
 }
 
-constexpr Key kDescription{"description", "what the file is, in a line"};
+constexpr Key kDescription{"description", "description of the file, in one line"};
 
 base::Result<Sections> read_sections(const Value& document) {
   Sections sections;

@@ -71,8 +71,8 @@ class Converter {
 
 base::Result<Value> parse_toml(std::string_view text, const std::string& source) {
   if (const int line = line_of_deep_name(text); line > 0) {
-    return base::fail(base::usage_error(
-        Origin{source, line}.text(), fmt::format("a name of more than {} parts", kMaxNameParts)));
+    return base::fail(base::usage_error(Origin{source, line}.text(),
+                                        fmt::format("a key of more than {} parts", kMaxNameParts)));
   }
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed) {

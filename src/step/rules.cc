@@ -60,7 +60,7 @@ constexpr Rule kRules[] = {
        return c.document_mask && c.layout.context.ranks > 1;
      },
      [](const ModelSpec&, const Choices&) {
-       return usage_error("layout.cp", "ranks that share sequences cannot mask documents yet",
+       return usage_error("layout.cp", "documents cannot be masked with context parallelism yet",
                           "set layout.cp=1, or data.mask=none");
      }},
     {[](const ModelSpec& m, const Choices& c) {
@@ -114,7 +114,8 @@ constexpr Rule kRules[] = {
     {[](const ModelSpec&, const Choices& c) { return c.layout.tensor.ranks > 1 && is_muon(c); },
      [](const ModelSpec&, const Choices&) {
        return usage_error(
-           "layout.tp", "Muon updates whole matrices, and tensor-parallel ranks have parts of them",
+           "layout.tp",
+           "Muon updates whole matrices, but tensor-parallel ranks have only parts of them",
            "set layout.tp=1, or train.optimizer=adamw");
      }},
     {parts_differ<&ModelSpec::heads>,
@@ -137,7 +138,7 @@ constexpr Rule kRules[] = {
     {[](const ModelSpec&, const Choices& c) { return is_muon(c) && c.layout.gathers_weights(); },
      [](const ModelSpec&, const Choices&) {
        return usage_error("layout.zero",
-                          "Muon updates whole matrices, and zero 3 keeps parts of them",
+                          "Muon updates whole matrices, but zero 3 keeps only parts of them",
                           "set layout.zero=2");
      }},
 };

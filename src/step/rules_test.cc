@@ -73,13 +73,14 @@ TEST(Rules, NameTheKeyOfWhatHasNoProgram) {
               a.choices.layout.context.ranks = 2;
               a.choices.document_mask = true;
             }),
-            "layout.cp: ranks that share sequences cannot mask documents yet");
+            "layout.cp: documents cannot be masked with context parallelism yet");
   EXPECT_EQ(refused([](Asked& a) { a.choices.document_mask = true; }), "");
-  EXPECT_EQ(refused([](Asked& a) {
-              a.choices.layout.tensor.ranks = 2;
-              a.choices.optimizer = spec::Optimizer::kMuon;
-            }),
-            "layout.tp: Muon updates whole matrices, and tensor-parallel ranks have parts of them");
+  EXPECT_EQ(
+      refused([](Asked& a) {
+        a.choices.layout.tensor.ranks = 2;
+        a.choices.optimizer = spec::Optimizer::kMuon;
+      }),
+      "layout.tp: Muon updates whole matrices, but tensor-parallel ranks have only parts of them");
   EXPECT_EQ(refused([](Asked& a) { a.choices.layout.tensor.ranks = 3; }),
             "layout.tp: model.heads 4 cannot be divided by 3 ranks");
   EXPECT_EQ(refused([](Asked& a) { a.choices.layout.tensor.ranks = 4; }),
@@ -98,7 +99,7 @@ TEST(Rules, NameTheKeyOfWhatHasNoProgram) {
               a.choices.layout.shard.ranks = 2;
               a.choices.optimizer = spec::Optimizer::kMuon;
             }),
-            "layout.zero: Muon updates whole matrices, and zero 3 keeps parts of them");
+            "layout.zero: Muon updates whole matrices, but zero 3 keeps only parts of them");
 }
 
 TEST(Rules, OfGpusAreAboutWidths) {

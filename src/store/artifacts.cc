@@ -19,7 +19,7 @@ int digit_of(char c) {
   return (c | 0x20) - 'a' + 10;
 }
 
-// The digest that starts with these digits and goes on with `filler` to the end.
+// The digest that starts with these digits, with all others set to `filler`.
 hash::Digest filled(std::string_view hex, unsigned filler) {
   hash::Digest digest;
   for (std::size_t i = 0; i < 2 * hash::Digest::kSize; ++i) {
@@ -51,9 +51,9 @@ base::Result<std::vector<FileAt>> with_content(Store& store, std::string_view ta
   return files_of(select);
 }
 
-// Parameters: 1 the reader's id, 2 its path, 3 its digest, 4 when it ended. The first two are
-// producers, the second of them for runs that ran at the same time; the third finds the same
-// content at another path.
+// Parameters: 1 the reader's id, 2 its path, 3 its digest, 4 when it ended. The first finds an
+// earlier producer, the second one that overlapped the reader in time, the third the same content
+// at another path.
 constexpr std::array kProducerQueries = {
     "SELECT run, path, blake3, size FROM run_output WHERE path = ?2 AND run < ?1 AND"
     " (?3 IS NULL AND status <> 'deleted' OR blake3 = ?3) AND ?4 IS NOT NULL"
@@ -70,10 +70,10 @@ constexpr std::array kProducerQueries = {
 constexpr std::size_t kEarlier = 0;
 constexpr std::size_t kContemporary = 1;
 constexpr std::size_t kTwin = 2;
-// Whether any run began while the reader ran: mostly none, which saves a query.
+// Whether any run began while the reader ran. Usually none did, which saves the second query.
 constexpr const char* kOverlapQuery =
     "SELECT 1 FROM run WHERE id > ?1 AND started_ns <= ?2 LIMIT 1";
-// Inputs, and files written into, that may come from an output with path ?1 and digest ?2.
+// Inputs, and files modified in place, that may come from an output with path ?1 and digest ?2.
 constexpr const char* kReaderQuery =
     "SELECT run, path, blake3, size FROM run_input"
     " WHERE path = ?1 AND (blake3 = ?2 OR blake3 IS NULL)"

@@ -26,8 +26,8 @@ base::Result<void> erase(Database& database, RunId id) {
   return remove.run();
 }
 
-// Of the runs that left what is at a path now, the newest: without it nothing would say where the
-// file came from.
+// Adds the newest run that left the present content of a path: without it the file's origin would
+// be unknown.
 base::Result<void> add_makers_of_files(Store& store, const GcOptions& options,
                                        std::set<RunId>& needed, std::vector<RunId>& todo) {
   ASSAY_TRY(Statement select,
@@ -49,7 +49,7 @@ base::Result<void> add_makers_of_files(Store& store, const GcOptions& options,
   });
 }
 
-// The runs that must stay, and those whose outputs these read, and so on.
+// The runs that must stay, and recursively the runs whose outputs they read.
 base::Result<std::set<RunId>> needed_runs(Store& store, const GcOptions& options) {
   ASSAY_TRY(const Snapshot snapshot, Snapshot::begin(store.database()));
   ASSAY_TRY(Statement select,
@@ -100,8 +100,8 @@ base::Result<void> erase_leftovers(Database& database, const GcOptions& options,
   return {};
 }
 
-// A transaction for each, so that recorders do not wait long; what has changed since the runs were
-// chosen is checked again.
+// One transaction per run, so that recorders do not wait long. Each checks again that the run may
+// still be removed.
 base::Result<void> erase_each(Store& store, std::vector<RunRecord>& runs) {
   Database& database = store.database();
   ASSAY_TRY(Statement in_use,
@@ -171,7 +171,8 @@ base::Result<GcReport> collect_garbage(Store& store, const GcOptions& options) {
     return options.before_unix_ns && run.started_unix_ns >= *options.before_unix_ns;
   });
   if (options.dry_run) {
-    // Everything, then rolled back: a dry run reports exactly what a real one would do.
+    // Does everything and rolls it back, so that a dry run reports exactly what a real one would
+    // do.
     ASSAY_TRY(Transaction undone, Transaction::begin(store.database()));
     for (const RunRecord& run : report.runs) ASSAY_TRY_VOID(erase(store.database(), run.id));
     ASSAY_TRY_VOID(erase_leftovers(store.database(), options, report));

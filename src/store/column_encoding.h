@@ -13,17 +13,17 @@
 
 namespace assay::store {
 
-// Strings one after the other, a NUL after each, as in /proc/PID/cmdline. Not JSON, because
-// arguments may contain any other byte.
+// Strings, each terminated by NUL, as in /proc/PID/cmdline. Not JSON, because arguments may contain
+// any byte but NUL.
 std::vector<std::byte> packed_strings(std::span<const std::string> strings);
 std::vector<std::string> unpacked_strings(std::string_view packed);
 std::vector<std::string> strings_at(const Statement& row, int column);
 
 std::span<const std::byte> bytes_of(std::string_view text);
-// For bind(): nothing is NULL.
+// For bind(): an absent digest becomes NULL.
 std::optional<std::span<const std::uint8_t>> bytes_of(const std::optional<hash::Digest>& digest);
 
-// Nothing for NULL, and for a blob that is not a digest.
+// Nothing for NULL, or for a blob of the wrong size.
 std::optional<hash::Digest> digest_at(const Statement& row, int column);
 
 template <class Integer = std::int64_t>

@@ -1,4 +1,5 @@
-// Several processes on one store: at its making, at its upgrade, and while they are being killed.
+// Several processes on one store: when it is created, when it is migrated, and while they are
+// killed.
 #include <fmt/format.h>
 #include <sys/mman.h>
 

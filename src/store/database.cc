@@ -25,8 +25,9 @@ bool is_writable(const std::filesystem::path& path) {
   return ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0;
 }
 
-// SQLite needs a file beside the database to read one with a write-ahead log, and cannot make it in
-// a directory that is not writable. Where no log is, there is nothing that it would be needed for.
+// To read a database with a write-ahead log, SQLite needs a shared-memory file beside it, which it
+// cannot create in a read-only directory. If there is no log, the database can be opened as
+// immutable, which does not need that file.
 std::string read_only_name(const std::filesystem::path& database) {
   std::string name = "file:";
   for (const char c : database.native()) {
@@ -41,7 +42,7 @@ std::string read_only_name(const std::filesystem::path& database) {
 }  // namespace
 
 base::Result<Database> Database::open(const std::filesystem::path& path, Access access) {
-  // SQLite counts its memory under a lock at every allocation; the count is not used.
+  // Turns off SQLite's memory statistics, which take a lock at every allocation.
   static const int counting_off = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
   static_cast<void>(counting_off);
   // Absolute, because SQLite may be built to read a name that starts with "file:" as a URI.

@@ -1,7 +1,8 @@
-// Database: one connection to one SQLite file, and Transaction: all or nothing on it.
+// Database: one connection to one SQLite file. Transaction and Snapshot: a write and a read
+// transaction on it.
 //
-// - A connection belongs to one thread at a time; threads and processes that work at once each open
-//   their own.
+// - A connection belongs to one thread at a time; concurrent threads and processes each open their
+//   own.
 // - Statements may outlive the Database object they came from; the file closes with the last one.
 #pragma once
 
@@ -21,14 +22,14 @@ namespace assay::store {
 
 inline constexpr std::chrono::milliseconds kBusyTimeout{5000};
 
-// What the caller needs: to write, or to read, and to write only where that is allowed.
+// kRead: the caller only needs to read, so a file that cannot be written is opened read-only.
 enum class Access { kWrite, kRead };
 
 class Database {
  public:
-  // Opens an existing file. Never creates one: SQLite would give it the umask's mode, and a store
-  // must be private from its first moment. With kRead, a file or directory that cannot be written
-  // (a read-only mount) is read.
+  // Opens an existing file. Never creates one: SQLite would create it with the umask's mode, and a
+  // store must be private from the start. With kRead, a file or directory that cannot be written (a
+  // read-only mount) is opened read-only.
   static base::Result<Database> open(const std::filesystem::path& path,
                                      Access access = Access::kWrite);
 
@@ -36,17 +37,18 @@ class Database {
   base::Result<void> exec(std::string_view sql);
   // Exactly one statement.
   base::Result<Statement> prepare(std::string_view sql);
-  // The first column of the only row that `sql` gives; no row is an error.
+  // The first column of the first row of `sql`; no row is an error.
   base::Result<std::int64_t> integer(std::string_view sql);
   base::Result<std::string> text(std::string_view sql);
 
-  // How long a statement waits for another process's lock before it fails; kBusyTimeout at first.
+  // How long a statement waits for another process's lock before it fails; initially kBusyTimeout.
   base::Result<void> set_busy_timeout(std::chrono::milliseconds timeout);
-  // Turns the write-ahead log on, or back to SQLite's rollback journal, and returns whether it is
-  // on now: where the file system cannot, SQLite keeps the journal, which is as safe and slower.
+  // Switches to the write-ahead log, or back to SQLite's rollback journal, and returns whether the
+  // log is in use now: on file systems that do not support it SQLite keeps the journal, which is
+  // equally safe but slower.
   base::Result<bool> set_wal(bool wanted, std::chrono::milliseconds timeout = kBusyTimeout);
-  // Closing will leave the file exactly as it is, even when a write-ahead log waits to be moved
-  // into it.
+  // Closing will not change the database file, even if the write-ahead log has not been
+  // checkpointed.
   void leave_untouched_on_close();
 
   // Nothing can be written through this connection.
@@ -73,9 +75,8 @@ class Database {
   std::unique_ptr<sqlite3, Close> connection_;
 };
 
-// Takes the write lock at once (BEGIN IMMEDIATE), so that what is read inside is still true when it
-// is written, and rolls back when it goes out of scope without commit(). Must not outlive the
-// Database.
+// Takes the write lock at once (BEGIN IMMEDIATE), so that nothing read inside can change before it
+// commits; rolls back if it goes out of scope without commit(). Must not outlive the Database.
 class Transaction {
  public:
   static base::Result<Transaction> begin(Database& database);
@@ -92,9 +93,9 @@ class Transaction {
   std::unique_ptr<sqlite3, Rollback> open_;
 };
 
-// Everything read while it exists is of one moment, whatever others write meanwhile, and each
-// query costs less: the locks are taken once. Nothing can be written through it. Must not
-// outlive the Database.
+// A read transaction: while it exists, all queries see the same state whatever other connections
+// write, and each is cheaper because locks are taken once. Nothing can be written through it. Must
+// not outlive the Database.
 class Snapshot {
  public:
   static base::Result<Snapshot> begin(Database& database);

@@ -13,7 +13,7 @@
 namespace assay::store {
 namespace {
 
-// zlib's own fastest level: a diff of megabytes must not delay the command that is about to start.
+// zlib's fastest level: compressing a diff of megabytes must not delay the start of the command.
 std::vector<std::byte> compressed(std::string_view text) {
   uLongf size = ::compressBound(text.size());
   std::vector<std::byte> bytes(size);

@@ -12,10 +12,10 @@
 
 namespace assay::store {
 
-// The number of the row that holds `text`, made if there is none; nothing for an empty text.
+// The id of the row that holds `text`, inserted if there is none; nothing for an empty text.
 base::Result<std::optional<std::int64_t>> keep_document(Database& database, std::string_view text);
 
-// Empty for nothing.
+// Empty if `id` is.
 base::Result<std::string> read_document(Database& database, std::optional<std::int64_t> id);
 
 }  // namespace assay::store

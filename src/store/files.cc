@@ -32,8 +32,8 @@ tl::unexpected<base::Error> failed(const fs::path& path, std::string_view what,
   return base::fail(base::system_error(path.string(), what, reason, denied ? hint : ""));
 }
 
-// Hides the store from git. A person's own contents are kept; an empty file is what a kill between
-// creating and writing leaves.
+// Hides the store from git. A file with contents is kept; an empty one was left by a kill between
+// creating and writing it.
 base::Result<void> write_gitignore(const fs::path& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0 && status.st_size > 0) return {};
@@ -70,9 +70,9 @@ base::Result<void> make_directory(const Location& location) {
 }
 
 base::Result<void> make_private_file(const fs::path& path) {
-  // mknod makes a regular file exactly as open(O_CREAT | O_EXCL) does, without a descriptor.
-  // Closing a descriptor of a database would drop the locks that other connections of this process
-  // hold on it (POSIX locks belong to the process).
+  // mknod creates a regular file as open(O_CREAT | O_EXCL) does, but without a descriptor. Closing
+  // a descriptor of the database would drop the locks that other connections of this process hold
+  // on it (POSIX locks belong to the process).
   const char* name = path.c_str();
   if (::mknod(name, S_IFREG | kFileMode, 0) != 0 && errno != EEXIST) {
     return failed(path, "cannot create");

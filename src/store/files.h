@@ -16,20 +16,20 @@ base::Result<void> make_directory(const Location& location);
 // An empty file with mode 0600 whatever the umask is. Keeps one that is already there.
 base::Result<void> make_private_file(const std::filesystem::path& path);
 
-// Fails unless `path` is a regular file that this user may trust: their own, one that a group of
-// theirs shares (shared.h), or any for root.
+// Fails unless `path` is a regular file that this user can trust: the user owns it, or it is in a
+// store shared with a group that the user is in (shared.h), or the user is root.
 base::Result<void> check_file(const std::filesystem::path& path);
 
 // Removes the permissions of other users from the database and the files SQLite keeps beside it.
 enum class Privacy {
-  kWas,     // nothing to do
+  kWas,     // it already was private
   kMade,    // permissions were removed
   kCannot,  // the file system does not keep modes (FAT, some network shares)
 };
 Privacy make_private(const std::filesystem::path& database);
 
-// Whether the file system is one that several machines may have mounted. The write-ahead log needs
-// memory shared by all processes that use the file, so it must not be used there.
+// Whether several machines may have mounted this file system. The write-ahead log must not be used
+// there, because it needs memory shared by all processes that use the file.
 base::Result<bool> is_shared_between_machines(const std::filesystem::path& path);
 bool is_shared_between_machines(std::int64_t file_system_magic);  // statfs(2), f_type
 

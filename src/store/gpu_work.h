@@ -16,23 +16,23 @@ namespace assay::store {
 struct GpuUse {
   std::string quantity;  // "kernels", "copies_to_device": docs/store.md has them all
   std::int64_t calls = 0;
-  std::int64_t amount = 0;  // bytes; of graphs, nodes; of matmuls, flops by the million
+  std::int64_t amount = 0;  // bytes; for graphs, nodes; for matmuls, millions of flops
   bool operator==(const GpuUse&) const = default;
 };
 
-// The work of a row of matmuls; nothing for other rows.
+// The flops of a row that counts matmuls; nothing for other rows.
 inline std::optional<base::Flops> flops_of(const GpuUse& use) {
   if (use.quantity != "matmuls" && use.quantity != "captured_matmuls") return std::nullopt;
   return base::Flops(static_cast<double>(use.amount) * 1e6);
 }
 
 struct GpuMemory {
-  std::string device;           // its UUID, as NVML writes it
+  std::string device;           // its UUID: "GPU-…", also for a MIG slice
   std::int64_t peak_bytes = 0;  // the most that one process allocated at once
   bool operator==(const GpuMemory&) const = default;
 };
 
-// The limits of the run on a device when it ended, and what it used.
+// The run's limits on a device when the run ended, and what it used.
 struct GpuShare {
   std::string device;  // its UUID; empty: every device without limits of its own
   std::optional<std::int64_t> memory_bytes;       // none: no limit
@@ -49,8 +49,8 @@ struct GpuCollective {
   std::int64_t ranks = 0;
   std::string operation;   // "all-reduce"
   std::string type;        // "bf16"
-  std::int64_t calls = 0;  // of the ranks that the run ran, together
-  std::int64_t bytes = 0;  // of the whole message, for each call
+  std::int64_t calls = 0;  // summed over the ranks that this run recorded
+  std::int64_t bytes = 0;  // size of the whole message, summed over the calls
   bool operator==(const GpuCollective&) const = default;
 };
 
@@ -58,7 +58,7 @@ struct GpuWork {
   std::vector<GpuUse> use;  // quantities of zero are left out
   std::vector<GpuMemory> memory;
   std::vector<GpuCollective> collectives;
-  std::vector<GpuShare> shares;  // where there was a limit, or a wait
+  std::vector<GpuShare> shares;  // devices on which a limit was set or launches waited
 
   [[nodiscard]] bool empty() const {
     return use.empty() && memory.empty() && collectives.empty() && shares.empty();

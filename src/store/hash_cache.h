@@ -27,8 +27,8 @@ class HashCache {
   static base::Result<HashCache> prepare(Store& store);
 
   base::Result<std::optional<hash::Digest>> find(const hash::FileStamp& stamp);
-  // In the caller's transaction if there is one; alone, each call is a commit of its own. A file
-  // that was changed less than a tick before it was hashed is left out.
+  // Part of the caller's transaction if there is one; otherwise each call commits. A file that was
+  // changed less than a tick before it was hashed is not added.
   base::Result<void> insert(const HashedFile& file);
 
  private:
@@ -39,7 +39,8 @@ class HashCache {
   Statement insert_;
 };
 
-// Removes entries made before then, in the caller's transaction if there is one; returns how many.
+// Removes entries made before this time, in the caller's transaction if there is one; returns how
+// many.
 base::Result<std::int64_t> forget_hashes_before(Database& database, std::int64_t unix_ns);
 
 }  // namespace assay::store

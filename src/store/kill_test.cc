@@ -1,5 +1,5 @@
 // "A process killed at any write leaves a readable database": the process is killed at the first
-// operation, the second, the third, … until it lives, before and half-way through each.
+// operation, the second, the third, … until it survives, before and half-way through each.
 #include <fmt/format.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
@@ -63,8 +63,8 @@ class KillTest : public testing::ProjectTest, public ::testing::WithParamInterfa
     return deaths;
   }
 
-  // Another reader than ours, on a copy so that both meet the files as the death left them. A
-  // process takes a while to start, so this is done for some.
+  // Reads with another program than ours, on a copy, so that both see the files as the kill left
+  // them. Starting a process takes time, so only some are checked.
   void examine_copy(int nth) {
     if (nth % 16 != 1 || !fs::exists(location_.database)) return;
     replace(location_, copy_);
@@ -134,7 +134,7 @@ TEST_P(KillTest, WhileCommitting) {
         for (int number = 1; number <= kTransactions; ++number) {
           if (!commit(store->database(), number)) ::_exit(2);
           say("x");
-          // The log moves into the file: once as it happens while working, once as it empties.
+          // Checkpoints the log: once as during normal work, once as when it is emptied.
           if (number == 2) static_cast<void>(store->database().exec("PRAGMA wal_checkpoint"));
           if (number == 4) {
             static_cast<void>(store->database().exec("PRAGMA wal_checkpoint(TRUNCATE)"));

@@ -1,5 +1,5 @@
-// Labels: names given by the user to a run or to a content. A label names one thing; set again, it
-// moves. Table `label`.
+// Labels: names given by the user to a run or to a content. Setting a label again moves it. Table
+// `label`.
 #pragma once
 
 #include <optional>
@@ -22,8 +22,8 @@ struct Label {
   Labelled target;
 };
 
-// A usage error unless the name is one word without another meaning, such as "last", a number,
-// "@3", an option or a path.
+// A usage error unless the name is one word that cannot be mistaken for something else: "last", a
+// number, "@3", an option and a path are refused.
 base::Result<void> check_label(std::string_view name);
 
 // Returns what the label named before, if anything.

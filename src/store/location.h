@@ -1,5 +1,5 @@
 // Where a project's store is: `.assay/assay.db`, found upward from the working directory as git
-// finds `.git`. Every verb that uses the store begins here; store.h opens what is found.
+// finds `.git`. Every verb that uses the store starts here; store.h opens the store that was found.
 #pragma once
 
 #include <filesystem>
@@ -22,8 +22,8 @@ Location location_in(const std::filesystem::path& project);
 // that is not a directory is an error, because skipping it would use another project's store.
 base::Result<std::optional<Location>> find(const std::filesystem::path& from);
 
-// Where a verb that needs a store makes one: beside the nearest `.git` at or above `from`, so that
-// every directory of a checkout shares one store; else in `from` itself.
+// Where a new store is created: beside the nearest `.git` at or above `from`, so that all
+// directories of a checkout share one store; else in `from` itself.
 base::Result<Location> default_location(const std::filesystem::path& from);
 
 }  // namespace assay::store

@@ -12,7 +12,7 @@
 namespace assay::store {
 namespace {
 
-// Short, because a writer of metrics tries again in a second and must not block its thread.
+// Short, because a writer of metrics retries and must not block its thread.
 constexpr std::chrono::milliseconds kMetricPatience{1000};
 
 MetricPoint point_at(const Statement& row, int column) {
@@ -81,7 +81,7 @@ base::Result<bool> MetricWriter::write(std::span<const MetricRow> rows) {
     if (database_->was_busy()) return false;
     return base::fail(std::move(transaction).error());
   }
-  Begun begun = begun_;  // what is rolled back was never there
+  Begun begun = begun_;  // a copy, so that a rollback leaves begun_ unchanged
   ASSAY_TRY_VOID(insert(rows, begun));
   if (auto committed = transaction->commit(); !committed) {
     if (database_->was_busy()) return false;

@@ -1,4 +1,4 @@
-// Metrics: numbers by step that a run measured itself. The program inside the run writes them
+// Metrics: numbers by step that a run reports about itself. The program inside the run writes them
 // (MetricWriter); `assay show` and reports read them.
 #pragma once
 
@@ -24,26 +24,26 @@ struct Metric {
 };
 inline constexpr const char* kFlag = "flag";  // 0 or 1
 
-// What was measured at one step; a step may be measured in several rows.
+// What was measured at one step; a step may have several rows.
 struct MetricRow {
   std::int64_t step = 0;
   std::vector<Metric> values;
 };
 
-// One source of one run: each writer is another.
+// Writes metrics of one run. Each writer is a source of its own (MetricSeries::source).
 class MetricWriter {
  public:
   // The run must have begun. The Store must outlive the writer and stay where it is.
   static base::Result<MetricWriter> begin(Store& store, const std::string& run_uid);
 
-  // In one transaction. False: others kept the store locked, nothing was written, try again. Of a
-  // quantity that a step has twice, the last one counts.
+  // In one transaction. False: other processes kept the store locked and nothing was written; try
+  // again. If a step has the same quantity twice, the last value counts.
   base::Result<bool> write(std::span<const MetricRow> rows);
 
  private:
-  // What is in the store by now.
+  // What this writer has already inserted.
   struct Begun {
-    std::int64_t source = 0;  // given with the first row
+    std::int64_t source = 0;  // assigned with the first row
     std::map<std::string, std::int64_t, std::less<>> series;
   };
 
@@ -65,21 +65,22 @@ class MetricWriter {
 
 struct MetricPoint {
   std::int64_t step = 0;
-  std::optional<double> value;  // nothing: it was measured and is no finite number
+  std::optional<double> value;  // nothing: it was measured but is not finite
 };
 
 struct MetricSeries {
-  std::int64_t source = 1;  // 1, 2, 3, … in the order in which they began
+  std::int64_t source = 1;  // 1, 2, 3, … in the order in which the writers wrote first
   std::string name;
   std::string unit;
   std::vector<MetricPoint> points;  // by step
 };
 
-// By source, then in the order in which quantities first came.
+// Ordered by source, then by when the quantity first appeared.
 base::Result<std::vector<MetricSeries>> load_metrics(Store& store, RunId run);
-// One quantity of a run's first source, for matching two runs by step; empty if it has none.
+// One quantity of a run's first source, for comparing two runs step by step; empty if there is
+// none.
 base::Result<std::vector<MetricPoint>> load_series(Store& store, RunId run, std::string_view name);
-// The newest point of one quantity, of the source that began last.
+// The newest point of one quantity, from the newest source.
 base::Result<std::optional<MetricPoint>> last_point(Store& store, RunId run, std::string_view name);
 
 // Metrics as JSON, with the same keys whether they come from a running trainer or from the store.

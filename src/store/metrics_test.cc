@@ -1,4 +1,4 @@
-// What runs measured of themselves, written by one connection and read by another.
+// Metrics that runs report about themselves, written by one connection and read by another.
 #include "store/metrics.h"
 
 #include <stdlib.h>
@@ -43,7 +43,7 @@ TEST_F(MetricsTest, ComeBackAsTheyWereWritten) {
   ASSERT_TRUE(writer) << line_of(writer);
   EXPECT_TRUE(metrics(run.id).empty());
   ASSERT_TRUE(*writer->write(std::vector<MetricRow>{row(1, 5.5, 0.1), row(2, 1.0 / 3, 0.2)}));
-  // A quantity that comes later, one that is no number, and a step that comes again.
+  // A quantity that first appears later, one that is not a number, and a repeated step.
   ASSERT_TRUE(*writer->write(
       std::vector<MetricRow>{{2, {{"validation_loss", "", 4.5}, {"seconds", "s", 0.25}}},
                              {3, {{"loss", "", std::numeric_limits<double>::infinity()}}}}));

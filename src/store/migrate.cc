@@ -14,7 +14,7 @@
 namespace assay::store {
 namespace {
 
-// Helps to choose what to install; a future schema may not have the table.
+// The version to install, for the error message; a future schema may not have the table.
 std::string last_writer(Database& database) {
   const auto program = database.text("SELECT program FROM migration ORDER BY version DESC LIMIT 1");
   return program ? fmt::format(" (written by assay {})", *program) : "";
@@ -64,8 +64,8 @@ base::Result<void> check_foreign_keys(Database& database) {
                          fmt::format("a row of table {} would refer to nothing", check.text(0))));
 }
 
-// Called with the write lock held, which a run that begins must take: none can be missed.
-// Collectors on other machines that share the file system are not seen.
+// Called with the write lock held, which a starting run must take, so none can be missed.
+// Collectors on other machines that share the file system are not detected.
 base::Result<void> check_for_recording_programs(Database& database) {
   ASSAY_TRY(Statement tables,  // "job" before version 8
             database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name IN"
@@ -117,7 +117,7 @@ base::Result<void> apply_missing(Database& database, const Program& program, con
 }  // namespace
 
 base::Result<Schema> read_schema(Database& database) {
-  // One statement, so that all three are of the same moment.
+  // One statement, so that all three are read at the same time.
   ASSAY_TRY(Statement select, database.prepare("SELECT application_id, user_version,"
                                                " (SELECT count(*) FROM sqlite_schema)"
                                                " FROM pragma_application_id, pragma_user_version"));
@@ -151,7 +151,7 @@ base::Result<void> check_schema(Database& database, const Schema& schema, const 
 base::Result<std::int64_t> migrate(Database& database, const Program& program,
                                    const std::filesystem::path& project_root) {
   ASSAY_TRY(Transaction transaction, Transaction::begin(database));
-  // Again, now that the lock is held: another process may have been faster.
+  // Read again now that the lock is held: another process may have migrated it.
   ASSAY_TRY(const Schema schema, read_schema(database));
   ASSAY_TRY_VOID(check_schema(database, schema, program));
   if (schema.version < static_cast<std::int64_t>(program.migrations.size())) {

@@ -1,4 +1,4 @@
-// Migrates a database to the program's schema, or refuses it. Called by Store on every open.
+// Migrates a database to this program's schema, or refuses to. Called by Store on every open.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace assay::store {
 
-// In the file's header (PRAGMA application_id), so that a store is recognised: "Assy".
+// "Assy" in the file's header (PRAGMA application_id) identifies a store.
 inline constexpr std::int64_t kApplicationId = 0x41737379;
 
 struct Schema {
@@ -21,15 +21,15 @@ struct Schema {
 
 base::Result<Schema> read_schema(Database& database);
 
-// An Error when the file is not a store, or is damaged, or is newer than the program.
+// An Error when the file is not a store, is damaged, or has a newer schema than the program.
 base::Result<void> check_schema(Database& database, const Schema& schema, const Program& program);
 
-// Applies every migration that is missing, all in one transaction: after a failure or a kill the
-// old schema is there, whole. A store that is not new is first copied to assay.db.v<old version>.
-// Any number of processes may do this at once; one of them does the work. Foreign keys must be off:
-// rebuilding a table needs it, and they are checked before the commit.
-// Returns the version it found. An Error while an older program records a run into the store: its
-// tables may be renamed, and it could not write what it recorded.
+// Applies all missing migrations in one transaction, so a failure or kill leaves the old schema
+// intact. A store that is not new is first copied to assay.db.v<old version>. Any number of
+// processes may call this at once; one of them does the work. Foreign keys must be off, because
+// tables may be rebuilt; they are checked before the commit.
+// Returns the version it found. An Error while an older program is recording a run: a migration
+// could rename the tables that it will write to.
 base::Result<std::int64_t> migrate(Database& database, const Program& program,
                                    const std::filesystem::path& project_root);
 

@@ -19,14 +19,14 @@ struct Migration {
   std::string_view sql;
 };
 
-// Files named NNNN_name.sql, numbered from 1 without holes; anything else is an error.
+// Files named NNNN_name.sql, numbered from 1 without gaps; anything else is an error.
 base::Result<std::vector<Migration>> parse_migrations(std::span<const base::EmbeddedFile> files);
 
 // The migrations compiled into this program.
 std::span<const Migration> embedded_migrations();
 
-// The program that opens a store: the version that it records, and the schema it knows. Tests pass
-// migrations of their own.
+// The program that opens a store: its version, which is recorded, and the migrations it knows.
+// Tests pass their own migrations.
 struct Program {
   std::string version{base::version().release};
   std::span<const Migration> migrations = embedded_migrations();

@@ -1,5 +1,5 @@
-// Parameters: names and values with which a run says that it was run. The program inside the run
-// reports them, like metrics (metrics.h). Table `run_parameter`.
+// Parameters: names and values that the program inside a run reports as its settings, as it reports
+// metrics (metrics.h). Table `run_parameter`.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@ namespace assay::store {
 
 using Parameters = std::map<std::string, std::string>;
 
-// In one transaction; a parameter that is there gets the new value.
+// In one transaction; an existing parameter gets the new value.
 base::Result<void> write_parameters(Store& store, RunId run, const Parameters& parameters);
 base::Result<Parameters> load_parameters(Store& store, RunId run);
 

@@ -19,7 +19,8 @@ base::Result<std::string> random_id() {
   std::array<unsigned char, 16> bytes{};
   // Requests of up to 256 bytes are never cut short (getrandom(2)).
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    return base::fail(base::system_error("getrandom", "no random numbers", errno));
+    return base::fail(
+        base::system_error("getrandom", "the kernel returned no random numbers", errno));
   }
   return fmt::format("{:02x}", fmt::join(bytes, ""));
 }
@@ -42,7 +43,7 @@ constexpr std::array kBelow = {
     " WHERE root = ?1 OR root > ?1 || '/' AND root < ?1 || '0'",
 };
 
-// Strings such as "1>>/project/log" are in a blob, where SQL does not find them.
+// Strings such as "1>>/project/log" are packed into a blob, which SQL cannot search.
 base::Result<void> relocate_redirects(Database& database, const std::string& from,
                                       const std::string& to) {
   ASSAY_TRY(Statement select,
@@ -91,7 +92,7 @@ base::Result<Project> read_project(Database& database) {
 
 base::Result<void> relocate(Database& database, const std::string& from, const std::string& to) {
   ASSAY_TRY(Transaction transaction, Transaction::begin(database));
-  // Again, now that the lock is held: another process may have been faster.
+  // Read again now that the lock is held: another process may have relocated it.
   ASSAY_TRY(const Project project, read_project(database));
   if (project.root != from) return {};
   for (const char* sql : kBelow) {

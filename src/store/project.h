@@ -20,8 +20,8 @@ base::Result<void> insert_project(Database& database, const std::filesystem::pat
                                   const std::string& program_version);
 base::Result<Project> read_project(Database& database);
 
-// For a project that was moved or copied: changes recorded paths inside it, so that files are found
-// where they are now. Commands stay as they were given. In a transaction of its own; both paths are
+// For a project that was moved or copied: rewrites recorded paths below `from`, so that files are
+// found where they are now. Commands are not changed. Uses its own transaction; both paths are
 // absolute, without a trailing slash.
 base::Result<void> relocate(Database& database, const std::string& from, const std::string& to);
 

@@ -1,4 +1,4 @@
-// RunRecord: one run of a command, and everything the store keeps about it. lineage fills one in,
+// RunRecord: one run of a command, and everything the store keeps about it. lineage fills it in,
 // run_writer.h writes it, run_reader.h reads it.
 #pragma once
 
@@ -20,8 +20,8 @@ using RunId = std::int64_t;
 
 enum class RunStatus {
   kRunning,
-  kDone,         // ended with 0
-  kFailed,       // ended with another code or by a signal
+  kDone,         // exited with 0
+  kFailed,       // exited with another code, or was killed by a signal
   kInterrupted,  // `assay run` was killed; what was recorded until then is kept
 };
 
@@ -38,9 +38,9 @@ struct Input {
 enum class OutputStatus {
   kCreated,
   kModified,
-  kRenamed,  // it was there before under `from`, which is gone
+  kRenamed,  // existed before the run under the name `from`, which is gone
   kLinked,   // a second name of `from`
-  kDeleted,  // it was there before the run and is not there after it; no digest
+  kDeleted,  // existed before the run and not after it; no digest
 };
 
 // "created", "modified", …
@@ -53,25 +53,25 @@ struct Output {
   std::int64_t size = 0;
   OutputStatus status = OutputStatus::kCreated;
   std::string from;
-  // What the file held before the run first wrote to it, if it wrote into that: appended, changed
-  // in place, cut short. None: nothing was there, it was replaced as a whole, or it is not known.
+  // The content before the run's first write, if the run modified it in place (appended, overwrote,
+  // truncated to a part). None: there was no file, it was replaced as a whole, or it is not known.
   std::optional<hash::Digest> before;
 };
 
-// What a run found out about a name, besides the contents of files.
+// What a run found out about a path (or a network name), other than the content of a file.
 struct PathFact {
   enum class Kind {
-    kMadeFolder,    // it was not there before the run, which left it
-    kFollowedLink,  // a symbolic link through which the run opened a file; it led to `target`
-    kMadeLink,      // a symbolic link that the run left; it leads to `target`
-    kListed,        // the run listed this folder, in which `names` were before it; "a", "b/"
-    kAbsent,        // the run looked for this and nothing was there
-    kNetwork,       // a name that it looked up, or an address that it connected to; `target`: how
-                    // many bytes it got and sent over TCP, "1200 310", where that is known
-    kInterpreter,   // it started this interpreter, which was `target`; `names`: language, version,
-                    // build (lineage/packages/interpreter.h)
-    kBegan,  // `path` is the project's folder, `target` what the clock of its file system said
-             // when the run began, in nanoseconds since 1970
+    kMadeFolder,    // the run created this folder, and it still existed at the end
+    kFollowedLink,  // the run opened a file through this symbolic link, which led to `target`
+    kMadeLink,      // the run left this symbolic link, which leads to `target`
+    kListed,        // the run listed this folder, which held `names` before the run: "a", "b/"
+    kAbsent,        // the run looked for this file and it did not exist
+    kNetwork,       // a host name that was looked up, or an address that was connected to;
+                    // `target`: bytes received and sent over TCP, "1200 310", if known
+    kInterpreter,   // the run started this interpreter, which resolved to `target`; `names`:
+                    // language, version, build (lineage/packages/interpreter.h)
+    kBegan,  // `path` is the project's folder, `target` the time of its file system's clock when
+             // the run began, in nanoseconds since 1970
   };
   Kind kind = Kind::kMadeFolder;
   std::string path;
@@ -80,7 +80,7 @@ struct PathFact {
   auto operator<=>(const PathFact&) const = default;
 };
 
-// What kNetwork's `target` says.
+// A kNetwork fact's `target`, decoded.
 struct Traffic {
   std::int64_t received = 0;
   std::int64_t sent = 0;
@@ -99,10 +99,11 @@ struct Process {
   std::int64_t started_ns = 0;  // since the run began
   std::optional<std::int64_t> ended_ns;
   std::optional<int> wait_status;
-  std::string host = {};  // of a process on another node than the run's own; else empty
+  std::string host = {};  // for a process on another node than rank 0's; else empty
 };
 
-// A rule of the filter, and the files of this run that it decided on.
+// A rule of the filter that decides which files are recorded, and the files of this run that it
+// decided.
 struct FileRule {
   std::string name;  // one word
   bool keep = false;
@@ -116,7 +117,7 @@ struct Missed {
   std::string text;
 };
 
-// A package some file of which the run read.
+// A package of which the run read at least one file.
 struct Package {
   std::string manager;  // "dpkg", "pip", "conda", "cuda"
   std::string name;
@@ -129,8 +130,8 @@ struct Git {
   std::string branch;  // empty: detached
   std::string remote;
   bool dirty = false;
-  // A patch for `git apply` from the commit to the state at the run's start, untracked files
-  // included. Stored compressed by content in its own table; empty when not dirty.
+  // A patch for `git apply` from the commit to the working tree at the run's start, untracked files
+  // included. Stored as a document (document.h); empty when not dirty.
   std::string diff;
   std::vector<std::string> left_out;  // not in the diff, and why: "data.bin (3.2 MiB)"
 };
@@ -143,7 +144,7 @@ struct Usage {
   std::int64_t written_bytes = 0;
 };
 
-// Moving Json does not throw, which the analysis does not see.
+// Moving Json does not throw, but clang-tidy cannot tell.
 struct Context {  // NOLINT(bugprone-exception-escape)
   std::string user;
   std::string host;
@@ -153,16 +154,17 @@ struct Context {  // NOLINT(bugprone-exception-escape)
   std::vector<Package> packages;
 };
 
-// Of a run that only tells about other runs, as `assay report` does: in RunRecord::options. Such a
-// run makes no stage, since nothing but the store says when the same page would be another.
+// In RunRecord::options of a run that only reports on other runs, as `assay report` does. Such a
+// run does not become a stage: its result depends on the store, so staleness of its files means
+// nothing.
 inline constexpr std::string_view kAboutRuns = "--about-runs";
 
 struct RunRecord {  // NOLINT(bugprone-exception-escape): as Context
   RunId id = 0;
-  std::string uid;  // 16 random hexadecimal digits: names it across stores
+  std::string uid;  // 16 random hexadecimal digits; unique across stores
   std::vector<std::string> command;
   std::string directory;
-  // Files it got as standard input, output and error, in the shell's notation: "0</p/in",
+  // Files that were its standard input, output and error, in the shell's notation: "0</p/in",
   // "1>/p/out", "2>>/p/log". They are not in the command's arguments.
   std::vector<std::string> redirects;
   // Options of `assay run`, for running the stage again: "--tracer=ptrace",
@@ -171,23 +173,23 @@ struct RunRecord {  // NOLINT(bugprone-exception-escape): as Context
   std::string name;    // --name, or empty
   bool build = false;  // `run --build`: a stage that prepares the environment
   RunStatus status = RunStatus::kRunning;
-  std::optional<int> exit_code;  // as a shell would give it: 128+N for signal N
+  std::optional<int> exit_code;  // as a shell reports it: 128+N for signal N
   std::optional<int> signal;
   std::string tracer;
   bool complete = false;
   std::int64_t dropped = 0;
   std::int64_t started_unix_ns = 0;
   double duration_s = 0;
-  // 1, 2, … within the project, given when the run is finished; a repeated stage keeps its number.
-  // 0: the run did not succeed, and makes no stage.
+  // 1, 2, … within the project, assigned when the run is finished; a repeated stage keeps its
+  // number. 0: the run is not a run of any stage, for example because it failed.
   std::int64_t stage = 0;
-  std::int64_t repeats = 0;  // `run @N`: the stage that this is to be, whatever it does; not stored
-  bool superseded = false;   // a later run is the current one of its stage
-  // The process that records it, so that a run whose recorder exited is recognised.
+  std::int64_t repeats = 0;  // `run @N`: the stage that this run belongs to in any case; not stored
+  bool superseded = false;   // a later run is the current run of its stage
+  // The process that records the run; used to detect a run whose recorder has exited.
   std::int64_t collector_pid = 0;
   std::int64_t collector_start_ticks = 0;  // /proc/PID/stat field 22
   std::string spool;                       // folder of the event log while it runs
-  // Numbers of rows in the store; lists of runs leave the vectors empty.
+  // Numbers of rows in the store. Functions that list runs set these and leave the vectors empty.
   std::int64_t input_count = 0;
   std::int64_t output_count = 0;
   std::int64_t process_count = 0;
@@ -206,8 +208,8 @@ struct RunRecord {  // NOLINT(bugprone-exception-escape): as Context
 
 bool is_about_runs(const RunRecord& run);
 
-// When the run began by the clock that files' times are of: a file server has its own. By this
-// machine's clock where that was not recorded.
+// When the run began, by the clock of the project's file system, which on a file server differs
+// from this machine's; by this machine's clock if that was not recorded.
 std::int64_t began_file_ns(const RunRecord& run);
 
 }  // namespace assay::store

@@ -1,5 +1,5 @@
-// What a run depended on: the files it read, and those it wrote into (appended to, changed in
-// place), whose earlier content is part of what it left.
+// What a run depended on: the files it read, and those it modified (appended to, changed in place),
+// because their earlier content is part of the result.
 #pragma once
 
 #include <optional>
@@ -13,22 +13,22 @@
 
 namespace assay::store {
 
-// The files it got as standard input, output and error.
+// The files that were its standard input, output and error.
 std::set<std::string> stream_paths(const RunRecord& run);
 
-// Log files: written only through standard output or error, and not read, by a run that leaves
-// other files too. Their earlier content is no dependency, and later writes to them make nothing
-// stale.
+// Log files: files that a run writes only through standard output or error and does not read, if it
+// also leaves other files. Their earlier content is not a dependency, and later writes to them make
+// nothing stale.
 std::set<std::string> log_paths(const RunRecord& run);
 enum class Logs { kNo, kYes };
 
-// Inputs, and {path, before} of the outputs that were written into and not read. The sizes of the
-// latter are not known: -1. From the lists in `run`.
+// Inputs, and {path, before} of outputs that were modified but not read, with size -1 (unknown).
+// Taken from the lists in `run`.
 std::vector<Input> dependencies_of(const RunRecord& run, Logs logs);
-// Without logs, except that the earlier content of a log counts if the log is the artifact that is
-// asked about.
+// Without logs, unless `artifact` is the log itself.
 std::vector<Input> dependencies_for(const RunRecord& run, const std::string& artifact);
-// The same from the store; sorted by path within each kind. Without an artifact: with all logs.
+// The same, read from the store and sorted by path within each kind. Without an artifact all logs
+// are included.
 base::Result<std::vector<Input>> load_dependencies(
     Store& store, RunId run, const std::optional<std::string>& artifact = std::nullopt);
 

@@ -106,7 +106,8 @@ base::Result<void> bind_row(Statement& statement, const RunRecord& run, const st
 base::Result<std::string> random_uid() {
   std::array<unsigned char, 8> bytes{};
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    return base::fail(base::system_error("getrandom", "no random numbers", errno));
+    return base::fail(
+        base::system_error("getrandom", "the kernel returned no random numbers", errno));
   }
   return fmt::format("{:02x}", fmt::join(bytes, ""));
 }

@@ -1,4 +1,4 @@
-// The row of table `run` and its `run_git`: everything of a RunRecord but its lists.
+// The rows of a run in tables `run` and `run_git`: everything in a RunRecord but its lists.
 #pragma once
 
 #include <string>

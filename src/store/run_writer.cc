@@ -15,12 +15,12 @@
 namespace assay::store {
 namespace {
 
-// The index by content is written in random order; with SQLite's default cache of 2 MB a million
-// files would write its pages out many times. Given back when the transaction ends.
+// The index by content is written in random order; with SQLite's default cache of 2 MB, a run with
+// a million files would write its pages many times. Freed when the transaction ends.
 constexpr const char* kLargeCache = "PRAGMA cache_size = -49152";
 constexpr const char* kSmallCache = "PRAGMA cache_size = -2000";
 
-// Others may be writing a million files: better late than lost.
+// Long, because another process may be writing a million files, and the run must not be lost.
 constexpr std::chrono::seconds kPatience{60};
 
 // What a killed or failed recording of this run may have left.
@@ -67,7 +67,7 @@ RunWriter::~RunWriter() {
   if (state_ == nullptr) return;
   Database& database = state_->database;
   state_.reset();
-  // Settings; nothing depends on them.
+  // Only a performance setting, so errors are ignored.
   static_cast<void>(database.exec(kSmallCache));
   static_cast<void>(database.set_busy_timeout(kBusyTimeout));
 }

@@ -15,24 +15,23 @@
 
 namespace assay::store {
 
-// Writes the run as it is now (its status is kRunning) in a transaction of its own, context
-// included, so that the row describes the command even if the recorder is killed. An empty uid
-// gets a random one. The lists (inputs, outputs, processes, missed, rules, packages, GPU work) are
-// not written.
+// Writes the run as it is now (status kRunning), with its context, in its own transaction, so that
+// the command is known even if the recorder is killed. An empty uid is replaced by a random one.
+// The lists (inputs, outputs, processes, missed, rules, packages, GPU work) are not written.
 base::Result<RunId> begin_run(Store& store, const RunRecord& run);
 
-// One transaction, from begin() to finish(); without finish() nothing of it is kept. Others read
-// meanwhile and wait to write, so collect first and write at the end. The Store must outlive it and
-// stay where it is.
+// One transaction from begin() to finish(); without finish() it is rolled back. Other processes can
+// read meanwhile but not write, so gather the results before begin(). The Store must outlive this
+// and must not be moved.
 class RunWriter {
  public:
-  // Also empties the run's lists, so that a recording that failed can be repeated.
+  // Also deletes the run's lists in the store, so that a recording that failed can be repeated.
   static base::Result<RunWriter> begin(Store& store, RunId run);
   RunWriter(RunWriter&&) noexcept;
   RunWriter& operator=(RunWriter&&) noexcept;
   ~RunWriter();
 
-  // A path that was added before is left out: the first one counts.
+  // If a path is added twice, the first one counts.
   base::Result<void> add_input(const Input& input);
   base::Result<void> add_output(const Output& output);
   base::Result<void> add_fact(const PathFact& fact);
@@ -40,11 +39,11 @@ class RunWriter {
   base::Result<void> add_missed(const Missed& missed);
   base::Result<void> add_package(const Package& package);
   base::Result<void> add_rule(const FileRule& rule);
-  // Once.
+  // At most once.
   base::Result<void> add_gpu(const GpuWork& work);
 
-  // Writes everything of `run` but its lists over the row, gives it a stage if it is kDone, and
-  // commits. Returns the stage's number, or 0.
+  // Updates the run's row with everything in `run` but its lists, assigns a stage if it is kDone,
+  // and commits. Returns the stage's number, or 0.
   base::Result<std::int64_t> finish(const RunRecord& run);
 
  private:
@@ -56,7 +55,7 @@ class RunWriter {
   std::unique_ptr<State> state_;
 };
 
-// begin_run, everything that `run` holds, finish: for small runs that are over.
+// begin_run(), all lists in `run`, and finish(): for small runs that have ended.
 base::Result<RunId> record_run(Store& store, const RunRecord& run);
 
 }  // namespace assay::store

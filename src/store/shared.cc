@@ -27,11 +27,11 @@ tl::unexpected<base::Error> sharing_failed(const fs::path& path, std::string_vie
   const int reason = errno;
   return base::fail(base::system_error(
       path, what, reason,
-      reason == EPERM ? "whoever owns it must do that, and be a member of the group" : ""));
+      reason == EPERM ? "only its owner can do that, and must be a member of the group" : ""));
 }
 
-// As linux/posix_acl_xattr.h has it: owner and group may do everything with what is made here,
-// others nothing. Where a folder has such a list, the umask does not count.
+// The default ACL in the format of linux/posix_acl_xattr.h: owner and group have all permissions on
+// new files, others none. In a folder with a default ACL the umask is not applied.
 constexpr const char* kListName = "system.posix_acl_default";
 struct DefaultList {
   struct Entry {
@@ -63,12 +63,12 @@ base::Result<void> set_default_list(const fs::path& folder) {
   return sharing_failed(folder, "its access control list cannot be set");
 }
 
-// A file or folder that is not as the group needs it.
+// A file or folder with wrong group or permissions.
 struct Wrong {
   fs::path path;
-  mode_t mode = 0;  // that it is to have
+  mode_t mode = 0;  // the mode it should have
   bool folder = false;
-  bool others = false;  // neither root nor its owner asks
+  bool others = false;  // the caller is neither root nor the owner
 };
 
 base::Result<std::optional<Wrong>> look_at(const fs::path& path, gid_t group) {
@@ -84,7 +84,7 @@ base::Result<std::optional<Wrong>> look_at(const fs::path& path, gid_t group) {
   const bool is_so = status.st_gid == group && (status.st_mode & 07777) == mode;
   if (is_so && (!folder || has_default_list(path))) return std::nullopt;
   const bool others = ::geteuid() != 0 && status.st_uid != ::geteuid();
-  // Who made a file in a shared store may have hidden what is in it.
+  // A member may have made a file in a shared store private on purpose.
   if (others && !folder && status.st_gid == group) return std::nullopt;
   return Wrong{path, mode, folder, others};
 }
@@ -110,7 +110,7 @@ base::Result<void> give_to_group(const Wrong& wrong, gid_t group) {
   return wrong.folder ? set_default_list(wrong.path) : base::Result<void>{};
 }
 
-// What anybody's umask would do, on a file and a folder.
+// Checks with a strict umask that a new file and a new folder get the group's permissions.
 base::Result<void> check(const fs::path& directory, gid_t group) {
   const fs::path folder = directory / fmt::format("check-{}", ::getpid());
   const fs::path file = folder / "file";
@@ -151,7 +151,7 @@ base::Result<void> share(const Location& location, gid_t group) {
   fs::create_directory(location.directory / "spool", ignored);
   ASSAY_TRY(const std::vector<Wrong> inside, look_below(location.directory, group));
   ASSAY_TRY(const std::optional<Wrong> top, look_at(location.directory, group));
-  // All or nothing: in a store of which a part is another group's, nobody can record.
+  // All or nothing: in a store with files of another group, nobody could record.
   std::vector<Wrong> all = inside;
   if (top) all.push_back(*top);
   const auto others = std::find_if(all.begin(), all.end(), [](const Wrong& w) { return w.others; });
@@ -159,9 +159,9 @@ base::Result<void> share(const Location& location, gid_t group) {
     errno = EPERM;
     return sharing_failed(others->path, "cannot be given to the group");
   }
-  // The folder itself last: until then, those who use it now can.
+  // The folder itself is changed last, so that its current users keep access until then.
   for (const Wrong& wrong : all) ASSAY_TRY_VOID(give_to_group(wrong, group));
-  // What was made meanwhile.
+  // Files that were created meanwhile.
   ASSAY_TRY(const std::vector<Wrong> since, look_below(location.directory, group));
   for (const Wrong& wrong : since) {
     if (!wrong.others) ASSAY_TRY_VOID(give_to_group(wrong, group));

@@ -1,6 +1,6 @@
-// A store that the members of a group share. `.assay` is then group-writable and has the
-// set-group-id bit, so that everything in it belongs to the group, and a default access control
-// list, so that nobody's umask takes the group's permissions away. Others have none.
+// A store that the members of a group share. Its `.assay` is group-writable and has the
+// set-group-id bit, so that new files belong to the group, and a default access control list, so
+// that no member's umask removes the group's permissions. Users outside the group have no access.
 #pragma once
 
 #include <sys/types.h>
@@ -12,16 +12,17 @@
 
 namespace assay::store {
 
-// Makes the store, which exists, one of this group, of which this user must be a member. Checked
-// with a file and a folder that are made and removed again. May be repeated, by any member: what is
-// right already is left alone. Nothing is changed if something that is wrong is another user's.
+// Shares an existing store with this group, of which this user must be a member, and checks the
+// result by creating and removing a file and a folder. Any member may repeat this: correct
+// permissions are left alone. Nothing is changed if another user owns a file whose permissions are
+// wrong.
 base::Result<void> share(const Location& location, gid_t group);
 
-// Whether the folder is a shared store's.
+// Whether this is the folder of a shared store.
 bool is_shared(const std::filesystem::path& directory);
 
-// Whether this user may use the shared store in this folder: a member of its group, and the project
-// is not in a folder that everybody can write to, where anybody of the group could have put it.
+// Whether this user may use the shared store in this folder: the user is in its group, and the
+// project is not in a world-writable folder, where any member of the group could have planted it.
 bool may_use_shared(const std::filesystem::path& directory);
 
 }  // namespace assay::store

@@ -14,9 +14,10 @@ namespace assay::store {
 base::Error sqlite_error(std::string path, int code, std::string_view message);
 // The same, with the path and the message of this connection.
 base::Error sqlite_error(sqlite3* connection, int code);
-// For contents that SQLite accepts but this program cannot have written.
+// For data that SQLite accepts but this program cannot have written.
 base::Error damaged_error(std::string path, std::string what);
-// For a correct statement that SQLite refused: then the file is damaged. Other errors pass.
+// If SQLite rejected one of our statements, which are correct, the file is damaged: returns that
+// error. Other errors are returned unchanged.
 base::Error damaged_if_refused(base::Error error);
 
 }  // namespace assay::store

@@ -19,7 +19,7 @@ base::Result<std::int64_t> first_number(Database& database, std::string_view sql
   return row ? select.integer(0) : 0;
 }
 
-// `sort < a` and `sort < b` are two commands with the same arguments.
+// `sort < a` and `sort < b` are different commands although their arguments are the same.
 std::string standard_input_of(const std::vector<std::string>& redirects) {
   for (const std::string& redirect : redirects) {
     if (redirect.starts_with("0<")) return redirect;
@@ -42,7 +42,8 @@ base::Result<std::int64_t> same_command(Database& database, const RunRecord& run
   }
 }
 
-// Whether it leaves, other than as its standard output, a file that it read or wrote into.
+// Whether the run changes a file in place (one that it read or modified), not counting its standard
+// output.
 base::Result<bool> changes_in_place(Database& database, RunId run,
                                     const std::vector<std::string>& redirects) {
   RunRecord streams;

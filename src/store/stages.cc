@@ -27,7 +27,7 @@ base::Result<std::int64_t> take_stage(Database& database, const RunRecord& run,
 }
 
 base::Result<void> leave_stage(Database& database, RunId run) {
-  // In this order, so that no row ever refers to nothing.
+  // In this order, so that foreign keys always hold.
   for (const char* sql :
        {"UPDATE stage SET run = coalesce((SELECT max(j.id) FROM run j WHERE j.stage = stage.number"
         " AND j.id <> ?1), run) WHERE run = ?1",

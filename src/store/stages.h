@@ -1,6 +1,6 @@
-// Stages: the nodes of the project's pipeline. A run that succeeded is the current run of its
-// stage. A repeated stage (stage_identity.h) takes the number of its predecessor, whose run stays
-// in the log as superseded. Table `stage`.
+// Stages: the nodes of the project's pipeline. A run that succeeded becomes the current run of its
+// stage. A run that repeats a stage (stage_identity.h) takes over its number; the previous run
+// stays in the log, marked superseded. Table `stage`.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +19,16 @@ base::Result<RunRecord> stage_run(Store& store, std::int64_t number);
 // The current runs of all stages in the order of their numbers, without context and lists.
 base::Result<std::vector<RunRecord>> live_runs(Store& store);
 
-// The runs of its stage before this one, newest first, at most `most`.
+// Up to `most` earlier runs of this run's stage, newest first.
 base::Result<std::vector<RunId>> earlier_runs(Store& store, const RunRecord& run, std::size_t most);
 
-// Inside the caller's transaction, when the run's files are written: makes it the current run of
-// the stage that it repeats, or of a new one, and returns the stage's number. `files` is
+// Inside the caller's transaction, after the run's files were written: makes it the current run of
+// the stage that it repeats, or of a new stage, and returns the stage's number. `files` is
 // files_identity().
 base::Result<std::int64_t> take_stage(Database& database, const RunRecord& run,
                                       const std::optional<hash::Digest>& files);
-// Inside the caller's transaction: the stage falls back to its newest other run, or goes away.
+// Inside the caller's transaction: the stage's newest other run becomes current; a stage without
+// another run is removed.
 base::Result<void> leave_stage(Database& database, RunId run);
 
 }  // namespace assay::store

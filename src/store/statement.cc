@@ -56,7 +56,7 @@ base::Result<bool> Statement::next_row() {
   if (code == SQLITE_ROW) return true;
   if (code == SQLITE_DONE) return false;
   base::Error error = sqlite_error(sqlite3_db_handle(statement_.get()), code);
-  // A failed statement left as it is would keep its transaction from ending.
+  // A failed statement that is not reset would prevent its transaction from ending.
   reset();
   return base::fail(std::move(error));
 }
@@ -83,7 +83,7 @@ double Statement::real(int column) const {
 }
 
 std::string Statement::text(int column) const {
-  // The pointer first: asking for it may convert, which changes the size.
+  // The pointer is fetched first, because that may convert the value and change its size.
   const unsigned char* data = sqlite3_column_text(statement_.get(), column);
   if (data == nullptr) return {};
   const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column));

@@ -2,7 +2,8 @@
 //
 // - Parameters are numbered from 1 and columns from 0, as in SQLite.
 // - Bound text and blobs are copied, except by bind_borrowed().
-// - A column's type is that of the STRICT table; reading another type converts as SQLite does.
+// - Tables are STRICT, so a column has its declared type; reading it as another converts as SQLite
+//   does.
 #pragma once
 
 #include <concepts>
@@ -32,7 +33,7 @@ class Statement {
   base::Result<void> bind_blob(int parameter, std::span<const std::byte> value);
   base::Result<void> bind_null(int parameter);
 
-  // The same without the copy: the bytes must stay until the statement has run.
+  // The same without the copy: the bytes must stay valid until the statement has run.
   base::Result<void> bind_borrowed(int parameter, std::string_view text);
   base::Result<void> bind_borrowed(int parameter, std::span<const std::uint8_t> blob);
 
@@ -48,7 +49,7 @@ class Statement {
   base::Result<void> each(Visit visit);
   // The same, ignoring the rows.
   base::Result<void> run();
-  // Ready to run again; bindings stay.
+  // Makes the statement ready to run again; bindings are kept.
   void reset();
 
   [[nodiscard]] bool is_null(int column) const;
@@ -109,7 +110,7 @@ template <class... Values>
 base::Result<void> Statement::bind(const Values&... values) {
   base::Result<void> result;
   int parameter = 0;
-  // Stops at the first that fails.
+  // The fold stops at the first failure.
   static_cast<void>(((result = bind_one(++parameter, values)).has_value() && ...));
   return result;
 }

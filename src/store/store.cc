@@ -45,8 +45,8 @@ base::Result<bool> Store::choose_journal() {
 }
 
 base::Result<void> Store::prepare(const Program& program) {
-  // Settings of the connection; they do not touch the file. cell_size_check notices damage where it
-  // is instead of following it.
+  // Settings of the connection; they do not touch the file. cell_size_check detects a damaged page
+  // instead of reading beyond it.
   constexpr std::string_view kSettings =
       "PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL; PRAGMA cell_size_check = ON";
   ASSAY_TRY_VOID(database_.exec(kSettings).map_error(damaged_if_refused));
@@ -75,8 +75,8 @@ base::Result<void> Store::prepare(const Program& program) {
     created_ = before == 0;
   }
   ASSAY_TRY_VOID(database_.exec("PRAGMA foreign_keys = ON"));
-  // A schema was worth an fsync per commit; what follows is not, and with a write-ahead log nothing
-  // but the last transactions before a power loss is at stake (docs/store.md).
+  // Migration used an fsync per commit. From here on that is not worth it: with a write-ahead log a
+  // power loss costs at most the last transactions (docs/store.md).
   if (wal) ASSAY_TRY_VOID(database_.exec("PRAGMA synchronous = NORMAL"));
   ASSAY_TRY(project_, read_project(database_).map_error(damaged_if_refused));
   return follow_the_project();
@@ -95,8 +95,8 @@ base::Result<void> Store::prepare_to_read(const Program& program, std::int64_t v
   ASSAY_TRY(project_, read_project(database_).map_error(damaged_if_refused));
   if (project_.root != location_.project.string()) {
     note(
-        fmt::format("the project has moved from {}, and the recorded paths still say so: the store "
-                    "cannot be written",
+        fmt::format("the project has moved from {}, but the recorded paths still point there: the "
+                    "store cannot be written",
                     project_.root));
   }
   return {};
@@ -109,7 +109,7 @@ base::Result<void> Store::follow_the_project() {
             database_.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'run_output'"));
   if (project_.root == here || knows_runs == 0) return {};
   if (const auto moved = relocate(database_, project_.root, here); !moved) {
-    note(fmt::format("the project has moved from {}, and the recorded paths still say so: {}",
+    note(fmt::format("the project has moved from {}, but the recorded paths still point there: {}",
                      project_.root, moved.error().what));
     return {};
   }

@@ -1,7 +1,7 @@
 // Store: the project's database, `.assay/assay.db`. Tables and guarantees: docs/store.md.
 //
 // - Opening migrates an older schema and refuses a newer one without changing the file.
-// - A transaction that was committed is there after the process is killed at any moment.
+// - A committed transaction survives a kill of the process at any moment.
 // - Any number of processes may use one store; one writes at a time, the others wait up to 5 s.
 // - One Store belongs to one thread at a time.
 #pragma once
@@ -24,19 +24,19 @@ class Store {
  public:
   // Creates the store, or finishes an interrupted creation, or opens the existing one.
   static base::Result<Store> create(const Location& location, const Program& program);
-  // Opens a store that exists; an error when there is none.
-  // With Access::kRead, one that cannot be written is opened read-only: it is not migrated, and an
-  // older schema is refused.
+  // Opens a store that exists; an error when there is none. With Access::kRead, a store that cannot
+  // be written is opened read-only: it is not migrated, and an older schema is refused.
   static base::Result<Store> open(const Location& location, const Program& program,
                                   Access access = Access::kWrite);
-  // The store at or above `from`; made at default_location(from) when there is none.
+  // The store at or above `from`; created at default_location(from) if there is none.
   static base::Result<Store> open_or_create(const std::filesystem::path& from,
                                             const Program& program);
 
   [[nodiscard]] const Location& location() const { return location_; }
   [[nodiscard]] const Project& project() const { return project_; }
   [[nodiscard]] int schema_version() const { return schema_version_; }
-  // Whether this call created it; of several processes that start at once, one.
+  // Whether this object created the store; true in only one of several processes that start at
+  // once.
   [[nodiscard]] bool created() const { return created_; }
   [[nodiscard]] bool is_read_only() const { return database_.is_read_only(); }
   // Warnings from opening it, one line each, for the log.

@@ -24,7 +24,7 @@ constexpr std::array kCollectives = {CollectiveKind::kAllReduce, CollectiveKind:
 base::Error no_collective(std::string_view text) {
   return base::usage_error("collective",
                            fmt::format("'{}' is not a collective", base::printable(text)),
-                           "all_reduce 1GB p4d-24xlarge 32 cluster.nodes=4, for example");
+                           "for example all_reduce 1GB p4d-24xlarge 32 cluster.nodes=4");
 }
 
 }  // namespace

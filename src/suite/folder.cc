@@ -37,7 +37,7 @@ base::Result<Json> read_json(const fs::path& file) {
 base::Result<void> make_folder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) return base::fail(base::system_error(folder, "cannot be made", error.value()));
+  if (error) return base::fail(base::system_error(folder, "cannot be created", error.value()));
   return {};
 }
 
@@ -66,7 +66,7 @@ base::Result<SuiteFolder> SuiteFolder::create(const fs::path& directory, Suite s
   std::error_code ignored;
   if (fs::exists(directory / "run.json", ignored)) {
     return base::fail(
-        base::usage_error(directory, "has a run of a suite already",
+        base::usage_error(directory, "already contains a suite run",
                           fmt::format("assay bench --resume {}, or name another folder",
                                       base::shell_quoted(directory.string()))));
   }
@@ -91,7 +91,7 @@ base::Result<SuiteFolder> SuiteFolder::create(const fs::path& directory, Suite s
 base::Result<SuiteFolder> SuiteFolder::open(const fs::path& directory, const SuiteHost& here) {
   std::error_code ignored;
   if (!fs::exists(directory / "run.json", ignored)) {
-    return base::fail(base::usage_error(directory, "has no run of a suite",
+    return base::fail(base::usage_error(directory, "contains no suite run",
                                         "--resume takes the folder of an earlier run"));
   }
   SuiteFolder folder;

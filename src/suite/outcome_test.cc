@@ -238,7 +238,7 @@ TEST_F(SuiteRun, WhatIsDoneStaysAndWhatFailedIsTriedAgain) {
   EXPECT_EQ(figure(go_on(), "long").ours[0].value, 6);
   const auto second = SuiteFolder::create(place(), *read_suite(kCases, "s.toml"), false, host_);
   ASSERT_FALSE(second.has_value());
-  EXPECT_THAT(second.error().line(), HasSubstr("has a run of a suite already"));
+  EXPECT_THAT(second.error().line(), HasSubstr("already contains a suite run"));
 }
 
 TEST(Judge, ByWhereTheIntervalLies) {

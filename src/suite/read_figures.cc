@@ -172,9 +172,9 @@ class FigureReader {
     if (measures(suite_case->kind) != is_measured) {
       return base::fail(base::usage_error(
           value.origin().text(),
-          fmt::format(
-              "case '{}' ({}) {}", suite_case->name, to_text(suite_case->kind),
-              is_measured ? "computes, and measures nothing" : "measures, and plans nothing"),
+          fmt::format("case '{}' ({}) {}", suite_case->name, to_text(suite_case->kind),
+                      is_measured ? "only computes, so it has no measured value"
+                                  : "only measures, so it has no planned value"),
           is_measured ? "planned = …" : "measured = …"));
     }
     if (place.kind == MetricKind::kWall && suite_case->kind != CaseKind::kCommand) {
@@ -238,7 +238,7 @@ class FigureReader {
     const bool ours = figure.measured || figure.planned || figure.recorded;
     if (!ours && figure.why.empty()) {
       return base::fail(base::usage_error(
-          value.origin().text(), fmt::format("'{}' has no value of ours", figure.what),
+          value.origin().text(), fmt::format("'{}' has no value of our own", figure.what),
           "measured, planned or recorded; or why = \"…\" there is none"));
     }
     if (figure.measured && !figure.why.empty()) {

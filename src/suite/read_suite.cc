@@ -97,11 +97,11 @@ base::Result<void> take_kind(const Value& value, TableKeys& keys, SuiteCase& sui
     const Value* text = keys.take(key);
     if (text == nullptr) continue;
     if (text->get<std::string>() == nullptr || base::trim(*text->get<std::string>()).empty()) {
-      return base::fail(wrong_value(*text, key, "a string with something in it"));
+      return base::fail(wrong_value(*text, key, "a non-empty string"));
     }
     if (found) {
       return base::fail(base::usage_error(
-          text->origin().text(), fmt::format("case '{}' does two things", suite_case.name),
+          text->origin().text(), fmt::format("case '{}' has more than one action", suite_case.name),
           "a case has one of plan, rows, collective, compare, command: make it two cases"));
     }
     found = true;
@@ -111,7 +111,7 @@ base::Result<void> take_kind(const Value& value, TableKeys& keys, SuiteCase& sui
   }
   if (found) return {};
   return base::fail(base::usage_error(value.origin().text(),
-                                      fmt::format("case '{}' does nothing", suite_case.name),
+                                      fmt::format("case '{}' has no action", suite_case.name),
                                       "give it plan, rows, collective, compare or command"));
 }
 

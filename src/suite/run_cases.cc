@@ -104,7 +104,7 @@ class CaseRunner {
     // Always a new folder, except for an experiment that is resumed.
     if (suite_case.kind != CaseKind::kCompare) fs::remove_all(work, error);
     fs::create_directories(work, error);
-    if (error) return base::fail(base::system_error(work, "cannot be made", error.value()));
+    if (error) return base::fail(base::system_error(work, "cannot be created", error.value()));
     ASSAY_TRY(const std::string command, command_of(suite_case));
     const std::string out = "out/" + name + ".out";
     const compare::ProcessRequest request{

@@ -18,7 +18,7 @@ std::int64_t CheckpointsToCome::at_once() const {
 base::Result<base::Bytes> free_space(const std::filesystem::path& folder) {
   struct statvfs system {};
   if (::statvfs(folder.c_str(), &system) != 0) {
-    return base::fail(base::system_error(folder, "cannot be looked at", errno));
+    return base::fail(base::system_error(folder, "cannot be inspected", errno));
   }
   return base::Bytes(
       static_cast<std::int64_t>(system.f_bavail * static_cast<std::uint64_t>(system.f_frsize)));

@@ -133,7 +133,7 @@ void MetricsLog::work() {
         run_.location.database.string(),
         fmt::format("other processes kept it locked until the end; {}", missing), fix);
   };
-  if (batch.plan) report("the plan is", locked("assay report will predict anew", ""));
+  if (batch.plan) report("the plan is", locked("assay report will compute a new prediction", ""));
   if (!batch.rows.empty()) {
     give_up(
         locked(fmt::format("{} steps are missing", batch.rows.size()), "metrics.jsonl has them"));

@@ -32,7 +32,8 @@ std::string other_key(const checkpoint::Checkpoint& from, const spec::ModelSpec&
   for (const auto& [key, value] : here.items()) {
     const auto found = there.find(key);
     if (key == "context" || found == there.end() || *found == value) continue;
-    return fmt::format("model.{} is {} there and {} in this job", key, found->dump(), value.dump());
+    return fmt::format("model.{} is {} in the checkpoint and {} in this job", key, found->dump(),
+                       value.dump());
   }
   return "";
 }

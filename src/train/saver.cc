@@ -90,7 +90,7 @@ base::Result<void> Saver::give_up(std::int64_t step,
   if (snapshot->ready) std::ignore = snapshot->ready();
   if (ranks_.rank() != 0) return {};
   return submit_failure(step, base::failed_error("other ranks", "cannot copy their state",
-                                                 "the logs of ranks say why"));
+                                                 "see the logs of these ranks"));
 }
 
 // Called on the writer's thread.

@@ -99,7 +99,7 @@ TEST(Saver, ARankThatCannotCopyItsStateCostsOneCheckpoint) {
     const std::string begin = "THE CHECKPOINT OF STEP 3 WAS NOT WRITTEN, and will be tried again: ";
     const std::string own = begin + "host memory: is too little";
     const std::string of_others =
-        begin + "other ranks: cannot copy their state; the logs of ranks say why";
+        begin + "other ranks: cannot copy their state; see the logs of these ranks";
     EXPECT_EQ(notes[0], std::vector{crowded == 0 ? own : of_others});
     EXPECT_EQ(notes[1], crowded == 1 ? std::vector{own} : std::vector<std::string>{});
   }

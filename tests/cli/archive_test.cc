@@ -24,7 +24,7 @@ class ArchiveCli : public support::ShellProject {
 TEST_F(ArchiveCli, NothingIsKeptUnlessAskedFor) {
   shell("$A run -- sh -c 'echo 1 > out'");
   EXPECT_EQ(objects(), "0\n");
-  EXPECT_THAT(shell("$A archive").out, StartsWith("the archive has 0 B in 0 contents"));
+  EXPECT_THAT(shell("$A archive").out, StartsWith("the archive holds 0 B in 0 contents"));
 }
 
 TEST_F(ArchiveCli, AnOldResultComesBack) {
@@ -36,7 +36,7 @@ TEST_F(ArchiveCli, AnOldResultComesBack) {
   EXPECT_EQ(content("old/model"), "one\n");
   const auto refused = shell("$A restore first");
   EXPECT_EQ(refused.exit_code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("model: is something else and is not overwritten"));
+  EXPECT_THAT(refused.err, HasSubstr("model: has different content and is not overwritten"));
   EXPECT_EQ(content("model"), "two\n");
   EXPECT_THAT(shell("$A restore first --force").out, HasSubstr("replaced"));
   EXPECT_EQ(content("model"), "one\n");
@@ -46,7 +46,7 @@ TEST_F(ArchiveCli, ARunIsKeptAndRestoredAsAWhole) {
   const auto ran =
       shell("mkdir d; $A run --archive -- sh -c 'echo a > x; echo b > d/y; echo b > same'");
   EXPECT_EQ(ran.exit_code, 0);
-  EXPECT_THAT(ran.err, HasSubstr("assay: kept 2 contents"));
+  EXPECT_THAT(ran.err, HasSubstr("assay: archived 2 contents"));
   EXPECT_EQ(objects(), "2\n");
   shell("rm -r x d same");
   EXPECT_EQ(shell("$A status").exit_code, 1);
@@ -79,7 +79,8 @@ TEST_F(ArchiveCli, WhatChangedSinceIsNotKept) {
   shell("$A run -- sh -c 'echo a > x; echo b > y'; echo changed > x");
   const auto outcome = shell("$A archive last");
   EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_THAT(outcome.out, HasSubstr("not kept: x has other content now, or is gone"));
+  EXPECT_THAT(outcome.out,
+              HasSubstr("not archived: x has changed since it was recorded, or is gone"));
   EXPECT_EQ(objects(), "1\n");
   // It is still at another recorded path.
   shell("$A run -- sh -c 'echo c > p'; $A run -- cp p q; echo changed > p");
@@ -120,8 +121,8 @@ TEST_F(ArchiveCli, BadInputIsOneLine) {
   };
   EXPECT_THAT(line("archive nothing", 64), HasSubstr("neither a run nor a file"));
   EXPECT_THAT(line("archive file", 64), HasSubstr("neither a run nor a file"));
-  EXPECT_EQ(line("archive 1", 64), "assay: archive '1': left no content\n");
-  EXPECT_EQ(line("restore 1", 64), "assay: restore '1': left no content\n");
+  EXPECT_EQ(line("archive 1", 64), "assay: archive '1': has no recorded content to archive\n");
+  EXPECT_EQ(line("restore 1", 64), "assay: restore '1': has no recorded content to restore\n");
   EXPECT_THAT(line("archive --limit much", 64), HasSubstr("'much' is not a size"));
   EXPECT_THAT(line("restore", 64), HasSubstr("NAME"));
   shell("$A run -- sh -c 'echo 1 > out'");

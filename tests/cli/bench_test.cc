@@ -156,7 +156,7 @@ TEST_F(BenchCli, PlannedSuitesPlan) {
   }
   const std::string kept = (directory_.path() / "y").string();
   refused({"mfu-scaling", "-o", "y"}, kept +
-                                          ": has a run of a suite already; assay bench --resume " +
+                                          ": already contains a suite run; assay bench --resume " +
                                           kept + ", or name another folder");
 }
 
@@ -257,7 +257,7 @@ TEST_F(BenchCli, BadInput) {
           "tracer-overhead");
   write("bad.toml", "title = \"x\"\n[[case]]\nname = \"a\"\ncomand = \"true\"\n");
   refused({"bad.toml"},
-          "bad.toml:2: case 'a' does nothing; give it plan, rows, collective, compare or command");
+          "bad.toml:2: case 'a' has no action; give it plan, rows, collective, compare or command");
   write("bad.toml",
         "title = \"x\"\n[[case]]\nname = \"a\"\ncompare = \"metrik = 'wall'\"\n"
         "[[table]]\ntitle = \"t\"\nvalue = \"json:effect_pct\"\n"
@@ -268,9 +268,9 @@ TEST_F(BenchCli, BadInput) {
   fs::create_directory(directory_.path() / "empty");
   const std::string empty = (directory_.path() / "empty").string();
   refused({"--resume", empty},
-          empty + ": has no run of a suite; --resume takes the folder of an earlier run");
+          empty + ": contains no suite run; --resume takes the folder of an earlier run");
   refused({"--resume", "x", "--quick"},
-          "--resume: a run is resumed as it began; leave --quick and --output out");
+          "--resume: a resumed run keeps its options; leave --quick and --output out");
   for (const char* bytes : {"\xff\xfe", "[[[[[[[[", "title = '''", "= = =", "title = 9\n"}) {
     write("bad.toml", bytes);
     const auto outcome = bench({"bad.toml"});

@@ -129,7 +129,7 @@ TEST_F(CheckpointVerb, DiffComparesWhateverTheLayout) {
   auto outcome = run_verb({"diff", "run", "other"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("A run/step-300\nB other/checkpoints/step-300\n"));
-  EXPECT_THAT(outcome.out, HasSubstr("equal to the bit: state and 8 tensors"));
+  EXPECT_THAT(outcome.out, HasSubstr("bitwise equal: state and 8 tensors"));
   EXPECT_EQ(run_verb({"diff", "run/step-300/", "other/checkpoints"}).exit_code, 0);
 
   outcome = run_verb({"diff", "run/step-200", "other", "--json"});

@@ -235,8 +235,8 @@ TEST(Cli, InitRefusesANewerStore) {
 
 TEST(Cli, InitOfNoDirectoryIsAUsageError) {
   expect_usage_error(assay({"init", "./nowhere"}),
-                     "init: './nowhere' is not a directory; make it first");
-  expect_usage_error(assay({"init", ""}), "init: '' is not a directory; make it first");
+                     "init: './nowhere' is not a directory; create it first");
+  expect_usage_error(assay({"init", ""}), "init: '' is not a directory; create it first");
 }
 
 TEST(Cli, InitInADeletedDirectoryIsUnfit) {

@@ -103,7 +103,7 @@ TEST_F(CompareCli, ACommandThatVanishesIsNamed) {
   EXPECT_EQ(outcome.exit_code, 3);
   EXPECT_THAT(
       outcome.err,
-      AllOf(StartsWith("assay: run "), HasSubstr("arm B: ./prog is not a program that can be run"),
+      AllOf(StartsWith("assay: run "), HasSubstr("arm B: ./prog is not an executable program"),
             HasSubstr("runs are kept; continue with assay compare --resume ")));
 }
 
@@ -163,7 +163,7 @@ TEST_F(CompareCli, WhatCannotBeMeasuredIsOneLine) {
        "is 0; a ratio needs a value above 0");
   const char* bytes = "printf 'took \\377\\n'";
   says({"--a", bytes, "--b", bytes, "--metric", "regex:took (.*)"}, "is not a number");
-  says({"--a", "sleep 5", "--b", "sleep 5", "--timeout", "50ms"}, "ran into the timeout");
+  says({"--a", "sleep 5", "--b", "sleep 5", "--timeout", "50ms"}, "timed out");
   says({"--a", "true", "--b", "true", "--prepare", "false"}, "--prepare exited with 1");
   says({"--a", "true", "--b", "true", "--metric", "stored:seconds"},
        "nothing is recorded here or above");
@@ -224,10 +224,9 @@ TEST_F(CompareCli, MistakesAreOneLine) {
           "quote");
   refused({"--a", "true", "--b", "printf '\xff'"},
           "compare: the command of arm 'B' is not UTF-8; put it into a script");
-  refused({"--resume", "nowhere"},
-          directory_.path().string() +
-              "/nowhere: has no experiment to resume; a folder written by assay compare has "
-              "runs.jsonl");
+  refused({"--resume", "nowhere"}, directory_.path().string() +
+                                       "/nowhere: contains no experiment to resume; a folder "
+                                       "written by assay compare has runs.jsonl");
   write("e.toml", "metrik = \"wall\"\n");
   refused({"--file", "e.toml"}, "e.toml:1: unknown key 'metrik'; did you mean 'metric'?");
   write("e.toml", "[[arm]]\nname = \"A\"\ncomand = \"true\"\n");

@@ -252,8 +252,9 @@ TEST_F(CompareCli, AScanOfTwoCommandsHasAnExperimentPerValue) {
   EXPECT_EQ(runs_in("s/N=1/runs.jsonl"), kept);  // it was finished
   EXPECT_EQ(Json::parse(read("s/result.json")), json);
   EXPECT_THAT(read("s.md"), HasSubstr("| 2 | B | `sh b.sh 2` | 6 | 102 |"));
-  refused(first, (directory_.path() / "s").string() +
-                     ": has a scan already; continue it with --resume, or choose another folder");
+  refused(first,
+          (directory_.path() / "s").string() +
+              ": already contains a scan; continue it with --resume, or choose another folder");
   refused({"--scan", "M=1,2", "--a", kA, "--b", kB},
           "--scan: no command contains '{M}'; write {M} where its value belongs");
   refused({"--scan", "N", "--a", "echo {N}"},
@@ -299,7 +300,7 @@ TEST_F(CompareCli, AnExperimentFileMayHaveAScan) {
   EXPECT_THAT(outcome.out, HasSubstr("least: N=100, 2.0 × less than N=200"));
   const auto own = compare({"--file", "e.toml"});
   EXPECT_THAT(own.out, AllOf(HasSubstr("least: N=50, 2.0 × less than N=100"),
-                             HasSubstr("N=100': N=100 once more in every block")));
+                             HasSubstr("N=100': N=100 run a second time in every block")));
   write("e.toml", "scan = {N = [\"\"]}\n[[arm]]\nname = \"x\"\ncommand = \"echo {N}\"\n");
   refused({"--file", "e.toml"},
           "e.toml:1: scan.N has an empty or quoted value; scan = {N = [1, 2, 4]}, with {N} in the "

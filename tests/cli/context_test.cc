@@ -47,7 +47,7 @@ TEST_F(Downloads, TheNetworkIsNamed) {
   if (ran.out == "none\n") GTEST_SKIP() << "this machine has no route to anywhere";
   EXPECT_THAT(ran.err, HasSubstr("\"network\":true"));
   EXPECT_EQ(json("show last")["network"], Json({"192.0.2.7:443"}));
-  EXPECT_THAT(done("$ASSAY show last").out, HasSubstr("what came over it was not recorded"));
+  EXPECT_THAT(done("$ASSAY show last").out, HasSubstr("the data it received was not recorded"));
   EXPECT_THAT(json("reproduce out")["notes"].dump(), HasSubstr("used the network"));
   EXPECT_THAT(done("$ASSAY run --json -- true").err, HasSubstr("\"network\":false"));
 }

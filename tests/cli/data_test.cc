@@ -114,8 +114,9 @@ TEST_F(DataCli, TokenizesFoldersOfJsonLines) {
   const auto made = data({"tokenize", "in", "-o", "x.tokens", "--column", "body", "--tokenizer",
                           kTokenizers + "llama3.json"});
   EXPECT_EQ(made.exit_code, 0) << made.err;
-  EXPECT_THAT(made.out, HasSubstr("; from 3 documents, 11 B; <|endoftext|> before each; 1 other "
-                                  "files left out\n"));
+  EXPECT_THAT(
+      made.out,
+      HasSubstr("; from 3 documents, 11 B; <|endoftext|> before each; 1 other files skipped\n"));
   const Json shard = json({"info", "x.tokens", "--verify"})["shards"][0];
   EXPECT_EQ(shard["documents"], 3);
   EXPECT_EQ(shard["ok"], true);
@@ -243,8 +244,8 @@ TEST_F(DataCli, FilesWithoutAHeaderNeedAType) {
   EXPECT_EQ(shard["vocabulary"], nullptr);
   EXPECT_EQ(shard["blake3"], nullptr);
   refused({"info", "x.bin", "--dtype", "u32"}, 64,
-          "x.bin: byte 4: 6 bytes are no whole number of u32 tokens; the file is truncated, or of "
-          "another type");
+          "x.bin: byte 4: 6 bytes are not a whole number of u32 tokens; the file is truncated, or "
+          "of another type");
   const auto checked = data({"info", "x.bin", "--dtype", "u16", "--vocab", "3", "--verify"});
   EXPECT_EQ(checked.exit_code, 1);
   EXPECT_THAT(checked.err, HasSubstr("byte 4: token 2 is 3, outside the vocabulary of 3"));

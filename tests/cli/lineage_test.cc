@@ -124,8 +124,7 @@ TEST_F(LineageCli, MissingRuns) {
   expect_error({"show"}, 64, "no run has been recorded yet; record one with: assay run -- COMMAND");
   record_pipeline();
   expect_error({"show", "9"}, 64, "no run 9; the newest is 3; see `assay log`");
-  expect_error({"show", "abc"}, 64,
-               "'abc': there is no such run; a uid needs at least 4 of its digits");
+  expect_error({"show", "abc"}, 64, "'abc': there is no such run; give at least 4 digits of a uid");
   expect_error({"show", "nothing"}, 64, "'nothing': there is no such run; see `assay log`");
   expect_error({"diff", "1"}, 64, "diff: AFTER is required; see `assay diff --help`");
   expect_error({"lineage", "nothing"}, 64,

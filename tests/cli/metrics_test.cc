@@ -113,8 +113,8 @@ TEST_F(MetricsCli, LinesThatAreNoMetricsDoNoHarm) {
       " printf \"{\\\"metr\"; } >> $ASSAY_METRICS'");
   EXPECT_EQ(ran.exit_code, 0);
   EXPECT_EQ(ran.err,
-            "assay: metrics: 5 of 6 lines that the command reported are no metrics, the "
-            "first is line 1\n");
+            "assay: metrics: 5 of 6 lines that the command reported are not metrics, the first is "
+            "line 1\n");
   EXPECT_EQ(points(), "a|0|1.0\n");
   EXPECT_EQ(json("show last")["run"]["complete"], true);
   EXPECT_EQ(shell("$A run -- sh -c 'rm $ASSAY_METRICS; mkfifo $ASSAY_METRICS'").exit_code, 0);

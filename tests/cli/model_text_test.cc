@@ -277,7 +277,7 @@ TEST_F(ModelText, ShardsAreNotDocuments) {
     EXPECT_EQ(json({"score", "run", "a.tokens", second, "--tokens", "700"})["tokens"], 700);
   }
   refused(assay({"score", "run", "a.txt", "b.bin"}),
-          "b.bin: has tokens, and others of these files documents; score them one after the other");
+          "b.bin: is a token shard, but other files are documents; score them separately");
   const std::string line =
       "b.bin: has tokens, not documents; `assay data info` says what is in a shard";
   refused(assay({"data", "tokenize", "a.txt", "b.bin", "-o", "c.tokens"}), line);
@@ -340,7 +340,7 @@ TEST_F(ModelText, UnknownTokenizersAreNotGuessed) {
           "run/checkpoints/step-2: does not say which tokenizer it was trained with; add "
           "--tokenizer FILE: it was trained on shards without one");
   refused(assay({"score", "run", "v.tokens", "--tokens", "x"}),
-          "score --tokens: expected a number from 1 on, got 'x'");
+          "score --tokens: expected a number of at least 1, got 'x'");
   refused(assay({"data", "train-tokenizer", "v.tokens", "-o", "x"}),
           "x: does not end in .json; NAME.json and NAME.tiktoken will be written");
   refused(assay({"data", "train-tokenizer", "v.tokens", "-o", "x.json", "--vocab", "256"}),

@@ -126,7 +126,7 @@ TEST_F(Pack, WhatIsGoneIsNotPackedUnlessItWasArchived) {
   shell("cd project; echo 1 > in; $A run -- sh -c 'sed s/1/x/ in > out'; cp in kept; echo 2 > in");
   const auto refused = shell("cd project; $A pack out -o ../p.tar");
   EXPECT_EQ(refused.exit_code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("/in: has other content now than was read"));
+  EXPECT_THAT(refused.err, HasSubstr("/in: has changed since it was read"));
   EXPECT_FALSE(fs::exists(directory_.path() / "p.tar"));
   shell("cd project; cp kept in; $A archive 1 --inputs; echo 2 > in");
   EXPECT_EQ(shell("cd project; $A pack out -o ../p.tar").exit_code, 0);
@@ -171,7 +171,7 @@ TEST_F(Pack, NothingIsOverwritten) {
   make_pack();
   const auto again = shell("cd project; $A pack top -o ../p.tar");
   EXPECT_EQ(again.exit_code, 64);
-  EXPECT_THAT(again.err, HasSubstr("p.tar: is there already; replace it with --force"));
+  EXPECT_THAT(again.err, HasSubstr("p.tar: already exists; replace it with --force"));
   EXPECT_EQ(shell("cd project; $A pack top -o ../p.tar --force").exit_code, 0);
   shell("mkdir full; echo mine > full/file");
   const auto refused = shell("$A unpack p.tar --directory full");

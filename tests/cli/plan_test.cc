@@ -157,24 +157,25 @@ TEST(PlanCli, ExtrapolationsAreReported) {
   const Json json = plan_json(far);
   ASSERT_FALSE(json["extrapolations"].empty());
   EXPECT_THAT(json["extrapolations"][0].get<std::string>(), HasSubstr("100,000 ranks"));
-  EXPECT_THAT(plan(far).out, HasSubstr("beyond what was measured: 100,000 ranks"));
+  EXPECT_THAT(plan(far).out, HasSubstr("outside the measured range: 100,000 ranks"));
 }
 
 TEST(PlanCli, AnImpossibleLayoutNamesTheNearestPossibleOne) {
   refused({"llama3-70b-h200x32", "--set", "layout.tp=3"},
           "--set layout.tp=3: layout: fsdp 8 x tp 3 = 24 ranks, but the cluster has 32 devices (8 "
-          "nodes of 4); the nearest that is possible: fsdp 8 x tp 4");
+          "nodes of 4); nearest valid layout: fsdp 8 x tp 4");
 }
 
 TEST(PlanCli, WhatTheTrainerRefusesIsSaidFirst) {
   const std::vector<std::string> job = {"llama3-13b-h200x32", "--set", "train.optimizer=muon"};
   const std::string line =
-      "layout.tp: Muon updates whole matrices, and tensor-parallel ranks have parts of them; set "
-      "layout.tp=1, or train.optimizer=adamw";
+      "layout.tp: Muon updates whole matrices, but tensor-parallel ranks have only parts of them; "
+      "set layout.tp=1, or train.optimizer=adamw";
   const auto outcome = plan(job);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("\nassay train refuses this job:\n  " + line + "\n"));
-  EXPECT_THAT(outcome.out, HasSubstr("planned for software that runs it: megatron-core\n"));
+  EXPECT_THAT(outcome.out,
+              HasSubstr("the plan below is for software that can run it: megatron-core\n"));
   EXPECT_THAT(outcome.out, HasSubstr("run by megatron-core: "));
   auto ours = job;
   ours.insert(ours.end(), {"--framework", "assay"});
@@ -273,12 +274,13 @@ TEST(PlanCli, TheImbalanceOfExpertsIsAnInput) {
   EXPECT_THAT(even["room_for_experts"].get<std::string>(), HasSubstr("planned for the worst case"));
   auto text = job;
   text.insert(text.end(), {"--imbalance", "3"});
-  EXPECT_THAT(plan(text).out, HasSubstr("the fullest expert has 3 times an even share"));
+  EXPECT_THAT(plan(text).out, HasSubstr("the most loaded expert has 3 times an even share"));
   EXPECT_THAT(plan(text).out, HasSubstr("planned for the worst case"));
   refused({"moe-9b-h200x32", "--imbalance", "0.5"},
           "--imbalance: '0.5' is not a number from 1 to 1000");
   refused({"llama3-8b-h200", "--imbalance", "1.5"},
-          "--imbalance: is of experts, but the model has none; leave it out, or set model.experts");
+          "--imbalance: applies to experts, but the model has none; leave it out, or set "
+          "model.experts");
 }
 
 // Several machines of an offer are of use where something connects them.
@@ -331,7 +333,7 @@ TEST(PlanCli, SearchesUnderLimits) {
           "--max-devices: 'many' is not a number of devices");
   refused({"llama3-70b-h200x32", "--memory", "40GiB"},
           "--memory: does not apply to one plan; use it with --search");
-  refused({"llama3-70b-h200x32", "--search", "--memory", "0B"}, "--memory: is not more than 0");
+  refused({"llama3-70b-h200x32", "--search", "--memory", "0B"}, "--memory: must be greater than 0");
 }
 
 TEST(PlanCli, ASearchUsesNoMoreMemoryThanItMay) {
@@ -383,7 +385,7 @@ TEST(PlanCli, RowsArePredictedAndNonsenseGetsAReason) {
   std::getline(lines, line);
   EXPECT_THAT(line, ::testing::StartsWith("short,,,,,,"));
   std::getline(lines, line);
-  EXPECT_THAT(line, HasSubstr("beyond what was measured: 99,968 ranks"));
+  EXPECT_THAT(line, HasSubstr("outside the measured range: 99,968 ranks"));
   std::getline(lines, line);
   EXPECT_EQ(line, "open,,,,,,a quote is not closed");
   EXPECT_THAT(outcome.err, HasSubstr("step time: mean error"));
@@ -462,19 +464,19 @@ TEST(PlanCli, TablesFitAHundredColumns) {
 
 TEST(PlanCli, MistakesAreOneLine) {
   refused({"llama3-8b"},
-          "llama3-8b: is a model, no job; a job has a [model] and a [batch] or [train]");
-  refused({kJob, "--step-time", "0"}, "--step-time: '0' is not more than 0");
+          "llama3-8b: is a model, not a job; a job has a [model] and a [batch] or [train]");
+  refused({kJob, "--step-time", "0"}, "--step-time: must be greater than 0, got '0'");
   refused({kJob, "--step-time", "1e300"},
-          "--step-time: '1e300' is longer than a step can take; give the time of one optimizer "
-          "step, in seconds");
+          "--step-time: '1e300' is too long for one step; give the time of one optimizer step, in "
+          "seconds");
   refused({kJob, "--step-time", "1", "--pue", "0.9"}, "--pue: '0.9' is not a number from 1 to 100");
-  refused({}, "plan: nothing to plan; give a JOB, or --rows FILE, or --calibrate FILE");
+  refused({}, "plan: no job given; give a JOB, or --rows FILE, or --calibrate FILE");
   refused({kJob, "--rows", "a.csv"},
-          "plan: can do only one thing at a time; give a JOB, or --rows FILE, or "
+          "plan: takes only one of JOB, --rows and --calibrate; give a JOB, or --rows FILE, or "
           "--calibrate FILE");
   refused({kJob, "--set", "layout.fsdp=3"},
           "presets/jobs/nanochat-d26-h100.toml:17: layout: fsdp 3 = 3 ranks, but the cluster has 8 "
-          "devices (1 node of 8); the nearest that is possible: dp 2 x fsdp 4 zero 2");
+          "devices (1 node of 8); nearest valid layout: dp 2 x fsdp 4 zero 2");
 }
 
 TEST(PlanCli, AJobWithoutALengthCannotBePriced) {
@@ -484,7 +486,7 @@ TEST(PlanCli, AJobWithoutALengthCannotBePriced) {
   EXPECT_EQ(plan({file}).exit_code, 0);
   const auto outcome = plan({file, "--step-time", "1"});
   EXPECT_EQ(outcome.exit_code, 64);
-  EXPECT_THAT(outcome.err, HasSubstr("does not say how long it trains; set train.steps"));
+  EXPECT_THAT(outcome.err, HasSubstr("has no training length; set train.steps"));
 }
 
 }  // namespace

@@ -277,7 +277,7 @@ TEST_F(Refresh, BadInputIsOneLine) {
   EXPECT_THAT(line("--jobs many"), HasSubstr("--jobs 'many' is not a count"));
   EXPECT_THAT(line("nothing"), HasSubstr("neither a run nor a file"));
   EXPECT_THAT(line("raw"), HasSubstr("refresh 'raw': no stage makes this file"));
-  EXPECT_THAT(line("2"), HasSubstr("refresh '2': this run did not succeed and is no stage"));
+  EXPECT_THAT(line("2"), HasSubstr("refresh '2': this run did not succeed and is not a stage"));
   shell("$A run @1");
   EXPECT_THAT(line("1"),
               HasSubstr("run 1 is not the current one of its stage; name the stage: @1"));

@@ -345,16 +345,15 @@ TEST_F(ReportCli, MistakesAreOneLine) {
           "bench survival, or name a result's folder");
   write("empty/run.json", "{}");
   refused({"empty"}, 3,
-          "empty: has a run of a suite without a result; continue with assay bench --resume empty");
+          "empty: contains a suite run without a result; continue with assay bench --resume empty");
   refused({"-o", "r.pdf"}, 64,
           "r.pdf: unknown format 'pdf'; use .html, .md or .json, or give --format");
   write("x.json", "{");
   refused({"x.json"}, 64, "x.json: is not JSON; name the result of a suite");
   refused({"--format", "pdf"}, 64, "report: unknown format 'pdf'; expected one of: html, md, json");
   refused({"--price", "cheap"}, 64,
-          "--price: 'cheap' is not a number from 0 to 10,000,000; dollars per hour for all "
-          "machines, as "
-          "in --price 31.92");
+          "--price: 'cheap' is not a number from 0 to 10,000,000; price in dollars per hour, for "
+          "all machines together, as in --price 31.92");
   refused(
       {"--carbon", "-1"}, 64,
       "--carbon: '-1' is not a number from 0 to 10,000; grams of CO2 per kWh, as in --carbon 380");

@@ -59,8 +59,8 @@ TEST_F(RunAgain, ALogThatTheStageWasTheFirstToWriteToStaysWhole) {
   EXPECT_EQ(content("log"), "stage\nfooter\n");
   EXPECT_EQ(again.out, "stage\n");
   EXPECT_EQ(again.err, "assay: " + path("log") +
-                           ": has other content than the stage left there; the stage's standard "
-                           "output is not redirected\n");
+                           ": differs from what the stage left there; the stage's standard output "
+                           "is not redirected\n");
 }
 
 TEST_F(RunAgain, TheLogThatIsBeingWrittenGetsNoHoles) {

@@ -107,7 +107,7 @@ TEST_F(SharedStore, MayBeSharedAgainAndOnlyAsAWhole) {
   const auto other =
       shell("HOME=$PWD " + both + support::reachable_program() + " init --shared --group 64202");
   EXPECT_EQ(other.exit_code, 3) << other.out;
-  EXPECT_THAT(other.err, HasSubstr("whoever owns it must do that"));
+  EXPECT_THAT(other.err, HasSubstr("only its owner can do that"));
   EXPECT_EQ(group(), "64201\n") << "nothing was changed";
   EXPECT_EQ(as(64302, "$ASSAY log").exit_code, 0);
   // Root may change everything.

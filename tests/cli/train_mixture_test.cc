@@ -70,19 +70,19 @@ TEST_F(MixtureCli, SurvivesTheHuggingFaceFormat) {
 TEST_F(MixtureCli, AnotherMixtureIsRefusedInOneLine) {
   ASSERT_EQ(train({"--out", "run", "--stop-after", "2"}).exit_code, 0);
   expect_refused(train({"--out", "run", "--resume"}, {"model.experts=8"}),
-                 "step-2: is a checkpoint of another model: model.experts is 4 there and 8 in this "
-                 "job");
+                 "step-2: is a checkpoint of another model: model.experts is 4 in the checkpoint "
+                 "and 8 in this job");
   // The same shapes, and still another model.
   expect_refused(train({"--out", "run", "--resume"}, {"model.experts_per_token=1"}),
-                 "model.experts_per_token is 2 there and 1 in this job");
+                 "model.experts_per_token is 2 in the checkpoint and 1 in this job");
   expect_refused(train({"--out", "run", "--resume"}, {"model.experts_per_token=5"}),
                  "5 experts per token, but there are only 4");
 
   ASSERT_EQ(assay({"checkpoint", "export-hf", "run/checkpoints/step-2", "hf"}).exit_code, 0);
   ASSERT_EQ(assay({"checkpoint", "import-hf", "hf", "imported"}).exit_code, 0);
   expect_refused(train({"--out", "imported", "--resume"}, {"model.experts=8"}),
-                 "step-0: is a checkpoint of another model: model.experts is 4 there and 8 in this "
-                 "job");
+                 "step-0: is a checkpoint of another model: model.experts is 4 in the checkpoint "
+                 "and 8 in this job");
 
   const Json config = Json::parse(content("hf/config.json"));
   for (const auto& [key, value, line] :
@@ -129,7 +129,7 @@ TEST_F(MixtureCli, ExpertsAreSpreadOverProcesses) {
   expect_refused(train({"--out", "bad"}, {"layout.ep=2", "train.optimizer=muon"}),
                  "train.optimizer: ");
   expect_refused(train({"--out", "moved", "--resume"}, {"layout.ep=2", "model.experts=8"}),
-                 "model.experts is 4 there and 8 in this job");
+                 "model.experts is 4 in the checkpoint and 8 in this job");
 }
 
 }  // namespace

@@ -313,8 +313,8 @@ TEST_F(StartedByOthers, NothingIsLeftBehindWhereRank0CannotRecord) {
   EXPECT_EQ(exit_of(*one), 0) << content("printed-1");
   EXPECT_EQ(exit_of(*zero), 0) << content("printed-0");
   EXPECT_THAT(content("printed-0"), HasSubstr("this run is not recorded: "));
-  EXPECT_THAT(content("printed-1"), HasSubstr("assay: what this rank did is not recorded: rank 0 "
-                                              "is not, and would record the run"));
+  EXPECT_THAT(content("printed-1"), HasSubstr("assay: what this rank did is not recorded: rank 0, "
+                                              "which records the run, is itself not recorded"));
   EXPECT_TRUE(fs::is_empty(directory_.path() / "elsewhere"));
   std::vector<std::string> left;
   for (const auto& entry : fs::directory_iterator(directory_.path() / "both/ranks")) {
@@ -359,7 +359,7 @@ TEST_F(StartedByOthers, AnAttemptAfterAKilledOneIsARunOfItsOwn) {
   EXPECT_NE(exit_of(*one), 0);
   EXPECT_NE(exit_of(*zero), 0);
   const std::string shown = assay({"show", "last"}).out;
-  EXPECT_THAT(shown, HasSubstr("it ended before it had met rank 0"));
+  EXPECT_THAT(shown, HasSubstr("it ended before connecting to rank 0"));
   EXPECT_THAT(shown, Not(HasSubstr("killed/"))) << "which the part of the first attempt has";
   EXPECT_FALSE(fs::exists(parts("again")));
 }
@@ -471,7 +471,7 @@ TEST_F(TrainRanksCli, MoreRanksThanGpusAreRefused) {
   const auto refused = train_on("2");
   EXPECT_EQ(refused.exit_code, 3);
   EXPECT_THAT(refused.err,
-              HasSubstr("layout.ranks: 4 ranks need 2 GPUs, and none can be used here; "));
+              HasSubstr("layout.ranks: 4 ranks need 2 GPUs, but none can be used here; "));
   const auto wrong = train_on("none");
   EXPECT_EQ(wrong.exit_code, 64);
   EXPECT_THAT(wrong.err, HasSubstr("ASSAY_RANKS_PER_GPU: expected a number from 1 to 64"));

@@ -213,7 +213,7 @@ TEST_F(TrainCli, ResumingSaysFromWhere) {
   const std::string before = content("run/metrics.jsonl");
   const auto finished = train({"--out", "run", "--resume"});
   EXPECT_EQ(finished.exit_code, 0) << finished.err;
-  EXPECT_THAT(finished.out, HasSubstr("nothing left to train: run/checkpoints/step-12"));
+  EXPECT_THAT(finished.out, HasSubstr("already finished: run/checkpoints/step-12"));
   EXPECT_THAT(finished.out, ::testing::Not(HasSubstr("loss")));
   EXPECT_EQ(content("run/metrics.jsonl"), before);
 }

@@ -56,7 +56,7 @@ Result<ExitCode> show_use(const Session& session, const lineage::Archive& archiv
   session.print_json(use);
   const auto size = [](std::int64_t bytes) { return base::to_text(base::Bytes(bytes)); };
   session.print(fmt::format(
-      "the archive has {} in {}, and {}\n", size(use["bytes"].get<std::int64_t>()),
+      "the archive holds {} in {}, with {}\n", size(use["bytes"].get<std::int64_t>()),
       base::counted(use["contents"].get<std::int64_t>(), "content"),
       use["limit_bytes"].is_null() ? "no limit"
                                    : "a limit of " + size(use["limit_bytes"].get<std::int64_t>())));
@@ -77,7 +77,7 @@ Result<ExitCode> archive(const Session& session, const ArchiveOptions& options) 
     ASSAY_TRY(const auto contents, lineage::contents_of(store, what, options.inputs));
     if (contents.empty()) {
       return base::fail(base::usage_error(fmt::format("archive '{}'", base::shortened(name, 200)),
-                                          "left no content"));
+                                          "has no recorded content to archive"));
     }
     wanted.insert(wanted.end(), contents.begin(), contents.end());
   }
@@ -106,7 +106,7 @@ Result<ExitCode> archive(const Session& session, const ArchiveOptions& options) 
   if (!table.empty()) session.print(table);
   session.print(lineage::cost_text(report, total) + "\n");
   for (const auto& content : report.missing) {
-    session.print(fmt::format("not kept: {} has other content now, or is gone\n",
+    session.print(fmt::format("not archived: {} has changed since it was recorded, or is gone\n",
                               base::printable(lineage::shown_path(content.path, directory))));
   }
   if (report.missing.empty()) {
@@ -120,19 +120,20 @@ Result<ExitCode> archive(const Session& session, const ArchiveOptions& options) 
 Verb archive_verb(const Session& session) {
   const auto options = std::make_shared<ArchiveOptions>();
   return {.name = "archive",
-          .description = "keep contents of files, so that they can be restored",
+          .description = "archive the contents of files so that they can be restored",
           .examples = {"assay archive model.bin", "assay archive @2 --inputs",
                        "assay archive --limit 20GiB"},
           .arguments = {{"NAME",
-                         "a file, a run (what it left), a label or a hash; none: what it has",
+                         "a file, a run (its outputs), a label or a hash; without names, show the "
+                         "archive's size",
                          nullptr,
                          false,
                          {},
                          true,
                          &options->names}},
-          .options = {{"--inputs", "of a run, what it read as well", &options->inputs},
+          .options = {{"--inputs", "for a run, archive its inputs too", &options->inputs},
                       {"--limit",
-                       "the most bytes that the archive may have from now on, or none",
+                       "maximum size of the archive from now on, or none",
                        &options->limits,
                        {},
                        "SIZE"}},

@@ -55,7 +55,7 @@ class BenchLine {
   const bool shown_;
 };
 
-// So that a mistake in an experiment of the suite is an error before anything runs.
+// Reports mistakes in the suite's experiments before anything runs.
 base::Result<void> check_experiments(const suite::Suite& suite, bool quick) {
   for (const suite::SuiteCase& suite_case : suite.cases) {
     if (suite_case.kind != suite::CaseKind::kCompare) continue;
@@ -87,7 +87,7 @@ base::Result<suite::SuiteFolder> begin_suite(const BenchOptions& options,
 base::Result<suite::SuiteFolder> resume_suite(const BenchOptions& options,
                                               const suite::SuiteHost& host) {
   if (options.quick || !options.output.empty()) {
-    return base::fail(base::usage_error("--resume", "a run is resumed as it began",
+    return base::fail(base::usage_error("--resume", "a resumed run keeps its options",
                                         "leave --quick and --output out"));
   }
   ASSAY_TRY(suite::SuiteFolder folder,
@@ -151,26 +151,27 @@ base::Result<base::ExitCode> run_suite(const Session& session, const BenchOption
 Verb bench_verb(const Session& session) {
   const auto options = std::make_shared<BenchOptions>();
   return {.name = "bench",
-          .description = "repeat published experiments: their figures beside ours",
+          .description = "repeat published experiments and compare the figures",
           .examples = {"assay bench", "assay bench interconnect",
                        "assay bench mfu-scaling --quick -o mfu --json"},
           .arguments = {{"SUITE", "a name or a suite file; default: list the suites",
                          &options->suite, false, suite::suite_names, true}},
-          .options = {{"--quick",
-                       "takes seconds, to check that a suite works; measured goals are not judged",
-                       &options->quick},
-                      {"-o,--output",
-                       "folder for runs and results; default: in the project, else a temporary one",
-                       &options->output,
-                       {},
-                       "DIR",
-                       true},
-                      {"--resume",
-                       "continue the run in this folder; finished cases are kept",
-                       &options->resume,
-                       {},
-                       "DIR",
-                       true}},
+          .options =
+              {{"--quick",
+                "run for seconds, only to check that a suite works; measured goals are not judged",
+                &options->quick},
+               {"-o,--output",
+                "folder for runs and results; default: in the project, else a temporary one",
+                &options->output,
+                {},
+                "DIR",
+                true},
+               {"--resume",
+                "continue the run in this folder; finished cases are kept",
+                &options->resume,
+                {},
+                "DIR",
+                true}},
           .action = [&session, options] { return run_suite(session, *options); }};
 }
 

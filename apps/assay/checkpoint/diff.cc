@@ -36,7 +36,7 @@ struct CheckpointDiffOptions {
   std::string b;
 };
 
-// 1 means that they differ, so what cannot be read must be something else.
+// Exit code 1 means that they differ, so an unreadable checkpoint needs another code.
 base::Error unreadable(base::Error error) {
   if (error.code == ExitCode::kNo) error.code = ExitCode::kUnfit;
   return error;
@@ -153,8 +153,8 @@ Result<ExitCode> compare_checkpoints(const Session& session, const CheckpointDif
   print_difference(session, *found);
   const std::string compared = fmt::format("{} tensors, {}", base::grouped(found->compared_tensors),
                                            base::to_text(base::Bytes(found->compared_bytes)));
-  session.print(found->equal() ? fmt::format("equal to the bit: state and {}\n", compared)
-                               : fmt::format("{} of {} differ, and {} of the state\n",
+  session.print(found->equal() ? fmt::format("bitwise equal: state and {}\n", compared)
+                               : fmt::format("{} of {} differ, and {} in the state\n",
                                              found->tensors.size(), compared, found->state.size()));
   return found->equal() ? ExitCode::kYes : ExitCode::kNo;
 }

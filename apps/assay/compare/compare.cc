@@ -40,7 +40,8 @@ std::string resume_command(const std::string& directory) {
   return fmt::format("assay compare --resume {}", base::shell_quoted(directory));
 }
 
-// With the option that makes a difference: if the rule is met already, resuming alone ends at once.
+// The command to continue with, including an option: if the stopping rule is already met, resuming
+// without one would end at once.
 std::string how_to_continue(const ExperimentResult& result) {
   std::string command = resume_command(result.directory);
   const compare::StopRule& rule = result.measured.experiment.stop;
@@ -63,7 +64,7 @@ base::Error with_hint(base::Error failure, const std::string& hint) {
   return failure;
 }
 
-// Of an arm that has never succeeded: resuming would repeat the failure.
+// The error for an arm that has never succeeded: resuming would repeat the failure.
 base::Error hopeless(const base::Error& failure) {
   return failure.hint.empty() ? with_hint(failure, "correct it and compare again") : failure;
 }
@@ -78,7 +79,7 @@ base::Error failure_of(const ExperimentResult& result) {
                                                 resume_command(result.directory)));
 }
 
-// The same of a scan, which is resumed as a whole and keeps what earlier values measured.
+// The same for a scan, which is resumed as a whole and keeps the measurements of earlier values.
 base::Error failure_of(const ScanResult& scan) {
   const ExperimentResult& last = *scan.points.back().result;
   if (scan.points.size() == 1 && !last.measured.may_succeed_when_resumed()) {
@@ -121,7 +122,7 @@ base::Result<base::ExitCode> finish_scan(const Session& session, const CompareOp
 }
 
 base::Result<base::ExitCode> run_compare(const Session& session, const CompareOptions& options) {
-  // Resuming changes to the folder that the commands ran in.
+  // Taken first, because resuming changes to the folder that the commands ran in.
   ASSAY_TRY(const fs::path directory, working_directory());
   ASSAY_TRY_VOID(check_exports(options.exports, directory));
   if (!options.resume.empty()) {
@@ -154,7 +155,7 @@ std::vector<std::string> metric_forms() {
 std::vector<Option> option_list(CompareOptions& o) {
   return {
       {"--a", "the baseline", &o.a, {}, "COMMAND"},
-      {"--b", "what to compare with it", &o.b, {}, "COMMAND"},
+      {"--b", "what to compare with the baseline", &o.b, {}, "COMMAND"},
       {"--arm", "another arm; repeatable", &o.arms, {}, "NAME=COMMAND"},
       {"--under", "compare COMMAND with WRAPPER COMMAND", &o.under, {}, "WRAPPER"},
       {"--scan",
@@ -170,12 +171,12 @@ std::vector<Option> option_list(CompareOptions& o) {
        &o.steps,
        {},
        "WHERE"},
-      {"--step-unit", "of a step's time; default: s", &o.step_unit,
+      {"--step-unit", "unit of the step times; default: s", &o.step_unit,
        [] {
          return std::vector<std::string>{"s", "ms", "us"};
        },
        "UNIT"},
-      {"--quality", "a number that must not change, such as a loss; found like a metric",
+      {"--quality", "a number that must not change, such as a loss; given like a metric",
        &o.quality, metric_forms, "METRIC"},
       {"--margin", "how much worse B may be; default: 1%", &o.margin, {}, "PERCENT"},
       {"--more-is-better", "the metric is a throughput", &o.more_is_better},
@@ -184,24 +185,20 @@ std::vector<Option> option_list(CompareOptions& o) {
        &o.half_width,
        {},
        "PERCENT"},
-      {"--max-time", "stop after this; default: 10min", &o.max_time, {}, "TIME"},
+      {"--max-time", "stop after this time; default: 10min", &o.max_time, {}, "TIME"},
       {"--min-pairs",
-       "do not stop on a narrow interval before; default: 20",
+       "run at least this many pairs before a narrow interval stops the experiment; default: 20",
        &o.min_pairs,
        {},
        "N"},
-      {"--max-pairs", "stop after this many", &o.max_pairs, {}, "N"},
-      {"--warm-up",
-       "blocks at the beginning that do not count; default: detected",
-       &o.warm_up,
-       {},
-       "N"},
+      {"--max-pairs", "stop after this many pairs", &o.max_pairs, {}, "N"},
+      {"--warm-up", "warm-up blocks, which do not count; default: detected", &o.warm_up, {}, "N"},
       {"--timeout", "time limit of one run", &o.timeout, {}, "TIME"},
       {"--prepare", "run before every run, not timed", &o.prepare, {}, "COMMAND"},
       {"--cleanup", "run after every run, not timed", &o.cleanup, {}, "COMMAND"},
       {"--no-second-baseline", "run A once per block, not twice: faster, but no noise floor",
        &o.no_second_baseline},
-      {"--seed", "of the random order of runs; default: random", &o.seed, {}, "N"},
+      {"--seed", "seed of the random order of runs; default: random", &o.seed, {}, "N"},
       {"-o,--output",
        "folder for runs and results; default: in the project, else a temporary one",
        &o.output,
@@ -223,7 +220,8 @@ Verb compare_verb(const Session& session) {
   const auto options = std::make_shared<CompareOptions>();
   return {
       .name = "compare",
-      .description = "what B adds to A: paired runs in random order, an interval, a verdict",
+      .description =
+          "measure the effect of B against A: paired runs in random order, an interval, a verdict",
       .examples =
           {"assay compare --a 'sleep 0.2' --b 'sleep 0.01' --max-pairs 6 --no-second-baseline",
            "assay compare --under 'nice -n 1' --metric 'regex:[0-9]+' --max-pairs 6 -- echo 100",

@@ -68,7 +68,7 @@ Json effect_json(const Effect& effect) {
   return json;
 }
 
-// The interval that the verdict is read off.
+// The interval that decides the verdict.
 Json judged_json(const Comparison& comparison) {
   const Estimate& e = comparison.judged;
   if (e.method == Method::kNone) return nullptr;

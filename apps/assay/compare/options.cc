@@ -237,7 +237,7 @@ base::Result<void> change_experiment(const CompareOptions& o, Experiment& e) {
   if (!fixed.empty() || !o.arms.empty() || !o.command.empty() || !o.scans.empty() ||
       o.no_second_baseline) {
     return base::fail(base::usage_error(
-        "--resume", "an experiment is resumed as it began",
+        "--resume", "a resumed experiment keeps its options",
         "only --half-width, --min-pairs, --max-pairs, --max-time and --margin can be changed"));
   }
   ASSAY_TRY_VOID(apply_rules(o, e));

@@ -167,12 +167,12 @@ std::string verdict_line(const ExperimentResult& c) {
       reason = "the interval is beyond " + about;
       break;
     case IntervalVerdict::kInconclusive:
-      reason = "the interval does not decide about " + about;
+      reason = "the interval includes values on both sides of " + about;
       break;
     case IntervalVerdict::kNotJudged:
       return "";
   }
-  if (c.stop == compare::Stop::kNo) reason = "interrupted, which decides nothing about " + about;
+  if (c.stop == compare::Stop::kNo) reason = "interrupted, so there is no verdict about " + about;
   if (c.stop == compare::Stop::kFailed) reason = "an arm failed";
   const bool named = c.findings.comparisons.size() > 1 && c.stop != compare::Stop::kFailed;
   return fmt::format("\n{}: {}{}\n", c.verdict_text(c.findings.verdict),
@@ -184,12 +184,13 @@ std::string scan_foot(const ExperimentResult& c) {
   const Experiment& e = c.measured.experiment;
   std::string foot = "noise: the robust deviation of single runs";
   if (e.arms.size() > 2) {
-    foot += fmt::format("; {}: so that the {} intervals together hold 95 times in 100",
+    foot += fmt::format("; {}: so that the {} intervals together have 95 % coverage",
                         confidence(c.findings.comparisons.front().effect), e.arms.size() - 1);
   }
   if (c.findings.second_baseline) {
-    foot += fmt::format("\n{0}': {0} once more in every block; its difference is only noise",
-                        e.arms.front().name);
+    foot +=
+        fmt::format("\n{0}': {0} run a second time in every block; its difference is only noise",
+                    e.arms.front().name);
   }
   return foot + "\n";
 }

@@ -73,7 +73,7 @@ base::Result<ScanPlan> read_scan_plan(const fs::path& directory) {
       plan.points.push_back({.name = each.at("name"),
                              .values = each.at("values").get<std::vector<std::string>>(),
                              .experiment = std::move(experiment)});
-      // Names become paths.
+      // Names are used as folder names.
       if (plan.points.back().name.find('/') != std::string::npos ||
           plan.points.back().values.size() != plan.parameters.size()) {
         return base::fail(base::unfit_error(file, "is not a scan"));
@@ -94,13 +94,13 @@ bool is_scan_folder(const fs::path& directory) {
 base::Result<ScanResult> begin_scan(const Session& session, RequestedExperiments requested,
                                     const fs::path& directory) {
   if (is_scan_folder(directory)) {
-    return base::fail(base::usage_error(directory, "has a scan already",
+    return base::fail(base::usage_error(directory, "already contains a scan",
                                         "continue it with --resume, or choose another folder"));
   }
   const ScanPlan plan{std::move(requested.parameters), std::move(requested.points)};
   std::error_code error;
   fs::create_directories(directory, error);
-  if (error) return base::fail(base::system_error(directory, "cannot be made", error.value()));
+  if (error) return base::fail(base::system_error(directory, "cannot be created", error.value()));
   ASSAY_TRY_VOID(base::replace_file(directory / kScanFile, base::json_text(plan_json(plan))));
   return run_points(
       plan, directory,

@@ -43,8 +43,8 @@ Result<std::optional<data::TokenId>> token_named(const std::string& option, cons
   return static_cast<data::TokenId>(*id);
 }
 
-// What begins a document in well-known vocabularies, and between documents in those that have one
-// token for both.
+// The token that begins a document in well-known vocabularies; some use one token for the beginning
+// and for the separator of documents.
 Result<std::optional<data::TokenId>> bos_token(const std::string& name,
                                                const data::Tokenizer& tokenizer) {
   if (name == "none") return std::nullopt;
@@ -147,11 +147,11 @@ Result<ExitCode> data_tokenize(const Session& session, const DataOptions& option
     text += fmt::format("; {} before each", spelled.value_or(options.bos));
   }
   if (made.resumed_at) {
-    text += fmt::format("; {} of the tokens were there from an interrupted run",
+    text += fmt::format("; {} of the tokens are from an interrupted run",
                         base::grouped(static_cast<std::int64_t>(*made.resumed_at)));
   }
   if (inputs.left_out > 0) {
-    text += fmt::format("; {} other files left out", inputs.left_out);
+    text += fmt::format("; {} other files skipped", inputs.left_out);
   }
   session.print(text + "\n");
   session.next(fmt::format("assay data info {}", base::shell_quoted(options.output)));

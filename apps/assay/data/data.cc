@@ -15,7 +15,7 @@ namespace assay::cli {
 Verb data_verb(const Session& session) {
   const auto options = std::make_shared<DataOptions>();
   const Option output{"-o,--output", "the shard to write", &options->output, {}, "FILE", true};
-  // Of documents, which are tokenized, or from which a vocabulary is made.
+  // For documents that are tokenized, or from which a vocabulary is trained.
   const Option column{
       "--column",
       "the key of JSON lines, or the column of Parquet files, with the text; default: text",
@@ -24,14 +24,15 @@ Verb data_verb(const Session& session) {
       "KEY"};
   const Option format{"--format", "text, jsonl or parquet, whatever the files are named",
                       &options->format, data::document_format_names, "FORMAT"};
-  const Option jobs{"--jobs", "how many threads; default: all processors", &options->jobs, {}, "N"};
+  const Option jobs{
+      "--jobs", "number of threads; default: all processors", &options->jobs, {}, "N"};
   Verb verb{"data",
             "make and inspect token shards",
             {"assay data synth -o tiny.tokens --tokens 1e6 --vocab 512",
              "assay data info tiny.tokens --verify"}};
   verb.verbs = {
       {.name = "tokenize",
-       .description = "tokenize documents into a shard; goes on after an interruption",
+       .description = "tokenize documents into a shard; resumes after an interruption",
        .examples = {"assay data tokenize raw.txt -o raw.tokens",
                     "assay data tokenize a.txt b.txt -o ab.tokens --tokenizer tokenizer.json",
                     "assay data tokenize pages.jsonl texts/ -o all.tokens --column text",
@@ -79,27 +80,28 @@ Verb data_verb(const Session& session) {
                       .required = true,
                       .files = true,
                       .values = &options->files}},
-       .options = {{"-o,--output",
-                    "the tokenizer.json to write; a tiktoken file goes beside it",
-                    &options->output,
-                    {},
-                    "FILE.json",
-                    true},
-                   {"--vocab",
-                    "tokens, with the 256 bytes and the special tokens; default: 32768",
-                    &options->vocabulary,
-                    {},
-                    "V"},
-                   {"--pattern", "how text is split: gpt2, cl100k, o200k or llama3 (default)",
-                    &options->tokenizer.pattern, data::split_pattern_names, "NAME"},
-                   {"--special",
-                    "a special token; repeatable; default: <|bos|>",
-                    &options->tokenizer.special,
-                    {},
-                    "TEXT"},
-                   column,
-                   format,
-                   jobs},
+       .options =
+           {{"-o,--output",
+             "the tokenizer.json to write; a tiktoken file goes beside it",
+             &options->output,
+             {},
+             "FILE.json",
+             true},
+            {"--vocab",
+             "vocabulary size, including the 256 bytes and the special tokens; default: 32768",
+             &options->vocabulary,
+             {},
+             "V"},
+            {"--pattern", "how text is split: gpt2, cl100k, o200k or llama3 (default)",
+             &options->tokenizer.pattern, data::split_pattern_names, "NAME"},
+            {"--special",
+             "a special token; repeatable; default: <|bos|>",
+             &options->tokenizer.special,
+             {},
+             "TEXT"},
+            column,
+            format,
+            jobs},
        .action = [&session, options] { return data_train_tokenizer(session, *options); }},
       {.name = "synth",
        .description = "generate a synthetic shard, the same on every machine",
@@ -121,11 +123,14 @@ Verb data_verb(const Session& session) {
                       .required = true,
                       .files = true,
                       .values = &options->files}},
-       .options =
-           {{"--verify", "check the hash and every token", &options->verify},
-            {"--dtype", "the files have no header and this token type: u16 or u32", &options->dtype,
-             data::token_type_names, "TYPE"},
-            {"--vocab", "the vocabulary of files without a header", &options->vocabulary, {}, "V"}},
+       .options = {{"--verify", "check the hash and every token", &options->verify},
+                   {"--dtype", "token type of files without a header: u16 or u32", &options->dtype,
+                    data::token_type_names, "TYPE"},
+                   {"--vocab",
+                    "vocabulary size of files without a header",
+                    &options->vocabulary,
+                    {},
+                    "V"}},
        .action = [&session, options] { return data_info(session, *options); }},
   };
   for (Verb& one : verb.verbs) {

@@ -120,7 +120,8 @@ Result<ExitCode> data_train_tokenizer(const Session& session, const DataOptions&
       base::to_text(base::Bytes(static_cast<std::int64_t>(counted.bytes)))));
   if (tokens.size() < wanted) {
     session.print(
-        fmt::format("the documents have no more pairs to merge: {} tokens fewer than asked for\n",
+        fmt::format("the documents have no more pairs to merge: the vocabulary is {} tokens "
+                    "smaller than requested\n",
                     wanted - tokens.size()));
   }
   session.next(fmt::format("assay data tokenize … -o NAME.tokens --tokenizer {}",

@@ -45,16 +45,16 @@ Result<lineage::ExportSubject> subject_of(store::Store& store, const std::string
   ASSAY_TRY(const LookedAt looked, look_at_file(store, artifact));
   if (looked.state.kind == lineage::FileState::Kind::kChanged ||
       looked.state.kind == lineage::FileState::Kind::kGone) {
-    base::write_stderr(fmt::format("assay: {}: {}; what is exported is what run {} left\n",
+    base::write_stderr(fmt::format("assay: {}: {}; exporting the version that run {} left\n",
                                    base::printable(what), looked.text, looked.state.run));
   }
   ASSAY_TRY(const std::vector<store::RunId> producers, lineage::producers_of(store, artifact));
   ASSAY_TRY(subject.runs, lineage::upstream_of(store, producers, artifact.path));
   if (producers.size() > 1 && format == lineage::ExportFormat::kInToto) {
-    base::write_stderr(fmt::format(
-        "assay: {}: {} runs left files in it, and a statement is about one: this one is about what "
-        "run {} left\n",
-        base::printable(what), producers.size(), subject.runs.back().id));
+    base::write_stderr(
+        fmt::format("assay: {}: {} runs left files in it, but a statement covers one run: this one "
+                    "covers run {}\n",
+                    base::printable(what), producers.size(), subject.runs.back().id));
   }
   subject.artifact_path = artifact.path;
   return subject;

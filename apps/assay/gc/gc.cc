@@ -90,7 +90,7 @@ base::Result<base::ExitCode> gc(const Session& session, const GcVerbOptions& giv
         base::counted(archived.contents, "content"), base::to_text(base::Bytes(archived.bytes))));
   }
   if (!given.dry_run) {
-    session.print(fmt::format("the store takes {}, before {}\n",
+    session.print(fmt::format("the store takes {}, before it took {}\n",
                               base::to_text(base::Bytes(report.bytes_after)),
                               base::to_text(base::Bytes(report.bytes_before))));
   }
@@ -106,9 +106,10 @@ Verb gc_verb(const Session& session) {
       .name = "gc",
       .description = "remove runs that no stage, label or lineage needs",
       .examples = {"assay gc --dry-run", "assay gc --older-than 30d --keep 10"},
-      .options = {{"--keep", "keep at least the N newest", &given->keep, {}, "N"},
-                  {"--older-than", "only runs this old: 30d, 12h", &given->older_than, {}, "AGE"},
-                  {"--dry-run", "only print what would be removed", &given->dry_run}},
+      .options =
+          {{"--keep", "keep at least the N newest runs", &given->keep, {}, "N"},
+           {"--older-than", "only runs older than this: 30d, 12h", &given->older_than, {}, "AGE"},
+           {"--dry-run", "only print what would be removed", &given->dry_run}},
       .action = [&session, given] { return gc(session, *given); }};
 }
 

@@ -28,7 +28,7 @@ base::Result<fs::path> project_directory(const std::string& path) {
   }
   if (error || !fs::is_directory(directory, error)) {
     return base::fail(
-        base::usage_error("init", fmt::format("'{}' is not a directory", path), "make it first"));
+        base::usage_error("init", fmt::format("'{}' is not a directory", path), "create it first"));
   }
   return directory;
 }
@@ -39,7 +39,8 @@ struct InitOptions {
   std::string group;
 };
 
-// The one that was named; else that of the project's folder, if it passes it on, or this user's.
+// The group that was named; else that of the project's folder, if it has the set-group-id bit; else
+// this user's.
 base::Result<gid_t> group_of(const InitOptions& options, const fs::path& project) {
   if (options.group.empty()) {
     struct stat status {};
@@ -80,7 +81,8 @@ base::Result<base::ExitCode> init(const Session& session, const InitOptions& opt
       fmt::format("{} {} (schema {}, project {})\n", store.created() ? "created" : "already there:",
                   location.database.string(), store.schema_version(), store.project().id));
   if (options.shared) {
-    session.print(fmt::format("shared with group {}: its members record and ask here\n", group));
+    session.print(
+        fmt::format("shared with group {}: its members can record and query here\n", group));
   }
   session.next("assay run --help");
   return base::ExitCode::kYes;
@@ -90,19 +92,22 @@ base::Result<base::ExitCode> init(const Session& session, const InitOptions& opt
 
 Verb init_verb(const Session& session) {
   const auto options = std::make_shared<InitOptions>();
-  return {
-      .name = "init",
-      .description = "make the project's store, .assay/assay.db",
-      .examples = {"assay init", "assay init path/to/project --json"},
-      .arguments =
-          {{"DIR", "the project's directory; default: here", &options->directory, false, {}, true}},
-      .options = {{"--shared", "let a group use it", &options->shared},
-                  {"--group",
-                   "which; default: that of a directory that passes it on, or yours",
-                   &options->group,
-                   {},
-                   "GROUP"}},
-      .action = [&session, options] { return init(session, *options); }};
+  return {.name = "init",
+          .description = "create the project's store, .assay/assay.db",
+          .examples = {"assay init", "assay init path/to/project --json"},
+          .arguments = {{"DIR",
+                         "the project's directory; default: the working directory",
+                         &options->directory,
+                         false,
+                         {},
+                         true}},
+          .options = {{"--shared", "let a group of users record and query here", &options->shared},
+                      {"--group",
+                       "the group to share with; default: that of a setgid directory, or your own",
+                       &options->group,
+                       {},
+                       "GROUP"}},
+          .action = [&session, options] { return init(session, *options); }};
 }
 
 }  // namespace assay::cli

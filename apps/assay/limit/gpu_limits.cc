@@ -26,7 +26,7 @@ base::Error cannot(const char* what, const char* hint) {
 
 void add_limit_options(share::LimitOptions& limits, std::vector<Option>& options) {
   options.push_back({"--gpu-memory",
-                     "most memory on each GPU for all processes of the run together",
+                     "memory limit on each GPU, for all processes of the run together",
                      &limits.memory,
                      {},
                      "SIZE"});
@@ -75,7 +75,7 @@ base::Result<share::LimitPlan> limits_of_run(const share::LimitOptions& options)
   ASSAY_TRY(share::LimitPlan plan, share::plan_limits("run", options, here));
   if (!collect::cuda_may_run(base::Environment::from_current())) {
     return base::fail(cannot("GPU limits cannot be enforced: the loader finds no libcuda.so.1",
-                             "ASSAY_GPU=1 if the command brings its own"));
+                             "set ASSAY_GPU=1 if the command brings its own"));
   }
   const bool shared = has_share(plan.all) ||
                       std::any_of(plan.devices.begin(), plan.devices.end(),

@@ -32,7 +32,7 @@ struct Target {
 
 base::Error not_counted(const std::string& where) {
   return base::unfit_error(
-      where, "its GPU work is not counted, so there is nothing to limit",
+      where, "its GPU work is not counted, so it cannot be limited",
       "no CUDA driver was found when it started; ASSAY_GPU=1 makes assay run count anyway");
 }
 
@@ -108,7 +108,7 @@ base::Result<void> change(Target& target, const LimitVerbOptions& options) {
   if (!plan.empty() && !share::apply(plan, target.run.gpu->region())) {
     return base::fail(base::usage_error(
         "limit --gpu", fmt::format("the run has limits for {} GPUs already", wire::kGpuDevices),
-        "limit them alike with --gpu-memory and --gpu-compute"));
+        "give all GPUs the same limits with --gpu-memory and --gpu-compute"));
   }
   return {};
 }

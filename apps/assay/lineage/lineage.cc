@@ -30,8 +30,8 @@ void print_tree(const Session& session, const char* title, const std::string& tr
   session.print(fmt::format("{}\n{}", title, tree));
 }
 
-// Files that no run made: from which commit those that git has come. `asker` read the file that is
-// asked about, which no run of the graph need have read.
+// For files that no run made and that are in git: adds the commit. `asker` is a run that read the
+// file in question, because the graph may have no run that read it.
 base::Result<void> add_origins(store::Store& store, store::RunId asker, lineage::Dag& dag) {
   lineage::CommitFiles commits(base::Environment::from_current().values());
   std::map<store::RunId, std::optional<store::Git>> checkouts;

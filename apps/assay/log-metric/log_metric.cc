@@ -109,13 +109,13 @@ Verb log_metric_verb(const Session&) {
   const auto options = std::make_shared<LogMetricOptions>();
   return {
       .name = "log-metric",
-      .description = "report metrics or parameters of the run that this is part of",
+      .description = "record metrics or parameters of the run that calls it",
       .examples = {"assay run -- assay log-metric loss=0.5 accuracy=0.91 --step 100",
                    "assay run -- assay log-metric --parameter lr=0.1 optimizer=adam"},
       .arguments =
           {{"NAME=VALUE", "a number, true or false", nullptr, true, {}, false, &options->values}},
-      .options = {{"--step", "of which step; default: 0", &options->step, {}, "N"},
-                  {"--parameter", "what the run was run with, numbers or text",
+      .options = {{"--step", "step of these values; default: 0", &options->step, {}, "N"},
+                  {"--parameter", "record parameters of the run instead: numbers or text",
                    &options->parameter}},
       .action = [options] { return log_metric(*options); }};
 }

@@ -132,7 +132,7 @@ Verb log_verb(const Session& session) {
           .options = {{"-n,--count", "show the N newest; default: 20", &given->count, {}, "N"},
                       {"--all", "show all runs", &given->all},
                       {"--columns",
-                       "parameters, and the last values of metrics, to show as well",
+                       "extra columns: parameters, and the last values of metrics",
                        &given->columns,
                        {},
                        "NAME,…"}},

@@ -71,7 +71,7 @@ Verb pack_verb(const Session& session) {
   const auto options = std::make_shared<PackOptions>();
   return {
       .name = "pack",
-      .description = "pack what it takes to make something again elsewhere into one file",
+      .description = "write everything needed to reproduce an artifact to one file",
       .examples = {"assay pack model.bin -o model.tar.zst"},
       .arguments =
           {{"NAME", "an artifact (path, hash or label), or a run", &options->name, true, {}, true}},
@@ -81,7 +81,7 @@ Verb pack_verb(const Session& session) {
                    {},
                    "FILE.tar.zst",
                    true},
-                  {"--force", "replace the file if it is there", &options->force}},
+                  {"--force", "replace the file if it exists", &options->force}},
       .action = [&session, options] { return pack(session, *options); }};
 }
 

@@ -27,7 +27,8 @@ base::Result<std::optional<base::Watts>> watts_of(const std::string& text) {
     return base::fail(std::move(value).error());
   }
   if (value->count() <= 0) {
-    return base::fail(base::usage_error("--watts", fmt::format("'{}' is not more than 0", text)));
+    return base::fail(
+        base::usage_error("--watts", fmt::format("must be greater than 0, got '{}'", text)));
   }
   return *value;
 }
@@ -79,14 +80,14 @@ base::Result<void> add_run(JobPlan& plan, std::optional<base::Seconds> given,
   if (!given && !plan.plan.step) return {};
   if (!fits(plan)) {
     plan.plan.unknown.push_back(
-        "time and cost: the job does not fit its devices; see --search, or layout.tp, layout.fsdp, "
-        "train.recompute and batch.micro_batch");
+        "time and cost: the job does not fit into device memory; use --search, or change "
+        "layout.tp, layout.fsdp, train.recompute or batch.micro_batch");
     return {};
   }
   const auto steps = spec::training_steps(job);
   if (!steps) {
     const auto error =
-        base::usage_error(plan.loaded.name, "does not say how long it trains",
+        base::usage_error(plan.loaded.name, "has no training length",
                           "set train.steps, train.tokens or train.tokens_per_matmul_parameter");
     if (given) return base::fail(error);
     plan.plan.unknown.push_back(error.line());
@@ -117,7 +118,7 @@ base::Result<JobPlan> make_job_plan(const PlanOptions& options) {
   ASSAY_TRY(const auto step, duration_of("--step-time", options.step_time, " s"));
   if (step && step->count() > kLongestStep) {
     return base::fail(base::usage_error(
-        "--step-time", fmt::format("'{}' is longer than a step can take", options.step_time),
+        "--step-time", fmt::format("'{}' is too long for one step", options.step_time),
         "give the time of one optimizer step, in seconds"));
   }
   ASSAY_TRY(const plan::EnergyChoices choices, energy_choices(options));

@@ -36,7 +36,7 @@ std::string toml_string(std::string_view text) {
 // something is sharded is written where something is.
 std::string job_toml(const std::string& job, bool own_cluster, const plan::Candidate& one) {
   const spec::LayoutSpec& l = one.choice.layout;
-  const std::string description = fmt::format("as assay plan --search recommends: {} x {}, {}",
+  const std::string description = fmt::format("recommended by assay plan --search: {} x {}, {}",
                                               one.nodes, one.machines, one.offer.provider);
   std::string text =
       fmt::format("description = {}\nextends = {}\n\n", toml_string(description), toml_string(job));
@@ -70,8 +70,8 @@ bool names_file(const std::string& job) {
 base::Result<void> check_job_output(const PlanOptions& options) {
   if (options.out.empty()) return {};
   if (!options.sets.empty()) {
-    return base::fail(base::usage_error("--output", "a job file with --set is not written",
-                                        "put what --set changes into a job file of your own"));
+    return base::fail(base::usage_error("--output", "no job file is written with --set",
+                                        "put the changes of --set into a job file of your own"));
   }
   std::error_code ignored;
   if (names_file(options.job) && fs::equivalent(options.job, options.out, ignored)) {
@@ -115,8 +115,8 @@ base::Result<void> write_job(const Session& session, const PlanOptions& options,
     fs::remove(path, failed);
   }
   return base::fail(base::failed_error(
-      options.out, fmt::format("not written: {} on these machines cannot be read: {}", options.job,
-                               loaded.error().what)));
+      options.out, fmt::format("not written: the recommended job from {} is not valid: {}",
+                               options.job, loaded.error().what)));
 }
 
 }  // namespace assay::cli

@@ -20,18 +20,18 @@ constexpr base::Bytes kLongestConstants{1 << 20};
 base::Result<spec::Loaded> load_job(const PlanOptions& options) {
   const auto advice = [](const spec::JobSpec& job) {
     const auto nearest = plan::nearest_valid(job);
-    return nearest ? "the nearest that is possible: " + plan::to_text(nearest->layout) : "";
+    return nearest ? "nearest valid layout: " + plan::to_text(nearest->layout) : "";
   };
   ASSAY_TRY(spec::Loaded loaded, spec::load(options.job, {.overrides = options.sets,
                                                           .possible_layout = advice,
                                                           .cpu_ranks_from_layout = true}));
   if (!std::holds_alternative<spec::JobSpec>(loaded.spec)) {
-    return base::fail(
-        base::usage_error(options.job, fmt::format("is a {}, no job", spec::to_text(loaded.kind())),
-                          "a job has a [model] and a [batch] or [train]"));
+    return base::fail(base::usage_error(
+        options.job, fmt::format("is a {}, not a job", spec::to_text(loaded.kind())),
+        "a job has a [model] and a [batch] or [train]"));
   }
   if (!options.imbalance.empty() && !std::get<spec::JobSpec>(loaded.spec).model.is_moe()) {
-    return base::fail(base::usage_error("--imbalance", "is of experts, but the model has none",
+    return base::fail(base::usage_error("--imbalance", "applies to experts, but the model has none",
                                         "leave it out, or set model.experts"));
   }
   return loaded;
@@ -72,7 +72,8 @@ base::Result<std::optional<base::Seconds>> duration_of(const std::string& option
     return base::fail(std::move(value).error());
   }
   if (value->count() <= 0) {
-    return base::fail(base::usage_error(option, fmt::format("'{}' is not more than 0", text)));
+    return base::fail(
+        base::usage_error(option, fmt::format("must be greater than 0, got '{}'", text)));
   }
   return *value;
 }

@@ -24,7 +24,7 @@ base::Result<void> write_picture(const Session& session, const std::filesystem::
   if (failed) {
     return base::fail(base::usage_error("--svg",
                                         fmt::format("{}: {}", folder.string(), failed.message()),
-                                        "name a folder that can be made"));
+                                        "give a folder that can be created"));
   }
   ASSAY_TRY_VOID(base::write_file(folder / file, svg));
   session.print(fmt::format("\nwrote {}\n", base::printable((folder / file).string())));
@@ -36,7 +36,7 @@ plot::StackedBars breakdown(const JobPlan& plan) {
   const plan::StepTime& job = plan.plan.step->time;
   const bool in_seconds = job.total >= base::Seconds(1);
   plot::StackedBars chart{
-      .heading = {"Where a step goes", plan.loaded.name + ", predicted"},
+      .heading = {"Where the time of a step goes", plan.loaded.name + ", predicted"},
       .value = {.title = in_seconds ? "seconds per step" : "milliseconds per step"}};
   std::vector<plan::StepPart> shown;
   std::vector<plan::ScalePoint> points;
@@ -79,7 +79,7 @@ plot::Lines scaling(const JobPlan& plan) {
     series.points.push_back(
         {devices, rate, plot::Interval{rate / interval.high, rate / interval.low}});
   }
-  return {.heading = {"Tokens per second", plan.loaded.name + ", each rank with the same work"},
+  return {.heading = {"Tokens per second", plan.loaded.name + ", weak scaling"},
           .x = {.title = "devices", .scale = plot::Scale::kLog2},
           .y = {.title = "tokens per second", .scale = plot::Scale::kLog10},
           .series = {std::move(series)},
@@ -88,7 +88,7 @@ plot::Lines scaling(const JobPlan& plan) {
 }
 
 plot::Scatter pareto(const std::string& name, const plan::Found& found) {
-  plot::Scatter chart{.heading = {"Time against money", name + ", P50 with failures"},
+  plot::Scatter chart{.heading = {"Time versus cost", name + ", P50 with failures"},
                       .x = {.title = "cost of the run, $", .scale = plot::Scale::kLog10},
                       .y = {.title = "hours", .scale = plot::Scale::kLog10},
                       .groups = {"on demand", "spot"},
@@ -110,7 +110,7 @@ plot::Scatter pareto(const std::string& name, const plan::Found& found) {
 
 plot::Scatter against_measured(const std::vector<plan::Row>& rows,
                                const std::vector<plan::RowPrediction>& predictions) {
-  plot::Scatter chart{.heading = {"Predicted against measured", "seconds per step"},
+  plot::Scatter chart{.heading = {"Predicted versus measured", "seconds per step"},
                       .x = {.title = "measured, s", .scale = plot::Scale::kLog10},
                       .y = {.title = "predicted, s", .scale = plot::Scale::kLog10},
                       .groups = {"dense", "mixtures"},
@@ -136,8 +136,8 @@ base::Result<void> draw_rows(const Session& session, const std::vector<plan::Row
 base::Result<void> draw_plan(const Session& session, const JobPlan& plan,
                              const std::string& folder) {
   if (!plan.plan.step) {
-    return base::fail(
-        base::usage_error("--svg", "there is no prediction to draw", "see what is not known"));
+    return base::fail(base::usage_error("--svg", "there is no prediction to plot",
+                                        "see what the plan lists as not known"));
   }
   ASSAY_TRY_VOID(
       write_picture(session, folder, "breakdown.svg", plot::draw(breakdown(plan)).svg()));

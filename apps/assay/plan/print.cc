@@ -125,22 +125,22 @@ void print_calls(const Session& session, const plan::PlannedExchange& exchange) 
 void print_communication(const Session& session, const JobPlan& plan) {
   const plan::PlannedExchange& made = *plan.plan.exchange;
   const std::int64_t stages = plan.job().layout.pp;
-  session.print(in_lines("\nexchanged per optimizer step: " + made.scheme));
+  session.print(in_lines("\ncommunication per optimizer step: " + made.scheme));
   if (made.counted) {
-    session.print(fmt::format("counted from the program of rank {}{}\n", made.rank,
-                              stages > 1
-                                  ? fmt::format(" (pipeline stage {} of {}, which exchanges most)",
-                                                made.stage + 1, stages)
-                                  : ""));
+    session.print(
+        fmt::format("counted from the program of rank {}{}\n", made.rank,
+                    stages > 1 ? fmt::format(" (pipeline stage {} of {}, which communicates most)",
+                                             made.stage + 1, stages)
+                               : ""));
   } else if (stages > 1) {
-    session.print(fmt::format("by a rank of pipeline stage {} of {}\n", made.stage + 1, stages));
+    session.print(fmt::format("of a rank of pipeline stage {} of {}\n", made.stage + 1, stages));
   }
   if (!made.not_counted.empty()) {
-    session.print("counted in closed form, for the trainer has no program for it" +
+    session.print("computed in closed form, because the trainer has no program for it" +
                   (plan.plan.refused.empty() ? ":\n  " + made.not_counted : "") + "\n");
   }
   session.print(
-      "MB of 10^6 bytes in the group's type; 2-byte: all of them, were every element of 2 bytes\n");
+      "MB: 10^6 bytes in the group's data type; 2-byte: the total if every element took 2 bytes\n");
   print_groups(session, made);
   print_calls(session, made);
   if (made.bytes().total() == 0) return;
@@ -198,7 +198,7 @@ void print_answer(const Session& session, const JobPlan& plan) {
   if (plan.plan.step) {
     const plan::PlannedStep& step = *plan.plan.step;
     text +=
-        fmt::format("step {:.4g} s, {:.4g} to {:.4g} in 8 of 10 projects never seen; {} tokens/s\n",
+        fmt::format("step {:.4g} s, {:.4g} to {:.4g} for 8 of 10 unseen projects; {} tokens/s\n",
                     step.time.total.count(), step.low().count(), step.high().count(),
                     grouped(static_cast<std::int64_t>(step.tokens_per_s)));
   }
@@ -216,8 +216,9 @@ void print_answer(const Session& session, const JobPlan& plan) {
     const auto gib = [](base::Bytes bytes) {
       return fmt::format("{:.1f}", bytes / base::Bytes(std::int64_t{1} << 30));
     };
-    text += fmt::format("{}: {} GiB a rank of {}\n", memory.fits() ? "it fits" : "it does NOT fit",
-                        gib(memory.need.total()), gib(memory.device));
+    text +=
+        fmt::format("{}: {} of {} GiB per rank\n", memory.fits() ? "it fits" : "it does NOT fit",
+                    gib(memory.need.total()), gib(memory.device));
   }
   if (!text.empty()) session.print("\n" + text);
 }
@@ -239,8 +240,8 @@ void print_plan(const Session& session, const JobPlan& plan) {
   print_answer(session, plan);
   if (!plan.plan.refused.empty()) {
     session.print("\nassay train refuses this job:\n  " + plan.plan.refused +
-                  fmt::format("\nwhat follows is planned for software that runs it{}\n",
-                              plan.plan.framework == "assay" ? " and is otherwise like ours"
+                  fmt::format("\nthe plan below is for software that can run it{}\n",
+                              plan.plan.framework == "assay" ? " and is otherwise like assay train"
                                                              : ": " + plan.plan.framework));
   }
   print_prediction(session, plan);

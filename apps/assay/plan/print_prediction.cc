@@ -35,7 +35,7 @@ std::string seconds(base::Seconds time) {
 }
 
 void print_breakdown(const Session& session, const plan::StepTime& step) {
-  Table table({"a step goes to", "ms", "%"});
+  Table table({"part of the step", "ms", "%"});
   for (const plan::StepPart& part : plan::step_parts()) {
     const base::Seconds time = step.*part.time;
     if (time < 1e-6 * step.total) continue;
@@ -50,7 +50,7 @@ void print_memory(const Session& session, const JobPlan& plan) {
   const plan::PlannedMemory& memory = *plan.plan.memory;
   const plan::MemoryNeed& need = memory.need;
   const bool small = need.total() < kGib;
-  Table table({"a rank's memory", small ? "MiB" : "GiB"});
+  Table table({"memory per rank", small ? "MiB" : "GiB"});
   const auto text = [&](base::Bytes bytes) {
     return small ? fmt::format("{:.2f}", bytes / kMib) : gib(bytes);
   };
@@ -61,7 +61,7 @@ void print_memory(const Session& session, const JobPlan& plan) {
   row("gradients", need.gradients);
   row("optimizer", need.optimizer);
   row("activations", need.activations);
-  row("gathered, and communication", need.gathered);
+  row("gathered and communication", need.gathered);
   row("workspace", need.workspace);
   table.rule().row({"total", text(need.total())});
   session.print("\n");
@@ -72,13 +72,12 @@ void print_memory(const Session& session, const JobPlan& plan) {
       memory.counted ? fmt::format("counted from the buffers of rank {}'s program{}\n", memory.rank,
                                    on_cpu ? "" : "; the workspace of libraries is an estimate")
                      : fmt::format(
-                           "8 of 10 measured runs held {:.2f} to {:.2f} times what is predicted "
-                           "({} rows of {} "
-                           "projects)\n",
+                           "8 of 10 measured runs used {:.2f} to {:.2f} times the predicted memory "
+                           "({} rows of {} projects)\n",
                            interval.low, interval.high, interval.rows, interval.projects);
   line += fmt::format("recomputed: {}", plan.plan.recompute);
   if (memory.device > base::Bytes(0)) {
-    line += fmt::format("; {} {} GiB: {}", on_cpu ? "a rank may take" : "the card has",
+    line += fmt::format("; {} {} GiB: {}", on_cpu ? "limit per rank" : "device memory",
                         gib(memory.device), memory.fits() ? "it fits" : "it does NOT fit");
   }
   const std::int64_t stages = plan.job().layout.pp;
@@ -104,15 +103,15 @@ void print_scaling(const Session& session, const JobPlan& plan) {
                point.of_ideal > 0 ? percent(point.of_ideal) : "-", percent(made.mfu),
                gib(made.memory.total()) + (made.fits ? "" : " too much")});
   }
-  session.print("\nscaling, each rank with the same work (>: this job)\n");
+  session.print("\nweak scaling (>: this job)\n");
   session.print(table);
 }
 
 void print_step(const Session& session, const JobPlan& plan) {
   const plan::PlannedStep& step = *plan.plan.step;
   session.print(
-      fmt::format("\npredicted step: {} s; of 10 projects that no fit had seen, 8 took {} to {} s\n"
-                  "  ({} rows of {} projects that are {})\n",
+      fmt::format("\npredicted step: {} s; for 8 of 10 unseen projects: {} to {} s\n  ({} rows of "
+                  "{} projects that are {})\n",
                   seconds(step.time.total), seconds(step.low()), seconds(step.high()),
                   grouped(step.interval.rows), step.interval.projects, step.comparable));
   session.print(fmt::format(
@@ -126,19 +125,19 @@ void print_step(const Session& session, const JobPlan& plan) {
       percent(step.mfu), percent(step.mfu_with_embedding), percent(step.time.clock)));
   const bool mixtures = plan.job().model.is_moe();
   const plan::PanelError panel = plan::panel_error(mixtures);
-  session.print(
-      fmt::format("mean error on {} of {} projects that were kept out of all fits: {} %\n",
-                  mixtures ? "mixtures" : "dense models", panel.projects, percent(panel.mean)));
+  session.print(fmt::format("mean error on {} of {} projects held out of all fits: {} %\n",
+                            mixtures ? "mixtures" : "dense models", panel.projects,
+                            percent(panel.mean)));
   if (plan.plan.experts) {
     const plan::PlannedExperts& experts = *plan.plan.experts;
     session.print(fmt::format(
-        "experts over {} ranks: the fullest expert has {:.4g} times an even share{};\n"
-        "  the slowest rank computes and receives {:.3g} times as many rows, and all wait for it\n",
+        "experts over {} ranks: the most loaded expert has {:.4g} times an even share{};\n  the "
+        "slowest rank computes and receives {:.3g} times as many rows, and all wait for it\n",
         experts.ranks, experts.imbalance,
         experts.is_assumed ? " (assumed; --imbalance)" : " (--imbalance)", experts.fullest_rank));
   }
   for (const std::string& line : step.extrapolations) {
-    session.print("beyond what was measured: " + line + "\n");
+    session.print("outside the measured range: " + line + "\n");
   }
   print_breakdown(session, step.time);
 }

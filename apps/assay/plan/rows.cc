@@ -48,10 +48,10 @@ std::string reason_of(const plan::Row& row, const plan::RowPrediction& made,
   };
   if (made.work == nullptr) return reason;
   for (const std::string& beyond : plan::extrapolations(*made.work, seen))
-    add("beyond what was measured: " + beyond);
+    add("outside the measured range: " + beyond);
   const double card_gib = made.work->card.memory / kOneGib;
   if (made.memory_gib && *made.memory_gib > card_gib)
-    add(fmt::format("predicted memory: {:.4g} GiB on a card of {:.4g}", *made.memory_gib,
+    add(fmt::format("predicted memory: {:.4g} GiB on a device of {:.4g}", *made.memory_gib,
                     card_gib));
   return reason;
 }
@@ -142,10 +142,10 @@ std::string score_text(const plan::Score& score) {
   for (const auto& [kind, of_kind] :
        {std::pair("dense models", score.dense), std::pair("mixtures", score.mixtures)}) {
     if (of_kind.projects == 0) continue;
-    text += fmt::format(
-        "{}, {} projects that weigh the same: mean {}, median {}, worst {}, {} inside\n", kind,
-        of_kind.projects, as_percent(of_kind.mean), as_percent(of_kind.median),
-        as_percent(of_kind.worst), as_percent(of_kind.coverage));
+    text +=
+        fmt::format("{}, {} projects with equal weight: mean {}, median {}, worst {}, {} inside\n",
+                    kind, of_kind.projects, as_percent(of_kind.mean), as_percent(of_kind.median),
+                    as_percent(of_kind.worst), as_percent(of_kind.coverage));
   }
   if (score.sources.size() < 2) return text;
   base::Table table({"rows", "mean %", "median %", "source"});
@@ -180,14 +180,14 @@ base::Result<plan::Row> measured_run(const std::string& path, const plan::Work& 
     const auto found = json.is_object() ? json.find("seconds") : json.end();
     if (!json.is_object() || found == json.end() || !found->is_number()) {
       return base::fail(base::usage_error(fmt::format("{}:{}", path, line_number),
-                                          "is no step of a run",
+                                          "is not a step of a run",
                                           "give the metrics.jsonl of assay train"));
     }
     seconds.push_back(found->get<double>());
   }
   if (seconds.size() <= kWarmUp) {
     return base::fail(base::usage_error(
-        path, fmt::format("has {} steps, and {} of them warm up", seconds.size(), kWarmUp),
+        path, fmt::format("has {} steps, of which {} are warm-up", seconds.size(), kWarmUp),
         "train a little longer"));
   }
   const double median = base::median({seconds.begin() + kWarmUp, seconds.end()});
@@ -254,7 +254,7 @@ base::Result<base::ExitCode> plan_calibrate(const Session& session, const PlanOp
     std::string said = "with the new constants\n" +
                        score_text(plan::score(rows, plan::predict_all(rows, calibration)));
     if (!own) {
-      said += "\neach project by constants that were fitted without it\n" +
+      said += "\neach project predicted with constants fitted without it\n" +
               score_text(plan::score(rows, plan::cross_validate(rows)));
     }
     base::write_stderr(said);

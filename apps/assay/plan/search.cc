@@ -53,7 +53,7 @@ base::Result<std::optional<base::Money>> money_of(const char* option, std::strin
     money.error().where = option;
     return base::fail(std::move(money).error());
   }
-  if (money->micros() <= 0) return base::fail(base::usage_error(option, "is not more than 0"));
+  if (money->micros() <= 0) return base::fail(base::usage_error(option, "must be greater than 0"));
   return *money;
 }
 
@@ -64,7 +64,7 @@ base::Result<std::optional<base::Bytes>> memory_of(const char* option, const std
     memory.error().where = option;
     return base::fail(std::move(memory).error());
   }
-  if (memory->count() <= 0) return base::fail(base::usage_error(option, "is not more than 0"));
+  if (memory->count() <= 0) return base::fail(base::usage_error(option, "must be greater than 0"));
   return *memory;
 }
 
@@ -121,8 +121,8 @@ void print_front(const Session& session, const plan::Found& found) {
                layout_of(one)});
   }
   session.print(
-      "\ntime against money, P50 and P90 with failures: nothing else is faster and "
-      "cheaper (micro-batch x accumulation, recomputation)\n");
+      "\nPareto front of time and cost, P50 and P90 with failures (micro-batch x accumulation, "
+      "recomputation)\n");
   session.print(table);
 }
 
@@ -172,16 +172,16 @@ void print_recommended(const Session& session, const plan::Found& found) {
   table.row({"checkpoint every", base::to_text(one.interval)});
   table.row({"interruptions", fmt::format("{:.3g} expected", one.interruptions)});
   table.row({"time",
-             fmt::format("{} h, {} h in 9 of 10 runs", hours(one.time_p50), hours(one.time_p90))});
+             fmt::format("{} h, {} h for 90 % of runs", hours(one.time_p50), hours(one.time_p90))});
   table.row(
-      {"cost", fmt::format("${}, ${} in 9 of 10 runs", range(one.cost_p50), range(one.cost_p90))});
+      {"cost", fmt::format("${}, ${} for 90 % of runs", range(one.cost_p50), range(one.cost_p90))});
   session.print(table);
 }
 
 void print_found(const Session& session, const plan::Found& found) {
   print_recommended(session, found);
   if (!found.front.empty()) print_front(session, found);
-  session.print(fmt::format("\n{} configurations tried, {} of machines and offers priced\n",
+  session.print(fmt::format("\n{} configurations tried, {} machine offers priced\n",
                             grouped(found.considered),
                             grouped(static_cast<std::int64_t>(found.candidates.size()))));
   if (!found.rejected.empty()) {
@@ -192,7 +192,7 @@ void print_found(const Session& session, const plan::Found& found) {
     session.print("\n");
     session.print(table);
     if (found.rejected.size() > kReasonsShown) {
-      session.print(fmt::format("and {} other reasons: --json has all\n",
+      session.print(fmt::format("and {} other reasons; --json lists all\n",
                                 found.rejected.size() - kReasonsShown));
     }
   }
@@ -315,11 +315,12 @@ base::Result<base::ExitCode> plan_search(const Session& session, const PlanOptio
   if (found.recommended) {
     const plan::Candidate& best = found.candidates[*found.recommended];
     if (!options.out.empty()) {
-      session.next(fmt::format("assay plan {}, for its parts", base::shell_quoted(options.out)));
-    } else {
       session.next(
-          fmt::format("assay plan {} --set cluster.nodes={} and the layout above, for its parts",
-                      base::shell_quoted(base::printable(options.job)), best.nodes));
+          fmt::format("assay plan {}, for the breakdown", base::shell_quoted(options.out)));
+    } else {
+      session.next(fmt::format(
+          "assay plan {} --set cluster.nodes={} and the layout above, for the breakdown",
+          base::shell_quoted(base::printable(options.job)), best.nodes));
     }
   }
   return found.recommended ? base::ExitCode::kYes : base::ExitCode::kNo;

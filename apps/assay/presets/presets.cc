@@ -71,7 +71,7 @@ Result<ExitCode> show(const Session& session, const std::string& reference,
   ASSAY_TRY(const spec::PriceList prices, spec::preset_prices());
   session.print_json(spec_json(loaded, prices));
   print_spec(session, loaded, prices);
-  session.next("assay presets keys, for everything that --set can change");
+  session.next("assay presets keys, for all keys that --set can change");
   return ExitCode::kYes;
 }
 
@@ -136,22 +136,23 @@ Verb presets_verb(const Session& session) {
     std::vector<std::string> overrides;
   };
   const auto given = std::make_shared<Arguments>();
-  const Option set{"--set", "written over the spec; repeatable", &given->overrides, override_keys};
+  const Option set{"--set", "override a key of the spec; repeatable", &given->overrides,
+                   override_keys};
 
   Verb verb{"presets",
-            "models, clusters, prices and jobs by name",
+            "list, show and check models, clusters, prices and jobs",
             {"assay presets", "assay presets show llama3-8b",
              "assay presets show demo --set model.layers=8"}};
   verb.action = [&session] { return list(session, ""); };
   verb.verbs = {
       {.name = "list",
-       .description = "every preset, as tables",
+       .description = "list all presets",
        .examples = {"assay presets list", "assay presets list clusters --json"},
        .arguments = {{"KIND", fmt::format("{}; default: all", fmt::join(kind_names(), ", ")),
                       &given->kind, false, kind_names}},
        .action = [&session, given] { return list(session, given->kind); }},
       {.name = "show",
-       .description = "one preset or file, fully resolved",
+       .description = "show one preset or file, fully resolved",
        .examples = {"assay presets show llama3-8b",
                     "assay presets show moe-9b --set model.experts=16 --json",
                     "assay presets show this-machine"},
@@ -160,7 +161,7 @@ Verb presets_verb(const Session& session) {
        .options = {set},
        .action = [&session, given] { return show(session, given->reference, given->overrides); }},
       {.name = "check",
-       .description = "is this file a valid spec?",
+       .description = "check that a file is a valid spec",
        .examples = {"assay presets check job.toml",
                     "assay presets check job.toml --set layout.tp=4"},
        .arguments =
@@ -168,7 +169,7 @@ Verb presets_verb(const Session& session) {
        .options = {set},
        .action = [&session, given] { return check(session, given->file, given->overrides); }},
       {.name = "keys",
-       .description = "every key a spec can have",
+       .description = "list all keys of a spec",
        .examples = {"assay presets keys", "assay presets keys layout"},
        .arguments = {{"SECTION", "only keys that start with this", &given->section, false,
                       section_names}},

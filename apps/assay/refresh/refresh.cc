@@ -164,27 +164,28 @@ Result<ExitCode> refresh(const Session& session, const RefreshVerbOptions& optio
 
 Verb refresh_verb(const Session& session) {
   const auto options = std::make_shared<RefreshVerbOptions>();
-  return {.name = "refresh",
-          .description = "run the stale stages again, in an order that works",
-          .examples = {"assay refresh --dry-run", "assay refresh model.bin --jobs 4"},
-          .arguments = {{"TARGET",
-                         "only what these need: files, stages (@N), runs or labels",
-                         nullptr,
-                         false,
-                         {},
-                         true,
-                         &options->targets}},
-          .options = {{"-j,--jobs",
-                       "how many independent stages to run at the same time; default: 1",
-                       &options->jobs,
-                       {},
-                       "N"},
-                      {"--dry-run", "only print what would be run", &options->dry_run},
-                      {"--overwrite", "run stages whose outputs were changed by hand as well",
-                       &options->overwrite},
-                      {"--keep-going", "after a failure, run what does not depend on it",
-                       &options->keep_going}},
-          .action = [&session, options] { return refresh(session, *options); }};
+  return {
+      .name = "refresh",
+      .description = "rerun stale stages in dependency order",
+      .examples = {"assay refresh --dry-run", "assay refresh model.bin --jobs 4"},
+      .arguments = {{"TARGET",
+                     "only what these depend on: files, stages (@N), runs or labels",
+                     nullptr,
+                     false,
+                     {},
+                     true,
+                     &options->targets}},
+      .options = {{"-j,--jobs",
+                   "how many independent stages to run at the same time; default: 1",
+                   &options->jobs,
+                   {},
+                   "N"},
+                  {"--dry-run", "only print what would run", &options->dry_run},
+                  {"--overwrite", "also rerun stages whose outputs were changed by hand",
+                   &options->overwrite},
+                  {"--keep-going", "after a failure, continue with stages that do not depend on it",
+                   &options->keep_going}},
+      .action = [&session, options] { return refresh(session, *options); }};
 }
 
 }  // namespace assay::cli

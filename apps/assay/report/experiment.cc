@@ -142,7 +142,7 @@ base::Result<std::vector<report::Part>> scan_in(const fs::path& directory, IfEmp
       scan.points.begin(), scan.points.end(),
       [](const ScanResult::Point& point) { return record_of(*point.result).has_pairs(); });
   if (scan.points.empty()) {
-    return base::fail(base::unfit_error(scan.directory, "has a scan of which nothing has run yet",
+    return base::fail(base::unfit_error(scan.directory, "contains a scan without any finished run",
                                         fmt::format("continue with assay compare --resume {}",
                                                     base::shell_quoted(scan.directory))));
   }

@@ -93,7 +93,7 @@ std::string this_host() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
-// The job as it is written now, if it can still be read and means the machine that it ran on.
+// The job as its file is now, if it can still be read and describes the machine that it ran on.
 base::Result<spec::Loaded> job_as_written(const store::RunRecord& record,
                                           const TrainedJob& trained) {
   bool needs_machine = false;
@@ -117,7 +117,7 @@ base::Result<spec::Loaded> job_as_written(const store::RunRecord& record,
 }
 
 // How many of the run's ranks were on the machine that the record describes: all of them, unless
-// they have said where they were. They cut long names.
+// they reported their hosts. Reported host names may be truncated.
 std::int64_t ranks_on_machine(const report::ReportedRun& run, const spec::JobSpec& job) {
   constexpr std::size_t kLongestName = 63;
   const std::string here = run.record.context.host.substr(0, kLongestName);
@@ -137,11 +137,11 @@ plan::RankDevice cpu_of(const report::ReportedRun& run, const spec::JobSpec& job
 base::Result<void> predict_now(const TrainedJob& trained, report::ReportedRun& run) {
   ASSAY_TRY(const spec::Loaded loaded, job_as_written(run.record, trained));
   const auto& job = std::get<spec::JobSpec>(loaded.spec);
-  plan::Plan plan = trained.on_cpu
-                        ? plan::plan_without_step(loaded.name, job, "CPUs",
-                                                  "it ran on CPUs, and steps are predicted for "
-                                                  "GPUs")
-                        : plan::plan_of(loaded.name, job);
+  plan::Plan plan =
+      trained.on_cpu
+          ? plan::plan_without_step(loaded.name, job, "CPUs",
+                                    "it ran on CPUs, but step times are predicted only for GPUs")
+          : plan::plan_of(loaded.name, job);
   if (!plan.step) {
     run.not_predicted = plan.unknown.front();
     if (!plan.memory) ASSAY_TRY_VOID(plan::add_programs(plan, job, cpu_of(run, job)));

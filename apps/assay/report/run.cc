@@ -85,7 +85,7 @@ base::Result<report::Rates> rates_of(const ReportOptions& options) {
   report::Rates rates;
   ASSAY_TRY(rates.dollars_per_hour,
             rate_of("--price", options.price, kMostPerHour,
-                    "dollars per hour for all machines, as in --price 31.92"));
+                    "price in dollars per hour, for all machines together, as in --price 31.92"));
   ASSAY_TRY(rates.grams_per_kwh, rate_of("--carbon", options.carbon, kMostGrams,
                                          "grams of CO2 per kWh, as in --carbon 380"));
   return rates;

@@ -19,7 +19,8 @@ struct ReportOptions {
   std::string output, format, perfetto, prometheus, price, carbon;
 };
 
-// Of several things on one page, some may have no result yet; of one, that is an error.
+// If several things are reported on one page, some may have no result yet; if only one, that is an
+// error.
 enum class IfEmpty { kFail, kSayWhy };
 
 // run.cc: a run with its lineage, its plan and prices.
@@ -56,7 +57,7 @@ base::Result<report::Part> suite_in(const std::filesystem::path& path, IfEmpty i
 std::optional<std::filesystem::path> latest_result(const std::string& suite);
 // The project's experiments, scans and suite results, the latest first.
 std::vector<std::filesystem::path> latest_measurements();
-// Why `name` means nothing, given why it is no run.
+// The error for a `name` that means nothing, given why it is not a run.
 base::Error nothing_called(const std::string& name, base::Error no_run);
 
 }  // namespace assay::cli

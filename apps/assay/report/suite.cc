@@ -86,7 +86,7 @@ base::Result<report::Part> suite_in(const fs::path& path, IfEmpty if_empty) {
         fmt::format("continue with assay bench --resume {}", base::shell_quoted(path.string()));
     if (if_empty == IfEmpty::kSayWhy) return suite_without_result(path, resume);
     return base::fail(
-        base::unfit_error(path.string(), "has a run of a suite without a result", resume));
+        base::unfit_error(path.string(), "contains a suite run without a result", resume));
   }
   ASSAY_TRY(const std::string text, base::read_file(file, kLargestSuite));
   const base::Json json = base::Json::parse(text, nullptr, false);

@@ -34,7 +34,8 @@ std::string_view how_text(lineage::Archive::Restored how) {
   return {};
 }
 
-// One content goes to the path itself, or into the folder that is there; a run goes below it.
+// A single content goes to the given path, or into it if it is a folder; the files of a run go
+// below it.
 void choose_place(const lineage::RunOrArtifact& what, const std::filesystem::path& given,
                   std::vector<lineage::RecordedContent>& contents,
                   lineage::RestoreOptions& options) {
@@ -56,8 +57,9 @@ Result<ExitCode> restore(const Session& session, const RestoreVerbOptions& given
   ASSAY_TRY(std::vector<lineage::RecordedContent> contents,
             lineage::contents_of(store, what, false));
   if (contents.empty()) {
-    return base::fail(base::usage_error(
-        fmt::format("restore '{}'", base::shortened(given.name, 200)), "left no content"));
+    return base::fail(
+        base::usage_error(fmt::format("restore '{}'", base::shortened(given.name, 200)),
+                          "has no recorded content to restore"));
   }
   lineage::RestoreOptions options;
   if (given.force) options.existing = lineage::Archive::Existing::kReplace;
@@ -88,16 +90,17 @@ Verb restore_verb(const Session& session) {
   const auto options = std::make_shared<RestoreVerbOptions>();
   return {
       .name = "restore",
-      .description = "put an archived content, or all that a run left, back",
+      .description = "restore an archived file, or all outputs of a run",
       .examples = {"assay restore model.bin", "assay restore @2 -o restored"},
       .arguments = {{"NAME", "a hash, a label, a path or a run", &options->name, true, {}, true}},
-      .options = {{"-o,--output",
-                   "where to put it: a file, or for a run a folder instead of the project's",
-                   &options->output,
-                   {},
-                   "PATH",
-                   true},
-                  {"--force", "replace files that have other content", &options->force}},
+      .options =
+          {{"-o,--output",
+            "where to restore it: a file, or for a run a folder to use instead of the project's",
+            &options->output,
+            {},
+            "PATH",
+            true},
+           {"--force", "overwrite files whose content differs", &options->force}},
       .action = [&session, options] { return restore(session, *options); }};
 }
 

@@ -117,7 +117,7 @@ Verb run_verb(const Session& session) {
                    "NAME"},
                   {"--build", "mark it as a stage that prepares the environment", &options->build},
                   {"--archive",
-                   "keep what it leaves, so that it can be restored; says what that takes",
+                   "archive the outputs so that they can be restored; prints the space used",
                    &options->archive},
                   {"--keep",
                    "record files that the filter would leave out",

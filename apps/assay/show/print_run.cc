@@ -52,7 +52,7 @@ std::string network_text(const store::RunRecord& run) {
                            : fact.path);
   }
   if (all == 0) return {};
-  return fmt::format("{}{}; what came over it was not recorded", fmt::join(listed, ", "),
+  return fmt::format("{}{}; the data it received was not recorded", fmt::join(listed, ", "),
                      all > kListed ? fmt::format(" and {} more", all - kListed) : "");
 }
 

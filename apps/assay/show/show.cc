@@ -73,7 +73,7 @@ Verb show_verb(const Session& session) {
           .arguments = {{"RUN", "number, last, @STAGE, name, label or uid; default: last",
                          &given->run, false, [] { return std::vector<std::string>{"last"}; }}},
           .options = {{"--explain", "why files were kept or left out", &given->explain},
-                      {"--metrics", "what it measured, step by step", &given->metrics}},
+                      {"--metrics", "its metrics, step by step", &given->metrics}},
           .action = [&session, given] { return show(session, *given); }};
 }
 

@@ -90,7 +90,7 @@ base::Result<base::ExitCode> status(const Session& session) {
            {"cause", lineage::name_of(reason.cause)},
            {"written_by_run",
             reason.writer.value_or(0) == 0 ? base::Json(nullptr) : base::Json(*reason.writer)}});
-      // What nobody recorded would be lost if the stage ran again.
+      // Unrecorded content would be lost if the stage ran again.
       if (reason.cause == lineage::Cause::kOutputChanged && reason.writer == 0 &&
           first_stale == run.stage) {
         edited.push_back(reason.path);

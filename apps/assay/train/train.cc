@@ -22,7 +22,7 @@ base::Result<std::string> trainer() {
     return found->string();
   }
   return base::fail(base::unfit_error("assay-train", "is not installed beside assay",
-                                      "repeat make install, or make in a build tree"));
+                                      "run make install again, or make in a build tree"));
 }
 
 void add_common_flags(const Session& session, std::vector<std::string>& arguments) {
@@ -30,13 +30,13 @@ void add_common_flags(const Session& session, std::vector<std::string>& argument
   if (session.quiet) arguments.emplace_back("--quiet");
 }
 
-// Where something else started one `assay train` per rank, all of them record one run.
+// If a launcher started one `assay train` per rank, all of them record one run.
 base::Result<std::optional<lineage::PartOf>> part_of(const TrainingJob& job) {
   ASSAY_TRY(const auto place, place_among_ranks(job));
   if (!place) return std::nullopt;
   const auto environment = base::Environment::from_current();
   std::string name = place->job.empty() ? "job" : place->job;
-  // Slurm's numbers are used once, but for a job that is queued again.
+  // Slurm's job ids are unique, except that a requeued job keeps its id.
   if (const auto again = environment.get("SLURM_RESTART_COUNT")) name += fmt::format(".{}", *again);
   for (char& c : name) {
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.' && c != '-') c = '_';

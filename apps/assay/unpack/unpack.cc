@@ -63,10 +63,9 @@ Result<ExitCode> unpack(const Session& session, const UnpackOptions& options) {
       fmt::format("{}: {} in place, nothing was run\n", base::printable(folder),
                   base::counted(static_cast<std::int64_t>(report.placed.size()), "file")));
   for (const std::string& path : report.older) {
-    session.print(
-        fmt::format("{}: runs read several contents; the last is in place, others are in "
-                    "the archive\n",
-                    base::printable(lineage::shown_path(path, here))));
+    session.print(fmt::format(
+        "{}: runs read several versions; the last one is in place, the others are in the archive\n",
+        base::printable(lineage::shown_path(path, here))));
   }
   for (const lineage::LeftOutFile& one : report.manifest.left_out) {
     session.print(fmt::format("not in the pack: {}: {}\n", base::printable(one.path),
@@ -87,9 +86,9 @@ Result<ExitCode> unpack(const Session& session, const UnpackOptions& options) {
 Verb unpack_verb(const Session& session) {
   const auto options = std::make_shared<UnpackOptions>();
   return {.name = "unpack",
-          .description = "make a project of a pack, in which its results can be made again",
+          .description = "make a project from a pack, to reproduce its results",
           .examples = {"assay unpack model.tar.zst --directory elsewhere"},
-          .arguments = {{"FILE", "what `assay pack` made", &options->file, true, {}, true}},
+          .arguments = {{"FILE", "a file written by `assay pack`", &options->file, true, {}, true}},
           .options = {{"--directory",
                        "the new folder; default: the file's name",
                        &options->directory,

@@ -47,7 +47,7 @@ bool read_some(int fd, std::string& to, std::size_t limit, bool& too_long) {
 Result<Pipe> make_pipe() {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return fail(system_error("pipe", "cannot be made", errno));
+    return fail(system_error("pipe", "cannot be created", errno));
   }
   return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
 }

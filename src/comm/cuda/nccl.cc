@@ -127,14 +127,14 @@ class NcclRank : public Communicator {
   // rest of the device's memory is used. NCCL chooses its algorithms by size.
   base::Result<void> warm_up() {
     if (barrier_.get() == nullptr) {
-      return base::fail(job_->fail(job_->error("the GPU has no memory left for a group of ranks")));
+      return base::fail(job_->fail(job_->error("not enough GPU memory for a communicator")));
     }
     const auto all = static_cast<std::size_t>(ranks());
     const std::size_t large = static_cast<std::size_t>(job_->options().first_bytes) / all;
     const DeviceMemory memory(all * (large + 4));
     std::byte* const at = memory.get();
     if (at == nullptr) {
-      return base::fail(job_->fail(job_->error("the GPU has no memory left for a group of ranks")));
+      return base::fail(job_->fail(job_->error("not enough GPU memory for a communicator")));
     }
     for (const std::size_t bytes : {std::size_t{4}, large}) {
       if (bytes == 0) continue;
@@ -277,7 +277,7 @@ base::Result<ncclUniqueId> agreed_id(const NcclLibrary& nccl, const NcclOptions&
   }
   ASSAY_TRY(const std::string bytes, store.get(kIdKey, options.connect_timeout));
   if (bytes.size() != sizeof id.internal) {
-    return base::fail(base::failed_error("rank 0", "has not sent an id of NCCL"));
+    return base::fail(base::failed_error("rank 0", "has not sent an NCCL id"));
   }
   std::memcpy(id.internal, bytes.data(), bytes.size());
   return id;

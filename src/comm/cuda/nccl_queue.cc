@@ -99,7 +99,7 @@ base::Result<std::unique_ptr<NcclQueue>> NcclQueue::connect(const std::shared_pt
   if (!good(begun) || comm == nullptr) {
     return base::fail(
         job->fail(job->error(fmt::format("{}: {}", what, job->nccl().why(begun)),
-                             "NCCL_DEBUG=INFO in the environment makes NCCL say more")));
+                             "NCCL_DEBUG=INFO in the environment enables NCCL's log")));
   }
   return make(job, comm, what);
 }
@@ -158,7 +158,7 @@ base::Result<void> NcclQueue::until_done(Lock& lock, std::string_view what, mill
     if (Clock::now() > deadline) {
       return base::fail(job_->fail(
           job_->error(fmt::format("{} has not finished within {} ms", what, limit.count()),
-                      "a rank is missing or hangs; NCCL_DEBUG=INFO makes NCCL say more")));
+                      "a rank is missing or hangs; NCCL_DEBUG=INFO enables NCCL's log")));
     }
     lock.unlock();
     pause_after(looks);

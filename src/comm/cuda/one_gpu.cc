@@ -199,8 +199,9 @@ class OneGpuGroup {
         const auto sent = std::ranges::find(sender.transfers.out, rank, &Outgoing::peer);
         if (sent == sender.transfers.out.end() || sent->bytes != segment.bytes) {
           return base::fail(base::failed_error(
-              name(segment.peer), fmt::format("sends another amount than {} expects in {}",
-                                              name(rank), to_text(post.call))));
+              name(segment.peer),
+              fmt::format("sends a different number of bytes than {} expects in {}", name(rank),
+                          to_text(post.call))));
         }
         if (segment.bytes == 0) continue;
         ASSAY_TRY_VOID(cuda_done(cudaStreamWaitEvent(stream, sender.ready), "waiting"));

@@ -1,4 +1,4 @@
-// The kernels of processors without vector code here.
+// The kernels for processors without a vector kernel.
 #include "hash/kernel.h"
 
 namespace assay::hash {

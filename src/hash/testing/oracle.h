@@ -10,12 +10,12 @@
 
 namespace assay::hash::testing {
 
-// Bytes without a pattern, the same in every run.
+// Pseudo-random bytes, the same in every run.
 std::vector<std::byte> noise(std::size_t size, std::uint64_t seed = 1);
 
 void write_file(const std::filesystem::path& path, std::span<const std::byte> data);
 
-// What b3sum says of the files, in hexadecimal, in their order; one process for all of them.
+// What b3sum prints for the files, in hexadecimal and in order; one process for all of them.
 std::vector<std::string> b3sum(std::span<const std::filesystem::path> files);
 std::string b3sum(const std::filesystem::path& file);
 // The same of bytes in memory: several inputs, one process.

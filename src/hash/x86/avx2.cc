@@ -18,7 +18,7 @@ struct Avx2 {
   ASSAY_INLINE Vec add(Vec a, Vec b) { return _mm256_add_epi32(a, b); }
   ASSAY_INLINE Vec exclusive_or(Vec a, Vec b) { return _mm256_xor_si256(a, b); }
 
-  // There is no rotation; by whole bytes it is one shuffle.
+  // AVX2 has no rotate instruction; rotation by whole bytes is one shuffle.
   template <int kBits>
   ASSAY_INLINE Vec rotate(Vec v) {
     if constexpr (kBits == 16) {

@@ -11,7 +11,7 @@ struct Usable {
 
   Usable() {
     add(&kPortableKernel, true);
-    // These ask the processor and, for the wide registers, whether the system saves them.
+    // These check the processor and, for wide registers, that the operating system saves them.
     __builtin_cpu_init();
     add(&kSse41Kernel, __builtin_cpu_supports("sse4.1") != 0);
     add(&kAvx2Kernel, __builtin_cpu_supports("avx2") != 0);

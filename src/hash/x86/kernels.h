@@ -1,4 +1,4 @@
-// The kernels of x86-64 processors; kernels.cc says which of them this one can run.
+// The kernels of x86-64 processors; kernels.cc selects those that the processor can run.
 #pragma once
 
 #include "hash/kernel.h"

@@ -21,7 +21,7 @@ struct Sse41 {
   ASSAY_INLINE Vec add(Vec a, Vec b) { return _mm_add_epi32(a, b); }
   ASSAY_INLINE Vec exclusive_or(Vec a, Vec b) { return _mm_xor_si128(a, b); }
 
-  // There is no rotation; by whole bytes it is one shuffle.
+  // SSE has no rotate instruction; rotation by whole bytes is one shuffle.
   template <int kBits>
   ASSAY_INLINE Vec rotate(Vec v) {
     if constexpr (kBits == 16) {

@@ -1,9 +1,10 @@
 // The vector kernels' common part: BLAKE3's compression on Isa::kLanes rows at once, one row per
-// lane. Each kernel's file supplies Isa, the handful of operations its instruction set differs in.
+// lane. Each kernel's file supplies Isa, the operations that depend on its instruction set.
 //
-// Files that include this are compiled for processors that the rest of the program may not run on.
-// So they define nothing that the linker could hand to others: Isa lives in an unnamed namespace,
-// which makes these templates local, and no inline function of the library is called.
+// Files that include this are compiled with instructions that the processor may not have. So they
+// must not define any symbol that the linker could merge with one of another file: Isa is in an
+// unnamed namespace, which makes these templates local, and no inline function of the standard
+// library is called.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +14,12 @@
 #include "hash/kernel.h"
 
 #define ASSAY_INLINE [[gnu::always_inline]] static inline
-// Arrays of vectors live in registers only where every index is a constant.
+// Arrays of vectors stay in registers only if every index is a constant.
 #define ASSAY_UNROLL _Pragma("GCC unroll 16")
 
 namespace assay::hash {
 
-// The message: its word i of every row in m[i].
+// Loads the message transposed: m[i] holds word i of every row.
 template <class Isa>
 ASSAY_INLINE void load_message(const std::byte* const* rows, std::size_t offset,
                                typename Isa::Vec* m) {
@@ -31,8 +32,8 @@ ASSAY_INLINE void load_message(const std::byte* const* rows, std::size_t offset,
   }
 }
 
-// Half a round: four quarter rounds side by side, so that each fills the others' waiting times.
-// b, c and d are rotated by Turn: 0 mixes columns, 1 diagonals.
+// Half a round: four quarter rounds interleaved, so that each hides the others' latency. b, c and d
+// are rotated by Turn: 0 mixes columns, 1 diagonals.
 template <class Isa, int Round, int Turn>
 ASSAY_INLINE void mix_four(typename Isa::Vec* v, const typename Isa::Vec* m) {
   constexpr const int* kWord = kSchedule.word[Round] + 8 * Turn;
@@ -60,8 +61,8 @@ ASSAY_INLINE void mix_four(typename Isa::Vec* v, const typename Isa::Vec* m) {
 #undef ASSAY_FOUR
 }
 
-// Also prefetches this round's share of what the next call will read: so many streams at once are
-// more than the hardware prefetcher follows.
+// Also prefetches this round's share of what the next call will read, because one stream per lane
+// is more than the hardware prefetcher can follow.
 template <class Isa, int Round>
 ASSAY_INLINE void mix_round(typename Isa::Vec* v, const typename Isa::Vec* m,
                             const std::byte* const* rows, std::size_t ahead) {

@@ -58,7 +58,7 @@ base::Result<std::int64_t> Archive::size_of(const hash::Digest& content) const {
 base::Result<void> Archive::make_folder(const fs::path& folder) const {
   for (const fs::path& one : {folder_, folder}) {
     if (::mkdir(one.c_str(), 0777) != 0 && errno != EEXIST) {
-      return base::fail(base::system_error(one, "cannot be made", errno));
+      return base::fail(base::system_error(one, "cannot be created", errno));
     }
   }
   return {};
@@ -78,10 +78,10 @@ base::Result<std::optional<Sharing>> Archive::add(const fs::path& path,
   ::fchmod(made.fd(), status.st_mode & 0555);
   ASSAY_TRY(const bool same, holds_content(made.name(), content));
   if (!same) {
-    return base::fail(base::failed_error(path, "has other content than was recorded",
+    return base::fail(base::failed_error(path, "differs from what was recorded",
                                          "it was changed; record it again"));
   }
-  // Another process may have been first: the content is the same.
+  // Another process may have archived it first; the content is the same.
   ASSAY_TRY_VOID(made.sync_and_rename_to(target, Existing::kReplace));
   return sharing;
 }
@@ -105,7 +105,7 @@ base::Result<void> Archive::check_target(const hash::Digest& content, const fs::
   if (existing == Existing::kReplace) return {};
   const auto same = S_ISREG(status.st_mode) ? holds_content(path, content) : false;
   if (same && *same) return {};
-  return base::fail(base::failed_error(path, "is something else and is not overwritten",
+  return base::fail(base::failed_error(path, "has different content and is not overwritten",
                                        "replace it with --force, or restore it elsewhere with -o"));
 }
 
@@ -122,7 +122,7 @@ base::Result<Archive::Restored> Archive::restore(const hash::Digest& content, co
   std::error_code error;
   const fs::path folder = path.has_parent_path() ? path.parent_path() : ".";
   fs::create_directories(folder, error);
-  if (error) return base::fail(base::system_error(folder, "cannot be made", error.value()));
+  if (error) return base::fail(base::system_error(folder, "cannot be created", error.value()));
 
   const fs::path object = file_of(content);
   ASSAY_TRY(const base::UniqueFd source, base::open_regular(object));
@@ -131,12 +131,12 @@ base::Result<Archive::Restored> Archive::restore(const hash::Digest& content, co
   ASSAY_TRY_VOID(copy_contents(source.get(), made.fd(), path));
   ASSAY_TRY(const bool same, holds_content(made.name(), content));
   if (!same) {
-    return base::fail(base::failed_error(
-        object, "is damaged: its content is not what its name says", "remove it"));
+    return base::fail(
+        base::failed_error(object, "is damaged: its content does not match its hash", "remove it"));
   }
   const mode_t umask_now = ::umask(0);
   ::umask(umask_now);
-  // Who may read it may write to it again, as far as the umask allows.
+  // Restores write permission for everyone who has read permission, as far as the umask allows.
   ::fchmod(made.fd(), ((kept.st_mode & 0555) | ((kept.st_mode & 0444) >> 1)) & ~umask_now);
   ASSAY_TRY_VOID(made.rename_to(path, existing));
   return there ? Restored::kReplaced : Restored::kMade;

@@ -1,5 +1,5 @@
-// Archive: contents that are kept, `.assay/archive/`, each in a file named by its BLAKE3. Nothing
-// is kept unless asked for. What a name on the command line stands for: archive_names.h.
+// Archive: copies of file contents in `.assay/archive/`, each in a file named by its BLAKE3.
+// Nothing is archived unless asked for. The verbs that use it: archive_names.h.
 #pragma once
 
 #include <cstdint>
@@ -26,23 +26,23 @@ class Archive {
   explicit Archive(const store::Location& location) : folder_(location.directory / "archive") {}
 
   [[nodiscard]] bool contains(const hash::Digest& content) const;
-  // Whether it is there and its file, which is read, still has it.
+  // Whether the content is archived and its file, which is read, still has this digest.
   [[nodiscard]] bool has_undamaged(const hash::Digest& content) const;
-  // The file that a content is in, if it is there.
+  // The archive's file for a content; it may not exist.
   [[nodiscard]] std::filesystem::path file_of(const hash::Digest& content) const;
-  // The size of a content that it has.
+  // The size of an archived content.
   [[nodiscard]] base::Result<std::int64_t> size_of(const hash::Digest& content) const;
 
-  // Keeps the content of the file at `path`, which must be this one: an error if it is not, whole
-  // or not at all. Never a hard link: who owns the file can change it. A damaged content is
-  // replaced. Nothing: it was there already.
+  // Archives the file at `path`; an error if its content is not `content`. The archive's file
+  // appears whole or not at all. It is never a hard link, because the original can still be
+  // changed. A damaged copy is replaced. Nothing: the content was archived already.
   base::Result<std::optional<Sharing>> add(const std::filesystem::path& path,
                                            const hash::Digest& content) const;
   base::Result<void> remove(const hash::Digest& content) const;
 
-  // Puts the content at `path`, whole or not at all, and checks its digest before. Never a hard
-  // link: the file may be changed. kKeep: an error if something else is there, which
-  // check_target() says beforehand.
+  // Checks the archived content's digest and puts it at `path`, whole or not at all. Never a hard
+  // link, because the restored file may be changed. kKeep: an error if something else is at `path`;
+  // check_target() detects that in advance.
   using Existing = NewFile::Existing;
   enum class Restored { kMade, kReplaced, kWasThere };
   base::Result<void> check_target(const hash::Digest& content, const std::filesystem::path& path,
@@ -54,11 +54,11 @@ class Archive {
       const std::function<void(const hash::Digest& content, std::int64_t size)>& visit) const;
   [[nodiscard]] base::Result<ArchiveUse> use() const;
 
-  // The most bytes that it may take; none: any.
+  // The most bytes that the archive may hold; none: unlimited.
   [[nodiscard]] base::Result<std::optional<std::int64_t>> limit() const;
   base::Result<void> set_limit(std::optional<std::int64_t> bytes) const;
 
-  // Files that processes which were killed left behind. Removed if they are a day old.
+  // Removes temporary files of killed processes that are at least a day old.
   void remove_leftovers() const;
 
  private:

@@ -33,12 +33,12 @@ base::Result<void> check_limit(const Archive& archive,
   if (more == 0 || use.bytes + more <= *limit) return {};
   return base::fail(base::unfit_error(
       "archive",
-      fmt::format("{} more would exceed its limit of {} ({} are taken)", size_text(more),
+      fmt::format("adding {} would exceed its limit of {} ({} are used)", size_text(more),
                   size_text(*limit), size_text(use.bytes)),
-      "`assay gc` removes what nothing needs; `assay archive --limit` sets another"));
+      "`assay gc` removes what nothing needs; `assay archive --limit` raises the limit"));
 }
 
-// Two paths may have one content, and one content is kept once.
+// Several paths may have the same content, which is archived once.
 std::vector<RecordedContent> without_repetition(const std::vector<RecordedContent>& contents) {
   std::set<hash::Digest> seen;
   std::vector<RecordedContent> once;
@@ -54,7 +54,7 @@ base::Result<fs::path> target_of(const store::Store& store, const RecordedConten
   const fs::path relative = fs::path(content.path).lexically_relative(store.location().project);
   if (!relative.empty() && *relative.begin() != "..") return root / relative;
   return base::fail(base::failed_error(content.path, "is outside the project",
-                                       "restore it by itself: assay restore HASH -o PATH"));
+                                       "restore it separately: assay restore HASH -o PATH"));
 }
 
 }  // namespace
@@ -130,7 +130,7 @@ base::Result<ArchiveReport> archive_contents(store::Store& store,
 
 std::string cost_text(const ArchiveReport& report, const ArchiveUse& use) {
   std::string text = fmt::format(
-      "kept {}", base::counted(static_cast<std::int64_t>(report.archived.size()), "content"));
+      "archived {}", base::counted(static_cast<std::int64_t>(report.archived.size()), "content"));
   std::string_view between = ": ";
   const auto add = [&](std::optional<Sharing> how, std::string_view name) {
     if (report.count(how) == 0) return;
@@ -141,7 +141,7 @@ std::string cost_text(const ArchiveReport& report, const ArchiveUse& use) {
   add(Sharing::kCopied, "copied");
   add(Sharing::kShared, "sharing the disk space of the file");
   add(std::nullopt, "there already");
-  return text + fmt::format("; the archive has {}", size_text(use.bytes));
+  return text + fmt::format("; the archive holds {}", size_text(use.bytes));
 }
 
 base::Result<std::vector<RestoredContent>> restore_contents(

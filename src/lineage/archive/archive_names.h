@@ -1,5 +1,6 @@
-// What `assay archive`, `restore` and `gc` do with the archive: contents of runs and files found on
-// disk and kept, put back, and removed when nothing recorded refers to them.
+// What `assay archive`, `restore` and `gc` do with the archive: find the contents of runs and
+// artifacts on disk and archive them, restore them, and remove those that nothing recorded refers
+// to.
 #pragma once
 
 #include <cstdint>
@@ -26,27 +27,27 @@ struct RecordedContent {
   std::int64_t size = 0;
 };
 
-// Of a run, what it left (and, if `inputs`, what it read), except logs (store/run_dependencies.h),
-// to which others write as well, and what has no digest; of an artifact, itself.
+// For a run: its outputs (with `inputs`, also its inputs), except files without a digest and logs
+// (store/run_dependencies.h), to which other runs write too. For an artifact: the artifact.
 base::Result<std::vector<RecordedContent>> contents_of(store::Store& store,
                                                        const RunOrArtifact& what, bool inputs);
 
-// A path on which the content is now; nothing: none that was recorded has it.
+// A path where the content is now; nothing: it is at none of its recorded paths.
 base::Result<std::optional<std::string>> find_on_disk(store::Store& store, DiskFiles& files,
                                                       const RecordedContent& content);
 
 struct ArchivedContent {
   RecordedContent content;
-  std::optional<Sharing> how;  // none: it was there already
+  std::optional<Sharing> how;  // none: it was archived already
 };
 struct ArchiveReport {
   std::vector<ArchivedContent> archived;
-  std::vector<RecordedContent> missing;  // they are nowhere on disk
+  std::vector<RecordedContent> missing;  // not found at any recorded path
   [[nodiscard]] std::int64_t bytes(std::optional<Sharing> how) const;
   [[nodiscard]] std::int64_t count(std::optional<Sharing> how) const;
 };
-// Looks for each at its path, then at other recorded ones. An error, before anything is kept, when
-// the archive's limit does not allow it.
+// Looks for each content at its path, then at other recorded paths. An error, before anything is
+// archived, if the archive's limit would be exceeded.
 base::Result<ArchiveReport> archive_contents(store::Store& store,
                                              const std::vector<RecordedContent>& contents);
 // "kept 3 contents: 2 copied (1.20 MiB), 1 was there; the archive takes 4.00 MiB"
@@ -57,8 +58,8 @@ struct RestoredContent {
   std::filesystem::path path;
   Archive::Restored how = Archive::Restored::kMade;
 };
-// Where contents are put: each at its recorded path or, below `root` instead of the project, if
-// that is not empty. All are checked before the first is written.
+// Each content is restored to its recorded path or, if `root` is not empty, to the same place below
+// `root` instead of the project. All targets are checked before the first is written.
 struct RestoreOptions {
   std::filesystem::path root = {};
   Archive::Existing existing = Archive::Existing::kKeep;
@@ -67,8 +68,8 @@ base::Result<std::vector<RestoredContent>> restore_contents(
     store::Store& store, const std::vector<RecordedContent>& contents,
     const RestoreOptions& options);
 
-// Contents that no run but these, which are gone or will be, and no label refers to. Removes them
-// unless `dry_run`.
+// Removes archived contents that neither a label nor a run refers to, except runs in `gone`, which
+// were or will be removed. With `dry_run` only counts them.
 base::Result<ArchiveUse> collect_archive(store::Store& store, const std::vector<store::RunId>& gone,
                                          bool dry_run);
 

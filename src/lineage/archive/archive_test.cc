@@ -56,7 +56,7 @@ TEST_F(ArchiveTest, KeepsAndRestores) {
   ASSERT_TRUE(archive().add(file, digest("hello")));
   EXPECT_EQ(read(object("hello")), "hello");
   EXPECT_EQ(fs::status(object("hello")).permissions(), fs::perms(0550));
-  EXPECT_EQ(*archive().add(file, digest("hello")), std::nullopt) << "it is there already";
+  EXPECT_EQ(*archive().add(file, digest("hello")), std::nullopt) << "it already exists";
   fs::remove(file);
   const auto made = archive().restore(digest("hello"), file, Archive::Existing::kKeep);
   ASSERT_TRUE(made) << made.error().line();
@@ -83,7 +83,7 @@ TEST_F(ArchiveTest, ChangingTheFileDoesNotChangeWhatIsKept) {
 TEST_F(ArchiveTest, OtherContentIsNotKept) {
   const auto added = archive().add(write("a", "new"), digest("old"));
   ASSERT_FALSE(added);
-  EXPECT_THAT(added.error().line(), HasSubstr("has other content than was recorded"));
+  EXPECT_THAT(added.error().line(), HasSubstr("differs from what was recorded"));
   EXPECT_FALSE(archive().contains(digest("old")));
   EXPECT_EQ(leftovers(), 0);
 }
@@ -93,7 +93,7 @@ TEST_F(ArchiveTest, NothingIsOverwrittenUnasked) {
   const fs::path file = write("a", "mine");
   const auto refused = archive().restore(digest("kept"), file, Archive::Existing::kKeep);
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().line(), HasSubstr("is something else and is not overwritten"));
+  EXPECT_THAT(refused.error().line(), HasSubstr("has different content and is not overwritten"));
   EXPECT_EQ(read(file), "mine");
   EXPECT_EQ(*archive().restore(digest("kept"), file, Archive::Existing::kReplace),
             Archive::Restored::kReplaced);
@@ -101,7 +101,7 @@ TEST_F(ArchiveTest, NothingIsOverwrittenUnasked) {
   fs::create_directory(project() / "folder");
   EXPECT_FALSE(
       archive().restore(digest("kept"), project() / "folder", Archive::Existing::kReplace));
-  // A link is something else, and what it leads to is not touched.
+  // A link counts as something else, and its target is not touched.
   write("target", "target");
   fs::create_symlink("target", project() / "link");
   EXPECT_FALSE(archive().restore(digest("kept"), project() / "link", Archive::Existing::kKeep));
@@ -164,7 +164,7 @@ TEST_F(ArchiveTest, AReadOnlyFileIsNotLinked) {
   EXPECT_EQ(read(object("const")), "const");
 }
 
-// As above, for a user: for root, permissions mean nothing.
+// As above, as an ordinary user: root ignores permissions.
 TEST_F(ArchiveTest, AReadOnlyFileOfAUserIsNotLinked) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root, to become a user";
   const fs::path file = write("a", "const");

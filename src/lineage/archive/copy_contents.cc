@@ -24,12 +24,12 @@ base::Result<void> check_space(int to, std::int64_t needed, const std::string& w
   if (needed <= free) return {};
   return base::fail(base::unfit_error(
       where,
-      fmt::format("takes {} and the disk has {} left", base::to_text(base::Bytes(needed)),
+      fmt::format("needs {}, but the disk has {} free", base::to_text(base::Bytes(needed)),
                   base::to_text(base::Bytes(free))),
       "free some space"));
 }
 
-// The kernel's copy, or our own where it has none between these files.
+// Lets the kernel copy, or copies in user space where the kernel cannot between these files.
 base::Result<void> copy_bytes(int from, int to, const std::string& where) {
   constexpr std::size_t kPiece = std::size_t{1} << 20;
   constexpr std::size_t kKernelPiece = std::size_t{1} << 30;

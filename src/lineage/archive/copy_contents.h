@@ -12,10 +12,10 @@ enum class Sharing {
   kCopied,
 };
 
-// Makes the empty file `to` a reflink of `from`, both open; false where the file system cannot.
+// Makes the empty file `to` a reflink of `from`; false where the file system does not support it.
 bool share_contents(int from, int to);
-// The same, or else a copy of its bytes. An error when the disk has less space than that takes;
-// `where` names the copy.
+// The same, or else copies the bytes. An error when the disk has too little space; `where` names
+// the copy.
 base::Result<Sharing> copy_contents(int from, int to, const std::string& where);
 
 }  // namespace assay::lineage

@@ -30,11 +30,12 @@ base::Result<void> NewFile::rename_to(const std::filesystem::path& path, Existin
   int failed =
       ::renameat2(AT_FDCWD, name_.c_str(), AT_FDCWD, path.c_str(), keep ? RENAME_NOREPLACE : 0);
   if (failed != 0 && keep && errno == EINVAL) {
-    // A file system without RENAME_NOREPLACE: a second name cannot replace anything either.
+    // The file system does not support RENAME_NOREPLACE; link() does not replace an existing file
+    // either.
     failed = ::link(name_.c_str(), path.c_str());
     if (failed == 0) ::unlink(name_.c_str());
   }
-  if (failed != 0) return base::fail(base::system_error(path, "cannot be made", errno));
+  if (failed != 0) return base::fail(base::system_error(path, "cannot be created", errno));
   name_.clear();
   return {};
 }

@@ -1,4 +1,4 @@
-// NewFile: a file that gets its name when it is complete, and is removed if that never happens.
+// NewFile: a temporary file that is renamed to its final name when complete, and removed otherwise.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +12,7 @@ namespace assay::lineage {
 
 class NewFile {
  public:
-  // In the folder in which it will be, under a name that begins with `prefix`.
+  // In the folder of the final name, under a temporary name that begins with `prefix`.
   static base::Result<NewFile> make(const std::filesystem::path& folder, std::string_view prefix);
   NewFile(NewFile&& other) noexcept;
   NewFile& operator=(NewFile&&) = delete;
@@ -23,7 +23,7 @@ class NewFile {
 
   enum class Existing { kKeep, kReplace };  // kKeep: an error if something is there
   base::Result<void> rename_to(const std::filesystem::path& path, Existing existing);
-  // The same once it is on disk.
+  // The same, after syncing its content to disk.
   base::Result<void> sync_and_rename_to(const std::filesystem::path& path, Existing existing);
 
  private:

@@ -66,7 +66,7 @@ std::string content_uri(const hash::Digest& digest) {
 std::string source_uri(const store::Git& git) {
   const std::string remote = strip_credentials(git.remote);
   if (remote.empty()) return file_uri(git.root);
-  // As git distinguishes them: a URL; HELPER::ADDRESS; HOST:PATH, as scp has it; a path.
+  // The forms that git distinguishes: a URL; HELPER::ADDRESS; HOST:PATH, as in scp; a path.
   const std::size_t bracket = remote.find("]:");
   const std::size_t colon = bracket < remote.find('/') ? bracket + 1 : remote.find(':');
   if (remote.find("://") != std::string::npos) return escaped_uri(remote);

@@ -22,10 +22,10 @@ std::string package_url(const store::Package& package) {
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:";
   std::string type = package.manager, name = package.name;
   if (package.manager == "dpkg") type = "deb/debian";
-  if (package.manager == "cuda") type = "generic";  // the standard's word for what has no registry
+  if (package.manager == "cuda") type = "generic";  // the standard's type for what has no registry
   if (package.manager == "pip") {
     type = "pypi";
-    // Names are case-insensitive and equate "_" and "-"; the URL has one spelling.
+    // Names are case-insensitive and "_" equals "-"; the URL uses one spelling.
     for (char& c : name) {
       c = c == '_' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     }

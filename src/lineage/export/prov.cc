@@ -1,8 +1,8 @@
 // PROV-JSON (W3C Member Submission of 24 April 2013): entities are contents at their paths (in
 // PROV, a copy generates another entity than it used); activities are runs, agents are the user and
-// this program. An entity is generated once (PROV-CONSTRAINTS, generation-uniqueness), so an output
-// is an entity of its run, and a specialization of the content at its path, which documents of
-// other runs may refer to, too.
+// this program. An entity is generated only once (PROV-CONSTRAINTS, generation-uniqueness). So an
+// output is an entity of its run, and a specialization of the content at its path, to which
+// documents of other runs may refer too.
 #include <fmt/format.h>
 
 #include <map>
@@ -96,7 +96,7 @@ class ProvDocument {
     return after->first == reader ? nullptr : &after->second;
   }
 
-  // A file with unknown content is an entity of its run alone.
+  // A file with unknown content is an entity of its run only.
   std::string used_entity(const store::RunRecord& run, const store::Input& input,
                           const Generation* generation) {
     if (generation == nullptr) {

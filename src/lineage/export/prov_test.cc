@@ -1,5 +1,5 @@
-// PROV documents against PROV-CONSTRAINTS, as far as runs can break them: by running again, by
-// reading what they leave.
+// Checks PROV documents against those PROV-CONSTRAINTS that runs could violate: by running again,
+// or by reading their own outputs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,8 +28,8 @@ store::RunRecord use(store::RunId id) {
   return run;
 }
 
-// What generation-uniqueness, typing and specialization's irreflexivity ask for, over all documents
-// put together: a reader may merge them.
+// Checks generation-uniqueness, typing and irreflexivity of specialization over all documents
+// together, because a reader may merge them.
 void expect_valid(const std::vector<Json>& documents) {
   std::map<std::string, std::string> generated_by;
   for (const Json& document : documents) {
@@ -69,7 +69,7 @@ TEST(ExportProv, WhatIsMadeAgainIsAnotherEntity) {
     general[one["prov:specificEntity"]] = one["prov:generalEntity"];
   }
   EXPECT_EQ(general[used_by(together, use(2))], general[used_by(together, use(4))]);
-  // A document that does not know who made it speaks of the content.
+  // A document without the producing run refers to the content.
   EXPECT_EQ(used_by(export_prov(subject_of({use(4)})), use(4)), general.begin()->second);
 }
 

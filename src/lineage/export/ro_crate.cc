@@ -28,7 +28,7 @@ Json reference(const std::string& id) {
   return {{"@id", id}};
 }
 
-// The profile's examples and its validator have a numeric offset.
+// The profile's examples and validator use a numeric offset.
 std::string crate_time(std::int64_t unix_ns) {
   std::string text = base::utc_millis_text(unix_ns);
   text.replace(text.size() - 1, 1, "+00:00");
@@ -170,18 +170,17 @@ class Crate {
       names += (names.empty() ? "" : ", ") + title_of(run);
     }
     for (const std::string& id : files_.ids()) parts.push_back(reference(id));
-    return {
-        {"@id", "./"},
-        {"@type", "Dataset"},
-        {"conformsTo", reference(kProfile)},
-        {"name", fmt::format("Recorded by assay: {}", names)},
-        {"description", "Files and the commands that read and made them, as they were observed"},
-        // Not the moment of export: the same runs give the same document.
-        {"datePublished", crate_time(latest)},
-        {"license", "Not stated; the rights of the files' owners apply"},
-        {"identifier", "urn:assay:project:" + subject_.project_id},
-        {"mentions", std::move(mentions)},
-        {"hasPart", std::move(parts)}};
+    return {{"@id", "./"},
+            {"@type", "Dataset"},
+            {"conformsTo", reference(kProfile)},
+            {"name", fmt::format("Recorded by assay: {}", names)},
+            {"description", "Files and the commands that read and wrote them, as observed"},
+            // Not the time of export, so that the same runs give the same document.
+            {"datePublished", crate_time(latest)},
+            {"license", "Not stated; the rights of the files' owners apply"},
+            {"identifier", "urn:assay:project:" + subject_.project_id},
+            {"mentions", std::move(mentions)},
+            {"hasPart", std::move(parts)}};
   }
 
   static std::string action_id(const store::RunRecord& run) { return "urn:uuid:" + uuid_of(run); }

@@ -32,7 +32,7 @@ struct DagFile {
   std::optional<std::size_t> producer = std::nullopt;  // index of a run; none: not made by a run
   std::vector<std::size_t> consumers = {};             // indices of runs
   bool deleted = false;
-  std::int64_t files = 0;   // this is a folder with so many files of the producer
+  std::int64_t files = 0;   // if not 0, this is a folder in which the producer left this many files
   std::string origin = {};  // where a file without a producer came from, if that is known
   std::optional<SameContent> same_content = std::nullopt;  // only without a producer
 };
@@ -54,7 +54,7 @@ struct DagRun {
 struct Dag {
   std::vector<DagRun> runs;
   std::vector<DagFile> files;
-  // The subject of the query, if it was one run or file.
+  // The subject of the query, if it is a single run or file.
   std::optional<std::size_t> run = std::nullopt;
   std::optional<std::size_t> file = std::nullopt;
 };
@@ -70,7 +70,7 @@ class DagBuilder {
   // again.
   std::size_t add_output(std::size_t run, const store::Output& output);
   void add_input(std::size_t run, DagInput input);
-  // A folder in which `run` left so many files.
+  // A folder in which `run` left `files` files.
   std::size_t add_folder(std::size_t run, const std::string& path, std::int64_t size,
                          std::int64_t files);
   // A file that no recorded run made.

@@ -255,7 +255,7 @@ base::Result<Dag> around_run(Walk walk, RunId id, const Reach& reach) {
   return dag;
 }
 
-// Upstream of the newest run that made it, downstream of all that did.
+// Follows the producers of the newest run that made it, and the readers of all runs that made it.
 base::Result<std::size_t> around_makers(Walk& walk, const std::vector<FileAt>& makers,
                                         const Reach& reach) {
   ASSAY_TRY(const std::size_t file, walk.output(makers.front()));

@@ -1,5 +1,5 @@
-// Queries that make a Dag: of the current stages (by path), of all runs, or around one run or
-// artifact (by content).
+// Queries that build a Dag: of the current stages (connected by path), of all runs, or around one
+// run or artifact (connected by content).
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@
 namespace assay::lineage {
 namespace {
 
-constexpr double kCharWidth = 7.3;  // of 12 px monospace, generously
+constexpr double kCharWidth = 7.3;  // of 12 px monospace, rounded up
 constexpr double kSmallWidth = 6.1;
 constexpr double kPadding = 11;
 constexpr double kHeight = 40;
@@ -101,8 +101,8 @@ void write_box(plot::XmlWriter& svg, const Drawn& one, const Box& box) {
   svg.close();
 }
 
-// Whatever is written stands out from what is behind it by 4.5, lines from the page by 3 (WCAG 2
-// AA), in either scheme. So an old run has fainter colours and not less opacity.
+// Contrast ratios are at least 4.5 for text and 3 for lines (WCAG 2 AA), in light and dark schemes.
+// So a superseded run has fainter colours, not less opacity.
 constexpr const char* kStyle = R"(
   svg { --page: #ffffff; --ink: #1d2733; --soft: #5b6775; --line: #828d9a;
         --run: #e4edfb; --run-edge: #4a78c2; --old: #f4f7fc; --old-edge: #7a96c0;

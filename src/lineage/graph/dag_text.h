@@ -7,11 +7,12 @@
 
 namespace assay::lineage {
 
-// A block per run, producers first: what it read, from which runs, and what it wrote, for which.
+// A block per run, producers first: its inputs with the runs that made them, its outputs with the
+// runs that read them.
 std::string dag_text(const DagView& view);
 
-// What an artifact came from, as a tree towards its origins, and what came from it; a run that was
-// shown before is only named. The Dag must have a file as its subject.
+// What an artifact was made from, as a tree towards its origins, and what was made from it. A run
+// that was shown before is only named. The Dag must have a file as its subject.
 std::string lineage_up_text(const DagView& view);
 std::string lineage_down_text(const DagView& view);
 

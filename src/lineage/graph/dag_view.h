@@ -13,10 +13,10 @@ namespace assay::lineage {
 // Relative when the path lies in `directory`, else as it is. Not made printable.
 std::string shown_path(const std::string& path, const std::filesystem::path& directory);
 
-// "python train.py --lr 0.1", quoted for a shell; not made printable. Training is shown as it was
-// asked for, "assay train demo", not by the path of the program that does it.
+// "python train.py --lr 0.1", quoted for a shell; not made printable. Training is shown as the user
+// typed it, "assay train demo", not with the path of the trainer.
 std::string command_text(const store::RunRecord& run);
-// The same as it was recorded and is run again, for data and comparisons.
+// The recorded command, which is what a repetition runs: for JSON and comparisons.
 std::string recorded_command_text(const store::RunRecord& run);
 // "@3" for a live stage, else "run 12".
 std::string short_name(const store::RunRecord& run);

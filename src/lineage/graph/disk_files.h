@@ -22,13 +22,13 @@ class DiskFiles {
   // The Store must outlive it and must not be moved.
   static base::Result<DiskFiles> open(store::Store& store);
 
-  // A file that cannot be read has changed. Never fails: an unreadable cache is ignored.
+  // A file that cannot be read counts as changed. Never fails: an unreadable cache is ignored.
   OnDisk check(const std::string& path, const hash::Digest& content, std::int64_t size);
 
   // What is at `path` now; nothing if that is not a readable file.
   std::optional<hash::Digest> content_of(const std::string& path);
 
-  // For staleness(): everything it may ask. This must outlive it.
+  // The callbacks for staleness(). This object must outlive them.
   DiskQuestions questions();
 
   // Writes new digests to the cache.

@@ -63,7 +63,7 @@ std::string folder_text(const FileState& state, const std::string& when) {
     return fmt::format("unchanged since run {}: {} files", state.run, state.files);
   }
   if (state.kind == Kind::kGone) {
-    return fmt::format("gone: none of the {} files that runs left here is there", state.files);
+    return fmt::format("gone: none of the {} files that runs left here exists", state.files);
   }
   std::string text = fmt::format("not what run {} left: of {} files", state.run, state.files);
   if (state.changed > 0) {

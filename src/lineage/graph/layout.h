@@ -1,4 +1,5 @@
-// Places the boxes and lines of a graph in layers from left to right. Pure; dag_svg draws.
+// Places the boxes and lines of a graph in layers from left to right. Pure; dag_svg draws the
+// result.
 #pragma once
 
 #include <cstddef>

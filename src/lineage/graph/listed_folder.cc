@@ -15,7 +15,7 @@ bool is_python(std::string_view kind) {
   return kind == ".py" || kind == ".pyc" || kind == ".pyi";
 }
 
-// The first name that was in a listed folder and is gone. Not what stages write or remove.
+// The first name that was in a listed folder and is gone, except names that stages write or remove.
 std::optional<std::string> gone_name(const LiveStages& stages, const store::PathFact& fact,
                                      const std::vector<std::string>& names_now) {
   const std::set<std::string_view> now(names_now.begin(), names_now.end());
@@ -37,7 +37,7 @@ void check_listed(const LiveStages& stages, std::size_t stage, const store::Path
                   const DiskQuestions& disk, std::vector<Reason>& reasons) {
   const auto now = disk.names(fact.path);
   if (!now) {
-    // Of a folder of outputs, the outputs are gone.
+    // A missing folder of outputs is reported as missing outputs.
     if (disk.exists && !disk.exists(fact.path) && !stages.is_written_below(fact.path)) {
       reasons.push_back({Cause::kListedGone, fact.path});
     }
@@ -46,7 +46,8 @@ void check_listed(const LiveStages& stages, std::size_t stage, const store::Path
   const std::set<std::string_view> then(fact.names.begin(), fact.names.end());
   const LiveStages::FolderReads& reads = stages.reads_in(stage, fact.path);
   const std::string folder = fact.path + "/";
-  // Where programs are found by listing, new names mean nothing by themselves.
+  // Interpreters list such folders, and the working directory, to find modules, so a new name there
+  // is no reason by itself.
   const bool importable =
       fact.path == stages.runs()[stage].directory ||
       std::any_of(fact.names.begin(), fact.names.end(),

@@ -1,5 +1,5 @@
-// What has become of a folder that a stage listed (`cat data/*.csv`): names that are new or gone,
-// if they matter. Pure.
+// Whether a folder that a stage listed (`cat data/*.csv`) has changed in a way that matters: names
+// that are new or gone. Pure.
 #pragma once
 
 #include <vector>
@@ -8,11 +8,10 @@
 
 namespace assay::lineage {
 
-// A name in a listed folder that was not there then and that the stage would probably read now: it
-// is of a kind (by its extension) that the stage read there; where it read nothing there, any name.
-// Outputs of stages, hidden files, and Python's sources, which are listed at every import, do not
-// count. Of names that are gone, those that the stage read are missing inputs; where it read
-// nothing there, any name counts.
+// A new name is a reason if the stage would probably read it: it has an extension of which the
+// stage read files in this folder, or the stage read nothing there. Outputs of stages, hidden
+// files, and Python sources (listed at every import) do not count. A name that is gone is a reason
+// only if the stage read nothing there; otherwise files that it read are missing inputs anyway.
 void check_listed(const LiveStages& stages, std::size_t stage, const store::PathFact& fact,
                   const DiskQuestions& disk, std::vector<Reason>& reasons);
 

@@ -66,7 +66,7 @@ bool LiveStages::changes(std::size_t stage, std::string_view path) const {
                      [&](const Touch& touch) { return touch.stage == stage; });
 }
 
-// Upward until a folder that is known already: each folder is noted once, however many files it
+// Goes up until a folder that is already noted, so each folder is noted once, however many files it
 // has.
 void LiveStages::note_read(std::size_t stage, std::string_view path) {
   auto& folders = reads_in_[stage];

@@ -1,5 +1,6 @@
-// LiveStages: the current run of each stage of a project, and which stage feeds which, by path: not
-// what a run has read (dag_query.h follows contents) but what it would read if it ran now. Pure.
+// LiveStages: the current run of each stage of a project, and which stage feeds which. Edges are by
+// path: not the contents that a run read (dag_query.h follows those) but what it would read if it
+// ran now. Pure.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +19,8 @@ namespace assay::lineage {
 class LiveStages {
  public:
   // Runs with their inputs and outputs, one per stage, in the order of the stages' numbers.
-  // `inherited`: for each run, the paths of what it has of earlier ones (united_runs.h); empty:
-  // none of any.
+  // `inherited`: for each run, the paths that were added from earlier runs of its stage
+  // (united_runs.h); empty: none for any run.
   explicit LiveStages(std::vector<store::RunRecord> runs,
                       std::vector<std::unordered_set<std::string>> inherited = {});
   LiveStages(LiveStages&&) = default;
@@ -30,7 +31,7 @@ class LiveStages {
 
   [[nodiscard]] const std::vector<store::RunRecord>& runs() const { return runs_; }
 
-  // When the stage's current run began, by the clock of files' times.
+  // When the stage's current run began, by the file system's clock.
   [[nodiscard]] std::int64_t began_file_ns(std::size_t stage) const { return began_[stage]; }
 
   // What the stage reads or modifies (store/run_dependencies.h), except logs.
@@ -42,22 +43,23 @@ class LiveStages {
   [[nodiscard]] bool changes(std::size_t stage, std::string_view path) const;
   // Whether any stage writes a file somewhere below this folder.
   [[nodiscard]] bool is_written_below(std::string_view folder) const;
-  // Which files the stage reads in a folder: their extensions (".csv", or "" of those without), and
-  // whether it reads any in folders below.
+  // Which files the stage reads in a folder: their extensions (".csv"; "" for none), and whether it
+  // reads any in subfolders.
   struct FolderReads {
     std::set<std::string_view> kinds;
     bool below = false;
   };
   [[nodiscard]] const FolderReads& reads_in(std::size_t stage, std::string_view folder) const;
-  // Whether the stage's current run neither read nor wrote the path: it is an earlier run's.
+  // Whether only earlier runs of the stage, not its current one, read or wrote the path.
   [[nodiscard]] bool is_inherited(std::size_t stage, const std::string& path) const;
   [[nodiscard]] bool reads(std::size_t stage, std::string_view path) const;
   // Whether the file is a log of the stage (store/run_dependencies.h) and no stage reads it.
   [[nodiscard]] bool is_only_log(std::size_t stage, const std::string& path) const;
 
-  // The output that an input comes from: of the other stages that write this path, the one that ran
-  // last. A later stage that changes the file in place (it also reads it) is not a producer for an
-  // earlier one, nor is any later stage for one that changes the file itself.
+  // The output that an input comes from: that of the stage that ran last among the other stages
+  // that write this path. A later stage that changes the file in place (it also reads it) is not
+  // the source for an earlier stage; and if this stage changes the file itself, no later stage is
+  // its source.
   struct Source {
     std::size_t stage = 0;
     const store::Output* output = nullptr;
@@ -71,7 +73,7 @@ class LiveStages {
 
   // The stage that changed this path last: the file on disk is its output.
   [[nodiscard]] std::optional<std::size_t> owner(std::string_view path) const;
-  // And what that stage left there; nothing: it removed the file, or no stage changed it.
+  // What owner() left there; null: it removed the file, or no stage changed it.
   [[nodiscard]] const store::Output* left_at(std::string_view path) const;
 
  private:

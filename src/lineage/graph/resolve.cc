@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of a run's uid and of a content: fewer digits match by accident.
+// For uids and contents: fewer digits could match by accident.
 constexpr std::size_t kShortestPrefix = 4;
 constexpr std::size_t kCandidates = 5;
 
@@ -95,14 +95,14 @@ base::Error unknown(std::string_view text, std::string_view what) {
 
 namespace {
 
-// A page about runs is not the run that people mean, also where they recorded it as any command.
+// A report about runs is not what users mean by "last", even if they recorded it like any command.
 bool is_page(const store::RunRecord& run) {
   return store::is_about_runs(run) ||
          (run.command.size() > 1 && fs::path(run.command[0]).filename() == "assay" &&
           run.command[1] == "report");
 }
 
-// As store::find_run(), but for "last".
+// As store::find_run(), except for "last".
 base::Result<std::optional<store::RunId>> find_meant_run(store::Store& store,
                                                          std::string_view text) {
   if (text != "last") return store::find_run(store, text);
@@ -136,7 +136,7 @@ base::Result<store::RunId> resolve_run(store::Store& store, std::string_view tex
   if (is_number && !newest) return resolve_run(store, "last");
   base::Error error = unknown(text, "there is no such run");
   if (is_hex(text) && text.size() < kShortestPrefix) {
-    error.hint = "a uid needs at least 4 of its digits";
+    error.hint = "give at least 4 digits of a uid";
   }
   return base::fail(std::move(error));
 }
@@ -154,7 +154,7 @@ base::Result<Artifact> resolve_artifact(store::Store& store, std::string_view te
   if (is_hex(text) && text.size() < kShortestPrefix) {
     return base::fail(base::usage_error(fmt::format("'{}'", text),
                                         "no recorded run has read or written this",
-                                        "a content needs at least 4 digits of its hash"));
+                                        "give at least 4 digits of a hash"));
   }
   return base::fail(unknown(text, "no recorded run has read or written this"));
 }
@@ -169,7 +169,7 @@ base::Result<RunOrArtifact> resolve_name(store::Store& store, std::string_view t
   ASSAY_TRY(const auto run, find_meant_run(store, text));
   if (!run && text == "last") return base::fail(resolve_run(store, text).error());
   ASSAY_TRY(auto file, by_path(store, text, directory));
-  // Numbers and names are runs first: `./3` is the file.
+  // Numbers and names mean runs; for a file of that name, write `./3`.
   if (run && (!file || !is_hex(text) || text.size() < kShortestPrefix)) return *run;
   if (file) return *std::move(file);
   ASSAY_TRY(auto content, by_digest(store, text));

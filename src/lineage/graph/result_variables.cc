@@ -9,7 +9,7 @@
 namespace assay::lineage {
 namespace {
 
-// With a star: every variable that begins so. docs/run.md has the same list.
+// A star at the end matches every variable with that prefix. docs/run.md has the same list.
 constexpr std::array<std::string_view, 48> kList = {"PYTHONHASHSEED",
                                                     "PYTHONPATH",
                                                     "PYTHONHOME",

@@ -1,6 +1,6 @@
-// Environment variables that change what programs compute: seeds, paths that code is found by,
-// numbers of threads, numerical modes, languages and time zones. The whole environment of a run is
-// recorded; these are shown with it and compared by `status`. The list is in docs/run.md.
+// Environment variables that change what programs compute: seeds, search paths for code, numbers of
+// threads, numerical modes, locale and time zone. The whole environment of a run is recorded; these
+// are shown with it and compared by `status`. The list is in docs/run.md.
 #pragma once
 
 #include <map>
@@ -13,10 +13,10 @@ namespace assay::lineage {
 bool changes_results(std::string_view variable);
 
 using Variables = std::map<std::string, std::string>;
-// Those of an environment that are on the list.
+// The variables of an environment that are on the list.
 Variables result_variables(const Variables& environment);
 
-// A variable whose value here is another than it was; empty: not set.
+// A variable whose value differs from the recorded one; empty: not set.
 struct VariableDifference {
   std::string name, recorded, here;
 };

@@ -20,7 +20,8 @@ struct StageStates {
   std::vector<std::vector<std::string>> edited;  // edited_outputs() of each
 };
 
-// Files for which `unread` says so are not read and count as unchanged: they are being written.
+// Files for which `unread` returns true are being written: they are not read and count as
+// unchanged.
 base::Result<StageStates> load_stage_states(
     store::Store& store, const std::function<bool(const std::string& path)>& unread = {});
 

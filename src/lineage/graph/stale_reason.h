@@ -1,4 +1,4 @@
-// Why a stage is stale, as data and as a line.
+// Why a stage is stale, as data and as a line of text.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,11 @@ enum class Cause {
   kOutputMissing,
   kUpstream,       // a stage that produces an input is stale
   kLinkMoved,      // a symbolic link through which a file was read leads elsewhere now, or is gone
-  kMadeLinkMoved,  // the same of one that the stage made
+  kMadeLinkMoved,  // the same for a link that the stage made
   kListedMore,     // a folder that was listed has a new file
-  kListedGone,     // a folder that was listed is gone, or a name in it
-  kInterpreter,    // the stage's interpreter is of another version now, or gone
-  kAppeared,       // a file that was looked for and not there is there now
+  kListedGone,     // a folder that was listed, or a name in it, is gone
+  kInterpreter,    // the stage's interpreter has another version now, or is gone
+  kAppeared,       // a file that the stage looked for in vain exists now
 };
 
 // "input-changed", …: for JSON.
@@ -34,10 +34,10 @@ struct Reason {
   Cause cause;
   std::string path;
   std::int64_t stage = 0;  // the number of the other stage, if there is one
-  // kInputChanged of a stage's output, kOutputChanged: who did it, if that was asked. 0: nobody
-  // whose run is recorded.
+  // For kOutputChanged, and kInputChanged if the input is a stage's output: the run that changed
+  // the file. 0: no recorded run; nothing: not determined.
   std::optional<store::RunId> writer = std::nullopt;
-  std::string now = {};  // where a link leads; which interpreter it is
+  std::string now = {};  // where the link leads now; which interpreter it is now
   // "input raw.txt has changed": one line, with the path formatted by `shown`.
   [[nodiscard]] std::string text(const std::function<std::string(const std::string&)>& shown) const;
 };

@@ -12,16 +12,17 @@ using store::Input;
 using store::Output;
 using store::RunRecord;
 
-// Whether a later stage reads and changes the file, or removes it. The file on disk is then that
-// stage's; this one read an earlier version, as it would again.
+// Whether a later stage changes the file in place or removes it. Then the file on disk is that
+// stage's output; this stage read an earlier version, and would again.
 bool is_changed_later(const LiveStages& stages, std::size_t stage, const std::string& path) {
   const auto owner = stages.owner(path);
   if (!owner || *owner <= stage) return false;
   return stages.reads(*owner, path) || stages.left_at(path) == nullptr;
 }
 
-// Whether only an earlier run of the stage read or left it, and it had changed already when the
-// current one began, which did without: running the stage once more would not help.
+// Whether only an earlier run of the stage read or left the file, and it had already changed when
+// the current run began. The current run did not need it, so running the stage again would change
+// nothing.
 bool is_done_without(const LiveStages& stages, std::size_t stage, const std::string& path,
                      const DiskQuestions& disk) {
   if (!stages.is_inherited(stage, path) || !disk.changed_unix_ns) return false;
@@ -52,7 +53,7 @@ void check_input(const LiveStages& stages, std::size_t stage, const Input& input
     case OnDisk::kChanged:
       if (is_done_without(stages, stage, input.path, disk)) break;
       reasons.push_back({Cause::kInputChanged, input.path});
-      // Of a file that a stage makes, it matters that the stage did not do it.
+      // If a stage makes the file, the reason says which other run changed it.
       if (source && disk.writer) reasons.back().writer = disk.writer(input.path);
       break;
     case OnDisk::kMissing:
@@ -64,7 +65,7 @@ void check_input(const LiveStages& stages, std::size_t stage, const Input& input
 void check_output(const LiveStages& stages, std::size_t stage, const Output& output,
                   const DiskQuestions& disk, std::vector<Reason>& reasons) {
   if (!output.blake3 || stages.owner(output.path) != stage) return;
-  if (stages.is_only_log(stage, output.path)) return;  // others may write to it too
+  if (stages.is_only_log(stage, output.path)) return;  // other stages may write to it too
   switch (disk.content(output.path, *output.blake3, output.size)) {
     case OnDisk::kSame:
       break;
@@ -90,9 +91,9 @@ void check_link(const LiveStages& stages, std::size_t stage, const store::PathFa
   reasons.back().now = now.value_or("");
 }
 
-// Another build of the same version is not a reason: distributions rebuild for security. Where the
-// version is not known, another build may be another version. Of an interpreter that a stage makes
-// (a virtual environment), the stage says whether it is stale.
+// Another build of the same version is not a reason: distributions rebuild packages for security
+// fixes. If the version is unknown, another build counts as another version. For an interpreter
+// that a stage makes (in a virtual environment), staleness follows from that stage.
 void check_interpreter(const LiveStages& stages, const store::PathFact& fact,
                        const DiskQuestions& disk, std::vector<Reason>& reasons) {
   const auto then = interpreter_of(fact);

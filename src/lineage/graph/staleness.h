@@ -18,21 +18,21 @@ enum class OnDisk { kSame, kChanged, kMissing };
 using DiskCheck =
     std::function<OnDisk(const std::string& path, const hash::Digest& content, std::int64_t size)>;
 
-// What else is asked about the disk; a question that is not given is not asked.
+// All queries about the disk. Those that are empty are not made.
 struct DiskQuestions {
   DiskCheck content;
-  // Where the symbolic link at `path` leads, as text; nothing: there is none.
+  // The target of the symbolic link at `path`; nothing: there is no link.
   std::function<std::optional<std::string>(const std::string& path)> link = {};
   std::function<bool(const std::string& path)> exists = {};
-  // The names in a folder, "a", and "b/" for folders; nothing: it cannot be listed.
+  // The names in a folder: "a", or "b/" for a folder; nothing: it cannot be listed.
   std::function<std::optional<std::vector<std::string>>(const std::string& path)> names = {};
-  // The run that left what is at `path` now; 0: none did, so it was changed by hand or by something
-  // that was not recorded.
+  // The run that left what is at `path` now; 0: no recorded run, so it was changed by hand or by an
+  // unrecorded program.
   std::function<store::RunId(const std::string& path)> writer = {};
   // The interpreter at `path` now; nothing: none.
   std::function<std::optional<Interpreter>(const std::string& path)> interpreter = {};
-  // When what is at `path`, a link itself, was last changed: contents, name or permissions.
-  // Nothing: it is not there.
+  // The ctime (content, name or permissions) of what is at `path`; links are not followed. Nothing:
+  // it does not exist.
   std::function<std::optional<std::int64_t>(const std::string& path)> changed_unix_ns = {};
 };
 
@@ -40,10 +40,10 @@ struct DiskQuestions {
 std::vector<std::vector<Reason>> staleness(const LiveStages& stages, const DiskCheck& on_disk);
 std::vector<std::vector<Reason>> staleness(const LiveStages& stages, const DiskQuestions& disk);
 
-// The files that a run of the stage would write and that hold now what no recorded run left: edits
-// that would be lost. The stage need not be the one that wrote them last, and its current run need
-// not have written them: `make` leaves an edited file alone until what it is made of changes. Logs
-// do not count, nor does a file of which no content was recorded.
+// The files that a run of the stage would overwrite although no recorded run left their present
+// content: edits that would be lost. Another stage may have written them last, and the stage's
+// current run may not have written them at all: `make` leaves an edited file alone until its
+// sources change. Logs and files without a recorded content do not count.
 std::vector<std::string> edited_outputs(const LiveStages& stages, std::size_t stage,
                                         const DiskQuestions& disk);
 

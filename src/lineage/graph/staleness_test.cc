@@ -169,7 +169,7 @@ TEST(Staleness, StagesThatFeedEachOtherEnd) {
                   "output y has changed; stage 1 is stale"));
 }
 
-// The definition once more, on plain lists and with no shared code.
+// The definition implemented independently, on plain lists.
 std::vector<bool> brute_force(const std::vector<RunRecord>& runs, const Disk& disk) {
   const std::size_t n = runs.size();
   const auto leaves = [&](std::size_t s, const std::string& p) -> const store::Output* {
@@ -320,7 +320,7 @@ TEST(DiskFiles, AreComparedByContentAndRemembered) {
   EXPECT_TRUE(files.save_hashes());
 }
 
-// What a stage that listed /project/d, with these names, is told when `now` is there.
+// The causes for a stage that listed /project/d with these names, when it now has `now`.
 std::vector<Cause> causes_of_listing(const std::vector<std::string>& descriptions,
                                      std::vector<std::string> then,
                                      const std::optional<std::vector<std::string>>& now) {

@@ -19,9 +19,10 @@ using store::Output;
 using store::RunId;
 using store::RunRecord;
 
-// Earlier runs are looked at until here: a stage may have been repeated every hour for a year.
+// At most this many earlier runs are considered: a stage may have been repeated every hour for a
+// year.
 constexpr std::size_t kMostEarlier = 100;
-// And no more outputs of theirs than this: `status` must not take seconds.
+// And at most this many of their outputs, so that `status` does not take seconds.
 constexpr std::int64_t kMostOutputs = 300'000;
 
 base::Result<void> load_outputs(store::Store& store, RunRecord& run) {
@@ -34,14 +35,15 @@ base::Result<void> load_inputs(store::Store& store, RunRecord& run) {
                            [&](store::Input input) { run.inputs.push_back(std::move(input)); });
 }
 
-// Links lead an earlier run to what it read. What it listed or did not find, a repeated run has
-// listed and looked for again.
+// Whether a fact of an earlier run still applies. Links do, since they lead to what it read;
+// folders that it listed and files that it did not find do not, since a later run has listed and
+// looked for its own.
 bool lasts(const store::PathFact& fact) {
   return fact.kind == store::PathFact::Kind::kFollowedLink ||
          fact.kind == store::PathFact::Kind::kMadeLink;
 }
 
-// The paths that it left other than as its log.
+// The paths that the run left, except logs.
 std::set<std::string> left_by(const RunRecord& run) {
   const std::set<std::string> streams = store::stream_paths(run);
   std::set<std::string> left;
@@ -52,13 +54,13 @@ std::set<std::string> left_by(const RunRecord& run) {
   return left;
 }
 
-// Paths that some run of the stage so far has read, written or removed: what earlier ones did there
-// does not count any more.
+// Paths that a later run of the stage has read, written or removed: what earlier runs did there no
+// longer counts.
 struct Taken {
   std::unordered_set<std::string> read, written;
   std::set<std::pair<store::PathFact::Kind, std::string>> facts;
 
-  // A later run looked for it, found nothing, and did without.
+  // A later run looked for the file, did not find it, and succeeded without it.
   [[nodiscard]] bool is_absent(const std::string& path) const {
     return facts.contains({store::PathFact::Kind::kAbsent, path});
   }
@@ -120,14 +122,15 @@ base::Result<std::unordered_set<std::string>> unite_with_earlier(store::Store& s
       const bool reads = std::any_of(kept.begin(), kept.end(), [&](const Output& output) {
         return taken.read.contains(output.path);
       });
-      // Of a run that did something else, the inputs count if it began from the same files.
+      // The inputs of a run that was not repeated still count if it ran the same command on some of
+      // the same files.
       const bool alike = before.command == run.command && have_common_input(before, own_inputs);
       if (!repeats && !reads && !alike) {
         taken.add(before);
         continue;
       }
       for (const store::Input& input : before.inputs) {
-        // What a later run of the stage wrote is its own product.
+        // What a later run of the stage wrote is not an input of the stage.
         if (taken.read.contains(input.path) || taken.written.contains(input.path)) continue;
         if (taken.is_absent(input.path)) continue;
         added.insert(input.path);
@@ -152,7 +155,7 @@ base::Result<std::unordered_set<std::string>> unite_with_earlier(store::Store& s
   // An object file that an earlier run left and a later one linked stays inside the stage.
   std::erase_if(run.inputs,
                 [&](const store::Input& input) { return inherited.contains(input.path); });
-  // What the current run read, it did not do without, whoever left it.
+  // The current run read these itself, whichever run left them, so they are not inherited.
   for (const std::string& path : inherited) {
     if (!own_inputs.contains(path)) added.insert(path);
   }

@@ -1,6 +1,5 @@
-// A stage's run, united with the earlier runs of the stage whose outputs it left as they were. A
-// second `make` reads and writes almost nothing; what the stage depends on is still what the first
-// one read.
+// Combines a stage's current run with the earlier runs of the stage whose outputs it kept. A second
+// `make` reads and writes almost nothing, but the stage still depends on what the first one read.
 #pragma once
 
 #include <string>
@@ -12,12 +11,13 @@
 
 namespace assay::lineage {
 
-// Adds to `run`, the current run of its stage with its lists, what earlier runs of the stage left
-// and later ones have not written again, and what those read: of several reads of a path the newest
-// counts. Their outputs are not added if `run` wrote files at new paths: then it did not repeat
-// theirs (a file with the date in its name), and only the inputs of the same command count, if it
-// read some of the same files. What a later run looked for and did not find does not count.
-// Returns the paths of what was added and `run` itself neither read nor wrote.
+// `run` is the current run of its stage, with its lists. Adds the outputs of earlier runs that no
+// later run wrote again, and the inputs of those runs; of several reads of a path the newest
+// counts. If `run` wrote a path that an earlier run did not (a date in the name), and no later run
+// read what that run left, `run` did not repeat it: then its outputs are not added, and its inputs
+// only if it ran the same command and both read some of the same files. Files that a later run
+// looked for and did not find are not added. Returns the paths that were added and that `run`
+// itself neither read nor wrote.
 base::Result<std::unordered_set<std::string>> unite_with_earlier(store::Store& store,
                                                                  store::RunRecord& run);
 

@@ -20,9 +20,9 @@ class Upstream {
   Upstream(store::Store& store, store::Producers& producers, std::string artifact)
       : store_(store), producers_(producers), artifact_(std::move(artifact)) {}
 
-  // Adds `roots` and their producers in the order in which they ran: then every stage finds its
-  // files as it did then, whatever later stages do to them. Only a producer that ran at the same
-  // time as its reader is moved before it.
+  // Adds `roots` and their producers in the order in which they ran, so that every stage finds its
+  // files as it did then, whatever later stages do to them. Only a producer that overlapped its
+  // reader in time is moved before it.
   base::Result<void> add(const std::vector<store::RunId>& roots) {
     std::set<store::RunId> members(roots.begin(), roots.end());
     std::vector<store::RunId> todo = roots;
@@ -52,7 +52,7 @@ class Upstream {
     return {};
   }
 
-  // Depth first, without recursion: a chain may be as long as the project is old.
+  // Depth first, without recursion, because a chain of runs may be very long.
   void place(store::RunId root) {
     std::vector<std::pair<store::RunId, bool>> path = {{root, false}};
     while (!path.empty()) {

@@ -11,15 +11,15 @@
 
 namespace assay::lineage {
 
-// The newest run that left this content at this path; a usage error when no run did. Of a folder,
-// the newest run that left a file in it.
+// The newest run that left this content at this path, or for a folder, a file in it; a usage error
+// when no run did.
 base::Result<store::RunId> producer_of(store::Store& store, const Artifact& artifact);
-// The same of a file; of a folder, every run that left a file in it, oldest first.
+// The same for a file; for a folder, every run that left a file in it, oldest first.
 base::Result<std::vector<store::RunId>> producers_of(store::Store& store, const Artifact& artifact);
 
-// `roots` and all their producers, fully loaded, in the order in which they ran, and producers
-// before consumers. Before them the same of each of `builds`, without what an earlier one has. The
-// earlier content of a log (store/run_dependencies.h) counts only for the path of `artifact`.
+// `roots` and all their producers, fully loaded, in the order in which they ran, with producers
+// before consumers. They are preceded by `builds` and their producers, without duplicates. The
+// earlier content of a log (store/run_dependencies.h) counts only if the log is `artifact`.
 base::Result<std::vector<store::RunRecord>> upstream_of(
     store::Store& store, const std::vector<store::RunId>& roots, const std::string& artifact = {},
     const std::vector<store::RunId>& builds = {});

@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 base::Result<FreshFolder> FreshFolder::make(const fs::path& folder) {
   const bool made = ::mkdir(folder.c_str(), 0777) == 0;
   if (!made && errno != EEXIST) {
-    return base::fail(base::system_error(folder, "cannot be made", errno));
+    return base::fail(base::system_error(folder, "cannot be created", errno));
   }
   std::error_code error;
   const bool empty =

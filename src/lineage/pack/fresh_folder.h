@@ -7,7 +7,7 @@
 
 namespace assay::lineage {
 
-// A folder that is new or empty, and becomes so again unless it is kept.
+// Starts with a new or empty folder, and restores that state unless keep() is called.
 class FreshFolder {
  public:
   static base::Result<FreshFolder> make(const std::filesystem::path& folder);

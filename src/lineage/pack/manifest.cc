@@ -94,7 +94,7 @@ struct BadManifest {
 
 hash::Digest parsed_digest(const Json& json) {
   const auto digest = hash::parse_digest(json.get<std::string>());
-  if (!digest) throw BadManifest{"has something else in the place of a digest"};
+  if (!digest) throw BadManifest{"has an invalid digest"};
   return *digest;
 }
 
@@ -151,7 +151,7 @@ store::RunRecord parsed_run(const Json& json) {
   run.redirects = json.at("redirects").get<std::vector<std::string>>();
   for (const std::string& text : run.redirects) {
     const auto redirect = parse_redirect(text);
-    if (!redirect) throw BadManifest{fmt::format("has a redirect that is none, '{}'", text)};
+    if (!redirect) throw BadManifest{fmt::format("has an invalid redirect, '{}'", text)};
     parsed_path(redirect->path);
   }
   run.options = json.at("options").get<std::vector<std::string>>();
@@ -183,7 +183,7 @@ store::RunRecord parsed_run(const Json& json) {
   run.context.environment = json.at("environment").get<std::map<std::string, std::string>>();
   run.context.machine = json.at("machine");
   if (!run.context.machine.is_object() && !run.context.machine.is_null()) {
-    throw BadManifest{"has something else in the place of a machine"};
+    throw BadManifest{"has an invalid machine description"};
   }
   for (const Json& package : json.at("packages")) {
     run.context.packages.push_back({package.at("manager").get<std::string>(),
@@ -196,10 +196,10 @@ store::RunRecord parsed_run(const Json& json) {
 
 PackManifest parsed_manifest(const Json& json) {
   if (!json.is_object() || json.value("format", "") != "assay-pack") {
-    throw BadManifest{"is no pack of assay"};
+    throw BadManifest{"is not an assay pack"};
   }
   if (json.at("version").get<int>() != kPackVersion) {
-    throw BadManifest{fmt::format("is of version {}, and this assay reads version {}",
+    throw BadManifest{fmt::format("has version {}, but this assay reads version {}",
                                   json.at("version").get<int>(), kPackVersion)};
   }
   PackManifest manifest;
@@ -243,8 +243,8 @@ PackManifest parsed_manifest(const Json& json) {
   return manifest;
 }
 
-// Values of hostile manifests that would do harm later: nested so deeply that recursion fails, and
-// strings with NULs, which end strings in system calls.
+// Rejects values with which a hostile manifest could do harm later: nesting so deep that recursion
+// overflows, and strings with NULs, which truncate strings in system calls.
 bool refuse_odd_values(int depth, Json::parse_event_t, Json& value) {
   constexpr int kDeepest = 64;
   if (depth > kDeepest) throw BadManifest{"has a manifest that is nested too deeply"};
@@ -297,7 +297,7 @@ base::Result<std::string> manifest_text(const PackManifest& manifest) {
                      {"left_out", std::move(left_out)}};
   if (const auto bytes = not_utf8(json)) {
     return base::fail(base::unfit_error(fmt::format("'{}'", *bytes),
-                                        "is not UTF-8, which a pack cannot have", "rename it"));
+                                        "is not UTF-8, which a pack requires", "rename it"));
   }
   return base::json_text(json);
 }
@@ -309,7 +309,7 @@ base::Result<PackManifest> parse_manifest(const std::string& text, const std::st
   } catch (const BadManifest& bad) {
     what = bad.what;
   } catch (const Json::exception&) {
-    what = "has a manifest that is damaged, or is no pack";
+    what = "has a damaged manifest, or is not a pack";
   }
   return base::fail(base::usage_error(where, what, "make it again with `assay pack`"));
 }

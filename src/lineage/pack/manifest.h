@@ -1,5 +1,6 @@
-// The manifest of a pack: the runs that make something, what they need by content, and what was
-// left out. Its JSON is `manifest.json`, the first member; contents follow as `contents/BLAKE3`.
+// The manifest of a pack: the runs that make an artifact, the contents that they need, and what was
+// left out. Its JSON is `manifest.json`, the first member of the tar file; contents follow as
+// `contents/BLAKE3`.
 #pragma once
 
 #include <cstdint>
@@ -26,25 +27,26 @@ struct LeftOutFile {
 };
 
 struct PackManifest {
-  std::string project;        // the folder of the original
+  std::string project;        // the original project's folder
   std::string artifact_path;  // empty: the last run as a whole
   std::optional<hash::Digest> artifact;
   // In the order in which they ran, with lists and context, but without processes, user and host.
-  // Git::diff is the hexadecimal digest of the diff, which is a content.
+  // Git::diff holds the hexadecimal digest of the diff, which is one of the contents.
   std::vector<store::RunRecord> runs;
   std::map<hash::Digest, PackedContent> contents;
   std::vector<LeftOutFile> left_out;
 };
 
-// Whether a file at this path must not be in a pack: inside `.git` or Assay's own folders, where
-// files are more than data. Parts of the project's own path do not count.
+// Whether a file at this path must not be in a pack: it is inside `.git` or one of Assay's own
+// folders, where writing a file can run code or damage a store. Components of the project's own
+// path do not count.
 bool is_reserved(const std::string& path, const std::string& project);
 
-// An error if a path or argument is not UTF-8, which JSON cannot have.
+// An error if a path or argument is not UTF-8, which JSON requires.
 base::Result<std::string> manifest_text(const PackManifest& manifest);
 
-// Everything in it is checked: paths are absolute and have no "..", contents that runs need are
-// listed or left out. Errors name `where`.
+// Validates everything: paths are absolute and have no "..", contents that runs need are listed or
+// left out. Errors name `where`.
 base::Result<PackManifest> parse_manifest(const std::string& text, const std::string& where);
 
 }  // namespace assay::lineage

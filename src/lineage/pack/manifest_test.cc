@@ -28,7 +28,7 @@ PackManifest manifest_of(std::vector<store::RunRecord> runs) {
   return manifest;
 }
 
-// What a manifest says is what was put into it.
+// Writing and parsing a manifest gives the same manifest.
 RC_GTEST_PROP(ManifestProperty, ComesBack, ()) {
   const PackManifest manifest = manifest_of(*testing::random_runs());
   const auto text = manifest_text(manifest);
@@ -54,7 +54,7 @@ RC_GTEST_PROP(ManifestProperty, ComesBack, ()) {
   RC_ASSERT(*manifest_text(*again) == *text);
 }
 
-// Any damage is refused or leaves something valid; paths are always such as may be made.
+// A damaged manifest is refused or still valid; its paths are always allowed ones.
 RC_GTEST_PROP(ManifestProperty, DamageIsRefusedOrHarmless, ()) {
   std::string text = *manifest_text(manifest_of({store::testing::run_of("a in=1 -> out=2")}));
   for (int i = *rc::gen::inRange(1, 4); i > 0; --i) {

@@ -35,7 +35,7 @@ base::Result<std::vector<store::RunRecord>> runs_of(store::Store& store,
   ASSAY_TRY(const store::RunRecord run, store::head_of(store, std::get<store::RunId>(what)));
   if (run.status == store::RunStatus::kRunning) {
     return base::fail(
-        base::usage_error(fmt::format("run {}", run.id), "is still running", "wait for its end"));
+        base::usage_error(fmt::format("run {}", run.id), "is still running", "wait until it ends"));
   }
   ASSAY_TRY(const std::vector<store::RunId> builds, build_runs_before(store, run));
   return upstream_of(store, {run.id}, {}, builds);
@@ -46,7 +46,7 @@ hash::Digest digest_of_text(std::string_view text) {
 }
 
 // Whether this section of a diff, "diff --git a/x b/x …", is about the file. Names with unusual
-// characters are written in quotes and escaped: they might be any.
+// characters are quoted and escaped, so such a section may be about any file.
 bool is_about(std::string_view section, const std::string& file) {
   const std::string_view line = section.substr(0, section.find('\n'));
   return line.ends_with(" b/" + file) || line.starts_with("diff --git a/" + file + " b/") ||
@@ -136,7 +136,7 @@ class Packer {
     });
   }
 
-  // unpack refuses them in every place.
+  // unpack() refuses reserved paths everywhere in a manifest.
   base::Result<void> drop_reserved_places(store::RunRecord& run) {
     if (is_reserved(run.directory, manifest_.project)) {
       return base::fail(base::usage_error(
@@ -159,8 +159,8 @@ class Packer {
     return {};
   }
 
-  // A content that any run knows under the name of a file with secrets is secret under every other
-  // name. Files without content have no secret.
+  // A content that any run read or left under the name of a secret file is secret under every other
+  // name too. Empty files hold no secret.
   void note_secret_names(const std::vector<store::RunRecord>& runs) {
     const auto note = [&](const auto& file) {
       if (file.blake3 && *file.blake3 != digest_of_text("") && is_secret_file(file.path)) {
@@ -186,7 +186,8 @@ class Packer {
     const Archive archive(store_.location());
     if (!on_disk && !archive.contains(content.blake3)) {
       return base::fail(base::failed_error(
-          content.path, "has other content now than was read, which is not archived either",
+          content.path,
+          "has changed since it was read, and the version that was read is not archived",
           "restore it, or pack a newer run"));
     }
     const fs::path found = on_disk ? fs::path(*on_disk) : archive.file_of(content.blake3);
@@ -213,7 +214,8 @@ class Packer {
       if (below.inside(one.path)) files.push_back(below.path(one.path).substr(1));
     }
     diff = without_files(diff, files);
-    // What was recorded still applies to its commit, and so has the secrets that are in it.
+    // The recorded diff still applies to its commit, so its context and removed lines can hold
+    // secrets.
     diff = redact_diff(std::move(diff), run.context.git->left_out, DiffLines::kAll);
     if (diff.empty()) return;
     const hash::Digest digest = digest_of_text(diff);
@@ -264,7 +266,7 @@ base::Result<PackReport> pack(store::Store& store, const RunOrArtifact& what, co
   std::error_code error;
   if (!replace && fs::exists(fs::symlink_status(file, error))) {
     return base::fail(
-        base::usage_error(file, "is there already", "replace it with --force, or name another"));
+        base::usage_error(file, "already exists", "replace it with --force, or name another"));
   }
   ASSAY_TRY(std::vector<store::RunRecord> runs, runs_of(store, what));
   ASSAY_TRY(DiskFiles files, DiskFiles::open(store));

@@ -1,5 +1,6 @@
-// `assay pack`: what it takes to make something again elsewhere, as one file: the runs, what they
-// need by content, their source's diff, environment (redacted when it was recorded) and packages.
+// `assay pack`: one file with everything needed to make an artifact again on another machine: the
+// runs, the contents they need, the diff of their source, their environment (redacted when it was
+// recorded) and packages.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +19,9 @@ struct PackReport {
   std::int64_t file_bytes = 0;
 };
 
-// The file appears whole or not at all, and replaces another one only if `replace`. Its name says
-// whether it is compressed: ".tar" is not. An error when a needed content is neither on disk nor
-// archived. Files that hold secrets, by name or content, are left out and listed.
+// The file appears whole or not at all, and replaces an existing one only if `replace`. It is
+// compressed unless its name ends in ".tar". An error when a needed content is neither on disk nor
+// archived. Files that by name or content hold secrets are left out and listed.
 base::Result<PackReport> pack(store::Store& store, const RunOrArtifact& what,
                               const std::filesystem::path& file, bool replace);
 

@@ -1,5 +1,5 @@
-// Relocation: the paths of a pack in the folder that it is unpacked into. Pure, but for the folders
-// in which commands ran.
+// Relocation: maps the paths of a pack into the folder where it is unpacked. Pure, except that
+// apply() creates the folders in which commands ran.
 #pragma once
 
 #include <filesystem>
@@ -13,14 +13,15 @@ namespace assay::lineage {
 
 class Relocation {
  public:
-  // Files of the project have the same place below `folder`; files from elsewhere are in its folder
-  // `outside-the-project`, or `outside-the-project-2` where the project has one of that name.
+  // Files of the project have the same place below `folder`. Files from elsewhere are in its
+  // subfolder `outside-the-project`, or `outside-the-project-2` if the project has one of that
+  // name.
   Relocation(const PackManifest& manifest, const std::filesystem::path& folder);
 
-  // A path of the original in this folder.
+  // The new place of a path of the original.
   [[nodiscard]] std::string path(const std::string& path) const;
-  // Makes the record of a run one as if it had run here, and the folder that it ran in. Git is left
-  // out: the source is in place as it was read, and this is no repository.
+  // Changes the record as if the run had run here, and creates the folder that it ran in. Removes
+  // its Git state: the source files are in place as they were read, and this is not a repository.
   void apply(store::RunRecord& run) const;
 
  private:

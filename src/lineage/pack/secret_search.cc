@@ -18,8 +18,8 @@ constexpr std::int64_t kMostSearched = 64 << 20;
 constexpr std::size_t kPiece = 64 << 10;
 constexpr std::size_t kOverlap = 4 << 10;  // longer than any token
 
-// How much of a piece was searched for good. No secret has a newline in it; where there is none,
-// the end of the piece is searched once more with what follows.
+// How much of a piece need not be searched again: up to the last newline, since no secret contains
+// one. Without a newline, the end of the piece is searched again together with what follows.
 std::size_t searched_part(std::string_view piece) {
   const std::size_t newline = piece.rfind('\n');
   const std::size_t overlapping = piece.size() - std::min(piece.size(), kOverlap);

@@ -9,9 +9,9 @@ namespace assay::lineage {
 // Tokens, passwords in URLs, private keys.
 bool contains_secret(std::string_view text);
 
-// The same for a file. Files of more than 1 MiB are searched if they are text, the first 64 MiB of
-// them: large binary files are data, which no pattern for tokens fits. One that cannot be read has
-// none that could be packed.
+// The same for a file. Of files larger than 1 MiB only text files are searched, and only their
+// first 64 MiB: large binary files are data, to which the patterns do not apply. False for a file
+// that cannot be read, which cannot be packed either.
 bool file_contains_secret(const std::filesystem::path& path);
 
 }  // namespace assay::lineage

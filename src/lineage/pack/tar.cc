@@ -40,7 +40,7 @@ void put_octal(std::array<char, N>& field, std::int64_t value) {
   for (std::size_t i = N - 1; i-- > 0; value >>= 3) field[i] = static_cast<char>('0' + (value & 7));
 }
 
-// Sizes that do not fit into the digits: binary, as GNU tar and POSIX's successors have it.
+// Sizes that do not fit into the octal digits are stored in binary, as GNU tar does.
 void put_size(std::array<char, 12>& field, std::int64_t value) {
   if (value <= kMostOctal) return put_octal(field, value);
   for (std::size_t i = field.size(); i-- > 0; value >>= 8) field[i] = static_cast<char>(value);
@@ -66,7 +66,7 @@ std::optional<std::int64_t> get_number(const std::array<char, N>& field) {
   return value;
 }
 
-// The sum of the header's bytes, its own field taken as blanks.
+// The sum of the header's bytes, with the checksum field counted as blanks.
 std::int64_t checksum_of(TarHeader header) {
   header.checksum.fill(' ');
   const auto* bytes = reinterpret_cast<const unsigned char*>(&header);
@@ -134,7 +134,7 @@ base::Result<void> TarReader::get(std::span<char> buffer) {
     const ssize_t got = ::read(fd_, buffer.data() + at, buffer.size() - at);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return base::fail(base::system_error(where_, "cannot be read", errno));
-    if (got == 0) return base::fail(bad("ends in the middle, or is no pack"));
+    if (got == 0) return base::fail(bad("is truncated, or is not a pack"));
     at += static_cast<std::size_t>(got);
   }
   return {};
@@ -152,11 +152,11 @@ base::Result<std::optional<TarMember>> TarReader::next() {
   TarHeader header{};
   std::memcpy(&header, block.data(), sizeof header);
   if (get_number(header.checksum) != checksum_of(header)) {
-    return base::fail(bad("is damaged, or is no pack"));
+    return base::fail(bad("is damaged, or is not a pack"));
   }
   const std::string name(header.name.data(), ::strnlen(header.name.data(), header.name.size()));
   if (header.type != '0' || header.prefix[0] != '\0') {
-    return base::fail(bad(fmt::format("has a member that is no regular file, '{}'", name)));
+    return base::fail(bad(fmt::format("has a member that is not a regular file, '{}'", name)));
   }
   const auto size = get_number(header.size);
   if (!size || *size < 0) return base::fail(bad("has a member without a size"));

@@ -1,5 +1,5 @@
-// The tar format (POSIX ustar), as far as a pack needs it: regular files with short names, of any
-// size. What TarWriter writes, any tar program reads; TarReader reads no more than that.
+// The part of the tar format (POSIX ustar) that a pack needs: regular files of any size with short
+// names. Any tar program can read what TarWriter writes; TarReader reads only that.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class TarWriter {
   // Writes to `fd`; errors name `where`.
   TarWriter(int fd, std::string where) : fd_(fd), where_(std::move(where)) {}
 
-  // A name of at most 100 bytes; then exactly `size` bytes with write().
+  // Starts a member; its name has at most 100 bytes. Exactly `size` bytes must follow with write().
   base::Result<void> begin(std::string_view name, std::int64_t size);
   base::Result<void> write(std::string_view bytes);
   // A whole member.
@@ -44,10 +44,10 @@ class TarReader {
  public:
   TarReader(int fd, std::string where) : fd_(fd), where_(std::move(where)) {}
 
-  // The next member, once all of the last one was read; nothing at the end. Links, folders,
+  // The next member, after the last one was read completely; nothing at the end. Links, folders,
   // devices, sparse files and names with a prefix or an extended header are errors.
   base::Result<std::optional<TarMember>> next();
-  // Fills the buffer, or as much of it as is left of the member; 0 at its end.
+  // Fills the buffer as far as the member has bytes left; 0 at its end.
   base::Result<std::size_t> read(std::span<char> buffer);
   // The rest of the member, which must not be longer than `limit`.
   base::Result<std::string> read_all(std::int64_t limit);

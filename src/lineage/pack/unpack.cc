@@ -46,7 +46,7 @@ class Unpacker {
     ASSAY_TRY(report_.manifest, parse_manifest(text, where_));
     ASSAY_TRY_VOID(check_space());
     relocation_.emplace(report_.manifest, folder_);
-    // A name that no path of the manifest can have been made for.
+    // A name that cannot collide with a path of the manifest.
     std::string pattern = (folder_ / ".assay-unpack-XXXXXX").string();
     if (::mkdtemp(pattern.data()) == nullptr) {
       return base::fail(base::system_error(folder_, "cannot be written to", errno));
@@ -68,8 +68,8 @@ class Unpacker {
     return {};
   }
 
-  // The files that no run of the pack makes, each at its place. Of several contents that runs read
-  // at one path the last is there, the others are in the archive.
+  // Places the files that no run of the pack makes. If runs read several contents at one path, the
+  // last one is placed and the others go into the archive.
   base::Result<void> place_files(const store::Location& location) {
     const std::set<hash::Digest> withheld = secret_contents();
     std::map<std::string, std::vector<hash::Digest>> wanted;
@@ -124,8 +124,8 @@ class Unpacker {
     return base::usage_error(where_, std::move(what), "make it again with `assay pack`");
   }
 
-  // What was left out because of its name, and is in the pack under another one, as it may be in
-  // packs that somebody else made. Files without content have no secret.
+  // Contents that were left out because of their name, but are in the pack under another name, as
+  // is possible in packs from elsewhere. Empty files hold no secret.
   [[nodiscard]] std::set<hash::Digest> secret_contents() const {
     std::set<std::string> left_out;
     for (const LeftOutFile& one : report_.manifest.left_out) {
@@ -161,11 +161,11 @@ class Unpacker {
                       static_cast<std::int64_t>(disk.f_frsize);
     if (needed <= free) return {};
     return base::fail(base::unfit_error(
-        where_, fmt::format("has contents of {}, and the disk has {} left",
+        where_, fmt::format("needs {}, but the disk has {} free",
                             base::to_text(base::Bytes(needed)), base::to_text(base::Bytes(free)))));
   }
 
-  // Names are digests, so that no member can be put anywhere else.
+  // Names of members must be digests, so that no member can choose where it is written.
   base::Result<hash::Digest> content_of(const TarMember& member) const {
     constexpr std::string_view kMemberPrefix = "contents/";
     const bool named = member.name.starts_with(kMemberPrefix);
@@ -177,7 +177,7 @@ class Unpacker {
     const auto listed = report_.manifest.contents.find(*digest);
     if (listed == report_.manifest.contents.end() || listed->second.size != member.size) {
       return base::fail(
-          bad(fmt::format("has a member that its manifest does not list so, '{}'", member.name)));
+          bad(fmt::format("has a member that does not match its manifest, '{}'", member.name)));
     }
     return *digest;
   }
@@ -186,7 +186,7 @@ class Unpacker {
     const fs::path path = stored(content);
     const base::UniqueFd file(
         ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
-    if (!file.valid()) return base::fail(base::system_error(path, "cannot be made", errno));
+    if (!file.valid()) return base::fail(base::system_error(path, "cannot be created", errno));
     hash::Hasher hasher;
     std::vector<char> piece(std::size_t{1} << 20);
     while (true) {
@@ -200,7 +200,7 @@ class Unpacker {
     }
     if (hasher.finish() != content) {
       return base::fail(
-          bad(fmt::format("is damaged: {} is not what its name says", content.hex())));
+          bad(fmt::format("is damaged: the content of {} does not match its hash", content.hex())));
     }
     struct stat status {};
     ::fstat(file.get(), &status);
@@ -214,20 +214,20 @@ class Unpacker {
     std::error_code error;
     fs::create_directories(path.parent_path(), error);
     if (error) {
-      return base::fail(base::system_error(path.parent_path(), "cannot be made", error.value()));
+      return base::fail(base::system_error(path.parent_path(), "cannot be created", error.value()));
     }
     ASSAY_TRY(const base::UniqueFd from, base::open_regular(stored(content)));
     ASSAY_TRY(const struct stat status, base::regular_status(from.get(), stored(content)));
     const base::UniqueFd to(
         ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, status.st_mode));
-    if (!to.valid()) return base::fail(base::system_error(path, "cannot be made", errno));
+    if (!to.valid()) return base::fail(base::system_error(path, "cannot be created", errno));
     ASSAY_TRY_VOID(copy_contents(from.get(), to.get(), path));
     return {};
   }
 
   std::string where_;
   fs::path folder_;
-  fs::path contents_;  // those that have no place yet
+  fs::path contents_;  // contents that have not been placed yet
   std::optional<Relocation> relocation_;
   UnpackReport report_;
 };
@@ -240,7 +240,7 @@ base::Result<UnpackReport> unpack(const fs::path& file, const fs::path& folder) 
   Unpacker unpacker(file, fresh.path());
   ASSAY_TRY(ZstdStream stream, ZstdStream::reading_from(fd.get(), file));
   ASSAY_TRY_VOID(unpacker.read(stream.descriptor()));
-  // Before the files: older contents go into its archive.
+  // The store is created before the files, because older contents go into its archive.
   const store::Location location = store::location_in(fresh.path());
   ASSAY_TRY(store::Store store, store::Store::create(location, store::Program{}));
   ASSAY_TRY_VOID(unpacker.place_files(location));

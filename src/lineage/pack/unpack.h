@@ -1,6 +1,5 @@
-// `assay unpack`: a pack becomes a project in which its runs are recorded and the files that they
-// need are in place, so that `assay reproduce` and `assay refresh` make the results again. Nothing
-// is run.
+// `assay unpack`: turns a pack into a project with its runs recorded and the files that they need
+// in place, so that `assay reproduce` and `assay refresh` can make the results again. Runs nothing.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +14,7 @@ namespace assay::lineage {
 struct UnpackReport {
   PackManifest manifest;  // with paths as they are here
   std::vector<std::string> placed;
-  std::vector<std::string> older;  // paths of which an older content, too, is in the archive
+  std::vector<std::string> older;  // paths of which an older content is in the archive too
 };
 
 // `folder` must be new or empty; after an error it is as it was. Files of the project have the same

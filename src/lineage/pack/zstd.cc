@@ -16,11 +16,11 @@ namespace assay::lineage {
 namespace {
 
 constexpr std::array<unsigned char, 4> kZstdMagic = {0x28, 0xb5, 0x2f, 0xfd};
-constexpr std::chrono::minutes kPatience{10};  // for the program's end, once it has all its input
+constexpr std::chrono::minutes kPatience{10};  // for zstd to exit, once it has all its input
 
 base::Result<base::UniqueFd> duplicate(int file) {
   base::UniqueFd copy(::fcntl(file, F_DUPFD_CLOEXEC, 3));
-  if (!copy.valid()) return base::fail(base::system_error("", "no descriptor is left", errno));
+  if (!copy.valid()) return base::fail(base::system_error("", "no file descriptor is left", errno));
   return copy;
 }
 
@@ -46,7 +46,7 @@ base::Result<ZstdStream> ZstdStream::writing_to(int file, bool compressed) {
     ASSAY_TRY(base::UniqueFd copy, duplicate(file));
     return ZstdStream(std::move(copy), std::nullopt);
   }
-  // If the program ends early, writing fails and says so.
+  // If zstd exits early, write() fails with EPIPE instead of killing this process.
   ::signal(SIGPIPE, SIG_IGN);
   ASSAY_TRY(base::Pipe pipe, base::make_pipe());
   ASSAY_TRY(base::Process process, start_zstd({"-3", "-T0"}, pipe.read_end.get(), file));

@@ -1,4 +1,4 @@
-// Files compressed by the program zstd, which runs beside this one.
+// Files compressed and decompressed by the program zstd, which runs as a child process.
 #pragma once
 
 #include <filesystem>
@@ -10,16 +10,16 @@
 
 namespace assay::lineage {
 
-// A descriptor that is written to or read from, and the program at its other end, if one is needed.
+// A descriptor to write to or read from, and the zstd process at its other end, if one is needed.
 class ZstdStream {
  public:
-  // What is written to descriptor() is compressed into `file`, or goes there as it is.
+  // What is written to descriptor() goes into `file`, compressed if `compressed`.
   static base::Result<ZstdStream> writing_to(int file, bool compressed);
-  // The contents of `file`, decompressed if it is (by its first bytes).
+  // The contents of `file`, decompressed if its first bytes are those of zstd.
   static base::Result<ZstdStream> reading_from(int file, const std::filesystem::path& where);
 
   [[nodiscard]] int descriptor() const { return stream_.get(); }
-  // After the last write, or after the end was read: an error unless the program was content.
+  // Call after the last write, or after reading to the end. An error if zstd failed.
   base::Result<void> finish(const std::filesystem::path& where);
 
  private:

@@ -1,5 +1,5 @@
-// Packages of conda environments. A file is in one if a folder above it has conda-meta, which lists
-// the files of each package.
+// Packages of conda environments. A folder is an environment if it has conda-meta, which lists the
+// files of each package.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ class CondaPackages {
  public:
   explicit CondaPackages(std::filesystem::path root) : root_(std::move(root)) {}
 
-  // `prefix` is the length of the part that may be an environment, before /lib/, /bin/ and the
-  // like. Returns whether it is one.
+  // The first `prefix` bytes of the path, before /lib/, /bin/ and the like, may be an environment.
+  // Returns whether they are.
   bool add(std::string_view path, std::size_t prefix);
   [[nodiscard]] std::vector<store::Package> packages() const;
 

@@ -10,7 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What a name begins with: libcudnn_ops and the like are of one version with libcudnn.
+// Prefixes of names: libcudnn_ops and the like have the same version as libcudnn.
 constexpr std::array<std::string_view, 17> kLibraries = {
     "libcudart",   "libcublas",   "libcublasLt", "libcudnn",      "libcufft",     "libcurand",
     "libcusolver", "libcusparse", "libnccl",     "libnvrtc",      "libnvJitLink", "libcupti",

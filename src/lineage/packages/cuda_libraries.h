@@ -1,5 +1,5 @@
-// CUDA libraries that were loaded and that no package manager knows, because they come from
-// archives and containers, by the versions in their names: libcublas.so.12.4.5.8.
+// CUDA libraries that were loaded and belong to no package, because they come from archives or
+// containers; their versions are taken from their names: libcublas.so.12.4.5.8.
 #pragma once
 
 #include <filesystem>
@@ -27,12 +27,12 @@ class CudaLibraries {
 // Whether this is one of CUDA's libraries, with a version in its name.
 bool is_cuda_library(std::string_view path);
 
-// The version of what is installed here: in the folders of LD_LIBRARY_PATH, below these prefixes,
-// in /usr/local/cuda and in those of the system.
+// The version of the library installed here, searched in LD_LIBRARY_PATH, below these prefixes, in
+// /usr/local/cuda and in the system's folders.
 std::optional<std::string> installed_cuda_library(
     const std::string& name, const std::vector<std::filesystem::path>& prefixes);
 
-// Whether two versions agree in the digits that both have: 12 and 12.4.5.8.
+// Whether two versions agree in the components that both have: 12 and 12.4.5.8 do.
 bool versions_agree(std::string_view a, std::string_view b);
 
 }  // namespace assay::lineage

@@ -30,8 +30,8 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t kMagic = 0x3130'5844'4941'5341U;  // "ASAIDX01"
 constexpr std::uint64_t kHashStart = 0xcbf29ce484222325U;
 
-// FNV-1a, continued from `hash`. A collision names a package that was not used: nothing an attacker
-// gains by.
+// FNV-1a, continued from `hash`. A collision only lists a package that was not used, which is of no
+// use to an attacker.
 std::uint64_t hash_more(std::uint64_t hash, std::string_view text) {
   for (const char c : text) {
     hash ^= static_cast<unsigned char>(c);
@@ -40,7 +40,7 @@ std::uint64_t hash_more(std::uint64_t hash, std::string_view text) {
   return hash;
 }
 
-// Mixes the low bits; never 0, which marks an empty slot.
+// Finishes a hash by mixing its low bits; never 0, which marks an empty slot.
 std::uint64_t hash_end(std::uint64_t hash) {
   hash ^= hash >> 32;
   hash *= 0xd6e8feb86659fd93U;

@@ -1,13 +1,13 @@
 // Debian packages behind files: DpkgIndex maps a path to its package, DpkgPackages collects the
 // packages of a run.
 //
-// The index is built once per state of dpkg, because reading its thousands of lists for every run
-// would cost more than most runs. It is one mapped file:
+// The index is cached until dpkg's files change, because reading its thousands of lists takes
+// longer than most runs. It is one memory-mapped file:
 //
 //   Header | hashes: u64[slots] | owners: u32[slots] | texts: u32[2·packages] | text
 //
-// `hashes` and `owners` are an open hash table; `texts` has the offsets of each package's name and
-// version in `text`, each terminated by NUL. Rebuilt when dpkg's files have changed.
+// `hashes` and `owners` are an open-addressing hash table; `texts` has the offsets of each
+// package's name and version in `text`, each terminated by NUL.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace assay::lineage {
 
 class DpkgIndex {
  public:
-  DpkgIndex() = default;  // of a machine without dpkg
+  DpkgIndex() = default;  // for a machine without dpkg
   // `cache` is a folder, created if needed; if empty or not writable, the index stays in memory.
   static DpkgIndex open(const std::filesystem::path& dpkg, const std::filesystem::path& cache);
 
@@ -70,7 +70,7 @@ class DpkgPackages {
   DpkgPackages(std::filesystem::path root, std::filesystem::path cache)
       : root_(std::move(root)), cache_(std::move(cache)) {}
 
-  bool add(std::string_view path);  // whether some package owns it
+  bool add(std::string_view path);  // returns whether some package owns it
   [[nodiscard]] std::vector<store::Package> packages() const;
 
  private:

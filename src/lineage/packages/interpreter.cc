@@ -57,7 +57,8 @@ bool read_at(int fd, std::uint64_t offset, T& value) {
          static_cast<ssize_t>(sizeof value);
 }
 
-// The note that linkers leave. Files may be damaged: everything is read with bounds.
+// The build id that the linker left in an ELF note. The file may be damaged, so all reads are
+// bounds-checked.
 std::string build_id(int fd) {
   Elf64_Ehdr header{};
   if (!read_at(fd, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
@@ -92,7 +93,7 @@ std::string build_id(int fd) {
   return {};
 }
 
-// The text "3.11.2" that stands by itself in the file, of Python 3.11.
+// The full version, for Python 3.11 the separate string "3.11.2", searched for in the file's text.
 std::string version_in(const std::string& text, const std::string& series) {
   const std::string wanted = std::string(1, '\0') + series + ".";
   for (std::size_t at = text.find(wanted); at != text.npos; at = text.find(wanted, at + 1)) {
@@ -126,8 +127,8 @@ std::string version_in_header(const fs::path& prefix, const std::string& series)
   return text->substr(from + 1, end - from - 1);
 }
 
-// From the headers beside it; else from the program or, where that is small, its library, in which
-// compilers keep the text or not.
+// From the installed headers; else searched for in the program or, if that is small, in its
+// library. Not every compiler leaves the text there.
 std::string python_version(const fs::path& real) {
   const std::string name = real.filename().string();
   const std::size_t digit = name.find_first_of("0123456789");
@@ -159,7 +160,7 @@ std::optional<std::string> first_line_interpreter(const std::string& file) {
   return std::string(text.substr(from, end - from));
 }
 
-// The name by which a process started its program, if that still leads there.
+// The path by which a process started its program, if it still leads there.
 std::string started_as(const store::Process& process, const std::string& search_path,
                        const std::string& directory) {
   if (process.arguments.empty()) return process.program;

@@ -6,7 +6,7 @@
 //
 // dpkg: files of /var/lib/dpkg/info. pip: distributions of site-packages, including editable ones.
 // conda: conda-meta of the environment a file is in. cuda: libraries with a version in their name.
-// Used after the command has ended: the first path below /usr may have to build the index of dpkg's
+// Use it after the command has ended: the first path below /usr may build the index of dpkg's
 // files.
 #pragma once
 
@@ -37,7 +37,7 @@ class PackageFinder {
 
   // An absolute path. Takes well under a microsecond, also for repeated paths.
   void add(std::string_view path);
-  // Of all paths added so far, sorted, without duplicates.
+  // The packages of all paths added so far, sorted, without duplicates.
   std::vector<store::Package> packages();
 
  private:

@@ -19,10 +19,10 @@ class PythonPackages {
  public:
   explicit PythonPackages(std::filesystem::path root) : root_(std::move(root)) {}
 
-  // `end` is where the part below site-packages begins; 0 when it is not in one.
+  // `end` is the offset of the part below site-packages; 0 if the path is not in one.
   void add(std::string_view path, std::size_t end);
   [[nodiscard]] std::vector<store::Package> packages();
-  // After packages(): whether one of them installed this file, which was added.
+  // Call after packages(): whether one of them installed this file, which must have been added.
   [[nodiscard]] bool owns(std::string_view path, std::size_t end) const;
 
  private:

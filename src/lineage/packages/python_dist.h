@@ -18,14 +18,14 @@ class PythonDist {
   static std::vector<PythonDist> all_in(const std::filesystem::path& site);
   explicit PythonDist(std::filesystem::path info);
 
-  // Whether the distribution has the module's name: numpy has, PyYAML (yaml) has not. `name` is
-  // normal_name() of the module's first component.
+  // Whether the distribution has the module's name: numpy does, PyYAML (module yaml) does not.
+  // `name` is normal_name() of the module's first component.
   [[nodiscard]] bool is_named(std::string_view name) const { return name_ == name; }
   // Whether top_level.txt, which many distributions have, lists the module.
   [[nodiscard]] bool lists(std::string_view first_part);
   // Whether it installed this: "numpy/core", or "numpy" for any part of it.
   [[nodiscard]] bool has(const std::string& module);
-  // Installed by conda, which lists it itself.
+  // Installed by conda, so CondaPackages reports it.
   [[nodiscard]] bool is_conda() const;
   // The source folder of an editable installation.
   [[nodiscard]] std::optional<std::string> editable_source() const;

@@ -38,7 +38,8 @@ std::string seconds_text(Clock::duration time) {
   return fmt::format("{:.4g} s", std::chrono::duration<double>(time).count());
 }
 
-// A listing, not a question per name: network file systems answer those from a cache.
+// Lists the folder instead of checking each name, because network file systems cache negative
+// lookups.
 std::set<std::string> names_in(const fs::path& folder) {
   std::set<std::string> names;
   std::error_code error;
@@ -67,7 +68,7 @@ class PartCollector {
         said = true;
         std::vector<int> ranks;
         for (const auto& [rank, other] : awaited_) ranks.push_back(rank);
-        waiting(fmt::format("waiting for what was recorded of rank{} {}",
+        waiting(fmt::format("waiting for the part of the record from rank{} {}",
                             ranks.size() == 1 ? "" : "s", listed(ranks)));
       }
       std::this_thread::sleep_for(kLookEvery);
@@ -84,7 +85,7 @@ class PartCollector {
     std::string text;  // its state as it was read last
     std::optional<PartFolder::State> state;
     Clock::time_point changed;
-    // Of a file that is there and not taken: which one it is, who made it, and why.
+    // If a part exists but was not accepted: the file's identity, its recorder, and why.
     std::tuple<ino_t, off_t, std::int64_t, std::int64_t> refused_file{};
     std::string refused_recorder;
     std::string refused_why;
@@ -99,7 +100,7 @@ class PartCollector {
     return true;
   }
 
-  // True: it need not be waited for any longer.
+  // True: this rank need not be waited for any longer.
   bool look_at(int rank, Awaited& other) {
     if (is_there(rank, "state")) {
       auto text = base::read_file(folder_.file(rank, "state"), kMostOfState);
@@ -113,7 +114,7 @@ class PartCollector {
     return give_up(rank, other);
   }
 
-  // False: what is there is not of this attempt, whose part may still come.
+  // False: the file is from another attempt; the part of this one may still arrive.
   bool take_part(int rank, Awaited& other) {
     const std::string path = folder_.file(rank, "part");
     struct stat status {};
@@ -124,7 +125,7 @@ class PartCollector {
     const auto bytes = base::read_file(path, kMostPart);
     auto part = bytes ? decode(*bytes, path) : base::Result<Part>(base::fail(bytes.error()));
     const auto refused = [&](std::string why) {
-      // What else uses the folder may have left it; then the right one will replace it.
+      // Another job or attempt may have left the file; then the right one will replace it.
       if (!folder_.part().may_be_old) return missing(rank, other, why);
       other.refused_file = file;
       other.refused_recorder = part ? part->recorder : "";
@@ -132,16 +133,16 @@ class PartCollector {
       return false;
     };
     if (!part) return refused(part.error().line());
-    if (part->rank != rank) return refused("its file is of another rank");
+    if (part->rank != rank) return refused("its file belongs to another rank");
     if (part->run.empty() && folder_.part().may_be_old) {
       const char* why =
-          "it ended before it had met rank 0, so that what it left could be of an earlier attempt";
-      // Its process has ended, and there is no other.
+          "it ended before connecting to rank 0, so its part may belong to an earlier attempt";
+      // The rank's current recorder wrote this part, so no other will come.
       if (other.state && other.state->recorder == part->recorder) return missing(rank, other, why);
       return refused(why);
     }
     if (!part->run.empty() && part->run != folder_.recorder()) {
-      return refused("what it left is of an earlier attempt");
+      return refused("its part belongs to an earlier attempt");
     }
     parts_.emplace(rank, *std::move(part));
     return true;
@@ -149,24 +150,24 @@ class PartCollector {
 
   bool give_up(int rank, const Awaited& other) {
     const auto now = Clock::now();
-    // What left a part of another attempt is not heard of in this one.
+    // A recorder that left a part of another attempt does not count as heard from in this one.
     const bool is_heard = !other.text.empty() && (other.refused_why.empty() || !other.state ||
                                                   other.state->recorder != other.refused_recorder);
     const auto limit = is_heard ? patience_.without_change : patience_.for_any;
     const bool is_silent = now - other.changed >= limit;
     if (!is_silent && now - begun_ < patience_.in_all) return false;
     if (!other.refused_why.empty()) return missing(rank, other, other.refused_why);
-    if (!is_heard) return missing(rank, other, "nothing was heard of it");
+    if (!is_heard) return missing(rank, other, "no report received");
     if (!is_silent) {
-      return missing(rank, other,
-                     fmt::format("it was still working at its part after {}, and no part is "
-                                 "waited for longer",
-                                 seconds_text(patience_.in_all)));
+      return missing(
+          rank, other,
+          fmt::format("it was still writing its part after {}, the longest that rank 0 waits",
+                      seconds_text(patience_.in_all)));
     }
-    if (limit == limit.zero()) return missing(rank, other, "it has not handed its part over");
+    if (limit == limit.zero()) return missing(rank, other, "it did not deliver its part");
     return missing(
         rank, other,
-        fmt::format("it did not come, and nothing has changed for {}", seconds_text(limit)));
+        fmt::format("its part is missing, and nothing has changed for {}", seconds_text(limit)));
   }
 
   const PartFolder& folder_;

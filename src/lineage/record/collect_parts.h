@@ -1,5 +1,5 @@
-// collect_parts(): rank 0 takes the other ranks' parts out of their folder (part_folder.h). It
-// waits as long as something grows there, and names the ranks whose part does not come.
+// collect_parts(): rank 0 reads the other ranks' parts from their folder (part_folder.h). It waits
+// as long as the ranks make progress, and lists the ranks whose part did not arrive.
 #pragma once
 
 #include <chrono>
@@ -13,8 +13,8 @@
 namespace assay::lineage {
 
 struct Patience {
-  std::chrono::milliseconds for_any = PartFolder::kPatience;  // that was never heard of
-  std::chrono::milliseconds without_change{30'000};           // of those that were
+  std::chrono::milliseconds for_any = PartFolder::kPatience;  // for a rank without a state file
+  std::chrono::milliseconds without_change{30'000};           // for a rank that went silent
   std::chrono::milliseconds in_all{3'600'000};
 };
 
@@ -23,7 +23,8 @@ struct CollectedParts {
   std::vector<store::Missed> missing;  // for the run's record
 };
 
-// What belongs to the run of the folder's rank 0. `waiting` is called once if it takes long.
+// The parts that belong to the run of the folder's rank 0. `waiting` is called once if this takes
+// long.
 CollectedParts collect_parts(const PartFolder& folder, const Patience& patience,
                              const std::function<void(const std::string&)>& waiting);
 

@@ -57,7 +57,7 @@ class CollectPartsTest : public ::testing::Test {
     for (const Part& part : collected.parts) list.push_back(part.inputs[0].what.path);
     return list;
   }
-  // Nobody is waited for who could not still come.
+  // Short, because no missing rank can still arrive.
   static constexpr Patience kShort{50ms, 50ms, 10s};
   static constexpr Patience kLong{60s, 60s, 60s};
   std::filesystem::path at(const char* name) const { return dir_.path() / ".parts-job" / name; }
@@ -86,10 +86,9 @@ TEST_F(CollectPartsTest, RanksThatDoNotComeAreNamedWithTheirNode) {
   (void)folder_of(3, 4);  // began, and was killed
   const auto collected = collect_parts(first, kShort, {});
   EXPECT_EQ(collected.parts.size(), 1U);
-  EXPECT_THAT(texts(collected),
-              ElementsAre("what rank 2 did is not recorded: nothing was heard of it",
-                          "what rank 3 on n4 did is not recorded: it did not come, and nothing has "
-                          "changed for 0.05 s"));
+  EXPECT_THAT(texts(collected), ElementsAre("what rank 2 did is not recorded: no report received",
+                                            "what rank 3 on n4 did is not recorded: its part is "
+                                            "missing, and nothing has changed for 0.05 s"));
 }
 
 TEST_F(CollectPartsTest, WhatTakesTooLongIsNotCalledSilent) {
@@ -98,8 +97,8 @@ TEST_F(CollectPartsTest, WhatTakesTooLongIsNotCalledSilent) {
   const auto working = other.working(1ms);
   const auto collected = collect_parts(first, {60s, 60s, 200ms}, {});
   EXPECT_THAT(texts(collected),
-              ElementsAre("what rank 1 on n2 did is not recorded: it was still working at its part "
-                          "after 0.2 s, and no part is waited for longer"));
+              ElementsAre("what rank 1 on n2 did is not recorded: it was still writing its part "
+                          "after 0.2 s, the longest that rank 0 waits"));
 }
 
 TEST_F(CollectPartsTest, APartThatTakesLongIsWaitedForWhileItsRankWorks) {
@@ -110,7 +109,7 @@ TEST_F(CollectPartsTest, APartThatTakesLongIsWaitedForWhileItsRankWorks) {
     std::this_thread::sleep_for(2500ms);
     hand_over(other, part_of(1));
   });
-  // The rank says every second that it works.
+  // The rank sends a heartbeat every second.
   const auto collected = collect_parts(first, {20s, 20s, 60s}, {});
   slow.join();
   EXPECT_EQ(collected.parts.size(), 1U);
@@ -119,12 +118,12 @@ TEST_F(CollectPartsTest, APartThatTakesLongIsWaitedForWhileItsRankWorks) {
 TEST_F(CollectPartsTest, GarbageIsNoPart) {
   const PartFolder first = folder_of(0, 4);
   std::ofstream(at("rank-1.part")) << "assay part 2\nwhatever";
-  hand_over(folder_of(2, 4), part_of(1));  // says that it is another
+  hand_over(folder_of(2, 4), part_of(1));  // the part of another rank
   hand_over(folder_of(3, 4), part_of(3));
   const auto collected = collect_parts(first, kShort, {});
   EXPECT_THAT(inputs(collected), ElementsAre("/p/first-3"));
   EXPECT_THAT(texts(collected), ElementsAre(HasSubstr("rank-1.part: is damaged"),
-                                            HasSubstr("its file is of another rank")));
+                                            HasSubstr("its file belongs to another rank")));
 }
 
 TEST_F(CollectPartsTest, ARankThatHasNotMetRank0CountsInAFolderOfItsOwn) {
@@ -146,11 +145,12 @@ TEST_F(RepeatedAttempts, PartsOfAnEarlierOneDoNotCount) {
   hand_over(folder_of(2, 3, "second"), part_of(2, "second"));
   const auto collected = collect_parts(again, kShort, {});
   EXPECT_THAT(inputs(collected), ElementsAre("/p/second-2"));
-  EXPECT_THAT(texts(collected), ElementsAre("what rank 1 on n2 did is not recorded: what it left "
-                                            "is of an earlier attempt"));
+  EXPECT_THAT(
+      texts(collected),
+      ElementsAre("what rank 1 on n2 did is not recorded: its part belongs to an earlier attempt"));
 }
 
-// A rank may be quicker than rank 0, whose recorder then must not take its files for old ones.
+// A rank may be faster than rank 0, whose recorder must not mistake its files for old ones.
 TEST_F(RepeatedAttempts, RanksMayComeAndEndBeforeRank0Comes) {
   hand_over(folder_of(1, 2), part_of(1));
   (void)folder_of(1, 2, "second");
@@ -178,7 +178,7 @@ TEST_F(RepeatedAttempts, WhatMayBeOldIsNamedAtOnce) {
   hand_over(folder_of(1, 2, "second"), part_of(1, "second", false));
   const auto collected = collect_parts(again, kLong, {});
   EXPECT_THAT(inputs(collected), IsEmpty());
-  EXPECT_THAT(texts(collected), ElementsAre(HasSubstr("it ended before it had met rank 0")));
+  EXPECT_THAT(texts(collected), ElementsAre(HasSubstr("it ended before connecting to rank 0")));
 }
 
 TEST_F(RepeatedAttempts, WhoRecoversOneTakesItsOwnParts) {

@@ -56,7 +56,7 @@ class MachineFacts : public ::testing::Test {
     return machine_facts(folder_.path(), {(folder_.path() / "root").string(), ""});
   }
   std::filesystem::path cache() { return folder_.path() / "machine.json"; }
-  // Makes the cache say something no machine says.
+  // Writes a value into the cache that no machine has.
   void mark_cache() {
     base::Json document = base::Json::parse(testing::content_of(cache()));
     document["machine"]["drivers"]["nvidia"] = "from the cache";

@@ -1,5 +1,5 @@
-// JobPart: the share that the recorder of one rank has in recording a job of several: rank 0
-// records the run, the others hand it what they recorded (part_folder.h).
+// JobPart: what the recorder of one rank contributes to recording a job of several ranks: rank 0's
+// recorder records the run, the others hand it what they recorded (part_folder.h).
 #pragma once
 
 #include <filesystem>
@@ -20,27 +20,27 @@ namespace assay::lineage {
 
 class JobPart {
  public:
-  // `recorder` is the uid of what this process records: of rank 0, the run's. The command's
-  // environment gets what its program needs to agree on the run with the other ranks' programs.
+  // `recorder` is a unique name of this recorder; on rank 0, the run's uid. Sets the variables in
+  // `environment` with which the ranks' programs agree on the run (store/this_run.h).
   static base::Result<JobPart> open(const PartOf& part, const std::string& recorder,
                                     base::Environment& environment);
 
-  // Where ranks above 0 keep their event log: in the folder of the parts, which rank 0 removes,
-  // whatever becomes of this process.
+  // Where ranks above 0 keep their event log: in the folder of the parts, which rank 0 removes even
+  // if this process is killed.
   [[nodiscard]] std::filesystem::path spool() const;
 
-  // Rank 0, once the run's spool folder is there: who recovers the run will find the parts; and
-  // until end(), processes on other nodes see that it still runs.
+  // Rank 0, once the run's spool folder exists: notes there where the parts are, for recovery, and
+  // until end() tells processes on other nodes that the run is alive.
   base::Result<void> begin_run(const std::filesystem::path& spool);
-  // Rank 0: its own part and those of the others, as one (job_run.h).
+  // Rank 0: merges its own part with those of the other ranks (job_run.h).
   Part merge(Part own, const Patience& patience,
              const std::function<void(const std::string&)>& waiting, store::RunRecord& run) const;
 
-  // Other ranks: `make` makes the part, while rank 0 waits for it.
+  // Other ranks: calls `make` for the part, while rank 0 waits, and hands it over.
   base::Result<void> hand_over(const std::function<Part()>& make) const;
 
-  // Removes what is not needed any more: of rank 0 everything, once the run is stored; of the
-  // others what they have not handed over.
+  // Removes what is no longer needed: rank 0 everything, once the run is stored; other ranks what
+  // they have not handed over.
   void end();
 
  private:
@@ -48,10 +48,10 @@ class JobPart {
   [[nodiscard]] std::filesystem::path note() const;
   [[nodiscard]] std::optional<std::string> told() const;
 
-  std::unique_ptr<const PartFolder> folder_;  // stays where it is: threads use it
+  std::unique_ptr<const PartFolder> folder_;  // a pointer, because threads refer to it
   std::unique_ptr<PartFolder::Working> alive_;
-  // Where this rank's program notes what rank 0's told it. Open, because a rank 0 that is not
-  // recorded may have ended and removed the folder when it is read.
+  // The file in which this rank's program saves the uid it got from rank 0 (store/this_run.h). Kept
+  // open, because an unrecorded rank 0 may have removed the folder before the file is read.
   base::UniqueFd note_;
 };
 

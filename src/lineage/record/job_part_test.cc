@@ -96,7 +96,7 @@ TEST_F(JobPartTest, WhereRank0IsNotRecordedNothingIsLeftBehind) {
   PartFolder::remove({.folder = folder()});  // rank 0 has ended already
   const auto refused = hand_over(one, 1);
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().line(), "rank 0 is not, and would record the run");
+  EXPECT_EQ(refused.error().line(), "rank 0, which records the run, is itself not recorded");
   one.part.end();
   EXPECT_FALSE(fs::exists(folder()));
 }

@@ -23,7 +23,7 @@ Part merge_job(const PartFolder& folder, Part own, const Patience& patience,
     parts[0].problems.push_back({"rank", fmt::format("rank {} on {} {}", part.rank, part.host,
                                                      base::exit_text(*part.wait_status))});
     if (run.status != store::RunStatus::kDone) continue;
-    // The command that ended well is one of several.
+    // Rank 0's own command succeeded, but it is only one of the ranks.
     run.status = store::RunStatus::kFailed;
     run.exit_code = base::shell_exit_code(*part.wait_status);
     run.signal = base::signal_of(*part.wait_status);

@@ -1,5 +1,5 @@
-// A job's run on rank 0: its own part and those of the others, as one. Used by the recorder at the
-// end, and by recovery with the parts that are there.
+// Merges the parts of all ranks into the run that rank 0 records. Used by the recorder at the end,
+// and by recovery with the parts that exist.
 #pragma once
 
 #include <functional>
@@ -12,12 +12,12 @@
 
 namespace assay::lineage {
 
-// Everything that the ranks did; what is not there is named in it. A rank that failed makes a run
-// fail that is done otherwise.
+// Everything that the ranks recorded; missing parts are listed in it. If a rank failed, a run that
+// is kDone becomes kFailed.
 Part merge_job(const PartFolder& folder, Part own, const Patience& patience,
                const std::function<void(const std::string&)>& waiting, store::RunRecord& run);
 
-// Without what the recording itself left in the folder of parts.
+// Removes from the part the files that the recording itself left in the folder of parts.
 void forget_own_files(const PartOf& job, Part& part);
 
 }  // namespace assay::lineage

@@ -18,7 +18,7 @@ bool add_usage(const store::Usage& usage, store::Usage& sum) {
   return add_to(sum.read_bytes, usage.read_bytes) && add_to(sum.written_bytes, usage.written_bytes);
 }
 
-// The entry that is about the same, or a new one.
+// The entry for which `same` holds, or a new one.
 template <class Entry, class Same>
 Entry& entry_for(std::vector<Entry>& list, const Entry& entry, const Same& same) {
   const auto found = std::ranges::find_if(list, same);

@@ -5,8 +5,8 @@
 
 namespace assay::lineage {
 
-// Adds what a part has counted to the whole. False, and the whole is as before, if a sum would be
-// too large for its type.
+// Adds the counters of a part to the whole. False, with the whole unchanged, if a sum would
+// overflow.
 bool add_counters(const Part& part, Part& whole);
 
 }  // namespace assay::lineage

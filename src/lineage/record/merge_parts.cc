@@ -18,8 +18,8 @@ using store::OutputStatus;
 
 // What the parts did at one path.
 struct Doings {
-  std::vector<std::size_t> made_by;     // was nothing before, whatever is there now
-  std::vector<std::size_t> changed_by;  // these and others that left other content, or removed it
+  std::vector<std::size_t> made_by;     // nothing was there before, whatever is there now
+  std::vector<std::size_t> changed_by;  // made_by, and parts that changed or removed the file
   std::vector<const store::Output*> outputs;
 };
 
@@ -45,7 +45,7 @@ class Merge {
   }
 
   Part merged() {
-    // Inputs first: what they came from is read off the outputs, which are then moved away.
+    // Inputs first: their origin is looked up in the outputs, which are moved out afterwards.
     for (std::size_t i = 0; i < parts_.size(); ++i) add_inputs(i);
     for (std::size_t i = 0; i < parts_.size(); ++i) add_outputs(i);
     for (std::size_t i = 0; i < parts_.size(); ++i) {
@@ -62,7 +62,7 @@ class Merge {
   }
 
  private:
-  // The counters first: a part counts as a whole, or not at all.
+  // Adds the counters first, because a part is merged as a whole or not at all.
   void refuse_what_does_not_add_up() {
     std::set<int> ranks;
     std::vector<Part> kept;
@@ -71,7 +71,7 @@ class Merge {
       if (is_second || !add_counters(part, whole_)) {
         whole_.missed(rank_not_recorded(
             part.rank, part.host,
-            is_second ? "a second part says that it is this rank's"
+            is_second ? "a second part claims to be this rank's"
                       : "its counters are too large to be added to those of the others"));
         continue;
       }
@@ -132,10 +132,10 @@ class Merge {
           known->second.blake3 && input.what.blake3 && known->second.blake3 != input.what.blake3;
       if (!differs || doings_at(input.what.path) != nullptr) continue;
       whole_.missed(
-          {"ranks", fmt::format("{} was another file for {} than for {}; recorded is that "
-                                "of {}",
-                                input.what.path, rank_text(i), rank_text(known->second.part),
-                                rank_text(known->second.part))});
+          {"ranks",
+           fmt::format("{} was a different file for {} than for {}; that of {} is recorded",
+                       input.what.path, rank_text(i), rank_text(known->second.part),
+                       rank_text(known->second.part))});
     }
   }
 
@@ -160,7 +160,8 @@ class Merge {
     }
   }
 
-  // Several ranks changed one file. What is there is there, whoever removed what before.
+  // Several ranks changed one file. If any of them left it, it exists, even if another removed it
+  // before.
   void add_second(store::Output& first, store::Output&& second, std::size_t i) {
     const bool created =
         first.status == OutputStatus::kCreated || second.status == OutputStatus::kCreated;
@@ -195,7 +196,7 @@ class Merge {
     }
   }
 
-  // "PATH was removed by another program": by a rank.
+  // Whether "PATH was removed by another program" was in fact done by another rank.
   [[nodiscard]] bool was_other_rank(const store::Missed& missed, std::size_t self) const {
     if (missed.what != "gone" && missed.what != "changed" && missed.what != "pre-image") {
       return false;

@@ -102,8 +102,8 @@ TEST(MergeParts, AFileThatDiffersBetweenNodesIsNamed) {
   const Part whole = merge_parts(std::move(parts));
   ASSERT_EQ(whole.what_was_missed.size(), 1U);
   EXPECT_EQ(whole.what_was_missed[0].text,
-            "/local/corpus was another file for rank 1 on n2 than for rank 0 on n1; recorded is "
-            "that of rank 0 on n1");
+            "/local/corpus was a different file for rank 1 on n2 than for rank 0 on n1; that of "
+            "rank 0 on n1 is recorded");
 }
 
 TEST(MergeParts, WhatOtherRanksDidIsNotMissed) {
@@ -152,7 +152,7 @@ TEST(MergeParts, CountersAreAdded) {
   EXPECT_EQ(whole.gpu.memory[0].peak_bytes, 70);
 }
 
-// Whoever wrote a part's file: what it says must not spoil what the others say.
+// Whatever wrote a part's file, it must not spoil the other parts.
 TEST(MergeParts, ASecondPartOfARankIsRefusedByName) {
   auto parts = ranks(3);
   parts[2].rank = 1;
@@ -164,7 +164,7 @@ TEST(MergeParts, ASecondPartOfARankIsRefusedByName) {
   EXPECT_TRUE(whole.inputs.empty());
   ASSERT_EQ(whole.what_was_missed.size(), 1U);
   EXPECT_EQ(whole.what_was_missed[0].text,
-            "what rank 1 on n3 did is not recorded: a second part says that it is this rank's");
+            "what rank 1 on n3 did is not recorded: a second part claims to be this rank's");
 }
 
 TEST(MergeParts, CountersThatAreTooLargeAreRefusedByName) {

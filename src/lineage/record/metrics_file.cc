@@ -34,7 +34,7 @@ bool is_usable_name(const std::string& name) {
          name.find_first_of("\n\t,=") == std::string::npos;
 }
 
-// Numbers, true and false; null stands for what is no finite number.
+// Accepts numbers, true and false, and null for a number that is not finite.
 std::optional<store::Metric> metric_of(const std::string& name, const Json& value) {
   if (!is_usable_name(name)) return std::nullopt;
   if (value.is_boolean()) return store::Metric{name, store::kFlag, value.get<bool>() ? 1.0 : 0.0};
@@ -87,7 +87,7 @@ bool read_metrics_line(std::string_view line, Reported& reported) {
 
 void offer_metrics_file(const std::filesystem::path& spool, base::Environment& environment) {
   const std::filesystem::path file = metrics_file_in(spool);
-  // Of the run that this one is in, if it is in one.
+  // The variable may be that of an enclosing run.
   environment.unset(kMetricsVariable);
   const base::UniqueFd made(
       ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
@@ -99,7 +99,7 @@ namespace {
 // Calls visit(line) for every line; one that is too long is cut.
 void each_line_of(const std::filesystem::path& file,
                   const std::function<bool(std::string_view line)>& visit) {
-  // Whatever the command put in its place is not waited for.
+  // The command may have replaced the file, by a FIFO for example, on which opening must not block.
   const auto fd = base::open_regular(file);
   if (!fd) return;
   std::string line;
@@ -133,9 +133,9 @@ Reported read_metrics_file(const std::filesystem::path& file) {
     return reported.rows.size() < kMostRows;
   });
   if (bad > 0) {
-    reported.problem =
-        fmt::format("{} of {} lines that the command reported are no metrics, the first is line {}",
-                    bad, number, first_bad);
+    reported.problem = fmt::format(
+        "{} of {} lines that the command reported are not metrics, the first is line {}", bad,
+        number, first_bad);
   } else if (reported.rows.size() == kMostRows) {
     reported.problem = fmt::format("only the first {} metrics were stored", kMostRows);
   }

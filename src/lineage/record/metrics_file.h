@@ -5,7 +5,7 @@
 //   {"parameters": {"lr": 0.1, "optimizer": "adam"}}
 //   {"step": 3, "metrics": {"loss": 4.5, "diverged": false}}
 //
-// It is read when the run has ended, into the tables in which the trainer's metrics are.
+// It is read when the run has ended, and stored in the same tables as the trainer's metrics.
 #pragma once
 
 #include <cstdint>
@@ -32,15 +32,15 @@ struct Reported {
   std::string problem;  // what could not be read, in one sentence; empty: nothing
 };
 
-// One line. False: it is not one of those above.
+// Parses one line. False: it has neither of the forms above.
 bool read_metrics_line(std::string_view line, Reported& reported);
 
-// Makes the file in the run's spool folder and names it to the command. Never an error: without it
-// a run has no metrics.
+// Creates the file in the run's spool folder and sets kMetricsVariable for the command. Never an
+// error: without it the run just has no metrics.
 void offer_metrics_file(const std::filesystem::path& spool, base::Environment& environment);
 
-// Reads the file of a run, if it has something, and adds it to the store. Returns what could not be
-// read or stored; empty: nothing.
+// Adds the contents of a run's file to the store. Returns what could not be read or stored, as a
+// sentence; empty: no problem.
 std::string store_metrics_file(store::Store& store, const store::RunRecord& run);
 
 }  // namespace assay::lineage

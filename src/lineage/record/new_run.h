@@ -1,4 +1,4 @@
-// The record of a run that is about to start: what is asked for and by whom, and a name for it.
+// The record of a run that is about to start: the command with its options, the user, and a uid.
 #pragma once
 
 #include <filesystem>

@@ -51,7 +51,8 @@ class PartReader {
     value.assign(rest_.substr(0, size));
     rest_.remove_prefix(size);
   }
-  // Of what takes at least `bytes_each`: a length that cannot be true must not take memory.
+  // The length of a list whose elements take at least `bytes_each`, checked against the bytes left,
+  // so that a wrong length does not allocate memory.
   std::size_t length(std::size_t bytes_each) {
     std::int64_t size = 0;
     number(size);

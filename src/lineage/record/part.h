@@ -1,7 +1,7 @@
-// Part: what one task of a job recorded of its own rank, where something else than `assay train`
-// started the ranks (srun, torchrun, mpirun): each task sees the processes and files of its node
-// only. The task of rank 0 records the run; the others write a part as a file (encode), which rank
-// 0 reads (decode), merges (merge_parts.h) and stores. part_folder.h carries the files.
+// Part: what one task of a job recorded about its own rank, when a launcher (srun, torchrun,
+// mpirun) and not `assay train` started the ranks: each task sees only the processes and files of
+// its node. The task of rank 0 records the run; the others write a part to a file (encode), which
+// rank 0 reads (decode), merges (merge_parts.h) and stores. part_folder.h transfers the files.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ struct Part : Results {
 
   int rank = 0;
   std::string host;
-  std::string recorder;  // a name of the process that recorded it, different every time
-  std::string run;       // of which it is a part, as rank 0 told; empty: they have not met
+  std::string recorder;  // unique name of the process that recorded it
+  std::string run;       // uid of the run it belongs to, from rank 0; empty: the ranks did not meet
   std::int64_t started_unix_ns = 0;
   std::optional<int> wait_status;  // of the rank's command
   std::int64_t dropped = 0;        // events
@@ -38,7 +38,7 @@ struct Part : Results {
   std::vector<Ruled<store::Input>> inputs;
   std::vector<Ruled<store::Output>> outputs;
   std::vector<Ruled<LeftOut>> files_left_out;
-  std::vector<store::PathFact> facts;  // of rank 0 only: not in the files of parts
+  std::vector<store::PathFact> facts;  // only on rank 0: not encoded
   std::vector<store::Process> processes;
   std::vector<store::Missed> what_was_missed;  // makes the run incomplete
   std::vector<store::Missed> problems;         // does not
@@ -57,14 +57,14 @@ struct Part : Results {
   void missed(store::Missed missed) override { what_was_missed.push_back(std::move(missed)); }
 };
 
-// The bytes of a part's file. Paths are bytes, not text, so it is a format of its own: numbers,
-// strings with their length, lists with their size, and a digest of all that.
+// The bytes of a part's file. A binary format, because paths are bytes and not text: numbers,
+// strings with their length, lists with their size, and a digest of everything.
 std::string encode(const Part& part);
-// `name` is the file's, for messages. What is not exactly what encode() made is refused, and so are
-// numbers that no rank can have (part_check.h).
+// `name` is the file's, for messages. Refuses anything that encode() cannot have written, and
+// values that no rank can have (part_check.h).
 base::Result<Part> decode(std::string_view bytes, const std::string& name);
 
-// For the run's record: that a rank is missing in it, and why. The host may be empty.
+// An entry for the run's record: a rank is missing, and why. The host may be empty.
 store::Missed rank_not_recorded(int rank, const std::string& host, const std::string& why);
 
 }  // namespace assay::lineage

@@ -49,18 +49,18 @@ class PartCheck {
     if (part.rank < 0) note("its rank is {}", part.rank);
     const auto printable = [](char c) { return c > ' ' && c < 0x7f; };
     if (part.host.size() > kLongestHost || !std::ranges::all_of(part.host, printable)) {
-      note("the name of its node is none");
+      note("the name of its node is invalid");
     }
     for (const std::string* uid : {&part.recorder, &part.run}) {
       if (uid->size() > kLongestUid || !std::ranges::all_of(*uid, printable)) {
-        note("the name of a run is none");
+        note("the name of a run is invalid");
       }
     }
     between("the start", part.started_unix_ns, 0, kLatestUnix_ns);
     if (part.wait_status) exit_status(*part.wait_status);
     counter("the number of lost events", part.dropped);
     for (const double seconds : {part.usage.user_s, part.usage.system_s}) {
-      // Also what is no number.
+      // Written so that NaN fails too.
       if (!(seconds >= 0 && seconds <= kMostProcessor_s)) {
         note("the processor time is {} s", seconds);
       }
@@ -108,7 +108,7 @@ class PartCheck {
     if (value < low || value > high) note("{} is {}, not from {} to {}", what, value, low, high);
   }
   void exit_status(int status) {
-    if (!WIFEXITED(status) && !WIFSIGNALED(status)) note("{:#x} is no exit status", status);
+    if (!WIFEXITED(status) && !WIFSIGNALED(status)) note("{:#x} is not an exit status", status);
   }
   void path(const char* what, std::string_view text) {
     if (!text.starts_with('/') || text.find('\0') != std::string_view::npos) {

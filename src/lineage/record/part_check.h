@@ -1,6 +1,6 @@
-// What is wrong with a part that comes from a file. Files of other nodes can be damaged in ways
-// that their digest does not show (a program of another version, or of somebody else, made them),
-// and what one part says must neither spoil the sums of all nor make the store refuse the run.
+// Validates a part that was read from a file. A file can be wrong although its digest is right
+// (written by another version or another program), and one part must neither spoil the sums over
+// all ranks nor make the store refuse the run.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace assay::lineage {
 
-// Completes "rank-3.part: "; nothing: every number and name in it is one that a rank can have.
+// Completes "rank-3.part: "; nothing: all numbers and names are plausible.
 std::optional<std::string> problem_in(const Part& part);
 
 }  // namespace assay::lineage

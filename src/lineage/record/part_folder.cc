@@ -15,7 +15,8 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kWaitStep{100};
-// Clocks of a cluster's nodes differ by less, and so do the times that file systems show late.
+// More than the clock differences between a cluster's nodes plus the delay with which network file
+// systems show new times.
 constexpr std::chrono::minutes kAliveFor{3};
 constexpr base::Bytes kMostState{4096};
 
@@ -53,7 +54,7 @@ base::Result<PartFolder> PartFolder::open(const PartOf& part, const std::string&
   if (error) {
     return base::fail(
         base::unfit_error(part.folder, "cannot be created: " + error.message(),
-                          "ranks hand over there what they recorded; choose another --out"));
+                          "ranks deliver their parts of the record there; choose another --out"));
   }
   ASSAY_TRY_VOID(opened.write_state(0));
   return opened;
@@ -105,7 +106,7 @@ PartFolder::Working::~Working() {
 }
 
 std::unique_ptr<PartFolder::Working> PartFolder::working(std::chrono::milliseconds every) const {
-  // A rank that cannot say that it works may still hand its part over in time.
+  // Errors are ignored: without a heartbeat a rank may still hand over its part in time.
   return std::make_unique<Working>(
       [this](std::int64_t count) { static_cast<void>(write_state(count)); }, every);
 }
@@ -133,17 +134,18 @@ bool PartFolder::comes(int rank, std::chrono::milliseconds patience) const {
 base::Result<void> PartFolder::hand_over(const Part& part, std::optional<bool> rank_0_is_recorded,
                                          std::chrono::milliseconds patience) const {
   if (!rank_0_is_recorded.value_or(true)) {
-    return base::fail(base::unfit_error("", "rank 0 is not, and would record the run"));
+    return base::fail(
+        base::unfit_error("", "rank 0, which records the run, is itself not recorded"));
   }
   if (!rank_0_is_recorded && !comes(0, patience)) {
-    return base::fail(base::unfit_error("", "rank 0 has not come, and would record the run"));
+    return base::fail(base::unfit_error("", "rank 0, which records the run, did not start"));
   }
   return base::replace_file(file(part_.rank, "part"), encode(part));
 }
 
 void PartFolder::leave() const {
   std::error_code ignored;
-  // Rank 0 still has to read of what is there whose it is.
+  // Rank 0 still needs the state file to attribute a part that was handed over.
   if (!fs::exists(file(part_.rank, "part"), ignored)) {
     fs::remove(file(part_.rank, "state"), ignored);
   }

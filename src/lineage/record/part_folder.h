@@ -1,5 +1,5 @@
-// PartFolder: the folder on the ranks' common file system through which the tasks of a job hand
-// their parts (part.h) to the task of rank 0.
+// PartFolder: the folder on a file system shared by the ranks, through which the tasks of a job
+// hand their parts (part.h) to the task of rank 0.
 //
 //   rank-3.state   "HOST RECORDER COUNT": rank 3 is recorded on HOST, by the process of that name;
 //                  COUNT grows while it works at its part
@@ -7,9 +7,9 @@
 //   rank-0.state   the same of rank 0, which removes the folder at its end
 //   RECORDER…      while a rank runs: its spool folder, and which run its program has joined
 //
-// A launcher may give several attempts at a job the same folder, and a process that was killed
-// leaves files there. So a part says of which run it is one (Part::run), and collect_parts.h takes
-// what is of this one.
+// Several attempts at a job may get the same folder from a launcher, and killed processes leave
+// files there. So a part names the run it belongs to (Part::run), and collect_parts.h takes only
+// those of this run.
 #pragma once
 
 #include <chrono>
@@ -28,33 +28,33 @@
 
 namespace assay::lineage {
 
-// Folders of parts are named so.
+// Names of such folders begin with this.
 inline constexpr std::string_view kPartFolderPrefix = ".parts-";
 
-// This process records one rank of a job whose ranks something else has started.
+// This process records one rank of a job whose ranks a launcher has started.
 struct PartOf {
   int rank = 0;
   int ranks = 1;
-  std::filesystem::path folder;  // of this job alone; shared by its tasks
+  std::filesystem::path folder;  // only of this job; shared by its tasks
   // Whether another job, or an earlier attempt at this one, could have used the same folder.
   bool may_be_old = false;
 };
 
 class PartFolder {
  public:
-  // Says that this rank is recorded here. `recorder` is a name for this process that no other has;
-  // of rank 0, the run's uid.
+  // Announces that this rank is recorded by this process. `recorder` is a unique name of the
+  // process; on rank 0, the run's uid.
   static base::Result<PartFolder> open(const PartOf& part, const std::string& host,
                                        const std::string& recorder);
 
-  // Rank 0: notes in the run's spool folder where the parts are, for who recovers the run if this
-  // process is killed; and what was noted there, by the run's uid.
+  // Rank 0: writes the location of the parts into the run's spool folder, for recovery if this
+  // process is killed; and reads it back, given the run's uid.
   base::Result<void> note_in(const std::filesystem::path& spool) const;
   static std::optional<PartFolder> of_interrupted(const std::filesystem::path& spool,
                                                   const std::string& run);
 
-  // Says now and again that this process works, until the end of the result: other ranks while they
-  // make their part, rank 0 while there is a run.
+  // A heartbeat that lasts as long as the object: other ranks send it while they prepare their
+  // part, rank 0 as long as the run lasts.
   class Working {
    public:
     Working(std::function<void(std::int64_t)> tell, std::chrono::milliseconds every);
@@ -72,16 +72,16 @@ class PartFolder {
   [[nodiscard]] std::unique_ptr<Working> working(std::chrono::milliseconds every) const;
   static constexpr std::chrono::milliseconds kTellEvery{1'000};
   static constexpr std::chrono::milliseconds kAliveEvery{10'000};
-  // Whether rank 0 has said so lately, for nodes on which its process cannot be seen.
+  // Whether rank 0's heartbeat is recent: for other nodes, where its process is not visible.
   [[nodiscard]] bool is_run_alive() const;
-  // Refused if nobody would ever take the part away: `rank_0_is_recorded` is what this rank was
-  // told; if it was told nothing, rank 0 must be there already, or come within this time.
+  // Refused if nobody would ever collect the part. `rank_0_is_recorded` is what rank 0's program
+  // told this rank; if nothing, rank 0 must have announced itself, or do so within `patience`.
   base::Result<void> hand_over(const Part& part, std::optional<bool> rank_0_is_recorded,
                                std::chrono::milliseconds patience = kPatience) const;
-  // Other ranks, when they have removed their own files: takes back what was said, and removes the
-  // folder if nothing is in it.
+  // Other ranks, after they have removed their own files: withdraws the announcement, and removes
+  // the folder if it is empty.
   void leave() const;
-  // Rank 0: the folder is not needed any more. It is left alone if a later attempt uses it by now.
+  // Rank 0: removes the folder, unless a later attempt uses it by now.
   void remove() const;
   // The same for a rank 0 that is not recorded.
   static void remove(const PartOf& part);
@@ -90,7 +90,7 @@ class PartFolder {
   [[nodiscard]] const std::string& recorder() const { return recorder_; }
   [[nodiscard]] std::filesystem::path file(int rank, const char* kind) const;
 
-  // A rank's state file as it was read. Whatever is in the file, the names are short and printable.
+  // A rank's parsed state file. Whatever is in the file, the names are short and printable.
   struct State {
     std::string host;
     std::string recorder;

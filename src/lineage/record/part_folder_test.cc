@@ -35,7 +35,7 @@ TEST_F(PartFolderTest, NothingIsLeftBehindWhereRank0IsNotRecorded) {
   // It was told nothing, and rank 0 does not come.
   const auto refused = two.hand_over(Part(), std::nullopt, 1ms);
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().line(), "rank 0 has not come, and would record the run");
+  EXPECT_EQ(refused.error().line(), "rank 0, which records the run, did not start");
   two.leave();
   EXPECT_FALSE(fs::exists(folder()));
 }

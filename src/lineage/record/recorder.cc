@@ -83,8 +83,8 @@ int Recorder::record() {
   return exit_code_of(done.error());
 }
 
-// Opens the store, gathers the context, and inserts the row of the running run. Of a job, only
-// rank 0 does that with the store: others may be on nodes that do not have the project's folder.
+// Opens the store, gathers the context, and inserts the row of the running run. In a job, only rank
+// 0 uses the store: other ranks may be on nodes that do not have the project's folder.
 base::Result<void> Recorder::prepare(collect::Tracer tracer) {
   std::error_code error;
   const fs::path directory = fs::current_path(error);
@@ -163,7 +163,7 @@ base::Result<void> Recorder::run() {
   Tracker::Options options{.started_ns = started_ns_,
                            .started_file_ns = started_file_ns_,
                            .hashing = {.cache = digests_.get()}};
-  // While the command still runs, it has the file open itself.
+  // While the command still runs, it holds the file open itself, so the answer would be wrong.
   options.written_outside = [this, outside](const wire::Stamp& file) {
     return !abandoned_ && outside->may_have_written(file);
   };
@@ -236,7 +236,8 @@ Part Recorder::own_part(const collect::Outcome& outcome) {
 void Recorder::store_parts(const collect::Outcome& outcome, StagedResults& results,
                            store::GpuWork& gpu) {
   Patience patience;
-  // `assay train` was killed while its command runs, which must not wait for this.
+  // The keeper was killed while the command runs; the command must not wait for the other ranks'
+  // parts.
   if (abandoned_) patience.for_any = patience.without_change = std::chrono::milliseconds(0);
   Part whole = job_part_->merge(
       own_part(outcome), patience,
@@ -293,7 +294,7 @@ base::Result<void> Recorder::store(const collect::Outcome& outcome, store::RunSt
   if (const std::string problem = store_metrics_file(*store_, run_); !problem.empty()) {
     report(base::failed_error("metrics", problem));
   }
-  // Until now, who recovers the run would need them.
+  // Only now, because recovery would have needed the parts.
   if (job_part_) job_part_->end();
   const std::string summary = summary_text(request_.summary, run_, results.inputs(),
                                            results.outputs(), results.used_network());
@@ -302,7 +303,7 @@ base::Result<void> Recorder::store(const collect::Outcome& outcome, store::RunSt
   return {};
 }
 
-// The run is stored; that its outputs cannot be kept does not change that.
+// The run is already stored; a failure to archive its outputs does not change that.
 void Recorder::archive_outputs() {
   const auto kept = [&]() -> base::Result<std::string> {
     ASSAY_TRY(const auto contents, contents_of(*store_, run_.id, false));
@@ -364,7 +365,7 @@ int Recorder::run_unrecorded(const base::Error& why) {
   }
   message.what = "this run is not recorded: " + message.what;
   report(message);
-  // Ranks that are recorded learn from this one's program that nobody takes their parts.
+  // Tells the recorded ranks, through this rank's program, that nobody will collect their parts.
   store::set_joined_run({}, launch_.environment);
   const auto ran = run_unobserved(launch_, channel_, [&] { release_descriptors(descriptors_); });
   if (request_.part_of && !is_part()) PartFolder::remove(*request_.part_of);

@@ -39,7 +39,7 @@ class Recorder {
   int run_unrecorded(const base::Error& why);
   base::Result<void> run();
   base::Result<void> store(const collect::Outcome& outcome, store::RunStatus status);
-  // What was observed of this process's command alone.
+  // Reports what was observed of this process's own command.
   void finish_tracking(const collect::Outcome& outcome, Results& results);
   void store_parts(const collect::Outcome& outcome, StagedResults& results, store::GpuWork& gpu);
   Part own_part(const collect::Outcome& outcome);
@@ -54,7 +54,7 @@ class Recorder {
   collect::Channel& channel_;
   collect::Launch launch_;
   std::vector<int> descriptors_;       // inherited ones, closed here once the command has them
-  std::optional<store::Store> store_;  // none: this is a part of another process's run
+  std::optional<store::Store> store_;  // none: this process records a part of rank 0's run
   std::optional<Filter> filter_;
   std::unique_ptr<StoredDigests> digests_;
   std::unique_ptr<Tracker> tracker_;
@@ -62,13 +62,13 @@ class Recorder {
   std::optional<collect::GpuCount> gpu_;  // if a CUDA program may run
   store::RunRecord run_;
   std::int64_t started_ns_ = 0;       // monotonic
-  std::int64_t started_file_ns_ = 0;  // the clock of files' times
+  std::int64_t started_file_ns_ = 0;  // the file system's clock
   bool abandoned_ = false;
-  bool tracer_failed_ = false;  // it cannot work here
+  bool tracer_failed_ = false;  // the tracer does not work on this machine
   bool detached_ = false;       // the keeper ended on purpose: recording goes on in the background
   std::optional<int> wait_status_;
   std::vector<store::Missed> problems_;
-  std::optional<JobPart> job_part_;  // of a rank of a job
+  std::optional<JobPart> job_part_;  // if this is a rank of a job
 };
 
 }  // namespace assay::lineage

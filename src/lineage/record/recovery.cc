@@ -26,9 +26,10 @@ namespace fs = std::filesystem;
 
 constexpr const char* kKilled =
     "the collector was killed, or could not store the run: what the command did after that was not "
-    "recorded, and files are recorded as they were found afterwards";
+    "recorded, and files are recorded as they were found later";
 
-// Times in the log are of a monotonic clock: the first event stands for the start of the run.
+// Times in the log are from the monotonic clock, so the first event is taken as the start of the
+// run.
 class TimeRange : public collect::Sink {
  public:
   void happened(const collect::Event& event) override {
@@ -46,7 +47,7 @@ base::Result<void> replay(const fs::path& path, collect::Sink& sink) {
   return {};
 }
 
-// Rank 0's task was killed: the parts of the others that are there.
+// Rank 0's task was killed: adds the other ranks' parts that exist.
 void add_parts(const PartFolder& folder, store::RunRecord& run, Tracker& tracker,
                store::GpuWork& gpu, Results& results) {
   Part own;
@@ -67,7 +68,7 @@ bool runs_elsewhere(const store::RunRecord& run) {
   return parts && parts->is_run_alive();
 }
 
-// In a store that a group shares: the event log is its user's alone, who recovers it.
+// In a store shared by a group: only the user of a run can read its event log, and recovers it.
 bool is_of_another_user(const store::RunRecord& run) {
   struct stat status {};
   return ::geteuid() != 0 && ::stat(run.spool.c_str(), &status) == 0 &&

@@ -11,7 +11,7 @@
 
 namespace assay::lineage {
 
-// What the keeper knows of the run whose collector it lost.
+// What the keeper knows about a run whose collector was killed.
 struct EndedRun {
   pid_t collector = 0;
   int wait_status = 0;

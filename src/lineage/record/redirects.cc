@@ -153,7 +153,7 @@ class RedirectApplier {
       return;
     }
     if (there && !one.appends && !may_be_truncated(one, file)) {
-      return skip(one, "has other content than the stage left there");
+      return skip(one, "differs from what the stage left there");
     }
     opened_[i].reset(::open(one.path.c_str(), open_flags(one) | O_CLOEXEC, 0666));
     if (!opened_[i].valid()) skip(one, base::system_error("", "cannot be opened", errno).what);

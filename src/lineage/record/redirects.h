@@ -1,5 +1,5 @@
-// Files that are a command's standard input, output and error (`assay run -- cmd < in > out`), so
-// that a repeated run gets them too. store::RunRecord has them in the shell's notation.
+// Files that are a command's standard input, output and error (`assay run -- cmd < in > out`),
+// recorded so that a repeated run gets them too. store::RunRecord has them in the shell's notation.
 #pragma once
 
 #include <optional>
@@ -17,25 +17,25 @@ namespace assay::lineage {
 struct Redirect {
   int descriptor = 0;  // 0, 1 or 2
   bool writes = false;
-  bool appends = false;  // after what others wrote, or may write
+  bool appends = false;  // other programs wrote, or may write, to the file
   std::string path;
   // What the stage left there; none: not known, or only read.
   std::optional<hash::Digest> left = std::nullopt;
 };
 
-// "1>>/p/log". Called while the descriptors are open and before the command has them: the stage may
-// truncate a file if it is empty and its offset is 0; otherwise others write to it as well, and the
-// stage appends.
+// "1>>/p/log". Call while the descriptors are open and before the command has them. A file that is
+// empty and at offset 0 may be truncated by a repetition; any other is shared with other writers,
+// so a repetition appends.
 std::vector<std::string> inherited_redirects(std::span<const collect::Inherited> files);
 
 std::string to_text(const Redirect& redirect);
 // The flags with which a shell opens it.
 int open_flags(const Redirect& redirect);
-// Makes the files this process's standard input, output and error, for the command that it starts;
-// two descriptors of one file (`> log 2>&1`) share it. No data is lost: a file that this process
-// already writes to is not opened again, one whose content is not what the stage left is not
-// touched, and a redirection of this process has precedence. Then, and if the file cannot be
-// opened, the stream is not changed. Returns a message for each such case; an error, before
+// Makes the files this process's standard input, output and error, for the command that it starts.
+// A file is opened once: two descriptors of one file (`> log 2>&1`) share it, and one that this
+// process already writes to is shared with that stream. To lose no data, an output stream is left
+// as it is if the user redirected it to another file, if the stage's file has other content than
+// the stage left, or if it cannot be opened; the result has a message for each. An error, before
 // anything is changed, if an input file cannot be opened.
 base::Result<std::vector<std::string>> apply_redirects(std::span<const Redirect> redirects);
 std::optional<Redirect> parse_redirect(std::string_view text);

@@ -17,7 +17,7 @@
 namespace assay::lineage {
 namespace {
 
-// The collector was killed and the command ended without it: its events are in the event log.
+// The collector was killed and the command ended without it: recovers the run from its event log.
 void recover_killed(const collect::KeeperResult& result) {
   std::error_code error;
   const auto directory = std::filesystem::current_path(error);
@@ -86,7 +86,7 @@ base::Result<collect::KeeperResult> run_command(const RunRequest& request) {
     base::write_stderr("assay: " + failed.line() + "\n");
     return collect::KeeperResult{.collector_status = exit_code_of(failed)};
   }
-  // Of a job, rank 0's process misses the part.
+  // In a job, rank 0 reports that this part is missing.
   const bool is_part = request.part_of && request.part_of->rank > 0;
   if (result->collector_lost && !is_part) recover_killed(*result);
   return result;

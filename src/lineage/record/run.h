@@ -31,21 +31,20 @@ struct RunRequest {
   std::int64_t stage = 0;
   std::string directory = {};
   std::vector<Redirect> redirects = {};
-  // Files that earlier runs of the stage read or left and that are not there when it begins.
+  // Files that earlier runs of the stage read or left and that do not exist when this run begins.
   std::vector<std::string> absent = {};
-  // The GPU limits as given, to be repeated, and what they come to on this machine.
+  // The GPU limits as given (a repetition uses them again), and resolved for this machine.
   share::LimitOptions gpu_options = {};
   share::LimitPlan gpu_limits = {};
-  // Keeps what the command leaves in the project's archive (archive/archive.h), and says what that
-  // costs.
+  // Archives the command's outputs (archive/archive.h), and prints how much space that takes.
   bool archive = false;
   bool about_runs = false;  // store::kAboutRuns
   bool archive_note = true;
   bool explain = false;
   bool wait = true;  // for processes that the command leaves running
   Summary summary = Summary::kNone;
-  // The command is one rank of a job. Of rank 0 a run is recorded, with the parts that the others
-  // hand over instead of recording runs of their own.
+  // The command is one rank of a job. Only rank 0 records a run; the other ranks hand it their
+  // parts.
   std::optional<PartOf> part_of = std::nullopt;
 };
 

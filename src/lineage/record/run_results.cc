@@ -124,9 +124,10 @@ void StagedResults::find_interpreters(const std::string& search_path, const std:
       facts_.push_back(to_fact(one));
       continue;
     }
-    missed({"interpreter",
-            fmt::format("{} was changed after the command started it: which it was is not known",
-                        one.real)});
+    missed(
+        {"interpreter",
+         fmt::format("{} was changed after the command started it: the version that ran is unknown",
+                     one.real)});
   }
 }
 
@@ -180,7 +181,7 @@ base::Result<void> StagedResults::write(store::RunWriter& writer) {
 
 namespace {
 
-// Bounds memory; beyond this, large files of one run are hashed again by the next.
+// Bounds memory. Digests beyond this are not cached, so the next run hashes those files again.
 constexpr std::size_t kMostFresh = 200'000;
 
 }  // namespace
@@ -241,9 +242,9 @@ store::GpuWork stored_gpu_work(const collect::GpuReport& report,
          static_cast<std::int64_t>(row.calls), static_cast<std::int64_t>(row.bytes)});
   }
   if (report.lost > 0) {
-    problems.push_back({"gpu", fmt::format("{} threads found no slot to count GPU work in: the "
-                                           "counts are too low",
-                                           report.lost)});
+    problems.push_back(
+        {"gpu", fmt::format("{} threads had no slot for counting GPU work: the counts are too low",
+                            report.lost)});
   }
   return work;
 }

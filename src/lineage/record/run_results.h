@@ -25,8 +25,8 @@
 namespace assay::lineage {
 
 // Hashing the outputs of a large run takes minutes, during which an open transaction would block
-// all other writers; so results go to a file first, and from there, all at once, into the store. A
-// million files need no second copy in memory either way.
+// all other writers. So results are first written to a file, and from there to the store in one
+// transaction. This also avoids a second copy of a million files in memory.
 class StagedResults : public Results {
  public:
   using Explain = std::function<void(const std::string& line)>;
@@ -50,14 +50,15 @@ class StagedResults : public Results {
                       .path = project,
                       .target = std::to_string(started_ns)});
   }
-  // After the last output: which folders the run made, which began at this time of the file
-  // system's clock.
+  // Call after the last output: adds the folders that the run made. `started_ns` is the run's start
+  // by the file system's clock.
   void find_made_folders(std::int64_t started_ns);
-  // Of these, which were not there when the run began, notes those that still are not.
+  // `paths` did not exist when the run began; records those that still do not.
   void note_absent(const std::vector<std::string>& paths);
-  // Which interpreters the processes were, read from their files now: one that was changed after it
-  // was started is missed. PATH, the directory and the start are the run's; the start by the clock
-  // that is ahead, if the project is on a file server.
+  // Adds the interpreters of the processes, read from their files now; one whose file changed after
+  // it was started is reported as missed. `search_path` (PATH), `directory` and `started_ns` are
+  // the run's; if a file server's clock differs from this machine's, `started_ns` is by the one
+  // that is ahead.
   void find_interpreters(const std::string& search_path, const std::string& directory,
                          std::int64_t started_ns);
 
@@ -94,7 +95,7 @@ class StagedResults : public Results {
   std::int64_t outputs_ = 0;
 };
 
-// The store's hash cache as the tracker uses it. Lookups are immediate; new digests are written
+// The store's hash cache for the tracker. Lookups are immediate; new digests are written together
 // with the run, in the same transaction.
 class StoredDigests : public DigestCache {
  public:
@@ -113,7 +114,7 @@ class StoredDigests : public DigestCache {
   std::vector<store::HashedFile> fresh_;
 };
 
-// What could not be counted is added to `problems`.
+// GPU counters as the store keeps them. What could not be counted is added to `problems`.
 store::GpuWork stored_gpu_work(const collect::GpuReport& report,
                                std::vector<store::Missed>& problems);
 

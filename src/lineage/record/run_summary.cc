@@ -31,7 +31,7 @@ std::string summary_text(Summary summary, const store::RunRecord& run, std::int6
   return fmt::format("assay: run {}: {}, {}, {} ({}){}; see `assay show {}`", run.id,
                      base::counted(inputs, "input"), base::counted(outputs, "output"),
                      run.complete ? "complete" : "NOT complete", run.tracer,
-                     used_network ? ", but what came over the network" : "", run.id);
+                     used_network ? ", except data from the network" : "", run.id);
 }
 
 }  // namespace assay::lineage

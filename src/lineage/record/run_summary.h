@@ -1,4 +1,4 @@
-// What is printed of a recorded run at its end.
+// What is printed about a recorded run at its end.
 #pragma once
 
 #include <cstdint>

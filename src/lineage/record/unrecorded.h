@@ -10,7 +10,7 @@
 
 namespace assay::lineage {
 
-// The exit code of shells for a command that could not be started.
+// The exit code that a shell uses for a command that could not be started.
 int exit_code_of(const base::Error& not_started);
 
 // Runs the command to its end without observing it. `started` is called once it runs. An error: it

@@ -34,7 +34,7 @@ bool is_secret_file(std::string_view path) {
 
 namespace {
 
-// A line of a key of which the hunk does not show the beginning.
+// A line from the middle of a key whose beginning is not in the hunk.
 bool is_key_line(std::string_view text) {
   constexpr std::size_t kLeast = 40;
   while (!text.empty() && base::is_space(text.front())) text.remove_prefix(1);
@@ -46,7 +46,7 @@ bool is_key_line(std::string_view text) {
   return text.size() >= kLeast && std::ranges::all_of(text, in_base64) && looks_random(text);
 }
 
-// Goes through the lines of a diff and knows where in it they are.
+// Processes the lines of a diff in order, keeping track of the current file and hunk.
 class DiffRedactor {
  public:
   explicit DiffRedactor(DiffLines lines) : all_(lines == DiffLines::kAll) {}

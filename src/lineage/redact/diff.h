@@ -11,14 +11,14 @@ namespace assay::lineage {
 // `.env`, `id_rsa`, `server.pem`: by name.
 bool is_secret_file(std::string_view path);
 
-// Which lines of a diff are searched. With kAll, for diffs that leave the machine, a diff may no
-// longer apply: removed lines and context are those of the commit.
+// Which lines of a diff are searched. kAll is for diffs that leave the machine; such a diff may no
+// longer apply, because its removed and context lines must match the commit.
 enum class DiffLines { kAdded, kAll };
 
-// The diff with the secrets in these lines replaced; it keeps its number of lines, and with kAdded
-// it still applies. Names the changed files in `left_out`. Only unambiguous patterns, because diffs
-// are full of digests and data that look random; with kAll also whole lines of base64, which may be
-// the middle of a key, and everything in files that is_secret_file() names.
+// The diff with the secrets in these lines replaced; its number of lines stays, and with kAdded it
+// still applies. Adds the changed files to `left_out`. Only unambiguous patterns are used, because
+// diffs are full of digests and data that look random; with kAll also whole lines of base64, which
+// may be the middle of a key, and everything in files for which is_secret_file() holds.
 std::string redact_diff(std::string diff, std::vector<std::string>& left_out,
                         DiffLines lines = DiffLines::kAdded);
 

@@ -117,7 +117,8 @@ bool has_private_key(std::string_view text) {
 
 namespace {
 
-// "scheme://user:password@host": the password, or the user where it is alone and no plain name.
+// "scheme://user:password@host": redacts the password or, if there is none, a user that is not a
+// plain name.
 std::string redact_url_passwords(std::string_view text) {
   std::string out;
   std::size_t at = 0;
@@ -165,7 +166,7 @@ std::string redact_url_passwords(std::string_view text) {
   return out;
 }
 
-// Addresses that are the secret themselves.
+// URLs that are themselves secrets.
 std::string redact_webhooks(std::string_view text) {
   constexpr std::array<std::string_view, 3> kHooks = {
       "hooks.slack.com/services/", "discord.com/api/webhooks/", "webhook.office.com/webhookb2/"};
@@ -235,7 +236,7 @@ bool is_digest(std::string_view text) {
   return true;
 }
 
-// Where the kind of character changes: in base64 at three places of five, in words rarely.
+// How often the kind of character changes: in base64 at three of five places, in words rarely.
 struct Disorder {
   std::size_t letters_and_digits = 0;
   std::size_t changes = 0;

@@ -16,8 +16,8 @@ std::string redact_patterns(std::string_view text);
 // The same without random strings: only unambiguous patterns.
 std::string redact_known_patterns(std::string_view text);
 
-// Only -----BEGIN …----- blocks. They contain spaces and newlines, so this comes before a text is
-// split at those.
+// Replaces only -----BEGIN …----- blocks. They contain spaces and newlines, so call this before
+// splitting a text at those.
 std::string redact_pem(std::string_view text);
 
 // Whether a private key begins in it (PEM, PGP, SSH, PuTTY). Certificates and public keys are no

@@ -15,7 +15,7 @@
 namespace assay::lineage {
 namespace {
 
-// `run @N` would neither fail nor do what is expected of it.
+// Cases in which `run @N` would not fail, but would not do what the user expects either.
 std::string obstacle_of(const store::RunRecord& run, const std::vector<Reason>& reasons,
                         const std::vector<std::string>& edited) {
   for (const std::string& word : run.command) {
@@ -32,8 +32,8 @@ std::string obstacle_of(const store::RunRecord& run, const std::vector<Reason>& 
     });
     if (redirect.writes && !redirect.appends && changed) {
       return fmt::format(
-          "{} has other content than the stage left there, and is not overwritten; "
-          "remove it to have it made again",
+          "{} differs from what the stage left there, and is not overwritten; remove it to have it "
+          "made again",
           redirect.path);
     }
   }
@@ -85,11 +85,11 @@ base::Result<std::vector<std::int64_t>> stages_of_target(store::Store& store,
     }
     ASSAY_TRY(const store::RunRecord run, store::head_of(store, *id));
     if (run.stage == 0) {
-      return base::fail(base::usage_error(where,
-                                          store::is_about_runs(run)
-                                              ? "this run made a page about others and is no stage"
-                                              : "this run did not succeed and is no stage",
-                                          "`assay status` lists the stages"));
+      return base::fail(base::usage_error(
+          where,
+          store::is_about_runs(run) ? "this run made a report about others and is not a stage"
+                                    : "this run did not succeed and is not a stage",
+          "`assay status` lists the stages"));
     }
     return base::fail(
         base::usage_error(where, fmt::format("run {} is not the current one of its stage", run.id),

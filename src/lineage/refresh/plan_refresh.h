@@ -13,14 +13,14 @@
 
 namespace assay::lineage {
 
-// What refresh() would run now: the stale stages among `targets` (numbers; empty: all) and what
-// makes something they need, in the order in which they would run.
+// What refresh() would run now: the stale stages among `targets` (numbers; empty: all) and the
+// stale stages that produce their inputs, in the order in which they would run.
 struct PlannedRefresh {
   std::int64_t stage = 0;
-  store::RunId run = 0;  // its current one
+  store::RunId run = 0;  // the stage's current run
   std::string command;
   std::vector<Reason> reasons;
-  std::string obstacle;  // why it cannot be run as it was, and what to do; empty: it can
+  std::string obstacle;  // why it cannot be run again, and what to do; empty: it can
 };
 // kKeep: an output that was changed by hand is an obstacle.
 enum class EditedOutputs { kKeep, kOverwrite };
@@ -28,7 +28,7 @@ std::vector<PlannedRefresh> plan_refresh(const StageStates& states,
                                          const std::vector<std::int64_t>& targets,
                                          EditedOutputs edited);
 
-// Why a stage is not run while a file that it writes has an edit.
+// The obstacle of a stage that would overwrite an edited file.
 std::string edit_obstacle(const std::string& path);
 
 // The stages that a name on the command line stands for: one, or all that change a file.

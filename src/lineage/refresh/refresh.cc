@@ -23,7 +23,7 @@
 namespace assay::lineage {
 namespace {
 
-// Where there are no pidfds, how often to look whether a stage has exited.
+// Without pidfds: how often to check whether a stage has exited.
 constexpr int kLook_ms = 50;
 
 // Two refreshes would run the same stages twice, at the same time.
@@ -58,7 +58,7 @@ class Refresher {
         ASSAY_TRY_VOID(start_what_can());
         wait_for_something();
       } while (!running_.empty() || waiting());
-      // A stage may have become stale that was not: what a run writes is known when it has ended.
+      // Another stage may have become stale: what a run writes is known only when it has ended.
       ASSAY_TRY_VOID(look());
       add_stale();
     } while (waiting());
@@ -78,7 +78,7 @@ class Refresher {
  private:
   enum class Progress { kWaiting, kRunning, kEnded };
 
-  // What the store and the disk say now. Files of stages that are running are left alone.
+  // Reads the stages' state from store and disk. Files of running stages are not read.
   base::Result<void> look() {
     std::set<std::string> being_written;
     for (const auto& stage : running_) {
@@ -101,7 +101,7 @@ class Refresher {
     return {};
   }
 
-  // Each stage once: one that is stale again after it has run would be so for ever.
+  // Adds each stage at most once: one that is stale again after it has run would run for ever.
   void add_stale() {
     for (PlannedRefresh& one : plan_refresh(*states_, options_.targets, options_.edited)) {
       if (progress_.emplace(one.stage, Progress::kWaiting).second) queue_.push_back(std::move(one));
@@ -125,20 +125,21 @@ class Refresher {
     return {};
   }
 
-  // Why the stage cannot run any more, if so; or whether others come first.
+  // Why the stage can no longer run, if so; sets `must_wait` if other stages come first.
   std::string blocker_of(std::int64_t stage, bool& must_wait) {
     const auto at = index_.find(stage);
-    if (at == index_.end()) return {};  // `run` says that it is gone
+    if (at == index_.end()) return {};  // `assay run` will report that the stage is gone
     for (const std::size_t before : order_->before(at->second)) {
       const std::int64_t number = states_->stages.runs()[before].stage;
-      if (failed_.contains(number)) return fmt::format("stage {} was not done", number);
+      if (failed_.contains(number)) return fmt::format("stage {} was not run", number);
       const auto found = progress_.find(number);
       must_wait = must_wait || (found != progress_.end() && found->second != Progress::kEnded);
     }
     return {};
   }
 
-  // A stage that was stale because of others is fresh if they made the same again.
+  // A stage that was stale only because of its producers is fresh if they made the same content
+  // again.
   base::Result<void> start_unless_fresh(const PlannedRefresh& one) {
     const bool may_be_fresh =
         std::all_of(one.reasons.begin(), one.reasons.end(),
@@ -147,7 +148,7 @@ class Refresher {
       if (changed_) ASSAY_TRY_VOID(look());
       const auto at = index_.find(one.stage);
       if (at != index_.end() && states_->reasons[at->second].empty()) {
-        give_up(one, StageOutcome::kUnneeded, "what it needs is the same as before");
+        give_up(one, StageOutcome::kUnneeded, "its inputs are unchanged");
         return {};
       }
     }
@@ -155,7 +156,7 @@ class Refresher {
     if (!obstacle.empty()) {
       give_up(one, StageOutcome::kBlocked, obstacle);
       options_.progress(fmt::format("stage {}: {}", one.stage, obstacle));
-      if (!options_.keep_going) stop(fmt::format("stage {} was not done", one.stage));
+      if (!options_.keep_going) stop(fmt::format("stage {} was not run", one.stage));
       return {};
     }
     const std::string name = fmt::format("@{}", one.stage);
@@ -289,8 +290,8 @@ base::Result<RefreshReport> refresh(store::Store& store, const RefreshOptions& o
   }
   if (collect::under_another_gate()) {
     return base::fail(base::unfit_error(
-        "refresh", "it is inside another `assay run`, so that its runs would not be recorded",
-        "run it by itself"));
+        "refresh", "it is inside another `assay run`, so its runs would not be recorded",
+        "run it outside of `assay run`"));
   }
   ASSAY_TRY(const base::UniqueFd locked, lock_project(store));
   ASSAY_TRY(base::Interrupts interrupts, base::Interrupts::watch());

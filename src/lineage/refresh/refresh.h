@@ -19,18 +19,18 @@ struct RefreshOptions {
   std::vector<std::int64_t> targets;
   std::size_t jobs = 1;  // stages at the same time
   EditedOutputs edited = EditedOutputs::kKeep;
-  bool keep_going = false;  // after a failure, with stages that do not depend on it
+  bool keep_going = false;  // after a failure, run the stages that do not depend on it
   std::filesystem::path program;
   std::function<void(std::string_view text)> output;    // gets what stages print
-  std::function<void(std::string_view line)> progress;  // gets a line per beginning and end
+  std::function<void(std::string_view line)> progress;  // gets a line when a stage begins or ends
 };
 
 enum class StageOutcome {
   kDone,
   kFailed,
-  kUnneeded,  // what it needs turned out to be the same: fresh without being run
-  kBlocked,   // not run because a stage before it was not done
-  kNotRun,    // not run because another one failed, or of an interrupt
+  kUnneeded,  // its inputs turned out unchanged: fresh without being run
+  kBlocked,   // not run because a stage that it depends on was not done
+  kNotRun,    // not run because another stage failed, or because of an interrupt
 };
 std::string_view to_text(StageOutcome outcome);
 
@@ -45,12 +45,12 @@ struct RefreshedStage {
 };
 
 struct RefreshReport {
-  std::vector<RefreshedStage> stages;  // in the order in which they began or were given up
-  std::vector<PlannedRefresh> stale;   // what a refresh of the same would run now
+  std::vector<RefreshedStage> stages;  // in the order in which they began or were skipped
+  std::vector<PlannedRefresh> stale;   // what the same refresh would run now
   int interrupted_by = 0;              // a signal, or 0
 };
 
-// An error if nothing could be run. One at a time in a project.
+// An error if nothing could be run. Only one refresh runs at a time in a project.
 base::Result<RefreshReport> refresh(store::Store& store, const RefreshOptions& options);
 
 }  // namespace assay::lineage

@@ -17,7 +17,7 @@ namespace {
 
 // A longer line is passed on in pieces.
 constexpr std::size_t kLongestLine = 64 << 10;
-// Read at a time: one stage that prints without end must not keep others waiting.
+// Reads per call, so that a stage that prints without end does not block the others.
 constexpr int kMostReads = 16;
 
 }  // namespace

@@ -20,15 +20,15 @@ struct StageCommand {
   std::filesystem::path program;  // assay
   std::filesystem::path project;
   std::int64_t stage = 0;
-  // Gets what the stage prints, in whole lines if `label` is not empty; each begins with that.
+  // Gets what the stage prints; if `label` is not empty, in whole lines that begin with it.
   std::function<void(std::string_view text)> output;
   std::string label = {};
 };
 
 class RunningStage {
  public:
-  // Standard output and error are a pipe, not files of `assay refresh`: a stage keeps its own
-  // redirections, and a file given now would have precedence over them. Standard input is empty.
+  // Standard output and error are a pipe, even if those of `assay refresh` are files: a file would
+  // take precedence over the stage's recorded redirections. Standard input is empty.
   static base::Result<RunningStage> start(StageCommand command);
 
   [[nodiscard]] std::int64_t stage() const { return command_.stage; }
@@ -54,7 +54,7 @@ class RunningStage {
   base::Process process_;
   base::UniqueFd output_;
   base::Stopwatch watch_;
-  std::string line_;  // one that is not complete yet
+  std::string line_;  // an incomplete line
 };
 
 }  // namespace assay::lineage

@@ -36,7 +36,7 @@ std::map<std::string_view, Users> users_of_paths(const LiveStages& stages) {
   return users;
 }
 
-// What must come before what: strictly, because it feeds it, or preferably.
+// Topological sort with two kinds of edges: strict (one stage feeds the other) and preferred.
 class Sorter {
  public:
   Sorter(std::size_t stages, const std::set<Pair>& feeds, const std::set<Pair>& preferred)
@@ -49,8 +49,8 @@ class Sorter {
   std::vector<std::size_t> sorted() {
     std::vector<std::size_t> order;
     while (!left_.empty()) {
-      // Without what is preferred if that contradicts itself, and at all where stages feed each
-      // other.
+      // Falls back to ignoring preferred edges if these form a cycle, and all edges if stages feed
+      // each other.
       const std::set<std::size_t>& queue = !ready_.empty() ? ready_ : !fed_.empty() ? fed_ : left_;
       const std::size_t stage = *queue.begin();
       order.push_back(stage);

@@ -26,13 +26,13 @@ class StageOrder {
     return before_[stage];
   }
 
-  // These stages and all that make something they need.
+  // These stages and all that directly or indirectly produce their inputs.
   [[nodiscard]] std::set<std::size_t> with_makers(const std::vector<std::size_t>& stages) const;
 
  private:
   std::vector<std::size_t> order_;
   std::vector<std::vector<std::size_t>> before_;
-  std::vector<std::vector<std::size_t>> makers_;  // of what a stage needs; a part of before_
+  std::vector<std::vector<std::size_t>> makers_;  // of a stage's inputs; a subset of before_
 };
 
 }  // namespace assay::lineage

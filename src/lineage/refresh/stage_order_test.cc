@@ -83,7 +83,7 @@ void run_on(Disk& disk, const LiveStages& stages, std::size_t stage) {
   }
 }
 
-// Whatever is started when what comes before it is done leaves the same files.
+// Every schedule in which a stage starts after those before it leaves the same files.
 RC_GTEST_PROP(StageOrderProperty, EveryScheduleItAllowsLeavesTheSame, ()) {
   std::vector<store::RunId> ids;
   std::vector<RunRecord> runs = *testing::random_runs();

@@ -1,6 +1,6 @@
-// Which runs are repeated to make an artifact again: its producer (of a folder, those of
-// all its files), the runs that made that one's
-// inputs (graph/upstream.h), and the builds before it. plan.h turns them into stages.
+// Which runs are repeated to make an artifact again: its producer (for a folder, the producers of
+// all its files), the runs that made the producer's inputs (graph/upstream.h), and the builds
+// before it. plan.h turns them into stages.
 #pragma once
 
 #include <map>
@@ -19,10 +19,10 @@
 namespace assay::lineage {
 
 struct ChosenRuns {
-  std::vector<store::RunRecord> runs;  // in order, with lists and context
-  std::vector<std::string> folder_files =
-      {};  // of an artifact that is a folder: what runs left there
-  // Where the contents of inputs were seen, newest first: they may be gone from their path.
+  std::vector<store::RunRecord> runs;          // in order, with lists and context
+  std::vector<std::string> folder_files = {};  // for a folder: the files that runs left there
+  // All paths at which the contents of inputs were seen, newest first, in case an input is no
+  // longer at its own path.
   std::map<hash::Digest, std::vector<std::string>> places;
   // For inputs that no run left at the path where they were read: the run that left the same
   // content at another path before.
@@ -32,7 +32,7 @@ struct ChosenRuns {
 // A usage error when no run made the artifact.
 base::Result<ChosenRuns> choose_runs(store::Store& store, const Artifact& artifact);
 
-// The plan with these runs on this machine. `environment` is that of this process.
+// The plan for reproducing the artifact on this machine. `environment` is that of this process.
 base::Result<ReproductionPlan> plan_reproduction(store::Store& store, const Artifact& artifact,
                                                  std::map<std::string, std::string> environment);
 

@@ -23,7 +23,7 @@ base::Result<void> copy_regular(const fs::path& from, const fs::path& to) {
   const base::UniqueFd target(::open(to.c_str(),
                                      O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                                      (status.st_mode & 0777) | S_IWUSR));
-  if (!target.valid()) return base::fail(base::system_error(to, "cannot be made", errno));
+  if (!target.valid()) return base::fail(base::system_error(to, "cannot be created", errno));
   ASSAY_TRY_VOID(copy_contents(source.get(), target.get(), to));
   return {};
 }

@@ -1,5 +1,5 @@
-// Copies an environment (environments.h) into the copy of the project, where stages cannot be kept
-// from writing to the original.
+// Copies an environment (environments.h) into the copy of the project, for machines on which stages
+// cannot be prevented from writing to the original (isolation.h).
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace assay::lineage {
 
-// The environment of the original and everything below it, at its place in the copy, by reflink
-// where the file system has them. Scripts in its bin/ that name the original's folder name the
-// copy's: that is how they find their interpreter.
+// Copies everything below the environment to its place in the copy, by reflink where the file
+// system supports that. In scripts in its bin/, the original's path is replaced by the copy's,
+// because they find their interpreter by it.
 base::Result<void> copy_environment(const std::string& environment, const PathMap& map);
 
 }  // namespace assay::lineage

@@ -150,7 +150,7 @@ std::vector<EnvironmentDifference> environment_differences(
   for (const store::RunRecord& run : runs) {
     for (const store::Package& package : run.context.packages) {
       const std::string now = installed.version(package).value_or("not installed");
-      // A file is named by one digit or by all of them.
+      // A library's file name may have only the major version, or all of it.
       if (package.manager == "cuda" && versions_agree(package.version, now)) continue;
       add(package.manager + " " + package.name, package.version, now);
     }

@@ -37,8 +37,8 @@ std::string absolute(const std::string& path, const std::string& directory) {
   return text;
 }
 
-// Where the run found the program, links not followed: a virtual environment's interpreter is a
-// link to another's.
+// Where the run found the program. Links are not followed, because a virtual environment's
+// interpreter is a link to another one's.
 std::optional<std::string> place_of(const std::string& program, const store::RunRecord& run) {
   if (program.empty()) return std::nullopt;
   if (program.find('/') != program.npos) return absolute(program, run.directory);
@@ -103,7 +103,7 @@ bool installs(const store::RunRecord& run) {
                      has_word(words, "sync") || has_word(words, "uninstall"));
 }
 
-// The environments whose files the run read: those may have been found otherwise than through its
+// The environments whose files the run read, which it may have found in other ways than through
 // PATH.
 std::vector<std::string> environments_read_by(const store::RunRecord& run) {
   std::set<std::string> found;
@@ -122,7 +122,7 @@ std::vector<std::string> environments_read_by(const store::RunRecord& run) {
   return {found.begin(), found.end()};
 }
 
-// node_modules has no programs that run themselves; the files that were read from it show it.
+// node_modules has no programs of its own, so it is found by the files that were read from it.
 std::vector<std::string> package_trees_of(const store::RunRecord& run) {
   constexpr std::string_view kTree = "/node_modules";
   std::set<std::string> trees;
@@ -132,7 +132,7 @@ std::vector<std::string> package_trees_of(const store::RunRecord& run) {
       const std::size_t at = path.find("/node_modules/");
       if (at != path.npos) trees.insert(path.substr(0, at + kTree.size()));
     }
-    // Too many for a list.
+    // Too many paths to be listed: assumes the usual place.
     if (rule.paths.empty() && rule.files > 0) trees.insert(run.directory + std::string(kTree));
   }
   return {trees.begin(), trees.end()};
@@ -172,7 +172,8 @@ std::vector<std::string> prefixes_of(const store::RunRecord& run) {
     if (std::find(list.begin(), list.end(), prefix) == list.end())
       list.push_back(std::move(prefix));
   };
-  // In the order in which a program was found: an active environment may not have been used.
+  // Only environments in which a program was found, in that order: an activated one may not have
+  // been used.
   if (!run.command.empty()) {
     if (const auto place = place_of(run.command[0], run)) add(prefix_of(*place));
   }
@@ -205,17 +206,17 @@ std::optional<std::string> no_program(const store::RunRecord& run, const std::st
   const std::string& name = run.command[0];
   const std::optional<std::string> place = place_of(name, run);
   if (place && ::access(place->c_str(), X_OK) == 0) return std::nullopt;
-  // In an environment that is made again, or remarked upon already.
+  // The program may be in an environment that is made again, or that already is an obstacle.
   if (!needed.remade.empty() || !needed.obstacles.empty()) return std::nullopt;
   if (!place) {
     if (variable(run, "PATH").empty()) return std::nullopt;
-    return fmt::format("run {} started {}, which is in no folder of its PATH here", run.id, name);
+    return fmt::format("run {} started {}, which is not in its PATH here", run.id, name);
   }
   const bool is_input =
       std::any_of(run.inputs.begin(), run.inputs.end(),
                   [&](const store::Input& input) { return input.path == *place; });
   if (is_input && PathMap(root, "").inside(*place)) return std::nullopt;
-  return fmt::format("run {} started {}, which is not here any more", run.id, *place);
+  return fmt::format("run {} started {}, which no longer exists here", run.id, *place);
 }
 
 }  // namespace
@@ -237,15 +238,15 @@ NeededEnvironments needed_environments(const std::vector<store::RunRecord>& runs
     for (std::string& tree : package_trees_of(run)) {
       if (is_environment(tree)) used.push_back(std::move(tree));
     }
-    // Gone since: it is known by the variable that its activation sets.
+    // The environment is gone; it is recognised by the variable that activation sets.
     const std::string active = variable(run, "VIRTUAL_ENV");
     if (!active.empty() && !is_environment(active)) used.push_back(active);
     for (const std::string& environment : used) {
       if (!map.inside(environment) || environment == root) continue;
       if (const auto made = maker(environment); made != runs.end()) {
         if (!needed.remade.insert(environment).second) continue;
-        needed.notes.push_back(fmt::format("run {} makes {} again, which may need the network",
-                                           made->id, environment));
+        needed.notes.push_back(
+            fmt::format("run {} recreates {}, which may need the network", made->id, environment));
       } else if (!is_environment(environment)) {
         needed.obstacles.push_back(fmt::format(
             "run {} used the virtual environment {}, which is gone and which no recorded run made",

@@ -23,10 +23,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kNotEntered = 255;  // of the process that only tries
+constexpr int kNotEntered = 255;  // exit code of the process that only tests
 constexpr std::string_view kScratchName = "assay-environments-";
 
-// A lock on the folder, held by whoever uses it; nothing if somebody else does.
+// A lock on the folder, held while it is in use; invalid if another process holds it.
 base::UniqueFd locked(const fs::path& folder) {
   base::UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (fd.valid() && ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) fd.reset();
@@ -64,8 +64,8 @@ bool write_proc(const char* path, const std::string& text) {
   return file.valid() && base::write_all(file.get(), text);
 }
 
-// Mounts of its own: directly for who may, else in a user namespace in which the user is the same
-// and has no more rights over files than before.
+// Enters a new mount namespace: directly if permitted, else inside a new user namespace, in which
+// the user id stays the same and file permissions do not increase.
 bool unshare_mounts(bool& in_user_namespace) {
   in_user_namespace = false;
   if (::unshare(CLONE_NEWNS) == 0) return true;
@@ -146,14 +146,14 @@ bool StageIsolation::enter(bool layered) const {
       return false;
     }
   }
-  // The directory of this process is still that of the mounts before.
+  // The working directory still refers to the old mounts.
   return ::chdir(copy_.c_str()) == 0;
 }
 
 bool StageIsolation::enters(bool layered) const {
   const pid_t child = ::fork();
   if (child == 0) {
-    // Not only mounted: a file system that is read-only below the overlay shows on writing.
+    // Mounting is not enough: a read-only file system below the overlay is noticed only by writing.
     bool entered = enter(layered);
     for (std::size_t i = 0; entered && layered && i < environments_.size(); ++i) {
       const std::string probe = environments_[i] + "/.assay-writable";
@@ -188,7 +188,7 @@ base::Result<int> StageIsolation::run(const std::function<int()>& act) const {
   to.reset();
   unsigned char result = 0;
   ssize_t got = 0;
-  // Until the process that waits for the stage ends: as long as the stage takes.
+  // Waits for the child, which waits for the stage.
   do {
     got = ::read(from.get(), &result, 1);
   } while (got < 0 && errno == EINTR);

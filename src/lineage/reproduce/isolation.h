@@ -1,6 +1,6 @@
-// StageIsolation: the stages of a reproduction run in a mount namespace of their own, in which the
-// original project cannot be written to. Environments that are used in place (environments.h) can
-// be: what a stage writes there goes to a scratch folder and is forgotten.
+// StageIsolation: runs the stages of a reproduction in their own mount namespace, in which the
+// original project is read-only. Environments that are used in place (environments.h) are overlays:
+// what a stage writes there goes to a scratch folder and is discarded.
 #pragma once
 
 #include <filesystem>
@@ -16,33 +16,33 @@ namespace assay::lineage {
 
 class StageIsolation {
  public:
-  // Finds out what this machine allows, in a process of its own. `copy` may be below `project` and
-  // stays writable. Nothing is tried, and nothing protected, unless `wanted`. Scratch folders that
-  // killed processes left are removed.
+  // Tests in a child process what this machine allows. `copy` may be below `project` and stays
+  // writable. Without `wanted`, nothing is tested or protected. Removes scratch folders of killed
+  // processes.
   StageIsolation(std::string project, std::string copy, const std::set<std::string>& environments,
                  bool wanted);
   StageIsolation(const StageIsolation&) = delete;
   StageIsolation& operator=(const StageIsolation&) = delete;
   ~StageIsolation();  // removes the scratch folder
 
-  // Without it, stages can write to everything that this user can.
+  // Whether the project is protected. If not, stages can write wherever this user can.
   [[nodiscard]] bool protects() const { return protects_; }
-  // Whether stages can write into environments, without changing them.
+  // Whether environments are overlays, which stages can write to without changing them.
   [[nodiscard]] bool layers() const { return layers_; }
 
-  // The result of `act`, at most 255, called in a process of its own. An error if it was not called
-  // to its end.
+  // Calls `act` in a child process inside the namespace and returns its result, at most 255. An
+  // error if it did not return.
   [[nodiscard]] base::Result<int> run(const std::function<int()>& act) const;
 
  private:
-  // The mounts, in a process that is to have them; false: errno.
+  // Sets up the mounts in the calling process; false: see errno.
   [[nodiscard]] bool enter(bool layered) const;
   [[nodiscard]] bool enters(bool layered) const;
 
   std::string project_, copy_;
   std::vector<std::string> environments_;
   std::filesystem::path scratch_;  // with upper/N and work/N for environment N
-  base::UniqueFd lock_;            // on it: it is in use
+  base::UniqueFd lock_;            // on the scratch folder: marks it as in use
   bool protects_ = false;
   bool layers_ = false;
 };

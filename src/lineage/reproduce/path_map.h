@@ -27,8 +27,8 @@ class PathMap {
   std::string from_, to_;
 };
 
-// The argument with `prefix` before every path in it, as a whole, that is one of these or below
-// one. The same as PathMap(path, prefix + path).argument() for each, but in one go.
+// The argument with `prefix` inserted before every whole path in it that is one of `paths` or below
+// one. The same as PathMap(path, prefix + path).argument() for each, but in one pass.
 std::string with_prefix(std::string_view argument, const std::set<std::string, std::less<>>& paths,
                         std::string_view prefix);
 

@@ -124,7 +124,7 @@ void add_source_notes(ReproductionPlan& plan, const store::RunRecord& run) {
   const auto& git = run.context.git;
   if (!git) return;
   for (const std::string& one : git->left_out) {
-    plan.notes.push_back(fmt::format("run {}: the stored diff is without {}", run.id, one));
+    plan.notes.push_back(fmt::format("run {}: the stored diff does not contain {}", run.id, one));
   }
 }
 
@@ -135,8 +135,8 @@ void add_network_note(ReproductionPlan& plan, const store::RunRecord& run) {
   }
   if (used.empty()) return;
   plan.notes.push_back(
-      fmt::format("run {}: it used the network ({}{}); what it got was not recorded", run.id,
-                  used.front(), used.size() > 1 ? ", …" : ""));
+      fmt::format("run {}: it used the network ({}{}); the data it received was not recorded",
+                  run.id, used.front(), used.size() > 1 ? ", …" : ""));
 }
 
 // The files that stages have produced in the copy so far.

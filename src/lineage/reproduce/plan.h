@@ -1,5 +1,5 @@
-// The plan for reproducing an artifact: which source, which stages in which order, which external
-// files, and what differs here. Only reads; run_plan.h carries it out.
+// The plan for reproducing an artifact: the source, the stages in order, the external files, and
+// how this machine differs. Planning changes nothing; run_plan.h executes the plan.
 #pragma once
 
 #include <filesystem>
@@ -36,7 +36,7 @@ struct ExternalInput {
   std::int64_t size = 0;  // -1: not known
   InputState state = InputState::kMissing;
   std::string found;                                       // where the content can be copied from
-  std::optional<SameContent> same_content = std::nullopt;  // a run that left it elsewhere
+  std::optional<SameContent> same_content = std::nullopt;  // a run that left it at another path
 };
 
 struct PlannedStage {  // NOLINT(bugprone-exception-escape): as store::Context
@@ -54,7 +54,7 @@ struct PlannedStage {  // NOLINT(bugprone-exception-escape): as store::Context
 // A reason why a plan cannot be run.
 struct Obstacle {
   std::string text;      // one sentence
-  bool outside = false;  // it would write a file outside the project: can be allowed
+  bool outside = false;  // the obstacle is an output outside the project, which the user can allow
 };
 
 struct ReproductionPlan {
@@ -62,7 +62,7 @@ struct ReproductionPlan {
   std::optional<hash::Digest> artifact;
   std::vector<std::string> folder_files = {};  // if it is a folder: the files that runs left in it
   std::string
-      root;  // the folder that is copied: the project's, or the repository's that contains it
+      root;  // the folder that is copied: the project's, or that of the repository that contains it
   std::vector<PlannedStage> stages;
   std::set<std::string> environments;  // in the root, used in place (environments.h)
   std::vector<EnvironmentDifference> differences;
@@ -81,7 +81,7 @@ struct PlanInput {
   std::map<hash::Digest, std::vector<std::string>> places = {};
   // For external inputs: the run that left the same content at another path before.
   std::map<std::pair<store::RunId, std::string>, SameContent> same_contents = {};
-  // The file that an archived content is in; nothing: it is not archived.
+  // The archive's file with this content; nothing: it is not archived.
   std::function<std::optional<std::string>(const hash::Digest&)> archived = {};
   std::map<std::string, std::string> environment;  // of this process
 };

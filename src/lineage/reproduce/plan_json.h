@@ -1,4 +1,4 @@
-// A reproduction plan for programs: `assay reproduce --json` (docs/reproduce.md).
+// A reproduction plan as JSON: `assay reproduce --json` (docs/reproduce.md).
 #pragma once
 
 #include "base/json.h"

@@ -127,7 +127,7 @@ TEST_F(Reproduce, PipelineInADirtyCheckout) {
   project_.write("train.sh", "tr a-z A-Z < clean > model\n");  // untracked
   run("sh prepare.sh", {"prepare.sh", "data/raw"}, {"clean"});
   run("sh train.sh; mkdir -p out; cp model out/copy", {"train.sh", "clean"}, {"model", "out/copy"});
-  // The world moves on.
+  // The project changes after the runs.
   project_.write("prepare.sh", "false\n");
   project_.commit("later");
   project_.write("model", "overwritten by hand\n");

@@ -80,8 +80,8 @@ base::Error no_such_key(const std::string& key, const std::vector<ValuePlace>& p
                            fmt::format("it has values for: {}", fmt::join(names, ", ")));
 }
 
-// What the stage read and left, and is not there now: if it does without, it no longer depends on
-// that (graph/united_runs.h).
+// Files that the stage read or left and that do not exist now. If the new run succeeds without
+// them, the stage no longer depends on them (graph/united_runs.h).
 base::Result<std::vector<std::string>> absent_files(store::Store& store, store::RunRecord run) {
   ASSAY_TRY_VOID(unite_with_earlier(store, run));
   std::vector<std::string> absent;

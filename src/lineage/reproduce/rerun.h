@@ -1,4 +1,4 @@
-// `assay run @N --set key=value`: a recorded stage as a request to run it again.
+// `assay run @N --set key=value`: turns a recorded stage into a request to run it again.
 #pragma once
 
 #include <span>
@@ -17,10 +17,10 @@ namespace assay::lineage {
 base::Result<std::vector<std::string>> replace_values(std::span<const std::string> command,
                                                       std::span<const std::string> sets);
 
-// The stage with its command, directory, redirects, name, build mark, tracer (if one was named) and
-// filters. `number` is what the user wrote after "@"; `sets` are "key=value". An error if there is
-// no such stage in the project of the working directory, if a key is not an argument of it, or if
-// its command contained a secret, which was redacted.
+// The stage with its command, directory, redirects, name, `--build` flag, tracer (if one was named)
+// and filters. `number` is what the user wrote after "@"; `sets` are "key=value". An error if there
+// is no such stage in the project of the working directory, if a key is not an argument of it, or
+// if its command contained a secret, which was redacted.
 base::Result<RunRequest> stage_request(const std::string& number,
                                        const std::vector<std::string>& sets);
 

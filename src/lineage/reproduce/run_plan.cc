@@ -45,7 +45,7 @@ std::optional<OutputComparison> find_output(const std::string& path,
   return std::nullopt;
 }
 
-// A folder is what its worst file is.
+// The result for a folder is that of its worst file.
 void add_folder(const ReproductionPlan& plan, Reproduction& done) {
   const auto severity = [](OutputMatch match) {
     return match == OutputMatch::kDifferent ? 3

@@ -1,6 +1,6 @@
-// Carries out a reproduction plan: a fresh copy of the source, the stages in order, and a
-// comparison of every output. The original project is only read; stages cannot write to it where
-// the machine allows that (isolation.h).
+// Executes a reproduction plan: makes a fresh copy of the source, runs the stages in order, and
+// compares every output. The original project is only read; where the machine allows it, stages are
+// prevented from writing to it (isolation.h).
 #pragma once
 
 #include <filesystem>
@@ -21,7 +21,7 @@ enum class OutputMatch {
   kIdentical,
   kDifferent,
   kMissing,  // not written
-  kExtra,    // written now but not then; does not affect the verdict
+  kExtra,    // written now but not in the recorded run; does not affect the verdict
   kUnknown,  // its content was not recorded
 };
 std::string_view to_text(OutputMatch match);
@@ -42,12 +42,12 @@ struct StageResult {
 struct Reproduction {
   std::filesystem::path directory;  // the copy of the plan's root; it is not removed
   std::vector<StageResult> stages;
-  // The artifact that was asked for, among the outputs of the stage that makes it; none: that stage
-  // was not run to its end, or the plan is for all outputs.
+  // The requested artifact, among the outputs of the stage that makes it; none: that stage did not
+  // finish, or all outputs were requested.
   std::optional<OutputComparison> artifact;
-  std::string undecided;  // why it was not completed; empty: it was
-  // By the artifact: kYes: identical; kNo: different or missing; kInconclusive. Without one, by all
-  // outputs.
+  std::string undecided;  // why the reproduction was not completed; empty: it was
+  // For the artifact, or without one for all outputs: kYes if identical, kNo if different or
+  // missing, else kInconclusive.
   [[nodiscard]] base::ExitCode exit_code() const;
 };
 
@@ -55,14 +55,14 @@ struct RunPlanOptions {
   std::filesystem::path directory;                 // new or empty; no path: a temporary folder
   std::map<std::string, std::string> environment;  // of this process, for redacted variables
   bool allow_outside = false;  // stages may write their outputs outside the copy
-  // Stages have mounts of their own (isolation.h) where the machine allows it.
+  // Stages run in their own mount namespace (isolation.h) where the machine allows it.
   bool own_mounts = true;
   int output_fd = 2;  // for the stages' own output
   std::function<void(std::string_view line)> progress = [](std::string_view) {};
 };
 
-// Each file of an artifact that is a folder, as the last stage that writes it left it; kUnknown
-// also if no stage's was compared.
+// If the artifact is a folder: each of its files as the last stage that writes it left it; kUnknown
+// also if it was not compared for any stage.
 std::vector<OutputComparison> compared_files(const ReproductionPlan& plan,
                                              const std::vector<StageResult>& stages);
 

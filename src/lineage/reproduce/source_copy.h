@@ -1,5 +1,6 @@
 // SourceCopy: the source code in a copy of the project, as it was when a stage began: the commit
-// with the stored diff applied. Between stages it moves to the next state and keeps their outputs.
+// with the stored diff applied. Between stages it is brought to the next state; the stages' outputs
+// are kept.
 #pragma once
 
 #include <map>
@@ -16,9 +17,9 @@ namespace assay::lineage {
 
 class SourceCopy {
  public:
-  // `not_from_source` are the paths (of the original) that the stages produce: a diff that contains
-  // them, because they were untracked then, must not create them. A path that ends with a slash is
-  // a folder with everything below it.
+  // `not_from_source` are the original's paths that the stages produce. The diff must not create
+  // them, even if it contains them because they were untracked. A path that ends with a slash means
+  // everything below that folder.
   SourceCopy(const PathMap& map, std::set<std::string> not_from_source,
              std::vector<std::string> environment);
 

@@ -9,9 +9,9 @@
 
 namespace assay::lineage {
 
-// Waits for it. Streams that `redirects` does not name: standard input is empty, both outputs go to
-// `output_fd`. The exit code is a shell's: 127 when the program is not there, 126 when it cannot be
-// run, 128+N for signal N.
+// Runs the command and waits for it. If `redirects` does not name them, standard input is empty and
+// both outputs go to `output_fd`. Returns a shell's exit code: 127 when the program does not exist,
+// 126 when it cannot be run, 128+N for signal N.
 int run_stage_command(const std::vector<std::string>& arguments,
                       const std::vector<std::string>& environment,
                       const std::filesystem::path& directory,

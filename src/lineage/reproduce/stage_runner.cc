@@ -19,7 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The time given to existing files that a stage is expected to write, so that a write shows.
+// The modification time given to existing files that a stage is expected to write, so that a write
+// is noticed.
 constexpr timespec kLongAgo{.tv_sec = 1, .tv_nsec = 0};
 
 std::optional<hash::Digest> digest_at(const fs::path& path) {
@@ -49,7 +50,7 @@ base::Result<void> place(const ExternalInput& input, const fs::path& to) {
   fs::create_directories(to.parent_path(), error);
   fs::remove(to, error);  // a symbolic link would be followed
   fs::copy_file(input.found, to, fs::copy_options::overwrite_existing, error);
-  // The archive keeps its files from being changed; a stage may change its input in place.
+  // Archived files are read-only, but a stage may change its input in place.
   if (!error && input.state == InputState::kArchived) {
     fs::permissions(to, fs::perms::owner_write, fs::perm_options::add, error);
   }

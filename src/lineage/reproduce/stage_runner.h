@@ -29,11 +29,11 @@ class StageRunner {
 
   // Whether stages cannot write to the original project.
   [[nodiscard]] bool protects_project() const { return isolation_.protects(); }
-  // How stages get this environment, in words: "is used in place: …".
+  // How stages get the environments, in words: "is used in place: …".
   [[nodiscard]] std::string environment_text() const;
 
-  // Without comparisons if the exit code differs from the recorded one; an error if the stage could
-  // not be started as recorded.
+  // Runs the stage and, if its exit code is the recorded one, compares its outputs. An error if the
+  // stage could not be started as recorded.
   base::Result<StageResult> run(const PlannedStage& stage);
 
  private:

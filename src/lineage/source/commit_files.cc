@@ -16,8 +16,8 @@ std::string relative_to(const store::Git& git, const std::string& path) {
   return inside ? path.substr(git.root.size() + 1) : "";
 }
 
-// By the line that begins the file's part; git ends names with blanks by a tab, and puts unusual
-// ones into quotes.
+// Searches for the header line of the file's section. git appends a tab to names with blanks, and
+// quotes unusual ones.
 bool in_diff(const store::Git& git, const std::string& relative) {
   const std::string name = "b/" + relative;
   for (std::size_t at = git.diff.find(name); at != std::string::npos;

@@ -1,4 +1,4 @@
-// CommitFiles: which files a run found in git, as part of its commit or of its stored diff.
+// CommitFiles: which of a run's files are in git, as part of its commit or of its stored diff.
 #pragma once
 
 #include <map>
@@ -17,7 +17,7 @@ class CommitFiles {
 
   // Whether the commit or the diff has the file.
   bool has(const store::Git& git, const std::string& path);
-  // Whether the commit has it, in whatever state.
+  // Whether the commit has it, even if the diff changes it.
   bool in_commit(const store::Git& git, const std::string& path);
   // Whether the commit has it and the diff does not change it: its content is the commit's.
   bool has_unchanged(const store::Git& git, const std::string& path);

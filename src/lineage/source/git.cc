@@ -1,5 +1,5 @@
-// Runs three git processes at once: where the repository is, its configuration, what changed. Only
-// if something changed, a fourth for the diff, for which untracked files are added to a copy of the
+// Runs three git processes at once: where the repository is, its configuration, what changed. If
+// something changed, a fourth makes the diff, for which untracked files are added to a copy of the
 // index.
 #include "lineage/source/git.h"
 
@@ -102,8 +102,8 @@ bool is_in_tree(const fs::path& directory, const fs::path& tree) {
   return !error && *relative.begin() != "..";
 }
 
-// git for the repository that the directory is in. GIT_DIR counts only where no directory above has
-// a .git, and only with a GIT_WORK_TREE around the directory: so are home directories kept in git.
+// git for the repository that the directory is in. GIT_DIR is used only if no directory above has a
+// .git and GIT_WORK_TREE contains the directory, which is how home directories are kept in git.
 // Otherwise a hook has set it, and it names the hook's repository, not the project's.
 std::optional<GitProgram> find_repository(const fs::path& directory,
                                           const std::vector<std::string>& environment,
@@ -304,7 +304,8 @@ GitState git_state(const fs::path& directory, const std::vector<std::string>& en
     return {std::nullopt, failure_text(location)};
   }
   const auto config = parse_config(config_child->finish().output);
-  // Set to "no" for home directories kept in git, where listing untracked files takes minutes.
+  // Users set this to "no" for home directories kept in git, where listing untracked files takes
+  // minutes.
   const auto shown = config.find("status.showuntrackedfiles");
   const bool only_tracked = shown != config.end() && shown->second == "no";
   if (only_tracked) {

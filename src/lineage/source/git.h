@@ -3,7 +3,7 @@
 //
 //   git clone REMOTE x; cd x; git checkout COMMIT; git apply DIFF
 //
-// restores the files. Read before the command starts, because it describes the tree as it is then.
+// restores the files. Read before the command starts, because the command may change the tree.
 // Neither the user's index nor the object store is written.
 #pragma once
 
@@ -22,7 +22,7 @@ struct GitLimits {
   std::int64_t untracked_file = std::int64_t{1} << 20;
   std::int64_t untracked_total = std::int64_t{64} << 20;
   std::size_t diff = std::size_t{256} << 20;
-  std::chrono::milliseconds timeout{10'000};  // of each call of git
+  std::chrono::milliseconds timeout{10'000};  // of each git command
 };
 
 struct GitState {
@@ -30,9 +30,9 @@ struct GitState {
   std::string problem;            // why git failed; empty: it did not
 };
 
-// `environment` is what git runs in ("NAME=value"): PATH and HOME matter, GIT_DIR and GIT_WORK_TREE
-// only where no directory above has a .git. Inside a git hook, which sets them and GIT_INDEX_FILE,
-// the state is that of `directory`, too.
+// `environment` ("NAME=value") is git's: PATH and HOME matter, GIT_DIR and GIT_WORK_TREE only if no
+// directory above has a .git. So inside a git hook, which sets them and GIT_INDEX_FILE, the state
+// is that of `directory` as well.
 GitState git_state(const std::filesystem::path& directory,
                    const std::vector<std::string>& environment, const GitLimits& limits = {});
 

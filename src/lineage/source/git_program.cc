@@ -13,8 +13,8 @@
 namespace assay::lineage {
 namespace {
 
-// `git rev-parse --local-env-vars` without the configuration, which may have what git needs to
-// accept the repository (safe.directory).
+// The variables of `git rev-parse --local-env-vars` except those with configuration, which git may
+// need to accept the repository (safe.directory).
 constexpr std::array<std::string_view, 14> kRepositoryVariables = {
     "GIT_DIR",        "GIT_WORK_TREE",        "GIT_IMPLICIT_WORK_TREE",
     "GIT_COMMON_DIR", "GIT_INDEX_FILE",       "GIT_OBJECT_DIRECTORY",

@@ -14,9 +14,9 @@
 
 namespace assay::lineage {
 
-// The environment without the variables that name a repository or a part of one (GIT_DIR,
-// GIT_INDEX_FILE, …). git sets them in hooks; without them it uses the repository that its working
-// directory is in.
+// The environment without the variables that select a repository or a part of one (GIT_DIR,
+// GIT_INDEX_FILE, …), which git sets in hooks. Without them git uses the repository of its working
+// directory.
 base::Environment without_git_repository(base::Environment environment);
 
 // Uses the repository that `directory` is in, whatever `environment` names.

@@ -10,7 +10,7 @@
 
 namespace assay::lineage::testing {
 
-// One after the other, none at the same time as another; all done.
+// The runs do not overlap in time, and all have status kDone.
 rc::Gen<std::vector<store::RunRecord>> random_runs();
 
 }  // namespace assay::lineage::testing

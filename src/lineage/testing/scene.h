@@ -18,7 +18,7 @@
 
 namespace assay::lineage::testing {
 
-// Everything that finish() reported.
+// Collects everything that finish() reported.
 class Recorded : public Results {
  public:
   void input(store::Input input, const Rule& rule) override;
@@ -48,7 +48,7 @@ class Recorded : public Results {
 struct CollectorMode {
   bool before_change =
       true;  // changes are reported before (the gate) or after they happen (ptrace)
-  bool stamped_creation = true;  // the shim stamps what it made; the gate cannot
+  bool stamped_creation = true;  // creations have a stamp (the shim's do, the gate's do not)
 };
 
 class Scene {

@@ -10,7 +10,8 @@
 
 namespace assay::lineage {
 
-// A list that never moves its elements and never needs twice its size to grow. Element 0 is blank.
+// A list that grows in chunks, so it never moves its elements or needs twice its memory to grow.
+// Element 0 is a placeholder.
 template <class T>
 class Chunks {
  public:
@@ -65,7 +66,7 @@ class IdIndex {
     ++count_;
   }
 
-  // `to` has the key of `from`, which is in the table, and takes its place.
+  // Replaces `from`, which is in the table, by `to`, which has the same key.
   void replace(std::uint64_t hash, std::uint32_t from, std::uint32_t to) {
     for (std::size_t at = hash & mask();; at = (at + 1) & mask()) {
       if (slots_[at] != from) continue;
@@ -96,8 +97,8 @@ class IdIndex {
   std::size_t count_ = 0;
 };
 
-// File names, stored one after the other, never moved or freed. A name is found by the number that
-// add() returned.
+// File names, stored contiguously, never moved or freed. The number that add() returns identifies a
+// name.
 class NameArena {
  public:
   // Names are cut at kLongest bytes; file systems allow 255.

@@ -32,8 +32,8 @@ bool FileTable::is(FileId id, const wire::Stamp& stamp) const {
   return files_[id].inode == stamp.inode && devices_[files_[id].device] == stamp.device;
 }
 
-// When a file changes its identity, its old slot goes to a blank file without names, so that the
-// index never points to the wrong file.
+// When a file's identity changes, its old slot in the index is given to a placeholder file without
+// names, so that the index never points to the wrong file.
 void FileTable::identify(FileId id, const wire::Stamp& stamp) {
   File& file = files_[id];
   const auto hash_of_id = [&](FileId other) {

@@ -25,16 +25,16 @@ inline constexpr std::uint16_t kUnnamed = 256;         // O_TMPFILE
 inline constexpr std::uint16_t kAppeared = 512;        // appeared at a known path without an event
 inline constexpr std::uint16_t kOutside = 1024;        // changed by another program; reported
 inline constexpr std::uint16_t kRenamed =
-    2048;  // the run changed one of its names, and so its ctime
+    2048;  // the run changed one of its names, and thereby its ctime
 inline constexpr std::uint16_t kElsewhere = 4096;  // has hard links that are not known
 inline constexpr std::uint16_t kPassedOn =
-    8192;  // only writable through an inherited descriptor above 2
+    8192;  // the run could write to it only through an inherited descriptor above 2
 inline constexpr std::uint16_t kEmptied = 16384;  // truncated by the run
 }  // namespace file_flag
 
 struct File {
   std::uint64_t inode = 0;  // 0: not known yet
-  std::int64_t size = 0;    // with the next two: as it was when first seen
+  std::int64_t size = 0;    // this and the next two: when first seen
   std::int64_t mtime_ns = 0;
   std::int64_t ctime_ns = 0;
   std::uint32_t digest = 0;  // 0: none
@@ -44,7 +44,7 @@ struct File {
   std::uint32_t names = 0;   // number of known paths that lead to it now
 
   [[nodiscard]] bool has(std::uint16_t flag) const { return (flags & flag) != 0; }
-  // Otherwise its inode may have been reused.
+  // If not, its inode may have been reused.
   [[nodiscard]] bool is_alive() const {
     return names > 0 || has(file_flag::kUnnamed | file_flag::kElsewhere);
   }

@@ -88,8 +88,8 @@ bool has_any_part(std::string_view path, const auto& parts) {
   return std::ranges::any_of(parts, [&](std::string_view part) { return has_part(path, part); });
 }
 
-// Where libraries keep what they have downloaded and models are made from. Other files there are
-// settings, among them access tokens.
+// Folders in which libraries keep downloaded models and data. Other files beside these are
+// settings, including access tokens.
 bool is_model_cache(std::string_view folder) {
   constexpr std::array<std::string_view, 6> kCaches = {
       "/.cache/huggingface/hub", "/.cache/huggingface/datasets",

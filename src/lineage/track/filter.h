@@ -47,11 +47,11 @@ class Filter {
   RuleId rule_for_folder(std::string_view folder);
   RuleId rule_for_name(RuleId folder_rule, std::string_view folder, std::string_view name) const;
 
-  // Whether what is kept by this rule comes from the network, whoever puts it there: a model in a
-  // cache is an input also of the run that downloads it.
+  // Whether files kept by this rule are downloads: a model in a download cache is an input even of
+  // the run that downloads it.
   [[nodiscard]] bool is_downloaded(RuleId id) const;
 
-  // Forgets which folders are virtual environments: one may have been created since.
+  // Clears the cache of which folders are virtual environments: one may have been created since.
   void forget() { environments_.clear(); }
 
   [[nodiscard]] const Rule& rule(RuleId id) const { return rules_[id]; }

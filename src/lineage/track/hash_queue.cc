@@ -30,8 +30,8 @@ void lower_priority() {
   ::syscall(SYS_ioprio_set, kWhoProcess, 0, kIdleClass);
 }
 
-// Lets it end soon. Returning to normal CPU priority needs privileges, only I/O priority does not:
-// that is why raise() starts new threads.
+// Raises the thread's I/O priority, so that it ends soon. Normal CPU priority would need
+// privileges, which is why raise() starts new threads.
 void raise_priority(pid_t thread) {
   constexpr int kBestEffort = (2 << 13) | 4;
   sched_param parameter{};
@@ -232,7 +232,8 @@ void HashQueue::end_workers() {
   workers_.clear();
 }
 
-// What one thread takes at a time: one large file, or some small ones, leaving enough for others.
+// The tasks that a thread takes at a time: one large file, or several small ones, leaving some for
+// other threads.
 std::vector<HashTask> HashQueue::next_tasks() {
   std::vector<HashTask> taken;
   const std::size_t most =

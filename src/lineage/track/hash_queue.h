@@ -1,9 +1,9 @@
 // HashQueue: hashes files in threads of its own: while the command runs, without slowing it down;
 // afterwards, as fast as possible. One thread, the owner, submits tasks and takes results.
 //
-// While the command runs the threads have idle priority, so that on a busy machine one may be
-// descheduled for long, also while it holds the mutex. So the owner only tries to lock the mutex
-// then: what it cannot hand over now, it hands over next time.
+// While the command runs the threads have idle priority, so on a busy machine one may be
+// descheduled for long even while it holds the mutex. So the owner only uses try_lock meanwhile;
+// tasks that it cannot hand over stay in its outbox until the next call.
 #pragma once
 
 #include <atomic>
@@ -37,7 +37,7 @@ class HashQueue {
   struct Options {
     unsigned threads = 0;  // while the command runs; 0: up to four
     DigestCache* cache = nullptr;
-    // Smaller files are hashed faster than they are found in the cache.
+    // Hashing a smaller file is faster than looking it up in the cache.
     std::int64_t cache_from = std::int64_t{64} << 10U;
   };
 
@@ -62,8 +62,8 @@ class HashQueue {
   // The number of descriptors of unfinished tasks.
   [[nodiscard]] std::size_t held() const { return held_.load(std::memory_order_relaxed); }
 
-  // On the caller's thread and all processors, immediately. The queue's own work on `id` is
-  // dropped.
+  // Hashes immediately, with the caller's thread and all processors. The queue's own task for `id`
+  // is dropped.
   HashResult hash_now(HashTask task);
   // The command has ended: all processors and normal priority from now on.
   void raise();
@@ -84,7 +84,7 @@ class HashQueue {
   const Options options_;
   const unsigned processors_;
   bool raised_ = false;  // changed by the owner while no thread runs
-  // The owner's:
+  // Used only by the owner:
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<HashTask> outbox_;   // not yet in tasks_
   std::vector<HashResult> found_;  // in the cache

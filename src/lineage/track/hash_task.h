@@ -1,10 +1,10 @@
 // HashTask: one file to be hashed in a known state, and the result.
 //
-// There is a digest only if the file was in the expected state before and after. It is cacheable
-// only if, in addition, the file was not "racily new": file times advance in ticks, so a file that
-// changed within the tick in which it was hashed may change again and keep its stamp. For this run
-// such a digest is valid, because the run's own changes are announced first; for later runs it is
-// not.
+// There is a digest only if the file was in the expected state before and after hashing. It is
+// cacheable only if the file was also not "racily new": file times advance in ticks, so a file that
+// changed within the tick in which it was hashed may change again and keep its stamp. Such a digest
+// is valid for this run, because the run's own changes are announced before they happen, but not
+// for later runs.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 namespace assay::lineage {
 
 struct HashTask {
-  std::uint32_t id = 0;  // the owner's
+  std::uint32_t id = 0;  // chosen by the owner of the queue
   // The path in two pieces, which must outlive the task.
   const std::string* folder = nullptr;
   const char* name = nullptr;
@@ -49,8 +49,8 @@ HashResult hash_task(const HashTask& task, const hash::HashOptions& options);
 bool racily_new(const hash::FileStamp& stamp, std::int64_t now_ns);
 // The clock that file times come from.
 std::int64_t file_clock_ns();
-// The clock of the file system that this folder is on, which may be a server's: it is set to now,
-// and read. file_clock_ns() where that is not possible.
+// The clock of the file system that this folder is on, which may be a file server's: sets the
+// folder's times to "now" and reads them back. file_clock_ns() if that is not possible.
 std::int64_t file_system_clock_ns(const std::string& folder);
 
 }  // namespace assay::lineage

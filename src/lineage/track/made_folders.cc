@@ -27,7 +27,8 @@ void MadeFolders::add_output(std::string_view path) {
 std::vector<std::string> MadeFolders::made_since(std::int64_t since_ns) const {
   std::map<std::string, bool> made;
   for (const std::string& folder : folders_) {
-    // A folder that was there before has only such folders above it, or was moved there.
+    // Stops at a folder that existed before the run: those above it did too, unless it was moved
+    // there.
     for (std::string at = folder; !at.empty(); at.resize(at.rfind('/'))) {
       const auto [known, added] = made.try_emplace(at, false);
       if (!added) break;

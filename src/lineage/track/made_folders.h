@@ -1,5 +1,5 @@
-// Which folders of a run's outputs it made itself: those must not be there when it is reproduced.
-// Making a folder is not observed; the file system keeps when a folder was made.
+// Which folders of a run's outputs it made itself: they must not exist when it is reproduced. mkdir
+// is not observed, so this uses the creation time (btime) that the file system keeps.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,19 @@
 
 namespace assay::lineage {
 
-// Whether the folder was made at `since_ns` (the file system's clock) or later; false where the
-// file system does not keep when, or nothing is given (0).
+// Whether the folder was made at `since_ns` (the file system's clock) or later; false if `since_ns`
+// is 0 or the file system keeps no creation times.
 bool made_at_or_after(const std::string& folder, std::int64_t since_ns);
 
 class MadeFolders {
  public:
   void add_output(std::string_view path);
-  // Of the folders above the outputs, those made at `since_ns` (the file system's clock) or later,
-  // sorted. None where the file system does not keep when.
+  // The folders above the outputs that were made at `since_ns` (the file system's clock) or later,
+  // sorted. None if the file system keeps no creation times.
   [[nodiscard]] std::vector<std::string> made_since(std::int64_t since_ns) const;
 
  private:
-  std::string last_;  // most outputs are in the folder of the one before
+  std::string last_;  // most outputs are in the same folder as the one before
   std::set<std::string, std::less<>> folders_;
 };
 

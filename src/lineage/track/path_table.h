@@ -1,5 +1,5 @@
 // PathTable: every path the run uses, with the file that was there before the run and the one that
-// is there now. What the run did to names is the difference of the two.
+// is there now. The difference between the two is what the run did to names.
 //
 // Folders are stored once and names in an arena: a path costs 28 bytes, its last component and a
 // hash slot.
@@ -25,7 +25,7 @@ inline constexpr std::uint16_t kCarried = 4;  // the file that was here before h
 inline constexpr std::uint16_t kTaken = 8;    // a file has been bound here at some time
 inline constexpr std::uint16_t kLinked = 16;  // the file here came by linking
 inline constexpr std::uint16_t kSame = 32;    // opened for writing, with unchanged content
-inline constexpr std::uint16_t kGone = 64;    // created by the run, and removed or moved by others
+inline constexpr std::uint16_t kGone = 64;    // created by the run, then removed or moved by others
 }  // namespace path_flag
 
 struct Path {

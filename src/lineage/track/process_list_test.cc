@@ -32,7 +32,7 @@ TEST(ProcessList, ListsAProcessFromBeginningToEnd) {
   exec.path = "/bin/cp";
   exec.other = std::string_view("cp\0a b\0\0-f", 10);
   list.happened(exec);
-  list.happened(event(Op::kProcess, 7, 1025, 1));  // the new image says hello; an orphan by now
+  list.happened(event(Op::kProcess, 7, 1025, 1));  // from the new program; an orphan by now
   auto exit = event(Op::kExit, 7, 1050);
   exit.value = 256;
   list.happened(exit);

@@ -13,29 +13,29 @@
 
 namespace assay::lineage {
 
-// Receives a run's results at its end: inputs, outputs (with inputs that the run downloaded among
-// them) and left-out files, one kind after the other and each sorted by path, then processes, then
-// what was missed. `rule` is why a file was kept or left out.
+// Receives a run's results at its end: inputs, outputs (mixed with inputs that the run downloaded)
+// and left-out files, one kind after the other and each sorted by path; then processes; then what
+// was missed. `rule` is why a file was kept or left out.
 class Results {
  public:
   virtual ~Results() = default;
   virtual void input(store::Input input, const Rule& rule) = 0;
   virtual void output(store::Output output, const Rule& rule) = 0;
-  // A file that is neither, and that a person might look for. If it was read, the path is the one
-  // it had then.
+  // A file that is neither input nor output, but that a user might look for. If it was read, this
+  // is its path at that time.
   struct LeftOut {
     std::string path;
     bool read = false;
     bool changed = false;  // written, created, renamed or removed
   };
   virtual void left_out(LeftOut file, const Rule& rule) = 0;
-  // What is known about names besides contents: links, listed folders, paths without a file.
+  // What is known about paths besides contents: links, listed folders, paths without a file.
   virtual void fact(store::PathFact fact) = 0;
   virtual void process(store::Process process) = 0;
   virtual void missed(store::Missed missed) = 0;
 };
 
-// What could not be observed: no duplicates, and no more than people read.
+// What could not be observed, without duplicates and at most kMost entries, for people to read.
 class MissedList {
  public:
   static constexpr std::size_t kMost = 100;

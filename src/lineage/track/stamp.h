@@ -41,8 +41,8 @@ inline PathStatus status_at(const std::string& path) {
 inline bool same_file(const wire::Stamp& a, const wire::Stamp& b) {
   return a.device == b.device && a.inode == b.inode;
 }
-// No sign that the content differs. The change time is not compared: renaming, linking and chmod
-// change it too, and the run may do those to a file it has read.
+// Nothing indicates that the content differs. The ctime is not compared: renaming, linking and
+// chmod change it too, and the run may do those to a file it has read.
 inline bool same_content(const wire::Stamp& a, const wire::Stamp& b) {
   return same_file(a, b) && a.size == b.size && a.mtime_ns == b.mtime_ns;
 }

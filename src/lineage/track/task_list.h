@@ -1,6 +1,6 @@
-// TaskList: a queue of hash tasks whose pop_front() frees no memory: emptied blocks wait for the
-// owner. A thread of idle priority that frees memory can be descheduled for long while it holds the
-// allocator's lock, and block the thread that the command waits for.
+// TaskList: a queue of hash tasks whose pop_front() frees no memory; the owner frees emptied blocks
+// later. A thread of idle priority that frees memory could be descheduled for long while it holds
+// the allocator's lock, and so block the thread that the command waits for.
 #pragma once
 
 #include <array>

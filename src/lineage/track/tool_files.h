@@ -9,17 +9,17 @@ namespace assay::lineage {
 
 class ToolFiles {
  public:
-  // Those of tool_files.ignore, which is compiled in.
+  // The patterns of tool_files.ignore, which is compiled in.
   static const ToolFiles& known();
-  // The text of such a file.
+  // `patterns` is the text of such a file.
   explicit ToolFiles(std::string_view patterns);
 
-  // Whether the folder is one of theirs, or is below one.
+  // Whether the folder is a known tool's folder, or below one.
   [[nodiscard]] bool has_folder(std::string_view folder) const;
   [[nodiscard]] bool has_name(std::string_view name) const;
 
  private:
-  std::vector<std::vector<std::string>> folders_;  // components, one after the other
+  std::vector<std::vector<std::string>> folders_;  // each as its components
   std::vector<std::string> names_;
 };
 

@@ -1,11 +1,11 @@
 // Tracker: decides from a run's events which files are its inputs and outputs, and in which state.
 //
-// A file is an input if the run read it before changing it, or gave it another name; its content is
-// that of the first read. (A model that the run puts into a cache of downloads is an input, too.) A
-// file is an output if, at the end of the run, a path leads to other content than before. Files are
-// followed by device and inode through renames and links; names are separate from files
-// (path_table.h, file_table.h), so an output's status is the difference between what was at its
-// path before the run and what is there now.
+// A file is an input if the run read it before changing it, or renamed or linked it; its content is
+// that at the first read. (A model that the run downloads into a cache is an input, too.) A file is
+// an output if, at the end of the run, its path has other content than before. Files are followed
+// by device and inode through renames and links; names are separate from files (path_table.h,
+// file_table.h), so an output's status is the difference between what was at its path before the
+// run and what is there now.
 //
 //   tracker.cc         events and what they do to files
 //   tracker_locate.cc  which file an event is about
@@ -60,7 +60,7 @@ class Tracker : public collect::Sink {
     // Tasks in the hash queue. A task takes twenty times the memory of an id, so the queue gets no
     // more than it needs to be busy until the next event or idle call.
     std::size_t max_pending = 50'000;
-    // The clock of files' times at the run's start; 0: not known.
+    // The file system's clock at the run's start; 0: not known.
     std::int64_t started_file_ns = 0;
     // Whether a program outside the run that has this file open for writing may have written to it.
     // Called at the end, for files that the command inherited open and that have changed.
@@ -213,7 +213,7 @@ class Tracker : public collect::Sink {
   std::set<std::string> made_links_;   // symbolic links that the run made, moved or removed
   std::map<std::string, int> listed_;  // folders, and how often
   std::set<std::string> absent_;
-  // By name or address; of an address, by connection.
+  // By host name or address; for an address, by connection.
   std::map<std::string, std::map<std::uint64_t, store::Traffic>> network_;
   bool other_namespaces_ = false;  // some process has its own mount namespace
   std::size_t unnamed_ = 0;        // files created without a name whose inode is not known

@@ -1,6 +1,6 @@
-// What the run found out about names: symbolic links that it went through or left, folders that it
-// listed, names that it looked for and did not find. Files are followed by their real paths; a link
-// that leads elsewhere later, or a name that is new, changes what the run would read.
+// Facts about paths: symbolic links that the run followed or left, folders that it listed, files
+// that it looked for and did not find. Files are tracked by their real paths, so a link that later
+// leads elsewhere, or a new file, changes what the run would read.
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 // Bounds memory; programs that open more files than this through links use few links.
 constexpr std::size_t kMostWays = 10'000;
-// A compiler looks for every header in every folder that it is told of.
+// Bounds memory: a compiler looks for every header in every include folder.
 constexpr std::size_t kMostAbsent = 2'000;
 
 // Calls `visit` with every symbolic link on the way along `path`, in order, as it is now.
@@ -93,7 +93,7 @@ void Tracker::note_absent(std::string_view path) {
   if (filter_.rule(own).keep) absent_.insert(text_of(resolved));
 }
 
-// A connection that several processes had is reported by each, with what it had carried by then.
+// A connection shared by several processes is reported by each, with its traffic up to that time.
 void Tracker::note_network(std::string_view text, const wire::Stamp* stamp) {
   constexpr std::size_t kMostAddresses = 1'000;
   constexpr std::size_t kMostConnections = 100'000;
@@ -108,8 +108,8 @@ void Tracker::note_network(std::string_view text, const wire::Stamp* stamp) {
   traffic.sent = std::max(traffic.sent, stamp->mtime_ns);
 }
 
-// The names in a folder before the run: those that are there now, without what the run made, and
-// with what it removed.
+// The names in a folder before the run: those there now, without what the run made and with what it
+// removed.
 std::optional<std::vector<std::string>> Tracker::names_before(const std::string& folder) {
   constexpr std::size_t kMostNames = 20'000;
   std::set<std::string> names;
@@ -162,12 +162,12 @@ void Tracker::report_facts(Results& results) {
   }
   for (const std::string& path : absent_) {
     struct stat status {};
-    // Outside the project programs look for settings in many places; where the run has files, it
-    // looks for more of them.
+    // Programs look for settings in many places outside the project, so there a missing file counts
+    // only in folders where the run used other files.
     const ResolvedPath at = resolver_.from_canonical(path);
     const bool in_project = filter_.rule(filter_.rule_for(path)).name == "project";
     if (!in_project && paths_.first_in(at.folder) == 0) continue;
-    // It came into being since: the run made it, or it is not known when it came.
+    // It exists now: the run made it, or it is unknown when it appeared.
     if (::lstat(path.c_str(), &status) == 0) continue;
     results.fact({.kind = Kind::kAbsent, .path = path});
   }

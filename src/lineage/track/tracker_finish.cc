@@ -1,5 +1,5 @@
-// The end of a run: names are compared with the file system, which decides; remaining files are
-// hashed with all processors; results are reported in the order of their paths.
+// The end of a run: corrects recorded names by what is on disk, hashes the remaining files with all
+// processors, and reports the results in the order of their paths.
 #include <algorithm>
 
 #include "lineage/track/stamp.h"
@@ -36,7 +36,7 @@ void Tracker::reconcile_names() {
 void Tracker::reconcile_name(PathId id) {
   const auto [real, inaccessible] = status_at(paths_.text(id));
   const FileId now = paths_[id].now;
-  if (inaccessible) return;  // the events are all there is
+  if (inaccessible) return;  // only the events are known
   if (!real) return unbind(id);
   if (now != 0 && (files_[now].inode == 0 || files_.is(now, *real))) return;
   const FileId known = files_.find(real->device, real->inode);
@@ -44,7 +44,7 @@ void Tracker::reconcile_name(PathId id) {
     unbind(id);
     bind(id, known);
   } else if (now != 0) {
-    files_.identify(now, *real);  // replaced; what is there is what the run left
+    files_.identify(now, *real);  // replaced: the file that is there now is what the run left
   } else if (paths_[id].before != 0) {
     bind(id, files_.add(&*real, 0));
   }

@@ -63,7 +63,7 @@ std::optional<Tracker::Changed> Tracker::change_at(PathId id) {
     const bool same = (path.flags & path_flag::kSame) != 0;
     const bool unchanged = same || (!inaccessible && is_unchanged(path.now, *real));
     if (unchanged && !file.has(file::kInherited)) return std::nullopt;
-    // An empty file for errors that did not happen is no result.
+    // An empty file that was only standard error is not a result.
     const bool no_errors = file.has(file::kOnlyErrors) && file.has(file::kInheritedEmpty);
     if (no_errors && real->size == 0) return std::nullopt;
     changed.status =

@@ -1,5 +1,5 @@
-// Whether a file changed, by its times, and what is done where times are not enough: a file may be
-// so new that they do not show a change, and programs set times (touch, cp -p, rsync).
+// Whether a file changed, judged by its times, and what is done if they are not enough: a file may
+// be so new that its times do not show a change, and programs set times (touch, cp -p, rsync).
 #include <fmt/format.h>
 
 #include "lineage/track/stamp.h"

@@ -25,7 +25,7 @@ class TrackerTimesTest : public testing::TrackerFixture {
     scene.put("a", "one");
     scene.begin();
   }
-  // As touch -d sets it, by whom it may be.
+  // Sets times as touch -d does.
   static void set_times(const Scene& where, const std::string& name) {
     const std::array<timespec, 2> times = {timespec{1'000'000'000, 0}, timespec{1'000'000'000, 0}};
     ASSERT_EQ(::utimensat(AT_FDCWD, where.path(name).c_str(), times.data(), 0), 0);

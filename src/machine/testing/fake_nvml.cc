@@ -1,4 +1,4 @@
-// What a pretended NVML says about its GPUs. See fake_nvml_core.h.
+// The fake NVML's functions about its GPUs. See fake_nvml_core.h.
 #include <atomic>
 #include <cstdio>
 #include <cstring>

@@ -1,4 +1,4 @@
-// What a pretended NVML says about what its GPUs are doing. See fake_nvml_core.h.
+// The fake NVML's functions about its GPUs' activity. See fake_nvml_core.h.
 #include <cstdint>
 #include <cstring>
 
@@ -8,7 +8,7 @@ using namespace assay::machine::nvml;
 
 namespace {
 
-// A sample is a number: the nth that was taken, of which device. "Old" cards have none.
+// A sample records its sequence number and its device. "Old" cards have none.
 struct Sample {
   unsigned device;
   unsigned number;

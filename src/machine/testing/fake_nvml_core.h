@@ -1,5 +1,5 @@
-// What the parts of the pretended NVML share. Which machine it pretends to be stands in the
-// environment variable FAKE_NVML at the time of each call.
+// What the parts of the fake NVML share. The environment variable FAKE_NVML selects the machine to
+// simulate; it is read at each call.
 #pragma once
 
 #include <string_view>
@@ -9,7 +9,7 @@
 namespace assay::machine::nvml {
 
 inline constexpr unsigned kFakeGpus = 8;
-// Slices are devices from here on: two of card 1 where cards are in slices.
+// Device indices from here on are slices: in scenario "slices", two of card 1.
 inline constexpr unsigned kFirstSlice = 100;
 
 // "nvswitch": 8 × H200 whose 18 links all lead to switches;

@@ -193,8 +193,8 @@ class Keeper {
         detach();
         return false;
       }
-      // The terminal sends its signals to the whole process group, the command included; only that
-      // it was closed is sent to the leader of the session alone.
+      // The terminal sends its signals to the whole process group, including the command; only
+      // SIGHUP, when it is closed, goes to the session leader alone.
       const bool leader_alone = number == SIGHUP && ::getsid(0) == ::getpid();
       if (info.ssi_code == SI_KERNEL && !leader_alone) continue;
       if (command_ > 0) {

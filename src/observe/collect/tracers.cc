@@ -48,7 +48,7 @@ Preflight preflight(Tracer tracer) {
 }
 
 base::Result<Tracer> choose_tracer(std::optional<Tracer> wanted) {
-  // Its collector is about to find out the rest, which takes milliseconds.
+  // The rest takes milliseconds, and its collector is about to determine it anyway.
   if (wanted == Tracer::kEbpf) {
     const std::string obstacle = ebpf_obstacle();
     if (obstacle.empty()) return *wanted;

@@ -20,10 +20,10 @@ struct Who {
   std::int32_t parent;  // recorded once per thread
 };
 
-// What is remembered for a thread is worth nothing after a fork (then local->process is 0 again).
-// The child of a vfork shares all memory with its parent, thread-local memory included: only the
-// kernel knows which of the two we are. One question is enough, since a thread whose number is
-// known is in a known process.
+// The ids of this thread and process, cached. A fork invalidates the cache (local->process is 0
+// again). The child of a vfork shares all memory with its parent, including thread-local memory, so
+// only the kernel knows which of the two this is; asking for the thread id is enough, since it
+// identifies the process too.
 Who who() {
   struct Known {
     std::int32_t thread;
@@ -47,7 +47,7 @@ Who who() {
 struct Text {
   const char* data = nullptr;
   std::size_t length = 0;
-  bool too_long = false;  // and therefore empty
+  bool too_long = false;  // the name is longer than the buffer, and therefore empty
 };
 
 template <std::size_t kSize>
@@ -87,7 +87,7 @@ Text name_of_descriptor(int file, char* buffer, std::size_t size) {
   return {buffer, static_cast<std::size_t>(result)};
 }
 
-// What to write before a relative path. Empty when the directory has no name any more.
+// The prefix of a relative path. Empty if the directory no longer has a name.
 Text name_of_directory(int directory, char* buffer, std::size_t size) {
   if (directory == AT_FDCWD) {
     const long result = gate_call(SYS_getcwd, buffer, size);  // counts the terminator
@@ -95,11 +95,11 @@ Text name_of_directory(int directory, char* buffer, std::size_t size) {
     return {buffer, static_cast<std::size_t>(result) - 1};
   }
   const Text name = name_of_descriptor(directory, buffer, size);
-  return ends_deleted(name) ? Text{} : name;  // or has such a name: the file's own name decides
+  return ends_deleted(name) ? Text{} : name;  // or really named so: the file's own name decides
 }
 
-// Names that mean another file to every process (/dev/stdin, /proc/self/…). /dev/shm is a place
-// for files like any other.
+// Names that refer to a different file in each process (/dev/stdin, /proc/self/…). /dev/shm is an
+// ordinary folder.
 bool means_something_else_outside(Text absolute) {
   return starts_with(absolute, "/proc/", 6) ||
          (starts_with(absolute, "/dev/", 5) && !starts_with(absolute, "/dev/shm/", 9));
@@ -114,8 +114,8 @@ void commit(wire::Record& record, std::size_t size) {
                     std::memory_order_release);
 }
 
-// Space of `size` bytes. There was enough of it before the call; if a thousand others have used it
-// since, the collector is about to make more.
+// Reserves `size` bytes. There was enough space before the call (log_ready()); if other writers
+// have used it since, waits for the collector to allocate more.
 std::uint64_t place_for(std::size_t size) {
   wire::Place place = wire::reserve(*shim.header, size);
   for (int waited_ms = 0; place.offset == 0 && waited_ms < 1000; ++waited_ms) {
@@ -135,7 +135,7 @@ char* append(char* to, Text text) {
   return to + text.length;
 }
 
-// The content of a record besides process and time. Without a status: not about a file.
+// The content of a record except process and time. Without a status, it is not about a file.
 struct What {
   wire::Op op;
   const struct stat* status = nullptr;
@@ -144,8 +144,8 @@ struct What {
   std::int64_t time_ns = 0;
 };
 
-// The path is in two parts with a slash between them, if the first is there; so is what the event
-// says besides, without one.
+// Writes a record. The path is `before`, a slash, and `path`, or just `path` if `before` is empty;
+// the second text is `other` followed directly by `other_rest`.
 void write(const What& what, Text before, Text path, Text other = {}, Text other_rest = {}) {
   const std::int64_t now = what.time_ns != 0 ? what.time_ns : monotonic_ns();
   Who by = who();

@@ -11,25 +11,25 @@
 
 namespace assay::shim {
 
-// Whether an event of any size can be recorded now: checked before a call is made from the gate,
-// because afterwards the collector cannot see it any more. Other writers may take space in between,
-// so there must be enough for a thousand of them.
+// Whether an event of any size can be recorded now. Checked before a call is made from the gate's
+// instruction, because the collector does not see such a call. Other writers may take space in
+// between, so there must be enough for a thousand of them.
 bool log_ready();
 
 // `file` is a regular file that this thread has opened as (directory, path). Uses a little more
-// than PATH_MAX bytes of stack, which its callers therefore do not.
+// than PATH_MAX bytes of stack, so that its callers need not.
 void record_open(wire::Op op, int file, const struct stat& status, int directory, const char* path,
                  std::size_t path_length);
 
-// The same for a name that was only asked about (kList, kAbsent). Nothing is recorded where the
-// name means nothing to the collector.
+// The same for a name without an open file (kList, kAbsent). Nothing is recorded if the collector
+// could not interpret the name.
 void record_name(wire::Op op, int directory, const char* path, std::size_t path_length);
 
 // A text that is no path (kNetwork).
 void record_text(wire::Op op, const char* text, std::size_t length);
 
-// What went over a connection to the address in `text` so far: the connection is known by its
-// inode, the bytes are in the places of size and modification time.
+// The bytes transferred so far over a connection to the address in `text`. The record's stamp holds
+// the connection as the inode, and the bytes as size (received) and modification time (sent).
 void record_traffic(const char* text, std::size_t length, std::uint64_t connection,
                     std::uint64_t received, std::uint64_t sent);
 

@@ -1,7 +1,7 @@
-// Calls that ask about names without opening a file: stat and its relatives, access, opendir. They
-// are made as the C library makes them. A name that is not there, and a folder that is listed, are
-// recorded once: if the name is there at another time, or the folder has more names, the program
-// may do something else.
+// Calls that look up names without opening a file: stat and similar calls, access, opendir. They
+// are made as the C library makes them. A missing file, and a folder that is listed, are recorded
+// once: if in a later run the file exists, or the folder has other names, the program may behave
+// differently.
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 namespace assay::shim {
 namespace {
 
-// Another library's result, as the program gets it.
+// Passes on another library's result, and records a missing file.
 int told(int result, int directory, const char* path) {
   if (result == 0 || errno != ENOENT || !on()) return result;
   note_absent(directory, path);
@@ -39,7 +39,7 @@ using StatAt = int(int, const char*, Status*, int);
 using Access = int(const char*, int);
 using OpenDir = DIR*(const char*);
 
-// The structures with and without 64 are one on x86-64.
+// struct stat and struct stat64 are the same on x86-64.
 template <typename Status>
 int stat_by(Function function, const char* path, Status* status, int flags) {
   if (auto* next = other<Stat<Status>>(function)) return told(next(path, status), AT_FDCWD, path);

@@ -1,8 +1,7 @@
-// Calls that change names: rename, link, symlink, unlink, truncate. They are always stopped, so
-// that the collector can keep what they destroy; they are here for one reason. A stopped call that
-// the collector has not yet taken up can be interrupted by a signal handler, and then fails with
-// EINTR, which these calls never do otherwise. So it is made again, and the program does not
-// notice.
+// Calls that change names: rename, link, symlink, unlink, truncate. They always go through the
+// gate, so that the collector can hash what they destroy. They are wrapped for one reason: a
+// stopped call that the collector has not received yet can be interrupted by a signal handler and
+// then fails with EINTR, which these calls otherwise never do. So it is repeated here.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -59,7 +58,7 @@ ASSAY_EXPORTED int renameat2(int at, const char* from, int to_at, const char* to
   if (auto* next = other<TwoNamesAtFlags>(Function::kRenameat2)) {
     return next(at, from, to_at, to, static_cast<int>(flags));
   }
-  // As the C library does it: without flags, kernels that lack the call will do.
+  // As in the C library: without flags, renameat is used, for kernels without renameat2.
   if (flags == 0) return change(SYS_renameat, at, word(from), to_at, word(to));
   return change(SYS_renameat2, at, word(from), to_at, word(to), flags);
 }

@@ -1,6 +1,6 @@
-// What a program gets over the network is not recorded; that it used the network is, with the names
-// that it looked up, the addresses that it connected to, and how many bytes went over TCP
-// connections. The calls are the C library's.
+// Records that a program used the network: host names that it looked up, addresses that it
+// connected to, and bytes transferred over TCP connections. The data itself is not recorded. The
+// calls are made by the C library.
 #include <errno.h>
 #include <linux/tcp.h>
 #include <netdb.h>
@@ -21,10 +21,10 @@
 namespace assay::shim {
 namespace {
 
-// Takes the place of the epoch in keys.
+// Used in keys instead of the epoch (recorded_opens.h).
 constexpr std::uint64_t kNetworkName = 0x4E77'04C4'E770'4C4E;
 
-// Once in a process.
+// Recorded once per process.
 void note_text(const char* text, std::size_t length) {
   if (!log_ready()) return;
   const std::uint64_t key = recorded_key(text, length, kNetworkName, kAbsolute);
@@ -47,7 +47,7 @@ char* put_number(char* to, unsigned value, unsigned base) {
 // The text of an address, as it is recorded.
 struct AddressText {
   char text[64];
-  std::size_t length = 0;  // 0: it is of this machine, or of no network
+  std::size_t length = 0;  // 0: an address of this machine, or not of a network
 };
 
 void put_ipv4(const unsigned char* bytes, unsigned port, AddressText& to) {
@@ -107,8 +107,8 @@ bool is_connection(int descriptor) {
          (connections[descriptor / 64].load(std::memory_order_relaxed) & bit_of(descriptor)) != 0;
 }
 
-// The kernel counts what a TCP connection has carried. Asked when the descriptor is closed, or the
-// program ends: reading and writing are not intercepted.
+// The kernel counts a TCP connection's bytes. They are queried when the descriptor is closed or the
+// program ends, so that read and write need not be intercepted.
 void note_traffic(int descriptor) {
   connections[descriptor / 64].fetch_and(~bit_of(descriptor), std::memory_order_relaxed);
   tcp_info info = {};
@@ -167,7 +167,7 @@ ASSAY_EXPORTED int getaddrinfo(const char* name, const char* service, const stru
   using namespace assay::shim;
   const int result = next_once<GetAddress>(Function::kGetaddrinfo)(name, service, hints, found);
   const int why = errno;
-  // Addresses are recorded when they are used.
+  // Numeric addresses are recorded by connect().
   const bool is_name = result == 0 && name != nullptr && strchr(name, ':') == nullptr &&
                        name[strspn(name, "0123456789.")] != 0 && strcmp(name, "localhost") != 0;
   if (is_name && on()) note_text(name, strlen(name));

@@ -1,4 +1,4 @@
-// What the program calls instead of the C library's open and its relatives.
+// Replacements for the C library's open and its variants.
 //
 // open is a cancellation point. A thread that was cancelled before it gets here ends here; one that
 // is cancelled while the kernel opens (a pipe, a file server) ends at its next cancellation point,
@@ -27,7 +27,7 @@ int open_like_libc(int directory, const char* path, int flags, mode_t mode) {
 using Open = int(const char*, int, ...);
 using OpenAt = int(int, const char*, int, ...);
 using Creat = int(const char*, mode_t);
-// With flags that need a mode, these end the program with the C library's own message.
+// With flags that need a mode, these abort the program with the C library's own message.
 using Open2 = int(const char*, int);
 using OpenAt2 = int(int, const char*, int);
 

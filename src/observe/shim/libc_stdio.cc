@@ -17,7 +17,7 @@ namespace {
 
 // A usual mode: r, w or a, then + b e x in any order and number.
 struct Mode {
-  int flags = -1;      // of open; -1: something else, which is the C library's to understand
+  int flags = -1;      // of open; -1: an unusual mode, left to the C library
   char plain[3] = {};  // what fdopen needs of it
 };
 

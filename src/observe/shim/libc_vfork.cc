@@ -1,5 +1,5 @@
-// vfork: the one way in which two processes share a thread's memory while both call the shim. From
-// the first one on, a thread asks the kernel for its pid at every event (event.cc).
+// vfork: the one way in which two processes share a thread's memory while both call the shim. Once
+// vfork has been called, a thread asks the kernel for its id at every event (event.cc).
 #include <dlfcn.h>
 
 #include "observe/shim/shim.h"

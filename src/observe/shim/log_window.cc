@@ -24,9 +24,9 @@ std::uint32_t slot_of(std::uint64_t begin) {
   return static_cast<std::uint32_t>(begin / wire::kWindowSize) % kSlots;
 }
 
-// The header's mapping, duplicated and grown up to the window, less what lies before the window.
-// So neither a descriptor nor the log's name is needed: the program may close all descriptors,
-// change its root or its user, and someone may remove the log.
+// Maps a window by duplicating the header's mapping (mremap), growing it up to the window, and
+// unmapping what lies before. So neither a descriptor nor the log's path is needed: the program may
+// close all descriptors or change its root or user, and the log may be removed.
 char* map_window(std::uint64_t begin) {
   const long result =
       gate_call(SYS_mremap, shim.header, 0, begin + wire::kWindowSize, MREMAP_MAYMOVE);
@@ -74,7 +74,7 @@ bool window_ready(std::uint64_t offset) {
     return true;
   }
   if (give(index, begin)) return true;
-  char* base = map_window(begin);  // the slot is in use: see at least whether mapping works
+  char* base = map_window(begin);  // the slot is in use: at least tests whether mapping works
   if (base != nullptr) unmap_window(base);
   return base != nullptr;
 }

@@ -35,8 +35,8 @@ constexpr HashedName kNames[] = {
     "close"};
 static_assert(sizeof kNames / sizeof kNames[0] == kFunctions);
 
-// A library's symbol tables, from its dynamic section. The loader has made addresses of the
-// offsets in it, except where it may not write (the kernel's own library).
+// A library's symbol tables, from its dynamic section. The loader has relocated the offsets in it
+// to addresses, except in read-only sections (the vDSO).
 struct Symbols {
   const char* soname = "";
   const char* texts = nullptr;
@@ -104,7 +104,7 @@ bool has(const link_map& library, const Symbols& symbols, const HashedName& name
 bool is_c_library(const Symbols& library) {
   return strcmp(library.soname, "libc.so.6") == 0;
 }
-// Before glibc 2.34 it had some of the C library's functions, and they are the same.
+// libpthread: before glibc 2.34 it defined some of the C library's functions, which are equivalent.
 bool is_part_of_c_library(const Symbols& library) {
   return strcmp(library.soname, "libpthread.so.0") == 0;
 }

@@ -1,7 +1,7 @@
-// The next definition of each function that the shim replaces. Usually the C library's, whose work
-// the shim does itself. But another library may define it in between: one of /etc/ld.so.preload or
-// later in LD_PRELOAD, a sanitizer's, one that the program links. That one is called then, and the
-// gate sees the system calls that result.
+// The next definition of each function that the shim replaces. Usually that is the C library's,
+// whose work the shim does itself. But another library may define the function in between: one of
+// /etc/ld.so.preload or later in LD_PRELOAD, a sanitizer, or one that the program links. Then that
+// function is called, and the gate sees the resulting system calls.
 #pragma once
 
 #include "observe/shim/shim.h"
@@ -55,14 +55,14 @@ enum class Function : std::uint8_t {
 };
 inline constexpr int kFunctions = static_cast<int>(Function::kClose) + 1;
 
-// Null where the C library's is the next.
+// The next definition, or null where that is the C library's.
 extern constinit void* others[kFunctions];
 
 // Fills `others`: once, when the shim starts. Reads the loader's tables and makes no system call.
 void find_others();
 
 // The function of another library that must be called instead of doing the work here, or null.
-// Starts the shim if necessary: it is not known before.
+// Starts the shim if necessary, because `others` is filled only then.
 template <typename Signature>
 inline Signature* other(Function function) {
   on();

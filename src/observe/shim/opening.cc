@@ -14,7 +14,7 @@
 namespace assay::shim {
 namespace {
 
-// Opens that can block are interrupted by signals with or without the shim.
+// Opens that can block (pipes, devices), which signals interrupt with or without the shim.
 bool can_wait(int directory, const char* path) {
   struct stat status;
   return gate_call(SYS_newfstatat, directory, path, &status, 0) != 0 || !S_ISREG(status.st_mode);
@@ -29,8 +29,8 @@ long open_ordinary(int directory, const char* path, int flags, mode_t mode) {
 
 constexpr std::uint64_t kOpenDirectory = 0xD1EC'702A'D1EC'702A;
 
-// Fills in the key of a name in a directory. False: it has none. Below an open directory the number
-// of the descriptor does not say which one it is.
+// Computes the key of a name in a directory. False: it has none, because the name is relative to a
+// descriptor, whose number does not identify the directory.
 bool key_of_name(std::uint64_t salt, int directory, const char* path, std::uint64_t& key) {
   std::uint64_t place = kAbsolute;
   if (path[0] != '/' && directory == AT_FDCWD) {
@@ -44,8 +44,8 @@ bool key_of_name(std::uint64_t salt, int directory, const char* path, std::uint6
   return true;
 }
 
-// Recorded at most once in a process for a name in a directory. Nothing is lost if the log is full:
-// the name is recorded when it is asked for again.
+// Records a name in a directory at most once per process. If the log is full, it is recorded at the
+// next lookup.
 void note(wire::Op op, std::uint64_t salt, int directory, const char* path) {
   if (path[0] == 0 || (path[0] == '/' && wire::is_of_the_system(path)) || !log_ready()) return;
   const bool moving = (shim.moves.load(std::memory_order_acquire) & kMoving) != 0;
@@ -57,13 +57,13 @@ void note(wire::Op op, std::uint64_t salt, int directory, const char* path) {
   if (keyed) remember(key);
 }
 
-// These take the place of the epoch, which they do not depend on.
+// Used in keys instead of the epoch, on which these records do not depend.
 constexpr std::uint64_t kAbsentName = 0xAB5E'17AB'5E17'AB5E;
 constexpr std::uint64_t kListedOnce = 0x115E'D115'ED11'5ED1;
 constexpr std::uint64_t kListedAgain = ~kListedOnce;
 
-// Twice, because Python lists the folders that it imports from: a program that lists one itself has
-// listed it twice.
+// Records up to two listings of a folder. Python lists the folders that it imports from once, so a
+// second listing was made by the program itself.
 void note_listed(int directory, const char* path) {
   std::uint64_t key = 0;
   if (key_of_name(kListedOnce, directory, path, key) && is_recorded(key)) {

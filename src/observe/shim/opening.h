@@ -11,8 +11,7 @@ long open_file(int directory, const char* path, int flags, mode_t mode);
 // Whether open takes a mode with these flags.
 bool takes_mode(int flags);
 
-// The kernel has said that (directory, path) is not there. Changes errno no more than a system call
-// that succeeds.
+// Records that (directory, path) does not exist, as the kernel reported. Does not change errno.
 void note_absent(int directory, const char* path);
 
 }  // namespace assay::shim

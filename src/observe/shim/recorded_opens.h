@@ -23,7 +23,8 @@ inline std::uint64_t load_word(const char* from) {
   return value;
 }
 
-// The file behind a path depends on the epoch and, if relative, on the changes of directory.
+// Which file a path refers to depends on the epoch and, if it is relative, on the number of
+// directory changes (`moves`); this stands for `moves` of an absolute path.
 inline constexpr std::uint64_t kAbsolute = ~std::uint64_t{0};
 
 // Never 0.

@@ -43,9 +43,9 @@ bool map_gate() {
   return false;
 }
 
-// From the gate, so that the call is not stopped. The descriptor is closed when this returns.
-// Up to here, and as long as a sandbox is possible, only calls that the dynamic loader makes as
-// well.
+// From the gate, so that the call is not stopped. The descriptor is closed when this returns. Until
+// it is known that the process is not in a sandbox, only calls are made that the dynamic loader
+// makes too.
 wire::LogHeader* map_header(const char* path) {
   const long file = gate_call(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC | O_NOCTTY, 0);
   if (failed(file)) return nullptr;

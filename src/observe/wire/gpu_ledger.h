@@ -1,16 +1,16 @@
-// How many bytes of a device are held: GpuSlot::used by a process, GpuDevice::used by the
-// run, and the second is the sum of the first at every moment that a living process can see, though
-// a process may be killed between any two instructions.
+// How many bytes of a device are held: GpuSlot::used by a process, GpuDevice::used by the run. To
+// every living process the second is always the sum of the first, although a process may be killed
+// between any two instructions.
 //
 //   a change:  number it ── write down what will be (slot) ── exchange the device's 16 bytes
 //              (bytes, who and which change) ── confirm the mark that was there before ── done
 //              (slot)
 //
-// A process that replaces another's mark confirms it in that process's slot first (`confirmed`). So
-// a change has happened if its mark is in the device's line or was confirmed, and not otherwise. A
-// process that finds an exited one becomes the owner of its slot, finishes what was begun, and
-// gives back what was held by changes of the same kind; if it is killed, the next one goes on.
-// There are no locks.
+// A process that replaces another's mark first confirms it in that process's slot (`confirmed`). So
+// a change has happened if and only if its mark is in the device's line or was confirmed. A process
+// that finds an exited one becomes the owner of its slot, completes or undoes the change that was
+// begun, and gives back the bytes held, by changes of the same kind; if it is killed, the next
+// process continues. There are no locks.
 //
 // Used inside the target process: no allocation, no exceptions, no library calls.
 #pragma once
@@ -19,7 +19,7 @@
 
 namespace assay::wire {
 
-// More than any machine has, and sums of it do not overflow.
+// More than any machine has, and small enough that sums do not overflow.
 inline constexpr std::uint64_t kGpuMostBytes = std::uint64_t{1} << 56U;
 
 namespace ledger {
@@ -35,7 +35,7 @@ constexpr std::uint64_t mark_of(std::size_t slot, std::uint64_t number) {
          (number & ((std::uint64_t{1} << kNumberBits) - 1));
 }
 
-// Both words at once; std::atomic of this size would be a call into a library.
+// Exchanges both words at once; std::atomic of this size would call a library.
 inline bool exchange(GpuDevice& device, Balance expected, Balance desired) {
   static_assert(offsetof(GpuDevice, used) % 16 == 0 &&
                 offsetof(GpuDevice, last) == offsetof(GpuDevice, used) + 8);
@@ -61,9 +61,9 @@ inline void confirm(GpuRegion& region, std::uint64_t mark) {
 
 }  // namespace ledger
 
-// Only for the owner of the slot, one thread at a time: makes `after` bytes of what it holds.
-// False, and nothing changed, if the run would have more than `limit` then, which only stops it
-// from getting more.
+// Only for the owner of the slot, one thread at a time: sets the bytes that it holds to `after`.
+// False, with nothing changed, if that is an increase and the run would then hold more than
+// `limit`.
 inline bool hold(GpuRegion& region, std::size_t slot, std::size_t line, std::uint64_t after,
                  std::uint64_t limit) {
   GpuSlot& mine = region.slots[slot];
@@ -96,7 +96,7 @@ inline bool hold(GpuRegion& region, std::size_t slot, std::size_t line, std::uin
   return true;
 }
 
-// For the new owner of a slot: the change that its last owner had begun is completed or undone.
+// For the new owner of a slot: completes or undoes the change that its last owner had begun.
 inline void settle(GpuRegion& region, std::size_t slot) {
   GpuSlot& mine = region.slots[slot];
   const std::uint64_t number = mine.entry.load(std::memory_order_acquire);
@@ -112,7 +112,7 @@ inline void settle(GpuRegion& region, std::size_t slot) {
   mine.entry.store(0, std::memory_order_release);
 }
 
-// For the new owner of a slot: its last owner holds nothing any more.
+// For the new owner of a slot: gives back everything that its last owner held.
 inline void give_back_all(GpuRegion& region, std::size_t slot) {
   settle(region, slot);
   for (std::size_t line = 0; line < kGpuDevices; ++line) {

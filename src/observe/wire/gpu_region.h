@@ -1,12 +1,12 @@
-// The GPU region: one file in memory, mapped by every process of a run that uses a GPU and by
-// `assay run`. A thread counts in a block of its own (one writer, plain stores), a process has a
-// slot, a device a line of words for limits. Readers can sum at any time.
+// The GPU region: one file in shared memory, mapped by `assay run` and by every process of a run
+// that uses a GPU. Each thread counts in its own block (one writer, plain stores), each process has
+// a slot, each device a line for limits and use. Readers can sum at any time.
 //
 //   GpuHeader | GpuDevice × 16 | GpuSlot × 1024 | GpuCollective × 4096 | GpuBlock × 4096
 //
-// Nothing in it is ever waited for. A slot belongs to the process that holds the POSIX record lock
-// on the byte of the file with its number, which the kernel drops when the process dies; blocks are
-// handed on with what they have counted, so the sum over all blocks is the run's total at any time.
+// No process ever waits for another. A slot belongs to the process that holds the POSIX record lock
+// on the byte of the file with the slot's number; the kernel releases it when the process dies.
+// Blocks are passed on with their counts, so the sum over all blocks is always the run's total.
 //
 // Used inside the target process: no allocation, no exceptions, no library calls.
 #pragma once
@@ -24,15 +24,14 @@ inline constexpr std::uint32_t kGpuVersion = 5;
 inline constexpr const char* kGpuRegionVariable = "ASSAY_GPU_REGION";
 inline constexpr const char* kGpuLogVariable = "ASSAY_GPU_LOG";
 
-// What is counted: how often, and how much of it (bytes; of kGraph, nodes; of matmuls, flops by the
-// million).
+// What is counted: calls, and an amount (bytes; for kGraph, nodes; for matmuls, millions of flops).
 enum class GpuQuantity : std::uint8_t {
   kKernel,       // cuLaunchKernel and its predecessors
   kKernelEx,     // cuLaunchKernelEx
   kCooperative,  // cuLaunchCooperativeKernel
   kGraph,        // cuGraphLaunch; amount: nodes
   kGraphKernel,  // kernels among those nodes
-  kCaptured,     // kernels launched into a graph: counted above, run with the graph only
+  kCaptured,     // kernels captured into a graph: counted above too, but run only with the graph
   kCopyToDevice,
   kCopyToHost,
   kCopyOnDevice,
@@ -46,7 +45,7 @@ enum class GpuQuantity : std::uint8_t {
   kAllocManaged,
   kAllocArray,
   kAllocHost,
-  kAllocGraph,  // allocation nodes, when they are made
+  kAllocGraph,  // allocation nodes, when they are created
   kFree,        // amount: of known allocations
   kRefused,     // allocations that the driver, or a limit, refused
   kSyncContext,
@@ -56,7 +55,7 @@ enum class GpuQuantity : std::uint8_t {
   kModule,   // modules and libraries loaded
   kNcclGroup,
   kMatmul,          // of cuBLAS and cuBLASLt; amount: what ran at the call
-  kMatmulCaptured,  // into a graph: counted above as calls, run with the graph only
+  kMatmulCaptured,  // captured into a graph: counted above as calls, but run only with the graph
 };
 inline constexpr std::size_t kGpuQuantities =
     static_cast<std::size_t>(GpuQuantity::kMatmulCaptured) + 1;
@@ -78,7 +77,7 @@ struct alignas(64) GpuBlock {
   std::atomic<std::uint32_t> sibling;  // in its slot's list of all blocks: block + 1
   std::uint32_t reserved_word;
   std::atomic<std::int64_t> budget;   // GPU nanoseconds that may be launched before a refill
-  std::atomic<std::int64_t> granted;  // what the budget was at the last one
+  std::atomic<std::int64_t> granted;  // the budget at the last refill
   // Flops that are not a whole unit yet, of kMatmul and kMatmulCaptured.
   std::atomic<std::uint64_t> flops_left[2];
   std::atomic<std::uint64_t> granted_at_ns;  // CLOCK_MONOTONIC; 0: before there was a limit
@@ -90,27 +89,28 @@ static_assert(sizeof(GpuBlock) == 576 && offsetof(GpuBlock, counts) == 64);
 inline constexpr std::size_t kGpuDevices = 16;
 
 struct alignas(64) GpuSlot {
-  std::atomic<std::int32_t> process;        // 0: never used; it stays when the owner is gone
+  std::atomic<std::int32_t> process;        // pid; 0: never used; stays when the owner has exited
   std::atomic<std::uint32_t> blocks;        // the first of its blocks: block + 1; they stay as well
   std::atomic<std::uint64_t> start_ticks;   // /proc/PID/stat, field 22
   std::atomic<std::uint64_t> namespace_id;  // of pids: the inode of /proc/self/ns/pid
-  // The change of `used` that is being made, so that a process that finds the owner exited
-  // knows what it was doing, and whether that happened (gpu_ledger.h).
+  // The change of `used` in progress, so that a process that finds the owner exited knows what it
+  // was doing and whether that took effect (gpu_ledger.h).
   std::atomic<std::uint64_t> sequence;     // the number of the last change that was begun
   std::atomic<std::uint64_t> entry;        // of the one in progress; 0: none
   std::atomic<std::uint64_t> entry_line;   // the device it concerns
   std::atomic<std::uint64_t> entry_after;  // what `used` will be there
-  std::atomic<std::uint64_t> confirmed;    // changes that others have seen done, up to this number
-  // Bytes held now, by device of the region, and how many of them are the context's and modules'.
+  std::atomic<std::uint64_t> confirmed;    // other processes saw changes up to this one take effect
+  // Bytes held now, by device of the region; the most so far; and the part taken by contexts and
+  // modules.
   std::atomic<std::uint64_t> used[kGpuDevices];
   std::atomic<std::uint64_t> peak[kGpuDevices];
   std::atomic<std::uint64_t> overhead[kGpuDevices];
 };
 static_assert(sizeof(GpuSlot) == 448);
 
-// What a run may have of a device. Set before the command starts, and changed by `assay limit`,
-// which then counts up GpuHeader::generation. 0: nothing said here, so the run's own limits
-// (GpuHeader::limits) hold; where those say nothing either, there is no limit.
+// What a run may use of a device. Set before the command starts, and changed by `assay limit`,
+// which then increments GpuHeader::generation. 0: not set, so the run's limits (GpuHeader::limits)
+// apply; if those are not set either, there is no limit.
 struct GpuLimits {
   std::atomic<std::uint64_t> bytes;     // for all processes of the run; kGpuUnlimited: none
   std::atomic<std::uint32_t> share;     // of the device's time, in thousandths; 1000: all of it
@@ -131,8 +131,8 @@ struct alignas(64) GpuDevice {
   std::atomic<std::uint64_t> total;  // bytes of the card; 0: not known
   GpuLimits limits;
   std::uint64_t reserved;
-  // Bytes reserved against the limit, and who changed them last: one word of 16 bytes to those who
-  // change it (gpu_ledger.h).
+  // Bytes reserved against the limit, and the mark of the last change: exchanged together, as one
+  // word of 16 bytes (gpu_ledger.h).
   alignas(64) std::atomic<std::uint64_t> used;
   std::atomic<std::uint64_t> last;
   std::uint64_t reserved_memory[6];
@@ -153,7 +153,7 @@ struct alignas(64) GpuCollective {
   std::atomic<std::uint16_t> type;       // as NCCL numbers them
   std::atomic<std::uint32_t> slot;
   std::atomic<std::uint64_t> calls;
-  std::atomic<std::uint64_t> bytes;  // of the whole message, as all ranks together see it
+  std::atomic<std::uint64_t> bytes;  // of the whole message over all ranks, summed over the calls
   std::uint64_t reserved[2];
 };
 static_assert(sizeof(GpuCollective) == 64);
@@ -173,7 +173,7 @@ enum class GpuOperation : std::uint8_t {
 inline constexpr std::size_t kGpuOperations = static_cast<std::size_t>(GpuOperation::kReceive) + 1;
 
 const char* name_of(GpuOperation operation);
-// "bf16", "float32", …; "?" for a type that NCCL has got since.
+// "bf16", "float32", …; "?" for a type that newer versions of NCCL have added.
 const char* nccl_type_name(unsigned type);
 // Bytes of an element, 0 where that is not known.
 constexpr std::uint64_t nccl_type_size(unsigned type) {
@@ -189,15 +189,15 @@ struct GpuHeader {
   std::uint64_t magic;
   std::uint32_t version;
   std::uint32_t generation_reserved;
-  std::uint64_t size;  // of the region: who finds another does not touch it
-  std::uint64_t run;   // a random number, by which runs on one machine know each other
-  // Grows whenever limits change, for those who keep what they have read.
+  std::uint64_t size;  // of the region; a process that expects another size does not use it
+  std::uint64_t run;   // a random number that identifies the run on this machine
+  // Incremented whenever limits change, for processes that cache them.
   std::atomic<std::uint64_t> generation;
-  GpuLimits limits;  // of every device for which nothing else is said
-  // Tickets: what lies below was given out at least once.
+  GpuLimits limits;  // of every device without limits of its own
+  // Slots and blocks with a lower index have been used at least once.
   alignas(64) std::atomic<std::uint32_t> next_slot;
   std::atomic<std::uint32_t> next_block;
-  // Threads, and collectives, for which there was no place: the totals are too small then.
+  // Threads and collectives for which there was no space: totals are too low then.
   alignas(64) std::atomic<std::uint64_t> lost_threads;
   std::atomic<std::uint64_t> lost_collectives;
 };
@@ -244,7 +244,7 @@ inline std::size_t claim_device(GpuRegion& region, std::uint64_t low, std::uint6
   return kGpuDevices;
 }
 
-// What holds for a device: its own limits, the run's where it has none. 0 bytes: no limit.
+// The memory limit of a device: its own, else the run's. 0 bytes: no limit.
 inline std::uint64_t byte_limit(const GpuRegion& region, const GpuDevice& device) {
   std::uint64_t bytes = device.limits.bytes.load(std::memory_order_relaxed);
   if (bytes == 0) bytes = region.header.limits.bytes.load(std::memory_order_relaxed);
@@ -261,8 +261,8 @@ struct GpuShare {
 };
 GpuShare share_of(const GpuRegion& region, const GpuDevice& device);
 
-// Makes a region of an empty file: space first, so that no process can fault for want of it, and
-// the header last. System calls only; false, with errno, if it could not be done.
+// Turns an empty file into a region: allocates space first, so that no process gets a SIGBUS for
+// lack of it, and writes the header last. System calls only; false, with errno, on failure.
 bool make_gpu_region(int file);
 
 // Counts so far of all threads of all processes, running or exited.

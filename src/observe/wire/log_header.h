@@ -1,6 +1,7 @@
 // The event log: a file with one header page and then windows of records, mapped by every process
 // of the command and by the collector. Writers reserve space with one compare-and-swap and commit
-// with a store; no process waits for another, and committed records survive the end of either side.
+// with a store; no process waits for another, and committed records survive the death of a writer
+// or of the collector.
 //
 // The collector allocates space before it is used (allocated_end): the pages exist on disk, so that
 // a full disk never raises SIGBUS in the command. A writer that finds no space does not record; its
@@ -38,8 +39,8 @@ struct LogHeader {
   // Increased whenever a name may refer to another file (rename, delete, link, symbolic link, a
   // write to an existing file): what a process remembers of earlier opens is invalid then.
   std::atomic<std::uint64_t> epoch{0};
-  // How often a process of the command has restricted its own system calls. If ever, a new program
-  // finds out from the collector whether it is in such a sandbox, by opening the log with an
+  // How often a process of the command has restricted its own system calls. If not 0, the shim in a
+  // new program asks the collector whether it is in such a sandbox, by opening the log with an
   // ordinary call.
   std::atomic<std::uint64_t> sandboxes{0};
   // Changed by every writer:

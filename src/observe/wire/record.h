@@ -14,13 +14,14 @@ namespace assay::wire {
 // The operations that lineage needs, and events of processes. All collectors use these.
 enum class Op : std::uint8_t {
   kNone = 0,  // padding
-  kRead,      // opened for reading; with Flag::kWritable for both. The stamp is the opened file's.
-              // Of opens, other is the name that was given where path has none of its links
+  kRead,      // opened for reading; with flag::kWritable, also for writing. The stamp is the opened
+              // file's. For opens, other is the path as given, if that goes through links and path
+              // does not
   kWrite,     // opened for writing, existing content kept
-  kCreate,    // a file that was not there before is there, opened for writing
-  kTruncate,  // existing content cut (O_TRUNC, truncate)
+  kCreate,    // a file that did not exist before was created and opened for writing
+  kTruncate,  // existing content truncated (O_TRUNC, truncate)
   kDelete,    // a name removed
-  kRename,    // path became other; what stood at other is gone
+  kRename,    // path became other; what was at other is gone
   kLink,      // other is a second name of path (link, linkat)
   kExec,      // the process became the program at path; other holds its arguments, NUL between them
   kProcess,   // a process was seen for the first time (or forked)
@@ -28,9 +29,9 @@ enum class Op : std::uint8_t {
   kMissed,    // something could not be observed: path is its kind, other a text
   kRelink,    // the symbolic link at path is made, removed or moved: paths through it change
   kList,      // the folder at path was opened, probably to list its names
-  kAbsent,    // path was looked for and is not there
-  kNetwork,   // path is a name that was looked up, or an address that was connected to. With a
-              // stamp, what went over the connection `inode`: size bytes received, mtime_ns sent
+  kAbsent,    // path was looked for and does not exist
+  kNetwork,   // path is a host name that was looked up, or an address that was connected to. With a
+              // stamp: traffic of the connection `inode`, size bytes received, mtime_ns bytes sent
 };
 inline constexpr Op kLastOp = Op::kNetwork;
 
@@ -94,7 +95,8 @@ struct Record {
 static_assert(sizeof(Record) == 80);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
-// Records start at multiples of this, so that a reader that lost its place finds the next one.
+// Records start at multiples of this, so that a reader that meets a damaged record can find the
+// next one.
 inline constexpr std::size_t kRecordAlignment = 64;
 
 constexpr std::size_t record_size(std::size_t text_length) {

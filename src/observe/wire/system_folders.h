@@ -1,5 +1,5 @@
-// Where programs look for libraries, settings and devices all the time: names there that are looked
-// for in vain, and listings, are not reported (bpf/absent.h has the same list as numbers).
+// Folders where programs constantly look for libraries, settings and devices: missing files and
+// listings there are not reported (bpf/absent.h has the same list as numbers).
 //
 // Used inside the target process: no allocation.
 #pragma once

@@ -1,5 +1,5 @@
-// A strict reader of Prometheus' text format, written from its description: what it accepts,
-// Prometheus does. Knows nothing of how the text was made.
+// A strict parser of Prometheus' text format, written from its specification and independent of the
+// code that writes it: what this accepts, Prometheus accepts.
 #pragma once
 
 #include <cctype>
@@ -49,7 +49,7 @@ inline bool is_name(const std::string& name, bool colons) {
   return true;
 }
 
-// `at` stands behind the opening brace, and afterwards behind the closing one.
+// `at` is the position after the opening brace; on return, after the closing one.
 inline bool read_labels(const std::string& line, std::size_t& at, Exposition::Labels& labels) {
   while (at < line.size() && line[at] != '}') {
     const std::size_t equals = line.find('=', at);
@@ -80,7 +80,7 @@ inline bool read_labels(const std::string& line, std::size_t& at, Exposition::La
 
 inline Exposition read_exposition(const std::string& text) {
   Exposition out;
-  std::string current;  // samples of a family stand together
+  std::string current;  // samples of a family must be adjacent
   std::set<std::string> closed;
   const auto fail = [&](const std::string& line) {
     if (out.error.empty()) out.error = "'" + line + "'";

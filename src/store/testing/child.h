@@ -1,4 +1,4 @@
-// Runs a piece of a test in a process of its own, so that it can be killed or lose its rights.
+// Runs a piece of a test in a process of its own, so that it can be killed or drop its privileges.
 #pragma once
 
 #include <functional>
@@ -10,15 +10,15 @@ namespace assay::store::testing {
 struct Outcome {
   bool killed = false;  // by SIGKILL
   int exit_code = -1;   // when it was not killed
-  std::string said;     // everything it said before its end
+  std::string said;     // everything it passed to Say
 };
 
 class Child {
  public:
   using Say = std::function<void(std::string_view)>;
 
-  // Starts `body` in a fork. What it says is kept even when the child dies right after. The child
-  // exits with 0, without destructors or sanitizer reports at exit, when `body` returns.
+  // Starts `body` in a fork. What it passes to Say is kept even if the child dies right after. The
+  // child exits with 0, without destructors or sanitizer reports at exit, when `body` returns.
   explicit Child(const std::function<void(const Say&)>& body);
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
@@ -38,7 +38,7 @@ inline Outcome in_child(const std::function<void(const Child::Say&)>& body) {
   return Child(body).wait();
 }
 
-// Takes root's rights away from this process, so that file modes mean something. Only in a child.
+// Drops root's privileges, so that file modes take effect. Only in a child.
 void become_nobody();
 constexpr int kNobody = 65534;
 

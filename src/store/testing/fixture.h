@@ -25,7 +25,7 @@ class StoreTest : public ::testing::Test {
   [[nodiscard]] std::filesystem::path directory(const std::string& name) const;
 
  private:
-  // These tests are about kills, which need no disk.
+  // In memory, because a kill (unlike a power loss) does not need a disk.
   base::testing::MemoryDir folder_;
   std::filesystem::path scratch_;
 };
@@ -42,7 +42,7 @@ std::string line_of(const base::Result<T>& result) {
 
 std::string read(const std::filesystem::path& path);
 void write(const std::filesystem::path& path, const std::string& contents);
-// When this process began, as the kernel tells it; read apart from the code under test.
+// When this process started, from the kernel; independent of the code under test.
 std::int64_t own_start_ticks();
 unsigned mode_of(const std::filesystem::path& path);
 

@@ -1,10 +1,10 @@
-// An SQLite file layer (VFS) that kills the process at a chosen operation.
+// An SQLite VFS (file layer) that kills the process at a chosen operation.
 //
 // It wraps the real one and counts everything that changes a file or the shared index of the
 // write-ahead log: writes, truncations, syncs, deletions, openings, shared-memory maps, locks and
-// barriers. Enumerating the operation at which the process dies visits every state a killed process
-// can leave behind. Syncs are counted but not done: a kill, unlike a power loss, does not need
-// them.
+// barriers. Repeating a test with a kill at each operation in turn covers every state that a killed
+// process can leave behind. Syncs are counted but not done: a kill, unlike a power loss, does not
+// need them.
 #pragma once
 
 namespace assay::store::testing {

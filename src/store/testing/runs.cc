@@ -57,7 +57,7 @@ RunRecord run_of(std::string_view description, std::string_view directory) {
   run.exit_code = 0;
   run.tracer = "preload";
   run.complete = true;
-  // An instant of 2026, a minute after the run before.
+  // A time in 2026, a minute after the previous run.
   run.started_unix_ns = 1'790'000'000'000'000'000 + ++made * 60'000'000'000;
   run.duration_s = 1.5;
   run.context.user = "ada";

@@ -1,12 +1,12 @@
-// Runs from a compact description, for tests of whatever reads them.
+// Runs from a compact description, for tests.
 //
 //   run_of("prepare raw.txt=r1 -> train.bin=t1 valid.bin=v1")
 //
 // Words before the first `name=content` are the command. A name is a path below the directory, the
 // content stands for its digest (BLAKE3 of the word, so equal words are equal contents). Outputs
 // stand after "->": `+name=c` was created (the default), `~name=c` modified, `~name<b=c` written
-// into when it held b, `-name` deleted, `old>new=c` renamed. Everything else a RunRecord holds has
-// a plain default, different for each run.
+// into when it held b, `-name` deleted, `old>new=c` renamed. All other fields of the RunRecord have
+// simple defaults, different for each run.
 #pragma once
 
 #include <string>

@@ -45,7 +45,7 @@ base::Result<Checkpoint> Checkpoint::open(const fs::path& folder) {
   }
   const auto named = step_of(folder.filename().string());
   if (named && *named != manifest.state.step) {
-    return base::fail(damaged(where, fmt::format("is of step {}", manifest.state.step)));
+    return base::fail(damaged(where, fmt::format("holds step {}", manifest.state.step)));
   }
   for (const FileRecord& file : manifest.files) {
     ASSAY_TRY_VOID(check_length(lock, folder / file.name, file));

@@ -181,7 +181,7 @@ TEST_F(CheckpointTest, StrangersInTheFolderAreLeftAlone) {
   save(4);
   EXPECT_EQ(latest(root_)->checkpoint->manifest().state.step, 4);
   fs::rename(root_ / "step-4", root_ / "step-5");
-  EXPECT_THAT(verify(root_ / "step-5").error().line(), HasSubstr("is of step 4"));
+  EXPECT_THAT(verify(root_ / "step-5").error().line(), HasSubstr("holds step 4"));
   EXPECT_THAT(latest(root_ / "none").error().line(), HasSubstr("there is no such folder"));
   EXPECT_THAT(verify(root_ / "none").error().line(), HasSubstr("no such checkpoint"));
 }

@@ -170,7 +170,7 @@ base::Result<Written> commit_shared(const Snapshot& snapshot, const WriteOptions
     const auto size = fs::file_size(folder / file.name, error);
     if (!error && static_cast<std::int64_t>(size) == file.bytes) continue;
     return base::fail(
-        base::failed_error((folder / file.name).string(), "is not as its rank has written it"));
+        base::failed_error((folder / file.name).string(), "differs from what its rank wrote"));
   }
   const std::string text = manifest_text(manifest);
   // An unreadable checkpoint must be noticed now, not when it is needed.

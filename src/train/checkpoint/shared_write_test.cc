@@ -196,7 +196,7 @@ TEST_F(SharedWriteFaults, NotesThatLieAreRefused) {
   EXPECT_THAT(outcome(change([](RankNote& note) { note.parts.clear(); })),
               HasSubstr("has no file for its elements"));
   EXPECT_THAT(outcome(change([](RankNote& note) { ++note.files[0].bytes; })),
-              HasSubstr("is not as its rank has written it"));
+              HasSubstr("differs from what its rank wrote"));
   EXPECT_THAT(outcome(change([](RankNote& note) { note.parts[0].tensors[0].info.name = "else"; })),
               HasSubstr("that rank 0 does not expect"));
   expect_untouched();

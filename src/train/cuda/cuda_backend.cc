@@ -150,7 +150,7 @@ base::Result<void> CudaBackendImpl::copy(void* to, std::size_t to_pitch, const v
 void CudaBackendImpl::keep_tuning() {
   const auto saved = products_.save();
   if (saved || std::exchange(noted_tuning_, true)) return;
-  note("the fastest matrix products cannot be kept for the next start: " + saved.error().line());
+  note("cannot cache the fastest matrix-product algorithms: " + saved.error().line());
 }
 
 base::Result<std::string> CudaBackendImpl::adopt(const std::string& algorithms) {

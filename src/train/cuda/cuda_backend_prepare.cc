@@ -122,7 +122,7 @@ base::Error CudaBackendImpl::does_not_fit(std::int64_t available) const {
   const std::int64_t taken = plan_->bytes + workspace_bytes_;
   return base::unfit_error(
       fmt::format("GPU {}", options_.device),
-      fmt::format("{} are needed and {} are there", base::to_text(base::Bytes(taken)),
+      fmt::format("{} are needed, but {} are available", base::to_text(base::Bytes(taken)),
                   base::to_text(base::Bytes(available))),
       "choose a smaller batch.micro_batch or train.recompute = \"full\"");
 }

@@ -112,7 +112,8 @@ base::Result<void> GroupedProducts::open() {
   }
   kernel_.open();
   if (made) return {};
-  return base::fail(base::unfit_error("GPU", "streams for the products of experts cannot be made"));
+  return base::fail(
+      base::unfit_error("GPU", "streams for the products of experts cannot be created"));
 }
 
 bool GroupedProducts::can_use_kernel(const GroupedProduct& p) const {

@@ -273,7 +273,7 @@ TEST_F(CudaStep, TooMuchMemoryIsRefusedInOneLine) {
   const auto backend = gpu_backend();
   const auto prepared = backend->prepare(program, plan);
   ASSERT_FALSE(prepared.has_value());
-  EXPECT_NE(prepared.error().line().find("are needed and"), std::string::npos)
+  EXPECT_NE(prepared.error().line().find("are needed, but"), std::string::npos)
       << prepared.error().line();
 }
 

@@ -44,7 +44,8 @@ base::Result<std::unique_ptr<const Tokenizer>> make_tokenizer(LoadedBpe loaded,
   if (loaded.pattern.empty()) {
     for (TokenId byte = 0; byte < 256; ++byte) {
       if (loaded.vocabulary.byte_ids[byte] == byte) continue;
-      return base::fail(base::usage_error(where, "splits no words, and its bytes have other ids",
+      return base::fail(base::usage_error(where,
+                                          "does not split words, and its bytes have other ids",
                                           "byte-level BPE as in GPT-2 and Llama 3 is supported"));
     }
     return byte_tokenizer(std::move(loaded.vocabulary.added));

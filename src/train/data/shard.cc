@@ -81,7 +81,7 @@ base::Result<Shard> Shard::open_headerless(const std::filesystem::path& path, To
   if (bytes.size() % bytes_of(type) != 0) {
     return base::fail(base::usage_error(
         shard.where_,
-        fmt::format("byte {}: {} bytes are no whole number of {} tokens",
+        fmt::format("byte {}: {} bytes are not a whole number of {} tokens",
                     bytes.size() - bytes.size() % bytes_of(type), bytes.size(), name_of(type)),
         "the file is truncated, or of another type"));
   }
@@ -142,7 +142,7 @@ std::uint64_t Shard::byte_of(std::uint64_t index) const {
 
 base::Result<void> Shard::intact() const {
   if (!mapping_.damaged()) return {};
-  return base::fail(base::failed_error(where_, "was cut while it was read",
+  return base::fail(base::failed_error(where_, "was truncated while it was read",
                                        "shards must not change while they are in use"));
 }
 

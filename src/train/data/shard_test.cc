@@ -261,7 +261,7 @@ TEST_F(ShardTest, HeaderlessFilesUseTheGivenType) {
 TEST_F(ShardTest, HeaderlessFilesMustHaveWholeTokens) {
   std::ofstream(path("a.bin")) << "12345";
   EXPECT_THAT(Shard::open_headerless(path("a.bin"), TokenType::kU16).error().what,
-              HasSubstr("byte 4: 5 bytes are no whole number of u16 tokens"));
+              HasSubstr("byte 4: 5 bytes are not a whole number of u16 tokens"));
   write(256, {1, 2});
   EXPECT_THAT(Shard::open_headerless(path(), TokenType::kU16).error().what,
               HasSubstr("has a header"));

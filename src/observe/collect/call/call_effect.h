@@ -20,12 +20,12 @@ struct Given {
 
 std::optional<Effect> open_effect(const RemoteView& view, Given file, std::uint64_t flags,
                                   std::uint64_t resolve);
-// stat and its relatives: only of interest if nothing is there.
+// stat and similar calls: of interest only if the file does not exist.
 std::optional<Effect> ask_effect(const RemoteView& view, Given file);
 std::optional<Effect> mknod_effect(const RemoteView& view, Given file, std::uint64_t mode);
 std::optional<Effect> truncate_effect(const RemoteView& view, Given file, std::uint64_t length);
 
-// `flags` as utimensat's. No event, only the coming change of timestamps.
+// `flags` as utimensat's. Gives no event, only a ComingChange of the timestamps.
 std::optional<Effect> times_effect(const RemoteView& view, Given file, std::uint64_t flags);
 
 std::optional<Effect> unlink_effect(const RemoteView& view, Given file);
@@ -40,8 +40,8 @@ std::optional<Effect> link_effect(const RemoteView& view, Given from, Given to,
 // `flags` as execveat's. The first event is the program's, without its arguments.
 std::optional<Effect> exec_effect(const RemoteView& view, Given file, std::uint64_t flags);
 
-// io_uring_setup: whether the operations of the ring can be followed; and what those do that
-// io_uring_enter(descriptor, to_submit, …, flags) hands over.
+// io_uring_setup: reports a ring whose operations cannot be followed. io_uring_enter(descriptor,
+// to_submit, …, flags): the effect of the operations that it submits.
 std::optional<Effect> uring_setup_effect(const RemoteView& view, std::uint64_t parameters);
 std::optional<Effect> uring_enter_effect(const RemoteView& view, int descriptor,
                                          std::uint32_t to_submit, std::uint32_t flags);

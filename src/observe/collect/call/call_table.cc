@@ -76,7 +76,7 @@ constexpr int flags_argument(CallKind kind) {
   return -1;
 }
 
-// Of calls that may name an open file by an empty path, where their flags say so.
+// For calls that may name an open file by an empty path: the argument with the flags that say so.
 constexpr int empty_path_argument(std::string_view name) {
   if (name == "newfstatat" || name == "fstatat64") return 3;
   if (name == "statx") return 2;

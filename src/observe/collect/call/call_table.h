@@ -30,10 +30,10 @@ enum class CallKind : std::uint8_t {
   kSetTimesAtFlags,  // the same, with flags
   kExec,
   kExecAt,
-  // Only ask whether a name is there.
+  // Only check whether a file exists (stat, access, readlink).
   kAsk,
   kAskAt,
-  // Operations on files are put into memory, and handed over together.
+  // Operations on files are queued in memory and submitted together.
   kIoUringSetup,
   kIoUringEnter,
   // Ways to reach files other than by opening a path; they cannot be followed.

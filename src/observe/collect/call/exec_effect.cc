@@ -1,5 +1,5 @@
-// What execve and execveat do: the process becomes the program, and the kernel reads files of which
-// the process knows nothing: interpreters of scripts, and the loader that an ELF file names.
+// The effect of execve and execveat: the process becomes the program, and the kernel itself reads
+// further files: interpreters of scripts, and the loader that an ELF file names.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/statvfs.h>
@@ -20,7 +20,7 @@ namespace {
 
 using wire::Op;
 
-constexpr int kMostScripts = 5;  // interpreters that are scripts, one after the other
+constexpr int kMostScripts = 5;  // nested interpreters that are themselves scripts
 
 Interpreter look_into(const Found& file) {
   return interpreter_of(fmt::format("/proc/self/fd/{}", file.fd.get()));
@@ -35,7 +35,8 @@ void add_read(Effect& effect, const Found& file) {
   effect.events.push_back({.op = Op::kRead, .stamp = stamp_of(file.status), .path = file.path});
 }
 
-// Whether the program would have got rights that the process does not have, and will not.
+// Whether only no_new_privs keeps the program from gaining privileges (set-user-id, set-group-id,
+// capabilities).
 bool loses_rights(const RemoteView& view, const Found& file) {
   const mode_t mode = file.status.st_mode;
   const std::string path = fmt::format("/proc/self/fd/{}", file.fd.get());
@@ -55,7 +56,7 @@ bool loses_rights(const RemoteView& view, const Found& file) {
 }  // namespace
 
 std::optional<Effect> exec_effect(const RemoteView& view, Given given, std::uint64_t flags) {
-  // A namespace that clone made is met here at the latest.
+  // A mount namespace created by clone is noticed here at the latest.
   const bool other_mounts = in_other_mounts(view.thread());
   if (other_mounts) RemoteView::views_may_differ();
   Found file = given.path.empty() && (flags & AT_EMPTY_PATH) != 0

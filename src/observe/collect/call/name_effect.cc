@@ -1,4 +1,4 @@
-// What unlink, rename, link and symlink do: names change, bytes do not.
+// The effect of unlink, rename, link and symlink: names change, contents do not.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -29,14 +29,14 @@ bool is_link(const Found& file) {
   return file.error == 0 && S_ISLNK(file.status.st_mode);
 }
 
-// Whether the call then succeeds does not matter: looking again does no harm.
+// Added whether or not the call will succeed: resolving paths again does no harm.
 void add_relink(Effect& effect, std::string path) {
   effect.events.push_back(
       {.op = Op::kRelink, .flags = wire::flag::kNoStamp, .path = std::move(path)});
   effect.will_succeed = true;
 }
 
-// In a sticky directory (/tmp) a name belongs to the file's or the directory's owner.
+// In a sticky directory (/tmp) only the owner of the file or of the directory may remove a name.
 bool may_remove(const RemoteView& view, const FoundName& name) {
   if (!view.may(name.parent, W_OK | X_OK)) return false;
   if ((name.parent.status.st_mode & S_ISVTX) == 0 || runs_as_root(view.thread())) return true;
@@ -45,8 +45,8 @@ bool may_remove(const RemoteView& view, const FoundName& name) {
          status.user == name.parent.status.st_uid;
 }
 
-// The kernel compares mounts, not file systems; `subtrees` also tells apart file systems that
-// forbid links between parts of themselves by giving each part a device.
+// The kernel compares mounts, not file systems. With `subtrees` device numbers are compared too,
+// because some file systems forbid links between subvolumes and give each its own device number.
 bool same_mount(const Found& a, const Found& b, bool subtrees) {
   if (subtrees && a.status.st_dev != b.status.st_dev) return false;
   struct statx left {};
@@ -138,7 +138,7 @@ std::optional<Effect> rename_effect(const RemoteView& view, Given from_given, Gi
                              .path = from.path(),
                              .other = to.path()});
   } else if (replaced) {
-    // A link or a device takes the place of a file, which is all that matters here.
+    // A link or a device replaces a file, which counts as deleting that file.
     effect.events.push_back(
         {.op = Op::kDelete, .stamp = stamp_of(to.file.status), .path = to.path()});
   }
@@ -146,7 +146,7 @@ std::optional<Effect> rename_effect(const RemoteView& view, Given from_given, Gi
   if (too_long && !effect.events.empty()) {
     return long_path_effect(view, "renamed", from_given, effect.will_succeed);
   }
-  // Last, and only if it happens: later events use paths as they are after it.
+  // Last, and only if the call succeeds: later events use paths as they are afterwards.
   if (is_link(from.file) || is_link(to.file)) {
     if (effect.will_succeed || effect.events.empty()) add_relink(effect, to.path());
   }
@@ -180,8 +180,8 @@ std::optional<Effect> link_effect(const RemoteView& view, Given from_given, Give
   if (!from.regular()) return std::nullopt;
   effect.events.push_back(
       {.op = Op::kLink, .stamp = stamp_of(from.status), .path = from.path, .other = to.path()});
-  // A file without a name can get one only if it was made without (O_TMPFILE); the kernel shows
-  // such a file by its inode's number.
+  // A file without a name can be linked only if it was created without one (O_TMPFILE); the kernel
+  // shows such a file as "#inode".
   const bool linkable =
       from.status.st_nlink > 0 ||
       from.path.ends_with("/#" + std::to_string(from.status.st_ino) + " (deleted)");

@@ -1,4 +1,4 @@
-// What open, openat, openat2, creat, mknod, truncate and the utime family do.
+// The effect of open, openat, openat2, creat, mknod, truncate and the utime family.
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/statfs.h>
@@ -41,7 +41,7 @@ bool is_pseudo(int fd) {
   }
 }
 
-// A file that will be made: there is nothing to stamp yet.
+// A file that will be created: it has no stamp yet.
 std::optional<Effect> creation(const RemoteView& view, Given file, FoundName made) {
   const bool too_long = made.accept_too_long_path();
   if (made.error != 0 || made.only_directory) return std::nullopt;
@@ -66,10 +66,10 @@ struct Access {
   bool read = false;
   bool write = false;
   bool cut = false;
-  bool all = true;  // with `cut`: to nothing
+  bool all = true;  // with `cut`: truncates to zero bytes
 };
 
-// Nothing if it is no regular file.
+// Nothing if it is not a regular file.
 std::optional<Effect> existing(const RemoteView& view, Given given, Found file, Access access) {
   const bool too_long = file.accept_too_long_path();
   if (!file.regular()) return std::nullopt;
@@ -151,7 +151,7 @@ std::optional<Effect> open_effect(const RemoteView& view, Given file, std::uint6
   if (!access.read && !access.write) return std::nullopt;  // for ioctl only
   std::optional<Effect> effect = existing(view, file, std::move(found), access);
   if (effect && exclusive) effect->will_succeed = false;
-  // Paths that are resolved in other ways are not what they look like.
+  // With other ways of resolving (openat2), the path as given may not mean what it says.
   if (effect && resolve != 0) {
     for (Effect::ExpectedEvent& event : effect->events) event.other.clear();
   }
@@ -186,7 +186,7 @@ std::optional<Effect> times_effect(const RemoteView& view, Given file, std::uint
   if (found.accept_too_long_path() || !found.regular()) return std::nullopt;
   Effect effect;
   add_change(effect, found, Change::kTimes);
-  effect.will_succeed = true;  // if not, nothing is lost
+  effect.will_succeed = true;  // if it fails, nothing is wrong: there is no event
   return effect;
 }
 

@@ -23,15 +23,15 @@ namespace {
 std::atomic<bool> views_differ = false;
 
 constexpr std::uint64_t kScoped = RESOLVE_BENEATH | RESOLVE_IN_ROOT;
-// Before the path of a file that is in another mount namespace and not to be found by it here. No
-// absolute path begins so, so the two cannot be confused.
+// Prefix of the path of a file in another mount namespace that is not at that path here. No
+// absolute path begins like this, so the two cannot be confused.
 constexpr std::string_view kElsewhere = "elsewhere:";
-constexpr std::string_view kDeleted = " (deleted)";  // the kernel's word for a path that is gone
+constexpr std::string_view kDeleted = " (deleted)";  // the kernel's suffix for a path that is gone
 
 int open_path(int base, const char* path, bool follow, std::uint64_t resolve) {
   open_how how{};
   how.flags = O_PATH | O_CLOEXEC | (follow ? 0U : unsigned{O_NOFOLLOW});
-  how.resolve = resolve & ~std::uint64_t{RESOLVE_CACHED};  // only makes a call try less
+  how.resolve = resolve & ~std::uint64_t{RESOLVE_CACHED};  // it only makes a call give up earlier
   return static_cast<int>(::syscall(SYS_openat2, base, path, &how, sizeof how));
 }
 
@@ -85,7 +85,7 @@ Split split(std::string_view path) {
   return parts;
 }
 
-// What a last component means now, in a directory that was found.
+// What the last component refers to now, in a directory that was found.
 FoundName with_name(Found parent, const Split& parts) {
   FoundName name;
   name.only_directory = parts.only_directory;
@@ -117,7 +117,8 @@ std::string FoundName::path() const {
 
 namespace {
 
-// Whether the path leads to the same file here. One that has lost its name leads nowhere.
+// Whether the path leads to the same file in the collector's view; not if the file has lost its
+// name.
 bool is_ours(const Found& found) {
   if (found.status.st_nlink == 0) return true;
   struct stat here {};
@@ -155,7 +156,7 @@ std::string RemoteView::spelled(int dirfd, std::string_view path,
   // Names of another root or mount namespace mean nothing here.
   if (path.empty() || path == canonical || views_differ.load(std::memory_order_relaxed)) return {};
   std::string text(path);
-  // Nothing there is a link that anybody repoints (/proc/self, /dev/stdin).
+  // Links there (/proc/self, /dev/stdin) are not ones that users change.
   if (path.front() == '/') return wire::is_of_the_system(text.c_str()) ? std::string() : text;
   std::string_view rest = path;
   while (rest.starts_with('/') || rest.starts_with("./") || rest.starts_with("../")) {
@@ -167,7 +168,7 @@ std::string RemoteView::spelled(int dirfd, std::string_view path,
   }
   std::array<char, PATH_MAX> base{};
   const ssize_t length = ::readlink(BaseName(thread_, dirfd).text.data(), base.data(), base.size());
-  constexpr std::string_view kRemoved = " (deleted)";  // as the kernel says it
+  constexpr std::string_view kRemoved = " (deleted)";  // the kernel's suffix
   const std::string_view folder(base.data(),
                                 static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
   if (!folder.starts_with('/') || folder.ends_with(kRemoved)) return {};

@@ -53,7 +53,7 @@ struct FoundName {
   Found file;                   // what the name means now, links not followed; ENOENT: nothing
 
   [[nodiscard]] std::string path() const;
-  // As Found's, of the directory or of the two together.
+  // As Found's, for the directory, or for directory and name together.
   bool accept_too_long_path() {
     if (error != ENAMETOOLONG || !parent.fd.valid()) return false;
     error = parent.error = 0;
@@ -83,7 +83,7 @@ class RemoteView {
                                         std::uint64_t resolve = 0) const;
 
   // The path as the thread gave it, made absolute: its links are not followed. Empty if it is the
-  // same as `canonical`, or cannot be told.
+  // same as `canonical`, or cannot be determined.
   [[nodiscard]] std::string spelled(int dirfd, std::string_view path,
                                     std::string_view canonical) const;
 

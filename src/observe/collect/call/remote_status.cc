@@ -84,12 +84,13 @@ pid_t RemoteView::process() const {
   return read_remote_status(thread_).process;
 }
 
-// The thread's rights are ours unless we are root and it is not: without privileges no process gets
-// others, because the gate sets no_new_privs.
+// The thread's permissions are ours unless we are root and it is not: if we are not root, no
+// process can gain permissions, because the gate sets no_new_privs.
 bool RemoteView::may(const Found& found, int mode) const {
   const unsigned bits = static_cast<unsigned>(mode);  // R_OK 4, W_OK 2, X_OK 1: as mode bits
   const unsigned everyone = bits * 0111U;
-  // Reading what everyone may read is nearly every call. Writing also depends on the file system.
+  // Nearly all calls read a world-readable file. Writing also depends on the file system (read-only
+  // mounts).
   if (mode == R_OK && (found.status.st_mode & everyone) == everyone) return true;
   const long allowed =
       ::syscall(SYS_faccessat2, found.fd.get(), "", mode, AT_EACCESS | AT_EMPTY_PATH);
@@ -99,7 +100,7 @@ bool RemoteView::may(const Found& found, int mode) const {
   const RemoteStatus status = read_remote_status(thread_);
   if (!status.valid || status.user == 0) return true;
   if (found.status.st_uid == status.user) return (found.status.st_mode & bits << 6U) == bits << 6U;
-  // Which further groups it belongs to is not worth looking up: doubts are in its favour.
+  // Its supplementary groups are not looked up: in doubt, access is assumed.
   return ((found.status.st_mode & bits << 3U) | (found.status.st_mode & bits) << 3U) == bits << 3U;
 }
 

@@ -70,7 +70,7 @@ struct Walk {
     return true;
   }
 
-  // 0 when the link at `name` was taken: either `current` or `rest` has changed.
+  // Follows the link at `name`; 0 on success, when either `current` or `rest` has changed.
   int follow(const std::string& name, bool last) {
     if (++links > kMostLinks) return ELOOP;
     if (on_proc(current.get())) {
@@ -122,7 +122,7 @@ Found walk_remote_path(const RemoteView& view, int base, std::string_view path, 
     if (begin == std::string::npos) break;
     const std::size_t end = walk.rest.find('/', begin);
     const std::string name = walk.rest.substr(begin, end - begin);
-    // What follows the name; only slashes make it a directory that is followed to.
+    // If only slashes follow the name, it must be a directory, and a link is followed.
     const bool last = end == std::string::npos;
     const bool slashes = !last && walk.rest.find_first_not_of('/', end) == std::string::npos;
     only_directory = only_directory || slashes;

@@ -29,7 +29,7 @@ constexpr std::size_t kMostArgumentBytes = std::size_t{32} << 10U;
 // fanotify_init's flags under which events carry names instead of open files.
 constexpr std::uint64_t kFanotifyNames = 0x200;  // FAN_REPORT_FID
 
-// One call being read. Holds the texts while its effect is determined.
+// One stopped call. Holds its path arguments while its effect is determined.
 class Reading {
  public:
   Reading(pid_t thread, const SystemCall& call, CallKind kind)
@@ -84,12 +84,12 @@ class Reading {
 std::optional<Effect> Reading::effect() {
   std::optional<Effect> effect = judged();
   if (error_ == EPERM) {
-    return missed("unreadable", "does not let itself be read, so its file operations are not seen");
+    return missed("unreadable", "cannot be inspected, so its file operations are not seen");
   }
   return error_ == 0 ? std::move(effect) : std::nullopt;
 }
 
-// Many programs only try.
+// Many programs only try this, without permission.
 std::optional<Effect> Reading::other_mounts(bool always_allowed) {
   RemoteView::views_may_differ();
   std::optional<Effect> effect = missed_effect(view_, kNamespace, kOtherMounts);
@@ -99,7 +99,7 @@ std::optional<Effect> Reading::other_mounts(bool always_allowed) {
 
 std::optional<Effect> Reading::open2() {
   open_how how{};
-  // Shorter structures do not exist yet and longer ones begin alike.
+  // There are no shorter versions of this structure yet, and longer ones begin the same way.
   error_ = read_remote(view_.thread(), argument(2), &how, sizeof how);
   return one(file(1, true), open_effect, how.flags, how.resolve);
 }
@@ -128,7 +128,7 @@ std::optional<Effect> Reading::exec(bool at, std::uint64_t flags) {
   const Given program = file(at ? 1 : 0, at);
   if (error_ != 0) return std::nullopt;
   std::optional<Effect> effect = exec_effect(view_, program, flags);
-  // Not before: a search through PATH fails many times before it succeeds.
+  // Arguments are read only now: a search through PATH fails several times before it succeeds.
   if (!effect) return std::nullopt;
   std::string arguments;
   error_ = read_remote_arguments(view_.thread(), argument(at ? 2 : 1), narrow() ? 4 : 8,
@@ -159,8 +159,7 @@ std::optional<Effect> Reading::judged() {
     case kMknodAt:
       return at(mknod_effect, argument(2));
     case kTruncate:
-      // In 32 bits the length may stand in two arguments; then it is taken for one that keeps
-      // bytes.
+      // A 32-bit call may pass the length in two arguments; it is then assumed to be non-zero.
       return plain(truncate_effect, narrow() ? 1U : argument(1));
     case kUnlink:
       return plain(unlink_effect);
@@ -203,7 +202,7 @@ std::optional<Effect> Reading::judged() {
     case kOpenByHandle:
       return missed("open_by_handle_at", "opened a file by its handle instead of a path");
     case kPidfdGetfd:
-      return missed("pidfd_getfd", "took an open file out of another process");
+      return missed("pidfd_getfd", "took an open file from another process");
     case kFanotify:
       if ((argument(0) & kFanotifyNames) != 0) return std::nullopt;
       return missed("fanotify", "is handed open files by fanotify");

@@ -29,7 +29,7 @@ struct SystemCall {
 struct CallToStop {
   int number = 0;
   int flags_argument = -1;       // -1: always stopped
-  int empty_path_argument = -1;  // which holds flags that may have AT_EMPTY_PATH
+  int empty_path_argument = -1;  // the argument whose flags may include AT_EMPTY_PATH
 };
 std::span<const CallToStop> calls_to_stop(std::uint32_t arch);
 
@@ -48,14 +48,14 @@ struct Effect {
     std::uint16_t flags = 0;
     wire::Stamp stamp;  // of the file before the call; zero with flag::kNoStamp for one to be made
     std::string path;
-    std::string other;  // of an opened file: the name that was given, if links are on its way
+    std::string other;  // for an opened file: the path as given, if it goes through links
   };
   std::vector<ExpectedEvent> events;
   // Whether the call is expected to succeed. The gate, which never sees results, reports events
   // only then; ptrace waits for the result instead.
   bool will_succeed = false;
-  // The call will fail because nothing is there, which is what the event says: it is reported
-  // without waiting for a result.
+  // The call will fail because the file does not exist, and the event says just that: it is
+  // reported without waiting for a result.
   bool reports_failure = false;
   bool opens_result = true;  // if a file is made, the call's result is its descriptor
 };

@@ -1,6 +1,6 @@
-// What the operations that a program submits to an io_uring do to files: io_uring_enter is stopped,
-// and its entries are handled as the calls that they stand for. Rings whose entries nobody hands
-// over by a call (SQPOLL) are reported as missed when they are made.
+// The effect of operations that a program submits to an io_uring: io_uring_enter is stopped, and
+// each entry is handled like the system call that it stands for. Rings whose entries are submitted
+// without a call (SQPOLL) are reported as missed when they are created.
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
@@ -21,11 +21,11 @@ constexpr std::string_view kWhat = "io_uring";
 
 // The rings that a process of this run has made.
 struct Rings {
-  // Where several are in use, it is not known which a descriptor has.
+  // Nothing if rings with several layouts are in use: which one a descriptor has is not known.
   std::optional<std::uint32_t> layout;
   int made = 0;
-  bool had_others = false;  // inherited, when it made the first
-  // The one that is open, if it is the only one that there ever was; -1: not known.
+  bool had_others = false;  // it had inherited rings when it created its first
+  // The descriptor of the ring, if the process has only ever had one; -1: not known.
   std::optional<int> only = {};
 };
 
@@ -34,7 +34,7 @@ std::map<pid_t, Rings>& rings() {
   return known;
 }
 
-// Before it is made.
+// Called before the ring is created.
 void note_ring(pid_t process, std::uint32_t layout) {
   const auto [at, is_new] = rings().try_emplace(process, Rings{.layout = layout});
   Rings& of = at->second;
@@ -55,9 +55,9 @@ std::optional<std::uint32_t> layout_of(pid_t process) {
   return only;
 }
 
-// The descriptor of a ring that is named by its number in a table of the thread's own, which cannot
-// be read: it is known only of a process that has made one ring. A program may close the descriptor
-// and keep the number. -1: not known.
+// The descriptor of a ring that is given by its index in the thread's table of registered rings.
+// That table cannot be read, so the ring is known only if the process has created just one. The
+// program may have closed the descriptor and kept the index. -1: not known.
 int registered_ring(pid_t process) {
   const auto found = rings().find(process);
   if (found == rings().end() || found->second.made != 1 || found->second.had_others) return -1;
@@ -80,7 +80,7 @@ class Submission {
  public:
   explicit Submission(const RemoteView& view) : view_(view) {}
 
-  // Of one entry; nothing if it is not about files by name, or would fail.
+  // The effect of one entry; nothing if it names no file, or would fail.
   std::optional<Effect> effect_of(const io_uring_sqe& entry) {
     const auto open_flags = std::uint64_t{entry.open_flags};
     switch (entry.opcode) {
@@ -189,7 +189,7 @@ std::optional<Effect> uring_enter_effect(const RemoteView& view, int descriptor,
     if (effect && effect->will_succeed) {
       add(all, *std::move(effect));
     } else if (names_changed && names_files(entry)) {
-      // It may be about a file that an operation before it in the same call makes or renames.
+      // It may concern a file that an earlier operation of the same call creates or renames.
       add(all,
           missed_effect(view, kWhat,
                         "submitted file operations that may depend on each other in one call"));

@@ -33,7 +33,7 @@ constexpr std::uint32_t kWithoutLayout =
     IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG | IORING_SETUP_SINGLE_ISSUER |
     IORING_SETUP_DEFER_TASKRUN;
 
-// What the kernel says about a ring of our own: nothing if it makes none.
+// The parameters that the kernel returns for a ring that we create; nothing if that fails.
 std::optional<io_uring_params> parameters_for(std::uint32_t layout, std::uint32_t entries,
                                               std::uint32_t completions) {
   using Key = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;
@@ -101,7 +101,8 @@ bool is_followed(std::uint32_t setup_flags) {
 }
 
 bool kernel_makes(std::uint32_t setup_flags) {
-  // The others want a device, processors or another ring, and are older than what is tried.
+  // The other flags need a device, processors or another ring, and every kernel with the tried ones
+  // has them.
   constexpr std::uint32_t kTried = IORING_SETUP_CLAMP | IORING_SETUP_R_DISABLED |
                                    IORING_SETUP_SUBMIT_ALL | IORING_SETUP_COOP_TASKRUN |
                                    IORING_SETUP_TASKRUN_FLAG | IORING_SETUP_SINGLE_ISSUER |

@@ -11,15 +11,14 @@
 
 namespace assay::collect {
 
-// The flags of io_uring_setup that decide how a ring lies in memory.
+// The flags of io_uring_setup that determine a ring's memory layout.
 std::uint32_t layout_flags(std::uint32_t setup_flags);
 
-// Whether rings with these setup flags are followed: false for those whose entries cannot be read
-// (a kernel thread takes them without a call, or they are in memory of the program's own).
+// Whether rings with these setup flags can be followed: not if a kernel thread takes the entries
+// without a system call, or if they are in the program's own memory.
 bool is_followed(std::uint32_t setup_flags);
 
-// Whether this kernel makes rings with these setup flags: programs try new ones first, and others
-// then.
+// Whether this kernel supports these setup flags: programs try newer flags first and fall back.
 bool kernel_makes(std::uint32_t setup_flags);
 
 // The entries that a call of io_uring_enter(descriptor, to_submit, …) will submit. Nothing: they
@@ -28,7 +27,7 @@ std::optional<std::vector<io_uring_sqe>> entries_to_submit(pid_t process, int de
                                                            std::uint32_t layout,
                                                            std::uint32_t to_submit);
 
-// The descriptors of a process that are rings. Looks at all that it has open.
+// The descriptors of a process that are rings, found by examining all its open descriptors.
 std::vector<int> rings_of(pid_t process);
 bool is_ring(pid_t process, int descriptor);
 

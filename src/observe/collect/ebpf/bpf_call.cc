@@ -122,7 +122,7 @@ base::Result<base::UniqueFd> load_program(const ProgramToLoad& program) {
   const long loaded = call(BPF_PROG_LOAD, attributes);
   if (loaded >= 0) return base::UniqueFd(static_cast<int>(loaded));
   const int error = errno;
-  // Once more, for the verifier's explanation, whose last lines say it.
+  // Loads once more for the verifier's log, whose last lines give the reason.
   std::vector<char> log(std::size_t{1} << 20U);
   attributes.log_buf = address(log.data());
   attributes.log_size = static_cast<__u32>(log.size());

@@ -1,4 +1,4 @@
-// The system calls that the program on_sys_exit looks at, by number.
+// Sets which system calls the BPF program on_sys_exit handles, by number.
 #pragma once
 
 #include "observe/collect/ebpf/bpf/message.h"

@@ -27,11 +27,11 @@ namespace {
 // How long messages may wait in the ring buffer (bpf/run.h, send).
 constexpr int kShortestRingWait_ms = 5;
 constexpr int kLongestRingWait_ms = 100;
-// Messages are first written to the log, which has space, and passed to the sink after so many, so
-// that the ring does not fill up while the sink thinks.
+// Messages are first copied to the log, which has space, and passed to the sink after this many, so
+// that the ring does not fill up while the sink is busy.
 constexpr std::size_t kRound = 1 << 16;
 
-// Holds the command back until the programs know it.
+// Delays the command's exec until the BPF programs follow it.
 class Barrier {
  public:
   Barrier() {
@@ -73,7 +73,8 @@ std::vector<Missed> missed_by(EbpfPrograms& programs, const EbpfMessages& messag
   add(shared.dropped_path, "dropped",
       "files were opened whose path is longer than the kernel's limit or was gone at once");
   add(shared.dropped_member, "unseen", "processes could not be followed");
-  add(programs.skipped_runs(), "dropped", "events came while another was taken on that processor");
+  add(programs.skipped_runs(), "dropped",
+      "events occurred while another was being recorded on that processor");
   add(messages.foreign_opens(), "namespace",
       "files were opened in another mount namespace, where their paths mean other files");
   add(shared.uring_changes, "io_uring", "files were renamed, linked, cut or removed by io_uring");
@@ -83,7 +84,7 @@ std::vector<Missed> missed_by(EbpfPrograms& programs, const EbpfMessages& messag
     add(shared.uring_opens_begun - shared.uring_opens_ended, "io_uring",
         "opens by io_uring whose end was not seen");
   }
-  // Also rings that came from outside the command, which nobody was asked about.
+  // Includes rings inherited from outside the command, whose creation was not observed.
   if (!programs.follows_uring()) {
     add(shared.uring_calls, "io_uring", "calls to rings that could not be followed");
   }
@@ -117,7 +118,7 @@ class EbpfRun {
               collect::launch(launch, [this] { return barrier_.wait() && gate_.install(); }));
     ASSAY_TRY_VOID(adopt());
     append_inherited(launch.inherited, child_.pid, log_);
-    log_.drain(sink_);           // while the command waits: it may be about to write into these
+    log_.drain(sink_);           // before the command runs and may write to inherited files
     intake_.emplace(programs_);  // after the fork: it has a thread
     barrier_.open();
     if (!gate_.receive()) return base::fail(gate_failure(launch, child_));
@@ -158,13 +159,13 @@ class EbpfRun {
         kRound);
   }
 
-  // All earlier events: a call that is stopped at the gate comes after them.
+  // Takes all earlier events, because a call that is stopped at the gate comes after them.
   void take_all() {
     while (take() == kRound) {
     }
   }
 
-  // The ring's memory is given back before the sink needs the most.
+  // Frees the ring before the sink's finish(), which needs the most memory.
   void finish_taking() {
     programs_.stop();
     take_all();
@@ -212,7 +213,7 @@ class EbpfRun {
       if (recording) sink_.on_tick();
       wait_ms = taken == kRound ? 0
                 : taken > 0     ? kShortestRingWait_ms
-                                : std::clamp(2 * wait_ms, kShortestRingWait_ms, kLongestRingWait_ms);
+                            : std::clamp(2 * wait_ms, kShortestRingWait_ms, kLongestRingWait_ms);
     }
     if (!recording) return {};
     finish_taking();
@@ -238,8 +239,8 @@ class EbpfCollector : public Collector {
     if (programs_) return {};
     ASSAY_TRY(EbpfPrograms programs, EbpfPrograms::load());
     programs_.emplace(std::move(programs));
-    // What reading the kernel's types took. The command is forked from here, and the kernel counts
-    // what a process begins with as memory that it had.
+    // Frees the memory used for reading the kernel's types: the command is forked from this
+    // process, and its peak memory would include this.
     ::malloc_trim(0);
     return {};
   }

@@ -45,8 +45,8 @@ struct WantedField {
   std::uint64_t size = 0;  // as the compiler knew it
 };
 
-// What `path`, numbers of members, means in our own types. Members without a name are a detail of
-// the declaration.
+// The field that `path`, a list of member indices, denotes in our own types. Unnamed members are
+// skipped.
 std::optional<WantedField> wanted(const TypeTable& ours, std::uint32_t type,
                                   std::string_view path) {
   const std::vector<std::uint32_t> numbers = numbers_of_path(path);
@@ -114,7 +114,7 @@ std::optional<FieldPlace> place_in(const TypeTable& kernel, std::uint32_t type,
   return FieldPlace{bits / 8, kernel.size_of(type)};
 }
 
-// The number for one instruction; nothing if the kernel has no such thing.
+// The value for one instruction; nothing if the kernel has no such field or type.
 struct FieldAnswer {
   std::optional<std::uint64_t> number;
   bool size_fits = true;  // of a field, for instructions that read it directly

@@ -8,7 +8,7 @@ namespace assay::collect {
 
 EbpfIntake::EbpfIntake(EbpfPrograms& programs, std::chrono::milliseconds patience)
     : programs_(programs), patience_(patience), last_taken_(std::chrono::steady_clock::now()) {
-  // Signals are the collector's own thread's.
+  // Signals are handled by the collector's main thread.
   sigset_t all{};
   sigset_t before{};
   ::sigfillset(&all);

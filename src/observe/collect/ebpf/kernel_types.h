@@ -1,6 +1,6 @@
-// KernelTypes: the kernel's types, functions and tracepoints, from /sys/kernel/btf/vmlinux. They
-// decide how programs are loaded, and where the fields are that programs read. There are a hundred
-// thousand, so they are looked through once, for the names that are wanted.
+// KernelTypes: the kernel's types, functions and tracepoints, from /sys/kernel/btf/vmlinux. Needed
+// to load programs and to find the fields that they read. There are a hundred thousand, so they are
+// searched once, for all wanted names.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ class KernelTypes {
 
   [[nodiscard]] const TypeTable& table() const { return table_; }
 
-  // The following know wanted names only.
-  // The BTF id to attach a program to or to call, 0 if there is none.
+  // The following find only names in `wanted`. The BTF id to attach a program to or to call, 0 if
+  // there is none.
   [[nodiscard]] std::uint32_t function(std::string_view name) const;
   // A tracepoint NAME is the type btf_trace_NAME, which is the wanted name.
   [[nodiscard]] std::uint32_t tracepoint(std::string_view name) const;

@@ -16,7 +16,7 @@ namespace {
 
 using wire::Op;
 
-constexpr int kMostInterpreters = 5;  // as the kernel: scripts that are run by scripts
+constexpr int kMostInterpreters = 5;  // the kernel's limit of nested scripts
 
 std::optional<wire::Stamp> stamp_at(const std::string& path) {
   struct stat status {};
@@ -54,9 +54,9 @@ std::string script_path(std::string_view directory, std::string_view name, pid_t
   return fmt::format("{}/{}", directory, name);
 }
 
-// How a file was reached, if symbolic links are on the way: the name that the process gave, made
-// absolute. A process that is gone does not tell its working directory any more; most links are
-// below a folder that the file is below as well, and what is found is checked.
+// The path as the process gave it, made absolute, if it goes through symbolic links. The working
+// directory of a process that has exited is unknown; then the folders above the file are tried, and
+// the result is checked.
 std::string way_to(const std::string& path, std::string_view given, pid_t process) {
   if (given.empty() || given == path) return {};
   if (given.starts_with('/')) {

@@ -1,9 +1,9 @@
-// ObjectFile: our BPF programs as clang compiled them (files.bpf.o, in ELF), taken apart into what
-// a loader needs: instructions, maps, and what has to be filled in when they are loaded. The file
-// is compiled in, so it is checked (ASSAY_CHECK) and not mistrusted.
+// ObjectFile: our BPF programs as compiled by clang (files.bpf.o, in ELF), parsed into what a
+// loader needs: instructions, maps, and relocations. The file is compiled into this program, so
+// errors in it are bugs (ASSAY_CHECK), not bad input.
 //
-// Not libbpf: it looks through all types of the kernel once for every type of ours, three quarters
-// of the time that a start took (bench/results/ebpf.md).
+// libbpf is not used: it searches all of the kernel's types once for each of ours, which took three
+// quarters of the start-up time (bench/results/ebpf.md).
 #pragma once
 
 #include <linux/bpf.h>
@@ -19,7 +19,7 @@
 
 namespace assay::collect {
 
-// The address of something that is known when the programs are loaded, in instruction `at`.
+// A relocation: instruction `at` needs an address that is known when the programs are loaded.
 struct AddressToFill {
   enum class Of { kMap, kMapContent, kFunction, kCall, kKernelFunction };
   Of of = Of::kMap;
@@ -61,7 +61,7 @@ class ObjectFile {
   explicit ObjectFile(std::span<const std::byte> image);
 
   [[nodiscard]] const std::vector<BpfProgram>& programs() const { return programs_; }
-  // Functions that programs call; appended to those that do.
+  // Functions that programs call; appended to each program that does.
   [[nodiscard]] const CodeSection& shared() const { return shared_; }
   [[nodiscard]] const std::vector<BpfFunction>& functions() const { return functions_; }
   [[nodiscard]] const std::vector<BpfMap>& maps() const { return maps_; }

@@ -10,8 +10,8 @@ namespace assay::collect {
 
 Preflight ebpf_preflight();
 
-// What keeps it from working, as far as that is known without asking the kernel to load a program:
-// for a collector that is about to do that. Empty: nothing.
+// What prevents it from working, as far as can be determined without loading a program: for a
+// collector that is about to load one. Empty: nothing.
 std::string ebpf_obstacle();
 
 }  // namespace assay::collect

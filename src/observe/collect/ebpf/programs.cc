@@ -29,7 +29,7 @@ namespace {
 
 using Of = AddressToFill::Of;
 
-// Names of the kernel that decide how programs are loaded.
+// Kernel symbols whose existence decides how programs are loaded.
 constexpr const char* kOpenFunction = "security_file_open";
 constexpr const char* kCastFunction = "bpf_rdonly_cast";
 constexpr std::array kNames = {
@@ -76,7 +76,7 @@ int try_attaching(bpf_attach_type type, std::uint32_t target) {
   return bpf::attach(loaded->get()) ? 0 : errno;
 }
 
-// Only the one attempt that decides: the rest will show when the programs are loaded.
+// Tests only what decides the mode; other problems are noticed when the programs are loaded.
 base::Result<EbpfSupport> support_of(const KernelTypes& types) {
   EbpfSupport support{.follows_uring = uring_submission(types) != 0};
   if (try_attaching(BPF_TRACE_FENTRY, types.function(kOpenFunction)) == 0) {
@@ -104,7 +104,7 @@ base::Result<EbpfSupport> ebpf_support() {
                                        "`assay tracers` shows what works here"));
 }
 
-// A program with everything filled in.
+// A program after relocation.
 struct EbpfPrograms::ReadyProgram {
   std::string name;
   bpf_prog_type type = BPF_PROG_TYPE_TRACING;
@@ -244,7 +244,7 @@ base::Result<EbpfPrograms::ReadyProgram> EbpfPrograms::Loaded::ready(
   return out;
 }
 
-// What is attached first does not matter: no process is followed yet, or none has a ring.
+// The order of attaching does not matter: no process is followed yet, or none has a ring.
 base::Result<void> EbpfPrograms::Loaded::start(const std::vector<ReadyProgram>& ready_programs) {
   for (const ReadyProgram& program : ready_programs) {
     ASSAY_TRY(base::UniqueFd loaded, bpf::load_program({.name = program.name,
@@ -331,8 +331,7 @@ bool EbpfPrograms::follows_uring() const {
 }
 
 base::Result<void> EbpfPrograms::adopt(pid_t process) {
-  // Not before the fork: the command would begin with the ring in its memory, and the kernel counts
-  // that as the most it ever had, whatever it does afterwards.
+  // Mapped only after the fork: otherwise the ring would count towards the command's peak memory.
   ASSAY_TRY_VOID(loaded_->map_ring());
   const base::UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
   if (!pidfd.valid()) return base::fail(base::system_error("ebpf", "pidfd_open", errno));

@@ -17,8 +17,8 @@ namespace assay::collect {
 
 // Where opens are observed.
 enum class EbpfMode {
-  kVfs,      // in the kernel's open function, by whatever call
-  kSyscall,  // at the end of system calls: for kernels without attachable functions
+  kVfs,      // in the kernel's open function, whichever system call led there
+  kSyscall,  // at the exit of system calls: for kernels that cannot attach to functions
 };
 
 struct EbpfSupport {
@@ -51,7 +51,7 @@ class EbpfPrograms {
   // Frees the ring buffer; no message can be taken after that.
   void release_ring();
 
-  // Readable when messages wait, but not for each at once: poll every few milliseconds as well.
+  // Readable when many messages wait, but not after each one: poll every few milliseconds as well.
   [[nodiscard]] int descriptor() const;
   using Receiver =
       std::function<void(const assay_message&, std::string_view path, std::string_view other)>;

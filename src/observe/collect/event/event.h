@@ -1,4 +1,4 @@
-// Event: one thing a traced command did; Sink: what receives events. All collectors use the same
+// Event: one thing that a traced command did. Sink: receives events. All collectors use the same
 // operations (wire/record.h), so that a command has the same lineage under each of them.
 #pragma once
 
@@ -14,8 +14,8 @@
 
 namespace assay::collect {
 
-// Paths are absolute and as the kernel would find the file from the collector's root directory;
-// they may contain symbolic links, "." and "..". The views live only during the call.
+// Paths are absolute, as seen from the collector's root directory; they may contain symbolic links,
+// "." and "..". The string_views are valid only during the call.
 struct Event {
   wire::Op op = wire::Op::kNone;
   wire::Source source = wire::Source::kShim;

@@ -200,7 +200,7 @@ void Log::append_kept(const Event& event) {
 }
 
 bool Log::write(const Event& event) {
-  if (!overflow_.empty()) return false;  // order
+  if (!overflow_.empty()) return false;  // keeps the order
   const std::size_t path = std::min(event.path.size(), kMaxText);
   const std::size_t other = std::min(event.other.size(), kMaxText);
   const std::size_t size = wire::record_size(path + other);

@@ -111,7 +111,7 @@ TEST_F(LogTest, RefusesWhatIsNoLog) {
   EXPECT_THAT(log.error().line(), ::testing::HasSubstr("is not an event log"));
 }
 
-// Whatever the command scribbles over the log, reading it ends and stays inside.
+// Whatever the command writes over the log, reading it terminates and stays within bounds.
 RC_GTEST_FIXTURE_PROP(LogTest, SurvivesScribbling, ()) {
   std::filesystem::remove(path_);
   auto log = Log::create(path_);

@@ -73,14 +73,14 @@ std::vector<sock_filter> decide(const CallToStop& call, bool shim, GateMode mode
     code.skip_if(PR_SET_SECCOMP, 1);
     code.give(SECCOMP_RET_ALLOW);
   }
-  // fstat in the C library's form: an open file has been found.
+  // fstat as the C library makes it (AT_EMPTY_PATH): the file is already open.
   if (call.empty_path_argument >= 0) {
     code.load(argument(call.empty_path_argument));
     code.mask(AT_EMPTY_PATH);
     code.skip_unless(AT_EMPTY_PATH, 1);
     code.give(SECCOMP_RET_ALLOW);
   }
-  // Waiting for results hands nothing over.
+  // With to_submit = 0 it only waits for results and submits nothing.
   if (call.number == SYS_io_uring_enter || call.number == (SYS_io_uring_enter | kX32Bit)) {
     code.load(argument(1));
     code.skip_unless(0, 1);
@@ -127,7 +127,7 @@ bool changes_files(std::uint32_t arch, int number) {
     case CallKind::kSetTimesAtFlags:
     // Its programs are loaded only when they are needed (EbpfPrograms::follow_uring).
     case CallKind::kIoUringSetup:
-    // These change what the paths of the others mean.
+    // These change which files later paths refer to.
     case CallKind::kNewRoot:
     case CallKind::kMount:
     case CallKind::kSetNs:
@@ -144,15 +144,16 @@ std::vector<sock_filter> decide_all(std::uint32_t arch, bool shim, GateMode mode
   if (mode == GateMode::kChanges) {
     std::erase_if(calls, [&](const CallToStop& call) { return !changes_files(arch, call.number); });
   }
-  // Ten microseconds for every stat, and dynamic programs make some that pass by the shim, as the C
-  // library's own localtime() does each time. ptrace's users have chosen to wait.
+  // Stopping a stat costs ten microseconds, and dynamic programs make some that bypass the shim:
+  // the C library's localtime() makes one each time. With ptrace everything is slow anyway.
   if (action == SECCOMP_RET_USER_NOTIF) {
     std::erase_if(calls, [&](const CallToStop& call) {
       const CallKind kind = find_call(arch, call.number)->kind;
       return kind == CallKind::kAsk || kind == CallKind::kAskAt;
     });
   }
-  // Without a shim no call has to be adapted, and there can be only one listener, the gate's.
+  // Without a shim there is nothing to switch off, and the program cannot install a second
+  // listener.
   if (!shim && action == SECCOMP_RET_USER_NOTIF) {
     std::erase_if(calls, [&](const CallToStop& call) {
       return find_call(arch, call.number)->kind == CallKind::kSeccomp;

@@ -61,7 +61,7 @@ Sizes notification_sizes() {
 
 // errno of the ioctl, or 0.
 int receive_notification(int listener, std::byte* buffer, std::size_t size) {
-  std::memset(buffer, 0, size);  // the kernel insists
+  std::memset(buffer, 0, size);  // the kernel requires it
   return ::ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, buffer) == 0 ? 0 : errno;
 }
 
@@ -83,9 +83,9 @@ Waiting wait_for_call(int listener, int timeout_ms) {
   return (waiting.revents & (POLLHUP | POLLERR)) != 0 ? Waiting::kOver : Waiting::kNothing;
 }
 
-// Plain reads, executed programs, and what was only asked about are reported by eBPF. New files are
-// reported by both: between this check and the call another program may create the file, and then
-// eBPF sees an existing one.
+// eBPF reports plain reads, execs, and lookups of missing files. New files are reported by both:
+// another program may create the file between this check and the call, and then eBPF sees an
+// existing file.
 bool seen_by_ebpf(const Effect::ExpectedEvent& event) {
   switch (event.op) {
     case wire::Op::kRead:
@@ -154,7 +154,7 @@ bool Gate::install() {
 }
 
 bool Gate::receive() {
-  sending_.reset();  // so that the end of a child that failed is noticed
+  sending_.reset();  // so that receiving fails if the child exits
   listener_.reset(wire::receive_descriptor(receiving_.get()));
   receiving_.reset();
   if (!listener_.valid()) return false;
@@ -305,8 +305,8 @@ bool Gate::handle_shim_call(pid_t thread, const CallRow& row, const SystemCall& 
       std::string_view(path.data(), length) != log_path_) {
     return false;
   }
-  // A shim that asks (wire::LogHeader::sandboxes). Where the kernel does not tell: better slow than
-  // harmful.
+  // The shim asks whether it is in a sandbox (wire::LogHeader::sandboxes). If the kernel does not
+  // tell, it is switched off, which is only slower.
   const int filters = read_remote_status(thread).filters;
   if (filters == 0 || filters > filters_) let_shim_step_aside(thread);
   return true;

@@ -1,4 +1,4 @@
-// A process that serves the gate may be killed at any instruction, and so may its successors.
+// A process that serves the gate, and each of its successors, may be killed at any instruction.
 #include "observe/collect/gate/gate.h"
 
 #include <fcntl.h>

@@ -64,7 +64,7 @@ struct Control {
 class Collector {
  public:
   virtual ~Collector() = default;
-  // Gets what the tracer needs of the kernel; fails where it cannot work.
+  // Loads what the tracer needs into the kernel; fails where the tracer cannot work.
   virtual base::Result<void> load() { return {}; }
   // Creates the log and everything else needed before the command can be started. An error means
   // that nothing can be recorded.

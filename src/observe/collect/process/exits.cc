@@ -29,7 +29,7 @@ static_assert(sizeof(PidfdInfo) == 64);
 constexpr unsigned long kGetInfo = _IOWR(0xFF, 11, PidfdInfo);
 constexpr std::uint64_t kInfoExit = 1 << 3;
 
-// The process has other open files, too: the tracker's.
+// Leaves descriptors for the tracker's open files.
 constexpr std::size_t kMost = 2000;
 
 constexpr int kLastMoment_ms = 100;
@@ -73,7 +73,7 @@ void ExitWatcher::watch(pid_t process) {
   base::UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
   if (!pidfd.valid()) return;  // gone already, or a kernel before 5.3
   epoll_event event{};
-  event.events = EPOLLIN | EPOLLHUP | EPOLLET;  // the end, and being waited for by its parent
+  event.events = EPOLLIN | EPOLLHUP | EPOLLET;  // at its exit, and when it was waited for
   event.data.fd = process;
   if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, pidfd.get(), &event) != 0) return;
   watched_.emplace(process, Watched{std::move(pidfd)});
@@ -132,7 +132,7 @@ void ExitWatcher::take(Log& log, int wait_ms) {
 
 void ExitWatcher::finish(Log& log) {
   idle(log);
-  // The gate closes when the last process begins to end, a moment before it has ended.
+  // The gate's listener closes when the last process begins to exit, shortly before it has exited.
   if (!watched_.empty()) take(log, kLastMoment_ms);
   for (auto& [process, watched] : watched_) {
     if (watched.ended_ns != 0) report(process, watched, true, log);

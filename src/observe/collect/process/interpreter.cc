@@ -14,7 +14,7 @@
 namespace assay::collect {
 namespace {
 
-constexpr std::size_t kHeadSize = 256;  // BINPRM_BUF_SIZE: what the kernel looks at
+constexpr std::size_t kHeadSize = 256;  // BINPRM_BUF_SIZE: the bytes that the kernel examines
 constexpr int kMostSegments = 64;
 
 // "#! /bin/sh -e" -> "/bin/sh"

@@ -22,15 +22,15 @@
 namespace assay::collect {
 namespace {
 
-// What the child could not do, and the error of it.
+// The step in which the child failed; sent with errno.
 enum class Stage : int { kDirectory, kPrepare, kExec };
 struct Report {
   Stage stage;
   int error;
 };
 
-// Limits that could disturb the collector. The stack's limit decides how large threads are, so it
-// stays.
+// Limits that could disturb the collector. RLIMIT_STACK is not raised, because it is the default
+// stack size of threads.
 constexpr std::array kRaised = {RLIMIT_FSIZE, RLIMIT_NOFILE, RLIMIT_AS, RLIMIT_DATA, RLIMIT_CPU};
 
 struct Signals {

@@ -1,7 +1,7 @@
 // Starting the observed command: fork, preparation by the collector in the child, exec. Not
 // base::Process: posix_spawn can neither install a seccomp filter nor call ptrace() in the child,
-// does not restore limits and signals as this program found them, and cannot be awaited by a
-// collector that has to let the exec itself continue.
+// does not restore the limits and signals that this program was started with, and blocks until
+// exec, which a collector must itself let continue.
 #pragma once
 
 #include <sys/types.h>
@@ -31,8 +31,9 @@ struct Launched {
 // reason.
 base::Result<Launched> launch(const Launch& launch, const std::function<bool()>& in_child);
 
-// Waits until the program runs (nothing) or could not be started (why). `pid` is not waited for.
-// kUsage: there is no such program; kNo: it cannot be run; kUnfit: it was not tried.
+// Waits until the program runs (returns nothing) or could not be started (returns why). Does not
+// wait for the child to exit. kUsage: there is no such program; kNo: it cannot be run; kUnfit: exec
+// was not tried.
 std::optional<base::Error> exec_failure(const Launch& launch, int exec_result);
 
 // The same for a poll loop.
@@ -70,7 +71,7 @@ base::Error become(const std::vector<std::string>& command);
 // One of Assay's libraries for LD_PRELOAD, beside the program or in ../lib/assay; empty if there is
 // none that can be preloaded.
 std::filesystem::path installed_library(std::string_view name);
-// Of a library for which that is empty: "libassay-shim.so is not beside the program".
+// Why installed_library() is empty: "libassay-shim.so is not beside the program".
 std::string why_not_installed(std::string_view name);
 
 }  // namespace assay::collect

@@ -72,8 +72,8 @@ bool OutsideWriters::may_have_written(const wire::Stamp& file) const {
   const FileKey key{file.device, file.inode};
   const auto before = before_.find(key);
   const auto after = after_->find(key);
-  // A process that appeared, disappeared or cannot be inspected may have; one that wrote nothing
-  // has not.
+  // A process that appeared, disappeared or cannot be inspected may have written; one whose counter
+  // did not change has not.
   if (before == before_.end() || after == after_->end()) {
     return before != before_.end() || after != after_->end();
   }

@@ -60,8 +60,8 @@ ProcessUsage ProcessTable::usage_below(pid_t collector) const {
   ProcessUsage usage;
   std::int64_t ticks = 0;
   std::int64_t pages = 0;
-  // A process that exited and was waited for has left its time with its parent, up to the
-  // collector.
+  // The CPU time of a process that exited and was waited for is in its parent's counters, up to the
+  // collector's.
   if (const auto own = processes_.find(collector); own != processes_.end()) {
     ticks += own->second.children_cpu_ticks;
   }

@@ -22,13 +22,13 @@ namespace {
 constexpr int kSignal = SIGURG;
 constexpr long kTickInterval_ns = 100'000'000;
 
-// Only this thread's tracees and children: other threads wait for theirs themselves.
+// Only this thread's tracees and children; other threads wait for their own.
 constexpr int kWhom = __WALL | __WNOTHREAD;
 
 // How long to poll before sleeping. A CPU that goes idle between the two stops of a call takes
 // longer to wake than the call itself, above all in a virtual machine.
 constexpr std::int64_t kPatience_ns = 20'000;
-constexpr int kPollsMissedInARow = 8;  // then the program computes: poll only at times
+constexpr int kPollsMissedInARow = 8;  // then the program is computing: poll only occasionally
 
 volatile std::sig_atomic_t tick_due = 0;
 

@@ -131,8 +131,9 @@ void TraceLoop::record(Event event) {
 
 namespace {
 
-// An existing readable file will be opened, a folder too, or nothing is there: the event is
-// recorded at the start of the call, as the gate does, which saves the second stop.
+// Whether the result is certain before the call: an existing readable file or folder is opened, or
+// the file does not exist. Then the event is recorded at the start of the call, as by the gate,
+// which saves the second stop.
 bool is_certain(const Effect& effect) {
   if (effect.reports_failure) return true;
   if (!effect.will_succeed || !effect.changes.empty() || effect.events.size() != 1) return false;
@@ -209,7 +210,7 @@ void TraceLoop::at_result(pid_t thread, Thread& state) {
 }
 
 void TraceLoop::at_exec(pid_t thread, Thread& state) {
-  // Another thread than the first takes over the first one's id.
+  // If a thread other than the first calls exec, it takes over the first one's id.
   const auto former = static_cast<pid_t>(tracee::event_message(thread));
   if (former != thread) {
     state.pending = known(former).pending;

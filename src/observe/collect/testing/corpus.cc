@@ -1,6 +1,6 @@
-// corpus: small programs for the tests of collectors, chosen by the first word, that do what shells
-// do not: threads that execute, vfork, processes that ask not to be traced, signals. Built once
-// dynamic and once static. Exits 0 when everything worked.
+// corpus: small programs for the collectors' tests, selected by the first argument, for what shells
+// cannot do: exec from a thread, vfork, processes that request not to be traced, signals. Built
+// dynamically and statically linked. Exits with 0 when everything worked.
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -86,7 +86,7 @@ int vfork_opens(char** arguments) {
   return wait_for(child) == 0 ? 0 : 1;
 }
 
-// Every process makes two more, `depth` times; each reads the file.
+// A tree of processes: each forks two more, `depth` levels deep, and reads the file.
 void tree(int depth, const char* path) {
   read_file(path);
   if (depth == 0) return;
@@ -168,7 +168,8 @@ int unnamed(char** arguments) {
   return 0;
 }
 
-// A program with a filter of its own, which forbids to delete and says nothing of the rest.
+// A program that installs its own seccomp filter, which forbids deleting and allows everything
+// else.
 int sandboxed(char** arguments) {
   sock_filter forbid[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
                           BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_unlink, 0, 1),

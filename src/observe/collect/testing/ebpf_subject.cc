@@ -1,8 +1,8 @@
-// What the eBPF collector is tested on: a program that opens files in all the ways there are.
+// The program on which the eBPF collector is tested: it opens files in all possible ways.
 //
 //   ebpf_subject WAY ARGUMENT…
 //
-// Static, so that it opens nothing but what it was asked to.
+// Statically linked, so that it opens nothing else.
 #include <fcntl.h>
 #include <linux/io_uring.h>
 #include <linux/openat2.h>
@@ -111,8 +111,8 @@ void ways(const std::string& folder) {
   ::open(("/proc/self/fd/" + std::to_string(memory)).c_str(), O_RDONLY);
 }
 
-// FOLDER COUNT: COUNT files of one name after the other, each read and removed: inode numbers come
-// back.
+// FOLDER COUNT: creates, reads and removes a file of the same name COUNT times, so that inode
+// numbers are reused.
 void reuse(const std::string& folder, int count) {
   for (int i = 0; i < count; ++i) {
     const std::string path = folder + "/again";
@@ -122,8 +122,8 @@ void reuse(const std::string& folder, int count) {
   }
 }
 
-// Goes down FOLDER by `name` until no more is there and opens what remains: a path longer than a
-// call could take.
+// Descends from FOLDER into subfolder `name` as deep as possible and opens the file there, whose
+// path is longer than one call accepts.
 void descend(const std::string& folder, const std::string& name) {
   if (::chdir(folder.c_str()) != 0) die("chdir");
   while (::chdir(name.c_str()) == 0) {

@@ -19,7 +19,7 @@ bool is_stopped(const __ptrace_syscall_info& info) {
   });
 }
 
-// Goes on to the next stop at a system call; false when the child is gone.
+// Continues to the next stop at a system call; false when the child has exited.
 bool next_stop(pid_t child, __ptrace_syscall_info& info) {
   if (::ptrace(PTRACE_SYSCALL, child, nullptr, nullptr) != 0) return false;
   int status = 0;

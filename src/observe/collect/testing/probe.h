@@ -1,5 +1,5 @@
-// Probe: a child that makes system calls one at a time under ptrace, so that a test can ask what
-// effect_of() says before each and what the kernel did about it after.
+// Probe: a child that makes system calls one at a time under ptrace, so that a test can compare
+// what effect_of() predicts before each with what the kernel then does.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +19,8 @@ struct Seen {
 };
 
 // Runs `act` in a child and stops it at the first call of calls_to_stop() after it began; `prepare`
-// runs in the child before, unobserved. An exec is let go no further than its result.
+// runs in the child before, unobserved. After an exec the child continues only until its result is
+// known.
 Seen probe(
     const std::function<void()>& act, const std::function<void()>& prepare = [] {});
 
@@ -36,7 +37,7 @@ class Place {
   std::string directory(const std::string& name) const;
   std::string link(const std::string& name, const std::string& target) const;
 
-  // What effect_of() says of the first path call of `act`, as lines.
+  // What effect_of() predicts for the first path-class call of `act`, as lines.
   std::vector<std::string> effect_lines(
       const std::function<void()>& act, const std::function<void()>& prepare = [] {});
   Seen seen;  // by the last effect_lines()

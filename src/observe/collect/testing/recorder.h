@@ -32,7 +32,7 @@ class Recorder : public Sink {
   std::string root = "/nowhere";
 
   [[nodiscard]] std::vector<Recorded> of(wire::Op op) const;
-  // Processes that were announced, minus those that ended: 0 when the tale is whole.
+  // Processes that were announced and whose end was not: empty if all events arrived.
   [[nodiscard]] std::set<pid_t> unfinished() const;
 };
 

@@ -7,8 +7,8 @@
 //   memory/  allocations and their limits
 //   pace/    shares and priorities
 //
-// It runs inside arbitrary programs: no exceptions, no C++ runtime, no exit, nothing printed; in
-// doubt calls are passed to the driver.
+// It runs inside arbitrary programs: no exceptions, no C++ runtime, no exit, nothing printed; when
+// in doubt, calls are passed to the driver.
 #pragma once
 
 #include <stddef.h>
@@ -50,8 +50,7 @@ inline constexpr Result kNotSupported = 801;
 
 using wire::GpuQuantity;
 
-// region/process.cc
-// ---------------------------------------------------------------------------------
+// region/process.cc ---------------------------------------------------------------------------
 
 // The region; null: nothing is counted or replaced. Decided once.
 wire::GpuRegion* region();
@@ -102,8 +101,7 @@ inline void check_limits() {
   if (now != seen_generation.load(std::memory_order_relaxed)) limits_changed();
 }
 
-// lookup/driver.cc
-// ----------------------------------------------------------------------------------
+// lookup/driver.cc ----------------------------------------------------------------------------
 
 bool driver_ready();
 bool nccl_ready();

@@ -25,12 +25,12 @@ class SizeMap {
   bool find(std::uint64_t key, Known& value);
   // Finds and removes.
   bool take(std::uint64_t key, Known& value);
-  // Changes `second` of an entry and returns the entry; removes it if that is 0.
+  // Adds to `second` of an entry and returns the entry; removes it if `second` becomes 0.
   bool add(std::uint64_t key, int to_second, Known& value);
   // Removes all entries with this `second`, and reports each.
   template <typename Visit>
   void take_all(std::uint32_t second, Visit visit);
-  // In the child of a fork: drops everything, which was the parent's. The memory is not freed.
+  // In the child of a fork: drops all entries, which are the parent's. The memory is not freed.
   void forget();
 
  private:

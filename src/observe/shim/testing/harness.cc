@@ -210,7 +210,7 @@ Outcome run(const Command& command) {
       wire::send_descriptor(sockets[1], listener);
       close(listener);
     }
-    if (command.keep == 3) fcntl(3, F_SETFD, 0);  // which dup2 would leave as it is
+    if (command.keep == 3) fcntl(3, F_SETFD, 0);  // dup2 onto itself would keep close-on-exec
     if (command.keep > 3) dup2(command.keep, 3);
     execve(argv[0], argv.data(), envp.data());
     _exit(126);

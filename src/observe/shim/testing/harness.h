@@ -1,5 +1,5 @@
-// Runs a program under the shim and a simple gate: every stopped call is noted and continued.
-// Replaces the collector in the shim's own tests and benchmark.
+// Runs a program under the shim and a simple gate that notes every stopped call and lets it
+// continue. Replaces the collector in the shim's own tests and benchmark.
 #pragma once
 
 #include <sys/types.h>
@@ -61,7 +61,7 @@ enum class Gate {
   kStop,  // stops what does not come from the shim's instruction
 };
 
-// In the process to be watched: puts the filter on it. Returns the listener, or -1.
+// Called in the process to be observed: installs the filter. Returns the listener, or -1.
 int install(Gate gate);
 
 // Answers a listener until the last process under the filter has ended.

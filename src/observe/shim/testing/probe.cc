@@ -1,5 +1,5 @@
-// The program that the shim's tests run, with the shim and without: it does one thing and prints
-// what came of it, so that the two outputs can be compared. Nothing in it knows of the shim.
+// The program that the shim's tests run with and without the shim: it does one thing and prints the
+// result, so that the two outputs can be compared. It is independent of the shim.
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -43,7 +43,7 @@ void touch(const char* path, int flags = O_RDONLY) {
   close(must_open(path, flags));
 }
 
-// A spelling of "file" of its own for every number, `length` long at least.
+// A distinct spelling of the path "file" for every number, at least `length` bytes long.
 std::string spelling(int number, std::size_t length) {
   std::string text;
   for (int bits = number + 1; bits > 0; bits /= 2) text += bits % 2 == 0 ? ".//" : "./";
@@ -52,14 +52,14 @@ std::string spelling(int number, std::size_t length) {
   return text + "file";
 }
 
-// Every way to say where a file is.
+// Every way to specify a file's location.
 void places() {
   char here[4096];
   if (getcwd(here, sizeof here) == nullptr) std::exit(1);
   touch((std::string(here) + "/file").c_str());
   touch("readonly");
   touch("link");
-  touch("file");       // means another one below, after chdir
+  touch("file");       // refers to another file below, after chdir
   touch("folder");     // not a file
   touch("/dev/null");  // not one either
   const int folder = must_open("folder", O_RDONLY | O_DIRECTORY);

@@ -1,4 +1,4 @@
-// Calls every wrapper with every kind of path and flags and prints what came of it.
+// Calls every wrapper with every kind of path and flags, and prints the results.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -38,7 +38,7 @@ void print(const char* call, const char* path, int flags, int file) {
   std::printf("\n");
 }
 
-// Puts everything back that an open may have changed, without an open of the library's.
+// Restores everything that an open may have changed, without calling the library's open.
 void repair() {
   for (const char* name : {"missing", "folder/missing", "nowhere", "folder/nowhere"}) unlink(name);
   for (const char* name : {"file", "readonly", "folder/file"}) {

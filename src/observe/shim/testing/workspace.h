@@ -1,4 +1,5 @@
-// The folder in which tests of the shim run the probe: made anew for every run, the same each time.
+// The folder in which tests of the shim run the probe: created with the same contents for every
+// run.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +24,7 @@ class Workspace {
     std::string pattern = (std::filesystem::temp_directory_path() / "assay-shim-XXXXXX").string();
     top_ = mkdtemp(pattern.data());
     chmod(top_.c_str(), 0777);
-    // Copies that another user can run: a checkout may lie where only its owner may enter.
+    // Copies that another user can run: a checkout may be where only its owner has access.
     for (const char* file : {ASSAY_PROBE, ASSAY_SHIM}) {
       std::filesystem::copy(file, copy_of(file));
       chmod(copy_of(file).c_str(), 0755);

@@ -74,7 +74,7 @@ class ParquetSource : public ByteSource {
             where_,
             fmt::format("its reader has sent nothing for {} s",
                         std::chrono::duration_cast<std::chrono::seconds>(patience_).count()),
-            "is its file system there?"));
+            "is its file system mounted?"));
       }
       heard = std::chrono::steady_clock::now();
       if (wait[1].revents != 0) drain_errors();

@@ -64,7 +64,7 @@ TEST_F(ParquetReader, IsNotWaitedForForEver) {
   const auto text = text_of("sleep 100", std::chrono::seconds(1));
   ASSERT_FALSE(text);
   EXPECT_EQ(text.error().line(),
-            "x.parquet: its reader has sent nothing for 1 s; is its file system there?");
+            "x.parquet: its reader has sent nothing for 1 s; is its file system mounted?");
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ base::Result<void> UnitReader::open() {
     ASSAY_TRY(const std::size_t count, source_->read(part));
     if (count == 0) {
       return base::fail(
-          base::failed_error((*files_)[next_.file].path, "became shorter while it was tokenized"));
+          base::failed_error((*files_)[next_.file].path, "was truncated while it was tokenized"));
     }
     skipped += count;
   }

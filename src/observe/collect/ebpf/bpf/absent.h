@@ -1,13 +1,14 @@
-// A name that was looked for in vain, by stat, access, readlink or open, becomes a message, once
-// per process and name: if it is there at another time, the program may do something else.
+// Sends a message, once per process and name, when stat, access, readlink or open finds no file: if
+// the file exists in a later run, the program may behave differently.
 #pragma once
 
 #include "observe/collect/ebpf/bpf/open.h"
 
-// The first bytes of a name, as they lie in memory.
+// Compares the first bytes of a name, as a little-endian word.
 #define BEGINS(word, mask, text) (((word) & (mask)) == (text))
 
-// As wire/system_folders.h, where programs look for libraries, settings and devices all the time.
+// The folders of wire/system_folders.h, where programs constantly look for libraries, settings and
+// devices.
 static __always_inline bool is_of_the_system(__u64 word) {
   const __u64 four = 0xffffffff, five = 0xffffffffff, six = 0xffffffffffff;
   return BEGINS(word, five, 0x2f7273752f) ||   // /usr/
@@ -31,8 +32,8 @@ static __always_inline int looked_in_vain(struct task_struct* task, const struct
   const __u32 zero = 0;
   struct open_scratch* scratch = bpf_map_lookup_elem(&open_scratches, &zero);
   if (!scratch) return 0;
-  // All words are hashed, whatever the length: a loop that ends early has the verifier look at the
-  // rest of the program once for each end.
+  // All words are hashed, whatever the length: if the loop could end early, the verifier would
+  // check the rest of the program once for each possible end.
   __u64* words = (__u64*)scratch->text;
   __builtin_memset(words, 0, 8 * kWordsHashed);
   long length = bpf_probe_read_user_str(scratch->text, kAssayPathMax, given);

@@ -1,6 +1,6 @@
-// FIELD(type, pointer, field): reads a field of a kernel structure by an address that is only a
-// number. Since Linux 6.2 the verifier can be given the type of the address, and the read is one
-// instruction; before, it is a call of ten nanoseconds.
+// FIELD(type, pointer, field): reads a field of a kernel structure at an untyped address. Since
+// Linux 6.2 the verifier can be told the type (bpf_rdonly_cast), and the read is one instruction;
+// before, it is a helper call of about ten nanoseconds.
 #pragma once
 
 #include <bpf/bpf_core_read.h>

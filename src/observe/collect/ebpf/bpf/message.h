@@ -14,7 +14,8 @@ enum {
   kAssayArgumentsMax = 16384,
   // Slots of the table of opens that were reported already, 8 bytes each; a power of two.
   kAssaySeenSlots = 1 << 16,
-  // Bytes of messages between the programs and the collector, and from how many on it is woken.
+  // Bytes of messages between the programs and the collector, and how many must be waiting before
+  // it is woken.
   kAssayRingSize = 16 << 20,
   kAssayWakeAt = 1 << 20,
 };
@@ -27,7 +28,7 @@ enum assay_message_kind {
                    // other the name given to execve
   kAssayExec,      // path is the program that runs, other its arguments, NUL after each
   kAssayExit,      // value is the wait status
-  kAssayAbsent,    // other was looked for in vain; if it is relative, in the directory path
+  kAssayAbsent,    // other does not exist; if it is relative, path is the directory
 };
 
 enum assay_access {
@@ -42,7 +43,7 @@ enum assay_access {
 
 enum assay_hint {
   kAssayOtherNamespace = 1,  // the file's mount is not of the collector's mount namespace
-  kAssayAskStat = 2,  // this file system's stat answers with other numbers than the inode has
+  kAssayAskStat = 2,         // on this file system, stat returns other numbers than the inode has
   kAssayWordsCut = 4,
   kAssayUnseenChange = 8,  // existing content opened for writing where the gate could not stop it
 };
@@ -67,10 +68,10 @@ struct assay_message {
   // path and other follow
 };
 
-// What on_sys_exit needs to know of a system call.
+// What on_sys_exit needs to know about a system call.
 enum assay_call {
   kAssayOpens = 1,          // its result is a descriptor
-  kAssayAsks = 2,           // its failure with ENOENT means that a name was looked for in vain
+  kAssayAsks = 2,           // if it fails with ENOENT, a kAssayAbsent message is sent
   kAssayPathSecond = 4,     // the path is the second argument, after a directory descriptor
   kAssayByHandle = 8,       // opens without a path, past the gate
   kAssayUring = 16,         // io_uring_setup, io_uring_enter
@@ -87,7 +88,7 @@ struct assay_constants {
 // Mapped by the collector. Counters only grow, except `live`.
 struct assay_shared {
   // Written by the collector:
-  __u64 epoch;          // names may refer to other files now: report everything again
+  __u64 epoch;          // incremented when names may refer to other files: report all again
   __u64 seed;           // of the table of reported opens, so that collisions cannot be provoked
   __u64 root_dentry;    // where the collector's paths begin: "/" of its root directory,
   __u64 root_mount;     // taken by the program `learn`

@@ -1,4 +1,4 @@
-// The compiled BPF programs, as they lie in this program (object.cc, from bpf/CMakeLists.txt).
+// The compiled BPF programs, embedded in this program (object.cc, from bpf/CMakeLists.txt).
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// An open that succeeded becomes a message, once per process, name, kind of access and state of
-// the file.
+// Sends a message for a successful open, once per process, name, kind of access and state of the
+// file.
 #pragma once
 
 #include "observe/collect/ebpf/bpf/run.h"
@@ -12,15 +12,15 @@ static __always_inline enum assay_access access_of(unsigned int mode, unsigned i
   return mode & kFmodeRead ? kAssayReadWrite : kAssayWrite;
 }
 
-// `flags` may have more than the file remembers (O_TRUNC is forgotten once it is done); `gated`
+// `flags` may have flags that the file does not keep (O_TRUNC is dropped after the open); `gated`
 // says whether the call went through the gate; `given` is the name in the process's memory, or 0.
 static __always_inline int opened(struct task_struct* task, const struct member* member,
                                   const struct file* file, unsigned int flags, bool gated,
                                   const char* given) {
   const unsigned int mode = FIELD(file, file, f_mode);
   flags |= FIELD(file, file, f_flags);
-  // A program being executed is reported as such; what a file system opens beneath itself is not
-  // the command's doing.
+  // A program being executed is reported by on_exec; files that a stacked file system (overlayfs)
+  // opens underneath are not opened by the command.
   if (mode & (kFmodePath | kFmodeNoAccount) || flags & kFmodeExec) return 0;
   const struct inode* inode = FIELD(file, file, f_inode);
   const unsigned int type = FIELD(inode, inode, i_mode) & kTypeMask;
@@ -32,8 +32,8 @@ static __always_inline int opened(struct task_struct* task, const struct member*
   struct open_scratch* scratch = bpf_map_lookup_elem(&open_scratches, &zero);
   if (!scratch) return 0;
   struct assay_message* message = &scratch->message;
-  // Through memory, where the verifier forgets which constant it is: else it would look at the rest
-  // of the program once for each.
+  // Stored to memory and read back, so that the verifier does not track the constant: else it would
+  // check the rest of the program once for each value.
   *(volatile __u8*)&message->access = type == kTypeDirectory ? kAssayList : access_of(mode, flags);
   const __u8 access = *(volatile __u8*)&message->access;
   const bool change =
@@ -62,7 +62,7 @@ static __always_inline int opened(struct task_struct* task, const struct member*
   __u64* slot = &seen[hash & (kAssaySeenSlots - 1)];
   if (*slot == hash) {
     if (access != kAssayList) return 0;
-    // Twice, as in the shim: Python lists the folders that it imports from.
+    // Listings are reported twice, as by the shim: Python lists the folders that it imports from.
     hash = mixed(hash, kAssayList);
     slot = &seen[hash & (kAssaySeenSlots - 1)];
     if (*slot == hash) return 0;
@@ -80,7 +80,7 @@ static __always_inline int opened(struct task_struct* task, const struct member*
   address(message, task);
   message->kind = kAssayOpen;
   message->path_length = length;
-  // Symbolic links on the way are in the name that was given only.
+  // Only the name as given shows symbolic links on the way.
   const long more =
       given ? bpf_probe_read_user_str(scratch->text + length, kAssayPathMax, given) : 0;
   const __u64 other = more > 1 ? more - 1 : 0;

@@ -9,9 +9,9 @@
 #include "observe/collect/ebpf/bpf/kernel.h"
 #include "observe/collect/ebpf/bpf/message.h"
 
-// A walk in progress. It lies in a map, not on the stack: there the verifier forgets that an
-// address is one, so that it can be compared and computed with. Hence volatile: the compiler must
-// not keep a copy.
+// A walk in progress. It is in a map, not on the stack, because the verifier does not track values
+// there as pointers, so that addresses can be compared and computed with. Volatile, so that the
+// compiler does not keep a copy in a register.
 struct walk {
   volatile __u64 dentry;
   volatile __u64 mount;       // struct mount
@@ -27,8 +27,9 @@ struct walk {
 enum { kMostSteps = kAssayPathMax, kMostPlainSteps = 64 };
 enum bpf_func_id___here { BPF_FUNC_loop___here = 181 };
 
-// What one step needs of an entry. Where reads are calls, one is cheaper than three: the two fields
-// are neighbours in every kernel so far, which is checked when the program is loaded.
+// The fields of a directory entry that one step needs. Where reads are helper calls, one is cheaper
+// than three: d_parent and d_name are adjacent in every kernel so far, which is checked when the
+// program is loaded.
 struct entry {
   __u64 parent;
   __u32 hash;

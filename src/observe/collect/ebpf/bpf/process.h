@@ -1,10 +1,10 @@
-// The life of the command's processes: forks, programs executed, ends. And `learn`, by which the
-// collector tells the programs where it stands itself.
+// Forks, execs and exits of the command's processes; and `learn`, which the collector runs once to
+// give the programs its own root directory and namespaces.
 #pragma once
 
 #include "observe/collect/ebpf/bpf/run.h"
 
-// An empty message of the task, with space for its texts.
+// An empty message about the task, with space for its texts.
 static __always_inline struct process_scratch* begin_message(struct task_struct* from) {
   const __u32 zero = 0;
   struct process_scratch* scratch = bpf_map_lookup_elem(&process_scratches, &zero);
@@ -24,7 +24,7 @@ int BPF_PROG(on_fork, struct task_struct* parent, struct task_struct* child) {
     count(&shared.dropped_member);
     return 0;
   }
-  // A thread that execs becomes the leader in place of the one that was.
+  // Threads need storage too: a thread that calls exec becomes the leader of its group.
   if (BPF_CORE_READ(child, group_leader) != child) {
     member->id = id;
     return 0;
@@ -41,8 +41,8 @@ int BPF_PROG(on_fork, struct task_struct* parent, struct task_struct* child) {
   return 0;
 }
 
-// A script: the kernel runs its interpreter instead and has let go of the script's own file, so all
-// there is of it is the name that was given to execve, and the directory it was given in.
+// A script: the kernel runs its interpreter instead and has already closed the script's own file,
+// so only the name given to execve and the working directory are known.
 static __always_inline void tell_script(struct task_struct* task, struct linux_binprm* program,
                                         struct process_scratch* scratch) {
   struct assay_message* message = &scratch->message;
@@ -103,7 +103,7 @@ int BPF_PROG(on_exit, struct task_struct* task) {
   if (!member) return 0;
   const struct signal_struct* signal = BPF_CORE_READ(task, signal);
   if (BPF_CORE_READ(signal, live.counter) != 0) return 0;
-  // Two last threads can both find the counter at zero.
+  // Two threads that exit last can both find the counter at zero.
   if (__sync_lock_test_and_set(&member->ended, 1) != 0) return 0;
   // Before the message: the collector, woken by it, must find the count without this process.
   __sync_fetch_and_add(&shared.live, -1);

@@ -10,13 +10,13 @@
 #include "observe/collect/ebpf/bpf/path.h"
 #include "observe/collect/ebpf/bpf/stamp.h"
 
-// In a section, and so in a map, of its own: the collector maps it.
+// In its own section, and so in its own map, because the collector maps it.
 struct assay_shared shared SEC(".bss.shared");
-// One word per slot, so that processors that write it at once cannot make a third thing of it.
+// One word per slot, so that concurrent writes by several processors cannot mix.
 __u64 seen[kAssaySeenSlots];
 
-// Membership is storage of each thread: created in the fork, freed with the thread, so it can
-// neither overflow nor outlive a reused pid.
+// Membership is in task storage: created at fork and freed with the thread, so it can neither
+// overflow nor be mistaken for that of a reused pid.
 struct member {
   __u32 id;     // of the process in this run, never reused
   __u32 ended;  // of the thread group's leader: its exit was reported
@@ -33,8 +33,8 @@ struct {
   __uint(max_entries, kAssayRingSize);
 } messages SEC(".maps");
 
-// A message being made. Opens and the life of processes have one each: an open's program may be
-// interrupted on its processor by the other kind, but never by its own.
+// Space for the message being built, one for opens and one for process events: the program of an
+// open may be interrupted on its processor by one for process events, but not by another open.
 struct open_scratch {
   struct walk walk;
   struct assay_message message;
@@ -68,7 +68,7 @@ static __always_inline struct member* member_of(struct task_struct* task) {
   return bpf_task_storage_get(&members, task, 0, 0);
 }
 
-// For what may run in io_uring's own threads, whose start is not reported.
+// For programs that may run in io_uring's own threads, whose creation is not reported.
 static __always_inline struct member* leader_member_of(struct task_struct* task) {
   return bpf_task_storage_get(&members, task->group_leader, 0, 0);
 }
@@ -95,7 +95,7 @@ static __always_inline void address(struct assay_message* message, const struct 
 // `size` bytes of text follow the message. Waking the collector costs more than the message, and it
 // polls every few milliseconds: it is woken when much is waiting, or at once if requested.
 static __always_inline bool send(struct assay_message* message, __u64 size, __u64 most, bool wake) {
-  barrier_var(size);  // older verifiers must see the bound put on the very register that is used
+  barrier_var(size);  // older verifiers must see the bound on the same register that is used
   if (size > most) size = most;
   barrier_var(size);
   wake = wake || bpf_ringbuf_query(&messages, BPF_RB_AVAIL_DATA) > kAssayWakeAt;

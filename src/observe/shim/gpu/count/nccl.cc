@@ -58,7 +58,7 @@ GpuCollective* row_of(std::uint64_t key) {
   return nullptr;
 }
 
-enum class Message { kOneRanks, kAllRanks };  // whose elements the count is of
+enum class Message { kOneRanks, kAllRanks };  // whose elements are counted
 
 void collective(GpuOperation operation, std::size_t elements, int type, void* communicator,
                 Message message) {

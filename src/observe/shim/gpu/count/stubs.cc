@@ -2,7 +2,8 @@
 // because the number of instructions matters (six for a launch), and because a jump keeps every
 // argument in place, whatever the function's signature.
 //
-// cold: a thread without a block, or a function whose real address is not known yet.
+// The label `cold` is for a thread without a block, or a function whose real address is not known
+// yet.
 #include "observe/shim/gpu/gpu.h"
 
 // Offset of a quantity in a block. Top-level assembly takes no operands, so these are numbers,

@@ -14,7 +14,7 @@ void primary_gone(int device) {
   if (context != 0) forget_context(context);
 }
 
-// Releasing it as often as it was retained destroys it.
+// A primary context is destroyed when it is released as often as it was retained.
 void primary_released(int device) {
   unsigned flags = 0;
   int active = 1;

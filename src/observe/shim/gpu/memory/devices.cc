@@ -15,7 +15,8 @@ constinit std::atomic<std::uint32_t> lines[kOrdinals] = {};
 // The ordinal + 1.
 constinit std::atomic<int> ordinals[kGpuDevices] = {};
 
-// Cached result of this thread's last allocation. Contexts may be destroyed, so with a generation.
+// Cached place of this thread's last allocation; the generation invalidates it when a context is
+// destroyed.
 struct Found {
   const void* context;
   std::uint32_t line;

@@ -63,7 +63,7 @@ void GraphWalk::allocates(void* node) {
   blocks_[number_++] = {parameters.address, kibibytes};
 }
 
-// Usually one of the last; memory of other graphs is ignored.
+// The block is usually one of the last; frees of other graphs' memory are ignored.
 void GraphWalk::frees(void* node) {
   std::uint64_t address = 0;
   if (helpers.free_node == nullptr || helpers.free_node(node, &address) != 0) return;

@@ -7,19 +7,19 @@ namespace assay::gpu {
 
 // devices.cc ---------------------------------------------------------------------------------
 
-// Where memory comes from: the device's line in the region (kGpuDevices: none, or not known), and a
-// number that identifies its context's allocations when that is destroyed.
+// Where memory comes from: the device's line (index) in the region, kGpuDevices if none or unknown;
+// and a number of the context, by which its allocations are found when it is destroyed.
 struct Place {
   std::uint32_t line = wire::kGpuDevices;
   std::uint32_t context = 0;  // even; the lowest bit is for memory from pools
 };
 inline constexpr std::uint32_t kFromPool = 1;
 
-// Of the device with this ordinal in this process.
+// The line of the device with this ordinal in this process.
 std::uint32_t line_of(int ordinal);
 // The ordinal in this process of a device that was used; -1: none.
 int ordinal_of(std::uint32_t line);
-// Of the current context.
+// The place of the current context's memory.
 Place current_place();
 std::uint32_t number_of_context(const void* context);
 // A context was destroyed, and its address may be reused.
@@ -30,7 +30,7 @@ void forget_context(std::uint32_t context);
 
 // limits.cc ----------------------------------------------------------------------------------
 
-// 0: none.
+// The limit in bytes; 0: none.
 std::uint64_t limit_of(std::uint32_t line);
 // Bytes of the device held by the whole run.
 std::uint64_t used_of(std::uint32_t line);

@@ -67,7 +67,7 @@ void tell_limit(void* device, Answer& answer) {
   const std::uint64_t left = lent.used < lent.limit ? lent.limit - lent.used : 0;
   answer.free = std::min<unsigned long long>(answer.free, left);
   if constexpr (requires { answer.reserved; })
-    answer.reserved = 0;  // is of the card, not of the run
+    answer.reserved = 0;  // the reserved memory is the card's, not the run's
 }
 
 template <typename Answer, typename Real>

@@ -20,7 +20,7 @@ using wire::GpuSlot;
 using wire::kGpuDevices;
 
 constexpr std::uint64_t kOften = 1'000;    // milliseconds between two queries
-constexpr std::uint64_t kAnyway = 30'000;  // drivers load code lazily, without a call
+constexpr std::uint64_t kAnyway = 30'000;  // without new loads: drivers load code lazily
 
 struct Row {  // nvmlProcessInfo_v2_t
   unsigned pid;
@@ -87,8 +87,8 @@ void* device_of(std::uint32_t line) {
   return nullptr;
 }
 
-// NVML uses the pids of the initial namespace. In another namespace our own pid is another
-// process's there.
+// NVML uses pids of the initial namespace, in which our own pid may belong to another process if we
+// are in another namespace.
 bool numbers_are_the_machines() {
   constexpr ino_t kFirstNamespace = 0xEFFFFFFC;
   struct stat status {};

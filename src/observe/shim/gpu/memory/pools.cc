@@ -62,7 +62,7 @@ bool ask_charge(std::uint32_t line, std::uint64_t& bytes) {
   std::uint64_t used = 0;
   if (orphaned[line].load(std::memory_order_relaxed) && ask(line, kUsedNow, used) &&
       live_on(line) > used) {
-    bytes += live_on(line) - used;  // or more, while another thread is allocating
+    bytes += live_on(line) - used;  // too much while another thread is allocating
   }
   return true;
 }
@@ -141,7 +141,7 @@ bool reserve_from_pool(std::uint32_t& line, std::uint64_t bytes, std::uint64_t& 
 void pool_gave(std::uint32_t line, std::uint64_t more) {
   if (line >= kGpuDevices) return;
   settle_locked(line, more);
-  // What it held may have been in pieces that were too small.
+  // The free memory in the pools may have been too fragmented to use.
   if (is_beyond_limit(line)) trim_pools(line);
 }
 

@@ -52,8 +52,9 @@ std::uint64_t assumed_copy_ns(CopyKind kind, std::uint64_t bytes);
 
 void forget_costs();
 std::uint32_t cost_of(std::uint32_t place);
-// At first, decreases at once and increases in steps: a first launch is slow for reasons that do
-// not recur. Later slowly: one grid may take long and short times in turn.
+// The first measurements lower the cost at once and raise it in steps, because a first launch is
+// slow for reasons that do not recur. Later ones change it slowly, because one grid may alternate
+// between long and short times.
 void learn_cost(std::uint32_t place, double ns);
 // It was timed often enough that one more measurement changes little.
 bool is_settled(std::uint32_t place);

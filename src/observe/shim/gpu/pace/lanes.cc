@@ -43,7 +43,7 @@ void begin(Lane& lane, std::uint64_t context) {
   lane.unmarked_parts = lane.checkpoints = 0;
   lane.scale = {};
   lane.context.store(context, std::memory_order_relaxed);
-  if (!lane.has_events) log_line("no events: shares are kept by estimates alone");
+  if (!lane.has_events) log_line("no CUDA events: shares are enforced by estimates alone");
 }
 
 }  // namespace
@@ -113,7 +113,7 @@ bool is_limited(Lane& lane, std::uint64_t now) {
     if (share.limited()) log_line("no free row in the file of turns: launches are not paced");
     if (lane.device != nullptr && end_turn(*lane.device, lane.row, now)) wake_waiters(*lane.device);
     lane.device = nullptr;
-    lane.busy_from = lane.unmarked_ns = 0;  // no longer charged
+    lane.busy_from = lane.unmarked_ns = 0;  // work of the former context is no longer charged
     return false;
   }
   lane.device = shared;

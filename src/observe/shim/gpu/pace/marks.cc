@@ -36,7 +36,7 @@ void mark_passed(Lane& lane, const Mark& mark, double alone_ns) {
       lane.scale.learn_most(mark.is_one && alone_ns >= 0 ? alone_ns : took_ns, estimated);
     }
   }
-  if (has_time && took_ns < 0) {  // in another stream, and finished before the other
+  if (has_time && took_ns < 0) {  // marks in different streams, of which this one finished first
     lane.pairs[mark.pair].taken = false;
     return;
   }
@@ -78,7 +78,7 @@ void collect(Lane& lane, std::uint64_t now) {
     lane.until = now + static_cast<std::uint64_t>(left);
   }
   const std::uint64_t most = now + lane.scale.real(lane.marked_ns + lane.unmarked_ns);
-  if (lane.until > most) lane.until = most;  // it was faster than expected
+  if (lane.until > most) lane.until = most;  // the work was faster than expected
 }
 
 std::uint64_t ahead_of(const Lane& lane, std::uint64_t now) {
@@ -159,7 +159,7 @@ void reset_events(Lane& lane) {
   lane.marked_ns = 0;
   if (++lane.failures < kPatience || !lane.has_events) return;
   lane.has_events = false;
-  log_line("events fail: shares are kept by estimates alone");
+  log_line("CUDA events fail: shares are enforced by estimates alone");
 }
 
 }  // namespace assay::gpu

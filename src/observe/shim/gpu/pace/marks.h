@@ -1,5 +1,5 @@
-// Work in flight in a lane: events recorded after it ("marks"), costs learnt when they are passed,
-// charges of the run. All functions need the lane's lock.
+// Work in flight in a lane: events recorded after it ("marks"), costs learnt when the device passes
+// them, and charging the run. All functions need the lane's lock.
 #pragma once
 
 #include <cstdint>

@@ -70,7 +70,7 @@ std::uint64_t quantum_of(const Lane& lane) {
   return lane.has_events && lane.scale.is_new() ? kQuantumNs / 8 : kQuantumNs;
 }
 
-// True in doubt as well: then nothing is recorded.
+// True if unknown, too: then no event is recorded.
 bool is_capturing(void* stream, bool per_thread) {
   auto* ask = per_thread ? helpers.is_capturing_per_thread : helpers.is_capturing;
   int status = 0;

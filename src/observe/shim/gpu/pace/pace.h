@@ -2,11 +2,14 @@
 // is used up, the thread goes to the checkpoint, where it waits for the run's turn and for work in
 // flight.
 //
-//   paced.cc   the launch path in assembly, the slow path when the budget is used up, which entry
-//   points are paced pace.cc    the checkpoint lanes.h    contexts and their limits marks.h    work
-//   in flight: events, estimates, charges costs.h    costs of work; scale.h: correction factor of
-//   costs budgets.h  how much a thread may launch until its next checkpoint turns.h    the file of
-//   turns
+// - paced.cc: which entry points are paced, the launch path in assembly, and the slow path when the
+//   budget is used up
+// - pace.cc: the checkpoint
+// - lanes.h: contexts and their limits
+// - marks.h: work in flight: events, estimates, charges
+// - costs.h: costs of work; scale.h: their correction factor
+// - budgets.h: how much a thread may launch until its next checkpoint
+// - turns.h: the file of turns
 #pragma once
 
 #include <cstdint>
@@ -62,7 +65,8 @@ Result paced_copy(CopyKind kind, std::uint64_t bytes, void* stream, bool per_thr
   return paced({copy_place(kind, bytes), stream, per_thread, assumed_copy_ns(kind, bytes)}, call);
 }
 
-// A thread has synchronized with the device, since this time; with all of it or with a part.
+// A thread has synchronized, waiting since `from_ns`: with the whole context, or with a stream or
+// event.
 void after_wait(std::uint64_t from_ns, bool whole_context);
 
 }  // namespace assay::gpu

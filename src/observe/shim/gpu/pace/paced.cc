@@ -247,7 +247,7 @@ void limits_changed() {
       way.counted->store(wanted ? way.paced : way.driver->load(std::memory_order_relaxed),
                          std::memory_order_release);
     }
-    log_line(wanted ? "launches are paced" : "launches are not paced any more");
+    log_line(wanted ? "launches are paced" : "launches are no longer paced");
   }
   switching.unlock();
 }

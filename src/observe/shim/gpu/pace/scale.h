@@ -1,7 +1,8 @@
-// Correction factor of a lane's estimates. A launch takes longer between two events than it adds to
-// a full queue, much longer for a kernel of microseconds; and the time of some functions depends on
-// more than their grid. So the measured time of whole stretches of work is compared with the sum of
-// their estimates, and everything in flight or to be launched is multiplied by the ratio.
+// Correction factor of a lane's estimates. A launch measured between two events takes longer than
+// it adds to a full queue, much longer for a kernel of microseconds; and the time of some functions
+// depends on more than their grid. So the measured time of whole stretches of work is compared with
+// the sum of their estimates, and everything in flight or to be launched is multiplied by the
+// ratio.
 #pragma once
 
 #include <cstdint>

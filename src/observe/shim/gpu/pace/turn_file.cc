@@ -43,7 +43,7 @@ TurnDevice* turn_device(GpuTurns& turns, std::uint64_t key) {
 
 namespace {
 
-// Of a row that is being emptied: no run's number, and not 0, which is free.
+// TurnRun::run of a row that is being emptied: neither a run's number nor 0, which means free.
 constexpr std::uint64_t kRowBeingEmptied = ~std::uint64_t{0};
 
 void make_empty(const TurnDevice& device, TurnRun& row, std::uint64_t now) {
@@ -83,7 +83,7 @@ std::size_t find_or_claim(TurnDevice& device, std::uint64_t run, std::uint64_t n
 }  // namespace
 
 std::size_t join_turns(TurnDevice& device, std::uint64_t run, std::uint64_t now) {
-  constexpr int kPatience = 10'000;  // times another gets the processor
+  constexpr int kPatience = 10'000;  // number of sched_yield calls
   std::uint32_t expected = 0;
   for (int i = 0; i < kPatience && !device.joining.compare_exchange_strong(expected, 1); ++i) {
     expected = 0;

@@ -1,6 +1,6 @@
-// The file of turns: which of a machine's limited runs has a GPU at the moment. One file in memory
-// per user, mapped by every process of a run with a share or a priority; runs without either are
-// not in it. The rules by which it changes are in turn_rules.h.
+// The file of turns: which of a machine's limited runs may use a GPU at the moment. One file per
+// user in shared memory, mapped by every process of a run that has a share or a priority; runs
+// without either are not in it. The rules by which it changes are in turn_rules.h.
 //
 //   GpuTurns: TurnDevice × 16, each with a word for the holder and TurnRun × 64
 //
@@ -44,7 +44,7 @@ struct TurnProcess {
 struct alignas(64) TurnRun {
   std::atomic<std::uint64_t> run;         // GpuHeader::run; 0: free
   std::atomic<std::uint64_t> seen_ns;     // when a process of it last asked
-  std::atomic<std::uint64_t> waiting_ns;  // when it last asked in vain; 0: not waiting
+  std::atomic<std::uint64_t> waiting_ns;  // when it was last refused a turn; 0: not waiting
   std::atomic<std::uint64_t> since_ns;    // since when it waits
   std::atomic<std::uint32_t> share;       // thousandths
   std::atomic<std::uint32_t> priority;    // wire::GpuPriority
@@ -53,7 +53,7 @@ struct alignas(64) TurnRun {
   std::atomic<std::int64_t> credit_ns;    // below zero: a debt
   std::atomic<std::uint64_t> filled_ns;   // when credit was last filled up
   std::atomic<std::uint64_t> busy_ns;     // device time used so far
-  std::atomic<std::uint64_t> paid_ns;     // time it held turns, over its share: the least is next
+  std::atomic<std::uint64_t> paid_ns;     // time it held turns divided by its share; least is next
   std::atomic<std::uint64_t> charged_ns;  // charged up to here
   std::atomic<std::uint64_t> held_ns;     // its turn is paid for up to here
   std::uint64_t reserved[4];
@@ -64,13 +64,14 @@ static_assert(sizeof(TurnRun) == 384);
 
 struct alignas(64) TurnDevice {
   std::atomic<std::uint64_t> key;  // device_key(uuid); 0: free
-  // The end of the turn in microseconds, or when the last one ended, times 256; plus 1 more than
-  // the row of the holder, or 0.
+  // Upper 56 bits: the end of the turn in microseconds, or when the last one ended. Lower 8 bits:
+  // the holder's row plus 1; 0: none.
   std::atomic<std::uint64_t> holder;
-  std::atomic<std::uint64_t> paid_ns;  // of the run that took the last turn: where new runs begin
+  std::atomic<std::uint64_t> paid_ns;  // of the last run that took a turn; new runs begin with it
   std::atomic<std::uint32_t> ended;    // counts turns that ended; a futex
-  // A process is searching for a row. Others wait for it, but not for long, since it may have been
-  // killed: without this siblings that start together would have a row each, and a share each.
+  // A process is searching for a row. Others wait for it, but only briefly, since it may have been
+  // killed. Otherwise processes of one run that start together could get a row, and so a share,
+  // each.
   std::atomic<std::uint32_t> joining;
   std::uint64_t reserved[4];
   TurnRun runs[kTurnRuns];
@@ -89,8 +90,8 @@ constexpr std::size_t turn_holder(std::uint64_t word) {
   return row == 0 || row > kTurnRuns ? kNoTurnRow : row - 1;
 }
 
-// Makes the file's space and header, if no process has. System calls only; false, with errno, if
-// it could not be done or is another version's.
+// Allocates the file's space and writes its header, unless another process has. System calls only;
+// false, with errno, on failure or if the file has another version.
 bool make_gpu_turns(int file);
 inline bool is_valid(const GpuTurns& turns) {
   return turns.magic.load() == kTurnsMagic && turns.version.load() == kTurnsVersion;

@@ -16,8 +16,9 @@ constexpr std::uint64_t kNoRow = static_cast<std::uint64_t>(-1);
 constexpr std::uint64_t time_in(std::uint64_t word) {
   return (word >> 8U) * 1000;
 }
-// Filled up to one and a half parts: more would be a burst. A run that has been waiting, or
-// launching, all the time is owed more: others may have held the device for long, with one kernel.
+// Credit is filled up to one and a half times the run's part of a period; more would allow a burst.
+// A run that has been waiting or launching all the time may have more, because others may have held
+// the device for long with one kernel.
 void fill(TurnRun& run, std::uint64_t now) {
   std::uint64_t filled = run.filled_ns.load(kRelaxed);
   if (is_absurd(filled, now)) run.filled_ns.compare_exchange_strong(filled, now);
@@ -64,7 +65,7 @@ bool comes_before(const TurnRun& a, const TurnRun& b, std::uint64_t now) {
   return a_paid != b_paid ? a_paid < b_paid : &a < &b;
 }
 
-// How many come before the run; kNoTurnRow: it has no right to a turn now.
+// How many runs come before this one; kNoTurnRow: it is not entitled to a turn now.
 std::size_t place_of(const TurnDevice& device, std::size_t row, std::uint64_t now) {
   const TurnRun& mine = device.runs[row];
   const bool credit = has_credit(mine, now);
@@ -100,8 +101,8 @@ void raise(std::atomic<std::uint64_t>& word, std::uint64_t value) {
   }
 }
 
-// For the time that the turn was held since it was last paid for, whether the device was busy or
-// not: no other run could use it.
+// Charges the holder for the time since it was last charged, whether or not the device was busy,
+// because no other run could use it.
 void pay(TurnRun& run, std::uint64_t now) {
   const std::uint64_t from = run.held_ns.exchange(now, kRelaxed);
   if (from == 0 || from >= now) return;
@@ -118,7 +119,7 @@ void set_share(TurnRun& run, const wire::GpuShare& share) {
   run.priority.store(static_cast<std::uint32_t>(share.priority));
   run.borrow.store(share.borrow ? 1 : 0);
   if (before == run.share.load()) return;
-  // Credit that was saved, or owed, at another share does not apply to this one.
+  // Credit or debt from another share does not carry over.
   run.credit_ns.store(static_cast<std::int64_t>(turn_part(run)));
 }
 

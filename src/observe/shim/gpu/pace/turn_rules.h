@@ -16,17 +16,18 @@ namespace assay::gpu {
 // A round of all runs. Shorter ones are more exact over a window, longer ones lose less between
 // turns; in a window of a second there are 40.
 inline constexpr std::uint64_t kTurnPeriodNs = 25'000'000;
-// A holder that has nothing on the device for this long loses its turn to a run of its priority, or
-// to one of a lower priority: the first may be between two kernels, the second between two steps.
+// A holder without work on the device for this long loses its turn: kTurnIdleNs to a run of the
+// same priority, kTurnIdleHighNs to one of a lower priority. In the first time it may be between
+// two kernels, in the second between two steps.
 inline constexpr std::uint64_t kTurnIdleNs = 300'000;
 inline constexpr std::uint64_t kTurnIdleHighNs = 2'000'000;
 // A run that has not asked for this long is no longer waiting.
 inline constexpr std::uint64_t kTurnFreshNs = 10'000'000;
 // A run that has waited this long with credit comes first, whatever its priority: none starves.
 inline constexpr std::uint64_t kTurnStarvingNs = 500'000'000;
-// The first of two waiting runs has this long to take a free turn; it may have been killed.
+// Each waiting run, in order, has this long to take a free turn; it may have been killed.
 inline constexpr std::uint64_t kTurnHandOverNs = 500'000;
-// Longer promises of work on the device count only for processes that are alive.
+// If a process claims to have work on the device for longer, that counts only while it is alive.
 inline constexpr std::uint64_t kTurnPromiseNs = 40'000'000;
 inline constexpr std::uint64_t kTurnShortestNs = 500'000;
 

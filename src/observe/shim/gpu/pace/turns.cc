@@ -81,7 +81,8 @@ GpuTurns* turns() {
   if (made == nullptr) {
     made = map_file();
     if (made == nullptr) {
-      log_line("no file for turns: this process keeps to its share by itself");
+      log_line(
+          "no file for turns: this process keeps to its share without coordinating with others");
       made = own_memory();
     }
     attached.store(made, std::memory_order_release);
@@ -94,7 +95,7 @@ TurnProcess& own_place(TurnRun& run) {
   return join_run(run, process_word(getpid()), pid_namespace(), is_process_alive);
 }
 
-// Processes of another pid namespace cannot be checked; their promises expire.
+// Processes of another pid namespace cannot be checked; what they claim expires (kTurnPromiseNs).
 bool is_process_alive(const TurnProcess& process) {
   const std::uint64_t word = process.process.load();
   if (word == 0 || process.namespace_id.load() != pid_namespace()) return false;

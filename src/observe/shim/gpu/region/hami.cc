@@ -180,7 +180,7 @@ int open_hami_region(char* path, std::size_t size) {
   path[0] = 0;
   const int file = memfd_create("assay-gpu", MFD_CLOEXEC);
   if (file < 0) return -1;
-  log_line("no file for the region: limits hold for this process and its children alone");
+  log_line("no file for the region: limits apply only to this process and its children");
   if (wire::make_gpu_region(file)) return file;
   close(file);
   return -1;

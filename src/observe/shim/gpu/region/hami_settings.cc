@@ -53,7 +53,7 @@ bool bytes_in(const char* text, std::uint64_t& bytes) {
   }
   if (shift != 0) ++text;
   if (*text != 0 || __builtin_mul_overflow(bytes, std::uint64_t{1} << shift, &bytes)) return false;
-  return true;  // 0: unset; for one device, the value for all applies
+  return true;  // 0 means unset: for one device, the value for all devices then applies
 }
 
 // Per cent, as thousandths.

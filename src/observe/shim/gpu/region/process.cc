@@ -52,7 +52,7 @@ __attribute__((constructor)) void read_environment() {
 }
 
 void forget_in_child() {
-  // A thread of the parent that held it does not exist here.
+  // The parent's thread that was initializing does not exist in the child.
   if (process.state.load(std::memory_order_relaxed) == kBusy) {
     process.state.store(kUnknown, std::memory_order_relaxed);
   }
@@ -99,7 +99,7 @@ GpuBlock* take_block() {
   return adopted;
 }
 
-// A thread has ended: the next one continues its counts.
+// A thread has ended: the next thread gets its block and continues its counts.
 void return_block(void* ended) {
   assay_gpu_block = nullptr;
   auto* block = static_cast<GpuBlock*>(ended);
@@ -117,7 +117,8 @@ GpuRegion* attach() {
   const int opened = from_hami ? open_hami_region(region_path, sizeof region_path)
                                : open(region_path, O_RDWR | O_CLOEXEC | O_NOCTTY);
   if (opened < 0) {
-    if (!from_hami) log_line("the region cannot be opened: no limit holds in this process");
+    if (!from_hami)
+      log_line("the region cannot be opened: limits are not enforced in this process");
     return nullptr;
   }
   const int file = move_up(opened);

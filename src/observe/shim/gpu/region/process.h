@@ -29,10 +29,10 @@ extern constinit Process process;
 inline constexpr std::size_t kPathSize = 4096;
 extern char region_path[kPathSize];
 
-// Above the descriptors that programs expect to get.
+// Duplicates the descriptor to a high number, above those that programs expect to get.
 int move_up(int file);
 
-// An index below the end, or the end if none is left.
+// Takes the next index below `end`, or returns `end` if none is left.
 std::uint32_t ticket(std::atomic<std::uint32_t>& next, std::uint32_t end);
 
 // slots.cc: all need the lock.

@@ -13,9 +13,9 @@
 //       a graph with several: one at a time, two at a time, all at once; built node by node
 //   begin:MODE end relax elsewhere:N   captures, and what may invalidate them
 //   churn:ROUNDS:MOST churnpool:ROUNDS:MOST       allocate and free at random, from four threads
-//   shell:NAME exec:NAME bury:NAME     run the command in the variable, exec it, or run it and
-//   leave
-//                                      it as a zombie
+//   shell:NAME exec:NAME bury:NAME     run the command in variable NAME; exec it; run it and leave
+//   it
+//                                      as a zombie
 //   fork kill exit sleep:MS
 #pragma once
 

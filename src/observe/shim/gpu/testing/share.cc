@@ -46,7 +46,7 @@ std::function<void(unsigned)> launcher(void* library, const std::string& kind) {
     void* graph = nullptr;
     void* executable = nullptr;
     found<int(void**, unsigned)>(library, "cuGraphCreate")(&graph, 0);
-    for (int i = 0; i < 100; ++i) {  // so many microseconds
+    for (int i = 0; i < 100; ++i) {  // 100 microseconds in all
       found<int(void**, void*, const void*, std::size_t, const void*)>(
           library, "cuGraphAddKernelNode_v2")(nullptr, graph, nullptr, 0, nullptr);
     }

@@ -1,5 +1,5 @@
-// Programs on a simulated GPU, in simulated time: the checkpoint (pace/pace.cc, lanes.cc, marks.cc)
-// unchanged, over an exact driver, clock and scheduler without other load.
+// Programs on a simulated GPU, in simulated time: the unchanged pacing code (pace/pace.cc,
+// lanes.cc, marks.cc) over a deterministic driver, clock and scheduler without other load.
 //
 // Every program is a process with one thread, one stream and its own run. The GPU runs one
 // process's queue at a time and switches between those that have work, as time-sliced GPUs do; copy
