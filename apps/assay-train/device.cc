@@ -48,8 +48,7 @@ base::Result<Device> cuda_device(spec::JobSpec& job, const RankShare& share) {
   return device;
 }
 
-// A job that sets fp32 is meant for a CPU, and any other for a GPU, if there is one that can be
-// used.
+// A job that sets fp32 is meant for a CPU; any other for a GPU, if a usable one exists.
 base::Result<Device> automatic_device(spec::JobSpec& job, const RankShare& share) {
   const auto on_cpu = [&](std::string why) -> base::Result<Device> {
     ASSAY_TRY(Device device, cpu_device(job, share));
@@ -65,7 +64,7 @@ base::Result<Device> automatic_device(spec::JobSpec& job, const RankShare& share
                            train::cuda::device_count());
     return gpu;
   }
-  // Several ranks have agreed on GPUs before.
+  // With several ranks, all have already agreed on using GPUs.
   if (share.groups != nullptr && train::cuda::device_count() > 0) return gpu;
   const base::Error& error = gpu.error();
   return on_cpu(error.where.empty() ? error.what : error.where + ": " + error.what);

@@ -18,19 +18,19 @@ struct Device {
   std::int64_t available_bytes = 0;
   // PCI address of a GPU; none for a CPU.
   std::optional<std::string> gpu_bus_id = std::nullopt;
-  std::string note = {};  // for people
-  std::string why = {};   // auto chose it
+  std::string note = {};  // a message for the user
+  std::string why = {};   // why `auto` chose this device
 };
 
-// What one rank of several gets of the machine.
+// The share of the machine that one of several ranks gets.
 struct RankShare {
-  train::RankGroups* groups = nullptr;  // of several ranks
+  train::RankGroups* groups = nullptr;  // null for a single rank
   int local_ranks = 1;                  // on this machine
-  int gpu = 0;                          // the one of this rank, and how many ranks have it
+  int gpu = 0;                          // this rank's GPU, and the number of ranks that share it
   int gpu_ranks = 1;
 };
 
-// Whether several ranks of the job would be on GPUs: with auto, if there are GPUs.
+// Whether the ranks of the job would run on GPUs; with auto, if there are any.
 bool is_for_gpus(const std::string& name, const spec::JobSpec& job);
 
 // `name` is auto, cpu or cuda. A CPU computes in fp32, so choosing one sets the job's precision to
@@ -38,11 +38,11 @@ bool is_for_gpus(const std::string& name, const spec::JobSpec& job);
 base::Result<Device> choose_device(const std::string& name, spec::JobSpec& job,
                                    const RankShare& share = {});
 
-// Where the fastest algorithms are cached, in the XDG cache folder. Empty: there is no such folder
-// and none can be made, and `why`, if it is not null, says so.
+// The file that caches the fastest algorithms, in the XDG cache folder. Empty if there is no such
+// folder and it cannot be created; `why`, if not null, then says so.
 std::string tuning_file(std::string* why = nullptr);
 
-// The processors that one of this many ranks on this machine uses.
+// The number of threads for each of `local_ranks` ranks on this machine.
 int threads_of(int local_ranks);
 
 }  // namespace assay::cli

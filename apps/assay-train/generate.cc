@@ -27,10 +27,10 @@ base::Result<T> number(const char* option, const std::string& text, T least, T m
   return value;
 }
 
-// A document begins as in training: with the token before each one.
+// A document begins as in training, with the bos token.
 base::Result<std::vector<std::int32_t>> prompt_of(const OpenedModel& opened,
                                                   const std::string& text) {
-  const bool needs_text = text.empty() && !opened.record.bos;  // something must come first
+  const bool needs_text = text.empty() && !opened.record.bos;  // the model needs at least one token
   ASSAY_TRY(const auto prompt, opened.tokenizer->encode(needs_text ? "\n" : text));
   std::vector<std::int32_t> tokens(prompt.begin(), prompt.end());
   if (opened.record.bos) {
@@ -58,7 +58,7 @@ base::Result<base::ExitCode> generate_text(const Session& session, const Generat
 
   std::vector<data::TokenId> made;
   std::string text;
-  bool ended = false;  // the model began another document
+  bool ended = false;  // the model has begun another document
   const train::SamplingOptions sampling{count, temperature, top_p, seed};
   session.print(options.prompt);
   ASSAY_TRY_VOID(train::generate(

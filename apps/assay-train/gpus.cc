@@ -39,7 +39,7 @@ base::Result<GpuOfRank> gpu_of(const control::Place& place) {
   ASSAY_TRY(const int per_gpu, ranks_per_gpu());
   const int count = train::cuda::device_count();
   GpuOfRank gpu{place.local_rank / per_gpu, per_gpu};
-  // Schedulers may show each task the one GPU that it has.
+  // Schedulers may make only one GPU visible to each task.
   const bool own_only = count == 1 && per_gpu == 1 && place.source != control::PlaceSource::kAssay;
   if (own_only) gpu.index = 0;
   if (gpu.index >= count) {

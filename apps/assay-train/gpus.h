@@ -1,4 +1,4 @@
-// Which GPU a rank of several trains on.
+// Assigns GPUs to ranks.
 #pragma once
 
 #include "base/result.h"
@@ -8,13 +8,13 @@
 namespace assay::cli {
 
 struct GpuOfRank {
-  int index = 0;  // among those that the process sees
-  int ranks = 1;  // that share it
+  int index = 0;  // among those visible to the process
+  int ranks = 1;  // number of ranks that share it
 };
 
-// A GPU for each rank of this machine, or for each few of them (ASSAY_RANKS_PER_GPU). Sets
-// NCCL_HOSTID where ranks share one: NCCL refuses to connect a GPU with itself, unless it takes the
-// ranks for those of several machines.
+// One GPU for each rank of this machine, or for each ASSAY_RANKS_PER_GPU of them. Sets NCCL_HOSTID
+// if ranks share a GPU: NCCL refuses to connect a GPU with itself unless it believes that the ranks
+// are on different machines.
 base::Result<GpuOfRank> gpu_of(const control::Place& place);
 
 // Whether this machine has GPUs for all ranks of the layout.

@@ -29,25 +29,25 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-// After one rank has failed: until the others are asked to end, and until they are made to.
+// After one rank has failed: how long until the others get SIGTERM, and from then until SIGKILL.
 constexpr std::chrono::seconds kToEnd{20};
 constexpr std::chrono::seconds kToBeKilled{10};
 
 std::atomic<int> passed_on = 0;
 
-std::atomic<std::uint64_t> ignored_signals = 0;  // signals that were, by number
+std::atomic<std::uint64_t> ignored_signals = 0;  // bit mask by signal number
 
 bool was_ignored(int signal) {
   return ((ignored_signals.load() >> static_cast<unsigned>(signal)) & 1U) != 0;
 }
 
-// Ctrl-C is sent by the terminal to the ranks as well; other signals to this process alone.
+// The terminal sends Ctrl-C to the ranks as well; other signals reach only this process.
 void pass_on(int signal, siginfo_t* info, void*) {
   if (signal == SIGINT && info->si_code == SI_KERNEL) return;
   passed_on = signal;
 }
 
-// Before the first rank: none must be left behind.
+// Called before the first rank starts, so that no signal can leave a rank behind.
 void catch_signals() {
   struct sigaction action {};
   action.sa_sigaction = pass_on;
@@ -63,10 +63,10 @@ void catch_signals() {
   }
 }
 
-// What rank 0 says of its end goes through a pipe.
+// Rank 0 sends its error through a pipe.
 constexpr const char* kErrorVariable = "ASSAY_ERROR_FD";
 
-constexpr std::size_t kMostError = 16384;  // far less than what a pipe holds
+constexpr std::size_t kMostError = 16384;  // far less than the capacity of a pipe
 
 struct ErrorPipe {
   base::UniqueFd read;
@@ -81,7 +81,7 @@ struct ErrorPipe {
     return ErrorPipe{base::UniqueFd(ends[0]), base::UniqueFd(ends[1])};
   }
 
-  // When rank 0 has ended.
+  // Call when rank 0 has ended.
   [[nodiscard]] std::optional<base::Error> take() const {
     std::array<char, kMostError> bytes{};
     const ssize_t count = ::read(read.get(), bytes.data(), bytes.size());
@@ -110,12 +110,12 @@ class Ranks {
     ASSAY_TRY(errors_, ErrorPipe::make());
     const control::Secret secret = control::Secret::random();
     const std::string job = fmt::format("{}:{}", job_name(options.out), ::getpid());
-    // Ranks leave alone what this process was told to ignore (nohup).
+    // Signals that this process ignores (nohup) stay ignored in the ranks.
     sigset_t changed = base::all_signals();
     for (const int signal : {SIGHUP, SIGINT, SIGTERM, SIGUSR1}) {
       if (was_ignored(signal)) ::sigdelset(&changed, signal);
     }
-    std::error_code unknown;  // by its own name, which ps shows
+    std::error_code unknown;  // under its own name, which ps shows
     const std::string program = fs::read_symlink("/proc/self/exe", unknown).string();
     for (int rank = 0; rank < options.ranks; ++rank) {
       control::Place place{.rank = rank,
@@ -153,7 +153,7 @@ class Ranks {
     return {};
   }
 
-  // Until all have ended.
+  // Returns when all ranks have ended.
   void watch() {
     std::optional<Clock::time_point> limit;
     bool asked = false;
@@ -173,14 +173,14 @@ class Ranks {
     }
   }
 
-  // The rank whose end is the reason for all others': one that was killed, and not from here; else
-  // rank 0, which was told why; else the first that failed.
+  // The rank whose end explains the others': one killed by a signal that was not ours; else rank 0,
+  // which was told the reason; else the first that failed.
   [[nodiscard]] std::size_t decisive() const {
     if (killed_) return *killed_;
     const bool rank_0_failed = ranks_[0].exit->wait_status != 0;
     return rank_0_failed ? 0 : first_failed_.value_or(0);
   }
-  // What rank 0 gave as its reason; nothing if it has printed it, or has none.
+  // Rank 0's error; nothing if it has printed it itself, or has none.
   [[nodiscard]] std::optional<base::Error> error() const { return errors_.take(); }
   [[nodiscard]] int wait_status(std::size_t rank) const { return ranks_[rank].exit->wait_status; }
   template <class Number>
@@ -199,7 +199,7 @@ class Ranks {
     for (const Rank& rank : ranks_) {
       if (!rank.exit) list.push_back({rank.process.descriptor(), POLLIN, 0});
     }
-    constexpr int kMoment_ms = 200;  // signals and limits are looked at this often
+    constexpr int kMoment_ms = 200;  // how often signals and timeouts are checked
     ::poll(list.data(), list.size(), kMoment_ms);
   }
   void take_exit(std::size_t i) {
@@ -219,7 +219,7 @@ class Ranks {
   std::vector<Rank> ranks_;
   std::optional<std::size_t> first_failed_;
   std::optional<std::size_t> killed_;
-  bool signalled_ = false;  // ranks got signals from here
+  bool signalled_ = false;  // this process has sent signals to ranks
   ErrorPipe errors_;
 };
 

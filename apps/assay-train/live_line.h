@@ -33,7 +33,7 @@ class Eta {
   double validation_seconds_ = 0;
 };
 
-// `eta_seconds`: none in rows of a log. `columns`: none for any width.
+// `eta_seconds`: omitted in the rows of a log. `columns`: nothing means unlimited.
 std::string live_line(const MeasuredStep& step, std::optional<double> validation_loss,
                       std::optional<double> eta_seconds, std::optional<std::size_t> columns);
 

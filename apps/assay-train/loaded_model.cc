@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of several, the newest that is intact.
+// If there are several, the newest intact one.
 base::Result<checkpoint::Checkpoint> open_checkpoint(const fs::path& path) {
   if (checkpoint::is_checkpoint(path)) return checkpoint::open_newest(path);
   ASSAY_TRY(checkpoint::Latest latest, checkpoint::latest(checkpoint::root_of(path)));

@@ -1,4 +1,4 @@
-// A model of a checkpoint, ready to be executed: what `generate` and `score` begin with.
+// A checkpoint's model, ready to be executed: the common beginning of `generate` and `score`.
 #pragma once
 
 #include <filesystem>
@@ -16,19 +16,20 @@
 
 namespace assay::cli {
 
-// A checkpoint by what people name: itself, or a run, of which it is the newest that is intact.
+// A checkpoint named by itself, or by its run: then the newest intact one.
 struct OpenedModel {
   checkpoint::Checkpoint checkpoint;
   spec::ModelSpec model;
-  train::TokenizerRecord record;  // what the checkpoint says of its tokenizer
+  train::TokenizerRecord record;  // the checkpoint's information on its tokenizer
   std::unique_ptr<const data::Tokenizer> tokenizer;
 };
-// `tokenizer` is one to use where the checkpoint has none, or empty; one that differs from the
+// `tokenizer` is used if the checkpoint has none; may be empty. One that differs from the
 // checkpoint's is refused. Errors name the option of `verb`.
 base::Result<OpenedModel> open_model(const std::filesystem::path& path,
                                      const std::string& tokenizer, const std::string& verb);
 
-// On a device, with its weights. The program and the plan must not move.
+// The model on a device, with its weights. Program and plan must not move, because the backend
+// refers to them.
 struct LoadedModel {
   Device device;
   step::Program program;

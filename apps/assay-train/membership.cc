@@ -16,7 +16,7 @@ namespace {
 constexpr std::chrono::milliseconds kJoinTimeout{60'000};
 constexpr char kRunKey[] = "recorded-run";
 
-// What communicators need the channel for.
+// The channel as the key-value store that communicators need.
 class ChannelStore : public comm::KeyValue {
  public:
   explicit ChannelStore(control::Channel& channel) : channel_(channel) {}
@@ -42,7 +42,7 @@ std::string job_name(const std::filesystem::path& out) {
 
 void announce_failure(const control::Place& place, const std::filesystem::path& out,
                       const base::Error& error) {
-  // Others may have failed in the same way, and rank 0 may be gone.
+  // Other ranks may have failed in the same way, and rank 0 may be gone.
   constexpr std::chrono::milliseconds kAnnounceTimeout{10'000};
   control::ChannelOptions options = control::options_for(place);
   if (options.job.empty()) options.job = job_name(out);
@@ -68,7 +68,8 @@ base::Result<void> Membership::connect(const std::map<std::string, std::string>&
   return {};
 }
 
-// Tells the processes that record the ranks which run they record. Training does not depend on it.
+// Tells the processes that record the ranks which run they belong to. Training does not depend on
+// it.
 void Membership::share_run() const {
   const store::JoinedRun run = store::joined_run();
   if (place_.rank == 0) {
@@ -134,7 +135,7 @@ void Membership::fail(const base::Error& error) {
 }
 
 base::Result<void> Membership::leave() {
-  // The GPUs are disconnected together: one that waits for another's end could take it for lost.
+  // All ranks disconnect their GPUs together: one that ends earlier could be taken for lost.
   if (gpus_) ASSAY_TRY_VOID(world_->barrier());
   watch_.reset();
   gpus_.reset();

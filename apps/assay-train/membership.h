@@ -1,5 +1,5 @@
 // Membership: one rank's part in a job of several: its place, the channel to the other ranks, and
-// the communicator that its program exchanges data with.
+// the communicators for its program's data.
 #pragma once
 
 #include <filesystem>
@@ -15,18 +15,18 @@
 
 namespace assay::cli {
 
-// What the ranks of a run call their job: its folder, or the end of a long name.
+// The job's name among its ranks: its folder, or the end of it if that is long.
 std::string job_name(const std::filesystem::path& out);
 
-// A rank that fails before it has met the others: they end with its line instead of waiting for it.
-// Takes a few seconds at most, and is silent if they cannot be reached.
+// For a rank that fails before it has joined: the others then end with its error instead of waiting
+// for it. Takes a few seconds at most, and does nothing if they cannot be reached.
 void announce_failure(const control::Place& place, const std::filesystem::path& out,
                       const base::Error& error);
 
 class Membership {
  public:
-  // Meets the other ranks. `out` is the run's folder: it has the secret, if the environment has
-  // none.
+  // Connects to the other ranks. `out` is the run's folder, which holds the secret if the
+  // environment does not.
   static base::Result<std::unique_ptr<Membership>> join(const control::Place& place,
                                                         const std::filesystem::path& out);
   ~Membership();
@@ -34,15 +34,15 @@ class Membership {
   Membership& operator=(const Membership&) = delete;
 
   [[nodiscard]] const control::Place& place() const { return place_; }
-  // Of host memory: what ranks agree on, and all that ranks on CPUs exchange.
+  // For host memory: values that ranks agree on, and all communication of ranks on CPUs.
   [[nodiscard]] comm::Communicator& world() const { return *world_; }
-  // Connects the ranks' GPUs, of which this rank has the given one. Called by every rank.
+  // Connects the GPUs of all ranks; `gpu` is this rank's. Called by every rank.
   base::Result<comm::Communicator*> connect_gpus(int gpu);
-  // This rank's GPU waits for no other rank any more.
+  // Ends this rank's waits for other ranks on its GPU.
   void stop_gpus();
-  // This rank cannot go on: the others end with its reason.
+  // This rank cannot continue; the others end with its error.
   void fail(const base::Error& error);
-  // The orderly end: every rank has finished.
+  // Orderly end, when every rank has finished.
   base::Result<void> leave();
 
  private:
@@ -55,8 +55,8 @@ class Membership {
   std::filesystem::path out_;
   std::unique_ptr<control::Channel> channel_;
   std::unique_ptr<comm::Communicator> world_;
-  std::unique_ptr<comm::Communicator> gpus_;           // of device memory
-  std::optional<control::FailureSubscription> watch_;  // before the communicator that it uses
+  std::unique_ptr<comm::Communicator> gpus_;           // for device memory
+  std::optional<control::FailureSubscription> watch_;  // last: its callback uses the others
 };
 
 }  // namespace assay::cli

@@ -48,7 +48,7 @@ base::Result<void> MetricsFile::set_aside() {
   return append();
 }
 
-// To another file first: a run that is killed now loses no line.
+// Writes to another file first, so that a run killed now loses no line.
 base::Result<void> MetricsFile::begin(std::int64_t first_step) {
   std::error_code error;
   if (fs::file_size(path_, error) == 0) return {};
@@ -58,7 +58,7 @@ base::Result<void> MetricsFile::begin(std::int64_t first_step) {
     std::ifstream from(path_);
     std::ofstream to(kept, std::ios::trunc);
     for (std::string line; std::getline(from, line);) {
-      // A line without its end is half a line, even if it can be read.
+      // A line without a line end is incomplete, even if it can be parsed.
       const bool whole = !from.eof() && is_before(line, first_step);
       if (whole) to << line << '\n';
       dropped = dropped || !whole;

@@ -1,5 +1,5 @@
-// metrics.jsonl: a line for each step that a run has made, and for each validation. A run that goes
-// on after step N makes the steps after it again, so their lines are dropped first.
+// metrics.jsonl: a line for each step and each validation of a run. A run that is resumed after
+// step N repeats the steps after it, so their lines are removed first.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,12 @@ namespace assay::cli {
 
 class MetricsFile {
  public:
-  // Made if it is missing; nothing is dropped yet.
+  // Created if missing; nothing is removed yet.
   static base::Result<MetricsFile> open(std::filesystem::path path);
 
-  // What is there becomes metrics.1.jsonl, or has the next number that is free.
+  // Renames the existing file to metrics.1.jsonl, or the next free number.
   base::Result<void> set_aside();
-  // Keeps the lines of steps before this one, and of these only whole ones: a killed run may have
-  // left half a line.
+  // Keeps only the complete lines of steps before this one: a killed run may have left half a line.
   base::Result<void> begin(std::int64_t first_step);
   // Flushed, for programs that follow the file.
   void write(std::string_view line);

@@ -19,7 +19,7 @@ struct TrainOptions {
   std::string stop_after;
   std::string device = "auto";
 
-  // As command-line arguments again.
+  // Back to command-line arguments.
   [[nodiscard]] std::vector<std::string> arguments() const;
 };
 using TrainAction = std::function<base::Result<base::ExitCode>(const TrainOptions&)>;
@@ -51,7 +51,7 @@ struct ScoreOptions {
 using ScoreAction = std::function<base::Result<base::ExitCode>(const ScoreOptions&)>;
 Verb describe_score(ScoreAction action);
 
-// Of `assay-train` alone.
+// Only of `assay-train`.
 struct TuneOptions {
   std::string job;
   std::vector<std::string> sets;

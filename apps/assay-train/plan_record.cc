@@ -15,7 +15,7 @@ store::PlanRecord plan_record(const std::string& name, const spec::JobSpec& job,
           : plan::plan_without_step(name, chosen, device.backend->description(),
                                     "it runs on CPUs, but step times are predicted only for GPUs");
   plan.framework = plan::to_text(plan::Framework::kAssay);
-  // As it is on this device, of the rank that needs most and of the one that exchanges most.
+  // For this device, from the rank that needs most memory and the one that communicates most.
   const auto counted = plan::add_programs(plan, chosen,
                                           {.cpu = !gpu,
                                            .memory = base::Bytes(device.available_bytes),

@@ -1,4 +1,4 @@
-// What is predicted about a run when training starts, as it is stored.
+// The prediction for a run, made when training starts, in the form in which it is stored.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace assay::cli {
 
-// For the recomputation that `planned` has chosen. Memory and exchange are those that `assay plan`
-// counts for the job, of all its ranks; what libraries take is this device's own.
+// Uses the recomputation policy chosen in `planned`. Memory and communication are those that `assay
+// plan` computes for all ranks of the job; the memory of libraries is that of this device.
 store::PlanRecord plan_record(const std::string& name, const spec::JobSpec& job,
                               const train::Planned& planned, const Device& device);
 

@@ -16,7 +16,7 @@ namespace {
 // Memory is allocated before the first step and stays; a query at every step would slow it down.
 constexpr double kMeasureEvery_s = 1;
 
-// What a rank says of itself once.
+// A rank's constant facts, sent once.
 struct RankFacts {
   std::array<char, 64> host{};
   std::int64_t planned_bytes = 0;
@@ -54,7 +54,7 @@ base::Result<RankTable> RankTable::gather(const Membership& member, const spec::
 }
 
 void RankTable::stepped(std::int64_t step, std::span<const train::RankSample> samples) {
-  // The first step also prepares things; it counts only if it is the only one.
+  // The first step also includes preparations; it counts only if it is the only one.
   const bool second = ++steps_ == 2;
   for (std::size_t i = 0; i < std::min(samples.size(), ranks_.size()); ++i) {
     const train::RankSample& sample = samples[i];

@@ -1,6 +1,5 @@
-// What each rank of a job measures of itself: RankTelemetry on every rank, RankTable on rank 0,
-// which the trainer gives all ranks' samples after each step. `assay report` and `assay top` show
-// it.
+// Each rank's measurements of itself: RankTelemetry on every rank, and RankTable on rank 0, which
+// receives all ranks' samples after each step. `assay report` and `assay top` show them.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +37,7 @@ class RankTelemetry : public train::RankMeter {
 
 class RankTable {
  public:
-  // Called by every rank; what the table has of them is known on rank 0 only.
+  // Called by every rank; only rank 0's table has data.
   static base::Result<RankTable> gather(const Membership& member, const spec::JobSpec& job,
                                         std::int64_t planned_bytes);
   void stepped(std::int64_t step, std::span<const train::RankSample> samples);
@@ -46,10 +45,10 @@ class RankTable {
 
  private:
   std::vector<store::RankRecord> ranks_;
-  std::int64_t steps_ = 0;  // of this process
+  std::int64_t steps_ = 0;  // executed by this process
 };
 
-// "fsdp 1, pp 0"; the axes that the layout has.
+// "fsdp 1, pp 0"; only the axes that the layout uses.
 std::string place_text(const spec::LayoutSpec& layout, std::int64_t rank);
 
 // {"rank": 1, "host": "n2", "step_s": 0.1, …}; `step_s` and `wait_s` are means.

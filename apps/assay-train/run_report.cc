@@ -16,7 +16,7 @@ namespace assay::cli {
 namespace {
 
 constexpr std::int64_t kRows = 20;  // printed per run if there is no terminal
-// Starts of which a person wonders where they went, and parts of them worth a word.
+// Start-ups long enough for a user to wonder about, and phases of them worth mentioning.
 constexpr double kLongStart_s = 2;
 constexpr double kLongPart_s = 0.05;
 

@@ -45,11 +45,11 @@ class RunReport : public train::Reporter {
 
   // What was predicted, stored with the run.
   void planned(store::PlanRecord plan);
-  // Of a run that begins anew: an earlier run's metrics get another name.
+  // For a new run: renames the metrics of an earlier run.
   base::Result<void> keep_older_metrics() { return metrics_.set_aside(); }
-  // It runs on another device than the job is for, whose peak is not this one's.
+  // The run uses another device than the job specifies, so the peak for MFU is unknown.
   void on_another_device() { utilisation_ = {}; }
-  // The ranks of a job that has several.
+  // For jobs with several ranks.
   void keep(RankTable table) { ranks_ = std::move(table); }
   [[nodiscard]] const std::vector<store::RankRecord>& ranks() const { return ranks_.ranks(); }
   void resumed(const std::filesystem::path& checkpoint, std::int64_t step) override;
@@ -86,7 +86,7 @@ class RunReport : public train::Reporter {
   double validating_s_ = 0;  // since the last step
   std::optional<double> validation_loss_;
   RunTotals totals_;
-  std::optional<double> startup_s_;  // until the first step has a row
+  std::optional<double> startup_s_;  // until it is written with the first step
   RankTable ranks_;
   std::optional<base::Stopwatch> since_ranks_;
   std::vector<double> rates_;  // tokens per second of each step

@@ -62,8 +62,8 @@ base::Result<std::int64_t> most_tokens(const std::string& text) {
   return value;
 }
 
-// While it lives, the first signal that would end the program only says so, and pass_on() ends it:
-// what it would leave behind can be removed before. A second one ends it at once.
+// While this exists, the first terminating signal is only recorded, and pass_on() delivers it after
+// temporary files have been removed. A second one ends the program at once.
 class DelayedSignals {
  public:
   DelayedSignals() {
@@ -75,7 +75,7 @@ class DelayedSignals {
     action.sa_flags = static_cast<int>(SA_RESETHAND);
     for (std::size_t i = 0; i < kSignals.size(); ++i) {
       ::sigaction(kSignals[i], &action, &before_[i]);
-      // As for nohup.
+      // Signals that were ignored (nohup) stay ignored.
       if (before_[i].sa_handler == SIG_IGN) ::sigaction(kSignals[i], &before_[i], nullptr);
     }
   }
@@ -101,8 +101,8 @@ class DelayedSignals {
   std::array<struct sigaction, kSignals.size()> before_{};
 };
 
-// Documents, tokenized as the model's training data was, as a shard that has no name any more: it
-// is mapped, and nothing is left of it however the program ends.
+// Tokenizes documents as the model's training data was, into a shard whose file is already
+// unlinked: it stays mapped, and nothing is left behind however the program ends.
 base::Result<data::Shard> tokenized(const ScoreOptions& options, const OpenedModel& opened,
                                     std::int64_t most) {
   ASSAY_TRY(data::InputFiles inputs, data::input_files(options.files, {}));
@@ -123,8 +123,8 @@ base::Result<data::Shard> tokenized(const ScoreOptions& options, const OpenedMod
   return shard;
 }
 
-// By their contents: shards may have any name. A .tokens file that is none is refused when it is
-// opened.
+// Decided by content, because shards may have any name. A .tokens file that is not a shard is
+// refused when it is opened.
 base::Result<bool> are_shards(const std::vector<std::string>& files) {
   const auto is_shard = [](const std::string& file) {
     return file.ends_with(".tokens") || data::is_shard(file);
@@ -153,28 +153,28 @@ base::Result<std::vector<data::Shard>> shards_of(const ScoreOptions& options,
   return shards;
 }
 
-// Rows as long as the longest document, if the model takes that: what is computed for the rest of a
-// row is lost.
+// Rows as long as the longest document, if the model allows it: computation for the unused rest of
+// a row is wasted.
 base::Result<std::int64_t> sequence_for(const spec::ModelSpec& model,
                                         const std::vector<data::Shard>& shards, std::int64_t most) {
-  if (model.capacity > 0) return model.context;  // an expert's rows depend on it
+  if (model.capacity > 0) return model.context;  // the experts' capacity depends on the length
   std::int64_t longest = 0;
   for (const data::Shard& shard : shards) {
     ASSAY_TRY(const std::int64_t row, train::longest_row(shard, {.tokens = most}));
     longest = std::max(longest, row);
   }
-  constexpr std::int64_t kMultiple = 64;  // lengths that kernels are made for
+  constexpr std::int64_t kMultiple = 64;  // a length that kernels are optimised for
   return std::min(model.context, (longest + kMultiple - 1) / kMultiple * kMultiple);
 }
 
-// Of experts that compute a limited number of rows, one: the rest of a row before would be among
-// these instead of the next row's tokens.
+// One row at a time if experts have a capacity: otherwise the padding of one row would take
+// capacity from the tokens of the next.
 std::int64_t rows_at_once(const spec::ModelSpec& model, std::int64_t sequence) {
   constexpr std::int64_t kTokensAtOnce = 4096;
   return model.capacity > 0 ? 1 : std::max<std::int64_t>(1, kTokensAtOnce / sequence);
 }
 
-// Of all shards together, `most` tokens if it is not 0.
+// Over all shards together; at most `most` tokens unless it is 0.
 base::Result<train::Score> score_all(const LoadedModel& loaded, const OpenedModel& opened,
                                      const std::vector<data::Shard>& shards, std::int64_t most,
                                      base::Progress& progress) {

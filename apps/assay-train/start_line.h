@@ -1,4 +1,4 @@
-// What a start is doing, on a terminal, until there are steps to show.
+// Shows the progress of start-up on a terminal, until there are steps to show.
 #pragma once
 
 #include "cli/verb.h"
@@ -6,10 +6,10 @@
 
 namespace assay::cli {
 
-// Of this process, from when it was started on.
+// Starts counting at the start of this process.
 train::StartUp begin_start(const Session& session);
 
-// Before something else is printed.
+// Call before anything else is printed.
 void clear_start_line();
 
 }  // namespace assay::cli

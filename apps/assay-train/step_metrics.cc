@@ -45,7 +45,7 @@ UtilisationModel::UtilisationModel(const spec::JobSpec& job) {
   const bool fp32 = job.train.precision == spec::Precision::kFp32;
   const auto rate = fp32 ? device.fp32 : device.bf16;
   peak_name_ = fp32 ? "fp32" : "bf16";
-  // The rate that is compared with this is of all ranks.
+  // It is compared with the rate of all ranks together.
   const auto ranks = static_cast<double>(job.layout.ranks.value_or(1));
   if (rate) peak_ = rate->count() * ranks;
   if (job.train.precision == spec::Precision::kFp8 && device.fp8) {

@@ -1,5 +1,5 @@
-// What is measured per step (Telemetry, utilisation), and the row of named numbers it becomes:
-// metrics.jsonl, --json and the store all get the same row.
+// What is measured per step (Telemetry, Utilisation), and the row of named numbers made from it,
+// which is the same in metrics.jsonl, --json and the store.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +18,19 @@ namespace assay::cli {
 
 struct StepUsage {
   machine::Used power;
-  std::int64_t memory_bytes = 0;  // taken of the device, as the device counts it
+  std::int64_t memory_bytes = 0;  // on the device, as the device counts it
   std::int64_t host_bytes = 0;    // resident memory of this process
 };
 
 // Reads energy, clock and memory once per step, without ever blocking it.
 class Telemetry {
  public:
-  // Without a meter there is no power.
+  // `meter` may be null: power is then not measured.
   Telemetry(const train::Backend& backend, std::unique_ptr<machine::Meter> meter);
 
   // Usage since the last call of take() or discard().
   StepUsage take();
-  // Drops the usage since the last call: it belongs to no step.
+  // Discards the usage since the last call, which belongs to no step.
   void discard();
 
   [[nodiscard]] std::int64_t peak_memory_bytes() const { return peak_memory_bytes_; }
@@ -47,12 +47,12 @@ class Telemetry {
   std::int64_t peak_memory_bytes_ = 0;
 };
 
-// Model FLOPs utilisation under both common definitions (spec/parameters.h), of the peak of bf16,
-// by which systems are compared, or of fp32 where that is what is computed in. Of fp8, too, where
-// that does most of the work: more than all of bf16's peak would say nothing.
+// Model FLOPs utilisation under both common definitions (spec/parameters.h), relative to the peak
+// rate of bf16, by which systems are compared, or of fp32 for jobs in fp32. For fp8 jobs also
+// relative to the peak of fp8, because a value above 100 % of bf16's would be meaningless.
 struct Utilisation {
-  double mfu = 0;     // parameters that multiply activations
-  double mfu_6n = 0;  // all parameters
+  double mfu = 0;     // counts parameters that multiply activations
+  double mfu_6n = 0;  // counts all parameters
   const char* peak = "bf16";
   struct OfFp8 {
     double mfu = 0;
@@ -62,7 +62,7 @@ struct Utilisation {
 };
 class UtilisationModel {
  public:
-  UtilisationModel() = default;  // of an unknown device
+  UtilisationModel() = default;  // for an unknown device
   explicit UtilisationModel(const spec::JobSpec& job);
   // Nothing if the peak rate of the device is not known.
   [[nodiscard]] std::optional<Utilisation> at(double tokens_per_s) const;
@@ -71,7 +71,7 @@ class UtilisationModel {
   double flops_ = 0;  // per token
   double flops_6n_ = 0;
   double peak_ = 0;
-  double fp8_peak_ = 0;  // of jobs in fp8
+  double fp8_peak_ = 0;  // for jobs in fp8
   const char* peak_name_ = "bf16";
 };
 
@@ -80,7 +80,7 @@ struct MeasuredStep {
   StepUsage usage;
   std::optional<Utilisation> utilisation;
   std::int64_t unix_ns = 0;  // when it ended
-  std::int64_t tokens = 0;   // of the step
+  std::int64_t tokens = 0;   // in this step
 
   [[nodiscard]] std::optional<double> watts() const;
 };

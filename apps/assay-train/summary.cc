@@ -34,7 +34,7 @@ std::int64_t planned_bytes(const train::Planned& planned) {
   return planned.plan.bytes + planned.extra_bytes;
 }
 
-// What this rank exchanges in a step.
+// This rank's communication in a step.
 std::vector<plan::PlannedCalls> calls_of(const train::Planned& planned) {
   return plan::exchange_of(step::footprint_of(planned.program, planned.plan)).calls;
 }
@@ -138,7 +138,7 @@ base::Json result_json(const train::Planned& planned, const Device& device,
   return json;
 }
 
-// Which rank the others wait for, and what all of them took.
+// Which rank the others wait for, and the time of each.
 void print_ranks(const Session& session, std::span<const store::RankRecord> ranks) {
   if (ranks.empty()) return;
   std::int64_t bytes = 0;

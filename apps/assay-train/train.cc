@@ -50,7 +50,7 @@ void install_signal_handlers() {
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
   for (const int signal : {SIGTERM, SIGUSR1, SIGINT}) ::sigaction(signal, &action, nullptr);
-  // A terminal that closes; nohup makes the process ignore that.
+  // SIGHUP, sent when the terminal closes; under nohup it stays ignored.
   struct sigaction hangup {};
   ::sigaction(SIGHUP, nullptr, &hangup);
   if (hangup.sa_handler != SIG_IGN) ::sigaction(SIGHUP, &action, nullptr);
@@ -76,7 +76,7 @@ std::unique_ptr<machine::Meter> meter_of(const Device& device) {
   return device.gpu_bus_id ? machine::gpu_meter(*device.gpu_bus_id) : machine::processor_meter();
 }
 
-// What rank 0 reports, the others keep in their logs.
+// Rank 0 reports; the other ranks write to their logs.
 class RankLog : public train::Reporter {
  public:
   explicit RankLog(int rank) : rank_(rank) {}
@@ -99,15 +99,15 @@ struct Prepared : TrainingJob {
   train::StartUp startup;
 };
 
-// What the run was computed with before does not have to be timed again. Only a guess at which
-// checkpoint it will be: train() adopts those of the one it resumes.
+// Algorithms that the run has already used need not be timed again. This only guesses the
+// checkpoint; train() adopts those of the one it really resumes.
 base::Result<void> adopt_newest_algorithms(train::Backend& backend, const fs::path& out) {
   const auto newest = checkpoint::open_newest(out);
   if (!newest) return {};
   return backend.adopt(train::saved_algorithms(*newest)).transform([](const auto&) {});
 }
 
-// A GPU that is closed first does what it has queued, and that may wait for other ranks.
+// Closing a GPU first completes its queued work, which may wait for other ranks.
 class StopsGpus {
  public:
   explicit StopsGpus(Membership* member) : member_(member) {}
@@ -122,7 +122,7 @@ class StopsGpus {
   Membership* member_;
 };
 
-// All ranks, or none: over NCCL those without a GPU would only be missed.
+// All ranks must use GPUs, or none: ranks without one could not take part in NCCL's calls.
 base::Result<bool> all_are_for_gpus(bool own, Membership& member) {
   comm::Communicator& world = member.world();
   const std::uint8_t mine = own ? 1 : 0;
@@ -137,7 +137,7 @@ base::Result<bool> all_are_for_gpus(bool own, Membership& member) {
                         "start every rank with a GPU, or all of them with --device cpu"));
 }
 
-// Which GPU the rank has, if the ranks are on GPUs, and the groups in which it exchanges data.
+// Chooses the rank's GPU, if the ranks are on GPUs, and creates its communication groups.
 base::Result<std::unique_ptr<train::RankGroups>> connect(const std::string& device,
                                                          const spec::JobSpec& job,
                                                          const step::Layout& layout,
@@ -156,8 +156,9 @@ base::Result<std::unique_ptr<train::RankGroups>> connect(const std::string& devi
   return groups;
 }
 
-// GPUs time algorithms, and all ranks should have the same and compute the same bits: one rank of
-// each stage goes ahead, stage after stage, and the others get what these have found.
+// GPUs choose algorithms by timing, but all ranks should choose the same ones, to compute the same
+// bits: one rank of each stage goes first, stage after stage, and the others adopt what these have
+// found.
 base::Result<void> prepare_in_turn(Device& device, const train::Planned& planned,
                                    comm::Communicator& world) {
   const step::Layout& layout = planned.program.choices.layout;
@@ -168,13 +169,13 @@ base::Result<void> prepare_in_turn(Device& device, const train::Planned& planned
       ASSAY_TRY_VOID(device.backend->prepare(planned.program, planned.plan));
     }
     ASSAY_TRY(const std::string found, train::all_algorithms(world, device.backend->algorithms()));
-    // Of another kind of GPU they are not for this one, which is said when a checkpoint has them.
+    // On another GPU model they are ignored here; that is reported when a checkpoint contains them.
     ASSAY_TRY_VOID(device.backend->adopt(found));
   }
   return {};
 }
 
-// At step 1, without anything that was computed before.
+// Whether the run begins at step 1, ignoring anything computed before.
 bool begins_anew(const TrainOptions& options, const fs::path& out) {
   if (start_of(options) == train::StartFrom::kStepOne) return true;
   std::error_code ignored;
@@ -182,7 +183,7 @@ bool begins_anew(const TrainOptions& options, const fs::path& out) {
   return steps ? steps->empty() : !fs::exists(out / "checkpoints", ignored);
 }
 
-// Of a job with several ranks, this is one; of a job with one, the only one.
+// Runs one rank of a job with several, or the only one.
 base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptions& options,
                                         Prepared& prepared, Membership* member) {
   spec::JobSpec& job = prepared.job;
@@ -212,7 +213,8 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
   startup.begin("plan", "planning the memory");
   choices.numerics = step::numerics_of(job.train.precision);
   if (member != nullptr) {
-    // The smallest, so that all ranks choose the same recomputation: their exchanges depend on it.
+    // The minimum over all ranks, so that all choose the same recomputation, on which their
+    // communication depends.
     std::vector<std::int64_t> bytes(static_cast<std::size_t>(member->place().ranks));
     ASSAY_TRY_VOID(member->world().all_gather(&device.available_bytes, bytes.data(),
                                               sizeof(std::int64_t), comm::Dtype::kU8));
@@ -286,7 +288,8 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
   return code_of(result);
 }
 
-// Where another launcher mixes what ranks print: as ours does it.
+// Other launchers interleave the output of ranks; this writes each rank's to its own log, as ours
+// does.
 base::Result<void> print_to_log(const fs::path& out, int rank) {
   const fs::path folder = out / "ranks";
   std::error_code error;
@@ -300,8 +303,8 @@ base::Result<void> print_to_log(const fs::path& out, int rank) {
   return {};
 }
 
-// What a rank needs before it meets the others. Errors that need no device are found before one is
-// taken, and those of the run's folder by rank 0 alone, which has it then.
+// What a rank does before it joins the others. Errors that need no device are found before one is
+// opened; only rank 0, which then holds the lock, checks the run's folder.
 base::Result<void> prepare_rank(const TrainOptions& options, const control::Place& place,
                                 const fs::path& out, train::RunFolder& folder) {
   if (place.rank == 0) return folder.take(start_of(options), true);
@@ -311,7 +314,7 @@ base::Result<void> prepare_rank(const TrainOptions& options, const control::Plac
 
 base::Result<base::ExitCode> join_and_train(const Session& session, const TrainOptions& options,
                                             Prepared& prepared, const control::Place& place) {
-  // There until the others have learned of a failure, which they do through it.
+  // Must exist until the others have learned of a failure, because they do so through it.
   ASSAY_TRY(train::RunFolder folder, train::RunFolder::make(prepared.out));
   if (auto ready = prepare_rank(options, place, prepared.out, folder); !ready) {
     announce_failure(place, prepared.out, ready.error());
@@ -328,7 +331,7 @@ base::Result<base::ExitCode> join_and_train(const Session& session, const TrainO
   return done.error().code;
 }
 
-// A layout that cannot be executed is refused before there are ranks to refuse it.
+// Refuses a layout that cannot be executed before any rank is started.
 base::Result<void> check_executable(const spec::JobSpec& job) {
   step::Choices choices = step::choices_of(job);
   ASSAY_TRY(choices.layout, step::layout_of(job.layout, 0));
@@ -343,11 +346,11 @@ base::Result<base::ExitCode> train_job(const Session& session, const TrainOption
   const std::int64_t ranks = prepared.ranks();
   ASSAY_TRY(const std::optional<control::Place> place, place_among_ranks(prepared));
   if (place && place->source == control::PlaceSource::kAssay) {
-    // Without the launcher nobody would end the ranks together.
+    // Without the launcher, nothing would end the ranks together.
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   }
   if (place) return join_and_train(session, options, prepared, *place);
-  // Of several ranks, rank 0 takes the lock.
+  // With several ranks, rank 0 takes the lock.
   ASSAY_TRY(train::RunFolder folder, train::RunFolder::make(prepared.out));
   ASSAY_TRY_VOID(folder.take(start_of(options), ranks == 1));
   if (ranks == 1) return train_rank(session, options, prepared, nullptr);
@@ -367,7 +370,7 @@ base::Result<base::ExitCode> train_job(const Session& session, const TrainOption
   ASSAY_TRY(LaunchEnd end, launch_ranks(launch));
   if (end.log_is_named) folder.keep();
   if (end.error) return base::fail(*std::move(end.error));
-  return static_cast<base::ExitCode>(end.code);  // whatever rank 0 ended with
+  return static_cast<base::ExitCode>(end.code);  // rank 0's exit code
 }
 
 }  // namespace

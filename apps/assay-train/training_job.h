@@ -1,5 +1,5 @@
-// What `assay train` is to train: its options as a job and a run folder. Both programs use it, so
-// that what one of them accepts the other does not refuse.
+// The options of `assay train` as a job and a run folder. Both programs use it, so that neither
+// refuses what the other accepts.
 #pragma once
 
 #include <filesystem>
@@ -21,12 +21,12 @@ struct TrainingJob {
   [[nodiscard]] std::int64_t ranks() const { return job.layout.ranks.value_or(1); }
 };
 
-// On CPUs a job has as many ranks as its layout says: with --device cpu, and where the cluster's
-// devices are CPUs.
+// On CPUs (with --device cpu, or if the cluster's devices are CPUs), the number of ranks is given
+// by the layout alone.
 base::Result<TrainingJob> load_training_job(const TrainOptions& options);
 
-// The place that whoever started this process gave it, if it is one of several ranks; they must be
-// as many as the job has.
+// The place that a launcher assigned to this process, if it is one of several ranks; their number
+// must match the job.
 base::Result<std::optional<control::Place>> place_among_ranks(const TrainingJob& job);
 
 }  // namespace assay::cli

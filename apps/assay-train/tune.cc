@@ -1,5 +1,5 @@
-// assay-train tune: times the matrix products of a job for long enough to trust the result, and
-// keeps the fastest algorithms: in the cache, or in a file that becomes a table of the program
+// assay-train tune: times the matrix products of a job long enough to trust the result, and stores
+// the fastest algorithms in the cache, or in a file to be compiled into the program
 // (src/train/cuda/tuned/).
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
-// A verb is data: its name, arguments, options, examples and action. command_line.cc parses with
-// it, help, man page and shell completion are generated from it, so they cannot disagree.
+// A verb is data: its name, arguments, options, examples and action. The parser (command_line.cc),
+// help, man page and shell completion are all derived from it, so they cannot disagree.
 //
-// A verb lives in a folder of its own and exports one function that returns its description. It
-// parses, calls a module of src/ and prints. Both programs (assay, assay-train) use this folder.
+// Each verb has its own folder and exports one function that returns its description. Its action
+// calls a module of src/ and prints. Both programs (assay, assay-train) use this folder.
 #pragma once
 
 #include <array>
@@ -25,23 +25,23 @@ class Session {
   bool json = false;
   bool quiet = false;
 
-  // Results for people: a table or a sentence. Prints nothing under --quiet or --json.
+  // Results for people: a table or a sentence. Prints nothing with --quiet or --json.
   void print(std::string_view text) const;
   void print(const base::Table& table) const;
   // The same results for programs. Prints nothing without --json.
   void print_json(const base::Json& document) const;
-  // One of several documents, on a line of its own: for verbs that report while they work.
+  // One of several documents, on its own line: for verbs that report while they work.
   void print_json_line(const base::Json& document) const;
-  // "next: assay …": the command that a person most likely wants after this one.
+  // "next: assay …": suggests the command that the user most likely needs next.
   void next(std::string_view command) const;
 };
 
-// Text as it is, whatever the options. Write errors (a full disk) are kept until the end.
+// Writes text unchanged, regardless of options. Write errors (a full disk) are reported at the end.
 void write_stdout(std::string_view text);
-// Flushes; the errno of the first write that failed, or 0.
+// Flushes; returns the errno of the first failed write, or 0.
 int finish_stdout();
 
-// Candidates for shell completion. A function, because they are needed for completion only and may
+// Candidates for shell completion. A function, because they are needed only for completion and may
 // take time to collect.
 using Candidates = std::function<std::vector<std::string>()>;
 
@@ -55,9 +55,9 @@ struct Argument {
   std::vector<std::string>* values = nullptr;  // instead of `value`: any number of them
 };
 
-// The type of an option's target decides its kind: a flag (--all), one value of which the last wins
-// (--format svg), values that accumulate (--set a=1 --set b=2), or values that accumulate together
-// with those of other options, in command-line order (--keep a --leave-out b).
+// The type of an option's target determines its kind: a flag (--all), a value where the last one
+// wins (--format svg), values that accumulate (--set a=1 --set b=2), or values that accumulate
+// together with those of other options, in command-line order (--keep a --leave-out b).
 struct OrderedValue {
   std::string option;  // "--keep"
   std::string value;
@@ -78,9 +78,9 @@ struct Option {
   [[nodiscard]] bool is_flag() const { return std::holds_alternative<bool*>(target); }
 };
 
-// The command line of another command: everything after "--", or from the first argument on that is
-// not an option, unchanged. An argument that starts with "@" and is not behind "--" names a stage
-// instead and goes to `stage`; options may follow it.
+// The command line of another command: everything after "--", or from the first non-option argument
+// on, unchanged. An argument that starts with "@" and does not follow "--" names a stage instead
+// and goes to `stage`; options may follow it.
 struct WrappedCommand {
   std::string name;  // "COMMAND"; empty: the verb takes none
   std::string help;
@@ -90,7 +90,7 @@ struct WrappedCommand {
 
 inline constexpr std::array kCommonFlags = {"--json", "--quiet", "--help"};
 
-// Every verb has the common flags besides what it lists.
+// Every verb also has the common flags.
 struct Verb {
   std::string name;
   std::string description;
@@ -100,7 +100,7 @@ struct Verb {
   std::vector<Verb> verbs = {};
   WrappedCommand wrapped = {};
   std::function<base::Result<base::ExitCode>()> action = {};
-  std::string group = {};  // the heading under which the help of the parent lists it
+  std::string group = {};  // heading under which the parent's help lists it
 };
 
 }  // namespace assay::cli

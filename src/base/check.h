@@ -1,4 +1,4 @@
-// ASSAY_CHECK: an invariant of the program. Unreachable from user input, which gets an Error.
+// ASSAY_CHECK: an invariant of the program. Never triggered by input: bad input gives an Error.
 #pragma once
 
 namespace assay::base {

@@ -1,4 +1,4 @@
-// A failed check names its line; a passing one costs its condition.
+// A failed check names its line; a passing one only evaluates its condition.
 #include "base/check.h"
 
 #include <gtest/gtest.h>

@@ -19,21 +19,21 @@ class Clock {
   [[nodiscard]] virtual std::int64_t wall_ns() const = 0;
 };
 
-// The machine's own clock; lives as long as the program.
+// The machine's clock; lives as long as the program.
 const Clock& system_clock();
 
-// "2026-11-15T01:58:14Z". Rounds down, before 1970 too. 64 bits of nanoseconds reach from 1677 to
-// 2262, and every value has its text.
+// "2026-11-15T01:58:14Z". Rounds down, also before 1970. 64 bits of nanoseconds cover 1677 to 2262,
+// and every value has a text.
 std::string utc_text(std::int64_t wall_ns);
 // "2026-11-15T01:58:14.250Z"
 std::string utc_millis_text(std::int64_t wall_ns);
 
-// A time of the kernel in nanoseconds.
+// The kernel's time type, in nanoseconds.
 constexpr std::int64_t nanoseconds(const timespec& time) {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-// Time since it was made or restarted.
+// Time since construction or restart().
 class Stopwatch {
  public:
   // The clock must outlive the stopwatch.

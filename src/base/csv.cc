@@ -55,8 +55,8 @@ class CsvReader {
       if (auto quoted = read_quoted()) {
         field = *std::move(quoted);
       } else {
-        // The rest of its line, commas included: it is unknown which of them are text. Happens once
-        // in a text, since all quotes behind this one are doubled.
+        // Takes the rest of the line, including commas, because it is unknown which of them are
+        // text. Happens at most once per text, since all quotes after this one are doubled.
         unclosed = true;
         line_ = line;
         at_ = begin + 1;
@@ -68,7 +68,7 @@ class CsvReader {
     return field;
   }
 
-  // Nothing where the quote is not closed.
+  // Nothing if the quote is not closed.
   std::optional<std::string> read_quoted() {
     std::string field;
     for (++at_; at_ < text_.size(); ++at_) {

@@ -57,7 +57,7 @@ RC_GTEST_PROP(Csv, WhatIsWrittenIsReadAgain, (const std::vector<Fields>& rows)) 
   for (const Fields& row : rows) {
     if (row.empty()) continue;
     Fields fields = row;
-    fields.insert(fields.begin(), "x");  // a line that is empty is no record
+    fields.insert(fields.begin(), "x");  // an empty line is not a record
     for (std::size_t i = 0; i < fields.size(); ++i) {
       text += (i > 0 ? "," : "") + csv_field(fields[i]);
     }

@@ -9,12 +9,12 @@
 
 namespace assay::base {
 
-// How much of the start of `text` is digits[.digits][e[+-]digits]; 0 when it is no number.
+// The length of the prefix of `text` that is digits[.digits][e[+-]digits]; 0 if there is none.
 std::size_t decimal_size(std::string_view text);
 
 enum class DecimalError { kTooLarge, kNotWhole };
 
-// number × factor, where `number` is wholly what decimal_size() accepts.
+// number × factor; all of `number` must be what decimal_size() accepts.
 tl::expected<std::int64_t, DecimalError> decimal_times(std::string_view number,
                                                        std::uint64_t factor);
 

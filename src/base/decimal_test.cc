@@ -1,4 +1,4 @@
-// Exactness, and refusal of what does not fit.
+// Exactness, and refusal of numbers that do not fit.
 #include "base/decimal.h"
 
 #include <gtest/gtest.h>

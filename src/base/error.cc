@@ -9,7 +9,8 @@ namespace assay::base {
 
 namespace {
 
-// Together with what joins them, under 1000. Where keeps its end as well: the line number is there.
+// Together with the separators, under 1000. `where` keeps its end as well, which has the line
+// number.
 constexpr std::size_t kWhereColumns = 300;
 constexpr std::size_t kWhatColumns = 400;
 constexpr std::size_t kHintColumns = 290;

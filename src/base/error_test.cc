@@ -1,4 +1,4 @@
-// The one line an error becomes, its exit code, and the macros that pass it up.
+// The single line that an error becomes, its exit code, and the macros that propagate it.
 #include "base/error.h"
 
 #include <gtest/gtest.h>

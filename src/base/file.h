@@ -1,4 +1,4 @@
-// Reading and writing whole files, with errors a person can act on.
+// Reading and writing whole files, with actionable errors.
 #pragma once
 
 #include <sys/stat.h>
@@ -13,30 +13,30 @@
 
 namespace assay::base {
 
-// Whether a pipe may stand at the path, as it does in `assay … <(command)` and at /dev/stdin. One
-// without a writer reads as empty.
+// Whether the path may be a pipe, as in `assay … <(command)` and for /dev/stdin. A pipe without a
+// writer reads as empty.
 enum class Pipes { kRefuse, kRead };
 
-// The whole of a regular file, or of standard input when `path` is "-". Directories and devices are
-// refused rather than waited on; more than `limit` bytes is an error, not a truncation.
+// Reads a whole regular file, or standard input if `path` is "-". Directories and devices are
+// refused rather than waited for; more than `limit` bytes is an error, not a truncation.
 Result<std::string> read_file(const std::filesystem::path& path, Bytes limit,
                               Pipes pipes = Pipes::kRefuse);
 
-// Opens a regular file for reading. Whatever else stands at the path is refused and not waited on.
+// Opens a regular file for reading. Anything else is refused without waiting for it.
 Result<UniqueFd> open_regular(const std::filesystem::path& path);
 
-// fstat, and an error if what is open is no regular file. Errors name `where`.
+// fstat; fails if the descriptor is not a regular file. Errors name `where`.
 Result<struct stat> regular_status(int fd, const std::string& where);
 
-// All of `text`, or false and errno.
+// Writes all of `text`, or returns false and sets errno.
 bool write_all(int fd, std::string_view text);
 
-// Overwrites what is at the path, which may be a pipe or a device.
+// Overwrites the file at the path, which may also be a pipe or a device.
 Result<void> write_file(const std::filesystem::path& path, std::string_view text);
 
-// Writes a new file and renames it to the path once it is complete: a reader never gets half of
-// it, and one that has the old file open or mapped keeps that. `mode`, less the umask, is the new
-// file's: what people ask for by name is 0666, as other programs write it.
+// Writes a new file and renames it to the path when complete: readers never see half of it, and
+// those that have the old file open or mapped keep that. The new file gets `mode`, less the umask:
+// 0666 for files that users ask for by name, as other programs do.
 Result<void> replace_file(const std::filesystem::path& path, std::string_view text,
                           mode_t mode = 0600);
 

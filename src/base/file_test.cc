@@ -1,4 +1,4 @@
-// Everything that can stand at a path: files, pipes, sockets, devices, nothing.
+// Everything that can be at a path: files, pipes, sockets, devices, nothing.
 #include "base/file.h"
 
 #include <fcntl.h>
@@ -73,7 +73,7 @@ TEST_F(ReadFile, TheLimitIsTheMostThatIsRead) {
 }
 
 TEST_F(ReadFile, ReadsPastTheSizeTheSystemGives) {
-  // The kernel gives 0 for the size of what it makes up when read.
+  // The kernel reports size 0 for files that it generates when they are read.
   const auto read = read_file("/proc/self/status", kLimit);
   ASSERT_TRUE(read);
   EXPECT_EQ(read->substr(0, 6), "Name:\t");
@@ -103,7 +103,7 @@ TEST_F(ReadFile, ReadsAPipeWhenAskedTo) {
     }
     writer.reset();
   });
-  // What a shell hands over for <(command).
+  // What a shell passes for <(command).
   const std::string path = "/dev/fd/" + std::to_string(reader.get());
   EXPECT_EQ(read_file(path, kLimit, Pipes::kRead), "one two");
   slow.join();
@@ -165,7 +165,7 @@ TEST_F(ReadFile, LeavesNoDescriptorOpen) {
   EXPECT_EQ(after.get(), before.get() + 1);
 }
 
-// Puts a pipe in the place of standard input while it lives.
+// Replaces standard input by a pipe while it exists.
 class StandardInput {
  public:
   explicit StandardInput(int flags) : saved_(::dup(STDIN_FILENO)) {

@@ -27,7 +27,7 @@ bool holds_other_than_utf8(const Json& value) {
          (value.is_structured() && std::any_of(value.begin(), value.end(), holds_other_than_utf8));
 }
 
-// Of a string, or of a list's strings.
+// For a string, or for the strings of a list.
 Json escaped(const Json& value) {
   if (value.is_string()) return percent_encoded(value.get_ref<const std::string&>(), kPlain);
   if (!value.is_array()) return nullptr;

@@ -11,9 +11,9 @@ using Json = nlohmann::ordered_json;
 
 // Two-space indented with a final newline. Never throws: a number that is not finite becomes null.
 //
-// A path can hold any bytes and JSON only UTF-8. So where NAME has a string that is not UTF-8, what
-// is not becomes U+FFFD in it, for people, and NAME_escaped follows, for programs: the same string
-// percent-encoded, whose decoding is the bytes. For a list with such strings, a list.
+// Paths may contain any bytes, but JSON only UTF-8. If the string at NAME is not valid UTF-8, its
+// invalid bytes become U+FFFD, for people, and NAME_escaped is added, for programs: the same string
+// percent-encoded, so that decoding gives the original bytes. A list with such strings gets a list.
 std::string json_text(const Json& document);
 // The same as one line, for streams of documents (JSON lines).
 std::string json_line(const Json& document);

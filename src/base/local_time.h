@@ -1,4 +1,4 @@
-// Points in time in this machine's time zone, for people; JSON and files have UTC (clock.h).
+// Points in time in this machine's time zone, for people; JSON and files use UTC (clock.h).
 #pragma once
 
 #include <cstdint>

@@ -50,7 +50,7 @@ struct LogField {
   LogValue value;
 };
 
-// Where lines go; each ends with a newline. Called from any thread.
+// The destination of log lines; each ends with a newline. Called from any thread.
 class LogSink {
  public:
   virtual ~LogSink() = default;
@@ -62,10 +62,10 @@ struct LogSettings {
   LogFormat format = LogFormat::kText;
 };
 
-// Settings override the environment from then on.
+// These settings replace those of the environment.
 void set_log_settings(LogSettings settings);
 LogSettings log_settings();
-// Returns the previous sink; nullptr stands for standard error. The sink must outlive its use.
+// Returns the previous sink; nullptr means standard error. The sink must outlive its use.
 LogSink* set_log_sink(LogSink* sink);
 // Takes the values of ASSAY_LOG and ASSAY_LOG_FORMAT (nullptr: unset). An unknown value
 // is ignored with one warning line.
@@ -76,7 +76,7 @@ std::string log_line(LogFormat format, LogLevel level, std::string_view message,
                      std::span<const LogField> fields, std::int64_t wall_ns);
 
 namespace log_detail {
-// Below every level until the environment has been read, so that the first call of all reads it.
+// Lower than every level, so that the first log call of all reads the environment.
 inline constexpr int kEnvironmentNotRead = -1;
 inline std::atomic<int> threshold = kEnvironmentNotRead;
 void write(LogLevel level, std::string_view message, std::initializer_list<LogField> fields);

@@ -22,7 +22,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-// Takes the lines while it lives, and puts the settings back.
+// Captures log lines while it exists, and then restores the settings.
 class Capture final : public LogSink {
  public:
   explicit Capture(LogLevel level, LogFormat format = LogFormat::kText) {

@@ -12,13 +12,13 @@
 
 namespace assay::base {
 
-// A calendar date as precise as its source: 2026, 2026-08 or 2026-08-14. Parts not known are 0.
+// A calendar date as precise as its source: 2026, 2026-08 or 2026-08-14. Unknown parts are 0.
 struct Date {
   int year = 0;
   int month = 0;
   int day = 0;
 
-  // Orders by the earliest day each could mean.
+  // Orders by the earliest possible day.
   auto operator<=>(const Date&) const = default;
 };
 
@@ -53,11 +53,12 @@ class Money {
   Date as_of_;
 };
 
-// The sum keeps the older date. Different currencies or overflow are errors: no rate is guessed.
+// The sum has the older date. Different currencies, or overflow, are errors: no exchange rate is
+// guessed.
 Result<Money> add(Money a, Money b);
 // Rounds to the nearest micro-unit; overflow or a factor that is not finite is an error.
 Result<Money> scale(Money amount, double factor);
-// What `time` at `per_hour` costs.
+// The cost of `time` at `per_hour`.
 Result<Money> cost(Money per_hour, Seconds time);
 
 // "31.92 USD"; the currency is required; at most six decimals, so that nothing is rounded away.

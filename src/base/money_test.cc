@@ -114,7 +114,7 @@ TEST(Money, AddsWithinOneCurrencyAndKeepsTheOlderDate) {
   const Date older{2025, 3, 0};
   EXPECT_EQ(add(usd(1), usd(2, older)), usd(3, older));
   EXPECT_EQ(add(usd(1, older), usd(2)), usd(3, older));
-  EXPECT_EQ(add(Money(), usd(2)), usd(2));         // an accumulator's start has no say
+  EXPECT_EQ(add(Money(), usd(2)), usd(2));         // an initial zero does not affect the date
   EXPECT_EQ(add(usd(2), usd(1, {})), usd(3, {}));  // an undated price does
   EXPECT_EQ(add(usd(1), Money(1, kEur, kDay)).error().line(),
             "cannot add USD and EUR: no exchange rate is assumed; give all prices in one currency");
@@ -131,7 +131,7 @@ RC_GTEST_PROP(Money, AdditionIsExactOrRefused, (std::int64_t a, std::int64_t b))
 }
 
 TEST(Money, Scales) {
-  EXPECT_EQ(scale(usd(3), 0.5), usd(2));  // 1.5 goes away from zero
+  EXPECT_EQ(scale(usd(3), 0.5), usd(2));  // 1.5 is rounded away from zero
   EXPECT_EQ(scale(usd(-3), 0.5), usd(-2));
   EXPECT_EQ(scale(usd(kLargest), 1.0), usd(kLargest));
   EXPECT_EQ(scale(usd(kSmallest), 1.0), usd(kSmallest));

@@ -12,9 +12,9 @@ struct Tradeoff {
   double y = 0;
 };
 
-// Indices of the points that no other dominates (is not worse in either and better in one); of
-// equal points the first. Less is better. Sorted by ascending x, so by descending y. NaN is not
-// allowed.
+// Indices of the points that no other point dominates (at least as good in both costs, better in
+// one); of equal points the first. Lower is better. Sorted by ascending x, hence descending y. NaN
+// is not allowed.
 std::vector<std::size_t> pareto_front(std::span<const Tradeoff> points);
 
 }  // namespace assay::base

@@ -1,10 +1,10 @@
-// Progress: one line on standard error with how far a long task is and when it will end.
+// Progress: one line on standard error that shows how far a long task is and when it will end.
 //
 //   Progress progress({.label = "hashing", .total = size, .unit = ProgressUnit::kBytes});
 //   …  progress.advance(n);
 //
-// - Silent when standard error is no terminal, when quiet, and for tasks that end at once.
-// - Drawn at most ten times a second, never wider than the terminal, gone when the object is.
+// - Silent if standard error is not a terminal, if quiet, and for tasks that end at once.
+// - Drawn at most ten times a second, never wider than the terminal, removed at the end.
 // - advance() may be called from several threads; it costs an atomic add and a clock reading.
 #pragma once
 
@@ -27,7 +27,7 @@ class ProgressTerminal {
   virtual ~ProgressTerminal() = default;
   // Called once, at the start.
   [[nodiscard]] virtual bool is_terminal() const = 0;
-  // Called at every drawing: windows are resized.
+  // Called for every drawing, because windows are resized.
   [[nodiscard]] virtual std::size_t columns() const = 0;
   virtual void write(std::string_view text) = 0;
 };
@@ -57,8 +57,8 @@ class Progress {
   }
   [[nodiscard]] std::int64_t done() const { return done_.load(std::memory_order_relaxed); }
 
-  // Removes the line and prints `summary`, if given, in its place. Later calls of this and of
-  // advance() draw nothing.
+  // Removes the line and prints `summary`, if given, in its place. Later calls of this or advance()
+  // draw nothing.
   void finish(std::string_view summary = {});
 
  private:

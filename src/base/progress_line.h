@@ -22,21 +22,21 @@ struct ProgressFacts {
   Seconds elapsed;
 };
 
-// "hashing  1.20 GiB / 4.00 GiB   30%  512 MB/s  ETA 0:05", or as much of it as fits: at most
-// `columns` wide, whatever the label holds.
+// "hashing  1.20 GiB / 4.00 GiB   30%  512 MB/s  ETA 0:05", or as much of it as fits into
+// `columns`.
 std::string progress_line(const ProgressFacts& facts, std::size_t columns);
 
-// Rate over about the last few seconds. Each sample weighs by the time it covers, so that one slow
-// or one fast moment does not throw the ETA about, while a lasting change shows within seconds.
+// The rate over the last few seconds. Samples are weighted by the time they cover, so that a single
+// slow or fast moment does not disturb the ETA, but a lasting change shows within seconds.
 class SmoothedRate {
  public:
-  // `amount` was done in the `seconds` since the sample before.
+  // `amount` was done in the `seconds` since the previous sample.
   void sample(double amount, double seconds);
   [[nodiscard]] double per_second() const;
 
  private:
   double weighted_ = 0;  // decayed amount per second
-  double weight_ = 0;    // decayed time; divides the start-up bias out
+  double weight_ = 0;    // decayed time; dividing by it removes the start-up bias
 };
 
 }  // namespace assay::base

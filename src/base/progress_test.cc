@@ -152,7 +152,7 @@ TEST_F(ProgressTest, ManyThreadsMayAdvance) {
   EXPECT_LE(terminal_.writes_.size(), 80U);
 }
 
-// Stands in for standard error while it lives.
+// Replaces standard error while it exists.
 class StderrIs {
  public:
   explicit StderrIs(int fd) : saved_(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3)) {
@@ -172,7 +172,7 @@ void run_on_stderr(FakeClock& clock) {
   progress.advance(100);
 }
 
-// A terminal hands its output over in pieces: reads until `most` bytes or a quiet half second.
+// A terminal delivers its output in pieces: reads until `most` bytes or half a second of silence.
 std::string read_up_to(int fd, std::size_t most) {
   std::string text;
   pollfd ready{fd, POLLIN, 0};

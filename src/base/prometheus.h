@@ -1,5 +1,5 @@
-// Prometheus' text exposition format, version 0.0.4. A metric family is written once, with its HELP
-// and TYPE lines before all of its samples, as the format requires.
+// Prometheus' text exposition format, version 0.0.4. A metric family is written as a whole, with
+// its HELP and TYPE lines before all of its samples, as the format requires.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +35,8 @@ class MetricFamily {
   std::string samples_;
 };
 
-// `text` with '_' in place of every character that a metric name cannot have. The result may begin
-// with a digit: put a prefix before it.
+// Replaces every character not allowed in a metric name by '_'. The result may begin with a digit,
+// so it needs a prefix.
 std::string metric_name_part(std::string_view text);
 
 }  // namespace assay::base

@@ -1,7 +1,7 @@
 // Draws: random numbers that depend only on seed and stream (SplitMix64: Steele, Lea and Flood,
 // "Fast splittable pseudorandom number generators", 2014): the same on every machine, and trials
-// with separate streams can be simulated in any order. For statistics and simulation; training has
-// its own: train/data/mix.h orders tokens, train/philox.h fills tensors.
+// with separate streams can be simulated in any order. For statistics and simulation; training uses
+// train/data/mix.h to order tokens and train/philox.h to fill tensors.
 #pragma once
 
 #include <cmath>
@@ -18,7 +18,7 @@ class Draws {
     state_ += kStep;
     return mixed(state_);
   }
-  // Below `count`, each equally likely but for one part in 2^32; `count` is less than 2^32.
+  // Below `count`, which must be less than 2^32; uniform up to a bias of one part in 2^32.
   std::uint64_t below(std::uint64_t count) { return ((next() >> 32U) * count) >> 32U; }
   // In (0, 1].
   double uniform() { return (static_cast<double>(next() >> 11U) + 1) * 0x1p-53; }

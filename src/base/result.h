@@ -1,5 +1,5 @@
-// Result<T>: a value or an Error. Every function that can fail because of the outside world
-// returns one; exceptions stay inside the calls to third-party libraries that throw them.
+// Result<T>: a value or an Error. Every function that can fail because of the outside world returns
+// one; exceptions stay inside calls to third-party libraries.
 #pragma once
 
 #include <tl/expected.hpp>

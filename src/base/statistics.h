@@ -4,8 +4,8 @@
 // - quantile: nearest rank, i.e. the smallest value that at least `share` of all do not exceed. It
 //   is always one of the values, so that a p99 is a step that happened.
 // - MAD: the median of the distances from the median.
-// Values must not be NaN, and there must be at least one unless a comment says otherwise. plan's
-// weighted quantile, which interpolates, is its own (plan/calibrate/residuals.h).
+// Values must not be NaN, and there must be at least one unless a comment says otherwise. The
+// planner has its own weighted, interpolating quantile (plan/calibrate/residuals.h).
 #pragma once
 
 #include <span>
@@ -17,15 +17,15 @@ double median(std::vector<double> values);
 
 // `share` is from 0 to 1; 0 gives the smallest value.
 double quantile(std::vector<double> values, double share);
-// Of values that are sorted already.
+// For values that are already sorted.
 double quantile_of_sorted(std::span<const double> ascending, double share);
 // Several quantiles of many values without sorting them; `ascending_shares` are in ascending order,
 // and the result has one value for each.
 std::vector<double> quantiles(std::vector<double> values, std::span<const double> ascending_shares);
 
 double median_absolute_deviation(std::span<const double> values);
-// The MAD scaled to estimate the standard deviation of normally distributed values, but unaffected
-// by a few outliers; 0 of no values.
+// The MAD scaled to estimate the standard deviation of normally distributed values, but robust to
+// outliers; 0 without values.
 double robust_deviation(std::span<const double> values);
 
 }  // namespace assay::base

@@ -1,4 +1,4 @@
-// Edit distance against its definition; what is suggested for which slip.
+// Edit distance against its definition; which suggestion is made for which mistake.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// The definition of optimal string alignment, read off the textbook and not made fast.
+// The textbook definition of optimal string alignment, not optimised.
 std::size_t by_definition(std::string_view a, std::string_view b) {
   if (a.empty() || b.empty()) return a.size() + b.size();
   const auto without_last = [](std::string_view text, std::size_t count) {
@@ -89,7 +89,7 @@ TEST(Nearest, FindsAbbreviationsAndMissingSections) {
 }
 
 TEST(Nearest, RanksAndBreaksTiesTheSameWayInAnyOrder) {
-  EXPECT_EQ(nearest("batc", Names{"bath", "batch"}), "batch");  // one edit each: the alphabet
+  EXPECT_EQ(nearest("batc", Names{"bath", "batch"}), "batch");  // a tie: alphabetical order
   EXPECT_EQ(nearest("batc", Names{"batch", "bath"}), "batch");
   EXPECT_EQ(nearest("GB", Names{"Gb", "gB", "GiB"}), "Gb");
   EXPECT_EQ(nearest("Size", Names{"size", "side"}), "size");

@@ -101,7 +101,7 @@ std::string line_of(const std::vector<std::string>& cells, const std::vector<Col
   return line + "\n";
 }
 
-// Text cut shorter than this is useless; the line may as well wrap.
+// Text shorter than this would be useless; the line is allowed to wrap instead.
 constexpr std::size_t kNarrowest = 12;
 
 // Takes columns away from the widest texts in turn until a line fits. Numbers are never cut.

@@ -24,14 +24,14 @@ class Table {
   explicit Table(std::vector<std::string> headers);
 
   Table& align(std::size_t column, Align alignment);
-  // As many cells as there are headers. Control characters are shown, not sent to the terminal.
+  // As many cells as headers. Control characters are made visible, not sent to the terminal.
   Table& row(std::vector<std::string> cells);
   // A thin line, before rows that sum up those above.
   Table& rule();
 
   [[nodiscard]] bool empty() const { return rows_.empty(); }
-  // Two spaces between columns, a rule under the headers, no trailing spaces, a final newline. The
-  // widest texts are cut, with an ellipsis, where a line would be wider than `max_columns`.
+  // Two spaces between columns, a rule under the headers, no trailing spaces, a final newline. If
+  // lines would be wider than `max_columns`, the widest texts are cut with an ellipsis.
   [[nodiscard]] std::string text(std::optional<std::size_t> max_columns = std::nullopt) const;
 
  private:

@@ -9,7 +9,8 @@
 
 namespace assay::base {
 
-// Columns of the terminal behind a file descriptor; nothing if it is no terminal or has no size.
+// The width of the terminal behind a file descriptor; nothing if it is not a terminal or has no
+// size.
 std::optional<std::size_t> terminal_columns(int fd);
 
 // Return to the first column and clear to the end of the line (ECMA-48 EL).
@@ -18,8 +19,8 @@ inline constexpr std::string_view kClearLine = "\r\x1b[K";
 // True while a progress line is displayed on standard error.
 inline std::atomic<bool> progress_on_stderr = false;
 
-// All of `text` in one write(2) where the system allows it. Errors are ignored, because there is
-// nowhere left to report them, and errno is kept.
+// Writes all of `text`, if possible in one write(2). Errors are ignored, because there is nowhere
+// left to report them; errno is preserved.
 void write_stderr(std::string_view text);
 
 }  // namespace assay::base

@@ -1,4 +1,4 @@
-// Small text functions that errors, tables and the command line share.
+// Small text functions shared by errors, tables and the command line.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace assay::base {
 
-// Classes of ASCII characters. Unlike those of <cctype> they ignore the locale and take any char.
+// Classes of ASCII characters. Unlike <cctype>, they ignore the locale and accept any char.
 constexpr bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
@@ -24,18 +24,18 @@ constexpr bool is_space(char c) {
 }
 
 // The same text with control characters and invalid UTF-8 shown as \xNN, so that it is one line and
-// cannot drive a terminal.
+// cannot control a terminal.
 std::string printable(std::string_view text);
 
-// Columns the text takes on a terminal (UTF-8; wide and combining characters counted as such).
+// The columns that the text occupies on a terminal (UTF-8; handles wide and combining characters).
 std::size_t display_width(std::string_view text);
 
-// The text if it fits into `columns`, else its beginning with an ellipsis.
+// The text if it fits into `columns`, else shortened at the end, with an ellipsis.
 std::string shortened(std::string_view text, std::size_t columns);
 // The same with the ellipsis in the middle, for text whose end matters too: "/long/…/job.toml:12".
 std::string shortened_middle(std::string_view text, std::size_t columns);
 
-// Every byte that is not one of `kept` as %NN, as in URIs. Undone by any percent-decoder if `kept`
+// Writes every byte not in `kept` as %NN, as in URIs. Any percent-decoder reverses this if `kept`
 // has no '%'.
 std::string percent_encoded(std::string_view text, std::string_view kept);
 
@@ -52,7 +52,7 @@ void for_each_line(std::string_view text, const Visit& visit) {
 
 std::string_view trim(std::string_view text);
 
-// The text as one word of a shell command line: as it is when that is safe, else in quotes.
+// The text as one word of a shell command line: unchanged if that is safe, else quoted.
 std::string shell_quoted(std::string_view text);
 
 }  // namespace assay::base

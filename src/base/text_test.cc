@@ -1,4 +1,4 @@
-// What is shown of any bytes, and the columns it takes.
+// How arbitrary bytes are shown, and the columns they take.
 #include "base/text.h"
 
 #include <gtest/gtest.h>

@@ -69,8 +69,8 @@ constexpr FlopsPerSecond operator/(Flops work, Seconds time) {
   return FlopsPerSecond(work.count() / time.count());
 }
 
-// "80GiB", "80 GB", "4096" (plain bytes). Fractions are allowed when the result is a whole number
-// of bytes. Errors are usage errors whose `where` is empty: the caller knows where the text stood.
+// "80GiB", "80 GB", "4096" (plain bytes). Fractions are allowed if the result is a whole number of
+// bytes. Errors are usage errors with an empty `where`: only the caller knows the text's location.
 Result<Bytes> parse_bytes(std::string_view text);
 // "450GB/s", "400Gb/s" (bits), "400Gbps".
 Result<BytesPerSecond> parse_bytes_per_second(std::string_view text);
@@ -91,7 +91,7 @@ std::string to_text(Watts value);
 
 // "8,030,261,248"
 std::string grouped(std::int64_t value);
-// A number with its noun: "1 run", "2 runs", "1,234 runs"; `plural` where it is not noun + "s".
+// A number with its noun: "1 run", "2 runs", "1,234 runs"; `plural` if it is not noun + "s".
 std::string counted(std::int64_t count, std::string_view noun, std::string_view plural = {});
 // "8.03B", "124M", "910": counts of parameters and tokens, abbreviated.
 std::string short_count(std::int64_t value);

@@ -37,7 +37,7 @@ concept Divisible = requires(A a, B b) {
   a / b;
 };
 
-// What has another unit, or none, does not compile.
+// Mixing units, or omitting one, does not compile.
 static_assert(Addable<Seconds, Seconds> && Addable<Bytes, Bytes>);
 static_assert(!Addable<Seconds, Bytes> && !Addable<Bytes, Seconds>);
 static_assert(!Addable<Flops, Seconds> && !Addable<FlopsPerSecond, BytesPerSecond>);

@@ -13,10 +13,10 @@ struct Utf8Char {
 };
 
 // The first character of `text`, which must not be empty. Overlong forms, surrogates and values
-// past U+10FFFF are invalid, so that every valid character has exactly one spelling.
+// above U+10FFFF are invalid, so that every valid character has exactly one encoding.
 Utf8Char first_utf8_char(std::string_view text);
 
-// Whether every character of it is valid.
+// Whether every character is valid.
 bool is_utf8(std::string_view text);
 
 }  // namespace assay::base

@@ -1,4 +1,4 @@
-// What this program is: release, commit, and how it was built. Filled in by cmake/Version.cmake.
+// This program's release, commit and build settings. Filled in by cmake/Version.cmake.
 #pragma once
 
 #include <string_view>

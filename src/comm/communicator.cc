@@ -84,8 +84,8 @@ base::Result<std::unique_ptr<Communicator>> Communicator::split(int color, int k
   std::vector<Choice> all(static_cast<std::size_t>(ranks()));
   ASSAY_TRY_VOID(all_gather(&mine, all.data(), sizeof mine, Dtype::kU8));
 
-  // Every rank computes the same ids, all new to every rank: two groups that share two ranks never
-  // share an id.
+  // Every rank computes the same ids, all unused on every rank: two groups that share two ranks
+  // never have the same id.
   std::int64_t first_id = 0;
   std::vector<std::int64_t> colors;
   std::vector<int> members;

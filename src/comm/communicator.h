@@ -1,11 +1,11 @@
-// Communicator: one rank's handle on a group of ranks that exchange memory. A call is issued and
-// waited for separately, so that a rank can compute in between and have many calls in flight; the
-// blocking forms are both at once. A call is data (struct Call), so implementations can compare the
+// Communicator: one rank's handle on a group of ranks that exchange memory. Issuing a call and
+// waiting for it are separate, so that a rank can compute in between and have many calls in flight;
+// the blocking forms do both. A call is data (struct Call), so implementations can compare the
 // ranks' calls and turn what would be a hang or garbage into an error that names both.
 //
-// Communicators move bytes; they never add. Which memory is meant is up to the implementation: host
-// memory for ranks on CPUs, device memory with a stream for GPUs. Counts are elements; types and
-// the meaning of "in place" are NCCL's.
+// Communicators only move bytes; they never reduce. Which memory is meant depends on the
+// implementation: host memory for ranks on CPUs, device memory with a stream for GPUs. Counts are
+// in elements; types and the meaning of "in place" are NCCL's.
 #pragma once
 
 #include <cstdint>
@@ -31,14 +31,14 @@ enum class Collective : std::uint8_t {
 
 std::int64_t bytes_of(Dtype type);
 
-// The part of a call that all ranks of the group must agree on; a send and its receive agree on
-// count and type and name each other.
+// The part of a call that all ranks of the group must agree on. A send and its receive must agree
+// on count and type, and name each other as peers.
 struct Call {
   Collective collective = Collective::kBarrier;
   std::int64_t count = 0;  // per rank; 0 for kAllToAllV
   Dtype type = Dtype::kU8;
-  int root = 0;  // of kBroadcast
-  int peer = 0;  // of kSend and kReceive
+  int root = 0;  // for kBroadcast
+  int peer = 0;  // for kSend and kReceive
 
   [[nodiscard]] std::int64_t bytes() const { return count * bytes_of(type); }
   bool operator==(const Call&) const = default;
@@ -46,9 +46,9 @@ struct Call {
 // "all_gather of 8 f32"
 std::string to_text(const Call& call);
 
-// What each rank gets in kAllToAllV: one entry per rank, in elements. Read while the call is
-// issued, then no longer needed. With `on_device` the arrays lie in device memory and are read when
-// the stream gets there; implementations on host memory refuse that.
+// Counts and offsets for kAllToAllV: one entry per rank, in elements. They are read while the call
+// is issued and not needed afterwards. With `on_device` the arrays lie in device memory and are
+// read when the stream reaches the call; implementations for host memory refuse that.
 struct Parts {
   std::span<const std::int64_t> send_counts;
   std::span<const std::int64_t> send_offsets;
@@ -57,12 +57,12 @@ struct Parts {
   bool on_device = false;
 };
 
-// The queue that work on device memory is issued to; null for host memory.
+// The stream to which work on device memory is issued; null for host memory.
 struct Stream {
   void* handle = nullptr;
 };
 
-// A call in flight. Waited for once.
+// A call in flight. Must be waited for exactly once.
 struct Ticket {
   std::uint64_t id = 0;
 };
@@ -74,17 +74,17 @@ class Communicator {
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int ranks() const = 0;
 
-  // Starts a call; never blocks. All ranks of a group issue its calls in the same order (a send and
-  // its receive: the two ranks, among the sends and receives between them); calls of different
-  // groups may be issued in different orders on different ranks. The buffers belong to the call
-  // until it has been waited for, or the communicator has been aborted or destroyed. One thread
-  // uses a communicator at a time; other groups may be used by other threads meanwhile.
+  // Starts a call; never blocks. All ranks of a group must issue its calls in the same order (sends
+  // and receives: the two ranks, among those between them); calls of different groups may be issued
+  // in different orders on different ranks. The buffers belong to the call until it has been waited
+  // for, or the communicator has been aborted or destroyed. Only one thread may use a communicator
+  // at a time; other threads may use other groups meanwhile.
   base::Result<Ticket> issue(const Call& call, const void* in, void* out, Stream stream = {},
                              const Parts& parts = {});
-  // Host memory: returns when the result is complete and the buffers are free again. Device memory:
-  // makes the stream that the call was issued to wait, not the caller. Tickets may be waited for in
-  // any order. Bounded by the communicator's timeout. An error is permanent: the group has failed,
-  // and no call of it touches memory any more.
+  // Host memory: returns when the result is complete and the buffers may be reused. Device memory:
+  // makes the stream to which the call was issued wait, not the caller. Tickets may be waited for
+  // in any order. Bounded by the communicator's timeout. An error is permanent: the group has
+  // failed, and none of its calls touches memory any more.
   virtual base::Result<void> wait(Ticket ticket) = 0;
 
   // Concatenates the `count` elements of every rank, in rank order. In place: in == out + rank *
@@ -118,23 +118,25 @@ class Communicator {
   }
   base::Result<void> barrier() { return run({}, nullptr, nullptr, {}); }
 
-  // Collective: ranks that give the same color form a group, ordered by key, then by rank here.
-  // Null for a rank whose color is negative. A new group fails with the group it was split from.
-  // Not to be called by two threads of a process at once, even on different groups.
+  // Collective: ranks with the same color form a group, ordered by key, then by rank in this group.
+  // Null for a rank whose color is negative. A new group fails together with the group it was split
+  // from. Must not be called by two threads of a process at once, even on different groups.
   virtual base::Result<std::unique_ptr<Communicator>> split(int color, int key);
 
-  // Collective: this rank will send to and receive from the ranks before and after it (the last
-  // one's next is the first). Where a transport does a group's calls one after the other, these get
-  // ways of their own, so that they wait for nothing else; without it, and with other ranks, sends
-  // and receives are then among the calls that all ranks issue in the same order.
+  // Collective: announces that this rank will send to and receive from the previous and the next
+  // rank (cyclically). Where a transport executes a group's calls one after the other, these sends
+  // and receives get connections of their own, so that they wait for nothing else. Without this
+  // call, and for other peers, sends and receives on such a transport must be issued in the same
+  // order on all ranks, like collectives.
   virtual base::Result<void> connect_neighbours() { return {}; }
 
-  // Device memory: whether all calls that the caller's stream has waited for are good. To be asked
-  // after the host has waited for the stream, which ends also if the group fails meanwhile.
+  // Device memory: whether all calls that the caller's stream has waited for succeeded. Call it
+  // after the host has synchronised with the stream, which also returns if the group fails
+  // meanwhile.
   virtual base::Result<void> check() { return {}; }
 
-  // Called by a rank that cannot continue: fails the calls of all ranks of this group and of the
-  // groups split from it, waiting and future. From any thread.
+  // Called by a rank that cannot continue: fails all current and future calls of all ranks in this
+  // group and in the groups split from it. May be called from any thread.
   virtual void abort(const base::Error& why) = 0;
 
   // Small values that all ranks must agree on before they act. Host memory only.
@@ -145,8 +147,8 @@ class Communicator {
   // Issues a call that has been checked.
   virtual base::Result<Ticket> start(const Call& call, const void* in, void* out,
                                      const Parts& parts, Stream stream) = 0;
-  // The group of these ranks of this group, this rank among them. `id` is the same on all members,
-  // and differs between all groups that two ranks of this group have in common.
+  // Creates a group of these ranks of this group, including this rank. `id` is the same on all
+  // members, and unique among all groups that any two ranks of this group have in common.
   virtual base::Result<std::unique_ptr<Communicator>> subgroup(const std::vector<int>& members,
                                                                std::int64_t id) = 0;
   // The first group id that this rank has not used yet, and the one after a split.

@@ -68,7 +68,8 @@ base::UniqueFd connected_tcp(const Endpoint& to, Clock::time_point deadline) {
   return connected(found->ai_addr, found->ai_addrlen, deadline);
 }
 
-// Connects to a rank before this one and says hello; it answers when it gets round to it.
+// Connects to a rank with a lower number and sends the hello; that rank replies later, in
+// accept_all().
 base::Result<base::UniqueFd> call_on(int peer, const ConnectOptions& options,
                                      const std::string& own_host, KeyValue& store,
                                      Clock::time_point deadline) {
@@ -129,8 +130,8 @@ base::Result<std::vector<base::UniqueFd>> connect_ranks(const ConnectOptions& op
   ASSAY_TRY(Listener listener, Listener::open(options.rank, options.ranks, options.address));
   ASSAY_TRY_VOID(
       store.put(fmt::format("{}/{}", options.prefix, options.rank), listener.endpoint().text()));
-  // Connections are completed by the kernel, so every rank can first call on those before it and
-  // then answer those after it: none waits for a rank that waits for it.
+  // The kernel completes connections, so every rank can first connect to all lower ranks and then
+  // accept all higher ones: no two ranks wait for each other.
   std::vector<base::UniqueFd> sockets(static_cast<std::size_t>(options.ranks));
   for (int peer = 0; peer < options.rank; ++peer) {
     ASSAY_TRY(sockets[static_cast<std::size_t>(peer)],

@@ -1,7 +1,7 @@
-// Connects the ranks of a job, each with each: over a socket of the machine to ranks on the same
-// machine, over TCP to others. Each rank publishes where it listens and a random token; whoever
-// connects must show that token, so a stranger on the port is turned away. Nothing listens any more
-// when the ranks are connected.
+// Connects every rank of a job with every other: over a Unix socket to ranks on the same machine,
+// over TCP to others. Each rank publishes its address and a random token; a connecting rank must
+// present that token, so that strangers on the port are rejected. The listening sockets are closed
+// as soon as all ranks are connected.
 #pragma once
 
 #include <chrono>
@@ -18,14 +18,14 @@ struct ConnectOptions {
   int ranks = 1;
   // A numeric address of this machine, IPv4 or IPv6, that the other ranks can reach.
   std::string address = "127.0.0.1";
-  // Every key starts with this: jobs that share a store do not meet.
+  // Prefix of every key, so that jobs that share a store do not interfere.
   std::string prefix = "comm";
   std::chrono::milliseconds timeout = std::chrono::minutes(1);
-  // TCP also to ranks on the same machine.
+  // Uses TCP even for ranks on the same machine.
   bool only_tcp = false;
 };
 
-// One socket per rank, in rank order; this rank's own is not valid. They do not block.
+// One non-blocking socket per rank, in rank order; the entry of this rank is not valid.
 base::Result<std::vector<base::UniqueFd>> connect_ranks(const ConnectOptions& options,
                                                         KeyValue& store);
 

@@ -1,4 +1,4 @@
-// What the other ranks get when one fails, exits, hangs or makes a different call.
+// What the other ranks see when one fails, exits, hangs or makes a different call.
 #include <gtest/gtest.h>
 
 #include <atomic>

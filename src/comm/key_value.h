@@ -1,5 +1,5 @@
-// KeyValue: how the ranks of a job find each other's data ports. The caller implements it over the
-// channel that the job was joined with; comm only puts and gets a few short entries at the start.
+// KeyValue: how the ranks of a job find each other's data ports. The caller implements it, usually
+// over the control channel; comm only puts and gets a few short entries at the start.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@ class KeyValue {
  public:
   virtual ~KeyValue() = default;
   virtual base::Result<void> put(const std::string& key, const std::string& bytes) = 0;
-  // Waits until the key has been put by some rank, at most this long.
+  // Waits until some rank has put the key, at most `timeout`.
   virtual base::Result<std::string> get(const std::string& key,
                                         std::chrono::milliseconds timeout) = 0;
 };

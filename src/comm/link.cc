@@ -13,9 +13,10 @@
 namespace assay::comm {
 namespace {
 
-// What is read or written for one link before the next one has its turn.
+// How much is read or written for one link before the next has its turn.
 constexpr std::size_t kTurnBytes = 4 * 1024 * 1024;
-// Headers and small segments are read many at a time; longer rests go straight to their place.
+// Headers and small segments are read many at a time; longer remainders are read directly into
+// place.
 constexpr std::size_t kScratchBytes = 64 * 1024;
 
 }  // namespace
@@ -132,7 +133,7 @@ base::Result<bool> Link::receive(Receiver& receiver) {
     if (got < 0) {
       if (errno == EINTR) continue;
       if (errno == EAGAIN) return true;
-      return false;  // reset: the same as an end, for those who wait
+      return false;  // reset; for waiting calls the same as an end
     }
     const auto count = static_cast<std::size_t>(got);
     turn -= std::min(turn, count);

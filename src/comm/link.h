@@ -1,5 +1,6 @@
-// Link: the connection to one other rank. Queues what is sent, cuts what is received into messages,
-// and puts their bytes where the Receiver says. Never blocks, and has no lock: its mesh has.
+// Link: the connection to one other rank. Queues outgoing messages, splits incoming bytes into
+// messages, and stores their payload where the Receiver says. Never blocks, and has no lock of its
+// own: the Mesh locks.
 #pragma once
 
 #include <deque>
@@ -14,7 +15,7 @@ namespace assay::comm {
 
 struct Operation;
 
-// Where the bytes that follow a header go; null: read and dropped.
+// Destination of the payload after a header; null: it is discarded.
 struct Place {
   std::byte* data = nullptr;
 };
@@ -22,9 +23,9 @@ struct Place {
 class Receiver {
  public:
   virtual ~Receiver() = default;
-  // A header has come. An error ends the connection.
+  // A header has arrived. An error ends the connection.
   virtual base::Result<Place> begin(int peer, const Message& message) = 0;
-  // All bytes of the message have come.
+  // The whole payload has arrived.
   virtual void end(int peer, const Message& message) = 0;
   // A segment has been written to the socket.
   virtual void sent(int peer, const std::shared_ptr<Operation>& operation) = 0;
@@ -38,22 +39,22 @@ class Link {
   [[nodiscard]] bool open() const { return socket_.valid(); }
   [[nodiscard]] bool has_unwritten() const { return !queue_.empty() && !broken_; }
 
-  // The bytes stay the operation's until `sent`; without one they are copied.
+  // Until `sent`, the bytes belong to the operation; without an operation they are copied.
   void send(const Message& message, const std::byte* bytes,
             const std::shared_ptr<Operation>& operation);
-  // Writes what the socket takes. After an error nothing more is written; what the peer said before
-  // is still there to be read, and then its end.
+  // Writes as much as the socket accepts. After an error nothing more is written, but what the peer
+  // sent before can still be read.
   void flush(Receiver& receiver);
-  // Reads what is there, or at most some of it: fair to other links. False: the connection has
+  // Reads what is available, up to a limit that is fair to other links. False: the connection has
   // ended.
   base::Result<bool> receive(Receiver& receiver);
-  // Bytes of these operations must not be touched any more.
+  // The bytes of these operations must not be accessed any more.
   template <class Predicate>
   void release(Predicate belongs);
-  // Bytes that would go to an operation's buffer are dropped.
+  // Discards the rest of a payload that was going to an operation's buffer.
   void drop_incoming() { place_ = {}; }
   [[nodiscard]] const std::optional<Message>& incoming() const { return incoming_; }
-  // Groups with operations whose bytes have not been written.
+  // Groups with operations that are not completely written.
   [[nodiscard]] std::set<std::uint64_t> unwritten_groups() const;
   void close();
 
@@ -62,7 +63,7 @@ class Link {
     Header header;
     const std::byte* bytes = nullptr;
     std::size_t size = 0;
-    std::size_t written = 0;  // of header and bytes
+    std::size_t written = 0;  // bytes of header and payload together
     std::shared_ptr<Operation> operation;
     std::unique_ptr<std::byte[]> own;
 
@@ -74,12 +75,12 @@ class Link {
 
   int peer_;
   base::UniqueFd socket_;
-  bool broken_ = false;  // for writing
+  bool broken_ = false;  // writing failed
   std::deque<Queued> queue_;
 
   Header header_{};
   std::size_t header_read_ = 0;
-  std::optional<Message> incoming_;  // whose bytes are being read
+  std::optional<Message> incoming_;  // the message whose payload is being read
   std::uint64_t incoming_left_ = 0;
   Place place_;
 };
@@ -90,7 +91,7 @@ void Link::release(Predicate belongs) {
   for (Queued& queued : queue_) {
     if (queued.operation && belongs(*queued.operation)) {
       if (queued.written == 0) continue;
-      queued.own_bytes();  // begun, so the rest of it must follow
+      queued.own_bytes();  // partly written, so the rest must follow
     }
     kept.push_back(std::move(queued));
   }

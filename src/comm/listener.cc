@@ -24,8 +24,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Strangers that are listened to at once. More would only be somebody who tries to use up our
-// descriptors; the oldest gives way.
+// Unidentified connections handled at once. More would be an attempt to exhaust our descriptors;
+// the oldest is closed.
 constexpr std::size_t kMostStrangers = 256;
 
 std::string hex(const Token& token) {
@@ -46,7 +46,7 @@ std::optional<Token> token_of(std::string_view text) {
   return token;
 }
 
-// The boot of this machine and the network namespace: within both, abstract sockets are reachable.
+// Boot id and network namespace: abstract sockets are reachable within both.
 std::string host_identity() {
   struct stat net {};
   const auto boot = base::read_file("/proc/sys/kernel/random/boot_id", base::Bytes(100));
@@ -87,7 +87,7 @@ base::Result<std::string> port_of(int fd) {
   return std::string(port.data());
 }
 
-// Not having one is no error: ranks of this machine then use TCP.
+// Failing is not an error: ranks of this machine then use TCP.
 base::UniqueFd listen_local(const std::string& name) {
   base::UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_un address{};
@@ -149,7 +149,7 @@ base::Result<Listener> Listener::open(int rank, int ranks, const std::string& ad
   ASSAY_TRY(endpoint.port, port_of(listener.tcp_.get()));
   endpoint.address = address;
   endpoint.host = host_identity();
-  // Another name than the token: names of sockets are public.
+  // Not derived from the token: socket names are public.
   Token random{};
   if (endpoint.host != "?" && ::getrandom(random.data(), random.size(), 0) == sizeof random) {
     endpoint.name = "assay-" + hex(random);
@@ -184,7 +184,7 @@ bool Listener::heard(Stranger& stranger, std::vector<base::UniqueFd>& sockets) c
   base::UniqueFd& place = sockets[static_cast<std::size_t>(hello.rank)];
   if (place.valid()) return true;
   set_up_tcp(stranger.socket.get());
-  // A new socket always has room for the answer.
+  // A new socket always has buffer space for the reply.
   if (::send(stranger.socket.get(), kWelcome.data(), kWelcome.size(), MSG_NOSIGNAL) ==
       static_cast<ssize_t>(kWelcome.size())) {
     place = std::move(stranger.socket);

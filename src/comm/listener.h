@@ -1,4 +1,5 @@
-// Listener: where a rank accepts the ranks that come after it, until all of them have come.
+// Listener: accepts connections from all ranks with higher numbers, until all of them have
+// connected.
 #pragma once
 
 #include <array>
@@ -15,7 +16,7 @@ namespace assay::comm {
 
 using Token = std::array<char, 16>;
 
-// What a rank says when it connects.
+// Sent by a rank when it connects.
 struct Hello {
   std::array<char, 8> magic{};
   Token token{};
@@ -23,15 +24,15 @@ struct Hello {
   std::int32_t ranks = 0;
 };
 constexpr std::array<char, 8> kHelloMagic = {'a', 's', 's', 'a', 'y', 'c', '0', '1'};
-// The answer.
+// The reply.
 constexpr std::array<char, 8> kWelcome = {'w', 'e', 'l', 'c', 'o', 'm', 'e', '1'};
 
-// Where a rank can be reached.
+// The addresses of a rank.
 struct Endpoint {
   std::string host;     // identifies the machine and its network namespace
   std::string address;  // numeric
   std::string port;
-  std::string name;  // of the socket on the machine, in the abstract namespace: leaves no file
+  std::string name;  // of its Unix socket, in the abstract namespace, so no file is left
   Token token{};
 
   [[nodiscard]] std::string text() const;
@@ -42,7 +43,7 @@ class Listener {
  public:
   static base::Result<Listener> open(int rank, int ranks, const std::string& address);
   [[nodiscard]] const Endpoint& endpoint() const { return endpoint_; }
-  // Accepts all ranks above this one into `sockets`. Whoever does not say hello properly is closed.
+  // Accepts all ranks above this one into `sockets`. Connections without a valid hello are closed.
   base::Result<void> accept_all(std::chrono::steady_clock::time_point deadline,
                                 std::vector<base::UniqueFd>& sockets);
 
@@ -64,7 +65,7 @@ class Listener {
   std::vector<Stranger> strangers_;
 };
 
-// Makes a TCP connection notice a machine that has gone, and send at once. Nothing on other
+// Configures a TCP socket to detect dead machines and to send without delay. Does nothing for other
 // sockets.
 void set_up_tcp(int fd);
 

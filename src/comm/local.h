@@ -1,5 +1,5 @@
-// Communicators of one process: a single rank, and ranks that are threads (tests, and training on
-// the CPUs of one machine). Results depend on the ranks' inputs only, never on timing.
+// Communicators within one process: a single rank, or ranks that are threads (tests, and training
+// on the CPUs of one machine). Results depend only on the ranks' inputs, never on timing.
 #pragma once
 
 #include <chrono>
@@ -15,8 +15,8 @@ namespace assay::comm {
 std::unique_ptr<Communicator> make_single_rank();
 
 struct LocalOptions {
-  // How long a rank waits for the others. Ranks that exit or abort are noticed at once; this is for
-  // ranks that hang.
+  // How long a rank waits for the others. Ranks that exit or abort are noticed at once; this
+  // timeout is for ranks that hang.
   std::chrono::milliseconds timeout = std::chrono::minutes(10);
 };
 

@@ -67,7 +67,7 @@ std::optional<base::Error> LocalGroup::disagreement(const Shared& shared) const 
   return std::nullopt;
 }
 
-// Pairs every segment that is received with the one that is sent.
+// Pairs every received segment with the corresponding sent one.
 base::Result<void> LocalGroup::match(Shared& shared) const {
   if (auto wrong = disagreement(shared)) return base::fail(*std::move(wrong));
   std::map<std::pair<int, int>, const Outgoing*> sent;
@@ -90,7 +90,7 @@ base::Result<void> LocalGroup::match(Shared& shared) const {
       shared.copies.push_back({source.data, segment.data, source.bytes});
     }
   }
-  // A second pass, so that what a rank receives comes first in its list.
+  // A second pass, so that each rank's list begins with what it receives.
   for (const auto& [to, post] : shared.posts) {
     std::size_t next = 0;
     for (const Incoming& segment : post.transfers.in) {
@@ -105,7 +105,7 @@ bool LocalGroup::takes_part(int rank, const Key& key) const {
   return from < 0 || rank == from || rank == to;
 }
 
-// A rank that the call waits for and that has left.
+// A rank that has left although the call needs it.
 std::optional<int> LocalGroup::absentee(const Shared& shared, const Key& key) const {
   for (const int rank : left_) {
     if (takes_part(rank, key) && !shared.posts.contains(rank)) return rank;
@@ -150,7 +150,7 @@ base::Result<void> LocalGroup::finish(int rank, std::uint64_t ticket) {
   auto& tickets = tickets_[static_cast<std::size_t>(rank)];
   const auto found = tickets.find(ticket);
   if (found == tickets.end()) {
-    if (failure_) return base::fail(*failure_);  // given up by abort
+    if (failure_) return base::fail(*failure_);  // withdrawn by abort()
     return base::fail(base::usage_error(name(rank), "waits for a call that is not in flight"));
   }
   const Key key = found->second;
@@ -177,8 +177,8 @@ void LocalGroup::leave(int rank) {
   withdraw(rank, lock);
 }
 
-// Gives up this rank's calls in flight: those that all ranks have posted are completed, because
-// others may wait for them; the rest is taken back.
+// Gives up this rank's calls in flight: those posted by all ranks are completed, because others may
+// wait for them; the others are withdrawn.
 void LocalGroup::withdraw(int rank, std::unique_lock<std::mutex>& lock) {
   for (const auto& [ticket, key] : std::exchange(tickets_[static_cast<std::size_t>(rank)], {})) {
     Shared& shared = calls_.at(key);

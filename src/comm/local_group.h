@@ -1,6 +1,6 @@
-// LocalGroup: what the ranks of one process share. Each rank posts a call and its buffers without
-// waiting. Once all ranks that take part have posted the same call, its segments are copied by
-// whichever ranks wait for it: a waiting rank copies what it receives, then also what it sends and
+// LocalGroup: the state shared by ranks of one process. Each rank posts a call and its buffers
+// without waiting. Once all participating ranks have posted the same call, its segments are copied
+// by the ranks that wait for it: a waiting rank copies what it receives, then what it sends and
 // nobody has copied yet, so that ranks may wait for their calls in different orders. Waiting is
 // bounded: a rank that is destroyed, aborts or does not arrive in time fails the calls of all
 // others.
@@ -23,20 +23,20 @@ namespace assay::comm {
 
 class LocalGroup {
  public:
-  // `names`: the ranks' numbers in error messages, those of the group that this one was split from.
+  // `names`: the ranks' numbers in error messages, which are those of the parent group.
   LocalGroup(std::vector<int> names, std::chrono::milliseconds timeout);
 
   [[nodiscard]] int ranks() const { return static_cast<int>(names_.size()); }
   // Returns a ticket for `finish`.
   base::Result<std::uint64_t> post(int rank, const Call& call, Transfers transfers);
   // Blocks until the call is complete on this rank and no rank uses its buffers any more. An error
-  // is permanent; after one, no buffer is touched.
+  // is permanent; after one, buffers are no longer accessed.
   base::Result<void> finish(int rank, std::uint64_t ticket);
-  // The rank will post no more: completes what all ranks have posted, fails calls that would need
-  // it.
+  // The rank will post no more calls: completes those that all ranks have posted, fails those that
+  // would need it.
   void leave(int rank);
-  // Called by a rank: fails all calls, waiting and future, with the first reason given; also those
-  // of subgroups. Nobody touches the rank's buffers after this.
+  // Called by a rank: fails all current and future calls, also those of subgroups, with the first
+  // reason given. After this nobody accesses the rank's buffers.
   void abort(int rank, const base::Error& why);
   // The group of these ranks; every member gets the same one.
   std::shared_ptr<LocalGroup> subgroup(const std::vector<int>& members, std::int64_t id);
@@ -46,7 +46,7 @@ class LocalGroup {
   struct Post {
     Call call;
     Transfers transfers;
-    std::vector<std::size_t> copies;  // those that this rank receives, then those that it sends
+    std::vector<std::size_t> copies;  // indices of those it receives, then of those it sends
   };
   struct Copy {
     const std::byte* source = nullptr;
@@ -58,13 +58,13 @@ class LocalGroup {
   struct Shared {
     std::size_t participants = 0;
     std::map<int, Post> posts;  // by rank
-    bool agreed = false;        // all have posted, and the same call
-    std::vector<Copy> copies;   // filled then
+    bool agreed = false;        // all ranks have posted the same call
+    std::vector<Copy> copies;   // filled once agreed
     std::size_t finished = 0;
   };
   struct Subgroup {
     std::weak_ptr<LocalGroup> group;
-    std::shared_ptr<LocalGroup> held;  // until every member has got it
+    std::shared_ptr<LocalGroup> held;  // until every member has taken it
     std::size_t missing = 0;
   };
   // Sender, receiver and number of the call; -1, -1 for collectives.
@@ -94,7 +94,7 @@ class LocalGroup {
   std::map<std::int64_t, Subgroup> subgroups_;
   std::set<int> left_;
   std::optional<base::Error> failure_;
-  bool aborted_ = false;  // else only calls of this group have failed, not those of subgroups
+  bool aborted_ = false;  // otherwise only this group has failed, not its subgroups
 };
 
 }  // namespace assay::comm

@@ -11,10 +11,10 @@
 namespace assay::comm {
 namespace {
 
-// What all ranks together may send to this one before it asks: a rank that is far ahead ends in an
-// error, not in memory that runs out.
+// Limit on unrequested data from all ranks together: a rank that is far ahead causes an error
+// instead of exhausting memory.
 constexpr std::size_t kEarlyBytes = std::size_t{256} << 20U;
-// What keeping a message costs besides its bytes.
+// The cost of keeping a message, in addition to its bytes.
 constexpr std::size_t kEarlyOverhead = 256;
 
 }  // namespace
@@ -57,7 +57,7 @@ base::Result<std::shared_ptr<Operation>> Mesh::issue(std::uint64_t id, const Cal
   const std::lock_guard lock(mutex_);
   MeshGroup& group = groups_.at(id);
   if (group.failure) {
-    // Says what this rank was about to do, once it is known.
+    // Adds what this rank was about to do, which is known only now.
     if (std::exchange(group.lost_between_calls, false)) {
       group.failure->what += fmt::format(" before {}", to_text(call));
     }
@@ -80,7 +80,8 @@ base::Result<std::shared_ptr<Operation>> Mesh::issue(std::uint64_t id, const Cal
   return operation;
 }
 
-// A segment that is to be received: it may have come already, or its place is registered.
+// Prepares to receive a segment: it may have arrived already; otherwise its destination is
+// registered.
 void Mesh::expect(MeshGroup& group, const std::shared_ptr<Operation>& operation,
                   std::size_t segment) {
   const Incoming& wanted = operation->transfers.in[segment];
@@ -104,7 +105,7 @@ void Mesh::expect(MeshGroup& group, const std::shared_ptr<Operation>& operation,
   if (early->second.complete) end(wanted.peer, message);
 }
 
-// A segment that is to be sent: small ones at once, large ones when the peer is ready.
+// Sends a segment: small ones at once, large ones when the peer is ready.
 void Mesh::offer(MeshGroup& group, const std::shared_ptr<Operation>& operation,
                  std::size_t segment) {
   const Outgoing& given = operation->transfers.out[segment];
@@ -294,7 +295,7 @@ void Mesh::fail(MeshGroup& group, const base::Error& why, bool tell) {
   for (const auto& operation : group.running) operation->failure = why;
   cancel(group);
   if (tell) tell_reason(group);
-  // Every member of these is told by this group's message.
+  // The members of these groups are informed by this group's message.
   for (auto& [id, other] : groups_) {
     if (other.known && other.parent == group.id && id != group.id) fail(other, why, false);
   }
@@ -321,8 +322,8 @@ void Mesh::lose(int peer, const std::string& what) {
         std::ranges::find(group.members, peer) == group.members.end()) {
       continue;
     }
-    // A rank that has left a group may close its connection, unless something still had to go
-    // there.
+    // A rank that has left a group may close its connection, unless something for it is still
+    // unsent.
     if (group.left.contains(peer)) {
       if (unwritten.contains(id)) {
         fail(group, base::failed_error(name(peer), "left the group"), true);
@@ -347,7 +348,7 @@ void Mesh::leave(std::uint64_t id) {
   const std::lock_guard lock(mutex_);
   MeshGroup& group = groups_.at(id);
   cancel(group);
-  // A rank that has not heard the reason yet must not take this rank's leaving for it.
+  // A rank that has not received the reason yet must not mistake this rank's leaving for it.
   if (group.failure) tell_reason(group);
   for (const int member : group.members) {
     if (member == rank_ || !link(member).open()) continue;

@@ -1,9 +1,10 @@
-// Mesh: this process's connections to all other ranks, and the calls that are in flight on them, of
-// all groups. Issuing a call queues its messages and returns; messages are moved by the thread that
-// waits for a call, or by a thread of the mesh while none waits, so calls proceed while the caller
-// computes. Messages that come before their call is issued here are kept.
+// Mesh: this process's connections to all other ranks, and the calls of all groups in flight on
+// them. Issuing a call queues its messages and returns; messages are moved by the thread that waits
+// for a call or, while none waits, by the mesh's own thread, so calls proceed while the caller
+// computes. Messages that arrive before their call is issued here are kept.
 //
-// Ranks are numbered as in the whole job; ProcessRank (processes.cc) knows a group's own numbers.
+// Ranks are numbered as in the whole job; ProcessRank (processes.cc) translates the numbers of
+// groups.
 #pragma once
 
 #include <chrono>
@@ -22,16 +23,16 @@ namespace assay::comm {
 
 class Mesh : private Receiver {
  public:
-  // One socket per rank, in order; this rank's own is not valid.
+  // One socket per rank, in order; the entry of this rank is not valid.
   static base::Result<std::shared_ptr<Mesh>> create(int rank, std::vector<base::UniqueFd> sockets,
                                                     std::chrono::milliseconds timeout);
-  // Writes out what is queued, for a bounded time.
+  // Writes what is still queued, for a bounded time.
   ~Mesh() override;
   Mesh(const Mesh&) = delete;
   Mesh& operator=(const Mesh&) = delete;
 
-  // Messages of a group that is not there yet are kept for it. `parent` is the group it was split
-  // from; the first group is its own.
+  // Messages for a group that does not exist here yet are kept for it. `parent` is the group it was
+  // split from; the first group is its own parent.
   void add_group(std::uint64_t id, std::uint64_t parent, const std::vector<int>& members);
   void leave(std::uint64_t id);
   void abort(std::uint64_t id, const base::Error& why);
@@ -78,22 +79,22 @@ class Mesh : private Receiver {
   const int rank_;
   const std::chrono::milliseconds timeout_;
   base::UniqueFd sockets_epoll_;  // all sockets, and wake_
-  base::UniqueFd thread_epoll_;   // sockets_epoll_, while the thread is to handle it, and stop_
+  base::UniqueFd thread_epoll_;   // stop_; also sockets_epoll_ while the thread handles it
   base::UniqueFd wake_;
   base::UniqueFd stop_;
 
   std::mutex mutex_;  // guards everything below
   std::condition_variable changed_;
   std::vector<Link> links_;           // by rank
-  std::vector<bool> asks_to_write_;   // by rank: whether epoll reports that a socket takes more
+  std::vector<bool> asks_to_write_;   // by rank: epoll reports when the socket is writable
   std::vector<bool> lost_;            // by rank
-  std::vector<std::string> reasons_;  // by rank: the bytes of a kAbort that is being read
+  std::vector<std::string> reasons_;  // by rank: the text of a kAbort that is being read
   std::map<std::uint64_t, MeshGroup> groups_;
   std::set<std::uint64_t> closed_;  // groups that this rank has left
   std::int64_t next_group_id_ = 1;
   std::size_t early_bytes_ = 0;
-  bool failed_ = false;  // a group has
-  bool driven_ = false;  // a thread that waits for a call handles the sockets
+  bool failed_ = false;  // a group has failed
+  bool driven_ = false;  // a thread that waits for a call is handling the sockets
 
   std::thread thread_;
 };

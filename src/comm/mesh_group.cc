@@ -5,7 +5,7 @@
 namespace assay::comm {
 namespace {
 
-// Enough to name what a rank called that is a little ahead of another.
+// Enough to name the call of a rank that is slightly ahead.
 constexpr std::size_t kHistory = 64;
 
 std::uint64_t issued_so_far(const std::map<int, std::uint64_t>& counts, int peer) {
@@ -36,7 +36,7 @@ std::uint64_t MeshGroup::number_next(const Call& call) {
 
 bool MeshGroup::issued(const MessageKey& key, MessageKind kind) const {
   if (!key.one_to_one) return key.number <= collectives;
-  // Data answers a receive, readiness a send.
+  // Data belongs to a receive, readiness to a send.
   return key.number <= issued_so_far(kind == MessageKind::kData ? receives : sends, key.peer);
 }
 

@@ -1,5 +1,5 @@
-// What a mesh knows about one group: its members, the calls in flight, and messages that came
-// before their call was issued here.
+// A mesh's state for one group: its members, the calls in flight, and messages that arrived before
+// their call was issued here.
 #pragma once
 
 #include <compare>
@@ -16,21 +16,21 @@
 
 namespace assay::comm {
 
-// A call that has been issued. Complete when every segment has been written or received.
+// An issued call. Complete when every segment has been written or received.
 struct Operation {
   std::uint64_t group = 0;
   Call call;
   bool one_to_one = false;
   std::uint64_t number = 0;
   Transfers transfers;
-  std::size_t open = 0;  // segments
+  std::size_t open = 0;  // incomplete segments
   std::optional<base::Error> failure;
 
   [[nodiscard]] bool ended() const { return open == 0 || failure.has_value(); }
   [[nodiscard]] Message message(MessageKind kind, std::uint64_t bytes) const;
 };
 
-// The part of a call that is compared: a send and its receive look the same.
+// The part of a call that ranks compare; equal for a send and its receive.
 Call compared(const Call& call);
 
 struct MessageKey {
@@ -52,7 +52,7 @@ struct MeshGroup {
   };
 
   std::uint64_t id = 0;
-  bool known = false;  // added here; else only messages have come
+  bool known = false;  // added on this rank; otherwise only messages for it have arrived
   std::uint64_t parent = 0;
   std::vector<int> members;
 
@@ -65,15 +65,15 @@ struct MeshGroup {
   std::map<MessageKey, Segment> expected;           // to be received
   std::map<MessageKey, Segment> offered;            // large, to be sent when the peer is ready
   std::map<MessageKey, Early> early;
-  std::map<MessageKey, Message> ready;  // peers that wait for a large segment
+  std::map<MessageKey, Message> ready;  // from peers, before the send is issued here
   std::set<int> left;
   std::optional<base::Error> failure;
-  bool lost_between_calls = false;  // why it failed, and no call has been told yet
+  bool lost_between_calls = false;  // failed between calls; the next call reports it
 
   std::uint64_t number_next(const Call& call);
-  // Whether the call of this message has been issued here.
+  // Whether the call that this message belongs to has been issued here.
   [[nodiscard]] bool issued(const MessageKey& key, MessageKind kind) const;
-  // What was called here where the message belongs.
+  // The call that was made here with the message's number.
   [[nodiscard]] std::optional<Call> past_call(const MessageKey& key) const;
   void remove_running(const Operation* operation);
 };

@@ -26,8 +26,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::uint32_t kWakeEvent = 0xffffffff;
 constexpr int kLongestPoll = 1000;  // ms; waits look at their deadline at least this often
-// How long a mesh that is destroyed waits for its last bytes to arrive; after a failure there may
-// be nobody who takes them.
+// How long the destructor waits for its last bytes to arrive; after a failure there may be nobody
+// to receive them.
 constexpr milliseconds kLinger = std::chrono::seconds(5);
 constexpr milliseconds kLingerFailed{500};
 
@@ -38,8 +38,8 @@ bool control(int epoll, int operation, int fd, std::uint32_t events, std::uint32
   return ::epoll_ctl(epoll, operation, fd, &event) == 0;
 }
 
-// Bytes of a TCP connection that a peer may still want and its machine has not got yet. What is
-// written to a socket of the machine is there at once.
+// Bytes of a TCP connection that the peer's machine has not acknowledged yet. Bytes written to a
+// Unix socket arrive at once.
 bool has_unsent(int fd) {
   tcp_info info{};
   socklen_t size = sizeof info;
@@ -83,7 +83,7 @@ base::Result<void> Mesh::watch() {
                  static_cast<std::uint32_t>(i));
   }
   if (!ok) return base::fail(base::system_error(name(rank_), "cannot watch its sockets", errno));
-  // Signals are for the program's own threads.
+  // Signals are handled by the program's own threads.
   sigset_t all;
   sigset_t before;
   ::sigfillset(&all);
@@ -99,8 +99,8 @@ Mesh::~Mesh() {
     [[maybe_unused]] const ssize_t wrote = ::write(stop_.get(), &one, sizeof one);
     thread_.join();
   }
-  // The last messages say that this rank has left. A socket that is closed while it holds unread
-  // bytes drops what it has not sent, so it stays open until everything has arrived.
+  // The last messages say that this rank has left. Closing a socket with unread input would discard
+  // unsent data, so it stays open until everything has arrived.
   const auto deadline = Clock::now() + (failed_ ? kLingerFailed : kLinger);
   for (;;) {
     bool busy = false;
@@ -124,7 +124,7 @@ void Mesh::run() {
     if (count <= 0) continue;
     std::unique_lock lock(mutex_);
     poll(0, lock);
-    if (driven_) kick();  // what the driving thread waits for may have happened here
+    if (driven_) kick();  // the waiting thread's call may have completed here
   }
 }
 
@@ -176,7 +176,7 @@ void Mesh::flush_queued() {
   }
 }
 
-// Who is woken when a socket is ready: the mesh's thread, or only the thread that waits.
+// Chooses who is woken when a socket is ready: the mesh's thread, or only the waiting thread.
 void Mesh::hand_over(bool to_thread) {
   driven_ = !to_thread;
   control(thread_epoll_.get(), EPOLL_CTL_MOD, sockets_epoll_.get(),
@@ -206,7 +206,7 @@ base::Result<void> Mesh::wait(const std::shared_ptr<Operation>& operation) {
   }
   if (driving) {
     hand_over(true);
-    changed_.notify_all();  // another thread that waits takes over
+    changed_.notify_all();  // another waiting thread takes over
   }
   if (operation->failure) return base::fail(*operation->failure);
   return {};

@@ -1,6 +1,6 @@
-// What ranks in different processes send each other: a header of fixed size and, for some kinds,
-// bytes after it. Every message names its group and the call it belongs to, so that a receiver can
-// tell a message that came early from one that should never have come.
+// The messages between ranks in different processes: a header of fixed size and, for some kinds, a
+// payload. Every message names its group and the call it belongs to, so that a receiver can tell an
+// early message from one that is wrong.
 #pragma once
 
 #include <array>
@@ -15,22 +15,22 @@
 namespace assay::comm {
 
 enum class MessageKind : std::uint8_t {
-  kData = 1,  // the segment of a call follows
-  kReady,     // the receiver of a large segment has a place for it
+  kData = 1,  // a segment of a call follows
+  kReady,     // the receiver of a large segment has a buffer for it
   kLeave,     // the sender will make no more calls in this group
   kAbort,     // the sender's group has failed; the reason follows
 };
 
-// Segments of at most this size are sent without asking; a larger one waits for kReady, so that it
-// never has to be kept by a receiver that is not there yet.
+// Segments up to this size are sent at once; a larger one waits for kReady, so that a receiver
+// which has not issued its call yet never has to buffer it.
 constexpr std::size_t kSmallBytes = 16 * 1024;
 constexpr std::size_t kReasonBytes = 4096;
 
 struct Message {
   MessageKind kind = MessageKind::kData;
-  bool one_to_one = false;  // of a send and its receive, not of a collective
+  bool one_to_one = false;  // belongs to a send and its receive, not to a collective
   std::uint64_t group = 0;
-  std::uint64_t number = 0;  // of the call, in its group; of the send, between its two ranks
+  std::uint64_t number = 0;  // of the call within its group, or of the send between its two ranks
   Call call;                 // kSend for both sides of a send; peer is not sent
   std::uint64_t bytes = 0;   // kData, kReady: of the segment; kAbort: of the reason
 
@@ -44,10 +44,10 @@ constexpr std::size_t kHeaderBytes = 44;
 using Header = std::array<std::byte, kHeaderBytes>;
 
 Header encoded(const Message& message);
-// Nothing if the bytes are not a message: the sender is not one of us, or broken.
+// Nothing if the bytes are not a valid message: the sender is broken or not one of ours.
 std::optional<Message> decoded(const Header& header);
 
-// An error as the reason of kAbort, and back.
+// An error as the payload of kAbort, and back.
 std::string encoded_reason(const base::Error& error);
 base::Error decoded_reason(std::string_view bytes);
 

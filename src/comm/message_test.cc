@@ -1,4 +1,4 @@
-// Bytes that are not what a rank would send: read as messages, and sent to a mesh.
+// Bytes that no rank would send: decoded as messages, and sent to a mesh.
 #include "comm/message.h"
 
 #include <gmock/gmock.h>

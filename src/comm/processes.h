@@ -11,7 +11,7 @@ namespace assay::comm {
 
 struct ProcessOptions : ConnectOptions {
   // How long a rank waits for the others in a call. Ranks that exit or abort are noticed at once;
-  // this is for ranks that hang.
+  // this timeout is for ranks that hang.
   std::chrono::milliseconds call_timeout = std::chrono::minutes(10);
 };
 

@@ -1,4 +1,4 @@
-// Ranks that are processes: what the others get when one is killed, hangs, disagrees, fails or
+// Ranks that are processes: what the others see when one is killed, hangs, disagrees, fails or
 // leaves, when a stranger connects, and when a rank is far ahead.
 #include "comm/processes.h"
 
@@ -109,7 +109,7 @@ TEST(Processes, ADeathEndsAlsoCallsThatDoNotNeedTheDeadRank) {
   const auto lines = run_processes({.ranks = 3, .body = [](Communicator& c) -> base::Result<void> {
                                       if (c.rank() == 2) ::raise(SIGKILL);
                                       if (c.rank() == 1) return gather(c, 1);
-                                      float value = 0;  // never sent: rank 1 has other worries
+                                      float value = 0;  // never sent: rank 1 has failed
                                       return c.receive(&value, 1, Dtype::kF32, 1);
                                     }});
   EXPECT_EQ(lines[2], "killed by signal 9");
@@ -121,8 +121,8 @@ TEST(Processes, ARankThatNeverCallsIsNamed) {
   const auto lines = run_processes({.ranks = 3,
                                     .body = [&](Communicator& c) -> base::Result<void> {
                                       if (c.rank() == 1) shared.await(0, 2);
-                                      // What the others sent is there, so the late rank's first
-                                      // call may still succeed.
+                                      // The data of the others has arrived, so the late rank's
+                                      // first call may still succeed.
                                       for (;;) {
                                         const auto done = gather(c, 8);
                                         if (done) continue;
@@ -210,7 +210,7 @@ TEST(Processes, AReasonReachesAllRanksAndSubgroups) {
                                         return base::fail(base::unfit_error("disk", "is full"));
                                       }
                                       if (c.rank() == 2) return c.barrier();
-                                      // A group that the failing rank is not in.
+                                      // A group without the failing rank.
                                       std::byte nothing{};
                                       return pair->receive(&nothing, 1, Dtype::kU8, 1 - c.rank());
                                     }});
@@ -326,7 +326,8 @@ TEST(Processes, ATicketIsWaitedForOnce) {
   EXPECT_THAT(lines, Each(HasSubstr("waits for a call that is not in flight")));
 }
 
-// Connects to where a rank listens, by both ways, and says something that is not a hello.
+// Connects to a rank's listener, over both kinds of socket, and sends something that is not a
+// hello.
 void disturb(const std::string& published, const std::string& says, std::vector<int>& sockets) {
   std::istringstream words(published);
   std::string host, address, port, name;

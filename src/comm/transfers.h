@@ -1,6 +1,6 @@
-// Transfers: a call of one rank, as the bytes it sends to and receives from each rank. This is the
-// definition of the calls for ranks in host memory; implementations differ only in how a segment
-// gets from one rank to another.
+// Transfers: one rank's part in a call, as the bytes it sends to and receives from each rank. This
+// defines the calls for host memory; implementations differ only in how a segment gets from one
+// rank to another.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ struct Incoming {
   std::size_t bytes = 0;
 };
 
-// Also empty segments are listed: ranks that exchange nothing still learn that their calls agree. A
-// rank's own segment is in neither list: copy_own moves it.
+// Empty segments are listed too, so that ranks which exchange nothing still verify that their calls
+// agree. A rank's own segment is in neither list: copy_own() moves it.
 struct Transfers {
   std::vector<Outgoing> out;
   std::vector<Incoming> in;
@@ -32,7 +32,7 @@ struct Transfers {
   void copy_own() const;
 };
 
-// `call` and `parts` have been checked (Communicator::issue). An error if the parts are in device
+// `call` and `parts` have been checked by Communicator::issue. Fails if the parts are in device
 // memory.
 base::Result<Transfers> transfers_of(const Call& call, int rank, int ranks, const void* in,
                                      void* out, const Parts& parts);

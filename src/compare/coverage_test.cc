@@ -1,6 +1,6 @@
-// How often the 95 % interval contains the effect that a simulated experiment has, with the real
-// schedule, estimate and rule to stop: 2,000 experiments of each kind of noise. In a binomial of
-// 2,000 at 95 % one standard deviation is 0.5 %.
+// How often the 95 % interval contains the true effect of a simulated experiment, with the real
+// schedule, estimate and stopping rule: 2,000 experiments for each kind of noise. The standard
+// deviation of a binomial with n = 2,000 at 95 % is 0.5 %.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -20,8 +20,7 @@ constexpr int kExperiments = 2000;
 constexpr double kTrue = 0.01;  // ln(B/A)
 constexpr std::size_t kArms = 3;
 
-// What the machine adds to the logarithm of a run's time, and what it does to the effect of a
-// block.
+// What the machine adds to the logarithm of a run's time, and to the effect of a block.
 struct Noise {
   std::function<double(std::mt19937_64&, std::int64_t run, std::size_t place)> of_run;
   std::function<double(std::mt19937_64&)> of_effect = [](std::mt19937_64&) { return 0.0; };
@@ -80,7 +79,7 @@ Noise spiked_noise() {
   }};
 }
 
-// The machine becomes 4 % slower, and who runs first in a block pays 1 %.
+// The machine becomes 4 % slower, and the first run in a block takes 1 % longer.
 Noise drifting_noise() {
   return {[](auto& random, std::int64_t run, std::size_t place) {
     return 0.04 * static_cast<double>(run) / (3 * 40) + (place == 0 ? 0.01 : 0) +
@@ -93,14 +92,14 @@ double next_of_chain(std::mt19937_64& random, double& state, double r, double de
   return state;
 }
 
-// A neighbour comes and goes: runs resemble the ones before.
+// A neighbour comes and goes: consecutive runs resemble each other.
 Noise autocorrelated_noise() {
   return {[state = 0.0](auto& random, std::int64_t, std::size_t) mutable {
     return next_of_chain(random, state, 0.9, 0.03) + gaussian(random, 0.003);
   }};
 }
 
-// The effect itself wanders, so that differences depend on each other whatever the order.
+// The effect itself drifts, so that differences are autocorrelated whatever the order.
 Noise wandering_effect(double r) {
   Noise noise = gaussian_noise();
   noise.of_run = [](auto& random, std::int64_t, std::size_t) { return gaussian(random, 0.001); };
@@ -143,7 +142,7 @@ TEST_F(Coverage, AnEffectThatWanders) {
   expect_coverage(coverage(80, [] { return wandering_effect(0.4); }));
 }
 
-// Without the widening it would not be: this is what the check is for.
+// Shows that coverage would be too low without the widening.
 TEST_F(Coverage, AnEffectThatWandersNeedsTheWidening) {
   int covered = 0;
   for (int i = 0; i < kExperiments; ++i) {

@@ -22,11 +22,11 @@ namespace assay::compare {
 double percent(double difference);
 ConfidenceInterval percent(const ConfidenceInterval& differences);
 
-// A ratio from the larger side, with the word for its direction: "9.2 × faster", "1.020 × slower".
+// A ratio, inverted if below 1, with the word for its direction: "9.2 × faster", "1.020 × slower".
 // No word if it rounds to 1; empty if it is not positive and finite.
 std::string ratio_text(double ratio, std::string_view if_more, std::string_view if_less);
 
-// How an interval was made.
+// How an interval was computed.
 enum class Method {
   kNone,        // fewer than two differences: no interval
   kStudent,     // two to five: too few for a signed-rank interval
@@ -34,7 +34,7 @@ enum class Method {
 };
 std::string_view to_text(Method method);
 
-// The estimate and its interval alone: what the stopping rule needs after every block.
+// Only the estimate and its interval: what the stopping rule needs after every block.
 struct Estimate {
   std::int64_t pairs = 0;
   Method method = Method::kNone;
@@ -60,7 +60,7 @@ struct Signs {
 struct Effect {
   double alpha = 0.05;
   Estimate estimate;
-  // Beside it:
+  // In addition to the estimate:
   double mean = 0;
   double deviation = 0;
   std::optional<ConfidenceInterval> student;
@@ -77,10 +77,10 @@ Effect effect_of(std::span<const double> differences, double alpha = 0.05,
 std::optional<double> pairs_for_half_width(const Estimate& estimate, double half_width_pct);
 std::optional<double> pairs_to_detect(const Estimate& estimate, double effect_pct, double alpha);
 
-// Read off an interval and a bound; also of the goals of a suite.
+// The position of an interval relative to a bound; also used for the goals of suites.
 enum class IntervalVerdict { kPass, kFail, kInconclusive, kNotJudged };
 std::string_view to_text(IntervalVerdict verdict);  // "PASS"
-// Of an experiment that ended because an arm failed, or without a pair.
+// For an experiment that ended because an arm failed, or without a pair.
 inline constexpr std::string_view kNoVerdict = "NO VERDICT";
 
 struct Judgement {

@@ -20,8 +20,8 @@ TEST(Effect, MatchesScipy) {
     SCOPED_TRACE(v.name);
     ASSERT_EQ(e.estimate.method, Method::kSignedRank);
     EXPECT_NEAR(e.estimate.centre, v.hodges_lehmann, 1e-12);
-    // What autocorrelation adds is taken off again; beyond 100 the depth is the normal one, which
-    // may be one place further in or out.
+    // Removes the widening for autocorrelation; beyond 100 differences the depth comes from the
+    // normal approximation, which may be one rank further in or out.
     const auto unwidened = [&](double end) {
       return e.estimate.centre + (end - e.estimate.centre) / e.estimate.widening;
     };
@@ -32,8 +32,8 @@ TEST(Effect, MatchesScipy) {
     EXPECT_NEAR(e.deviation, v.deviation, 1e-14);
     EXPECT_NEAR(e.student->low, v.t_low, 1e-12);
     EXPECT_NEAR(e.student->high, v.t_high, 1e-12);
-    // Two samplings of a quantile; means of rounded values lie on a lattice, whose next point is a
-    // neighbour of either.
+    // Two resamplings estimate the same quantile; means of rounded values lie on a lattice, so they
+    // may differ by one lattice point.
     const double lattice = std::string_view(v.name) == "ties" ? 0.01 / 30 + 1e-12 : 0;
     const double noise = std::max(lattice, 0.03 * (v.t_high - v.t_low));
     EXPECT_NEAR(e.bootstrap->low, v.bootstrap_low, noise);

@@ -20,7 +20,7 @@ void each_pair(const Blocks& blocks, std::size_t arm, const Visit& visit) {
   }
 }
 
-// Of get(run); nothing if any run has no such value.
+// The shift of get(run); nothing if any run lacks the value.
 template <class Get>
 std::optional<Shift> shift_of(const Blocks& blocks, std::size_t arm, double alpha, const Get& get) {
   std::vector<double> baseline;
@@ -113,8 +113,7 @@ bool within_noise(const Shift& shift, const std::optional<Shift>& band) {
   return std::abs(shift.estimate.centre) <= std::max(std::abs(noise.low), std::abs(noise.high));
 }
 
-// For finding the worst comparison: by verdict, then by the end of the interval that the verdict
-// was read off.
+// Orders comparisons by verdict, then by the end of the interval that decided it.
 std::pair<int, double> badness(const Comparison& comparison, const Judgement& judgement) {
   const ConfidenceInterval p = percent(comparison.judged.interval);
   const ConfidenceInterval worse =

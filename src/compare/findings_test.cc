@@ -1,4 +1,4 @@
-// From a journal's runs to what is said about them.
+// From a journal's runs to its findings.
 #include "compare/findings.h"
 
 #include <gmock/gmock.h>

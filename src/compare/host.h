@@ -1,5 +1,5 @@
 // Host: what else used the machine while commands were compared: other processes, the hypervisor,
-// swapping, thermal throttling. Blocks that ran meanwhile are marked; no measurement is dropped.
+// swapping, thermal throttling. Affected blocks are marked; no measurement is dropped.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@ namespace assay::compare {
 
 struct HostSample {
   std::int64_t monotonic_ns = 0;
-  double busy_s = 0;   // of all processors, without steal time
+  double busy_s = 0;   // sum over processors, without steal time
   double steal_s = 0;  // taken by the hypervisor
   std::int64_t swapped_pages = 0;
   std::int64_t throttles = 0;              // thermal throttle events of processors
-  std::vector<std::string> gpu_problems;   // at this moment
-  std::map<int, std::int64_t> gpu_hot_ns;  // time each was throttled for heat
+  std::vector<std::string> gpu_problems;   // currently
+  std::map<int, std::int64_t> gpu_hot_ns;  // time each GPU was throttled by heat
 };
 
 // What happened between two samples.
 struct HostUsage {
   double seconds = 0;
-  double others_cpus = 0;  // processor time used by other processes, in processors
+  double others_cpus = 0;  // CPU time of other processes, in processors
   double steal_share = 0;  // of the processors' time
   std::int64_t swapped_pages = 0;
   std::int64_t throttles = 0;
@@ -35,12 +35,12 @@ struct HostUsage {
 // `own_cpu_s`: processor time of the compared commands.
 HostUsage host_usage(const HostSample& from, const HostSample& to, double own_cpu_s, int cpus);
 
-// What could have disturbed the measurements, a phrase each; empty if nothing.
+// Possible disturbances of the measurements, one phrase each.
 std::vector<std::string> host_problems(const HostUsage& usage);
 
 class Host {
  public:
-  // `root` has proc/ and sys/; GPUs on the bus are queried with the library.
+  // `root` contains proc/ and sys/; GPUs are queried with the NVML library.
   explicit Host(std::string root = "/", const std::string& nvml_library = "libnvidia-ml.so.1");
 
   [[nodiscard]] HostSample sample();

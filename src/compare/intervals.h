@@ -1,11 +1,11 @@
 // Confidence intervals of paired differences.
 //
-// - Signed rank: the Hodges-Lehmann estimate of the centre, and the interval that inverts
-// Wilcoxon's
-//   signed-rank test. Both are order statistics of the Walsh averages, the means of all pairs of
-//   differences with themselves and each other. There are n(n+1)/2; they are counted, never stored.
+// - Signed rank: the Hodges-Lehmann estimate of the centre, and the interval that inverts the
+//   signed-rank test of Wilcoxon. Both are order statistics of the Walsh averages: the means of all
+//   pairs of differences, including each with itself. There are n(n+1)/2; they are counted, never
+//   stored.
 // - Bootstrap: an interval of the mean, corrected for bias and skew (BCa: Efron, "Better bootstrap
-//   confidence intervals", 1987). It does not assume symmetry, as the signed-rank interval does.
+//   confidence intervals", 1987). Unlike the signed-rank interval, it does not assume symmetry.
 #pragma once
 
 #include <cstddef>
@@ -30,10 +30,10 @@ double walsh_average(std::span<const double> sorted, std::size_t k);
 // The median of the Walsh averages. There must be at least one difference.
 double hodges_lehmann(std::span<const double> sorted);
 
-// The interval's ends are the Walsh averages of this rank from either end, from 1: by the exact
-// distribution up to 100 differences, by the normal approximation with continuity correction above.
-// The centre is outside with a probability of at most `alpha`; nothing if there are too few
-// differences for that (fewer than 6 for 0.05).
+// The interval's ends are the Walsh averages of this rank from either end, counted from 1: from the
+// exact distribution for up to 100 differences, from the normal approximation with continuity
+// correction above. The centre is outside with a probability of at most `alpha`; nothing if there
+// are too few differences for that (fewer than 6 for 0.05).
 std::optional<std::size_t> signed_rank_depth(std::size_t count, double alpha);
 std::optional<ConfidenceInterval> signed_rank_interval(std::span<const double> sorted,
                                                        double alpha);

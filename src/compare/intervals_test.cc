@@ -1,4 +1,4 @@
-// The signed-rank interval against published tables and examples, and against the long way round.
+// The signed-rank interval against published tables and examples, and against brute force.
 #include "compare/intervals.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // Journal: DIR/runs.jsonl. The first line is the experiment; then one line per run, written before
-// the next run starts, and one per host problem, session, interim analysis and change of rules. A
-// complete block has been synced to disk. All results are computed from the journal.
+// the next run starts, and one per host problem, session, interim analysis and change of rules. The
+// file is synced after each complete block. All results are computed from the journal.
 #pragma once
 
 #include <filesystem>
@@ -28,7 +28,7 @@ class Journal {
   base::Result<void> add(const SessionRecord& session);
   base::Result<void> add(const RuleChange& change);
   base::Result<void> add(const InterimAnalysis& analysis);
-  // To disk. Without it, lines survive the end of the process but not of the machine.
+  // Syncs to disk. Without it, lines survive a crash of the process but not of the machine.
   base::Result<void> sync();
   [[nodiscard]] const std::filesystem::path& directory() const { return directory_; }
   // DIR/out/0007-B.out, and .err
@@ -44,7 +44,7 @@ class Journal {
   base::UniqueFd fd_;
 };
 
-// Reads a journal without locking or changing it; a line that is being written is left out.
+// Reads a journal without locking or changing it; an incomplete last line is skipped.
 base::Result<Measured> read_journal(const std::filesystem::path& directory);
 
 }  // namespace assay::compare

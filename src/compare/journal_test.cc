@@ -105,7 +105,7 @@ TEST_F(JournalFile, AnalysesSessionsFailuresAndRulesAreThereAgain) {
   EXPECT_EQ(read->analyses.at(0), analysis);
   EXPECT_EQ(read->changes.at(0).from, (Rules{every_setting().stop, every_setting().judgement}));
   EXPECT_EQ(read->changes.at(0).to, change.to);
-  // What counts is what was said last.
+  // The last change counts.
   EXPECT_EQ(read->experiment.judgement, change.to.judgement);
   EXPECT_EQ(read->experiment.stop, change.to.stop);
   EXPECT_EQ(read->next_run(), 5);

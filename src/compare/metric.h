@@ -1,14 +1,14 @@
-// Metric: which number of a run is compared, and where it is found.
+// Metric: the number by which runs are compared, and where it is found.
 //
 //   wall             seconds from start to end
 //   cpu              processor seconds of it and its children
-//   regex:PATTERN    the last match in its output: the first group, or all of it
-//   json:PATH        in the last JSON document of its output that has it: a.b.0.c
-//   stored:NAME      the median, over steps, of this series of the run that the command recorded
+//   regex:PATTERN    the last match in its output: the first group, or the whole match
+//   json:PATH        from the last JSON document of its output that contains it: a.b.0.c
+//   stored:NAME      the median over steps of this series, from the run that the command recorded
 //
 // Steps are found in the same ways: regex:PATTERN with two groups, step and value, in every line;
-// json:STEP,VALUE in every line; stored:NAME. A carriage return ends a line too. Standard output is
-// searched first, standard error only if that has no match.
+// json:STEP,VALUE in every line; stored:NAME. A carriage return ends a line too. Standard error is
+// searched only if standard output has no match.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct Metric {
   MetricKind kind = MetricKind::kWall;
   std::string pattern;
 
-  [[nodiscard]] std::string text() const;  // as it is written on a command line
+  [[nodiscard]] std::string text() const;  // as on the command line
   bool operator==(const Metric&) const = default;
 };
 
@@ -39,7 +39,7 @@ base::Result<Metric> parse_steps(std::string_view text);
 struct StepValue {
   std::int64_t step = 0;
   double value = 0;
-  std::size_t offset = 0;  // of the end of its line in the output
+  std::size_t offset = 0;  // where its line ends in the output
 
   bool operator==(const StepValue&) const = default;
 };
@@ -58,7 +58,7 @@ struct FoundSteps {
   std::vector<StepValue> steps;  // never empty
   bool in_err = false;           // found in standard error, which the offsets refer to
 };
-// Steps with values above 0, in order; the last value of a step that occurs twice.
+// Steps with values above 0, in order; if a step occurs twice, its last value.
 base::Result<FoundSteps> steps_in(const Metric& metric, const RunOutput& printed,
                                   const SearchLimit& limit = SearchLimit());
 

@@ -1,5 +1,5 @@
-// MetricReader: a run's values (metric, steps, quality), from its output, from the project's store,
-// or from how long it took.
+// MetricReader: reads a run's values (metric, steps, quality) from its output, its duration, or the
+// project's store.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@ bool reads_output(const Experiment& experiment);
 
 class MetricReader {
  public:
-  // `experiment` and `interrupts` must outlive it. An error if a store is needed and missing.
+  // `experiment` and `interrupts` must outlive it. Fails if a store is needed and missing.
   static base::Result<MetricReader> of(const Experiment& experiment, const Interrupts& interrupts);
 
-  // Call before a run: runs that are stored after this are its own.
+  // Call before a run: runs recorded in the store after this belong to it.
   base::Result<void> begin();
-  // Fills in `record` after a run. `started_ns` by the wall clock.
+  // Fills in `record` after a run. `started_ns` is wall-clock time.
   base::Result<void> read(const ProcessOutcome& outcome, const ProcessRequest& request,
                           std::int64_t started_ns, ArmRun& record);
 
@@ -54,12 +54,12 @@ struct StepEnds {
   double first = 0;
   double last = 0;
 };
-// Sets the run's time before the first and after the last step. Leaves them unset if the output
-// arrived too late to tell, because the program buffered it.
+// Sets the run's time before the first and after the last step. Leaves them unset if output arrived
+// too late to tell, because the program buffered it.
 void split_time(double step_seconds, const StepEnds& ends, ArmRun& run);
 void split_time(double step_seconds, std::span<const OutputMoment> moments, ArmRun& run);
 
-// `block` has the runs of one block in any order. An error if an arm has no step in common with the
+// `block` has the runs of one block in any order. Fails if an arm has no step in common with the
 // baseline: such an experiment would never have a pair.
 base::Result<void> check_common_steps(const Experiment& experiment, std::span<const ArmRun> block);
 

@@ -99,7 +99,7 @@ TEST(Metric, StandardOutputGoesBeforeStandardError) {
   EXPECT_EQ(value_in(*parse_metric("regex:t=([0-9]+)"), RunOutput{"t=1\nt=2", "t=3"}), 2);
   EXPECT_EQ(value_in(*parse_metric("regex:t=([0-9]+)"), RunOutput{"t", "t=3"}), 3);
   EXPECT_FALSE(steps_in(*parse_steps("regex:([0-9]) ([0-9])"), {"1 2", "3 4"})->in_err);
-  // The end of one and the beginning of the other are no line.
+  // The end of one stream and the beginning of the other do not form a line.
   EXPECT_FALSE(value_in(*parse_metric("regex:a=1"), RunOutput{"a", "=1"}));
 }
 
@@ -119,7 +119,7 @@ TEST(Metric, LinesAreLong) {
   EXPECT_EQ(found("regex:^x+ dt ([0-9.]+)$", line), 4);
 }
 
-// Two to the power of 50 ways to fail, and a square of a long line: neither may hang.
+// Exponential backtracking, and quadratic time on a long line: neither may hang.
 TEST(Metric, PatternsThatNeverEndAreEnded) {
   const base::Stopwatch watch;
   EXPECT_THAT(missing("regex:(a+)+b", std::string(50, 'a') + "cb"), HasSubstr("too many ways"));

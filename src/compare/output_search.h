@@ -1,4 +1,4 @@
-// Searching a run's output, which may be any bytes, for numbers: regular expressions in lines, and
+// Searches a run's output, which may be any bytes, for numbers: regular expressions in lines, and
 // JSON documents among other text. A backtracking pattern can take exponential time, so every match
 // attempt is limited, and all searches of one output share a time limit and can be interrupted.
 #pragma once
@@ -25,7 +25,7 @@ class SearchLimit {
                        base::Seconds limit = base::Seconds(30))
       : interrupted_(std::move(interrupted)), limit_(limit) {}
 
-  // An error when the time is up or the search was interrupted.
+  // Fails when the time is up or the search was interrupted.
   [[nodiscard]] base::Result<void> check() const;
 
  private:
@@ -59,8 +59,8 @@ class Pattern {
   std::size_t groups_ = 0;
 };
 
-// Calls visit(document), in order, for every outermost JSON object or array that begins a line and
-// ends one; it may span many lines.
+// Calls visit(document), in order, for every outermost JSON object or array that starts at the
+// beginning of a line and ends at the end of one; it may span many lines.
 base::Result<void> each_document(std::string_view text, const SearchLimit& limit,
                                  const std::function<void(const base::Json&)>& visit);
 

@@ -16,7 +16,7 @@ bool is_complete(const Block& block) {
   return std::find(block.runs.begin(), block.runs.end(), nullptr) == block.runs.end();
 }
 
-// Of all arms together, so that warm-up detection cannot favour one.
+// The level of all arms together, so that warm-up detection cannot favour one.
 double level_of(const Block& block) {
   double sum = 0;
   for (const ArmRun* run : block.runs) sum += std::log(run->value);

@@ -1,5 +1,6 @@
-// From runs to paired differences. A block in which every arm ran is a row of pairs; the logarithm
-// of an arm's value over the baseline's is a difference. Training jobs are paired step by step.
+// Turns runs into paired differences. A block in which every arm ran yields one pair per arm; the
+// logarithm of an arm's value over the baseline's is a difference. Training jobs are paired step by
+// step.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ struct Block {
   std::int64_t number = 0;
   std::vector<const ArmRun*> runs;  // by arm
   bool warm_up = false;
-  std::vector<std::string> marks;  // problems of the host
+  std::vector<std::string> marks;  // host problems
 };
 
 struct Blocks {
@@ -27,11 +28,12 @@ struct Blocks {
 // Points into `measured`.
 Blocks blocks_of(const Measured& measured);
 
-// ln(arm / baseline) of every block after warm-up; where runs have steps, of the steps that both
-// have, and without blocks that have none in common.
+// ln(arm / baseline) for every block after warm-up; if runs have steps, over the steps common to
+// both, leaving out blocks without common steps.
 std::vector<double> differences(const Blocks& blocks, std::size_t arm);
 
-// The median of a run's steady steps: without warm-up, which is at least the first of four or more.
+// The median of a run's steps without warm-up, which is at least the first step if there are four
+// or more.
 double steady_step(std::span<const StepValue> steps);
 
 struct StepMatch {

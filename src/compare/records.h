@@ -1,5 +1,5 @@
 // The records of a journal, each one line of JSON: the experiment, its runs, and the circumstances
-// needed to trust them (sessions, host problems, interim analyses, changed rules, failures).
+// needed to trust them (sessions, host problems, interim analyses, rule changes, failures).
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct ArmRun {
   double value = 0;  // of the metric
   std::optional<double> quality;
   std::vector<StepValue> steps;
-  // If it is known when steps ended, from the arrival of their output or from the store:
+  // If the end of steps is known, from the arrival of their output or from the store:
   std::optional<double> startup_s;  // until the first step began
   std::optional<double> after_s;    // from the last step to the end
 };
@@ -49,7 +49,8 @@ struct HostMark {
   std::vector<std::string> what;
 };
 
-// Where and with what it was run: one when it begins and one each time it is resumed.
+// Where and with what software it was run: one record when it begins and one each time it is
+// resumed.
 struct SessionRecord {
   std::string begun;    // UTC
   std::string host;     // its name
@@ -63,7 +64,7 @@ struct SessionRecord {
   bool operator==(const SessionRecord&) const = default;
 };
 
-// When it stops and how it is judged: may be changed when it is resumed.
+// When it stops and how it is judged; may be changed when it is resumed.
 struct Rules {
   StopRule stop;
   Judgement judgement;
@@ -76,13 +77,13 @@ struct RuleChange {
   Rules to;
 };
 
-// A time at which the estimate was reported, so that a person could decide whether to continue.
+// A time at which the estimate was shown, so that a person could decide whether to continue.
 struct InterimAnalysis {
-  std::int64_t run = 0;  // the last one included
+  std::int64_t run = 0;  // the last run included
   std::int64_t pairs = 0;
   Stop stop = Stop::kNo;
-  bool planned = false;    // at the end defined before any result was seen
-  double alpha_share = 0;  // of alpha that its verdict may spend; 0: no verdict
+  bool planned = false;    // at the end that was defined before any result was seen
+  double alpha_share = 0;  // share of alpha that its verdict may spend; 0: no verdict
 
   bool operator==(const InterimAnalysis&) const = default;
 };
@@ -113,7 +114,7 @@ base::Json to_json(const Rules& rules);
 base::Json to_json(const RuleChange& change);  // the new rules
 base::Json to_json(const InterimAnalysis& analysis);
 
-// Adds a line to `measured`. Unknown kinds of lines are ignored, for journals of later releases;
+// Adds a line to `measured`. Ignores unknown kinds of lines, which later releases may write; throws
 // Json::exception if a line lacks a key.
 base::Result<void> add_line(const base::Json& line, Measured& measured);
 

@@ -28,12 +28,12 @@ struct ExperimentEnd {
   std::optional<base::Error> failure = {};  // with kFailed: which run, and why
 };
 
-// An error if an arm's program does not exist, as far as that can be known without running it: not
-// of commands that need a shell, nor where a hook may make the program.
+// Fails if an arm's program does not exist, as far as that is known without running it: commands
+// that need a shell, and programs that a hook may create, are not checked.
 base::Result<void> check_programs(const Experiment& experiment);
 
 // Continues after the runs in `measured` and adds to them. A failing arm is a regular end; an error
-// is one of this program, such as a full disk.
+// is a problem of this program, such as a full disk.
 base::Result<ExperimentEnd> run_experiment(Measured& measured, Journal& journal, Host& host,
                                            Interrupts& interrupts,
                                            const ProgressCallback& callback);

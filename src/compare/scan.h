@@ -20,21 +20,21 @@ struct ScanParameter {
   std::string name;
   std::vector<std::string> values;
 };
-// "has an empty or quoted value"; empty if it can be scanned.
+// Why it cannot be scanned ("has an empty or quoted value"); empty if it can.
 std::string problem_of(const ScanParameter& parameter);
 // "N=1,2,4"
 base::Result<ScanParameter> parse_scan(std::string_view text);
 
 struct ScanPoint {
-  std::string name;                 // "N=1,M=2": also that of its folder
+  std::string name;                 // "N=1,M=2"; also the name of its folder
   std::vector<std::string> values;  // by parameter
   Experiment experiment;
 };
 
-// The arms of a scan of `experiment`, which has one arm.
+// The experiment with one arm per value, made from `experiment`, which has one arm.
 base::Result<Experiment> with_arm_per_value(const Experiment& experiment,
                                             std::span<const ScanParameter> parameters);
-// The experiments of a scan of `experiment`, which has several arms.
+// One experiment per value, made from `experiment`, which has several arms.
 base::Result<std::vector<ScanPoint>> experiment_per_value(
     const Experiment& experiment, std::span<const ScanParameter> parameters);
 

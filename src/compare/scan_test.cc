@@ -40,7 +40,7 @@ TEST(Scan, OneCommandGetsAnArmPerCombination) {
   EXPECT_EQ(scan->arms[3].prepare, "warm 2");
   EXPECT_THAT(scan->arms[3].values, ElementsAre("2", "c"));
   EXPECT_TRUE(check(*scan));
-  // A journal keeps it.
+  // Survives a journal.
   const auto again = experiment_from_json(to_json(*scan));
   ASSERT_TRUE(again) << again.error().line();
   EXPECT_EQ(to_json(*again), to_json(*scan));
@@ -57,7 +57,7 @@ TEST(Scan, SeveralArmsGetAnExperimentPerValue) {
   EXPECT_EQ(points->at(1).experiment.arms[1].command, "b 2");
 }
 
-// What a value contains is not a placeholder, and names of folders never collide.
+// Placeholders inside values are not replaced, and folder names never collide.
 TEST(Scan, ValuesAreReplacedOnceAndNamesAreUnique) {
   Experiment e;
   e.arms = {{"A", "a {N} {M}"}, {"B", "b {N} {M}"}};

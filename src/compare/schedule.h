@@ -14,8 +14,9 @@ namespace assay::compare {
 // A permutation of 0 … arms-1, each equally likely.
 std::vector<std::size_t> order_of_block(std::uint64_t seed, std::int64_t block, std::size_t arms);
 
-// Bytes that the kernel puts above a new process's stack for arguments and environment, with a
-// pointer for each. They decide where the stack begins, and with it the speed of some programs.
+// The bytes of arguments and environment that the kernel puts above a new process's stack,
+// including a pointer for each. They determine the address of the stack, on which the speed of some
+// programs depends.
 std::size_t start_size(std::span<const std::string> arguments,
                        std::span<const std::string> environment);
 

@@ -19,7 +19,7 @@ constexpr double kMostCorrelation = 0.95;  // the formula does not hold beyond
 constexpr std::size_t kFewestForCorrelation = 12;
 constexpr double kFewestFreedom = 3;  // with fewer, Student's t would widen it without bound
 
-// Equal values alpha_share the mean of their ranks.
+// Equal values share the mean of their ranks.
 std::vector<double> ranks(std::span<const double> values) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

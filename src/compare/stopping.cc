@@ -5,14 +5,14 @@
 namespace assay::compare {
 namespace {
 
-// Of analysis `number`, from 1. The sum of 1 / (2 k (k+1)) from k = 2 on is 1/4.
+// The alpha share of analysis `number`, from 1. The sum of 1 / (2 k (k+1)) from k = 2 on is 1/4.
 double share_of_analysis(std::size_t number) {
   const auto k = static_cast<double>(number);
   return 1 / (2 * k * (k + 1));
 }
 
-// Whether the planned end is still the planned one: a new time limit does not count, because time
-// starts again with every session, nor does what was changed before there was a pair to see.
+// Whether the planned end is still in effect: a new time limit does not change it, because time
+// restarts with every session, nor does a change made before the first pair.
 bool keeps_planned_end(const RuleChange& change) {
   if (change.pairs == 0) return true;
   const StopRule& from = change.from.stop;

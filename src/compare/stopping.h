@@ -1,13 +1,11 @@
-// When an experiment stops, and how sure a verdict must be after its results have been seen.
+// When an experiment stops, and how certain a verdict must be after results have been seen.
 //
-// - It stops when its interval is narrow enough, at a time or at a number of pairs, never because
-// of
-//   where the interval lies: stopping as soon as an effect is significant gives a false alarm in
-//   one experiment of three.
+// - It stops when its interval is narrow enough, after a time or a number of pairs, but never
+//   because of where the interval lies: stopping as soon as an effect is significant gives a false
+//   alarm in one experiment of three.
 // - Every report of the estimate is an interim analysis: a person who sees it can continue until
-// the
-//   result is the wanted one. The planned end may spend all of the allowed error (alpha); all later
-//   verdicts together spend at most another quarter of it (alpha spending).
+//   the result is the desired one. The planned end may spend all of the allowed error (alpha); all
+//   later verdicts together spend at most another quarter of it (alpha spending).
 #pragma once
 
 #include <optional>
@@ -20,7 +18,7 @@ namespace assay::compare {
 
 Stop stop_after(const StopRule& rule, const Estimate& estimate, base::Seconds elapsed);
 
-// Time until the rule is met if noise and blocks stay as they are; nothing while unknown.
+// Time until the rule is met if noise and block times stay the same; nothing if unknown.
 std::optional<base::Seconds> time_left(const StopRule& rule, const Estimate& estimate,
                                        base::Seconds elapsed, base::Seconds per_block);
 
@@ -28,7 +26,7 @@ std::optional<base::Seconds> time_left(const StopRule& rule, const Estimate& est
 // that one had a verdict, it is returned again.
 InterimAnalysis interim_analysis(const Measured& measured, Stop stop, std::int64_t pairs);
 
-// The verdict when `alpha_share` of `alpha` may be spent on it.
+// The verdict if `alpha_share` of `alpha` may be spent on it.
 IntervalVerdict verdict_spending(std::span<const double> differences, double alpha,
                                  double alpha_share, const Judgement& judgement);
 

@@ -34,13 +34,13 @@ TEST(InterimAnalyses, TheFirstEndIsThePlannedOne) {
   EXPECT_EQ(interim_analysis(analysed({}), Stop::kFailed, 10).alpha_share, 0);
 }
 
-// After an interruption the planned end is still the planned one: seeing the estimate did not
-// choose it.
+// After an interruption the planned end is still in effect: it was not chosen by looking at the
+// estimate.
 TEST(InterimAnalyses, AnInterruptedOneMayStillEndByItsRule) {
   Measured m = analysed({{.run = 15, .pairs = 5}});
   EXPECT_TRUE(interim_analysis(m, Stop::kNarrow, 10).planned);
   EXPECT_TRUE(interim_analysis(m, Stop::kPairs, 10).planned);
-  // Time counts anew, so who analyses chooses when it is over.
+  // Time restarts with every session, so whoever resumes chooses when it ends.
   EXPECT_FALSE(interim_analysis(m, Stop::kTime, 10).planned);
   EXPECT_DOUBLE_EQ(interim_analysis(m, Stop::kTime, 10).alpha_share, 1.0 / 12);
   m.changes = {pairs_changed()};
@@ -83,8 +83,8 @@ TEST(InterimAnalyses, FarOutOnlyRanksAreTrusted) {
   EXPECT_EQ(verdict_spending(clear, 0.05, 1.0 / 12, {}), IntervalVerdict::kInconclusive);
 }
 
-// An experiment without an effect and a margin of 0: every decision is a false one. Eight pairs,
-// then four more per resume, up to 80, stopping as soon as something is decided.
+// An experiment without an effect and with a margin of 0, so every decision is false: eight pairs,
+// then four more per resume, up to 80, stopping as soon as there is a decision.
 struct Resumed {
   int by_spending = 0;  // with alpha spending
   int without = 0;      // with all of alpha every time

@@ -1,6 +1,5 @@
-// Metrics that runs of the project recorded in its store (stored:NAME). A command that records a
-// run
-// (`assay run`, `assay train`) adds one there.
+// Metrics that runs recorded in the project's store (stored:NAME). Commands that record a run
+// (`assay run`, `assay train`) add one.
 #pragma once
 
 #include <filesystem>
@@ -15,14 +14,15 @@ namespace assay::compare {
 
 class StoredMetrics {
  public:
-  // The store at or above the folder.
+  // Opens the store at or above the folder.
   static base::Result<StoredMetrics> open(const std::filesystem::path& directory);
 
   // Runs recorded after this call belong to the next run of the experiment.
   base::Result<void> remember();
-  // The series, by step, of the newest run since; an error if there is no such run or series.
+  // The series, by step, of the newest run since remember(); fails if there is no such run or
+  // series.
   base::Result<std::vector<StepValue>> steps(const std::string& name);
-  // When the steps of that run ended, in seconds since 1970; empty if it did not record that.
+  // When that run's steps ended, in seconds since 1970; empty if it did not record that.
   base::Result<std::vector<StepValue>> step_ends();
 
  private:

@@ -40,7 +40,7 @@ TEST(StoredMetrics, AreThoseOfTheRunThatCameAfter) {
   EXPECT_FALSE(stored->steps("seconds"));
 }
 
-// A run that says when its steps ended is split like one whose lines were seen to come.
+// A run that recorded when its steps ended is divided like one whose output was timed.
 TEST(StoredMetrics, StartUpIsFoundIfStepsHaveTheirEndTime) {
   const base::testing::TempDir directory;
   auto store = store::Store::create(store::location_in(directory.path()), store::Program{});

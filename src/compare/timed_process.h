@@ -17,11 +17,11 @@ namespace assay::compare {
 
 using base::Interrupts;
 
-// The arguments of a command that needs no shell: plain or single-quoted words, the first of which
-// is an existing program. Nothing if it needs a shell.
+// The arguments of a command that needs no shell: plain or single-quoted words, of which the first
+// is an existing program. Nothing if a shell is needed.
 std::optional<std::vector<std::string>> plain_arguments(const std::string& command);
-// The name of the program of a command of plain words, if neither PATH nor the shell knows it: a
-// misspelt one. Nothing for a command that needs a shell to be understood.
+// The name of a command's program if neither PATH nor the shell knows it, i.e. if it is misspelt.
+// Nothing for commands that only a shell can interpret.
 std::optional<std::string> unknown_program(const std::string& command,
                                            const base::Environment& environment);
 // {"/bin/sh", "-c", command}
@@ -33,7 +33,7 @@ struct ProcessRequest {
   std::filesystem::path out;  // file for its standard output
   std::filesystem::path err;
   std::optional<base::Seconds> timeout = std::nullopt;
-  bool time_output = false;  // record when output arrives, which needs pipes through this process
+  bool time_output = false;  // record when output arrives; pipes it through this process
 };
 
 struct OutputMoment {

@@ -89,7 +89,8 @@ TEST_F(Process, AnInterruptEndsIt) {
 }
 
 TEST_F(Process, OutputHasItsMoments) {
-  // It goes on when its first line has arrived, so that no load makes two lines arrive as one.
+  // Continues only when its first line has arrived, so that two lines never arrive as one under
+  // load.
   const std::string out = (directory_.path() / "out").string();
   const auto outcome =
       run(shell_arguments(fmt::format(

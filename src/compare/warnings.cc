@@ -13,8 +13,8 @@ namespace {
 constexpr double kSignificant = 0.01;  // of a check that should not fail
 constexpr double kWidenedMuch = 1.2;
 constexpr double kFarApart = 3;  // half-widths between mean and centre
-// Of ln(B/A): below this two decimals of a percentage are equal. If all runs are equal, the
-// half-width is 0 and only rounding errors are left.
+// As ln(B/A): differences below this print as equal percentages with two decimals. If all runs are
+// equal, the half-width is 0 and only rounding errors remain.
 constexpr double kEqualInPrint = 5e-5;
 constexpr std::int64_t kFewSteps = 4;  // fewer: the pattern probably misses some
 

@@ -12,12 +12,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Rank 0 answers every request at its timeout; this is for a rank 0 that does not.
+// Rank 0 answers every request by its timeout; this is for the case that rank 0 itself does not.
 constexpr Milliseconds kGrace{10'000};
-// For a failure to reach rank 0 and come back.
+// Time for a failure to reach rank 0 and come back.
 constexpr Milliseconds kReportTime{5'000};
-// How long rank 0 stays after a failure for ranks that have not come yet: else they would find
-// nobody and not know why.
+// How long rank 0 stays after a failure for ranks that have not joined yet: otherwise they could
+// not connect and would not learn why.
 constexpr Milliseconds kLateRanks{5'000};
 
 base::Result<void> check(const ChannelOptions& options) {
@@ -33,7 +33,7 @@ base::Result<void> check(const ChannelOptions& options) {
   return {};
 }
 
-// Until every rank has come and was told of the failure, or the limit.
+// Waits until every rank has joined and been informed of the failure, or until the limit.
 void tell_late_ranks(const Channel& channel, SteadyTime limit) {
   const auto all_told = [&] {
     for (const Member& member : channel.members()) {
@@ -53,8 +53,8 @@ ChannelOptions options_for(const Place& place) {
   options.ranks = place.ranks;
   options.listener_fd = place.listener_fd;
   if (place.rendezvous) options.rendezvous = *place.rendezvous;
-  // Rank 0 listens on all its addresses: how others see its host's name may differ from how it
-  // does.
+  // Rank 0 listens on all its addresses, because its host name may resolve differently on other
+  // hosts.
   if (place.rank == 0) options.rendezvous.host.clear();
   return options;
 }

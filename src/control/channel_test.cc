@@ -1,4 +1,4 @@
-// Ranks that behave: joining, keys, barriers, progress, leaving, over real sockets.
+// Well-behaved ranks: joining, keys, barriers, progress, leaving, over real sockets.
 #include "control/channel.h"
 
 #include <gmock/gmock.h>
@@ -151,7 +151,7 @@ TEST(Channel, ManyThreadsOfOneRankMayAskAtOnce) {
       Channel& mine = *channels[static_cast<std::size_t>(i % 2)];
       for (int j = 0; j < 20; ++j) {
         const std::string key = std::to_string(i) + "/" + std::to_string(j);
-        // What the thread opposite puts, so that about half of the gets must wait.
+        // What the opposite thread puts, so that about half of the gets must wait.
         const std::string other = std::to_string(i ^ 1) + "/" + std::to_string(j);
         EXPECT_TRUE(mine.put(key, key));
         EXPECT_EQ(mine.get(other, 60s).value_or("late"), other);
@@ -207,7 +207,7 @@ TEST(Channel, WhatCannotBeIsRefusedAtOnce) {
   options.job = std::string(129, 'j');
   EXPECT_THAT(Channel::join(options).error().line(), HasSubstr("128 bytes"));
   ChannelOptions host = job.options(0);
-  host.listener_fd = 0;  // whatever that is, it does not listen
+  host.listener_fd = 0;  // not a listening socket
   EXPECT_THAT(Channel::host(host).error().line(), HasSubstr("not a listening socket"));
 }
 

@@ -17,8 +17,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Names appear late where containers start side by side, but a typing error should not cost a
-// minute.
+// Host names may become known late when containers start together, but a misspelt one should not
+// cost a minute.
 constexpr std::chrono::seconds kUnknownHostPatience{10};
 
 struct Attempt {
@@ -28,7 +28,7 @@ struct Attempt {
   Milliseconds others_may_take{0};
 };
 
-// The handshake on a fresh connection, up to the deadline.
+// Performs the handshake on a new connection, until the deadline.
 Attempt shake_hands(Connection& connection, const Introduction& self, const Secret& secret,
                     SteadyTime deadline) {
   ClientHandshake handshake(self, secret, random_digest());
@@ -55,7 +55,7 @@ Attempt shake_hands(Connection& connection, const Introduction& self, const Secr
       connection.queue(step.bytes);
       continue;
     }
-    // What came before a connection broke may say why it did.
+    // Messages received before a connection broke may explain why.
     if (!open || !sent) return again("it closed the connection");
     if (!wait_for(connection.fd(), connection.queued() > 0 ? POLLIN | POLLOUT : POLLIN, deadline)) {
       return again("it accepted the connection but did not answer");
@@ -142,7 +142,7 @@ base::Result<std::unique_ptr<Client>> Client::start(const ChannelOptions& option
 }
 
 void Client::run() {
-  // What came right behind the welcome is in the reader already.
+  // Messages that arrived right after the welcome are already in the reader.
   bool open = deliver_all();
   while (open && !stopping_) open = turn(steady_ns());
   if (open) {
@@ -171,7 +171,8 @@ bool Client::turn(std::int64_t now_ns) {
     const bool open = connection_->receive();
     return deliver_all() && open;
   }
-  // Only now that there is nothing to read: a process that was stopped must not blame others.
+  // Checked only when there is nothing to read: a process that was itself stopped must not blame
+  // others.
   if (steady_ns() - heard_ns_ >= silence_ns_) {
     inbox_.fail(
         {0,
@@ -196,8 +197,8 @@ bool Client::deliver_all() {
   }
 }
 
-// What is still to be sent goes out, and what comes is read until rank 0 closes: closing with
-// something unread would destroy what is on its way to rank 0.
+// Sends what is queued, and reads until rank 0 closes: closing a socket with unread input would
+// discard what is still on its way to rank 0.
 void Client::finish() {
   const SteadyTime limit = Clock::now() + std::chrono::seconds(2);
   for (const Message& message : outbox_.take()) connection_->queue(encode(message));

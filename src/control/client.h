@@ -1,5 +1,5 @@
-// Client: the link of every rank but rank 0. Connecting and the handshake happen in the caller's
-// thread; the background thread then carries messages and heartbeats.
+// Client: the Link of every rank except rank 0. Connecting and the handshake happen on the caller's
+// thread; then the background thread carries messages and heartbeats.
 #pragma once
 
 #include <atomic>
@@ -13,13 +13,13 @@
 
 namespace assay::control {
 
-// A connection to rank 0 on which both sides have proved who they are.
+// A connection to rank 0 on which both sides have authenticated.
 struct Admission {
   std::unique_ptr<Connection> connection;
   Milliseconds others_may_take{0};
 };
 
-// Tries until the join timeout: rank 0 may come later.
+// Retries until the join timeout: rank 0 may start later.
 base::Result<Admission> enter_job(const ChannelOptions& options, Purpose purpose);
 
 class Client final : public Link {
@@ -58,7 +58,7 @@ class Client final : public Link {
   std::thread thread_;
 };
 
-// Starts a thread that no signal is delivered to: signals are the program's, not this thread's.
+// Starts a thread with all signals blocked, so that the program's own threads handle them.
 std::thread quiet_thread(std::function<void()> body);
 
 }  // namespace assay::control

@@ -1,4 +1,4 @@
-// Connection: a non-blocking TCP socket with what is still to be sent and what has come so far.
+// Connection: a non-blocking TCP socket with buffers for outgoing and incoming bytes.
 #pragma once
 
 #include <cstddef>
@@ -22,14 +22,14 @@ class Connection {
 
   void queue(std::string_view bytes) { out_ += bytes; }
   [[nodiscard]] std::size_t queued() const { return out_.size() - sent_; }
-  // Sends what the socket takes now. False if the connection is broken.
+  // Sends as much as the socket accepts now. False if the connection is broken.
   bool flush();
-  // Reads what is there, up to a limit that lets other connections have their turn. False if the
-  // peer has closed or the connection is broken; what came before is still in the reader.
+  // Reads what is available, up to a limit that is fair to other connections. False if the peer has
+  // closed or the connection is broken; what arrived before is still in the reader.
   bool receive();
-  // Reads and throws away. False as above.
+  // Reads and discards. False as above.
   bool discard();
-  // Says that nothing more will be sent.
+  // Shuts down the sending direction.
   void finish_sending();
 
  private:

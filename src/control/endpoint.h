@@ -1,4 +1,4 @@
-// Endpoint: a host and a port as text, before any name is looked up.
+// Endpoint: a host and a port as text; the name is not resolved yet.
 #pragma once
 
 #include <cstdint>

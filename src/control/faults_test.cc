@@ -1,4 +1,4 @@
-// Ranks that fail, die, hang or never come: everybody learns it, once, in one line, and nobody
+// Ranks that fail, die, hang or never join: all others learn of it, once, in one line, and nobody
 // waits for ever.
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -43,7 +43,7 @@ TEST(ChannelFaults, AReportedFailureIsEverybodysAtOnce) {
       ++called;
     }));
   }
-  subscriptions[3] = {};  // not interested any more
+  subscriptions[3] = {};  // unsubscribed
   testing::together(channels, [](Channel& channel) {
     if (channel.rank() == 2) {
       channel.report_failure(
@@ -61,7 +61,7 @@ TEST(ChannelFaults, AReportedFailureIsEverybodysAtOnce) {
     channel.report_failure(base::failed_error("", "a consequence"));
   });
   EXPECT_TRUE(testing::eventually([&] { return called == 3; }));
-  // Who asks afterwards is told at once.
+  // A later subscriber is called at once.
   int late = 0;
   const auto subscription = channels[0]->on_failure([&](const Failure&) { ++late; });
   EXPECT_EQ(late, 1);
@@ -106,7 +106,7 @@ TEST(ChannelFaults, WhoHasSaidGoodbyeIsNotMissed) {
   EXPECT_EQ(channels[0]->get("still", 60s).value(), "there");
   EXPECT_THAT(channels[0]->barrier("all", 600s).error().line(),
               HasSubstr("rank 1 has left the job"));
-  // Rank 0 does not wait for ever for those who stay.
+  // Rank 0 does not wait for ever for ranks that do not leave.
   EXPECT_EQ(channels[0]->leave(20ms).error().line(),
             "rank 0: rank 2 of 3 has not left after 0.02 s");
   EXPECT_THAT(channels[2]->get("never", 600s).error().line(),
@@ -150,7 +150,7 @@ TEST(ChannelFaults, AKilledProcessIsNoticed) {
   EXPECT_EQ(::waitpid(child, &status, 0), child);
 }
 
-// A process that is stopped is connected and says nothing.
+// A stopped process stays connected but sends nothing.
 TEST(ChannelFaults, AStoppedProcessIsNoticedAndLearnsIt) {
   testing::Job job(2);
   ChannelOptions host = job.options(0);

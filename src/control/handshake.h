@@ -1,4 +1,4 @@
-// How a peer says who it is and both sides prove that they know the job's secret, as two state
+// How a peer identifies itself and both sides prove that they know the job's secret, as two state
 // machines without sockets or clocks. Frames go in, bytes to send come out.
 //
 //   client: Hello (version, job, rank, ranks, host, pid, purpose, nonce)
@@ -17,10 +17,10 @@
 
 namespace assay::control {
 
-// A rank that has failed before it could join comes only to say so.
+// A rank that failed before it could join connects only to report that.
 enum class Purpose : std::uint8_t { kJoin = 0, kReportFailure = 1 };
 
-// Who a rank is, in its own words.
+// A rank's identity, as it states it.
 struct Introduction {
   std::string job;
   int rank = 0;
@@ -35,20 +35,20 @@ struct Introduction {
 inline constexpr std::size_t kMaxJob = 128;
 inline constexpr std::size_t kMaxHost = 255;
 
-// What came of a frame.
+// The result of processing a frame.
 struct HandshakeStep {
   enum class Outcome {
     kContinue,  // send the bytes and wait for more
     kProven,    // the peer knows the secret
-    kRefused,   // it is over: `reason` says why
-    kTryAgain,  // the same, but it may go well another time
+    kRefused,   // final; `reason` says why
+    kTryAgain,  // refused, but a later attempt may succeed
   };
   Outcome outcome = Outcome::kContinue;
-  std::string bytes;   // to send; of a refusal by the server, too
-  std::string reason;  // one line for people
+  std::string bytes;   // to send, also when the server refuses
+  std::string reason;  // one line, for users
 };
 
-// The bytes that tell a peer why it is refused, and whether it may try again.
+// The message that tells a peer why it is refused, and whether it may try again.
 std::string refusal_bytes(std::string_view reason, bool may_try_again = false);
 
 class ServerHandshake {
@@ -58,9 +58,9 @@ class ServerHandshake {
       : job_(job), secret_(secret), port_(port), nonce_(nonce) {}
 
   HandshakeStep receive(const Frame& frame);
-  // Once the peer is proven: that it may come in, and how long the others may still take.
+  // Once the peer is proven: admits it, and says how long other ranks may still take to join.
   [[nodiscard]] std::string welcome_bytes(std::int64_t remaining_ms) const;
-  // Known after Hello; to be believed once the peer is proven.
+  // Known after Hello; trustworthy only once the peer is proven.
   [[nodiscard]] const Introduction& peer() const { return peer_; }
   [[nodiscard]] bool introduced() const { return !hello_.empty(); }
 
@@ -81,13 +81,13 @@ class ClientHandshake {
 
   [[nodiscard]] std::string hello_bytes() const { return frame_bytes(Kind::kHello, hello_); }
   HandshakeStep receive(const Frame& frame);
-  // Once rank 0 is proven: how long it still waits for others.
+  // Once rank 0 is proven: how long it still waits for other ranks.
   [[nodiscard]] std::int64_t remaining_ms() const { return remaining_ms_; }
 
  private:
   const Secret& secret_;
   std::string hello_;
-  std::string challenge_;  // empty until it came
+  std::string challenge_;  // empty until received
   std::int64_t remaining_ms_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Both sides against each other, and each against a peer that lies.
+// Both sides against each other, and each against a dishonest peer.
 #include "control/handshake.h"
 
 #include <gmock/gmock.h>
@@ -28,7 +28,7 @@ Frame frame_of(const std::string& bytes) {
   return frame && *frame ? **std::move(frame) : Frame{};
 }
 
-// How the server sees a peer that says it is `self` and has `secret`, honestly.
+// The server's view of a peer that introduces itself as `self` and has `secret`.
 HandshakeStep met(const Introduction& self, const Secret& secret) {
   ServerHandshake rank_0 = server();
   ClientHandshake client(self, secret, random_digest());
@@ -47,7 +47,7 @@ TEST(Handshake, BothSidesProveThemselves) {
   EXPECT_EQ(rank_0.receive(frame_of(proof.bytes)).outcome, Outcome::kProven);
   EXPECT_EQ(client.receive(frame_of(rank_0.welcome_bytes(1234))).outcome, Outcome::kProven);
   EXPECT_EQ(client.remaining_ms(), 1234);
-  // The secret crossed the wire in no form.
+  // The secret was not sent in any form.
   for (const std::string& bytes : {client.hello_bytes(), challenge.bytes, proof.bytes}) {
     EXPECT_EQ(bytes.find(kSecret.text()), std::string::npos);
   }
@@ -76,7 +76,7 @@ TEST(Handshake, WhoIsRefusedAndWhy) {
 }
 
 TEST(Handshake, AnImpostorCannotPlayRankZero) {
-  // It has seen everything of an earlier joining, and plays it again.
+  // It has recorded an earlier handshake and replays it.
   ServerHandshake rank_0 = server();
   ClientHandshake first(kSelf, kSecret, random_digest());
   const HandshakeStep challenge = rank_0.receive(frame_of(first.hello_bytes()));

@@ -10,10 +10,10 @@ using Digest = std::array<char, 32>;
 
 Digest hmac_sha256(std::string_view key, std::string_view message);
 
-// In a time that does not depend on where they differ.
+// Compares in constant time.
 bool equal_digests(const Digest& a, std::string_view b);
 
-// From the kernel; a secret or a nonce.
+// From the kernel; used as a secret or a nonce.
 Digest random_digest();
 
 inline std::string_view view(const Digest& digest) {

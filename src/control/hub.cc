@@ -99,7 +99,7 @@ void Hub::receive(int rank, const Message& message, std::int64_t now_ns) {
     case Kind::kGoodbye:
       return goodbye(rank, message.number != 0);
     default:
-      return;  // what only rank 0 sends
+      return;  // kinds that only rank 0 sends
   }
 }
 
@@ -133,7 +133,7 @@ void Hub::lost(int rank, const std::string& how) {
   State& state = state_of(rank);
   if (state.state != MemberState::kPresent) return;
   const std::string step = state.step >= 0 ? fmt::format(", step {}", state.step) : "";
-  // It is told as well: a process that was only stopped may still read it.
+  // The lost rank is informed as well: a process that was only stopped may still read it.
   fail(rank, base::failed_error(fmt::format("rank {}", rank),
                                 fmt::format("{} ({}, pid {}{})", how, state.host, state.pid, step),
                                 "see its log"));
@@ -145,7 +145,7 @@ void Hub::fail(int rank, base::Error error) {
   if (failure_) return;
   failure_ = Failure{rank, std::move(error)};
   broadcast(failure_message());
-  requests_.drop_all();  // everybody's waiting ends with the failure
+  requests_.drop_all();  // the failure ends all waits
 }
 
 Message Hub::failure_message() const {

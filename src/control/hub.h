@@ -1,5 +1,5 @@
-// Hub: what rank 0 knows about the job, and what it does with messages. Without sockets, threads or
-// a clock: messages and the time go in, messages to ranks come out. The server moves them.
+// Hub: rank 0's view of the job and its reactions to messages. It has no sockets, threads or clock:
+// messages and the time go in, messages to ranks come out. The Server transports them.
 #pragma once
 
 #include <cstdint>
@@ -16,33 +16,33 @@
 namespace assay::control {
 
 struct HubLimits {
-  std::int64_t join_ns = 60'000'000'000;     // for all ranks to come
+  std::int64_t join_ns = 60'000'000'000;     // for all ranks to join
   std::int64_t silence_ns = 30'000'000'000;  // without a heartbeat
   RequestLimits requests;
 };
 
 class Hub {
  public:
-  // `self` is rank 0, which is there from the beginning.
+  // `self` is rank 0, which is present from the beginning.
   Hub(const Introduction& self, const HubLimits& limits, std::int64_t now_ns);
   Hub(const Hub&) = delete;
   Hub& operator=(const Hub&) = delete;
 
-  // Why this peer, which has proved that it belongs to the job, may not come in; nothing if it may.
+  // The reason to refuse this authenticated peer; nothing if it is admitted.
   std::optional<std::string> admit(const Introduction& peer, std::int64_t now_ns);
-  // A peer that said it was this rank was refused. Remembered for the line about who did not come.
+  // A peer that claimed to be this rank was refused. Kept for the error that lists missing ranks.
   void note_refusal(int rank, const std::string& reason);
 
   void receive(int rank, const Message& message, std::int64_t now_ns);
-  // The rank's connection ended; `how` is for people ("ended unexpectedly").
+  // The rank's connection ended; `how` is for users ("ended unexpectedly").
   void lost(int rank, const std::string& how);
-  // Whoever ran out of time by now.
+  // Handles all timeouts up to now.
   void advance(std::int64_t now_ns);
-  // advance() has nothing to do before.
+  // Before this time advance() has nothing to do.
   [[nodiscard]] std::int64_t next_deadline_ns() const;
   [[nodiscard]] std::int64_t join_remaining_ns(std::int64_t now_ns) const;
 
-  // In the order in which they are to be sent.
+  // In sending order.
   std::vector<Outgoing> take_outgoing();
 
   [[nodiscard]] bool complete() const { return complete_; }
@@ -72,9 +72,9 @@ class Hub {
 
   HubLimits limits_;
   std::int64_t join_deadline_ns_;
-  std::int64_t silence_deadline_ns_;  // nobody can be silent for too long before
+  std::int64_t silence_deadline_ns_;  // no rank can time out before this
   std::vector<State> states_;         // by rank
-  std::size_t present_ = 1;           // ranks that have come to stay, whatever became of them
+  std::size_t present_ = 1;           // ranks that have ever joined
   bool complete_ = false;
   bool leaving_ = false;  // rank 0 has said goodbye and waits for the others
   std::optional<Failure> failure_;

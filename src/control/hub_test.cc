@@ -1,4 +1,4 @@
-// The hub alone, with a clock of numbers: what ranks are told, and when.
+// The hub alone, with simulated time: which messages ranks get, and when.
 #include "control/hub.h"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ Introduction who(int rank, int ranks) {
   return {"job", rank, ranks, fmt::format("node{}", rank), 100 + rank};
 }
 
-// A hub whose ranks are all there, with what it says in lists per rank.
+// A hub with all ranks present, and its messages in one list per rank.
 class HubJob {
  public:
   explicit HubJob(int ranks, int present = -1, const HubLimits& limits = {})
@@ -31,7 +31,7 @@ class HubJob {
     }
   }
   Hub& hub() { return hub_; }
-  // What rank was told since it was last asked.
+  // The messages to `rank` since the last call.
   std::vector<Message> told(int rank) {
     for (Outgoing& one : hub_.take_outgoing()) told_[one.rank].push_back(one.message);
     return std::exchange(told_[rank], {});
@@ -117,7 +117,7 @@ TEST(Hub, SaysWhoHasNotComeAndWhy) {
   two.time(kSecond);
   EXPECT_EQ(two.failure(),
             "ranks 2-7 of 8 have not joined after 0.25 s: rank 5 was refused: wrong secret");
-  // Everybody who is there gets the same line; who comes afterwards as well.
+  // All present ranks get the same error, and so do those that join later.
   ASSERT_EQ(two.told(1).size(), 1U);
   EXPECT_EQ(two.hub().admit(who(2, 8), kSecond), std::nullopt);
   EXPECT_EQ(decode_error(two.told(2).at(0).value).line(), two.failure());
@@ -145,7 +145,7 @@ TEST(Hub, KeysArePutOnceAndWaitedFor) {
   job.time(kSecond + 1500'000'000);
   EXPECT_EQ(line_of(job.told(1)), "key 'none': no rank has set it after 1.5 s");
   job.say(2, put(13, "none", "late"));
-  EXPECT_TRUE(job.told(1).empty());  // it waits no more
+  EXPECT_TRUE(job.told(1).empty());  // its wait has ended
 }
 
 TEST(Hub, KeepsNoMoreThanItMay) {
@@ -181,13 +181,13 @@ TEST(Hub, Barriers) {
   EXPECT_THAT(line_of(job.told(3)), HasSubstr("rank 3 is already waiting at it"));
   job.time(kSecond);
   EXPECT_EQ(line_of(job.told(1)), "barrier 'c': ranks 0, 2 of 4 have not arrived after 0.5 s");
-  // Who gave up does not count, and may come again.
+  // A rank that timed out does not count, and may try again.
   job.say(0, barrier(5, "c", 5000));
   job.say(2, barrier(5, "c", 5000));
   EXPECT_TRUE(job.told(3).empty());
   job.say(1, barrier(5, "c", 5000));
   EXPECT_EQ(line_of(job.told(3)), "=");
-  // Nobody waits for who has left.
+  // Nobody waits for a rank that has left.
   job.say(0, barrier(6, "d"));
   job.told(0);
   job.say(2, {.kind = Kind::kGoodbye});
@@ -281,8 +281,8 @@ TEST(Hub, RankLists) {
   EXPECT_EQ(rank_list(odd), "1, 3, 5, 7, 9, 11, 13, 15 and 42 more");
 }
 
-// Whatever ranks say, every request is answered at most once, and exactly once when time has passed
-// or the job has failed.
+// Whatever ranks send, every request is answered at most once, and exactly once when time has
+// passed or the job has failed.
 RC_GTEST_PROP(Hub, EveryRequestIsAnsweredOnce, ()) {
   const int ranks = *rc::gen::inRange(1, 5);
   HubJob job(ranks, -1, {.silence_ns = INT64_MAX / 2});

@@ -41,7 +41,7 @@ void Inbox::deliver(const Message& message) {
     } else if (message.kind == Kind::kGoodbye) {
       goodbye_ = true;
     } else if (message.kind == Kind::kAnswer) {
-      // An answer after its request's limit is nobody's.
+      // Nobody waits for an answer that arrives after its request's limit.
       const auto request = requests_.find(message.id);
       if (request == requests_.end()) return;
       if (message.number == 0) {
@@ -61,7 +61,8 @@ void Inbox::fail(const Failure& failure) {
     const std::lock_guard lock(mutex_);
     if (failure_) return;
     failure_ = failure;
-    // Before anybody can know of the failure, so that who knows also finds the event.
+    // Signalled before anybody can learn of the failure, so that everyone who does also finds the
+    // event.
     const std::uint64_t one = 1;
     (void)!::write(event_.get(), &one, sizeof one);
     failed_.store(true, std::memory_order_release);
@@ -121,8 +122,8 @@ std::optional<Failure> Inbox::failure() const {
 }
 
 FailureSubscription Inbox::on_failure(FailureCallback callback) {
-  // failed_ is set before the functions are called under this lock: either that call finds this
-  // one, or it is made here.
+  // failed_ is set before the callbacks are called under this lock: either that call includes this
+  // callback, or it is called here.
   std::unique_lock lock(callbacks_->mutex);
   if (failed()) {
     lock.unlock();

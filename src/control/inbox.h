@@ -1,5 +1,6 @@
-// Inbox: what this process waits for from rank 0: answers to its requests, everybody's arrival, the
-// failure of the job, permission to leave. The background thread delivers, any thread waits.
+// Inbox: what this process waits for from rank 0: answers to its requests, the arrival of all
+// ranks, the failure of the job, permission to leave. The background thread delivers, any thread
+// waits.
 #pragma once
 
 #include <atomic>
@@ -23,13 +24,13 @@ namespace assay::control {
 
 using FailureCallback = std::function<void(const Failure&)>;
 
-// Functions to call once when the job fails. Lives as long as the inbox or a subscription.
+// Callbacks to call once when the job fails. Shared by the inbox and its subscriptions.
 struct FailureCallbacks {
   std::mutex mutex;
   std::list<FailureCallback> functions;
 };
 
-// While it lives, the callback may be called; its end waits for a call that is under way.
+// The callback may be called as long as this exists; the destructor waits for a call in progress.
 class FailureSubscription {
  public:
   FailureSubscription() = default;
@@ -53,25 +54,25 @@ class Inbox {
  public:
   static base::Result<std::unique_ptr<Inbox>> make();
 
-  // From the background thread.
+  // Called by the background thread.
   void deliver(const Message& message);
-  // Also when the connection to rank 0 ends. The first failure stays.
+  // Also called when the connection to rank 0 ends. Only the first failure counts.
   void fail(const Failure& failure);
 
-  // A request's id; its answer is kept from now on.
+  // A new request's id; its answer is kept from now on.
   std::uint64_t open();
   // The answer to the request, the failure of the job, or `late` at the limit.
   base::Result<std::string> take(std::uint64_t id, SteadyTime limit, const base::Error& late);
   base::Result<void> wait_complete(SteadyTime limit, const base::Error& late);
-  // Until rank 0 said goodbye; false at the limit or when the job failed.
+  // Waits until rank 0 says goodbye; false at the limit or when the job fails.
   bool wait_goodbye(SteadyTime limit);
-  // Until the job has failed, or rank 0 said goodbye.
+  // Waits until the job has failed or rank 0 says goodbye.
   void wait_failed(SteadyTime limit);
 
   [[nodiscard]] bool failed() const { return failed_.load(std::memory_order_acquire); }
   [[nodiscard]] bool said_goodbye() const;
   [[nodiscard]] std::optional<Failure> failure() const;
-  // Readable from the failure on.
+  // Readable once the job has failed.
   [[nodiscard]] int failure_fd() const { return event_.get(); }
   FailureSubscription on_failure(FailureCallback callback);
 

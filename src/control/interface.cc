@@ -69,7 +69,7 @@ bool is_loopback(std::string_view address) {
   return address.starts_with("127.") || address == "::1";
 }
 
-// Bridges of containers and virtual machines: other hosts have the same addresses on theirs.
+// Bridges of containers and virtual machines, whose addresses are the same on other hosts.
 bool is_virtual(std::string_view name) {
   return name.starts_with("docker") || name.starts_with("virbr") || name.starts_with("veth") ||
          name.starts_with("br-") || name.starts_with("cni");
@@ -114,7 +114,7 @@ base::Result<std::string> choose_interface(const std::string& variable, std::str
     }
   }
   if (!names_some && !entries.empty()) {
-    // All but these: the loopback interface only if nothing else is left.
+    // Exclusion: the loopback interface is used only if nothing else is left.
     for (const bool loopback : {false, true}) {
       for (const Interface& one : interfaces) {
         if (one.loopback == loopback && !is_excluded(entries, one.name)) return one.address;
@@ -142,8 +142,8 @@ base::Result<std::string> data_address(const EnvironmentMap& environment,
   }
   ASSAY_TRY(const std::string towards, address_towards(rank_0_host));
   if (!is_loopback(towards)) return towards;
-  // Rank 0 is on this host: its name may even be a loopback address here, as in Debian's hosts
-  // file. Ranks on other nodes need one that they can reach.
+  // Rank 0 is on this host, where its name may even resolve to loopback, as in Debian's hosts file.
+  // Ranks on other nodes need an address that they can reach.
   for (const Interface& one : interfaces) {
     if (!one.loopback && !is_virtual(one.name)) return one.address;
   }

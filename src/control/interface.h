@@ -1,4 +1,4 @@
-// Which of this machine's addresses other ranks should use to reach this one.
+// Selects the address by which other ranks should reach this machine.
 #pragma once
 
 #include <string>
@@ -18,20 +18,20 @@ struct Interface {
   bool operator==(const Interface&) const = default;
 };
 
-// The addresses of all interfaces that are up, in the kernel's order. IPv6 addresses that are valid
-// on one link only are left out: others could not use them without knowing the link.
+// The addresses of all interfaces that are up, in the kernel's order. Link-local IPv6 addresses are
+// left out: other ranks could not use them without knowing the link.
 base::Result<std::vector<Interface>> local_interfaces();
 
-// The address of the interface that `pattern` chooses. It is NCCL's syntax: names or beginnings of
-// names with commas between, those first in the list preferred; "=" in front for whole names; "^"
-// in front of the list for all but these, in front of an entry for all but this one. `variable` is
-// where the pattern comes from, for the error line.
+// The address of the interface selected by `pattern`, in NCCL's syntax: a comma-separated list of
+// name prefixes, the first preferred; "=" in front means whole names; "^" in front of the list
+// excludes all of them, in front of an entry only that one. `variable` is the source of the
+// pattern, for errors.
 base::Result<std::string> choose_interface(const std::string& variable, std::string_view pattern,
                                            const std::vector<Interface>& interfaces);
 
-// The address to announce to other ranks: of the interface that ASSAY_INTERFACE or
-// NCCL_SOCKET_IFNAME names, else the loopback address if all ranks are on this node, else the one
-// by which rank 0's host is reached, else that of the first real interface.
+// The address to announce to other ranks: that of the interface named by ASSAY_INTERFACE or
+// NCCL_SOCKET_IFNAME; else loopback if all ranks are on this node; else the one on the route to
+// rank 0's host; else that of the first interface other than loopback.
 base::Result<std::string> data_address(const EnvironmentMap& environment,
                                        const std::string& rank_0_host, bool one_node);
 

@@ -1,5 +1,5 @@
-// Link: the background thread that carries this process's messages to rank 0's hub and delivers
-// what comes back to the inbox. Over a socket (client.h), or directly on rank 0 (server.h).
+// Link: the background thread that carries this process's messages to rank 0's Hub and delivers the
+// replies to the Inbox: over a socket (client.h), or directly on rank 0 (server.h).
 #pragma once
 
 #include <atomic>
@@ -16,8 +16,8 @@
 
 namespace assay::control {
 
-// The last step that this process reported; written by the training thread at every step, so it is
-// two stores.
+// The last step that this process reported. The training thread writes it at every step, so it
+// costs only two atomic stores.
 class Progress {
  public:
   void set(std::int64_t step);
@@ -29,7 +29,7 @@ class Progress {
   std::atomic<std::int64_t> since_ns_ = 0;
 };
 
-// Messages for the background thread, and what wakes it up.
+// Messages for the background thread, and the event that wakes it up.
 class Outbox {
  public:
   static base::Result<Outbox> make();
@@ -57,9 +57,9 @@ class Link {
   virtual void set_step(std::int64_t step) = 0;
   // On rank 0; empty elsewhere.
   [[nodiscard]] virtual std::vector<Member> members() const = 0;
-  // Ends the thread and closes everything, after what was sent has gone out (at most two seconds).
+  // Sends what is queued (for at most two seconds), then ends the thread and closes everything.
   virtual void stop() = 0;
-  // This side's address on the way to rank 0; empty on rank 0.
+  // This process's address on the route to rank 0; empty on rank 0.
   [[nodiscard]] virtual std::string local_address() const = 0;
 };
 

@@ -53,7 +53,7 @@ int Peers::remove(PeerId id) {
 }
 
 void Peers::flush(PeerId id, Peer& peer) {
-  // A broken connection is noticed when it is read: what it still has to say comes first.
+  // A broken connection is detected when it is read, so that its last messages are processed first.
   if (!peer.connection.flush()) return;
   const bool watch = peer.connection.queued() > 0;
   if (watch == peer.watches_write) return;

@@ -1,5 +1,5 @@
-// Peers: the connections of rank 0's server, members' and strangers', with their events. Closing
-// one takes it out of the epoll by itself.
+// Peers: the connections of rank 0's server, from members and from strangers (peers that have not
+// authenticated), with their epoll registrations. Closing a connection also removes it from epoll.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@
 
 namespace assay::control {
 
-// Never used twice, unlike descriptors: an event that was on its way when a connection was closed
-// must not reach the next one. 0 is nobody, 1 to 9 are for events of others.
+// Unlike descriptors, ids are never reused: an event that was pending when a connection was closed
+// must not reach the next one. 0 means none; 1 to 9 are for other descriptors.
 using PeerId = std::uint64_t;
 
 struct Peer {
@@ -27,12 +27,12 @@ struct Peer {
 
   Connection connection;
   ServerHandshake handshake;
-  std::string address;   // for people
-  int rank = -1;         // of a member; -1: a stranger
-  bool closing = false;  // was refused, and is given time to read why
+  std::string address;   // for messages
+  int rank = -1;         // -1: a stranger
+  bool closing = false;  // refused; stays open until it has had time to read why
   bool watches_write = false;
   std::int64_t since_ns;
-  std::int64_t deadline_ns;  // of a stranger
+  std::int64_t deadline_ns;  // for strangers
 };
 
 class Peers {
@@ -41,25 +41,26 @@ class Peers {
       : epoll_(std::move(epoll)), members_(static_cast<std::size_t>(ranks), 0) {}
 
   [[nodiscard]] int epoll_fd() const { return epoll_.get(); }
-  // Events of something else that is watched for reading.
+  // Watches another descriptor for reading.
   void watch(int fd, PeerId id) const;
 
   void add(std::unique_ptr<Peer> stranger);
-  // Null if it is gone.
+  // Null if the connection is gone.
   [[nodiscard]] Peer* find(PeerId id);
   [[nodiscard]] PeerId of_rank(int rank) const { return members_[static_cast<std::size_t>(rank)]; }
-  // The stranger has become a member.
+  // Turns a stranger into a member.
   void admit(PeerId id, int rank);
-  // Closes the connection; its rank, or -1.
+  // Closes the connection and returns its rank, or -1.
   int remove(PeerId id);
-  // Sends what can be sent, and watches for more room if some is left.
+  // Sends what the socket accepts, and watches for writability if something is left.
   void flush(PeerId id, Peer& peer);
 
   // Oldest first.
   [[nodiscard]] const std::map<PeerId, Peer*>& strangers() const { return strangers_; }
 
-  // Closes all: strangers at once, members when what is queued has gone out and they have closed
-  // too, or at the limit. Closing with something unread would destroy what is on its way to them.
+  // Closes all connections: strangers at once, members when everything queued has been sent and
+  // they have closed too, or at the limit. Closing a socket with unread input would discard what is
+  // still on its way to the peer.
   void finish(SteadyTime limit);
 
  private:

@@ -18,8 +18,8 @@ constexpr const char* kRendezvousHint =
 
 using Text = std::optional<std::string_view>;
 
-// The variables of one source. A variable that is set to nothing counts as not set: launchers'
-// scripts pass on what they do not have.
+// The variables of one launcher. An empty variable counts as unset: scripts of launchers pass on
+// variables that they do not have.
 class Variables {
  public:
   explicit Variables(const EnvironmentMap& environment) : environment_(environment) {}
@@ -53,8 +53,8 @@ struct Names {
   std::string rank, ranks, local_rank, local_ranks;
 };
 
-// rank, ranks, local rank and local ranks from four variables that must all be there; of a single
-// rank the local ones may be missing.
+// Reads rank, ranks, local rank and local ranks from four variables, which must all be set; with a
+// single rank the local ones may be missing.
 base::Result<Place> read_four(const Variables& variables, const Names& names, PlaceSource source) {
   Place place;
   place.source = source;
@@ -103,7 +103,7 @@ base::Result<Place> read_four(const Variables& variables, const Names& names, Pl
   return place;
 }
 
-// Rank 0's address where the source has none of its own: ASSAY_RENDEZVOUS, else MASTER_ADDR with
+// Rank 0's address for launchers that do not provide one: ASSAY_RENDEZVOUS, else MASTER_ADDR with
 // MASTER_PORT or `default_port`. Nothing if neither is set.
 base::Result<std::optional<Endpoint>> given_rendezvous(const Variables& variables,
                                                        std::uint16_t default_port) {
@@ -175,8 +175,8 @@ base::Result<std::optional<Place>> pmi_place(const Variables& variables) {
   return with_rendezvous(variables, std::move(place));
 }
 
-// The step that srun started this task in. Batch scripts and interactive shells have no step id or
-// one of the reserved ones at the end of 32 bits.
+// The Slurm step in which srun started this task. Batch scripts and interactive shells have no step
+// id, or one of the reserved ones at the end of the 32-bit range.
 std::optional<std::int64_t> slurm_step(const Variables& variables) {
   for (const char* name : {"SLURM_STEP_ID", "SLURM_STEPID"}) {
     const auto step = variables.number(name, 0, 0xFFFFFFF0 - 1);
@@ -234,7 +234,7 @@ base::Result<std::optional<Place>> slurm_place(const Variables& variables) {
   place.local_rank = static_cast<int>(local_rank);
   place.local_ranks = *local_ranks;
 
-  // Ports below the kernel's range for outgoing connections; jobs that follow each other differ.
+  // Ports below the kernel's range for outgoing connections; consecutive jobs get different ones.
   const std::int64_t job_number = variables.number("SLURM_JOB_ID", 0, INT64_MAX / 2).value_or(0);
   const auto port = static_cast<std::uint16_t>(12000 + (job_number + *step * 7919) % 20000);
   ASSAY_TRY(place.rendezvous, given_rendezvous(variables, port));
@@ -246,14 +246,14 @@ base::Result<std::optional<Place>> slurm_place(const Variables& variables) {
     return base::fail(base::usage_error(
         list_name, fmt::format("'{}' is not a list of hosts", list.value_or("")), kRendezvousHint));
   }
-  // On one node no name need be looked up.
+  // On a single node no name has to be resolved.
   const bool one_node = place.local_ranks == place.ranks;
   place.rendezvous = Endpoint{one_node ? "127.0.0.1" : *host, port};
   return place;
 }
 
-// srun --mpi=pmi2 sets PMI's variables beside its own, and only its own say where rank 0 is.
-// mpiexec inside an allocation sets PMI's, and Slurm's are those of its helper on the node.
+// srun --mpi=pmi2 sets PMI's variables in addition to its own, and only its own give the address of
+// rank 0. mpiexec inside an allocation sets PMI's, and Slurm's are those of its helper on the node.
 bool pmi_is_slurm(const Variables& variables) {
   return slurm_step(variables) && variables.text("PMI_RANK") == variables.text("SLURM_PROCID") &&
          variables.text("PMI_SIZE") ==
@@ -297,9 +297,9 @@ base::Result<std::optional<Place>> find_place(const EnvironmentMap& environment)
   } else if (slurm) {
     ASSAY_TRY(place, slurm_place(variables));
   } else if (variables.has("WORLD_SIZE")) {
-    return torchrun_place(variables);  // half of it: the error says which half
+    return torchrun_place(variables);  // incomplete: the error says which variables are missing
   }
-  // Scripts for srun often export WORLD_SIZE and no RANK. It must say the same.
+  // Scripts for srun often export WORLD_SIZE without RANK. It must agree.
   if (place && place->source != PlaceSource::kSlurmBatch && variables.has("WORLD_SIZE")) {
     ASSAY_TRY(const std::int64_t ranks, variables.number("WORLD_SIZE", 1, kMostRanks));
     if (ranks != place->ranks) {

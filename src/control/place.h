@@ -1,7 +1,7 @@
-// Place: which rank of a job this process is, and where rank 0 is, as whoever started the process
-// says in its environment. Pure: the environment is a parameter.
+// Place: which rank of a job this process is, and the address of rank 0, according to the
+// environment set by the launcher. Pure: the environment is a parameter.
 //
-// Sources, the first that is there counts: our own launcher, torchrun, Open MPI, PMI (MPICH, Intel
+// The first of these launchers that is found counts: our own, torchrun, Open MPI, PMI (MPICH, Intel
 // MPI), Slurm.
 #pragma once
 
@@ -24,13 +24,13 @@ struct Place {
   int rank = 0;
   int ranks = 1;
   int local_rank = 0;   // among the ranks on this node
-  int local_ranks = 1;  // how many those are
+  int local_ranks = 1;  // number of ranks on this node
   PlaceSource source = PlaceSource::kAssay;
-  // Where rank 0 listens; empty if there is only one rank and nobody said.
+  // Rank 0's address; empty if there is only one rank and the launcher gave none.
   std::optional<Endpoint> rendezvous;
-  // What the source calls this job; empty if it has no name for it.
+  // The launcher's name for the job; empty if it has none.
   std::string job;
-  // A socket that already listens at the rendezvous, inherited by rank 0 from our launcher.
+  // A socket already listening at the rendezvous, which rank 0 inherits from our launcher.
   std::optional<int> listener_fd;
 
   bool operator==(const Place&) const = default;
@@ -38,11 +38,11 @@ struct Place {
 
 using EnvironmentMap = std::map<std::string, std::string>;
 
-// Nothing if nobody gave this process a place: then it may start ranks of its own. So may a process
-// whose place is rank 0 of 1, for example in an sbatch script without srun.
+// Nothing if no launcher has assigned a place: this process may then start ranks itself. So may a
+// process that is rank 0 of 1, for example in an sbatch script without srun.
 base::Result<std::optional<Place>> find_place(const EnvironmentMap& environment);
 
-// The variables that tell a rank its place, for a launcher.
+// The environment variables with which a launcher assigns a place.
 EnvironmentMap place_variables(const Place& place);
 
 }  // namespace assay::control

@@ -1,5 +1,5 @@
-// What launchers set, as their documentation and real environments show it, and what they never
-// should.
+// What launchers set, according to their documentation and real environments, and what they should
+// never set.
 #include "control/place.h"
 
 #include <fmt/format.h>
@@ -50,13 +50,13 @@ const EnvironmentMap kTorchrun{{"RANK", "5"},
                                {"MASTER_ADDR", "node1"},
                                {"MASTER_PORT", "1234"}};
 
-// Of a batch script with --ntasks=4 on four nodes.
+// The environment of a batch script with --ntasks=4 on four nodes.
 const EnvironmentMap kBatch{{"SLURM_JOB_ID", "200505"}, {"SLURM_NODELIST", "gnode[10,20,25,37]"},
                             {"SLURM_NTASKS", "4"},      {"SLURM_TASKS_PER_NODE", "1(x4)"},
                             {"SLURM_PROCID", "0"},      {"SLURM_LOCALID", "0"},
                             {"SLURM_NODEID", "0"}};
 
-// Of a task that srun started in it.
+// The environment of a task that srun started in it.
 const EnvironmentMap kSrun = with(kBatch, {{"SLURM_STEP_ID", "2"},
                                            {"SLURM_STEP_NUM_TASKS", "3"},
                                            {"SLURM_STEP_TASKS_PER_NODE", "2,1"},
@@ -129,13 +129,13 @@ TEST(Place, Srun) {
   EXPECT_EQ(older.ranks, 4);
   EXPECT_EQ(older.local_ranks, 1);
   EXPECT_EQ(older.rendezvous->host, "gnode10");
-  // Everybody of a job finds the same port, and steps side by side have different ones.
+  // All ranks of a job compute the same port; concurrent steps get different ones.
   EXPECT_EQ(found(with(kSrun, {{"SLURM_PROCID", "0"}, {"SLURM_LOCALID", "0"}})).rendezvous,
             found(kSrun).rendezvous);
   EXPECT_NE(found(with(kSrun, {{"SLURM_STEP_ID", "3"}})).rendezvous, found(kSrun).rendezvous);
   // On one node no name is needed.
   EXPECT_EQ(found(with(kSrun, {{"SLURM_STEP_TASKS_PER_NODE", "3"}})).rendezvous->host, "127.0.0.1");
-  // An address that is given counts.
+  // An explicitly given address is used.
   EXPECT_EQ(found(with(kSrun, {{"MASTER_ADDR", "10.0.0.1"}})).rendezvous->host, "10.0.0.1");
   EXPECT_EQ(found(with(kSrun, {{"ASSAY_RENDEZVOUS", "[::1]:5"}})).rendezvous, (Endpoint{"::1", 5}));
 }
@@ -190,7 +190,7 @@ TEST(Place, WhoWins) {
   EXPECT_EQ(place.job, "j");
   EXPECT_THAT(refused(without(own, "ASSAY_RENDEZVOUS")), HasSubstr("where rank 0 is"));
   EXPECT_THAT(refused({{"ASSAY_RANK", "0"}}), HasSubstr("ASSAY_RANKS: is not set"));
-  // srun starts torchrun, or mpirun; and srun itself speaks PMI.
+  // srun may start torchrun or mpirun; and srun itself sets PMI's variables.
   EXPECT_EQ(found(with(kSrun, kTorchrun)).source, PlaceSource::kTorchrun);
   EXPECT_EQ(found(with(with(kSrun, kOpenMpi), {{"MASTER_ADDR", "a"}})).source,
             PlaceSource::kOpenMpi);

@@ -92,7 +92,7 @@ void Requests::barrier(const Waiter& from, const std::string& name) {
   }
 }
 
-// Everybody is there, or somebody who has left can never be.
+// All ranks are at the barrier, or one has left and will never come.
 void Requests::end_barrier(const std::string& name, const std::vector<Waiter>& waiters) {
   for (const Waiter& waiter : waiters) {
     --waiting_[index(waiter.rank)];
@@ -134,7 +134,8 @@ void Requests::expire(std::int64_t now_ns) {
   next_deadline_ns_ = kNoDeadline;
   for (Waiters* waiters : {&gets_, &barriers_}) {
     for (auto entry = waiters->begin(); entry != waiters->end();) {
-      // All that are late at once are told the same: who was not there before any of them went.
+      // All requests that expire at once get the same error: the ranks missing before any of them
+      // was removed.
       const std::vector<Waiter> before = entry->second;
       std::erase_if(entry->second, [&](const Waiter& one) { return now_ns >= one.deadline_ns; });
       for (const Waiter& waiter : before) {

@@ -1,4 +1,5 @@
-// Requests: keys and barriers of a job, and who waits for them. Part of rank 0's hub; pure like it.
+// Requests: the keys and barriers of a job, and the ranks waiting for them. Part of rank 0's Hub;
+// pure like it.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +36,7 @@ struct RequestLimits {
 
 class Requests {
  public:
-  // Answers are added to `outgoing`, which must outlive it.
+  // Answers are appended to `outgoing`, which must outlive this object.
   Requests(int ranks, const RequestLimits& limits, std::vector<Outgoing>& outgoing);
 
   void put(const Waiter& from, const std::string& key, const std::string& value);
@@ -43,22 +44,22 @@ class Requests {
   void barrier(const Waiter& from, const std::string& name);
   void refuse(const Waiter& waiter, const base::Error& why);
 
-  // The rank has left: nobody need wait at a barrier any more, now or later.
+  // The rank has left: all waits at barriers, current and future, fail.
   void rank_left(int rank);
-  // The rank is gone and wants no answers.
+  // The rank is gone: its requests need no answers.
   void drop(int rank);
-  // Nobody wants answers any more.
+  // No request needs an answer any more.
   void drop_all();
 
   void expire(std::int64_t now_ns);
-  // expire() has nothing to do before.
+  // Before this time expire() has nothing to do.
   [[nodiscard]] std::int64_t next_deadline_ns() const { return next_deadline_ns_; }
 
  private:
   using Waiters = std::map<std::string, std::vector<Waiter>>;
 
   void answer(const Waiter& waiter, const std::string& value);
-  // False and an answer if the rank waits for too much already.
+  // If the rank has too many requests waiting already, refuses this one and returns false.
   bool may_wait(const Waiter& from, const std::string& where);
   void end_barrier(const std::string& name, const std::vector<Waiter>& waiters);
   [[nodiscard]] base::Error late_error(bool is_barrier, const std::string& key, const Waiter& late,
@@ -70,7 +71,7 @@ class Requests {
   std::size_t store_bytes_ = 0;
   Waiters gets_;
   Waiters barriers_;
-  std::vector<std::size_t> waiting_;  // requests without an answer, by rank
+  std::vector<std::size_t> waiting_;  // unanswered requests, by rank
   std::optional<int> left_;           // a rank that has left
   std::int64_t next_deadline_ns_;
 };

@@ -73,7 +73,8 @@ base::Result<std::optional<Secret>> read_secret(const fs::path& path) {
   return *std::move(secret);
 }
 
-// The file appears whole, and if two processes make it at once both end up with the same.
+// The file appears atomically, and if two processes create it at once both end up with the same
+// secret.
 base::Result<Secret> make_secret(const fs::path& path) {
   const Secret secret = Secret::random();
   const fs::path draft =
@@ -88,7 +89,7 @@ base::Result<Secret> make_secret(const fs::path& path) {
   const int reason = errno;
   const bool linked = written && ::link(draft.c_str(), path.c_str()) == 0;
   const int link_reason = errno;
-  // Some file systems have no links; then a rename must do.
+  // Some file systems have no hard links; a rename is the fallback.
   const bool renamed =
       written && !linked && link_reason != EEXIST && ::rename(draft.c_str(), path.c_str()) == 0;
   if (!renamed) ::unlink(draft.c_str());

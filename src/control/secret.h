@@ -1,4 +1,4 @@
-// The secret that the ranks of a job share: from the environment, or from a file in the run folder
+// The secret shared by the ranks of a job: from the environment, or from a file in the run folder
 // that only the user can read.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace assay::control {
 
-// Wiped when it goes; never printed.
+// Erased from memory on destruction; never printed.
 class Secret {
  public:
   explicit Secret(std::string text) : text_(std::move(text)) {}
@@ -22,7 +22,7 @@ class Secret {
   Secret& operator=(Secret&&) = default;
   ~Secret();
 
-  // 64 hexadecimal digits from the kernel's random bytes; for a launcher, which hands it on as
+  // 64 hexadecimal digits from the kernel's random source; a launcher passes it on as
   // ASSAY_JOB_SECRET.
   static Secret random();
 
@@ -32,13 +32,14 @@ class Secret {
   std::string text_;
 };
 
-// ASSAY_JOB_SECRET, else the file `.assay-secret` in the run folder. Rank 0 makes the file if there
-// is none; the others wait for it, at most `timeout`: a shared file system may show it late.
+// ASSAY_JOB_SECRET, else the file `.assay-secret` in the run folder. Rank 0 creates the file if
+// necessary; the others wait for it, at most `timeout`, because it may appear late on a shared file
+// system.
 base::Result<Secret> find_secret(const EnvironmentMap& environment,
                                  const std::filesystem::path& run_folder, int rank,
                                  std::chrono::milliseconds timeout);
 
-// When the job has ended. It is no error if there is none.
+// Call it when the job has ended. Does nothing if there is no file.
 void remove_secret_file(const std::filesystem::path& run_folder);
 
 }  // namespace assay::control

@@ -50,7 +50,7 @@ TEST(Secret, RankZeroMakesTheFileAndOthersWaitForIt) {
   struct stat status {};
   ASSERT_EQ(::stat((folder.path() / ".assay-secret").c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600U);
-  // Started again, rank 0 uses the same: no rank can have read an old one.
+  // When restarted, rank 0 uses the same secret: a rank may already have read it.
   EXPECT_EQ(find_secret({}, folder.path(), 0, 0ms)->text(), made->text());
   remove_secret_file(folder.path());
   remove_secret_file(folder.path());

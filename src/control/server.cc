@@ -23,13 +23,13 @@ namespace {
 constexpr PeerId kListenerEvent = 1;
 constexpr PeerId kOutboxEvent = 2;
 constexpr std::int64_t kSecond_ns = 1'000'000'000;
-// Time for a refused peer to read why.
+// Time for a refused peer to read the reason.
 constexpr std::int64_t kClosing_ns = kSecond_ns;
 constexpr std::int64_t kLoudRefusals = 100;
-// What a member may leave unread before it is given up.
+// Limit on unread data for a member; beyond it the member is considered lost.
 constexpr std::size_t kMostQueued = std::size_t{64} << 20;
 
-// Every rank is a descriptor, and the default of 1024 is less than a large job has.
+// Every rank needs a descriptor, and large jobs exceed the default limit of 1024.
 void allow_descriptors(int ranks, int strangers) {
   rlimit limit{};
   const auto wanted = static_cast<rlim_t>(ranks) + static_cast<rlim_t>(strangers) + 512;
@@ -75,7 +75,7 @@ base::Result<std::unique_ptr<Server>> Server::start(const ChannelOptions& option
 
 void Server::run() {
   while (!stopping_) {
-    // Delivered without the lock: a callback may ask for the members.
+    // Delivered without holding the lock: a callback may call members().
     for (const Message& message : turn()) inbox_.deliver(message);
   }
   listener_.socket.reset();
@@ -97,7 +97,7 @@ std::vector<Message> Server::turn() {
 }
 
 int Server::sleep_ms() const {
-  // Only this thread changes what is read here.
+  // Only this thread modifies what is read here.
   std::int64_t wake_ns = std::min(hub_.next_deadline_ns(), next_heartbeat_ns_);
   if (!accepting_) wake_ns = std::min(wake_ns, accept_again_ns_);
   for (const auto& [id, peer] : peers_.strangers()) {
@@ -106,7 +106,7 @@ int Server::sleep_ms() const {
   return base::poll_timeout_ms(SteadyTime{std::chrono::nanoseconds(wake_ns)});
 }
 
-// Everything that is there is read before anybody is called silent: this process may itself have
+// Reads everything available before any rank is considered silent: this process itself may have
 // been stopped.
 void Server::read_events(int first_wait_ms) {
   constexpr int kRounds = 64;
@@ -157,8 +157,8 @@ void Server::accept_all() {
   }
 }
 
-// With as many strangers as are allowed, the oldest goes, unless it may just be slow: then nobody
-// is accepted until it has had a second.
+// If the limit of unauthenticated peers is reached, closes the oldest, unless it is younger than a
+// second and may just be slow: then nobody is accepted until that has passed.
 bool Server::make_room() {
   if (peers_.strangers().size() < static_cast<std::size_t>(options_.strangers)) return true;
   if (!wait_for(listener_.socket.get(), POLLIN, SteadyTime{})) return false;  // nobody is waiting
@@ -225,12 +225,12 @@ void Server::meet(PeerId id, Peer& peer, const Frame& frame) {
   peer.connection.queue(peer.handshake.welcome_bytes(hub_.join_remaining_ns(now_ns_) / 1'000'000));
 }
 
-// The peer gets the line and a moment to read it. Its rank, if it named one, explains later why
-// that rank has not come.
+// Sends the reason and allows some time to read it. If the peer claimed a rank, the reason is kept
+// to explain later why that rank is missing.
 void Server::refuse(Peer& peer, const std::string& bytes, const std::string& reason) {
   const bool introduced = peer.handshake.introduced();
   const int rank = introduced ? peer.handshake.peer().rank : -1;
-  // The first ones are worth a line each; a port scanner is not worth a full disk.
+  // The first refusals are logged individually; a port scanner must not fill the disk.
   const bool loud = ++refusals_ <= kLoudRefusals;
   base::log(loud ? base::LogLevel::kWarn : base::LogLevel::kDebug, "refused to join",
             {{"peer", peer.address}, {"rank", rank}, {"reason", reason}});
@@ -263,10 +263,10 @@ void Server::expire_strangers() {
   for (const PeerId id : expired) remove(id, "closed");
 }
 
-// Sends what the hub has to say; what is for rank 0 itself is returned.
+// Sends the hub's messages; returns those for rank 0 itself.
 std::vector<Message> Server::dispatch() {
   std::vector<Message> own;
-  // Removing a peer that does not read may give the hub more to say.
+  // Removing a peer that does not read may produce further messages.
   for (auto outgoing = hub_.take_outgoing(); !outgoing.empty(); outgoing = hub_.take_outgoing()) {
     std::vector<PeerId> touched;
     for (Outgoing& one : outgoing) {

@@ -1,5 +1,5 @@
-// Server: the link of rank 0, and the thread that all other ranks and strangers talk to. It moves
-// messages between sockets and the hub; what they mean is the hub's business.
+// Server: the Link of rank 0, and the thread that serves all other ranks and unauthenticated peers.
+// It only moves messages between sockets and the Hub, which interprets them.
 #pragma once
 
 #include <atomic>
@@ -35,7 +35,7 @@ class Server final : public Link {
   Server(const ChannelOptions& options, Listener listener, Inbox& inbox, Outbox outbox,
          base::UniqueFd epoll);
   void run();
-  // Waits for events and lets the hub see them; what it has to say to rank 0 itself is returned.
+  // Waits for events and passes them to the hub; returns the hub's messages for rank 0 itself.
   std::vector<Message> turn();
   [[nodiscard]] int sleep_ms() const;
   void read_events(int first_wait_ms);
@@ -58,7 +58,7 @@ class Server final : public Link {
   Progress progress_;
   Peers peers_;
 
-  mutable std::mutex mutex_;  // of the hub, which members() reads
+  mutable std::mutex mutex_;  // guards the hub, which members() reads
   Hub hub_;
 
   std::int64_t now_ns_;  // of this turn

@@ -53,7 +53,7 @@ std::optional<std::string> first_host(std::string_view list) {
       list.remove_prefix(1);
     }
   }
-  // A host's name: what else could stand here is no list of hosts ("(null)").
+  // Anything that is not a host name ("(null)") means that this is not a list of hosts.
   if (host.empty() || host.find_first_of("() \t\n/") != std::string::npos) return std::nullopt;
   return host;
 }

@@ -7,11 +7,11 @@
 
 namespace assay::control {
 
-// The first host of a list, or nothing if it is not one.
+// The first host of a list; nothing if the text is not a valid list.
 std::optional<std::string> first_host(std::string_view list);
 
-// How many tasks the node with this index runs, or nothing if the text is no such list or has fewer
-// nodes.
+// The number of tasks on the node with this index; nothing if the text is not a valid list or has
+// fewer nodes.
 std::optional<int> tasks_on_node(std::string_view tasks_per_node, int node);
 
 }  // namespace assay::control

@@ -105,8 +105,8 @@ base::UniqueFd listening_socket(const Address& address, bool both_families) {
   return socket;
 }
 
-// A port that nobody listens at can be chosen for the outgoing side as well; TCP then connects the
-// socket to itself.
+// If nobody listens at the port, the kernel may choose the same port for the outgoing side; TCP
+// then connects the socket to itself.
 bool connected_to_itself(int socket) {
   const Address local = address_of(socket, ::getsockname);
   const Address peer = address_of(socket, ::getpeername);
@@ -127,7 +127,7 @@ int connect_to(const Address& address, SteadyTime deadline, base::UniqueFd& sock
     if (error != 0) return error;
   }
   if (connected_to_itself(socket.get())) {
-    // Closed with a reset: else this socket would keep rank 0 from taking the port.
+    // Closed with a reset: otherwise this socket would prevent rank 0 from binding the port.
     const linger abort{.l_onoff = 1, .l_linger = 0};
     ::setsockopt(socket.get(), SOL_SOCKET, SO_LINGER, &abort, sizeof abort);
     return ECONNREFUSED;
@@ -156,7 +156,7 @@ base::Result<Listener> listen_at(const Endpoint& endpoint) {
       return listener;
     }
     reason = errno;
-    // The IPv4 half may be free where both are not; taking it would hide the conflict.
+    // The IPv4 half may be free while the dual-stack port is not; using it would hide the conflict.
     if (reason == EADDRINUSE) break;
   }
   return base::fail(base::system_error(
@@ -230,8 +230,8 @@ std::string local_host(int socket) {
 void set_stream_options(int socket) {
   const int yes = 1;
   ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-  // What was sent and is not acknowledged for a minute ends the connection; heartbeats notice a
-  // peer that is gone sooner, but only while somebody runs to read them.
+  // Data that is not acknowledged for a minute ends the connection; heartbeats detect a lost peer
+  // sooner, but only while a thread is running to read them.
   const int milliseconds = 60'000;
   ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof milliseconds);
 }

@@ -19,17 +19,17 @@ struct Listener {
   std::uint16_t port = 0;
 };
 
-// An empty host stands for all addresses of this machine, IPv4 and IPv6; port 0 takes a free one.
+// An empty host means all addresses of this machine, IPv4 and IPv6; port 0 means any free port.
 base::Result<Listener> listen_at(const Endpoint& endpoint);
 
-// A descriptor that was inherited and must be a listening TCP socket.
+// Takes over an inherited descriptor, which must be a listening TCP socket.
 base::Result<Listener> inherited_listener(int fd);
 
-// Tries every address of the host once, until the deadline. The error of an unknown host is a usage
-// error, others are not.
+// Tries every address of the host once, until the deadline. An unknown host is a usage error,
+// anything else is not.
 base::Result<base::UniqueFd> connect_once(const Endpoint& endpoint, SteadyTime deadline);
 
-// The local address that packets to the host would leave from, numeric; nothing is sent.
+// The numeric local address from which packets to the host would be sent; nothing is sent.
 base::Result<std::string> address_towards(const std::string& host);
 
 // "10.0.0.1:5000", or "?" if it is not connected.
@@ -37,10 +37,11 @@ std::string peer_text(int socket);
 // This side's address without the port.
 std::string local_host(int socket);
 
-// No delay for small messages, and an end to waiting for a peer whose machine is gone.
+// Disables delays for small messages, and detects peers whose machine is gone.
 void set_stream_options(int socket);
 
-// Until the descriptor is ready for `events` (POLLIN, POLLOUT) or the deadline has passed.
+// Waits until the descriptor is ready for `events` (POLLIN, POLLOUT); false if the deadline has
+// passed.
 bool wait_for(int fd, short events, SteadyTime deadline);
 
 }  // namespace assay::control

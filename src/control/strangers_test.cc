@@ -1,5 +1,5 @@
-// Peers that do not belong to the job, by mistake or on purpose, on the port where it meets. They
-// are told why, and the ranks do not notice them.
+// Peers that do not belong to the job, by mistake or on purpose, at its rendezvous port. They are
+// told why they are refused, and the ranks are not affected.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -47,7 +47,7 @@ std::string read_all(const base::UniqueFd& socket) {
   return all;
 }
 
-// A job of two whose rank 1 comes only when the strangers have been there.
+// A job of two whose rank 1 joins only after the strangers.
 class Waiting {
  public:
   explicit Waiting(const testing::Changes& change = {}) : job(2) {
@@ -55,7 +55,7 @@ class Waiting {
     if (change) change(options);
     host_ = std::thread([this, options] { hosted_ = Channel::host(options); });
   }
-  // Rank 1 comes, and all is well.
+  // Rank 1 joins, and everything works.
   ~Waiting() {
     auto joined = Channel::join(job.options(1));
     EXPECT_TRUE(joined) << joined.error().line();
@@ -179,7 +179,7 @@ TEST(Strangers, GarbageIsRefusedInOneLine) {
   const std::string megabyte(1 << 20, 'x');
   for (int i = 0; i < 4; ++i) send_bytes(flood, megabyte);
   const base::UniqueFd gone = stranger(waiting.job);
-  // A proof without an introduction, and messages of members, from one that is none.
+  // A proof without an introduction, and members' messages from a peer that is not a member.
   for (const std::string& bytes :
        {frame_bytes(Kind::kProof, std::string(32, 'x')), encode({.kind = Kind::kGoodbye}),
         encode({.kind = Kind::kPut, .key = "k", .value = "v"})}) {
@@ -193,7 +193,7 @@ TEST(Strangers, WhoSaysNothingIsSentAway) {
   Waiting waiting([](ChannelOptions& options) { options.stranger_timeout = 300ms; });
   const base::UniqueFd silent = stranger(waiting.job);
   EXPECT_THAT(read_all(silent), HasSubstr("did not authenticate within 0.3 s"));
-  // A little again and again does not extend the time.
+  // Sending a little from time to time does not extend the deadline.
   const base::UniqueFd slow = stranger(waiting.job);
   const std::string hello =
       ClientHandshake({"test job", 1, 2, "h", 1}, Secret("x"), random_digest()).hello_bytes();
@@ -205,7 +205,7 @@ TEST(Strangers, WhoSaysNothingIsSentAway) {
 }
 
 TEST(Strangers, ManySilentOnesKeepNobodyOut) {
-  // More than are allowed at once; the destructor's rank 1 must get in all the same.
+  // More than the limit; rank 1, which joins in the destructor, must still get in.
   std::vector<base::UniqueFd> crowd;
   Waiting waiting([](ChannelOptions& options) {
     options.strangers = 8;
@@ -239,7 +239,7 @@ TEST(Strangers, WhatRankZeroIsNotIsSaid) {
                 HasSubstr("what listens there is not rank 0 of an assay job"));
     server.join();
   }
-  // It takes the connection and is silent.
+  // It accepts the connection and is silent.
   testing::Job job(2);
   const base::UniqueFd listener(*job.options(0).listener_fd);
   ChannelOptions options = job.options(1);
@@ -248,7 +248,7 @@ TEST(Strangers, WhatRankZeroIsNotIsSaid) {
               AllOf(HasSubstr("no connection to rank 0 at "), HasSubstr("did not answer")));
 }
 
-// Rank 1 of two without a channel, after its handshake: the test reads and writes for it.
+// Rank 1 of two without a channel, after its handshake: the test reads and writes its messages.
 struct RawMember {
   explicit RawMember(const testing::Job& job) : socket(stranger(job)) {
     const Secret secret("a secret of tests");
@@ -275,7 +275,7 @@ struct RawMember {
   FrameReader reader{kMaxPayload};
 };
 
-// A member gone wrong: what it sends is its own failure, never a crash.
+// A misbehaving member: what it sends makes it fail, never crashes rank 0.
 RC_GTEST_PROP(Strangers, AMemberThatSendsGarbageFailsAlone, ()) {
   testing::Job job(2);
   base::Result<std::unique_ptr<Channel>> hosted;
@@ -299,7 +299,7 @@ RC_GTEST_PROP(Strangers, AMemberThatSendsGarbageFailsAlone, ()) {
   }
 }
 
-// What rank 0 has to send does not fit into the sockets' buffers, and it leaves: nothing is lost.
+// Rank 0's messages exceed the sockets' buffers, and it leaves: nothing is lost.
 TEST(Strangers, AMemberThatReadsLateStillGetsEverything) {
   testing::Job job(2);
   base::Result<std::unique_ptr<Channel>> hosted;

@@ -44,8 +44,8 @@ base::Result<std::optional<Frame>> FrameReader::next() {
   if (rest.size() < kHeader + size) return std::nullopt;
   Frame frame{static_cast<Kind>(kind), std::string(rest.substr(kHeader, size))};
   used_ += kHeader + size;
-  // Bytes are moved when at least half of them are done with, so that each is moved once on
-  // average.
+  // The buffer is compacted when at least half of it is consumed, so that each byte is moved once
+  // on average.
   if (used_ * 2 >= bytes_.size()) {
     bytes_.erase(0, used_);
     used_ = 0;

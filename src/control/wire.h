@@ -1,5 +1,5 @@
-// What goes over the control channel's TCP connections, as bytes: frames (length, kind, payload)
-// and the messages in them. Everything here reads what strangers may have written.
+// The bytes on the control channel's TCP connections: frames (length, kind, payload) and the
+// messages in them. All input here is untrusted.
 #pragma once
 
 #include <cstddef>
@@ -14,24 +14,25 @@ namespace assay::control {
 
 inline constexpr std::uint16_t kProtocolVersion = 1;
 
-// What a peer may ask anybody to wait: a day.
+// The longest wait that a peer may request: a day.
 inline constexpr std::int64_t kLongestWait_ms = 86'400'000;
 
 inline constexpr std::size_t kMaxKey = 256;
 inline constexpr std::size_t kMaxValue = 1 << 20;
-// Of a frame's payload: before a peer has proved who it is, and afterwards.
+// Limits for a frame's payload, before and after a peer has authenticated.
 inline constexpr std::size_t kMaxStrangerPayload = 1024;
 inline constexpr std::size_t kMaxPayload = kMaxValue + 1024;
 
 enum class Kind : std::uint8_t {
-  // Joining. The first five never change, so that any two versions can tell each other why not.
+  // Joining. The first five never change, so that any two versions can tell each other why they are
+  // incompatible.
   kHello = 1,
   kChallenge = 2,
   kProof = 3,
   kWelcome = 4,
   kRefused = 5,
-  // From rank 0 and to it.
-  kComplete = 16,   // all ranks are there
+  // Between rank 0 and the others, after joining.
+  kComplete = 16,   // all ranks have joined
   kHeartbeat = 17,  // to rank 0: step, and milliseconds since it began
   kAlive = 18,      // rank 0's answer
   kPut = 19,
@@ -49,8 +50,8 @@ struct Frame {
 
 std::string frame_bytes(Kind kind, std::string_view payload);
 
-// Cuts a stream of bytes into frames. After an error it stays failed: nobody knows where the next
-// frame would begin.
+// Splits a stream of bytes into frames. After an error it stays failed, because the start of the
+// next frame is unknown.
 class FrameReader {
  public:
   explicit FrameReader(std::size_t max_payload) : max_payload_(max_payload) {}
@@ -66,7 +67,7 @@ class FrameReader {
   std::size_t used_ = 0;
 };
 
-// Integers little-endian, text with its length in front.
+// Integers are little-endian; text is prefixed with its length.
 class PayloadWriter {
  public:
   PayloadWriter& number(std::uint64_t value, int bytes);
@@ -77,8 +78,8 @@ class PayloadWriter {
   std::string bytes_;
 };
 
-// Reads what a PayloadWriter wrote. After the end, or after a text that is too long, everything is
-// zero and empty, and complete() is false.
+// Reads what a PayloadWriter wrote. After the end, or after a text that is too long, every value is
+// zero or empty, and complete() is false.
 class PayloadReader {
  public:
   explicit PayloadReader(std::string_view bytes) : bytes_(bytes) {}
@@ -93,23 +94,23 @@ class PayloadReader {
   bool good_ = true;
 };
 
-// A message between ranks that know each other. Which fields mean something depends on the kind.
+// A message between authenticated ranks. Which fields are used depends on the kind.
 struct Message {
   Kind kind = Kind::kAlive;
-  std::uint64_t id = 0;     // of the request, also in its answer; of kHeartbeat: milliseconds
-  std::int64_t number = 0;  // timeout in milliseconds; step; failed rank; 1 for an answer "no"
+  std::uint64_t id = 0;     // of a request and its answer; for kHeartbeat: milliseconds in the step
+  std::int64_t number = 0;  // timeout in ms; step; failed rank; 1 in an answer: refused
   std::string key;
-  std::string value;  // the value; an encoded Error in kFailure and in an answer "no"
+  std::string value;  // the value; an encoded Error in kFailure and in a refusal
 
   bool operator==(const Message&) const = default;
 };
 
 std::string encode(const Message& message);
-// Nothing if the payload is not that of such a message.
+// Nothing if the payload is not a valid message.
 std::optional<Message> decode(const Frame& frame);
 
 std::string encode_error(const base::Error& error);
-// Any bytes give an Error; those that are none give one that says so.
+// Accepts any bytes; invalid ones give an error that says so.
 base::Error decode_error(std::string_view bytes);
 
 }  // namespace assay::control

@@ -1,5 +1,5 @@
-// The parser against whatever bytes: it gives back what was written, or refuses, and never reads
-// past the end (the sanitized variant would say so).
+// The parser with arbitrary bytes: it returns what was written, or refuses, and never reads past
+// the end (the sanitized variant would detect that).
 #include "control/wire.h"
 
 #include <gmock/gmock.h>
@@ -11,7 +11,7 @@
 namespace assay::control {
 namespace {
 
-// Also such that a fuzzed length or kind is often almost right.
+// Biased so that a fuzzed length or kind is often almost right.
 rc::Gen<std::string> bytes() {
   return rc::gen::oneOf(
       rc::gen::container<std::string>(rc::gen::arbitrary<char>()),
@@ -99,8 +99,8 @@ TEST(Wire, LimitsHold) {
   ASSERT_TRUE(reader.next().value());
   reader.add(frame_bytes(Kind::kHello, std::string(11, 'x')));
   EXPECT_THAT(reader.next().error().what, ::testing::HasSubstr("11 bytes is longer than the 10"));
-  EXPECT_FALSE(reader.next());  // and stays so
-  // The length is refused before so many bytes have come.
+  EXPECT_FALSE(reader.next());  // the reader stays failed
+  // A length that is too large is refused before its bytes have arrived.
   FrameReader early(10);
   early.add(std::string("\xff\xff\xff\x7f\x01\0\0\0", 8));
   EXPECT_FALSE(early.next());

@@ -1,4 +1,4 @@
-// A listening TCP socket, from an address as it is written on a command line.
+// A listening TCP socket, for an address as written on the command line.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ struct Listener {
   std::string address;    // numeric, with the port that was chosen: "127.0.0.1:9400"
 };
 
-// "9400", "0.0.0.0:9400", "[::1]:9400"; the loopback interface without a host. Port 0 takes a free
-// one. `where` begins the error lines.
+// "9400", "0.0.0.0:9400", "[::1]:9400"; without a host, the loopback interface. Port 0 means any
+// free port. `where` is the prefix of errors.
 base::Result<Listener> listen_at(const std::string& where, const std::string& address);
 
 }  // namespace assay::http

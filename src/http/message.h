@@ -13,7 +13,7 @@ namespace assay::http {
 struct Request {
   std::string method;  // "GET"; case matters
   std::string path;    // the target up to '?', as sent: not percent-decoded
-  std::string query;   // what follows '?'
+  std::string query;   // after '?'
   std::string body;
 };
 
@@ -21,7 +21,7 @@ struct Response {
   unsigned status = 200;
   std::string content_type = "text/plain; charset=utf-8";
   std::string body;                                            // left out when answering HEAD
-  std::vector<std::pair<std::string, std::string>> headers{};  // besides type and length
+  std::vector<std::pair<std::string, std::string>> headers{};  // in addition to type and length
 };
 
 // Called on the server's thread, one request at a time.
@@ -32,8 +32,8 @@ std::string status_text(unsigned status);
 // A short plain-text response that names the status and, unless empty, adds a hint.
 Response plain_response(unsigned status, std::string_view hint = "");
 
-// The response of a server with one resource, which can be read and nothing else: the page at
-// `path`, 404 elsewhere, 405 for other methods.
+// The response of a server with a single read-only resource: the page at `path`, 404 elsewhere, 405
+// for other methods.
 Response single_page(const Request& request, std::string_view path, const Response& page);
 
 }  // namespace assay::http

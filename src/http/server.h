@@ -2,7 +2,7 @@
 // run(), accepts connections, reads requests, calls the handler and writes its responses.
 //
 // - Time: a client has a fixed time to send a whole request, and again to receive the response.
-// - Size: header and body are limited; what is larger is refused before it is read.
+// - Size: header and body are limited; larger ones are refused before they are read.
 // - Number: when all connections are taken, the one whose last request is oldest is closed, so that
 //   no client can keep others out by holding connections open.
 // - Malformed requests get a 4xx response and lose their connection; handlers never see them.
@@ -41,7 +41,7 @@ class Server {
 
   // Serves until stop(), then closes all connections.
   void run();
-  // From any thread, or from a signal handler; also before run(), which then returns at once.
+  // Callable from any thread or a signal handler; also before run(), which then returns at once.
   void stop();
 
  private:

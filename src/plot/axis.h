@@ -1,5 +1,5 @@
-// Axis: an axis as a chart describes it; AxisLine: its ticks, and where its values are on the
-// drawing.
+// Axis: how a chart describes an axis. AxisLine: its ticks, and the mapping of values to positions
+// on the drawing.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ struct Axis {
   std::function<std::string(double)> format = {};       // of values; empty: short_number
   std::function<std::string(double)> tick_format = {};  // empty: tick_labels
 
-  // Whether the value can be drawn: finite, not too large, above zero on a logarithmic scale.
+  // Whether the value can be drawn: finite, not too large, and positive on a logarithmic scale.
   [[nodiscard]] bool shows(double value) const;
   [[nodiscard]] std::string text_of(double value) const;
 };
@@ -41,13 +41,13 @@ struct Extent {
   [[nodiscard]] bool empty() const { return low > high; }
 };
 
-// An axis with ticks along its values, laid along a line of the drawing.
+// An axis with ticks, mapped to a line of the drawing.
 class AxisLine {
  public:
-  // The axis must show every value of the extent.
+  // The axis must be able to show every value of the extent.
   AxisLine(const Axis& axis, Extent values, std::size_t most_ticks);
 
-  // Where its ends are on the drawing.
+  // Sets the positions of its ends on the drawing.
   void lay(double low_end, double high_end);
 
   [[nodiscard]] double at(double value) const;
@@ -57,7 +57,7 @@ class AxisLine {
   [[nodiscard]] std::span<const double> ticks() const { return ticks_; }
   [[nodiscard]] std::span<const std::string> labels() const { return labels_; }
 
-  // The i-th of `count` values that are evenly spaced on the drawing over the extent.
+  // The i-th of `count` values spaced evenly on the drawing over the extent.
   [[nodiscard]] double between(const Extent& extent, std::size_t i, std::size_t count) const;
 
  private:
@@ -66,7 +66,7 @@ class AxisLine {
 
   static std::vector<double> whole_ticks(const Extent& values);
 
-  // Ends the axis soon after its values if the outermost ticks are far from them.
+  // Ends the axis shortly after its values if the outermost ticks are far from them.
   void trim(const Extent& values);
 
   Scale scale_;

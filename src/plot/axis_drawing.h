@@ -1,4 +1,4 @@
-// Axes as they are drawn: grid lines, tick labels, titles; and the plot area between two of them.
+// Draws axes: grid lines, tick labels, titles; and the plot area between two of them.
 #pragma once
 
 #include <optional>
@@ -9,14 +9,14 @@
 
 namespace assay::plot {
 
-// The width of an axis' widest label, as far as labels are shown.
+// The width of an axis' widest label that is shown.
 double label_width(const AxisLine& line);
 
-// Grid lines across the plot, labels below it as far as they do not touch, and the axis' title
-// below them; returns where the next thing may begin. The line must lie along the plot.
+// Draws grid lines across the plot, labels below it (omitting those that would touch), and the
+// axis' title below them; returns the y position below all of it. The line must span the plot.
 double draw_x_axis(Canvas& canvas, const Axis& axis, const AxisLine& line, const Box& plot);
 
-// Grid lines, labels left of the plot, and the title above them at height `title_y`.
+// Draws grid lines, labels left of the plot, and the title above them at height `title_y`.
 void draw_y_axis(Canvas& canvas, const Axis& axis, const AxisLine& line, const Box& plot,
                  double title_y);
 
@@ -37,11 +37,11 @@ struct XyExtents {
   Extent y;
 };
 
-// Draws both axes from `top` on, leaving `right` free beside them.
+// Draws both axes from `top` down, leaving `right` free to the right of them.
 XyPlot draw_axes(Canvas& canvas, const Axis& x, const Axis& y, const XyExtents& extents, double top,
                  double right, double height);
 
-// The interval with its ends in order if the axis shows both; else it counts as omitted.
+// The interval with its ends in order if the axis can show both; otherwise counts it as omitted.
 std::optional<Interval> shown_interval(const Axis& axis, const std::optional<Interval>& interval,
                                        Omitted& omitted);
 

@@ -1,5 +1,5 @@
-// Canvas: what a chart is drawn on, and Drawing, the finished chart. Every chart is drawn for a
-// given width, so that a phone gets a chart of its own instead of a wide one scaled down.
+// Canvas: the surface a chart is drawn on. Drawing: the finished chart. Every chart is drawn for a
+// given width, so that a phone gets its own chart instead of a scaled-down wide one.
 #pragma once
 
 #include <cstddef>
@@ -27,9 +27,9 @@ class Drawing {
 
   // One <svg> with its style sheet.
   [[nodiscard]] std::string svg() const;
-  // One <svg> without it, for a document that contains style_sheet() once.
+  // One <svg> without the style sheet, for a document that contains style_sheet() once.
   void write_to(XmlWriter& document) const;
-  // What it shows, as text: for screen readers, Markdown and JSON.
+  // A description as text, for screen readers, Markdown and JSON.
   [[nodiscard]] const std::string& description() const { return description_; }
 
  private:
@@ -52,12 +52,12 @@ struct Canvas {
   [[nodiscard]] bool narrow() const { return width < kPageWidth * 2 / 3; }
   // Between the margins.
   [[nodiscard]] double inner_width() const { return width - 2 * kMargin; }
-  // As many ticks as an axis along the width has space for.
+  // The number of ticks for which an axis along the width has space.
   [[nodiscard]] std::size_t ticks(std::size_t when_wide) const {
     return narrow() ? (when_wide + 1) / 2 : when_wide;
   }
 
-  // At the top. Returns where the next thing may begin.
+  // Draws the heading at the top; returns the y position below it.
   double draw_heading(const Heading& heading);
   [[nodiscard]] Drawing finish(const Heading& heading, std::string description, double height) &&;
 };
@@ -66,7 +66,7 @@ struct Canvas {
 struct Omitted {
   std::size_t values = 0;
 
-  // A sentence with a space before it, or nothing.
+  // A sentence with a leading space, or nothing.
   [[nodiscard]] std::string text() const;
 };
 

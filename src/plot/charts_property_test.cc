@@ -1,4 +1,4 @@
-// What must hold for any chart of any data: it is XML, nothing lies off the page, no two texts
+// What must hold for any chart of any data: it is XML, nothing is outside the page, no two texts
 // touch.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -171,7 +171,7 @@ std::vector<double> numbers_in(std::string text) {
   return numbers;
 }
 
-// Where text is, from what letters stand on up to a small one's height.
+// The area of a text, from its baseline up to the height of a small letter.
 Box box_of(const Element& text) {
   const double size = text.has_class("title")   ? kTitleSize
                       : text.has_class("small") ? kSmallSize

@@ -1,4 +1,4 @@
-// The distribution of values: a histogram, and below it the values themselves.
+// The distribution of values: a histogram with the individual values below it.
 //
 //   const std::string svg = draw(Distribution{
 //       .heading = {"Step times"},
@@ -26,9 +26,9 @@ struct Distribution {
 };
 
 // Bars from zero, dashed lines at the 50th, 90th and 99th percentile, and a dot per value. A few
-// outliers are drawn beside the axis instead of stretching it. Of very many values only as many
-// dots as can be distinguished: the outermost, and one in n of the others, as the description
-// states.
+// outliers are drawn beside the axis instead of stretching it. If there are very many values, only
+// as many dots are drawn as can be distinguished: the outermost, and one in n of the others, as the
+// description states.
 Drawing draw(const Distribution& chart, double width = kPageWidth);
 
 }  // namespace assay::plot

@@ -1,4 +1,4 @@
-// Thinning loses points, never what stands out.
+// Downsampling drops points, but never extremes.
 #include "plot/downsample.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ RC_GTEST_PROP(Downsample, KeepsEndsExtremesAndOrderInFewPlaces, ()) {
             extremes(kept.begin(), kept.end(), [&](std::size_t i) { return values[i]; }));
 }
 
-// Not only the extremes of all: a spike of one step is there wherever it is.
+// Not only the global extremes: a spike of one step is kept anywhere.
 RC_GTEST_PROP(Downsample, KeepsEverySpike, ()) {
   std::vector<double> values(static_cast<std::size_t>(*rc::gen::inRange(1000, 20'000)), 1.0);
   const auto spikes = *rc::gen::container<std::vector<std::size_t>>(
@@ -68,7 +68,8 @@ RC_GTEST_PROP(DownsampleToBand, ReachesFromTheLeastToTheLargestOfEveryStretch, (
   const auto most = static_cast<std::size_t>(*rc::gen::inRange(8, 500));
   const std::vector<LinePoint> made = downsample_to_band(points, most);
   RC_ASSERT(made.size() <= most || made.size() == points.size());
-  // Every value lies in the band of the point whose stretch it is in, and bands reach no further.
+  // Every value lies in the band of the point that represents it, and bands are no wider than
+  // needed.
   std::vector<bool> low_met(made.size());
   std::vector<bool> high_met(made.size());
   for (std::size_t i = 0; i < values.size(); ++i) {

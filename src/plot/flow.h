@@ -1,5 +1,5 @@
-// What went into something and what came out of it: inputs on the left, one box in the middle,
-// outputs on the right; below each other where the drawing is narrow.
+// A diagram of inputs and outputs: inputs on the left, one box in the middle, outputs on the right;
+// stacked vertically if the drawing is narrow.
 //
 //   const std::string svg = draw(Flow{
 //       .heading = {"Lineage"},

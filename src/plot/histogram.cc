@@ -78,7 +78,7 @@ std::vector<std::size_t> dotted(const HistogramValues& data) {
   std::vector<std::size_t> kept;
   for (const std::size_t i : all) {
     const bool outermost = data.values[i] <= low || data.values[i] >= high;
-    // Where very many are equal to an outermost one, they are one in so many as well.
+    // If very many values equal an extreme, only one in n of them is drawn as well.
     const bool extreme =
         data.values[i] == data.ascending.front() || data.values[i] == data.ascending.back();
     if (outermost && (outer < 2 * kOutermost || (extreme && outer < 4 * kOutermost))) {

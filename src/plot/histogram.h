@@ -1,5 +1,5 @@
-// What a Distribution is drawn from: its values in order, which of them are outliers, how many are
-// in which bin, and which get a dot.
+// The data behind a Distribution: its values in order, the outliers, the counts per bin, and which
+// values get a dot.
 #pragma once
 
 #include <algorithm>
@@ -13,13 +13,13 @@ namespace assay::plot {
 
 inline constexpr std::size_t kOutermost = 100;  // dots at either end that are always drawn
 
-// Values that the axis shows, in their order, and in ascending order.
+// The values that the axis can show, in their original and in ascending order.
 struct HistogramValues {
   std::vector<std::size_t> places;
   std::vector<double> values;
   std::vector<double> ascending;
-  // Values above it are outliers: they would leave all others one bar, so they are drawn beside
-  // the axis.
+  // Values above this are outliers, drawn beside the axis: on it, all other values would share a
+  // single bar.
   double axis_end = std::numeric_limits<double>::infinity();
 
   [[nodiscard]] std::size_t outliers() const {
@@ -30,7 +30,7 @@ struct HistogramValues {
 
 HistogramValues histogram_values(const Distribution& chart, Omitted& omitted);
 
-// As many as show the shape, along a line that is laid out.
+// The number of bins that shows the shape best; the line must have been laid out.
 std::size_t bins_for(const HistogramValues& data, const AxisLine& line);
 std::vector<std::size_t> counts_of(const HistogramValues& data, const AxisLine& line,
                                    std::size_t bins);

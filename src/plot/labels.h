@@ -1,5 +1,5 @@
-// Text in a drawing: how wide it is, how it is cut, and where it covers nothing. A drawing does not
-// know the reader's font, so widths are those of a wide one.
+// Text in a drawing: its width, how it is shortened, and where it covers nothing. The reader's font
+// is unknown, so the widths of a wide font are used.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace assay::plot {
 
-// Heights of letters in units of the drawing; style.cc has the same.
+// Font sizes in units of the drawing; must match style.cc.
 inline constexpr double kTitleSize = 16;
 inline constexpr double kTextSize = 12;
 inline constexpr double kSmallSize = 11;
@@ -18,11 +18,11 @@ inline constexpr double kBold = 1.15;
 
 double text_width(std::string_view text, double size);
 
-// The text if it fits, else with an ellipsis in its middle: names, paths and commands differ at
-// either end.
+// The text if it fits, else with an ellipsis in the middle: names, paths and commands differ at
+// their ends.
 std::string fitted(std::string_view text, double size, double width);
 
-// Of text: starts at x and stands on y.
+// A position; for text, the start of its baseline.
 struct Point {
   double x = 0;
   double y = 0;
@@ -38,7 +38,7 @@ struct Box {
   [[nodiscard]] bool inside(const Box& other) const;
 };
 
-// Which parts of a box are still free for labels.
+// Keeps track of which parts of a box are still free for labels.
 class FreeSpace {
  public:
   explicit FreeSpace(const Box& all) : all_(all) {}
@@ -46,8 +46,8 @@ class FreeSpace {
   void take(const Box& box) { taken_.push_back(box); }
   [[nodiscard]] bool is_free(const Box& box) const;
 
-  // The first free place around a mark of the given radius, right of it by preference, which is
-  // then taken. Nothing if there is none: no label is better than overlapping ones.
+  // Takes the first free position around a mark of the given radius, preferably to its right.
+  // Nothing if there is none: no label is better than overlapping ones.
   std::optional<Point> place(double x, double y, double radius, std::string_view text, double size);
 
  private:
@@ -55,8 +55,8 @@ class FreeSpace {
   std::vector<Box> taken_;
 };
 
-// Heights for labels in one column, near the wanted ones: at least `apart` from each other, between
-// top and bottom as far as there is space, in the order of the wanted ones.
+// Heights for labels in one column, close to the wanted ones: at least `apart` from each other,
+// between top and bottom as far as space permits, in the same order.
 std::vector<double> spread(std::vector<double> wanted, double apart, double top, double bottom);
 
 }  // namespace assay::plot

@@ -29,10 +29,11 @@ struct Levels {
   [[nodiscard]] Levels shown_on(const Axis& axis, Omitted& omitted) const;
   void add_to(Extent& extent) const;
   [[nodiscard]] std::string description(
-      const Axis& axis) const;  // sentences, each with a space before it
+      const Axis& axis) const;  // sentences, each with a leading space
 };
 
-// Across the box, at their places along `line`: horizontal if that is the vertical axis.
+// Draws them across the box, at their positions along `line`: horizontally if that is the vertical
+// axis.
 void draw_levels(XmlWriter& svg, const Levels& levels, const AxisLine& line, const Box& box,
                  bool line_is_vertical);
 // Lines have different dashes, bands different colours.

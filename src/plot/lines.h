@@ -27,7 +27,7 @@ struct LinePoint {
 
 struct LineSeries {
   std::string name;
-  std::vector<LinePoint> points;  // drawn from left to right, in whatever order they are
+  std::vector<LinePoint> points;  // in any order; drawn from left to right
 };
 
 // A dashed line, y = at_zero + per_x · x.
@@ -49,8 +49,8 @@ struct Lines {
   std::string interval_name = {};
 };
 
-// Points that an axis cannot show are left out, and the description says how many; a
-// line is broken where a point's y is missing.
+// Points that an axis cannot show are left out, and the description says how many; a line is
+// interrupted where a point's y is missing.
 Drawing draw(const Lines& chart, double width = kPageWidth);
 
 }  // namespace assay::plot

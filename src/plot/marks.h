@@ -1,5 +1,5 @@
-// What represents data: markers, error bars, hatched areas, and the legend that explains them.
-// Series never differ by colour alone: lines and points have markers, areas are hatched.
+// The marks that represent data: markers, error bars, hatched areas, and the legend that explains
+// them. Series never differ by colour alone: lines and points have markers, areas are hatched.
 #pragma once
 
 #include <cstddef>
@@ -43,10 +43,10 @@ struct LegendEntry {
 
 inline constexpr double kSampleWidth = 16;
 
-// A sample of what is drawn, centred on y.
+// Draws a sample of the mark, vertically centred on y.
 void draw_sample(XmlWriter& svg, const LegendEntry& entry, double x, double y);
 
-// Entries in as many rows as they need. Returns where the next thing may begin.
+// Draws entries in as many rows as needed; returns the y position below them.
 double draw_legend(XmlWriter& svg, const std::vector<LegendEntry>& entries, double left, double top,
                    double width);
 

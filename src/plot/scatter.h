@@ -23,21 +23,21 @@ namespace assay::plot {
 struct ScatterPoint {
   double x = 0;
   double y = 0;
-  std::string label = {};  // shown if there is space, those of the front first
+  std::string label = {};  // shown if there is space; points on the front first
   std::size_t group = 0;
   std::optional<Interval> x_interval = std::nullopt;
   std::optional<Interval> y_interval = std::nullopt;
-  bool marked = false;  // with a ring, and labelled before all others
+  bool marked = false;  // gets a ring, and is labelled before all others
 };
 
 struct Scatter {
   Heading heading;
   Axis x;
   Axis y;
-  std::vector<std::string> groups = {};  // names of the points' groups; empty: there is one
+  std::vector<std::string> groups = {};  // names of the points' groups; empty: a single group
   std::vector<ScatterPoint> points;
   std::string front_name = {};  // empty: no front. Less is better on both axes.
-  bool label_all = false;       // else, where there is a front, only its points
+  bool label_all = false;       // otherwise, if there is a front, only its points
   Levels levels = {};           // of y
 };
 

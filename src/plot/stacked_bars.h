@@ -1,4 +1,4 @@
-// Horizontal bars made of parts, from zero: what a step's time goes to, by configuration.
+// Horizontal stacked bars from zero: how a step's time is divided, by configuration.
 //
 //   const std::string svg = draw(StackedBars{
 //       .heading = {"Where a step goes"},
@@ -17,12 +17,12 @@ namespace assay::plot {
 
 struct Bar {
   std::string label;
-  std::vector<double> values;  // of the parts, in their order; those missing are zero
+  std::vector<double> values;  // one per part, in order; missing ones are zero
 };
 
 struct StackedBars {
   Heading heading;
-  Axis value;  // linear, from zero, whatever it says
+  Axis value;  // always linear and from zero
   std::vector<std::string> parts;
   std::vector<Bar> bars;  // from top to bottom
 };

@@ -1,5 +1,5 @@
-// The look of all charts: colours that colour-blind people can tell apart, for light and dark
-// screens and paper. Marks have classes; one style sheet defines them.
+// The look of all charts: colours that colour-blind readers can distinguish, for light and dark
+// screens and paper. Marks have CSS classes, defined by one style sheet.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@ std::string fill_class(std::size_t series);
 std::string on_fill_class(std::size_t series);
 std::string stroke_class(std::size_t series);
 
-// Of the n-th reference line or band (levels.h).
+// Classes of the n-th reference line or band (levels.h).
 std::string level_class(std::size_t index);
 std::string level_band_class(std::size_t index);
 
-// Of the <svg> element; the sheet's rules apply inside it only.
+// Class of the <svg> element; the style sheet's rules apply only inside it.
 inline constexpr std::string_view kDrawingClass = "assay-plot";
 
 const std::string& style_sheet();

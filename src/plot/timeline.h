@@ -38,8 +38,8 @@ struct Timeline {
   std::vector<Lane> lanes;  // from top to bottom
 };
 
-// What is shorter than can be seen is drawn as wide as can be. What the axis cannot
-// show, or ends before it begins, is left out, and the description says how many.
+// Slices too short to be visible are drawn at the minimum visible width. Slices that the axis
+// cannot show, or that end before they begin, are left out, and the description says how many.
 Drawing draw(const Timeline& chart, double width = kPageWidth);
 
 }  // namespace assay::plot

@@ -1,5 +1,5 @@
-// XmlWriter: SVG, XML and HTML written element by element. The only code that escapes markup: tags
-// balance and text stays text, whatever it holds.
+// XmlWriter: writes SVG, XML and HTML element by element. The only code that escapes markup: tags
+// always balance, and text can never become markup.
 //
 //   XmlWriter xml;
 //   xml.open("g", {{"class", "mark"}});
@@ -42,10 +42,10 @@ class XmlWriter {
   // The content of <style> or <script>, which is not markup. It must not contain "</" followed by
   // the element's name; this is checked.
   void verbatim_element(std::string_view name, Attributes attributes, std::string_view text);
-  // What follows is inside, until close().
+  // What follows is inside this element, until close().
   void open(std::string_view name, Attributes attributes);
   void close();
-  // Everything another writer wrote; all its elements must be closed.
+  // Appends everything another writer wrote; all its elements must be closed.
   void append(const XmlWriter& fragment);
 
   // All elements must be closed.

@@ -9,7 +9,7 @@ namespace assay::report {
 
 Chart pairs_chart(const ExperimentRecord& record, const compare::Comparison& comparison);
 Chart estimates_chart(const ExperimentRecord& record, const compare::Comparison& comparison);
-// Estimates one below the other: those of the values of a scan.
+// Estimates in rows: those of the values of a scan.
 struct ComparedValue {
   std::string name;
   const compare::Comparison* comparison = nullptr;

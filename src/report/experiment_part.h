@@ -15,23 +15,23 @@ struct ExperimentRecord {
   const compare::Measured& measured;
   const compare::Findings& findings;
   std::string directory;
-  std::string stopped;  // why it ended, as a clause; empty: it did not end, or that is unknown
+  std::string stopped;  // why it ended, as a clause; empty: unfinished, or unknown
   std::vector<std::string> preflight;
   base::Json data;  // as `assay compare --json` prints it
 
   // "run 3, arm B: exited with 1; its output is in …" if that ended it; else empty.
   [[nodiscard]] std::string failure() const;
-  // Whether there is a finished pair, and so something to compare.
+  // Whether there is a complete pair, and thus something to compare.
   [[nodiscard]] bool has_pairs() const;
 };
 
-// The verdict as a cell; that there is none, of an experiment that a failure ended.
+// The verdict as a cell; for an experiment that a failure ended, that there is none.
 Cell verdict_cell(const ExperimentRecord& record, compare::IntervalVerdict verdict);
 // Three cells: the effect in percent, as a ratio, and its interval.
 std::vector<Cell> effect_cells(const compare::Experiment& experiment,
                                const compare::Comparison& comparison);
 
-// Without a finished pair, the part says so, and what ran and failed so far.
+// Without a complete pair, the part says so, and shows what ran and failed so far.
 Part experiment_part(ExperimentRecord record);
 
 }  // namespace assay::report

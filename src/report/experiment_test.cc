@@ -1,4 +1,4 @@
-// An experiment's page says who decided, where it ran and who looked.
+// An experiment's page says what decided, where it ran and when results were seen.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

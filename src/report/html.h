@@ -1,6 +1,6 @@
-// A Page as one HTML file that needs nothing else: style, drawings, script and data are in it, and
-// its Content-Security-Policy lets it load nothing. It is readable without scripts, and well-formed
-// whatever bytes commands, paths and names hold.
+// A Page as one self-contained HTML file: it includes style, drawings, script and data, and its
+// Content-Security-Policy forbids loading anything else. It is readable without scripts, and
+// well-formed whatever bytes commands, paths and names contain.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace assay::report {
 
 std::string html(const Page& page);
 
-// "sha256-…": how a Content-Security-Policy names the one text that it allows.
+// "sha256-…": how a Content-Security-Policy identifies a text that it allows.
 std::string policy_hash(std::string_view text);
 
 }  // namespace assay::report

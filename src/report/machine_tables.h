@@ -1,5 +1,5 @@
-// The JSON that src/machine writes about a machine, as tables. It may come from an old store: what
-// is missing or of another type is left out.
+// Tables made from the JSON that src/machine writes about a machine. It may come from an old store:
+// keys that are missing or have another type are left out.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace assay::report {
 
-// A row of two cells for each of processors, memory, system, driver and network that is known.
+// Adds a row of two cells for each of processors, memory, system, driver and network, if known.
 void add_machine_rows(Table& table, const base::Json& machine);
 
 // GPUs and their links; none if there are none.

@@ -1,5 +1,4 @@
-// A Page as Markdown: tables, and the descriptions of charts. Text from outside cannot become
-// markup.
+// A Page as Markdown: tables, and the descriptions of charts. Untrusted text cannot become markup.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Numbers as people write them: "1,234.5", "12.3 ms", "4.10 GiB", "9.2 × faster".
+// Numbers formatted for people: "1,234.5", "12.3 ms", "4.10 GiB", "9.2 × faster".
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace assay::report {
 
-// Four significant digits, or all digits before the point in groups of three; an exponent only for
-// what would otherwise be a row of zeros.
+// Four significant digits, or all digits before the point, in groups of three; an exponent only for
+// numbers that would otherwise have many zeros.
 std::string figure(double value);
 // The same with a sign.
 std::string signed_figure(double value);
@@ -18,8 +18,8 @@ std::string amount(double value, std::string_view unit);
 // "+2.00 %", "-0.05 %", "+1,234 %".
 std::string signed_percent(double percent);
 
-// A change in percent as a ratio, and what it means for a time: "1.02 × slower", "9.2 × faster"; of
-// other quantities "9.2 × as much", "9.2 × less". Empty where there is none: -100 % or below.
+// A change in percent as a ratio, with its meaning: for times "1.02 × slower", "9.2 × faster"; for
+// other quantities "9.2 × as much", "9.2 × less". Empty if there is no ratio: -100 % or below.
 std::string ratio_text(double percent, bool is_time);
 
 }  // namespace assay::report

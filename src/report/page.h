@@ -1,6 +1,6 @@
-// Page: the content of a report before it is HTML (html.h), Markdown (markdown.h) or JSON (below),
-// so that all three say the same. run_part.h, experiment_part.h, suite_part.h and plan_part.h make
-// its parts.
+// Page: the content of a report, independent of its format: HTML (html.h), Markdown (markdown.h) or
+// JSON (below), so that all three agree. run_part.h, experiment_part.h, suite_part.h and
+// plan_part.h make its parts.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace assay::report {
 
-// How something ended. Colour never stands alone: a word is always beside it.
+// How something ended. Colour is never used alone: there is always a word.
 enum class Outcome { kPlain, kGood, kBad, kOpen };
 
 struct Verdict {
@@ -29,7 +29,7 @@ struct Note {
   std::string text;
 };
 
-// A figure that a reader looks for first.
+// A figure that readers look for first.
 struct Fact {
   std::string name;
   std::string value;
@@ -45,9 +45,9 @@ struct Cell {
       : text(std::move(its_text)), number(its_number), outcome(its_outcome) {}
 
   std::string text;
-  std::optional<double> number;  // what a table is sorted by; such cells are right-aligned
+  std::optional<double> number;  // sort key of the table; such cells are right-aligned
   Outcome outcome;
-  std::string link = {};  // the id of what the cell names on an HTML page
+  std::string link = {};  // on an HTML page: the id of what the cell names
 };
 
 // The first cell of a row names it.
@@ -59,7 +59,7 @@ struct Table {
 };
 
 struct Chart {
-  std::string name;  // one word that identifies it on the page: "loss"
+  std::string name;  // one word, unique on the page: "loss"
   std::string title;
   plot::Drawing wide;
   plot::Drawing narrow;  // the same for a phone
@@ -79,7 +79,7 @@ struct Part {
   std::string subtitle = {};
   Verdict verdict = {};
   std::vector<Section> sections = {};
-  base::Json data = {};  // everything that it was made from
+  base::Json data = {};  // the data that it was made from
 };
 
 struct Page {
@@ -104,7 +104,7 @@ std::string part_id(std::size_t index);
 // "2 experiments and 1 run", or the title of the only part.
 std::string title_of(const std::vector<Part>& parts);
 
-// What came out of every part, for the top of a page of several: nothing for a page of one.
+// The outcome of every part, for the top of a page with several; nothing for a page with one.
 std::optional<Table> overview_of(const Page& page);
 
 // Sections and data.

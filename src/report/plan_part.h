@@ -1,5 +1,5 @@
-// A plan of a job as a part of a page: the answer, where a step goes, memory, scaling, what ranks
-// exchange, and, of a search, machines and offers with what is recommended.
+// A job's plan as a part of a page: the answer, the breakdown of a step, memory, scaling,
+// communication and, for a search, machines and offers with the recommendation.
 #pragma once
 
 #include <string>
@@ -10,19 +10,19 @@
 
 namespace assay::report {
 
-// As `assay plan JOB --json` and `assay plan JOB --search --json` print them; null: there is none.
+// The output of `assay plan JOB --json` and `assay plan JOB --search --json`; null: there is none.
 struct PlanDocuments {
   base::Json plan = {};
   base::Json search = {};
-  std::string not_searched = {};  // why there is no search, where there should be one
+  std::string not_searched = {};  // why there is no search, if one was expected
 };
 
 // Whether the JSON is one of the two.
 bool is_plan_of_job(const base::Json& json);
 bool is_search_of_job(const base::Json& json);
 
-// `where` it was read from. `every_candidate`: all that were priced are in the part's data, not
-// those alone that nothing else beats.
+// `where` is the source of the JSON. `every_candidate`: the part's data includes all priced
+// candidates, not only those on the Pareto front.
 base::Result<Part> plan_part(PlanDocuments documents, const std::string& where,
                              bool every_candidate);
 

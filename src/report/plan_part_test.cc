@@ -122,7 +122,7 @@ TEST(PlanPart, HasTheAnswerFirstAndEverySection) {
   EXPECT_THAT(text, HasSubstr("\\$87.50 – \\$125.00"));
   EXPECT_THAT(text, HasSubstr("1.2 times an even share, which is assumed"));
   EXPECT_THAT(text, HasSubstr("all-to-all of experts"));
-  // What has no room is not drawn, and said in the table.
+  // Layouts that do not fit are listed in the table, but not drawn.
   EXPECT_THAT(text, HasSubstr("70 too much"));
 }
 
@@ -136,7 +136,7 @@ TEST(PlanPart, MarksWhatIsRecommendedAndLeavesOutWhatMissesLimits) {
   EXPECT_THAT(text, Not(HasSubstr("Slow")));
   const std::string page = html({.title = "t", .parts = {part}});
   EXPECT_THAT(page, HasSubstr("recommended: Lambda, 16 devices"));
-  // All candidates are drawn; those that nothing beats are kept.
+  // All candidates are drawn; only those on the Pareto front are kept in the data.
   EXPECT_FALSE(part.data["search"].contains("candidates"));
   EXPECT_TRUE(plan_part({.search = found()}, "s", true)->data["search"].contains("candidates"));
 }
@@ -177,7 +177,7 @@ TEST(PlanPart, NamesOfAnyLengthStayText) {
   text_of(part);
 }
 
-// Files may be edited, cut or of another version.
+// Files may have been edited or truncated, or be of another version.
 TEST(PlanPart, AnyTypeOfAnyKeyIsAPageOrALine) {
   const std::vector<Json> values = {
       nullptr, 7, -1, "text", Json::array({1, "x", nullptr}), Json::object({{"low", "x"}}), true};

@@ -1,5 +1,5 @@
-// Sections of a planned job (plan_part.h): where a step goes, memory, more and fewer devices, what
-// ranks exchange, offers.
+// Sections of a planned job (plan_part.h): breakdown of a step, memory, scaling, communication,
+// offers.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ Section scaling_section(const base::Json& plan);
 Section exchange_section(const base::Json& plan);
 Section offers_section(const base::Json& plan);
 
-// "$20.44 – $29.20", of {"low", "high"}; empty if they are not known.
+// "$20.44 – $29.20", for {"low", "high"}; empty if not known.
 std::string cost_text(const base::Json& range);
 
 }  // namespace assay::report

@@ -1,4 +1,4 @@
-// What `assay plan --json` wrote, read key by key: whatever is missing or of another type is
+// Reads the output of `assay plan --json` key by key: whatever is missing or has another type is
 // unknown, never an error.
 #pragma once
 
@@ -26,7 +26,7 @@ inline bool flag_in(const base::Json& json, const char* key) {
   return json.is_object() && json.contains(key) && json.at(key) == true;
 }
 
-// Empty where there is no list; entries that are no objects are left out by what reads them.
+// An empty list if there is none; the caller skips entries that are not objects.
 inline const base::Json& list_in(const base::Json& json, const char* key) {
   static const base::Json kNone = base::Json::array();
   if (!json.is_object() || !json.contains(key) || !json.at(key).is_array()) return kNone;

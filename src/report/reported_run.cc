@@ -116,7 +116,7 @@ std::vector<CheckpointLeft> checkpoints_of(const store::RunRecord& record) {
     std::int64_t step = 0;
     const auto [stop, error] = std::from_chars(begin, end, step);
     if (error != std::errc() || stop == end || *stop != '/') continue;
-    // It lists the files, and is not one of them: `assay checkpoint list` counts alike.
+    // The manifest lists the files but does not count as one, as in `assay checkpoint list`.
     if (std::string_view(stop, end) == "/manifest.json") continue;
     CheckpointLeft& one = found[step];
     one.step = step;

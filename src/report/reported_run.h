@@ -1,6 +1,6 @@
 // ReportedRun: everything known about one run of the store, from which its part of a page
-// (run_part.h), its trace (perfetto.h) and its latest values (prometheus.h) are made. What other
-// modules know (lineage, the plan, prices) is passed in as plain data.
+// (run_part.h), its trace (perfetto.h) and its latest values (prometheus.h) are made. Information
+// from other modules (lineage, plan, prices) is passed in as plain data.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@
 
 namespace assay::report {
 
-// Inputs and outputs of the run, as far as they are shown.
+// The inputs and outputs of the run that are shown.
 struct LineageView {
   std::vector<plot::FlowBox> inputs;
   std::vector<plot::FlowBox> outputs;
 };
 
-// What the plan of the run predicted.
+// The plan's prediction for the run.
 struct Predicted {
   std::string of;                  // "llama3-8b-h200 on NVIDIA H200"
   std::string source;              // "planned when the run started, 2026-11-16 07:00:00 UTC"
@@ -51,7 +51,7 @@ struct Offer {
 
 struct Rates {
   std::optional<double> dollars_per_hour;  // --price
-  std::vector<Offer> offers;               // of the presets, if no price was given
+  std::vector<Offer> offers;               // from the presets, if no price was given
   std::optional<double> grams_per_kwh;     // --carbon
 };
 
@@ -60,7 +60,7 @@ struct ReportedRun {  // NOLINT(bugprone-exception-escape): as store::Context
   std::string command;            // quoted for a shell
   std::int64_t seen_unix_ns = 0;  // when the store was read
   std::vector<store::MetricSeries> metrics;
-  std::vector<store::RankRecord> ranks;  // of a training run on several
+  std::vector<store::RankRecord> ranks;  // of a training run with several
   LineageView lineage;
   std::optional<Predicted> predicted;
   std::string not_predicted;  // why there is no prediction, or only one of memory
@@ -71,9 +71,9 @@ struct ReportedRun {  // NOLINT(bugprone-exception-escape): as store::Context
 const store::MetricSeries* series_of(const ReportedRun& run, std::string_view name,
                                      std::int64_t source = 0);
 
-// Of the finite values of a series.
+// Statistics of the finite values of a series.
 struct Summary {
-  std::int64_t count = 0;  // of numbers
+  std::int64_t count = 0;  // finite values
   std::int64_t missing = 0;
   double least = 0;
   double most = 0;
@@ -105,16 +105,16 @@ struct TimeUnit {
 TimeUnit run_unit(double seconds);
 
 // The few values that would flatten a chart of all others: more than five times as far above the
-// median as 99 % of the values, and several times the median.
+// median as the 99th percentile, and several times the median.
 struct Outliers {
   double above = std::numeric_limits<double>::infinity();  // values above this are outliers
   std::int64_t count = 0;
-  std::int64_t step = 0;  // of the largest
+  std::int64_t step = 0;  // step with the largest
   double largest = 0;
 };
 Outliers outliers_of(const store::MetricSeries& series);
 
-// Checkpoints that the run left, by step.
+// The checkpoints that the run left behind, by step.
 struct CheckpointLeft {
   std::int64_t step = 0;
   std::int64_t files = 0;

@@ -1,4 +1,4 @@
-// Sections of a run's part: predicted beside measured, and cost and carbon.
+// Sections of a run's part: predicted versus measured, and cost and carbon.
 #pragma once
 
 #include "report/page.h"

@@ -1,5 +1,5 @@
-// The data that a run's part of a page is made from. Environment and diff are left out: pages are
-// passed on.
+// The data behind a run's part of a page. Environment and diff are left out, because pages are
+// shared.
 #pragma once
 
 #include <cstddef>

@@ -103,7 +103,7 @@ TEST(RunPart, ThereIsOneMedian) {
   EXPECT_THAT(markdown({.title = "t", .parts = {part}}), HasSubstr("| step | 3.00 s |"));
 }
 
-// The manifest lists a checkpoint's files, and is none of them.
+// The manifest lists a checkpoint's files, but does not count as one.
 TEST(RunPart, CheckpointsHaveTheFilesOfTheirManifest) {
   store::RunRecord record;
   for (const char* name : {"manifest.json", "weights.safetensors", "state.safetensors"}) {

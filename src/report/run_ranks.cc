@@ -20,7 +20,8 @@ using Ranks = std::vector<store::RankRecord>;
 constexpr std::size_t kMostBars = 32;
 constexpr std::size_t kMostRows = 256;
 
-// The `count` ranks with most work of their own, by rank; where that is not known, the first.
+// The `count` ranks with the most work of their own, in rank order; if that is not known, the first
+// ones.
 Ranks busiest(Ranks ranks, std::size_t count) {
   if (ranks.size() <= count) return ranks;
   std::ranges::stable_sort(ranks, [](const auto& a, const auto& b) {

@@ -1,4 +1,4 @@
-// The ranks of a training run: what each took and waited for, against what was predicted, and which
+// The ranks of a training run: each one's time and waiting compared with the prediction, and which
 // one the others wait for.
 #pragma once
 
@@ -8,10 +8,10 @@
 
 namespace assay::report {
 
-// Empty for a run on one rank.
+// Empty for a run with one rank.
 Section ranks_section(const ReportedRun& run);
 
-// {"ranks": […], "slowest": {…} or null}; null for a run on one rank.
+// {"ranks": […], "slowest": {…} or null}; null for a run with one rank.
 base::Json ranks_json(const ReportedRun& run);
 
 }  // namespace assay::report

@@ -1,5 +1,5 @@
-// A scan of `assay compare` with an experiment per value, as a part of a page: a table and a chart
-// by value. The experiments are parts of their own (experiment_part.h).
+// A scan of `assay compare` with one experiment per value, as a part of a page: a table and a chart
+// by value. The experiments are separate parts (experiment_part.h).
 #pragma once
 
 #include <string>
@@ -18,8 +18,8 @@ struct ScanRecord {
     ExperimentRecord experiment;
   };
   std::vector<std::string> parameters;
-  std::vector<Point> points;  // those that were begun: at least one
-  std::size_t planned = 0;    // all
+  std::vector<Point> points;  // those that were started: at least one
+  std::size_t planned = 0;    // number of all points
   compare::IntervalVerdict verdict = compare::IntervalVerdict::kInconclusive;  // the worst
   std::string directory;
   base::Json data;  // as `assay compare --json` prints it

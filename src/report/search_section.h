@@ -1,5 +1,5 @@
-// Sections of a search of `assay plan --search` (plan_part.h): time against money, what is
-// recommended and why, what is not possible, what was assumed.
+// Sections for `assay plan --search` (plan_part.h): time against money, the recommendation and its
+// reasons, what is not possible, what was assumed.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace assay::report {
 
 std::vector<Section> search_sections(const base::Json& search);
 
-// "2 x h100-sxm-8 from Vast, spot: 12.3 h, $240"; empty where nothing is.
+// "2 x h100-sxm-8 from Vast, spot: 12.3 h, $240"; empty if nothing is recommended.
 std::string recommended_text(const base::Json& search);
 
 }  // namespace assay::report

@@ -1,4 +1,4 @@
-// Goals of a suite's result, and the verdict on all of them, which says how many of those reached
+// The goals of a suite's result, and the overall verdict, which says how many of the goals reached
 // were measured and how many only computed.
 #pragma once
 

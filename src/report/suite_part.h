@@ -1,4 +1,4 @@
-// The result of a suite as a part of a page: its goals and what was reached.
+// The result of a suite as a part of a page: its goals and figures.
 //
 //   {"suite": "tracer overhead", "title", "reproduces", "url", "note", "quick", "complete",
 //    "failed", "begun", "commit", "directory", "machine": {...},
@@ -9,7 +9,7 @@
 //                          "ideal": {"name", "at_zero", "per_x"}}}],
 //    "cases": [{"case", "kind", "state", "wall_s": [...], "why"}]}
 //
-// Everything but "suite" may be left out.
+// Everything except "suite" is optional.
 #pragma once
 
 #include "base/json.h"

@@ -1,5 +1,5 @@
-// Tables of a suite's result with their charts, and how its JSON is read (suite_part.h has the
-// form).
+// Tables of a suite's result with their charts, and helpers to read its JSON (suite_part.h
+// describes it).
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace assay::report {
 
 base::Error bad_suite(const std::string& where, std::string what);
 
-// A text, number, boolean or null, or {"text", "value"}: a text that stands for a number.
+// A text, number, boolean or null, or {"text", "value"}: a number with the text to show for it.
 Cell suite_cell(const base::Json& value);
 // The value of a key as text; empty if there is none.
 std::string suite_text(const base::Json& object, const char* key);

@@ -1,5 +1,5 @@
-// ClusterSpec: nodes, the devices in them, and what connects them. DeviceSpec: one accelerator, or
-// a CPU node taken as one device.
+// ClusterSpec: nodes, their devices, and what connects them. DeviceSpec: one accelerator, or a CPU
+// node treated as one device.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ enum class DeviceKind { kCpu, kGpu };
 struct DeviceSpec {
   DeviceKind kind = DeviceKind::kGpu;
   std::string name;  // as the driver reports it
-  // What is not known is unset; a rate is also unset where the device has no such unit.
+  // Unknown values are unset; a rate is also unset if the device has no such unit.
   std::optional<base::Bytes> memory;
   std::optional<base::BytesPerSecond> memory_bandwidth;
   // Peak dense rates.
@@ -38,8 +38,8 @@ enum class LinkKind {
 struct LinkSpec {
   LinkKind kind = LinkKind::kNone;
   std::optional<base::BytesPerSecond> bandwidth;  // per device and direction
-  std::optional<std::int64_t> group;         // per group; of kNvswitch a domain of several nodes
-  std::optional<base::BytesPerSecond> pcie;  // per device and direction
+  std::optional<std::int64_t> group;              // devices per group; kNvswitch: may span nodes
+  std::optional<base::BytesPerSecond> pcie;       // per device and direction
 };
 
 enum class NetworkKind { kNone, kInfiniband, kEfa, kEthernet };
@@ -55,7 +55,7 @@ struct ClusterSpec {
   std::int64_t max_nodes = 0;  // available together; default: nodes
   std::int64_t devices_per_node = 0;
   std::optional<std::int64_t> cpus;        // per node, as the provider counts them
-  std::optional<std::int64_t> numa_nodes;  // over which a node's devices are spread
+  std::optional<std::int64_t> numa_nodes;  // across which a node's devices are distributed
   bool unpinned = false;  // host threads run on any socket, as in containers of GPU clouds
   std::optional<base::Bytes> host_memory;  // per node
   DeviceSpec device;

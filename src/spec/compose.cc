@@ -22,11 +22,12 @@ namespace fs = std::filesystem;
 
 constexpr base::Bytes kMaxFile(1 << 20);
 constexpr std::size_t kMaxDepth = 16;
-// A file can extend in six places, each of which can again: depth alone would allow 6^16 of them.
+// A file can extend in six places, and each of those files again: a depth limit alone would allow
+// 6^16.
 constexpr int kMaxDocuments = 64;
 
 // Sections that may extend, and the section of the other document that they start from. Inner
-// ones come after the outer ones that may bring them in.
+// sections come after the outer ones that may introduce them.
 struct Extendable {
   std::string_view path;
   std::string_view from;
@@ -47,7 +48,7 @@ Value* find_mutable(Value& root, std::string_view path) {
 }
 
 // Writes `above` over `below`: tables merge key by key, everything else is replaced, and a table
-// that names what it extends starts afresh.
+// with `extends` starts afresh.
 Value overlay(Value below, Value above) {
   auto* over = above.get<Value::Table>();
   auto* under = below.get<Value::Table>();
@@ -67,8 +68,8 @@ class Composer {
  public:
   explicit Composer(const ComposeOptions& options) : options_(options) {}
 
-  // Parses what `reference` names. `asked` is the value that names it, for errors and for the
-  // directory that relative paths start from; null on the command line.
+  // Parses the document that `reference` names. `asked` is the value that names it, for errors and
+  // as the base of relative paths; null on the command line.
   base::Result<Composed> open(const std::string& reference, const Value* asked) {
     if (++documents_ > kMaxDocuments) {
       return base::fail(base::usage_error(
@@ -90,7 +91,7 @@ class Composer {
     return Composed{path == "-" ? "standard input" : path.stem().string(), std::move(document)};
   }
 
-  // The document with everything that it and its sections extend written under it.
+  // The document with everything that it and its sections extend merged below it.
   base::Result<Value> expand(Value document) {
     ASSAY_TRY(document, expand_whole(std::move(document)));
     for (const Extendable& section : kExtendable) {
@@ -101,7 +102,8 @@ class Composer {
 
  private:
   static fs::path resolve(const fs::path& path, const Value* asked) {
-    // Only a file stands in a directory; what a pipe says is relative to the working directory.
+    // Only a regular file has a directory; paths in a pipe's content are relative to the working
+    // directory.
     std::error_code ignored;
     if (asked == nullptr || path.is_absolute()) return path;
     if (!fs::is_regular_file(asked->origin().source, ignored)) return path;
@@ -127,7 +129,7 @@ class Composer {
     return Composed{name, std::move(document)};
   }
 
-  // What a name that is no preset was probably meant to be.
+  // What a name that is not a preset was probably meant to be.
   static std::string other_than(const std::string& name, const Value* asked) {
     std::error_code ignored;
     const fs::file_status status = fs::status(resolve(name, asked), ignored);
@@ -177,7 +179,7 @@ class Composer {
     const Value asked = std::move(found->second);
     table->erase(found);
     ASSAY_TRY(Value below, parent(asked));
-    // What the other document says of itself is not true of this one.
+    // The other document's description does not apply to this one.
     below.get<Value::Table>()->erase("description");
     return overlay(std::move(below), std::move(document));
   }

@@ -1,13 +1,13 @@
-// Composition: a document plus what it extends plus the command line's --set, as one document.
+// Composition: a document, what it extends, and the command line's --set, merged into one document.
 //
 //   extends = "llama3-8b"      at the top of a file: start from that whole document
 //   [model] extends = "…"      in a section: start from that document's section of the same name
 //   --set model.layers=4       written over the file
 //
 // A name without "/" and ".toml" is a preset; anything else is a file, relative to the file that
-// names it. What is nearer wins. A section with its own `extends` takes nothing from the section
-// of the document that its file extends: the two would mix into something that neither file
-// describes.
+// names it. The nearer definition wins. A section with its own `extends` inherits nothing from the
+// same section of the document that its file extends: the result would be a mixture that neither
+// file describes.
 #pragma once
 
 #include <functional>
@@ -30,11 +30,11 @@ struct Composed {
   Value document;    // no `extends` left
 };
 
-// `reference` is a preset's name, a path, or "-" for standard input. The file it names may be a
-// pipe, since a person named it; what documents extend may not.
+// `reference` is a preset's name, a path, or "-" for standard input. It may be a pipe, since the
+// user named it; files that documents extend may not.
 base::Result<Composed> compose(std::string_view reference, const ComposeOptions& options);
 
-// Whether `extends` may stand in this section; the whole file is "".
+// Whether `extends` is allowed in this section; "" is the whole file.
 bool may_extend(std::string_view section);
 
 }  // namespace assay::spec

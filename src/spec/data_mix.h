@@ -1,4 +1,5 @@
-// A mixture of data as a job writes it: "web=0.7, code=0.3", shards or folders and their weights.
+// A data mixture as written in a job: "web=0.7, code=0.3", i.e. shards or folders and their
+// weights.
 #pragma once
 
 #include <string>
@@ -11,10 +12,10 @@ namespace assay::spec {
 
 struct MixPart {
   std::string path;
-  double weight = 1;  // of the tokens that are read, relative to the others
+  double weight = 1;  // share of the tokens read, relative to the others
 };
 
-// Errors say what is wrong, not where it stands. Paths may contain '=', but no ','.
+// Errors say what is wrong, not where. Paths may contain '=', but not ','.
 base::Result<std::vector<MixPart>> parse_mix(std::string_view text);
 
 }  // namespace assay::spec

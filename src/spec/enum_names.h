@@ -1,4 +1,4 @@
-// How each choice of a spec is written in TOML and JSON.
+// The names of enum values in TOML and JSON.
 #pragma once
 
 #include <array>
@@ -107,7 +107,7 @@ struct EnumNames<Precision> {
 };
 template <>
 struct EnumNames<Recompute> {
-  // Other frameworks call `selective` what comes nearest to `cheap`.
+  // Other frameworks use `selective` for what is closest to `cheap`.
   static constexpr Names<Recompute, 6> kNames = {{{"none", Recompute::kNone},
                                                   {"cheap", Recompute::kCheap},
                                                   {"selective", Recompute::kCheap},

@@ -34,7 +34,7 @@ struct Key {
   bool required = false;
   std::optional<double> min = std::nullopt;
   std::optional<double> max = std::nullopt;
-  std::string_view fallback = {};  // how the default reads when it depends on other keys
+  std::string_view fallback = {};  // description of the default, if it depends on other keys
 };
 
 template <class T>
@@ -56,7 +56,7 @@ concept Section = requires(AnyVisitor& visitor, T& section) {
   describe(visitor, section);
 };
 
-// Written with a unit, so that a plain number says nothing about its range.
+// Written with a unit, so that a range of plain numbers would be meaningless in messages.
 template <class T>
 concept WithUnit = requires {
   FieldType<T>::json_suffix();
@@ -86,8 +86,9 @@ class Reader {
         fmt::format("{}: missing; expected {} ({})", path, expectation<T>(key), key.meaning));
   }
 
-  // The first wrong value or unknown key; only then a missing one, which a misspelt key explains.
-  // `wider` are names from elsewhere in the schema that the person may have meant.
+  // Reports the first wrong value or unknown key; a missing key only after those, because a
+  // misspelt key may explain it. `wider` are names elsewhere in the schema that the user may have
+  // meant.
   base::Result<void> finish(const std::vector<std::string>& wider) {
     find_unknown(wider);
     if (error_) return base::fail(*error_);
@@ -243,7 +244,7 @@ class JsonWriter {
   base::Json json_ = base::Json::object();
 };
 
-// Keys that are unset have no row; those of an inner section are dotted.
+// Unset keys have no row; keys of inner sections are dotted.
 class RowWriter {
  public:
   explicit RowWriter(std::string path) : path_(std::move(path)) {}
@@ -285,7 +286,7 @@ class KeyLister {
           {path, Reader::expectation<T>(key), default_text(key, field), std::string(key.meaning)});
     }
   }
-  // `extends` is no field of any struct: compose.cc has used it up before reading begins.
+  // `extends` is not a field of any struct: compose.cc has resolved it before reading begins.
   void extends(std::string_view meaning) {
     docs_.push_back({join_path(path_, "extends"), "the name of a preset or a file", "unset",
                      std::string(meaning)});

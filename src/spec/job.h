@@ -1,4 +1,4 @@
-// JobSpec: everything one training run is: model, batch, training, layout, cluster.
+// JobSpec: everything that defines a training run: model, batch, training, layout, cluster.
 #pragma once
 
 #include <cstdint>
@@ -45,13 +45,13 @@ struct TrainSpec {
   double learning_rate = 3e-4;
   Schedule schedule = Schedule::kCosine;
   std::int64_t warmup_steps = 0;
-  double final_fraction = 0.1;  // of the learning rate, at the end
-  double decay_fraction = 0.2;  // of the steps, at the end, for kWsd
+  double final_fraction = 0.1;  // of the learning rate, reached at the end
+  double decay_fraction = 0.2;  // of the steps, for the final decay of kWsd
   double weight_decay = 0.1;
   double beta1 = 0.9;
   double beta2 = 0.95;
   double epsilon = 1e-8;
-  double clip = 1.0;  // 0: not at all
+  double clip = 1.0;  // 0: no clipping
   double z_loss = 0;
   double balance_loss = 0.01;
   double router_z_loss = 0.001;
@@ -63,16 +63,16 @@ struct TrainSpec {
   std::int64_t validate_every = 0;  // steps; 0: never
   std::int64_t validate_tokens = 131'072;
 
-  // Not keys: whether these are recipe.h's choice, and not what the job sets.
+  // Not keys: whether these were chosen by recipe.h rather than set by the job.
   bool learning_rate_is_usual = false;
   bool warmup_is_usual = false;
 };
 
 struct DataSpec {
-  std::optional<std::string> train;       // a shard, or a folder of shards; none: the built-in text
-  std::optional<std::string> mix;         // several such, with weights (data_mix.h), instead
-  std::optional<std::string> validation;  // as train; none: nothing is validated on
-  std::optional<TokenType> type;          // of files without a header
+  std::optional<std::string> train;  // a shard or a folder of shards; none: the built-in text
+  std::optional<std::string> mix;  // instead of `train`: several of them with weights (data_mix.h)
+  std::optional<std::string> validation;  // like train; none: no validation
+  std::optional<TokenType> type;          // for files without a header
   Packing pack = Packing::kStream;
   Mask mask = Mask::kNone;
 };
@@ -90,15 +90,15 @@ struct JobSpec {
   CheckpointSpec checkpoint;
   LayoutSpec layout;
   ClusterSpec cluster;
-  std::vector<PriceSpec> prices;  // the job's own, beside the presets'
+  std::vector<PriceSpec> prices;  // the job's own, in addition to the presets
 
   [[nodiscard]] std::int64_t tokens_per_step() const {
     return batch.sequence * batch.micro_batch * batch.accumulate * layout.data_ranks();
   }
 };
 
-// The length of training in whole optimizer steps, and the tokens that these read; nothing when the
-// job does not say. For a job that went through rules.cc, which keeps both within 64 bits.
+// The length of training in whole optimizer steps, and in the tokens that these read; nothing if
+// the job does not say. The job must have passed rules.cc, which keeps both within 64 bits.
 std::optional<std::int64_t> training_steps(const JobSpec& job);
 std::optional<std::int64_t> training_tokens(const JobSpec& job);
 

@@ -1,4 +1,4 @@
-// LayoutSpec: how a job is spread over ranks. Ranks = dp · fsdp · tp · pp · cp · ep.
+// LayoutSpec: how a job is distributed over ranks. Ranks = dp · fsdp · tp · pp · cp · ep.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@ enum class PipelineSchedule {
   kGpipe,
   k1f1b,
   kInterleaved,
-  kZbH1,  // as 1F1B, but gradients of weights are made later, where 1F1B would wait
+  kZbH1,  // like 1F1B, but computes weight gradients later, where 1F1B would be idle
 };
-// What is gathered at once where parameters are sharded.
+// What is gathered at once if parameters are sharded.
 enum class ShardUnit {
   kBlock,
-  kModule,  // attention, and the MLP or the experts, each by itself
+  kModule,  // attention, and the MLP or the experts, separately
 };
 
 struct LayoutSpec {
-  std::optional<std::int64_t> ranks;  // what the product must be; default: the cluster's devices
-  std::int64_t dp = 0;                // replicas; 0: whatever the other degrees leave of the ranks
+  std::optional<std::int64_t> ranks;  // product of the degrees; default: the cluster's devices
+  std::int64_t dp = 0;                // replicas; 0: whatever the other degrees leave
   std::int64_t fsdp = 1;              // ranks that shard the training state
   std::int64_t zero = 3;  // what fsdp shards: 1 optimizer, 2 + gradients, 3 + parameters
   ShardUnit unit = ShardUnit::kBlock;
@@ -34,7 +34,7 @@ struct LayoutSpec {
 
   // The degrees other than dp, multiplied.
   [[nodiscard]] std::int64_t inner_ranks() const { return fsdp * tp * pp * cp * ep; }
-  // Ranks that each read their own part of the batch.
+  // Ranks that each read a different part of the batch.
   [[nodiscard]] std::int64_t data_ranks() const { return dp * fsdp * ep; }
 };
 

@@ -41,7 +41,7 @@ std::string repair(const LayoutSpec& l, std::int64_t ranks) {
   return "change the layout or the cluster";
 }
 
-// `ranks_text` says whose the ranks are: "the cluster has 8 devices (1 node of 8)".
+// `ranks_text` names the source of the ranks: "the cluster has 8 devices (1 node of 8)".
 base::Result<void> fit_ranks(LayoutSpec& l, std::int64_t ranks, const std::string& ranks_text,
                              const RuleErrors& rule) {
   if (l.dp == 0) l.dp = ranks % l.inner_ranks() == 0 ? ranks / l.inner_ranks() : 1;
@@ -52,7 +52,7 @@ base::Result<void> fit_ranks(LayoutSpec& l, std::int64_t ranks, const std::strin
   return {};
 }
 
-// What holds whatever the model is.
+// Rules that do not depend on the model.
 base::Result<void> check_degrees(const LayoutSpec& l, const RuleErrors& rule) {
   const auto product = checked_product({l.dp == 0 ? 1 : l.dp, l.fsdp, l.tp, l.pp, l.cp, l.ep});
   if (!product || static_cast<double>(*product) > kMostRanks) {
@@ -90,7 +90,7 @@ base::Result<void> check_degrees(const LayoutSpec& l, const RuleErrors& rule) {
   return {};
 }
 
-// That each degree cuts the model into equal parts.
+// Each degree must divide the model into equal parts.
 base::Result<void> check_cuts(const JobSpec& job, const RuleErrors& rule) {
   const ModelSpec& m = job.model;
   const LayoutSpec& l = job.layout;

@@ -1,4 +1,4 @@
-// Rules of a layout: the degrees against the ranks, and against the model they cut.
+// Rules of a layout: the degrees against the number of ranks, and against the model they divide.
 // Internal to src/spec.
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace assay::spec {
 
-// Fills dp and ranks from the cluster, then checks the layout against cluster and model.
-// `ranks_from_layout`: whatever the cluster has.
+// Fills in dp and ranks from the cluster, then checks the layout against cluster and model.
+// `ranks_from_layout`: ignores the number of devices in the cluster.
 base::Result<void> complete_layout(JobSpec& job, const Value& document,
                                    bool ranks_from_layout = false);
 

@@ -138,7 +138,7 @@ std::string model_toml(const ModelSpec& model) {
   std::string text = "[model]\n";
   const base::Json json = section_json(model);
   for (const auto& [key, value] : json.items()) {
-    // Written out, these would say something about what the model does not have.
+    // Written out, these would describe features that the model does not have.
     if (!model.is_moe() && is_of_mixtures(key)) continue;
     if (key.starts_with("rope_") && model.positions != Positions::kRope) continue;
     if (is_of_scaled_rope(key) && model.rope_factor == 1) continue;

@@ -1,4 +1,4 @@
-// The front door of src/spec: a name or a file, in; a validated spec, out.
+// The entry point of src/spec: takes a name or a file, returns a validated spec.
 #pragma once
 
 #include <functional>
@@ -38,25 +38,26 @@ struct Loaded {
 
 struct LoadOptions {
   std::span<const std::string> overrides = {};  // "model.layers=4"
-  // Makes the document of `this-machine`; tests put a machine of their own here.
+  // Makes the document of `this-machine`; tests supply their own machine here.
   std::function<Value()> this_machine = {};
-  // Asked what to do about a job whose layout is impossible, and all else of which is not: the
-  // answer becomes the error's hint.
+  // Called for a job whose only problem is an impossible layout: the answer becomes the error's
+  // hint.
   LayoutAdvice possible_layout = {};
-  // A job has as many ranks as its layout says, whatever its cluster has: CPUs can be any number.
+  // A job has as many ranks as its layout says, regardless of its cluster: any number of ranks can
+  // run on CPUs.
   bool ranks_from_layout = false;
   // The same for a job whose cluster has CPUs as its devices.
   bool cpu_ranks_from_layout = false;
 };
 
-// `reference` is a preset's name, a path (with a "/" or ending in .toml; a pipe will do), or "-"
-// for standard input. What is found decides what it is: a lone section is that kind of spec,
-// anything with [batch] or [train], or with several sections, is a job. A job without a cluster
-// runs on this machine.
+// `reference` is a preset's name, a path (with a "/" or ending in .toml; may be a pipe), or "-" for
+// standard input. The content determines the kind: a single section is that kind of spec; anything
+// with [batch] or [train], or with several sections, is a job. A job without a cluster runs on this
+// machine.
 base::Result<Loaded> load(std::string_view reference, const LoadOptions& options = {});
 
-// A model as text that stands by itself, for files that must be read without the job they came
-// from, and back. `source` names the text in errors.
+// A model as self-contained text, for files that must be readable without the job they came from,
+// and back. `source` names the text in errors.
 std::string model_toml(const ModelSpec& model);
 base::Result<ModelSpec> model_from_toml(std::string_view text, const std::string& source);
 

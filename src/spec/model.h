@@ -33,27 +33,27 @@ struct ModelSpec {
   Norm norm = Norm::kRmsNorm;
   QkNorm qk_norm = QkNorm::kNone;
   Mlp mlp = Mlp::kSwiglu;
-  double norm_epsilon = 1e-5;  // of every norm, those of queries and keys too
+  double norm_epsilon = 1e-5;  // of every norm, including those of queries and keys
   Positions positions = Positions::kRope;
   double rope_theta = 10000.0;
-  // Llama 3.1's scaling of rotary positions (rope.h); a factor of 1 is none.
+  // Llama 3.1's scaling of rotary positions (rope.h); a factor of 1 means none.
   double rope_factor = 1;
   double rope_low = 1;
   double rope_high = 4;
   std::int64_t rope_context = 8192;
   bool bias = false;
-  bool qkv_bias = false;  // on queries, keys and values alone
+  bool qkv_bias = false;  // only on queries, keys and values
   bool tied = false;
 
   std::int64_t experts = 0;  // 0: dense
   std::int64_t experts_per_token = 0;
   std::int64_t moe_every = 1;
-  double capacity = 0;  // rows that each expert computes, of an even share; 0: as many as come
+  double capacity = 0;            // rows per expert, as a multiple of an even share; 0: unlimited
   std::int64_t expert_ffn = 0;    // 0: ffn
-  std::int64_t shared_ffn = 0;    // of an expert that every token uses; 0: none
-  std::int64_t dense_layers = 0;  // the first ones
+  std::int64_t shared_ffn = 0;    // width of a shared expert, used by every token; 0: none
+  std::int64_t dense_layers = 0;  // the first layers, which are never mixtures
   Router router = Router::kSoftmax;
-  bool normalise_router = true;  // the weights of a token's experts add up to router_scale
+  bool normalise_router = true;  // weights of a token's experts sum to router_scale
   double router_scale = 1;
 
   bool value_embeddings = false;
@@ -72,7 +72,7 @@ struct ModelSpec {
   [[nodiscard]] std::int64_t qkv_dim() const { return q_dim() + 2 * kv_dim(); }
   [[nodiscard]] bool has_qkv_bias() const { return bias || qkv_bias; }
   [[nodiscard]] bool is_gated() const { return mlp == Mlp::kSwiglu; }
-  // What the MLP's first product makes: gate and up side by side, or up alone.
+  // The output of the MLP's first product: gate and up side by side, or up alone.
   [[nodiscard]] std::int64_t inner_dim() const { return inner_of(ffn); }
   [[nodiscard]] std::int64_t inner_of(std::int64_t width) const {
     return is_gated() ? 2 * width : width;

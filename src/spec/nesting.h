@@ -1,4 +1,4 @@
-// How deep dotted names nest, before toml++ sees the text. Internal to src/spec.
+// Checks the nesting of dotted names before toml++ parses the text. Internal to src/spec.
 #pragma once
 
 #include <string_view>

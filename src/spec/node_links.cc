@@ -29,7 +29,7 @@ class Graph {
     return nvlinks_[a * size_ + b];
   }
 
-  // Those that `a` is linked to, itself included.
+  // The devices that `a` is linked to, including itself.
   [[nodiscard]] std::vector<std::size_t> linked_to(std::size_t a) const {
     std::vector<std::size_t> linked;
     for (std::size_t b = 0; b < size_; ++b) {
@@ -57,8 +57,8 @@ std::size_t group_size(const Graph& graph) {
   return groups.front().size();
 }
 
-// NVLinks of the least connected device: through switches they serve every peer, direct ones add
-// up.
+// NVLinks of the least connected device: through switches they serve every peer, direct links are
+// summed.
 std::int64_t fewest_nvlinks(const Graph& graph) {
   std::vector<std::int64_t> of_each(graph.size());
   for (std::size_t a = 0; a < graph.size(); ++a) {

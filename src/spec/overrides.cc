@@ -28,7 +28,7 @@ bool is_key_path(std::string_view path) {
          std::all_of(path.begin(), path.end(), allowed);
 }
 
-// "1e11" as TOML reads it is no whole number, and as people mean it is one.
+// TOML reads "1e11" as a float, but people mean a whole number.
 std::string written_out(std::string_view text) {
   std::int64_t digits = 0;
   int exponent = -1;

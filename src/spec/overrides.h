@@ -1,4 +1,4 @@
-// --set: one key of a document written over. Internal to src/spec.
+// --set: overrides one key of a document. Internal to src/spec.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace assay::spec {
 
-// Writes `text`, "path=value", into the document, making the tables on the way.
+// Writes `text`, "path=value", into the document, creating tables as needed.
 base::Result<void> apply_override(Value& document, const std::string& text);
 
-// Takes out what an override makes meaningless and no override sets: the other ways to give the
-// length of training, and the keys about shards once fsdp is 1. For a document whose extends
-// are resolved.
+// Removes keys that an override makes meaningless, unless they are overridden too: the other ways
+// to give the length of training, and the keys about shards if fsdp is 1. All `extends` must have
+// been resolved.
 void drop_replaced(Value& document);
 
 }  // namespace assay::spec

@@ -1,4 +1,5 @@
-// The parameters of a model, group by group: what is counted, sharded, optimised and sent.
+// The parameters of a model by group: the basis for counting, sharding, optimising and
+// communicating.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 
 namespace assay::spec {
 
-// nanochat's gate that mixes value embeddings in reads this many channels of the residual stream.
+// nanochat's gate for value embeddings reads this many channels of the residual stream.
 inline constexpr std::int64_t kValueGateChannels = 32;
 
 enum class Role {
@@ -27,7 +28,7 @@ struct ParameterGroup {
   std::int64_t rows = 1;  // 1 for vectors
   std::int64_t cols = 0;
   std::int64_t count = 0;  // tensors of this shape in the model
-  bool expert = false;     // one per expert: a token uses only some
+  bool expert = false;     // one per expert; a token uses only some
 
   [[nodiscard]] std::int64_t elements_each() const { return rows * cols; }
   [[nodiscard]] std::int64_t parameters() const { return elements_each() * count; }
@@ -36,18 +37,18 @@ struct ParameterGroup {
 struct Parameters {
   std::vector<ParameterGroup> groups;
   std::int64_t total = 0;
-  std::int64_t active = 0;  // used for one token: all but the experts it is not sent to
-  std::int64_t matmul = 0;  // of `total`: those that multiply activations (a tied head included)
+  std::int64_t active = 0;  // used for one token: without the experts that it is not routed to
+  std::int64_t matmul = 0;  // part of `total` that multiplies activations (including a tied head)
 };
 
-// Fails only when the counts do not fit 64 bits.
+// Fails only if the counts do not fit into 64 bits.
 base::Result<Parameters> count_parameters(const ModelSpec& model);
 
-// The same for a model that went through rules.cc, where counting it is one of the rules.
+// The same for a model that has passed rules.cc, which includes counting.
 Parameters parameters_of(const ModelSpec& model);
 
-// Flops of a token under the two definitions of model flops utilisation in use. They differ in
-// whether the embedding counts; neither halves attention for being causal. Of a mixture, only what
+// Flops per token under the two common definitions of model flops utilisation. They differ in
+// whether the embedding counts; neither halves attention for being causal. For mixtures, only what
 // a token uses counts.
 struct FlopsPerToken {
   double with_embedding = 0;     // 6 N + 12 L D S, N all parameters

@@ -23,16 +23,16 @@ struct Preset {
   std::string name;  // the file's name without .toml; unique over all kinds
   Kind kind;
   std::string source;         // "presets/models/tiny.toml", for error messages
-  std::string_view contents;  // empty for kThisMachine, which is discovered
+  std::string_view contents;  // empty for kThisMachine, which is detected
 };
 
-// The cluster preset that is discovered rather than written down.
+// The cluster preset that is detected at run time.
 inline constexpr std::string_view kThisMachine = "this-machine";
 
 // All presets, by kind and then in natural order (d12 before d100).
 const std::vector<Preset>& presets();
 
-// Null when there is none of that name.
+// Null if there is no preset of that name.
 const Preset* find_preset(std::string_view name);
 
 // Names of one kind, for suggestions and completion; of every kind without an argument.

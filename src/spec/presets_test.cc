@@ -1,4 +1,4 @@
-// Every preset is valid, and says what the issue of a preset is: a name, a date, a source.
+// Every preset is valid and has what a preset needs: a name, a date, a source.
 #include "spec/presets.h"
 
 #include <gmock/gmock.h>

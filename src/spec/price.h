@@ -1,4 +1,4 @@
-// PriceSpec: what a provider charges for some devices per hour, on which date, and the source.
+// PriceSpec: a provider's price for some devices per hour, with its date and source.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace assay::spec {
 
 enum class Market { kOnDemand, kSpot };
 
-// A single price has low == high; a range is kept as one rather than averaged into a fiction.
+// A single price has low == high; a range is kept as it is rather than averaged.
 struct PriceRange {
   base::Money low;
   base::Money high;
@@ -31,7 +31,7 @@ struct PriceSpec {
   base::Date date;
   PriceRange per_hour;  // for all `devices` together
   std::string source;
-  bool network = false;  // several of them have a network between them that is known
+  bool network = false;  // the network between several of them is known
 };
 
 }  // namespace assay::spec

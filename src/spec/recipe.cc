@@ -12,7 +12,7 @@ constexpr double kWidth = 4096;
 
 }  // namespace
 
-// Nobody means the digits after these.
+// More digits would suggest a precision that nobody intends.
 double two_digits(double rate) {
   const double digits = std::pow(10.0, 1 - std::floor(std::log10(rate)));
   return std::round(rate * digits) / digits;

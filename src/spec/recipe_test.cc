@@ -7,8 +7,9 @@
 namespace assay::spec {
 namespace {
 
-// What was published, which the rule knows one of: Llama 3 8B and 70B (their report, table 3),
-// GPT-3 of 125 million parameters (its paper, table 2.1), which GPT-2 124M is trained with today.
+// Published values, of which the rule was derived from one: Llama 3 8B and 70B (their report, table
+// 3), and GPT-3 with 125 million parameters (its paper, table 2.1), whose values are used for GPT-2
+// 124M today.
 TEST(Recipe, IsNearWhatWasPublished) {
   EXPECT_DOUBLE_EQ(usual_learning_rate(4096, 4'194'304), 3e-4);
   EXPECT_DOUBLE_EQ(usual_learning_rate(8192, 4'194'304), 1.5e-4);

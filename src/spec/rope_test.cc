@@ -26,7 +26,7 @@ TEST(Rope, WithoutAFactorFrequenciesAreAGeometricSeries) {
   }
 }
 
-// Worked out apart from this code, by wavelengths: as the published rule is written.
+// Computed independently of this code, by wavelengths, as the published rule is written.
 TEST(Rope, Llama31ScalesSlowRotations) {
   const auto frequencies = rope_frequencies(llama31());
   const std::pair<std::size_t, double> expected[] = {

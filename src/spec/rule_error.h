@@ -1,5 +1,5 @@
-// RuleErrors: errors of broken rules (rules.h), with file and line of the key they are about.
-// Internal to src/spec.
+// RuleErrors: errors for broken rules (rules.h), with file and line of the key concerned. Internal
+// to src/spec.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ namespace assay::spec {
 
 class RuleErrors {
  public:
-  // `path` is what leads to `document` when it is itself a part of one: "price[2]".
+  // `path` is the path of `document` if it is itself part of a document: "price[2]".
   explicit RuleErrors(const Value& document, std::string path = {})
       : document_(document), path_(std::move(path)) {}
 
-  // Whether a key stands in the document, for keys whose default is no statement.
+  // Whether the key is written in the document, as opposed to having its default.
   [[nodiscard]] bool written(std::string_view key) const { return document_.at(key) != nullptr; }
 
-  // `key` is a dotted path; when it was not written itself, the nearest table around it is named.
+  // `key` is a dotted path; if it was not written, the nearest enclosing table is named.
   [[nodiscard]] tl::unexpected<base::Error> broken(std::string_view key, const std::string& what,
                                                    std::string hint = {}) const;
 
@@ -32,7 +32,7 @@ class RuleErrors {
   std::string path_;
 };
 
-// The product, or nothing when it does not fit 64 bits.
+// The product; nothing if it does not fit into 64 bits.
 std::optional<std::int64_t> checked_product(std::initializer_list<std::int64_t> factors);
 
 }  // namespace assay::spec

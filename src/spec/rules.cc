@@ -121,7 +121,7 @@ base::Result<void> check_batch(const JobSpec& job, const RuleErrors& rule) {
   return {};
 }
 
-// That the length of training, given by `key`, is a number of steps that can be counted.
+// Checks that the length of training, given by `key`, is a countable number of steps.
 base::Result<void> check_length(long double tokens, const JobSpec& job, const char* key,
                                 const RuleErrors& rule) {
   if (tokens > static_cast<long double>(kMostTokens)) {
@@ -246,7 +246,7 @@ base::Result<void> complete(PriceSpec& price, const Value& row, const std::strin
   return {};
 }
 
-// How fast to learn, as far as the job does not say.
+// Fills in learning rate and warm-up if the job does not set them.
 void complete_recipe(JobSpec& job, const Value& document) {
   TrainSpec& train = job.train;
   const bool rate_is_set = document.at("train.learning_rate") != nullptr;
@@ -275,7 +275,7 @@ base::Result<void> complete(JobSpec& job, const Value& document, const LayoutAdv
   }
   const bool cpu = job.cluster.device.kind == DeviceKind::kCpu;
   if (cpu && document.at("train.precision") == nullptr) job.train.precision = Precision::kFp32;
-  // Such a router is balanced by its bias.
+  // A sigmoid router is balanced by its bias.
   if (job.model.router == Router::kSigmoid) {
     if (document.at("train.balance_loss") == nullptr) job.train.balance_loss = 0;
     if (document.at("train.router_z_loss") == nullptr) job.train.router_z_loss = 0;

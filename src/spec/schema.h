@@ -1,5 +1,5 @@
-// The schema: which keys each section has, of which type, with which default. schema.cc describes
-// every section once; reading, JSON and documentation all come from that description.
+// The schema: the keys of each section, with types and defaults. schema.cc describes every section
+// once; reading, JSON and documentation are derived from that description.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@
 
 namespace assay::spec {
 
-// The largest values a spec may have: far above any real machine, and small enough that the
-// arithmetic that follows stays exact in 64 bits.
+// The largest values a spec may have: far above any real machine, and small enough that later
+// arithmetic is exact in 64 bits.
 inline constexpr double kMostNodes = 1e6;
 inline constexpr double kMostDegree = 1e6;  // of one kind of parallelism
 inline constexpr double kMostRanks = 1e7;
@@ -31,7 +31,7 @@ struct KeyDoc {
   std::string meaning;
 };
 
-// A document's sections, as written; sections that are absent hold their defaults.
+// A document's sections, as written; absent sections have their defaults.
 struct Sections {
   ModelSpec model;
   BatchSpec batch;
@@ -44,11 +44,11 @@ struct Sections {
   std::vector<PriceSpec> price;
 };
 
-// Reads the sections of a composed document (no `extends` left in it). Types, ranges and unknown
-// keys are checked here; rules between keys are in rules.h.
+// Reads the sections of a composed document (without `extends`). Types, ranges and unknown keys are
+// checked here; rules between keys are in rules.h.
 base::Result<Sections> read_sections(const Value& document);
 
-// The key and the text of one value, for people.
+// A key and its value as text, for people.
 struct Row {
   std::string key;
   std::string value;
@@ -62,7 +62,7 @@ base::Json section_json(const T& section);
 template <class T>
 std::vector<Row> section_rows(const T& section);
 
-// Every key there is, in the order in which the sections are usually written.
+// Every key, in the order in which the sections are usually written.
 std::vector<KeyDoc> all_keys();
 
 }  // namespace assay::spec

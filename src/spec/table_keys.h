@@ -1,5 +1,5 @@
-// TableKeys: a table of a small document, such as an experiment or a suite, whose keys are taken
-// one by one; what was not taken is unknown. Errors name file and line of the very value.
+// TableKeys: reads the keys of a table in a small document, such as an experiment or a suite, one
+// by one; keys that were not read are unknown. Errors name file and line of the value.
 //
 //   TableKeys keys(document);
 //   ASSAY_TRY_VOID(keys.text("title", title));
@@ -25,10 +25,10 @@ class TableKeys {
   // `table` must outlive this.
   explicit TableKeys(const Value& table) : table_(table) {}
 
-  // Null when there is none.
+  // Null if the table has no such key.
   const Value* take(std::string key);
 
-  // Targets stay as they are when the key is not there.
+  // Targets are unchanged if the key is absent.
   base::Result<void> text(const char* key, std::string& target);
   base::Result<void> flag(const char* key, bool& target);
   base::Result<void> number(const char* key, double& target);
@@ -42,7 +42,7 @@ class TableKeys {
     target = *number;
     return {};
   }
-  // A string that `parse(where, text)` makes something of.
+  // A string that is converted by `parse(where, text)`.
   template <class T, class Parse>
   base::Result<void> parsed(const char* key, T& target, const Parse& parse) {
     std::string given;
@@ -52,7 +52,7 @@ class TableKeys {
     return {};
   }
 
-  // Last: an unknown key, with the nearest that is known.
+  // Call last: fails on an unknown key, and suggests the nearest known one.
   [[nodiscard]] base::Result<void> no_others() const;
 
  private:

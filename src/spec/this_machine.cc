@@ -27,8 +27,8 @@ Value value(Value::Data data) {
   return Value(std::move(data), Origin{"this machine", 0});
 }
 
-// Facts come from firmware and drivers, which can be wrong: a number that no key accepts is not
-// written. Past this many bytes, or bytes per second, nothing is believed.
+// These facts come from firmware and drivers, which can be wrong: a number that no key accepts is
+// omitted. Values above this, in bytes or bytes per second, are not believed.
 constexpr double kMostBelieved = 1e18;
 
 bool believable(double number) {
@@ -52,7 +52,7 @@ base::Bytes usable_memory(const Machine& machine) {
   return machine.memory_limit.value_or(machine.memory);
 }
 
-// A name as a driver may report it: of any bytes.
+// A name as reported by a driver, which may contain any bytes.
 std::string name_or(const std::string& name, const char* unknown) {
   const std::string shown = base::printable(base::trim(name));
   return shown.empty() ? unknown : shown;
@@ -98,7 +98,7 @@ std::optional<base::BytesPerSecond> pcie_rate(const machine::PcieLink& pcie) {
                               static_cast<double>(*pcie.max_width));
 }
 
-// Positions of the GPUs that are of the first one's model.
+// Indices of the GPUs of the same model as the first.
 std::vector<int> gpus_of_first_model(const Machine& machine) {
   std::vector<int> same;
   for (std::size_t i = 0; i < machine.gpus.size(); ++i) {

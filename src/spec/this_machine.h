@@ -1,4 +1,4 @@
-// The preset `this-machine`: a cluster of one node, made from what src/machine finds.
+// The preset `this-machine`: a cluster of one node, described by what src/machine finds.
 #pragma once
 
 #include "machine/machine.h"
@@ -6,9 +6,9 @@
 
 namespace assay::spec {
 
-// A document with [cluster], valid whatever the machine is. The device takes its rates from the
-// device preset of the same name, if there is one; what is not known, or cannot be, stays unset. A
-// machine without GPUs is one CPU device; of GPUs of several models, the first model's are taken.
+// A document with [cluster], valid for any machine. The device's rates come from the device preset
+// of the same name, if there is one; unknown values stay unset. A machine without GPUs is one CPU
+// device; if there are several GPU models, only the first model's GPUs are used.
 Value cluster_document(const machine::Machine& machine);
 
 // The same for the machine this runs on.

@@ -12,7 +12,7 @@
 #include <toml++/impl/preprocessor.h>
 #undef TOML_ASSERT_ASSUME
 #define TOML_ASSERT_ASSUME(expr) static_assert(true)
-// Its test for exotic spaces calls letters such as é unreachable: they are no spaces.
+// Its test for unusual spaces declares letters such as é unreachable; they are simply not spaces.
 #pragma push_macro("TOML_UNREACHABLE")
 #undef TOML_UNREACHABLE
 #define TOML_UNREACHABLE return false

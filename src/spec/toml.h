@@ -1,4 +1,4 @@
-// TOML text -> Value. The only door through which toml++ is used.
+// TOML text -> Value. The only file that uses toml++.
 #pragma once
 
 #include <string_view>
@@ -11,8 +11,8 @@ namespace assay::spec {
 // `source` names the text in errors and origins.
 base::Result<Value> parse_toml(std::string_view text, const std::string& source);
 
-// The right side of `--set key=value`: a TOML value, or else the bare text as a string, so that
-// `--set model.extends=tiny` needs no quotes inside the shell's.
+// The right side of `--set key=value`: a TOML value, or otherwise the bare text as a string, so
+// that `--set model.extends=tiny` needs no extra quotes.
 Value parse_override_value(std::string_view text, const std::string& source);
 
 }  // namespace assay::spec

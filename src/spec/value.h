@@ -1,8 +1,8 @@
-// Value: a parsed TOML document as a tree in which every node remembers where it was written.
+// Value: a parsed TOML document as a tree in which every node knows where it was written.
 //
-// toml.cc makes it, compose.cc merges several (extends, --set), fields.h turns it into typed specs.
-// Our own tree because a merged document has nodes from several files, and each error must name
-// the file and line of the very node it is about.
+// toml.cc creates it, compose.cc merges several (extends, --set), fields.h turns it into typed
+// specs. We have our own tree because a merged document has nodes from several files, and each
+// error must name the file and line of its node.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace assay::spec {
 
 struct Origin {
   std::string source;  // a file as the user named it, "presets/…" when embedded, or "--set k=v"
-  int line = 0;        // 0 where lines make no sense: in a --set
+  int line = 0;        // 0 if there are no lines: in a --set
 
   [[nodiscard]] std::string text() const;  // "job.toml:12"
 };
@@ -27,7 +27,7 @@ class Value {
  public:
   using Array = std::vector<Value>;
   using Table = std::map<std::string, Value, std::less<>>;
-  // A TOML time, or a date with one, has no use in a spec; it is kept as its kind only.
+  // TOML times, and dates with times, are not used in specs; only the kind is kept.
   struct Timestamp {};
   using Data =
       std::variant<bool, std::int64_t, double, std::string, base::Date, Timestamp, Array, Table>;
@@ -47,12 +47,12 @@ class Value {
     return std::get_if<T>(&data_);
   }
 
-  // The member `key` of a table; null when this is no table or has no such key.
+  // The member `key` of a table; null if this is not a table or has no such key.
   [[nodiscard]] const Value* find(std::string_view key) const;
   // The node at a dotted path such as "cluster.device.memory".
   [[nodiscard]] const Value* at(std::string_view path) const;
 
-  // What stands here, for messages: "4.5", "the string 'abc'", "a table"; long strings shortened.
+  // The value for messages: "4.5", "the string 'abc'", "a table"; long strings are shortened.
   [[nodiscard]] std::string shown() const;
 
  private:

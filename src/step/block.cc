@@ -1,5 +1,5 @@
-// One decoder block, forward and backward. What the forward pass keeps is the recompute policy's
-// choice; what it does not keep, the backward pass computes again right before it is needed.
+// One decoder block, forward and backward. The recompute policy decides what the forward pass
+// keeps; the backward pass recomputes the rest right before it is needed.
 #include "step/builder.h"
 #include "step/recompute.h"
 
@@ -56,7 +56,7 @@ void make_qkv(Builder& b, Kept& k) {
     const View heads = query_key(k, s).columns(first, count);
     b.emit({.kind = Kind::kRotate, .part = Part::kRope, .out = {heads}});
   };
-  if (b.shares_sequences()) {  // keys first: they travel while queries are made
+  if (b.shares_sequences()) {  // keys first: they are gathered while queries are computed
     normalise(Part::kKeyNorm, s.q, s.kv);
     rotate(s.q, s.kv);
     share_keys(b, k);
@@ -70,8 +70,8 @@ void make_qkv(Builder& b, Kept& k) {
 
 double attention_flops(const Builder& b, double passes) {
   const Program& p = b.program();
-  // Causal: half of the square of scores, which is made once and used once per pass. Where
-  // documents are masked, less of it is needed, by how much depends on the data: this is the most.
+  // Causal: half of the square of scores, computed once and used once per pass. With a document
+  // mask less of it is needed, depending on the data: this is the maximum.
   return passes * 2.0 * static_cast<double>(p.micro_tokens()) *
          static_cast<double>(p.choices.sequence) * static_cast<double>(b.shape().q) / 2.0;
 }
@@ -104,7 +104,7 @@ bool is_mixture(const Builder& b) {
   return b.model().is_moe_layer(b.layer());
 }
 
-// `out`: of the block, or null where its inside is computed again.
+// `out`: the block's output; null during recomputation.
 void gate_up(Builder& b, Kept& k, const View* out = nullptr) {
   if (is_mixture(b)) return forward_mixture(b, k, out);
   k.inner = b.matrix(b.named("gate_up"), b.program().micro_tokens(), b.shape().inner);
@@ -138,7 +138,7 @@ View backward_mlp(Builder& b, Kept& k, const View& dx) {
   const View dout = b.all_tokens(Part::kDown, "gradient of all", dx);
   const View da = b.matrix(b.named("activation gradient"), tokens, s.ffn);
   b.back_to_input(Part::kDown, dout, b.weight(Part::kDown), da);
-  // Each element is read before it is overwritten, so both results lie where they came from.
+  // Each element is read before it is overwritten, so both results are written in place.
   Op back{.kind = Kind::kActivateGrad, .part = Part::kActivation, .in = {k.inner, da}};
   back.out = {k.inner};
   if (k.a.buffer < 0) {
@@ -181,7 +181,7 @@ View backward_attention(Builder& b, Kept& k, const View& dx) {
   const View dk = dqkv.columns(s.q, s.kv);
   if (b.shares_sequences()) {
     const Op exchange = attention_gradients_in_context(b, k, d_o, dq);
-    out_gradients();  // while gradients of keys and values travel
+    out_gradients();  // while gradients of keys and values are in flight
     add_key_gradients(b, exchange, dqkv.columns(s.q, 2 * s.kv));
   } else {
     b.emit_within_documents({.kind = Kind::kAttentionGrad,
@@ -230,7 +230,7 @@ std::int32_t attention_unit(const Builder& b) {
   return b.find(Part::kQkv)->unit;
 }
 
-// Of a mixture: without its experts, where these are a unit of their own.
+// For a mixture: the unit without its experts, if these are a separate unit.
 std::int32_t mlp_unit(const Builder& b) {
   return b.find(is_mixture(b) ? Part::kRouter : Part::kGateUp)->unit;
 }
@@ -307,7 +307,8 @@ std::vector<std::int32_t> units_used(const Builder& b, Phase phase) {
   if (has_experts_apart(b)) {
     const std::int32_t experts = b.find(Part::kGateUp)->unit;
     if (phase == Phase::kForward) return {mlp, experts};
-    // What comes before the experts is needed to make it again, and after them in any case.
+    // The rest of the block is needed after the experts in any case, and before them if norms are
+    // recomputed.
     return kept.norms ? std::vector{experts, mlp} : std::vector{mlp, experts, mlp};
   }
   if (phase == Phase::kForward) return {attention, mlp};

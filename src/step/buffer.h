@@ -1,5 +1,5 @@
-// What the ops of a step read and write. A buffer is memory with a name and a purpose; a view is a
-// matrix inside one.
+// The operands of a step's ops. A buffer is memory with a name and a purpose; a view is a matrix
+// inside a buffer.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ enum class Dtype : std::uint8_t {
   kBf16,
   kU16,
   kI32,
-  kFp8,  // E4M3: four bits of exponent, three of mantissa
+  kFp8,  // E4M3: 4 exponent bits, 3 mantissa bits
   kFp16,
 };
 
@@ -22,16 +22,16 @@ constexpr std::int64_t bytes_of(Dtype type) {
   return type == Dtype::kF32 || type == Dtype::kI32 ? 4 : 2;
 }
 
-// Why the memory is there: the rows of the plan that people see.
+// What the memory is for: the rows of the memory plan that users see.
 enum class Storage : std::uint8_t {
   kWeights,
   kRemainders,  // the low halves of fp32 weights whose high halves are the bf16 weights
   kGradients,
   kMoments,
-  kActivations,  // kept from the forward for the backward pass, or passed from op to op
+  kActivations,  // kept from the forward pass for the backward pass, or passed from op to op
   kInputs,       // tokens and targets
   kScalars,      // loss, norm, counters
-  kGathered,     // weights of other ranks, as long as they are needed
+  kGathered,     // weights gathered from other ranks, while they are needed
 };
 inline constexpr int kStorages = 8;
 
@@ -49,7 +49,8 @@ struct Buffer {
   [[nodiscard]] std::int64_t bytes() const { return elements * bytes_of(type); }
 };
 
-// `rows` x `cols` elements, rows `stride` elements apart, from `offset` elements into the buffer.
+// `rows` x `cols` elements, starting `offset` elements into the buffer, with rows `stride` elements
+// apart.
 struct View {
   BufferId buffer = -1;
   std::int64_t offset = 0;

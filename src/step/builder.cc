@@ -172,7 +172,8 @@ View Builder::in_place_of(const View& dx, const char* name) {
   return defers_ ? matrix(named(name), dx.rows, dx.cols) : dx;
 }
 
-// A unit's place for gradients has other micro-batches' until then: a copy.
+// Until the unit's gradients are complete, its buffer may hold those of another micro-batch: uses a
+// copy.
 View Builder::vector_gradient(const Parameter& p) {
   if (!defers_ || writes_directly(p.unit)) return gradient(p);
   const View kept = matrix(named("vector gradient"), p.rows, p.cols,

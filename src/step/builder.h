@@ -1,6 +1,6 @@
-// Builder: makes the ops of a step, for a sink (sink.h): the one description of blocks, head and
-// optimizer, for the program that is executed as for the totals that are priced. Its own methods
-// are in builder.cc, for fp8 in quantised.cc, and for what ranks exchange in exchange.cc; the
+// Builder: emits the ops of a step into a sink (sink.h). It is the only description of blocks, head
+// and optimizer, used both for the program that is executed and for the totals that are priced. Its
+// methods are in builder.cc, those for fp8 in quantised.cc, for communication in exchange.cc; the
 // functions below build the parts of a step with it.
 #pragma once
 
@@ -23,22 +23,22 @@ namespace assay::step {
 
 class Builder {
  public:
-  // The program has its model, choices and parameters already; of a sink that unrolls, its units.
+  // The program has its model, choices and parameters already and, if the sink unrolls, its units.
   Builder(Program& program, Sink& sink);
 
-  // How often what follows is executed in a step, where the sink does not unroll: by so many of the
-  // rank's layers, in so many micro-batches.
+  // For sinks that do not unroll: how often the following ops are executed in a step, namely for
+  // `layers` of the rank's layers in `micros` micro-batches.
   struct Stands {
     std::int64_t layers = 1;
     std::int64_t micros = 1;
-    bool first_mixture = false;  // the rank's first mixture is among these layers
-    bool first_micro = false;    // and the first micro-batch among these
+    bool first_mixture = false;  // these layers include the rank's first mixture
+    bool first_micro = false;    // these micro-batches include the first
   };
   void stand_for(const Stands& stands) {
     stands_ = stands;
     times_ = stands.layers * stands.micros;
   }
-  // What task(0), task(1), … emit differs by places in buffers alone.
+  // task(0), task(1), … must emit the same ops except for offsets in buffers.
   template <class Task>
   void repeat(std::int64_t times, Task task) {
     if (sink_.unrolls()) {
@@ -50,14 +50,15 @@ class Builder {
     }
   }
 
-  // The ops that follow are of this micro-batch, and use the buffers of this slot (pipeline.h).
+  // The following ops belong to this micro-batch and use the buffers of this slot (pipeline.h).
   void begin_pass(std::int32_t micro, std::int32_t slot);
-  // A buffer with one matrix, in the activations' type unless given. Passes get the same buffers
-  // again: those with the same name, slot, phase and place among buffers of one name.
+  // A buffer with one matrix, of the activations' type unless given. A later pass gets the same
+  // buffer as an earlier one if name, slot, phase and index among the buffers of that name are
+  // equal.
   View matrix(std::string name, std::int64_t rows, std::int64_t cols);
   View matrix(std::string name, std::int64_t rows, std::int64_t cols, Dtype type, Storage storage);
 
-  // The ops that follow are of this phase and layer.
+  // The following ops belong to this phase and layer.
   void enter(Phase phase, std::int32_t layer = kNoLayer) {
     phase_ = phase;
     layer_ = layer;
@@ -66,95 +67,101 @@ class Builder {
   [[nodiscard]] std::int32_t layer() const { return layer_; }
   [[nodiscard]] std::int32_t micro() const { return micro_; }
   void emit(Op op);
-  // Of attention or its gradients: within the documents of the pass' tokens, if they are set.
+  // For attention and its gradients: restricts them to documents, if set for this pass.
   void set_documents(const View& documents) { documents_ = documents; }
   void emit_within_documents(Op op);
 
-  // c = a b^T: activations times a weight, as the forward pass has it. `residual` may be none.
+  // c = a b^T: activations times a weight, as in the forward pass. `residual` and `bias` may be
+  // null.
   void forward(Part part, const View& a, const View& weight, const View& c,
                const View* residual = nullptr, const View* bias = nullptr);
-  // For c = a b^T: da = dc b, or added to what is there.
+  // For c = a b^T: da = dc b, or da += dc b if `adds`.
   void back_to_input(Part part, const View& dc, const View& weight, const View& da,
                      bool adds = false);
-  // dweight = dc^T a, added to if the gradient has been begun. Like the bias' it may be made later:
-  // see defer_weight_gradients().
+  // dweight = dc^T a, added to the gradient if `begun`. May be emitted later, as may
+  // bias_gradient(): see defer_weight_gradients().
   void back_to_weight(Part part, const View& dc, const View& a, const Parameter& weight,
                       bool begun = false);
   void bias_gradient(const View& dc, const Parameter& bias);
-  // `kind` is kNorm with one out, or kNormGrad; weight and bias are the part's, if it has any.
+  // kNorm, with the part's weight and bias if it has any.
   void norm(Part part, const View& x, const View& h);
-  // dx is the norm's gradient alone, or added to what is in `before`, which may be dx itself.
+  // dx = the norm's gradient, plus `before` unless that is null; `before` may be dx itself.
   void norm_gradient(Part part, const View& dh, const View& x, const View* before, const View& dx);
 
-  // Zero-bubble pipelines (pipeline.h). From here to the end of the pass, what makes and finishes
-  // gradients of weights is noted, and emitted by make_deferred() in a later pass of the same
-  // micro-batch. Whoever overwrites what that reads must not: see in_place_of().
+  // Zero-bubble pipelines (pipeline.h). Until the end of the pass, ops that compute and finish
+  // gradients of weights are recorded, and make_deferred() emits them in a later pass of the same
+  // micro-batch. Their operands must not be overwritten in between: see in_place_of().
   void defer_weight_gradients() { defers_ = true; }
   void make_deferred();
-  // The same within a pass, until make_deferred(); from end_deferring() on nothing more is noted.
-  // The pass uses buffers in another order than others, so it has its own from here on.
+  // The same within one pass, until make_deferred(); from end_deferring() on nothing more is
+  // recorded. Such a pass uses buffers in a different order than others, so it gets its own from
+  // here on.
   void defer_within_pass() { defers_ = is_reordered_ = true; }
   void end_deferring() { defers_ = false; }
-  // Emits now, or later.
+  // Emits now or, if deferring, later.
   void make_weight_gradient(std::function<void()> emit);
-  // Where a stream's gradient can be changed: there, or where something will still read it, in
-  // another buffer.
+  // Where the gradient `dx` of the residual stream may be overwritten: in place or, if a deferred
+  // op still reads it, in another buffer.
   View in_place_of(const View& dx, const char* name);
-  // gradient() of a vector that is made together with the gradient of activations, so not later.
+  // gradient() of a vector that is computed together with the gradient of activations, so never
+  // deferred.
   View vector_gradient(const Parameter& p);
 
-  // mixture.cc. Of a forward pass: a kRoute counts beside its results its losses, and the load of
-  // each expert.
+  // mixture.cc. For a kRoute of a forward pass: adds outputs for its losses and the load of each
+  // expert.
   void emit_counting(Op op);
 
   // The current layer's parameter, or null.
   [[nodiscard]] const Parameter* find(Part part, bool vector = false, int nth = 0) const;
   [[nodiscard]] View weight(Part part) const;
-  // Where the weight can be read now, and where this micro-batch's gradient is written.
+  // Where the weight can currently be read, and where this micro-batch's gradient is written.
   [[nodiscard]] View weight(const Parameter& p) const;
   View gradient(const Parameter& p, bool head = false);
 
-  // tensor.cc. Tokens whose residual stream this rank has, of a micro-batch's.
+  // tensor.cc. Number of a micro-batch's tokens whose residual stream this rank has.
   [[nodiscard]] std::int64_t stream_rows() const;
-  // What the ranks have of all tokens, where each has it of its own.
+  // Gathers all tokens' rows, if tensor-parallel ranks have different tokens.
   View all_tokens(Part part, const char* name, const View& own);
-  // Products whose results are in the stream: c = a weight^T + residual + bias, da = dc weight.
-  // With tensor parallelism each rank makes an addend, of all tokens.
+  // Products whose results go into the residual stream: c = a weight^T + residual + bias, da = dc
+  // weight. With tensor parallelism each rank computes an addend for all tokens.
   void forward_into_stream(Part part, const char* name, const View& a, const View& c,
                            const View& residual, const View* bias);
   void back_into_stream(Part part, const char* name, const View& dc, const View& weight,
                         const View& da);
-  // Where this rank's addend to `sum` is made: in `sum` itself if it is alone.
+  // Where this rank's addend to `sum` is written: `sum` itself without tensor parallelism.
   View addend(const char* name, const View& sum);
-  // sum = everyone's addends + residual + bias; nothing if the rank is alone.
+  // sum = the addends of all ranks + residual + bias; nothing without tensor parallelism.
   void add_up(Part part, const View& addend, const View& sum, const View* residual,
               const View* bias);
 
-  // exchange.cc. Where ranks gather weights: in which order this micro-batch uses units; and that
-  // the next one in that order is used now, so the one after it can be gathered meanwhile.
+  // exchange.cc. If ranks gather weights (ZeRO 3): plan_uses() gives the order in which this
+  // micro-batch uses units; use() marks the next unit as used now, so that the one after it can be
+  // gathered meanwhile.
   void plan_uses(const std::vector<std::int32_t>& units);
   void use(std::int32_t unit);
-  // All uses have been planned: what is used first is there when the step begins, because the
-  // optimizer gathers it for the next one, unit by unit, and waits at its end.
+  // Call when all uses have been planned: the units used first are already present when a step
+  // begins, because the optimizer of the previous step gathers them, unit by unit, and waits at its
+  // end.
   void begin_with_gathered();
   [[nodiscard]] bool is_gathered_first(std::int32_t unit) const;
   void gather_for_next_step(std::int32_t unit);
   void finish_gathers_for_next_step();
-  // The gradients of a unit are complete: they are added to those of the micro-batches and ranks
-  // before. `head`: what the head adds to a table that is used for both.
+  // The gradients of a unit are complete for this micro-batch: adds them to those of earlier
+  // micro-batches and other ranks. `head`: the head's contribution to a table that is also the
+  // embedding.
   void finish_gradients(std::int32_t unit, bool head = false);
-  void finish_exchanges();  // of gradients that are still on their way
-  // Where the sink does not unroll: what all passes gather, and what all micro-batches exchange and
-  // add up of gradients.
+  void finish_exchanges();  // waits for gradients still in flight
+  // For sinks that do not unroll: the gathers of all passes, and the communication and sums of
+  // gradients of all micro-batches.
   void count_gathers(const std::vector<Pass>& passes);
   void count_gradients(std::int64_t micros);
   [[nodiscard]] bool is_on_its_way(std::int32_t unit) const;
-  // An exchange, and its end. What the caller gets is what it waits for.
+  // Starts an exchange, and waits for it. wait() takes the op that issue() returned.
   Op issue(Op op);
   Op wait(const Op& issued);
-  // A row of elements that is the same buffer wherever it is named.
+  // A row of elements; the same name always gives the same buffer.
   View shared(const std::string& name, std::int64_t elements, Dtype type, Storage storage);
-  // The scales of fp8 that the layer's earlier passes in this slot found.
+  // Discards the fp8 scales that earlier passes of this layer found in this slot.
   void forget_scales() {
     std::erase_if(quantised_, [&](const auto& known) {
       return std::get<0>(known.first) == slot_ && std::get<1>(known.first) == layer_;
@@ -168,8 +175,8 @@ class Builder {
   [[nodiscard]] bool shares_sequences() const { return program_.choices.layout.context.ranks > 1; }
   [[nodiscard]] std::string named(const char* what) const;
 
-  // quantised.cc: whether the layer's products are made in fp8, and what changes about them then:
-  // their operands are converted.
+  // quantised.cc: whether the layer's products are computed in fp8; to_fp8_…() add the conversion
+  // of their operands.
   [[nodiscard]] bool in_fp8() const;
   void to_fp8_forward(Op& op);
   void to_fp8_back_to_input(Op& op);
@@ -181,8 +188,8 @@ class Builder {
     View input_scale;
     View weight_scale;
     View gradient_scale;
-    View gradient;    // of the result
-    View gradient_t;  // and its transpose
+    View gradient;    // with respect to the result
+    View gradient_t;  // its transpose
   };
   Quantised& quantised(Part part) { return quantised_[{slot_, layer_, part}]; }
   View scale(const Op& product, const View& x, bool by_row);
@@ -190,15 +197,15 @@ class Builder {
   View quantise_turned(const Op& product, const View& x, const View& scale, bool by_row);
   const Quantised& quantise_gradient(const Op& product);
 
-  // mixture.cc: which of the model's mixtures a layer is.
+  // mixture.cc: the index of a layer among the model's mixtures.
   [[nodiscard]] std::int64_t mixture_of_layer(std::int32_t layer) const;
 
-  // The op is of the current phase, layer and micro-batch.
+  // Sets the op's phase, layer and micro-batch to the current ones.
   void place(Op& op) const;
 
   // exchange.cc
   [[nodiscard]] bool gathers() const;
-  struct Pending {  // gradients on their way
+  struct Pending {  // gradients in flight
     Op issued;
     bool head = false;
   };
@@ -215,7 +222,7 @@ class Builder {
   View own_gradients(std::int32_t unit, bool head);
   View gradient_place(std::int32_t unit, bool head);
   [[nodiscard]] bool writes_directly(std::int32_t unit) const;
-  // That have the unit's parameters, and make a part of their gradients each.
+  // Number of ranks that have the unit's parameters and each compute a part of their gradients.
   [[nodiscard]] std::int64_t data_ranks(std::int32_t unit) const;
   void exchange_gradients(std::int32_t unit, bool head);
   void fold(const View& addends, std::int32_t unit, bool head);
@@ -226,104 +233,105 @@ class Builder {
   BlockShape shape_;
   Stands stands_;
   std::int64_t times_ = 1;
-  BufferId weights_ = -1;  // of all units, where the sink does not unroll
+  BufferId weights_ = -1;  // for all units, if the sink does not unroll
   BufferId gradients_ = -1;
   Phase phase_ = Phase::kForward;
   std::int32_t layer_ = kNoLayer;
   std::int32_t micro_ = 0;
   std::int32_t tickets_ = 0;
   std::int32_t slot_ = 0;
-  View documents_;  // none: attention crosses them
-  // Elements of the largest unit of a block, and of the largest part that this rank adds up; of
-  // experts, where they are units of their own, at 1.
+  View documents_;  // none: attention crosses documents
+  // Elements of the largest unit of a block, and of the largest part that this rank sums; index 1
+  // is for experts, if they are separate units.
   std::int64_t block_room_[2] = {};
   std::int64_t block_part_[2] = {};
   std::map<std::tuple<std::int32_t, std::int32_t, Part>, Quantised> quantised_;  // slot, layer
   std::map<std::tuple<std::string, std::int32_t, Phase, int>, View> known_;      // name, slot
-  std::map<std::pair<std::string, Phase>, int> named_;                           // in this pass
+  std::map<std::pair<std::string, Phase>, int> named_;  // counts in this pass
   std::map<std::string, View> shared_;
   GatherOrder gather_order_;
-  std::map<std::int32_t, Op> gathering_;  // by unit: issued and not waited for
+  std::map<std::int32_t, Op> gathering_;  // by unit: issued, not waited for
   std::deque<Pending> pending_;
   struct Deferred {
     std::vector<std::function<void()>> ops;
-    std::map<std::pair<std::string, Phase>, int> named;  // the pass goes on where it stopped
+    std::map<std::pair<std::string, Phase>, int> named;  // counters of the pass, to continue from
   };
-  std::set<std::int32_t> begun_sums_;   // micro-batches whose routers' losses have been begun
-  std::set<std::int32_t> begun_loads_;  // and layers whose loads
+  std::set<std::int32_t> begun_sums_;   // micro-batches whose router losses have been started
+  std::set<std::int32_t> begun_loads_;  // layers whose loads have been started
   bool defers_ = false;
   bool is_reordered_ = false;
   std::map<std::int32_t, Deferred> deferred_;  // by micro-batch
 };
 
-// Which experts the tokens of a mixture go to.
+// The assignment of a mixture's tokens to experts.
 struct Routed {
   View logits;
-  View weights;  // of each token's experts
+  View weights;  // for each of a token's experts
   View experts;
-  View counts;      // of slots, by expert
-  View rows;        // of slots
-  View slots;       // of rows
-  View first_rows;  // of experts, and the end; of this rank's
-  // What the activation multiplies with, and where each row's is there: the router's weights and
-  // slots, or where ranks have different experts, what arrived (expert_exchange.h).
+  View counts;      // slots per expert
+  View rows;        // the row of each slot
+  View slots;       // the slot of each row
+  View first_rows;  // of this rank's experts, then the end
+  // The factors that the activation multiplies rows by, and each row's index into them: the
+  // router's weights and slots or, with expert parallelism, what arrived (expert_exchange.h).
   View row_weights;
   View row_sources;
-  // Where ranks have different experts only: counts of rows, and the places of those that arrived.
+  // Only with expert parallelism: row counts, and the position of each row that arrived.
   View sent;
   View received;
   View places;
 };
 
-// The buffers of a block's forward pass, as far as its backward pass needs them.
+// The buffers of a block's forward pass that its backward pass needs.
 struct Kept {
-  View x;      // what comes in
-  View h;      // normalised; not kept: recomputed
+  View x;      // the block's input
+  View h;      // normalised; not kept, but recomputed
   View qkv;    // rotated in place
   View heads;  // normalised queries and keys, with qk_norm; else none
   View o;
   View log_sum_exp;
-  View keys_values;  // of whole sequences, where ranks share them; not kept: gathered again
-  Op sharing;        // what gathers these, if it has been issued and not waited for
+  View keys_values;  // of whole sequences, with context parallelism; not kept, but gathered again
+  Op sharing;        // the gather of these, while in flight
   View x1;           // after attention
   View h2;
   View inner;  // gate|up
   View a;      // after the activation
   Routed routed;
-  View expert_input;  // rows of h2 in the order of experts, if they had to be made again
-  View shared_inner;  // of the expert that every token uses
+  View expert_input;  // rows of h2 sorted by expert, if they had to be recomputed
+  View shared_inner;  // of the shared expert
   View shared_a;
-  View sum;  // the addend to the stream, once it has been begun
+  View sum;  // the addend to the residual stream, once started
 };
 
-// block.cc: from `x` to the block's output. Everything is kept; the backward pass drops what the
-// recompute policy does not keep (recompute.h).
+// block.cc: computes the block's output from `x`. Everything is kept; the backward pass discards
+// what the recompute policy does not keep (recompute.h).
 Kept forward_block(Builder& b, const View& x, const View& out);
-// From the gradient of the block's output to that of its input: in the same place, unless gradients
-// of weights are deferred.
+// Computes the gradient of the block's input from that of its output, in place unless gradients of
+// weights are deferred.
 View backward_block(Builder& b, Kept kept, const View& dx);
 void make_mlp_norm(Builder& b, Kept& k);
-// mixture.cc: the parts of a block's MLP where that is a mixture. Experts are chosen once, unless
-// attention is computed again. `out`: of the block; null if its inside is computed again.
+// mixture.cc: the parts of a block's MLP if it is a mixture. Experts are chosen only once, unless
+// attention is recomputed. `out`: the block's output; null during recomputation.
 void forward_mixture(Builder& b, Kept& k, const View* out);
 void activate_mixture(Builder& b, Kept& k);
 void mixture_into_stream(Builder& b, Kept& k, const View& out);
 View backward_mixture(Builder& b, Kept& k, const View& dx);
-// Queries and keys, side by side, as attention reads them; values are after these in k.qkv.
+// Queries and keys, side by side, as attention reads them; values follow them in k.qkv.
 View query_key(const Kept& k, const BlockShape& s);
-// context.cc: attention of ranks that share sequences. The exchange of keys and values, as early as
-// it can be issued; their gradients come back while the caller computes something else.
+// context.cc: attention with context parallelism. share_keys() starts gathering keys and values as
+// early as possible; their gradients are exchanged while the caller computes something else.
 void share_keys(Builder& b, Kept& k);
 void attend_in_context(Builder& b, Kept& k);
 Op attention_gradients_in_context(Builder& b, Kept& k, const View& d_o, const View& dq);
 void add_key_gradients(Builder& b, const Op& exchange, const View& dkv);
-// The units whose weights the current layer uses in that pass, in order.
+// The units whose weights the current layer uses in that phase, in order.
 std::vector<std::int32_t> units_used(const Builder& b, Phase phase);
 // head.cc: the final norm, the logits and the loss; for training also their gradients, into dx.
 void build_head(Builder& b, const View& x, const View& targets, const View* dx);
 std::vector<std::int32_t> units_of_head(const Builder& b);
-// embedding.cc: before the first block of a chunk. Tokens are read where they are embedded, targets
-// where the loss is, and where documents begin by every chunk, if attention stays within them.
+// embedding.cc: before the first block of a chunk. Tokens are read by the chunk that embeds them,
+// targets by the one that computes the loss, and document starts by every chunk if there is a
+// document mask.
 struct Inputs {
   View tokens;
   View targets;
@@ -339,18 +347,18 @@ Inputs read_inputs(Builder& b, const InputPlace& place);
 void embed(Builder& b, const View& tokens, const View& x);
 void back_to_tables(Builder& b, const View& tokens, const View& dx);
 std::vector<std::int32_t> units_of_tables(const Builder& b);
-// passes.cc: what a rank does with its micro-batches; and of it, what totals need as well: the
-// stream sent to a stage, or received from one, and the units that a pass uses, in order.
+// passes.cc: a rank's passes over its micro-batches; and the parts that totals need as well:
+// sending the stream to a stage, receiving it, and the units that a pass uses, in order.
 void build_passes(Builder& b);
 Op send_stream(Builder& b, Pass::Direction direction, const View& x);
 Op receive_stream(Builder& b, Pass::Direction direction, const View& x);
 std::vector<std::int32_t> units_of_pass(Builder& b, const Pass& pass);
-// program.cc: what there is before the first op: parameters, units and their buffers, given the
-// model and the choices; and what is counted.
+// program.cc: everything that exists before the first op, given model and choices: parameters,
+// units and their buffers, and the step's scalars.
 void add_state(Program& program, Sink& sink);
 void add_scalars(Builder& b);
-// optimizer.cc: after the last micro-batch, the step's losses from those of all micro-batches, and
-// the updates.
+// optimizer.cc, after the last micro-batch: sums the losses of all micro-batches, and updates
+// weights.
 void add_losses(Builder& b);
 void build_optimizer(Builder& b);
 

@@ -1,4 +1,4 @@
-// Collective: one collective operation, as the planner counts and prices it.
+// Collective: a collective operation, as the planner counts and prices it.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ enum class CollectiveKind : std::uint8_t {
   kBroadcast,
   kAllToAll,
   kSendReceive,  // to one other rank, as pipelines do
-  kSend,         // one end of that, in the list of what one rank does
-  kReceive,      // and the other
+  kSend,         // one side of it, in a rank's own list
+  kReceive,      // the other side
 };
 
 std::string_view to_text(CollectiveKind kind);
@@ -24,14 +24,14 @@ std::string_view to_text(CollectiveKind kind);
 struct Collective {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   Dtype type = Dtype::kBf16;
-  std::int64_t elements = 0;  // of the whole: what is gathered, scattered, reduced or exchanged
+  std::int64_t elements = 0;  // in total: all that is gathered, scattered, reduced or exchanged
   std::int64_t ranks = 1;
 
   [[nodiscard]] std::int64_t bytes() const { return elements * bytes_of(type); }
 };
 
-// What each rank sends, at least: 2 (n-1)/n of the bytes to reduce everywhere, (n-1)/n to scatter,
-// gather or exchange, all of them to send or broadcast, and none to receive.
+// The minimum that each rank sends: 2 (n-1)/n of the bytes for all-reduce; (n-1)/n for
+// reduce-scatter, all-gather and all-to-all; all of them for send and broadcast; none for receive.
 double sent_bytes(const Collective& collective);
 
 }  // namespace assay::step

@@ -1,14 +1,14 @@
-// Attention of ranks that share sequences. Keys and values, which are small where query heads share
-// them, are gathered from all of these ranks and put into the order of the sequences; each of the
-// rank's two pieces then attends to the keys up to its own end, by an op for each sequence:
+// Attention with context parallelism. Keys and values, which are small if query heads share them,
+// are gathered from all ranks that share a sequence and put into sequence order; each of the rank's
+// two pieces then attends to the keys up to its own end, with one op per sequence:
 //
 //   sequence   | 0 | 1 | 2 | 3 |      of two ranks; the second has pieces 1 and 2
 //   piece 1     k   k,q               sees the keys of two pieces
 //   piece 2     k   k   k,q           and of three
 //
-// Back, both pieces' gradients of keys and values are added, and each rank gets those of its own
-// tokens from all ranks, whose sum it makes in their order. Gathered keys and values are not kept:
-// their exchange is repeated while the gradients of the MLP are computed.
+// In the backward pass, both pieces' gradients of keys and values are added, and each rank gets
+// those of its own tokens from all ranks and sums them in rank order. Gathered keys and values are
+// not kept: they are gathered again while the gradients of the MLP are computed.
 #include "step/context.h"
 
 #include "step/builder.h"
@@ -20,7 +20,7 @@ namespace {
 struct Piece {
   std::int64_t rows_from = 0;  // its queries
   std::int64_t rows = 0;
-  std::int64_t keys = 0;  // from the beginning of the sequence
+  std::int64_t keys = 0;  // counted from the beginning of the sequence
 };
 
 Piece piece_of(const Builder& b, std::int64_t sequence, bool second) {
@@ -36,13 +36,13 @@ double piece_flops(const Builder& b, const Piece& piece, double passes) {
   return passes * 2.0 * pairs * static_cast<double>(b.shape().q);
 }
 
-// Of all ranks, one after the other.
+// The keys and values of all ranks, one after the other.
 View by_rank(Builder& b, const char* name) {
   const std::int64_t ranks = b.program().choices.layout.context.ranks;
   return b.matrix(b.named(name), ranks * b.program().micro_tokens(), 2 * b.shape().kv);
 }
 
-// Waits for the keys and values of all ranks, and puts them into the order of the sequences.
+// Waits for the keys and values of all ranks, and puts them into sequence order.
 void finish_sharing(Builder& b, Kept& k) {
   const Program& p = b.program();
   b.wait(k.sharing);
@@ -122,8 +122,8 @@ Op attention_gradients_in_context(Builder& b, Kept& k, const View& d_o, const Vi
     b.enter(Phase::kBackward, b.layer());
   }
   const View q = query_key(k, b.shape()).columns(0, b.shape().q);
-  // Of the keys that the first pieces' queries see, then of the second's: together as many on every
-  // rank, so one buffer makes all ranks need the same memory.
+  // For the keys that queries of the first pieces see, then those of the second: their total is the
+  // same on every rank, so with a single buffer all ranks need the same memory.
   const std::int64_t first_rows = sequences * piece_of(b, 0, false).keys;
   const std::int64_t second_rows = sequences * piece_of(b, 0, true).keys;
   const View of_both = b.matrix(b.named("gradients of seen keys and values"),

@@ -1,6 +1,6 @@
 // Context parallelism: ranks that share sequences. A sequence is cut into two pieces for each of
-// its n ranks, and rank i has piece i and piece 2n - 1 - i, so that with causal attention all ranks
-// have equally many keys to look at. How attention is made of that: context.cc.
+// its n ranks, and rank i has pieces i and 2n - 1 - i, so that with causal attention all ranks have
+// the same amount of work. context.cc builds attention from that.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace assay::step {
 
-// Which tokens of each of its sequences a rank has, and in which order: all of them, or those of
-// two pieces of equal length.
+// The tokens that a rank has of each of its sequences, in order: all of them, or those of two
+// pieces of equal length.
 struct SequencePart {
-  std::int64_t tokens = 0;  // of each sequence
-  std::int64_t piece = 0;   // of these, how many are one piece
-  std::int64_t first = 0;   // where in the sequence the pieces begin
+  std::int64_t tokens = 0;  // per sequence
+  std::int64_t piece = 0;   // length of a piece
+  std::int64_t first = 0;   // start of each piece in the sequence
   std::int64_t second = 0;
 
   // The position in its sequence of the token in this row of a micro-batch.
@@ -22,8 +22,8 @@ struct SequencePart {
     const std::int64_t at = row % tokens;
     return at < piece ? first + at : second + at - piece;
   }
-  // The row of the token with this position in a micro-batch's first sequence, or -1: another
-  // rank's.
+  // The row of the token with this position in a micro-batch's first sequence; -1 if another rank
+  // has it.
   [[nodiscard]] std::int64_t row_of(std::int64_t position) const {
     if (position >= first && position < first + piece) return position - first;
     if (tokens > piece && position >= second && position < second + piece) {

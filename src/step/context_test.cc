@@ -1,4 +1,4 @@
-// Ranks that share sequences: who has which tokens, and that together they do what one rank does.
+// Context parallelism: which rank has which tokens, and that together they do what one rank does.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -55,7 +55,7 @@ RC_GTEST_PROP(StepContext, EveryTokenIsOnOneRank, ()) {
   for (const int times : had) RC_ASSERT(times == 2);  // once in each of two sequences
 }
 
-// Ranks do equally much, and together exactly what one does: attention and products.
+// Ranks do the same amount of work, and together exactly that of one: attention and products.
 RC_GTEST_PROP(StepContext, RanksDivideTheWorkEvenly, ()) {
   const std::int64_t ranks = *rc::gen::inRange(2, 6);
   const std::int64_t sequence = 2 * ranks * *rc::gen::inRange(1, 5);

@@ -6,7 +6,7 @@
 namespace assay::step {
 namespace {
 
-// Of this rank's part of the table.
+// The first token of this rank's part of the table.
 std::int64_t first_token(const Builder& b) {
   const Parameter& table = *b.find(Part::kEmbedding);
   return b.program().choices.layout.tensor.rank * (table.rows + table.padding_rows);
@@ -46,7 +46,7 @@ void embed(Builder& b, const View& tokens, const View& x) {
         .in = {tokens, b.weight(Part::kEmbedding)},
         .out = {addend},
         .first_token = first_token(b)};
-  // Of tensor-parallel ranks, one adds the positions.
+  // Only one of the tensor-parallel ranks adds the positions.
   const bool adds_positions = b.program().choices.layout.tensor.rank == 0;
   if (positions != nullptr && adds_positions) op.in.push_back(b.weight(*positions));
   b.emit(std::move(op));

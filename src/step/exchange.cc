@@ -1,16 +1,17 @@
-// What ranks exchange while they compute: weights before they are used, where ranks keep a part of
-// them each (ZeRO 3), and gradients after they are made.
+// Communication during the passes: weights are gathered before they are used, if ranks keep only a
+// part of them (ZeRO 3), and gradients are exchanged after they are computed.
 //
-// Weights. gather_order.h says which unit is gathered when. What a step uses first is there when it
-// begins: the step before has gathered it while it updated the rest, and before the first step of a
-// run Program::prologue does.
+// Weights. gather_order.h says which unit is gathered when. The units that a step uses first are
+// present when it begins: the previous step has gathered them while it updated the rest; before the
+// first step of a run, Program::prologue does.
 //
-// Gradients. A micro-batch's gradients of a unit are written to a place of their own, of which
-// again blocks have two; each data rank gets its part of every rank's, and adds them in the order
-// of the micro-batches, (((first + second) + third) + …), to what earlier ones left. Nothing else
-// adds gradients of different micro-batches, so sums have the same bits however micro-batches are
-// spread over ranks and over time. The parts of a unit travel while the next unit is computed; but
-// with Muon, whose matrices share one place, before the next block's are made.
+// Gradients. A micro-batch's gradients of a unit are written to a separate buffer, of which blocks
+// again have two; each data rank gets its part from every rank, and adds them in the order of the
+// micro-batches, (((first + second) + third) + …), to what earlier ones left. Gradients of
+// different micro-batches are added nowhere else, so sums have the same bits however micro-batches
+// are distributed over ranks and time. The parts of a unit are in flight while the next unit is
+// computed; except with Muon, whose matrices share one buffer: their exchange ends before the next
+// block's gradients are computed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -36,21 +37,21 @@ View Builder::shared(const std::string& name, std::int64_t elements, Dtype type,
   return known->second;
 }
 
-// Units of blocks take turns, and so do those of experts; what is before and after the blocks has
-// its own place.
+// The units of blocks alternate between two buffers, and so do those of experts; units before and
+// after the blocks have their own.
 std::string Builder::place_of(std::int32_t index, const char* what) const {
   const Unit& u = unit(index);
   if (!in_block(u)) return fmt::format("{} {}", u.name, what);
   return fmt::format("{}{} {}", u.experts ? "expert " : "", what, index % 2);
 }
 
-// Enough for any unit that has this place.
+// Large enough for any unit that uses this buffer.
 std::int64_t Builder::room_of(std::int32_t index) const {
   const Unit& u = unit(index);
   return in_block(u) ? block_room_[u.experts ? 1 : 0] : u.elements;
 }
 
-// And for this rank's part of it from every rank.
+// Large enough to receive this rank's part from every rank.
 std::int64_t Builder::received_room_of(std::int32_t index) const {
   const Unit& u = unit(index);
   return data_ranks(index) * (in_block(u) ? block_part_[u.experts ? 1 : 0] : u.part.count);
@@ -77,7 +78,7 @@ Op Builder::issue(Op op) {
   return op;
 }
 
-// Of the same phase: whoever executes one phase alone has both.
+// In the same phase as the issue, so that executing only one phase includes both.
 Op Builder::wait(const Op& issued) {
   Op op = issued;
   op.kind = Kind::kWait;
@@ -85,7 +86,7 @@ Op Builder::wait(const Op& issued) {
   return op;
 }
 
-// Of a block's unit: the place it was gathered to last; empty if it never was.
+// For a block's unit: the buffer it was last gathered into; empty if it never was.
 std::string Builder::gathered_place(std::int32_t index) const {
   if (!in_block(unit(index))) return place_of(index, "gathered");
   const int place = gather_order_.block_place(index);
@@ -95,7 +96,7 @@ std::string Builder::gathered_place(std::int32_t index) const {
 View Builder::gathered(std::int32_t index) {
   const Dtype type = program_.choices.numerics.weights;
   const bool of_block = in_block(unit(index));
-  // Units of blocks have these places together, experts and the rest.
+  // All units of blocks share these buffers, experts and the rest.
   const std::int64_t room =
       of_block ? std::max(block_room_[0], block_room_[1]) : unit(index).elements;
   return shared(gathered_place(index), room, type,
@@ -159,8 +160,8 @@ bool Builder::is_gathered_first(std::int32_t index) const {
          gather_order_.first_uses().end();
 }
 
-// Of the forward pass, though a step early: whoever executes that alone leaves behind what it began
-// with.
+// Belongs to the forward phase, though one step early: executing only that phase leaves the weights
+// in the state in which it found them.
 void Builder::gather_for_next_step(std::int32_t index) {
   const auto& first = gather_order_.first_uses();
   const auto use = std::ranges::find(first, index, &GatherOrder::Use::unit);
@@ -186,8 +187,8 @@ View Builder::own_gradients(std::int32_t index, bool head) {
   return u.in_own(head ? u.head_gradients : u.gradients, u.part);
 }
 
-// One rank adds gradients as soon as they are made, so blocks need one place, not two. Muon's
-// matrices and the rest of their block are made at the same time.
+// A single rank adds gradients as soon as they are computed, so blocks need one buffer, not two.
+// Muon's matrices and the rest of their block are computed at the same time.
 View Builder::gradient_place(std::int32_t index, bool head) {
   const Unit& u = unit(index);
   if (data_ranks(index) == 1 && in_block(u)) {
@@ -200,7 +201,7 @@ View Builder::gradient_place(std::int32_t index, bool head) {
 }
 
 View Builder::gradient(const Parameter& p, bool head) {
-  // The rows that pad a table have gradients, too: zeros.
+  // The padding rows of a table have gradients, too: zeros.
   const std::int64_t rows = p.part == Part::kEmbedding ? p.rows + p.padding_rows : p.rows;
   if (!sink_.unrolls()) return {gradients_, p.offset, rows, p.cols, p.cols};
   if (writes_directly(p.unit)) {
@@ -208,7 +209,7 @@ View Builder::gradient(const Parameter& p, bool head) {
     return {head ? u.head_gradients : u.gradients, p.offset, rows, p.cols, p.cols};
   }
   const View place = gradient_place(p.unit, head);
-  // Another unit's may still be on their way from there.
+  // Gradients of another unit may still be in flight from this buffer.
   const auto in_the_way = [&](const Pending& pending) {
     return pending.issued.in[0].buffer == place.buffer;
   };
@@ -274,7 +275,7 @@ void Builder::count_gathers(const std::vector<Pass>& passes) {
   const auto count = [&](const GatherOrder::Use& use) {
     ++gathers[static_cast<std::size_t>(use.unit)];
   };
-  gather_order_.begin_with_gathered();  // which the optimizer gathers for the next step
+  gather_order_.begin_with_gathered();  // what the optimizer gathers for the next step
   for (const auto& [micro, units] : uses) {
     for (const std::int32_t index : units) {
       if (unit(index).gathered) gather_order_.use(index, micro, count);
@@ -287,7 +288,7 @@ void Builder::count_gathers(const std::vector<Pass>& passes) {
   }
 }
 
-// Of each unit once per micro-batch, of which the first begins the sums.
+// Each unit once per micro-batch; the first micro-batch starts the sums.
 void Builder::count_gradients(std::int64_t micros) {
   for (const bool first : {true, false}) {
     begin_pass(first ? 0 : 1, 0);
@@ -297,7 +298,8 @@ void Builder::count_gradients(std::int64_t micros) {
     for (std::size_t i = 0; i < program_.units.size(); ++i) {
       const auto index = static_cast<std::int32_t>(i);
       const Layout& layout = program_.choices.layout;
-      // A table that is also the head: the first stage looks tokens up in it, the last has logits.
+      // A table that is also the head: the first stage looks tokens up in it, the last computes
+      // logits.
       const bool is_table = program_.units[i].head_gradients >= 0;
       if (!is_table || layout.first_stage()) exchange_gradients(index, false);
       if (is_table && layout.last_stage()) exchange_gradients(index, true);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int32_t kRepeated = 4;
 
-// "layers.12.mlp" is of "layers.mlp".
+// "layers.12.mlp" is of kind "layers.mlp".
 std::string kind_of(const Unit& unit) {
   if (unit.layer == kNoLayer) return unit.name;
   const std::size_t from = unit.name.find('.');
@@ -16,14 +16,14 @@ std::string kind_of(const Unit& unit) {
   return unit.name.substr(0, from) + (to == std::string::npos ? "" : unit.name.substr(to));
 }
 
-// One row per micro-batch: as many elements as micro-batches, times something.
+// Losses have one row per micro-batch, so their size is a multiple of the number of micro-batches.
 bool is_of_losses(const Op& op) {
   return op.phase == Phase::kOptimizer && op.part == Part::kLoss;
 }
 
 class Counter {
  public:
-  // `micros`: of the step, of which the program may have fewer.
+  // `micros`: of the step; the program may have unrolled fewer.
   Counter(const Program& program, std::int64_t micros)
       : p_(program), micros_(micros), left_out_(micros - program.choices.accumulate) {}
 
@@ -50,7 +50,7 @@ class Counter {
     return static_cast<double>(p_.bytes_of(op.in[0]) + sum + (op.adds_to(0) ? sum : 0));
   }
 
-  // Whose parameters it is about: as it says, or by what it sends.
+  // The unit concerned: as the op says, or else by what it sends.
   [[nodiscard]] const Unit* unit_of(const Op& op) const {
     if (op.unit >= 0) return &p_.units[static_cast<std::size_t>(op.unit)];
     const BufferId buffer = (op.in.empty() ? op.out : op.in)[0].buffer;
@@ -96,7 +96,7 @@ class Counter {
   std::int64_t left_out_;
 };
 
-// The buffers that have a row for each micro-batch get the rows that were left out.
+// Adds the rows that were left out to the buffers with one row per micro-batch.
 void lengthen_losses(Program& p, std::int64_t micros) {
   std::vector<BufferId> lengthened;
   for (const Op& op : p.ops) {
@@ -124,9 +124,9 @@ std::int64_t Footprint::exchanged_bytes() const {
 
 base::Result<Footprint> footprint_of(const spec::ModelSpec& model, const Choices& choices) {
   Choices unrolled = choices;
-  // Of a pipeline, which micro-batches meet depends on how many there are.
+  // In a pipeline, which micro-batches overlap depends on their number.
   if (choices.layout.pipeline.ranks == 1 && choices.accumulate > kUnrolledMicros) {
-    // Micro-batches take turns with some buffers, and the last one is unlike the others.
+    // Micro-batches alternate between some buffers, and the last one is unlike the others.
     unrolled.accumulate = kUnrolledMicros + (choices.accumulate - kUnrolledMicros) % 2;
   }
   ASSAY_TRY(Program program, build(model, unrolled));

@@ -15,8 +15,7 @@ namespace {
 
 using ExchangeKey = std::tuple<Kind, Axis, Phase, Dtype, std::int64_t, std::int64_t>;
 
-// Every exchange that the program issues, by kind, axis, phase, type, ranks and elements.
-// What the tokens of a rank have at experts: all their choices, or what a capacity leaves of them.
+// The rows of a rank's tokens at experts: all their choices, or what a capacity leaves of them.
 std::int64_t own_rows(const Program& p) {
   const spec::ModelSpec& m = p.model;
   const auto slots = static_cast<double>(p.micro_tokens() * m.experts_per_token);
@@ -26,6 +25,7 @@ std::int64_t own_rows(const Program& p) {
   return static_cast<std::int64_t>(std::min(slots, each * static_cast<double>(m.experts)));
 }
 
+// Every exchange that the program issues, by kind, axis, phase, type, ranks and elements.
 std::map<ExchangeKey, std::int64_t> listed_exchanges(const Program& p) {
   std::map<ExchangeKey, std::int64_t> calls;
   for (const Op& op : p.ops) {
@@ -49,7 +49,7 @@ std::map<ExchangeKey, std::int64_t> counted_exchanges(const Footprint& footprint
   return calls;
 }
 
-// Of every rank; though not every micro-batch is unrolled.
+// For every rank, even though not every micro-batch is unrolled.
 RC_GTEST_PROP(Footprint, IsWhatTheProgramOfTheRankHas, ()) {
   const spec::JobSpec job = testing::drawn_job();
   const std::int64_t ranks = job.layout.dp * job.layout.inner_ranks();
@@ -76,7 +76,8 @@ RC_GTEST_PROP(Footprint, IsWhatTheProgramOfTheRankHas, ()) {
   RC_ASSERT(elements == 0);
 }
 
-// Replicas of 3 layers, 4 micro-batches: each unit's gradients leave 4 times, and come back once.
+// Replicas with 3 layers and 4 micro-batches: each unit's gradients are sent 4 times and gathered
+// once.
 TEST(Footprint, OfReplicas) {
   const spec::ModelSpec model{.vocab = 128,
                               .dim = 32,
@@ -94,7 +95,7 @@ TEST(Footprint, OfReplicas) {
   for (const CountedExchange& one : footprint->exchanges) {
     EXPECT_EQ(one.ranks, 2);
     calls[{one.what, one.units, one.kind, one.axis}] += one.calls;
-    // Of four bytes each: the block's four matrices and two norms, each to a multiple of 128.
+    // Four bytes each: the block's four matrices and two norms, each padded to a multiple of 128.
     if (one.units != "layers") continue;
     EXPECT_EQ(one.bytes(), 4 * (32 * (3 * 32 + 32 + 3 * 64) + 2 * 128));
   }

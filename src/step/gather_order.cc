@@ -27,13 +27,13 @@ bool GatherOrder::is_there(const Use& use) const {
   const auto index = static_cast<std::size_t>(use.unit);
   if (index >= known_.size()) return false;
   const Known& at = known_[index];
-  // Places beside those of blocks hold something else between micro-batches.
+  // The buffers of units outside blocks hold something else between micro-batches.
   if (!in_block(use.unit)) return at.micro == use.micro;
   return at.place >= 0 && in_block_place_[at.place] == use.unit;
 }
 
-// Of the two places of blocks, the one that `kept` is not in; if both are free to be taken, the one
-// whose weights are used again later.
+// The one of the two block buffers that `kept` is not in; if both may be overwritten, the one whose
+// weights are used again later.
 int GatherOrder::place_beside(std::int32_t kept) const {
   if (kept >= 0 && in_block(kept) && is_there({kept, 0})) return 1 - block_place(kept);
   const auto next_use = [&](int place) {
@@ -64,11 +64,11 @@ void GatherOrder::use(std::int32_t unit, std::int32_t micro, const Gather& gathe
   const Use now = in_use_ = uses_.front();
   uses_.pop_front();
   if (!is_there(now)) gather_beside(now, uses_.empty() ? -1 : uses_.front().unit, gather);
-  // The next one; and tables that are used together, together.
+  // Gathers the next unit; tables that are used together are gathered together.
   for (std::size_t i = 0; i < uses_.size(); ++i) {
     const Use next = uses_[i];
     const bool block = in_block(next.unit);
-    // The same unit of another micro-batch has the same place, which is in use.
+    // The same unit for another micro-batch uses the same buffer, which is in use.
     if (next.unit == unit || (block && i > 0)) break;
     if (!is_there(next)) gather_beside(next, unit, gather);
     if (block) break;

@@ -1,10 +1,10 @@
-// GatherOrder: where ranks keep a part of the weights each (ZeRO 3), which unit is gathered when,
-// and into which place. Decides; exchange.cc issues the exchanges, or counts them.
+// GatherOrder: with ZeRO 3, decides which unit's weights are gathered when, and into which buffer.
+// exchange.cc issues the all-gathers, or counts them.
 //
-// Units are used in a known order, and two blocks' units have a place at a time: while one is
-// computed with, the next is gathered into the other. The two used last are still there when the
-// backward pass begins, and when the next micro-batch does. What comes before and after the blocks
-// has a place of its own, for one micro-batch.
+// The order in which units are used is known, and there are buffers for the units of two blocks:
+// while one block is computed, the next is gathered into the other buffer. The last two blocks are
+// still there when the backward pass begins, and when the next micro-batch does. Units before and
+// after the blocks have buffers of their own, filled once per micro-batch.
 #pragma once
 
 #include <cstdint>
@@ -27,26 +27,26 @@ class GatherOrder {
   // `units` must outlive this.
   explicit GatherOrder(const std::vector<Unit>& units) : units_(units) {}
 
-  // In this order; the same unit twice in a row, for one micro-batch, is one use.
+  // Appends a use; the same unit twice in a row, for one micro-batch, counts as one.
   void plan(std::int32_t unit, std::int32_t micro);
-  // The next one as planned is used now: `gather` gets it, if it is not there, and what is needed
+  // The next planned unit is used now: calls `gather` for it, if it is not there, and for the one
   // after it.
   void use(std::int32_t unit, std::int32_t micro, const Gather& gather);
 
-  // All uses have been planned: what comes before the blocks, and the first block, is there when
-  // the step begins.
+  // Call when all uses have been planned: the units before the blocks, and the first block, are
+  // present when the step begins.
   const std::vector<Use>& begin_with_gathered();
   [[nodiscard]] const std::vector<Use>& first_uses() const { return first_uses_; }
-  // For the next step.
+  // The optimizer has gathered this unit for the next step.
   void gathered_first(std::int32_t unit);
 
-  // Of a block's unit, 0 or 1: where it was gathered to last; -1: it never was.
+  // The buffer, 0 or 1, into which a block's unit was last gathered; -1: none yet.
   [[nodiscard]] int block_place(std::int32_t unit) const;
 
  private:
   struct Known {
-    int place = -1;           // of a block's unit
-    std::int32_t micro = -1;  // of another's: whose weights are there
+    int place = -1;           // for a block's unit
+    std::int32_t micro = -1;  // for other units: the micro-batch whose weights are there
   };
 
   [[nodiscard]] bool in_block(std::int32_t unit) const {
@@ -59,8 +59,8 @@ class GatherOrder {
   void gather_beside(const Use& use, std::int32_t beside, const Gather& gather);
 
   const std::vector<Unit>& units_;
-  std::vector<Known> known_;                   // by unit, as far as any was gathered
-  std::int32_t in_block_place_[2] = {-1, -1};  // the units there
+  std::vector<Known> known_;                   // by unit
+  std::int32_t in_block_place_[2] = {-1, -1};  // the unit in each buffer
   std::deque<Use> uses_;
   Use in_use_;
   std::vector<Use> first_uses_;

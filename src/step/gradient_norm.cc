@@ -16,7 +16,7 @@ void GradientNorm::measure_squares() {
 
 void GradientNorm::square(std::size_t index) {
   const Unit& unit = p_.units[index];
-  // Of a table that the last stage has as well, the first one's counts.
+  // If the last stage has the table as well, only the first stage's counts.
   if (unit.stage != p_.choices.layout.pipeline.rank) return;
   const SumsPlace& place = places_[model_unit(unit)];
   square(index, squares_.columns(place.first, place.count));
@@ -30,7 +30,7 @@ void GradientNorm::find_norm() {
            .out = {p_.scalars}});
 }
 
-// For each unit of the model, in the vector of a rank of its stage.
+// For each unit of the model, its position in the vector of a rank of its stage.
 std::vector<GradientNorm::SumsPlace> GradientNorm::sums_places() const {
   std::vector<SumsPlace> places;
   std::map<std::int64_t, std::int64_t> used;  // by stage
@@ -49,7 +49,7 @@ std::size_t GradientNorm::model_unit(const Unit& unit) const {
   return static_cast<std::size_t>(found - p_.model_units.begin());
 }
 
-// Gaps between parameters hold no gradients, so each parameter is squared by itself.
+// Gaps between parameters hold no gradients, so each parameter is squared separately.
 void GradientNorm::square(std::size_t index, const View& sums) {
   const Unit& unit = p_.units[index];
   Op op{
@@ -64,7 +64,7 @@ void GradientNorm::square(std::size_t index, const View& sums) {
   if (!op.in.empty()) b_.emit(std::move(op));
 }
 
-// What one tensor-parallel rank has of a unit; what all of them have counts as the first one's.
+// One tensor-parallel rank's part of a unit; what all of them have counts only on the first.
 std::vector<View> GradientNorm::of_tensor_rank(std::size_t unit, std::int64_t rank,
                                                const SumsPlace& place, const View& rows) const {
   std::vector<View> list;
@@ -84,12 +84,12 @@ std::vector<View> GradientNorm::of_tensor_rank(std::size_t unit, std::int64_t ra
   return list;
 }
 
-// Units of experts are as many as there are ranks with different ones, each with its parts.
+// A unit of experts exists once for each expert-parallel rank, each with its own parts.
 std::size_t GradientNorm::copies_of(const Unit& unit) const {
   return unit.experts ? static_cast<std::size_t>(p_.choices.layout.expert.ranks) : 1;
 }
 
-// Which of all data ranks adds up the i-th part, of the first rank's experts first.
+// The data rank that sums the i-th part, starting with the parts of the first rank's experts.
 std::int64_t GradientNorm::data_rank(const Unit& unit, std::size_t i) const {
   const auto part = static_cast<std::int64_t>(i % unit.parts.size());
   if (!unit.experts) return part;
@@ -99,7 +99,7 @@ std::int64_t GradientNorm::data_rank(const Unit& unit, std::size_t i) const {
   return (part / replicas * layout.expert.ranks + expert) * replicas + part % replicas;
 }
 
-// All blocks in the order of the model's parameters, whoever has added them up.
+// All blocks in the order of the model's parameters, whichever rank has summed them.
 std::vector<View> GradientNorm::in_order(const std::vector<SumsPlace>& places,
                                          const View& everyones) const {
   std::vector<View> list;
@@ -129,8 +129,8 @@ std::vector<View> GradientNorm::in_order(const std::vector<SumsPlace>& places,
       continue;
     }
     if (!unit.whole_matrices) {
-      // Rank after rank, and nothing of what pads the last parts: so a block is at the same place
-      // in this order on any number of ranks.
+      // Rank after rank, without the padding of the last parts: so a block has the same position in
+      // this order for any number of ranks.
       const View all = of_stage.columns(places[i].first, places[i].count);
       const std::int64_t blocks = unit.used / block_;
       const std::int64_t rows = blocks / all.cols;

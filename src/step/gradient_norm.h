@@ -1,5 +1,6 @@
-// GradientNorm: the norm of all gradients. What each rank has added up is its own to square; the
-// sums go to everyone, and are added in the order of the model's parameters on any layout.
+// GradientNorm: the norm of all gradients. Each rank squares what it has summed; the sums of
+// squares are gathered by all ranks and added in the order of the model's parameters, whatever the
+// layout.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +15,18 @@ class GradientNorm {
   explicit GradientNorm(Builder& b)
       : b_(b), p_(b.program()), data_(p_.choices.layout.data()), block_(norm_block(p_.model)) {}
 
-  // First of all: where the sums go.
+  // Call first: determines where the sums go.
   void measure_squares();
-  // The unit's gradients are complete.
+  // Call when the unit's gradients are complete.
   void square(std::size_t index);
-  // All have been squared.
+  // Call when all units have been squared.
   void find_norm();
 
  private:
-  // The sums of squares of a unit's blocks, in the vector that a rank has of them.
+  // The sums of squares of a unit's blocks, within a rank's vector of sums.
   struct SumsPlace {
     std::int64_t first = 0;
-    std::int64_t count = 0;  // of the rank with the most
+    std::int64_t count = 0;  // for the rank with the most
   };
 
   [[nodiscard]] std::vector<SumsPlace> sums_places() const;
@@ -42,8 +43,8 @@ class GradientNorm {
   Program& p_;
   Place data_;
   std::int64_t block_;
-  std::vector<SumsPlace> places_;  // of each unit of the model
-  View squares_;                   // this rank's
+  std::vector<SumsPlace> places_;  // for each unit of the model
+  View squares_;                   // of this rank
 };
 
 }  // namespace assay::step

@@ -1,6 +1,6 @@
 // After the last block: norm, logits, loss. The logits of all tokens at once would be the largest
-// buffer of the step, so they exist for a part of the tokens at a time, and become their own
-// gradients before the next part.
+// buffer of the step, so they are computed for a part of the tokens at a time and overwritten by
+// their gradients before the next part.
 #include <algorithm>
 #include <utility>
 
@@ -15,7 +15,8 @@ const Parameter& head_of(const Builder& b) {
   return head != nullptr ? *head : *b.find(Part::kEmbedding);
 }
 
-// Tensor-parallel ranks have logits of different tokens: what each of them knows of the loss.
+// Tensor-parallel ranks have logits of different parts of the vocabulary: gathers each one's terms
+// of the loss.
 View everyones_terms(Builder& b, const Op& loss) {
   const Place& tensor = b.program().choices.layout.tensor;
   const std::int64_t tokens = loss.in[1].rows;
@@ -56,8 +57,8 @@ void build_head(Builder& b, const View& x, const View& targets, const View* dx) 
   const View h = b.all_tokens(Part::kFinalNorm, "final_norm of all", normed);
   b.use(head_of(b).unit);
 
-  // Padded, as the weights are: columns beyond the vocabulary belong to no token, and their
-  // gradients zero.
+  // Padded like the weights: columns beyond the vocabulary belong to no token, and their gradients
+  // are zero.
   Parameter head = head_of(b);
   const Place& tensor = p.choices.layout.tensor;
   const std::int64_t first_token = tensor.rank * (head.rows + head.padding_rows);
@@ -87,7 +88,7 @@ void build_head(Builder& b, const View& x, const View& targets, const View* dx) 
     b.back_to_weight(Part::kHead, logits, part, head, first > 0);
     b.back_to_input(Part::kHead, logits, b.weight(head), dh_addend.rows_from(first, count));
   };
-  // The first begins what the others add to, and the last may be smaller.
+  // The first part starts the sums that the others add to, and the last may be smaller.
   make_part(0, std::min(rows, tokens));
   const std::int64_t whole_parts = tokens / rows;
   b.repeat(whole_parts - 1, [&](std::int64_t i) { make_part((i + 1) * rows, rows); });

@@ -14,7 +14,7 @@ namespace {
 
 struct Coordinate {
   Place place;
-  std::int64_t apart = 1;  // neighbours along this axis differ by so many ranks
+  std::int64_t apart = 1;  // difference in rank between neighbours along this axis
 };
 
 struct Coordinates {
@@ -29,7 +29,7 @@ struct Coordinates {
   Coordinate tensor, context, expert, shard, replica, pipeline;
 };
 
-// The group that varies along these, the last one fastest.
+// The group that varies along these axes, the last one fastest.
 std::vector<std::int64_t> group(std::int64_t own, std::initializer_list<Coordinate> along) {
   for (const Coordinate& c : along) own -= c.place.rank * c.apart;
   std::vector<std::int64_t> ranks = {own};

@@ -1,5 +1,5 @@
-// Layout: a rank's place among the job's ranks. A program is one rank's; other ranks appear in it
-// through exchanges only.
+// Layout: a rank's position among the job's ranks. A program describes one rank; other ranks appear
+// in it only through exchanges.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,26 @@
 
 namespace assay::step {
 
-// A rank among those along one axis of the layout.
+// A rank's index, and the number of ranks, along one axis of the layout.
 struct Place {
   std::int64_t rank = 0;
   std::int64_t ranks = 1;
 };
 
-// The kinds of parallelism, and two groups that span several of them. An exchange is among the
-// ranks that differ along one of these and agree in everything else.
+// The kinds of parallelism, and groups that combine several of them. An exchange along an axis is
+// among the ranks that differ only along that axis.
 enum class Axis : std::uint8_t {
   kNone,
-  kData,     // all that have different tokens: shards, experts, replicas and context together
-  kShard,    // those that divide the training state, but that of experts: shards and experts
-  kReplica,  // those that have the same part of it: replicas and context together
+  kData,     // ranks with different tokens: shard, expert, replica and context combined
+  kShard,    // ranks that divide the training state, except of experts: shard and expert
+  kReplica,  // ranks with the same part of the state: replica and context
   kTensor,
   kContext,
-  kExpert,        // those that have different experts
-  kExpertData,    // all that have the same experts: shards, replicas and context together
-  kExpertShard,   // those that divide the state of the same experts
+  kExpert,        // ranks with different experts
+  kExpertData,    // ranks with the same experts: shard, replica and context
+  kExpertShard,   // ranks that divide the state of the same experts
   kPipeline,      // activations between stages, forward
-  kPipelineBack,  // and their gradients back: a group of its own, for neither to wait for the other
+  kPipelineBack,  // their gradients back; a separate group, so that neither waits for the other
   kWorld,         // every rank of the job
 };
 
@@ -39,39 +39,39 @@ std::string_view to_text(Axis axis);
 struct Layout {
   Place replica;   // layout.dp
   Place shard;     // layout.fsdp
-  Place expert;    // layout.ep: who has which experts of a mixture
+  Place expert;    // layout.ep: which experts of a mixture the rank has
   Place tensor;    // layout.tp
   Place context;   // layout.cp
   Place pipeline;  // layout.pp
-  // What shards divide: 1 and 2 the optimizer's state and gradients, 3 parameters as well.
+  // What shards divide: 1 and 2: optimizer state and gradients; 3: also parameters.
   std::int64_t zero = 3;
   spec::ShardUnit unit = spec::ShardUnit::kBlock;
   spec::PipelineSchedule schedule = spec::PipelineSchedule::k1f1b;
-  std::int64_t chunks = 1;  // of layers that a stage has
-  // Tensor-parallel ranks have a part of the tokens each where they do not have a part of the
-  // widths: between the products.
+  std::int64_t chunks = 1;  // of layers per stage
+  // Tensor-parallel ranks divide the tokens where they do not divide widths: between the products.
   bool sequence_parallel = false;
 
-  // Who divides the training state. Ranks with different experts read different sequences, so for
-  // everything but the experts they are shards like any others.
+  // Position among the ranks that divide the training state. Ranks with different experts read
+  // different sequences, so for everything except experts they are ordinary shards.
   [[nodiscard]] Place shards() const { return within(shard, expert); }
-  // Who reads which sequences. Ranks that share sequences (context) read the same ones.
+  // Position among the ranks that read different sequences; context-parallel ranks read the same
+  // ones.
   [[nodiscard]] Place sequences() const { return within(shards(), replica); }
-  // Who adds up which part of the gradients. Shards are neighbours here, and so are the replicas of
-  // one shard: what a replica adds up is a part of its own shard (units.h). For parameters, ranks
-  // that share sequences are replicas like any others.
+  // Position among the ranks that each sum a part of the gradients. Shards are contiguous, as are
+  // the replicas of one shard: a replica sums a part of its own shard (units.h). For parameters,
+  // context-parallel ranks are ordinary replicas.
   [[nodiscard]] Place data() const { return within(sequences(), context); }
-  // The same of experts, among the ranks that have them.
+  // The same for experts, among the ranks that have them.
   [[nodiscard]] Place expert_data() const { return within(within(shard, replica), context); }
   [[nodiscard]] bool spreads_experts() const { return expert.ranks > 1; }
-  // Before they are used; of experts that only some ranks have, only these gather them.
+  // Whether weights are gathered before use; those of experts only among the ranks that have them.
   [[nodiscard]] bool gathers_weights() const { return shards().ranks > 1 && zero == 3; }
   [[nodiscard]] bool gathers_experts() const { return shard.ranks > 1 && zero == 3; }
   [[nodiscard]] bool first_stage() const { return pipeline.rank == 0; }
   [[nodiscard]] bool last_stage() const { return pipeline.rank == pipeline.ranks - 1; }
 
-  // This rank among all: tensor-parallel ranks are neighbours, stages of the pipeline furthest
-  // apart, as the planner assumes when it prices links.
+  // This rank among all: tensor-parallel ranks are adjacent, pipeline stages furthest apart, as the
+  // planner assumes when it prices links.
   [[nodiscard]] std::int64_t rank() const;
   [[nodiscard]] std::int64_t ranks() const;
   [[nodiscard]] Place along(Axis axis) const;
@@ -84,7 +84,7 @@ struct Layout {
   }
 };
 
-// Elements [first, first + count) of something.
+// Elements [first, first + count).
 struct Range {
   std::int64_t first = 0;
   std::int64_t count = 0;
@@ -94,7 +94,7 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
-// Layouts that the trainer cannot execute are refused, naming the key.
+// Refuses layouts that the trainer cannot execute; the error names the key.
 base::Result<Layout> layout_of(const spec::LayoutSpec& spec, std::int64_t rank);
 
 }  // namespace assay::step

@@ -8,13 +8,13 @@
 namespace assay::step {
 namespace {
 
-constexpr std::int64_t kPlace = 256;  // bytes; what every device allocates at least as aligned
+constexpr std::int64_t kPlace = 256;  // bytes: every device's allocations are at least this aligned
 
 std::int64_t rounded(std::int64_t bytes) {
   return (bytes + kPlace - 1) / kPlace * kPlace;
 }
 
-// From the first to the last op that has to do with a buffer for one micro-batch.
+// From the first to the last op that uses a buffer for one micro-batch.
 struct Life {
   std::int32_t first = std::numeric_limits<std::int32_t>::max();
   std::int32_t last = -1;
@@ -23,10 +23,10 @@ struct Life {
     last = std::max(last, at);
   }
 };
-// Of one buffer, by micro-batch.
+// The lifetimes of one buffer, by micro-batch.
 using Lives = std::vector<Life>;
 
-// In order of time: of a buffer's lives, both the beginnings and the ends are.
+// A buffer's lifetimes are sorted by time, both by beginning and by end.
 bool meet(const Lives& a, const Lives& b) {
   for (auto x = a.begin(), y = b.begin(); x != a.end() && y != b.end();) {
     if (x->first <= y->last && y->first <= x->last) return true;
@@ -35,8 +35,8 @@ bool meet(const Lives& a, const Lives& b) {
   return false;
 }
 
-// Without a pipeline, micro-batches are alike: the first and the last ones show all there is. In a
-// pipeline which of them meet depends on how many there are.
+// Without a pipeline, micro-batches are alike: the first and last ones cover all cases. In a
+// pipeline, which of them overlap depends on their number.
 bool shows_lives(const Program& p, const Op& op) {
   if (op.phase == Phase::kOptimizer) return false;
   constexpr std::int64_t kSome = 4;
@@ -75,8 +75,8 @@ std::vector<Lives> lives_of(const Program& p) {
   return lives;
 }
 
-// Largest first, each at the lowest place that no buffer alive at the same time has taken. Within a
-// few per cent of the best there is for a step's lives, which nest like brackets.
+// Largest first, each at the lowest position not taken by a buffer that is alive at the same time.
+// For a step's lifetimes, which nest like brackets, this is within a few per cent of the optimum.
 class Packing {
  public:
   Packing(const Program& p, std::vector<std::int64_t>& offset)

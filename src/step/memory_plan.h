@@ -1,5 +1,5 @@
-// MemoryPlan: a place in one arena for every buffer of a program. Buffers that are never alive at
-// the same time may share memory; lifetimes follow from the ops.
+// MemoryPlan: the position of every buffer of a program in one arena. Buffers that are never alive
+// at the same time may share memory; lifetimes are derived from the ops.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace assay::step {
 struct MemoryPlan {
   std::vector<std::int64_t> offset;  // bytes into the arena, by BufferId
   std::int64_t bytes = 0;            // of the whole arena
-  std::int64_t of_storage[kStorages] =
-      {};  // bytes by Storage; for activations what they take together
+  // Bytes by Storage; for activations the size of the memory that they share.
+  std::int64_t of_storage[kStorages] = {};
 
   [[nodiscard]] std::int64_t of(Storage storage) const {
     return of_storage[static_cast<int>(storage)];

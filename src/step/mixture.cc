@@ -5,16 +5,16 @@
 //                                     └ kSortRows ─ rows: slots in the order of experts, first rows
 //   h ─ kGatherRows ─ rows ─ gate|up ─ activation x weight ─ down ─ kCombineRows ─ sums of k rows
 //
-// A router's weight multiplies before the product down, so what comes out of that is not kept. Rows
-// are gathered again in the backward pass, for the same reason. Sorting is stable and each token
-// reads its rows in the order of its slots: no sum depends on timing.
+// The router's weight is applied before the down projection, so the output of that need not be
+// kept. For the same reason rows are gathered again in the backward pass. Sorting is stable and
+// each token reads its rows in the order of its slots: no sum depends on timing.
 //
-// Tensor-parallel ranks have a part of every expert's width, and all of them the router, for which
-// each makes a part of the gradient; what the router's losses add is one rank's.
+// Tensor-parallel ranks have a part of every expert's width, and all of the router, for which each
+// computes a part of the gradient; only one rank adds the gradients of the router's losses.
 //
-// Where ranks have different experts, rows travel to these and back (expert_exchange.h), behind the
-// expert that every token uses, if there is one. Experts are then a unit of their own, and what
-// their weights are gathered to may be where the block's other weights were: these are used before
+// With expert parallelism, rows move to the ranks with their experts and back (expert_exchange.h),
+// while the shared expert is computed, if there is one. Experts are then a separate unit, whose
+// weights may be gathered into the buffer of the block's other weights: those are used before the
 // experts or after them.
 #include "base/check.h"
 #include "step/expert_exchange.h"
@@ -35,7 +35,7 @@ View expert_rows(Builder& b, const char* name, std::int64_t cols) {
   return b.matrix(b.named(name), rows_of_own_experts(b), cols);
 }
 
-// Of experts that are a unit of their own, the weights; of others the block has used them.
+// Uses the weights of experts that are a separate unit; otherwise the block has already used them.
 void use_experts(Builder& b) {
   if (experts_are_spread(b)) b.use(b.find(Part::kGateUp)->unit);
 }
@@ -44,7 +44,7 @@ void use_the_rest(Builder& b) {
   if (experts_are_spread(b)) b.use(b.find(Part::kRouter)->unit);
 }
 
-// What of kGroupedMatmul's flags and operands differs between its three uses.
+// The flags and operands of kGroupedMatmul that its three uses have in common.
 Op grouped(const Builder& b, Part part, const View& a, const View& other, const View& first_rows,
            const View& c) {
   return {.kind = Kind::kGroupedMatmul,
@@ -54,8 +54,8 @@ Op grouped(const Builder& b, Part part, const View& a, const View& other, const 
           .pieces = b.program().choices.layout.expert.ranks};
 }
 
-// Of as many rows as this rank's tokens have: what its experts get of others' they have of its own,
-// so together ranks compute these. Of totals, as many as the load says.
+// For as many rows as this rank's tokens have: its experts get other ranks' rows in exchange, so on
+// average each rank computes that many. For totals, as many as expert_load says.
 double flops_of_rows(const Builder& b, const View& rows, const View& made) {
   const bool loaded = b.program().choices.expert_load > 0;
   const std::int64_t count =
@@ -115,7 +115,7 @@ bool is_alone(const Builder& b) {
   return b.program().choices.layout.tensor.ranks == 1;
 }
 
-// What is still on its way is what the activation needs.
+// Returns the exchange still in flight, which the activation needs.
 std::optional<Op> choose_experts(Builder& b, Kept& k) {
   const spec::ModelSpec& m = b.model();
   const std::int64_t tokens = b.program().micro_tokens();
@@ -152,7 +152,7 @@ std::optional<Op> choose_experts(Builder& b, Kept& k) {
   return meet_experts(b, r);
 }
 
-// The gradient of what the router read: through its weights, and of its losses.
+// The gradient of the router's input: through its weights, and from its losses.
 void back_to_router(Builder& b, Kept& k, const View& dweights, const View& dh) {
   const Routed& r = k.routed;
   const View dlogits = b.matrix(b.named("router gradient"), r.logits.rows, r.logits.cols);
@@ -169,13 +169,14 @@ void back_to_router(Builder& b, Kept& k, const View& dweights, const View& dh) {
   b.back_to_input(Part::kRouter, dlogits, b.weight(Part::kRouter), dh, true);
 }
 
-// What rows of experts are added to: the stream, or a tensor-parallel rank's addend to it.
+// Starts the sum that rows of experts are added to: the stream, or a tensor-parallel rank's addend
+// to it.
 void begin_stream(Builder& b, Kept& k, const View& out) {
   k.sum = b.addend("mixture addend", out);
   shared_into(b, k, k.sum, is_alone(b) ? &k.x1 : nullptr);
 }
 
-// Rows that experts have read: again, unless they were made again already.
+// Gathers the experts' input rows again, unless that has been done already.
 Travelling send_input_again(Builder& b, Kept& k) {
   if (k.expert_input.buffer >= 0) return {k.expert_input, std::nullopt};
   if (k.h2.buffer < 0) {
@@ -238,7 +239,7 @@ View backward_mixture(Builder& b, Kept& k, const View& dx) {
   const View dout = b.all_tokens(Part::kDown, "gradient of all", dx);
   const Travelling output = send_to_experts(b, Part::kDown, k.routed, kOutput,
                                             gather_rows(b, Part::kDown, k, kOutput, dout));
-  // What travels, as early as possible; otherwise as late.
+  // If rows move to other ranks, this starts as early as possible; otherwise as late.
   Travelling input;
   if (experts_are_spread(b)) input = send_input_again(b, k);
   use_experts(b);
@@ -247,7 +248,7 @@ View backward_mixture(Builder& b, Kept& k, const View& dx) {
   back_to_rows(b, Part::kDown, k, dmade, da);
   const View& weights = k.routed.row_weights;
   const View drow_weights = floats(b, "router weights gradient", weights.rows, weights.cols);
-  // As in a dense block, both results lie where they came from.
+  // As in a dense block, both results are written in place.
   Op back{.kind = Kind::kActivateGrad,
           .part = Part::kActivation,
           .in = {k.inner, da, weights, k.routed.row_sources},
@@ -276,7 +277,7 @@ View backward_mixture(Builder& b, Kept& k, const View& dx) {
   }
   const Travelling returned =
       send_to_tokens(b, Part::kGateUp, k.routed, "expert input gradient", drows);
-  if (experts_are_spread(b)) {  // while they travel
+  if (experts_are_spread(b)) {  // while they are in flight
     back_to_experts(b, Part::kGateUp, k, k.inner, rows);
     b.finish_gradients(b.find(Part::kGateUp)->unit);
     use_the_rest(b);
@@ -297,8 +298,7 @@ View backward_mixture(Builder& b, Kept& k, const View& dx) {
   return dx1;
 }
 
-// Of the mixtures that this rank has, the first begins the micro-batch's sums; loads are those of
-// all micro-batches.
+// The rank's first mixture starts the micro-batch's sums; loads are summed over all micro-batches.
 void Builder::emit_counting(Op op) {
   const auto first_sum = static_cast<unsigned>(op.out.size());
   op.out.push_back(program_.sums.rows_from(micro_, 1).columns(kSummedByLoss, kSummedByRouter));

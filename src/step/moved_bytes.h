@@ -1,5 +1,6 @@
-// What an op reads and writes: operands once, results once, and once more where they are added to
-// or changed in place; of tables that are looked up, the rows. The sizes behind a pass over memory.
+// The bytes that an op reads and writes: operands once, results once, and once more if they are
+// added to or changed in place; for table lookups only the rows. Determines the time of
+// memory-bound ops.
 #pragma once
 
 #include <cstdint>

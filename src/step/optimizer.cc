@@ -1,5 +1,5 @@
-// After the last micro-batch: the step's losses, what is still missing in gradients, the norm of
-// all of them (gradient_norm.h), then the updates (updates.h).
+// After the last micro-batch: the step's losses, the completion of gradients, the norm of all of
+// them (gradient_norm.h), then the updates (updates.h).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ class Optimizer {
     b_.enter(Phase::kOptimizer);
     norm_.measure_squares();
     begin_losses();
-    // What is complete is squared while the rest is on its way.
+    // Complete gradients are squared while the rest is in flight.
     std::vector<bool> is_complete;
     for (std::size_t i = 0; i < p_.units.size(); ++i) {
       is_complete.push_back(!b_.is_on_its_way(static_cast<std::int32_t>(i)) &&
@@ -53,15 +53,15 @@ class Optimizer {
     b_.finish_gathers_for_next_step();
   }
 
-  // They travel behind what the caller does before it adds them up.
+  // The gather overlaps with what the caller does before add_losses().
   void begin_losses() {
     const View own{p_.sums.buffer, 0, 1, p_.sums.elements(), p_.sums.elements()};
     losses_ = begin_gather(b_, "sums", Part::kLoss, own, Axis::kData);
   }
-  // The last stage has them.
+  // The last stage has the losses.
   void add_losses() {
     const View all = gather(b_, "sums", Part::kLoss, end_gather(b_, losses_), {Axis::kPipeline});
-    // Of mixtures every stage has some; what a stage does not know is 0 in its rows.
+    // Every stage has some of the mixtures; rows are 0 where a stage knows nothing.
     const bool is_moe = p_.model.is_moe();
     b_.emit({.kind = Kind::kStepSums,
              .part = Part::kLoss,
@@ -71,8 +71,8 @@ class Optimizer {
   }
 
  private:
-  // A rank has counted its own tokens, in the mixtures of its stage. The sums have a place of their
-  // own: the counts of other stages' mixtures stay 0, for the next step too.
+  // A rank has counted its own tokens, in the mixtures of its stage. The sums go to a separate
+  // buffer: the counts of other stages' mixtures must stay 0 for the next step.
   void add_loads() {
     const std::int64_t elements = p_.loads.elements();
     const View own{p_.loads.buffer, 0, 1, elements, elements};
@@ -85,7 +85,7 @@ class Optimizer {
     p_.loads = sums;
   }
 
-  // A table that is also the head has two sums of gradients, which become one: on the first and the
+  // A table that is also the head has two sums of gradients, which are added: on the first and the
   // last stage, which both keep the table.
   void add_head_gradients() {
     const Place& stages = p_.choices.layout.pipeline;
@@ -119,8 +119,8 @@ class Optimizer {
     }
   }
 
-  // Where every tensor-parallel rank has a parameter and makes a part of its gradient, all add up
-  // all parts.
+  // For parameters that every tensor-parallel rank has in full, with a part of the gradient each:
+  // all ranks sum all parts.
   void add_partial_gradients() {
     const Place& tensor = p_.choices.layout.tensor;
     for (std::size_t i = 0; i < p_.units.size(); ++i) {
@@ -144,10 +144,10 @@ class Optimizer {
     return std::ranges::any_of(parameters_of_unit(p_, unit), &Parameter::partial_gradient);
   }
 
-  // What this rank adds up of such parameters: neighbours together.
+  // The ranges of such parameters that this rank sums, adjacent ones merged.
   [[nodiscard]] std::vector<Range> partial_ranges(std::size_t unit) const {
     std::vector<Range> ranges;
-    std::int64_t end = -1;  // of the parameter before, with the gap after it
+    std::int64_t end = -1;  // of the previous parameter, including the gap after it
     for (const Parameter* p : parameters_of_unit(p_, unit)) {
       const std::int64_t room = (p->elements() + block_ - 1) / block_ * block_;
       const Range part = p_.units[unit].part.common({p->offset, room});
@@ -163,8 +163,8 @@ class Optimizer {
   }
 
   // Units whose gradients came last are those that the next step needs first. They are updated
-  // first, so that their weights are gathered behind the updates of the others; but where replicas
-  // gather gradients as well, half of the others come before, for these to travel behind.
+  // first, so that gathering their weights overlaps with the other updates; but if replicas also
+  // gather gradients, half of the others come before them, to hide that.
   [[nodiscard]] std::vector<std::size_t> order_of_updates(
       const std::vector<bool>& is_complete) const {
     std::vector<std::size_t> early;
@@ -183,7 +183,7 @@ class Optimizer {
     gather_gradients(index);
   }
 
-  // Replicas have added up different parts of what each of them updates.
+  // Replicas have summed different parts of what each of them updates.
   void gather_gradients(std::size_t index) {
     const Unit& unit = p_.units[index];
     if (unit.part == unit.own) return;

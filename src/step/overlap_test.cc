@@ -1,5 +1,5 @@
-// Where ranks gather weights: each exchange has something to hide behind, and steps that follow one
-// another, with evaluations between them, compute with the weights that were updated last.
+// With ZeRO 3: each exchange overlaps with computation, and consecutive steps, with evaluations in
+// between, compute with the weights that were updated last.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -16,11 +16,11 @@ namespace {
 
 using testing::ExchangeWindow;
 
-// Of the forward pass of one block: the one with the fewest, where some are mixtures.
+// Flops of one block's forward pass; if some are mixtures, of the block with the fewest.
 struct BlockFlops {
   double attention = 0;
   double mlp = 0;
-  double scores = 0;  // of attention, what is no product with a weight
+  double scores = 0;  // of attention, without products with weights
 
   explicit BlockFlops(const Program& p) {
     std::map<std::int32_t, double> mlps;  // by layer
@@ -40,8 +40,8 @@ struct BlockFlops {
   }
 };
 
-// The least that must be computed while a gradient of the last micro-batch travels. The first
-// block's weights, the last gradients that are made, have nothing but the squares of other units'.
+// The least that must be computed while a gradient of the last micro-batch is in flight. The first
+// block's weights, whose gradients are computed last, overlap only with the squares of other units.
 double least_at_the_end(const std::string& unit, const BlockFlops& block, spec::ShardUnit units) {
   if (unit == "embedding" || unit == "positions") return block.attention + block.mlp - block.scores;
   if (unit == "layers.0" || unit == "layers.0.attention") return 0;
@@ -62,7 +62,7 @@ RC_GTEST_PROP(StepOverlap, ABlockIsComputedWhileAnythingLargeTravels, ()) {
   const Program p = build(job.model, testing::choices_of_rank(job, rank)).value();
   const BlockFlops block(p);
   RC_ASSERT(block.least(job.layout.unit) > 0 && block.scores > 0);
-  // What it takes to update a block.
+  // The cost of updating a block.
   double update = 0;
   double squares = 0;
   for (const Op& op : p.ops) {
@@ -101,7 +101,7 @@ RC_GTEST_PROP(StepOverlap, ABlockIsComputedWhileAnythingLargeTravels, ()) {
   RC_ASSERT(first == (job.model.positions == spec::Positions::kLearned ? 3 : 2));
 }
 
-// Which unit's weights a buffer has, and of which version.
+// Which unit's weights a buffer holds, and which version.
 struct Held {
   std::int32_t unit = -1;
   std::int64_t version = 0;
@@ -143,7 +143,7 @@ class Versions {
     ++reads_;
     const std::optional<Held>& held = held_[static_cast<std::size_t>(view.buffer)];
     RC_ASSERT(held.has_value());
-    // The op's own parameter, as it is after the last update.
+    // The op's own parameter, as of the last update.
     const bool is_its = std::ranges::any_of(p_.parameters, [&](const Parameter& parameter) {
       return parameter.unit == held->unit && parameter.layer == op.layer &&
              parameter.offset == view.offset && parameter.cols == view.cols;
@@ -194,7 +194,7 @@ RC_GTEST_PROP(StepOverlap, StepsAndEvaluationsReadTheWeightsOfTheLastUpdate, ())
   RC_ASSERT(versions.read_places() > 0);
 }
 
-// Counted by hand for four layers and two micro-batches: the prologue is of two units, and a step
+// Counted by hand for four layers and two micro-batches: the prologue has two units, and a step
 // gathers as many as if it gathered its own first ones.
 TEST(StepOverlap, AStepGathersAsMuchAsWithoutThePrologue) {
   const spec::ModelSpec model{.vocab = 64,

@@ -11,7 +11,7 @@
 namespace assay::step {
 namespace {
 
-// What tensor-parallel ranks divide of a parameter.
+// How tensor-parallel ranks divide a parameter.
 enum class Cut : std::uint8_t { kNothing, kRows, kColumns };
 
 class ParameterList {
@@ -30,12 +30,12 @@ class ParameterList {
   static std::string named(std::int32_t layer, const char* name) {
     return layer == kNoLayer ? std::string(name) : fmt::format("layers.{}.{}", layer, name);
   }
-  // This rank's of `count`, which come out even.
+  // This rank's share of `count`, which divides evenly.
   [[nodiscard]] Range share(std::int64_t first, std::int64_t count) const {
     const std::int64_t each = count / tensor_.ranks;
     return {first + tensor_.rank * each, each};
   }
-  // Of rows that are several matrices, one below the other, of each.
+  // For rows that consist of several stacked matrices: a share of each.
   [[nodiscard]] std::vector<Range> shares(const std::vector<std::int64_t>& heights) const {
     std::vector<Range> ranges;
     std::int64_t first = 0;
@@ -51,7 +51,7 @@ class ParameterList {
               double std_of = kInitStd) {
     add_matrix(name, part, layer, slice_of(heights, cols, cut), 0, std_of);
   }
-  // Of a mixture's experts, which lie one below the other, in equal heights.
+  // A mixture's experts are stacked vertically, with equal heights.
   void experts(const char* name, Part part, std::int32_t layer,
                const std::vector<std::int64_t>& heights, std::int64_t cols, Cut cut,
                double std_of = kInitStd) {
@@ -73,7 +73,7 @@ class ParameterList {
                                                         : std::vector<Range>{{0, slice.whole_rows}};
     return slice;
   }
-  // Of a row for each token: ranks' shares are padded, each by itself.
+  // One row per token; each rank's share is padded separately.
   void table(const char* name, Part part) {
     const std::int64_t each = rows_of_table(model_.vocab, tensor_.ranks);
     const Range all{0, model_.vocab};
@@ -99,11 +99,12 @@ class ParameterList {
                     .slice = std::move(slice),
                     .init_std = std_of});
   }
-  // `widths`: of vectors side by side.
+  // `widths`: of concatenated vectors.
   void vector(const char* name, Part part, std::int32_t layer, std::vector<std::int64_t> widths,
               Init init, Cut cut = Cut::kNothing) {
     const std::int64_t size = std::accumulate(widths.begin(), widths.end(), std::int64_t{0});
-    // As a column: then its elements are cut as the rows of the matrix that they belong to.
+    // As a column, so that its elements are divided like the rows of the matrix that they belong
+    // to.
     Slice slice{.whole_rows = size, .whole_cols = 1, .rows = {{0, size}}, .cols = {0, 1}};
     slice.cut = cut != Cut::kNothing;
     if (slice.cut && tensor_.ranks > 1) slice.rows = shares(widths);
@@ -145,8 +146,8 @@ class ParameterList {
 
 void ParameterList::block(std::int32_t layer) {
   const spec::ModelSpec& m = model_;
-  // What is added to the residual stream 2 L times starts smaller, so that the stream does not grow
-  // with depth.
+  // Weights whose results are added to the residual stream, 2 L times, start smaller, so that the
+  // stream does not grow with depth.
   const double out_std = kInitStd / std::sqrt(2.0 * static_cast<double>(m.layers));
   const BlockShape s = block_shape(m);
   const std::vector<std::int64_t> qkv = {s.q, s.kv, s.kv};
@@ -169,7 +170,7 @@ void ParameterList::block(std::int32_t layer) {
   bias("down_bias", Part::kDown, layer, {s.dim}, Cut::kNothing);
 }
 
-// Experts lie one below the other. The router is small: every tensor-parallel rank has all of it.
+// Experts are stacked vertically. The router is small: every tensor-parallel rank has all of it.
 void ParameterList::mixture(std::int32_t layer, double out_std) {
   const spec::ModelSpec& m = model_;
   const auto gate_up = [&](std::int64_t width, std::int64_t experts) {
@@ -216,14 +217,14 @@ std::vector<Slice::Runs> Slice::runs_of(const Range& elements) const {
     const std::int64_t to = from + here.count;
     before += range.count * cols.count;
     if (here.count == 0) continue;
-    if (cols.count == whole_cols) {  // rows follow each other
+    if (cols.count == whole_cols) {  // rows are contiguous
       add(range.first * whole_cols + from, here.count, here.count);
       continue;
     }
     const auto at = [&](std::int64_t element) {
       return (range.first + element / cols.count) * whole_cols + cols.first + element % cols.count;
     };
-    // The end of a row, whole rows, the begin of a row.
+    // The end of a row, whole rows, the beginning of a row.
     const std::int64_t whole_from = std::min(to, (from + cols.count - 1) / cols.count * cols.count);
     const std::int64_t whole_to = std::max(whole_from, to / cols.count * cols.count);
     add(at(from), whole_from - from, whole_from - from);

@@ -1,5 +1,5 @@
-// Parameter: a weight of the model as the trainer keeps it. Weights that multiply the same
-// activations are one matrix (q, k, v; gate, up).
+// Parameter: a weight of the model as the trainer stores it. Weights that multiply the same
+// activations form one matrix (q, k, v; gate, up).
 #pragma once
 
 #include <cstdint>
@@ -22,22 +22,22 @@ enum class Group : std::uint8_t {
 
 enum class Init : std::uint8_t { kNormal, kOnes, kZeros };
 
-// The model's rows and columns that a rank has of a parameter, where tensor-parallel ranks have a
-// part each: some ranges of rows, one after the other, or a range of columns; or all of it.
+// The rows and columns that a tensor-parallel rank has of the model's parameter: concatenated
+// ranges of rows, or a range of columns; or all of it.
 struct Slice {
   std::int64_t whole_rows = 1;
   std::int64_t whole_cols = 0;
-  std::vector<Range> rows;  // of the model's, in the order in which the rank has them
+  std::vector<Range> rows;  // in the model's numbering, in the order in which the rank stores them
   Range cols;
-  bool cut = false;  // tensor-parallel ranks have different parts, not all of it each
+  bool cut = false;  // tensor-parallel ranks have different parts
 
-  // Elements [first, first + count) of what the rank has, as runs of neighbouring elements of the
-  // model's parameter, at equal distances: as few as possible, in order.
+  // A range of the rank's elements as runs of contiguous elements of the model's parameter, at
+  // equal distances: as few as possible, in order.
   struct Runs {
-    std::int64_t first = 0;  // of the model's
-    std::int64_t count = 0;  // elements in all
-    std::int64_t run = 0;    // elements side by side
-    std::int64_t apart = 0;  // from one run's begin to the next one's
+    std::int64_t first = 0;  // index in the model's parameter
+    std::int64_t count = 0;  // total number of elements
+    std::int64_t run = 0;    // contiguous elements
+    std::int64_t apart = 0;  // distance between the starts of two runs
   };
   [[nodiscard]] std::vector<Runs> runs_of(const Range& elements) const;
 };
@@ -50,10 +50,11 @@ struct Parameter {
   std::int64_t rows = 1;
   std::int64_t cols = 0;
   std::int64_t padding_rows = 0;  // zeros after the last row, for matrix products of a round size
-  Slice slice;                    // what rows x cols are of the model's parameter
-  // Every tensor-parallel rank has all of it and makes a part of its gradient: they are added up.
+  Slice slice;                    // which part of the model's parameter this is
+  // Every tensor-parallel rank has all of it and computes a part of its gradient; the parts are
+  // summed.
   bool partial_gradient = false;
-  bool of_experts = false;  // of all of a mixture, or of those that this rank has
+  bool of_experts = false;  // of all experts of a mixture, or of those that this rank has
   Init init = Init::kNormal;
   double init_std = 0;
   std::int32_t unit = -1;   // see units.h
@@ -71,12 +72,12 @@ struct Parameter {
 // Standard deviation of initial matrices and tables, unless another is chosen.
 inline constexpr double kInitStd = 0.02;
 
-// All of a model's, in its order, as far as one of `layout`'s ranks along tensor and expert has
-// them.
+// All parameters of a model, in its order; of each the part that this rank has along the tensor and
+// expert axes.
 std::vector<Parameter> list_parameters(const spec::ModelSpec& model, spec::Optimizer optimizer,
                                        const Layout& layout = {});
 
-// Of these layers alone, and what is before and after all layers.
+// Only those of these layers, and those before and after all layers.
 std::vector<Parameter> list_parameters(const spec::ModelSpec& model, spec::Optimizer optimizer,
                                        const Layout& layout, std::span<const std::int32_t> layers);
 

@@ -1,6 +1,6 @@
-// The passes of a rank's micro-batches, one by one: read and embed, or receive from the stage
-// before; the chunk's blocks; the head and the loss, or send to the next stage; and back. Totals
-// have the same parts with how often each is executed (totals.cc).
+// The passes of a rank's micro-batches, one by one: read and embed, or receive from the previous
+// stage; the chunk's blocks; the head and the loss, or send to the next stage; and backward.
+// totals.cc has the same parts with the number of times each is executed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ class Passes {
     }
     if (train_) b_.begin_with_gathered();
     for (std::size_t i = 0; i < passes.size(); ++i) {
-      // The stage before works on the next one meanwhile.
+      // The previous stage works on the next one meanwhile.
       receive(passes[i]);
       std::size_t next = i + 1;
       while (next < passes.size() && passes[next].direction == Pass::Direction::kWeights) ++next;
@@ -92,7 +92,7 @@ class Passes {
     b_.begin_pass(pass.micro, pass.slot);
   }
 
-  // What stages send to each other is named after the layer before which it is, on both sides.
+  // What stages send to each other is named after the layer that follows it, on both sides.
   void at_border(const Pass& pass, std::int32_t layer) {
     const bool forward = pass.direction == Pass::Direction::kForward;
     b_.enter(forward ? Phase::kForward : Phase::kBackward, layer);
@@ -112,7 +112,7 @@ class Passes {
     const auto found = receives_.find({pass.direction, {pass.chunk, pass.micro}});
     if (found == receives_.end()) return;
     b_.wait(found->second);
-    found->second = {};  // stays known as received
+    found->second = {};  // still recorded as received
   }
 
   void send(const Pass& pass, const View& x) {
@@ -131,8 +131,8 @@ class Passes {
     }
   }
 
-  // They had the time of a block to travel. Kept on their way, the tables' would be there beside
-  // the logits, where memory is needed most.
+  // They have been in flight for the time of a block. If kept any longer, those of the tables would
+  // still be in memory next to the logits, where it is needed most.
   void finish_gradients_of_earlier() {
     const std::int32_t layer = b_.layer();
     b_.enter(Phase::kBackward);
@@ -197,9 +197,9 @@ class Passes {
     b_.make_weight_gradient([this, tokens, dx] { back_to_tables(b_, tokens, dx); });
   }
 
-  // No pass comes after it that the gradients of tables, the largest there are, could travel
-  // behind. So they are made before the gradients of the first block's weights; unless keys travel
-  // behind those (context.cc).
+  // No later pass can hide the exchange of the tables' gradients, the largest of all. So they are
+  // computed before the weight gradients of the first block; unless those hide the exchange of keys
+  // (context.cc).
   [[nodiscard]] bool is_last_of_step(const Pass& pass) const {
     return is_first(pass) && pass.micro + 1 == micros_ && layout_.data().ranks > 1 &&
            !b_.shares_sequences() && !defers_weight_gradients(layout_);
@@ -214,7 +214,7 @@ class Passes {
   std::int64_t dim_;
   std::int64_t micros_ = 1;
   View targets_;
-  std::map<std::int32_t, std::int32_t> slots_;  // by chunk: how many there are
+  std::map<std::int32_t, std::int32_t> slots_;  // by chunk: number of slots
   std::map<std::int32_t, View> token_views_;    // by slot
   std::map<std::pair<std::int32_t, std::int32_t>, std::vector<Kept>> kept_;  // by chunk and slot
   std::map<std::pair<std::int32_t, std::int32_t>, View> documents_;          // likewise

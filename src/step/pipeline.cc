@@ -8,8 +8,8 @@ namespace {
 
 using Direction = Pass::Direction;
 
-// The k-th forward pass of a stage. With several chunks, micro-batches go round in groups of as
-// many as there are stages: a group passes one chunk after the other.
+// The k-th forward pass of a stage. With several chunks, micro-batches proceed in groups of as many
+// as there are stages: a group passes through one chunk after the other.
 Pass nth(Direction direction, std::int64_t k, std::int64_t stages, std::int64_t chunks) {
   const std::int64_t round = stages * chunks;
   auto chunk = static_cast<std::int32_t>(k % round / stages);
@@ -18,8 +18,8 @@ Pass nth(Direction direction, std::int64_t k, std::int64_t stages, std::int64_t 
           static_cast<std::int32_t>(chunks == 1 ? k : k / round * stages + k % stages)};
 }
 
-// How many forward passes come before the first backward pass: what the stages after this one need
-// to have something to do.
+// The number of forward passes before the first backward pass: as many as keep the later stages
+// busy.
 std::int64_t ahead(const Layout& layout, std::int64_t passes) {
   const std::int64_t after = layout.pipeline.ranks - 1 - layout.pipeline.rank;
   switch (layout.schedule) {
@@ -34,7 +34,8 @@ std::int64_t ahead(const Layout& layout, std::int64_t passes) {
   return std::min(passes, 2 * after + (layout.chunks - 1) * layout.pipeline.ranks);
 }
 
-// The lowest that is free. `last`: the pass after which a micro-batch needs nothing any more.
+// Assigns the lowest free slot. `last`: the pass after which a micro-batch needs its slot no
+// longer.
 void give_slots(std::vector<Pass>& passes, Direction last) {
   std::map<std::int32_t, std::vector<bool>> taken;                          // by chunk
   std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> in_flight;  // chunk, micro
@@ -56,7 +57,7 @@ void give_slots(std::vector<Pass>& passes, Direction last) {
 Layers layers_of_chunk(std::int64_t layers, std::int64_t chunk, std::int64_t chunks) {
   const std::int64_t each = layers / chunks;
   const std::int64_t more = layers % chunks;
-  const std::int64_t from = (chunks - more) / 2;  // the first that has one more
+  const std::int64_t from = (chunks - more) / 2;  // the first chunk that has one more
   const auto begin = [&](std::int64_t i) {
     return static_cast<std::int32_t>(i * each + std::clamp<std::int64_t>(i - from, 0, more));
   };

@@ -1,4 +1,4 @@
-// The order of a stage's passes, and what it costs when all stages follow theirs.
+// The order of a stage's passes, and the total time when all stages follow theirs.
 #include "step/pipeline.h"
 
 #include <gtest/gtest.h>
@@ -27,8 +27,8 @@ struct Costs {
   double weights = 1;
 };
 
-// Every stage does its passes in order, each as soon as what it needs is there. Nothing if they
-// wait for each other for ever.
+// Simulates all stages: each does its passes in order, as soon as their inputs are there. Nothing
+// if they deadlock.
 std::optional<double> played(PipelineSchedule schedule, std::int64_t stages, std::int64_t micros,
                              const Costs& costs, std::int64_t chunks = 1) {
   using PassKey = std::tuple<Direction, std::int64_t, std::int32_t>;  // the chunk among all
@@ -75,7 +75,7 @@ std::optional<double> played(PipelineSchedule schedule, std::int64_t stages, std
   return *std::max_element(free.begin(), free.end());
 }
 
-// How many micro-batches are between two passes at once, at most.
+// The maximum number of micro-batches between two passes.
 std::int64_t most_between(const std::vector<Pass>& passes, Direction from, Direction to) {
   std::int64_t now = 0;
   std::int64_t most = 0;

@@ -29,7 +29,7 @@ void add_buffers(Program& p, Sink& sink) {
   }
 }
 
-// What this rank has of the model.
+// Selects this rank's part of the model.
 void select_stage(Program& p) {
   const Layout& layout = p.choices.layout;
   std::vector<std::int32_t> index(p.model_units.size(), -1);

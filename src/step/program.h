@@ -1,5 +1,5 @@
-// Program: a training step as data: buffers, parameters, and the ops in the order they are
-// executed. Pure: made from a model, a batch and a few choices, with no clock, device or file.
+// Program: a training step as data: buffers, parameters, and the ops in execution order. Pure:
+// built from a model, a batch and a few choices, without clock, device or files.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@
 
 namespace assay::step {
 
-// What numbers are kept in.
+// The types in which numbers are stored.
 struct Numerics {
   Dtype weights = Dtype::kF32;
-  bool remainders = false;  // bf16 weights with 16 more bits each: an exact fp32 master
+  bool remainders = false;  // 16 more bits per bf16 weight, for an exact fp32 master
   Dtype gradients = Dtype::kF32;
   Dtype moments = Dtype::kF32;
   Dtype activations = Dtype::kF32;
-  bool fp8_blocks = false;  // the matrix products of blocks are made in fp8
+  bool fp8_blocks = false;  // the matrix products of blocks use fp8
 };
 Numerics numerics_of(spec::Precision precision);
 
@@ -52,9 +52,9 @@ struct Choices {
   std::int64_t accumulate = 1;
   InitialScales initial;
   bool document_mask = false;  // attention stays within documents
-  std::int64_t head_rows = 0;  // tokens whose logits exist at a time; 0: by the vocabulary's size
-  // Of totals (totals.h): rows that this rank's experts get, of an even share. 0, as programs have
-  // it: the most that a layout allows, which there must be room for.
+  std::int64_t head_rows = 0;  // tokens whose logits exist at once; 0: by vocabulary size
+  // For totals (totals.h): the rows that this rank's experts get, as a multiple of an even share.
+  // 0, as in programs: the most that the layout allows, for which there must be room.
   double expert_load = 0;
 };
 Choices choices_of(const spec::JobSpec& job);
@@ -63,21 +63,21 @@ struct Program {
   spec::ModelSpec model;
   Choices choices;
   std::vector<Buffer> buffers;
-  // What this rank has to do with: those of its stage, and a table that is also the head.
+  // Parameters that this rank uses: those of its stage, and a table that is also the head.
   std::vector<Parameter> parameters;
   std::vector<Unit> units;
-  // Of all stages; these units have no buffers.
+  // Parameters of all stages; these units have no buffers.
   std::vector<Parameter> model_parameters;
   std::vector<Unit> model_units;
   std::vector<Op> ops;
-  // Before the first step, and whenever weights were written from outside: gathers what a step
-  // begins with. From then on each step, and each forward pass of the first micro-batch, ends with
-  // the same ops.
+  // Executed before the first step and whenever weights were written from outside: gathers the
+  // weights that a step begins with. After that, each step, and each forward pass of the first
+  // micro-batch, ends with the same ops.
   std::vector<Op> prologue;
-  View sums;     // of losses: a row for each micro-batch, the first kSummedScalars
+  View sums;     // of losses: one row per micro-batch, the first kSummedScalars
   View scalars;  // see Scalar
   View logits;   // kLogits only
-  View loads;    // of mixtures: slots that chose each expert in the step, a row for each mixture
+  View loads;    // for mixtures: slots routed to each expert in the step, one row per mixture
 
   // This rank's tokens of a sequence, and of a micro-batch.
   [[nodiscard]] SequencePart sequence_part() const {
@@ -86,7 +86,7 @@ struct Program {
   [[nodiscard]] std::int64_t micro_tokens() const {
     return choices.sequence / choices.layout.context.ranks * choices.micro_batch;
   }
-  // Of this rank, and of all ranks together.
+  // Tokens per step of this rank, and of all ranks.
   [[nodiscard]] std::int64_t step_tokens() const { return micro_tokens() * choices.accumulate; }
   [[nodiscard]] std::int64_t global_step_tokens() const {
     return step_tokens() * choices.layout.data().ranks;
@@ -94,7 +94,7 @@ struct Program {
   [[nodiscard]] const Unit& unit_of(const Parameter& p) const {
     return units[static_cast<std::size_t>(p.unit)];
   }
-  // Of a rank that has all of it.
+  // For a rank that stores the whole unit.
   [[nodiscard]] View weight(const Parameter& p) const { return view(unit_of(p).weights, p); }
   [[nodiscard]] View gradient(const Parameter& p) const { return view(unit_of(p).gradients, p); }
   [[nodiscard]] std::int64_t bytes_of(const View& view) const {
@@ -110,28 +110,29 @@ struct Program {
 
 // The step's scalars, fp32, in this order.
 enum class Scalar : std::uint8_t {
-  kLossSum,   // of -log p(target) over the step's counted targets
-  kZLossSum,  // of (log Z)^2, unscaled
-  kCount,     // targets that count (not negative)
-  // Of mixtures, added up over their layers.
-  kBalanceSum,  // of experts x sum(share of slots x mean probability), times tokens
-  kRouterZSum,  // of (log Z)^2 of the router, unscaled
-  kDropped,     // slots beyond the capacity
+  kLossSum,   // sum of -log p(target) over the step's counted targets
+  kZLossSum,  // sum of (log Z)^2, unscaled
+  kCount,     // number of targets that count (not negative)
+  // For mixtures, summed over their layers.
+  kBalanceSum,  // sum of experts x sum(share of slots x mean probability), times tokens
+  kRouterZSum,  // sum of the router's (log Z)^2, unscaled
+  kDropped,     // slots dropped beyond the capacity
   kNorm,        // of all gradients, before clipping
-  kClip,        // what gradients are multiplied with
-  kNonFinite,   // 1: the step was left out
-  kScalars,     // how many there are
+  kClip,        // factor applied to gradients
+  kNonFinite,   // 1: the step was skipped
+  kScalars,     // number of scalars
 };
 // The first of them are sums over micro-batches.
 inline constexpr std::int64_t kSummedByLoss = 3;
 inline constexpr std::int64_t kSummedByRouter = 3;
 inline constexpr std::int64_t kSummedScalars = kSummedByLoss + kSummedByRouter;
 
-// What a tensor-parallel rank knows of a token's loss, fp32: the largest of its logits, the sum of
-// exp(logit - largest), and the target's logit, or 0 if another rank has it.
+// The terms that a tensor-parallel rank contributes to a token's loss, fp32: the largest of its
+// logits, the sum of exp(logit - largest), and the target's logit, or 0 if another rank has it.
 inline constexpr std::int64_t kLossTerms = 3;
 
-// Models, layouts and batches that the trainer cannot execute are refused, naming the key: rules.h.
+// Refuses models, layouts and batches that the trainer cannot execute; the error names the key:
+// rules.h.
 base::Result<Program> build(const spec::ModelSpec& model, const Choices& choices);
 
 }  // namespace assay::step

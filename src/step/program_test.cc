@@ -171,8 +171,8 @@ TEST(StepProgram, InFp8MultipliesTheSameWithBothOperandsAlongTheSum) {
   }
 }
 
-// Two steps, executed op by op: every reader of a buffer must find it as its last writer left it.
-// An exchange writes from its issue on, and is read when it is waited for.
+// Executes two steps op by op: every reader of a buffer must find what its last writer left. An
+// exchange writes from its issue on, and its result is read after the wait.
 void expect_places_hold(const Program& p) {
   const MemoryPlan plan = plan_memory(p);
   std::map<std::int64_t, std::pair<BufferId, std::int64_t>> memory;  // start -> owner, end
@@ -241,8 +241,6 @@ TEST(MemoryPlan, NeverGivesOnePlaceToTwoLivingBuffersOfAnyLayout) {
   }
 }
 
-// One rank writes the first micro-batch's gradients where their sums are kept, and folds in the
-// others', one after the other.
 TEST(StepProgram, OfEveryPurposeReadsAndWritesWhatThereIs) {
   std::vector<spec::ModelSpec> models = {small()};
   for (const auto& mixture : spec::testing::mixture_shapes(small()))
@@ -265,6 +263,8 @@ TEST(StepProgram, OfEveryPurposeReadsAndWritesWhatThereIs) {
   }
 }
 
+// A single rank writes the first micro-batch's gradients where their sums are kept, and adds those
+// of the others, one after the other.
 TEST(StepProgram, FoldsTheGradientsOfMicroBatches) {
   for (const bool tied : {false, true}) {
     spec::ModelSpec m = small();

@@ -1,17 +1,17 @@
 // The products of a block in fp8: each operand is divided by a power of two, so that its largest
-// element fills the range of its type, and rounded. Scales are of the step itself, not of earlier
-// ones, so a run has no more state than one in bf16.
+// element uses the range of its type, and rounded. Scales are computed in the step itself, not
+// taken from earlier steps, so a run has no more state than in bf16.
 //
-// Tensor cores of this kind want both operands row by row along what is summed. Forward that is how
-// they lie; the products of the backward pass need transposes, which are written where the original
+// fp8 tensor cores need both operands contiguous along the summed dimension. In the forward pass
+// they are; the products of the backward pass need transposes, which are written while the original
 // is read anyway.
 //
-// Gradients have the same type as the rest. E5M2 has more range for them, but a scale per matrix
-// and step leaves E4M3 enough of it, and half the rounding.
+// Gradients have the same type as the rest. E5M2 would give them more range, but with one scale per
+// matrix and step E4M3 has enough, with half the rounding error.
 //
-// Products of experts: all rows have one scale, and all experts' weights; rows that no slot fills
-// are left out. Where the sum runs over an expert's rows, the columns of the transposes that are
-// its own begin and end at a multiple of kFp8Alignment: zeros fill the gaps.
+// Products of experts: one scale for all rows, and one for the weights of all experts; rows without
+// a slot are left out. If the sum is over an expert's rows, its columns of the transposes begin and
+// end at a multiple of kFp8Alignment, and the gaps are filled with zeros.
 #include "step/builder.h"
 #include "step/rules.h"
 
@@ -22,14 +22,14 @@ bool by_expert(const Op& product) {
   return product.kind == Kind::kGroupedMatmul;
 }
 
-// Columns of the transpose of rows of experts.
+// Columns in the transpose of the rows of all experts.
 std::int64_t padded_rows(const Op& product, std::int64_t rows) {
   const std::int64_t experts = (product.in[2].cols - 1) / product.pieces;
   const std::int64_t most = rows + experts * (kFp8Alignment - 1);
   return most / kFp8Alignment * kFp8Alignment;
 }
 
-// What follows two operands: the rows of experts, if it is a product of experts, and the scales.
+// After two operands come the first rows, if it is a product of experts, and the scales.
 void set_operands(Op& op, const View& a, const View& b, const View& scale_a, const View& scale_b) {
   op.in[0] = a;
   op.in[1] = b;
@@ -78,8 +78,8 @@ View Builder::quantise_turned(const Op& product, const View& x, const View& scal
   return q;
 }
 
-// The backward pass reads the same operands, unchanged or recomputed to the same bits: their scales
-// are found once.
+// The backward pass reads the same operands, unchanged or recomputed to the same bits, so their
+// scales are computed once.
 void Builder::to_fp8_forward(Op& op) {
   Quantised& known = quantised(op.part);
   const View a = op.in[0];

@@ -1,5 +1,5 @@
-// Programs of several ranks: who has which part, what is exchanged when, and that one rank
-// exchanges nothing.
+// Programs of several ranks: which rank has which part, what is exchanged when, and that a single
+// rank exchanges nothing.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -62,7 +62,7 @@ struct Drawn {
   [[nodiscard]] std::int64_t ranks() const { return layout.dp * layout.inner_ranks(); }
   [[nodiscard]] Program of(std::int64_t rank) const {
     spec::ModelSpec model = narrow();
-    // Which stages and chunks do not divide; each chunk has one.
+    // Does not divide evenly by stages and chunks; each chunk has at least one.
     model.layers = std::max<std::int64_t>(5, layout.pp * layout.pp_chunks + 1);
     model.tied = tied;
     model.qk_norm = qk_norm;
@@ -123,8 +123,8 @@ Drawn drawn() {
   return d;
 }
 
-// Every exchange is issued once and waited for once, afterwards, and between the two nothing else
-// touches what it writes, and nothing writes what it reads.
+// Every exchange is issued once and waited for once, afterwards; in between nothing else touches
+// what it writes, and nothing writes what it reads.
 RC_GTEST_PROP(StepRanks, ExchangesOwnTheirBuffersUntilTheyAreWaitedFor, ()) {
   const Drawn d = drawn();
   const Program p = d.of(*rc::gen::inRange<std::int64_t>(0, d.ranks()));
@@ -161,8 +161,8 @@ RC_GTEST_PROP(StepRanks, ExchangesOwnTheirBuffersUntilTheyAreWaitedFor, ()) {
   RC_ASSERT(open.empty());
 }
 
-// The ranks of a group issue its collectives in the same order with sizes that fit, and what one
-// sends is what the other receives, in order: of the same micro-batch, before the same layer.
+// The ranks of a group issue its collectives in the same order with matching sizes, and what one
+// sends is what the other receives, in order: for the same micro-batch, before the same layer.
 RC_GTEST_PROP(StepRanks, AgreeOnWhatTheyExchange, ()) {
   const Drawn d = drawn();
   using Line = std::tuple<Kind, std::string, std::int64_t>;
@@ -209,8 +209,8 @@ RC_GTEST_PROP(StepRanks, AgreeOnWhatTheyExchange, ()) {
   RC_ASSERT(sent == received);
 }
 
-// What an op reads has been written, and no buffer at the same place in memory has been since; also
-// where one step follows another.
+// What an op reads has been written, and no overlapping buffer has been written since; also across
+// consecutive steps.
 RC_GTEST_PROP(StepRanks, BuffersThatShareMemoryAreNotNeededAtOnce, ()) {
   const Drawn d = drawn();
   const Program p = d.of(*rc::gen::inRange<std::int64_t>(0, d.ranks()));
@@ -244,8 +244,8 @@ RC_GTEST_PROP(StepRanks, BuffersThatShareMemoryAreNotNeededAtOnce, ()) {
   }
 }
 
-// Gradients that are added or sent are those that the unit's own ops of this micro-batch have made,
-// and nothing has been written over them since.
+// Gradients that are added or sent were computed by the unit's own ops of this micro-batch, and
+// have not been overwritten since.
 RC_GTEST_PROP(StepRanks, WhatIsAddedWasMadeByTheUnit, ()) {
   const Drawn d = drawn();
   const Program p = d.of(*rc::gen::inRange<std::int64_t>(0, d.ranks()));
@@ -323,7 +323,7 @@ RC_GTEST_PROP(StepRanks, EveryElementIsAddedUpByOneRankAndKeptByOneShard, ()) {
   }
 }
 
-// What random rounding and sums of squares depend on.
+// Stochastic rounding and sums of squares depend on these.
 RC_GTEST_PROP(StepRanks, ElementsAndBlocksOfTheNormDoNotDependOnTheLayout, ()) {
   const auto positions = [](const Program& p) {
     std::map<std::string, std::int64_t> first;
@@ -393,7 +393,7 @@ TEST(StepLayout, NumbersRanks) {
         const Place place = found->along(axis);
         ASSERT_EQ(static_cast<std::int64_t>(members.size()), place.ranks);
         EXPECT_EQ(members[static_cast<std::size_t>(place.rank)], rank);
-        // Everyone in it is at that place of the same group.
+        // Every member has this position in the same group.
         for (std::size_t i = 0; i < members.size(); ++i) {
           const Layout other = *layout_of(spec, members[i]);
           EXPECT_EQ(other.members(axis), members);
@@ -404,7 +404,7 @@ TEST(StepLayout, NumbersRanks) {
   }
 }
 
-// Of each expert the ranks that have it are replicas or shards of each other; of everything else
+// For each expert, the ranks that have it are replicas or shards of each other; for everything else
 // all ranks are.
 RC_GTEST_PROP(StepRanks, ExpertsAreDividedOverRanksAndTheRestOverAll, ()) {
   spec::ModelSpec model = narrow();
@@ -416,7 +416,7 @@ RC_GTEST_PROP(StepRanks, ExpertsAreDividedOverRanksAndTheRestOverAll, ()) {
   layout.tp = *rc::gen::inRange(1, 3);
   model.experts = layout.ep * *rc::gen::inRange(1, 3);
   model.experts_per_token = 1;
-  // How often each element of the model's tensor is added up, and kept.
+  // How often each element of the model's tensor is summed, and kept.
   std::map<std::string, std::vector<int>> added, kept;
   for (std::int64_t rank = 0; rank < layout.dp * layout.inner_ranks(); ++rank) {
     const Program p = *build(model, {.layout = *layout_of(layout, rank), .sequence = 16});

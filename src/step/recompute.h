@@ -1,6 +1,6 @@
 // Recomputation: what each policy keeps of a block's forward pass for its backward pass, and how a
-// policy is chosen where the job leaves it open. The step, the planner's memory and
-// both that choose (train/choose_recompute.cc, plan/prediction.cc) share this.
+// policy is chosen if the job leaves it open. Used by the step, by the planner's memory model, and
+// by the two places that choose (train/choose_recompute.cc, plan/prediction.cc).
 #pragma once
 
 #include <algorithm>
@@ -11,11 +11,11 @@
 
 namespace assay::step {
 
-// Of a block's forward pass, beside the stream that comes in. The rest is computed again.
+// What is kept of a block's forward pass, in addition to its input. The rest is recomputed.
 struct KeptParts {
   bool norms = true;
   bool attention = true;  // its inputs and results, and the stream after it
-  bool gate_up = true;    // what goes into the activation
+  bool gate_up = true;    // the input of the activation function
   bool activation = true;
 };
 
@@ -34,23 +34,25 @@ constexpr KeptParts kept_by(spec::Recompute policy) {
   return {};
 }
 
-// A policy holds for all blocks of the model but the last: what that made is still there when its
-// backward pass begins, so keeping it costs memory only beside the logits.
+// A policy applies to all blocks of the model except the last: that one's activations are still
+// there when its backward pass begins, so keeping them only adds to the memory used along with the
+// logits.
 constexpr bool recomputes_layer(std::int64_t layer, std::int64_t layers) {
   return layer + 1 != layers;
 }
-// The same for `layers` blocks together, which `have_last`: how many are not recomputed.
+// The number of blocks that are not recomputed, of `layers` blocks that include the model's last if
+// `have_last`.
 constexpr double layers_kept(spec::Recompute policy, double layers, bool have_last) {
   if (policy == spec::Recompute::kNone) return layers;
   return have_last ? std::min(1.0, layers) : 0;
 }
 
-// Each computes more and keeps less than the one before.
+// Each recomputes more and keeps less than the previous one.
 inline constexpr std::array kRecomputePolicies = {spec::Recompute::kNone, spec::Recompute::kCheap,
                                                   spec::Recompute::kFfn, spec::Recompute::kFull};
 
-// The choice: the first that fits, which is the fastest. Asks fits(policy) for one after the other
-// and ends with that one, or with the last; whether it fits.
+// Chooses the first policy that fits, which is the fastest: calls fits(policy) for one after the
+// other until it returns true. False if none fits; the last was then tried last.
 template <class Policies, class Fits>
 bool choose_recompute(const Policies& policies, Fits fits) {
   for (const auto policy : policies) {

@@ -19,7 +19,7 @@ bool is_muon(const Choices& c) {
   return c.optimizer == spec::Optimizer::kMuon;
 }
 
-// Of a micro-batch, on one rank.
+// Tokens of a micro-batch on one rank.
 std::int64_t micro_tokens(const Choices& c) {
   return c.sequence / c.layout.context.ranks * c.micro_batch;
 }
@@ -28,7 +28,7 @@ Error no_such_model(const char* key, const char* what) {
   return usage_error(key, what, "leave it out, or choose another model");
 }
 
-// Tensor-parallel ranks have equal parts of this.
+// Tensor-parallel ranks must have equal parts of this.
 template <std::int64_t ModelSpec::*count>
 bool parts_differ(const ModelSpec& m, const Choices& c) {
   return m.*count % c.layout.tensor.ranks != 0;
@@ -143,7 +143,7 @@ constexpr Rule kRules[] = {
      }},
 };
 
-// A width of the model whose rows are read by vectors, and its name as a key.
+// A width of the model whose rows are read in vectors, and its key.
 struct GpuWidth {
   const char* key;
   std::int64_t ModelSpec::*value;
@@ -182,7 +182,7 @@ std::int64_t aligned_sides(const Choices& c) {
   return c.numerics.fp8_blocks ? kFp8Alignment : kGpuVector;
 }
 
-// A width that tensor-parallel ranks cut, as each of them has it.
+// A width that is divided among tensor-parallel ranks.
 bool parts_unaligned(std::int64_t width, std::int64_t aligned, const Choices& c) {
   return width / c.layout.tensor.ranks % aligned != 0;
 }

@@ -1,5 +1,5 @@
-// Each rule by an example that breaks it alone; and that asking about rules is enough: what they
-// allow is built.
+// For each rule an example that breaks only that rule; and that the rules are sufficient: what they
+// allow can be built.
 #include "step/rules.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
-// Sink: where a Builder's ops go. There are two. A program stores them: every pass of every
+// Sink: receives a Builder's ops. There are two. A program stores them: every pass of every
 // micro-batch through every layer, with the buffers that it needs. Totals (totals.h) add them up:
-// each distinct kind of block once, with how often it is executed.
+// each distinct kind of block once, with the number of times it is executed.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ class Sink {
   Sink& operator=(const Sink&) = delete;
   virtual ~Sink() = default;
 
-  // Whether it gets every pass, and buffers that have names and are used again. If not, it gets one
-  // pass of each kind with how often it is made (totals.cc).
+  // Whether it receives every pass, with named buffers that are reused. If not, it receives one
+  // pass of each kind, and how often it is made (totals.cc).
   [[nodiscard]] virtual bool unrolls() const = 0;
   virtual BufferId add(Buffer buffer) = 0;
   virtual void add(Op op, std::int64_t times) = 0;

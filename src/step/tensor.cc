@@ -1,13 +1,13 @@
-// What tensor-parallel ranks exchange within a block. Each has a part of the heads and of the MLP's
-// width, so the products into the stream (after attention, after the activation, and back through
-// q|k|v and gate|up) are parts of a sum:
+// Communication of tensor-parallel ranks within a block. Each has a part of the heads and of the
+// MLP's width, so the products into the stream (after attention, after the activation, and backward
+// through q|k|v and gate|up) are addends of a sum:
 //
-//   a rank's addends of all tokens ─ all-to-all ─ everyone's addends of a rank's tokens ─ kSum
+//   a rank's addends for all tokens ─ all-to-all ─ all ranks' addends for its own tokens ─ kSum
 //
-// With sequence parallelism a rank keeps the stream of its own tokens only, and what the next
-// products read is gathered before them; without it the sums are gathered at once and every rank
-// has the whole stream. Either way the bytes are those of an all-reduce, and sums are made in the
-// order of ranks.
+// With sequence parallelism a rank keeps the stream of its own tokens only, and the input of the
+// next products is gathered before them; without it the sums are gathered at once and every rank
+// has the whole stream. Either way the communication volume is that of an all-reduce, and sums are
+// in rank order.
 #include "step/builder.h"
 
 namespace assay::step {

@@ -1,5 +1,5 @@
-// The walk of a step for totals: each distinct kind of block, and what is before and after the
-// blocks, once, with how often a rank executes it (passes.cc executes them one by one).
+// Builds a step for totals: one block of each distinct kind, and what is before and after the
+// blocks, with the number of times a rank executes it (passes.cc emits them one by one).
 #include "step/totals.h"
 
 #include <algorithm>
@@ -13,9 +13,9 @@
 namespace assay::step {
 namespace {
 
-// Layers of a stage whose blocks are alike, in micro-batches that are.
+// Equal blocks: some layers of a stage in some micro-batches.
 struct BlockKind {
-  std::int32_t layer = 0;  // one of them
+  std::int32_t layer = 0;  // a representative
   std::int32_t micro = 0;  // likewise
   Builder::Stands stands;
   bool defers = false;  // gradients of weights are made after the rest
@@ -39,7 +39,7 @@ void emit_block(Builder& b, const BlockKind& kind) {
   if (kind.defers) b.make_deferred();
 }
 
-// What the blocks' attention reads of the documents.
+// Sets up the documents that attention reads.
 void set_documents(Builder& b) {
   if (!b.program().choices.document_mask) return;
   b.set_documents(b.matrix({}, b.program().micro_tokens(), 1, Dtype::kI32, Storage::kInputs));
@@ -82,8 +82,8 @@ class RankWalk {
     return chunk_of(layout_, p_.model.layers, index);
   }
 
-  // What differs between layers is what makes them and how much of it is kept; and the first one's
-  // last backward pass (Passes::is_last_of_step).
+  // Layers differ in their kind and in how much of them is kept; and the first one in its last
+  // backward pass (Passes::is_last_of_step).
   [[nodiscard]] std::vector<BlockKind> block_kinds() const {
     std::vector<BlockKind> kinds;
     bool has_mixture = false;
@@ -116,13 +116,13 @@ class RankWalk {
       }
       kinds.push_back({layer, micro, {1, times, begins, micro == 0}, deferred});
     };
-    // A single rank's first micro-batch needs no place for gradients beside the sums.
+    // In the first micro-batch of a single rank, gradients need no buffer besides the sums.
     if (defers && one_rank) {
       add(0, 1, true);
       add(1, micros - 1, true);
     } else if (reordered) {
       add(0, micros - 1, false);
-      // The last micro-batch, which may be the first as well.
+      // The last micro-batch, which may also be the first.
       add(static_cast<std::int32_t>(micros - 1), 1, true);
     } else {
       add(0, micros, defers);
@@ -181,7 +181,7 @@ MicroTotals micro_totals(const spec::ModelSpec& model, const Choices& choices) {
   Program p;
   p.model = model;
   p.choices = choices;
-  // One of each kind, not the last, which recomputes nothing, if there are others.
+  // One of each kind; if there are others, not the last layer, which recomputes nothing.
   std::vector<std::int32_t> layers;
   for (const bool mixture : {false, true}) {
     for (std::int32_t layer = 0; layer < model.layers; ++layer) {

@@ -1,9 +1,9 @@
-// Totals: a step as a short list of distinct ops and exchanges, each with how often it is executed;
-// without buffers, names or order. What a search prices.
+// Totals: a step as a short list of distinct ops and exchanges, each with the number of times it is
+// executed; without buffers, names or order. This is what a search prices.
 //
-// They come from the same functions as a program (builder.h), through another sink: a block of each
-// kind is emitted once, and counts for all layers and micro-batches of its kind. totals_test.cc
-// compares them with the sum over programs' ops.
+// They are built by the same functions as a program (builder.h), through another sink: one block of
+// each kind is emitted, and counts for all layers and micro-batches of that kind. totals_test.cc
+// compares them with the sum over the ops of programs.
 #pragma once
 
 #include <cstddef>
@@ -16,63 +16,63 @@
 
 namespace assay::step {
 
-// The same op, so many times.
+// The same op, `count` times.
 struct CountedOp {
   Kind kind = Kind::kMatmul;
   Phase phase = Phase::kForward;
   Part part = Part::kQkv;
   Dtype type = Dtype::kF32;  // of the first operand, or of the result if there is none
-  // Of a product: rows and columns of its result, and what is summed over. Of a kGroupedMatmul so
-  // many experts share its rows, or, where it makes their gradients, what is summed over.
+  // For products: rows and columns of the result, and the summed dimension. For kGroupedMatmul,
+  // `groups` experts share m or, if it computes weight gradients (groups_share_k), k.
   std::int64_t m = 0;
   std::int64_t n = 0;
   std::int64_t k = 0;
   std::int64_t groups = 1;
   bool groups_share_k = false;
-  double flops = 0;          // of one
-  std::int64_t read = 0;     // bytes of one
+  double flops = 0;          // per op
+  std::int64_t read = 0;     // bytes per op
   std::int64_t written = 0;  // likewise
   std::int64_t count = 0;
 
-  [[nodiscard]] std::int64_t bytes() const { return read + written; }  // of one
+  [[nodiscard]] std::int64_t bytes() const { return read + written; }  // per op
   [[nodiscard]] bool is_product() const {
     return kind == Kind::kMatmul || kind == Kind::kGroupedMatmul;
   }
   [[nodiscard]] bool same_but_count(const CountedOp& other) const;
 };
 
-// When a rank comes to what.
+// An event in the order in which a rank reaches it.
 struct Moment {
   enum class What : std::uint8_t { kOp, kIssue, kWait };
   What what = What::kOp;
-  std::size_t index = 0;     // of Totals::ops, or of exchanges
-  std::int32_t ticket = -1;  // of an exchange: which one it is that is issued and waited for
+  std::size_t index = 0;     // into Totals::ops or Totals::exchanges
+  std::int32_t ticket = -1;  // identifies the exchange that is issued or waited for
 };
 
 struct Totals {
   std::vector<CountedOp> ops;
-  // Those of weights are of the forward phase, whenever they are issued.
+  // Exchanges of weights count as forward phase, whenever they are issued.
   std::vector<CountedExchange> exchanges;
-  // Of micro_totals: what is computed while what is on its way.
+  // Only for micro_totals(): shows what is computed while exchanges are in flight.
   std::vector<Moment> order;
 
   [[nodiscard]] double flops() const;
 };
 
-// Of a rank's whole step, exactly; fails as build() does. Takes about a millisecond: parameters are
-// listed one by one, because which part of them a rank has depends on their places.
+// For a rank's whole step, exact; fails in the same cases as build(). Takes about a millisecond:
+// parameters are listed one by one, because a rank's part of them depends on their positions.
 base::Result<Totals> totals_of(const spec::ModelSpec& model, const Choices& choices);
 
-// Of one micro-batch, through one block of each kind and through what comes before and after the
-// blocks; with what ranks exchange of activations, and without what they do about parameters. Takes
-// microseconds, and depends on tensor, context and expert ranks alone, so that searches multiply it
-// with layers, stages and micro-batches. Refuses nothing: for models and layouts of spec's rules.
-// How many rows experts over ranks get is Choices::expert_load.
+// For one micro-batch, through one block of each kind and what comes before and after the blocks;
+// includes the communication of activations, but not that of parameters. Takes microseconds, and
+// depends only on the tensor, context and expert ranks, so that searches can multiply it by layers,
+// stages and micro-batches. Refuses nothing: models and layouts must satisfy spec's rules. With
+// expert parallelism, Choices::expert_load gives the rows that experts get.
 struct MicroTotals {
-  Totals dense;    // empty if the model has none
+  Totals dense;    // empty if the model has no dense blocks
   Totals mixture;  // likewise
-  Totals first;    // tokens read and embedded, and back
-  Totals last;     // final norm, logits and loss, and back
+  Totals first;    // reading and embedding tokens, and the backward pass of that
+  Totals last;     // final norm, logits and loss, and their backward pass
 };
 MicroTotals micro_totals(const spec::ModelSpec& model, const Choices& choices);
 

@@ -29,7 +29,7 @@ void TotalsSink::add(Op op, std::int64_t times) {
     one.n = op.out[0].cols;
     one.k = op.transpose_a && !op.scaled ? first.rows : first.cols;
     if (op.kind == Kind::kGroupedMatmul) {
-      // Where experts, or their pieces, begin, and the end.
+      // The operand holds the first row of each expert or piece, then the end.
       one.groups = (op.in[2].cols - 1) / (op.transpose_a ? op.pieces : 1);
       one.groups_share_k = op.transpose_a;
     }

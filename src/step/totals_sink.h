@@ -11,7 +11,7 @@ namespace assay::step {
 
 class TotalsSink final : public Sink {
  public:
-  // `ordered`: with Totals::order.
+  // `ordered`: also fills Totals::order.
   explicit TotalsSink(const Layout& layout, bool ordered = false)
       : layout_(layout), ordered_(ordered) {}
 
@@ -22,7 +22,7 @@ class TotalsSink final : public Sink {
   }
   void add(Op op, std::int64_t times) override;
 
-  // What came since the last call.
+  // The totals since the last call.
   Totals take() { return std::exchange(totals_, {}); }
 
  private:

@@ -1,5 +1,5 @@
-// Totals against the programs that are executed: what a sum over all ops of a rank's program has,
-// totals have as well, exactly.
+// Totals against the programs that are executed: they equal the sum over all ops of a rank's
+// program, exactly.
 #include "step/totals.h"
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ struct OpSum {
   std::int64_t written = 0;
   bool operator==(const OpSum&) const = default;
 };
-// With the sides of products, so that what is priced by its shape has the right one.
+// Includes the dimensions of products, so that what is priced by its shape has the right one.
 using TotalKey = std::tuple<Phase, Kind, Part, std::int64_t, std::int64_t, std::int64_t>;
 
 std::map<TotalKey, OpSum> sums_of(const Program& p) {
@@ -61,7 +61,7 @@ std::map<TotalKey, OpSum> sums_of(const Totals& totals) {
 
 using CalledKey = std::tuple<Phase, Kind, Axis, std::int64_t, Exchanged, Dtype, std::int64_t>;
 
-// Calls. In which phase a gather of weights is issued depends on the unit before.
+// Counts calls. The phase in which a gather of weights is issued depends on the previous unit.
 std::map<CalledKey, std::int64_t> sums_of(const std::vector<CountedExchange>& exchanges) {
   std::map<CalledKey, std::int64_t> calls;
   for (const CountedExchange& one : exchanges) {
@@ -89,7 +89,7 @@ std::string shown(std::int64_t calls) {
   return fmt::format("{} calls", calls);
 }
 
-// What is in one and not, or otherwise, in the other; empty: nothing.
+// The entries that differ between the two; empty if none.
 template <class Map>
 std::string unlike(const Map& program, const Map& totals) {
   std::string lines;
@@ -149,8 +149,8 @@ TEST(StepTotals, OfOddSizesAreTheSumOfAProgramsOps) {
   }
 }
 
-// A micro-batch through each kind of block, times what a rank has of them, is the rank's step but
-// for what is about parameters.
+// A micro-batch through each kind of block, multiplied by the rank's number of them, equals the
+// rank's step, except for communication and updates of parameters.
 RC_GTEST_PROP(StepTotals, OfAMicroBatchMultiplyToAStep, ()) {
   spec::JobSpec job = testing::drawn_job();
   job.train.recompute = spec::Recompute::kNone;

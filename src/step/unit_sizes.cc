@@ -8,7 +8,7 @@ namespace assay::step {
 
 UnitSizes unit_sizes(const spec::ModelSpec& model, std::int64_t tensor_ranks,
                      std::int64_t expert_ranks) {
-  // Halves of blocks are units of their own where shards gather them.
+  // With kModule and shards, attention and MLP of a block are separate units.
   Layout layout{.unit = spec::ShardUnit::kModule};
   layout.tensor.ranks = tensor_ranks;
   layout.expert.ranks = expert_ranks;

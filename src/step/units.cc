@@ -11,7 +11,7 @@
 namespace assay::step {
 namespace {
 
-constexpr std::int64_t kSmallestBlock = 128;  // what vector loads and matrix libraries like
+constexpr std::int64_t kSmallestBlock = 128;  // suits vector loads and matrix libraries
 constexpr std::int64_t kLargestBlock = 32768;
 constexpr std::int64_t kBlocksOfLargest = 4096;
 
@@ -45,10 +45,11 @@ Module module_of(Part part) {
   }
 }
 
-// `experts_apart`: of a mixture whose experts ranks have some of each.
+// `experts_apart`: the experts of mixtures are separate units.
 std::string unit_name(const Parameter& p, bool modules, bool experts_apart) {
   const Module module = module_of(p.part);
-  // A table that is also the head is exchanged by both; what is exchanged with it must be, too.
+  // A table that is also the head is exchanged for both uses, so it must not share a unit with
+  // positions.
   if (module == Module::kBefore) return p.part == Part::kPositions ? "positions" : "embedding";
   if (module == Module::kAfter) return "head";
   if (p.group == Group::kMuon) return fmt::format("layers.{}.matrices", p.layer);
@@ -57,16 +58,16 @@ std::string unit_name(const Parameter& p, bool modules, bool experts_apart) {
   return fmt::format("layers.{}.{}", p.layer, module == Module::kMlp ? "mlp" : "attention");
 }
 
-// Within a unit: attention before the MLP, so that this order does not depend on what a unit is,
-// and matrices before vectors, so that few ranges have the same weight decay.
+// Within a unit, attention comes before the MLP, so that the order does not depend on the size of
+// units, and matrices before vectors, so that there are few ranges with equal weight decay.
 bool comes_before(const Parameter& a, const Parameter& b) {
   if (a.unit != b.unit) return a.unit < b.unit;
   if (module_of(a.part) != module_of(b.part)) return module_of(a.part) < module_of(b.part);
   return a.is_vector() < b.is_vector();
 }
 
-// Which data rank updates a matrix of Muon's. Those of one kind are dealt out layer by layer, each
-// kind from another rank on, so that ranks get equally many of each.
+// The data rank that updates a matrix of Muon's. Matrices of one kind are assigned round-robin by
+// layer, each kind starting at a different rank, so that ranks get equally many of each.
 std::int64_t owner_of(const Parameter& p, std::int64_t ranks) {
   constexpr Part kKinds[] = {Part::kQkv, Part::kAttentionOut, Part::kGateUp, Part::kDown};
   const auto kind = std::find(std::begin(kKinds), std::end(kKinds), p.part) - std::begin(kKinds);
@@ -136,7 +137,7 @@ class UnitMaker {
     return 0;
   }
 
-  // In equal parts.
+  // Divides the unit into equal parts.
   void cut(Unit& unit, const std::vector<Parameter*>& list) const {
     for (Parameter* p : list) {
       p->offset = unit.elements;

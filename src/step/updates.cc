@@ -22,7 +22,7 @@ void Updates::update(std::size_t index) {
       from = to;
       continue;
     }
-    // Neighbours that are treated alike are one range.
+    // Adjacent parameters that are treated alike form one range.
     while (to < parameters.size() && parameters[to]->group == group) ++to;
     const std::int64_t end = to < parameters.size() ? parameters[to]->offset : unit.elements;
     const std::int64_t first = parameters[from]->offset;
@@ -56,7 +56,7 @@ void Updates::update_range(std::size_t index, const Range& range, Group group) {
   b_.emit(std::move(op));
 }
 
-// Muon makes each matrix's update orthogonal, so matrices are updated one by one.
+// Muon orthogonalises each matrix's update, so matrices are updated one by one.
 void Updates::update_matrix(std::size_t index, const Parameter& p) {
   const Unit& unit = p_.units[index];
   const auto in = [&](BufferId buffer, std::int64_t first) {
@@ -72,7 +72,7 @@ void Updates::update_matrix(std::size_t index, const Parameter& p) {
   b_.emit(std::move(op));
 }
 
-// Where every rank keeps all weights, it gets what the others have updated.
+// If every rank keeps all weights, it gathers what the others have updated.
 void Updates::gather_weights(std::size_t index) {
   const Unit& unit = p_.units[index];
   if (unit.gathered || unit.own.count == unit.elements) return;

@@ -1,5 +1,5 @@
-// Updates: what the optimizer does with complete gradients and their norm. Each rank updates what
-// it keeps the optimizer's state of; for one rank that is everything.
+// Updates: what the optimizer does with complete gradients and their norm. Each rank updates the
+// parameters whose optimizer state it keeps; a single rank updates all.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ class Updates {
   explicit Updates(Builder& b) : b_(b), p_(b.program()) {}
 
   void update(std::size_t index);
-  // The others' updates are there as well.
+  // Waits until the updates of other ranks have been gathered.
   void finish();
 
  private:

@@ -1,6 +1,6 @@
-// What ops read is what they should read: programs are executed on hashes instead of numbers, in
-// the places that their memory plans give. Gradients must be made of the same values, by the same
-// ops, in every order of a pipeline's passes.
+// Ops read what they should read: programs are executed on hashes instead of numbers, at the
+// addresses of their memory plans. Gradients must be made of the same values, by the same ops, for
+// every order of a pipeline's passes.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -33,7 +33,7 @@ class HashedStep {
     }
   }
 
-  // Of this rank's sums of gradients, by parameter.
+  // Hashes of this rank's sums of gradients, by parameter.
   [[nodiscard]] std::vector<Hash> gradients() const {
     std::vector<Hash> all;
     for (const Parameter& parameter : p_.parameters) {
@@ -69,7 +69,7 @@ class HashedStep {
     });
     return all;
   }
-  // Each element differs, and so does each byte: parts of others' elements are never a value.
+  // Each element and each byte differs, so that parts of other elements are never a valid value.
   void write(const View& view, Hash value) {
     Hash element = 0;
     each(view, [&](std::int64_t at, std::int64_t size) {
@@ -85,7 +85,7 @@ class HashedStep {
     each(view, [&](std::int64_t at, std::int64_t) { list.push_back(at); });
     return list;
   }
-  // Element by element: what pads parameters is never written, and may be anything.
+  // Element by element: the padding of parameters is never written, and may be anything.
   void fold(const Op& op) {
     for (std::int64_t row = 0; row < op.in[0].rows; ++row) {
       const bool copies = row == 0 && !op.adds_to(0);
@@ -100,7 +100,7 @@ class HashedStep {
       });
     }
   }
-  // As if the others' were this rank's, told apart by the row.
+  // Treats other ranks' data as this rank's, distinguished by row.
   void all_to_all(const Op& op) {
     const Range& part = p_.units[static_cast<std::size_t>(op.unit)].part;
     const std::vector<std::int64_t> from = places(op.in[0].columns(part.first, part.count));
@@ -120,7 +120,7 @@ class HashedStep {
     if (op.kind == Kind::kWait || op.kind == Kind::kSend) return;
     if (op.kind == Kind::kFold) return fold(op);
     if (op.kind == Kind::kAllToAll && op.unit >= 0) return all_to_all(op);
-    // Gathered weights stay for the next micro-batch, if that comes before others take their place.
+    // Gathered weights stay for the next micro-batch, unless others overwrite them first.
     const std::int32_t micro = op.kind == Kind::kAllGather && op.unit >= 0 ? 0 : op.micro;
     Hash value = 2;
     for (const int part :

@@ -1,4 +1,4 @@
-// Finds suites: those of bench/suites/, compiled into the program, and files of the user.
+// Finds suites: those in bench/suites/, which are compiled into the program, and the user's files.
 #pragma once
 
 #include <span>

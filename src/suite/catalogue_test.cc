@@ -1,5 +1,5 @@
-// The suites that come with the program: what they say was published or recorded stands where they
-// say it does.
+// The suites that come with the program: the figures they cite as published or recorded are really
+// where they say.
 #include "suite/catalogue.h"
 
 #include <gmock/gmock.h>
@@ -273,7 +273,7 @@ TEST(Catalogue, ThePublishedSecondsHoursAndDollarsOfSurvivalFollowFromEachOther)
       0.31, 0.005);
 }
 
-// Where a recorded figure stands: the page, and the very words with the number in them.
+// Where a recorded figure is documented: the page, and the exact words that contain the number.
 struct OnRecord {
   const char* suite;
   const char* table;  // how its title begins
@@ -410,7 +410,7 @@ TEST(Catalogue, EverySuiteHasSomethingForAQuickRun) {
   }
 }
 
-// What a suite says about the planner's fit is what the fitted rows say.
+// What a suite says about the planner's fit agrees with the fitted rows.
 TEST(Catalogue, CasesInTheFitAreAmongTheFittedRows) {
   const std::string fitted = source_file("tests/data/plan/training_rows.csv");
   std::size_t rows = 0;

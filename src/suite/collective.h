@@ -1,4 +1,5 @@
-// The time of one collective on a cluster, by the planner's network model: `collective` cases.
+// The predicted time of a collective on a cluster, from the planner's network model: `collective`
+// cases.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// SuiteFolder: the folder of one run of a suite, which an interrupted run continues from.
+// SuiteFolder: the folder of one run of a suite, from which an interrupted run can be continued.
 //
 //   suite.toml        the suite as it was when the run began
 //   run.json          quick or not, start time, machine, version of the program
@@ -23,26 +23,26 @@ namespace assay::suite {
 enum class CaseState {
   kDone,
   kFailed,
-  kImpossible,  // the machine lacks something
+  kImpossible,  // the machine lacks a requirement
   kLeftOut,     // not part of a quick run
-  kNotReached,  // interrupted before
+  kNotReached,  // interrupted before it started
 };
 std::string_view to_text(CaseState state);
 
 struct CaseRun {
   std::string name;
   CaseState state = CaseState::kNotReached;
-  std::string why;                   // it is not done
+  std::string why;                   // why it is not done
   std::vector<double> wall_s;        // by repetition
   std::vector<std::string> outputs;  // files in the folder, by repetition
 };
 
 class SuiteFolder {
  public:
-  // Creates the folder; an error if it has a run already.
+  // Creates the folder; fails if it already contains a run.
   static base::Result<SuiteFolder> create(const std::filesystem::path& directory, Suite suite,
                                           bool quick, const SuiteHost& here);
-  // Opens an existing run. An error if it was begun on another machine: figures of two machines in
+  // Opens an existing run. Fails if it was started on another machine: figures from two machines in
   // one table could not be compared.
   static base::Result<SuiteFolder> open(const std::filesystem::path& directory,
                                         const SuiteHost& here);

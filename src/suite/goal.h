@@ -1,4 +1,4 @@
-// Goals of a suite's figures: what is to be reached, as written in the file.
+// Goals for a suite's figures, as written in the file.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace assay::suite {
 enum class GoalKind {
   kAtMost,
   kAtLeast,
-  kSizeAtMost,  // of the absolute value
+  kSizeAtMost,  // limits the absolute value
   kWithin,
 };
 struct Goal {

@@ -1,5 +1,5 @@
-// SuiteOutcome: the published figures beside ours, each of ours labelled with its origin. Computed
-// from the output of the cases and nothing else.
+// SuiteOutcome: the published figures next to ours, each of ours labelled with its origin. Computed
+// only from the output of the cases.
 #pragma once
 
 #include <optional>
@@ -13,10 +13,10 @@
 namespace assay::suite {
 
 enum class Label {
-  kMeasured,    // here, in this run
+  kMeasured,    // in this run, on this machine
   kPlanned,     // computed
   kRecorded,    // measured earlier, elsewhere
-  kImpossible,  // the machine lacks something that the case needs
+  kImpossible,  // the machine lacks a requirement of the case
   kFailed,
   kLeftOut,
   kNotReached,
@@ -28,15 +28,15 @@ struct Ours {
   std::optional<double> value;
   std::optional<double> low;
   std::optional<double> high;
-  bool lacks_interval = false;  // it should have one, and the output has none
-  bool in_fit = false;          // predicted by constants that were fitted to it
+  bool lacks_interval = false;  // an interval was expected, but the output has none
+  bool in_fit = false;          // the planner's constants were fitted to it
   std::string remark;           // its origin, or why there is no value
-  std::string command;          // that produced a recorded value
+  std::string command;          // the command that produced a recorded value
 };
 
 struct FigureOutcome {
   const Figure* figure = nullptr;
-  std::vector<Ours> ours;  // measured, recorded, planned: those that the figure has
+  std::vector<Ours> ours;  // measured, recorded, planned, as far as the figure has them
 };
 
 struct TableOutcome {
@@ -67,8 +67,8 @@ struct SuiteOutcome {
 // `folder` must outlive the outcome.
 SuiteOutcome outcome_of(const SuiteFolder& folder, std::vector<CaseRun> cases);
 
-// By where the interval lies, as for comparisons: all of it within the bound, all beyond, or
-// neither.
+// Judged by the position of the interval, as in comparisons: entirely within the bound, entirely
+// beyond it, or neither.
 IntervalVerdict judge(const Goal& goal, const Ours& ours, std::optional<double> published);
 
 }  // namespace assay::suite

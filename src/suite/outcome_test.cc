@@ -120,7 +120,7 @@ TEST_F(SuiteRun, LabelsFollowTheKindOfCase) {
   EXPECT_EQ(measured.low, 1);
   EXPECT_EQ(measured.high, 3);
 
-  // What is different about one of ours is not said of the other.
+  // A remark about one of our values is not shown for the other.
   EXPECT_EQ(figure(outcome, "noted").ours[0].remark, "median of 3, least to most; twice as wide");
   EXPECT_EQ(figure(outcome, "noted").ours[1].remark, "");
 
@@ -198,7 +198,7 @@ TEST_F(SuiteRun, TablesHaveTheirNoteTheirNumbersAndTheirChart) {
       EXPECT_EQ(row[5], "m, 2026-01-02, c; half as many");
     }
   }
-  // What is published, planned and measured are lines of their own; the ideal begins at the first.
+  // Published, planned and measured figures are separate lines; the ideal begins at the first.
   const base::Json& chart = table["chart"];
   EXPECT_EQ(chart["x"], "GPUs");
   EXPECT_EQ(chart["ideal"]["per_x"], 50.0);
@@ -221,7 +221,7 @@ TEST_F(SuiteRun, AQuickRunIsMarkedAndItsMeasurementsAreNotJudged) {
 
 TEST_F(SuiteRun, WhatIsDoneStaysAndWhatFailedIsTriedAgain) {
   run(place());
-  // Another program would print other numbers: a case that is done must not run again.
+  // A changed output shows whether a case runs again: a finished case must not.
   std::ofstream(place() / "out/prints-2.out") << "took 77\n";
   folder_ = *SuiteFolder::open(place(), host_);
   const SuiteOutcome again = go_on();
@@ -258,7 +258,7 @@ TEST(Judge, ByWhereTheIntervalLies) {
   EXPECT_EQ(judge(within, ours(111, 100, 112), 100), IntervalVerdict::kFail);
   EXPECT_EQ(judge(within, ours(89, 0, 0), 100), IntervalVerdict::kFail);
   EXPECT_EQ(judge(within, ours(1, 1, 1), {}), IntervalVerdict::kNotJudged);
-  // A plan is judged by itself, what was measured by what is known of it.
+  // A plan is judged by its value alone, a measurement by its interval.
   Ours lacks_interval{.label = Label::kMeasured, .value = 100, .lacks_interval = true};
   for (const Goal& goal : {most, least, within}) {
     EXPECT_EQ(judge(goal, lacks_interval, 100), IntervalVerdict::kInconclusive);
@@ -290,7 +290,7 @@ TEST(CollectiveJson, AsThePlannerHasItOrARefusal) {
   // A bus moves 2 (n-1)/n of the bytes in that time.
   const double seconds = (*json)["seconds"].get<double>();
   EXPECT_NEAR((*json)["bus_gb_s"].get<double>(), 1e9 * 2 * 7 / 8 / seconds / 1e9, 1e-6);
-  // What is written over the cluster: more nodes, and a network of another rate.
+  // Overrides of the cluster: more nodes, and a network with another rate.
   const auto all_of = [](const std::string& text) {
     const auto made = collective_json(text);
     EXPECT_TRUE(made.has_value()) << made.error().line();

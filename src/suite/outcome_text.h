@@ -12,9 +12,9 @@ namespace assay::suite {
 std::string label_text(const SuiteOutcome& outcome, const Ours& ours);
 std::string value_text(const FigureTable& table, const Ours& ours);
 std::string published_text(const FigureTable& table, const Figure& figure);
-// The origin of our value, and how the figure differs.
+// The origin of our value, and how it differs from the published quantity.
 std::string remark_text(const Figure& figure, const Ours& ours);
-// Of a planned figure from the published one, in percent of it; empty for others.
+// The difference between a planned and the published figure, in percent; empty for others.
 std::string difference_text(const Figure& figure, const Ours& ours);
 
 // What `assay bench --json` prints.

@@ -6,8 +6,8 @@
 
 namespace assay::suite {
 
-// Adds [[table]]s, which refer to [record.NAME]s, to a suite whose cases are known. Either may be
-// null.
+// Adds the [[table]]s, which refer to [record.NAME]s, to a suite whose cases are known. Either may
+// be null.
 base::Result<void> read_tables(const spec::Value* tables, const spec::Value* records, Suite& suite);
 
 }  // namespace assay::suite

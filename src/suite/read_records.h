@@ -17,7 +17,7 @@ class RecordBook {
   // `records` is the table of all [record.NAME], or null; it must outlive this.
   explicit RecordBook(const spec::Value* records) : records_(records) {}
 
-  // The figure at `recorded`; nothing if it is null.
+  // Reads the figure in `value`; nothing if that is null.
   base::Result<std::optional<Recorded>> recorded_of(const spec::Value* value);
 
   // An error if a record is not used by any figure.

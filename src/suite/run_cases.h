@@ -1,5 +1,5 @@
-// Runs the cases of a suite, one after the other, each in processes of its own: a failing case
-// keeps its output, and the others still run.
+// Runs the cases of a suite, one after the other, each in its own processes: if one fails, its
+// output is kept and the others still run.
 #pragma once
 
 #include <functional>
@@ -13,8 +13,8 @@ namespace assay::suite {
 // Called before each case that runs, with its number from 1.
 using CaseCallback = std::function<void(std::size_t number, const SuiteCase& suite_case)>;
 
-// One entry per case, in order. Cases that are done already do not run again; after an interruption
-// the rest is kNotReached. An error is one of the folder, not of a case.
+// One entry per case, in order. Cases that are already done do not run again; after an interruption
+// the rest is kNotReached. Errors concern the folder, not a case.
 base::Result<std::vector<CaseRun>> run_cases(const SuiteFolder& folder, const SuiteHost& host,
                                              const compare::Interrupts& interrupts,
                                              const CaseCallback& callback = {});

@@ -1,10 +1,10 @@
 // Suite: a published experiment as data: its figures, and the cases that produce ours. A case runs
-// something; a figure is read from the output of a case, or was recorded earlier, or has no value
-// and says why.
+// something; a figure is read from the output of a case, was recorded earlier, or has no value and
+// says why.
 //
-// The kind of a case decides the label of its figures: `plan`, `rows` and `collective` compute, so
-// their figures are planned; `compare` and `command` run something here, so theirs are measured. A
-// file cannot override that.
+// The kind of a case determines the label of its figures: `plan`, `rows` and `collective` compute,
+// so their figures are planned; `compare` and `command` run something here, so theirs are measured.
+// A file cannot override that.
 #pragma once
 
 #include <cstdint>
@@ -30,10 +30,10 @@ enum class CaseKind {
   kCommand,     // a shell command
 };
 std::string_view to_text(CaseKind kind);
-// Whether it runs something on this machine, so that its figures are measured.
+// Whether it runs something on this machine, so that its figures count as measured.
 bool measures(CaseKind kind);
 
-// What a machine must have for a case to run on it.
+// A machine's requirements for a case.
 struct Needs {
   std::int64_t gpus = 0;
   std::optional<base::Bytes> gpu_memory;  // of each
@@ -53,9 +53,9 @@ struct SuiteCase {
   Settings with;     // override the suite's
   Needs needs;
   base::Seconds limit;
-  std::int64_t repeat = 1;  // of commands: figures are the median; once in a quick run
+  std::int64_t repeat = 1;  // for commands: figures are the median; once in a quick run
   bool quick = true;        // part of a quick run
-  bool in_fit = false;      // the planner's constants were fitted to what it predicts
+  bool in_fit = false;      // the planner's constants were fitted to what the case predicts
   spec::Origin origin;      // of `text`
 };
 
@@ -66,9 +66,9 @@ struct Source {
   std::optional<compare::Metric> low;
   std::optional<compare::Metric> high;
   std::optional<compare::Metric> per;  // another value to divide by
-  std::string per_case;                // the case whose output has it; empty: the same case
+  std::string per_case;                // the case with that value; empty: the same case
   double times = 1;                    // factor
-  std::optional<double> over;          // this divided by the value
+  std::optional<double> over;          // this is divided by the value
   std::string missing;                 // why it may be missing
   std::string note;                    // how it differs from the published quantity
 };

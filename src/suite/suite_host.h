@@ -1,4 +1,4 @@
-// SuiteHost: what this machine has, discovered once, and what a case needs that it lacks.
+// SuiteHost: what this machine has, detected once, and which of a case's requirements it lacks.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,6 @@
-// Backend: a device that executes the ops of a step. The trainer above it knows no device; the
-// backends below it know nothing of training: they get memory, ops and a few numbers per step.
+// Backend: a device that executes the ops of a step. The trainer above it does not know which
+// device that is; the backends below it know nothing about training: they get memory, ops and a few
+// numbers per step.
 #pragma once
 
 #include <array>
@@ -35,8 +36,8 @@ struct StepSettings {
   double weight_decay = 0;
   double clip = 0;  // 0: gradients are not clipped
   double z_loss = 0;
-  double counted_targets = 0;  // of the whole step; gradients are divided by it
-  // Of mixtures.
+  double counted_targets = 0;  // over all ranks and micro-batches; gradients are divided by it
+  // For mixtures of experts.
   double balance_loss = 0;
   double router_z_loss = 0;
   double balance_rate = 0;
@@ -51,9 +52,9 @@ struct HostCopy {
   std::shared_ptr<const void> memory;
 };
 
-// Elements of a parameter that are normally distributed at first (train/init.h), and where they go:
-// `pieces` of the parameter, one after the other, are the elements of `weight`. Where weights are
-// in two halves, `remainder` gets the low ones, from element `remainder_at` on.
+// Elements of a parameter that are initialised from a normal distribution (train/init.h), and their
+// destination: the concatenated `pieces` of the parameter fill `weight`. If weights are stored as
+// two halves (split_master.h), the low halves from element `remainder_at` on go to `remainder`.
 struct InitialDraw {
   const step::Parameter& parameter;
   std::uint64_t seed = 0;
@@ -67,7 +68,7 @@ class Backend {
  public:
   virtual ~Backend() = default;
 
-  // Free memory of the device, and what executing a program takes besides its planned memory.
+  // Free device memory, and what executing a program needs in addition to its planned memory.
   [[nodiscard]] virtual base::Result<std::int64_t> available_bytes() = 0;
   [[nodiscard]] virtual base::Result<std::int64_t> extra_bytes(const step::Program& program) = 0;
   // Allocates the planned memory, zeroed. The program and plan must outlive the backend.
@@ -76,10 +77,10 @@ class Backend {
   // Copies between host memory and a view, row by row; synchronous.
   virtual base::Result<void> write(const step::View& to, std::span<const std::byte> from) = 0;
   virtual base::Result<void> read(const step::View& from, std::span<std::byte> to) = 0;
-  // Zeros in a view.
+  // Fills a view with zeros.
   virtual base::Result<void> clear(const step::Program& program, const step::View& view);
-  // Draws initial weights where they stay, bit for bit those that initial_values() gives. False:
-  // this device does not, and the caller draws and writes them.
+  // Draws initial weights directly in device memory, with exactly the bits of initial_values().
+  // False: not supported by this device; the caller draws them and writes them.
   virtual base::Result<bool> draw(const InitialDraw& /*draw*/) { return false; }
   // Between steps: copies the views' current contents. The next step may start at once; ops that
   // would change the views wait for the copy. One copy at a time: the previous copy's memory must
@@ -87,20 +88,21 @@ class Backend {
   virtual base::Result<HostCopy> copy_out(const step::Program& program,
                                           std::span<const step::View> views);
 
-  // Prepares, in the background, what copy_out() needs and would otherwise wait for. Called once a
-  // copy is near: it disturbs the steps a little.
+  // Prepares in the background what copy_out() would otherwise have to wait for. It slows steps
+  // down a little, so it is called only when a copy is due soon.
   virtual void expect_copies() {}
 
-  // The algorithms that this device computes with and has chosen by timing, which results depend on
-  // in their last bits: a line that names the device and its libraries, and a line for each. Empty:
-  // nothing is chosen by timing.
+  // The algorithms that this device chose by timing; the last bits of results depend on them. One
+  // line names the device and its libraries, then one line per algorithm. Empty: nothing is chosen
+  // by timing.
   [[nodiscard]] virtual std::string algorithms() const { return {}; }
-  // Computes with these from the next step on; before prepare() nothing that they have is timed.
-  // Returns why results may differ all the same, or nothing.
+  // Uses these algorithms from the next step on; if called before prepare(), the products they
+  // cover are not timed. Returns the reason if results may differ nevertheless, else an empty
+  // string.
   virtual base::Result<std::string> adopt(const std::string& /*algorithms*/) {
     return std::string();
   }
-  // What a person should know and no result depends on, since the last call.
+  // Messages for the user since the last call; no result depends on them.
   std::vector<std::string> take_notes() { return std::exchange(notes_, {}); }
 
   virtual void begin_step(const StepSettings& settings) = 0;
@@ -111,15 +113,15 @@ class Backend {
   // Waits for all ops and returns the step's scalars.
   virtual base::Result<Scalars> finish_step() = 0;
 
-  // Whether the weights that a step begins with (step::Program::prologue) have been gathered, and
-  // none were written since.
+  // Whether the weights that a step begins with (step::Program::prologue) have been gathered and
+  // not been written since.
   [[nodiscard]] bool has_first_weights() const { return has_first_weights_; }
   void set_has_first_weights(bool has) { has_first_weights_ = has; }
 
   // Device memory taken since before prepare(), as counted by the device; 0 if unknown.
   [[nodiscard]] virtual std::int64_t measured_bytes() const { return 0; }
   [[nodiscard]] virtual std::string description() const = 0;
-  // Told what a long call is doing, until it is null.
+  // Reports the phases of long calls to `startup`; null stops it.
   void tell(StartUp* startup) { startup_ = startup; }
   // Records every executed op from now on; null stops it.
   void log_to(ExecutedLog* log) { log_ = log; }
@@ -141,13 +143,13 @@ class Backend {
 // Fills the tokens and targets of micro-batch `micro` of the step; negative targets are ignored.
 using BatchSource = std::function<base::Result<void>(
     std::int32_t micro, std::span<std::int32_t> tokens, std::span<std::int32_t> targets)>;
-// Of a program with a document mask: where documents begin. Asked for the same micro-batch as often
-// as the program reads it, as BatchSource is.
+// For programs with a document mask: fills in where documents begin. Like BatchSource, it is called
+// for a micro-batch as often as the program reads it.
 using DocumentSource =
     std::function<base::Result<void>(std::int32_t micro, std::span<std::int32_t> documents)>;
 
-// What must be there before the ops of a step, or those of the forward pass of its first
-// micro-batch, are executed; they leave the same behind. After begin_step().
+// Gathers the weights that must be present before the ops of a step, or of its first micro-batch's
+// forward pass, are executed; those ops leave the same weights in place. Call after begin_step().
 base::Result<void> gather_first_weights(Backend& backend, const step::Program& program);
 
 // Executes the program once: all micro-batches and the optimizer.

@@ -8,9 +8,9 @@
 
 namespace assay::train {
 
-// Writes it as a shard, so that it is read and recorded like any other data. A model of up to 256
-// tokens reads bytes; a larger one reads tokens of a vocabulary of its size, trained on the text:
-// fewer, if the text does not have as many.
+// Writes the text as a shard, so that it is read and recorded like any other data. Models with a
+// vocabulary of up to 256 read bytes; for larger ones a tokenizer with that vocabulary is trained
+// on the text (with fewer tokens if the text does not yield that many).
 base::Result<void> write_builtin_text(const std::filesystem::path& path, std::int64_t vocabulary);
 
 }  // namespace assay::train

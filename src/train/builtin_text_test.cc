@@ -8,7 +8,7 @@
 namespace assay::train {
 namespace {
 
-// Whatever the vocabulary, the shard has the same text.
+// The shard has the same text for every vocabulary.
 TEST(BuiltinText, IsSpelledInTheModelsVocabulary) {
   const base::testing::MemoryDir directory;
   std::string first;
@@ -35,7 +35,7 @@ TEST(BuiltinText, IsSpelledInTheModelsVocabulary) {
     const std::string text = *(*tokenizer)->decode(tokens);
     if (first.empty()) first = text;
     EXPECT_EQ(text, first);
-    // A larger vocabulary says more per token.
+    // With a larger vocabulary there are fewer tokens.
     EXPECT_TRUE(fewest == 0 || tokens.size() < fewest);
     fewest = tokens.size();
   }

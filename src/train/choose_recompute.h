@@ -24,12 +24,12 @@ struct Planned {
 
 struct MemoryBudget {
   std::int64_t available_bytes = 0;
-  // Bytes that a program takes besides its plan.
+  // Bytes that a program needs in addition to its memory plan.
   std::function<base::Result<std::int64_t>(const step::Program&)> extra_bytes;
 };
 MemoryBudget memory_budget(Backend& backend, std::int64_t available);
 
-// A job that does not fit is refused with settings that would.
+// If the job does not fit, the error suggests settings that would.
 base::Result<Planned> plan_step(const spec::JobSpec& job, step::Choices choices,
                                 const MemoryBudget& budget);
 

@@ -1,5 +1,5 @@
-// The log of executed ops: what a backend's kernels report about themselves, from the memory they
-// were given. Tests compare it with the program's list, op by op (testing/executed_as_listed.h).
+// The log of executed ops, as reported by the kernels of a backend from their actual operands.
+// Tests compare it with the program's list, op by op (testing/executed_as_listed.h).
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 namespace assay::train {
 
 struct Executed {
-  const step::Op* op = nullptr;  // the op of the program that was being executed
+  const step::Op* op = nullptr;  // the program's op that was being executed
   step::Kind kind = step::Kind::kMatmul;
   std::vector<std::array<std::int64_t, 2>> in;  // rows and columns
   std::vector<std::array<std::int64_t, 2>> out;
@@ -26,7 +26,7 @@ struct Tokens {
   std::int32_t operator[](std::int64_t i) const { return data[i]; }
 };
 
-// The shape of an operand: of a backend's Matrix, which may be empty, or of Tokens.
+// The shape of an operand: a backend's Matrix, which may be empty, or Tokens.
 struct Shape {
   std::int64_t rows = 0;
   std::int64_t cols = 0;

@@ -8,15 +8,15 @@
 namespace assay::train {
 
 struct ExpertLoad {
-  double balance_loss = 0;    // mean over mixtures; 1: even
+  double balance_loss = 0;    // mean over mixtures; 1: balanced
   double router_z_loss = 0;   // mean square of the routers' log Z
-  double dropped = 0;         // of all slots, beyond the experts' capacity
-  double largest = 0;         // of any expert of any mixture, as a multiple of the mean
-  double entropy = 0;         // mean over mixtures, of the largest possible
-  std::vector<double> share;  // of each expert, over all mixtures; they add up to 1
+  double dropped = 0;         // fraction of slots dropped because the expert was full
+  double largest = 0;         // largest load of any expert, as a multiple of the mean load
+  double entropy = 0;         // of the load, relative to the maximum; mean over mixtures
+  std::vector<double> share;  // each expert's share of the slots, over all mixtures
 };
 
-// `loads`: slots that chose each expert, a row of `experts` for each mixture.
+// `loads`: the number of slots routed to each expert, one row of `experts` per mixture.
 ExpertLoad expert_load(std::span<const float> loads, std::int64_t experts);
 
 }  // namespace assay::train

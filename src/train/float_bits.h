@@ -14,7 +14,7 @@
 
 namespace assay::train {
 
-// The two halves of split_master.h, as arrays.
+// Arrays of the two halves of split_master.h.
 struct SplitFloats {
   std::vector<std::uint16_t> high;
   std::vector<std::uint16_t> low;
@@ -25,7 +25,7 @@ inline float from_bf16(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16U);
 }
 
-// Converts stored weights to another type: bf16 to fp32.
+// Converts stored weights to another type (bf16 to fp32).
 base::Result<std::vector<std::byte>> converted(std::span<const std::byte> from,
                                                checkpoint::Dtype type, step::Dtype to);
 

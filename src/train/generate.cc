@@ -25,7 +25,7 @@ base::Result<std::vector<float>> logits_of(Backend& backend, const step::Program
   return logits;
 }
 
-// Clears all but the most likely tokens that together have `top_p` of the sum; returns theirs.
+// Zeroes all but the most likely tokens that together have `top_p` of the sum; returns their sum.
 double keep_likely(std::vector<float>& weights, double sum, double top_p) {
   std::vector<std::size_t> order(weights.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

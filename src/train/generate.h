@@ -13,19 +13,20 @@ namespace assay::train {
 struct SamplingOptions {
   std::int64_t tokens = 0;
   double temperature = 1;  // 0: always the most likely token
-  // Of the most likely tokens, as many as together have this probability are drawn from.
+  // Nucleus sampling: draws from the most likely tokens that together have this probability.
   double top_p = 1;
   std::uint64_t seed = 1;
 };
 
-// Continues `tokens`. The program has purpose kLogits and one sequence, its weights are loaded.
+// Continues `tokens`. The program must have purpose kLogits, one sequence, and its weights loaded.
 // `on_token` gets every new token and returns false to stop. Only the last `sequence` tokens are
 // used as context.
 base::Result<void> generate(Backend& backend, const step::Program& program,
                             std::vector<std::int32_t> tokens, const SamplingOptions& options,
                             const std::function<bool(std::int32_t)>& on_token);
 
-// Samples a token; of the options only how. `random` is uniform over all 32-bit values.
+// Samples a token with the options' temperature and top_p. `random` is uniform over all 32-bit
+// values.
 std::int32_t choose(std::vector<float>& logits, const SamplingOptions& options,
                     std::uint32_t random);
 

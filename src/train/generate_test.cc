@@ -1,4 +1,4 @@
-// How a token is drawn: by temperature, and from the most likely ones alone.
+// How a token is drawn: by temperature, and only from the most likely ones.
 #include "train/generate.h"
 
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 namespace assay::train {
 namespace {
 
-// What a config says of a mixture beside the rest, and otherwise.
+// The keys for a mixture: those to add, and those that differ.
 void add_mixtral(const spec::ModelSpec& m, base::Json& config) {
   config["num_local_experts"] = m.experts;
   config["num_experts_per_tok"] = m.experts_per_token;
@@ -23,7 +23,7 @@ void add_qwen_mixture(const spec::ModelSpec& m, base::Json& config) {
   for (std::int64_t i = 0; i < m.dense_layers; ++i) config["mlp_only_layers"].push_back(i);
 }
 
-// As transformers 5 reads it, and 4 beside rope_theta.
+// As transformers 5 reads it; version 4 reads it along with rope_theta.
 base::Json rope_of(const spec::ModelSpec& m) {
   base::Json rope{{"rope_type", "default"}, {"rope_theta", m.rope_theta}};
   if (m.rope_factor == 1) return rope;

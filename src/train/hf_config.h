@@ -1,4 +1,4 @@
-// config.json of Hugging Face transformers, of the architectures that hf_names.h lists.
+// Writes the config.json of Hugging Face transformers, for the architectures that hf_names.h lists.
 #pragma once
 
 #include "base/json.h"

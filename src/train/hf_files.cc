@@ -48,14 +48,14 @@ std::string_view published_name(std::string_view name) {
   return name.starts_with(kPrefix) ? name.substr(kPrefix.size()) : name;
 }
 
-// Tables that older versions of transformers wrote: frequencies of rotary positions, and GPT-2's
-// causal masks. And a head that is also the embedding: without a place of its own, a copy.
+// Tensors that can be computed: rotary frequencies and GPT-2's causal masks, written by older
+// versions of transformers, and a head that is a copy of the embedding.
 bool is_computed(std::string_view name) {
   return name.ends_with(".rotary_emb.inv_freq") || name.ends_with(".attn.bias") ||
          name.ends_with(".attn.masked_bias") || name == "lm_head.weight";
 }
 
-// Some folders have the same weights in other files, too.
+// Only the files in the index: some folders have the same weights in other files, too.
 base::Result<std::vector<fs::path>> files_of_index(const fs::path& index) {
   ASSAY_TRY(const std::string text, base::read_file(index, kMostConfigBytes));
   const base::Json json = base::Json::parse(text, nullptr, false);
@@ -105,7 +105,7 @@ class HfFolder {
     return result;
   }
 
-  // Before tensors are listed, of which a config may name more than there is memory for.
+  // Called before tensors are listed, because a config may claim more of them than fit into memory.
   [[nodiscard]] base::Result<void> check_enough(const spec::ModelSpec& model,
                                                 const std::string& where) const {
     std::size_t count = 0;
@@ -120,8 +120,8 @@ class HfFolder {
                            model.layers, mixtures)));
   }
 
-  // A tensor that the model has no place for would be lost: biases that its config does not
-  // mention, for example.
+  // A tensor that the model has no parameter for would be lost: for example biases that the config
+  // does not mention.
   [[nodiscard]] base::Result<void> check_all_wanted(const std::vector<HfTensor>& wanted,
                                                     const std::string& where) const {
     std::set<std::string_view> known;
@@ -141,7 +141,7 @@ class HfFolder {
     return {};
   }
 
-  // Where a tensor is, if it has the shape that the model's has.
+  // Where a tensor is, if it has the expected shape.
   struct Found {
     const checkpoint::SafetensorsFile* file;
     const checkpoint::TensorPlace* place;

@@ -10,17 +10,16 @@
 
 namespace assay::train {
 
-// Writes config.json and model.safetensors to a folder, which must not have them yet, and the
-// tokenizer's files, if the checkpoint has it. Weights keep their type. Returns the names of the
-// files.
+// Writes config.json, model.safetensors and, if the checkpoint has a tokenizer, its files to a
+// folder that must not contain them yet. Weights keep their type. Returns the names of the files.
 base::Result<std::vector<std::string>> export_hf(const checkpoint::Checkpoint& from,
                                                  const std::filesystem::path& folder);
 
 struct ImportedHf {
   std::filesystem::path checkpoint;
-  std::string tokenizer_note;  // why the folder's tokenizer was not taken; empty if it was
+  std::string tokenizer_note;  // why the folder's tokenizer was not imported; empty if it was
 };
-// Writes a folder's weights, and its tokenizer.json if it is understood, to RUN/checkpoints/step-0,
+// Writes a folder's weights, and its tokenizer.json if it is supported, to RUN/checkpoints/step-0,
 // from which a run can be resumed.
 base::Result<ImportedHf> import_hf(const std::filesystem::path& folder,
                                    const std::filesystem::path& run);

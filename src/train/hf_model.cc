@@ -13,7 +13,7 @@
 namespace assay::train {
 namespace {
 
-// What these say changes neither logits nor gradients: names of files and tokens, how a model was
+// Keys that affect neither logits nor gradients: names of files and tokens, how a model was
 // initialised and regularised, what else a class can return. A key of one architecture is harmless
 // in all of them.
 constexpr std::array kHarmless = std::to_array<std::string_view>({
@@ -35,7 +35,7 @@ constexpr std::array kHarmless = std::to_array<std::string_view>({
     "output_router_logits",
     "router_aux_loss_coef",
     "router_jitter_noise",
-    "max_window_layers",  // of models with use_sliding_window, which are refused
+    "max_window_layers",  // only for use_sliding_window, which is refused
     "n_ctx",
     "n_special",
     "predict_special_tokens",
@@ -56,7 +56,7 @@ constexpr std::array kHarmless = std::to_array<std::string_view>({
     "task_specific_params",
 });
 
-// The keys of an object, each of which must be asked for.
+// The keys of an object; those never asked for are unknown.
 class Keys {
  public:
   Keys(const base::Json& object, std::string where) : object_(object), where_(std::move(where)) {}
@@ -86,7 +86,7 @@ class Keys {
     if (!found->is_boolean()) return base::fail(wrong(key, "true or false"));
     return found->get<bool>();
   }
-  // What is computed in one way only.
+  // For features with only one supported value.
   base::Result<void> must_be(const std::string& key, const base::Json& value) {
     const base::Json* found = find(key);
     if (found == nullptr || *found == value) return {};
@@ -119,7 +119,7 @@ class Keys {
   std::set<std::string> asked_;
 };
 
-// What transformers takes where a config says nothing.
+// The defaults of transformers for keys that a config omits.
 struct Family {
   std::string_view type;
   double epsilon = 1e-6;
@@ -205,8 +205,8 @@ base::Result<void> read_rope(Keys& config, double otherwise, spec::ModelSpec& m)
 
 constexpr std::int64_t kMistralWindow = 4096;
 
-// Queries that see part of a sequence only. A window as long as the longest sequence hides nothing,
-// and Qwen's is not used unless it says so.
+// Sliding windows, where queries see only part of a sequence, are refused. A window as long as the
+// longest sequence hides nothing, and Qwen's is used only if it says so.
 base::Result<void> refuse_windows(Keys& config, std::string_view type, const spec::ModelSpec& m) {
   ASSAY_TRY_VOID(config.must_be("use_sliding_window", false));
   // Mistral's class has a window unless the config says null.
@@ -227,7 +227,7 @@ base::Result<void> refuse_windows(Keys& config, std::string_view type, const spe
 }
 
 base::Result<void> read_qwen_mixture(Keys& config, spec::ModelSpec& m) {
-  // transformers has written the same number under both names.
+  // transformers has used both names for the same number.
   ASSAY_TRY(const std::int64_t other_name, config.whole_number("num_local_experts", 0));
   ASSAY_TRY(m.experts, config.whole_number("num_experts", other_name));
   ASSAY_TRY(m.expert_ffn, config.whole_number("moe_intermediate_size", 0));
@@ -290,7 +290,7 @@ base::Result<spec::ModelSpec> llama_model(Keys& config, const Family& family) {
   ASSAY_TRY(m.dim, config.whole_number("hidden_size", 0));
   ASSAY_TRY(m.layers, config.whole_number("num_hidden_layers", 0));
   ASSAY_TRY(m.heads, config.whole_number("num_attention_heads", 0));
-  // Only Llama's class has a default that is no number.
+  // Only Llama's class defaults to the number of heads; for the others the key is required.
   const std::int64_t kv_heads = family.type == "llama" ? m.heads : 0;
   ASSAY_TRY(m.kv_heads, config.whole_number("num_key_value_heads", kv_heads));
   ASSAY_TRY(m.ffn, config.whole_number("intermediate_size", 0));

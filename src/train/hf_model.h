@@ -1,6 +1,6 @@
-// The model that a config.json of Hugging Face transformers describes: Llama 2 to 3.2, Mistral,
-// Qwen 2.5 and 3, GPT-2, Mixtral, Qwen 3 MoE. Every key is either understood, or known to leave
-// logits and gradients as they are; the first one that is neither is an error that names it.
+// The model described by a config.json of Hugging Face transformers: Llama 2 to 3.2, Mistral, Qwen
+// 2.5 and 3, GPT-2, Mixtral, Qwen 3 MoE. Every key must be supported, or known not to affect logits
+// and gradients; the first other key is an error that names it.
 #pragma once
 
 #include <string>

@@ -52,7 +52,7 @@ class HfList {
     list_.push_back({std::move(name), parameter, first, count, 1, /*vector=*/true});
   }
 
-  // Queries, keys and values are one of ours.
+  // Queries, keys and values are one parameter here.
   void qkv_biases(const std::string& hf_prefix, const std::string& prefix) {
     const std::int64_t q = model_.q_dim();
     const std::int64_t kv = model_.kv_dim();
@@ -126,7 +126,7 @@ class HfList {
   std::vector<HfTensor> list_;
 };
 
-// Mixtral has experts in every layer, and always makes the weights of a token's experts add up
+// Mixtral has experts in every layer, and always normalises the weights of a token's experts to sum
 // to 1.
 bool is_known_mixture(const spec::ModelSpec& m) {
   if (m.router != spec::Router::kSoftmax || m.router_scale != 1 || m.shared_ffn > 0 ||

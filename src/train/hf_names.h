@@ -1,5 +1,5 @@
 // The mapping between Assay's parameters and the tensors of Hugging Face transformers: names,
-// slices and transposition for the architectures llama (which mistral is, too), qwen2 (biases on
+// slices and transposition for the architectures llama (also used for mistral), qwen2 (biases on
 // queries, keys and values), qwen3 (normalised queries and keys), gpt2, and the mixtures mixtral
 // and qwen3_moe.
 #pragma once
@@ -14,8 +14,8 @@
 
 namespace assay::train {
 
-// A tensor of theirs: rows [first, first + count) of our parameter, transposed if so stored. Where
-// several of their vectors are one of ours, its elements count as rows.
+// A Hugging Face tensor: rows [first, first + count) of our parameter, possibly stored transposed.
+// If our parameter is a concatenation of several of their vectors, its elements count as rows.
 struct HfTensor {
   std::string name;
   std::string parameter;
@@ -28,7 +28,7 @@ struct HfTensor {
   [[nodiscard]] std::vector<std::int64_t> shape() const;
 };
 
-// The architecture that computes a model. Fails where none does, as does what follows.
+// The architecture that can express a model. Fails if there is none, as does hf_tensors().
 enum class HfKind { kLlama, kQwen2, kQwen3, kGpt2, kMixtral, kQwen3Moe };
 base::Result<HfKind> hf_kind(const spec::ModelSpec& model);
 

@@ -64,8 +64,8 @@ spec::ModelSpec qwen_mixture_shape() {
   return m;
 }
 
-// Biases on queries, keys and values; Llama 3.1's rotary positions do not go together with them in
-// any model, but nothing depends on that here.
+// Biases on queries, keys and values. No real model combines them with Llama 3.1's rotary
+// positions, but that does not matter here.
 spec::ModelSpec qwen2_shape() {
   spec::ModelSpec m = llama_shape();
   m.qkv_bias = true;
@@ -128,7 +128,7 @@ TEST(HfNames, AConfigDescribesTheModelItWasMadeOf) {
   EXPECT_FALSE(model_from_hf(without, "c").has_value());
 }
 
-// The one line that a config with this key set otherwise is refused with; null removes the key.
+// The error for a config in which this key has another value; null removes the key.
 std::string refused(const spec::ModelSpec& model, const char* key, const base::Json& value) {
   base::Json config = *hf_config(model, "float32");
   config[key] = value;
@@ -253,7 +253,7 @@ TEST_F(HfFolderTest, ImportsAndExportsMixtures) {
   }
 }
 
-// As transformers does it with the same files.
+// As transformers does with the same files.
 TEST_F(HfFolderTest, KnowsTheTokenBeforeATextFromTheFolder) {
   constexpr data::TokenId kEnd = 424;  // <|end|>
   base::Json tokenizer =

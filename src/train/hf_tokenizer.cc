@@ -12,12 +12,12 @@
 namespace assay::train {
 namespace {
 
-// Not base::Json, which searches objects linearly: special tokens are hundreds.
+// Not base::Json, which searches objects linearly: there are hundreds of special tokens.
 using JsonNode = nlohmann::json;
 
 constexpr base::Bytes kMostFileBytes{std::int64_t{256} << 20};
 
-// A file of the folder, without the vocabulary; null if there is none that can be read.
+// A file of the folder, without its vocabulary; null if it is missing or unreadable.
 JsonNode read_without_model(const std::filesystem::path& path) {
   const auto text = base::read_file(path, kMostFileBytes);
   if (!text) return nullptr;
@@ -35,7 +35,7 @@ const JsonNode& member(const JsonNode& object, const std::string& name) {
   return found == object.end() ? kAbsent : *found;
 }
 
-// The post-processor that puts tokens around a text: it is the only one, or one of several.
+// The post-processor that adds tokens around a text: on its own, or one of a sequence.
 const JsonNode& template_of(const JsonNode& processor) {
   if (member(processor, "type") == "TemplateProcessing") return processor;
   for (const JsonNode& one : member(processor, "processors")) {
@@ -44,7 +44,7 @@ const JsonNode& template_of(const JsonNode& processor) {
   return member(nullptr, "");
 }
 
-// Its first token, as text; empty if a text comes first.
+// Its first token, as text; empty if the text comes first.
 std::string first_of(const JsonNode& processing) {
   const JsonNode& single = member(processing, "single");
   if (!single.is_array() || single.empty()) return {};
@@ -52,14 +52,14 @@ std::string first_of(const JsonNode& processing) {
   return token.is_string() ? token.get<std::string>() : std::string();
 }
 
-// As text, or as an object that has it.
+// Given as a string, or as an object that contains it.
 std::string bos_of(const JsonNode& config) {
   const JsonNode& bos = member(config, "bos_token");
   const JsonNode& content = bos.is_object() ? member(bos, "content") : bos;
   return content.is_string() ? content.get<std::string>() : std::string();
 }
 
-// A template such as `<|bos|> text`: transformers puts the special tokens around a text.
+// A template such as `<|bos|> text`, by which transformers adds special tokens around a text.
 base::Json around_text(const std::string& bos, const TokenizerRecord& tokenizer) {
   const base::Json special = {{"SpecialToken", {{"id", bos}, {"type_id", 0}}}};
   const auto sequence = [](const char* name, int type) {
@@ -79,7 +79,7 @@ std::optional<data::TokenId> hf_bos(const std::filesystem::path& folder,
   const JsonNode& type = member(config, "tokenizer_class");
   std::string bos;
   if (type == "LlamaTokenizer" || type == "LlamaTokenizerFast") {
-    // Makes its template itself, with the token unless it is told not to.
+    // This class builds its own template, with the token unless add_bos_token is false.
     if (member(config, "add_bos_token") != false) bos = bos_of(config);
   } else {
     const JsonNode file = read_without_model(folder / "tokenizer.json");
@@ -118,9 +118,9 @@ base::Result<HfTokenizerFiles> hf_tokenizer_files(const TokenizerRecord& tokeniz
   };
   if (const std::string* bos = added(tokenizer.bos)) {
     config["bos_token"] = *bos;
-    config["eos_token"] = *bos;  // the next document's beginning ends this one
-    // In the definition as we write it, and never inside a string: quotes are escaped there. A tree
-    // of a hundred thousand keys is not needed for this.
+    config["eos_token"] = *bos;  // the beginning of the next document ends this one
+    // Searches the definition as text: we wrote it, and inside strings quotes are escaped, so this
+    // cannot match there. Parsing a hundred thousand keys for this would be wasteful.
     constexpr std::string_view kNone = R"("post_processor":null)";
     if (const std::size_t at = files.tokenizer.find(kNone); at != std::string::npos) {
       files.tokenizer.replace(at, kNone.size(),

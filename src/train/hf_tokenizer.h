@@ -1,5 +1,5 @@
 // A checkpoint's tokenizer as the files that Hugging Face transformers reads, and what such files
-// say about the beginning of a text.
+// say about special tokens.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,19 @@ struct HfTokenizerFiles {
   std::string config;     // tokenizer_config.json
 };
 
-// The tokenizer must be known. Transformers will put the token before a text that came before each
-// document in training; the token after documents, or else that one, is its eos_token, which ends
-// what is generated and is not added to a text. `context` is the longest text that the model takes.
+// The tokenizer must be known. Transformers will then prepend the token that preceded each document
+// in training (bos). Its eos_token, which ends generation and is not added to texts, is the token
+// that followed documents or, if there was none, bos. `context` is the model's longest sequence.
 base::Result<HfTokenizerFiles> hf_tokenizer_files(const TokenizerRecord& tokenizer,
                                                   std::int64_t context);
 
-// The token that transformers puts before every text with the tokenizer of a model's folder:
-// tokenizer.json has a template for that, but a tokenizer_config.json of Llama's own class says it
-// with add_bos_token. `tokenizer` is the folder's. Nothing if there is no such token.
+// The token that transformers prepends to every text, given the tokenizer files in a model's
+// folder: usually from the template in tokenizer.json, but for Llama's own tokenizer class from
+// add_bos_token in tokenizer_config.json. `tokenizer` is the one in the folder. Nothing if there is
+// no such token.
 std::optional<data::TokenId> hf_bos(const std::filesystem::path& folder,
                                     const data::Tokenizer& tokenizer);
-// Whether special tokens that occur in a text are ordinary text there (split_special_tokens).
+// Whether special tokens that occur in texts are treated as ordinary text (split_special_tokens).
 bool hf_added_as_text(const std::filesystem::path& folder);
 
 }  // namespace assay::train

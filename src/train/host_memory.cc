@@ -15,7 +15,7 @@
 namespace assay::train {
 namespace {
 
-// Left to other processes.
+// Reserved for other processes.
 constexpr std::int64_t kSpare = std::int64_t{1} << 30U;
 
 std::int64_t bytes_in(const char* file, const std::string& key_wanted) {

@@ -7,11 +7,11 @@
 
 namespace assay::train {
 
-// What the kernel can give without swapping, limited by the control groups of this process.
+// Memory available without swapping, limited by the control groups of this process.
 std::int64_t available_host_memory();
 
-// Fails if `ranks` snapshots of this size, and what is left to other processes, are more than is
-// available. Nothing is reserved: others may take the memory later.
+// Fails if `ranks` snapshots of this size do not fit into the available memory with a reserve for
+// other processes. Nothing is allocated: other processes may still take the memory later.
 base::Result<void> check_snapshots_fit(std::int64_t bytes, int ranks, std::int64_t available);
 
 }  // namespace assay::train

@@ -14,7 +14,7 @@ namespace assay::train {
 void initial_values(const step::Parameter& parameter, std::uint64_t seed, std::int64_t first,
                     std::span<float> out);
 
-// What stands for the parameter's name where numbers are drawn (normal_draw.h).
+// The number that stands for the parameter's name in random draws (normal_draw.h).
 std::uint64_t draw_name(std::string_view name);
 
 }  // namespace assay::train

@@ -37,13 +37,14 @@ TEST(InitialValues, DoNotDependOnTheRange) {
   EXPECT_NEAR(std::sqrt(square / 264), 0.02, 0.003);
 }
 
-// A device's libraries, as a bound: a double that is off by up to kDrawError rounds to the same
-// float where rounds_safely() says so, and only there.
+// Models the differences of a device's libraries: a double that is off by up to kDrawError rounds
+// to the same float where rounds_safely() says so, and only there.
 TEST(RoundsSafely, IsFalseNextToTheMiddleOfTwoFloats) {
   constexpr auto kError = static_cast<std::int64_t>(kDrawError);
   for (std::uint64_t i = 0; i < 20'000; ++i) {
     const auto words = philox(11, {i, 0});
-    // Any float of the size of a weight, of either sign, and the double between it and the next.
+    // Any float of the magnitude of a weight, of either sign, and the midpoint between it and the
+    // next.
     const std::uint32_t some = (words[0] & 0x80ffffffU) + 0x3b000000U;
     const auto middle =
         (std::bit_cast<std::uint64_t>(static_cast<double>(std::bit_cast<float>(some)))) +
@@ -63,8 +64,8 @@ TEST(RoundsSafely, IsFalseNextToTheMiddleOfTwoFloats) {
   EXPECT_TRUE(rounds_safely(std::bit_cast<std::uint64_t>(0.02)));
 }
 
-// Another library in the place of a device's: x87's functions of 64 bits, rounded to doubles. They
-// differ from glibc's in the last bit of many numbers, and in no weight.
+// Another library in place of a device's: the x87's 64-bit functions, rounded to doubles. They
+// differ from glibc's in the last bit of many numbers, but in no weight.
 TEST(InitialValues, DoNotDependOnTheLibraryWhereTheyRoundSafely) {
   constexpr std::int64_t kElements = 1 << 22;
   const step::Parameter p{.name = "head", .rows = 1, .cols = kElements, .init_std = 0.02};

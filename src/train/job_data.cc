@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// `seed` decides which documents share a row, where they are packed.
+// With packing, `seed` decides which documents share a row.
 base::Result<data::TokenSet> open_tokens(const spec::JobSpec& job, const std::string& path,
                                          std::uint64_t seed) {
   data::TokenSource source{.paths = {path}};
@@ -66,7 +66,7 @@ base::Result<TrainingData> open_training_data(const spec::JobSpec& job, const fs
     parts = {{.path = text.string()}};
   }
   TrainingData data;
-  const data::Shard* known = nullptr;  // one that names its tokenizer
+  const data::Shard* known = nullptr;  // a shard that names its tokenizer
   for (const spec::MixPart& part : parts) {
     ASSAY_TRY(data::TokenSet set,
               open_tokens(job, part.path, static_cast<std::uint64_t>(job.train.seed)));
@@ -81,7 +81,7 @@ base::Result<TrainingData> open_training_data(const spec::JobSpec& job, const fs
 
 base::Result<std::optional<data::TokenSet>> open_validation_data(const spec::JobSpec& job) {
   if (job.train.validate_every == 0 || !job.data.validation) return std::nullopt;
-  constexpr std::uint64_t kSeed = 0;  // not the job's: all runs are measured by the same rows
+  constexpr std::uint64_t kSeed = 0;  // not the job's seed: all runs are evaluated on the same rows
   ASSAY_TRY(data::TokenSet set, open_tokens(job, *job.data.validation, kSeed));
   return std::optional(std::move(set));
 }

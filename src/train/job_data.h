@@ -1,5 +1,5 @@
-// The tokens that a job reads: its own shards or the built-in text, and its validation shards; and
-// which of them are a rank's.
+// The tokens that a job reads: its own shards or the built-in text, its validation shards, and each
+// rank's share of them.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,18 @@
 
 namespace assay::train {
 
-// The sets of tokens that a job mixes, usually one, and their weights.
+// The token sets that a job mixes (usually one), and their weights.
 struct TrainingData {
   std::vector<data::TokenSet> sets;
   std::vector<double> weights;
 
-  // Refers to the sets. `seed` decides the order of windows.
+  // Refers to the sets. `seed` determines the order of windows.
   [[nodiscard]] data::WindowMix mix(std::uint64_t seed) const;
 };
 
-// A job that names no data trains on the built-in text, which is in out/built-in.tokens. A run that
-// begins writes it anew: what is there may be of another vocabulary, or an older text. One that
-// goes on has to read what it has read before.
+// A job without data trains on the built-in text, in out/built-in.tokens. A new run rewrites the
+// file, because an existing one may have another vocabulary or an older text; a resumed run must
+// read the same tokens as before.
 enum class BuiltinText { kKeep, kWriteAnew };
 base::Result<TrainingData> open_training_data(const spec::JobSpec& job,
                                               const std::filesystem::path& out,
@@ -35,9 +35,9 @@ base::Result<TrainingData> open_training_data(const spec::JobSpec& job,
 // Nothing for a job without validation.
 base::Result<std::optional<data::TokenSet>> open_validation_data(const spec::JobSpec& job);
 
-// What the program's rank reads of each micro-batch.
+// This rank's share of each micro-batch.
 data::RankShare share_of(const step::Program& program);
-// Whether batches for the program mask documents.
+// Whether the program's batches need a document mask.
 data::DocumentMask mask_of(const step::Program& program);
 
 }  // namespace assay::train

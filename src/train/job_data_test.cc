@@ -17,7 +17,7 @@ class JobData : public ::testing::Test {
     job_.batch.sequence = 16;
     job_.train.validate_every = 1;
   }
-  // Documents of different lengths, of bytes after a token of their own.
+  // Documents of different lengths: bytes after a token of their own.
   std::string write(const std::string& name, const std::string& definition) {
     const auto path = directory_.path() / name;
     auto writer = data::ShardWriter::create(path, 257, data::ShardDocuments{definition, 256, {}});
@@ -71,12 +71,12 @@ TEST_F(JobData, ARunThatBeginsWritesTheBuiltInTextInItsVocabulary) {
   job_.model.vocab = 400;
   EXPECT_EQ(vocabulary_of(BuiltinText::kKeep), 300U);
   EXPECT_EQ(vocabulary_of(BuiltinText::kWriteAnew), 400U);
-  // Fewer, where the one that is there could not even be read.
+  // Smaller, so that the existing file could not even be read.
   job_.model.vocab = 256;
   EXPECT_EQ(vocabulary_of(BuiltinText::kWriteAnew), 256U);
 }
 
-// Whichever set of a mixture names it.
+// Any set of a mixture may name it.
 TEST_F(JobData, TheTokenizerOfAMixtureIsThatOfItsSets) {
   const std::string definition = data::byte_tokenizer()->definition();
   job_.data.mix = write("unknown.tokens", "") + "=1, " + write("known.tokens", definition) + "=1";

@@ -83,7 +83,7 @@ bool MetricsLog::open() {
   return true;
 }
 
-// What a locked store did not accept stays in the batch.
+// Rows that a locked store did not accept stay in the batch.
 bool MetricsLog::write(Batch& batch) {
   if (batch.plan) {
     const auto written = store::write_plan(*store_, run_.uid, *batch.plan);

@@ -1,6 +1,7 @@
 // MetricsLog: writes a run's metrics to the store on its own thread, about once a second, so that
-// no step waits for the database. A locked store gets the rows later; a store that cannot be
-// written gets none, which is reported once. A plan that cannot be written does not stop the rows.
+// no step waits for the database. If the store is locked, rows are written later; if it cannot be
+// written at all, that is reported once and rows are dropped. If the plan cannot be written, rows
+// still are.
 #pragma once
 
 #include <chrono>
@@ -34,9 +35,9 @@ class MetricsLog {
   ~MetricsLog();
 
   void add(store::MetricRow row);
-  // What was predicted about the run, written before its rows.
+  // The prediction for the run, written before its rows.
   void add(store::PlanRecord plan);
-  // What ranks have measured by now: the last one given is written, beside the rows.
+  // The ranks' latest measurements: only the newest are written, along with the rows.
   void add(std::vector<store::RankRecord> ranks);
 
  private:
@@ -52,7 +53,7 @@ class MetricsLog {
   };
   bool write(Batch& batch);
   void report(std::string_view lost, base::Error why) const;
-  // No more rows are written.
+  // Stops writing rows.
   void give_up(const base::Error& why);
 
   const store::ThisRun run_;

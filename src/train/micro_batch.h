@@ -1,4 +1,4 @@
-// MicroBatch: what a kRead gives a device, and where it goes.
+// MicroBatch: the data that a kRead op copies to the device, and its destination.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,14 @@
 
 namespace assay::train {
 
-// As far as the program reads it.
+// Only the parts that the program reads need be present.
 struct MicroBatch {
   std::span<const std::int32_t> tokens;
   std::span<const std::int32_t> targets;         // negative ones are ignored
   std::span<const std::int32_t> documents = {};  // see step::Op::documents
 };
 
-// What a kRead reads of it; null: nothing.
+// The destinations of a kRead; null: that part is not read.
 struct ReadPlaces {
   const step::View* tokens = nullptr;
   const step::View* targets = nullptr;

@@ -1,8 +1,9 @@
-// Normal numbers from random words, on the host and on GPUs, and when both give the same weight.
+// Normally distributed numbers from random words, on the host and on GPUs, and whether both are
+// certain to produce the same weight.
 //
-// The arithmetic is the same double by double, but log, sin and cos come from two libraries, which
-// differ in the last bits. After rounding to fp32 that matters only where a number lies next to the
-// middle between two floats: rounds_safely() finds these, one in four million, and the host's
+// Both use the same double-precision formulas, but log, sin and cos come from two libraries that
+// differ in the last bits. After rounding to fp32 this matters only for numbers very close to the
+// midpoint between two floats: rounds_safely() detects these, one in four million, and the host's
 // result is used for them.
 #pragma once
 
@@ -13,9 +14,10 @@
 
 namespace assay::train {
 
-// How far two libraries' results may be apart, in units of the last place of a double. Each of log
-// (whose error the square root halves), sin and cos is off by 2 at most (CUDA's documentation;
-// glibc by less than 1), and six products and roots round by a half, so 8 would do.
+// The largest difference between the libraries' results, in units in the last place of a double.
+// log (whose error the square root halves), sin and cos are each off by at most 2 (CUDA's
+// documentation; less than 1 in glibc), and six products and roots round by half a unit, so 8 would
+// be enough.
 inline constexpr std::uint64_t kDrawError = 64;
 
 // Two independent normal numbers from two uniform ones (Box and Muller).
@@ -29,7 +31,8 @@ ASSAY_HOST_AND_DEVICE inline void box_muller(std::uint32_t a, std::uint32_t b, d
   y = radius * ::sin(angle);
 }
 
-// Four numbers of deviation 1: elements 4 * block to 4 * block + 3 of the parameter of this name.
+// Four numbers with standard deviation 1: elements 4 * block to 4 * block + 3 of the parameter with
+// this name.
 ASSAY_HOST_AND_DEVICE inline void draw_four(std::uint64_t seed, std::uint64_t name,
                                             std::uint64_t block, double (&four)[4]) {
   const PhiloxWords bits = philox_words(seed, block, name);
@@ -37,12 +40,12 @@ ASSAY_HOST_AND_DEVICE inline void draw_four(std::uint64_t seed, std::uint64_t na
   box_muller(bits.word[2], bits.word[3], four[2], four[3]);
 }
 
-// `bits` of a double: whether every double within kDrawError of it rounds to the same float.
+// Whether every double within kDrawError of the one with these bits rounds to the same float.
 ASSAY_HOST_AND_DEVICE inline bool rounds_safely(std::uint64_t bits) {
   constexpr std::uint64_t kDropped = (std::uint64_t{1} << 29U) - 1;  // bits that a float lacks
   constexpr std::uint64_t kMiddle = std::uint64_t{1} << 28U;
   const std::uint64_t exponent = (bits >> 52U) & 0x7ffU;
-  // Zero, and what is not a normal float: too rare to think about.
+  // Zero, and anything outside the range of normal floats; rare enough to leave to the host.
   if (exponent <= 1023 - 126 || exponent >= 1023 + 127) return false;
   const std::uint64_t dropped = bits & kDropped;
   return (dropped > kMiddle ? dropped - kMiddle : kMiddle - dropped) > kDrawError;

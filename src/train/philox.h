@@ -1,13 +1,13 @@
 // Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3"): four random words
-// from a key and a counter, without state: any element of any stream is computed directly. For
-// weights and sampling; the order of tokens is train/data/mix.h's, statistics and simulation draw
-// from base/random_draws.h.
+// from a key and a counter, without state, so any element of any stream is computed directly. For
+// weights and sampling; the order of tokens uses train/data/mix.h, statistics and simulation use
+// base/random_draws.h.
 #pragma once
 
 #include <array>
 #include <cstdint>
 
-// Also compiled for GPUs, which draw the same words.
+// Also compiled for GPUs, which compute the same words.
 #ifdef __CUDACC__
 #define ASSAY_HOST_AND_DEVICE __host__ __device__
 #else

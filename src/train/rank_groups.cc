@@ -29,10 +29,10 @@ comm::Dtype type_of(step::Dtype type) {
     case step::Dtype::kFp16:
       break;
   }
-  return comm::Dtype::kBf16;  // any two bytes: they are copied
+  return comm::Dtype::kBf16;  // any two-byte type: elements are only copied
 }
 
-// What a rank sends to each of the others, and gets from each: ranges of `in` and `out`.
+// The ranges of `in` sent to each rank, and the ranges of `out` received from each.
 struct PartList {
   std::vector<std::int64_t> send_counts;
   std::vector<std::int64_t> send_offsets;
@@ -44,7 +44,7 @@ struct PartList {
   }
 };
 
-// Matrices of Muon's belong to ranks as wholes, so ranks have different amounts of them.
+// Muon's matrices are assigned to ranks as a whole, so parts have different sizes.
 PartList parts_of(const step::Unit& unit, const step::Op& op) {
   PartList list;
   const bool gather = op.kind == step::Kind::kAllGather;
@@ -59,12 +59,12 @@ PartList parts_of(const step::Unit& unit, const step::Op& op) {
   return list;
 }
 
-// Without ranks that have different experts, these are other axes by another name.
+// Without expert parallelism, these are the same as other axes.
 bool is_of_experts(Axis axis) {
   return axis == Axis::kExpert || axis == Axis::kExpertData || axis == Axis::kExpertShard;
 }
 
-// None if one is negative, or all together are more than there is room for.
+// Nothing if a count is negative, or if their sum exceeds the room.
 std::optional<std::int64_t> sum_within(const std::vector<std::int64_t>& counts, std::int64_t room) {
   std::int64_t sum = 0;
   for (const std::int64_t count : counts) {
@@ -74,7 +74,7 @@ std::optional<std::int64_t> sum_within(const std::vector<std::int64_t>& counts, 
   return sum <= room ? std::optional(sum) : std::nullopt;
 }
 
-// Rows in the order of ranks, `width` elements each.
+// Rows sorted by rank, `width` elements each.
 PartList parts_of(const RowCounts& rows, std::int64_t width) {
   PartList list;
   const auto add = [&](const std::vector<std::int64_t>& from, std::vector<std::int64_t>& counts,
@@ -101,7 +101,7 @@ base::Result<std::unique_ptr<RankGroups>> RankGroups::make(comm::Communicator& w
   for (const Axis axis :
        {Axis::kData, Axis::kShard, Axis::kReplica, Axis::kTensor, Axis::kContext, Axis::kExpert,
         Axis::kExpertData, Axis::kExpertShard, Axis::kPipeline, Axis::kPipelineBack}) {
-    // The same on all ranks: whether an axis is all of the world, or nothing.
+    // The same decision on all ranks: whether an axis spans the whole world, or is trivial.
     const step::Place place = layout.along(axis);
     if (place.ranks == 1 || (is_of_experts(axis) && !layout.spreads_experts())) continue;
     const std::vector<std::int64_t> members = layout.members(axis);
@@ -160,7 +160,7 @@ base::Result<void> RankGroups::issue_rows(const step::Program& program, const st
   const step::View& from = op.in[0];
   const step::View& to = op.out[0];
   ASSAY_CHECK(from.cols == from.stride && to.cols == to.stride, "rows must have no gaps");
-  // After an exchange of counts has failed on a device, they are whatever was there.
+  // After a failed exchange of counts on a device, they may be arbitrary.
   const std::optional<std::int64_t> sent = sum_within(rows.sent, from.rows);
   const std::optional<std::int64_t> received = sum_within(rows.received, to.rows);
   if (!sent || !received) {

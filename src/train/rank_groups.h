@@ -1,5 +1,5 @@
-// RankGroups: the groups of ranks that a program exchanges data in, one per axis of its layout, and
-// the exchanges that a backend has issued and not yet waited for.
+// RankGroups: the groups of ranks in which a program communicates, one per axis of its layout, and
+// the operations that a backend has issued but not yet waited for.
 #pragma once
 
 #include <map>
@@ -13,13 +13,13 @@
 
 namespace assay::train {
 
-// Rows that go to each rank along an axis, and that come from each.
+// The number of rows sent to and received from each rank along an axis.
 struct RowCounts {
   std::vector<std::int64_t> sent;
   std::vector<std::int64_t> received;
 };
 
-// Bytes of such rows, those included that stay on the rank.
+// Bytes of such rows, including those that stay on the rank.
 struct RowsMoved {
   std::int64_t sent_bytes = 0;
   std::int64_t received_bytes = 0;
@@ -27,7 +27,7 @@ struct RowsMoved {
 
 class RankGroups {
  public:
-  // Called by every rank of `world`, whose ranks are numbered as the layout's. `world` must outlive
+  // Called by every rank of `world`, which must number ranks as the layout does and must outlive
   // the groups.
   static base::Result<std::unique_ptr<RankGroups>> make(comm::Communicator& world,
                                                         const step::Layout& layout);
@@ -35,23 +35,24 @@ class RankGroups {
   [[nodiscard]] int ranks() const { return world_->ranks(); }
   [[nodiscard]] comm::Communicator& world() const { return *world_; }
 
-  // The exchange of an op (step::Kind::kAllGather, kAllToAll, kSend, kReceive) between buffers of
-  // this rank and others.
-  // `stream`: of device memory, see comm::Communicator::issue.
+  // Starts the communication of an op (step::Kind::kAllGather, kAllToAll, kSend, kReceive) between
+  // buffers of this rank and others.
+  // `stream`: for device memory, see comm::Communicator::issue.
   base::Result<void> issue(const step::Program& program, const step::Op& op, const std::byte* in,
                            std::byte* out, comm::Stream stream = {});
-  // The same of step::Kind::kExchangeRows, whose counts only a step knows.
+  // The same for step::Kind::kExchangeRows, whose row counts are known only during the step.
   base::Result<void> issue_rows(const step::Program& program, const step::Op& op,
                                 const RowCounts& rows, const std::byte* in, std::byte* out,
                                 comm::Stream stream = {});
   base::Result<void> wait(const step::Op& op);
-  // By issue_rows() since the beginning.
+  // Total moved by issue_rows().
   [[nodiscard]] const RowsMoved& rows_moved() const { return moved_; }
-  // Device memory: whether what was waited for is good, once the host has waited for the stream.
+  // For device memory: whether the communication that was waited for succeeded; call it after the
+  // host has synchronised with the stream.
   base::Result<void> check() const;
 
-  // Seconds in which this rank waited for exchanges, since the last call. Of device memory it is
-  // the device that waits, and the backend that knows for how long and adds it.
+  // Seconds that this rank has waited for communication since the last call. With device memory it
+  // is the device that waits; the backend measures that and adds it.
   double take_waited_s() { return std::exchange(waited_s_, 0); }
   void add_waited_s(double seconds) { waited_s_ += seconds; }
 
@@ -60,11 +61,11 @@ class RankGroups {
   [[nodiscard]] comm::Communicator& along(step::Axis axis) const;
 
   comm::Communicator* world_;
-  std::map<step::Axis, std::unique_ptr<comm::Communicator>> groups_;  // where it is not the world
+  std::map<step::Axis, std::unique_ptr<comm::Communicator>> groups_;  // except the world
   std::map<std::int32_t, comm::Ticket> open_;                         // by the op's ticket
   double waited_s_ = 0;
   RowsMoved moved_;
-  bool on_device_ = false;  // exchanges of device memory were issued
+  bool on_device_ = false;  // communication of device memory was issued
 };
 
 }  // namespace assay::train

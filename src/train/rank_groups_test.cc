@@ -1,5 +1,5 @@
-// What a backend is told when counts of experts' rows cannot be right; everything else about groups
-// is tested by training in them (tests/train).
+// The errors for impossible counts of experts' rows; everything else about groups is tested by
+// training with them (tests/train).
 #include "train/rank_groups.h"
 
 #include <gmock/gmock.h>

@@ -22,8 +22,8 @@ base::Error differs(const checkpoint::Checkpoint& from, const std::string& what,
   return base::usage_error(from.folder().string(), what, hint);
 }
 
-// The first key of the model that is not as in the checkpoint, if that says which model it has. The
-// longest sequence is none of the weights' business: it may be raised.
+// The first key of the model that differs from the checkpoint's, if that stores a model. The
+// context length does not affect the weights, so it may be raised.
 std::string other_key(const checkpoint::Checkpoint& from, const spec::ModelSpec& model) {
   const auto saved = model_of(from);
   if (!saved) return "";
@@ -44,9 +44,9 @@ base::Error of_another_model(const checkpoint::Checkpoint& from, const std::stri
                  "use the model it was trained with");
 }
 
-// Writes fp32 weights, from element `first` of what this tensor-parallel rank has of the parameter:
-// `values` have what this rank keeps of it. Where weights are in two halves, all of the high ones
-// are written, and of the low ones what the rank keeps.
+// Writes fp32 weights: `values` is what this rank keeps, from element `first` of its
+// tensor-parallel slice of the parameter. If weights are stored as two halves, all high halves are
+// written, and the low halves that the rank keeps.
 base::Result<void> write_floats(Backend& backend, const step::Program& program,
                                 const step::Parameter& parameter, std::int64_t first,
                                 std::span<const float> values) {
@@ -65,7 +65,7 @@ base::Result<void> write_floats(Backend& backend, const step::Program& program,
   return backend.write(low->view, std::as_bytes(own(std::span(split.low), low->own)));
 }
 
-// A stored tensor's elements that this rank has, in the type they are stored in.
+// This rank's elements of a stored tensor, in the stored type.
 base::Result<std::vector<std::byte>> read_own(const checkpoint::TensorSet& set,
                                               const checkpoint::StoredTensor& stored,
                                               const StateTensor& tensor) {
@@ -89,7 +89,7 @@ base::Result<void> write_weights(Backend& backend, const step::Program& program,
   return backend.write(tensor.view, wide);
 }
 
-// Initial values of some elements: each is a function of its place in the model's parameter.
+// Initial values of some elements; each depends on its position in the model's parameter.
 void draw(const step::Parameter& parameter, std::uint64_t seed,
           const std::vector<checkpoint::ElementRange>& pieces, std::span<float> values) {
   for (const checkpoint::ElementRange& piece : pieces) {
@@ -102,7 +102,7 @@ void draw(const step::Parameter& parameter, std::uint64_t seed,
   }
 }
 
-// Draws a weight on the device, if it can.
+// Draws a weight on the device, if the device supports it.
 base::Result<bool> draw_there(Backend& backend, const step::Program& program,
                               const step::Parameter& parameter, const StateTensor& weight,
                               std::uint64_t seed) {
@@ -125,7 +125,7 @@ base::Result<Position> restore(Backend& backend, const step::Program& program,
                                const spec::JobSpec& job, const checkpoint::Checkpoint& from) {
   const checkpoint::TrainingState& state = from.manifest().state;
   if (state.step == 0) {  // imported weights
-    // What a damaged checkpoint has left in the device is not theirs.
+    // A damaged checkpoint may have left other state in the device.
     for (const StateTensor& tensor : state_tensors(program, StateKind::kOptimizer)) {
       if (tensor.own.count > 0) ASSAY_TRY_VOID(backend.clear(program, tensor.view));
     }
@@ -188,7 +188,7 @@ base::Result<void> restore_weights(Backend& backend, const step::Program& progra
 std::string keep_recipe(const checkpoint::Checkpoint& from, spec::JobSpec& job) {
   const base::Json& extra = from.manifest().state.extra;
   const auto found = extra.find("recipe");
-  if (found == extra.end() || !found->is_object()) return "";  // of an earlier version
+  if (found == extra.end() || !found->is_object()) return "";  // written by an earlier version
   const base::Json before = recipe_facts(job);
   std::vector<std::string> differences;
   const auto compare = [&](const char* key, bool is_usual) -> const base::Json* {

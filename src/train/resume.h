@@ -14,29 +14,28 @@ namespace assay::train {
 
 // initialise() and restore_weights() expect a backend that was just prepared, with zeroed memory.
 
-// Restores this rank's part of weights and optimizer, whatever the backend has of another; of
-// imported weights, which come without an optimizer, it begins with zeros. A checkpoint of another
-// model, batch, optimizer or seed is refused, because the run would not be the one that was
-// stopped.
+// Restores this rank's part of weights and optimizer state, overwriting what the backend has.
+// Imported weights come without an optimizer, which then starts with zeros. Refuses a checkpoint of
+// another model, batch, optimizer or seed, because that would not continue the same run.
 base::Result<Position> restore(Backend& backend, const step::Program& program,
                                const spec::JobSpec& job, const checkpoint::Checkpoint& from);
 
-// Restores the weights only, into a program of any purpose; types are converted.
+// Restores only the weights, into a program of any purpose; types are converted.
 base::Result<void> restore_weights(Backend& backend, const step::Program& program,
                                    const checkpoint::Checkpoint& from);
 
-// Puts the learning rate and the warm-up that the run was begun with into the job, where the job
-// does not set its own: what is usual depends on the run's length, and a run that is made longer
-// goes on as it began. Returns what is not as it was, in words; empty if all is.
+// Copies the learning rate and warm-up with which the run began into the job, unless the job sets
+// its own: their defaults depend on the length of the run, and a run that is extended must continue
+// as it began. Returns a description of what differs; empty if nothing does.
 std::string keep_recipe(const checkpoint::Checkpoint& from, spec::JobSpec& job);
 
-// The algorithms that the run was computed with (Backend::algorithms); empty if none are stored.
+// The algorithms that the run used (Backend::algorithms); empty if none are stored.
 std::string saved_algorithms(const checkpoint::Checkpoint& from);
 
 // The model stored in the checkpoint.
 base::Result<spec::ModelSpec> model_of(const checkpoint::Checkpoint& from);
 
-// Initial weights, made on `threads` threads; 0: on all processors.
+// Writes initial weights, computed on `threads` threads; 0: one per processor.
 base::Result<void> initialise(Backend& backend, const step::Program& program, std::uint64_t seed,
                               int threads = 0);
 

@@ -91,8 +91,8 @@ base::Result<void> write(const std::filesystem::path& root, comm::Communicator& 
   return {};
 }
 
-// What the ranks of a layout save together after `fill` has set their state; also into a checkpoint
-// if a folder is named.
+// What the ranks of a layout save together after `fill` has set their state; also writes a
+// checkpoint if a folder is given.
 Tensors saved_by(const spec::JobSpec& job, const spec::LayoutSpec& layout,
                  const std::function<base::Result<void>(Held&)>& fill,
                  const std::filesystem::path& root = {}) {
@@ -161,7 +161,7 @@ class ShardedState : public ::testing::TestWithParam<StateKept> {
   spec::JobSpec job_ = job_of(GetParam());
 };
 
-// Parameters divided, with two replicas where that comes out even; Muon keeps them whole.
+// Sharded parameters, with two replicas if that divides evenly; with Muon they are not sharded.
 spec::LayoutSpec divided(const spec::JobSpec& job, std::int64_t ranks) {
   const bool muon = job.train.optimizer == spec::Optimizer::kMuon;
   const std::int64_t replicas = ranks % 2 == 0 ? 2 : 1;
@@ -198,7 +198,7 @@ TEST_P(ShardedState, BeginsTheSameOnAnyNumberOfRanks) {
   EXPECT_EQ(saved_by(job_, {.dp = 1, .fsdp = 3, .tp = 2}, begin), expected);
 }
 
-// The backend is asked for the same elements that the host would write: of weights, and of the low
+// The backend is asked for the same elements that the host would write: the weights, and the low
 // halves, of which a rank may have fewer.
 TEST_P(ShardedState, BeginsTheSameWhereTheDeviceDraws) {
   if (job_.train.precision != spec::Precision::kBf16) GTEST_SKIP() << "devices draw two halves";
@@ -217,7 +217,7 @@ TEST_P(ShardedState, BeginsTheSameWhereTheDeviceDraws) {
   EXPECT_EQ(saved_by(job_, {.dp = 1, .fsdp = 3, .tp = 2}, by_device), expected);
 }
 
-// A device may have the state of a checkpoint in it that turned out damaged.
+// A device may still hold state of a checkpoint that turned out to be damaged.
 TEST_P(ShardedState, ImportedWeightsBeginWithAnOptimizerThatHasSeenNothing) {
   const base::testing::MemoryDir dir;
   checkpoint::Snapshot imported;
@@ -252,8 +252,8 @@ TEST_P(ShardedState, ImportedWeightsBeginWithAnOptimizerThatHasSeenNothing) {
   EXPECT_EQ(saved_by(job_, divided(job_, 4), import_later), expected);
 }
 
-// Saved in one layout, restored in another and saved again: the same to the bit, in memory and by
-// comparison of the two checkpoints.
+// Saved in one layout, restored in another and saved again: bit for bit the same, in memory and by
+// comparing the two checkpoints.
 TEST_P(ShardedState, IsRestoredInAnyOtherLayoutBitForBit) {
   const Tensors expected = saved_by(job_, {.dp = 1}, fill_at_random);
   rc::check([&] {
@@ -278,7 +278,7 @@ TEST_P(ShardedState, IsRestoredInAnyOtherLayoutBitForBit) {
   });
 }
 
-// Every rank saves about as much as the others, whatever it has.
+// Every rank saves about as much as the others, whatever it holds.
 TEST_P(ShardedState, IsSavedInEqualParts) {
   const std::int64_t cp = job_.model.is_moe() ? 1 : 2;
   for (const spec::LayoutSpec& layout : {spec::LayoutSpec{.dp = 2, .fsdp = 3, .zero = 1},

@@ -43,7 +43,7 @@ base::Result<void> check_start(const fs::path& folder, StartFrom from) {
   return {};
 }
 
-// Nothing that a step has left.
+// Whether no step has left anything in it.
 bool is_untrained(const fs::path& folder) {
   std::error_code error;
   const auto any = has_checkpoints(folder);
@@ -52,7 +52,7 @@ bool is_untrained(const fs::path& folder) {
   return error || metrics == 0;
 }
 
-// Whether it is still the folder of this name: another trainer may have removed it meanwhile.
+// Whether the open folder still has this name: another trainer may have removed it meanwhile.
 bool is_at(int descriptor, const fs::path& folder) {
   struct stat opened {};
   struct stat named {};
@@ -69,7 +69,7 @@ base::Error already_has_checkpoints(const fs::path& folder) {
 }
 
 base::Result<RunFolder> RunFolder::make(const fs::path& folder) {
-  // Without a slash at its end, whose parent would be the folder itself.
+  // Without a trailing slash, with which the parent would be the folder itself.
   RunFolder made(folder.has_filename() ? folder : folder.parent_path());
   ASSAY_TRY_VOID(made.create());
   return made;
@@ -97,7 +97,7 @@ base::Result<void> RunFolder::create() {
   return {};
 }
 
-// On the folder itself, so that no file is left for it.
+// Locks the folder itself, so that no lock file is left.
 base::Result<void> RunFolder::take_lock() {
   const auto limit = std::chrono::steady_clock::now() + kMostWait;
   while (true) {
@@ -113,7 +113,7 @@ base::Result<void> RunFolder::take_lock() {
       return base::fail(base::unfit_error(folder_, "another trainer is running in this folder",
                                           "wait for it, or name another folder with --out"));
     }
-    if (!busy) ASSAY_TRY_VOID(create());  // the one before has removed it
+    if (!busy) ASSAY_TRY_VOID(create());  // the previous trainer has removed it
     std::this_thread::sleep_for(kBetween);
   }
 }
@@ -129,7 +129,7 @@ RunFolder::~RunFolder() {
   std::error_code ignored;
   const fs::path folder = fs::absolute(folder_, ignored).lexically_normal();
   fs::remove_all(folder, ignored);
-  // What was made above it, as far as nobody else has put anything there.
+  // Also removes parent folders that were created, if they are empty.
   for (fs::path path = folder; path != made_from_ && path.has_relative_path();) {
     path = path.parent_path();
     if (!fs::remove(path, ignored) || ignored) return;

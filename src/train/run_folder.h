@@ -1,6 +1,6 @@
-// RunFolder: the folder that a run writes checkpoints and metrics to. One trainer has it at a time:
-// two would remove each other's checkpoints. A folder that it made is removed again if the run ends
-// before anything was trained, unless somebody else has it by then.
+// RunFolder: the folder to which a run writes checkpoints and metrics. Only one trainer may use it
+// at a time: two would remove each other's checkpoints. A folder that was created for the run is
+// removed if the run ends before anything was trained, unless another trainer is using it by then.
 #pragma once
 
 #include <cstdint>
@@ -19,18 +19,18 @@ enum class StartFrom : std::uint8_t {
   kEither,      // a checkpoint if there is one
 };
 
-// Of a folder in which a run would begin with step 1.
+// The error for a new run in a folder that already has checkpoints.
 base::Error already_has_checkpoints(const std::filesystem::path& folder);
 
 class RunFolder {
  public:
-  // Makes it, and what is missing above it.
+  // Creates the folder and missing parent folders.
   static base::Result<RunFolder> make(const std::filesystem::path& folder);
-  // Whether the run may start in it. With `lock` it becomes this trainer's, after waiting a moment
-  // for one that is just ending. Of several ranks, rank 0 has the lock. File systems without locks
-  // have none.
+  // Checks whether the run may start in the folder. With `lock`, also locks it for this trainer,
+  // waiting a moment for one that is just ending; with several ranks, rank 0 holds the lock. On
+  // file systems without locks nothing is locked.
   base::Result<void> take(StartFrom from, bool lock);
-  // It stays, whatever is in it.
+  // Keeps the folder, whatever is in it.
   void keep() { made_from_.clear(); }
   RunFolder(RunFolder&& other) noexcept
       : folder_(std::move(other.folder_)),

@@ -35,8 +35,8 @@ base::Result<void> Saver::open() {
   return {};
 }
 
-// Until no rank's writer is busy, without an exchange that takes longer than a moment: ranks wait
-// for each other's disks only as long as they make progress (checkpoint::WriteOptions).
+// Waits until no rank's writer is busy, using only short exchanges: ranks wait for each other's
+// disks as long as those make progress (checkpoint::WriteOptions).
 base::Result<void> Saver::wait_for_writers() {
   while (true) {
     const bool idle = writer_->idle_within(std::chrono::seconds(1));
@@ -86,15 +86,14 @@ base::Result<void> Saver::save(Backend& backend, const step::Program& program,
 base::Result<void> Saver::give_up(std::int64_t step,
                                   const base::Result<checkpoint::Snapshot>& snapshot) {
   if (!snapshot) return submit_failure(step, snapshot.error());
-  // The memory is used again as soon as this returns. An error of the device comes with its next
-  // step.
+  // The memory is reused as soon as this returns. A device error will be reported by the next step.
   if (snapshot->ready) std::ignore = snapshot->ready();
   if (ranks_.rank() != 0) return {};
   return submit_failure(step, base::failed_error("other ranks", "cannot copy their state",
                                                  "see the logs of these ranks"));
 }
 
-// On the writer's thread.
+// Called on the writer's thread.
 void Saver::saved(std::int64_t step, const base::Result<checkpoint::Written>& written) {
   if (written) {
     failures_ = 0;
@@ -110,8 +109,8 @@ void Saver::saved(std::int64_t step, const base::Result<checkpoint::Written>& wr
 
 bool Saver::again_due() const {
   const std::int64_t failures = failures_;
-  if (failures == 0 || writer_->busy()) return false;  // the one on its way may succeed
-  // At once, then after 1, 2, 4 … seconds.
+  if (failures == 0 || writer_->busy()) return false;  // the one being written may succeed
+  // Retries at once, then after 1, 2, 4 … seconds.
   constexpr std::int64_t kMost_ns = 60'000'000'000;
   const std::int64_t pause_ns =
       failures == 1 ? 0
@@ -129,7 +128,7 @@ base::Result<void> Saver::check_disk(const step::Program& program, std::int64_t 
   }
   checkpoint_bytes_ = std::accumulate(all.begin(), all.end(), std::int64_t{0});
   if (ranks_.rank() != 0 || first_step > last_step) return {};
-  // Of the multiples before the last step, which is saved in any case.
+  // Counts the multiples before the last step, which is saved in any case.
   const std::int64_t every = job_.checkpoint.every.value_or(last_step);
   const std::int64_t regular = (last_step - 1) / every - (first_step - 1) / every;
   ASSAY_TRY(const std::vector<std::int64_t> existing, checkpoint::steps_in(options_.root));
@@ -144,7 +143,7 @@ base::Result<void> Saver::check_disk(const step::Program& program, std::int64_t 
   return {};
 }
 
-// Others may fill it meanwhile.
+// Checked again because other programs may fill the disk meanwhile.
 void Saver::warn_of_full_disk() {
   if (ranks_.rank() != 0) return;
   const auto free = free_space(options_.root);
@@ -157,7 +156,7 @@ void Saver::warn_of_full_disk() {
   warned_of_disk_ = full;
 }
 
-// As if writing had failed: reported with the next checkpoint, or at the end.
+// Treated like a failed write: reported with the next checkpoint, or at the end.
 base::Result<void> Saver::submit_failure(std::int64_t step,
                                          const std::optional<base::Error>& failure) {
   if (!failure) return {};

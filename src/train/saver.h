@@ -1,5 +1,6 @@
-// Saver: a rank's side of saving checkpoints during a run. Between steps it takes a snapshot, which
-// is written in the background (checkpoint/background_writer.h), together with the other ranks'.
+// Saver: one rank's part in saving checkpoints during a run. Between steps it takes a snapshot,
+// which is written in the background (checkpoint/background_writer.h) together with those of the
+// other ranks.
 #pragma once
 
 #include <atomic>
@@ -21,35 +22,35 @@ namespace assay::train {
 
 struct SaverOptions {
   std::filesystem::path root;
-  std::int64_t steps = 0;  // of the whole run
+  std::int64_t steps = 0;  // in the whole run
   const base::Clock* clock = &base::system_clock();
-  TokenizerRecord tokenizer = {};  // of the data, stored with the weights
+  TokenizerRecord tokenizer = {};  // of the training data, stored with the weights
 };
 
 class Saver {
  public:
-  // All must outlive the saver. The reporter hears of checkpoints on rank 0, from another thread.
+  // All arguments must outlive the saver. The reporter is told about checkpoints on rank 0, from
+  // another thread.
   Saver(const spec::JobSpec& job, SaverOptions options, comm::Communicator& ranks,
         Reporter& reporter);
 
   // Rank 0 prepares the folder; the others then check that they see it.
   base::Result<void> open();
 
-  // Called by all ranks before the first step: fails if the disk has no room for what will be
-  // saved.
+  // Called by all ranks before the first step: fails if the disk has no room for the checkpoints.
   base::Result<void> check_disk(const step::Program& program, std::int64_t first_step,
                                 std::int64_t last_step);
 
-  // Called by all ranks after the same step. Waits for the checkpoint before. That one was not
-  // written, or that a rank has no memory for its copy of the state, does not end the run: it is
-  // reported at once, and again_due() asks for another.
+  // Called by all ranks after the same step. Waits for the previous checkpoint. If that was not
+  // written, or if a rank lacks memory for its copy of the state, the run goes on: the problem is
+  // reported at once, and again_due() requests another checkpoint.
   base::Result<void> save(Backend& backend, const step::Program& program, const Position& position);
 
-  // Called by all ranks at the end: the last checkpoint is written, or the error says why not. That
-  // an older one could not be removed is reported only.
+  // Called by all ranks at the end: waits until the last checkpoint is written; fails if it is not.
+  // If an older one could not be removed, that is only reported.
   base::Result<void> finish();
 
-  // This rank's part of the newest checkpoint was not written, and it is time to try again.
+  // Whether this rank's part of the newest checkpoint was not written and it is time to retry.
   [[nodiscard]] bool again_due() const;
 
  private:
@@ -66,9 +67,9 @@ class Saver {
   Reporter& reporter_;
   bool warned_of_waiting_ = false;
   bool warned_of_disk_ = false;
-  std::int64_t checkpoint_bytes_ = 0;  // of all ranks
-  // Written by the thread that writes checkpoints.
-  std::atomic<std::int64_t> failures_ = 0;  // since the last one that was written
+  std::int64_t checkpoint_bytes_ = 0;  // over all ranks
+  // Set by the thread that writes checkpoints.
+  std::atomic<std::int64_t> failures_ = 0;  // since the last successful one
   std::atomic<std::int64_t> failed_ns_ = 0;
   std::unique_ptr<checkpoint::BackgroundWriter> writer_;
 };

@@ -81,7 +81,7 @@ TEST(Saver, ARankThatCannotCopyItsStateCostsOneCheckpoint) {
         ASSAY_TRY_VOID(ranks.any_rank(false));  // the folder is there
         if (ranks.rank() != 0) ASSAY_TRY_VOID(saver.open());
         ASSAY_TRY_VOID(saver.save(backend, program, {.step = 3}));
-        // The rank asks for another, and the first rank, which tells people, knows of it.
+        // The rank asks for another checkpoint, and rank 0, which reports to the user, knows of it.
         const bool knows = ranks.rank() == crowded || ranks.rank() == 0;
         EXPECT_EQ(saver.finish().has_value(), !knows);
         EXPECT_EQ(saver.again_due(), knows);

@@ -61,7 +61,7 @@ class Rows {
   std::size_t row_ = 0;
 };
 
-// Bytes that each token stands for; added tokens stand for none.
+// The number of bytes of text in each token; 0 for added tokens.
 std::vector<std::int64_t> token_bytes(const data::Tokenizer& tokenizer) {
   std::vector<std::int64_t> bytes(static_cast<std::size_t>(tokenizer.vocabulary()));
   for (data::TokenId id = 0; id < bytes.size(); ++id) {
@@ -97,7 +97,7 @@ base::Result<std::int64_t> longest_row(const data::Shard& shard, const ScoreOpti
     const std::uint64_t end = d + 1 < starts.size() ? starts[d + 1] : shard.count();
     longest = std::max(longest, end - starts[d]);
   }
-  // The last token is no input.
+  // The last token is only a target, not an input.
   const auto row = static_cast<std::int64_t>(std::max<std::uint64_t>(longest, 2) - 1);
   return options.tokens > 0 ? std::min(row, options.tokens) : row;
 }

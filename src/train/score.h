@@ -13,9 +13,9 @@ namespace assay::train {
 
 struct Score {
   double nats = 0;             // sum of the losses
-  std::int64_t tokens = 0;     // that were predicted
-  std::int64_t bytes = 0;      // of text that these tokens stand for
-  std::int64_t documents = 0;  // of which something was predicted
+  std::int64_t tokens = 0;     // predicted
+  std::int64_t bytes = 0;      // of text, in the predicted tokens
+  std::int64_t documents = 0;  // with at least one predicted token
 
   Score& operator+=(const Score& other);
   [[nodiscard]] double loss() const { return nats / static_cast<double>(tokens); }
@@ -23,18 +23,18 @@ struct Score {
 };
 
 struct ScoreOptions {
-  std::int64_t tokens = 0;                          // at most, from the beginning; 0: all
+  std::int64_t tokens = 0;                          // limit, from the beginning; 0: all
   std::function<void(std::int64_t)> progress = {};  // tokens just scored
 };
 
-// How long the rows must be for these documents, if nothing is to be cut off that a longer row
-// would have in it.
+// The row length at which none of these documents is split, so that longer rows would not add
+// context.
 base::Result<std::int64_t> longest_row(const data::Shard& shard, const ScoreOptions& options);
 
-// The program has purpose kLoss and one micro-batch, its weights are loaded. Every token but the
-// first of a document is predicted from those before it in its row: rows begin with a document's
-// first token, and where a document is longer than `sequence`, with the last token of the row
-// before.
+// The program must have purpose kLoss, one micro-batch, and its weights loaded. Every token except
+// the first of a document is predicted from those before it in its row. A row begins with a
+// document's first token or, if a document is longer than `sequence`, with the last token of the
+// previous row.
 base::Result<Score> score(Backend& backend, const step::Program& program, const data::Shard& shard,
                           const data::Tokenizer& tokenizer, const ScoreOptions& options);
 

@@ -22,7 +22,7 @@ constexpr struct {
   const char* name;
 } kParts[] = {{StateKind::kWeights, "weights"}, {StateKind::kOptimizer, "optimizer"}};
 
-// The tensors of one part that this rank saves, without their bytes, and where these are.
+// The tensors of one part that this rank saves, without their data, and the views that hold it.
 Part describe(const step::Program& program, StateKind kind, const char* name,
               std::vector<step::View>& views) {
   const step::Layout& layout = program.choices.layout;
@@ -79,7 +79,8 @@ base::Json batch_facts(const spec::JobSpec& job) {
       {"sequence", job.batch.sequence},
       {"sequences", job.batch.micro_batch * job.batch.accumulate * job.layout.data_ranks()},
       {"optimizer", job.train.optimizer == spec::Optimizer::kMuon ? "muon" : "adamw"}};
-  // Only what differs from how all data was read before there was a choice.
+  // Only settings that differ from the former fixed behaviour, so that older checkpoints still
+  // match.
   if (job.data.mix) facts["mix"] = *job.data.mix;
   if (job.data.pack == spec::Packing::kDocuments) facts["pack"] = "documents";
   if (job.data.mask == spec::Mask::kDocument) facts["mask"] = "document";

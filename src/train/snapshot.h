@@ -15,39 +15,40 @@
 
 namespace assay::train {
 
-// The progress of a run, apart from its tensors.
+// The progress of a run, without its tensors.
 struct Position {
   std::int64_t step = 0;     // completed
   std::int64_t tokens = 0;   // consumed
   std::uint64_t cursor = 0;  // in the data (train/data/window_order.h)
 };
 
-// Called by every rank between steps: the tensors that this rank saves. The copy may still be in
-// progress (Snapshot::ready) while the next step starts; one snapshot at a time. With several ranks
-// the snapshot still needs its share (agree_on_share).
+// Called by every rank between steps: returns the tensors that this rank saves. The copy may still
+// be in progress (Snapshot::ready) when the next step starts; only one snapshot at a time. With
+// several ranks the snapshot still needs a share (agree_on_share).
 base::Result<checkpoint::Snapshot> take_snapshot(Backend& backend, const step::Program& program,
                                                  const spec::JobSpec& job,
                                                  const Position& position);
 
-// Called by every rank before it submits a snapshot: where all of them write this checkpoint. No
-// share if rank 0 cannot begin one.
+// Called by every rank before it submits a snapshot: agrees on the folder to which all ranks write
+// this checkpoint. No share if rank 0 cannot create it.
 struct AgreedShare {
   std::optional<checkpoint::Share> share;
-  std::optional<base::Error> failure;  // why there is none; rank 0 knows
+  std::optional<base::Error> failure;  // why there is no share; only on rank 0
 };
 base::Result<AgreedShare> agree_on_share(comm::Communicator& ranks,
                                          const std::filesystem::path& root, std::int64_t step);
 
-// Called by every rank: Backend::algorithms() of all of them together, of ranks whose device and
-// libraries are those of rank 0. Stages compute other products, and a checkpoint has them all.
+// Called by every rank: merges Backend::algorithms() of all ranks with the same device and
+// libraries as rank 0. Pipeline stages compute different products; a checkpoint stores those of
+// all.
 base::Result<std::string> all_algorithms(comm::Communicator& ranks, const std::string& own);
 
-// What must be equal for a checkpoint to be resumed: the parameters, one line each, and what
-// determines the tokens of a step.
+// What must be equal to resume a checkpoint: the parameters, one line each, and what determines the
+// tokens of a step.
 std::string layout_text(const step::Program& program);
 base::Json batch_facts(const spec::JobSpec& job);
-// What may differ, but where the job does not set it (keep_recipe): learning rate, warm-up and the
-// length of the run, which the first two follow from.
+// What may change when a run is resumed: learning rate and warm-up, which are kept unless the job
+// sets them (keep_recipe), and the length of the run, on which their defaults depend.
 base::Json recipe_facts(const spec::JobSpec& job);
 
 }  // namespace assay::train

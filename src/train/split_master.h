@@ -1,9 +1,9 @@
-// An fp32 weight as two halves of 16 bits: the high half is the bf16 weight that matrix products
-// read, the low half restores the exact fp32 value.
+// An fp32 weight stored as two 16-bit halves: the high half is the bf16 weight used in matrix
+// products, the low half restores the exact fp32 value.
 //
 // The high half is the fp32 number rounded to the nearest bf16, ties away from zero: its bits plus
-// half a unit, truncated. The low half is the low 16 bits of the fp32 number; as a signed number it
-// is the distance from the rounded half, so joining is one addition, and every fp32 number,
+// half a unit, truncated. The low half is the low 16 bits of the fp32 number; read as a signed
+// number it is the distance from the high half. So joining is one addition, and every fp32 number,
 // including infinities and NaNs, is restored bit for bit.
 #pragma once
 

@@ -1,9 +1,9 @@
-// StartUp: what happens from the start of the process to the end of the first step, in parts that
-// follow each other, and how long each takes.
+// StartUp: the consecutive phases from the start of the process to the end of the first step, and
+// how long each takes.
 //
 //   startup.begin("products", "timing matrix products");
 //   …
-//   startup.end();  // of the first step
+//   startup.end();  // after the first step
 //
 // Called by one thread.
 #pragma once
@@ -22,23 +22,23 @@ namespace assay::train {
 class StartUp {
  public:
   struct Part {
-    std::string name;  // a word
+    std::string name;  // one word
     double seconds = 0;
   };
-  // Told what is being done now, in words, and for how many seconds the start has been going on.
+  // Shows the current activity, and the seconds since the start.
   using Show = std::function<void(std::string_view, double)>;
 
-  // `before_s`: how long ago it began; that is the first part, "process".
+  // `before_s`: how long ago the process started; this becomes the first part, "process".
   explicit StartUp(double before_s = 0, Show show = {},
                    const base::Clock& clock = base::system_clock());
 
-  // Ends what came before. A part may come more than once: its times are added up.
+  // Ends the previous part. If a part occurs several times, its times are added.
   void begin(const std::string& name, std::string_view doing);
   void end();
 
-  // In the order in which they began; without the one that has not ended.
+  // In the order of their beginnings, without the current one.
   [[nodiscard]] const std::vector<Part>& parts() const { return parts_; }
-  // So far, or until the end.
+  // Until now, or until end() was called.
   [[nodiscard]] double seconds() const;
 
  private:

@@ -18,7 +18,7 @@ step::Range part_of(const step::Parameter& p, const step::Range& range) {
   return {common.first - p.offset, common.count};
 }
 
-// This rank's unit with the buffers of one of the model's; null if it has nothing of it.
+// This rank's unit for one of the model's units, with its buffers; null if it has none of it.
 const step::Unit* own_unit(const step::Program& program, const step::Unit& unit) {
   const auto found = std::ranges::find(program.units, unit.name, &step::Unit::name);
   return found == program.units.end() ? nullptr : &*found;
@@ -40,9 +40,9 @@ StateTensor tensor_of(const step::Program& program, const step::Parameter& p, co
   const step::Range kept = whole ? step::Range{0, unit.elements} : unit.own;
   tensor.own = part_of(p, kept);
   tensor.view = view_of(p, tensor.own, own->*buffer, p.offset + tensor.own.first - kept.first);
-  // A data rank saves what it adds up, and so all save equally much: every rank that has more of
-  // the state than its part of it has that part, too. A table that two stages have is the first
-  // one's, and what all tensor-parallel ranks have the first one's of these.
+  // A data rank saves the part that it sums, so that all save the same amount: every rank that
+  // keeps more of the state also has that part. A table that two stages have is saved by the first
+  // stage, and what all tensor-parallel ranks have by the first of them.
   const bool saves = unit.stage == layout.pipeline.rank && (p.slice.cut || layout.tensor.rank == 0);
   if (saves) tensor.saved = part_of(p, unit.part);
   return tensor;

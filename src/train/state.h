@@ -1,5 +1,5 @@
 // The state of a run as named tensors: the contents of a checkpoint. Names and shapes are those of
-// the program's parameters, so a checkpoint can be read by any program of the same model on any
+// the model's parameters, so a checkpoint can be read by any program of the same model on any
 // number of ranks: each rank knows which elements of a tensor it owns.
 #pragma once
 
@@ -18,28 +18,29 @@ struct StateTensor {
   std::int64_t rows = 0;  // of the model's tensor
   std::int64_t cols = 0;
   bool vector = false;  // one-dimensional
-  // Elements of what this tensor-parallel rank has of the tensor (`slice`; if it is the only one,
-  // all of it): those this rank has, and of these, what it saves. Together ranks save every element
-  // of the tensor once, all ranks equally much.
+  // `slice` is this tensor-parallel rank's part of the tensor (all of it without tensor
+  // parallelism). `own` are the elements of the slice that this rank holds, `saved` those of them
+  // that it saves. Together the ranks save every element once, in equal shares.
   step::Slice slice;
   step::Range own;
   step::Range saved;
-  step::View view;  // where `own` is
+  step::View view;  // location of `own`
 
   [[nodiscard]] std::int64_t bytes() const { return rows * cols * step::bytes_of(type); }
-  // Where some of the elements that this rank has are.
+  // The location of some of the elements that this rank holds.
   [[nodiscard]] step::View view_of(const step::Range& elements) const;
-  // Which elements of the tensor these are, in order: as few pieces as possible.
+  // The given elements as ranges of the whole tensor, in order, as few as possible.
   [[nodiscard]] std::vector<checkpoint::ElementRange> pieces(const step::Range& elements) const;
 };
 
 enum class StateKind { kWeights, kOptimizer };
 
-// Of all stages, in the order of the model's parameters; a rank has none or some of each.
+// For all pipeline stages, in the order of the model's parameters; a rank may hold none of a
+// tensor.
 std::vector<StateTensor> state_tensors(const step::Program& program, StateKind kind);
 
-// Of one of Program::model_parameters. The low halves of a weight, where there are any, are part of
-// the optimizer.
+// For one of Program::model_parameters. The low halves of a weight, if any, are part of the
+// optimizer.
 StateTensor weight_tensor(const step::Program& program, const step::Parameter& parameter);
 std::optional<StateTensor> remainder_tensor(const step::Program& program,
                                             const step::Parameter& parameter);

@@ -17,7 +17,7 @@ struct Piece {
   step::Range elements;
 };
 
-// Threads take pieces in order, and read those that there is room for.
+// Threads take pieces in order, and read them as slots become free.
 class Reader {
  public:
   Reader(const checkpoint::Checkpoint& from, const std::vector<StatePart>& parts,
@@ -37,7 +37,7 @@ class Reader {
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  // Gives the pieces out, one after the other.
+  // Passes the pieces on, one after the other.
   base::Result<void> give(const TakeState& take) {
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
       Slot& slot = slots_[i % slots_.size()];
@@ -60,13 +60,13 @@ class Reader {
  private:
   static constexpr std::size_t kNothing = ~std::size_t{0};
   struct Slot {
-    std::size_t holds = kNothing;  // the piece that it has, once that is read
+    std::size_t holds = kNothing;  // the piece in this slot, once it is read
     base::Result<void> outcome;
     std::vector<std::byte> bytes;
   };
 
   void work() {
-    // Of this thread: a set is used by one.
+    // Per thread: a set may be used by only one thread.
     std::vector<std::optional<checkpoint::TensorSet>> sets(parts_.size());
     while (true) {
       std::size_t mine = 0;
@@ -107,7 +107,7 @@ class Reader {
   std::condition_variable changed_;
   std::vector<Slot> slots_;
   std::size_t next_ = 0;   // to be read
-  std::size_t given_ = 0;  // pieces whose slots are free again
+  std::size_t given_ = 0;  // pieces passed on, whose slots are free again
   bool over_ = false;
   std::vector<std::thread> threads_;
 };
@@ -130,8 +130,8 @@ base::Result<void> read_elements(const checkpoint::TensorSet& set,
       ASSAY_TRY_VOID(set.read(stored, piece.first * size, next(piece.count)));
       continue;
     }
-    // Some whole rows at a time, and of each what is wanted: reading run by run would ask the file
-    // system for every row.
+    // Reads some whole rows at a time and extracts what is wanted: reading run by run would make
+    // one system call per row.
     const std::int64_t step = std::max<std::int64_t>(1, kMostAtOnce / piece.apart);
     const std::int64_t runs = piece.count / piece.run;
     for (std::int64_t from = 0; from < runs; from += step) {

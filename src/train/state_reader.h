@@ -1,6 +1,6 @@
-// Reads what a rank has of a checkpoint's tensors: several threads read ahead, in pieces, while the
-// caller puts what was read before where it belongs. So a checkpoint is read as fast as the disk,
-// or the device, allows.
+// Reads a rank's part of a checkpoint's tensors: several threads read ahead, in pieces, while the
+// caller copies earlier pieces to their destination. So reading is limited only by the disk or the
+// device.
 #pragma once
 
 #include <cstddef>
@@ -15,16 +15,16 @@
 
 namespace assay::train {
 
-// Some elements of a stored tensor that this rank has, in the type they are stored in.
+// Reads some of this rank's elements of a stored tensor, in the stored type.
 base::Result<void> read_elements(const checkpoint::TensorSet& set,
                                  const checkpoint::StoredTensor& stored, const StateTensor& tensor,
                                  const step::Range& elements, std::span<std::byte> to);
 
-// All tensors of one part, which must be stored in their own type and shape: where they are not,
-// the error is `missing` of the tensor. `take` is called by this thread, in the order of the
-// elements.
+// Reads all tensors of the parts. A tensor that is not stored with the expected type and shape
+// fails with the error that `missing` returns. `take` is called on the caller's thread, in element
+// order.
 struct StatePart {
-  std::string name;  // of the checkpoint's part
+  std::string name;  // of the part in the checkpoint
   std::vector<StateTensor> tensors;
 };
 using TakeState = std::function<base::Result<void>(const step::View&, std::span<const std::byte>)>;
@@ -32,7 +32,7 @@ using MissingTensor = std::function<base::Error(const StateTensor&)>;
 struct ReadAhead {
   int threads = 4;
   std::size_t pieces = 8;                              // in memory at once
-  std::int64_t piece_bytes = std::int64_t{32} << 20U;  // of each, at most
+  std::int64_t piece_bytes = std::int64_t{32} << 20U;  // maximum size of each
 };
 base::Result<void> read_state(const checkpoint::Checkpoint& from,
                               const std::vector<StatePart>& parts, const MissingTensor& missing,

@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t kRows = 40;
 constexpr std::int64_t kCols = 25;
 
-// A checkpoint of two parts, of which every element is another number.
+// A checkpoint with two parts, in which every element is a different number.
 class StateReader : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -82,7 +82,7 @@ TEST_F(StateReader, GivesEveryElementOnceAndInOrder) {
   }
 }
 
-// Threads that wait for room end, too.
+// Threads that wait for a free slot end, too.
 TEST_F(StateReader, EndsWithTheFirstError) {
   int taken = 0;
   const auto refused = read({4, 2, 100}, [&](const step::View&, std::span<const std::byte>) {

@@ -1,5 +1,5 @@
 // Threads: a fixed pool of threads that executes numbered tasks. Results do not depend on the
-// number of threads, because a task computes the same on any of them.
+// number of threads, because a task computes the same result on any of them.
 #pragma once
 
 #include <atomic>
@@ -23,9 +23,10 @@ class Threads {
   Threads& operator=(const Threads&) = delete;
 
   [[nodiscard]] int count() const { return static_cast<int>(workers_.size()) + 1; }
-  // Runs task(0) … task(tasks - 1) in any order, the caller included; returns when all are done.
+  // Runs task(0) … task(tasks - 1) in any order, also on the calling thread; returns when all are
+  // done.
   void run(std::int64_t tasks, const std::function<void(std::int64_t)>& task);
-  // Runs task(first, last) over ranges of `size` items.
+  // Runs task(first, last) for consecutive ranges of up to `size` items.
   void ranges(std::int64_t items, std::int64_t size,
               const std::function<void(std::int64_t, std::int64_t)>& task);
 

@@ -125,7 +125,8 @@ class Trainer {
       if (step == kNoCheckpoint) return start_anew();
       if (!steps.empty()) steps.pop_back();
       doing("checkpoint", "reading and checking the checkpoint");
-      // One rank reads it into the device while it is checked: each byte comes from the disk once.
+      // A single rank restores it while it is being verified, so that each byte is read from disk
+      // only once.
       std::optional<base::Result<Position>> restored;
       const auto read_in = [&](const checkpoint::Checkpoint& from) {
         restored = restore(backend_, program_, job_, from);
@@ -173,8 +174,8 @@ class Trainer {
     reporter_.started(*options_.startup);
   }
 
-  // A backend may have to prepare for a copy of the state, which takes up to a minute and disturbs
-  // the steps meanwhile: begun when the next checkpoint is near.
+  // A backend may need up to a minute to prepare for a copy of the state, which slows steps down:
+  // this starts when the next checkpoint is near.
   void expect_save(double step_seconds, std::int64_t last) {
     constexpr double kNear_s = 120;
     std::int64_t next = last;
@@ -190,8 +191,8 @@ class Trainer {
     return share_of(program_).stride() * static_cast<std::uint64_t>(program_.choices.accumulate);
   }
 
-  // Of all ranks: each finds them by itself, from where documents begin, so that no exchange is
-  // needed before the first gradient and every layout divides by the same number.
+  // Over all ranks: each computes the number itself, from where documents begin, so that no
+  // communication is needed before the first gradient and every layout divides by the same number.
   [[nodiscard]] std::int64_t counted_targets() const {
     return static_cast<std::int64_t>(reader_.counted_targets(position_.cursor, step_windows()));
   }
@@ -216,8 +217,8 @@ class Trainer {
             .balance_rate = t.balance_rate};
   }
 
-  // After every step: whether a rank was asked to stop, or has to save once more; and rank 0 learns
-  // what all have measured, in the same exchange.
+  // Exchanged after every step: whether a rank was asked to stop, or must save once more; and rank
+  // 0 receives the measurements of all ranks.
   struct Agreed {
     bool stop = false;
     bool save_again = false;
@@ -286,8 +287,8 @@ class Trainer {
     return report;
   }
 
-  // Stages with several chunks of layers read a micro-batch more than once, so the batches of a
-  // step are kept where documents are masked; otherwise each is read once, and one place is enough.
+  // Stages with several chunks of layers read a micro-batch more than once, so with a document mask
+  // the batches of a step are kept; otherwise each is read once, and a single buffer is enough.
   base::Result<const data::Batch*> batch_of(std::int32_t micro, data::Loader& loader) {
     const std::size_t places =
         program_.choices.document_mask ? static_cast<std::size_t>(program_.choices.accumulate) : 1;
@@ -316,8 +317,8 @@ class Trainer {
     return position_.step % job_.train.validate_every == 0 || position_.step == steps_;
   }
 
-  // Every rank reads the same windows, so nothing has to be added up. With several ranks it is not
-  // interrupted: a stop request may reach one rank before the others.
+  // Every rank reads the same windows, so nothing has to be summed. With several ranks validation
+  // is not interrupted: a stop request may reach one rank before the others.
   base::Result<void> validate(TrainingResult& result) {
     const std::int64_t start_ns = options_.clock->monotonic_ns();
     const std::atomic<bool>* stop = ranks_.ranks() == 1 ? options_.stop : nullptr;
@@ -335,7 +336,7 @@ class Trainer {
     return static_cast<double>(options_.clock->monotonic_ns() - start_ns) / 1e9;
   }
 
-  // Nothing comes after it that could save again, so it is tried a few times.
+  // No later checkpoint can make up for it, so it is tried a few times.
   base::Result<void> save_last() {
     constexpr int kTries = 3;
     for (int tries = 1;; ++tries) {
@@ -369,7 +370,7 @@ class Trainer {
   Position position_;
   RankSample sample_;                 // of the last step
   std::vector<data::Batch> batches_;  // of this step
-  std::int32_t loaded_ = 0;           // micro-batches of this step that were
+  std::int32_t loaded_ = 0;           // micro-batches of this step loaded so far
   std::optional<Validation> validation_;
   std::int64_t saved_ = 0;  // the step of the newest checkpoint
   bool started_ = false;
@@ -392,7 +393,8 @@ base::Result<TrainingResult> train(const spec::JobSpec& job, const Planned& plan
         .run();
   };
   auto result = run();
-  // Before its groups are gone: the others should end with the reason, not with its effects.
+  // Before its groups are destroyed, so that the others end with the reason, not with its
+  // consequences.
   if (!result && options.ranks != nullptr) options.ranks->abort(result.error());
   return result;
 }

@@ -1,5 +1,5 @@
 // The training loop: from the first step or a checkpoint to the end of the job, or until it is
-// stopped. It knows no device (Backend), no terminal (Reporter) and no file format (data/,
+// stopped. It is independent of devices (Backend), the terminal (Reporter) and file formats (data/,
 // checkpoint/). With several ranks, every rank calls train() with its communicator.
 #pragma once
 
@@ -24,17 +24,18 @@ namespace assay::train {
 struct StepReport {
   std::int64_t step = 0;
   std::int64_t steps = 0;
-  std::int64_t tokens = 0;  // since the run's first step
-  // Of this step, with a document mask: those that losses and gradients are means over.
+  std::int64_t tokens = 0;  // since the first step of the run
+  // With a document mask: the number of targets over which this step's losses and gradients are
+  // averaged.
   std::optional<std::int64_t> targets;
   double loss = 0;
   double z_loss = 0;  // mean square of log Z
   double gradient_norm = 0;
   double learning_rate = 0;
-  double seconds = 0;  // of this step
+  double seconds = 0;  // duration of this step
   double tokens_per_s = 0;
-  bool skipped = false;               // its gradients were not finite
-  std::optional<ExpertLoad> experts;  // of a mixture
+  bool skipped = false;               // because gradients were not finite
+  std::optional<ExpertLoad> experts;  // for mixtures of experts
 };
 
 struct ValidationReport {
@@ -44,15 +45,15 @@ struct ValidationReport {
   double seconds = 0;
 };
 
-// What a rank measured of itself in one step.
+// One rank's own measurements of a step.
 struct RankSample {
   double step_s = 0;
-  double wait_s = 0;              // of it, for exchanges
-  std::int64_t memory_bytes = 0;  // of its device, at most so far
-  std::int64_t host_bytes = 0;    // resident, at most so far
+  double wait_s = 0;              // part of step_s spent waiting for communication
+  std::int64_t memory_bytes = 0;  // of its device, peak so far
+  std::int64_t host_bytes = 0;    // resident, peak so far
 };
 
-// Measures one rank of several.
+// Measures a rank of a job with several ranks.
 class RankMeter {
  public:
   virtual ~RankMeter() = default;
@@ -64,12 +65,12 @@ class Reporter {
  public:
   virtual ~Reporter() = default;
   virtual void began(std::int64_t first_step, std::int64_t steps) = 0;
-  // After the first step, before stepped(): where the time until then went.
+  // Called after the first step, before stepped(): how the time until then was spent.
   virtual void started(const StartUp& /*startup*/) {}
-  // Before that, if it goes on from a checkpoint; on rank 0.
+  // Called before that on rank 0, if the run continues from a checkpoint.
   virtual void resumed(const std::filesystem::path& /*checkpoint*/, std::int64_t /*step*/) {}
   virtual void stepped(const StepReport& report) = 0;
-  // On rank 0 of several, after each step: what all of them measured, by rank.
+  // Called on rank 0 after each step if there are several ranks: their measurements, by rank.
   virtual void ranks_stepped(std::int64_t /*step*/, std::span<const RankSample> /*ranks*/) {}
   virtual void validated(const ValidationReport& report) = 0;
   virtual void saved(const std::filesystem::path& folder, std::int64_t bytes) = 0;
@@ -81,13 +82,13 @@ struct TrainerOptions {
   bool resume = false;  // from the newest checkpoint, if there is one
   std::optional<std::int64_t> stop_after;
   const std::atomic<bool>* stop = nullptr;     // when true: finish the step, save, return
-  const data::TokenSet* validation = nullptr;  // what train.validate_every evaluates
+  const data::TokenSet* validation = nullptr;  // evaluated every train.validate_every steps
   const base::Clock* clock = &base::system_clock();
-  // The group of a job with several ranks; null for one rank.
+  // All ranks of the job; null if there is only one.
   comm::Communicator* ranks = nullptr;
-  RankMeter* meter = nullptr;  // of this rank; may be null
-  int threads = 0;             // of this rank's own, before the first step; 0: all processors
-  StartUp* startup = nullptr;  // ends with the first step; may be null
+  RankMeter* meter = nullptr;  // for this rank; may be null
+  int threads = 0;             // used by this rank before the first step; 0: one per processor
+  StartUp* startup = nullptr;  // ended after the first step; may be null
 };
 
 enum class Ending { kFinished, kStopAfter, kStopped, kNotFinite };

@@ -23,7 +23,8 @@ double summed(const Sums& sums, step::Scalar which) {
   return static_cast<double>(sums[static_cast<std::size_t>(which)]);
 }
 
-// Every rank gets the same: the last stage has them, a part on each rank that shares the windows.
+// The same on every rank: the last stage has the sums, in parts on the ranks that share the
+// windows.
 base::Result<std::vector<Sums>> sums_of_window(const step::Layout& layout, const Sums& own,
                                                comm::Communicator* ranks) {
   if (layout.pipeline.ranks == 1 && layout.context.ranks == 1) return std::vector{own};

@@ -1,6 +1,6 @@
 // Validation: the mean loss of the current weights over a fixed set of windows. It executes the
-// training program's own forward ops in the memory of the activations, which the next step
-// overwrites: no second arena, and weights, moments and gradients are not touched.
+// training program's own forward ops in the memory for activations, which the next step overwrites:
+// no second arena is needed, and weights, moments and gradients are not touched.
 #pragma once
 
 #include <atomic>
@@ -22,8 +22,8 @@ class Validation {
   Validation(const data::TokenSet& set, const step::Program& program, std::int64_t tokens);
 
   [[nodiscard]] std::int64_t tokens() const;
-  // Nothing if `stop` was set before the end.
-  // Called by every rank of `ranks`, which all read the same windows.
+  // Called by every rank of `ranks`; all read the same windows. Nothing if `stop` was set before
+  // the end.
   base::Result<std::optional<double>> loss(Backend& backend,
                                            const std::atomic<bool>* stop = nullptr,
                                            comm::Communicator* ranks = nullptr) const;

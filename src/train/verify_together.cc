@@ -23,15 +23,15 @@ namespace {
 
 constexpr std::chrono::seconds kRound{1};
 
-// What ranks tell each other.
+// The message that ranks exchange.
 struct Word {
   std::int64_t done = 0;
   std::int64_t read_bytes = 0;
-  std::int64_t unreadable = 0;      // `problem` is not of the checkpoint, but of reading it
+  std::int64_t unreadable = 0;      // `problem` is not in the checkpoint, but in reading it
   std::array<char, 488> problem{};  // empty: none
 };
 
-// Shared with the thread that reads: one that is stuck in a file system is left behind.
+// Shared with the reading thread: one that hangs in a file system is abandoned.
 struct Reading {
   explicit Reading(checkpoint::Checkpoint from) : checkpoint(std::move(from)) {}
   checkpoint::Checkpoint checkpoint;
@@ -101,7 +101,7 @@ base::Result<Verified> verify_together(const std::filesystem::path& folder,
   for (Word& word : words) {
     word.problem.back() = '\0';
     const std::string_view problem = word.problem.data();
-    // Others may be able to read it, and going back to an older one would lose what it has.
+    // Others may be able to read it, and falling back to an older one would lose progress.
     if (word.unreadable != 0) {
       return base::fail(
           base::unfit_error(fmt::format("rank {}", &word - words.data()), std::string(problem)));

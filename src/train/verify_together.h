@@ -1,6 +1,6 @@
-// verify_together(): all ranks check the contents of the checkpoint that they are about to resume,
-// each a share of its files. One rank would take as many times as long, and the others would wait
-// for it in a call that has a time limit.
+// verify_together(): all ranks verify the checkpoint from which they are about to resume, each a
+// share of its files. If one rank verified all of it, that would take many times as long, and the
+// others would wait for it in a call that has a time limit.
 #pragma once
 
 #include <chrono>
@@ -16,17 +16,17 @@
 namespace assay::train {
 
 struct Verified {
-  std::optional<checkpoint::Checkpoint> whole;  // open, on every rank; or
-  std::string damage;                           // what is wrong with it: the same on every rank
+  std::optional<checkpoint::Checkpoint> whole;  // opened on every rank; or:
+  std::string damage;                           // what is wrong with it, the same on every rank
 };
 
-// Every rank calls it with the same folder. A damaged checkpoint is a result; an error is one of
-// the ranks: a rank was lost, or has read nothing for `patience`. While ranks read, they exchange a
-// word every second or so, so that no call comes near its limit.
+// Every rank calls it with the same folder. A damaged checkpoint is a result; an error means that a
+// rank was lost or has read nothing for `patience`. While ranks read, they exchange a short message
+// about every second, so that no call comes near its time limit.
 //
-// Of a single rank, `meanwhile` is called with the checkpoint while its contents are being checked,
-// and may read them, which then come from memory: what it has read counts only if the checkpoint
-// turns out whole. (Of several ranks, each must be there for the exchanges.)
+// With a single rank, `meanwhile` is called with the checkpoint while its contents are being
+// verified; what it reads then comes from the page cache, and must be used only if the checkpoint
+// turns out to be intact. (With several ranks, each is busy with the messages.)
 using WhileChecked = std::function<void(const checkpoint::Checkpoint&)>;
 base::Result<Verified> verify_together(
     const std::filesystem::path& folder, comm::Communicator& ranks, int threads,

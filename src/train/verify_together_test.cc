@@ -86,7 +86,7 @@ TEST_P(VerifyTogether, WhicheverFileIsDamagedAllRanksKnow) {
   }
 }
 
-// A rank that does not see what the others see: older checkpoints would not help.
+// If one rank does not see the folder, falling back to older checkpoints would not help.
 TEST_P(VerifyTogether, AFolderThatARankDoesNotSeeIsAnErrorOfThatRank) {
   for (const auto& result :
        on_all([&](auto& ranks) { return verify_together(dir_.path() / "step-9", ranks, 1); })) {

@@ -1,5 +1,5 @@
-// CapturedProcess: a helper program (git), its output captured, killed with everything it started
-// when it takes too long or writes too much.
+// CapturedProcess: runs a helper program (git) and captures its output; kills it, with everything
+// it started, if it takes too long or writes too much.
 #pragma once
 
 #include <chrono>
@@ -35,9 +35,9 @@ struct Captured {
 
 class CapturedProcess {
  public:
-  // An error when the program cannot be started: most often, it is not installed.
+  // Fails if the program cannot be started, usually because it is not installed.
   static Result<CapturedProcess> start(CaptureOptions options);
-  // Reads to the end and waits. One that is destroyed before is killed.
+  // Reads to the end and waits. If this object is destroyed before, the process is killed.
   Captured finish();
 
  private:
@@ -55,7 +55,7 @@ Result<Captured> run_captured(CaptureOptions options);
 struct Pipe {
   UniqueFd read_end, write_end;
 };
-// Both ends are closed in programs that are started, but for what a Redirection copies.
+// Both ends are close-on-exec; a Redirection makes an inherited copy.
 Result<Pipe> make_pipe();
 
 }  // namespace assay::base

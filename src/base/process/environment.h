@@ -1,4 +1,4 @@
-// Environment: the variables of a program that will be started.
+// Environment: the variables of a program to be started.
 #pragma once
 
 #include <initializer_list>
@@ -11,7 +11,7 @@
 
 namespace assay::base {
 
-// "NAME=value" entries in order, as the kernel keeps them. Where a name occurs twice, the first one
+// "NAME=value" entries in order, as the kernel keeps them. If a name occurs twice, the first one
 // counts.
 class Environment {
  public:
@@ -27,11 +27,11 @@ class Environment {
   void set(std::string_view name, std::string_view value);  // becomes the last entry
   void unset(std::string_view name);
   void add(std::string entry) { entries_.push_back(std::move(entry)); }  // others stay
-  // Adds a value to a list with colons between (LD_PRELOAD), which becomes the last entry.
+  // Adds a value to a colon-separated list (LD_PRELOAD), which becomes the last entry.
   void add_to_list(std::string_view name, std::string_view value, Place place);
 
   [[nodiscard]] const std::vector<std::string>& entries() const { return entries_; }
-  // Entries without "=" are left out.
+  // Omits entries without "=".
   [[nodiscard]] std::map<std::string, std::string> values() const;
   // For exec(2); valid while this object is neither changed nor destroyed.
   [[nodiscard]] std::vector<char*> pointers() const;
@@ -40,8 +40,7 @@ class Environment {
   std::vector<std::string> entries_;
 };
 
-// Pointers to the strings and a null pointer, as exec(2) takes arguments. The strings must outlive
-// them.
+// Pointers to the strings and a null pointer, as exec(2) expects. The strings must outlive them.
 std::vector<char*> null_terminated(const std::vector<std::string>& strings);
 
 }  // namespace assay::base

@@ -1,5 +1,5 @@
-// What waitpid() reports about a process that ended, as the number a shell has for it and as text.
-// The one place that interprets a wait status.
+// Interprets the wait status of a process that ended, as a shell's exit code and as text. The only
+// place that does so.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace assay::base {
 
-// What a shell answers for a program that cannot be started.
+// The shell's exit codes for programs that cannot be started.
 inline constexpr int kExitNotRunnable = 126;
 inline constexpr int kExitNotFound = 127;
 
@@ -17,10 +17,10 @@ int shell_exit_code(int wait_status);
 std::optional<int> signal_of(int wait_status);
 // "exited with 1", "was killed by signal 9"
 std::string exit_text(int wait_status);
-// 126 or 127, for a program whose start failed with this errno.
+// 126 or 127, for a program that failed to start with this errno.
 int shell_exit_code_of_failed_start(int errno_value);
 
-// Ends this process as the other one ended: with its exit code, or by the same signal.
+// Ends this process the way the other one ended: with its exit code, or by the same signal.
 [[noreturn]] void exit_like(int wait_status);
 
 }  // namespace assay::base

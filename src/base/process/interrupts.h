@@ -10,16 +10,16 @@
 
 namespace assay::base {
 
-// Those three.
+// SIGINT, SIGTERM and SIGHUP.
 sigset_t interrupting_signals();
 
 struct Interrupt {
   int number = 0;  // SIGINT, SIGTERM or SIGHUP
-  // Sent by the kernel, for a terminal, to every process of the foreground group; else by kill(2).
+  // Whether the kernel sent it to the terminal's whole foreground group; otherwise kill(2) did.
   bool from_terminal = false;
 };
 
-// While this exists, these signals do not end this process. One at a time.
+// While this exists, these signals do not end this process. Only one may exist at a time.
 class Interrupts {
  public:
   static Result<Interrupts> watch();
@@ -29,8 +29,8 @@ class Interrupts {
 
   [[nodiscard]] int fd() const { return fd_.get(); }
   [[nodiscard]] bool happened() const;  // stays true
-  // Consumes pending signals, and says which came last: only a further one interrupts processes
-  // that start after this.
+  // Consumes pending signals and returns the last one; processes started after this are interrupted
+  // only by further signals.
   std::optional<Interrupt> consume();
 
  private:

@@ -12,29 +12,29 @@
 
 namespace assay::base {
 
-// A small file of /proc: as much as fits into the buffer, in one read, so that it is of one moment.
-// Empty when there is no such file.
+// A small file of /proc: as much as fits into the buffer, in a single read, so that it is
+// consistent. Empty if there is no such file.
 std::string_view read_proc_file(const char* path, std::span<char> buffer);
 
 // From /proc/PID/stat.
 struct ProcessStat {
   char state = '?';  // as ps(1) shows it
   pid_t parent = 0;
-  // Clock ticks from boot to the process's start: with the pid, a name for it that is never used
-  // again.
+  // Clock ticks from boot to the process's start; together with the pid, an identity that is never
+  // reused.
   std::int64_t start_ticks = 0;
-  // CPU time in clock ticks: its own, and of children that it has waited for.
+  // CPU time in clock ticks: its own, and that of children it has waited for.
   std::int64_t cpu_ticks = 0;
   std::int64_t children_cpu_ticks = 0;
   std::int64_t resident_pages = 0;
 
-  // It has exited, though its parent may not have waited for it yet.
+  // Whether it has exited, even if its parent has not waited for it yet.
   [[nodiscard]] bool has_ended() const { return state == 'Z' || state == 'X'; }
 };
 
-// Nothing when there is no such process.
+// Nothing if there is no such process.
 std::optional<ProcessStat> process_stat(pid_t process);
-// The file's text; the program's name in it may contain anything.
+// Parses the file's text; the program's name in it may contain anything.
 std::optional<ProcessStat> parse_process_stat(std::string_view text);
 
 struct MemorySize {
@@ -42,8 +42,7 @@ struct MemorySize {
   std::int64_t peak_bytes = 0;      // the most that was ever resident
 };
 
-// How much memory this process has. The file stays open, so that a query every second opens
-// nothing.
+// The memory of this process. The file stays open, so that frequent queries are cheap.
 class ProcessMemory {
  public:
   ProcessMemory();

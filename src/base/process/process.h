@@ -1,6 +1,6 @@
-// Process: starts a program without a shell and waits for it; the one launcher. capture.h reads a
-// program's output. Not started through it: the command of `assay run`, which needs system calls
-// made between fork and exec (observe/collect/process/launch.h).
+// Process: starts a program without a shell and waits for it. All programs are started here, except
+// the command of `assay run`, which needs system calls between fork and exec
+// (observe/collect/process/launch.h). capture.h reads a program's output.
 #pragma once
 
 #include <fcntl.h>
@@ -21,10 +21,10 @@
 
 namespace assay::base {
 
-// A descriptor that the program gets: a copy of an open one, or a file that is opened for it.
+// A descriptor that the program gets: a copy of an open one, or a newly opened file.
 struct Redirection {
   int descriptor = 0;
-  int from = -1;  // a descriptor here, or one that an earlier redirection made; -1: `path`
+  int from = -1;  // an open descriptor, or one made by an earlier redirection; -1: `path`
   std::string path = {};
   int flags = O_RDONLY;
   mode_t mode = 0666;
@@ -39,13 +39,13 @@ sigset_t all_signals();
 struct ProcessOptions {
   std::vector<std::string> arguments;  // the first is the program, looked up in PATH
   Environment environment = {};        // its PATH is searched
-  std::string program = {};            // the path of the program, where it is known already
+  std::string program = {};            // path of the program, if already known
   std::filesystem::path directory = {};
-  std::vector<Redirection> redirections = {};  // made in order; other descriptors are inherited
-  // In a process group of its own, so that it can be killed with everything it starts; Ctrl-C at
-  // the terminal does not reach it then.
+  std::vector<Redirection> redirections = {};  // in order; other descriptors are inherited
+  // Starts it in its own process group, so that it can be killed with everything it starts; Ctrl-C
+  // at the terminal then does not reach it.
   bool own_group = true;
-  // These signals do what they do by default, and none is blocked. None: both are inherited.
+  // Resets these signals to their default actions and unblocks all. Nothing: both are inherited.
   std::optional<sigset_t> default_signals = all_signals();
 };
 
@@ -55,12 +55,12 @@ int poll_timeout_ms(std::chrono::steady_clock::time_point deadline);
 // How a process ended.
 struct Exit {
   int wait_status = 0;  // see exit_status.h
-  rusage usage = {};    // of it and the children that it waited for
+  rusage usage = {};    // including the children that it waited for
 };
 
 class Process {
  public:
-  // An error when the program cannot be started: most often, it is not installed.
+  // Fails if the program cannot be started, usually because it is not installed.
   static Result<Process> start(ProcessOptions options);
 
   Process(Process&& other) noexcept;
@@ -68,14 +68,14 @@ class Process {
   ~Process();  // kills it, with its group, unless it was waited for
 
   [[nodiscard]] pid_t pid() const { return pid_; }
-  // A pidfd, readable when the process has exited; -1 where there is none: the kernel is older than
-  // 5.3, or this process has too many open files.
+  // A pidfd, readable when the process has exited; -1 if there is none, because the kernel is older
+  // than 5.3 or this process has too many open files.
   [[nodiscard]] int descriptor() const { return descriptor_.get(); }
 
-  // Wait until it has exited, or until the deadline; nothing if that passed. Once only.
+  // Waits until it has exited, or until the deadline (then nothing). Call only once.
   Exit wait();
   std::optional<Exit> wait_until(std::chrono::steady_clock::time_point deadline);
-  // To the whole group if it has its own, also after the process itself has exited.
+  // Signals the whole group if it has its own, even after the process itself has exited.
   void signal(int number) const;
 
  private:
@@ -91,7 +91,7 @@ class Process {
   UniqueFd descriptor_;
 };
 
-// A process with everything ready but the start, for callers that measure from there.
+// A process that is ready to be started, for callers that measure from that moment on.
 class PreparedProcess {
  public:
   explicit PreparedProcess(ProcessOptions options);

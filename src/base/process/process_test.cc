@@ -93,7 +93,7 @@ TEST(Capture, StopsAProgramThatWritesTooMuch) {
   EXPECT_TRUE(done->too_long);
   EXPECT_FALSE(done->timed_out);
   EXPECT_EQ(done->output.size(), 1000U);
-  // Of errors the beginning is kept, and the program goes on.
+  // Only the beginning of standard error is kept, and the program continues.
   const auto loud = run_captured(shell("head -c 100000 /dev/zero >&2; echo end"));
   EXPECT_TRUE(loud->ok());
   EXPECT_EQ(loud->errors.size(), 65536U);
@@ -106,7 +106,7 @@ TEST(Process, NamesAMissingProgram) {
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().line(),
             "no-such-program-anywhere: cannot start: No such file or directory");
-  // A program of that name in the working directory is not meant.
+  // A program of that name in the working directory is not used.
   testing::TempDir folder;
   const fs::path program = folder.path() / "no-such-program-anywhere";
   std::ofstream(program) << "#!/bin/sh\n";
@@ -144,7 +144,7 @@ TEST(Process, WaitsUntilADeadlineAndCountsTime) {
   EXPECT_GT(exit->usage.ru_utime.tv_usec + exit->usage.ru_stime.tv_usec, 0);
 }
 
-// With every descriptor in use there is none for a pidfd. The program gets none of them.
+// With every descriptor in use, there is none for a pidfd. The program inherits none of them.
 TEST(Process, WaitsUntilADeadlineWithoutAPidfd) {
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -205,7 +205,7 @@ TEST(Process, HasDefaultSignalsUnlessTheyAreInherited) {
 
 TEST(FindProgram, SearchesAsAShellDoes) {
   testing::TempDir folder;
-  fs::create_directories(folder.path() / "bin" / "tool");  // a folder is no program
+  fs::create_directories(folder.path() / "bin" / "tool");  // a folder is not a program
   fs::create_directories(folder.path() / "sub");
   for (const char* name : {"sub/tool", "tool", "plain"}) {
     std::ofstream(folder.path() / name) << "#!/bin/sh\n";

@@ -1,4 +1,4 @@
-// Where programs are: this one, files installed beside it, and programs found through PATH.
+// Finds programs: this one, files installed next to it, and programs in PATH.
 #pragma once
 
 #include <filesystem>
@@ -12,25 +12,25 @@
 
 namespace assay::base {
 
-// Searched where PATH is not set.
+// Used if PATH is not set.
 inline constexpr std::string_view kDefaultSearchPath = "/usr/local/bin:/usr/bin:/bin";
 
-// The path of the running program; empty where /proc is not mounted.
+// The path of the running program; empty if /proc is not mounted.
 std::filesystem::path own_program();
-// The first executable `name` in these folders, which are relative to that of the running program.
+// The first executable `name` in these folders, which are relative to the running program's folder.
 std::optional<std::filesystem::path> beside_own_program(
     std::string_view name, std::initializer_list<std::string_view> folders);
 
 // PATH of this process.
 std::string current_search_path();
-// As a shell in `directory` (if empty: the working directory) finds a program: a name with a slash
-// is a path; otherwise the first executable file in the folders of `search_path`, where an empty
-// one is the directory itself. A relative result is relative to `directory`.
+// Finds a program as a shell in `directory` (empty: the working directory) does: a name with a
+// slash is a path; otherwise the first executable file in the folders of `search_path`, where an
+// empty entry means the directory itself. A relative result is relative to `directory`.
 std::optional<std::string> find_program(const std::string& name, std::string_view search_path,
                                         const std::filesystem::path& directory = {});
 
-// Makes this process the program whose path is the first argument, with the environment it has.
-// Returns only if that fails.
+// Replaces this process by the program whose path is the first argument, with the same environment.
+// Returns only on failure.
 Error replace_process(const std::vector<std::string>& arguments);
 
 }  // namespace assay::base

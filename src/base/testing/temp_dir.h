@@ -1,5 +1,4 @@
-// Folders that are there for one test and gone after it: TempDir in the temporary folder, MemoryDir
-// in memory.
+// Folders that exist for one test: TempDir in the temporary folder, MemoryDir in memory.
 #pragma once
 
 #include <unistd.h>
@@ -11,9 +10,9 @@
 
 namespace assay::base::testing {
 
-// A folder in memory for tests that create thousands of files or sync often: that would take most
-// of their time, and make it depend on who else uses the disk. scripts/run-tests sets
-// ASSAY_TEST_MEMORY to a folder of the test run; a test that is started by hand uses /dev/shm.
+// A folder in memory, for tests that create thousands of files or sync often: on disk that would
+// dominate their time and make it depend on other users of the disk. scripts/run-tests sets
+// ASSAY_TEST_MEMORY to a folder of the test run; a test started by hand uses /dev/shm.
 inline std::filesystem::path memory_folder() {
   if (const char* given = std::getenv("ASSAY_TEST_MEMORY"); given != nullptr) return given;
   const bool usable = ::access("/dev/shm", R_OK | W_OK | X_OK) == 0;

@@ -12,12 +12,12 @@ namespace {
 // multiprocessor: of its 65,536 registers they leave 1,024, which is one warp with 32.
 constexpr int kThreads = 32;
 constexpr int kRegisters = 32;
-// Loads of a thread in flight, each of 16 bytes; more do not fit in the registers.
+// 16-byte loads in flight per thread; more do not fit into the registers.
 constexpr int kUnroll = 4;
 constexpr int kTile = kThreads * kUnroll;
-// Blocks for each multiprocessor. Beside a product they take turns, one at a time. Where nothing
-// computes, as when ranks wait for activations under tensor parallelism, all of them run: one gave
-// 0.86 of a rank's speed with tp 2, four 0.91, eight 0.92 (bench/results/ranks.md).
+// Blocks per multiprocessor. Next to a product they run one at a time. When nothing computes, for
+// example while tensor-parallel ranks wait for activations, all of them run: with tp 2, one block
+// gave 0.86 of a single rank's speed, four 0.91, eight 0.92 (bench/results/ranks.md).
 constexpr std::size_t kBlocks = 8;
 
 __global__ void __maxnreg__(kRegisters)
@@ -27,7 +27,7 @@ __global__ void __maxnreg__(kRegisters)
   const uint4* end = from + vectors / kTile * kTile;
   const uint4* source = from + static_cast<std::size_t>(blockIdx.x) * kTile + threadIdx.x;
   uint4* target = to + (source - from);
-  // What is copied is read once: it should not displace the operands of products from the cache.
+  // Copied data is read once: it should not evict the operands of products from the cache.
   for (; source < end; source += stride, target += stride) {
     uint4 values[kUnroll];
 #pragma unroll

@@ -1,4 +1,5 @@
-// Events and streams of CUDA as the communicators of this folder use them, and its errors as ours.
+// CUDA events and streams as used by the communicators of this folder, and CUDA errors as
+// base::Error.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -16,14 +17,14 @@ inline base::Result<void> cuda_done(cudaError_t status, const char* what) {
   return base::fail(base::failed_error(what, cudaGetErrorString(status)));
 }
 
-// cudaEventQuery, whose "not ready" would otherwise be the thread's last error.
+// cudaEventQuery without leaving "not ready" as the thread's last error.
 inline cudaError_t event_state(cudaEvent_t event) {
   const cudaError_t state = cudaEventQuery(event);
   if (state == cudaErrorNotReady) cudaGetLastError();
   return state;
 }
 
-// Events are taken from here and come back, so that none is made while training.
+// A pool of events, so that none has to be created during training.
 class Events {
  public:
   Events() = default;
@@ -52,7 +53,7 @@ class Events {
   std::vector<cudaEvent_t> free_;
 };
 
-// A stream that the device prefers to those of computation: what is moved is waited for.
+// A stream with higher priority than those for computation, because others wait for what it moves.
 class MovingStream {
  public:
   static base::Result<MovingStream> make() {
@@ -70,7 +71,7 @@ class MovingStream {
     std::swap(stream_, other.stream_);
     return *this;
   }
-  // What is queued is still done.
+  // Queued work is still completed.
   ~MovingStream() {
     if (stream_ != nullptr) cudaStreamDestroy(stream_);
   }

@@ -20,8 +20,7 @@ ncclDataType_t nccl_type(Dtype type) {
   return kTypes[static_cast<std::size_t>(type)];
 }
 
-// Sends and receives do not wait for each other if they are one group of NCCL's, which a queue
-// makes of them.
+// Sends and receives do not block each other, because the queue puts them into one NCCL group.
 ncclResult_t exchange(const NcclLibrary& nccl, const Transfers& transfers, Dtype type,
                       ncclComm_t comm, cudaStream_t stream) {
   const auto element = static_cast<std::size_t>(bytes_of(type));
@@ -42,7 +41,7 @@ ncclResult_t exchange(const NcclLibrary& nccl, const Transfers& transfers, Dtype
   return result;
 }
 
-// Memory of the device, for what is exchanged before there is anything to exchange.
+// Device memory for the first exchanges, before the caller has any.
 class DeviceMemory {
  public:
   explicit DeviceMemory(std::size_t bytes) {
@@ -94,17 +93,17 @@ class NcclRank : public Communicator {
     return std::unique_ptr<Communicator>(std::move(made));
   }
 
-  // A queue for each direction between neighbours. Splits are collective, and in each a rank can be
-  // in one pair only.
+  // One queue per direction between neighbours. Splits are collective, and each rank can be in only
+  // one pair per split.
   base::Result<void> connect_neighbours() override {
     if (neighbours_.to_next || ranks() == 1) return {};
     const int all = ranks();
     const int next = (rank() + 1) % all;
     const int before = (rank() + all - 1) % all;
     for (const bool forward : {true, false}) {
-      if (all == 2 && !forward) break;  // the next is also the one before
+      if (all == 2 && !forward) break;  // the next rank is also the previous one
       for (int turn = 0; turn < (all % 2 == 0 ? 2 : 3); ++turn) {
-        // The pair of a rank and the next is named by the first of them.
+        // A pair is identified by its first rank.
         const auto is_due = [&](int first) {
           return (all % 2 == 1 && first == all - 1 ? 2 : first % 2) == turn;
         };
@@ -124,8 +123,8 @@ class NcclRank : public Communicator {
     return {};
   }
 
-  // Makes NCCL connect what training will use and take the memory for it, before the rest of the
-  // device's memory is given away. It chooses its ways by size.
+  // Makes NCCL establish connections and allocate memory as training will need them, before the
+  // rest of the device's memory is used. NCCL chooses its algorithms by size.
   base::Result<void> warm_up() {
     if (barrier_.get() == nullptr) {
       return base::fail(job_->fail(job_->error("not enough GPU memory for a communicator")));
@@ -182,7 +181,7 @@ class NcclRank : public Communicator {
     std::uint64_t number = 0;
     cudaStream_t stream = nullptr;
   };
-  // Which queue a call takes, and what the other rank of a pair is called there.
+  // The queue that executes a call, and the peer's rank in that queue.
   struct Way {
     NcclQueue* queue = nullptr;
     int peer = 0;
@@ -191,7 +190,7 @@ class NcclRank : public Communicator {
     std::shared_ptr<NcclQueue> to_next, to_before, from_next, from_before;
   };
 
-  // An error is returned when no memory of the caller's is used any more.
+  // Returns errors only when the caller's memory is no longer used.
   template <class T>
   base::Result<T> ended(base::Result<T> result) const {
     if (!result && job_->failure()) job_->wait_for_aborts();
@@ -199,7 +198,7 @@ class NcclRank : public Communicator {
   }
   [[nodiscard]] std::string name() const { return fmt::format("rank {}", job_->options().rank); }
 
-  // Of a pair, the sender is 0 and the receiver 1.
+  // In a pair, the sender is 0 and the receiver 1.
   [[nodiscard]] Way way_of(const Call& call) const {
     const bool sends = call.collective == Collective::kSend;
     if (!sends && call.collective != Collective::kReceive) return {group_.get()};
@@ -247,7 +246,7 @@ class NcclRank : public Communicator {
         &transfers);
   }
 
-  // Connected before there is something to wait for.
+  // Connects the pair before training waits for it.
   base::Result<void> connect_pair(NcclQueue& pair) {
     ASSAY_TRY_VOID(
         pair.launch("the first send", nullptr, [&](ncclComm_t comm, cudaStream_t stream) {
@@ -259,7 +258,7 @@ class NcclRank : public Communicator {
   }
 
   std::shared_ptr<NcclJob> job_;
-  DeviceMemory barrier_;  // two bytes for each rank, of which nobody reads anything
+  DeviceMemory barrier_;  // two bytes per rank, whose contents do not matter
   std::unique_ptr<NcclQueue> group_;
   Neighbours neighbours_;
   std::uint64_t last_ticket_ = 0;

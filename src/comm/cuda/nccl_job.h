@@ -1,8 +1,9 @@
-// NcclJob: what all communicators of a rank over NCCL share: the library, the limits, the first
-// failure, and a thread that looks after them. NCCL itself neither bounds a wait nor says which
-// call hangs, and aborting a communicator can take long, so no caller does it: it sets the failure,
-// which everybody sees at once, and the thread aborts all communicators at the same time. One after
-// the other could hang: freeing the memory of one waits for the kernels of all.
+// NcclJob: what all NCCL communicators of a rank share: the library, the timeouts, the first
+// failure, and a thread that watches them. NCCL itself neither bounds waits nor says which call
+// hangs, and aborting a communicator can take long. So callers do not abort; they set the failure,
+// which all threads see at once, and the watching thread aborts all communicators concurrently.
+// Aborting them one after the other could hang: freeing the memory of one waits for the kernels of
+// all.
 #pragma once
 
 #include <chrono>
@@ -31,15 +32,15 @@ class NcclJob {
 
   [[nodiscard]] const NcclLibrary& nccl() const { return *nccl_; }
   [[nodiscard]] const NcclOptions& options() const { return options_; }
-  // "rank 3: ": who it is, in errors.
+  // An error prefixed with this rank ("rank 3: ").
   [[nodiscard]] base::Error error(std::string what, std::string hint = {}) const;
 
-  // The first one, of this rank or, if the options tell, of another.
+  // The first failure, of this rank or, if options().failed reports one, of another.
   [[nodiscard]] std::optional<base::Error> failure() const;
-  // Never waits. Returns the failure that holds: the first one.
+  // Never waits. Returns the failure in effect, which is the first one.
   base::Error fail(const base::Error& why);
-  // After a failure: until NCCL uses no memory of the caller's any more, which it does also on
-  // threads of its own. Bounded.
+  // After a failure: waits until NCCL no longer uses the caller's memory, which it also does on its
+  // own threads. Bounded.
   void wait_for_aborts();
 
   void add(NcclQueue* queue);
@@ -55,16 +56,16 @@ class NcclJob {
   std::mutex queues_mutex_;  // taken before a queue's own
   std::vector<NcclQueue*> queues_;
 
-  mutable std::mutex mutex_;  // guards what follows; taken last
+  mutable std::mutex mutex_;  // guards what follows; locked last
   std::condition_variable changed_;
   mutable std::optional<base::Error> failure_;
-  bool aborted_ = false;  // all that there was when it failed
+  bool aborted_ = false;  // all communicators that existed at the failure
   bool ends_ = false;
   std::thread thread_;
 };
 
-// Runs functions that may hang, each on a thread of its own, for at most this long. A thread that
-// has not come back then is left alone: a function of NCCL cannot be interrupted.
+// Runs functions that may hang, each on its own thread, for at most this long. A thread that has
+// not returned by then is abandoned: NCCL's functions cannot be interrupted.
 void run_bounded(std::vector<std::function<void()>> functions, std::chrono::milliseconds limit);
 
 }  // namespace assay::comm

@@ -8,7 +8,8 @@
 namespace assay::comm {
 namespace {
 
-// Communicators that do not block, and that can be split, all of them in the same order.
+// The oldest version with non-blocking communicators that can be split, in the same order on all
+// ranks.
 constexpr int kOldest = NCCL_VERSION(2, 18, 1);
 
 base::Error not_usable(std::string what) {
@@ -65,7 +66,7 @@ base::Result<const NcclLibrary*> NcclLibrary::find() {
 
 std::string NcclLibrary::why(ncclResult_t result) const {
   std::string text = error_text(result);
-  // The last error of any communicator of the process: of use when something has just failed.
+  // The last error of any communicator in the process; useful right after a failure.
   const char* last = last_error(nullptr);
   if (last != nullptr && last[0] != '\0') text += fmt::format(" ({})", last);
   return text;

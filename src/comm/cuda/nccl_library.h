@@ -1,5 +1,5 @@
-// NcclLibrary: NCCL's functions, found in libnccl.so.2 when they are first needed, so that a
-// program starts without it.
+// NcclLibrary: NCCL's functions, loaded from libnccl.so.2 on first use, so that programs start
+// without it.
 #pragma once
 
 #include <nccl.h>
@@ -31,7 +31,7 @@ struct NcclLibrary {
   // The library of this process. An error says what to install.
   static base::Result<const NcclLibrary*> find();
 
-  // "remote process exited or there was a network error": what NCCL says about a result.
+  // NCCL's text for a result: "remote process exited or there was a network error".
   [[nodiscard]] std::string why(ncclResult_t result) const;
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// How long the orderly end of a communicator may take before it is aborted, and aborting it.
+// How long finalizing a communicator may take before it is aborted, and how long aborting may take.
 constexpr milliseconds kEndLimit{5'000};
 
 // Few channels are enough for the activations of a micro-batch, and leave the GPU to computation.
@@ -38,8 +38,8 @@ void pause_after(int looks) {
   }
 }
 
-// On a thread of its own, because each of NCCL's functions here may wait for other ranks. Returns
-// whether it was an orderly end.
+// Runs on its own thread, because each of these NCCL functions may wait for other ranks. Returns
+// whether the end was orderly.
 bool end(const NcclLibrary& nccl, int device, ncclComm_t comm, bool failed) {
   cudaSetDevice(device);
   const auto limit = std::chrono::steady_clock::now() + kEndLimit;
@@ -57,8 +57,8 @@ bool end(const NcclLibrary& nccl, int device, ncclComm_t comm, bool failed) {
   return true;
 }
 
-// NCCL writes a new communicator there when it is made. After a timeout nobody knows when that is,
-// so these places stay.
+// The address to which NCCL writes a new communicator. After a timeout it is unknown when NCCL will
+// write, so these variables are never freed.
 ncclComm_t& place_for_split() {
   static std::mutex mutex;
   static auto& places = *new std::deque<ncclComm_t>;
@@ -126,7 +126,8 @@ base::Result<std::unique_ptr<NcclQueue>> NcclQueue::split(int color, int key, Nc
 NcclQueue::~NcclQueue() {
   job_->remove(this);
   if (const ncclComm_t comm = take()) {
-    // After a failure, or one that hung, the others are aborted without trying.
+    // After a failure, or after one that hung, the others are aborted without trying to finalize
+    // them.
     const bool failed = job_->failure().has_value();
     const auto ended = std::make_shared<std::atomic<bool>>(false);
     run_bounded({[nccl = &job_->nccl(), device = job_->options().device, comm, failed, ended] {
@@ -141,7 +142,7 @@ NcclQueue::~NcclQueue() {
   }
 }
 
-// Until NCCL has done what it was asked for last. Gives the lock up between looks.
+// Waits until NCCL has completed its last request. Releases the lock between polls.
 base::Result<void> NcclQueue::until_done(Lock& lock, std::string_view what, milliseconds limit) {
   const auto deadline = Clock::now() + limit;
   for (int looks = 0;; ++looks) {
@@ -165,13 +166,13 @@ base::Result<void> NcclQueue::until_done(Lock& lock, std::string_view what, mill
   }
 }
 
-// The call that was launched last is in the stream.
+// Waits until the last call has been enqueued on the stream.
 base::Result<void> NcclQueue::settle(Lock& lock) {
   if (auto failure = job_->failure()) return base::fail(*std::move(failure));
   if (!is_being_launched()) return {};
   const std::string what = flights_.back().what;
   ASSAY_TRY_VOID(until_done(lock, what, job_->options().call_timeout));
-  // The thread that looks after queues may have seen it meanwhile, and that the call has finished.
+  // The watching thread may have noticed it meanwhile, and also that the call has finished.
   return is_being_launched() ? cuda_failed(record_done()) : base::Result<void>();
 }
 
@@ -269,7 +270,8 @@ std::optional<base::Error> NcclQueue::look() {
   ncclResult_t state = ncclSuccess;
   const ncclResult_t asked = job_->nccl().async_error(comm_, &state);
   if (asked != ncclSuccess) state = asked;
-  // A caller need not come back for a long time to wait for its last call.
+  // The caller may take a long time before it waits for its last call, so this thread records its
+  // end.
   if (state == ncclSuccess && is_being_launched()) {
     if (const auto recorded = record_done(); !recorded) return recorded.error();
   }
@@ -287,7 +289,7 @@ std::optional<base::Error> NcclQueue::look() {
   const milliseconds limit = job_->options().call_timeout;
   if (Clock::now() - *first.begun <= limit) return std::nullopt;
   // Time may have passed while this process was stopped, and events recorded a moment ago are not
-  // seen yet: a call that has finished is forgotten by the next look.
+  // visible yet: a call that has finished will be gone at the next check.
   if (!std::exchange(first.overdue, true)) return std::nullopt;
   return job_->error(fmt::format("{} has not finished within {} ms", first.what, limit.count()),
                      "another rank hangs or has ended");

@@ -1,9 +1,9 @@
-// NcclQueue: one communicator of NCCL and the stream that its calls run on, one after the other.
+// NcclQueue: an NCCL communicator and the stream on which its calls run, one after the other.
 //
-// NCCL does what it is asked for on a thread of its own (communicators are made not to block), and
-// a call waits for the one before only when the next is issued or waited for: so issuing does not
-// wait for other ranks, unless they are late to connect. `ready` is recorded where the caller's
-// stream has the buffers ready, `done` behind the call.
+// NCCL executes requests on its own thread (communicators are non-blocking), and we wait for a call
+// to be launched only when the next one is issued or waited for: so issuing does not wait for other
+// ranks, unless they are late to connect. `ready` is recorded on the caller's stream when its
+// buffers are ready, `done` after the call.
 #pragma once
 
 #include <chrono>
@@ -21,17 +21,17 @@
 
 namespace assay::comm {
 
-// What a queue is made for decides how much of the GPU NCCL takes.
+// The use of a queue decides how much of the GPU NCCL takes.
 enum class NcclUse : std::uint8_t { kCollectives, kOnePair };
 
 class NcclQueue {
  public:
-  // The ranks of the job, connected; every rank calls it.
+  // Connects all ranks of the job; every rank calls it.
   static base::Result<std::unique_ptr<NcclQueue>> connect(const std::shared_ptr<NcclJob>& job,
                                                           const ncclUniqueId& id);
   // As ncclCommSplit: null for a rank whose color is negative.
   base::Result<std::unique_ptr<NcclQueue>> split(int color, int key, NcclUse use);
-  // Ends the communicator, or aborts it if that takes too long.
+  // Finalizes the communicator, or aborts it if that takes too long.
   ~NcclQueue();
   NcclQueue(const NcclQueue&) = delete;
   NcclQueue& operator=(const NcclQueue&) = delete;
@@ -39,20 +39,20 @@ class NcclQueue {
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int ranks() const { return ranks_; }
 
-  // Makes NCCL's calls of one call of ours, on the communicator and stream that it is given.
+  // Makes the NCCL calls that implement one of our calls, on the given communicator and stream.
   using Calls = std::function<ncclResult_t(ncclComm_t, cudaStream_t)>;
-  // Queues them behind what `from` has queued so far; returns the call's number. `what` is its name
-  // in errors. `own`: what the rank sends to itself.
+  // Queues them after what `from` has queued so far; returns the call's number. `what` names it in
+  // errors. `own`: what the rank sends to itself.
   base::Result<std::uint64_t> launch(std::string what, cudaStream_t from, const Calls& calls,
                                      const Transfers* own = nullptr);
   // Makes the stream wait for the call.
   base::Result<void> wait(std::uint64_t number, cudaStream_t stream);
-  // Makes the caller wait for everything that was launched, at most as long as connecting may take.
+  // Blocks until everything launched is done, at most for the connect timeout.
   base::Result<void> drain();
 
-  // For the thread that looks after queues: what is wrong, if something is.
+  // For the watching thread: checks the queue, and returns the problem if there is one.
   std::optional<base::Error> look();
-  // Takes the communicator away, to abort it.
+  // Releases the communicator to the caller, who aborts it.
   ncclComm_t take();
 
  private:
@@ -64,9 +64,9 @@ class NcclQueue {
     cudaEvent_t ready = nullptr;
     cudaEvent_t done = nullptr;
     bool launched = false;  // `done` is recorded
-    // Since when nothing but other ranks can be what it waits for.
+    // Since when it can only be waiting for other ranks.
     std::optional<Clock::time_point> begun = std::nullopt;
-    bool overdue = false;  // for longer than a call may take, when it was looked at last
+    bool overdue = false;  // at the last check it had exceeded the call timeout
   };
 
   NcclQueue(std::shared_ptr<NcclJob> job, MovingStream stream, ncclComm_t comm)
@@ -76,7 +76,7 @@ class NcclQueue {
 
   base::Result<void> settle(Lock& lock);
   [[nodiscard]] bool is_being_launched() const;  // the last call
-  base::Result<void> record_done();              // behind the last call, which is in the stream
+  base::Result<void> record_done();              // after the last call, which is in the stream
   base::Result<void> until_done(Lock& lock, std::string_view what, std::chrono::milliseconds limit);
   base::Result<void> prepare(Flight& flight, cudaStream_t from, const Transfers* own);
   base::Result<void> cuda_failed(const base::Result<void>& done);
@@ -88,7 +88,7 @@ class NcclQueue {
   int ranks_ = 1;
 
   std::mutex mutex_;  // NCCL allows one caller of a communicator at a time
-  ncclComm_t comm_;   // null when it was taken away
+  ncclComm_t comm_;   // null after take()
   std::deque<Flight> flights_;
   std::uint64_t last_ = 0;
   Events events_;

@@ -1,5 +1,5 @@
-// Communicators over NCCL: two processes that share a GPU and pass for two machines. The process of
-// the test itself does not touch the GPU: a forked one could not use it then.
+// Communicators over NCCL: two processes that share a GPU and pretend to be two machines. The test
+// process itself does not touch the GPU, because forked children could not use it then.
 #include "comm/cuda/nccl.h"
 
 #include <dlfcn.h>

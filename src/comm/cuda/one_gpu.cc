@@ -20,8 +20,8 @@ namespace {
 
 using Streams = std::vector<std::shared_ptr<const MovingStream>>;
 
-// What the ranks of a group share. The last rank to issue a call queues the copies of all of them:
-// a copy waits for the work that its sender and its receiver had queued before the call.
+// The state shared by the ranks of a group. The last rank to issue a call queues the copies of all
+// ranks: each copy waits for the work that its sender and its receiver had queued before the call.
 class OneGpuGroup {
  public:
   OneGpuGroup(std::vector<int> names, Streams streams, int device, const OneGpuOptions& options)
@@ -47,7 +47,7 @@ class OneGpuGroup {
     shared.participants = std::get<0>(key) >= 0 ? 2 : names_.size();
     Post& post = shared.posts[rank];
     post = {call, std::move(transfers), from};
-    // A call that is only half posted would let the others wait for the timeout.
+    // If this failed after the call was half posted, the others would wait until the timeout.
     ASSAY_TRY_VOID(or_fail(prepare(post)));
     if (shared.posts.size() == shared.participants) {
       ASSAY_TRY_VOID(or_fail(queue(shared)));
@@ -94,7 +94,7 @@ class OneGpuGroup {
     for (const auto& group : below) group->abort(why);
   }
 
-  // The ranks that chose the same color, by key; every rank calls it.
+  // The ranks that chose the same color, ordered by key; every rank calls it.
   base::Result<std::vector<int>> members_of(int rank, int color, int key, std::int64_t& id) {
     std::unique_lock lock(mutex_);
     const std::int64_t split = splits_[rank]++;
@@ -137,8 +137,8 @@ class OneGpuGroup {
     Call call;
     Transfers transfers;
     cudaStream_t from = nullptr;  // the caller's
-    cudaEvent_t ready = nullptr;  // its buffers are
-    cudaEvent_t done = nullptr;   // what it receives is there
+    cudaEvent_t ready = nullptr;  // its buffers are ready
+    cudaEvent_t done = nullptr;   // what it receives has arrived
   };
   struct Shared {
     std::size_t participants = 0;
@@ -164,7 +164,7 @@ class OneGpuGroup {
     return cuda_done(cudaEventRecord(post.ready, post.from), "recording an event");
   }
 
-  // Its own copies, and those that read from its buffers.
+  // Waits for the rank's own copies, and for those that read from its buffers.
   base::Result<void> wait_for_copies(int rank, const Shared& shared) const {
     ASSAY_TRY_VOID(cuda_done(cudaSetDevice(device_), "choosing the GPU"));
     const cudaStream_t from = shared.posts.at(rank).from;
@@ -249,8 +249,8 @@ class OneGpuGroup {
     return fmt::format("rank {}", names_[static_cast<std::size_t>(rank)]);
   }
 
-  const std::vector<int> names_;  // in messages: those of the first group
-  const Streams streams_;         // where a rank's copies run
+  const std::vector<int> names_;  // for messages: ranks in the first group
+  const Streams streams_;         // for each rank's copies
   const int device_;
   const OneGpuOptions options_;
 
@@ -276,7 +276,7 @@ class OneGpuRank : public Communicator {
   [[nodiscard]] int ranks() const override { return group_->ranks(); }
   void abort(const base::Error& why) override { group_->abort(why); }
   base::Result<void> wait(Ticket ticket) override { return group_->finish(rank_, ticket.id); }
-  // Among the threads: the group's own calls are for device memory.
+  // Exchanged between the threads: the group's own calls only handle device memory.
   base::Result<std::unique_ptr<Communicator>> split(int color, int key) override {
     std::int64_t id = 0;
     ASSAY_TRY(const std::vector<int> members, group_->members_of(rank_, color, key, id));

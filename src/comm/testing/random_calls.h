@@ -1,6 +1,6 @@
 // Random calls on random groups, each checked against its definition. Every rank derives the same
-// calls from the same seed, issues those of different groups in an order of its own, has them all
-// in flight, and waits in an order of its own.
+// calls from the same seed, but interleaves those of different groups in its own order, has them
+// all in flight, and waits for them in its own order.
 #pragma once
 
 #include <fmt/format.h>
@@ -20,13 +20,13 @@ namespace assay::comm::testing {
 using Bytes = std::vector<std::byte>;
 constexpr std::byte kUntouched{0xee};
 
-// Where the buffers of calls are.
+// The memory that holds the buffers of calls.
 class CallMemory {
  public:
   virtual ~CallMemory() = default;
-  // Memory with these bytes, until clear().
+  // Memory that contains these bytes, until clear().
   virtual std::byte* place(const Bytes& bytes) = 0;
-  // What it holds, once the host has waited for the stream.
+  // Its contents, after the host has synchronised with the stream.
   virtual Bytes fetch(const std::byte* from, std::size_t bytes) = 0;
   virtual void clear() = 0;
   virtual Stream stream() { return {}; }
@@ -44,7 +44,7 @@ class HostMemory : public CallMemory {
   std::deque<Bytes> placed_;
 };
 
-// A group of the test, as the test expects it: members are ranks of the whole job.
+// A group as the test expects it; members are ranks of the whole job.
 struct Known {
   Communicator* communicator = nullptr;
   std::vector<int> members;
@@ -53,7 +53,7 @@ struct Known {
   [[nodiscard]] int ranks() const { return static_cast<int>(members.size()); }
 };
 
-// What every rank draws alike.
+// A random call; every rank draws the same.
 struct Draw {
   int number = 0;
   std::size_t family = 0;  // which split
@@ -64,7 +64,7 @@ struct Draw {
   bool in_place = false;
 };
 
-// The bytes that a rank of the whole job gives to a call.
+// The bytes that a rank (numbered as in the whole job) passes to a call.
 inline std::byte byte_of(int call, int rank, std::size_t i) {
   auto hash = static_cast<std::uint64_t>(call) * std::uint64_t{0x9e3779b97f4a7c15};
   hash ^= (static_cast<std::uint64_t>(rank) + 1) * std::uint64_t{0xbf58476d1ce4e5b9};
@@ -72,7 +72,7 @@ inline std::byte byte_of(int call, int rank, std::size_t i) {
   return static_cast<std::byte>((hash ^ (hash >> 29U)) >> 24U);
 }
 
-// Elements from one rank to another in all_to_all_v, and where they lie. Gaps are left on purpose.
+// Elements sent from one rank to another in all_to_all_v, and their offsets, with gaps on purpose.
 inline std::int64_t v_count(const Draw& draw, int from, int to) {
   return (draw.count * (from * 7 + to * 3 + draw.number)) % (draw.count + 3);
 }
@@ -97,7 +97,7 @@ inline std::vector<std::int64_t> v_offsets(const std::vector<std::int64_t>& coun
   return offsets;
 }
 
-// One call in flight, with its buffers and what they must hold at the end.
+// A call in flight, with its buffers and their expected contents.
 struct Flight {
   Known group;
   Draw draw;
@@ -197,7 +197,7 @@ inline base::Result<void> Flight::issue(Stream stream) {
   return {};
 }
 
-// Splits a family of groups further; draws the colors of all ranks, so that it knows the members.
+// Splits a group further. Draws the colors of all ranks, so that the members are known.
 inline base::Result<std::optional<Known>> split_known(
     const std::optional<Known>& parent, int world_ranks, int world_rank, std::mt19937& common,
     std::vector<std::unique_ptr<Communicator>>& owned) {
@@ -230,7 +230,7 @@ inline base::Result<std::optional<Known>> split_known(
   return known;
 }
 
-// The calls of one draw on this rank: one, or a send and a receive.
+// The calls that a draw makes on this rank: one, or a send and a receive.
 inline void add_flights(const Draw& draw, const Known& group, bool only_neighbours,
                         std::vector<Flight>& flights) {
   Flight flight{.group = group, .draw = draw, .collective = draw.collective};
@@ -253,7 +253,7 @@ inline void add_flights(const Draw& draw, const Known& group, bool only_neighbou
 inline base::Result<void> make_round(const std::vector<Draw>& draws,
                                      const std::vector<std::optional<Known>>& families,
                                      std::mt19937& own, CallMemory& memory) {
-  // Each group's calls stay in order; groups are interleaved as this rank likes.
+  // Each group's calls stay in order; the interleaving of groups is random per rank.
   std::map<std::size_t, std::vector<Flight>> by_family;
   for (const Draw& draw : draws) {
     if (families[draw.family])

@@ -1,5 +1,5 @@
 // Ranks as real processes, for tests and benchmarks: forks them, connects them over loopback and
-// collects what each returned. A rank that hangs is killed and reported.
+// collects their results. A rank that hangs is killed and reported.
 #pragma once
 
 #include <poll.h>
@@ -96,14 +96,14 @@ class SharedMemory : public KeyValue {
 struct RankRun {
   int ranks = 2;
   std::function<base::Result<void>(Communicator&)> body;
-  // Instead of connect_processes: how a rank is connected.
+  // Replaces connect_processes, if set.
   std::function<base::Result<std::unique_ptr<Communicator>>(int rank, KeyValue&)> connect;
   std::chrono::milliseconds call_timeout = std::chrono::minutes(5);
   bool only_tcp = false;
   std::string address = "127.0.0.1";
-  SharedMemory* shared = nullptr;                // if the body uses it too
+  SharedMemory* shared = nullptr;                // set if the body uses it too
   std::function<void(int rank)> before_connect;  // in the rank's process
-  bool may_leave = false;                        // files and threads of libraries that keep theirs
+  bool may_leave = false;                        // for libraries that keep files and threads open
   std::chrono::seconds limit{120};
 };
 
@@ -122,7 +122,7 @@ inline bool left_threads(std::size_t before) {
   return true;
 }
 
-// What a rank's process does: "ok", or the error's line.
+// Runs in a rank's process: "ok", or the error's line.
 inline std::string rank_outcome(const RankRun& run, int rank, SharedMemory& shared) {
   const std::size_t files = entries_of("/proc/self/fd");
   std::thread([] {}).join();  // a sanitizer starts a thread of its own with the first one

@@ -1,4 +1,5 @@
-// Jobs of threads for tests: options that fit together, and all ranks joined at once.
+// Jobs whose ranks are threads, for tests: matching options, and functions that act on all ranks at
+// once.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,8 +17,8 @@
 
 namespace assay::control::testing {
 
-// A port that is already listening, as a launcher makes it: no rank can come too early, and no
-// other test can take it.
+// Owns a port that is already listening, as a launcher would: no rank can connect too early, and no
+// other test can take the port.
 class Job {
  public:
   explicit Job(int ranks, const std::string& host = "127.0.0.1") : ranks_(ranks) {
@@ -40,7 +41,7 @@ class Job {
   }
   [[nodiscard]] int ranks() const { return ranks_; }
   [[nodiscard]] std::uint16_t port() const { return listener_.port; }
-  // A descriptor that a forked child must close.
+  // Must be called in a forked child.
   void close_listener() { listener_.socket.reset(); }
 
  private:
@@ -55,7 +56,7 @@ inline base::Result<std::unique_ptr<Channel>> enter(const ChannelOptions& option
 
 using Changes = std::function<void(ChannelOptions&)>;
 
-// All ranks at once, each in a thread of its own.
+// Enters all ranks at once, each on its own thread.
 inline std::vector<base::Result<std::unique_ptr<Channel>>> enter_all(Job& job,
                                                                      const Changes& change = {}) {
   std::vector<base::Result<std::unique_ptr<Channel>>> channels(
@@ -73,7 +74,7 @@ inline std::vector<base::Result<std::unique_ptr<Channel>>> enter_all(Job& job,
   return channels;
 }
 
-// The same where everything must go well.
+// The same, but expects every rank to succeed.
 inline std::vector<std::unique_ptr<Channel>> joined(Job& job, const Changes& change = {}) {
   std::vector<std::unique_ptr<Channel>> channels;
   for (auto& channel : enter_all(job, change)) {
@@ -83,7 +84,7 @@ inline std::vector<std::unique_ptr<Channel>> joined(Job& job, const Changes& cha
   return channels;
 }
 
-// Calls body(channel) for all ranks at once.
+// Calls body(channel) on all ranks at once.
 inline void together(std::vector<std::unique_ptr<Channel>>& channels,
                      const std::function<void(Channel&)>& body) {
   std::vector<std::thread> threads;
@@ -100,7 +101,7 @@ inline void leave_all(std::vector<std::unique_ptr<Channel>>& channels) {
   });
 }
 
-// Until the condition holds, for at most a minute.
+// Waits until the condition holds, for at most a minute.
 inline bool eventually(const std::function<bool()>& condition) {
   const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   while (!condition()) {

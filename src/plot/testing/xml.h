@@ -1,4 +1,4 @@
-// A strict XML reader, for tests to check what was drawn. It shares no code with the writer.
+// A strict XML reader for tests of drawings. It shares no code with the writer.
 #pragma once
 
 #include <map>
@@ -18,16 +18,16 @@ struct Element {
   std::vector<std::string> parents;  // outermost first
 
   [[nodiscard]] bool has_class(std::string_view wanted) const;
-  // A number that an attribute holds; fails the test when it is not one, or not finite.
+  // An attribute as a number; fails the test if it is not a finite number.
   [[nodiscard]] double number(const std::string& attribute) const;
 };
 
-// Elements in the order in which they begin; nothing when anything is not well-formed: tags that
-// do not balance, attributes without quotes or twice, a bare & or <, characters XML cannot hold.
+// Elements in document order; nothing if the document is not well-formed: unbalanced tags, unquoted
+// or duplicate attributes, a bare & or <, characters not allowed in XML.
 std::optional<std::vector<Element>> parse_xml(std::string_view document);
 
-// The elements of a drawing, and of those the ones with a name and class (empty: any). A drawing
-// that is not well-formed fails the test and has none.
+// elements_of(): all elements of a drawing; those(): the ones with a name and class (empty: any). A
+// drawing that is not well-formed fails the test and yields none.
 std::vector<Element> elements_of(std::string_view drawing);
 std::vector<Element> elements_of(const Drawing& drawing);
 std::vector<Element> those(const std::vector<Element>& elements, std::string_view name,

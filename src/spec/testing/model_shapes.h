@@ -1,4 +1,4 @@
-// What the models that can be trained differ in, made from one of any size.
+// The architectures that can be trained, each derived from a given Llama-like model of any size.
 #pragma once
 
 #include <vector>
@@ -42,7 +42,7 @@ inline std::vector<NamedModel> model_shapes(const ModelSpec& llama) {
           {"gpt2", gpt2_shape(llama)}};
 }
 
-// Mixtures: every way to route, with and without what is optional.
+// Mixtures: every kind of routing, with and without the optional parts.
 inline std::vector<NamedModel> mixture_shapes(const ModelSpec& llama) {
   ModelSpec mixtral = llama;
   mixtral.experts = 4;

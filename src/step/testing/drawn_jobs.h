@@ -1,5 +1,5 @@
-// Jobs for property tests: small models of every kind that programs execute, in any layout that
-// they execute, with any batch, precision, optimizer and recomputation.
+// Random jobs for property tests: small models of every kind, with any layout, batch, precision,
+// optimizer and recomputation that programs can execute.
 #pragma once
 
 #include <rapidcheck.h>
@@ -87,7 +87,7 @@ inline spec::JobSpec drawn_job() {
     job.train.optimizer = spec::Optimizer::kMuon;
   if (job.layout.cp == 1)
     job.data.mask = *rc::gen::element(spec::Mask::kNone, spec::Mask::kDocument);
-  // What a combination refuses, it refuses with AdamW and without fp8 less often.
+  // Combinations that are refused with Muon are often accepted with AdamW.
   Choices choices = choices_of(job);
   choices.layout = *layout_of(job.layout, 0);
   if (!build(job.model, choices)) job.train.optimizer = spec::Optimizer::kAdamw;

@@ -1,4 +1,4 @@
-// What a rank computes between the issue of an exchange and the wait for it: what can hide it.
+// What a rank computes between issuing an exchange and waiting for it: the work that can hide it.
 #pragma once
 
 #include <map>
@@ -12,12 +12,12 @@ namespace assay::step::testing {
 
 struct ExchangeWindow {
   const Op* issued = nullptr;
-  bool for_next_step = false;  // of weights, behind the updates
+  bool for_next_step = false;  // of weights, overlapping the updates
   double flops = 0;            // of matrix products and attention
   double bytes = 0;            // read and written by all ops
 };
 
-// Of every exchange of a step, in the order of their issues.
+// For every exchange of a step, in the order of issue.
 inline std::vector<ExchangeWindow> exchange_windows(const Program& p) {
   std::set<std::int32_t> for_next_step;
   for (const Op& op : p.prologue) for_next_step.insert(op.ticket);

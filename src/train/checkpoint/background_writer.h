@@ -4,9 +4,9 @@
 //   …  ASSAY_TRY_VOID(writer->submit(std::move(snapshot), [](const auto& outcome) { … }));
 //   …  ASSAY_TRY_VOID(writer->wait());
 //
-// One checkpoint is in flight at a time. The error of a failed write is returned by the next call,
-// whatever it is; if there is none, it is logged. A snapshot with a Share is this rank's part of a
-// checkpoint (shared_write.h).
+// One checkpoint is in flight at a time. If a write fails, the next call of any method returns the
+// error; if there is no further call, it is logged. A snapshot with a Share is this rank's part of
+// a checkpoint (shared_write.h).
 #pragma once
 
 #include <chrono>
@@ -34,7 +34,8 @@ struct BackgroundOptions {
   WriteOptions write = {};
   Retention retention = {};  // applied after every checkpoint
   WhenBusy when_busy = WhenBusy::kWait;
-  // Whether this writer prepares, cleans and prunes the root. Of several ranks, rank 0's does.
+  // Whether this writer prepares, cleans and prunes the root; with several ranks, only rank 0's
+  // does.
   bool owns_root = true;
 };
 
@@ -49,7 +50,7 @@ class BackgroundWriter {
                                                                BackgroundOptions options = {});
   BackgroundWriter(const BackgroundWriter&) = delete;
   BackgroundWriter& operator=(const BackgroundWriter&) = delete;
-  // Waits for the write in flight, but not long for other ranks.
+  // Waits for the write in flight, but only briefly for other ranks.
   ~BackgroundWriter();
 
   // On an error (of the previous checkpoint, or busy) this snapshot was not accepted and `done` is
@@ -58,7 +59,7 @@ class BackgroundWriter {
   // Waits until nothing is in flight.
   base::Result<void> wait();
   [[nodiscard]] bool busy() const;
-  // Waits that long at most; whether nothing is in flight.
+  // Waits at most `time`; returns whether nothing is in flight.
   [[nodiscard]] bool idle_within(std::chrono::milliseconds time) const;
 
  private:

@@ -20,8 +20,8 @@ struct VerifyOptions {
   unsigned threads = 0;  // 0: all processors of this process
   // Called with the number of bytes just read, concurrently from several threads.
   std::function<void(std::int64_t)> progress = {};
-  // Of several processes that check a checkpoint together, which one this is: it gets the files
-  // that bring it closest to the same number of bytes.
+  // When several processes verify a checkpoint together: the share of this one. Files are
+  // distributed so that all processes read about the same number of bytes.
   struct Share {
     std::size_t index = 0;
     std::size_t of = 1;
@@ -38,7 +38,7 @@ class Checkpoint {
 
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
   [[nodiscard]] const Manifest& manifest() const { return manifest_; }
-  // Hashes every file. The error names the first that differs from what was written.
+  // Hashes every file. The error names the first file whose content differs from what was written.
   [[nodiscard]] base::Result<void> verify(const VerifyOptions& options = {}) const;
   // The names of the parts, and one of them.
   [[nodiscard]] std::vector<std::string> parts() const;
@@ -64,7 +64,7 @@ base::Result<Manifest> verify(const std::filesystem::path& folder,
 struct Listed {
   std::int64_t step = 0;
   std::filesystem::path folder;
-  base::Result<Manifest> manifest;  // or the damage, as far as open() detects it
+  base::Result<Manifest> manifest;  // or the damage, if open() detects any
 };
 // Ascending by step.
 base::Result<std::vector<Listed>> list(const std::filesystem::path& root);
@@ -73,16 +73,16 @@ enum class Check { kContents, kLengths };  // hash every byte, or compare length
 
 struct Latest {
   std::optional<Checkpoint> checkpoint;  // none: there is no intact checkpoint
-  std::vector<base::Error> damaged;      // of newer checkpoints that were skipped
+  std::vector<base::Error> damaged;      // errors of newer checkpoints, which were skipped
 };
 base::Result<Latest> latest(const std::filesystem::path& root, Check check = Check::kContents,
                             const VerifyOptions& options = {});
 
-// What people name: a checkpoint, a folder of checkpoints, or the folder of a run.
+// What users may name: a checkpoint, a folder of checkpoints, or the folder of a run.
 bool is_checkpoint(const std::filesystem::path& path);
-// Of a run, its checkpoints; else the path itself.
+// The checkpoints folder if the path is a run, else the path itself.
 std::filesystem::path root_of(const std::filesystem::path& path);
-// The checkpoint, or the newest one there; its contents are not verified.
+// The checkpoint itself, or the newest one in the folder; contents are not verified.
 base::Result<Checkpoint> open_newest(const std::filesystem::path& path);
 
 }  // namespace assay::checkpoint

@@ -24,7 +24,7 @@ struct Contents {
   std::int64_t bytes = 0;
 };
 
-// A listing, not a question per name: network file systems answer those from a cache.
+// Lists the folder instead of asking for each name: network file systems answer those from a cache.
 base::Result<Contents> contents_of(const fs::path& folder) {
   Contents contents;
   std::error_code error;

@@ -16,9 +16,9 @@ struct Awaited {
   std::int64_t step = 0;
 };
 
-// All notes, by rank. Waits as long as files grow or notes appear, and WriteOptions::patience
-// longer; then the error names the ranks that are missing. When all have come and some have failed,
-// it names the first of these.
+// Returns all notes, by rank. Waits until no file has grown and no note has appeared for
+// WriteOptions::patience; the error then names the missing ranks. If all notes are there but some
+// report failures, the error names the first such rank.
 base::Result<std::vector<RankNote>> collect_notes(const std::filesystem::path& folder,
                                                   const Awaited& awaited,
                                                   const WriteOptions& options);

@@ -1,6 +1,6 @@
-// Compares two checkpoints, whichever ranks and files they were written by: the training state key
-// by key, and every tensor element by element, to the bit. Reads in pieces, so memory does not grow
-// with the checkpoints.
+// Compares two checkpoints, regardless of the ranks and files they were written by: the training
+// state key by key, and every tensor element by element, bit for bit. Reads in pieces, so memory
+// use does not grow with the size of the checkpoints.
 #pragma once
 
 #include <cstdint>
@@ -27,22 +27,22 @@ struct TensorDifference {
   std::string part;
   std::string name;
   TensorRelation relation = TensorRelation::kOtherValues;
-  TensorInfo a;  // where it has one
+  TensorInfo a;  // if present there
   TensorInfo b;
-  // Of kOtherValues:
+  // For kOtherValues:
   std::int64_t elements = 0;
-  std::int64_t differing = 0;  // whose bits differ
-  std::int64_t first = 0;      // the first of them
+  std::int64_t differing = 0;  // elements whose bits differ
+  std::int64_t first = 0;      // index of the first of them
   double first_a = 0;
   double first_b = 0;
-  double largest = 0;     // absolute difference of numbers
-  std::int64_t nans = 0;  // differing elements that are not a number in one of them or in both
+  double largest = 0;     // largest absolute difference between numbers
+  std::int64_t nans = 0;  // differing elements that are NaN on either side
 };
 
 struct Difference {
   std::vector<StateDifference> state;
   std::vector<TensorDifference> tensors;
-  std::int64_t compared_tensors = 0;  // that both have
+  std::int64_t compared_tensors = 0;  // tensors that both have
   std::int64_t compared_bytes = 0;
 
   [[nodiscard]] bool equal() const { return state.empty() && tensors.empty(); }

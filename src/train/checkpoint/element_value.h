@@ -1,4 +1,4 @@
-// Stored elements as numbers, for people: what diff prints.
+// Stored elements as numbers, for the output of diff.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace assay::checkpoint {
 // The number in these dtype_bytes() bytes, little-endian. Integers beyond 2^53 are rounded.
 double element_value(Dtype dtype, std::span<const std::byte> bytes);
 
-// |a - b|, of integers before rounding.
+// |a - b|; integers are subtracted before the result is rounded.
 double element_difference(Dtype dtype, std::span<const std::byte> a, std::span<const std::byte> b);
 
 }  // namespace assay::checkpoint

@@ -11,18 +11,18 @@
 
 namespace assay::checkpoint {
 
-// Removes a folder in which a checkpoint was being written. It gets another name first, so that
-// ranks which still write cannot add to it.
+// Removes a folder in which a checkpoint was being written. It is renamed first, so that ranks that
+// are still writing cannot add files to it.
 base::Result<void> discard_folder(const std::filesystem::path& root, const std::string& name,
                                   std::int64_t step);
 
-// Renames a checkpoint folder to a hidden name and removes it. Returns false, and leaves it under
-// its present name, if it has readers.
+// Renames a checkpoint folder to a hidden name and removes it. If the checkpoint has readers, it
+// keeps its name and the result is false.
 base::Result<bool> remove_folder(const std::filesystem::path& root, const std::string& name,
                                  std::int64_t step);
 
-// Removes what killed writers left, restores checkpoints they had moved aside, and finishes
-// removals. Folders of running processes are not touched.
+// Removes what killed writers left behind, restores checkpoints that they had moved aside, and
+// finishes interrupted removals. Folders of running processes are not touched.
 base::Result<void> sweep(const std::filesystem::path& root);
 
 }  // namespace assay::checkpoint

@@ -142,7 +142,8 @@ TEST(Killed, AReplacedCheckpointIsTheOldOrTheNewOne) {
 constexpr int kCheckpointFailed = 3;
 constexpr std::size_t kNameBytes = 256;
 
-// Rank 0 of two processes: begins checkpoints, tells rank 1 where, and commits, until one fails.
+// Rank 0 of two processes: starts checkpoints, tells rank 1 the folder, and commits, until one
+// fails.
 int begin_on(const fs::path& root, std::int64_t step, int to, std::atomic<std::int64_t>& promised) {
   std::signal(SIGPIPE, SIG_IGN);
   for (;; ++step) {
@@ -160,7 +161,7 @@ int begin_on(const fs::path& root, std::int64_t step, int to, std::atomic<std::i
   }
 }
 
-// Rank 1, until there is nobody to tell it where.
+// Rank 1, until nobody tells it a folder any more.
 int follow(const fs::path& root, int from) {
   std::array<char, kNameBytes> name{};
   while (::read(from, name.data(), name.size()) == kNameBytes) {
@@ -173,8 +174,8 @@ int follow(const fs::path& root, int from) {
   return 0;
 }
 
-// Either rank, at any moment: the newest checkpoint is whole and from both ranks, and the rank that
-// lives ends by itself.
+// Either rank is killed at any moment: the newest checkpoint is complete and from both ranks, and
+// the surviving rank ends by itself.
 TEST(Killed, OneOfTwoRanksLeavesNoHalfCheckpoint) {
   base::testing::MemoryDir directory;
   const fs::path& root = directory.path();

@@ -14,8 +14,8 @@
 
 namespace assay::checkpoint {
 
-// Of a checkpoint that one rank wrote, and of one that several ranks wrote together, whose manifest
-// also says where the pieces of each tensor are.
+// kPiecesFormatVersion: written by several ranks together; the manifest then also says where the
+// pieces of each tensor are. kFormatVersion: written by one rank.
 inline constexpr int kFormatVersion = 1;
 inline constexpr int kPiecesFormatVersion = 2;
 inline constexpr std::string_view kManifestName = "manifest.json";
@@ -29,12 +29,13 @@ struct TrainingState {
   base::Json data_cursor = base::Json::object();
   base::Json random_state = base::Json::object();
   base::Json schedule = base::Json::object();
-  std::string layout;  // of the parameters, as text
+  std::string layout;  // layout_text() of snapshot.h
   base::Json extra = base::Json::object();
   bool operator==(const TrainingState&) const = default;
 };
 
-// A range of a tensor's elements, and the file that has it (as entry_of() of tensor.h).
+// A range of a tensor's elements, and the file that holds it (under the name that entry_of() of
+// tensor.h gives it).
 struct Piece {
   std::string file;
   ElementRange elements;
@@ -43,7 +44,7 @@ struct Piece {
 
 struct StoredTensor {
   TensorInfo info;
-  std::vector<Piece> pieces;  // in the order of their elements; together all of them
+  std::vector<Piece> pieces;  // in element order; together they cover the whole tensor
   bool operator==(const StoredTensor&) const = default;
 };
 
@@ -55,11 +56,11 @@ struct StoredPart {
 
 struct Manifest {
   TrainingState state;
-  // The file's time, or what earlier versions have in the file. Not written to it: the same state
-  // gives the same bytes.
+  // The manifest file's modification time, or the value stored in the file by earlier versions. Not
+  // written any more, so that the same state gives the same bytes.
   std::int64_t written_unix_ns = 0;
   std::vector<FileRecord> files;
-  // Of a checkpoint that several ranks wrote; otherwise 1 and none: files have whole tensors then.
+  // If several ranks wrote the checkpoint; otherwise 1 and empty, and files hold whole tensors.
   std::int64_t ranks = 1;
   std::vector<StoredPart> parts = {};
 
@@ -68,8 +69,8 @@ struct Manifest {
 };
 
 std::string manifest_text(const Manifest& manifest);
-// Errors name `where`. File names with path separators are refused, and so are pieces that overlap,
-// leave something of a tensor out, or lie in a file that is not listed.
+// Errors name `where`. Refuses file names with path separators, and pieces that overlap, do not
+// cover their tensor, or lie in a file that is not listed.
 base::Result<Manifest> parse_manifest(const std::string& text, const std::string& where);
 
 }  // namespace assay::checkpoint

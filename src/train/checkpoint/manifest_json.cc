@@ -109,7 +109,7 @@ struct Rectangle {
   std::int64_t end = 0;
 };
 
-// A range that is not in runs may begin and end within rows.
+// A range without runs may begin and end within rows.
 void add_rectangles(const ElementRange& e, std::int64_t cols, std::vector<Rectangle>& list) {
   const std::int64_t row = e.first / cols;
   if (e.in_runs()) {
@@ -124,7 +124,7 @@ void add_rectangles(const ElementRange& e, std::int64_t cols, std::vector<Rectan
   if (e.end() % cols > 0) list.push_back({whole_to, whole_to + 1, 0, e.end() % cols});
 }
 
-// Of a matrix: goes down its rows, with the rectangles that each of them crosses side by side.
+// For a matrix: goes down its rows, keeping track of the rectangles that cover each.
 std::int64_t first_missing_of_rows(const StoredTensor& tensor) {
   const std::int64_t rows = tensor.info.shape[0];
   const std::int64_t cols = tensor.info.shape[1];
@@ -151,7 +151,7 @@ std::int64_t first_missing_of_rows(const StoredTensor& tensor) {
   return rows * cols;
 }
 
-// The first element that no piece has, or that two have; the number of elements if there is none.
+// The first element that no piece covers, or that two do; the number of elements if there is none.
 std::int64_t first_missing(const StoredTensor& tensor) {
   if (std::ranges::any_of(tensor.pieces, [](const Piece& p) { return p.elements.in_runs(); })) {
     return first_missing_of_rows(tensor);

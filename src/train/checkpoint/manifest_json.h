@@ -1,4 +1,4 @@
-// The JSON that a manifest (manifest.h) and the note of a rank (rank_note.h) are made of.
+// The JSON shared by manifests (manifest.h) and the notes of ranks (rank_note.h).
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@
 
 namespace assay::checkpoint {
 
-// A document with the hash of itself as its last key, so that changes to it are noticed.
+// The document with its own hash appended as the last key, so that changes are detected.
 std::string sealed_text(base::Json document);
-// The document without that key. Errors name `where`.
+// The document without that key; fails if the hash is wrong. Errors name `where`.
 base::Result<base::Json> unsealed(const std::string& text, const std::string& where);
 
-// Nothing unless the key has a number of that kind, or a text.
+// Nothing unless the key holds a non-negative integer, or a string.
 std::optional<std::int64_t> count_in(const base::Json& object, const char* key);
 std::optional<std::string> text_in(const base::Json& object, const char* key);
 
@@ -27,11 +27,12 @@ base::Result<std::vector<FileRecord>> files_in(const base::Json& document,
                                                const std::string& where);
 
 base::Json parts_json(std::span<const StoredPart> parts);
-// Pieces in order and without overlap, each in one of the files; they may leave elements out.
+// Pieces must be sorted by first element, and lie in one of the files. Gaps and overlaps of runs
+// are left to check_complete().
 base::Result<std::vector<StoredPart>> parts_in(const base::Json& document,
                                                std::span<const FileRecord> files,
                                                const std::string& where);
-// Fails if something of a tensor is in no piece.
+// Fails unless the pieces of each tensor cover it exactly once.
 base::Result<void> check_complete(std::span<const StoredPart> parts, const std::string& where);
 
 base::Error bad_manifest(const std::string& where, std::string what);

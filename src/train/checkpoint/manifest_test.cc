@@ -111,7 +111,7 @@ RC_GTEST_PROP(Manifest, PiecesInRunsMakeUpATensorExactly, ()) {
     return parse_manifest(manifest_text(manifest), "m").has_value();
   };
   RC_ASSERT(accepted(pieces));
-  // What counting elements one by one says of a piece that is changed.
+  // A changed piece must be accepted or refused as counting elements one by one says.
   const auto which = *rc::gen::inRange<std::size_t>(0, pieces.size());
   ElementRange& changed = pieces[which];
   switch (*rc::gen::inRange(0, 4)) {
@@ -143,8 +143,8 @@ RC_GTEST_PROP(Manifest, PiecesInRunsMakeUpATensorExactly, ()) {
   RC_ASSERT(accepted(pieces) == (inside && std::ranges::count(times, 1) == rows * cols));
 }
 
-// Any value of the document replaced by another, with a matching digest: refused, or the same as
-// far as it matters. Sanitizers watch.
+// Any value of the document replaced by another, with a matching digest: it is refused, or makes no
+// difference. Sanitizers check memory accesses.
 TEST(Manifest, AnyOneWrongValueDoesNoHarm) {
   const std::vector<base::Json> wrong = {nullptr, -1, 0,   1,    INT64_MAX, UINT64_MAX,
                                          0.5,     "", "x", true, {1, 2},    {{"a", 1}}};

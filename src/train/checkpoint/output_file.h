@@ -1,9 +1,9 @@
 // OutputFile: a new file written once, front to back, in large pieces straight from the caller's
 // memory; hashed while it is written, and on disk when finish() returns.
 //
-// A checkpoint is larger than its share of the page cache: written pages are sent to the disk at
-// once and dropped from the cache, so that neither training data nor other files are evicted and no
-// gigabytes of dirty pages remain at the end.
+// Writing a checkpoint must not push training data and other files out of the page cache, or leave
+// gigabytes of dirty pages for the end: written pages are sent to the disk at once and then dropped
+// from the cache.
 #pragma once
 
 #include <cstddef>

@@ -20,10 +20,10 @@ std::vector<std::int64_t> steps_to_remove(std::span<const std::int64_t> steps, R
 
 struct Pruned {
   std::vector<std::int64_t> removed;
-  std::vector<std::int64_t> in_use;  // to be removed, but have readers; removed later
+  std::vector<std::int64_t> in_use;  // due for removal but being read; a later call removes them
 };
-// Damaged checkpoints are neither counted nor removed: counting them would remove intact ones, and
-// a person should see what happened to them.
+// Damaged checkpoints are neither counted nor removed: counting them would cause intact ones to be
+// removed, and users should be able to examine them.
 base::Result<Pruned> prune(const std::filesystem::path& root, Retention retention);
 
 }  // namespace assay::checkpoint

@@ -28,9 +28,9 @@ class SafetensorsFile {
   // Null if there is no such tensor.
   [[nodiscard]] const TensorPlace* find(std::string_view name) const;
 
-  // The tensor's bytes, mapped. If the file is truncated meanwhile they read as zeros and intact()
-  // becomes false. Some dozens of files can be mapped at once; beyond that this fails, and read()
-  // still works.
+  // The tensor's bytes, memory-mapped. If the file is truncated meanwhile, they read as zeros and
+  // intact() becomes false. Only a few dozen files can be mapped at once; beyond that this fails,
+  // but read() still works.
   [[nodiscard]] base::Result<std::span<const std::byte>> bytes(const TensorPlace& place) const;
   [[nodiscard]] bool intact() const { return !mapped_ || !mapped_->damaged(); }
   // Copies `target.size()` bytes starting at `offset` in the tensor.

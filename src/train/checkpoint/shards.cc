@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kSuffix = ".safetensors";
 constexpr std::string_view kOf = "-of-";
-constexpr std::size_t kDigits = 5;  // at least; more where there are more shards
+constexpr std::size_t kDigits = 5;  // minimum; more if there are more shards
 
 bool is_digits(std::string_view text) {
   return text.size() >= kDigits && text.size() < 10 &&
@@ -52,7 +52,7 @@ std::string index_name(const std::string& part) {
 std::string index_text(std::span<const Shard> shards) {
   std::int64_t total = 0;
   base::Json map = base::Json::object();
-  // Names are known to be different: the ordered object's own search would take a square of time.
+  // Names are known to be distinct: the ordered object's own lookup would take quadratic time.
   auto& entries = map.get_ref<base::Json::object_t&>();
   for (const Shard& shard : shards) {
     for (const Tensor& tensor : shard.tensors) {

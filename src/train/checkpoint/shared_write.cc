@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What a file has of the tensors: entries of its own, with the pieces' names and shapes.
+// The tensors as entries of a file, with the names and shapes of their pieces.
 std::vector<Tensor> entries_of(const std::vector<Tensor>& tensors) {
   std::vector<Tensor> entries = tensors;
   for (Tensor& entry : entries) {
@@ -93,7 +93,7 @@ base::Result<RankNote> write_own_files(const fs::path& root, const fs::path& fol
   return base::fail(base::unfit_error(root.string(), error.what()));
 }
 
-// Frees the space of a failed rank's files, which its note may need.
+// Frees the space taken by a failed rank's files, which its note may need.
 void remove_own_files(const fs::path& folder, const Share& share) {
   const std::string mark = fmt::format("-rank-{:05}-of-{:05}", share.rank, share.ranks);
   std::error_code error;

@@ -1,4 +1,4 @@
-// A checkpoint that several ranks write together, each the tensors it has, into one hidden folder
+// A checkpoint that several ranks write together, each the tensors it holds, into one hidden folder
 // that rank 0 commits:
 //
 //   rank 0   begin_shared ─ its files ─ its note ─ waits for all notes ─ manifest ─ commit
@@ -16,13 +16,14 @@
 
 namespace assay::checkpoint {
 
-// Rank 0, before any rank writes: creates the hidden folder. Every rank, rank 0 too, then gives its
-// snapshot a Share with that name; the others learn it from rank 0, and have no `folder`.
+// Called by rank 0 before any rank writes: creates the hidden folder. Every rank, including rank 0,
+// then gives its snapshot a Share with the folder's name, which the others learn from rank 0; only
+// rank 0's has a `folder`.
 base::Result<Share> begin_shared(const std::filesystem::path& root, std::int64_t step,
                                  std::int64_t ranks);
 
-// Every rank, with its share. On rank 0 returns when the checkpoint is committed, and says how many
-// bytes all have written; on the others when their own files are on disk.
+// Called by every rank, with its share. On rank 0 it returns when the checkpoint is committed, with
+// the bytes written by all ranks; on the others when their own files are on disk.
 base::Result<Written> write_shared(const std::filesystem::path& root, const Snapshot& snapshot,
                                    const WriteOptions& options = {});
 

@@ -87,7 +87,7 @@ RC_GTEST_PROP(SharedWrite, ReadersGetWhatOneRankWouldHaveWritten, ()) {
       RC_ASSERT(!set->read(*set->find(tensor.info.name), 0, beyond).has_value());
     }
   }
-  // The same from one rank, by our comparison.
+  // Our own comparison finds it equal to one written by a single rank.
   const base::testing::MemoryDir other;
   const auto alone = write_checkpoint(other.path(), whole);
   const auto same = diff(*read, *Checkpoint::open(alone->folder));
@@ -115,7 +115,7 @@ TEST(SharedWriteFiles, AnIndependentReaderAgrees) {
 class SharedWriteFaults : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_TRUE(write_checkpoint(root_, snapshot_of_step(1))); }
-  // The old one is there, and nothing else.
+  // Only the old checkpoint is there.
   void expect_untouched() {
     EXPECT_EQ(entries_in(root_), 1U);
     const auto found = latest(root_);
@@ -153,7 +153,7 @@ TEST_F(SharedWriteFaults, ARankThatNeverComesIsNamedAndNotWaitedForForEver) {
   ASSERT_FALSE(written);
   EXPECT_THAT(written.error().line(), HasSubstr("rank 2 of 3 did not write a part"));
   expect_untouched();
-  // Too late: an error of its own, and nothing appears.
+  // Too late: the rank gets an error, and nothing appears.
   snapshots[2].share = Share{.rank = 2, .ranks = 3, .staging = share->staging};
   const auto late = write_shared(root_, snapshots[2]);
   ASSERT_FALSE(late);

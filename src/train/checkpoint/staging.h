@@ -20,10 +20,10 @@ class StagingFolder {
   ~StagingFolder();
 
   [[nodiscard]] std::filesystem::path path() const { return root_ / name_; }
-  // The folder's files must be on disk. An existing step-N is replaced and stays intact until the
-  // new one has its name.
+  // The folder's files must be on disk already. An existing step-N is replaced; it stays intact
+  // until the new one has taken its name.
   base::Result<std::filesystem::path> commit();
-  // Removes it now.
+  // Removes the folder now.
   void discard();
 
  private:

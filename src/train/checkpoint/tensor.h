@@ -30,18 +30,18 @@ struct TensorInfo {
 
   // Nothing if an extent is negative or the product overflows.
   [[nodiscard]] std::optional<std::int64_t> bytes() const;
-  // Of a tensor that has bytes().
+  // Requires bytes() to have a value.
   [[nodiscard]] std::int64_t elements() const { return *bytes() / dtype_bytes(dtype); }
   bool operator==(const TensorInfo&) const = default;
 };
 
-// Some of a tensor's elements, in row-major order: `count` from `first` on; or, with a `run`, as
-// many elements of each row, from the same column on.
+// Some of a tensor's elements, in row-major order: `count` elements from `first` on. If `run` is
+// set, they are `run` elements of each of several consecutive rows, starting in the same column.
 struct ElementRange {
   std::int64_t first = 0;
   std::int64_t count = 0;
-  std::int64_t run = 0;    // elements side by side; 0: all
-  std::int64_t apart = 0;  // from one run's first element to the next one's: a row of the tensor
+  std::int64_t run = 0;    // contiguous elements per row; 0: all are contiguous
+  std::int64_t apart = 0;  // distance between the starts of runs: the tensor's row length
 
   [[nodiscard]] bool in_runs() const { return run > 0; }
   // After the last element.
@@ -50,11 +50,11 @@ struct ElementRange {
   }
   bool operator==(const ElementRange&) const = default;
 };
-// Whether these are elements of such a tensor.
+// Whether this is a valid range of the tensor.
 bool is_piece_of(const TensorInfo& whole, const ElementRange& elements);
 
-// How a file calls a range of a tensor: the tensor itself if that is all of it, otherwise
-// "NAME[FIRST:END]", or "NAME[FIRST:END,RUN/APART]", with one dimension.
+// The entry under which a file stores a range of a tensor: the tensor itself if the range is all of
+// it, otherwise one-dimensional and named "NAME[FIRST:END]" or "NAME[FIRST:END,RUN/APART]".
 TensorInfo entry_of(const TensorInfo& whole, const ElementRange& elements);
 
 // Without an owner the memory is borrowed and must not change while the tensor is in use.
@@ -62,7 +62,7 @@ struct Tensor {
   TensorInfo info;  // of the whole tensor
   std::span<const std::byte> data;
   std::shared_ptr<const void> owner = {};
-  std::optional<ElementRange> elements = {};  // what `data` has of it; nothing: all
+  std::optional<ElementRange> elements = {};  // which elements `data` holds; nothing: all
 };
 
 Tensor owned_tensor(TensorInfo info, std::vector<std::byte> data);

@@ -35,7 +35,7 @@ TensorSet TensorSet::of_pieces(std::shared_ptr<const ReadLock> lock, std::filesy
 }
 
 void TensorSet::index() {
-  // Of a name in two files, the first.
+  // If a name occurs in two files, the first one counts.
   for (std::size_t i = 0; i < tensors_.size(); ++i) by_name_.emplace(tensors_[i].info.name, i);
 }
 
@@ -95,7 +95,7 @@ base::Result<void> TensorSet::read_from(const StoredTensor& tensor, const Piece&
                            fmt::format("has no '{}' of {} bytes", entry.name, *entry.bytes()),
                            "the checkpoint is damaged; use another"));
   }
-  // In bytes, of the tensor; runs lie one after the other in the file.
+  // In bytes of the tensor; in the file runs are contiguous.
   const std::int64_t run = (e.in_runs() ? e.run : e.count) * size;
   const std::int64_t runs = e.count * size / run;
   const std::int64_t apart = e.apart * size;

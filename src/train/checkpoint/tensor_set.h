@@ -1,5 +1,5 @@
-// TensorSet: the tensors of one part of a checkpoint ("weights"), whichever files and ranks they
-// were written by. Used by one thread at a time.
+// TensorSet: the tensors of one part of a checkpoint ("weights"), regardless of the files and ranks
+// they were written by. Used by one thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -20,19 +20,19 @@ namespace assay::checkpoint {
 
 class TensorSet {
  public:
-  // Of files that have whole tensors: what is in them.
+  // From files with whole tensors, whose headers say what is in them.
   static base::Result<TensorSet> of_files(std::shared_ptr<const ReadLock> lock,
                                           std::filesystem::path folder,
                                           std::span<const std::string> files);
-  // Of files that have pieces: what the manifest says. A file is opened when it is read from.
+  // From files with pieces, as the manifest describes them. Files are opened when first read.
   static TensorSet of_pieces(std::shared_ptr<const ReadLock> lock, std::filesystem::path folder,
                              StoredPart part);
 
   [[nodiscard]] const std::vector<StoredTensor>& tensors() const { return tensors_; }
   // Null if there is no such tensor.
   [[nodiscard]] const StoredTensor* find(std::string_view name) const;
-  // Copies `target.size()` bytes of one of these tensors, from its byte `offset` on, out of as many
-  // files as it takes.
+  // Copies `target.size()` bytes of one of these tensors, starting at byte `offset`, from one or
+  // more files.
   [[nodiscard]] base::Result<void> read(const StoredTensor& tensor, std::int64_t offset,
                                         std::span<std::byte> target) const;
 
@@ -40,7 +40,7 @@ class TensorSet {
   TensorSet(std::shared_ptr<const ReadLock> lock, std::filesystem::path folder)
       : lock_(std::move(lock)), folder_(std::move(folder)) {}
   void index();
-  // What a piece has of the bytes that read() is asked for.
+  // Copies those of the requested bytes that this piece holds.
   [[nodiscard]] base::Result<void> read_from(const StoredTensor& tensor, const Piece& piece,
                                              std::int64_t offset,
                                              std::span<std::byte> target) const;
@@ -50,8 +50,8 @@ class TensorSet {
   std::filesystem::path folder_;
   std::vector<StoredTensor> tensors_;
   std::map<std::string, std::size_t, std::less<>> by_name_;
-  // Kept open, up to some number: a checkpoint of thousands of ranks has more files than a process
-  // may open.
+  // Only a limited number of files is kept open: a checkpoint of thousands of ranks has more files
+  // than a process may open.
   mutable std::map<std::string, std::unique_ptr<SafetensorsFile>, std::less<>> open_;
 };
 

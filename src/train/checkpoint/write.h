@@ -26,16 +26,17 @@ struct Part {
   std::string name;
   std::vector<Tensor> tensors;
   Metadata metadata = {};
-  // Of a snapshot that several ranks write: every tensor, whoever has it. Rank 0 needs it.
+  // If several ranks write the snapshot: every tensor of the part, on whichever rank. Needed by
+  // rank 0.
   std::vector<TensorInfo> all = {};
 };
 
-// A rank's place among those that write one checkpoint together (shared_write.h).
+// A rank's share of a checkpoint that several ranks write together (shared_write.h).
 struct Share {
   std::int64_t rank = 0;
   std::int64_t ranks = 1;
   std::string staging;                              // the hidden folder's name, for all ranks
-  std::shared_ptr<StagingFolder> folder = nullptr;  // rank 0: removed with it unless committed
+  std::shared_ptr<StagingFolder> folder = nullptr;  // rank 0: deleted with it if uncommitted
 };
 
 // A small file that belongs to the checkpoint.
@@ -47,17 +48,17 @@ struct TextFile {
 struct Snapshot {
   TrainingState state;
   std::vector<Part> parts;
-  std::vector<TextFile> texts = {};  // of several ranks, rank 0 writes them
+  std::vector<TextFile> texts = {};  // with several ranks, only rank 0 writes them
   // Blocks until the tensors' bytes are complete; empty: they already are.
   std::function<base::Result<void>()> ready = {};
-  std::optional<Share> share = {};  // nothing: all of it is here
+  std::optional<Share> share = {};  // nothing: this rank writes the whole checkpoint
 };
 
 struct WriteOptions {
-  // A larger part is divided into several files.
+  // A part larger than this is divided into several files.
   std::int64_t shard_bytes = 5'000'000'000;
-  // How long rank 0 waits while none of the others has written anything; less once a stop is
-  // requested, as the job is ending and some may be gone.
+  // How long rank 0 waits without progress from any other rank; shorter once a stop is requested,
+  // because the job is ending and some ranks may be gone.
   std::chrono::milliseconds patience = std::chrono::minutes(5);
   std::chrono::milliseconds patience_when_stopping = std::chrono::seconds(3);
   std::stop_token stop = {};
@@ -68,15 +69,15 @@ struct Written {
   std::int64_t bytes = 0;
 };
 
-// Creates the root if needed and removes what killed writers left in it. For the start of a run: a
-// root that disappears later is not created again, because it may be an unmounted disk.
+// Creates the root if needed and removes what killed writers left in it. Call it when a run starts:
+// a root that disappears later is not created again, because it may be an unmounted disk.
 base::Result<void> prepare_root(const std::filesystem::path& root);
 
-// Writes a snapshot's small files and lists them.
+// Writes a snapshot's small files and appends them to `files`.
 base::Result<void> write_texts(const std::filesystem::path& folder, const Snapshot& snapshot,
                                std::vector<FileRecord>& files);
 
-// What a snapshot must be, whoever writes it.
+// Checks what must hold for any snapshot, whether one rank or several write it.
 base::Result<void> check_snapshot(const std::filesystem::path& root, const Snapshot& snapshot);
 
 // On success the checkpoint is on disk under its name; on failure nothing is left. A checkpoint of

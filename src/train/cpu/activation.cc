@@ -42,7 +42,7 @@ void activate(Device& device, spec::Mlp kind, Matrix inner, RowWeights by, Matri
       const float* gate = inner.row(t);
       const float* up = gate + a.cols;
       float* to = a.row(t);
-      if (!by.empty() && by.slots.data[t] < 0) {  // nobody's row
+      if (!by.empty() && by.slots.data[t] < 0) {  // an unused row
         std::fill_n(to, a.cols, 0.0F);
         continue;
       }

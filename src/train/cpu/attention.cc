@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kQueries = 64;
 
 struct Place {
-  std::int64_t first_row = 0;  // of the sequence's queries
+  std::int64_t first_row = 0;  // of this sequence's queries
   std::int64_t first_key = 0;
   std::int64_t kv_head = 0;
 };
@@ -40,7 +40,7 @@ void multiply(bool transpose_a, bool transpose_b, float alpha, Matrix a, Matrix 
               static_cast<int>(c.stride));
 }
 
-// What is not between the two is 0.
+// Zeroes the scores outside [from, to).
 void clear_others(float* scores, std::int64_t from, std::int64_t to, std::int64_t all) {
   std::fill(scores, scores + from, 0.0F);
   std::fill(scores + to, scores + all, 0.0F);
@@ -64,8 +64,9 @@ float scale_of(AttentionShape shape) {
   return 1.0F / std::sqrt(static_cast<float>(shape.head_dim));
 }
 
-// Scores of `rows` queries from `first` on; each sees keys up to its own position, from where its
-// document begins. Keys that none of them sees are left out; the rest are counted from `first_key`.
+// The scores of `rows` queries from `first` on; each sees the keys from the beginning of its
+// document to its own position. Keys that none of them sees are left out; the others are counted
+// from `first_key`.
 struct Block {
   std::int64_t first = 0;
   std::int64_t rows = 0;

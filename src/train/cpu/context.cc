@@ -1,5 +1,5 @@
-// Keys and values of ranks that share sequences: from the order in which ranks have them to the
-// order of the sequences, and their gradients back.
+// Keys and values with context parallelism: from the order in which ranks have them to sequence
+// order, and their gradients back.
 #include <algorithm>
 
 #include "train/cpu/kernels.h"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t kKeyRows = 64;
 
-// Where a row of a matrix that has one rank's tokens after the other's lies in its sequence.
+// The position in its sequence of a row in a matrix that holds one rank's tokens after the other's.
 struct KeyPlace {
   std::int64_t sequence = 0;
   std::int64_t position = 0;
@@ -51,7 +51,7 @@ void split_keys_grad(Device& device, std::int64_t sequences, std::int64_t piece,
                      Matrix second, Matrix by_rank) {
   device.executed(step::Kind::kSplitKeysGrad, {first, second}, {by_rank});
   const std::int64_t ranks = by_rank.rows / (2 * piece * sequences);
-  // A piece gives gradients to the keys that it has seen.
+  // A piece contributes gradients to the keys that it has seen.
   const auto gradient = [&](const Matrix& of, const KeyPlace& place) -> const float* {
     const std::int64_t seen = of.rows / sequences;
     return place.position < seen ? of.row(place.sequence * seen + place.position) : nullptr;

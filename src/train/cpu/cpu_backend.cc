@@ -155,13 +155,13 @@ class CpuBackend : public Backend {
   [[nodiscard]] Integers whole_numbers(const View& view) const {
     return {integers(view), view.rows, view.cols};
   }
-  // Router weights and slots, from operand i on, if there are any.
+  // Router weights and slots, which are operands i and i + 1 if present.
   [[nodiscard]] RowWeights row_weights(const Op& op, std::size_t i) const {
     if (op.in.size() <= i) return {};
     return {at(op.in, i), whole_numbers(op.in[i + 1])};
   }
 
-  // Of counts with a row for each rank.
+  // Sums of counts that have one row per rank.
   [[nodiscard]] std::vector<std::int64_t> rows_by_rank(const View& counts) const {
     const Integers all = whole_numbers(counts);
     std::vector<std::int64_t> sums;
@@ -382,7 +382,7 @@ void CpuBackend::dispatch(const Op& op) {
   }
 }
 
-// Unlike arithmetic it can fail: another rank may have exited.
+// Unlike arithmetic, communication can fail: another rank may have exited.
 base::Result<void> CpuBackend::exchange(const Op& op) {
   device_.executed(op.kind, {at(op.in, 0), at(op.in, 1), at(op.in, 2)}, {at(op.out, 0)});
   if (op.kind == Kind::kWait) return groups_->wait(op);

@@ -8,14 +8,14 @@
 
 namespace assay::train::cpu {
 
-// `threads` 0: one per processor that this process may use. `groups`: for programs of several
-// ranks; must outlive the backend.
+// `threads` 0: one per processor that this process may use. `groups` is needed for programs of
+// several ranks, and must outlive the backend.
 std::unique_ptr<Backend> make_cpu_backend(int threads = 0, RankGroups* groups = nullptr);
 
-// OpenBLAS chooses its kernels by processor model when it is loaded. For models newer than itself
-// it falls back to kernels of 2004, a fifth as fast. Returns true if the program should be
-// restarted: the environment now selects better kernels. False if the choice is good or was made by
-// the user.
+// OpenBLAS chooses its kernels by processor model when it is loaded; for models that it does not
+// know it falls back to kernels from 2004, which are five times slower. Returns true if the program
+// should be restarted because the environment now selects better kernels; false if the choice is
+// good or the user made it.
 bool better_kernels_after_restart();
 
 }  // namespace assay::train::cpu

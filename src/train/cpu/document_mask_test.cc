@@ -1,5 +1,5 @@
-// Attention that stays within documents, against the same documents trained alone: each as a
-// sequence of its own, by a program that knows nothing of masks.
+// Attention within documents, compared with training on each document alone, as its own sequence,
+// with a program without masks.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -49,7 +49,7 @@ std::int32_t token(std::size_t document, std::size_t i, std::int64_t vocab) {
                                    static_cast<std::size_t>(vocab));
 }
 
-// Of some tokens, some are no targets: the last one of a document, whose next token is another's.
+// A document alone. Its last token has no target: the next token is in another document.
 TrialBatch alone(std::size_t document, std::size_t length, std::int64_t vocab) {
   TrialBatch batch;
   for (std::size_t i = 0; i < length; ++i) {
@@ -103,9 +103,9 @@ class DocumentMask : public ::testing::Test {
   }
 };
 
-// Positions are counted from the beginning of the row, so they equal those of a document alone only
-// where they are relative: rotary ones. Rows of more tokens than attention takes at a time, and
-// documents that end where these do.
+// Positions are counted from the beginning of the row, so results equal those of a document alone
+// only with relative, i.e. rotary, positions. Tests rows longer than attention's block of queries,
+// and documents that end at its boundaries.
 TEST_F(DocumentMask, IsTrainingEachDocumentAlone) {
   for (const auto& variant : spec::testing::model_shapes(llama())) {
     if (variant.model.positions != spec::Positions::kRope) continue;
@@ -130,7 +130,7 @@ TEST_F(DocumentMask, WithoutItDocumentsSeeEachOther) {
   EXPECT_GT(std::abs(found.loss / expected.loss - 1), 1e-3);
 }
 
-// Nothing of one document depends on another: neither its loss nor a gradient through its keys.
+// Neither the loss of a document nor its gradients depend on another document.
 TEST_F(DocumentMask, WhatAnotherDocumentSaysChangesNothing) {
   const spec::ModelSpec model = llama();
   TrialBatch first = packed({40, 60}, model.vocab);

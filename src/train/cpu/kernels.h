@@ -13,7 +13,7 @@
 
 namespace assay::train::cpu {
 
-// A view whose address is known.
+// A view resolved to an address.
 struct Matrix {
   float* data = nullptr;
   std::int64_t rows = 0;
@@ -40,7 +40,8 @@ class Device : public Threads, public OpRecorder {
 };
 
 // embedding.cc
-// The table's first row is that of `first_token`; tokens without a row get zeros, or give nothing.
+// The table starts with the row of `first_token`. Tokens outside the table (they are on another
+// tensor-parallel rank) get zeros and contribute no gradient.
 void embed(Device& device, Tokens tokens, std::int64_t first_token, Matrix table, Matrix positions,
            const step::SequencePart& part, Matrix x);
 void embed_grad(Device& device, Tokens tokens, std::int64_t first_token, Matrix dx, Matrix dtable,
@@ -48,8 +49,8 @@ void embed_grad(Device& device, Tokens tokens, std::int64_t first_token, Matrix 
 void positions_grad(Device& device, Matrix dx, const step::SequencePart& part, Matrix dpositions,
                     bool adds);
 
-// norm.cc: weight and bias may be empty. A row has `width` elements; x may hold several side
-// by side (heads), each normalised separately.
+// norm.cc: weight and bias may be empty. Each group of `width` elements is normalised separately: x
+// may hold several per row, side by side (heads).
 struct NormShape {
   step::Kind kind = step::Kind::kNorm;  // recorded in the log
   bool centred = false;                 // LayerNorm
@@ -57,11 +58,11 @@ struct NormShape {
   double epsilon = 0;
 };
 void norm(Device& device, NormShape shape, Matrix x, Matrix weight, Matrix bias, Matrix h);
-// dx may be dh. The residual, or with adds_dx what dx holds, is added.
+// dx may be dh. Adds the residual or, with adds_dx, the previous contents of dx.
 void norm_grad(Device& device, NormShape shape, Matrix dh, Matrix x, Matrix weight, Matrix residual,
                Matrix dx, bool adds_dx, Matrix dweight, Matrix dbias, bool adds_weights);
 
-// matmul.cc: c = op(a) op(b) + residual + bias, or added to c.
+// matmul.cc: c = op(a) op(b) + residual + bias, or c += that.
 struct Product {
   bool transpose_a = false;
   bool transpose_b = false;
@@ -69,23 +70,24 @@ struct Product {
 };
 void matmul(Device& device, Product product, Matrix a, Matrix b, Matrix residual, Matrix bias,
             Matrix c);
-// The same without a log entry, for kernels that consist of products.
+// The same without a log entry, for kernels that are composed of products.
 void multiply_rows(Device& device, Product product, Matrix a, Matrix b, Matrix residual,
                    Matrix bias, Matrix c);
 void bias_grad(Device& device, Matrix dy, Matrix dbias, bool adds);
 
-// rotate.cc: rotary positions of heads stored side by side; direction -1 is the inverse.
+// rotate.cc: rotary position embedding of heads stored side by side; direction -1 is the inverse.
 struct Rotation {
   step::SequencePart part;
-  std::span<const double> frequencies;  // radians per position, of each pair of a head
+  std::span<const double> frequencies;  // radians per position, for each pair of elements of a head
 };
 void rotate(Device& device, const Rotation& rotation, int direction, Matrix heads);
 
-// attention.cc: causal; query heads share key and value heads evenly. The last query of a sequence
-// sees all of its keys, which may be more than queries. `documents` is empty, or says of each query
-// which key of its sequence is the first that it sees; never less than that of the query before.
+// attention.cc: causal, with key and value heads shared evenly by the query heads. There may be
+// more keys than queries; the last query of a sequence sees all of its keys. `documents` is empty,
+// or holds for each query the first key of its sequence that it sees, which never decreases from
+// one query to the next.
 struct AttentionShape {
-  std::int64_t queries = 0;  // of a sequence
+  std::int64_t queries = 0;  // per sequence
   std::int64_t keys = 0;
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
@@ -101,8 +103,8 @@ struct AttentionGrads {
 void attention_grad(Device& device, AttentionShape shape, Matrix q, Matrix k, Matrix v, Matrix o,
                     Matrix log_sum_exp, Matrix d_o, Tokens documents, AttentionGrads grads);
 
-// context.cc: keys and values of ranks that share sequences (step/context.h). `sequences`: of a
-// micro-batch.
+// context.cc: keys and values of ranks that share sequences (step/context.h). `sequences` is the
+// number of sequences in a micro-batch.
 void pack_keys(Device& device, Matrix k, Matrix v, Matrix packed);
 void order_keys(Device& device, std::int64_t sequences, std::int64_t piece, Matrix by_rank,
                 Matrix in_order);
@@ -110,14 +112,14 @@ void split_keys_grad(Device& device, std::int64_t sequences, std::int64_t piece,
                      Matrix second, Matrix by_rank);
 void sum_keys_grad(Device& device, Matrix addends, Matrix sum);
 
-// activation.cc: inner is gate|up for SwiGLU. In the gradient `a` may be empty, or da itself.
-// Of a mixture, rows are weighted with the router's weights of their slots.
+// activation.cc: inner is gate|up for SwiGLU. In the gradient, `a` may be empty or da itself.
+// In a mixture of experts each row is multiplied by the router's weight of its slot.
 struct RowWeights {
   Matrix weights;
   Integers slots;
 
   [[nodiscard]] bool empty() const { return weights.empty(); }
-  // Row i's, in either matrix of all slots.
+  // Row i's element of a matrix that has one element per slot.
   [[nodiscard]] float& of_row(const Matrix& of_slots, std::int64_t i) const {
     return of_slots.data[slots.data[i]];
   }
@@ -126,13 +128,13 @@ void activate(Device& device, spec::Mlp kind, Matrix inner, RowWeights by, Matri
 void activate_grad(Device& device, spec::Mlp kind, Matrix inner, Matrix da, RowWeights by,
                    Matrix dinner, Matrix dweights, Matrix a);
 
-// mixture.cc. `sums` and `loads` may be empty; `bias` and `dbias` too.
+// mixture.cc. `sums`, `loads`, `bias` and `dbias` may be empty.
 struct Routing {
   spec::Router router = spec::Router::kSoftmax;
   bool normalise = true;
   double scale = 1;
-  std::int64_t most_rows = 0;  // of an expert
-  double step_tokens = 0;      // of all ranks
+  std::int64_t most_rows = 0;  // capacity of an expert
+  double step_tokens = 0;      // over all ranks
 };
 void route(Device& device, const Routing& routing, Matrix logits, Matrix bias, Matrix weights,
            Integers experts, Matrix counts, Matrix sums, bool adds_sums, Matrix loads,
@@ -153,8 +155,8 @@ void balance(Device& device, const StepSettings& settings, Matrix scalars, Matri
              Matrix bias);
 
 // loss.cc: replaces logits by their gradients if `gradient`; writes or adds to the sums. The first
-// `columns` logits are of the tokens from `first_token` on, the rest is padding. `terms`: of every
-// tensor-parallel rank, one after the other, or empty if all logits are here.
+// `columns` logits belong to the tokens from `first_token` on, the rest is padding. `terms` holds
+// the loss terms of every tensor-parallel rank in turn; it is empty if this rank has all logits.
 struct Vocabulary {
   std::int64_t first_token = 0;
   std::int64_t columns = 0;
@@ -163,14 +165,14 @@ void loss(Device& device, Vocabulary vocabulary, Matrix logits, Tokens targets, 
           const StepSettings& settings, bool gradient, Matrix sums, bool adds);
 void loss_terms(Device& device, Vocabulary vocabulary, Matrix logits, Tokens targets, Matrix terms);
 
-// sum.cc: rows of `addends`, each as many elements as `sum`, then residual and bias if there are
-// any. `residual` may be `sum`.
+// sum.cc: the sum of the rows of `addends`, each as long as `sum`, plus residual and bias if
+// present. `residual` may be `sum`.
 void sum(Device& device, Matrix addends, Matrix residual, Matrix bias, Matrix sum);
 
 // optimizer.cc
-// Rows are added to `sum` one after the other, or to nothing.
+// Adds the rows of `addends` one after the other to `sum` or, unless `adds`, to zero.
 void fold(Device& device, Matrix addends, Matrix sum, bool adds);
-// Squares of each gradient, added up in blocks.
+// Sums of squares of each gradient, per block.
 void norm_sums(Device& device, std::int64_t block, std::span<const Matrix> gradients,
                std::span<const Matrix> sums);
 void gradient_norm(Device& device, std::span<const Matrix> sums, double clip, Matrix scalars);

@@ -18,7 +18,7 @@ struct LossSums {
   double count = 0;
 };
 
-// What is known of a token's logits: of those that are here, or of all.
+// The terms of a token's loss, from this rank's logits or from all.
 struct Terms {
   float most = -std::numeric_limits<float>::infinity();
   double sum = 0;     // of exp(logit - most)
@@ -38,7 +38,7 @@ Terms terms_of(const float* logits, const Vocabulary& v, std::int64_t target) {
   return terms;
 }
 
-// Those that tensor-parallel ranks have found, `apart` rows from one rank's to the next one's.
+// Combines the terms of all tensor-parallel ranks; `apart` is the number of rows per rank.
 Terms together(const Matrix& all, std::int64_t token, std::int64_t apart) {
   Terms terms;
   for (std::int64_t row = token; row < all.rows; row += apart) {

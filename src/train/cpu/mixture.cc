@@ -1,5 +1,5 @@
-// Mixtures of experts: choosing experts, putting tokens in the order of experts and back, and the
-// experts' products (step/mixture.cc).
+// Mixtures of experts: choosing experts, sorting tokens by expert and back, and the experts'
+// products (step/mixture.cc).
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -16,7 +16,7 @@ double logistic(double x) {
   return 1 / (1 + std::exp(-x));
 }
 
-// A token's experts, by what the router gives them: probabilities, or sigmoids.
+// The router's scores of a token's experts: softmax probabilities, or sigmoids.
 class Scores {
  public:
   Scores(const Routing& routing, const float* logits, std::int64_t experts)
@@ -34,7 +34,7 @@ class Scores {
   [[nodiscard]] double operator[](std::int64_t e) const {
     return values_[static_cast<std::size_t>(e)];
   }
-  // What the balance is measured by: these add up to 1.
+  // Used to measure the balance; they sum to 1.
   [[nodiscard]] double probability(std::int64_t e) const { return (*this)[e] / total_; }
   [[nodiscard]] double total() const { return total_; }
   [[nodiscard]] double log_z() const { return log_z_; }
@@ -46,8 +46,8 @@ class Scores {
   double log_z_ = 0;
 };
 
-// The best first; of equals, the one with the lowest number.
-// Probabilities rise with logits, but those of far lower logits are all zero: logits decide.
+// The best first; ties go to the lowest number. Compares logits rather than probabilities: those of
+// far lower logits are all zero.
 void choose(const Scores& scores, const float* logits, const Matrix& bias, std::int64_t experts,
             std::int64_t count, std::int32_t* chosen) {
   const auto rank_of = [&](std::int64_t e) {
@@ -133,13 +133,14 @@ void route_grad(Device& device, const Routing& routing, const StepSettings& sett
   const std::int64_t count = logits.cols;
   const auto tokens = static_cast<double>(logits.rows);
   const auto slots = static_cast<double>(experts.rows * experts.cols);
-  // Of a micro-batch's balance, which is the mean over its tokens, as a part of the step's.
+  // The gradient of a micro-batch's balance loss, a mean over its tokens, as part of the step's
+  // mean.
   const double balance =
       adds_losses ? settings.balance_loss * static_cast<double>(count) / slots / routing.step_tokens
                   : 0;
   const double z = adds_losses ? 2 * settings.router_z_loss / routing.step_tokens : 0;
   device.ranges(logits.rows, kRoutedTokens, [&](std::int64_t first, std::int64_t last) {
-    std::vector<double> d(static_cast<std::size_t>(count));  // of scores
+    std::vector<double> d(static_cast<std::size_t>(count));  // gradients of scores
     for (std::int64_t t = first; t < last; ++t) {
       const Scores scores(routing, logits.row(t), count);
       // d(sum of counts x probability), where probability = score / total.
@@ -176,7 +177,7 @@ void route_grad(Device& device, const Routing& routing, const StepSettings& sett
     }
   });
   if (dbias.empty()) return;
-  // How far the load is above its mean, as a part of it.
+  // The relative deviation of the load from its mean.
   const double even = tokens * static_cast<double>(experts.cols) / static_cast<double>(count);
   for (std::int64_t e = 0; e < count; ++e) {
     const double above = static_cast<double>(counts.data[e]) / even - 1;
@@ -216,7 +217,7 @@ void arrange_rows(Device& device, Integers sent, Integers received, Integers fir
   device.executed(step::Kind::kArrangeRows, {sent, received}, {first_rows, sources, places});
   std::fill_n(sources.data, sources.rows, -1);
   std::fill_n(places.data, places.rows, -1);
-  // The first received row of each rank and expert.
+  // The first received row for each rank and expert.
   std::vector<std::int32_t> begins(static_cast<std::size_t>(received.rows * received.cols));
   std::exclusive_scan(received.data, received.data + begins.size(), begins.begin(), 0);
   std::int32_t next = 0;
@@ -285,7 +286,7 @@ void grouped_matmul(Device& device, Product product, std::int64_t pieces, Matrix
     const std::int64_t count = first_rows.data[(e + 1) * pieces] - first;
     const Matrix made = of_expert(c, e);
     if (count == 0 && product.adds) continue;
-    if (count == 0) {  // nobody came, so it is zero
+    if (count == 0) {  // no rows, so the gradient is zero
       for (std::int64_t i = 0; i < made.rows; ++i) std::fill_n(made.row(i), made.cols, 0.0F);
     } else {
       multiply_rows(device, product, part(a, first, count), part(b, first, count), {}, {}, made);

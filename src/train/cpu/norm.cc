@@ -1,4 +1,4 @@
-// RMSNorm and LayerNorm, of rows or of the heads in them. The backward pass recomputes the row
+// RMSNorm and LayerNorm, of rows or of the heads within them. The backward pass recomputes the row
 // statistics, because it reads the row anyway.
 #include <algorithm>
 #include <cmath>
@@ -31,7 +31,7 @@ Statistics statistics(NormShape shape, const float* x) {
   return {static_cast<float>(mean), static_cast<float>(scale)};
 }
 
-// One row of the backward pass. `sums` holds dweight and dbias of the block.
+// One row of the backward pass. `dweight` and `dbias` are the block's sums.
 void row_grad(NormShape shape, const float* dh, const float* x, Matrix weight, const float* added,
               float* dx, float* dweight, float* dbias) {
   const Statistics s = statistics(shape, x);

@@ -17,7 +17,7 @@ float& scalar(float* scalars, step::Scalar which) {
 
 }  // namespace
 
-// Row after row: (((begun + first) + second) + …).
+// Row after row: (((previous + first) + second) + …).
 void fold(Device& device, Matrix addends, Matrix sum, bool adds) {
   device.executed(step::Kind::kFold, {addends}, {sum});
   device.ranges(sum.cols, kUpdateBlock, [&](std::int64_t first, std::int64_t last) {
@@ -64,7 +64,7 @@ void gradient_norm(Device& device, std::span<const Matrix> sums, double clip, Ma
   scalar(results, step::Scalar::kNonFinite) = finite ? 0.0F : 1.0F;
 }
 
-// Micro-batches in their order: ranks take turns.
+// Adds micro-batches in their order, taking one from each rank in turn.
 void step_sums(Device& device, Matrix by_rank, Matrix sums) {
   device.executed(step::Kind::kStepSums, {by_rank}, {sums});
   std::fill_n(sums.data, sums.cols, 0.0F);

@@ -1,6 +1,6 @@
 // The whole step on a CPU: the log of executed ops equals the program's list, gradients equal
-// finite differences, recomputation changes nothing. Each also with attention that stays within
-// documents, whose meaning is that of documents which are trained alone.
+// finite differences, recomputation changes nothing. Each also with attention within documents,
+// whose meaning document_mask_test.cc checks.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -82,7 +82,7 @@ void expect_finite_differences(const Variant& variant, bool mask) {
       same_choices = same_choices && measured.loads() == loads;
       return loss;
     };
-    // The loss jumps where a token changes its expert: closer, until none does.
+    // The loss jumps where a token changes its expert: reduces the distance until none does.
     double slope = 0;
     for (const double distance : {5e-3, 2e-3, 1e-3, 5e-4}) {
       same_choices = true;
@@ -101,8 +101,8 @@ TEST(CpuStep, GradientsAreThoseOfFiniteDifferences) {
   for (const Variant& variant : variants()) expect_finite_differences(variant, false);
 }
 
-// Of models without experts: routers do not see the mask, and with these tokens some are too close
-// between two experts to be moved at all.
+// For models without experts: routers do not see the mask, and some of these tokens are too close
+// to the boundary between two experts to be moved at all.
 TEST(CpuStep, GradientsWithinDocumentsAreThoseOfFiniteDifferences) {
   for (const Variant& variant : variants()) {
     if (!variant.model.is_moe()) expect_finite_differences(variant, true);

@@ -1,4 +1,4 @@
-// Sums of what tensor-parallel ranks have made, in the order of ranks.
+// Sums the addends of tensor-parallel ranks, in rank order.
 #include "train/cpu/kernels.h"
 
 namespace assay::train::cpu {

@@ -18,7 +18,7 @@ __device__ float sigmoid(float x) {
   return __fdividef(1.0F, 1.0F + __expf(-x));
 }
 
-// Explicit multiplications: fused with different neighbours they would round differently.
+// Explicit multiplications: fused differently in the two passes they would round differently.
 template <spec::Mlp kKind>
 __device__ float value_and_slope(float x, float& slope) {
   if constexpr (kKind == spec::Mlp::kRelu2) {
@@ -50,9 +50,9 @@ struct ActivationArguments {
   std::int64_t a_stride;
   unsigned vectors;  // per row of `a`
   std::uint64_t all;
-  const float* weights;  // of slots, or null
+  const float* weights;  // by slot, or null
   float* dweights;
-  const std::int32_t* slots;  // of rows
+  const std::int32_t* slots;  // the slot of each row
 };
 
 template <spec::Mlp kKind, bool kWeighted>
@@ -125,7 +125,8 @@ __global__ void __launch_bounds__(kActivationThreads) activate_grad_kernel(Activ
   if (p.a != nullptr) store8(p.a + row * p.a_stride + at, narrow(value));
 }
 
-// A block has a row, for the product of the row's gradient and the activation: that of its weight.
+// One block per row, which also computes the gradient of the row's weight: the dot product of the
+// row's gradient and the activation.
 template <spec::Mlp kKind>
 __global__ void __launch_bounds__(kActivationThreads)
     activate_grad_of_rows_kernel(ActivationArguments p) {

@@ -1,7 +1,6 @@
-// Rows that have come from other ranks for the experts that this rank has: from the order of ranks
-// into that of experts and back. See step/expert_exchange.h.
-//   1  one block adds up counts: where the rows of each rank and expert begin, in both orders
-//   2  each received row finds its segment, and so its place
+// Sorts rows received from other ranks by this rank's experts, and back (step/expert_exchange.h).
+//   1  one block sums the counts: where the rows of each rank and expert begin, in both orders
+//   2  each received row finds its segment, and thus its position
 #include "train/cuda/kernels.h"
 #include "train/cuda/vectors.cuh"
 
@@ -14,17 +13,17 @@ struct ArrangeArguments {
   const std::int32_t* sent;      // [rank][own expert]
   const std::int32_t* received;  // [rank][own expert]
   std::int32_t* first_rows;      // [own expert][rank], and the end
-  std::int32_t* sources;         // of places
-  std::int32_t* places;          // of received rows
-  std::int32_t* begins;          // of segments as received, and the end
-  std::int32_t* starts;          // of the same segments, in the order of experts
+  std::int32_t* sources;         // the received row at each position
+  std::int32_t* places;          // the position of each received row
+  std::int32_t* begins;          // of segments in received order, then the end
+  std::int32_t* starts;          // of the same segments, in expert order
   ArrangedOnHost on_host;
   int ranks;
-  int experts;  // that this rank has
+  int experts;  // of this rank
   int rows;
 };
 
-// There are few counts, at most kMostExperts of them: each thread adds up what is before its own.
+// There are at most kMostExperts counts: each thread sums all counts before its own.
 __global__ void __launch_bounds__(static_cast<int>(kMostExperts))
     segments_kernel(ArrangeArguments a) {
   __shared__ std::int32_t counts[kMostExperts];
@@ -68,19 +67,19 @@ __global__ void __launch_bounds__(kArrangeThreads) places_kernel(ArrangeArgument
   const int row = static_cast<int>(blockIdx.x) * kArrangeThreads + static_cast<int>(threadIdx.x);
   if (row >= a.rows) return;
   const int segments = a.ranks * a.experts;
-  if (row >= a.begins[segments]) {  // nobody's
+  if (row >= a.begins[segments]) {  // an unused row
     a.sources[row] = -1;
     a.places[row] = -1;
     return;
   }
-  int low = 0;  // the last segment that begins at this row or before it; empty ones come before it
+  int low = 0;  // the last segment that begins at or before this row; empty ones precede it
   int high = segments;
   while (high - low > 1) {
     const int middle = (low + high) / 2;
     (a.begins[middle] <= row ? low : high) = middle;
   }
   const std::int32_t place = a.starts[low] + row - a.begins[low];
-  // After an exchange that failed, counts are whatever was in their memory.
+  // After a failed exchange, counts may be arbitrary.
   if (place < 0 || place >= a.rows) {
     a.places[row] = -1;
     return;
@@ -89,7 +88,7 @@ __global__ void __launch_bounds__(kArrangeThreads) places_kernel(ArrangeArgument
   a.sources[place] = row;
 }
 
-// A thread copies one piece of a row.
+// Each thread copies one piece of a row.
 template <class Piece>
 __global__ void __launch_bounds__(kArrangeThreads)
     permute_kernel(const std::byte* x, std::int64_t x_pitch, const std::int32_t* index,

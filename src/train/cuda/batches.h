@@ -1,8 +1,8 @@
-// Batches: sends tokens, targets and where documents begin to the device. They are copied from
-// pinned memory asynchronously; two slots alternate, so the next micro-batch can be prepared while
-// the last is still being copied.
+// Batches: sends tokens, targets and the beginnings of documents to the device. They are copied
+// asynchronously from pinned memory; two slots alternate, so the next micro-batch can be prepared
+// while the previous one is still being copied.
 //
-// With them goes, for the gradient of the embedding, the index of where each token occurs:
+// An index of where each token occurs is sent along, for the gradient of the embedding:
 //   order   the positions of the batch, sorted by token, stable
 //   starts  where in `order` the positions of each distinct token start, and the end of the last
 //   ids     the distinct tokens
@@ -39,15 +39,15 @@ class Batches {
   static std::int64_t index_size(std::int64_t tokens) { return 3 * tokens + 1; }
 
   base::Result<void> open(std::int64_t tokens, std::int64_t vocab);
-  // Where they go; null: they are not sent.
+  // Destinations on the device; null: not sent.
   struct Places {
     std::int32_t* tokens = nullptr;
     std::int32_t* targets = nullptr;
     std::int32_t* documents = nullptr;
   };
-  // Copies to device memory. A token outside the vocabulary is reported as a failure of the device.
+  // Copies to device memory. A token outside the vocabulary is recorded as a device failure.
   void send(Device& device, const MicroBatch& batch, const Places& to);
-  // Of the tokens at this place, as they were sent last.
+  // The index of the tokens that were last sent to this address.
   [[nodiscard]] TokenIndex index_of(const void* device_tokens) const {
     return indices_.at(device_tokens);
   }
@@ -65,8 +65,8 @@ class Batches {
   std::int64_t tokens_ = 0;
   std::int64_t vocab_ = 0;
   std::int64_t distinct_ = 0;
-  std::map<const void*, TokenIndex> indices_;  // by the tokens' place
-  std::vector<std::int32_t> ends_;             // end of each token's positions, while sorting
+  std::map<const void*, TokenIndex> indices_;  // by the device address of the tokens
+  std::vector<std::int32_t> ends_;             // while sorting: where each token's positions end
 };
 
 }  // namespace assay::train::cuda

@@ -1,4 +1,4 @@
-// Card: what a GPU can do, by its compute capability.
+// Card: what a GPU supports, according to its compute capability.
 #pragma once
 
 #include <string>
@@ -17,9 +17,9 @@ struct Card {
   [[nodiscard]] bool has_fp8() const { return major * 10 + minor >= 89; }
 };
 
-// Whether it can be used at all: the libraries and kernels need bf16 tensor cores.
+// Whether the GPU can be used at all: libraries and kernels need bf16 tensor cores.
 base::Result<void> check_card(const Card& card);
-// Whether it computes in these types.
+// Whether the GPU supports these number formats.
 base::Result<void> check_numerics(const Card& card, const step::Numerics& numerics);
 
 }  // namespace assay::train::cuda

@@ -1,5 +1,5 @@
-// Keys and values of ranks that share sequences: from the order in which ranks have them to the
-// order of the sequences, and their gradients back. Sums are made in a fixed order in fp32.
+// Keys and values with context parallelism: from the order in which ranks have them to sequence
+// order, and their gradients back. Sums are computed in a fixed order in fp32.
 #include "train/cuda/kernels.h"
 #include "train/cuda/vectors.cuh"
 
@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kContextThreads = 256;
 
-// Rows of one rank after the other's: each has two pieces of every sequence.
+// Rows of one rank after the other; each rank has two pieces of every sequence.
 struct KeyRows {
   unsigned sequences;
   unsigned piece;
@@ -28,7 +28,7 @@ struct KeyRows {
   }
 };
 
-// Eight columns of a row for each thread.
+// Each thread handles eight columns of a row.
 struct Item {
   unsigned row;
   unsigned at;
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(kContextThreads)
          load8(by_rank + std::int64_t{item.row} * width + item.at));
 }
 
-// A piece gives gradients to the keys that it has seen: the first ones of a sequence.
+// A piece contributes gradients to the keys that it has seen: the first ones of a sequence.
 __global__ void __launch_bounds__(kContextThreads)
     split_keys_grad_kernel(const Half* first, unsigned seen_by_first, const Half* second,
                            unsigned seen_by_second, Half* by_rank, unsigned rows, unsigned width,

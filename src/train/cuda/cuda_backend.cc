@@ -46,7 +46,7 @@ base::Result<void> CudaBackendImpl::open() {
                              base::to_text(base::Bytes(static_cast<std::int64_t>(total))),
                              card_.has_fp8() ? "" : ", no fp8");
   ASSAY_TRY_VOID(outcome());
-  // Loading the library takes a while, in which attention's graphs can be built.
+  // Loading the library takes a while, during which the graphs of attention can be built.
   opening_products_ = std::async(std::launch::async, [this] {
     cudaSetDevice(options_.device);
     return products_.open(options_.tuning_file, options_.thorough_tuning);
@@ -146,7 +146,7 @@ base::Result<void> CudaBackendImpl::copy(void* to, std::size_t to_pitch, const v
   return outcome();
 }
 
-// What others would find in the cache they time themselves: no reason to stop.
+// Failing to save is not fatal: other processes then time these products themselves.
 void CudaBackendImpl::keep_tuning() {
   const auto saved = products_.save();
   if (saved || std::exchange(noted_tuning_, true)) return;
@@ -208,7 +208,7 @@ base::Result<Scalars> CudaBackendImpl::finish_step() {
                                 cudaMemcpyDeviceToHost, device_.stream),
                 "scalars");
   device_.check(cudaStreamSynchronize(device_.stream), "the step");
-  // When an exchange fails, the stream goes on without it.
+  // After a failed exchange, the stream continues without it.
   if (options_.groups != nullptr) {
     ASSAY_TRY_VOID(options_.groups->check());
     options_.groups->add_waited_s(wait_times_.take_s(device_));

@@ -1,4 +1,5 @@
-// The NVIDIA GPU backend: bf16 with exact fp32 master weights, one arena, one host sync per step.
+// The NVIDIA GPU backend: bf16 with exact fp32 master weights, one arena, one host synchronisation
+// per step.
 #pragma once
 
 #include <chrono>
@@ -13,19 +14,21 @@ namespace assay::train::cuda {
 
 struct CudaOptions {
   int device = 0;
-  // Sums attention's gradient in a fixed order. Off is faster, but runs differ in the last bits.
-  // On, cuDNN needs a workspace of micro_batch x heads x sequence^2 x 2 bytes on Hopper.
+  // Sums the gradient of attention in a fixed order. Turning it off is faster, but then runs differ
+  // in the last bits. On Hopper it costs a cuDNN workspace of micro_batch x heads x sequence^2 x 2
+  // bytes.
   bool deterministic_attention = true;
-  // Caches the fastest algorithm of every matrix product. Empty: those that are not compiled in are
-  // timed whenever a program is prepared.
+  // Caches the fastest algorithm of every matrix product. Empty: products that are not in the
+  // compiled-in tables are timed whenever a program is prepared.
   std::string tuning_file;
-  // Times every product again, and for long: for tables that are compiled in.
+  // Times every product again, and for longer: used to make the compiled-in tables.
   bool thorough_tuning = false;
-  // Whether the host must have room for Backend::copy_out.
+  // Whether the host needs memory for Backend::copy_out.
   bool copies_state = true;
-  // Ranks of this machine, each of which needs as much of it.
+  // Number of ranks on this machine; each needs as much host memory.
   int host_ranks = 1;
-  // For programs of several ranks, whose memory is this device's; must outlive the backend.
+  // For programs of several ranks; collectives operate on this device's memory. Must outlive the
+  // backend.
   RankGroups* groups = nullptr;
 };
 
@@ -43,13 +46,13 @@ struct MemoryUse {
 
 class CudaBackend : public Backend {
  public:
-  // Times each op on the device, which costs a little time between ops. op_times() are those of the
-  // last finished step.
+  // Measures the device time of each op, at the cost of a little time between ops. op_times() are
+  // those of the last finished step.
   virtual void time_ops(bool on) = 0;
   [[nodiscard]] virtual const std::vector<OpTime>& op_times() const = 0;
   [[nodiscard]] virtual MemoryUse memory() const = 0;
-  // How long the host has waited for the device, to know the rows of experts: while the device is
-  // busy, so this is not lost to the step.
+  // How long the host has waited for the device to report the experts' row counts. The device is
+  // busy meanwhile, so this time is not lost.
   [[nodiscard]] virtual std::chrono::nanoseconds waited_for_experts() const = 0;
   // PCI address, "0000:18:00.0": other libraries number devices differently.
   [[nodiscard]] virtual std::string pci_bus_id() const = 0;

@@ -11,7 +11,7 @@
 
 namespace assay::train::cuda {
 
-// The size of the state, or of several ranks' what this one saves of it; 0 for programs that do not
+// The size of the state or, with several ranks, of what this rank saves; 0 for programs that do not
 // train.
 std::size_t CudaBackendImpl::state_bytes() const {
   if (program_->choices.purpose != step::Purpose::kTrain || !options_.copies_state) return 0;
@@ -32,7 +32,7 @@ base::Result<void> CudaBackendImpl::begin_pinning() {
   return {};
 }
 
-// Nothing is lost yet: the copy will try again.
+// A failure here is harmless: copy_out() will try again.
 void CudaBackendImpl::expect_copies() {
   const auto begun = begin_pinning();
   if (begun || std::exchange(noted_pinning_, true)) return;
@@ -41,7 +41,7 @@ void CudaBackendImpl::expect_copies() {
 
 base::Result<HostCopy> CudaBackendImpl::copy_out(const step::Program& program,
                                                  std::span<const step::View> views) {
-  ASSAY_TRY_VOID(begin_pinning());  // unless it was expected
+  ASSAY_TRY_VOID(begin_pinning());  // does nothing if expect_copies() has started it
   if (pinned_ == nullptr) return Backend::copy_out(program, views);
   if (copy_stream_ == nullptr) {
     device_.check(cudaStreamCreateWithFlags(&copy_stream_, cudaStreamNonBlocking), "stream");

@@ -14,8 +14,9 @@ namespace {
 using step::Kind;
 using step::Op;
 
-// The seed of stochastic rounding: different for every step and matrix of Muon's. AdamW tells
-// elements apart by themselves: which of them an op updates depends on the layout.
+// The seed of stochastic rounding: different for every step and, for Muon, for every matrix. AdamW
+// mixes in the index of each element instead, because which elements an op updates depends on the
+// layout.
 std::uint32_t rounding_seed(std::int64_t step, const Op& op) {
   const auto part = op.kind == Kind::kAdamw ? 0U
                                             : static_cast<std::uint32_t>(op.part) +
@@ -110,8 +111,8 @@ Matrix CudaBackendImpl::document_bias_of(const Op& op) const {
   return {device_.workspace.document_bias, op.in[0].rows, keys, document_bias_stride(keys)};
 }
 
-// Made once for all layers of a pass, forward or back: micro-batches that are in flight have
-// documents in places of their own.
+// Computed once for all layers of a forward or backward pass: micro-batches in flight store their
+// documents at different addresses.
 void CudaBackendImpl::make_document_bias(const Op& op) {
   if (!op.documents) return;
   const Tokens documents = tokens(op.in.back());
@@ -267,7 +268,7 @@ void CudaBackendImpl::execute_optimizer(const Op& op) {
         at(op.out, 0), at(op.out, 1), at(op.out, 2), at(op.out, 3));
 }
 
-// The streams wait, not the host.
+// Makes streams wait, not the host.
 void CudaBackendImpl::exchange(const Op& op) {
   device_.executed(op.kind, {at(op.in, 0), at(op.in, 1), at(op.in, 2)}, {at(op.out, 0)});
   if (op.kind == Kind::kExchangeRows) return exchange_rows(op);
@@ -285,7 +286,8 @@ void CudaBackendImpl::wait_for_exchange(const Op& op) {
   if (!done) device_.failed(done.error().line());
 }
 
-// The first of a layer waits for the device to have counted; what comes after it is queued again.
+// The first exchange of a layer waits until the device has counted the rows; after it, the host
+// queues ahead again.
 void CudaBackendImpl::exchange_rows(const Op& op) {
   RowCounts rows;
   for (const auto& [from, to] : {std::pair{&op.in[1], &rows.sent}, {&op.in[2], &rows.received}}) {

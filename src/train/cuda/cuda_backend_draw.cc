@@ -1,4 +1,4 @@
-// CudaBackendImpl::draw: initial weights, drawn where they stay.
+// CudaBackendImpl::draw: initial weights, drawn directly in device memory.
 #include <algorithm>
 #include <vector>
 
@@ -10,10 +10,10 @@
 namespace assay::train::cuda {
 namespace {
 
-// Of 2^32 elements a thousand are expected; a list that is too short would be drawn by the host.
+// Among 2^32 elements a thousand are expected; if the list overflows, the host draws the weights.
 constexpr std::size_t kMostUncertain = std::size_t{1} << 18U;
 
-// At the beginning of the workspace of matrix products, which is free between ops.
+// At the beginning of the workspace for matrix products, which is free between ops.
 struct DrawMemory {
   std::uint64_t count = 0;
   std::int64_t elements[kMostUncertain] = {};
@@ -41,7 +41,7 @@ base::Result<bool> CudaBackendImpl::draw(const InitialDraw& draw) {
                          .count = piece.count,
                          .run = piece.in_runs() ? piece.run : piece.count,
                          .apart = piece.apart};
-    // Of the low halves, those that the piece has.
+    // The low halves that belong to this piece.
     DrawnTo to{.high = half(draw.weight) + done};
     if (draw.remainder) {
       const step::Range low =

@@ -81,7 +81,8 @@ class CudaBackendImpl : public CudaBackend {
   void wait_for_exchange(const step::Op& op);
   void execute_norm(const step::Op& op);
   void execute_attention(const step::Op& op);
-  // The bias that attention adds to scores, of this op's documents; empty if there are none.
+  // The mask for this op's documents, as a bias on the attention scores; empty without a document
+  // mask.
   void make_document_bias(const step::Op& op);
   [[nodiscard]] Matrix document_bias_of(const step::Op& op) const;
   void execute_context(const step::Op& op);
@@ -90,7 +91,7 @@ class CudaBackendImpl : public CudaBackend {
   [[nodiscard]] bool is_fp32(const step::View& view) const;
   [[nodiscard]] Product product_of(const step::Op& op) const;
   [[nodiscard]] GroupedProduct grouped_product_of(const step::Op& op) const;
-  // Router weights and slots, from operand i on, if there are any.
+  // Router weights and slots, which are operands i and i + 1 if present.
   [[nodiscard]] RowWeights row_weights(const step::Op& op, std::size_t i) const;
   [[nodiscard]] AttentionShape attention_shape(const step::Op& op) const;
   [[nodiscard]] AttentionOperands attention_of(const step::Op& op) const;
@@ -105,7 +106,7 @@ class CudaBackendImpl : public CudaBackend {
   [[nodiscard]] Rows rows_of(const step::View& view) const;
   base::Result<void> copy(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
                           const Rows& rows, cudaMemcpyKind kind);
-  // Between host and device, in either direction, behind what the stream has to do.
+  // Copies between host and device, in either direction, in stream order.
   base::Result<void> copy_now(void* to, const void* from, std::size_t bytes);
   [[nodiscard]] std::byte* address(const step::View& view) const;
   [[nodiscard]] Matrix matrix(const step::View& view) const;
@@ -124,14 +125,14 @@ class CudaBackendImpl : public CudaBackend {
   Device device_;
   Matmul products_;
   std::future<base::Result<void>> opening_products_;
-  bool noted_tuning_ = false;  // that it cannot be kept
+  bool noted_tuning_ = false;  // reported that tuning results cannot be saved
   GroupedProducts grouped_{products_};
   ExpertRows expert_rows_;
   WaitTimes wait_times_;
   Batches batches_;
   AttentionGraphs attention_;
   bool attention_built_ = false;  // for the shapes of the last program
-  // Whose documents the bias in the workspace is of; null: of none that are there now.
+  // The documents that the bias in the workspace was made from; null: it is not valid.
   const void* biased_ = nullptr;
   const step::Program* program_ = nullptr;
   const step::MemoryPlan* plan_ = nullptr;
@@ -141,12 +142,12 @@ class CudaBackendImpl : public CudaBackend {
   std::size_t free_before_ = 0;
   Scalars* pinned_scalars_ = nullptr;
 
-  // Copy of the state to the host: ops that change the state wait for `copied_`.
+  // Copying state to the host: ops that change the state wait for `copied_`.
   std::shared_ptr<PinnedMemory> pinned_;
   cudaStream_t copy_stream_ = nullptr;
   cudaEvent_t copied_ = nullptr;
   bool copying_ = false;
-  bool noted_pinning_ = false;  // that there is too little memory
+  bool noted_pinning_ = false;  // reported that there is too little memory
 
   // Two events per timed op: before and after.
   bool times_ops_ = false;

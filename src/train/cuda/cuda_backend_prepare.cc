@@ -20,7 +20,7 @@ namespace {
 using step::Kind;
 using step::Op;
 
-// What the rules promise is what the kernels need.
+// The limits in the rules must match those of the kernels.
 static_assert(step::kGpuVector == kVector && step::kGpuWidestRow == kWidestRow &&
               step::kGpuMostExperts == kMostExperts);
 
@@ -59,7 +59,7 @@ base::Result<std::int64_t> CudaBackendImpl::available_bytes() {
 }
 
 // The workspace of attention's graphs is known only after they are built. They are the same for all
-// recomputation policies, so they are built once.
+// recomputation policies, so they are built only once.
 base::Result<std::int64_t> CudaBackendImpl::extra_bytes(const step::Program& program) {
   ASSAY_TRY_VOID(check_program(program, options_.groups));
   ASSAY_TRY_VOID(check_numerics(card_, program.choices.numerics));
@@ -89,7 +89,8 @@ base::Result<void> CudaBackendImpl::prepare(const step::Program& program,
   ASSAY_TRY_VOID(take_memory());
   ASSAY_TRY_VOID(batches_.open(program.micro_tokens(), program.model.vocab));
   ASSAY_TRY_VOID(expert_rows_.open(program));
-  // Not for others: a device has few queues, and streams that share one wait for each other.
+  // Only for mixtures: a device has few hardware queues, and streams that share one wait for each
+  // other.
   if (program.model.is_moe()) ASSAY_TRY_VOID(grouped_.open());
   ASSAY_TRY_VOID(tune_products());
   // Zeroed: gradients have gaps between parameters, and moments start at zero.

@@ -1,4 +1,4 @@
-// Device: what all code that launches GPU work is given: the stream, the workspace, the log of
+// Device: passed to all code that launches GPU work; has the stream, the workspace, the log of
 // executed ops and the first failure.
 #pragma once
 
@@ -12,20 +12,21 @@
 
 namespace assay::train::cuda {
 
-// Memory besides the program's, used within one op unless noted. workspace.cc decides the sizes.
+// Memory in addition to the program's, used within one op unless noted. workspace.cc decides the
+// sizes.
 struct Workspace {
   void* products = nullptr;  // cuBLASLt's
   std::int64_t products_bytes = 0;
   void* attention = nullptr;            // cuDNN's
-  void* document_bias = nullptr;        // of one micro-batch: see kernels.h
+  void* document_bias = nullptr;        // for one micro-batch: see kernels.h
   float* partial = nullptr;             // first-stage sums over blocks of rows
-  float* norm_sums = nullptr;           // of all blocks of gradients
-  double* sums = nullptr;               // kSums of them, and 2 per token of a micro-batch
-  float* turns = nullptr;               // persistent: cosines, then sines, of every position
+  float* norm_sums = nullptr;           // for all blocks of gradients
+  double* sums = nullptr;               // kSums elements, plus 2 per token of a micro-batch
+  float* turns = nullptr;               // persistent: rotary cosines, then sines, of every position
   std::int32_t* token_index = nullptr;  // valid for a micro-batch: see batches.h
   void* orthogonal = nullptr;           // Muon's four matrices
-  void* routing = nullptr;              // of a mixture: sums and counts of blocks
-  void* lanes = nullptr;                // cuBLASLt's, of products beside others
+  void* routing = nullptr;              // for mixtures: sums and counts per block
+  void* lanes = nullptr;                // cuBLASLt's, for products on parallel streams
 };
 
 class Device : public OpRecorder {

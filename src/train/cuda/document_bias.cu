@@ -1,5 +1,5 @@
-// The mask of documents as attention reads it: what is added to each score of a micro-batch's
-// sequences. cuDNN's graphs mask the diagonal themselves; this masks what comes before a document.
+// The document mask as a bias on the attention scores. cuDNN's graphs apply the causal mask
+// themselves; this masks the keys before a query's document.
 #include "train/cuda/kernels.h"
 #include "train/cuda/vectors.cuh"
 
@@ -8,11 +8,12 @@ namespace {
 
 constexpr int kDocumentThreads = 256;
 
-// Not infinite: a block of keys that a query does not see at all comes before those that it sees,
-// and its largest score is subtracted from others. The next block then makes it weigh nothing.
+// Not infinite: if a query sees none of the keys in an earlier block, the block's largest score is
+// subtracted from the others, and infinities would give NaN. The next block then rescales the
+// result to nothing.
 constexpr float kUnseen = -1e30F;
 
-// Eight keys of a query for each thread.
+// Each thread handles eight keys of a query.
 __global__ void fill_bias(const std::int32_t* documents, unsigned vectors, std::uint64_t items,
                           Half* bias) {
   const std::uint64_t item =

@@ -16,12 +16,12 @@ __device__ void write_drawn(const DrawnTo& to, std::int64_t i, float value) {
   if (at >= 0 && at < to.low_count) to.low[at] = low;
 }
 
-// A thread for each four numbers that are drawn together, as far as a run has them.
+// One thread for each group of four numbers drawn together, or the part of it within a run.
 __global__ void __launch_bounds__(kDrawThreads)
     draw_kernel(NormalNumbers numbers, DrawnRuns runs, DrawnTo to, UncertainList uncertain,
                 std::int64_t fours_per_run) {
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kDrawThreads + threadIdx.x;
-  const std::int64_t begin = thread / fours_per_run * runs.run;  // of the run, in memory
+  const std::int64_t begin = thread / fours_per_run * runs.run;  // start of the run in memory
   if (begin >= runs.count) return;
   const std::int64_t first = runs.first + thread / fours_per_run * runs.apart;
   const std::int64_t block = first / 4 + thread % fours_per_run;
@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(kDrawThreads)
 
 void draw(Device& device, const NormalNumbers& numbers, const DrawnRuns& runs, const DrawnTo& to,
           const UncertainList& uncertain) {
-  const std::int64_t fours_per_run = runs.run / 4 + 2;  // its ends may have a part of four each
+  const std::int64_t fours_per_run = runs.run / 4 + 2;  // both ends may cut a group of four
   const std::int64_t threads = runs.count / runs.run * fours_per_run;
   draw_kernel<<<blocks_for(threads, kDrawThreads), kDrawThreads, 0, device.stream>>>(
       numbers, runs, to, uncertain, fours_per_run);

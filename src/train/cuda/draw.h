@@ -1,6 +1,6 @@
-// draw.cu: initial weights, drawn on the device. The bits are those of train/init.h: elements whose
-// rounding two mathematical libraries could see differently (train/normal_draw.h) are listed
-// instead, and put() writes what the host found.
+// draw.cu: initial weights, drawn on the device, with the bits of train/init.h. Elements that two
+// mathematical libraries might round differently (train/normal_draw.h) are listed instead; the host
+// computes those, and put() writes them.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace assay::train::cuda {
 
-// Runs of a parameter's elements, which lie one after the other in memory.
+// Runs of a parameter's elements; in memory they are contiguous.
 struct DrawnRuns {
-  std::int64_t first = 0;  // of the parameter
+  std::int64_t first = 0;  // index within the parameter
   std::int64_t count = 0;
-  std::int64_t run = 0;    // elements side by side
-  std::int64_t apart = 0;  // from one run's first element to the next one's
+  std::int64_t run = 0;    // contiguous elements
+  std::int64_t apart = 0;  // distance between the starts of two runs
 
-  // Which element of the parameter the i-th of these is.
+  // The index within the parameter of the i-th of these elements.
   [[nodiscard]] std::int64_t element(std::int64_t i) const {
     return first + i / run * apart + i % run;
   }
@@ -29,8 +29,8 @@ struct NormalNumbers {
   double deviation = 0;
 };
 
-// bf16 weights; `low` may be null, and has the low halves of elements [low_first, low_first +
-// low_count).
+// Destination: bf16 weights and, if `low` is not null, the low halves of elements [low_first,
+// low_first + low_count).
 struct DrawnTo {
   std::uint16_t* high = nullptr;
   std::uint16_t* low = nullptr;
@@ -38,9 +38,9 @@ struct DrawnTo {
   std::int64_t low_count = 0;
 };
 
-// In device memory, zeroed before.
+// In device memory, zeroed by the caller.
 struct UncertainList {
-  std::uint64_t* count = nullptr;  // may become more than `most`: then not all of them are listed
+  std::uint64_t* count = nullptr;  // if it exceeds `most`, only some of the elements are listed
   std::int64_t* elements = nullptr;
   std::uint64_t most = 0;
 };
@@ -48,7 +48,7 @@ struct UncertainList {
 void draw(Device& device, const NormalNumbers& numbers, const DrawnRuns& runs, const DrawnTo& to,
           const UncertainList& uncertain);
 
-// An element of a draw, as an index from its first on, and its value.
+// An element, as an index into the draw, and its value.
 struct Known {
   std::int64_t element = 0;
   float value = 0;

@@ -67,7 +67,7 @@ TEST_F(CudaDraw, GivesTheBitsOfTheHost) {
   EXPECT_GT(compared, 100'000'000);
 }
 
-// What a rank of several has: runs that begin anywhere, and low halves of a part of them.
+// A rank's part of a parameter: runs that begin anywhere, and low halves for some of them.
 TEST_F(CudaDraw, GivesTheElementsOfRuns) {
   Trial run(gpu_backend(), testing::variants().front().model, choices());
   const step::Parameter& p = run.program().parameters.front();

@@ -9,7 +9,7 @@
 namespace assay::train::cuda {
 namespace {
 
-// Longer than any step takes to come there.
+// Longer than any step could take to reach this point.
 constexpr std::chrono::minutes kLongestWait{10};
 
 }  // namespace
@@ -67,7 +67,7 @@ void ExpertRows::end_sort(Device& device, const void* place) {
   device.check(cudaEventRecord(found->second.written, device.stream), "event");
 }
 
-// Bounded, and gives way to other ranks' threads.
+// Bounded, and yields to other ranks' threads.
 bool ExpertRows::wait(Device& device, const Sorted& sorted) {
   const auto begin = std::chrono::steady_clock::now();
   cudaError_t status = cudaEventQuery(sorted.written);

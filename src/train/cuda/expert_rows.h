@@ -1,13 +1,13 @@
-// ExpertRows: how many rows each expert of a mixture has, on the host, which launches a product for
-// each; and where ranks have different experts, how many rows go to each rank and come from each,
-// which whoever sends them needs on the host, too. The device writes the numbers into mapped host
-// memory while it sorts; the host reads them when it comes to the first product that needs them.
-// Until then it launches ahead, and from there on: rows are gathered meanwhile, so the device is
-// not idle.
+// ExpertRows: tells the host how many rows each expert of a mixture has, because the host launches
+// one product per expert; and with expert parallelism, how many rows are sent to and received from
+// each rank, which the host needs for the all-to-all. The device writes these numbers into mapped
+// host memory while it sorts, and the host reads them when it reaches the first product that needs
+// them. The host runs ahead of the device before and after that, and the device gathers rows
+// meanwhile, so it is not idle.
 //
-// Numbers belong to the place in device memory where the program has them. They are valid until
-// that place is sorted into again: for the products of the backward pass too, and for as many
-// layers and micro-batches at once as the program has places.
+// The numbers are identified by the device address at which the program stores them, and are valid
+// until the program sorts into that address again. So they also serve the backward pass, and any
+// number of layers and micro-batches that have different addresses.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -31,16 +31,17 @@ class ExpertRows {
   ExpertRows& operator=(const ExpertRows&) = delete;
   ~ExpertRows();
 
-  // Room for every place that the program sorts into, or counts; none if it has no mixtures.
+  // Reserves room for every address that the program sorts or counts into; none without mixtures.
   base::Result<void> open(const step::Program& program);
-  // Before the device sorts: where it is to write the numbers of this place. Null is a failure.
+  // Call before launching the sort; returns where the device must write the numbers for this
+  // address. Null: it failed.
   std::int32_t* begin_sort(Device& device, const void* place, std::int64_t numbers);
-  // After it was launched.
+  // Call after launching the sort.
   void end_sort(Device& device, const void* place);
-  // The first rows of experts, and the end; or of counts, their sums by rank. Waits for the device
-  // if it has not come that far. Empty is a failure of the device.
+  // The first row of each expert followed by the end or, for counts, their sums per rank. Waits for
+  // the device if necessary. Empty: the device failed.
   std::span<const std::int32_t> of(Device& device, const void* place);
-  // How long of() has waited in all.
+  // Total time that of() has waited.
   [[nodiscard]] std::chrono::nanoseconds waited() const { return waited_; }
 
  private:
@@ -54,8 +55,8 @@ class ExpertRows {
   bool wait(Device& device, const Sorted& sorted);
 
   std::int32_t* pinned_ = nullptr;
-  std::size_t numbers_ = 0;  // of a place, at most
-  std::size_t room_ = 0;     // places
+  std::size_t numbers_ = 0;  // maximum per address
+  std::size_t room_ = 0;     // addresses
   std::map<const void*, Sorted> sorted_;
   std::chrono::nanoseconds waited_{0};
 };

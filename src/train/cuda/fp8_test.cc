@@ -135,8 +135,8 @@ TEST_F(CudaFp8, IsTheNearestCodeAsItLiesAndTransposed) {
   }
 }
 
-// Rows of experts: those that no expert has are not looked at, and in the transpose each expert's
-// columns begin at a multiple of 16, with zeros up to there.
+// Rows of experts: unused rows are ignored, and in the transpose each expert's columns begin at a
+// multiple of 16, with zeros before.
 TEST_F(CudaFp8, RowsOfExpertsArePaddedWhereTheyAreTransposed) {
   constexpr int kRows = 333;
   constexpr int kCols = 144;

@@ -9,7 +9,7 @@
 namespace assay::train::cuda {
 namespace {
 
-// Rows that stay in the L2 cache while weights pass by.
+// Height of a band: its rows stay in the L2 cache while all weights pass through.
 constexpr int kTilesBelow = 16;
 
 using Encode = decltype(&cuTensorMapEncodeTiled);
@@ -19,7 +19,7 @@ bool is_aligned(const Matrix& m) {
          m.cols % kVector == 0;
 }
 
-// Boxes of 64 x 64 elements of `parts` matrices one below the other.
+// Describes boxes of 64 x 64 elements in `parts` stacked matrices.
 bool describe(Encode encode, const Matrix& m, std::int64_t parts, CUtensorMap& map) {
   const std::int64_t rows = m.rows / parts;
   const cuuint64_t sizes[] = {static_cast<cuuint64_t>(m.cols), static_cast<cuuint64_t>(rows),
@@ -61,7 +61,8 @@ void GroupedKernel::open() {
       cudaGetDeviceProperties(&card, device) != cudaSuccess || card.major != 9 || card.minor != 0) {
     return;
   }
-  // What is compiled for other cards, and might be translated for this one, is empty.
+  // A version compiled for another architecture, and translated for this GPU, would have an empty
+  // body.
   for (const auto form :
        {GroupedForm::kRows, GroupedForm::kRowGradients, GroupedForm::kWeightGradients}) {
     cudaFuncAttributes attributes{};
@@ -73,7 +74,7 @@ void GroupedKernel::open() {
       return;
     }
   }
-  constexpr unsigned kVersion = 12000;  // the first with the function
+  constexpr unsigned kVersion = 12000;  // the first with this function
   cudaDriverEntryPointQueryResult found{};
   if (cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &encode_, kVersion,
                                        cudaEnableDefault, &found) != cudaSuccess ||

@@ -1,15 +1,16 @@
-// The products of all experts in one launch, on Hopper: the kernel; grouped_kernel.cu launches it.
+// The kernel for the products of all experts in one launch, on Hopper; grouped_kernel.cu launches
+// it.
 //
-// Blocks stay, one on each multiprocessor, and two of them are a cluster. A cluster goes through
-// tiles of 256 rows and 256 columns of the result, of one expert after the other; each block has
-// half of the rows. One thread of a block has the copy engine fill a ring of stages in shared
-// memory, each with 64 elements of the sums; what both blocks multiply by, each reads half of, for
-// both. Two warpgroups multiply, each 64 rows by 256 columns. They do not wait for each other:
-// while one writes its results, the other has the tensor cores, and the next tile's stages are
-// filled.
+// Persistent blocks, one per multiprocessor, form clusters of two. A cluster processes tiles of 256
+// rows and 256 columns of the result, expert by expert; each block has half of the rows. One thread
+// per block makes the tensor copy engine (TMA) fill a ring of stages in shared memory, each holding
+// 64 elements of the inner dimension. Operand b is common to both blocks: each loads half of it and
+// multicasts it to both. Two warpgroups multiply, each 64 rows by 256 columns. They do not wait for
+// each other: while one writes its results, the other uses the tensor cores and the stages of the
+// next tile are filled.
 //
-// Rows come in pieces of 64, dealt out in turns to blocks first and then to warpgroups, so that an
-// expert's last rows are shared by both blocks; a piece without rows costs nothing.
+// Rows are divided into pieces of 64, assigned round-robin first to blocks and then to warpgroups,
+// so that an expert's last rows are shared by both blocks; a piece without rows costs nothing.
 #pragma once
 
 #include "train/cuda/grouped_tiles.cuh"
@@ -18,7 +19,7 @@
 
 namespace assay::train::cuda::grouped {
 
-// Where in the ring of stages a warpgroup is.
+// A warpgroup's position in the ring of stages.
 struct Turn {
   int stage = 0;
   std::uint32_t parity = 0;
@@ -97,7 +98,7 @@ __device__ __forceinline__ void copy_operands(const CUtensorMap& map_a, const CU
       turn.advance();
     }
     if (!arguments.adds || stages == 0) continue;
-    // What a warpgroup adds to is in a stage of its own.
+    // The previous contents of c, which a warpgroup adds to, get a stage per warpgroup.
     for (int w = 0; w < kMultipliers; ++w) {
       hopper::wait_for(ring.empty(turn.stage), turn.parity ^ 1U);
       const std::uint32_t full = ring.full(turn.stage);
@@ -119,7 +120,7 @@ __device__ inline void release(const Ring& ring, int stage) {
   if (lane < kCluster) hopper::arrive_at(ring.empty(stage), lane);
 }
 
-// Rows of the next expert, or of nobody, that the last stage of sums over rows has got.
+// Zeroes the rows of the last stage that are past the expert's end, when the sum is over rows.
 __device__ inline void clear_rows(std::uint32_t box, int from) {
   const std::uint32_t begin = box + static_cast<std::uint32_t>(from) * kBoxRow;
   for (std::uint32_t at = begin + threadIdx.x % kWarpgroup * 16; at < box + kBox;
@@ -128,16 +129,17 @@ __device__ inline void clear_rows(std::uint32_t box, int from) {
   }
 }
 
-constexpr int kRowsBarrier = 1;  // and one more
+constexpr int kRowsBarrier = 1;  // and kRowsBarrier + 1 for the second warpgroup
 
-// The sums of one warpgroup's part of a tile. `rows`: that are summed over, if they are.
+// Computes one warpgroup's part of a tile. `rows`: the number of rows summed over (weight
+// gradients).
 template <GroupedForm kForm, int kWidth>
 __device__ __forceinline__ void sum_tile(float (&sums)[kWidth / 2], const Ring& ring, Turn& turn,
                                          int multiplier, int stages, int rows) {
   constexpr bool kAcrossA = kForm == GroupedForm::kWeightGradients;
   constexpr bool kAcrossB = kForm != GroupedForm::kRows;
   constexpr int kSteps = kDeep / 16;
-  // 16 elements in a row, or 16 rows.
+  // Advances by 16 elements within a row, or by 16 rows.
   constexpr std::uint64_t kStepA = hopper::further_by(kAcrossA ? 16 * kBoxRow : 32);
   constexpr std::uint64_t kStepB = hopper::further_by(kAcrossB ? 16 * kBoxRow : 32);
   const std::uint64_t operand = hopper::operand(kBoxGroup, kBox);
@@ -259,7 +261,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     hopper::take_registers<kRegistersToMultiply>();
     multiply_tiles<kForm>(arguments, ring, role - 1, rank);
   }
-  // The other block may still fill this one's shared memory, or arrive at its barriers.
+  // The other block may still be writing to this one's shared memory or arriving at its barriers.
   __syncwarp();
   hopper::sync_cluster();
 #endif

@@ -1,6 +1,6 @@
-// GroupedKernel: the products of all experts in one launch, in bf16, by a kernel of our own for
-// Hopper (grouped_kernel.cuh). It reads the rows of experts from device memory. Which products it
-// is used for is measured (grouped_products.h).
+// GroupedKernel: the products of all experts in one launch, in bf16, by our own kernel for Hopper
+// (grouped_kernel.cuh). It reads the experts' row ranges from device memory. Measurements decide
+// which products it is used for (grouped_products.h).
 #pragma once
 
 #include "train/cuda/device.h"
@@ -11,15 +11,15 @@ struct GroupedProduct;
 
 class GroupedKernel {
  public:
-  // Looks at the current GPU.
+  // Checks whether the current GPU can run it.
   void open();
-  // Whether it can compute this.
+  // Whether the kernel supports this product.
   [[nodiscard]] bool takes(const GroupedProduct& product) const;
   void multiply(Device& device, const GroupedProduct& product) const;
 
  private:
   int multiprocessors_ = 0;  // 0: it cannot run on this GPU
-  void* encode_ = nullptr;   // the driver's function that describes tensors
+  void* encode_ = nullptr;   // the driver's cuTensorMapEncodeTiled
 };
 
 }  // namespace assay::train::cuda

@@ -17,12 +17,12 @@ Matrix rows_from(const Matrix& m, std::int64_t first, std::int64_t count, std::i
   return {m.as<std::byte>() + first * m.stride * bytes, count, m.cols, m.stride};
 }
 
-// Of fp8.
+// For fp8.
 Matrix columns_from(const Matrix& m, std::int64_t first, std::int64_t count) {
   return {m.as<std::byte>() + first, m.rows, count, m.stride};
 }
 
-// Bytes that every row of a matrix, wherever it begins, is aligned to.
+// The alignment in bytes of every row of a matrix, wherever it begins.
 std::int64_t alignment_of_rows(const Matrix& m, std::int64_t bytes) {
   constexpr std::uint64_t kMost = 256;
   return std::int64_t{1} << std::countr_zero(static_cast<std::uint64_t>(m.stride * bytes) | kMost);
@@ -44,7 +44,7 @@ Product GroupedProduct::of_expert(std::int64_t expert, std::int64_t first,
     p.alpha = 1 / (kFp8Range * kFp8Range);
     p.scale_a = scale_a;
     p.scale_b = scale_b;
-    p.alignment = step::kFp8Alignment;  // of columns, and so of everything
+    p.alignment = step::kFp8Alignment;  // of columns, and hence of all operands
     p.a = transpose_a ? columns_from(a, first, count) : rows_from(a, first, count, kFp8);
     p.b = transpose_a   ? columns_from(b, first, count)
           : transpose_b ? share(b, kFp8)

@@ -11,18 +11,18 @@
 namespace assay::train::cuda {
 namespace {
 
-constexpr float kHopelessGroup = 1.5F;  // times the best so far: abandoned
+constexpr float kHopelessGroup = 1.5F;  // times the best so far: the candidate is abandoned
 constexpr int kGroupRepeats = 3;
-// The best few are timed again: each long enough to reach the power limit, if it may take long.
+// The best few are timed again, if time permits long enough to reach the power limit.
 struct GroupRace {
-  std::size_t candidates;  // the likeliest
+  std::size_t candidates;  // how many of the heuristic's candidates are timed
   std::size_t finalists;
   float final_ms;
 };
 constexpr GroupRace kThoroughRace{32, 8, 120};
 constexpr GroupRace kQuickRace{12, 3, 20};
 
-// Whether the kernel is used, in the words of an algorithm, as which it is remembered.
+// Whether the kernel is used, encoded as an algorithm, in which form it is stored.
 cublasLtMatmulAlgo_t verdict_of(bool by_kernel) {
   cublasLtMatmulAlgo_t verdict{};
   verdict.data[0] = by_kernel ? 1 : 0;
@@ -42,7 +42,7 @@ std::int64_t padded(std::int64_t rows) {
   return (rows + step::kFp8Alignment - 1) / step::kFp8Alignment * step::kFp8Alignment;
 }
 
-// Rows of pieces from (1 - spread) to (1 + spread) times an even share.
+// Row counts of pieces, between (1 - spread) and (1 + spread) times an even share.
 std::vector<std::int32_t> rows_to_time(const GroupedProduct& p, double spread) {
   std::vector<std::int32_t> first_rows;
   const std::int64_t pieces = p.experts * p.pieces;
@@ -63,7 +63,7 @@ bool in_order(std::span<const std::int32_t> first_rows, const GroupedProduct& p)
 
 }  // namespace
 
-// Even rows and uneven ones, on both sides.
+// Even and uneven row counts, on the host and on the device.
 struct GroupedProducts::Rows {
   Rows(Device& device, const GroupedProduct& p) : lists{rows_to_time(p, 0), rows_to_time(p, 0.5)} {
     const std::size_t bytes = lists[0].size() * sizeof(std::int32_t);
@@ -155,7 +155,7 @@ void GroupedProducts::multiply_on(Device& device, const GroupedProduct& p,
   }
   int turn = 0;
   const std::int64_t products = p.products();
-  const std::int64_t pieces = p.experts * p.pieces / products;  // of a product
+  const std::int64_t pieces = p.experts * p.pieces / products;  // per product
   std::int64_t next = 0;
   for (std::int64_t i = 0; i < products; ++i) {
     std::int64_t first = first_rows[static_cast<std::size_t>(i * pieces)];
@@ -182,7 +182,7 @@ void GroupedProducts::multiply_on(Device& device, const GroupedProduct& p,
 void GroupedProducts::multiply(Device& device, const GroupedProduct& p,
                                std::span<const std::int32_t> first_rows) {
   const int lanes = lanes_of(p);
-  // The kernel reads them on the device, and the host need not know them.
+  // The kernel reads them on the device, so the host need not know them.
   const bool known = lanes != kByKernel || !first_rows.empty();
   if (known && !in_order(first_rows, p)) {
     return device.failed("the rows of experts are not in order");
@@ -191,7 +191,7 @@ void GroupedProducts::multiply(Device& device, const GroupedProduct& p,
   multiply_on(device, p, first_rows, lanes);
 }
 
-// Milliseconds of all products, with even rows and with uneven ones.
+// Milliseconds for all products, with even and with uneven rows.
 float GroupedProducts::time(Device& device, const GroupedProduct& p, const Rows& rows, int lanes,
                             int count) {
   cudaEventRecord(begin_, device.stream);
@@ -249,7 +249,7 @@ void GroupedProducts::choose(Device& device, const GroupedProduct& p, const Rows
     best = std::min(best, way.ms);
     if (way.ms <= kHopelessGroup * best) ways.push_back(way);
   }
-  if (ways.empty()) return products_.tune(device, planned);  // which says what is wrong
+  if (ways.empty()) return products_.tune(device, planned);  // reports what is wrong
   std::ranges::stable_sort(ways, {}, &Way::ms);
   ways.resize(std::min(ways.size(), race.finalists));
   const auto time_again = [&](float ms, int lanes) {

@@ -1,7 +1,7 @@
-// GroupedProducts: the products of a mixture's experts. There are two ways, of which the faster one
-// is used for a product; which one that is on a GPU is measured and remembered as the algorithms of
-// other products are (tuning.h):
-// - a loop of cuBLASLt's products, which needs the rows of experts on the host;
+// GroupedProducts: the products of a mixture's experts, computed in the faster of two ways. Which
+// one that is for a given product and GPU is measured, and remembered like the algorithms of other
+// products (tuning.h):
+// - a loop of cuBLASLt products, which needs the experts' row counts on the host;
 // - one launch of our own kernel (grouped_kernel.h), on Hopper and in bf16, which does not.
 #pragma once
 
@@ -19,13 +19,13 @@
 
 namespace assay::train::cuda {
 
-// Products of different experts may run side by side, so that one fills the multiprocessors that
-// another is leaving: on as many lanes as are fastest for a product. Results do not depend on that,
-// but the fastest algorithm does: one whose tiles leave multiprocessors idle when it is alone may
-// win among others. So algorithms and lanes are timed together, on all experts, with even and with
-// uneven rows.
+// Products of different experts may run concurrently on several lanes, so that one fills the
+// multiprocessors that another no longer uses; the fastest number of lanes is measured per product.
+// The number of lanes does not affect results, but it affects which algorithm is fastest: one whose
+// tiles leave multiprocessors idle when it runs alone may be the fastest next to others. So
+// algorithms and lanes are timed together, on all experts, with even and with uneven rows.
 inline constexpr int kLanes = 4;
-// Instead of a number of lanes.
+// Special values in place of a number of lanes.
 inline constexpr int kAsMeasured = 0;
 inline constexpr int kByKernel = -1;
 
@@ -38,20 +38,20 @@ class GroupedProducts {
   ~GroupedProducts();
   base::Result<void> open();
 
-  // Before the first step: overwrites the operands.
+  // Call before the first step: it overwrites the operands.
   void tune(Device& device, const GroupedProduct& product);
   [[nodiscard]] bool needs_rows_on_host(const GroupedProduct& product) const;
-  // `first_rows`: of all pieces, and the end; if they are needed on the host. Experts without rows
-  // get no result, and zeros as the gradient of their weights.
+  // `first_rows`: the first row of every piece, then the end; needed only if needs_rows_on_host().
+  // Experts without rows get no result, and zeros as their weights' gradient.
   void multiply(Device& device, const GroupedProduct& product,
                 std::span<const std::int32_t> first_rows);
-  // For measurements: so many lanes, or the kernel where it can be used, for every product.
+  // For measurements: forces this number of lanes, or the kernel where it is supported.
   void use_lanes(int lanes) { fixed_lanes_ = lanes; }
-  // Lanes, or kByKernel.
+  // Number of lanes, or kByKernel.
   [[nodiscard]] int lanes_of(const GroupedProduct& product) const;
 
  private:
-  struct Rows;  // to time with
+  struct Rows;  // test data for timing
   struct Way;
   void multiply_on(Device& device, const GroupedProduct& product,
                    std::span<const std::int32_t> first_rows, int lanes);
@@ -65,7 +65,7 @@ class GroupedProducts {
   // Lane 0 is the device's own stream.
   cudaStream_t streams_[kLanes] = {};
   cudaEvent_t done_[kLanes] = {};
-  cudaEvent_t begin_ = nullptr;  // with times
+  cudaEvent_t begin_ = nullptr;  // events with timing
   cudaEvent_t end_ = nullptr;
   std::map<ProductKey, int> lanes_;  // by the planned product
   int fixed_lanes_ = kAsMeasured;

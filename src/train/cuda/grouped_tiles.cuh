@@ -6,55 +6,55 @@
 
 namespace assay::train::cuda {
 
-// As in grouped_product.h: rows times weights, whose elements lie along the sum; gradients of rows,
-// where the weights' lie across it; gradients of weights, where both operands' do.
+// The forms of grouped_product.h. kRows: both operands are contiguous along the summed dimension;
+// kRowGradients: the weights are not; kWeightGradients: neither operand is.
 enum class GroupedForm : std::uint8_t { kRows, kRowGradients, kWeightGradients };
 
 struct GroupedArguments {
-  const std::int32_t* first_rows;  // of pieces of experts, and the end
+  const std::int32_t* first_rows;  // of each expert's pieces, then the end
   Half* c;
   std::int64_t stride;  // of c
   int experts;
-  int pieces;  // of an expert's rows
-  int height;  // of c: of an expert's gradient; not used if c has the rows of experts
+  int pieces;  // pieces per expert
+  int height;  // rows of c per expert, for weight gradients; unused otherwise
   int width;   // of c
-  int inner;   // elements of a sum; not used if sums are over the rows of experts
-  int tall;    // tiles below each other that are computed before the next ones beside them
+  int inner;   // length of the sums; unused for weight gradients, which sum over rows
+  int tall;    // height of a band, in tiles: a band is computed column by column
   bool adds;
 };
 
 namespace grouped {
 
-constexpr int kPiece = 64;                               // rows of a warpgroup
-constexpr int kWide = 256;                               // columns of a tile
-constexpr int kDeep = 64;                                // elements of the sums in a stage
+constexpr int kPiece = 64;                               // rows per warpgroup
+constexpr int kWide = 256;                               // columns per tile
+constexpr int kDeep = 64;                                // inner elements per stage
 constexpr int kWarpgroup = 128;                          // threads
 constexpr int kMultipliers = 2;                          // warpgroups that multiply
 constexpr int kCluster = 2;                              // blocks
 constexpr int kTall = kPiece * kMultipliers * kCluster;  // rows of a tile
 constexpr int kThreads = (1 + kMultipliers) * kWarpgroup;
 constexpr int kStages = 4;
-constexpr std::uint32_t kBox = kPiece * kDeep * 2;  // bytes that are copied at once
+constexpr std::uint32_t kBox = kPiece * kDeep * 2;  // bytes per TMA copy
 constexpr std::uint32_t kBoxRow = 128;              // bytes
-constexpr std::uint32_t kBoxGroup = 8 * kBoxRow;    // rows that are swizzled together
+constexpr std::uint32_t kBoxGroup = 8 * kBoxRow;    // eight rows are swizzled together
 constexpr std::uint32_t kBoxesA = kMultipliers;
 constexpr std::uint32_t kStage = (kBoxesA + kWide / kPiece) * kBox;
 constexpr std::size_t kShared = kBoxGroup + kStages * (kStage + 16);
-// 168 at the start, of which the copying warpgroup leaves most to the others.
+// Each thread starts with 168 registers; the copying warpgroup gives most of its own to the others.
 constexpr int kRegistersToCopy = 56;
 constexpr int kRegistersToMultiply = 224;
 
 struct Tile {
   int expert;
-  int first;  // row of the expert
-  int rows;   // of the expert
-  int row;    // of the tile: among the expert's, or its gradient's
+  int first;  // first row of the expert
+  int rows;   // number of rows of the expert
+  int row;    // first row of the tile, relative to the expert's rows or to its weight gradient
   int col;
 };
 
-// The tiles of a cluster. Those that take the time of a whole one are dealt out to clusters in
-// turns, and so are those by themselves that take half of it, as the last rows of an expert and the
-// last columns may: however rows are spread, every cluster gets as much of both as others.
+// The tiles of one cluster. Full tiles are assigned to clusters round-robin; so, separately, are
+// tiles that take half the time, which the last rows of an expert or the last columns may form.
+// Thus every cluster gets the same share of both, however the rows are distributed over experts.
 template <GroupedForm kForm>
 class Tiles {
  public:
@@ -103,34 +103,34 @@ class Tiles {
     tile.col = col * kWide;
     return true;
   }
-  // Stages of a tile's sums.
+  // Number of stages in a tile's sum.
   [[nodiscard]] __device__ int stages(const Tile& tile) const {
     return ((kSumsRows ? tile.rows : a_.inner) + kDeep - 1) / kDeep;
   }
-  // The first row, of the tile's expert, that this warpgroup of this block has.
+  // The first row, relative to the expert, of this warpgroup of this block.
   [[nodiscard]] static __device__ int row_of(const Tile& tile, int multiplier, int rank) {
     return tile.row + (multiplier * kCluster + rank) * kPiece;
   }
   [[nodiscard]] __device__ int rows_of(const Tile& tile) const {
     return kSumsRows ? a_.height : tile.rows;
   }
-  // The last tile beside others may be narrow.
+  // The last tile of a row of tiles may be at most half as wide.
   [[nodiscard]] __device__ bool is_narrow(const Tile& tile) const {
     return a_.width - tile.col <= kWide / 2;
   }
 
  private:
-  // What is left counts if it is more than half a tile.
+  // Number of full tiles: a remainder counts as one if it is more than half a tile.
   static __device__ int tiles_in(int size, int tile) { return (size + tile / 2 - 1) / tile; }
 
   const GroupedArguments& a_;
   int step_;
-  int whole_;  // the next ones, of all experts'
+  int whole_;  // index of the next full tile, over all experts
   int half_;
-  int wide_;    // whole tiles beside each other
-  int beside_;  // all of them
+  int wide_;    // full tiles per row
+  int beside_;  // all tiles per row
   int below_ = 0;
-  int short_ = 0;  // half tiles beside each other that have an expert's last rows
+  int short_ = 0;  // half-height tiles that cover an expert's last rows
   int whole_begin_ = 0;
   int whole_end_ = 0;
   int half_begin_ = 0;

@@ -1,13 +1,14 @@
 // The products of all experts on Hopper: how a warpgroup writes its sums (grouped_kernel.cuh). They
-// go from registers to device memory, row by row, so that those of the next expert are left alone.
+// are written from registers to device memory row by row, so that the next expert's rows are not
+// touched.
 #pragma once
 
 #include "train/cuda/grouped_tiles.cuh"
 
 namespace assay::train::cuda::grouped {
 
-// Of four lanes that have two columns each of four blocks of eight columns: each gets all of one
-// block.
+// Transposes among four lanes: each has two columns of each of four 8-column blocks, and gets all
+// eight columns of one block.
 __device__ inline void swap_columns(std::uint32_t (&words)[4]) {
   const bool odd = (threadIdx.x & 1U) != 0;
   const bool high = (threadIdx.x & 2U) != 0;
@@ -25,7 +26,7 @@ __device__ inline void swap_columns(std::uint32_t (&words)[4]) {
   }
 }
 
-// What a warpgroup has of a tile.
+// A warpgroup's part of a tile.
 struct Part {
   Half* c;  // its first element
   std::int64_t stride;
@@ -33,21 +34,22 @@ struct Part {
   int cols;
 };
 
-// Where a thread has its sums: of each eight columns two, in this row and eight below.
+// The first row for which a thread holds sums; it holds two of every eight columns, in this row and
+// in the one eight rows below.
 __device__ inline int first_row() {
   const auto thread = static_cast<int>(threadIdx.x);
   return thread % kWarpgroup / kWarp * 16 + thread % kWarp / 4;
 }
 
-// What the sums are added to, from boxes that the copy engine has put beside each other.
+// Adds the previous contents of c, which TMA has copied into adjacent boxes.
 template <int kWidth>
 __device__ __forceinline__ void add_boxes(float (&sums)[kWidth / 2], std::uint32_t boxes) {
-  constexpr int kBlocks = kPiece / 8;  // of eight columns, in a box
+  constexpr int kBlocks = kPiece / 8;  // 8-column blocks per box
 #pragma unroll
   for (int block = 0; block < kWidth / 8; ++block) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      // Swizzled: a row has its blocks in an order of its own.
+      // Swizzled: the order of blocks differs from row to row.
       const auto row = static_cast<std::uint32_t>(first_row() + half * 8);
       const std::uint32_t at = boxes + block / kBlocks * kBox + row * kBoxRow +
                                ((block % kBlocks) ^ (row % 8)) * 16 + threadIdx.x % 4 * 4;
@@ -61,7 +63,7 @@ __device__ __forceinline__ void add_boxes(float (&sums)[kWidth / 2], std::uint32
 
 template <int kWidth>
 __device__ __forceinline__ void write_sums(const float (&sums)[kWidth / 2], const Part& part) {
-  constexpr int kCols = 32;  // by four lanes
+  constexpr int kCols = 32;  // written by four lanes
   const int row = first_row();
   const int col = static_cast<int>(threadIdx.x) % 4 * 8;
   Half* const own[2] = {part.c + row * part.stride + col, part.c + (row + 8) * part.stride + col};

@@ -23,15 +23,15 @@ __device__ inline void fence_barrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// Arrives, and announces bytes that copies will add.
+// Arrives, and announces how many bytes copies will deliver.
 __device__ inline void arrive_expecting(std::uint32_t barrier, std::uint32_t bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                : "memory");
 }
 
-// At the barrier that block `rank` of the cluster has at the same place. Orders nothing beyond what
-// the copy engine and products of a warpgroup do by themselves: a release to the whole cluster is a
-// fence of device memory, which takes longer than the products of a stage.
+// Arrives at the same barrier in block `rank` of the cluster. Relaxed ordering is enough, because
+// TMA and wgmma order their own accesses: a release to the whole cluster would be a fence of device
+// memory, which takes longer than the products of a stage.
 __device__ inline void arrive_at(std::uint32_t barrier, std::uint32_t rank) {
   asm volatile(
       "{\n"
@@ -43,7 +43,7 @@ __device__ inline void arrive_at(std::uint32_t barrier, std::uint32_t rank) {
       : "memory");
 }
 
-// Until the phase of this parity is over.
+// Waits until the phase with this parity is over.
 __device__ inline void wait_for(std::uint32_t barrier, std::uint32_t parity) {
   asm volatile(
       "{\n"
@@ -71,13 +71,13 @@ __device__ inline std::uint32_t rank_in_cluster() {
   return rank;
 }
 
-// Barrier `id` of the block, for `threads` of it.
+// Synchronises `threads` threads of the block at its named barrier `id`.
 __device__ inline void sync_some(int id, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-// Before the copy engine or the tensor cores read what this thread has written to shared memory, or
-// write over it.
+// Call it before TMA or the tensor cores read shared memory that this thread has written, or
+// overwrite it.
 __device__ inline void fence_shared_writes() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
@@ -88,7 +88,8 @@ __device__ inline void prefetch_map(const CUtensorMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(reinterpret_cast<std::uint64_t>(&map)) : "memory");
 }
 
-// A box of a tensor in three dimensions, from (x, y, z) on; what is outside the tensor is zero.
+// Copies a three-dimensional box of a tensor, starting at (x, y, z); elements outside the tensor
+// are zero.
 __device__ inline void copy_box(std::uint32_t to, const CUtensorMap& map, std::uint32_t barrier,
                                 int x, int y, int z) {
   asm volatile(
@@ -98,7 +99,8 @@ __device__ inline void copy_box(std::uint32_t to, const CUtensorMap& map, std::u
       : "memory");
 }
 
-// The same, to the same place of every block in `blocks`, each of whose barriers counts the bytes.
+// The same, multicast to the same address in every block of the mask `blocks`; each block's barrier
+// counts the bytes.
 __device__ inline void copy_box_to(std::uint32_t to, const CUtensorMap& map, std::uint32_t barrier,
                                    int x, int y, int z, std::uint16_t blocks) {
   asm volatile(
@@ -120,9 +122,9 @@ __device__ inline void give_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
 }
 
-// An operand in shared memory, in rows of 128 bytes, swizzled as the copy engine does it; groups of
-// eight rows lie `group` bytes apart. A row has elements along the sum, or across it: then the next
-// 64 elements across are `next` bytes further on.
+// Matrix descriptor of an operand in shared memory: rows of 128 bytes, swizzled as by TMA; groups
+// of eight rows are `group` bytes apart. If rows run across the summed dimension, the next 64
+// elements across are `next` bytes further on.
 __device__ inline std::uint64_t operand(std::uint32_t group, std::uint32_t next) {
   constexpr std::uint64_t kSwizzle128 = std::uint64_t{1} << 62U;
   return kSwizzle128 | (static_cast<std::uint64_t>(group >> 4U) << 32U) |
@@ -133,12 +135,13 @@ __device__ inline std::uint64_t at_address(std::uint64_t operand, std::uint32_t 
   return operand | ((address & 0x3ffffU) >> 4U);
 }
 
-// What to add to an operand so that it begins so many bytes later.
+// Added to a descriptor, moves its start by `bytes`.
 __device__ constexpr std::uint64_t further_by(std::uint32_t bytes) {
   return bytes >> 4U;
 }
 
-// Before the first product whose sums or operands ordinary instructions have written.
+// Required before the first product whose accumulators or operands were written by ordinary
+// instructions.
 __device__ inline void begin_products() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
@@ -147,7 +150,7 @@ __device__ inline void commit_products() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-// Until at most so many groups of products are under way.
+// Waits until at most kGroups groups of products are in flight.
 template <int kGroups>
 __device__ inline void wait_for_products() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kGroups) : "memory");
@@ -161,8 +164,8 @@ __device__ inline void wait_for_products() {
     ASSAY_SUMS_8(i + 56)
 // clang-format on
 
-// 64 rows of sums, 256 or 128 wide, plus the product of 64 x 16 and 16 x that. `across`: rows of
-// the operand have elements across the sum.
+// sums (64 x kWidth) += a (64 x 16) times b (16 x kWidth). kAcross: the operand's rows run across
+// the summed dimension.
 template <int kWidth, bool kAcrossA, bool kAcrossB>
 __device__ __forceinline__ void multiply(float (&sums)[kWidth / 2], std::uint64_t a,
                                          std::uint64_t b) {

@@ -19,7 +19,7 @@ inline constexpr std::int64_t kWidestRow = 16384;
 // Rows and heads are aligned to this many elements: 16 bytes.
 inline constexpr std::int64_t kVector = 8;
 
-// Blocks of the first stage of a sum.
+// Number of blocks in the first stage of a sum.
 inline constexpr int kNormBlocks = 528;     // each with a row of dweight and one of dbias
 inline constexpr int kBiasBlocks = 64;      // each with a row of dbias
 inline constexpr int kSquareBlocks = 1056;  // each with one double per parameter group
@@ -27,24 +27,24 @@ inline constexpr int kSums = 4 * kSquareBlocks;
 inline constexpr int kRouteBlocks = 264;  // each with sums and counts of experts
 inline constexpr int kRouteThreads = 256;
 
-// Of a mixture: a warp chooses among so many at most.
+// Mixtures: the most experts among which one warp can choose.
 inline constexpr std::int64_t kMostExperts = 512;
-// Slots that a block sorts.
+// Slots sorted by one block.
 inline constexpr int kSortSlots = 1024;
 
 struct NormShape {
   bool centred = false;    // LayerNorm
-  std::int64_t width = 0;  // of a row, or of a head
+  std::int64_t width = 0;  // elements normalised together: a row, or a head
   float epsilon = 0;
 };
-// norm.cu, norm_grad.cu: weight and bias may be empty. dx may be dh. The residual, or with adds_dx
-// what dx holds, is added.
+// norm.cu, norm_grad.cu: weight and bias may be empty. dx may be dh. Adds the residual or, with
+// adds_dx, the previous contents of dx.
 void norm(Device& device, NormShape shape, Matrix x, Matrix weight, Matrix bias, Matrix h);
 void norm_grad(Device& device, NormShape shape, Matrix dh, Matrix x, Matrix weight, Matrix residual,
                Matrix dx, bool adds_dx, Matrix dweight, Matrix dbias, bool adds_weights);
 
-// document_bias.cu: what attention adds to scores so that queries see no keys before their
-// document: a row for each query, of all keys of its sequence.
+// document_bias.cu: the bias that attention adds to scores so that queries do not see keys before
+// their document: one row per query, one element per key of its sequence.
 void document_bias(Device& device, Tokens documents, Matrix bias);
 
 // head_norm.cu: normalises each head of a row separately.
@@ -52,10 +52,10 @@ void head_norm(Device& device, NormShape shape, Matrix x, Matrix weight, Matrix 
 void head_norm_grad(Device& device, NormShape shape, Matrix dy, Matrix x, Matrix weight, Matrix dx,
                     Matrix dweight, bool adds_weight);
 
-// quantise.cu: `scale` is the power of two that no element of x exceeds; the fp8 elements are
-// divided by it and multiplied by kFp8Range. `q` or its transpose `q_t` may be empty. Of rows of
-// experts those in use are scaled, and in `q_t` each expert's are padded with zeros.
-inline constexpr float kFp8Range = 256;  // E4M3 goes to 448, but scales are powers of two
+// quantise.cu: `scale` is the smallest power of two that no element of x exceeds; elements are
+// divided by it and multiplied by kFp8Range. `q` or its transpose `q_t` may be empty. With experts,
+// only rows in use are scaled, and in `q_t` each expert's columns are padded with zeros.
+inline constexpr float kFp8Range = 256;  // E4M3's maximum is 448, but scales are powers of two
 struct RowsOfExperts {
   Matrix first_rows;  // empty: there are no experts
   std::int64_t pieces = 1;
@@ -68,23 +68,23 @@ void quantise(Device& device, Matrix x, Matrix scale, const RowsOfExperts& by, M
 void bias_grad(Device& device, Matrix dy, Matrix dbias, bool adds);
 // out[i] (+)= the sum over `count` rows of `partial`, `out.cols` wide.
 void sum_partial(Device& device, const float* partial, int count, Matrix out, bool adds);
-// Rows of `addends`, each as many elements as `sum`, then residual and bias if there are any:
+// The sum of the rows of `addends`, each as long as `sum`, plus residual and bias if present;
 // rounded once.
 void sum(Device& device, Matrix addends, Matrix residual, Matrix bias, Matrix sum);
 
-// rotate.cu: heads side by side; direction -1 is the inverse. The table is computed once, in the
-// workspace.
+// rotate.cu: rotary position embedding of heads stored side by side; direction -1 is the inverse.
+// make_turns() computes the table of cosines and sines once, in the workspace.
 struct Rotation {
-  std::int64_t sequence = 0;  // of the table
+  std::int64_t sequence = 0;  // positions in the table
   std::int64_t head_dim = 0;
-  step::SequencePart part;  // that the rows are
+  step::SequencePart part;  // the part of the sequence that the rows are
 };
-// `frequencies`: radians per position, of each pair of a head (spec/rope.h).
+// `frequencies`: radians per position, for each pair of elements of a head (spec/rope.h).
 void make_turns(Device& device, const Rotation& rotation, std::span<const double> frequencies);
 void rotate(Device& device, const Rotation& rotation, int direction, Matrix heads);
 
-// context.cu: keys and values of ranks that share sequences (step/context.h). `sequences`: of a
-// micro-batch.
+// context.cu: keys and values of ranks that share sequences (step/context.h). `sequences` is the
+// number of sequences in a micro-batch.
 void pack_keys(Device& device, Matrix k, Matrix v, Matrix packed);
 void order_keys(Device& device, std::int64_t sequences, std::int64_t piece, Matrix by_rank,
                 Matrix in_order);
@@ -92,10 +92,10 @@ void split_keys_grad(Device& device, std::int64_t sequences, std::int64_t piece,
                      Matrix second, Matrix by_rank);
 void sum_keys_grad(Device& device, Matrix addends, Matrix sum);
 
-// activation.cu: inner is gate|up for SwiGLU. In the gradient `a` may be empty, or da itself, and
+// activation.cu: inner is gate|up for SwiGLU. In the gradient, `a` may be empty or da itself, and
 // dinner is inner itself.
-// Of a mixture, rows are multiplied with the router's weights (fp32) of their slots; rows without a
-// slot are zero, and have no gradients.
+// In a mixture of experts each row is multiplied by the router's weight (fp32) of its slot; rows
+// without a slot are zero and get no gradient.
 struct RowWeights {
   Matrix weights;
   Matrix slots;
@@ -107,15 +107,15 @@ void activate_grad(Device& device, spec::Mlp kind, Matrix inner, Matrix da, RowW
                    Matrix dinner, Matrix dweights, Matrix a);
 
 // Mixtures. Logits, router weights, their gradients, counts, sums and loads are fp32; experts, rows
-// and slots are whole numbers of 32 bits, without gaps between rows. -1 is none.
+// and slots are 32-bit integers, with contiguous rows; -1 means none.
 struct Routing {
   spec::Router router = spec::Router::kSoftmax;
   bool normalise = true;
   double scale = 1;
-  std::int64_t most_rows = 0;  // of an expert
-  double step_tokens = 0;      // of all ranks
+  std::int64_t most_rows = 0;  // capacity of an expert
+  double step_tokens = 0;      // over all ranks
 };
-// What the router's own losses are multiplied with, if this rank adds their gradients.
+// The coefficients of the router's own losses, if this rank adds their gradients.
 struct RouterLosses {
   bool added = false;
   double balance = 0;
@@ -128,12 +128,12 @@ void route(Device& device, const Routing& routing, Matrix logits, Matrix bias, M
 void route_grad(Device& device, const Routing& routing, const RouterLosses& losses, Matrix logits,
                 Matrix weights, Matrix experts, Matrix rows, Matrix counts, Matrix dweights,
                 Matrix dlogits, Matrix dbias);
-// sort_rows.cu: `row_counts` of experts may be empty. `on_host` gets the first rows too, in mapped
-// host memory; it may be null.
+// sort_rows.cu: `row_counts` (per expert) may be empty. `on_host`, in mapped host memory, also gets
+// the first rows; may be null.
 void sort_rows(Device& device, std::int64_t most_rows, Matrix experts, Matrix rows, Matrix slots,
                Matrix first_rows, Matrix row_counts, std::int32_t* on_host);
-// arrange_rows.cu: counts of rows have a row for each rank. In mapped host memory: the first rows
-// of each expert's pieces, and for each rank the sums of what is sent and received.
+// arrange_rows.cu: row counts have one row per rank. Written to mapped host memory: the first row
+// of each expert's pieces, and the totals sent to and received from each rank.
 struct ArrangedOnHost {
   std::int32_t* first_rows = nullptr;
   std::int32_t* sent = nullptr;
@@ -141,7 +141,7 @@ struct ArrangedOnHost {
 };
 void arrange_rows(Device& device, Matrix sent, Matrix received, Matrix first_rows, Matrix sources,
                   Matrix places, const ArrangedOnHost& on_host);
-// Rows of bf16, of a multiple of kVector elements, or of fp32.
+// Rows of bf16, with a multiple of kVector elements, or of fp32.
 void permute_rows(Device& device, bool fp32, Matrix x, Matrix index, Matrix rows);
 std::int64_t sort_blocks(std::int64_t slots);
 // mixture.cu
@@ -152,7 +152,8 @@ void balance(Device& device, double rate, Matrix scalars, Matrix load, Matrix bi
              Matrix remainder);
 
 // embedding.cu
-// The table's first row is that of `first_token`; tokens without a row get zeros, or give nothing.
+// The table starts with the row of `first_token`. Tokens outside the table (they are on another
+// tensor-parallel rank) get zeros and contribute no gradient.
 void embed(Device& device, Tokens tokens, std::int64_t first_token, Matrix table, Matrix positions,
            const step::SequencePart& part, Matrix x);
 // `index`: the positions of each distinct token (batches.h), so that each row of the table is
@@ -167,12 +168,13 @@ struct LossWeights {
   float of_token = 0;  // one over the step's counted targets
   float z_loss = 0;
 };
-// The first `columns` logits are of the tokens from `first_token` on, the rest is padding.
+// The first `columns` logits belong to the tokens from `first_token` on, the rest is padding.
 struct Vocabulary {
   std::int64_t first_token = 0;
   std::int64_t columns = 0;
 };
-// `terms`: of every tensor-parallel rank, one after the other, or empty if all logits are here.
+// `terms` holds the loss terms of every tensor-parallel rank in turn; it is empty if this rank has
+// all logits.
 void loss(Device& device, Vocabulary vocabulary, Matrix logits, Tokens targets, Matrix terms,
           LossWeights weights, bool gradient, Matrix sums, bool adds);
 void loss_terms(Device& device, Vocabulary vocabulary, Matrix logits, Tokens targets, Matrix terms);
@@ -188,17 +190,17 @@ struct AdamwNumbers {
   float correct2 = 0;
   float epsilon = 0;
   float keep = 0;
-  std::uint32_t rounding_seed = 0;  // of the step
+  std::uint32_t rounding_seed = 0;  // changes with every step
 };
-// Rows are added to `sum` one after the other, or to nothing.
+// Adds the rows of `addends` one after the other to `sum` or, unless `adds`, to zero.
 void fold(Device& device, Matrix addends, Matrix sum, bool adds);
 void fold_fp32(Device& device, Matrix addends, Matrix sum, bool adds);
-// Squares of each gradient, added up in blocks.
+// Sums of squares of each gradient, per block.
 void norm_sums(Device& device, std::int64_t block, std::span<const Matrix> gradients,
                std::span<const Matrix> sums);
 void gradient_norm(Device& device, std::span<const Matrix> sums, double clip, Matrix scalars);
 void step_sums(Device& device, Matrix by_rank, Matrix sums);
-// `element`: where the first one is among all of the model's.
+// `element`: index of the first element among all elements of the model.
 void adamw(Device& device, const AdamwNumbers& numbers, std::int64_t element, Matrix scalars,
            Matrix gradient, Matrix weight, Matrix remainder, Matrix first, Matrix second);
 
@@ -215,7 +217,7 @@ void muon_direction(Device& device, const MuonNumbers& numbers, Matrix scalars, 
 void muon_move(Device& device, const MuonNumbers& numbers, Matrix scalars, Matrix update,
                Matrix weight, Matrix remainder);
 
-// random.cu: operands for timing matrix products; zeros would be too fast.
+// random.cu: operands for timing matrix products; zeros would give unrealistically short times.
 void fill_random(Device& device, void* data, std::int64_t elements);
 void fill_random_fp8(Device& device, void* data, std::int64_t elements);
 

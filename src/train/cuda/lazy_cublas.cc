@@ -1,7 +1,7 @@
-// cuBLASLt's functions, as far as we call them, from a library that is loaded with the first call.
-// Linked in the usual way, it takes 94 MiB of every process that starts, and ranks on CPUs, of
-// which a machine may have many, never use it. (cuDNN loads its own parts in the same way.)
-// `assay run` counts products all the same: its library wraps what dlsym finds.
+// The cuBLASLt functions that we call, from a library that is loaded on the first call. Linked
+// normally, it would take 94 MiB in every process at start-up, and ranks on CPUs, of which a
+// machine may have many, never use it. (cuDNN loads its own parts in the same way.) `assay run` can
+// still count products: its library wraps what dlsym returns.
 #include <cublasLt.h>
 #include <dlfcn.h>
 
@@ -11,7 +11,7 @@ namespace assay::train::cuda {
 namespace {
 
 void* cublas_library() {
-  // As the linker would: by its name, with this program's own search path.
+  // Found as the linker would: by name, in this program's own search path.
   static void* const library = [] {
     for (const char* name : std::array{"libcublasLt.so.13", ASSAY_CUBLASLT}) {
       if (void* found = ::dlopen(name, RTLD_NOW | RTLD_GLOBAL)) return found;

@@ -21,7 +21,7 @@ struct Exponentials {
     most = to;
   }
   __device__ void add(const Exponentials& other) {
-    if (other.sum == 0) return;  // no elements: its maximum is not a number to compute with
+    if (other.sum == 0) return;  // no elements: its maximum is infinite
     raise(other.most);
     sum += other.sum * __expf(other.most - most);
   }
@@ -69,9 +69,9 @@ struct LossArguments {
   const std::int32_t* targets;
   const float* terms;  // of every rank, or null
   int ranks;
-  double* row_sums;  // loss and squared log Z of each row, side by side
+  double* row_sums;  // loss and squared log Z for each row
   int first_token;
-  int vocab;  // columns that stand for tokens
+  int vocab;  // columns that belong to tokens
   int cols;   // the rest is padding
   LossWeights weights;
   bool gradient;
@@ -102,7 +102,7 @@ __device__ void write_gradient(Half* row, int vocab, int target, float times, fl
   }
 }
 
-// Of the logits that are here.
+// For the logits on this rank.
 __device__ Exponentials exponentials_of(const Half* row, int vocab,
                                         Exponentials (&shared)[kLossThreads / kWarp]) {
   Exponentials e;
@@ -175,7 +175,7 @@ __global__ void __launch_bounds__(kLossThreads, 3) loss_kernel(LossArguments a) 
   }
 }
 
-// One block sums the rows in an order that depends on their number only.
+// One block sums the rows in an order that depends only on their number.
 __global__ void __launch_bounds__(kLossSumThreads)
     loss_sum_kernel(const double* row_sums, const std::int32_t* targets, int rows, float* totals,
                     bool adds) {

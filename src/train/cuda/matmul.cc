@@ -16,17 +16,17 @@ namespace {
 
 constexpr int kGuesses = 32;
 constexpr int kRepeats = 5;
-constexpr float kHopeless = 1.3F;  // times the best so far: abandoned
-// A start should not wait: the library lists the likeliest candidates first, and the later ones of
-// a slow product are not tried. The best few then take turns, so that all of them meet the same
-// clock.
+constexpr float kHopeless = 1.3F;  // times the best so far: the candidate is abandoned
+// Start-up should be short: the library lists the most promising candidates first, and for slow
+// products the later ones are not tried. The best few are then timed in turns, so that all of them
+// run at the same clock rate.
 constexpr float kRank_ms = 100;
 constexpr std::size_t kLeast = 6;
 constexpr int kQuickFinalists = 3;
 constexpr int kTurns = 3;
 constexpr float kTurn_ms = 8;
-// The fastest in a short burst is not the fastest at the power limit, where training runs. Thorough
-// tuning times the best few again, each long enough to reach it.
+// The fastest in a short burst may not be the fastest at the power limit, where training runs.
+// Thorough tuning times the best few again, each long enough to reach it.
 constexpr int kFinalists = 6;
 constexpr float kFinal_ms = 150;
 constexpr std::size_t kMostGuesses = 256;
@@ -224,7 +224,7 @@ void Matmul::tune(Device& device, const Product& product) {
   plan_of(device, product, true);
 }
 
-// Those operands that are named by the operation, not by the call.
+// Sets the operands that are part of the operation, not arguments of the call.
 void Matmul::point_at_operands(const Plan& plan, const Product& p) {
   const auto point = [&](cublasLtMatmulDescAttributes_t what, const Matrix& to) {
     if (to.empty()) return;

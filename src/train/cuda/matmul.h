@@ -1,5 +1,6 @@
-// Matmul: matrix products by cuBLASLt. For each distinct product that is not known (tuning.h) the
-// library's heuristic candidates are timed once on the device and the fastest is used from then on.
+// Matmul: matrix products by cuBLASLt. For each distinct product whose algorithm is not known
+// (tuning.h), the candidates of the library's heuristic are timed once on the device, and the
+// fastest is used from then on.
 #pragma once
 
 #include <cublasLt.h>
@@ -17,7 +18,7 @@
 
 namespace assay::train::cuda {
 
-// Where a product is computed: products on different lanes may run side by side.
+// Where a product is computed: products on different lanes may run concurrently.
 struct Lane {
   cudaStream_t stream = nullptr;
   void* workspace = nullptr;  // as large as device.workspace.products
@@ -30,35 +31,37 @@ class Matmul {
   Matmul& operator=(const Matmul&) = delete;
   ~Matmul();
 
-  // `thorough`: every product is timed, whatever is known, and each long enough to reach the limit
-  // of the GPU's power, which takes seconds for each.
+  // `thorough`: times every product even if its algorithm is known, and long enough to reach the
+  // GPU's power limit, which takes seconds per product.
   base::Result<void> open(std::string tuning_file, bool thorough = false);
   // Finds the fastest algorithm unless it is known. Overwrites the product's result.
   void tune(Device& device, const Product& product);
-  // A product that was not tuned before is tuned now if that leaves its operands unchanged.
+  // A product that was not tuned is tuned now, provided that leaves its operands unchanged.
   void multiply(Device& device, const Product& product);
-  // For products of a group, which are timed together: what cuBLASLt suggests, the likeliest first;
-  // or the one algorithm that the tuning file has, which `is_known` says.
+  // For grouped products, which are timed together: the candidates of cuBLASLt's heuristic, best
+  // guess first; or, with `is_known` set, only the algorithm that is already known.
   std::vector<cublasLtMatmulAlgo_t> suggestions(Device& device, const Product& product,
                                                 bool& is_known);
-  // What multiply_like() uses from now on; and in later runs, if it is to be remembered.
+  // The algorithm that multiply_like() uses from now on and, if `remembers`, in later runs.
   void use(const Product& tuned, const cublasLtMatmulAlgo_t& algorithm, bool remembers);
-  // What is known of it before it is timed; or null.
+  // The algorithm known before any timing; or null.
   [[nodiscard]] const cublasLtMatmulAlgo_t* known(const Product& product) const;
-  // What use() was called with for it, or a checkpoint has brought since; or null.
+  // The algorithm given to use(), or adopted from a checkpoint since; or null.
   [[nodiscard]] const cublasLtMatmulAlgo_t* used(const Product& tuned) const;
-  // A product that differs from `tuned`, for which use() was called, in how many rows the operands
-  // of an expert have: with its algorithm, or where cuBLASLt refuses that, with a guess.
+  // A product that differs from `tuned`, for which use() was called, only in the number of an
+  // expert's rows. Uses the same algorithm or, where cuBLASLt refuses it, the heuristic's first
+  // choice.
   void multiply_like(Device& device, const Product& tuned, const Product& product, Lane lane);
   // Writes the results to the tuning file.
   base::Result<void> save() { return tuning_.save(); }
   void read_again() { tuning_.read_again(); }
-  // The algorithms of all products so far, as text, and such a text instead of them (tuning.h).
+  // The algorithms of all products so far, as text; adopt() replaces them by such a text
+  // (tuning.h).
   [[nodiscard]] std::string algorithms() const;
   bool adopt(const std::string& text);
   [[nodiscard]] const std::string& machine() const { return tuning_.machine(); }
   [[nodiscard]] bool is_thorough() const { return thorough_; }
-  // Products that were timed, since it was opened.
+  // Number of products timed since open().
   [[nodiscard]] int timed() const { return timed_; }
 
  private:
@@ -70,9 +73,9 @@ class Matmul {
     cublasLtMatrixLayout_t c = nullptr;
     cublasLtMatmulAlgo_t algorithm{};
   };
-  // What multiply_like() changes the layouts of. Guesses, by the sides of a, are forgotten when
-  // there are many: a guess depends on its product alone, so that bits do not depend on what came
-  // before.
+  // A plan whose layouts multiply_like() changes from call to call. Heuristic choices are cached by
+  // the shape of a, and the cache is cleared when it grows large; a choice depends only on its
+  // product, so results do not depend on earlier calls.
   struct ChangingPlan {
     Plan plan;
     std::map<std::pair<std::int64_t, std::int64_t>, cublasLtMatmulAlgo_t> guesses;
@@ -81,7 +84,7 @@ class Matmul {
   static void point_at_operands(const Plan& plan, const Product& product);
   static void destroy(const Plan& plan);
   Plan* plan_of(Device& device, const Product& product, bool may_time);
-  // By the library's own guess, the likeliest to be fast first.
+  // Candidates of the library's heuristic, best guess first.
   std::vector<cublasLtMatmulHeuristicResult_t> likeliest(Device& device, const ProductKey& key,
                                                          const Plan& plan, int most);
   bool choose(Device& device, const Product& product, const ProductKey& key, Plan& plan,
@@ -90,7 +93,7 @@ class Matmul {
                         const cublasLtMatmulAlgo_t& algorithm, Lane lane);
   float time(Device& device, const Product& product, const Plan& plan,
              const cublasLtMatmulAlgo_t& algorithm, int count);
-  // How many candidates were tried: they are the first ones then, the fastest first.
+  // Times candidates, and returns how many: those come first in `candidates`, fastest first.
   int rank(Device& device, const Product& product, const Plan& plan,
            std::span<cublasLtMatmulHeuristicResult_t> candidates);
   using Finalists = std::span<const cublasLtMatmulHeuristicResult_t>;

@@ -1,4 +1,4 @@
-// Matrix: a view whose address in device memory is known. Elements are bf16 unless noted.
+// Matrix: a view resolved to an address in device memory. Elements are bf16 unless noted.
 #pragma once
 
 #include <cstdint>

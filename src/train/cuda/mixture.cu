@@ -1,5 +1,5 @@
-// Rows of a mixture: gathered in the order of experts, and added up again for each token; and the
-// bias that balances the load.
+// Rows of a mixture: gathered in expert order, and summed again for each token; and the bias that
+// balances the load.
 #include "train/cuda/kernels.h"
 #include "train/cuda/vectors.cuh"
 
@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kMixtureThreads = 256;
 
-// A thread copies one vector of a row.
+// Each thread copies one vector of a row.
 __global__ void __launch_bounds__(kMixtureThreads)
     gather_rows_kernel(const Half* x, std::int64_t x_stride, const std::int32_t* slots,
                        unsigned per_token, Half* rows, std::int64_t rows_stride, unsigned vectors,
@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(kMixtureThreads)
   store8(rows + row * rows_stride + at, value);
 }
 
-// A thread adds up one vector of a token: its rows in the order of its slots, rounded once.
+// Each thread sums one vector of a token: its rows in the order of its slots, rounded once.
 __global__ void __launch_bounds__(kMixtureThreads)
     combine_rows_kernel(const Half* x, std::int64_t x_stride, const std::int32_t* rows,
                         int per_token, const Half* residual, std::int64_t residual_stride,

@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(kOptimizerThreads)
   store8(sum + at, all);
 }
 
-// The same for one element: of fp32, or of what is left beside the vectors.
+// The same for single elements: fp32, or the remainder after the vectors.
 template <class T>
 __global__ void __launch_bounds__(kOptimizerThreads)
     fold_element_kernel(const T* addends, std::int64_t stride, int rows, T* sum,
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(kOptimizerThreads)
   if (threadIdx.x == 0) sums[blockIdx.x] = static_cast<float>(sum[0]);
 }
 
-// Copies rows one after the other: all sums in the order of the parameters.
+// Copies rows one after the other, so that all sums are in parameter order.
 __global__ void __launch_bounds__(kOptimizerThreads)
     line_up_kernel(const float* from, std::int64_t stride, int cols, int count, float* to) {
   const int i = static_cast<int>(blockIdx.x) * kOptimizerThreads + static_cast<int>(threadIdx.x);
@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(kOptimizerSumThreads)
   scalars[kNonFiniteIndex] = isfinite(norm) ? 0.0F : 1.0F;
 }
 
-// Micro-batches in their order: ranks take turns.
+// Adds micro-batches in their order, taking one from each rank in turn.
 __global__ void step_sums_kernel(const float* by_rank, std::int64_t stride, int ranks, int cols,
                                  float* sums, int width) {
   const int i = static_cast<int>(threadIdx.x);
@@ -124,7 +124,7 @@ struct AdamwArguments {
   Half* first;
   Half* second;
   std::int64_t vectors;
-  std::int64_t element;  // of all of the model's: where the first one is
+  std::int64_t element;  // index of the first element among all of the model's
   AdamwNumbers n;
 };
 
@@ -192,7 +192,7 @@ void fold(Device& device, Matrix addends, Matrix sum, bool adds) {
     fold_kernel<<<blocks_for(vectors, kOptimizerThreads), kOptimizerThreads, 0, device.stream>>>(
         addends.as<Half>(), addends.stride, rows, sum.as<Half>(), vectors, adds);
   }
-  if (const std::int64_t rest = sum.cols % 8; rest > 0) {  // of a router's bias
+  if (const std::int64_t rest = sum.cols % 8; rest > 0) {  // in the bias of a router
     fold_element_kernel<<<1, kOptimizerThreads, 0, device.stream>>>(
         addends.as<Half>() + vectors * 8, addends.stride, rows, sum.as<Half>() + vectors * 8, rest,
         adds);

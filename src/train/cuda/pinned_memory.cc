@@ -17,15 +17,15 @@ namespace {
 
 constexpr std::size_t kPiece = PinnedMemory::kPiece;
 constexpr std::size_t kTouchers = 4;
-// Between two pieces, times as long as one took: a host that launches work for the GPU waits for
-// the driver meanwhile, and is ahead of the GPU by more than a piece, but not by all of them. 60
-// GiB take 4 s of the driver, and so half a minute.
+// The pause between two pieces, as a multiple of the time for one: a host that launches GPU work
+// waits for the driver meanwhile; it is ahead of the GPU by more than one piece takes, but not by
+// all of them. Pinning 60 GiB takes 4 s of driver time, and so half a minute in total.
 constexpr int kRest = 8;
 
 }  // namespace
 
 base::Result<std::shared_ptr<PinnedMemory>> PinnedMemory::begin(std::size_t bytes, int device) {
-  // Other ranks may have theirs already.
+  // Other ranks may have pinned theirs already.
   ASSAY_TRY_VOID(check_snapshots_fit(static_cast<std::int64_t>(bytes), 1, available_host_memory()));
   void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
@@ -80,7 +80,7 @@ void PinnedMemory::pin() {
   }
 }
 
-// Unless somebody waits.
+// Returns early if somebody waits.
 void PinnedMemory::pause(std::chrono::steady_clock::duration time) {
   std::unique_lock lock(mutex_);
   hurried_.wait_for(lock, time, [this] { return hurry_; });

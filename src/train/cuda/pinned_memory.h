@@ -1,6 +1,6 @@
 // PinnedMemory: host memory that the GPU copies into while it computes. Pinning the many gigabytes
-// of a model's state takes seconds in which the driver does nothing else, so a thread does it piece
-// by piece, with pauses, while training goes on.
+// of a model's state blocks the driver for seconds, so a thread does it piece by piece, with
+// pauses, while training goes on.
 #pragma once
 
 #include <atomic>
@@ -18,8 +18,8 @@ namespace assay::train::cuda {
 
 class PinnedMemory {
  public:
-  // The driver is locked during a call, so memory is pinned in pieces and training continues in
-  // between. A copy must lie within one piece.
+  // Each call locks the driver, so memory is pinned in pieces and training continues in between. A
+  // copy must lie within one piece.
   static constexpr std::size_t kPiece = std::size_t{64} << 20U;
 
   // Starts pinning; fails at once if there is too little memory.
@@ -28,7 +28,7 @@ class PinnedMemory {
   PinnedMemory& operator=(const PinnedMemory&) = delete;
   ~PinnedMemory();
 
-  // Blocks until all memory is pinned, which from now on makes no pauses.
+  // Blocks until all memory is pinned; the thread no longer pauses.
   std::span<std::byte> wait();
 
  private:
@@ -41,7 +41,7 @@ class PinnedMemory {
   std::byte* data_;
   std::size_t bytes_;
   int device_;
-  std::size_t pinned_ = 0;  // bytes from the start
+  std::size_t pinned_ = 0;  // from the start
   std::atomic<bool> cancelled_ = false;
   std::mutex mutex_;
   std::condition_variable hurried_;

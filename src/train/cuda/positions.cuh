@@ -15,7 +15,7 @@ struct RowPositions {
     const auto at = static_cast<unsigned>(row % tokens);
     return at < piece ? first + at : second + at - piece;
   }
-  // The row in the first sequence, or -1.
+  // The row of the first sequence that has this position, or -1.
   __device__ int row_of(unsigned position) const {
     if (position >= first && position < first + piece) return static_cast<int>(position - first);
     const bool has_second = tokens > piece && position >= second && position < second + piece;

@@ -13,8 +13,8 @@
 
 namespace assay::train::cuda {
 
-// c = alpha op(a) op(b) + beta addend + bias. The addend may be c itself; without one beta is 0.
-// fp8 requires a not transposed and b transposed: the only form with tensor cores.
+// c = alpha op(a) op(b) + beta addend + bias. The addend may be c itself; without an addend beta is
+// 0. fp8 requires that a is not transposed and b is: tensor cores support no other form.
 struct Product {
   bool transpose_a = false;
   bool transpose_b = false;
@@ -28,10 +28,11 @@ struct Product {
   Matrix bias;  // one row, added to every row
   Matrix c;
   bool fp32_result = false;  // c and the addend are fp32, not bf16
-  // Bytes: no operand counts as aligned to more. For products whose operands move.
+  // Bytes: alignments of operands are assumed to be no larger, for products whose operands move.
   std::int64_t alignment = 256;
-  bool in_group = false;  // side by side with others, so another algorithm may be fastest
-  // Of a group: what is known of it is not an algorithm, but whether our own kernel is faster.
+  bool in_group = false;  // runs next to others, so a different algorithm may be fastest
+  // For grouped products: the table entry is not an algorithm, but whether our own kernel is
+  // faster.
   bool asks_for_kernel = false;
 
   [[nodiscard]] bool fp8() const { return !scale_a.empty(); }
@@ -46,7 +47,7 @@ ProductKey key_of(const Product& product);
 
 // The caller destroys the results.
 cublasLtMatrixLayout_t layout_of(const Matrix& matrix, cudaDataType_t type = CUDA_R_16BF);
-// Another matrix of the same stride and type.
+// Changes the layout to another matrix of the same stride and type.
 void change_layout(cublasLtMatrixLayout_t layout, const Matrix& matrix);
 cublasLtMatmulDesc_t operation_of(const Product& product);
 cublasLtMatmulPreference_t preference_of(const ProductKey& key, std::int64_t workspace_bytes);

@@ -1,6 +1,6 @@
 // fp8: the scale of a matrix, and the matrix divided by it, as stored, transposed, or both in one
-// pass. Of rows of experts, those in use count; their transposes have gaps between experts, filled
-// with zeros (step/quantised.cc).
+// pass. With experts, only rows in use count; the transposes have gaps between experts, filled with
+// zeros (step/quantised.cc).
 #include <cuda_fp8.h>
 
 #include "step/rules.h"
@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(kFinalThreads)
 }
 
 // A block transposes a tile of 128 x 128: each thread transposes 8 x 8 in registers, and these
-// squares change places in shared memory.
+// squares are exchanged through shared memory.
 constexpr int kTile = 128;
 constexpr int kSide = 8;
 constexpr int kPerSide = kTile / kSide;
@@ -96,16 +96,16 @@ struct QuantiseArguments {
   std::int64_t q_t_cols;
   std::int64_t rows;
   std::int64_t cols;
-  // Of rows of experts: where those of an expert, or of its pieces, begin, and the end.
+  // With experts: the first row of each expert or piece, then the end.
   const std::int32_t* first_rows;
   int experts;
   int pieces;
 };
 
-// Where eight rows of a transpose's columns come from.
+// The source rows of eight columns of the transpose.
 struct SourceRows {
   std::int64_t first;
-  std::int64_t end;  // from here on there are zeros
+  std::int64_t end;  // zeros from here on
 };
 
 __device__ std::int32_t first_row_of(const QuantiseArguments& a, int expert) {
@@ -118,8 +118,8 @@ __device__ int padded_rows_of(const QuantiseArguments& a, int expert) {
   return (rows + kTo - 1) / kTo * kTo;
 }
 
-// The expert that has the column `at`, or the last one before it that has any; and its first
-// column. A warp looks at 32 experts at a time.
+// The expert to which column `at` belongs, or the last one before it with any columns; and its
+// first column. A warp examines 32 experts at a time.
 __device__ int2 expert_before(const QuantiseArguments& a, int at) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   int begin = 0;
@@ -142,7 +142,8 @@ __device__ int2 expert_before(const QuantiseArguments& a, int at) {
   }
 }
 
-// Of the eight columns from `at` on, which are one expert's: nobody's columns start within eight.
+// For the eight columns from `at` on, which belong to one expert: every expert's columns start at a
+// multiple of eight.
 __device__ SourceRows source_of(const QuantiseArguments& a, int2 expert, int at) {
   while (expert.x < a.experts) {
     const int padded = padded_rows_of(a, expert.x);

@@ -1,4 +1,4 @@
-// Random operands for timing matrix products: zeros would be too fast.
+// Random operands for timing matrix products: zeros would give unrealistically short times.
 #include "train/cuda/kernels.h"
 #include "train/cuda/vectors.cuh"
 

@@ -1,10 +1,11 @@
 // The router of a mixture: which experts a token chooses, with which weights, and the gradient of
-// its logits. A warp computes a token; a lane has every 32nd expert.
+// its logits. A warp handles one token; each lane has every 32nd expert.
 //
-// In fp64, of which these GPUs have half as much as of fp32 and a router needs little: so the
-// choice is that of a CPU's (train/cpu/mixture.cc), ties included, but where the sigmoids of two
-// experts differ by less than 1e-15. Sums over tokens are made within each block, then over blocks
-// in their order; only whole numbers are counted in the order in which threads come.
+// Computed in fp64, of which these GPUs have half the rate of fp32, and a router needs little: so
+// the choice is the same as on a CPU (train/cpu/mixture.cc), including ties, except where the
+// sigmoids of two experts differ by less than 1e-15. Sums over tokens are computed within each
+// block, then over the blocks in order; only integers are counted in the order in which threads
+// arrive.
 #include <climits>
 
 #include "train/cuda/kernels.h"
@@ -16,7 +17,7 @@ namespace {
 constexpr int kRouteWarps = kRouteThreads / kWarp;
 constexpr int kRouteSumThreads = 1024;
 
-// A token's experts as the router sees them.
+// The router's scores of a token's experts.
 template <int kEach>
 struct Scores {
   float logit[kEach];
@@ -24,7 +25,7 @@ struct Scores {
   double share[kEach];  // of the sum of exponentials
   double total;         // of all values
   double log_z;
-  double most;  // of the logits
+  double most;  // largest logit
   double sum;   // of exponentials
 
   __device__ Scores(const float* logits, int experts, bool softmax) {
@@ -60,7 +61,7 @@ struct Scores {
     }
     total = warp_sum(values);
   }
-  // Of any expert, by its logit.
+  // The score of any expert, from its logit.
   [[nodiscard]] __device__ double score_of(float logit, bool softmax) const {
     return softmax ? exp(static_cast<double>(logit) - most) / sum
                    : 1 / (1 + exp(-static_cast<double>(logit)));
@@ -69,11 +70,11 @@ struct Scores {
 
 struct RouteArguments {
   const float* logits;
-  const Half* bias;  // of the choice, or null
+  const Half* bias;  // added for the choice only; or null
   float* weights;
   std::int32_t* chosen;
-  double* sums;         // a row for each block: probabilities of experts, squares of log Z
-  std::int32_t* slots;  // a row for each block: of each expert
+  double* sums;         // one row per block: probabilities of experts, squares of log Z
+  std::int32_t* slots;  // one row per block: slots per expert
   int tokens;
   int experts;
   int per_token;
@@ -82,7 +83,7 @@ struct RouteArguments {
   double scale;
 };
 
-// The best of all lanes' candidates; of equals, the one with the lowest number.
+// The best of all lanes' candidates; ties go to the lowest number.
 __device__ int best_of_warp(double rank, int expert) {
 #pragma unroll
   for (int offset = kWarp / 2; offset > 0; offset /= 2) {
@@ -115,7 +116,7 @@ __global__ void __launch_bounds__(kRouteThreads) route_kernel(RouteArguments a) 
   for (int token = static_cast<int>(blockIdx.x) * kRouteWarps + warp; token < a.tokens;
        token += static_cast<int>(gridDim.x) * kRouteWarps) {
     const Scores<kEach> scores(a.logits + std::int64_t{token} * a.experts, a.experts, a.softmax);
-    int slot[kEach];  // that chose the lane's expert, or -1
+    int slot[kEach];  // the slot that chose the lane's expert, or -1
 #pragma unroll
     for (int i = 0; i < kEach; ++i) slot[i] = -1;
     for (int j = 0; j < a.per_token; ++j) {
@@ -124,10 +125,10 @@ __global__ void __launch_bounds__(kRouteThreads) route_kernel(RouteArguments a) 
 #pragma unroll
       for (int i = 0; i < kEach; ++i) {
         if (slot[i] >= 0 || lane + i * kWarp >= a.experts) continue;
-        // Probabilities rise with logits, but those of far lower logits are all zero.
+        // Compares logits rather than probabilities: those of far lower logits are all zero.
         double rank = a.softmax ? static_cast<double>(scores.logit[i])
                                 : scores.value[i] + static_cast<double>(bias[i]);
-        if (isnan(rank)) rank = -INFINITY;  // every lane must come to the same end
+        if (isnan(rank)) rank = -INFINITY;  // every lane must reach the same result
         if (expert == INT_MAX || rank > best) {
           best = rank;
           expert = lane + i * kWarp;
@@ -183,13 +184,13 @@ struct RouteSumArguments {
   int per_token;
   double most_rows;
   float* counts;
-  float* totals;  // the balance, squares of log Z, slots that are dropped; or null
+  float* totals;  // balance, squares of log Z, dropped slots; or null
   float* loads;
   bool adds_totals;
   bool adds_loads;
 };
 
-// Blocks in their order: one block of threads, in which a warp has every 32nd.
+// Sums over blocks in order: one block of threads, in which each warp has every 32nd.
 __global__ void __launch_bounds__(kRouteSumThreads) route_sum_kernel(RouteSumArguments a) {
   constexpr int kWarps = kRouteSumThreads / kWarp;
   __shared__ double sums[kWarps][kWarp + 1];
@@ -199,7 +200,7 @@ __global__ void __launch_bounds__(kRouteSumThreads) route_sum_kernel(RouteSumArg
   double balance = 0;
   double squares = 0;
   double dropped = 0;
-  // One place more than experts: the squares.
+  // One element more than experts: the squares of log Z.
   for (int first = 0; first <= a.experts; first += kWarp) {
     const int expert = first + lane;
     double sum = 0;
@@ -245,7 +246,7 @@ __global__ void __launch_bounds__(kRouteSumThreads) route_sum_kernel(RouteSumArg
 struct RouteGradArguments {
   const float* logits;
   const std::int32_t* chosen;
-  const std::int32_t* rows;  // of slots
+  const std::int32_t* rows;  // the row of each slot
   const float* counts;
   const float* dweights;
   Half* dlogits;
@@ -257,7 +258,7 @@ struct RouteGradArguments {
   bool normalise;
   bool adds_losses;
   double scale;
-  double balance;  // what the two losses are multiplied with
+  double balance;  // coefficients of the two losses
   double z;
 };
 
@@ -271,7 +272,7 @@ __global__ void __launch_bounds__(kRouteThreads) route_grad_kernel(RouteGradArgu
     const int expert = lane + i * kWarp;
     count[i] = expert < a.experts ? a.counts[expert] : 0.0F;
     if (a.dbias == nullptr || blockIdx.x != 0 || warp != 0 || expert >= a.experts) continue;
-    // How far the load is above its mean, as a part of it.
+    // The relative deviation of the load from its mean.
     const double even = static_cast<double>(a.tokens) * a.per_token / a.experts;
     const double above = static_cast<double>(count[i]) / even - 1;
     a.dbias[expert] = narrow(a.adds_losses ? static_cast<float>(above) : 0.0F);
@@ -291,7 +292,7 @@ __global__ void __launch_bounds__(kRouteThreads) route_grad_kernel(RouteGradArgu
       mean += static_cast<double>(count[i]) * scores.value[i] / scores.total;
     }
     mean = warp_sum(mean);
-    double d[kEach];  // of scores
+    double d[kEach];  // gradients of scores
 #pragma unroll
     for (int i = 0; i < kEach; ++i) {
       d[i] = a.balance * (static_cast<double>(count[i]) - mean) / scores.total;
@@ -330,7 +331,7 @@ __global__ void __launch_bounds__(kRouteThreads) route_grad_kernel(RouteGradArgu
   }
 }
 
-// Calls visit with the experts of a lane as a compile-time constant.
+// Calls visit with the number of experts per lane as a compile-time constant.
 template <class Visit>
 void with_each(std::int64_t experts, Visit visit) {
   if (experts <= kWarp) return visit(std::integral_constant<int, 1>{});
@@ -396,7 +397,8 @@ void route_grad(Device& device, const Routing& routing, const RouterLosses& loss
   a.adds_losses = losses.added;
   a.scale = routing.scale;
   if (losses.added) {
-    // Of a micro-batch's balance, which is the mean over its tokens, as a part of the step's.
+    // The gradient of a micro-batch's balance loss, a mean over its tokens, as part of the step's
+    // mean.
     const auto slots = static_cast<double>(experts.rows * experts.cols);
     a.balance = losses.balance * static_cast<double>(logits.cols) / slots / routing.step_tokens;
     a.z = 2 * losses.z / routing.step_tokens;

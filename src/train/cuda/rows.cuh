@@ -9,8 +9,8 @@ namespace assay::train::cuda {
 
 inline constexpr int kRowThreads = 256;
 
-// Rows of up to 4096 use small blocks, of which more fit on a multiprocessor: while some sum,
-// others read. Measured fastest, with up to four vectors per thread.
+// Rows of up to 4096 elements use small blocks, so that more of them fit on a multiprocessor: while
+// some sum, others read. Up to four vectors per thread were measured to be fastest.
 template <class Launch>
 void with_vectors(std::int64_t vectors, Launch launch) {
   const auto threads = [&](std::int64_t each) {

@@ -1,8 +1,9 @@
-// Slots in the order of experts: a stable counting sort in three launches.
+// Sorts slots by expert: a stable counting sort in three launches.
 //   1  each block counts its slots by expert
-//   2  one block adds up the counts: the first row of each expert, and of each block in it
-//   3  each block gives its slots their rows
-// Within a block warps have consecutive slots, and lanes of a warp too: nothing depends on timing.
+//   2  one block sums the counts: the first row of each expert, and of each block within it
+//   3  each block assigns rows to its slots
+// Within a block warps have consecutive slots, as do the lanes of a warp: nothing depends on
+// timing.
 #include "train/cuda/kernels.h"
 #include "train/cuda/vectors.cuh"
 
@@ -16,13 +17,13 @@ constexpr int kScanThreads = 1024;
 static_assert(kWarpSlots % kWarp == 0);
 
 struct SortArguments {
-  const std::int32_t* experts;  // of slots
-  std::int32_t* rows;           // of slots
-  std::int32_t* slots;          // of rows
-  std::int32_t* first_rows;     // of experts, and the end
+  const std::int32_t* experts;  // the expert of each slot
+  std::int32_t* rows;           // the row of each slot
+  std::int32_t* slots;          // the slot of each row
+  std::int32_t* first_rows;     // of experts, then the end
   std::int32_t* row_counts;     // of experts, or null
-  std::int32_t* on_host;        // the first rows again, in mapped host memory; or null
-  std::int32_t* counts;         // of a block, by expert: counts[expert][block]
+  std::int32_t* on_host;        // a copy of the first rows in mapped host memory; or null
+  std::int32_t* counts;         // per expert and block: counts[expert][block]
   int slot_count;
   int row_count;
   int expert_count;
@@ -30,7 +31,7 @@ struct SortArguments {
   int most_rows;
 };
 
-// Shared memory: a counter for each warp and expert.
+// Shared memory: one counter per warp and expert.
 template <class Visit>
 __device__ void for_slots_of_warp(const SortArguments& a, Visit visit) {
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
@@ -64,7 +65,7 @@ __global__ void __launch_bounds__(kSortThreads) count_kernel(SortArguments a) {
   }
 }
 
-// The sum of the lanes before this one; `total` is that of all.
+// The sum over the lanes before this one; `total` is that of all lanes.
 __device__ std::int32_t sum_before(std::int32_t value, std::int32_t& total) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   std::int32_t sum = value;
@@ -116,7 +117,7 @@ __global__ void __launch_bounds__(kScanThreads) scan_kernel(SortArguments a) {
 __global__ void __launch_bounds__(kSortThreads) place_kernel(SortArguments a) {
   extern __shared__ std::int32_t counters[];
   count_by_warp(a, counters);
-  // From counts to the next row of each warp.
+  // Turns counts into the next row of each warp.
   for (int e = static_cast<int>(threadIdx.x); e < a.expert_count; e += kSortThreads) {
     std::int32_t row =
         a.first_rows[e] + a.counts[static_cast<std::int64_t>(e) * a.blocks + blockIdx.x];
@@ -142,7 +143,7 @@ __global__ void __launch_bounds__(kSortThreads) place_kernel(SortArguments a) {
     a.rows[slot] = fits ? row : -1;
     if (fits) a.slots[row] = slot;
   });
-  // Rows that are nobody's.
+  // Unused rows.
   for (int row =
            a.first_rows[a.expert_count] + static_cast<int>(blockIdx.x * kSortThreads + threadIdx.x);
        row < a.row_count; row += static_cast<int>(gridDim.x) * kSortThreads) {

@@ -159,7 +159,7 @@ TEST_F(CudaStep, MixturesAreTheSameBitForBit) {
       EXPECT_EQ(scalars, last) << variant.name;
       EXPECT_EQ(loads, now) << variant.name;
       EXPECT_TRUE(first == all) << variant.name;
-      // Every slot of the step is somebody's.
+      // Every slot of the step belongs to an expert.
       double slots = 0;
       for (const float load : now) slots += static_cast<double>(load);
       EXPECT_EQ(slots,
@@ -277,7 +277,7 @@ TEST_F(CudaStep, TooMuchMemoryIsRefusedInOneLine) {
       << prepared.error().line();
 }
 
-// Somebody else's folder, or a full disk: what was timed is used all the same.
+// In somebody else's folder, or with a full disk, the timing results are still used.
 TEST_F(CudaStep, ACacheThatCannotBeWrittenIsANote) {
   auto made = make_cuda_backend({.tuning_file = "/nowhere/matrix-products"});
   ASSERT_TRUE(made.has_value()) << made.error().line();

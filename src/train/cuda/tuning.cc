@@ -30,8 +30,8 @@ struct Section {
   std::vector<std::string> lines;
 };
 
-// Lines of one machine after the other. A text that does not begin with a machine, as those of
-// earlier versions do not, has none.
+// Splits a text into the sections of its machines. A text that does not begin with a machine, as in
+// earlier versions, has none.
 std::vector<Section> sections_of(std::string_view text) {
   std::vector<Section> list;
   std::istringstream stream{std::string(text)};
@@ -66,7 +66,8 @@ bool parse(const std::string& line, ProductAlgorithms& to) {
   return true;
 }
 
-// Nothing if a line is damaged: timing again costs seconds, using it could give wrong results.
+// Nothing if a line is damaged: timing again costs seconds, but a damaged algorithm could give
+// wrong results.
 std::optional<ProductAlgorithms> algorithms_of(const std::vector<Section>& sections,
                                                const std::string& machine) {
   ProductAlgorithms all;
@@ -89,9 +90,9 @@ std::string text_of_machine(const std::string& machine, const ProductAlgorithms&
   return text;
 }
 
-// One process at a time, so that none loses what another adds. A lock that another one keeps for
-// seconds is not waited for, nor one that the file system does not have: then something may be
-// lost, and is timed again.
+// One process at a time, so that none loses what another adds. Gives up if another process holds
+// the lock for seconds, or if the file system has no locks: something may then be lost, and is
+// timed again.
 base::UniqueFd lock_beside(const std::string& file) {
   base::UniqueFd fd(::open((file + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
   constexpr int kTries = 100;
@@ -153,7 +154,7 @@ base::Result<void> Tuning::save() {
   ProductAlgorithms all = algorithms_of(there, machine_).value_or(ProductAlgorithms{});
   for (const auto& [key, algorithm] : found_) all[key] = algorithm;
   text += text_of_machine(machine_, all);
-  found_.clear();  // whatever comes of it: what cannot be written now is not tried at every step
+  found_.clear();  // even on failure: a failed write is not retried at every step
   return base::replace_file(file_, text);
 }
 

@@ -29,7 +29,7 @@ class TuningFile : public ::testing::Test {
     tuning.add(key, algorithm(word));
     return tuning.save();
   }
-  // Of what a fresh process finds, the word that tells algorithms apart; 0: nothing is found.
+  // The word that identifies the algorithm found by a fresh process; 0: none.
   std::uint64_t found(const std::string& machine, const ProductKey& key) {
     Tuning tuning;
     tuning.open(file_, machine);
@@ -117,8 +117,8 @@ TEST_F(TuningFile, LosesNothingOfProcessesThatSaveAtTheSameTime) {
   EXPECT_EQ(found("card", key_), 42U);
 }
 
-// The first product of Llama 3 8B's MLP, with 16,384 tokens: a table that is damaged counts as
-// empty, and nobody would notice but for the seconds of a start.
+// The first product of Llama 3 8B's MLP, with 16,384 tokens: a damaged table would count as empty,
+// which nobody would notice except by a slower start.
 TEST(TuningTables, KnowTheProductsOfPresets) {
   Tuning tuning;
   tuning.open("", "NVIDIA H200, cuBLASLt 130100");

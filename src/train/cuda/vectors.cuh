@@ -1,4 +1,4 @@
-// Helpers of all kernels: vectors of eight bf16 numbers, sums over a block in a fixed order.
+// Helpers for all kernels: vectors of eight bf16 numbers, and sums over a block in a fixed order.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -85,7 +85,8 @@ __host__ __device__ inline std::uint32_t mixed(std::uint32_t x) {
   return x ^ (x >> 16);
 }
 
-// Stochastic rounding to bf16: up with the probability of the truncated part. `random`: 16 bits.
+// Stochastic rounding to bf16: rounds up with a probability equal to the truncated fraction.
+// `random`: 16 bits.
 __device__ inline Half narrow_stochastic(float value, std::uint32_t random) {
   return static_cast<Half>((__float_as_uint(value) + random) >> 16);
 }

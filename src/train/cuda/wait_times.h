@@ -1,5 +1,5 @@
 // WaitTimes: how long the device has waited for other ranks in a step. The host queues a wait and
-// goes on, so it is the stream that knows: an event before it and one behind it.
+// goes on, so the time is measured on the stream, by an event before the wait and one after it.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -20,12 +20,12 @@ class WaitTimes {
   WaitTimes(const WaitTimes&) = delete;
   WaitTimes& operator=(const WaitTimes&) = delete;
 
-  // Before and after a wait is queued.
+  // Call before and after queueing a wait.
   void begin(Device& device) { record(device); }
   void end(Device& device) { record(device); }
 
-  // Since it was asked last; to be asked when the host has waited for the stream. A wait for what
-  // is there already counts with the microseconds that two events take.
+  // Seconds waited since the last call; call it when the host has synchronised with the stream. A
+  // wait that was already satisfied still counts the few microseconds between two events.
   double take_s(Device& device) {
     double sum_ms = 0;
     for (std::size_t i = 0; i + 1 < recorded_; i += 2) {
@@ -47,7 +47,7 @@ class WaitTimes {
     device.check(cudaEventRecord(events_[recorded_++], device.stream), "event");
   }
 
-  std::vector<cudaEvent_t> events_;  // as many as a step needs, used again in the next
+  std::vector<cudaEvent_t> events_;  // reused from step to step
   std::size_t recorded_ = 0;
 };
 

@@ -20,17 +20,17 @@ std::int64_t partial_elements(const step::Program& p) {
   return std::max({2 * kNormBlocks * m.dim, kNormBlocks * m.head_dim, kBiasBlocks * widest});
 }
 
-// Of a router's blocks, of those that sort its slots, or of rows that arrive.
+// For the blocks of a router, for sorting its slots, and for rows that arrive.
 std::int64_t routing_bytes(const step::Program& p) {
   const spec::ModelSpec& m = p.model;
   if (!m.is_moe()) return 0;
   const std::int64_t sums = kRouteBlocks * ((m.experts + 1) * 8 + m.experts * 4);
-  const std::int64_t segments = 2 * (kMostExperts + 1) * 4;  // of rows by rank and expert
+  const std::int64_t segments = 2 * (kMostExperts + 1) * 4;  // of received rows, by rank and expert
   return std::max(
       {sums, segments, m.experts * sort_blocks(p.micro_tokens() * m.experts_per_token) * 4});
 }
 
-// Micro-batches whose tokens are on the device at once.
+// Micro-batches whose tokens are on the device at the same time.
 std::int64_t token_places(const step::Program& p) {
   std::set<step::BufferId> places;
   for (const step::Op& op : p.ops) {

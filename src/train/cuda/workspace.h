@@ -1,4 +1,4 @@
-// The size and layout of the memory that kernels need besides the program's.
+// The size and layout of the memory that kernels need in addition to the program's.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace assay::train::cuda {
 
-// With `begin` null only the size is computed.
+// If `begin` is null, only the size is computed.
 struct WorkspaceLayout {
   Workspace workspace;
   std::int64_t bytes = 0;
@@ -17,12 +17,13 @@ struct WorkspaceLayout {
 WorkspaceLayout lay_out_workspace(const step::Program& program, std::int64_t attention_bytes,
                                   std::byte* begin);
 
-// Elements from one query's row of the document bias to the next one's: cuDNN wants rows aligned.
+// Distance in elements between the rows (queries) of the document bias: cuDNN requires aligned
+// rows.
 inline std::int64_t document_bias_stride(std::int64_t keys) {
   return (keys + 63) / 64 * 64;
 }
 
-// Muon's largest matrix, and the square of its shorter side: elements.
+// In elements: Muon's largest matrix, and the square of the shorter side of a matrix, at most.
 std::int64_t largest_matrix(const step::Program& program);
 std::int64_t largest_square(const step::Program& program);
 

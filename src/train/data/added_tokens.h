@@ -20,8 +20,8 @@ class AddedTokens {
   explicit AddedTokens(std::vector<std::pair<std::string, TokenId>> tokens);
 
   struct Found {
-    std::size_t begin;  // there is no added token before it
-    std::size_t size;   // 0: none; with `more`, one may start at `begin`
+    std::size_t begin;  // no added token begins before this
+    std::size_t size;   // 0: none, but if `more` text follows, one may start at `begin`
     TokenId token;
   };
   // Searches from `from` on. Without a match `begin` is the end of the text.

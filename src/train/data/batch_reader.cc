@@ -11,8 +11,8 @@
 namespace assay::data {
 namespace {
 
-// The tokens of a window that a rank has: all, or two pieces. `copy` gets where they begin in the
-// window, how many they are, and where they go.
+// Copies a rank's tokens of a window: all, or two pieces. `copy` gets their start in the window,
+// their number, and their destination.
 template <class Copy>
 bool copy_share(const RankShare& share, std::uint64_t sequence, const Copy& copy) {
   if (!share.part) return copy(0, sequence, 0);
@@ -45,7 +45,8 @@ base::Result<void> BatchReader::read_window(std::uint64_t cursor, const RankShar
       ASSAY_TRY_VOID(
           check_tokens(shard, 0, shard.count(), static_cast<std::uint64_t>(vocabulary_)));
     }
-    // What is left is the token before every document: rows begin with it where one is divided.
+    // The remaining case is the token before every document (bos), with which rows begin that
+    // continue a document.
     return base::fail(base::usage_error(
         place.set->shards().front().where(),
         fmt::format("its documents begin with a token outside the vocabulary of {}", vocabulary_),

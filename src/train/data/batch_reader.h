@@ -1,15 +1,16 @@
 // BatchReader: reads the micro-batch of a rank at a cursor. Stateless and thread-safe.
 //
-// The layout makes a step's windows independent of the number of ranks:
+// The assignment of windows makes a step independent of the number of ranks:
 //
 //   row i of rank r  is  the window at  cursor + r * micro + i     (0 <= i < micro)
 //
 // so a micro-batch of all ranks is the next ranks * micro windows, and a step is the next
 // ranks * micro * accumulate windows, however that product is factored. Ranks that share windows
-// have the same place here, and take different parts of each window.
+// (context parallelism) have the same `rank` here, and take different parts of each window.
 //
-// With a document mask a row says of each token where in the row its document begins, and the first
-// token of a document is no target: it cannot be known from the document before.
+// With a document mask, each token of a row is labelled with the position where its document begins
+// in the row, and the first token of a document is not a target: it cannot be predicted from the
+// document before.
 #pragma once
 
 #include <array>
@@ -25,7 +26,7 @@
 
 namespace assay::data {
 
-// Two pieces of every window, one after the other: `length` tokens each, and where they begin.
+// A rank's two pieces of every window: `length` tokens each, starting at `from`.
 struct WindowPart {
   std::uint64_t length = 0;
   std::array<std::uint64_t, 2> from = {};
@@ -47,16 +48,16 @@ struct RankShare {
   [[nodiscard]] std::uint64_t stride() const { return ranks * micro; }
 };
 
-// `micro` rows of as many tokens as the rank has of a window.
+// `micro` rows, each of the tokens that this rank has of a window.
 struct Batch {
   std::uint64_t cursor = 0;
   std::vector<std::int32_t> tokens;
   std::vector<std::int32_t> targets;  // negative: not counted
-  std::vector<std::int32_t>
-      documents;  // with a document mask: where each token's begins in its row
+  // With a document mask: where each token's document begins in its row.
+  std::vector<std::int32_t> documents;
 };
 
-// Where a batch is read to; `documents` is empty without a document mask.
+// Destination of a batch; `documents` is empty without a document mask.
 struct BatchSpans {
   std::span<std::int32_t> tokens;
   std::span<std::int32_t> targets;
@@ -72,28 +73,28 @@ class BatchReader {
   BatchReader(const TokenSet& set, std::uint64_t seed, std::int32_t vocabulary,
               DocumentMask mask = DocumentMask::kOff)
       : BatchReader(WindowMix(set, seed), vocabulary, mask) {}
-  // Of several sets. With a mask, all shards must say where documents begin.
+  // From several sets. With a mask, all shards must say where documents begin.
   BatchReader(WindowMix mix, std::int32_t vocabulary, DocumentMask mask = DocumentMask::kOff)
       : mix_(std::move(mix)), vocabulary_(vocabulary), mask_(mask) {}
 
-  // The only set, or the first: the sequence is the same for all.
+  // The only set, or the first one; all have the same sequence length.
   [[nodiscard]] const TokenSet& set() const { return mix_.first_set(); }
   // A shard that says which tokenizer made the tokens of all sets; null if none does.
   [[nodiscard]] const Shard* with_tokenizer() const { return mix_.with_tokenizer(); }
 
-  // Fills micro rows of each. A token outside the vocabulary is an error that names the file
+  // Fills `micro` rows of each span. A token outside the vocabulary is an error that names the file
   // and the byte.
   base::Result<void> read(std::uint64_t cursor, const RankShare& share, const BatchSpans& to) const;
   // The same, resizing the batch.
   base::Result<void> read(std::uint64_t cursor, const RankShare& share, Batch& batch) const;
 
-  // Of so many windows from the cursor on, whoever reads them: targets that count.
+  // The number of targets that count among `windows` windows from the cursor on, over all ranks.
   [[nodiscard]] std::uint64_t counted_targets(std::uint64_t cursor, std::uint64_t windows) const;
 
  private:
   base::Result<void> read_window(std::uint64_t cursor, const RankShare& share, std::int32_t* tokens,
                                  std::int32_t* targets) const;
-  // Of a whole window, whose targets have been read.
+  // For a whole window, whose targets have been read.
   void mask_documents(std::uint64_t cursor, std::int32_t* targets, std::int32_t* documents) const;
 
   WindowMix mix_;

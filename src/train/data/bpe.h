@@ -29,7 +29,7 @@ class PairTable {
     TokenId right;
     Merge merge;
   };
-  // All pairs by rank; those of one rank by their tokens.
+  // All pairs sorted by rank, then by their tokens.
   [[nodiscard]] std::vector<Pair> sorted() const;
 
  private:

@@ -32,20 +32,20 @@ inline constexpr std::uint64_t kMostTokens = std::uint64_t{1} << 24;
 struct BpeVocabulary {
   std::array<TokenId, 256> byte_ids{};
   PairTable pairs;
-  // A word that is itself a token becomes that token, whatever the merges would give.
+  // A word that is itself a token becomes that token, regardless of the merges.
   bool whole_words_first = false;
   TokenOfBytes words;  // all tokens by their bytes
   // By id; nothing for unused ids.
   std::vector<std::optional<std::string>> spellings;
-  // Literal tokens, matched before text is split into words; or not: where they occur in text, they
-  // are ordinary text.
+  // Literal tokens, matched before text is split into words; with `added_as_text` they are not
+  // matched, but treated as ordinary text.
   std::vector<AddedToken> added;
   bool added_as_text = false;
 
   void spell(TokenId id, std::string bytes);
 };
 
-// `pattern` is what the splitter was compiled from.
+// `pattern` is the source of the splitter.
 std::unique_ptr<const Tokenizer> bpe_tokenizer(BpeVocabulary vocabulary, WordSplitter splitter,
                                                std::string pattern);
 

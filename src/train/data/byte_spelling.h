@@ -1,5 +1,5 @@
-// The alphabet in which byte-level vocabularies spell bytes: a printable character for each.
-// Printable Latin-1 is spelled as itself; the others, in order, are U+0100 and up.
+// The alphabet in which byte-level vocabularies spell bytes: one printable character per byte.
+// Printable Latin-1 characters stand for themselves; the other bytes, in order, are U+0100 and up.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// Counts the words of documents, as a pattern splits them: what a byte-pair vocabulary is trained
-// on.
+// Counts the words of documents, as split by a pattern: the input for training a byte-pair
+// vocabulary.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ using WordCounts = std::unordered_map<std::string, std::uint64_t, BytesHash, std
 
 struct CountWordsRequest {
   std::vector<InputFile> files;
-  std::string column = "text";                      // of JSON lines
+  std::string column = "text";                      // for JSON lines
   unsigned threads = 0;                             // 0: as many as there are processors
   std::function<void(std::int64_t)> progress = {};  // bytes on disk just read
 };
@@ -28,15 +28,15 @@ struct CountWordsRequest {
 struct CountedWords {
   WordCounts words;
   std::uint64_t documents = 0;
-  std::uint64_t bytes = 0;  // of documents
+  std::uint64_t bytes = 0;  // total size of the documents
 };
 
 // Adds the words of one document.
 base::Result<void> count_words_of(const WordSplitter& splitter, std::string_view text,
                                   WordCounts& words);
 
-// Long texts are divided before lines, where patterns begin a word; bytes that are not UTF-8 are
-// words of their own, and are not counted.
+// Long texts are divided at line starts, where every pattern begins a new word. Bytes that are not
+// UTF-8 count as separate words and are left out.
 base::Result<CountedWords> count_words(const WordSplitter& splitter,
                                        const CountWordsRequest& request);
 

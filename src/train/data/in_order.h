@@ -1,4 +1,4 @@
-// Work on a sequence of items by several threads, with results in the order of the items: one
+// Processes a sequence of items on several threads, with results in the order of the items: one
 // thread reads, the others work, and the caller's thread takes the results.
 #pragma once
 
@@ -25,16 +25,16 @@ namespace assay::data {
 
 template <class Item, class Output>
 struct InOrder {
-  // The next item; nothing at the end. An error ends the sequence after the items before it.
+  // The next item; nothing at the end. After an error the items before it are still processed.
   std::function<base::Result<std::optional<Item>>()> read;
-  // Called by several threads; `worker` is below the number of them.
+  // Called by several threads; `worker` is the thread's number, from 0.
   std::function<Output(unsigned worker, Item item)> work;
   // An error ends everything.
   std::function<base::Result<void>(Output output)> take;
 };
 
-// `stop` becomes true when no more items are wanted: `read` should then return soon. Where the
-// machine gives fewer threads than wanted, those do the work.
+// `stop` becomes true when no more items are wanted: `read` should then return soon. If fewer
+// threads can be started than requested, those do all the work.
 template <class Item, class Output>
 base::Result<void> run_in_order(unsigned workers, const InOrder<Item, Output>& steps,
                                 std::atomic<bool>& stop) {
@@ -85,7 +85,7 @@ base::Result<void> run_in_order(unsigned workers, const InOrder<Item, Output>& s
     threads.reserve(std::size_t{workers} + 1);
     threads.emplace_back(reader);
     for (unsigned i = 0; i < workers; ++i) threads.emplace_back(worker, i);
-  } catch (const std::exception& error) {  // of the standard library, when threads run out
+  } catch (const std::exception& error) {  // thrown when no thread can be started
     if (threads.size() < 2) {
       outcome =
           base::fail(base::unfit_error("threads", fmt::format("cannot start: {}", error.what()),

@@ -11,7 +11,7 @@
 namespace assay::data {
 namespace {
 
-// The squares of the first `count` numbers, by so many threads; nothing on an error.
+// The squares of the first `count` numbers, computed by `workers` threads; nothing on an error.
 std::vector<int> squares_in_order(unsigned workers, int count) {
   std::atomic<bool> stop = false;
   std::vector<int> taken;
@@ -40,8 +40,8 @@ TEST(InOrder, TakesResultsInTheOrderOfItems) {
   EXPECT_TRUE(squares_in_order(2, 0).empty());
 }
 
-// In a process that has room for the stacks of so many more threads. Stacks are larger than those
-// that earlier threads have left behind for reuse.
+// Runs in a process with memory for only `threads` more stacks, which are larger than those that
+// earlier threads have left for reuse.
 int exit_code_with_room_for(int threads) {
   const pid_t child = ::fork();
   if (child != 0) {

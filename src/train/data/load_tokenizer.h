@@ -16,7 +16,7 @@ struct TokenizerChoice {
   // special tokens as "TEXT=ID".
   std::string pattern = {};
   std::vector<std::string> special = {};
-  // Whether the user has options for these two.
+  // Whether the user can set these two; errors then suggest it.
   bool has_options = true;
   // Treat added and special tokens in documents as ordinary text.
   bool added_as_text = false;
@@ -25,7 +25,7 @@ struct TokenizerChoice {
 // Errors are usage errors that name the file and the unsupported part.
 base::Result<std::unique_ptr<const Tokenizer>> load_tokenizer(const TokenizerChoice& choice);
 
-// From a definition (Tokenizer::definition()) that is at `where`: in a shard, in a checkpoint.
+// From a definition (Tokenizer::definition()) found in `where`: a shard or a checkpoint.
 base::Result<std::unique_ptr<const Tokenizer>> tokenizer_of(const std::string& definition,
                                                             const std::string& where);
 

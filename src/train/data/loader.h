@@ -20,20 +20,20 @@ namespace assay::data {
 struct LoaderOptions {
   RankShare share;
   std::uint64_t cursor = 0;  // where to start: 0, or from a checkpoint
-  std::size_t ahead = 4;     // most batches to prefetch; not 0
+  std::size_t ahead = 4;     // number of batches to prefetch, at most; not 0
 };
 
 class Loader {
  public:
   // The reader's set must outlive the loader.
   Loader(const BatchReader& reader, const LoaderOptions& options);
-  // Waits for the batch being read, no longer.
+  // Waits only for the batch that is being read.
   ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
   // Returns the next micro-batch and recycles the memory of `batch`. A read error is returned in
-  // share of the batch that failed, and by every later call. Not thread-safe.
+  // place of the batch that failed, and by every later call. Not thread-safe.
   base::Result<void> next(Batch& batch);
 
  private:

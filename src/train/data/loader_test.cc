@@ -100,7 +100,8 @@ TEST_F(LoaderTest, TheWindowsOfAStepDoNotDependOnTheRanks) {
   }
 }
 
-// Ranks that share windows have all of each together, and the targets that one rank would have.
+// Together, ranks that share windows have all of each, with the targets that a single rank would
+// have.
 TEST_F(LoaderTest, PartsOfWindowsAreThePiecesOfTheWhole) {
   const TokenSet tokens = set();
   const BatchReader reader(tokens, 3, 1000);

@@ -7,8 +7,8 @@
 
 namespace assay::data {
 
-// Every bit of the result depends on every bit of the input (xor-shifts and odd multipliers are
-// bijections, so no two inputs collide).
+// Every output bit depends on every input bit. Xor-shifts and odd multipliers are bijections, so no
+// two inputs collide.
 constexpr std::uint64_t mix(std::uint64_t value) {
   value ^= value >> 32;
   value *= 0xd6e8feb86659fd93U;

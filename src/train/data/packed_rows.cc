@@ -9,10 +9,10 @@
 namespace assay::data {
 namespace {
 
-// Rows between two marks: a row is found by walking over at most as many.
+// Rows between two marks: finding a row walks over at most this many.
 constexpr std::uint64_t kRowsPerMark = 16;
 
-// Keeps the order of documents apart from that of rows, which has the same seed.
+// Makes the order of documents independent of that of rows, which has the same seed.
 constexpr std::uint64_t kOrderKey = 0x646f63756d656e74;
 
 base::Result<void> check_shard(const Shard& shard, std::uint32_t bos) {

@@ -17,15 +17,15 @@
 
 namespace assay::data {
 
-// A whole file as read-only memory. hash::MappedFile guards against files that are truncated while
-// they are mapped, but has few slots; a data set may have thousands of shards, and those beyond the
-// slots are mapped without the guard.
+// A whole file as read-only memory. hash::MappedFile handles files that are truncated while they
+// are mapped, but supports only a limited number of files; a data set may have thousands of shards,
+// and the remaining ones are mapped without this protection.
 class Mapping {
  public:
   static base::Result<Mapping> of(int fd, std::size_t size, const std::string& where);
 
   [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_; }
-  // The file was truncated: some bytes read so far may have been zeros.
+  // The file was truncated: some of the bytes read so far may have been replaced by zeros.
   [[nodiscard]] bool damaged() const { return guarded_ && guarded_->damaged(); }
 
  private:
@@ -41,11 +41,11 @@ class Mapping {
 
 class Shard {
  public:
-  // Opens a file with a header. All header fields are checked against the file's size; the tokens
-  // are checked by verify().
+  // Opens a file with a header. All header fields are checked against the file's size; tokens are
+  // checked by verify().
   static base::Result<Shard> open(const std::filesystem::path& path);
-  // Opens a file of bare tokens, as other tools write them: the caller gives the type, and the
-  // vocabulary if it is known.
+  // Opens a file of bare tokens, as other tools write them; the caller specifies the type and, if
+  // known, the vocabulary.
   static base::Result<Shard> open_headerless(const std::filesystem::path& path, TokenType type,
                                              std::optional<std::uint64_t> vocabulary = {});
 
@@ -56,10 +56,10 @@ class Shard {
   [[nodiscard]] const std::optional<hash::Digest>& digest() const { return digest_; }
   // The tokens' bytes.
   [[nodiscard]] std::span<const std::byte> payload() const;
-  // Where documents begin, as indices of tokens, in order; empty if the file does not say. The file
-  // may be damaged: check_documents() comes first wherever tokens are found by it.
+  // The indices of the tokens at which documents begin; empty if the file does not say. The list
+  // may be damaged: call check_documents() before using it to locate tokens.
   [[nodiscard]] std::span<const std::uint64_t> documents() const;
-  // What the file says about its documents and its tokenizer; nothing for version 1.
+  // The file's information on its documents and tokenizer; nothing for version 1.
   [[nodiscard]] const std::optional<DocumentsHeader>& documents_header() const {
     return documents_;
   }
@@ -72,9 +72,9 @@ class Shard {
 
   // Fails if the file was truncated while mapped, so that bytes already read may be wrong.
   [[nodiscard]] base::Result<void> intact() const;
-  // Fails unless documents() ascends, from the first token on.
+  // Fails unless documents() begins with the first token and ascends.
   [[nodiscard]] base::Result<void> check_documents() const;
-  // Checks the hash and, if the vocabulary is known, every token. A mismatch is exit code 1.
+  // Checks the hash and, if the vocabulary is known, every token. A mismatch has exit code 1.
   [[nodiscard]] base::Result<void> verify() const;
 
  private:
@@ -93,9 +93,9 @@ class Shard {
   std::size_t documents_at_ = 0;
 };
 
-// Whether the file begins as a shard does. False for one that cannot be read.
+// Whether the file starts with a shard's magic number. False if it cannot be read.
 bool is_shard(const std::filesystem::path& path);
-// Fails if it does: for what reads documents.
+// Fails if is_shard(): for code that expects documents.
 base::Result<void> check_is_no_shard(const std::string& path);
 
 // Fails on the first of `count` tokens from `index` on that is outside the vocabulary.

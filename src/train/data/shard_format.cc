@@ -23,10 +23,10 @@ constexpr std::size_t kTokenizerAt = kDigestAt + hash::Digest::kSize;
 constexpr std::size_t kDocumentsAt = kTokenizerAt + hash::Digest::kSize;
 constexpr std::size_t kDefinitionBytesAt = kDocumentsAt + 8;
 constexpr std::size_t kDocumentsDigestAt = kDefinitionBytesAt + 8;
-// Tokens are stored plus one: 0 is none.
+// Tokens are stored plus one; 0 means none.
 constexpr std::size_t kBosAt = kDocumentsDigestAt + hash::Digest::kSize;
 constexpr std::size_t kEosAt = kBosAt + 4;
-constexpr std::size_t kPaddingAt = kEosAt + 4;  // of version 1: kTokenizerAt
+constexpr std::size_t kPaddingAt = kEosAt + 4;  // in version 1: kTokenizerAt
 
 // No real file comes near; sums of sizes below cannot overflow.
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 60;

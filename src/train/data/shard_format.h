@@ -39,16 +39,17 @@ std::vector<std::string> token_type_names();
 base::Result<TokenType> parse_token_type(std::string_view name);
 
 inline constexpr std::size_t kHeaderBytes = 256;
-// Version 1 has tokens only. Version 2 has after them where documents begin, and the tokenizer.
+// Version 1 has only tokens. In version 2 they are followed by the document starts and the
+// tokenizer.
 inline constexpr std::uint32_t kShardVersion = 1;
 inline constexpr std::uint32_t kDocumentsVersion = 2;
 
-// What a file of version 2 says about its documents.
+// Header fields of version 2.
 struct DocumentsHeader {
   std::uint64_t count = 0;             // documents
-  std::uint64_t definition_bytes = 0;  // of the tokenizer's definition; 0: it is not known
+  std::uint64_t definition_bytes = 0;  // size of the tokenizer's definition; 0: not known
   hash::Digest tokenizer;              // BLAKE3 of the definition: the tokenizer's identity
-  hash::Digest digest;                 // BLAKE3 of all that follows the tokens
+  hash::Digest digest;                 // BLAKE3 of everything after the tokens
   std::optional<std::uint32_t> bos;    // the token before every document
   std::optional<std::uint32_t> eos;    // the token after every document
   auto operator<=>(const DocumentsHeader&) const = default;
@@ -59,10 +60,10 @@ struct ShardHeader {
   std::uint64_t vocabulary = 0;              // every token is below this
   std::uint64_t count = 0;                   // tokens
   hash::Digest digest;                       // BLAKE3 of the tokens' bytes
-  std::optional<DocumentsHeader> documents;  // of version 2
+  std::optional<DocumentsHeader> documents;  // version 2 only
   auto operator<=>(const ShardHeader&) const = default;
 
-  // Where the list of documents begins in the file: after the tokens, at a multiple of 8.
+  // The offset of the list of documents in the file: after the tokens, at a multiple of 8.
   [[nodiscard]] std::uint64_t documents_at() const;
 };
 
@@ -70,8 +71,8 @@ std::array<std::byte, kHeaderBytes> encode_header(const ShardHeader& header);
 
 bool starts_with_magic(std::span<const std::byte> file);
 
-// Decodes the header of a whole file. A file that is shorter or longer than its header says is
-// refused. Errors are usage errors on `where` that name the byte.
+// Decodes the header of a whole file. Refuses a file whose length differs from what its header
+// says. Errors are usage errors on `where` that name the byte.
 base::Result<ShardHeader> decode_header(std::span<const std::byte> file, const std::string& where);
 
 }  // namespace assay::data

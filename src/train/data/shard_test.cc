@@ -157,7 +157,7 @@ TEST_F(DocumentsShard, RefusesTokensOfDocumentsOutsideTheVocabulary) {
   expect_refused("byte 148: token 4294967294 is outside the vocabulary of 300");
 }
 
-// Whoever follows the list without verifying the whole file.
+// For readers that follow the list without verifying the whole file.
 TEST_F(DocumentsShard, FindsDocumentsThatCannotBeWhereTheListSays) {
   write_documents();
   EXPECT_TRUE(Shard::open(path())->check_documents());

@@ -127,7 +127,7 @@ base::Result<ShardWriter> ShardWriter::resume(const std::filesystem::path& path,
   // Held until the file is closed; the kernel releases it when a process is killed.
   struct stat locked {};
   struct stat named {};
-  // It may have been completed, and so renamed, between being opened and locked.
+  // The draft may have been completed, and thus renamed, between being opened and locked.
   const bool ours = ::flock(file.get(), LOCK_EX | LOCK_NB) == 0 &&
                     ::fstat(file.get(), &locked) == 0 && ::stat(draft.c_str(), &named) == 0 &&
                     locked.st_ino == named.st_ino;
@@ -136,7 +136,7 @@ base::Result<ShardWriter> ShardWriter::resume(const std::filesystem::path& path,
                                         "wait for it, or choose another output"));
   }
   ShardWriter writer(path, std::move(draft), std::move(file), vocabulary);
-  // Other drafts are not destroyed by a resume that fails.
+  // A resume that fails must not destroy the drafts.
   const bool kept = std::exchange(writer.kept_, progress.tokens > 0);
   ASSAY_TRY_VOID(writer.open_documents(std::move(documents), 0));
   ASSAY_TRY_VOID(writer.recover(progress));
@@ -157,7 +157,7 @@ base::Result<void> ShardWriter::open_documents(ShardDocuments documents, int fla
   return {};
 }
 
-// Cuts the drafts to the progress, and hashes the tokens again.
+// Truncates the drafts to the progress, and hashes the tokens again.
 base::Result<void> ShardWriter::recover(const ShardProgress& progress) {
   const std::uint64_t bytes = progress.tokens * bytes_of(header_.type);
   const std::uint64_t starts_bytes = progress.documents * sizeof(std::uint64_t);

@@ -1,9 +1,9 @@
-// ShardWriter: writes a shard of any size in constant memory. The file gets its name when it is
-// complete; an abandoned one is removed.
+// ShardWriter: writes a shard of any size in constant memory. The file is renamed into place when
+// it is complete; an abandoned one is removed.
 //
-// A writer with documents keeps two drafts with fixed names beside the output, the tokens and the
-// list of documents, so that one that was killed can be resumed: the caller stores progress() from
-// time to time, and resume() cuts the drafts to it.
+// A writer with documents keeps two drafts with fixed names next to the output, one for tokens and
+// one for the list of documents, so that writing can be resumed after a crash: the caller stores
+// progress() from time to time, and resume() truncates the drafts to it.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,14 @@
 
 namespace assay::data {
 
-// What a shard says about its documents.
+// A shard's information about its documents.
 struct ShardDocuments {
   std::string definition;  // of the tokenizer (tokenizer_json_writer.h); may be empty
   std::optional<std::uint32_t> bos = {};
   std::optional<std::uint32_t> eos = {};
 };
 
-// How much of a shard is in its drafts.
+// How much of a shard is in the drafts.
 struct ShardProgress {
   std::uint64_t tokens = 0;
   std::uint64_t documents = 0;
@@ -43,8 +43,7 @@ class ShardWriter {
   // With documents. Fails if another process is writing the same shard.
   static base::Result<ShardWriter> create(const std::filesystem::path& path,
                                           std::uint64_t vocabulary, ShardDocuments documents);
-  // Goes on where a writer with documents was stopped. Fails if the drafts are not what the
-  // progress says.
+  // Continues an interrupted writer with documents. Fails if the drafts do not match the progress.
   static base::Result<ShardWriter> resume(const std::filesystem::path& path,
                                           std::uint64_t vocabulary, ShardDocuments documents,
                                           const ShardProgress& progress);
@@ -52,15 +51,15 @@ class ShardWriter {
   ShardWriter& operator=(ShardWriter&&) = delete;
   ~ShardWriter();
 
-  // The next token is the first of a document. Documents without tokens are not listed.
+  // Marks the next token as the first of a document. Documents without tokens are not listed.
   void begin_document() { document_begins_ = true; }
   // Fails on a token outside the vocabulary; the file is then not created.
   base::Result<void> append(std::span<const std::uint32_t> tokens);
-  // Appended so far.
+  // Number of tokens appended so far.
   [[nodiscard]] std::uint64_t tokens() const { return header_.count; }
-  // Everything so far is in the drafts.
+  // Flushes everything to the drafts and returns how much that is.
   base::Result<ShardProgress> progress();
-  // The drafts stay when the writer is abandoned.
+  // Keeps the drafts if the writer is abandoned.
   void keep_drafts() { kept_ = true; }
   // Completes the file; nothing may be appended afterwards.
   base::Result<ShardHeader> finish();
@@ -82,7 +81,7 @@ class ShardWriter {
   hash::Hasher hasher_;
   std::vector<std::byte> buffer_;
 
-  // Of a shard with documents.
+  // For shards with documents.
   std::string definition_;
   base::UniqueFd starts_file_;
   std::vector<std::uint64_t> starts_;  // not yet in the file

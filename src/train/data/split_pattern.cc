@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::string_view kSpaces = R"(\t-\r\x{85}\p{Z})";
 
-// Fixed by the vocabularies they belong to: other words would give other tokens. Written so that
-// PCRE2, Oniguruma (in Hugging Face's library) and Rust's engines understand the same: `{1,3}+` and
-// `$` do not mean the same in all of them.
+// Fixed by the vocabularies they belong to: other words would give other tokens. Written such that
+// PCRE2, Oniguruma (in Hugging Face's library) and Rust's engines interpret them alike: `{1,3}+`
+// and `$` do not mean the same in all of them.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kPatterns = {{
     {"gpt2", R"('(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s)"},
     {"cl100k",

@@ -14,8 +14,8 @@ namespace assay::data {
 base::Result<std::string> split_pattern(std::string_view name);
 std::vector<std::string> split_pattern_names();
 
-// \s and \S become Unicode's White_Space: PCRE2's also match U+180E, which is no longer a space.
-// Anchors to the start of the text are refused; errors name `where`.
+// Replaces \s and \S by Unicode's White_Space: PCRE2's also match U+180E, which is no longer a
+// space. Anchors to the start of the text are refused; errors name `where`.
 base::Result<std::string> to_pcre2(const std::string& pattern, const std::string& where);
 
 }  // namespace assay::data

@@ -34,7 +34,8 @@ class MarkovSource {
   }
 
   std::uint32_t next(std::uint64_t random) {
-    // Half of the time the token before last decides, otherwise chance: 1/2, 1/4, 1/8, 1/8.
+    // Half of the time the token before last selects the successor, otherwise chance: 1/2, 1/4,
+    // 1/8, 1/8.
     static constexpr std::array<std::size_t, 8> kByChance = {0, 0, 0, 0, 1, 1, 2, 3};
     const std::size_t k = (random & 1) != 0 ? before_ % kSuccessors : kByChance[random >> 1 & 7];
     before_ = last_;

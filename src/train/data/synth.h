@@ -17,10 +17,9 @@ namespace assay::data {
 enum class SynthKind : std::uint8_t {
   // Every token equally likely: nothing to learn, the loss stays at ln(vocabulary).
   kUniform,
-  // Each token has four possible successors, chosen at random and by the previous token: the loss
-  // falls from ln(vocabulary) to about 1.3 for a model that sees one token, and to about 1.0 for
-  // one
-  // that sees two.
+  // Each token has four possible successors; half of the time the token before it selects one, else
+  // chance: the loss falls from ln(vocabulary) to about 1.3 for a model that sees one
+  // token, and to about 1.0 for one that sees two.
   kMarkov,
 };
 

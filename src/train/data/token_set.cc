@@ -142,7 +142,7 @@ void TokenSet::begins(std::uint64_t index, std::vector<std::uint64_t>& found) co
   const auto starts = at.shard->documents();
   for (auto start = std::upper_bound(starts.begin(), starts.end(), at.first);
        start != starts.end() && *start <= at.first + sequence_; ++start) {
-    // A file that is changed while it is read must not lead out of the row.
+    // If the file is changed while it is read, positions must still stay within the row.
     const std::uint64_t last = found.empty() ? 0 : found.back();
     if (*start > at.first + last) found.push_back(*start - at.first);
   }

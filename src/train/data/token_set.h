@@ -1,6 +1,6 @@
-// TokenSet: several shards as one sequence of windows. A window is `sequence` tokens plus the next
-// one, the target of the last; the next window starts at that token. Windows do not cross shards;
-// the remainder at the end of a shard is not read.
+// TokenSet: several shards as one sequence of windows. A window has `sequence` tokens plus one, the
+// target of the last; the next window starts with that token. Windows do not cross shards; the
+// remainder at the end of a shard is not read.
 #pragma once
 
 #include <cstdint>
@@ -26,25 +26,26 @@ struct TokenSource {
 base::Result<std::vector<std::string>> shard_paths(const TokenSource& source);
 base::Result<Shard> open_shard(const std::string& path, const TokenSource& source);
 
-// The `sequence` + 1 tokens of a window, from `first` on.
+// The `sequence` + 1 tokens starting at `first`.
 struct Window {
   const Shard* shard;
   std::uint64_t first;
 };
 
-// Fails if both say which tokenizer made them, and it is not the same; null: nothing to compare.
+// Fails if both shards name a tokenizer and they differ; null: nothing to compare.
 base::Result<void> check_same_tokenizer(const Shard& shard, const Shard* other);
 
-// Fails if the shard does not say where its documents begin, naming what needs it, or if what it
-// says was damaged.
+// Fails if the shard does not say where its documents begin (the error names what needs that), or
+// if that list is damaged.
 base::Result<void> check_says_documents(const Shard& shard, const char* needed_by);
 
 class TokenSet {
  public:
   TokenSet(TokenSet&&) noexcept = default;
   TokenSet& operator=(TokenSet&&) noexcept = default;
-  // With `pack`, documents in the order of that seed, packed into rows (packed_rows.h) that are the
-  // windows. Fails if there are no windows or the shards have different vocabularies or tokenizers.
+  // With `pack`, a seed, documents are shuffled and packed into rows (packed_rows.h), which are
+  // then the windows. Fails if there are no windows, or if shards have different vocabularies or
+  // tokenizers.
   static base::Result<TokenSet> open(const TokenSource& source, std::uint64_t sequence,
                                      std::optional<std::uint64_t> pack = {});
 
@@ -53,13 +54,14 @@ class TokenSet {
   [[nodiscard]] std::uint64_t tokens() const;
   [[nodiscard]] std::optional<std::uint64_t> vocabulary() const;
   [[nodiscard]] const std::vector<Shard>& shards() const { return shards_; }
-  // A shard that says which tokenizer made it (all that say so have the same); null if none does.
+  // A shard that names its tokenizer (all that do name the same one); null if none does.
   [[nodiscard]] const Shard* with_tokenizer() const;
-  // `index` is below windows(). Windows of packed documents are no range of a shard: they are read.
+  // packed() is null unless packing was requested; its windows are not ranges of a shard, so
+  // window() cannot be used. `index` is below windows().
   [[nodiscard]] const PackedRows* packed() const { return packed_ ? &*packed_ : nullptr; }
   [[nodiscard]] Window window(std::uint64_t index) const;
-  // Where among the `sequence` + 1 tokens of a window documents begin, but for its first token.
-  // Every shard must have passed check_says_documents().
+  // The positions at which documents begin among the `sequence` + 1 tokens of a window, except the
+  // first. Every shard must have passed check_says_documents().
   void begins(std::uint64_t index, std::vector<std::uint64_t>& found) const;
 
  private:
@@ -67,7 +69,7 @@ class TokenSet {
 
   std::uint64_t sequence_ = 0;
   std::vector<Shard> shards_;
-  std::vector<std::uint64_t> ends_;   // windows up to and including this shard
+  std::vector<std::uint64_t> ends_;   // number of windows in all shards up to this one
   std::optional<PackedRows> packed_;  // refers to shards_, whose memory stays when this is moved
 };
 

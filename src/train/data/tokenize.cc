@@ -102,7 +102,7 @@ class Tokenization {
         report_skipped();
         return shard;
       }
-      // Drafts that are not what the journal says are made again.
+      // Drafts that do not match the journal are made again.
       if (shard.error().code == base::ExitCode::kUsage) return shard;
     }
     ASSAY_TRY(ShardWriter shard, ShardWriter::create(request_.output, vocabulary_, documents));
@@ -140,7 +140,7 @@ class Tokenization {
     const auto now = std::chrono::steady_clock::now();
     const bool due = summary_.bytes - journalled_bytes_ >= request_.journal_bytes ||
                      now - journal_time_ >= kJournalEvery;
-    // Not before a document has its first token: a shard does not have that it has begun.
+    // Not before the document's first token: the shard does not record yet that it has begun.
     const ReadPosition position = joiner_.position();
     const bool nothing_of_it = position.inside && position.offset == 0;
     if (!resumable_ || !due || nothing_of_it) return {};
@@ -174,7 +174,7 @@ class Tokenization {
   UnitJoiner joiner_;
   std::string definition_;
   std::uint64_t vocabulary_ = 0;
-  std::atomic<bool> has_enough_ = false;  // the reader's thread looks at it
+  std::atomic<bool> has_enough_ = false;  // read by the reader's thread
   bool resumable_ = true;                 // standard input cannot be read again
   ReadPosition begin_;
   TokenizeSummary summary_;

@@ -2,8 +2,8 @@
 //
 //   UnitReader ─ units ─ tokens_of_unit (threads) ─ in order ─ UnitJoiner ─ ShardWriter
 //
-// The bytes of the shard depend on the documents and the tokenizer only: not on the number of
-// threads, nor on how often the work was interrupted.
+// The shard depends only on the documents and the tokenizer, not on the number of threads or on
+// interruptions.
 #pragma once
 
 #include <atomic>
@@ -25,17 +25,17 @@ namespace assay::data {
 struct TokenizeRequest {
   std::vector<InputFile> files;
   std::filesystem::path output;
-  DocumentRules rules = {};  // tokens outside the vocabulary enlarge it
+  DocumentRules rules = {};  // tokens beyond the tokenizer's vocabulary enlarge it
   unsigned threads = 0;      // 0: as many as there are processors
-  // Ends soon after there are so many tokens that are not the first of their document, wherever in
-  // a document that is; 0: at the end of the files.
+  // Stops soon after this many tokens, not counting the first of each document, possibly in the
+  // middle of a document; 0: at the end of the files.
   std::uint64_t enough = 0;
   const std::atomic<bool>* stop = nullptr;  // when true: an error
   // Called with the number of bytes on disk just read, as for base::Progress::advance.
   std::function<void(std::int64_t)> progress = {};
 
-  // For tests: how the text is divided, and how much of it is tokenized before the progress is
-  // stored, which is also done every few seconds.
+  // For tests: the size of units, and how much text is tokenized between two writes of the journal,
+  // which is also written every few seconds.
   std::size_t unit_bytes = std::size_t{1} << 20;
   std::uint64_t journal_bytes = std::uint64_t{256} << 20;
 };
@@ -43,8 +43,8 @@ struct TokenizeRequest {
 struct TokenizeSummary {
   ShardHeader shard;
   std::uint64_t documents = 0;
-  std::uint64_t bytes = 0;                       // of documents
-  std::optional<std::uint64_t> resumed_at = {};  // tokens that an interrupted run had made
+  std::uint64_t bytes = 0;                       // total size of the documents
+  std::optional<std::uint64_t> resumed_at = {};  // number of tokens made before the interruption
 };
 
 base::Result<TokenizeSummary> tokenize_files(const Tokenizer& tokenizer,

@@ -1,5 +1,5 @@
-// The journal of a tokenization: how far it is, in a file beside its output, so that one that was
-// killed goes on.
+// The journal of a tokenization: its progress, stored in a file next to the output so that an
+// interrupted run can be resumed.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,7 @@
 namespace assay::data {
 
 struct TokenizeJournal {
-  // BLAKE3 of everything that the tokens so far depend on: options, and files as far as they were
-  // read.
+  // BLAKE3 of everything that the tokens so far depend on: the options, and the files read so far.
   hash::Digest request;
   ReadPosition position;
   ShardProgress shard;
@@ -28,7 +27,7 @@ std::filesystem::path journal_path(const std::filesystem::path& output);
 
 base::Result<void> write_journal(const std::filesystem::path& output,
                                  const TokenizeJournal& journal);
-// Nothing if there is none, or none that can be understood: the work is then done again.
+// Nothing if there is no valid journal: the work then starts over.
 std::optional<TokenizeJournal> read_journal(const std::filesystem::path& output);
 void remove_journal(const std::filesystem::path& output);
 

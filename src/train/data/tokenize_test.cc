@@ -70,7 +70,7 @@ std::vector<std::vector<TokenId>> documents_of(const fs::path& path) {
   return documents;
 }
 
-// Texts whose words are hard to find from the middle: the units of 64 bytes begin inside of them.
+// Texts whose words are hard to find from the middle: units of 64 bytes begin inside them.
 std::vector<std::string> awkward_texts() {
   std::string lines;
   for (int i = 0; i < 200; ++i)
@@ -261,7 +261,7 @@ TEST_F(TokenizeTest, GoesOnWhereItWasKilled) {
   EXPECT_EQ(std::distance(fs::directory_iterator(directory_.path()), {}), 4);
 }
 
-// Of a text whose first word is longer than what is read at once, nothing is known at first.
+// If a document's first word is longer than what is read at once, no token is known at first.
 TEST_F(TokenizeTest, GoesOnInsideTheFirstWordOfADocument) {
   const auto tokenizer = llama();
   TokenizeRequest wanted =
@@ -283,7 +283,7 @@ TEST_F(TokenizeTest, GoesOnInsideTheFirstWordOfADocument) {
   }
 }
 
-// The tokens there are, are those of the whole files.
+// The tokens made so far are those of the whole files.
 TEST_F(TokenizeTest, EndsWhenThereAreEnoughTokens) {
   const auto tokenizer = llama();
   TokenizeRequest wanted =
@@ -334,7 +334,7 @@ TEST_F(TokenizeTest, StartsAgainWhenWhatItHadReadHasChanged) {
   killed_after(*tokenizer, wanted, 3000);
   write("a.txt", "changed");
   EXPECT_EQ(resumed_at(request({first, second})), std::nullopt);
-  // Drafts that were changed are noticed.
+  // Changed drafts are detected.
   write("a.txt", awkward_texts()[0]);
   wanted = request({first});
   wanted.journal_bytes = 1000;

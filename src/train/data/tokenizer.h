@@ -22,30 +22,31 @@ namespace assay::data {
 
 using TokenId = std::uint32_t;
 
-// A place between two words: what follows is encoded the same whatever was before it.
+// A boundary between two words: the text after it is encoded independently of the text before it.
 struct WordEnd {
-  std::uint64_t bytes;  // since the start of the document
-  std::size_t tokens;   // in the caller's vector
+  std::uint64_t bytes;  // offset in the document
+  std::size_t tokens;   // size of the caller's vector
 };
 
 // One document at a time; not thread-safe. The tokenizer must outlive it.
 class Encoder {
  public:
   virtual ~Encoder() = default;
-  // Appends the tokens that later text cannot change.
+  // Appends the tokens that can no longer be changed by later text.
   virtual base::Result<void> feed(std::string_view text, std::vector<TokenId>& tokens) = 0;
   virtual base::Result<void> finish(std::vector<TokenId>& tokens) = 0;
 
-  // Ends the document, too, without encoding the text whose tokens are not known yet: returns it.
+  // Ends the document without encoding the pending text, whose tokens are not known yet; returns
+  // it.
   virtual std::string abandon() { return {}; }
-  // How much text that is.
+  // Size of the pending text.
   [[nodiscard]] virtual std::size_t pending() const { return 0; }
-  // Ends of words are appended to `ends` from now on; null: no longer. Encoders that never have
-  // text pending need not.
+  // From now on appends the ends of words to `ends`; null: stops. Not needed for encoders that
+  // never have pending text.
   virtual void watch(std::vector<WordEnd>* /*ends*/) {}
 };
 
-// A token that text stands for literally, such as <|endoftext|>.
+// A token written literally in text, such as <|endoftext|>.
 using AddedToken = std::pair<std::string, TokenId>;
 
 // Immutable and thread-safe.
@@ -60,14 +61,14 @@ class Tokenizer {
 
   [[nodiscard]] virtual const std::vector<AddedToken>& added() const = 0;
   // The tokenizer as a tokenizer.json, always the same text for the same tokenizer: its BLAKE3 is
-  // the tokenizer's identity. `more` added tokens become part of it.
+  // the tokenizer's identity. `more` are further added tokens to include.
   [[nodiscard]] virtual std::string definition(const std::vector<AddedToken>& more = {}) const = 0;
 
   // Encodes a whole document.
   [[nodiscard]] base::Result<std::vector<TokenId>> encode(std::string_view text) const;
 };
 
-// Each byte is its own token. Added tokens are decoded, but not looked for in text.
+// Each byte is its own token. Added tokens are decoded, but not recognised in text.
 std::unique_ptr<const Tokenizer> byte_tokenizer(std::vector<AddedToken> added = {});
 
 }  // namespace assay::data

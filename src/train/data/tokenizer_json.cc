@@ -180,8 +180,8 @@ base::Result<std::string> pattern_of_split(const JsonNode& step, const std::stri
 }
 
 // The pattern that splits text into words: ByteLevel with its own pattern (GPT-2), or a Split with
-// the file's pattern followed by a ByteLevel without one (Llama 3). Empty where text is not split,
-// which is supported where nothing is merged: each byte is a token.
+// the file's pattern followed by a ByteLevel without one (Llama 3). Empty if text is not split,
+// which is supported only without merges: each byte is then a token.
 base::Result<std::string> pattern_of(const JsonNode& pre_tokenizer, std::size_t merges,
                                      const std::string& where) {
   if (json_member(pre_tokenizer, "type") != "Sequence") {

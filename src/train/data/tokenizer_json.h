@@ -1,5 +1,5 @@
-// Reads a HuggingFace tokenizer.json: byte-level byte-pair encoding as in GPT-2 and Llama 3.
-// Anything else a file requests is refused by name, because almost-right tokens are wrong.
+// Reads a Hugging Face tokenizer.json: byte-level byte-pair encoding as in GPT-2 and Llama 3. Any
+// other feature is refused by name, because almost-right tokens are wrong.
 #pragma once
 
 #include <string>

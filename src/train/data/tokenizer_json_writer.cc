@@ -11,7 +11,7 @@
 namespace assay::data {
 namespace {
 
-// A JSON string. What is not UTF-8 can only be in the content of an added token that the user gave.
+// A JSON string. Only the content of an added token given by the user can be invalid UTF-8.
 std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -44,8 +44,8 @@ std::string pre_tokenizer_text(const std::string& pattern) {
       quoted(pattern), byte_level(false));
 }
 
-// Tokens that text can become are spelled in the alphabet of bytes; others are added tokens, or
-// were never reachable and keep their spelling.
+// Tokens that text can produce are spelled in the byte alphabet; others are added tokens, or were
+// never reachable and keep their spelling.
 std::string vocab_text(const BpeVocabulary& vocabulary) {
   std::string text;
   for (TokenId id = 0; id < vocabulary.spellings.size(); ++id) {

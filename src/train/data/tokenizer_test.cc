@@ -140,7 +140,7 @@ TEST(Tokenizer, AddedTokensCanBeText) {
   const auto tokens = (*tokenizer)->encode("<|end|>");
   EXPECT_GT(tokens->size(), 1U);
   EXPECT_EQ((*tokenizer)->decode(*tokens), "<|end|>");
-  // And stay text wherever the definition goes: another tokenizer than the one of the file.
+  // They stay text wherever the definition is copied: it is a different tokenizer from the file's.
   const auto again = tokenizer_of((*tokenizer)->definition(), "x");
   ASSERT_TRUE(again);
   EXPECT_EQ(*(*again)->encode("<|end|>"), *tokens);
@@ -148,7 +148,7 @@ TEST(Tokenizer, AddedTokensCanBeText) {
   EXPECT_NE((*again)->definition(), tokenizer_named("gpt2.json").definition());
 }
 
-// A word of megabytes in parts takes linear time.
+// Megabytes of a single word, in parts, take linear time.
 TEST(Tokenizer, WordsWithoutEndAreQuick) {
   const Tokenizer& tokenizer = tokenizer_named("llama3.json");
   const auto encoder = tokenizer.encoder();

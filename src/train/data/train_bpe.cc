@@ -22,7 +22,7 @@ constexpr std::uint64_t pair_of(TokenId left, TokenId right) {
   return std::uint64_t{left} << 32 | right;
 }
 
-// A pair that may be merged, as it was counted when it was pushed.
+// A pair that may be merged, with its count at the time it was pushed.
 struct Candidate {
   std::uint64_t count;
   std::uint64_t pair;
@@ -64,7 +64,7 @@ class Trainer {
       queue_.pop();
       Pair& pair = pairs_[best.pair];
       if (pair.count != best.count) {
-        // Occurrences were merged otherwise since it was pushed.
+        // Some occurrences have been merged into other pairs since it was pushed.
         if (pair.count > 0) queue_.push({pair.count, best.pair});
         continue;
       }
@@ -78,12 +78,12 @@ class Trainer {
  private:
   struct Word {
     std::size_t first;
-    std::size_t size;  // tokens, at the front of its places
+    std::size_t size;  // tokens, at the front of its range
     std::uint64_t count;
   };
   struct Pair {
     std::uint64_t count = 0;
-    std::vector<std::uint32_t> words;  // that may have it
+    std::vector<std::uint32_t> words;  // words that may contain it
   };
 
   TokenId add_token(std::string bytes) {
@@ -113,7 +113,7 @@ class Trainer {
     const auto left = static_cast<TokenId>(pair >> 32);
     const auto right = static_cast<TokenId>(pair);
     const TokenId made = add_token(tokens_[left] + tokens_[right]);
-    // Pairs with the new token have no entries yet, unless two merges spell the same token.
+    // Pairs with the new token have no entries yet, unless two merges produce the same token.
     std::vector<std::uint64_t> changed;
     const std::vector<std::uint32_t> words = std::move(pairs_[pair].words);
     for (const std::uint32_t w : words) merge_in(w, left, right, made, changed);

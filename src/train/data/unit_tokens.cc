@@ -10,7 +10,7 @@
 namespace assay::data {
 namespace {
 
-// How far into a unit the joiner looks for a common end of words.
+// How far into a unit the joiner looks for a common word end.
 constexpr std::size_t kHeadBytes = 4096;
 
 base::Result<void> encode_text(Encoder& encoder, const DocumentRules& rules, UnitTokens& made) {
@@ -53,7 +53,7 @@ base::Result<void> encode_lines(Encoder& encoder, const DocumentRules& rules,
   return for_each_document({made.unit.text, made.unit.begin.row, path, rules.column}, encode);
 }
 
-// The number of tokens before a place at the beginning of the unit, if a word ends there.
+// The number of tokens before this offset at the beginning of the unit, if a word ends there.
 std::optional<std::size_t> tokens_before(const UnitTokens& made, std::uint64_t bytes) {
   if (bytes == 0) return 0;
   const auto found = std::ranges::lower_bound(made.head, bytes, {}, &WordEnd::bytes);
@@ -96,7 +96,7 @@ base::Result<void> UnitJoiner::add(UnitTokens made, ShardWriter& shard) {
 
 base::Result<void> UnitJoiner::add_continued(const UnitTokens& made, ShardWriter& shard) {
   std::size_t fed_of_unit = 0;
-  std::optional<std::size_t> right_from;  // tokens of the unit from here on are right
+  std::optional<std::size_t> right_from;  // the unit's tokens are right from here on
   joined_.clear();
   if (join_->pending() == 0) {
     right_from = 0;

@@ -1,4 +1,4 @@
-// How much of a text is valid UTF-8, before the words of the rest are bytes.
+// The length of the valid UTF-8 at the start of a text. Invalid bytes become single-byte words.
 #pragma once
 
 #include <cstddef>

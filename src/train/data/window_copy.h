@@ -1,5 +1,5 @@
-// The inner loop of loading: expands one window of stored tokens into a row of int32 tokens and a
-// row of targets, and checks every token.
+// The inner loop of loading: expands a window of stored tokens into a row of int32 tokens and a row
+// of targets, and checks every token.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace assay::data {
 
-// tokens[i] = window[i] and targets[i] = window[i + 1] for i below `sequence`; `window` has one
-// more. False if a token is outside the vocabulary: the rows are then invalid.
+// tokens[i] = window[i] and targets[i] = window[i + 1] for i < `sequence`; `window` has `sequence`
+// + 1 tokens. False if a token is outside the vocabulary: the rows are then invalid.
 bool copy_window(const std::uint16_t* window, std::size_t sequence, std::int32_t vocabulary,
                  std::int32_t* tokens, std::int32_t* targets);
 bool copy_window(const std::uint32_t* window, std::size_t sequence, std::int32_t vocabulary,

@@ -15,7 +15,8 @@ std::vector<std::uint64_t> WindowMix::shares(std::span<const double> weights) {
   for (std::size_t i = 0; i < weights.size(); ++i) {
     shares.push_back(std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::floor(exact(i)))));
   }
-  // What rounding left goes where it brings a share closest to its weight, and comes from there.
+  // Rounding differences are added to, or taken from, the shares that come closest to their weights
+  // that way.
   auto total = std::accumulate(shares.begin(), shares.end(), std::uint64_t{0});
   const auto missing = [&](std::size_t i) { return exact(i) - static_cast<double>(shares[i]); };
   while (total != kBlock) {
@@ -39,7 +40,7 @@ WindowMix::WindowMix(const std::vector<Part>& parts, std::uint64_t seed) : seed_
   const std::vector<std::uint64_t> share = shares(weights);
   std::uint64_t begin = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    // The first has the order that it would have alone.
+    // The first set keeps the order that it would have alone.
     const std::uint64_t key = i == 0 ? seed : mix(seed, i);
     sources_.push_back({parts[i].set, WindowOrder(parts[i].set->windows(), key), begin, share[i]});
     begin += share[i];

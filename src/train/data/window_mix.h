@@ -1,10 +1,10 @@
-// WindowMix: which window of which set is read at a cursor, when windows of several sets are mixed
-// by weights. As for one set (window_order.h), the position in the data is the cursor alone, and
-// what is read does not depend on the number of ranks.
+// WindowMix: maps a cursor to a window of one of several sets, which are mixed by weight. As for
+// one set (window_order.h), the cursor alone is the position in the data, and the result does not
+// depend on the number of ranks.
 //
-// Cursors are divided into blocks of 65,536. Each block has a fixed number of windows of each set,
-// in an order that seed and block decide; the windows of a set are read in its own order, epoch
-// after epoch, however often that takes.
+// Cursors are divided into blocks of 65,536. Each block has a fixed number of windows from each
+// set, shuffled by seed and block; each set's windows are read in the set's own order, for as many
+// epochs as needed.
 #pragma once
 
 #include <cstdint>
@@ -27,17 +27,17 @@ class WindowMix {
     std::uint64_t window;
   };
 
-  // One set, or at most 1,000 with the same sequence. They must outlive this object.
+  // One set, or at most 1,000 sets with the same sequence length. They must outlive this object.
   WindowMix(const TokenSet& set, std::uint64_t seed)
       : WindowMix(std::vector<Part>{{&set, 1}}, seed) {}
   WindowMix(const std::vector<Part>& parts, std::uint64_t seed);
 
   [[nodiscard]] Place at(std::uint64_t cursor) const;
   [[nodiscard]] const TokenSet& first_set() const { return *sources_.front().set; }
-  // A shard of any of the sets that says which tokenizer made it; null if none does.
+  // A shard of any of the sets that names its tokenizer; null if none does.
   [[nodiscard]] const Shard* with_tokenizer() const;
 
-  // How many of a block's windows each set has: at least one, as close to the weights as possible.
+  // The number of windows of each set per block: at least one, as close to the weights as possible.
   static std::vector<std::uint64_t> shares(std::span<const double> weights);
   static constexpr std::uint64_t kBlock = 65'536;
 
@@ -45,7 +45,7 @@ class WindowMix {
   struct Source {
     const TokenSet* set;
     WindowOrder order;
-    std::uint64_t begin;  // of its windows in a block
+    std::uint64_t begin;  // of its share of a block
     std::uint64_t share;
   };
   std::vector<Source> sources_;

@@ -56,7 +56,8 @@ std::vector<std::size_t> many_lengths() {
   return lengths;
 }
 
-// Not in the tokens, but put before the rest of a document: it must be known to the model, too.
+// A bos token that is not among the tokens, but starts continued rows, must be in the model's
+// vocabulary, too.
 TEST_F(DataOrder, RowsMayNotBeginWithATokenThatTheModelDoesNotKnow) {
   auto shard =
       ShardWriter::create(directory_.path() / "x.tokens", 500, ShardDocuments{"", 400, {}});
@@ -133,7 +134,7 @@ TEST_F(DataOrder, PackedRowsAreReadLikeWindows) {
   EXPECT_EQ(part.targets[0], whole.targets[1]);
 }
 
-// Documents of these shards, and nothing else, begin with one token: the oracle.
+// In these shards only documents begin with this token, which serves as the oracle.
 TEST_F(DataOrder, AMaskSaysWhereDocumentsBegin) {
   const std::string path = write("a.tokens", many_lengths(), 1);
   for (const std::optional<std::uint64_t> pack : {std::optional<std::uint64_t>{}, {7}}) {
@@ -166,7 +167,7 @@ TEST_F(DataOrder, AMaskSaysWhereDocumentsBegin) {
     EXPECT_EQ(masked.counted_targets(3, 2) + masked.counted_targets(5, 1),
               masked.counted_targets(3, 3));
     EXPECT_EQ(plain.counted_targets(0, 10), 10 * kSequence);
-    // Whatever the number of ranks, a window has the same mask.
+    // A window has the same mask for any number of ranks.
     Batch whole;
     Batch second;
     ASSERT_TRUE(masked.read(6, {.micro = 4}, whole));
@@ -228,10 +229,10 @@ TEST_F(DataOrder, AMixtureReadsEachSetInItsShareAndEpochs) {
     ++times[place.window];
   }
   EXPECT_EQ(of_small, 16384);
-  // Epoch after epoch: each window as often as any other, but for the last epoch.
+  // Epoch after epoch: each window equally often, except in the last epoch.
   ASSERT_EQ(times.size(), 100U);
   for (const auto& [window, count] : times) EXPECT_THAT(count, ::testing::AnyOf(163, 164));
-  // Also in short: a thousand windows are mixed.
+  // Also over short distances: a thousand windows are mixed.
   int early = 0;
   for (std::uint64_t cursor = 0; cursor < 1000; ++cursor) early += mix.at(cursor).set == &*small;
   EXPECT_NEAR(early, 250, 60);

@@ -1,5 +1,5 @@
 // WindowOrder: the order in which a run reads its windows. Each epoch is a different shuffle, and
-// any position in it is computed directly from its index.
+// the window at any index is computed directly.
 //
 // So a run's position in the data is one number, the cursor: how many windows all ranks together
 // have read since the start. There is no list to keep, checkpoint or share between ranks.
@@ -20,7 +20,7 @@ class KeyedPermutation {
 
   std::uint64_t size_;
   std::uint64_t key_;
-  unsigned half_bits_;  // values are two halves of this many bits
+  unsigned half_bits_;  // a value is split into two halves of this many bits
 };
 
 class WindowOrder {

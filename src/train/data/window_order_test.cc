@@ -59,7 +59,7 @@ TEST(WindowOrder, HugeSizesStayInsideAndDoNotRepeat) {
   std::vector<std::uint64_t> seen;
   for (std::uint64_t i = 0; i < 20000; ++i) seen.push_back(order.window_at(size - 10000 + i));
   EXPECT_LT(*std::max_element(seen.begin(), seen.end()), size);
-  // Each half is of one epoch, and none repeats inside it.
+  // Each half is one epoch, in which none repeats.
   for (auto half : {seen.begin(), seen.begin() + 10000}) {
     std::sort(half, half + 10000);
     EXPECT_EQ(std::adjacent_find(half, half + 10000), half + 10000);

@@ -1,5 +1,5 @@
-// MemoryBackend: a device with memory and no arithmetic, in any precision, for tests of what is put
-// into a device's state and taken out of it.
+// MemoryBackend: a device with memory of any precision but no arithmetic, for tests of writing and
+// reading a device's state.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ class MemoryBackend : public Backend {
     std::memcpy(to.data(), place(from), to.size());
     return {};
   }
-  // As a device does that draws by itself: what the interface says, element by element.
+  // The contract of Backend::draw(), implemented element by element.
   base::Result<bool> draw(const InitialDraw& draw) override {
     if (!draws) return false;
     std::vector<std::uint16_t> high;

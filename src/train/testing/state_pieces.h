@@ -1,5 +1,5 @@
-// A rank's part of a tensor of the state, put where it belongs in the whole tensor, or taken out of
-// it: element by element, unlike the code that saves and restores.
+// Copies a rank's part of a state tensor into the whole tensor, or out of it, element by element:
+// an independent check of the code that saves and restores.
 #pragma once
 
 #include <cstring>
@@ -11,13 +11,14 @@
 
 namespace assay::train::testing {
 
-// Which of the tensor's elements is the i-th of a piece.
+// The index in the tensor of the i-th element of a piece.
 inline std::int64_t element_of(const checkpoint::ElementRange& piece, std::int64_t i) {
   if (!piece.in_runs()) return piece.first + i;
   return piece.first + i / piece.run * piece.apart + i % piece.run;
 }
 
-// Calls copy(byte of the whole tensor, byte of what the rank has, bytes) for each element.
+// Calls copy(offset in the whole tensor, offset in the rank's part, size) for each element, in
+// bytes.
 template <class Copy>
 void for_own_elements(const StateTensor& tensor, Copy copy) {
   const auto size = static_cast<std::size_t>(step::bytes_of(tensor.type));

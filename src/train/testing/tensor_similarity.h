@@ -8,7 +8,7 @@ namespace assay::train::testing {
 
 struct TensorSimilarity {
   double cosine = 0;
-  double ratio = 0;  // of the norms
+  double ratio = 0;  // norm of b / norm of a
 };
 
 inline TensorSimilarity tensor_similarity(const std::vector<float>& a,

@@ -21,7 +21,7 @@ class DeviceMemoryOfCalls : public CallMemory {
     void* memory = nullptr;
     EXPECT_EQ(cudaMalloc(&memory, bytes.size() + 1), cudaSuccess);
     placed_.push_back(memory);
-    // In the order of the stream, so that calls have something to wait for.
+    // Queued on the stream, so that calls have something to wait for.
     cudaMemcpyAsync(memory, bytes.data(), bytes.size(), cudaMemcpyHostToDevice, stream_);
     return static_cast<std::byte*>(memory);
   }
@@ -44,7 +44,7 @@ class DeviceMemoryOfCalls : public CallMemory {
   std::vector<void*> placed_;
 };
 
-// All that a call does, until the host has what it brought.
+// An all-gather, with its results fetched and checked on the host.
 inline base::Result<void> gather(Communicator& c, CallMemory& memory, std::size_t count) {
   const Bytes mine(count, std::byte(c.rank() + 1));
   const std::size_t size = count * static_cast<std::size_t>(c.ranks());

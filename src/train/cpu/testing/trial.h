@@ -35,7 +35,7 @@ class Trial {
       batches_.push_back(drawn(micro));
     }
   }
-  // With a batch of the caller's, of one micro-batch with one row.
+  // With the caller's batch: one micro-batch of one row.
   Trial(const spec::ModelSpec& model, step::Choices choices, TrialBatch batch)
       : backend_(make_cpu_backend(2)) {
     choices.sequence = static_cast<std::int64_t>(batch.tokens.size());
@@ -43,7 +43,7 @@ class Trial {
     batches_.push_back(std::move(batch));
   }
 
-  // `counted`: 0 means the targets of this batch.
+  // `counted` 0: the number of counted targets in this batch.
   Scalars step(StepSettings settings = {}, double counted = 0) {
     settings.counted_targets = counted > 0 ? counted : this->counted();
     if (settings.z_loss == 0) settings.z_loss = kZLoss;
@@ -66,7 +66,7 @@ class Trial {
     EXPECT_TRUE(scalars.has_value());
     return *scalars;
   }
-  // The mean loss with all penalties, whose gradients are computed.
+  // The mean loss with all penalties: the function whose gradients are computed.
   double loss() {
     const Scalars s = step();
     const auto value = [&](step::Scalar which) {
@@ -93,7 +93,7 @@ class Trial {
     EXPECT_TRUE(backend_->read(view, std::as_writable_bytes(std::span(values))).has_value());
     return values;
   }
-  // Of experts.
+  // Slots assigned to each expert.
   std::vector<float> loads() {
     return program_.loads.buffer < 0 ? std::vector<float>{} : get(program_.loads);
   }
@@ -129,7 +129,8 @@ class Trial {
     const auto sequence = static_cast<std::size_t>(program_.choices.sequence);
     std::int32_t begin = 0;
     for (std::size_t i = 0; i < static_cast<std::size_t>(program_.micro_tokens()); ++i) {
-      // Documents of seven, one and five tokens, and again, from another place in each row.
+      // Documents of seven, one and five tokens in turn, starting at a different offset in each
+      // row.
       const auto begins = [&](std::size_t token) {
         const std::size_t place = (token + token / sequence) % 13;
         return place == 0 || place == 7 || place == 8;

@@ -112,7 +112,7 @@ class Tensors {
   const AttentionShape& shape_;
 };
 
-// Keys that are more than queries come before them, so the diagonal ends at the last of both.
+// If there are more keys than queries, the diagonal ends at the last key and the last query.
 template <class Options>
 Options masked(Options options, const AttentionShape& shape) {
   options.set_attn_scale(1.0F / std::sqrt(static_cast<float>(shape.head_dim)));
@@ -127,7 +127,7 @@ Options masked(Options options, const AttentionShape& shape) {
 }  // namespace
 
 struct AttentionGraphs::Impl {
-  // A graph, and what it was built for.
+  // A graph, and the shapes and strides it was built for.
   struct Built {
     AttentionShape shape;
     std::vector<std::int64_t> strides;
@@ -181,7 +181,7 @@ std::string AttentionGraphs::build_forward(const AttentionShape& shape,
   if (Impl::find(impl_->forward, shape, strides_of(m)) != nullptr) return "";
   Impl::Built built{shape, strides_of(m), begin()};
   Tensors tensors(*built.graph, shape);
-  // The composite graph: in this version the single node has no causal mask on Hopper.
+  // A composite graph: in this version of cuDNN the single node has no causal mask on Hopper.
   auto options = masked(fe::graph::SDPA_attributes()
                             .set_name("attention")
                             .set_generate_stats(true)

@@ -1,6 +1,7 @@
-// AttentionGraphs: causal attention by cuDNN, forward and backward. A graph is built once for each
-// of the shapes and strides that a program has. This header hides cuDNN's very heavy ones and uses
-// nothing of the module but matrices: functions that can fail return a message, empty on success.
+// AttentionGraphs: causal attention by cuDNN, forward and backward. One graph is built for each
+// combination of shapes and strides in a program. This header hides cuDNN's very heavy headers and
+// depends on nothing of this module except Matrix: functions that can fail return a message, empty
+// on success.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -13,11 +14,12 @@
 
 namespace assay::train::cuda {
 
-// Heads are side by side in rows of tokens; query heads share key and value heads evenly. The last
-// query of a sequence sees all of its keys, which may be more than queries.
+// Each row is a token, with its heads side by side; key and value heads are shared evenly by the
+// query heads. There may be more keys than queries; the last query of a sequence sees all of its
+// keys.
 struct AttentionShape {
   std::int64_t batch = 0;
-  std::int64_t queries = 0;  // of a sequence
+  std::int64_t queries = 0;  // per sequence
   std::int64_t keys = 0;
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
@@ -32,8 +34,8 @@ struct AttentionOperands {
   Matrix v;
   Matrix o;
   Matrix log_sum_exp;  // fp32; in cuDNN's order: sequence, head, token
-  // What is added to the scores of every head, or empty: a row for each query of a sequence, as
-  // long as its keys. Its memory need not be there when a graph is built.
+  // Added to the scores of every head, or empty: one row per query of a sequence, with one element
+  // per key. Its memory need not exist yet when a graph is built.
   Matrix bias = {};
 };
 
@@ -51,10 +53,10 @@ class AttentionGraphs {
   ~AttentionGraphs();
 
   std::string open(bool deterministic, cudaStream_t stream);
-  // From the operands' strides; their memory is not accessed. Nothing if there is such a graph.
+  // Uses only the operands' shapes and strides, not their memory. Does nothing if the graph exists.
   std::string build_forward(const AttentionShape& shape, const AttentionOperands& operands);
   std::string build_backward(const AttentionShape& shape, const AttentionGradOperands& operands);
-  [[nodiscard]] std::int64_t workspace_bytes() const;  // enough for any of them
+  [[nodiscard]] std::int64_t workspace_bytes() const;  // enough for any graph
 
   std::string forward(const AttentionShape& shape, const AttentionOperands& operands,
                       void* workspace);

@@ -14,7 +14,7 @@
 namespace assay::train::cuda::testing {
 namespace {
 
-// A file of this process, removed at its end.
+// A file of this process, removed when it ends.
 const std::string& tuning_file() {
   struct File {
     std::string name =
@@ -60,7 +60,7 @@ const spec::ModelSpec kLlama{.vocab = 1000,
 
 std::vector<Variant> mixtures() {
   std::vector<Variant> list = spec::testing::mixture_shapes(kLlama);
-  spec::ModelSpec many = kLlama;  // more than lanes of a warp, and few rows for each
+  spec::ModelSpec many = kLlama;  // more than lanes in a warp, with few rows each
   many.experts = 40;
   many.experts_per_token = 6;
   many.expert_ffn = 64;

@@ -1,5 +1,6 @@
-// Trial: a small model's step on a backend, with seeded weights and a fixed batch. The same on
-// every backend: weights are exact in bf16, so that a CPU in fp32 and a GPU start with equal ones.
+// Trial: a small model's step on a backend, with seeded weights and a fixed batch, which are the
+// same on every backend: weights are exactly representable in bf16, so that a CPU in fp32 and a GPU
+// start from equal values.
 #pragma once
 
 #include <map>
@@ -13,13 +14,13 @@
 namespace assay::train::cuda::testing {
 
 using Variant = spec::testing::NamedModel;
-// Model variants of a size that a CPU computes in seconds.
+// Model variants small enough for a CPU to compute in seconds.
 std::vector<Variant> variants();
 std::vector<Variant> mixtures();
 std::vector<Variant> with_mixtures();
 
-// A backend on the first GPU; null if there is none: skip the test. All backends of a process share
-// a tuning file, so that they use the same algorithms.
+// A backend on the first GPU; null, and the test should be skipped, if there is none. All backends
+// of a process share a tuning file, so that they use the same algorithms.
 std::unique_ptr<Backend> gpu_backend(bool deterministic_attention = true);
 
 class Trial {
@@ -28,7 +29,7 @@ class Trial {
   Trial(std::unique_ptr<Backend> backend, const spec::ModelSpec& model, step::Choices choices);
 
   Scalars step(StepSettings settings = {});
-  // Every element as fp32, whatever its type.
+  // Every element converted to fp32.
   std::vector<float> get(const step::View& view);
   std::vector<float> gradient(const step::Parameter& parameter) {
     return get(program_.gradient(parameter));

@@ -17,7 +17,8 @@ namespace assay::data {
 namespace {
 
 constexpr std::size_t kReadBytes = std::size_t{256} << 10;
-// Windows of frames made with --ultra --long=31 would take 2 GiB; `zstd` itself refuses them too.
+// Frames made with --ultra --long=31 need a window of 2 GiB; `zstd` itself refuses them by default,
+// too.
 constexpr int kMostWindowBits = 27;
 
 class PlainSource : public ByteSource {
@@ -75,7 +76,7 @@ class StandardInput : public ByteSource {
   std::uint64_t read_ = 0;
 };
 
-// What gzip and zstd share: a part of the compressed file in memory.
+// Common to gzip and zstd: a part of the compressed file in memory.
 class CompressedSource : public ByteSource {
  public:
   CompressedSource(std::unique_ptr<ByteSource> file, std::string where)
@@ -148,7 +149,7 @@ class GzipSource : public CompressedSource {
 
   z_stream stream_{};
   bool open_ = false;
-  bool inside_ = false;  // a member that has not ended
+  bool inside_ = false;  // in the middle of a member
 };
 
 class ZstdSource : public CompressedSource {
@@ -182,7 +183,7 @@ class ZstdSource : public CompressedSource {
     void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
   };
   std::unique_ptr<ZSTD_DCtx, Free> context_{ZSTD_createDCtx()};
-  bool inside_ = false;  // a frame that has not ended
+  bool inside_ = false;  // in the middle of a frame
 };
 
 }  // namespace

@@ -15,14 +15,15 @@ namespace assay::data {
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
-  // Fills the buffer from the start; fewer bytes only at the end, and then 0.
+  // Fills the buffer completely, except at the end of the file; after the end returns 0.
   virtual base::Result<std::size_t> read(std::span<char> buffer) = 0;
-  // Bytes of the file on disk that were read so far.
+  // Bytes of the file on disk read so far.
   [[nodiscard]] virtual std::uint64_t file_bytes() const = 0;
 };
 
-// A file that ends in the middle of its compressed data, or is not what its name says, is an error
-// that names it. Standard input ends when `stop`, if given, becomes true: its writer may be silent.
+// A file whose compressed data is truncated, or whose content does not match its name, is an error
+// that names it. If `stop` becomes true, standard input counts as ended: its writer may be silent
+// for ever.
 base::Result<std::unique_ptr<ByteSource>> open_bytes(const InputFile& file,
                                                      const std::atomic<bool>* stop = nullptr);
 

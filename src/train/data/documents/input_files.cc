@@ -22,7 +22,7 @@ bool ends_in(std::string_view name, std::span<const std::string_view> endings) {
   return std::ranges::any_of(endings, [&](auto ending) { return name.ends_with(ending); });
 }
 
-// What the name says; no format if it says nothing.
+// What a file's name implies; no format if it implies none.
 struct NamedKind {
   std::optional<DocumentFormat> format;
   Compression compression = Compression::kNone;
@@ -52,7 +52,8 @@ base::Result<InputFile> named_file(const std::string& path, std::optional<Docume
   const NamedKind kind = kind_of(path);
   file.format = format ? *format : kind.format.value_or(DocumentFormat::kText);
   file.compression = kind.compression;
-  // Opened rather than looked up, so that a missing or unreadable file is found before work begins.
+  // Opened rather than only looked up, so that a missing or unreadable file is found before work
+  // begins.
   ASSAY_TRY(const base::UniqueFd fd, base::open_regular(path));
   ASSAY_TRY(const struct stat status, base::regular_status(fd.get(), path));
   file.bytes = static_cast<std::uint64_t>(status.st_size);

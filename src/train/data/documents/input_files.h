@@ -1,5 +1,5 @@
-// Which files documents are read from: what the user named, with folders opened, and what each file
-// is, by its name.
+// The files from which documents are read: what the user named, with folders expanded, and each
+// file's format according to its name.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 namespace assay::data {
 
 enum class DocumentFormat {
-  kText,       // the file is a document
+  kText,       // the file is one document
   kJsonLines,  // each line is an object with a document in one of its keys
   kParquet,    // each row has a document in one of its columns
 };
-// Whether documents are rows, which are read as lines of JSON.
+// Whether documents are rows, which are read as JSON lines.
 constexpr bool has_rows(DocumentFormat format) {
   return format != DocumentFormat::kText;
 }
@@ -31,22 +31,22 @@ struct InputFile {
   std::string path;  // "-" is standard input
   DocumentFormat format = DocumentFormat::kText;
   Compression compression = Compression::kNone;
-  std::uint64_t bytes = 0;       // as they are on disk
+  std::uint64_t bytes = 0;       // on disk
   std::int64_t modified_ns = 0;  // since 1970
 };
 
 struct InputFiles {
   std::vector<InputFile> files;
-  std::uint64_t left_out = 0;  // files in folders whose names do not say that they have documents
+  std::uint64_t left_out = 0;  // files in folders that were skipped because of their names
 };
 
-// Files in the given order; those of a folder, and of the folders in it, by their paths. Of a
-// folder only files named .txt, .text, .md, .jsonl, .ndjson, also with .gz or .zst, and .parquet
-// are taken, no hidden ones. `format`: of all files, whatever they are named.
+// Files in the given order; folders are expanded recursively, in path order. From folders only
+// files named .txt, .text, .md, .jsonl or .ndjson (also with .gz or .zst) and .parquet are taken,
+// no hidden ones. `format`, if given, applies to all files regardless of their names.
 base::Result<InputFiles> input_files(const std::vector<std::string>& paths,
                                      std::optional<DocumentFormat> format);
 
-// On disk, of all files; nothing if standard input is one of them.
+// Total size on disk; nothing if standard input is among the files.
 std::optional<std::int64_t> total_bytes(const std::vector<InputFile>& files);
 
 }  // namespace assay::data

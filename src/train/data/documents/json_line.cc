@@ -12,7 +12,7 @@
 namespace assay::data {
 namespace {
 
-// Parses event by event: a tree of every line would be most of the time.
+// Parses event by event: building a tree for every line would dominate the time.
 class LineEvents : public nlohmann::json_sax<nlohmann::json> {
  public:
   LineEvents(const std::string& column, std::string& text) : column_(column), text_(text) {}

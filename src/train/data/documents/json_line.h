@@ -1,5 +1,5 @@
-// The document in a line of JSON: the string in one key of an object. The rest of the object is
-// checked, and not kept. And the documents of all lines of a unit.
+// Reads a document from a line of JSON: the string under one key of an object. The rest of the
+// object is validated and discarded. for_each_document() does so for all lines of a unit.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace assay::data {
 base::Result<void> document_of_line(std::string_view line, const std::string& column,
                                     std::string& text);
 
-// Some lines of a file, and what is said of them in errors. Blank lines have no document.
+// Some lines of a file, with what errors need to name them. Blank lines have no document.
 struct JsonLines {
   std::string_view text;
   std::uint64_t rows_before = 0;

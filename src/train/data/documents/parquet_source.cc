@@ -19,7 +19,7 @@
 namespace assay::data {
 namespace {
 
-// Exits with our codes: 3 without pyarrow, 64 for a file that cannot be used; one line says why.
+// Exits with our codes: 3 without pyarrow, 64 for an unusable file; one line says why.
 constexpr const char* kProgram = R"(
 import json, sys
 path, column = sys.argv[1:]
@@ -88,14 +88,14 @@ class ParquetSource : public ByteSource {
     }
     return size;
   }
-  // How far the other process is in the file is not known.
+  // The other process's progress in the file is not known.
   [[nodiscard]] std::uint64_t file_bytes() const override { return ended_ ? file_size_ : 0; }
 
  private:
   static constexpr int kPollMs = 100;  // how soon a stop is noticed
 
-  // Some of what it says besides, which it could not go on without: the beginning is kept. Closed
-  // at the end.
+  // Reads what the other process writes to standard error, so that it is not blocked; keeps only
+  // the beginning. The pipe is closed at the end.
   void drain_errors() {
     constexpr std::size_t kKept = 4096;
     std::array<char, 4096> text{};

@@ -1,4 +1,4 @@
-// A column of a Parquet file as JSON lines, read by Python's pyarrow in a process of its own.
+// A column of a Parquet file as JSON lines, read by Python's pyarrow in a separate process.
 #pragma once
 
 #include <atomic>
@@ -12,9 +12,9 @@
 namespace assay::data {
 
 // Each row becomes a line with the column as its only key; rows without a value become blank lines.
-// The interpreter is python3, or what ASSAY_PARQUET_PYTHON names. A file without the column, or
-// without text in it, is an error that names the columns there are; so is a reader that is silent
-// for longer than `patience`.
+// The interpreter is python3, or the one that ASSAY_PARQUET_PYTHON names. A file without the
+// column, or with a column that is not text, is an error that lists the columns; so is a reader
+// that is silent for longer than `patience`.
 base::Result<std::unique_ptr<ByteSource>> open_parquet(
     const InputFile& file, const std::string& column, const std::atomic<bool>* stop,
     std::chrono::milliseconds patience = std::chrono::minutes(10));

@@ -1,4 +1,4 @@
-// The process that reads Parquet files, played by a shell script: it may say much, or nothing.
+// The process that reads Parquet files, simulated by a shell script: it may write much, or nothing.
 #include "train/data/documents/parquet_source.h"
 
 #include <gmock/gmock.h>
@@ -43,7 +43,7 @@ class ParquetReader : public ::testing::Test {
   std::string before_;
 };
 
-// More than a pipe holds: it would wait until somebody reads it.
+// More than a pipe holds: it would block until somebody reads it.
 TEST_F(ParquetReader, MaySayMuchBesides) {
   const auto text = text_of("head -c 500000 /dev/zero | tr '\\0' w >&2; echo '{\"text\": \"a\"}'");
   ASSERT_TRUE(text) << text.error().line();

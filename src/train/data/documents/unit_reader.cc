@@ -11,15 +11,15 @@ namespace assay::data {
 namespace {
 
 constexpr std::size_t kLongestLine = std::size_t{1} << 30;
-// How far back a good place to cut a text is looked for.
+// How far back to look for a good place to cut a text.
 constexpr std::size_t kCutSearch = std::size_t{64} << 10;
 
 bool is_space(char c) {
   return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-// Where to cut a text of which more follows: before a line that begins with something visible,
-// where most tokenizers begin a word; otherwise at a character. The tokens do not depend on it.
+// Where to cut a text that continues: before a line that begins with something visible, where most
+// tokenizers begin a word; otherwise between characters. The resulting tokens do not depend on it.
 std::size_t cut_of(std::string_view text) {
   const std::size_t least = text.size() - std::min(text.size() / 2, kCutSearch);
   for (std::size_t at = text.size() - 1; at > least; --at) {
@@ -38,7 +38,8 @@ base::Result<void> UnitReader::open() {
                                                              : open_bytes(file, stop_));
   buffer_.clear();
   at_end_ = false;
-  // Compressed files cannot be entered in the middle; decompressing is quick beside tokenizing.
+  // Compressed files cannot be entered in the middle; decompressing is fast compared with
+  // tokenizing.
   for (std::uint64_t skipped = 0; skipped < next_.offset;) {
     std::string part(
         static_cast<std::size_t>(std::min<std::uint64_t>(unit_bytes_, next_.offset - skipped)),

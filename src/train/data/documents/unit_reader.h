@@ -1,5 +1,5 @@
-// UnitReader: documents in units that can be tokenized apart from each other, in the order of the
-// files. A unit is a whole text, a part of a long one, or some lines of JSON.
+// UnitReader: reads documents in units that can be tokenized independently, in file order. A unit
+// is a whole text, a part of a long text, or some lines of JSON.
 #pragma once
 
 #include <atomic>
@@ -17,12 +17,12 @@
 
 namespace assay::data {
 
-// A place in the files where reading can begin again.
+// A position in the files from which reading can be resumed.
 struct ReadPosition {
   std::size_t file = 0;
-  std::uint64_t offset = 0;  // in its bytes, decompressed
-  std::uint64_t row = 0;     // of JSON lines: complete rows before it
-  bool inside = false;       // a document: not at its beginning
+  std::uint64_t offset = 0;  // in the decompressed bytes
+  std::uint64_t row = 0;     // JSON lines: complete rows before this position
+  bool inside = false;       // in the middle of a document
   bool operator==(const ReadPosition&) const = default;
 };
 
@@ -30,14 +30,15 @@ struct TextUnit {
   std::string text;
   ReadPosition begin;
   ReadPosition end;             // where the next unit begins
-  bool ends = true;             // a text: its document ends here
-  std::uint64_t disk_read = 0;  // of the file, so far
+  bool ends = true;             // for text: its document ends with this unit
+  std::uint64_t disk_read = 0;  // bytes of the file read so far
 };
 
 class UnitReader {
  public:
-  // Units have about `unit_bytes`, at least 8; lines are not divided. `column` is what is read of
-  // Parquet files. The files, and `stop`, which ends what others write, must outlive the reader.
+  // Units have about `unit_bytes` (at least 8); lines are not divided. `column` is the one to read
+  // from Parquet files. The files, and `stop`, which ends reading from pipes, must outlive the
+  // reader.
   UnitReader(const std::vector<InputFile>& files, ReadPosition from, std::size_t unit_bytes,
              std::string column, const std::atomic<bool>* stop = nullptr)
       : files_(&files),
