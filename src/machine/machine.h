@@ -1,5 +1,5 @@
 // Machine: the hardware and drivers of one computer, as far as they could be determined. Plain
-// data: discover() fills it; spec (the cluster preset `this-machine`), doctor, compare and lineage
+// data: discover() fills it; spec (the cluster preset `this-machine`), compare and lineage
 // read it.
 //
 // A count of 0, an empty string or an empty optional means "not known"; `notes` says why.
