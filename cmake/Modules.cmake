@@ -111,7 +111,8 @@ endfunction()
 # The library of all *.cc in this folder and in the modules below it that have no CMakeLists.txt of
 # their own, and a test program of all their *_test.cc (plus TEST_SOURCES), which links the
 # libraries, sees the definitions and is built after the targets it needs.
-# - UNSANITIZED: `make test` runs the tests on the plain variant only.
+# - UNSANITIZED: compiled once. `make test` runs its tests on the plain variant only, and sanitized
+#   tests of modules that use it are linked with its plain objects.
 # - SANITIZED_SKIPS: a GoogleTest pattern of cases that take too long under sanitizers.
 #   `make asan` runs everything.
 # - COLD: runs once per command, so it is compiled with -O1 for a faster build.
@@ -140,8 +141,13 @@ function(assay_module name)
     target_compile_options(assay_${flat} PRIVATE -O1)
   endif()
   if(ASSAY_SANITIZED_VARIANTS)
-    _module_library(${name} _sanitized "${arg_LIBRARIES}" "${sources}")
-    set_target_properties(assay_${flat}_sanitized PROPERTIES EXCLUDE_FROM_ALL ON)
+    set(checked "${sources}")
+    if(arg_UNSANITIZED)
+      set(checked $<TARGET_OBJECTS:assay_${flat}>)
+    endif()
+    _module_library(${name} _sanitized "${arg_LIBRARIES}" "${checked}")
+    set_target_properties(assay_${flat}_sanitized PROPERTIES
+      EXCLUDE_FROM_ALL ON LINKER_LANGUAGE CXX OF_PLAIN_OBJECTS "${arg_UNSANITIZED}")
   endif()
   if(ASSAY_TESTS AND tests)
     set(unsanitized)
@@ -159,7 +165,10 @@ function(module_sources name)
   string(REPLACE "/" "_" name ${name})
   target_sources(assay_${name} PRIVATE ${ARGN})
   if(ASSAY_SANITIZED_VARIANTS)
-    target_sources(assay_${name}_sanitized PRIVATE ${ARGN})
+    get_target_property(has_them assay_${name}_sanitized OF_PLAIN_OBJECTS)
+    if(NOT has_them)
+      target_sources(assay_${name}_sanitized PRIVATE ${ARGN})
+    endif()
   endif()
 endfunction()
 

@@ -176,7 +176,7 @@ TEST(SuitePart, WhatIsNoSuiteIsOneLine) {
     const auto part = suite_part(Json::parse(text), "s.json");
     return part ? std::string("fine") : part.error().line();
   };
-  EXPECT_THAT(line("[]"), HasSubstr("s.json: is no result of a suite"));
+  EXPECT_THAT(line("[]"), HasSubstr("s.json: is not a suite result"));
   EXPECT_THAT(line(R"({"suite": 3})"), HasSubstr("has no 'suite'"));
   EXPECT_THAT(line(R"({"suite": "x", "goals": {}})"), HasSubstr("'goals' is not a list"));
   EXPECT_THAT(line(R"({"suite": "x", "goals": [3]})"), HasSubstr("not an object with 'what'"));

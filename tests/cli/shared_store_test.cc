@@ -56,7 +56,8 @@ TEST_F(SharedStore, SeveralUsersAtOnce) {
     const auto log = as(user, "$ASSAY log --all --json");
     ASSERT_TRUE(Json::accept(log.out)) << log.out << log.err;
     EXPECT_EQ(Json::parse(log.out)["runs"].size(), 20U) << log.err;
-    for (const Json& run : Json::parse(log.out)["runs"]) EXPECT_EQ(run["status"], "done");
+    const Json runs = Json::parse(log.out)["runs"];
+    for (const Json& run : runs) EXPECT_EQ(run["status"], "done");
   }
   // One asks about what another made, and archives beside them.
   const auto asked = as(64302, "$ASSAY lineage out-64301-3 --json");

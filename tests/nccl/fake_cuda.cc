@@ -238,7 +238,8 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
     });
     return cudaSuccess;
   }
-  enqueue(stream, [=] { std::memcpy(to, from, bytes); });
+  // No bytes may have no address.
+  if (bytes > 0) enqueue(stream, [=] { std::memcpy(to, from, bytes); });
   if (kind == cudaMemcpyDeviceToHost) return cudaStreamSynchronize(stream);
   return cudaSuccess;
 }
