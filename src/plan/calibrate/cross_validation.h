@@ -1,9 +1,9 @@
-// How well steps are predicted that the constants have not seen: each row by constants that were
-// fitted without any row of its project, and within an interval made without them.
+// Cross-validation by project: each row is predicted by constants that were fitted without any row
+// of its project, with an interval that was made without them.
 //
-// The shape of the model was found with these rows in view, so that this is honest about its
-// constants alone; and what other projects were off by, which makes the interval, was predicted by
-// constants that had seen this one. The frozen panel (tests/data/plan) is honest about all of it.
+// This is an unbiased test of the constants only. The structure of the model was chosen with these
+// rows in view, and the errors of the other projects, from which the interval is made, come from
+// constants that were fitted to this one. The frozen panel (tests/data/plan) has neither flaw.
 #pragma once
 
 #include <span>
@@ -14,8 +14,8 @@
 
 namespace assay::plan {
 
-// Like predict_all; rows that are not scored have no time. One fit per project, on so many threads
-// (0: one per processor).
+// Like predict_all; rows that are not scored have no time. One fit per project, on `threads`
+// threads (0: one per processor).
 std::vector<RowPrediction> cross_validate(std::span<const Row> rows, unsigned threads = 0);
 
 }  // namespace assay::plan

@@ -27,8 +27,8 @@ double bounded(double coordinate, double low, double high) {
 
 // How fast a row counts less with the rows of its project.
 constexpr double kProjectExponent = -0.5;
-// The residual of a habit of 1. Of dense rows, which agree, habits are small; of mixtures, where
-// software decides half of a step, they are not.
+// The residual of a project effect (habit) of 1. Effects are small for dense rows, which agree, and
+// larger for mixtures, where software decides half of a step.
 constexpr double kDenseHabitPull = 5;
 constexpr double kMixtureHabitPull = 0.5;
 // Step of differences, in units of coordinates.
@@ -163,7 +163,7 @@ Fitter::Fitter(std::span<const Row> rows, FitStart start) : start_(start) {
   }
 }
 
-// Unknowns are the constants' coordinates and, after them, the projects' habits.
+// Unknowns are the coordinates of the constants and, after them, the project effects (habits).
 Constants Fitter::fit_to(std::span<const Known* const> rows) const {
   const std::vector<double> start = coordinates_of(start_);
   double mean = 0;

@@ -1,13 +1,15 @@
 // Constants fitted to measured rows: those under which predictions are nearest to what was
 // measured, by their logarithms.
 //
-// A row that is far off counts by its distance, not by its square: some rows measured something
-// else than they say. Each constant is pulled to the value that was known before (constants.h) and
-// stays within its bounds. Rows of a project that has n count n^-1/2 each: a table with a thousand
-// rows of one machine is not a thousand observations. And what a project is off by in all of its
-// rows, its habit, is fitted beside the constants and thrown away: constants are what explains how
-// a project's rows differ, and what all projects share. Without it one project's odd mixtures
-// became everybody's time of the host.
+// - The loss is linear, not quadratic, for large errors: some rows measured something other than
+//   they say.
+// - A penalty draws each constant towards its prior (constants.h), and it stays within its bounds.
+// - A row of a project that has n rows weighs n^-1/2: a thousand rows of one machine are not a
+//   thousand observations.
+// - A project effect ("habit" in the code) is a factor common to all dense or all mixture rows of a
+//   project. It is fitted beside the constants and then discarded, so that constants explain how
+//   the rows of a project differ and what all projects have in common. Without it, the unusual
+//   mixtures of one project determined the host time of all.
 //
 //   const Constants constants = fit(rows);
 //   const Fitter fitter(rows);
@@ -29,20 +31,21 @@ namespace assay::plan {
 bool has_time(const Row& row);
 bool has_memory(const Row& row);
 
-// Where fits begin, which constants are pulled to.
+// Where a fit begins, and the priors that its penalty refers to.
 struct FitStart {
   Constants constants = prior_constants();
   double pull =
       0.3;           // the residual of a constant at distance 1: from the middle to 73 % of a range
   bool own = false;  // fits our trainer's constants, and leaves the others
-  // Of several projects, each may be off by a factor of its own in all of its rows.
+  // Fit a project effect, if there are several projects.
   bool habits = true;
 };
-// Of our own runs, which are few, measured on one machine, and whose priors are guesses.
+// Weight of the priors when fitting to our own runs. Small: the priors are guesses.
 inline constexpr double kOwnPull = 0.01;
 
-// Fits the same rows several times, each time without some. Every fit begins at the same
-// constants, with what is known there of every row, and knows nothing else of the rows left out.
+// Fits the same rows several times, each time without some. Every fit begins at the same constants.
+// Derivatives at that point are computed once for all rows; nothing else of the rows left out is
+// used.
 class Fitter {
  public:
   explicit Fitter(std::span<const Row> rows, FitStart start = {});  // rows must live as long
@@ -72,7 +75,7 @@ class Fitter {
 
 Constants fit(std::span<const Row> rows, const FitStart& start = {});
 
-// The same for memory, whose rows are few and of one kind: each counts the same.
+// The same for memory, whose rows are few and of one kind: all have the same weight.
 MemoryConstants fit_memory(std::span<const Row> rows);
 MemoryConstants fit_memory_without(std::span<const Row> rows, std::string_view project);
 

@@ -1,4 +1,4 @@
-// Errors of predictions, as intervals for further predictions.
+// Turns errors of predictions into intervals for further predictions.
 #pragma once
 
 #include <span>
@@ -32,13 +32,13 @@ struct WeightedValue {
 // order and one must have weight.
 double weighted_quantile(std::span<const WeightedValue> ordered, double part);
 
-// From the tenth to the ninetieth percentile, by class, where every project weighs the same, and
-// wider the fewer projects there are; the prediction itself is always inside. Dense classes are
-// mixed with all dense rows as if three of their projects had been drawn from them; mixtures are by
-// themselves.
+// The tenth to the ninetieth percentile per class, with the same weight for every project, widened
+// more the fewer projects there are. The prediction itself is always inside. A dense class is mixed
+// with all dense rows as if three of its projects had been drawn from them; mixtures are a class of
+// their own.
 IntervalTable interval_table(std::span<const Residual> residuals);
 
-// What rows were about; flagged ones and those without a measured time left out.
+// Ranges that the rows cover, without flagged rows and rows without a measured time.
 RangeTable ranges_of(std::span<const Row> rows);
 Seen seen_in(std::span<const Row> rows);
 

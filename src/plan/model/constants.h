@@ -64,11 +64,11 @@ struct Constants {
 struct ConstantInfo {
   std::string_view name;
   double Constants::*value;
-  double prior = 0;  // known beforehand; where fits begin and what they are pulled to
+  double prior = 0;  // value before any fit: the start of a fit and the centre of its penalty
   double low = 0;
   double high = 0;
   bool fitted = false;
-  double shipped = 0;        // as fitted to what the project has; prior if not fitted
+  double shipped = 0;        // fitted to tests/data/plan; the prior if not fitted
   std::string_view meaning;  // one line, with its unit
   std::string_view source;   // where the prior came from
   bool own = false;          // of our trainer: fitted to its own runs, not to published rows

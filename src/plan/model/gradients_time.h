@@ -41,7 +41,8 @@ struct HidingPasses {
   double backward = 0;
 };
 
-// Of a step, with the time of adding gradients up where that is done apart.
+// Seconds per step that are not hidden, with the time of adding gradients up where that is a
+// separate pass (our trainer).
 double gradients_seconds(const Work& work, const RankShare& rank, double parameters,
                          const HidingPasses& passes, const Constants& constants);
 

@@ -1,5 +1,5 @@
-// How far predictions of steps are off: intervals from what projects that no fit had seen were off
-// by, wider where the work is unlike what was measured, and words for that.
+// Intervals around predicted steps, from the errors of projects that were left out of the fit,
+// wider where the work differs from everything that was measured; and sentences that say so.
 #pragma once
 
 #include <array>
@@ -16,8 +16,8 @@ namespace assay::plan {
 
 inline constexpr std::size_t kSoftwareClasses = 4;
 
-// Of 10 steps measured, 8 took between low and high times what was predicted. Without rows nothing
-// is known.
+// Of 10 measured steps, 8 took between `low` and `high` times the prediction. The default, without
+// any rows, excludes nothing.
 struct ErrorInterval {
   double low = 0;
   double high = std::numeric_limits<double>::infinity();
@@ -33,12 +33,12 @@ struct IntervalTable {
   }
 };
 
-// With the constants that the project has: each row's error is that of constants which were fitted
-// without its project.
+// Those of the shipped constants. The errors behind them are of constants that were fitted without
+// the project of the row.
 const IntervalTable& shipped_intervals();
 
-// Mean error on the frozen panel: projects that no fit, no choice of structure and no interval has
-// seen (tests/data/plan/README.md), each weighing the same.
+// Mean error on the frozen panel: projects that are never used for a fit, a choice of structure or
+// an interval (tests/data/plan/README.md). Each has the same weight.
 struct PanelError {
   double mean = 0;
   std::int64_t projects = 0;
@@ -48,7 +48,7 @@ PanelError panel_error(bool mixtures);
 // Around predicted memory, likewise.
 ErrorInterval memory_interval();
 
-// What rows were about, by class.
+// Ranges that the measured rows of a class cover.
 struct SeenRange {
   double low = std::numeric_limits<double>::infinity();
   double high = 0;
@@ -80,12 +80,12 @@ struct Seen {
 };
 const Seen& shipped_seen();
 
-// What of the work no comparable row has, in words: "16,384 ranks; the largest comparable row has
-// 3,072", "no mixture was measured on AMD in fp8: wide".
+// In which respects the work is outside of what was measured: "16,384 ranks; the largest comparable
+// row has 3,072", "no mixture was measured on AMD in fp8: wide".
 std::vector<std::string> extrapolations(const Work& work, const Seen& seen);
 
-// The interval of the work's class, wider by what the work is unlike, and by what was assumed of
-// it.
+// The interval of the work's class, wider for each respect in which the work differs from what was
+// measured, and if something about it was assumed.
 ErrorInterval interval_of(const Work& work, const IntervalTable& table, const Seen& seen,
                           bool assumed = false);
 

@@ -1,5 +1,5 @@
-// The time of one layer on one rank, forward and backward, with everything but the exchange of
-// parameters (shards_time.h).
+// The time of one layer on one rank, forward and backward, without the exchange of parameters,
+// which shards_time.h prices.
 #pragma once
 
 #include "plan/model/constants.h"

@@ -1,4 +1,5 @@
-// What a mixture's layer has beyond a dense one: products of experts, routing, all-to-all.
+// The parts of a mixture layer that a dense layer does not have: products of experts, routing,
+// all-to-all.
 #pragma once
 
 #include "plan/model/constants.h"

@@ -38,15 +38,15 @@ struct TwoWays {
 TwoWays linear_seconds(double m, double n, double k, const ProductRate& rate, bool trained,
                        const Constants& constants);
 
-// Of full clock, what the card's power sustains when tensor cores are busy for a share of the time.
+// The clock that the card's power limit sustains, as a share of full clock, when tensor cores are
+// busy for a share `busy` of the time.
 double sustained_clock(double busy, const Card& card, const Constants& constants);
 
-// The share of a pass over `bytes` that were just written which costs memory's time; `cache` keeps
-// the rest.
+// The share of a pass over `bytes` just written that costs HBM time; the L2 cache serves the rest.
 double cache_miss(double bytes, base::Bytes cache);
 
-// The larger of two that run at once, and a little more where they are near each other: neither is
-// even over time.
+// Time of two activities that run at once: the longer one, and a little more where both are about
+// equally long, because neither is even over time.
 double smooth_max(double a, double b);
 
 }  // namespace assay::plan

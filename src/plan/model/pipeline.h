@@ -13,17 +13,17 @@ struct Pipeline {
   double micros = 1;
   double slowest = 0;  // in the stage that takes longest
   double whole = 0;    // in all stages together
-  // Zero bubble: of a stage's, those of the gradients of weights, which it makes later. 0: with the
-  // others.
+  // Zero bubble: seconds of a stage's weight gradients, which it computes later. 0: computed with
+  // the rest of the backward pass.
   double weights = 0;
 };
 
 double pipeline_seconds(const Pipeline& pipeline);
 
-// Micro-batches whose forward pass the first or the last stage has begun and whose backward pass it
-// has not finished: the first waits for all stages after it, the last for none. With chunks, those
-// that wait for their next chunk come on top; with zero bubble, those whose gradients of weights
-// wait: the last stage has as many in flight as the first. 1 without a pipeline.
+// Micro-batches that the first (or the last) stage has begun forward and not finished backward. The
+// first stage waits for all stages after it, the last for none. Interleaving adds those that wait
+// for their next chunk. With zero bubble weight gradients wait too, so that the last stage has as
+// many in flight as the first. 1 without a pipeline.
 double micros_in_flight(const Work& work, bool last);
 
 }  // namespace assay::plan

@@ -1,5 +1,5 @@
-// Traits of software that its release decides, by date: published rows run the release of their
-// day, jobs the newest.
+// Traits of software that depend on its release. Published rows ran the release of their date; jobs
+// are planned as the newest.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ struct Release {
   bool hybrid = false;  // some layers keep a state instead of attending
 };
 
-// Of launches, the share that CUDA graphs of single layers replay.
+// Share of launches that CUDA graphs of single layers replay.
 inline constexpr double kGraphedLayers = 0.5;
 
 // Adds what the release has to the traits of its framework, whose graphs are known by then.

@@ -10,7 +10,7 @@ namespace assay::plan {
 
 inline constexpr double kWeightBytes = 2;  // of a parameter that is gathered
 
-// Of FSDP, that computation does not hide.
+// Seconds of FSDP's exchange that computation does not hide.
 struct ShardsTime {
   double forward = 0;  // per layer and micro-batch
   double backward = 0;
@@ -19,7 +19,7 @@ struct ShardsTime {
 ShardsTime shards_time(const Work& work, const RankShare& rank, double forward, double backward,
                        const Constants& constants);
 
-// That a rank trains, before FSDP cuts them.
+// Parameters that a rank trains, before FSDP divides them.
 double trained_parameters(const Work& work, const RankShare& rank);
 
 // Parameters and gradients exchanged in a step: bytes of whole messages. Tests compare what the
