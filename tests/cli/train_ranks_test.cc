@@ -259,7 +259,9 @@ TEST_F(StartedByOthers, AllRanksAreOneRun) {
   const base::Json runs = base::Json::parse(assay({"log", "--json"}).out)["runs"];
   ASSERT_EQ(runs.size(), 1U) << runs;
   // A sanitizer looks for leaks from a process of its own.
-  if (!support::program_is_sanitized()) EXPECT_EQ(runs[0]["processes"], 2);
+  if (!support::program_is_sanitized()) {
+    EXPECT_EQ(runs[0]["processes"], 2);
+  }
   EXPECT_EQ(runs[0]["complete"], true);
   const std::string shown = assay({"show", "last"}).out;
   EXPECT_THAT(shown, HasSubstr("both/ranks/rank-1.log"));
