@@ -1,6 +1,7 @@
-// Published measurements of steps, as rows of a CSV table: read, and turned into work that
-// the model can predict. What a row leaves out is taken from what is published about its model
-// and card, or from the most probable; what is nonsense gives the row a reason instead of work.
+// Reads published measurements of steps from a CSV table and turns each row into Work that the
+// model can predict. Values that a row omits are taken from what is published about its model and
+// card, or the most probable value is assumed. A row with invalid values gets a reason instead of
+// work.
 #pragma once
 
 #include <optional>
@@ -20,14 +21,13 @@ struct Row {
   std::string project;               // a repository or paper, however many sources it has
   std::optional<double> step_s;      // measured
   std::optional<double> memory_gib;  // likewise
-  // Says of itself that it measures something else than a step (see parse_rows()), is doubted by
-  // its table, or does not say how much a step reads. It is predicted, and neither fitted nor
-  // scored.
+  // The row's notes say that it measured something other than a step (see parse_rows()), its table
+  // has a `doubt`, or its batch is unknown. It is predicted, but neither fitted nor scored.
   bool flagged = false;
-  // Says tokens per second and not how many a step reads: step_s is of a batch that was taken, and
-  // its memory says nothing.
+  // The row has tokens per second but no batch: step_s is that of an assumed batch, and its memory
+  // is not used.
   bool by_rate = false;
-  // The row leaves out what its time depends on, and the most probable was taken.
+  // The row omits something that its time depends on, and the most probable value was assumed.
   bool assumed = false;
   // Several where the row does not say its layout or micro-batch: the one that takes the least time
   // per sequence is predicted.

@@ -1,4 +1,4 @@
-// Predictions of rows, and how far they are from what was measured.
+// Predictions of rows, and their errors.
 #pragma once
 
 #include <cstddef>
@@ -51,7 +51,7 @@ struct ProjectScore {
   double coverage = 0;
 };
 
-// Of dense models or of mixtures, where every project weighs the same.
+// Of dense models or of mixtures, with the same weight for every project.
 struct KindScore {
   std::size_t projects = 0;
   double mean = 0;  // of projects' means

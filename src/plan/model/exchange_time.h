@@ -1,5 +1,5 @@
-// What a collective takes inside a training step: plan/network's price of it, where computation
-// leaves it coll_eff of NVLink and net_eff of the network.
+// The time of a collective inside a training step: that of plan/network, with the share of the
+// links that computation leaves it: coll_eff of NVLink and net_eff of the network.
 #pragma once
 
 #include "plan/model/constants.h"

@@ -1,6 +1,6 @@
 // What our trainer exchanges about parameters, in closed form: the gradients of every micro-batch
 // go by all-to-all to the ranks that keep their sums, which add them in order (step/exchange.cc).
-// Searches price this; property_test.cc holds it to the programs themselves (step/footprint.h).
+// Searches price this; folded_exchange_test.cc compares it with the programs (step/footprint.h).
 #pragma once
 
 #include "plan/model/exchange_time.h"
@@ -34,7 +34,7 @@ struct TrainedPart {
 };
 TrainedPart trained_part(const Work& work);
 
-// Among whom.
+// The groups of ranks that exchange.
 struct FoldedAxes {
   Axis data;      // who reads tokens of its own
   Axis shards;    // who divides the state
@@ -45,11 +45,11 @@ struct FoldedAxes {
 };
 FoldedAxes folded_axes(const Work& work);
 
-// That a layer is gathered in: experts that only some ranks have are one of their own.
+// Units that a layer is gathered in: experts that only some ranks hold are a unit of their own.
 double units_of_layer(const Work& work);
 
-// Of the units of blocks that micro-batches use, how many are not gathered, because they are still
-// there from the pass before: per step.
+// Units of blocks per step that need no gathering, because they are still held from the pass
+// before.
 double resident_units(const Work& work, double units);
 
 // Bytes that adding gradients up reads and writes in a step.

@@ -1,4 +1,4 @@
-// Peak memory of a rank, predicted: of the pipeline stage that needs most.
+// Predicted peak memory of a rank, in the pipeline stage that needs most.
 #pragma once
 
 #include <algorithm>

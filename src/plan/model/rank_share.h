@@ -1,5 +1,5 @@
-// RankShare: the figures of a Work that every effect needs, as one rank and one micro-batch have
-// them. Computed once per step.
+// RankShare: figures that all parts of the model need, for one rank and one micro-batch of a Work.
+// Computed once per prediction.
 #pragma once
 
 #include "plan/model/constants.h"
@@ -33,8 +33,8 @@ struct RankShare {
 
 RankShare rank_share(const Work& work, const Constants& constants);
 
-// Bytes of parameters and gradients that FSDP has unsharded while a step computes: a few units, not
-// the model.
+// Bytes of parameters and gradients that FSDP holds unsharded during a step: a few units, not the
+// whole model.
 double unsharded_units(const Work& work, const RankShare& rank);
 
 }  // namespace assay::plan

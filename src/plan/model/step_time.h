@@ -1,4 +1,4 @@
-// The time of one optimizer step on one rank of the slowest kind, and what it is spent on.
+// The time of one optimizer step on one rank of the slowest kind, and its parts.
 #pragma once
 
 #include <span>

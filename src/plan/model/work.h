@@ -3,11 +3,12 @@
 // (calibrate/row_work.h) both become one, and it is the only input of the model (step_time.h,
 // memory.h).
 //
-// Layers and ranks are factors here, never loops, so a step on 100,000 devices costs what a step on
-// one does. What our trainer computes and exchanges in a layer comes from the description of the
-// step that it executes (trainer_step.h). Of other software, and so of all published rows, no such
-// description exists: Shape is what is known of their models, and layer_pieces.h and
-// mixture_time.h are a closed form over it. They also price what our trainer refuses.
+// Layers and ranks are factors here, never loops, so a step on 100,000 devices is as cheap to
+// predict as a step on one. What our trainer computes and exchanges in a layer comes from the
+// description of the step that it executes (trainer_step.h). No such description exists for other
+// software, and so for all published rows: Shape is what is known of their models, and
+// layer_pieces.h and mixture_time.h price it in closed form, as they do layouts that our trainer
+// refuses.
 #pragma once
 
 #include <cstdint>
@@ -32,11 +33,11 @@ struct Shape {
   double vocab = 0;
   bool tied = false;
   bool ragged_vocab = false;  // not a multiple of 8: the head's products are unaligned
-  // Columns of the joint q, k, v product and rows of the one after attention: of latent attention
-  // they do not follow from the heads.
+  // Columns of the joint q, k, v product and rows of the product after attention. In latent
+  // attention they do not follow from the heads.
   double qkv = 0;
   double attention_out = 0;
-  // A part of the layers looks at `window` keys only.
+  // A share of the layers attends to the last `window` keys only.
   double window = 0;
   double windowed_share = 0;
   double state_share = 0;  // of the layers, those that keep a state instead of attending
@@ -45,15 +46,15 @@ struct Shape {
   double experts_per_token = 1;
   double expert_ffn = 0;
   double expert_dim = 0;     // of a narrower space that experts work in; 0: dim
-  double capacity = 1;       // rows that experts compute and are sent, of an even share
-  double most_load = 0;      // of an expert, likewise, where no more are computed; 0: all that come
+  double capacity = 1;       // rows that experts compute and are sent / an even share
+  double most_load = 0;      // most rows that an expert computes / an even share; 0: no limit
   double shared_ffn = 0;     // of experts that see every token
   double expert_groups = 0;  // that a token's experts are chosen from; 0: any
   double moe_layers = 0;
 
   double streams = 1;      // of the residual: hyper-connections mix several
   double predictions = 1;  // heads: of the next token, and of tokens after it
-  // Ranks' parts of what our trainer exchanges together end at multiples of so many elements.
+  // In an exchange of our trainer, the part of each rank ends at a multiple of this many elements.
   double norm_block = 1;
 
   double body_parameters = 0;  // of all layers
@@ -85,7 +86,7 @@ struct Degrees {
   // Replicas that share the optimizer's state, and gradients; 0: by software.shards_optimizer.
   double state_shards = 0;
   double gradient_shards = 0;
-  // Rows of the fullest rank's experts, of an even share: others wait for it.
+  // Rows of the fullest rank's experts / an even share: the other ranks wait for it.
   double expert_load = 1;
 };
 
@@ -115,8 +116,8 @@ struct Card {
 // What connects the cards.
 struct Links {
   Network network;
-  // Per card, where they drive cards on two sockets, may run on either and are too few: see
-  // Constants::cross_socket_host. 0: enough, or where they belong.
+  // Host threads per card, where cards are on two sockets, threads may run on either, and they are
+  // too few (Constants::cross_socket_host). 0: enough threads, or pinned ones.
   double scarce_threads = 0;
 
   [[nodiscard]] double per_node() const { return static_cast<double>(network.devices_per_node()); }
@@ -124,18 +125,17 @@ struct Links {
 
 enum class RecomputeKind : std::uint8_t { kNone, kCheap, kSelective, kFfn, kFull };
 
-// Modules that selective recomputation of other software computes again, beside norms and
-// activations.
+// Modules that other software's selective recomputation repeats, beside norms and activations.
 struct RecomputedModules {
   bool attention = false;
   bool mlp = false;
   bool experts = false;  // with their dispatch
 };
 
-// What Muon exchanges. Stacked, as in nanochat: stacks of equal matrices, of which each rank
-// updates whole ones, in so many bytes per parameter that are reduced and gathered, and so many
-// calls; by default those of its d26. Else gradients and weights as with AdamW, and every
-// matrix is gathered once more.
+// What Muon exchanges. Stacked, as in nanochat: matrices of one shape form a stack, each rank
+// updates whole matrices, and `bytes` per parameter are reduced and gathered in `calls` calls; the
+// defaults are those of its d26. Not stacked: gradients and weights as with AdamW, and every matrix
+// is gathered once more.
 struct MuonExchange {
   bool stacked = true;
   double bytes = 11.46 / 1.68;
@@ -167,7 +167,8 @@ struct Work {
   std::shared_ptr<TrainerSteps> trainer;
 };
 
-// As our trainer does it. Mixtures that it does not execute are priced as others exchange them.
+// Whether gradients are exchanged as our trainer does it. Mixtures that it does not execute are
+// priced with the exchange of other software.
 inline bool folds_gradients(const Work& work) {
   const bool executed = !work.shape.is_moe() || work.trainer != nullptr;
   return work.software.folds_gradients && executed && !work.lora;
