@@ -30,7 +30,7 @@ test: setup build/build.ninja format-check
 # Everything instrumented, test code and programs too.
 asan tsan: %: setup build/%/build.ninja
 	@cmake --build --preset $@
-	@scripts/run-tests $@
+	@scripts/run-tests $@ --timeout 3600
 
 # Property and fuzz tests with many more cases, from another seed each time, instrumented.
 fuzz: setup build/asan/build.ninja
