@@ -13,7 +13,7 @@ namespace {
 
 // A step measured on the very machine is trusted to a percent or so, not to the 5 %
 // by which tables of others are off.
-constexpr double kPullOfOwnRuns = 0.03;
+constexpr double kPullOfOwnRuns = 0.02;
 
 base::Result<void> check_measured(std::span<const Row> rows) {
   if (std::any_of(rows.begin(), rows.end(), has_time)) return {};
