@@ -326,8 +326,8 @@ TEST(Communication, MoreThan64BitsIsAnError) {
 // Any layout of 16 ranks: rows, calls and totals are three sums of the same bytes, and nothing is
 // lost that a rank holds.
 RC_GTEST_PROP(Communication, SumsAgree, ()) {
-  spec::JobSpec job = job_with_ranks(*rc::gen::element<std::string>("moe-9b-h200x32", "nanochat-d26-h100",
-                                                            "llama3-70b-h200x32", "demo"));
+  spec::JobSpec job = job_with_ranks(*rc::gen::element<std::string>(
+      "moe-9b-h200x32", "nanochat-d26-h100", "llama3-70b-h200x32", "demo"));
   if (*rc::gen::arbitrary<bool>()) {  // tied, with biases
     job.model = std::get<spec::ModelSpec>(spec::load("gpt2-124m").value().spec);
   }
