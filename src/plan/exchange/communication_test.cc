@@ -9,6 +9,7 @@
 
 #include <map>
 
+#include "plan/testing/searches.h"
 #include "spec/load.h"
 #include "spec/parameters.h"
 #include "step/program.h"
@@ -18,15 +19,10 @@ namespace {
 
 using step::CollectiveKind;
 using step::Dtype;
-
-spec::JobSpec job_with_ranks(const std::string& preset, const std::vector<std::string>& sets = {}) {
-  const auto loaded = spec::load(preset, {.overrides = sets});
-  EXPECT_TRUE(loaded.has_value()) << loaded.error().line();
-  return std::get<spec::JobSpec>(loaded->spec);
-}
+using testing::job_of;
 
 Communication traffic(const std::string& preset, const std::vector<std::string>& sets = {}) {
-  const auto made = communication_of(job_with_ranks(preset, sets));
+  const auto made = communication_of(job_of(preset, sets));
   EXPECT_TRUE(made.has_value()) << made.error().line();
   return *made;
 }
@@ -145,7 +141,7 @@ TEST(NanochatTraffic, CallsOfDepth26) {
 
 // floor(8.5 · 918,426,912 / 524,288)
 TEST(NanochatTraffic, StepsOfDepth26) {
-  EXPECT_EQ(spec::training_steps(job_with_ranks("nanochat-d26-h100")), 14'889);
+  EXPECT_EQ(spec::training_steps(job_of("nanochat-d26-h100")), 14'889);
 }
 
 const std::vector<std::string> kEight = {"model.extends=llama3-8b", "train.optimizer=adamw",
@@ -202,7 +198,7 @@ TEST(DataParallel, SchemesOnEightRanks) {
 TEST(DataParallel, ShardedOptimizerIsTheTrainersProgram) {
   for (const char* model : {"tiny", "gpt2-124m"}) {
     for (const std::int64_t ranks : {2, 8}) {
-      spec::JobSpec job = job_with_ranks("demo", {fmt::format("model.extends={}", model)});
+      spec::JobSpec job = job_of("demo", {fmt::format("model.extends={}", model)});
       job.layout.dp = 1;
       job.layout.fsdp = ranks;
       job.layout.zero = 1;
@@ -285,7 +281,7 @@ TEST(DataParallel, TiedEmbeddingIsSummedOverThePipelinesEnds) {
 TEST(DataParallel, ExpertsHaveReplicasOfTheirOwn) {
   const Communication made = traffic(
       "nanochat-d26-h100", {"model.extends=moe-9b", "train.optimizer=adamw", "layout={dp=4,ep=2}"});
-  const auto parameters = spec::parameters_of(job_with_ranks("moe-9b-h200x32").model);
+  const auto parameters = spec::parameters_of(job_of("moe-9b-h200x32").model);
   std::int64_t experts = 0;
   for (const auto& group : parameters.groups) experts += group.expert ? group.parameters() : 0;
   std::map<std::int64_t, std::int64_t> elements;  // by ranks
@@ -314,7 +310,7 @@ TEST(DataParallel, OneRankSendsNothing) {
 }
 
 TEST(Communication, MoreThan64BitsIsAnError) {
-  spec::JobSpec job = job_with_ranks("nanochat-d26-h100");
+  spec::JobSpec job = job_of("nanochat-d26-h100");
   job.model.ffn = 10'000'000'000'000;
   const auto made = communication_of(job);
   ASSERT_FALSE(made.has_value());
@@ -326,8 +322,8 @@ TEST(Communication, MoreThan64BitsIsAnError) {
 // Any layout of 16 ranks: rows, calls and totals are three sums of the same bytes, and nothing is
 // lost that a rank holds.
 RC_GTEST_PROP(Communication, SumsAgree, ()) {
-  spec::JobSpec job = job_with_ranks(*rc::gen::element<std::string>(
-      "moe-9b-h200x32", "nanochat-d26-h100", "llama3-70b-h200x32", "demo"));
+  spec::JobSpec job = job_of(*rc::gen::element<std::string>("moe-9b-h200x32", "nanochat-d26-h100",
+                                                            "llama3-70b-h200x32", "demo"));
   if (*rc::gen::arbitrary<bool>()) {  // tied, with biases
     job.model = std::get<spec::ModelSpec>(spec::load("gpt2-124m").value().spec);
   }

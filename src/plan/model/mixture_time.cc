@@ -52,12 +52,15 @@ void add_shared_expert(const Work& work, const RankShare& rank, const Constants&
   time.products += down;
 }
 
-// How many of `places` (ranks, or nodes) hold experts of one token, on average.
-double places_visited(const Work& work, double places) {
-  const double experts = work.shape.experts_per_token;
-  const double spread = places * (1 - std::pow(1 - 1 / places, experts));
-  // Routers that choose groups of experts first send a token to no more nodes than groups.
-  return work.shape.expert_groups > 0 ? std::min(spread, work.shape.expert_groups) : spread;
+// How many of `places` (ranks, or nodes) hold some of a token's experts, on average.
+double places_visited(double places, double experts) {
+  return places * (1 - std::pow(1 - 1 / places, experts));
+}
+
+// Routers that choose groups of experts first send a token to no more nodes than groups.
+double nodes_visited(const Shape& shape, double nodes) {
+  const double spread = places_visited(nodes, shape.experts_per_token);
+  return shape.expert_groups > 0 ? std::min(spread, shape.expert_groups) : spread;
 }
 
 // To the experts and back. Dispatchers made for it send a token once to a node, and there once to a
@@ -70,17 +73,16 @@ double all_to_all_seconds(const Work& work, const RankShare& rank, const Constan
   const double nodes = std::ceil(degrees.ep / members);
   const double experts = work.shape.experts_per_token;
   const bool once = work.software.sends_tokens_once;
-  const double ranks_visited =
-      once ? degrees.ep * (1 - std::pow(1 - 1 / degrees.ep, experts)) : experts;
-  const double nodes_visited = once ? places_visited(work, nodes) : experts;
+  const double to_ranks = once ? places_visited(degrees.ep, experts) : experts;
+  const double to_nodes = once ? nodes_visited(work.shape, nodes) : experts;
   const double bytes = 2 * work.shape.capacity * work.degrees.expert_load * rank.tokens *
                        work.shape.expert_width() / rank.sequence_cut;
   const auto seconds = [&](double sent, const Axis& axis) {
     return exchange_alone_seconds(step::CollectiveKind::kAllToAll, sent, axis, work.links,
                                   constants.a2a_eff);
   };
-  const double inside = seconds(bytes * ranks_visited / nodes, {members, apart});
-  const double outside = seconds(bytes * nodes_visited, {nodes, members * apart});
+  const double inside = seconds(bytes * to_ranks / nodes, {members, apart});
+  const double outside = seconds(bytes * to_nodes, {nodes, members * apart});
   const double exposed = work.software.overlaps_experts ? 1 - constants.a2a_overlap : 1;
   return 2 * (inside + outside) * exposed;
 }
