@@ -35,22 +35,24 @@ std::string gpus(std::int64_t count) {
 
 }  // namespace
 
-base::Result<GpuOfRank> gpu_of(const control::Place& place) {
+base::Result<GpuOfRank> gpu_of(const control::RankAssignment& assignment) {
   ASSAY_TRY(const int per_gpu, ranks_per_gpu());
   const int count = train::cuda::device_count();
-  GpuOfRank gpu{place.local_rank / per_gpu, per_gpu};
+  GpuOfRank gpu{assignment.local_rank / per_gpu, per_gpu};
   // Schedulers may make only one GPU visible to each task.
-  const bool own_only = count == 1 && per_gpu == 1 && place.source != control::PlaceSource::kAssay;
+  const bool own_only =
+      count == 1 && per_gpu == 1 && assignment.source != control::LauncherKind::kAssay;
   if (own_only) gpu.index = 0;
   if (gpu.index >= count) {
     return base::fail(base::unfit_error(
-        fmt::format("rank {}", place.rank),
-        fmt::format("is local rank {} on {}, but this process sees only {}", place.local_rank,
+        fmt::format("rank {}", assignment.rank),
+        fmt::format("is local rank {} on {}, but this process sees only {}", assignment.local_rank,
                     control::host_name(), gpus(count)),
         "start no more ranks on a machine than it has GPUs, or use --device cpu"));
   }
   if (per_gpu > 1) {
-    const std::string host = fmt::format("{}-{}", control::host_name(), place.local_rank % per_gpu);
+    const std::string host =
+        fmt::format("{}-{}", control::host_name(), assignment.local_rank % per_gpu);
     ::setenv("NCCL_HOSTID", host.c_str(), 0);
   }
   return gpu;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/result.h"
-#include "control/place.h"
+#include "control/rank_assignment.h"
 #include "spec/job.h"
 
 namespace assay::cli {
@@ -15,7 +15,7 @@ struct GpuOfRank {
 // One GPU for each rank of this machine, or for each ASSAY_RANKS_PER_GPU of them. Sets NCCL_HOSTID
 // if ranks share a GPU: NCCL refuses to connect a GPU with itself unless it believes that the ranks
 // are on different machines.
-base::Result<GpuOfRank> gpu_of(const control::Place& place);
+base::Result<GpuOfRank> gpu_of(const control::RankAssignment& assignment);
 
 // Whether this machine has GPUs for all ranks of the layout.
 base::Result<void> check_gpus(const spec::LayoutSpec& layout);

@@ -19,7 +19,7 @@
 #include "base/process/exit_status.h"
 #include "base/process/process.h"
 #include "base/unique_fd.h"
-#include "control/place.h"
+#include "control/rank_assignment.h"
 #include "control/secret.h"
 #include "control/socket.h"
 
@@ -118,19 +118,20 @@ class Ranks {
     std::error_code unknown;  // under its own name, which ps shows
     const std::string program = fs::read_symlink("/proc/self/exe", unknown).string();
     for (int rank = 0; rank < options.ranks; ++rank) {
-      control::Place place{.rank = rank,
-                           .ranks = options.ranks,
-                           .local_rank = rank,
-                           .local_ranks = options.ranks,
-                           .rendezvous = control::Endpoint{"127.0.0.1", listener.port},
-                           .job = job};
-      if (rank == 0) place.listener_fd = listener.socket.get();
+      control::RankAssignment assignment{
+          .rank = rank,
+          .ranks = options.ranks,
+          .local_rank = rank,
+          .local_ranks = options.ranks,
+          .rendezvous = control::Endpoint{"127.0.0.1", listener.port},
+          .job = job};
+      if (rank == 0) assignment.listener_fd = listener.socket.get();
       base::ProcessOptions process{.arguments = options.arguments,
                                    .environment = base::Environment::from_current(),
                                    .program = program,
                                    .own_group = false,
                                    .default_signals = changed};
-      for (const auto& [name, value] : control::place_variables(place)) {
+      for (const auto& [name, value] : control::rank_variables(assignment)) {
         process.environment.set(name, value);
       }
       process.environment.set("ASSAY_JOB_SECRET", secret.text());

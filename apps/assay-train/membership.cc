@@ -40,28 +40,28 @@ std::string job_name(const std::filesystem::path& out) {
   return name.size() <= kMost ? name : name.substr(name.size() - kMost);
 }
 
-void announce_failure(const control::Place& place, const std::filesystem::path& out,
+void announce_failure(const control::RankAssignment& assignment, const std::filesystem::path& out,
                       const base::Error& error) {
   // Other ranks may have failed in the same way, and rank 0 may be gone.
   constexpr std::chrono::milliseconds kAnnounceTimeout{10'000};
-  control::ChannelOptions options = control::options_for(place);
+  control::ChannelOptions options = control::options_for(assignment);
   if (options.job.empty()) options.job = job_name(out);
   options.join_timeout = kAnnounceTimeout;
-  auto secret = control::find_secret(base::Environment::from_current().values(), out, place.rank,
-                                     kAnnounceTimeout);
+  auto secret = control::find_secret(base::Environment::from_current().values(), out,
+                                     assignment.rank, kAnnounceTimeout);
   if (!secret) return;
   options.secret = *std::move(secret);
   static_cast<void>(control::announce_failure(options, error));
-  if (place.rank == 0) control::remove_secret_file(out);
+  if (assignment.rank == 0) control::remove_secret_file(out);
 }
 
 base::Result<void> Membership::connect(const std::map<std::string, std::string>& environment) {
-  const bool one_node = place_.local_ranks == place_.ranks;
-  const std::string host = place_.rendezvous ? place_.rendezvous->host : std::string();
+  const bool one_node = assignment_.local_ranks == assignment_.ranks;
+  const std::string host = assignment_.rendezvous ? assignment_.rendezvous->host : std::string();
   ChannelStore store(*channel_);
   comm::ProcessOptions ranks;
-  ranks.rank = place_.rank;
-  ranks.ranks = place_.ranks;
+  ranks.rank = assignment_.rank;
+  ranks.ranks = assignment_.ranks;
   ASSAY_TRY(ranks.address, control::data_address(environment, host, one_node));
   ranks.timeout = kJoinTimeout;
   ASSAY_TRY(world_, comm::connect_processes(ranks, store));
@@ -72,7 +72,7 @@ base::Result<void> Membership::connect(const std::map<std::string, std::string>&
 // it.
 void Membership::share_run() const {
   const store::JoinedRun run = store::joined_run();
-  if (place_.rank == 0) {
+  if (assignment_.rank == 0) {
     static_cast<void>(channel_->put(kRunKey, run.told));
   } else if (!run.note.empty()) {
     const auto told = channel_->get(kRunKey, kJoinTimeout);
@@ -80,15 +80,15 @@ void Membership::share_run() const {
   }
 }
 
-base::Result<std::unique_ptr<Membership>> Membership::join(const control::Place& place,
-                                                           const std::filesystem::path& out) {
+base::Result<std::unique_ptr<Membership>> Membership::join(
+    const control::RankAssignment& assignment, const std::filesystem::path& out) {
   const auto environment = base::Environment::from_current().values();
-  std::unique_ptr<Membership> joined(new Membership(place, out));
-  control::ChannelOptions options = control::options_for(place);
+  std::unique_ptr<Membership> joined(new Membership(assignment, out));
+  control::ChannelOptions options = control::options_for(assignment);
   if (options.job.empty()) options.job = job_name(out);
-  ASSAY_TRY(options.secret, control::find_secret(environment, out, place.rank, kJoinTimeout));
-  ASSAY_TRY(joined->channel_,
-            place.rank == 0 ? control::Channel::host(options) : control::Channel::join(options));
+  ASSAY_TRY(options.secret, control::find_secret(environment, out, assignment.rank, kJoinTimeout));
+  ASSAY_TRY(joined->channel_, assignment.rank == 0 ? control::Channel::host(options)
+                                                   : control::Channel::join(options));
   joined->share_run();
   if (auto connected = joined->connect(environment); !connected) {
     joined->channel_->report_failure(connected.error());
@@ -104,8 +104,8 @@ base::Result<std::unique_ptr<Membership>> Membership::join(const control::Place&
 base::Result<comm::Communicator*> Membership::connect_gpus(int gpu) {
   ChannelStore store(*channel_);
   comm::NcclOptions options;
-  options.rank = place_.rank;
-  options.ranks = place_.ranks;
+  options.rank = assignment_.rank;
+  options.ranks = assignment_.ranks;
   options.device = gpu;
   options.connect_timeout = kJoinTimeout;
   options.failed = [channel = channel_.get()]() -> std::optional<base::Error> {
@@ -118,14 +118,15 @@ base::Result<comm::Communicator*> Membership::connect_gpus(int gpu) {
 }
 
 void Membership::stop_gpus() {
-  if (gpus_) gpus_->abort(base::failed_error(fmt::format("rank {}", place_.rank), "has failed"));
+  if (gpus_)
+    gpus_->abort(base::failed_error(fmt::format("rank {}", assignment_.rank), "has failed"));
 }
 
 Membership::~Membership() {
   watch_.reset();
   gpus_.reset();
   world_.reset();
-  if (place_.rank == 0) control::remove_secret_file(out_);
+  if (assignment_.rank == 0) control::remove_secret_file(out_);
 }
 
 void Membership::fail(const base::Error& error) {

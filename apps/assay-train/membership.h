@@ -11,7 +11,7 @@
 #include "base/result.h"
 #include "comm/communicator.h"
 #include "control/channel.h"
-#include "control/place.h"
+#include "control/rank_assignment.h"
 
 namespace assay::cli {
 
@@ -20,20 +20,20 @@ std::string job_name(const std::filesystem::path& out);
 
 // For a rank that fails before it has joined: the others then end with its error instead of waiting
 // for it. Takes a few seconds at most, and does nothing if they cannot be reached.
-void announce_failure(const control::Place& place, const std::filesystem::path& out,
+void announce_failure(const control::RankAssignment& assignment, const std::filesystem::path& out,
                       const base::Error& error);
 
 class Membership {
  public:
   // Connects to the other ranks. `out` is the run's folder, which holds the secret if the
   // environment does not.
-  static base::Result<std::unique_ptr<Membership>> join(const control::Place& place,
+  static base::Result<std::unique_ptr<Membership>> join(const control::RankAssignment& assignment,
                                                         const std::filesystem::path& out);
   ~Membership();
   Membership(const Membership&) = delete;
   Membership& operator=(const Membership&) = delete;
 
-  [[nodiscard]] const control::Place& place() const { return place_; }
+  [[nodiscard]] const control::RankAssignment& assignment() const { return assignment_; }
   // For host memory: values that ranks agree on, and all communication of ranks on CPUs.
   [[nodiscard]] comm::Communicator& world() const { return *world_; }
   // Connects the GPUs of all ranks; `gpu` is this rank's. Called by every rank.
@@ -46,12 +46,12 @@ class Membership {
   base::Result<void> leave();
 
  private:
-  Membership(control::Place place, std::filesystem::path out)
-      : place_(std::move(place)), out_(std::move(out)) {}
+  Membership(control::RankAssignment assignment, std::filesystem::path out)
+      : assignment_(std::move(assignment)), out_(std::move(out)) {}
   base::Result<void> connect(const std::map<std::string, std::string>& environment);
   void share_run() const;
 
-  control::Place place_;
+  control::RankAssignment assignment_;
   std::filesystem::path out_;
   std::unique_ptr<control::Channel> channel_;
   std::unique_ptr<comm::Communicator> world_;

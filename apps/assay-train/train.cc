@@ -143,10 +143,10 @@ base::Result<std::unique_ptr<train::RankGroups>> connect(const std::string& devi
                                                          const step::Layout& layout,
                                                          Membership& member, RankShare& share) {
   comm::Communicator* data = &member.world();
-  share.local_ranks = member.place().local_ranks;
+  share.local_ranks = member.assignment().local_ranks;
   ASSAY_TRY(const bool on_gpus, all_are_for_gpus(is_for_gpus(device, job), member));
   if (on_gpus) {
-    ASSAY_TRY(const GpuOfRank gpu, gpu_of(member.place()));
+    ASSAY_TRY(const GpuOfRank gpu, gpu_of(member.assignment()));
     share.gpu = gpu.index;
     share.gpu_ranks = gpu.ranks;
     ASSAY_TRY(data, member.connect_gpus(gpu.index));
@@ -189,7 +189,7 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
   spec::JobSpec& job = prepared.job;
   train::StartUp& startup = prepared.startup;
   startup.begin("data", "opening the data");
-  const int rank = member == nullptr ? 0 : member->place().rank;
+  const int rank = member == nullptr ? 0 : member->assignment().rank;
   // The built-in text is written by one rank, before the others open it.
   if (rank > 0) ASSAY_TRY_VOID(member->world().barrier());
   const bool writes_text = rank == 0 && begins_anew(options, prepared.out);
@@ -215,7 +215,7 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
   if (member != nullptr) {
     // The minimum over all ranks, so that all choose the same recomputation, on which their
     // communication depends.
-    std::vector<std::int64_t> bytes(static_cast<std::size_t>(member->place().ranks));
+    std::vector<std::int64_t> bytes(static_cast<std::size_t>(member->assignment().ranks));
     ASSAY_TRY_VOID(member->world().all_gather(&device.available_bytes, bytes.data(),
                                               sizeof(std::int64_t), comm::Dtype::kU8));
     device.available_bytes = std::ranges::min(bytes);
@@ -253,7 +253,7 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
       .validation = validation ? &*validation : nullptr,
       .ranks = member == nullptr ? nullptr : &member->world(),
       .meter = meter ? &*meter : nullptr,
-      .threads = threads_of(member == nullptr ? 1 : member->place().local_ranks),
+      .threads = threads_of(member == nullptr ? 1 : member->assignment().local_ranks),
       .startup = &startup};
   const auto train_with = [&](train::Reporter& reporter) {
     return train::train(job, planned, *device.backend, reader, trainer, reporter);
@@ -305,29 +305,31 @@ base::Result<void> print_to_log(const fs::path& out, int rank) {
 
 // What a rank does before it joins the others. Errors that need no device are found before one is
 // opened; only rank 0, which then holds the lock, checks the run's folder.
-base::Result<void> prepare_rank(const TrainOptions& options, const control::Place& place,
-                                const fs::path& out, train::RunFolder& folder) {
-  if (place.rank == 0) return folder.take(start_of(options), true);
-  if (place.source == control::PlaceSource::kAssay) return {};
-  return print_to_log(out, place.rank);
+base::Result<void> prepare_rank(const TrainOptions& options,
+                                const control::RankAssignment& assignment, const fs::path& out,
+                                train::RunFolder& folder) {
+  if (assignment.rank == 0) return folder.take(start_of(options), true);
+  if (assignment.source == control::LauncherKind::kAssay) return {};
+  return print_to_log(out, assignment.rank);
 }
 
 base::Result<base::ExitCode> join_and_train(const Session& session, const TrainOptions& options,
-                                            Prepared& prepared, const control::Place& place) {
+                                            Prepared& prepared,
+                                            const control::RankAssignment& assignment) {
   // Must exist until the others have learned of a failure, because they do so through it.
   ASSAY_TRY(train::RunFolder folder, train::RunFolder::make(prepared.out));
-  if (auto ready = prepare_rank(options, place, prepared.out, folder); !ready) {
-    announce_failure(place, prepared.out, ready.error());
+  if (auto ready = prepare_rank(options, assignment, prepared.out, folder); !ready) {
+    announce_failure(assignment, prepared.out, ready.error());
     return base::fail(std::move(ready).error());
   }
   const auto run = [&]() -> base::Result<base::ExitCode> {
-    ASSAY_TRY(const auto member, Membership::join(place, prepared.out));
+    ASSAY_TRY(const auto member, Membership::join(assignment, prepared.out));
     auto done = train_rank(session, options, prepared, member.get());
     if (!done) member->fail(done.error());
     return done;
   };
   auto done = run();
-  if (done || place.rank != 0 || !give_to_launcher(done.error())) return done;
+  if (done || assignment.rank != 0 || !give_to_launcher(done.error())) return done;
   return done.error().code;
 }
 
@@ -344,12 +346,12 @@ base::Result<base::ExitCode> train_job(const Session& session, const TrainOption
   ASSAY_TRY(static_cast<TrainingJob&>(prepared), load_training_job(options));
   ASSAY_TRY(prepared.stop_after, parse_stop(options.stop_after));
   const std::int64_t ranks = prepared.ranks();
-  ASSAY_TRY(const std::optional<control::Place> place, place_among_ranks(prepared));
-  if (place && place->source == control::PlaceSource::kAssay) {
+  ASSAY_TRY(const std::optional<control::RankAssignment> assignment, launcher_assignment(prepared));
+  if (assignment && assignment->source == control::LauncherKind::kAssay) {
     // Without the launcher, nothing would end the ranks together.
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   }
-  if (place) return join_and_train(session, options, prepared, *place);
+  if (assignment) return join_and_train(session, options, prepared, *assignment);
   // With several ranks, rank 0 takes the lock.
   ASSAY_TRY(train::RunFolder folder, train::RunFolder::make(prepared.out));
   ASSAY_TRY_VOID(folder.take(start_of(options), ranks == 1));

@@ -35,15 +35,17 @@ base::Result<TrainingJob> load_training_job(const TrainOptions& options) {
                                                 : std::filesystem::path(options.out)};
 }
 
-base::Result<std::optional<control::Place>> place_among_ranks(const TrainingJob& job) {
-  ASSAY_TRY(auto place, control::find_place(base::Environment::from_current().values()));
-  if (!place || place->ranks == 1) return std::nullopt;
-  if (place->ranks == job.ranks()) return place;
-  return base::fail(base::usage_error(
-      job.name,
-      fmt::format("has a layout of {} rank{}, but {} started {}", job.ranks(),
-                  job.ranks() == 1 ? "" : "s", control::to_text(place->source), place->ranks),
-      "start as many as the layout has, or change the layout"));
+base::Result<std::optional<control::RankAssignment>> launcher_assignment(const TrainingJob& job) {
+  ASSAY_TRY(auto assignment,
+            control::find_rank_assignment(base::Environment::from_current().values()));
+  if (!assignment || assignment->ranks == 1) return std::nullopt;
+  if (assignment->ranks == job.ranks()) return assignment;
+  return base::fail(
+      base::usage_error(job.name,
+                        fmt::format("has a layout of {} rank{}, but {} started {}", job.ranks(),
+                                    job.ranks() == 1 ? "" : "s",
+                                    control::to_text(assignment->source), assignment->ranks),
+                        "start as many as the layout has, or change the layout"));
 }
 
 }  // namespace assay::cli

@@ -8,7 +8,7 @@
 
 #include "assay-train/options.h"
 #include "base/result.h"
-#include "control/place.h"
+#include "control/rank_assignment.h"
 #include "spec/job.h"
 
 namespace assay::cli {
@@ -27,6 +27,6 @@ base::Result<TrainingJob> load_training_job(const TrainOptions& options);
 
 // The place that a launcher assigned to this process, if it is one of several ranks; their number
 // must match the job.
-base::Result<std::optional<control::Place>> place_among_ranks(const TrainingJob& job);
+base::Result<std::optional<control::RankAssignment>> launcher_assignment(const TrainingJob& job);
 
 }  // namespace assay::cli

@@ -34,32 +34,33 @@ base::Result<void> check(const ChannelOptions& options) {
 }
 
 // Waits until every rank has joined and been informed of the failure, or until the limit.
-void tell_late_ranks(const Channel& channel, SteadyTime limit) {
-  const auto all_told = [&] {
+void wait_for_late_ranks(const Channel& channel, SteadyTime limit) {
+  const auto all_answered = [&] {
     for (const Member& member : channel.members()) {
       if (member.state == MemberState::kAbsent) return false;
     }
     return true;
   };
-  while (!all_told() && Clock::now() < limit) std::this_thread::sleep_for(Milliseconds(10));
+  while (!all_answered() && Clock::now() < limit) std::this_thread::sleep_for(Milliseconds(10));
 }
 
 }  // namespace
 
-ChannelOptions options_for(const Place& place) {
+ChannelOptions options_for(const RankAssignment& assignment) {
   ChannelOptions options;
-  options.job = place.job;
-  options.rank = place.rank;
-  options.ranks = place.ranks;
-  options.listener_fd = place.listener_fd;
-  if (place.rendezvous) options.rendezvous = *place.rendezvous;
+  options.job = assignment.job;
+  options.rank = assignment.rank;
+  options.ranks = assignment.ranks;
+  options.listener_fd = assignment.listener_fd;
+  if (assignment.rendezvous) options.rendezvous = *assignment.rendezvous;
   // Rank 0 listens on all its addresses, because its host name may resolve differently on other
   // hosts.
-  if (place.rank == 0) options.rendezvous.host.clear();
+  if (assignment.rank == 0) options.rendezvous.host.clear();
   return options;
 }
 
-Channel::Channel(ChannelOptions options, std::unique_ptr<Inbox> inbox, std::unique_ptr<Link> link)
+Channel::Channel(ChannelOptions options, std::unique_ptr<Inbox> inbox,
+                 std::unique_ptr<HubLink> link)
     : options_(std::move(options)), inbox_(std::move(inbox)), link_(std::move(link)) {}
 
 Channel::~Channel() {
@@ -73,7 +74,7 @@ base::Result<std::unique_ptr<Channel>> Channel::start_hosting(const ChannelOptio
                                                    : listen_at(options.rendezvous));
   ChannelOptions known = options;
   known.rendezvous.port = listener.port;
-  ASSAY_TRY(std::unique_ptr<Link> server, Server::start(known, std::move(listener), *inbox));
+  ASSAY_TRY(std::unique_ptr<HubLink> server, Server::start(known, std::move(listener), *inbox));
   return std::unique_ptr<Channel>(
       new Channel(std::move(known), std::move(inbox), std::move(server)));
 }
@@ -85,7 +86,7 @@ base::Result<std::unique_ptr<Channel>> Channel::host(const ChannelOptions& optio
       deadline + kGrace, base::failed_error("rank 0", "its own thread does not answer",
                                             "is this machine overloaded?"));
   if (!complete) {
-    tell_late_ranks(*channel, std::min(deadline, Clock::now() + kLateRanks));
+    wait_for_late_ranks(*channel, std::min(deadline, Clock::now() + kLateRanks));
     return base::fail(complete.error());
   }
   return channel;
@@ -93,22 +94,22 @@ base::Result<std::unique_ptr<Channel>> Channel::host(const ChannelOptions& optio
 
 base::Result<std::unique_ptr<Channel>> Channel::start_joining(const ChannelOptions& options,
                                                               Purpose purpose,
-                                                              Milliseconds& others_may_take) {
+                                                              Milliseconds& join_time_left) {
   ASSAY_TRY_VOID(check(options));
   ASSAY_TRY(std::unique_ptr<Inbox> inbox, Inbox::make());
   ASSAY_TRY(Admission admission, enter_job(options, purpose));
-  others_may_take = admission.others_may_take;
-  ASSAY_TRY(std::unique_ptr<Link> client,
+  join_time_left = admission.join_time_left;
+  ASSAY_TRY(std::unique_ptr<HubLink> client,
             Client::start(options, std::move(admission.connection), *inbox));
   return std::unique_ptr<Channel>(new Channel(options, std::move(inbox), std::move(client)));
 }
 
 base::Result<std::unique_ptr<Channel>> Channel::join(const ChannelOptions& options) {
-  Milliseconds others_may_take{0};
+  Milliseconds join_time_left{0};
   ASSAY_TRY(std::unique_ptr<Channel> channel,
-            start_joining(options, Purpose::kJoin, others_may_take));
+            start_joining(options, Purpose::kJoin, join_time_left));
   ASSAY_TRY_VOID(channel->inbox_->wait_complete(
-      Clock::now() + others_may_take + kGrace,
+      Clock::now() + join_time_left + kGrace,
       base::failed_error(fmt::format("rank {}", options.rank),
                          "rank 0 did not report whether all ranks have joined")));
   return channel;
@@ -118,8 +119,9 @@ std::string Channel::local_address() const {
   return link_->local_address();
 }
 
-base::Result<std::string> Channel::request(Kind kind, std::string_view what, std::string_view key,
-                                           std::string_view value, Milliseconds timeout) {
+base::Result<std::string> Channel::request(FrameKind kind, std::string_view what,
+                                           std::string_view key, std::string_view value,
+                                           Milliseconds timeout) {
   const std::string where = fmt::format("{} '{}'", what, key);
   if (key.empty() || key.size() > kMaxKey) {
     return base::fail(base::usage_error(where, "a name has 1 to 256 bytes"));
@@ -143,22 +145,22 @@ base::Result<std::string> Channel::request(Kind kind, std::string_view what, std
 }
 
 base::Result<void> Channel::put(std::string_view key, std::string_view value) {
-  ASSAY_TRY_VOID(request(Kind::kPut, "key", key, value, options_.request_timeout));
+  ASSAY_TRY_VOID(request(FrameKind::kPut, "key", key, value, options_.request_timeout));
   return {};
 }
 
 base::Result<std::string> Channel::get(std::string_view key, Milliseconds timeout) {
-  return request(Kind::kGet, "key", key, {}, timeout);
+  return request(FrameKind::kGet, "key", key, {}, timeout);
 }
 
 base::Result<void> Channel::barrier(std::string_view name, Milliseconds timeout) {
-  ASSAY_TRY_VOID(request(Kind::kBarrier, "barrier", name, {}, timeout));
+  ASSAY_TRY_VOID(request(FrameKind::kBarrier, "barrier", name, {}, timeout));
   return {};
 }
 
 void Channel::report_failure(const base::Error& error) {
   if (inbox_->failed()) return;
-  link_->send({.kind = Kind::kFailure, .value = encode_error(error)});
+  link_->send({.kind = FrameKind::kFailure, .value = encode_error(error)});
   inbox_->wait_failed(Clock::now() + kReportTime);
 }
 
@@ -171,14 +173,14 @@ std::vector<Member> Channel::members() const {
 }
 
 base::Result<void> Channel::leave(Milliseconds timeout) {
-  link_->send({.kind = Kind::kGoodbye});
+  link_->send({.kind = FrameKind::kGoodbye});
   const bool together = inbox_->wait_goodbye(Clock::now() + timeout);
   std::vector<int> staying;
   if (!together && options_.rank == 0) {
     for (const Member& member : link_->members()) {
       if (member.rank != 0 && member.state == MemberState::kPresent) staying.push_back(member.rank);
     }
-    link_->send({.kind = Kind::kGoodbye, .number = 1});
+    link_->send({.kind = FrameKind::kGoodbye, .number = 1});
     inbox_->wait_goodbye(Clock::now() + Milliseconds(1'000));
   }
   link_->stop();
@@ -194,14 +196,14 @@ base::Result<void> Channel::leave(Milliseconds timeout) {
 }
 
 base::Result<void> announce_failure(const ChannelOptions& options, const base::Error& error) {
-  Milliseconds others_may_take{0};
+  Milliseconds join_time_left{0};
   ASSAY_TRY(std::unique_ptr<Channel> channel,
             options.rank == 0
                 ? Channel::start_hosting(options)
-                : Channel::start_joining(options, Purpose::kReportFailure, others_may_take));
+                : Channel::start_joining(options, Purpose::kReportFailure, join_time_left));
   channel->report_failure(error);
   if (options.rank != 0) return {};
-  tell_late_ranks(*channel, Clock::now() + std::min(options.join_timeout, kLateRanks));
+  wait_for_late_ranks(*channel, Clock::now() + std::min(options.join_timeout, kLateRanks));
   return {};
 }
 

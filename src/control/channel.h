@@ -2,7 +2,7 @@
 // hosts it, the others join. It lasts as long as the job, and reports when and why the job has
 // failed.
 //
-//   auto place = find_place(environment);
+//   auto place = find_rank_assignment(environment);
 //   auto secret = find_secret(environment, run_folder, place->rank, timeout);
 //   auto channel = place->rank == 0 ? Channel::host(options) : Channel::join(options);
 //   channel->put("nccl/0", id);  channel->get("nccl/0", 60s);  channel->progress(step);
@@ -26,7 +26,7 @@
 #include "control/handshake.h"
 #include "control/inbox.h"
 #include "control/member.h"
-#include "control/place.h"
+#include "control/rank_assignment.h"
 #include "control/secret.h"
 
 namespace assay::control {
@@ -50,14 +50,14 @@ struct ChannelOptions {
   Milliseconds request_timeout{60'000};  // for put()
 
   // Limits for peers that have not authenticated yet.
-  Milliseconds stranger_timeout{5'000};
-  int strangers = 256;
+  Milliseconds authentication_timeout{5'000};
+  int max_unauthenticated = 256;
 };
 
 // Options for a rank at this place; the caller adds the secret and, if the place has none, the job.
-ChannelOptions options_for(const Place& place);
+ChannelOptions options_for(const RankAssignment& assignment);
 
-class Link;
+class HubLink;
 
 class Channel {
  public:
@@ -111,17 +111,17 @@ class Channel {
   friend base::Result<void> announce_failure(const ChannelOptions& options,
                                              const base::Error& error);
 
-  Channel(ChannelOptions options, std::unique_ptr<Inbox> inbox, std::unique_ptr<Link> link);
+  Channel(ChannelOptions options, std::unique_ptr<Inbox> inbox, std::unique_ptr<HubLink> link);
   static base::Result<std::unique_ptr<Channel>> start_hosting(const ChannelOptions& options);
   static base::Result<std::unique_ptr<Channel>> start_joining(const ChannelOptions& options,
                                                               Purpose purpose,
-                                                              Milliseconds& others_may_take);
-  base::Result<std::string> request(Kind kind, std::string_view what, std::string_view key,
+                                                              Milliseconds& join_time_left);
+  base::Result<std::string> request(FrameKind kind, std::string_view what, std::string_view key,
                                     std::string_view value, Milliseconds timeout);
 
   ChannelOptions options_;
   std::unique_ptr<Inbox> inbox_;
-  std::unique_ptr<Link> link_;
+  std::unique_ptr<HubLink> link_;
 };
 
 // For a rank that fails before it has joined: informs the others, so that they do not wait for it.

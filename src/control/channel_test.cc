@@ -212,13 +212,13 @@ TEST(Channel, WhatCannotBeIsRefusedAtOnce) {
 }
 
 TEST(Channel, OptionsForAPlace) {
-  Place place{
+  RankAssignment assignment{
       .rank = 0, .ranks = 4, .rendezvous = Endpoint{"node1", 7}, .job = "j", .listener_fd = 5};
-  EXPECT_EQ(options_for(place).rendezvous, (Endpoint{"", 7}));
-  EXPECT_EQ(options_for(place).listener_fd, 5);
-  place.rank = 2;
-  EXPECT_EQ(options_for(place).rendezvous, (Endpoint{"node1", 7}));
-  EXPECT_EQ(options_for(place).job, "j");
+  EXPECT_EQ(options_for(assignment).rendezvous, (Endpoint{"", 7}));
+  EXPECT_EQ(options_for(assignment).listener_fd, 5);
+  assignment.rank = 2;
+  EXPECT_EQ(options_for(assignment).rendezvous, (Endpoint{"node1", 7}));
+  EXPECT_EQ(options_for(assignment).job, "j");
 }
 
 }  // namespace

@@ -19,38 +19,38 @@ using Clock = std::chrono::steady_clock;
 
 // Host names may become known late when containers start together, but a misspelt one should not
 // cost a minute.
-constexpr std::chrono::seconds kUnknownHostPatience{10};
+constexpr std::chrono::seconds kUnknownHostTimeout{10};
 
 struct Attempt {
-  enum class Outcome { kAdmitted, kRefused, kTryAgain };
-  Outcome outcome = Outcome::kTryAgain;
+  enum class Status { kAdmitted, kRefused, kTryAgain };
+  Status outcome = Status::kTryAgain;
   std::string reason;
-  Milliseconds others_may_take{0};
+  Milliseconds join_time_left{0};
 };
 
 // Performs the handshake on a new connection, until the deadline.
-Attempt shake_hands(Connection& connection, const Introduction& self, const Secret& secret,
-                    SteadyTime deadline) {
-  ClientHandshake handshake(self, secret, random_digest());
+Attempt perform_handshake(Connection& connection, const Introduction& self, const Secret& secret,
+                          SteadyTime deadline) {
+  ClientHandshake handshake(self, secret, random_nonce());
   connection.queue(handshake.hello_bytes());
   const auto again = [](std::string reason) {
-    return Attempt{Attempt::Outcome::kTryAgain, std::move(reason), {}};
+    return Attempt{Attempt::Status::kTryAgain, std::move(reason), {}};
   };
   bool open = true;
   while (true) {
     const bool sent = connection.flush();
     auto frame = connection.reader().next();
     if (!frame) {
-      return {Attempt::Outcome::kRefused, "what listens there is not rank 0 of an assay job", {}};
+      return {Attempt::Status::kRefused, "what listens there is not rank 0 of an assay job", {}};
     }
     if (*frame) {
       HandshakeStep step = handshake.receive(**frame);
-      if (step.outcome == HandshakeStep::Outcome::kRefused) {
-        return {Attempt::Outcome::kRefused, std::move(step.reason), {}};
+      if (step.outcome == HandshakeStep::Status::kRefused) {
+        return {Attempt::Status::kRefused, std::move(step.reason), {}};
       }
-      if (step.outcome == HandshakeStep::Outcome::kTryAgain) return again(std::move(step.reason));
-      if (step.outcome == HandshakeStep::Outcome::kProven) {
-        return {Attempt::Outcome::kAdmitted, {}, Milliseconds(handshake.remaining_ms())};
+      if (step.outcome == HandshakeStep::Status::kTryAgain) return again(std::move(step.reason));
+      if (step.outcome == HandshakeStep::Status::kProven) {
+        return {Attempt::Status::kAdmitted, {}, Milliseconds(handshake.remaining_ms())};
       }
       connection.queue(step.bytes);
       continue;
@@ -81,12 +81,12 @@ base::Result<Admission> enter_job(const ChannelOptions& options, Purpose purpose
     auto socket = connect_once(options.rendezvous, deadline);
     if (socket) {
       auto connection = std::make_unique<Connection>(*std::move(socket), kMaxStrangerPayload);
-      Attempt attempt = shake_hands(*connection, self, options.secret, deadline);
-      if (attempt.outcome == Attempt::Outcome::kAdmitted) {
+      Attempt attempt = perform_handshake(*connection, self, options.secret, deadline);
+      if (attempt.outcome == Attempt::Status::kAdmitted) {
         connection->reader().set_max_payload(kMaxPayload);
-        return Admission{std::move(connection), attempt.others_may_take};
+        return Admission{std::move(connection), attempt.join_time_left};
       }
-      if (attempt.outcome == Attempt::Outcome::kRefused) {
+      if (attempt.outcome == Attempt::Status::kRefused) {
         return base::fail(base::failed_error(
             where, fmt::format("refused by rank 0 at {}: {}", address, attempt.reason)));
       }
@@ -94,7 +94,7 @@ base::Result<Admission> enter_job(const ChannelOptions& options, Purpose purpose
     } else {
       reason = socket.error().what;
       if (socket.error().code == base::ExitCode::kUsage) {
-        give_up = std::min(deadline, start + kUnknownHostPatience);
+        give_up = std::min(deadline, start + kUnknownHostTimeout);
         hint = "set ASSAY_RENDEZVOUS=HOST:PORT with an address that all ranks can reach";
       }
     }
@@ -111,7 +111,7 @@ base::Result<Admission> enter_job(const ChannelOptions& options, Purpose purpose
   }
 }
 
-std::thread quiet_thread(std::function<void()> body) {
+std::thread thread_without_signals(std::function<void()> body) {
   sigset_t all;
   sigset_t before;
   ::sigfillset(&all);
@@ -128,7 +128,7 @@ Client::Client(const ChannelOptions& options, std::unique_ptr<Connection> connec
       outbox_(std::move(outbox)),
       heartbeat_ns_(to_ns(options.heartbeat)),
       silence_ns_(to_ns(options.silence_timeout)),
-      heard_ns_(steady_ns()),
+      last_received_ns_(steady_ns()),
       local_address_(local_host(connection_->fd())) {}
 
 base::Result<std::unique_ptr<Client>> Client::start(const ChannelOptions& options,
@@ -137,14 +137,14 @@ base::Result<std::unique_ptr<Client>> Client::start(const ChannelOptions& option
   ASSAY_TRY(Outbox outbox, Outbox::make());
   std::unique_ptr<Client> client(
       new Client(options, std::move(connection), inbox, std::move(outbox)));
-  client->thread_ = quiet_thread([raw = client.get()] { raw->run(); });
+  client->thread_ = thread_without_signals([raw = client.get()] { raw->run(); });
   return client;
 }
 
 void Client::run() {
   // Messages that arrived right after the welcome are already in the reader.
   bool open = deliver_all();
-  while (open && !stopping_) open = turn(steady_ns());
+  while (open && !stopping_) open = run_once(steady_ns());
   if (open) {
     finish();
   } else if (!inbox_.said_goodbye()) {
@@ -153,13 +153,13 @@ void Client::run() {
   connection_.reset();  // at once: rank 0 may be waiting for it
 }
 
-bool Client::turn(std::int64_t now_ns) {
+bool Client::run_once(std::int64_t now_ns) {
   if (now_ns >= next_heartbeat_ns_) {
     connection_->queue(encode(progress_.message()));
     next_heartbeat_ns_ = now_ns + heartbeat_ns_;
   }
   if (!connection_->flush()) return connection_->receive() && deliver_all();
-  const std::int64_t wake_ns = std::min(next_heartbeat_ns_, heard_ns_ + silence_ns_);
+  const std::int64_t wake_ns = std::min(next_heartbeat_ns_, last_received_ns_ + silence_ns_);
   const SteadyTime wake{std::chrono::nanoseconds(wake_ns)};
   const short events = connection_->queued() > 0 ? POLLIN | POLLOUT : POLLIN;
   std::array<pollfd, 2> fds{pollfd{connection_->fd(), events, 0},
@@ -167,13 +167,13 @@ bool Client::turn(std::int64_t now_ns) {
   ::poll(fds.data(), fds.size(), base::poll_timeout_ms(wake));
   for (const Message& message : outbox_.take()) connection_->queue(encode(message));
   if ((fds[0].revents & (POLLIN | POLLHUP | POLLERR)) != 0) {
-    heard_ns_ = steady_ns();
+    last_received_ns_ = steady_ns();
     const bool open = connection_->receive();
     return deliver_all() && open;
   }
   // Checked only when there is nothing to read: a process that was itself stopped must not blame
   // others.
-  if (steady_ns() - heard_ns_ >= silence_ns_) {
+  if (steady_ns() - last_received_ns_ >= silence_ns_) {
     inbox_.fail(
         {0,
          base::failed_error(

@@ -254,8 +254,8 @@ TEST(ChannelFaults, WhoFailsBeforeJoiningSaysWhy) {
   testing::Job job(3);
   const ChannelOptions host = job.options(0);
   std::thread failing([options = job.options(2)] {
-    const auto told = announce_failure(options, base::unfit_error("job.toml", "no GPU here"));
-    EXPECT_TRUE(told) << told.error().line();
+    const auto announced = announce_failure(options, base::unfit_error("job.toml", "no GPU here"));
+    EXPECT_TRUE(announced) << announced.error().line();
   });
   base::Result<std::unique_ptr<Channel>> joined;
   std::thread thread([&, options = job.options(1)] { joined = Channel::join(options); });

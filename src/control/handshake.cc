@@ -12,30 +12,30 @@ namespace {
 constexpr std::string_view kMagic = "assay control";
 constexpr std::size_t kMaxReason = 900;
 
-Digest proof(const Secret& secret, std::string_view side, std::string_view hello,
+Sha256 proof(const Secret& secret, std::string_view side, std::string_view hello,
              std::string_view challenge) {
   return hmac_sha256(secret.text(), PayloadWriter().text(side).text(hello).text(challenge).bytes());
 }
 
 HandshakeStep refused(std::string reason) {
-  return {HandshakeStep::Outcome::kRefused, refusal_bytes(reason), std::move(reason)};
+  return {HandshakeStep::Status::kRefused, refusal_bytes(reason), std::move(reason)};
 }
 
 HandshakeStep ended(std::string reason) {
-  return {HandshakeStep::Outcome::kRefused, {}, std::move(reason)};
+  return {HandshakeStep::Status::kRefused, {}, std::move(reason)};
 }
 
 }  // namespace
 
 std::string refusal_bytes(std::string_view reason, bool may_try_again) {
   return frame_bytes(
-      Kind::kRefused,
+      FrameKind::kRefused,
       PayloadWriter().text(reason.substr(0, kMaxReason)).number(may_try_again ? 1 : 0, 1).bytes());
 }
 
 HandshakeStep ServerHandshake::receive(const Frame& frame) {
-  if (frame.kind == Kind::kHello && hello_.empty()) return read_hello(frame.payload);
-  if (frame.kind != Kind::kProof || hello_.empty()) {
+  if (frame.kind == FrameKind::kHello && hello_.empty()) return read_hello(frame.payload);
+  if (frame.kind != FrameKind::kProof || hello_.empty()) {
     return refused("unexpected message while joining a job");
   }
   if (!equal_digests(proof(secret_, "client", hello_, view(nonce_)), frame.payload)) {
@@ -44,7 +44,7 @@ HandshakeStep ServerHandshake::receive(const Frame& frame) {
                     "same run folder",
                     job_));
   }
-  return {HandshakeStep::Outcome::kProven, {}, {}};
+  return {HandshakeStep::Status::kProven, {}, {}};
 }
 
 HandshakeStep ServerHandshake::read_hello(const std::string& payload) {
@@ -64,8 +64,8 @@ HandshakeStep ServerHandshake::read_hello(const std::string& payload) {
   peer.host = reader.text(kMaxHost);
   peer.pid = static_cast<std::int64_t>(reader.number(8) & INT64_MAX);
   const std::uint64_t purpose = reader.number(1);
-  const std::string nonce = reader.text(sizeof(Digest));
-  if (!reader.complete() || nonce.size() != sizeof(Digest) || rank > INT32_MAX ||
+  const std::string nonce = reader.text(sizeof(Sha256));
+  if (!reader.complete() || nonce.size() != sizeof(Sha256) || rank > INT32_MAX ||
       ranks > INT32_MAX || purpose > 1) {
     return refused("its introduction is invalid");
   }
@@ -78,17 +78,17 @@ HandshakeStep ServerHandshake::read_hello(const std::string& payload) {
   }
   peer_ = std::move(peer);
   hello_ = payload;
-  return {HandshakeStep::Outcome::kContinue, frame_bytes(Kind::kChallenge, view(nonce_)), {}};
+  return {HandshakeStep::Status::kContinue, frame_bytes(FrameKind::kChallenge, view(nonce_)), {}};
 }
 
 std::string ServerHandshake::welcome_bytes(std::int64_t remaining_ms) const {
-  const Digest mine = proof(secret_, "server", hello_, view(nonce_));
+  const Sha256 mine = proof(secret_, "server", hello_, view(nonce_));
   return frame_bytes(
-      Kind::kWelcome,
+      FrameKind::kWelcome,
       PayloadWriter().text(view(mine)).number(static_cast<std::uint64_t>(remaining_ms), 8).bytes());
 }
 
-ClientHandshake::ClientHandshake(const Introduction& self, const Secret& secret, Digest nonce)
+ClientHandshake::ClientHandshake(const Introduction& self, const Secret& secret, Sha256 nonce)
     : secret_(secret),
       hello_(PayloadWriter()
                  .text(kMagic)
@@ -103,28 +103,28 @@ ClientHandshake::ClientHandshake(const Introduction& self, const Secret& secret,
                  .bytes()) {}
 
 HandshakeStep ClientHandshake::receive(const Frame& frame) {
-  if (frame.kind == Kind::kRefused) {
+  if (frame.kind == FrameKind::kRefused) {
     PayloadReader reader(frame.payload);
     const std::string reason = reader.text(kMaxReason);
     const bool try_again = reader.number(1) != 0;
     if (!reader.complete()) return ended("for a reason that could not be decoded");
     if (!try_again) return ended(base::printable(reason));
-    return {HandshakeStep::Outcome::kTryAgain, {}, base::printable(reason)};
+    return {HandshakeStep::Status::kTryAgain, {}, base::printable(reason)};
   }
-  if (frame.kind == Kind::kChallenge && challenge_.empty() &&
-      frame.payload.size() == sizeof(Digest)) {
+  if (frame.kind == FrameKind::kChallenge && challenge_.empty() &&
+      frame.payload.size() == sizeof(Sha256)) {
     challenge_ = frame.payload;
-    const Digest mine = proof(secret_, "client", hello_, challenge_);
-    return {HandshakeStep::Outcome::kContinue, frame_bytes(Kind::kProof, view(mine)), {}};
+    const Sha256 mine = proof(secret_, "client", hello_, challenge_);
+    return {HandshakeStep::Status::kContinue, frame_bytes(FrameKind::kProof, view(mine)), {}};
   }
-  if (frame.kind == Kind::kWelcome && !challenge_.empty()) {
+  if (frame.kind == FrameKind::kWelcome && !challenge_.empty()) {
     PayloadReader reader(frame.payload);
-    const std::string theirs = reader.text(sizeof(Digest));
+    const std::string theirs = reader.text(sizeof(Sha256));
     const std::uint64_t remaining = reader.number(8);
     if (reader.complete() && equal_digests(proof(secret_, "server", hello_, challenge_), theirs)) {
       remaining_ms_ = static_cast<std::int64_t>(
           std::min<std::uint64_t>(remaining, static_cast<std::uint64_t>(kLongestWait_ms)));
-      return {HandshakeStep::Outcome::kProven, {}, {}};
+      return {HandshakeStep::Status::kProven, {}, {}};
     }
     return ended("what listens there does not know the job's secret");
   }

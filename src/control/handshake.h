@@ -37,13 +37,13 @@ inline constexpr std::size_t kMaxHost = 255;
 
 // The result of processing a frame.
 struct HandshakeStep {
-  enum class Outcome {
+  enum class Status {
     kContinue,  // send the bytes and wait for more
     kProven,    // the peer knows the secret
     kRefused,   // final; `reason` says why
     kTryAgain,  // refused, but a later attempt may succeed
   };
-  Outcome outcome = Outcome::kContinue;
+  Status outcome = Status::kContinue;
   std::string bytes;   // to send, also when the server refuses
   std::string reason;  // one line, for users
 };
@@ -54,7 +54,7 @@ std::string refusal_bytes(std::string_view reason, bool may_try_again = false);
 class ServerHandshake {
  public:
   // The job and the secret must outlive it.
-  ServerHandshake(const std::string& job, const Secret& secret, std::uint16_t port, Digest nonce)
+  ServerHandshake(const std::string& job, const Secret& secret, std::uint16_t port, Sha256 nonce)
       : job_(job), secret_(secret), port_(port), nonce_(nonce) {}
 
   HandshakeStep receive(const Frame& frame);
@@ -70,16 +70,16 @@ class ServerHandshake {
   const std::string& job_;
   const Secret& secret_;
   std::uint16_t port_;
-  Digest nonce_;
+  Sha256 nonce_;
   std::string hello_;
   Introduction peer_;
 };
 
 class ClientHandshake {
  public:
-  ClientHandshake(const Introduction& self, const Secret& secret, Digest nonce);
+  ClientHandshake(const Introduction& self, const Secret& secret, Sha256 nonce);
 
-  [[nodiscard]] std::string hello_bytes() const { return frame_bytes(Kind::kHello, hello_); }
+  [[nodiscard]] std::string hello_bytes() const { return frame_bytes(FrameKind::kHello, hello_); }
   HandshakeStep receive(const Frame& frame);
   // Once rank 0 is proven: how long it still waits for other ranks.
   [[nodiscard]] std::int64_t remaining_ms() const { return remaining_ms_; }

@@ -9,14 +9,14 @@ namespace assay::control {
 namespace {
 
 using ::testing::HasSubstr;
-using Outcome = HandshakeStep::Outcome;
+using Status = HandshakeStep::Status;
 
 const std::string kJob = "job 1";
 const Secret kSecret("0123456789abcdef");
 const Introduction kSelf{kJob, 3, 8, "node", 42};
 
 ServerHandshake server() {
-  return {kJob, kSecret, 29500, random_digest()};
+  return {kJob, kSecret, 29500, random_nonce()};
 }
 
 // The one frame in the bytes.
@@ -29,23 +29,23 @@ Frame frame_of(const std::string& bytes) {
 }
 
 // The server's view of a peer that introduces itself as `self` and has `secret`.
-HandshakeStep met(const Introduction& self, const Secret& secret) {
+HandshakeStep handshake_with(const Introduction& self, const Secret& secret) {
   ServerHandshake rank_0 = server();
-  ClientHandshake client(self, secret, random_digest());
+  ClientHandshake client(self, secret, random_nonce());
   HandshakeStep step = rank_0.receive(frame_of(client.hello_bytes()));
-  if (step.outcome != Outcome::kContinue) return step;
+  if (step.outcome != Status::kContinue) return step;
   return rank_0.receive(frame_of(client.receive(frame_of(step.bytes)).bytes));
 }
 
 TEST(Handshake, BothSidesProveThemselves) {
   ServerHandshake rank_0 = server();
-  ClientHandshake client(kSelf, kSecret, random_digest());
+  ClientHandshake client(kSelf, kSecret, random_nonce());
   EXPECT_FALSE(rank_0.introduced());
   const HandshakeStep challenge = rank_0.receive(frame_of(client.hello_bytes()));
   EXPECT_EQ(rank_0.peer(), kSelf);
   const HandshakeStep proof = client.receive(frame_of(challenge.bytes));
-  EXPECT_EQ(rank_0.receive(frame_of(proof.bytes)).outcome, Outcome::kProven);
-  EXPECT_EQ(client.receive(frame_of(rank_0.welcome_bytes(1234))).outcome, Outcome::kProven);
+  EXPECT_EQ(rank_0.receive(frame_of(proof.bytes)).outcome, Status::kProven);
+  EXPECT_EQ(client.receive(frame_of(rank_0.welcome_bytes(1234))).outcome, Status::kProven);
   EXPECT_EQ(client.remaining_ms(), 1234);
   // The secret was not sent in any form.
   for (const std::string& bytes : {client.hello_bytes(), challenge.bytes, proof.bytes}) {
@@ -54,55 +54,56 @@ TEST(Handshake, BothSidesProveThemselves) {
 }
 
 TEST(Handshake, WhoIsRefusedAndWhy) {
-  EXPECT_EQ(met(kSelf, kSecret).outcome, Outcome::kProven);
-  EXPECT_THAT(met(kSelf, Secret("another secret...")).reason,
+  EXPECT_EQ(handshake_with(kSelf, kSecret).outcome, Status::kProven);
+  EXPECT_THAT(handshake_with(kSelf, Secret("another secret...")).reason,
               HasSubstr("wrong secret for job 'job 1'"));
   EXPECT_THAT(
-      met({"job 2", 3, 8, "node", 42}, kSecret).reason,
+      handshake_with({"job 2", 3, 8, "node", 42}, kSecret).reason,
       HasSubstr("this port belongs to job 'job 1', not to 'job 2': two jobs use port 29500"));
   // Another release: the version is read before anything that may have changed.
   std::string hello = PayloadWriter().text("assay control").number(7, 2).text("?").bytes();
-  EXPECT_THAT(server().receive({Kind::kHello, hello}).reason,
+  EXPECT_THAT(server().receive({FrameKind::kHello, hello}).reason,
               HasSubstr("version 1 of assay's control protocol and this rank version 7"));
-  EXPECT_THAT(server().receive({Kind::kHello, "GET /"}).reason,
+  EXPECT_THAT(server().receive({FrameKind::kHello, "GET /"}).reason,
               HasSubstr("not assay's control protocol"));
-  EXPECT_EQ(server().receive({Kind::kProof, std::string(32, 'x')}).outcome, Outcome::kRefused);
+  EXPECT_EQ(server().receive({FrameKind::kProof, std::string(32, 'x')}).outcome, Status::kRefused);
   // The refusal says the same to the other side.
-  ClientHandshake client(kSelf, kSecret, random_digest());
+  ClientHandshake client(kSelf, kSecret, random_nonce());
   const HandshakeStep refused = client.receive(frame_of(refusal_bytes("go\naway")));
-  EXPECT_EQ(refused.outcome, Outcome::kRefused);
+  EXPECT_EQ(refused.outcome, Status::kRefused);
   EXPECT_EQ(refused.reason, "go\\x0aaway");
-  EXPECT_EQ(client.receive(frame_of(refusal_bytes("slow", true))).outcome, Outcome::kTryAgain);
+  EXPECT_EQ(client.receive(frame_of(refusal_bytes("slow", true))).outcome, Status::kTryAgain);
 }
 
 TEST(Handshake, AnImpostorCannotPlayRankZero) {
   // It has recorded an earlier handshake and replays it.
   ServerHandshake rank_0 = server();
-  ClientHandshake first(kSelf, kSecret, random_digest());
+  ClientHandshake first(kSelf, kSecret, random_nonce());
   const HandshakeStep challenge = rank_0.receive(frame_of(first.hello_bytes()));
   const HandshakeStep proof = first.receive(frame_of(challenge.bytes));
   const std::string welcome = rank_0.welcome_bytes(1);
-  ClientHandshake second(kSelf, kSecret, random_digest());
-  EXPECT_EQ(second.receive(frame_of(challenge.bytes)).outcome, Outcome::kContinue);
+  ClientHandshake second(kSelf, kSecret, random_nonce());
+  EXPECT_EQ(second.receive(frame_of(challenge.bytes)).outcome, Status::kContinue);
   EXPECT_THAT(second.receive(frame_of(welcome)).reason,
               HasSubstr("does not know the job's secret"));
   // Nor can a client's proof be given back to it as rank 0's.
-  ClientHandshake third(kSelf, kSecret, random_digest());
+  ClientHandshake third(kSelf, kSecret, random_nonce());
   const std::string own = frame_of(third.receive(frame_of(challenge.bytes)).bytes).payload;
-  EXPECT_EQ(third.receive({Kind::kWelcome, PayloadWriter().text(own).number(0, 8).bytes()}).outcome,
-            Outcome::kRefused);
+  EXPECT_EQ(
+      third.receive({FrameKind::kWelcome, PayloadWriter().text(own).number(0, 8).bytes()}).outcome,
+      Status::kRefused);
   // And a welcome without a challenge means nothing.
-  ClientHandshake fourth(kSelf, kSecret, random_digest());
-  EXPECT_EQ(fourth.receive(frame_of(welcome)).outcome, Outcome::kRefused);
+  ClientHandshake fourth(kSelf, kSecret, random_nonce());
+  EXPECT_EQ(fourth.receive(frame_of(welcome)).outcome, Status::kRefused);
   // An old proof is worth nothing to a rank 0 with another nonce.
   ServerHandshake later = server();
   later.receive(frame_of(first.hello_bytes()));
-  EXPECT_EQ(later.receive(frame_of(proof.bytes)).outcome, Outcome::kRefused);
+  EXPECT_EQ(later.receive(frame_of(proof.bytes)).outcome, Status::kRefused);
 }
 
 RC_GTEST_PROP(Handshake, ChangedBytesAreNeverProven, ()) {
   ServerHandshake rank_0 = server();
-  ClientHandshake client(kSelf, kSecret, random_digest());
+  ClientHandshake client(kSelf, kSecret, random_nonce());
   Frame hello = frame_of(client.hello_bytes());
   const auto flip = [](std::string& payload) {
     const auto at = *rc::gen::inRange<std::size_t>(0, payload.size());
@@ -111,21 +112,21 @@ RC_GTEST_PROP(Handshake, ChangedBytesAreNeverProven, ()) {
   const bool in_hello = *rc::gen::arbitrary<bool>();
   if (in_hello) flip(hello.payload);
   const HandshakeStep challenge = rank_0.receive(hello);
-  if (challenge.outcome == Outcome::kRefused) return;
+  if (challenge.outcome == Status::kRefused) return;
   Frame proof = frame_of(client.receive(frame_of(challenge.bytes)).bytes);
   if (!in_hello) flip(proof.payload);
-  RC_ASSERT(rank_0.receive(proof).outcome == Outcome::kRefused);
+  RC_ASSERT(rank_0.receive(proof).outcome == Status::kRefused);
 }
 
 RC_GTEST_PROP(Handshake, AnyFramesAreRefusedOrAnswered, ()) {
   ServerHandshake rank_0 = server();
-  ClientHandshake client(kSelf, kSecret, random_digest());
+  ClientHandshake client(kSelf, kSecret, random_nonce());
   for (int i = 0; i < 4; ++i) {
-    const Frame frame{*rc::gen::element(Kind::kHello, Kind::kChallenge, Kind::kProof,
-                                        Kind::kWelcome, Kind::kRefused, Kind::kPut),
+    const Frame frame{*rc::gen::element(FrameKind::kHello, FrameKind::kChallenge, FrameKind::kProof,
+                                        FrameKind::kWelcome, FrameKind::kRefused, FrameKind::kPut),
                       *rc::gen::container<std::string>(rc::gen::arbitrary<char>())};
-    RC_ASSERT(rank_0.receive(frame).outcome != Outcome::kProven);
-    RC_ASSERT(client.receive(frame).outcome != Outcome::kProven);
+    RC_ASSERT(rank_0.receive(frame).outcome != Status::kProven);
+    RC_ASSERT(client.receive(frame).outcome != Status::kProven);
   }
 }
 

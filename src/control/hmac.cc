@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::size_t kBlock = 64;  // of SHA-256, in bytes
 
-Digest sha256_of(std::string_view first, std::string_view second) {
-  Digest digest;
+Sha256 sha256_of(std::string_view first, std::string_view second) {
+  Sha256 digest;
   SHA256_CTX context;
   SHA256_Init(&context);
   SHA256_Update(&context, first.data(), first.size());
@@ -29,8 +29,8 @@ Digest sha256_of(std::string_view first, std::string_view second) {
 
 }  // namespace
 
-Digest hmac_sha256(std::string_view key, std::string_view message) {
-  Digest short_key;
+Sha256 hmac_sha256(std::string_view key, std::string_view message) {
+  Sha256 short_key;
   if (key.size() > kBlock) {
     short_key = sha256_of(key, {});
     key = view(short_key);
@@ -42,16 +42,16 @@ Digest hmac_sha256(std::string_view key, std::string_view message) {
     inner[i] = static_cast<char>(byte ^ 0x36);
     outer[i] = static_cast<char>(byte ^ 0x5c);
   }
-  const Digest inside = sha256_of({inner.data(), kBlock}, message);
+  const Sha256 inside = sha256_of({inner.data(), kBlock}, message);
   return sha256_of({outer.data(), kBlock}, view(inside));
 }
 
-bool equal_digests(const Digest& a, std::string_view b) {
+bool equal_digests(const Sha256& a, std::string_view b) {
   return b.size() == a.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
-Digest random_digest() {
-  Digest random;
+Sha256 random_nonce() {
+  Sha256 random;
   std::size_t filled = 0;
   while (filled < random.size()) {
     const ssize_t got = ::getrandom(random.data() + filled, random.size() - filled, 0);

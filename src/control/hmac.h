@@ -6,17 +6,17 @@
 
 namespace assay::control {
 
-using Digest = std::array<char, 32>;
+using Sha256 = std::array<char, 32>;
 
-Digest hmac_sha256(std::string_view key, std::string_view message);
+Sha256 hmac_sha256(std::string_view key, std::string_view message);
 
 // Compares in constant time.
-bool equal_digests(const Digest& a, std::string_view b);
+bool equal_digests(const Sha256& a, std::string_view b);
 
 // From the kernel; used as a secret or a nonce.
-Digest random_digest();
+Sha256 random_nonce();
 
-inline std::string_view view(const Digest& digest) {
+inline std::string_view view(const Sha256& digest) {
   return {digest.data(), digest.size()};
 }
 

@@ -9,7 +9,7 @@
 namespace assay::control {
 namespace {
 
-std::string hex(const Digest& digest) {
+std::string hex(const Sha256& digest) {
   std::string text;
   for (const char c : digest) text += fmt::format("{:02x}", static_cast<unsigned char>(c));
   return text;
@@ -26,9 +26,9 @@ TEST(Hmac, PublishedVectors) {
 }
 
 TEST(Hmac, Comparison) {
-  const Digest a = random_digest();
+  const Sha256 a = random_nonce();
   EXPECT_TRUE(equal_digests(a, view(a)));
-  EXPECT_FALSE(equal_digests(a, view(random_digest())));
+  EXPECT_FALSE(equal_digests(a, view(random_nonce())));
   EXPECT_FALSE(equal_digests(a, view(a).substr(1)));
   EXPECT_FALSE(equal_digests(a, ""));
 }

@@ -31,10 +31,10 @@ Hub::Hub(const Introduction& self, const HubLimits& limits, std::int64_t now_ns)
   mine.state = MemberState::kPresent;
   mine.host = self.host;
   mine.pid = self.pid;
-  mine.heard_ns = mine.step_ns = now_ns;
+  mine.last_received_ns = mine.step_ns = now_ns;
   if (states_.size() == 1) {
     complete_ = true;
-    send(0, {.kind = Kind::kComplete});
+    send(0, {.kind = FrameKind::kComplete});
   }
 }
 
@@ -56,13 +56,13 @@ std::optional<std::string> Hub::admit(const Introduction& peer, std::int64_t now
   state.state = MemberState::kPresent;
   state.host = peer.host;
   state.pid = peer.pid;
-  state.heard_ns = state.step_ns = now_ns;
+  state.last_received_ns = state.step_ns = now_ns;
   if (peer.purpose == Purpose::kJoin) ++present_;
   if (failure_) {
     send(peer.rank, failure_message());
   } else if (present_ == states_.size()) {
     complete_ = true;
-    broadcast({.kind = Kind::kComplete});
+    broadcast({.kind = FrameKind::kComplete});
   }
   return std::nullopt;
 }
@@ -78,25 +78,25 @@ std::int64_t Hub::join_remaining_ns(std::int64_t now_ns) const {
 void Hub::receive(int rank, const Message& message, std::int64_t now_ns) {
   State& state = state_of(rank);
   if (state.state != MemberState::kPresent) return;
-  state.heard_ns = now_ns;
+  state.last_received_ns = now_ns;
   const std::int64_t timeout_ms = std::clamp<std::int64_t>(message.number, 0, kLongestWait_ms);
   const Waiter from{rank, message.id, now_ns, now_ns + timeout_ms * 1'000'000};
   switch (message.kind) {
-    case Kind::kPut:
-    case Kind::kGet:
-    case Kind::kBarrier:
+    case FrameKind::kPut:
+    case FrameKind::kGet:
+    case FrameKind::kBarrier:
       if (failure_) return requests_.refuse(from, failure_->error);
-      if (message.kind == Kind::kPut) return requests_.put(from, message.key, message.value);
-      if (message.kind == Kind::kGet) return requests_.get(from, message.key);
+      if (message.kind == FrameKind::kPut) return requests_.put(from, message.key, message.value);
+      if (message.kind == FrameKind::kGet) return requests_.get(from, message.key);
       return requests_.barrier(from, message.key);
-    case Kind::kHeartbeat:
+    case FrameKind::kHeartbeat:
       return heartbeat(rank, message, now_ns);
-    case Kind::kFailure: {
+    case FrameKind::kFailure: {
       base::Error error = decode_error(message.value);
       error.where = fmt::format("rank {}{}{}", rank, error.where.empty() ? "" : ": ", error.where);
       return fail(rank, std::move(error));
     }
-    case Kind::kGoodbye:
+    case FrameKind::kGoodbye:
       return goodbye(rank, message.number != 0);
     default:
       return;  // kinds that only rank 0 sends
@@ -111,7 +111,7 @@ void Hub::heartbeat(int rank, const Message& message, std::int64_t now_ns) {
         std::min<std::uint64_t>(message.id, static_cast<std::uint64_t>(kLongestWait_ms)));
     state.step_ns = now_ns - age_ms * 1'000'000;
   }
-  if (rank != 0) send(rank, {.kind = Kind::kAlive});
+  if (rank != 0) send(rank, {.kind = FrameKind::kAlive});
 }
 
 void Hub::goodbye(int rank, bool at_once) {
@@ -120,13 +120,13 @@ void Hub::goodbye(int rank, bool at_once) {
   } else {
     state_of(rank).state = MemberState::kLeft;
     requests_.rank_left(rank);
-    send(rank, {.kind = Kind::kGoodbye});
+    send(rank, {.kind = FrameKind::kGoodbye});
   }
   if (!leaving_) return;
   const bool others_left = std::none_of(states_.begin() + 1, states_.end(), [](const State& state) {
     return state.state == MemberState::kPresent;
   });
-  if (others_left || at_once) broadcast({.kind = Kind::kGoodbye});
+  if (others_left || at_once) broadcast({.kind = FrameKind::kGoodbye});
 }
 
 void Hub::lost(int rank, const std::string& how) {
@@ -149,7 +149,9 @@ void Hub::fail(int rank, base::Error error) {
 }
 
 Message Hub::failure_message() const {
-  return {.kind = Kind::kFailure, .number = failure_->rank, .value = encode_error(failure_->error)};
+  return {.kind = FrameKind::kFailure,
+          .number = failure_->rank,
+          .value = encode_error(failure_->error)};
 }
 
 std::int64_t Hub::next_deadline_ns() const {
@@ -166,13 +168,14 @@ void Hub::advance(std::int64_t now_ns) {
     for (std::size_t rank = 1; rank < states_.size(); ++rank) {
       const State& state = states_[rank];
       if (state.state != MemberState::kPresent) continue;
-      if (now_ns - state.heard_ns >= limits_.silence_ns) {
+      if (now_ns - state.last_received_ns >= limits_.silence_ns) {
         return lost(
             static_cast<int>(rank),
             fmt::format("no heartbeat for {}: its process is stopped or its network is down",
                         duration_text(limits_.silence_ns)));
       }
-      silence_deadline_ns_ = std::min(silence_deadline_ns_, state.heard_ns + limits_.silence_ns);
+      silence_deadline_ns_ =
+          std::min(silence_deadline_ns_, state.last_received_ns + limits_.silence_ns);
     }
   }
   requests_.expire(now_ns);
@@ -212,7 +215,7 @@ void Hub::broadcast(const Message& message) {
   }
 }
 
-std::vector<Outgoing> Hub::take_outgoing() {
+std::vector<OutgoingMessage> Hub::take_outgoing() {
   return std::exchange(outgoing_, {});
 }
 
@@ -222,7 +225,7 @@ std::vector<Member> Hub::members(std::int64_t now_ns) const {
     const State& state = states_[rank];
     members.push_back({static_cast<int>(rank), state.state, state.host, state.pid, state.step,
                        seconds(now_ns - state.step_ns),
-                       rank == 0 ? 0.0 : seconds(now_ns - state.heard_ns)});
+                       rank == 0 ? 0.0 : seconds(now_ns - state.last_received_ns)});
   }
   return members;
 }

@@ -43,7 +43,7 @@ class Hub {
   [[nodiscard]] std::int64_t join_remaining_ns(std::int64_t now_ns) const;
 
   // In sending order.
-  std::vector<Outgoing> take_outgoing();
+  std::vector<OutgoingMessage> take_outgoing();
 
   [[nodiscard]] bool complete() const { return complete_; }
   [[nodiscard]] const std::optional<Failure>& failure() const { return failure_; }
@@ -56,7 +56,7 @@ class Hub {
     std::int64_t pid = 0;
     std::int64_t step = -1;
     std::int64_t step_ns = 0;
-    std::int64_t heard_ns = 0;
+    std::int64_t last_received_ns = 0;
     std::string refusal;
   };
 
@@ -78,7 +78,7 @@ class Hub {
   bool complete_ = false;
   bool leaving_ = false;  // rank 0 has said goodbye and waits for the others
   std::optional<Failure> failure_;
-  std::vector<Outgoing> outgoing_;
+  std::vector<OutgoingMessage> outgoing_;
   Requests requests_;
 };
 

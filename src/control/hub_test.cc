@@ -32,14 +32,14 @@ class HubJob {
   }
   Hub& hub() { return hub_; }
   // The messages to `rank` since the last call.
-  std::vector<Message> told(int rank) {
-    for (Outgoing& one : hub_.take_outgoing()) told_[one.rank].push_back(one.message);
-    return std::exchange(told_[rank], {});
+  std::vector<Message> received(int rank) {
+    for (OutgoingMessage& one : hub_.take_outgoing()) received_[one.rank].push_back(one.message);
+    return std::exchange(received_[rank], {});
   }
   void forget() {
-    for (int rank = 0; rank < ranks_; ++rank) told(rank);
+    for (int rank = 0; rank < ranks_; ++rank) received(rank);
   }
-  void say(int rank, Message message, std::int64_t now_ns = 0) {
+  void send(int rank, Message message, std::int64_t now_ns = 0) {
     hub_.receive(rank, message, now_ns);
   }
   void time(std::int64_t now_ns) { hub_.advance(now_ns); }
@@ -48,34 +48,34 @@ class HubJob {
  private:
   int ranks_;
   Hub hub_;
-  std::map<int, std::vector<Message>> told_;
+  std::map<int, std::vector<Message>> received_;
 };
 
-std::string line_of(const std::vector<Message>& told) {
-  if (told.size() != 1 || told[0].kind != Kind::kAnswer)
-    return fmt::format("{} messages", told.size());
-  return told[0].number == 0 ? "=" + told[0].value : decode_error(told[0].value).line();
+std::string line_of(const std::vector<Message>& received) {
+  if (received.size() != 1 || received[0].kind != FrameKind::kAnswer)
+    return fmt::format("{} messages", received.size());
+  return received[0].number == 0 ? "=" + received[0].value : decode_error(received[0].value).line();
 }
 
 Message put(std::uint64_t id, const std::string& key, const std::string& value) {
-  return {.kind = Kind::kPut, .id = id, .key = key, .value = value};
+  return {.kind = FrameKind::kPut, .id = id, .key = key, .value = value};
 }
 Message get(std::uint64_t id, const std::string& key, std::int64_t ms = 1000) {
-  return {.kind = Kind::kGet, .id = id, .number = ms, .key = key};
+  return {.kind = FrameKind::kGet, .id = id, .number = ms, .key = key};
 }
 Message barrier(std::uint64_t id, const std::string& name, std::int64_t ms = 1000) {
-  return {.kind = Kind::kBarrier, .id = id, .number = ms, .key = name};
+  return {.kind = FrameKind::kBarrier, .id = id, .number = ms, .key = name};
 }
 
 TEST(Hub, IsCompleteWhenTheLastRankComes) {
   HubJob job(3, 2);
   EXPECT_FALSE(job.hub().complete());
-  EXPECT_TRUE(job.told(0).empty());
+  EXPECT_TRUE(job.received(0).empty());
   EXPECT_EQ(job.hub().admit(who(2, 3), 0), std::nullopt);
   for (int rank = 0; rank < 3; ++rank) {
-    const auto told = job.told(rank);
-    ASSERT_EQ(told.size(), 1U);
-    EXPECT_EQ(told[0].kind, Kind::kComplete);
+    const auto received = job.received(rank);
+    ASSERT_EQ(received.size(), 1U);
+    EXPECT_EQ(received[0].kind, FrameKind::kComplete);
   }
   EXPECT_TRUE(HubJob(1).hub().complete());
 }
@@ -97,72 +97,74 @@ TEST(Hub, WhoComesToReportAFailureDoesNotCount) {
   failing.purpose = Purpose::kReportFailure;
   EXPECT_EQ(job.hub().admit(failing, 0), std::nullopt);
   EXPECT_FALSE(job.hub().complete());
-  job.say(2, {.kind = Kind::kFailure, .value = encode_error(base::failed_error("", "no GPU"))});
+  job.send(2,
+           {.kind = FrameKind::kFailure, .value = encode_error(base::failed_error("", "no GPU"))});
   EXPECT_EQ(job.failure(), "rank 2: no GPU");
-  EXPECT_EQ(job.told(1).size(), 1U);
+  EXPECT_EQ(job.received(1).size(), 1U);
 }
 
 TEST(Hub, SaysWhoHasNotComeAndWhy) {
   HubJob one(8, 7);
-  for (int rank = 1; rank < 7; ++rank) one.say(rank, {.kind = Kind::kHeartbeat}, 59 * kSecond);
+  for (int rank = 1; rank < 7; ++rank)
+    one.send(rank, {.kind = FrameKind::kHeartbeat}, 59 * kSecond);
   one.time(59 * kSecond);
   EXPECT_EQ(one.failure(), "");
   EXPECT_LE(one.hub().next_deadline_ns(), 60 * kSecond);
   one.time(60 * kSecond);
   EXPECT_EQ(one.failure(), "rank 7 of 8 has not joined after 60 s: it never connected");
   EXPECT_EQ(one.hub().failure()->rank, 7);
-  one.told(3);
+  one.received(3);
   HubJob two(8, 2, {.join_ns = kSecond / 4});
   two.hub().note_refusal(5, "wrong secret");
   two.time(kSecond);
   EXPECT_EQ(two.failure(),
             "ranks 2-7 of 8 have not joined after 0.25 s: rank 5 was refused: wrong secret");
   // All present ranks get the same error, and so do those that join later.
-  ASSERT_EQ(two.told(1).size(), 1U);
+  ASSERT_EQ(two.received(1).size(), 1U);
   EXPECT_EQ(two.hub().admit(who(2, 8), kSecond), std::nullopt);
-  EXPECT_EQ(decode_error(two.told(2).at(0).value).line(), two.failure());
+  EXPECT_EQ(decode_error(two.received(2).at(0).value).line(), two.failure());
 }
 
 TEST(Hub, KeysArePutOnceAndWaitedFor) {
   HubJob job(3);
   job.forget();
-  job.say(1, get(7, "k"));
-  EXPECT_TRUE(job.told(1).empty());
-  job.say(2, put(9, "k", "v"));
-  EXPECT_EQ(line_of(job.told(2)), "=");
-  const auto told = job.told(1);
-  EXPECT_EQ(line_of(told), "=v");
-  EXPECT_EQ(told[0].id, 7U);
-  job.say(0, get(1, "k"));
-  EXPECT_EQ(line_of(job.told(0)), "=v");
-  job.say(2, put(10, "k", "v"));
-  EXPECT_EQ(line_of(job.told(2)), "=");
-  job.say(2, put(11, "k", "w"));
-  EXPECT_THAT(line_of(job.told(2)), HasSubstr("key 'k': has another value already"));
-  job.say(1, get(12, "none", 1500), kSecond);
+  job.send(1, get(7, "k"));
+  EXPECT_TRUE(job.received(1).empty());
+  job.send(2, put(9, "k", "v"));
+  EXPECT_EQ(line_of(job.received(2)), "=");
+  const auto received = job.received(1);
+  EXPECT_EQ(line_of(received), "=v");
+  EXPECT_EQ(received[0].id, 7U);
+  job.send(0, get(1, "k"));
+  EXPECT_EQ(line_of(job.received(0)), "=v");
+  job.send(2, put(10, "k", "v"));
+  EXPECT_EQ(line_of(job.received(2)), "=");
+  job.send(2, put(11, "k", "w"));
+  EXPECT_THAT(line_of(job.received(2)), HasSubstr("key 'k': has another value already"));
+  job.send(1, get(12, "none", 1500), kSecond);
   job.time(2 * kSecond);
-  EXPECT_TRUE(job.told(1).empty());
+  EXPECT_TRUE(job.received(1).empty());
   job.time(kSecond + 1500'000'000);
-  EXPECT_EQ(line_of(job.told(1)), "key 'none': no rank has set it after 1.5 s");
-  job.say(2, put(13, "none", "late"));
-  EXPECT_TRUE(job.told(1).empty());  // its wait has ended
+  EXPECT_EQ(line_of(job.received(1)), "key 'none': no rank has set it after 1.5 s");
+  job.send(2, put(13, "none", "late"));
+  EXPECT_TRUE(job.received(1).empty());  // its wait has ended
 }
 
 TEST(Hub, KeepsNoMoreThanItMay) {
   HubJob job(1, -1, {.requests = {.store_bytes = 10, .waiting_per_rank = 2}});
   job.forget();
-  job.say(0, put(1, "a", "12345678"));
-  EXPECT_EQ(line_of(job.told(0)), "=");
-  job.say(0, put(2, "b", "1"));
-  EXPECT_THAT(line_of(job.told(0)), HasSubstr("rank 0 keeps at most 10 bytes"));
-  for (std::uint64_t id = 3; id < 5; ++id) job.say(0, get(id, "c"));
-  EXPECT_TRUE(job.told(0).empty());
-  job.say(0, get(5, "c"));
-  EXPECT_THAT(line_of(job.told(0)), HasSubstr("is already waiting for 2 answers"));
+  job.send(0, put(1, "a", "12345678"));
+  EXPECT_EQ(line_of(job.received(0)), "=");
+  job.send(0, put(2, "b", "1"));
+  EXPECT_THAT(line_of(job.received(0)), HasSubstr("rank 0 keeps at most 10 bytes"));
+  for (std::uint64_t id = 3; id < 5; ++id) job.send(0, get(id, "c"));
+  EXPECT_TRUE(job.received(0).empty());
+  job.send(0, get(5, "c"));
+  EXPECT_THAT(line_of(job.received(0)), HasSubstr("is already waiting for 2 answers"));
   job.time(2 * kSecond);
-  EXPECT_EQ(job.told(0).size(), 2U);
-  job.say(0, get(6, "c"));
-  EXPECT_TRUE(job.told(0).empty());
+  EXPECT_EQ(job.received(0).size(), 2U);
+  job.send(0, get(6, "c"));
+  EXPECT_TRUE(job.received(0).empty());
 }
 
 TEST(Hub, Barriers) {
@@ -170,64 +172,65 @@ TEST(Hub, Barriers) {
   job.forget();
   for (const int round : {1, 2}) {  // a name may be used again
     for (int rank = 0; rank < 4; ++rank) {
-      EXPECT_TRUE(job.told(0).empty());
-      job.say(rank, barrier(static_cast<std::uint64_t>(round), "b"));
+      EXPECT_TRUE(job.received(0).empty());
+      job.send(rank, barrier(static_cast<std::uint64_t>(round), "b"));
     }
-    for (int rank = 0; rank < 4; ++rank) EXPECT_EQ(line_of(job.told(rank)), "=");
+    for (int rank = 0; rank < 4; ++rank) EXPECT_EQ(line_of(job.received(rank)), "=");
   }
-  job.say(1, barrier(3, "c", 500));
-  job.say(3, barrier(3, "c", 5000));
-  job.say(3, barrier(4, "c", 5000));
-  EXPECT_THAT(line_of(job.told(3)), HasSubstr("rank 3 is already waiting at it"));
+  job.send(1, barrier(3, "c", 500));
+  job.send(3, barrier(3, "c", 5000));
+  job.send(3, barrier(4, "c", 5000));
+  EXPECT_THAT(line_of(job.received(3)), HasSubstr("rank 3 is already waiting at it"));
   job.time(kSecond);
-  EXPECT_EQ(line_of(job.told(1)), "barrier 'c': ranks 0, 2 of 4 have not arrived after 0.5 s");
+  EXPECT_EQ(line_of(job.received(1)), "barrier 'c': ranks 0, 2 of 4 have not arrived after 0.5 s");
   // A rank that timed out does not count, and may try again.
-  job.say(0, barrier(5, "c", 5000));
-  job.say(2, barrier(5, "c", 5000));
-  EXPECT_TRUE(job.told(3).empty());
-  job.say(1, barrier(5, "c", 5000));
-  EXPECT_EQ(line_of(job.told(3)), "=");
+  job.send(0, barrier(5, "c", 5000));
+  job.send(2, barrier(5, "c", 5000));
+  EXPECT_TRUE(job.received(3).empty());
+  job.send(1, barrier(5, "c", 5000));
+  EXPECT_EQ(line_of(job.received(3)), "=");
   // Nobody waits for a rank that has left.
-  job.say(0, barrier(6, "d"));
-  job.told(0);
-  job.say(2, {.kind = Kind::kGoodbye});
-  EXPECT_EQ(line_of(job.told(0)), "barrier 'd': rank 2 has left the job");
+  job.send(0, barrier(6, "d"));
+  job.received(0);
+  job.send(2, {.kind = FrameKind::kGoodbye});
+  EXPECT_EQ(line_of(job.received(0)), "barrier 'd': rank 2 has left the job");
   job.forget();
-  job.say(1, barrier(7, "e"));
-  EXPECT_THAT(line_of(job.told(1)), HasSubstr("rank 2 has left the job"));
+  job.send(1, barrier(7, "e"));
+  EXPECT_THAT(line_of(job.received(1)), HasSubstr("rank 2 has left the job"));
 }
 
 TEST(Hub, TheFirstFailureIsEverybodys) {
   HubJob job(3);
   job.forget();
-  job.say(2, get(1, "k"));
-  job.say(1, {.kind = Kind::kFailure,
-              .value = encode_error(base::unfit_error("/data/x.bin", "no space", "free some"))});
-  job.say(2, {.kind = Kind::kFailure, .value = encode_error(base::failed_error("", "second"))});
+  job.send(2, get(1, "k"));
+  job.send(1, {.kind = FrameKind::kFailure,
+               .value = encode_error(base::unfit_error("/data/x.bin", "no space", "free some"))});
+  job.send(2,
+           {.kind = FrameKind::kFailure, .value = encode_error(base::failed_error("", "second"))});
   job.hub().lost(2, "ended unexpectedly");
   for (int rank = 0; rank < 3; ++rank) {
-    const auto told = job.told(rank);
-    ASSERT_EQ(told.size(), 1U) << rank;
-    EXPECT_EQ(told[0].number, 1);
-    EXPECT_EQ(decode_error(told[0].value).line(), "rank 1: /data/x.bin: no space; free some");
-    EXPECT_EQ(decode_error(told[0].value).code, base::ExitCode::kUnfit);
+    const auto received = job.received(rank);
+    ASSERT_EQ(received.size(), 1U) << rank;
+    EXPECT_EQ(received[0].number, 1);
+    EXPECT_EQ(decode_error(received[0].value).line(), "rank 1: /data/x.bin: no space; free some");
+    EXPECT_EQ(decode_error(received[0].value).code, base::ExitCode::kUnfit);
   }
-  job.say(0, get(2, "k"));
-  EXPECT_EQ(line_of(job.told(0)), "rank 1: /data/x.bin: no space; free some");
+  job.send(0, get(2, "k"));
+  EXPECT_EQ(line_of(job.received(0)), "rank 1: /data/x.bin: no space; free some");
 }
 
 TEST(Hub, WhoEndsWithoutGoodbyeIsMissed) {
   HubJob job(3);
-  job.say(1, {.kind = Kind::kHeartbeat, .number = 120});
+  job.send(1, {.kind = FrameKind::kHeartbeat, .number = 120});
   job.forget();
   job.hub().lost(1, "ended unexpectedly");
   job.hub().lost(1, "ended unexpectedly");
   EXPECT_EQ(job.failure(), "rank 1: ended unexpectedly (node1, pid 101, step 120); see its log");
-  EXPECT_EQ(job.told(2).size(), 1U);
+  EXPECT_EQ(job.received(2).size(), 1U);
   HubJob orderly(3);
   orderly.forget();
-  orderly.say(1, {.kind = Kind::kGoodbye});
-  EXPECT_EQ(orderly.told(1).at(0).kind, Kind::kGoodbye);
+  orderly.send(1, {.kind = FrameKind::kGoodbye});
+  EXPECT_EQ(orderly.received(1).at(0).kind, FrameKind::kGoodbye);
   orderly.hub().lost(1, "ended unexpectedly");
   EXPECT_EQ(orderly.failure(), "");
 }
@@ -235,7 +238,7 @@ TEST(Hub, WhoEndsWithoutGoodbyeIsMissed) {
 TEST(Hub, SilenceIsNoticed) {
   HubJob job(3);
   for (std::int64_t second = 1; second <= 29; ++second) {
-    job.say(1, {.kind = Kind::kHeartbeat}, second * kSecond);
+    job.send(1, {.kind = FrameKind::kHeartbeat}, second * kSecond);
     job.time(second * kSecond);
   }
   EXPECT_EQ(job.failure(), "");
@@ -247,27 +250,27 @@ TEST(Hub, SilenceIsNoticed) {
 TEST(Hub, RankZeroLeavesLast) {
   HubJob job(3);
   job.forget();
-  job.say(0, {.kind = Kind::kGoodbye});
-  EXPECT_TRUE(job.told(0).empty());
-  job.say(1, {.kind = Kind::kGoodbye});
-  EXPECT_TRUE(job.told(0).empty());
-  job.say(2, {.kind = Kind::kGoodbye});
-  EXPECT_EQ(job.told(0).at(0).kind, Kind::kGoodbye);
+  job.send(0, {.kind = FrameKind::kGoodbye});
+  EXPECT_TRUE(job.received(0).empty());
+  job.send(1, {.kind = FrameKind::kGoodbye});
+  EXPECT_TRUE(job.received(0).empty());
+  job.send(2, {.kind = FrameKind::kGoodbye});
+  EXPECT_EQ(job.received(0).at(0).kind, FrameKind::kGoodbye);
   HubJob hurried(3);
   hurried.forget();
-  hurried.say(0, {.kind = Kind::kGoodbye, .number = 1});
-  EXPECT_EQ(hurried.told(2).at(0).kind, Kind::kGoodbye);
+  hurried.send(0, {.kind = FrameKind::kGoodbye, .number = 1});
+  EXPECT_EQ(hurried.received(2).at(0).kind, FrameKind::kGoodbye);
 }
 
 TEST(Hub, KnowsWhoIsSlow) {
   HubJob job(2);
-  job.say(1, {.kind = Kind::kHeartbeat, .id = 500, .number = 10}, 2 * kSecond);
-  job.say(1, {.kind = Kind::kHeartbeat, .id = 1500, .number = 10}, 3 * kSecond);
+  job.send(1, {.kind = FrameKind::kHeartbeat, .id = 500, .number = 10}, 2 * kSecond);
+  job.send(1, {.kind = FrameKind::kHeartbeat, .id = 1500, .number = 10}, 3 * kSecond);
   const std::vector<Member> members = job.hub().members(4 * kSecond);
   ASSERT_EQ(members.size(), 2U);
   EXPECT_EQ(members[1].step, 10);
   EXPECT_DOUBLE_EQ(members[1].seconds_since_step, 2.5);
-  EXPECT_DOUBLE_EQ(members[1].seconds_since_heard, 1);
+  EXPECT_DOUBLE_EQ(members[1].seconds_since_received, 1);
   EXPECT_EQ(members[1].host, "node1");
   EXPECT_EQ(members[0].step, -1);
 }
@@ -293,9 +296,9 @@ RC_GTEST_PROP(Hub, EveryRequestIsAnsweredOnce, ()) {
   std::set<int> gone;
   const auto collect = [&] {
     for (int rank = 0; rank < ranks; ++rank) {
-      for (const Message& message : job.told(rank)) {
-        if (message.kind == Kind::kAnswer) RC_ASSERT(open.erase({rank, message.id}) == 1U);
-        if (message.kind == Kind::kFailure) {
+      for (const Message& message : job.received(rank)) {
+        if (message.kind == FrameKind::kAnswer) RC_ASSERT(open.erase({rank, message.id}) == 1U);
+        if (message.kind == FrameKind::kFailure) {
           std::erase_if(open, [&](const auto& one) { return one.first == rank; });
         }
       }
@@ -308,15 +311,15 @@ RC_GTEST_PROP(Hub, EveryRequestIsAnsweredOnce, ()) {
     const std::int64_t ms = *rc::gen::inRange(0, 2000);
     switch (*rc::gen::weightedElement<int>({{4, 0}, {6, 1}, {6, 2}, {3, 3}, {1, 4}, {1, 5}})) {
       case 0:
-        job.say(rank, put(++id, key, key), now);
+        job.send(rank, put(++id, key, key), now);
         open.insert({rank, id});
         break;
       case 1:
-        job.say(rank, get(++id, key, ms), now);
+        job.send(rank, get(++id, key, ms), now);
         open.insert({rank, id});
         break;
       case 2:
-        job.say(rank, barrier(++id, key, ms), now);
+        job.send(rank, barrier(++id, key, ms), now);
         open.insert({rank, id});
         break;
       case 3:
@@ -325,12 +328,12 @@ RC_GTEST_PROP(Hub, EveryRequestIsAnsweredOnce, ()) {
         break;
       case 4:
         if (rank == 0) break;
-        job.say(rank, {.kind = Kind::kGoodbye}, now);
+        job.send(rank, {.kind = FrameKind::kGoodbye}, now);
         gone.insert(rank);
         std::erase_if(open, [&](const auto& one) { return one.first == rank; });
         break;
       default:
-        if (*rc::gen::inRange(0, 10) == 0) job.say(rank, {.kind = Kind::kFailure}, now);
+        if (*rc::gen::inRange(0, 10) == 0) job.send(rank, {.kind = FrameKind::kFailure}, now);
     }
     collect();
   }

@@ -31,16 +31,16 @@ base::Result<std::unique_ptr<Inbox>> Inbox::make() {
 }
 
 void Inbox::deliver(const Message& message) {
-  if (message.kind == Kind::kFailure) {
+  if (message.kind == FrameKind::kFailure) {
     return fail({static_cast<int>(message.number), decode_error(message.value)});
   }
   {
     const std::lock_guard lock(mutex_);
-    if (message.kind == Kind::kComplete) {
+    if (message.kind == FrameKind::kComplete) {
       complete_ = true;
-    } else if (message.kind == Kind::kGoodbye) {
+    } else if (message.kind == FrameKind::kGoodbye) {
       goodbye_ = true;
-    } else if (message.kind == Kind::kAnswer) {
+    } else if (message.kind == FrameKind::kAnswer) {
       // Nobody waits for an answer that arrives after its request's limit.
       const auto request = requests_.find(message.id);
       if (request == requests_.end()) return;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "control/place.h"
+#include "control/rank_assignment.h"
 
 namespace assay::control {
 

@@ -21,9 +21,9 @@ struct Member {
   MemberState state = MemberState::kAbsent;
   std::string host;
   std::int64_t pid = 0;
-  std::int64_t step = -1;          // the last one reported; -1: none
-  double seconds_since_step = 0;   // since that step began
-  double seconds_since_heard = 0;  // since its last message of any kind
+  std::int64_t step = -1;             // the last one reported; -1: none
+  double seconds_since_step = 0;      // since that step began
+  double seconds_since_received = 0;  // since its last message of any kind
 };
 
 // The first failure of the job. The error's text names the rank.

@@ -22,11 +22,11 @@ void Peers::watch(int fd, PeerId id) const {
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
 }
 
-void Peers::add(std::unique_ptr<Peer> stranger) {
+void Peers::add(std::unique_ptr<Peer> peer) {
   const PeerId id = ++last_id_;
-  watch(stranger->connection.fd(), id);
-  strangers_.emplace(id, stranger.get());
-  peers_.emplace(id, std::move(stranger));
+  watch(peer->connection.fd(), id);
+  unauthenticated_.emplace(id, peer.get());
+  peers_.emplace(id, std::move(peer));
 }
 
 Peer* Peers::find(PeerId id) {
@@ -35,7 +35,7 @@ Peer* Peers::find(PeerId id) {
 }
 
 void Peers::admit(PeerId id, int rank) {
-  strangers_.erase(id);
+  unauthenticated_.erase(id);
   members_[static_cast<std::size_t>(rank)] = id;
   Peer& peer = *peers_.at(id);
   peer.rank = rank;
@@ -47,7 +47,7 @@ int Peers::remove(PeerId id) {
   if (found == peers_.end()) return -1;
   const int rank = found->second->rank;
   if (rank >= 0) members_[static_cast<std::size_t>(rank)] = 0;
-  strangers_.erase(id);
+  unauthenticated_.erase(id);
   peers_.erase(found);
   return rank;
 }
@@ -64,7 +64,7 @@ void Peers::flush(PeerId id, Peer& peer) {
 }
 
 void Peers::finish(SteadyTime limit) {
-  while (!strangers_.empty()) remove(strangers_.begin()->first);
+  while (!unauthenticated_.empty()) remove(unauthenticated_.begin()->first);
   for (auto& [id, peer] : peers_) {
     flush(id, *peer);
     if (peer->connection.queued() == 0) peer->connection.finish_sending();

@@ -1,5 +1,6 @@
-// Peers: the connections of rank 0's server, from members and from strangers (peers that have not
-// authenticated), with their epoll registrations. Closing a connection also removes it from epoll.
+// Peers: the connections of rank 0's server, from members and from unauthenticated peers (those
+// that have not authenticated), with their epoll registrations. Closing a connection also removes
+// it from epoll.
 #pragma once
 
 #include <cstddef>
@@ -28,11 +29,11 @@ struct Peer {
   Connection connection;
   ServerHandshake handshake;
   std::string address;   // for messages
-  int rank = -1;         // -1: a stranger
+  int rank = -1;         // -1: unauthenticated
   bool closing = false;  // refused; stays open until it has had time to read why
   bool watches_write = false;
   std::int64_t since_ns;
-  std::int64_t deadline_ns;  // for strangers
+  std::int64_t deadline_ns;  // for unauthenticated peers
 };
 
 class Peers {
@@ -44,11 +45,11 @@ class Peers {
   // Watches another descriptor for reading.
   void watch(int fd, PeerId id) const;
 
-  void add(std::unique_ptr<Peer> stranger);
+  void add(std::unique_ptr<Peer> peer);
   // Null if the connection is gone.
   [[nodiscard]] Peer* find(PeerId id);
   [[nodiscard]] PeerId of_rank(int rank) const { return members_[static_cast<std::size_t>(rank)]; }
-  // Turns a stranger into a member.
+  // Turns an unauthenticated peer into a member.
   void admit(PeerId id, int rank);
   // Closes the connection and returns its rank, or -1.
   int remove(PeerId id);
@@ -56,18 +57,18 @@ class Peers {
   void flush(PeerId id, Peer& peer);
 
   // Oldest first.
-  [[nodiscard]] const std::map<PeerId, Peer*>& strangers() const { return strangers_; }
+  [[nodiscard]] const std::map<PeerId, Peer*>& unauthenticated() const { return unauthenticated_; }
 
-  // Closes all connections: strangers at once, members when everything queued has been sent and
-  // they have closed too, or at the limit. Closing a socket with unread input would discard what is
-  // still on its way to the peer.
+  // Closes all connections: unauthenticated ones at once, members when everything queued has been
+  // sent and they have closed too, or at the limit. Closing a socket with unread input would
+  // discard what is still on its way to the peer.
   void finish(SteadyTime limit);
 
  private:
   base::UniqueFd epoll_;
   PeerId last_id_ = 9;
   std::unordered_map<PeerId, std::unique_ptr<Peer>> peers_;
-  std::map<PeerId, Peer*> strangers_;
+  std::map<PeerId, Peer*> unauthenticated_;
   std::vector<PeerId> members_;  // by rank
 };
 

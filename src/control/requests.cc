@@ -36,7 +36,7 @@ std::string ranks_have(const std::vector<int>& ranks, std::size_t of) {
                      one ? "s" : "ve");
 }
 
-Requests::Requests(int ranks, const RequestLimits& limits, std::vector<Outgoing>& outgoing)
+Requests::Requests(int ranks, const RequestLimits& limits, std::vector<OutgoingMessage>& outgoing)
     : limits_(limits),
       outgoing_(outgoing),
       waiting_(index(ranks), 0),
@@ -181,13 +181,13 @@ bool Requests::may_wait(const Waiter& from, const std::string& where) {
 }
 
 void Requests::answer(const Waiter& waiter, const std::string& value) {
-  outgoing_.push_back({waiter.rank, {.kind = Kind::kAnswer, .id = waiter.id, .value = value}});
+  outgoing_.push_back({waiter.rank, {.kind = FrameKind::kAnswer, .id = waiter.id, .value = value}});
 }
 
 void Requests::refuse(const Waiter& waiter, const base::Error& why) {
   outgoing_.push_back(
       {waiter.rank,
-       {.kind = Kind::kAnswer, .id = waiter.id, .number = 1, .value = encode_error(why)}});
+       {.kind = FrameKind::kAnswer, .id = waiter.id, .number = 1, .value = encode_error(why)}});
 }
 
 }  // namespace assay::control

@@ -16,7 +16,7 @@
 namespace assay::control {
 
 // A message for a rank.
-struct Outgoing {
+struct OutgoingMessage {
   int rank;
   Message message;
 };
@@ -37,7 +37,7 @@ struct RequestLimits {
 class Requests {
  public:
   // Answers are appended to `outgoing`, which must outlive this object.
-  Requests(int ranks, const RequestLimits& limits, std::vector<Outgoing>& outgoing);
+  Requests(int ranks, const RequestLimits& limits, std::vector<OutgoingMessage>& outgoing);
 
   void put(const Waiter& from, const std::string& key, const std::string& value);
   void get(const Waiter& from, const std::string& key);
@@ -66,7 +66,7 @@ class Requests {
                                        const std::vector<Waiter>& waiters) const;
 
   RequestLimits limits_;
-  std::vector<Outgoing>& outgoing_;
+  std::vector<OutgoingMessage>& outgoing_;
   std::unordered_map<std::string, std::string> store_;
   std::size_t store_bytes_ = 0;
   Waiters gets_;

@@ -118,7 +118,7 @@ Secret::~Secret() {
 
 Secret Secret::random() {
   std::string text;
-  for (const char c : random_digest()) text += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  for (const char c : random_nonce()) text += fmt::format("{:02x}", static_cast<unsigned char>(c));
   return Secret(std::move(text));
 }
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "control/place.h"
+#include "control/rank_assignment.h"
 
 namespace assay::control {
 

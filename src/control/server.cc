@@ -30,9 +30,9 @@ constexpr std::int64_t kLoudRefusals = 100;
 constexpr std::size_t kMostQueued = std::size_t{64} << 20;
 
 // Every rank needs a descriptor, and large jobs exceed the default limit of 1024.
-void allow_descriptors(int ranks, int strangers) {
+void allow_descriptors(int ranks, int max_unauthenticated) {
   rlimit limit{};
-  const auto wanted = static_cast<rlim_t>(ranks) + static_cast<rlim_t>(strangers) + 512;
+  const auto wanted = static_cast<rlim_t>(ranks) + static_cast<rlim_t>(max_unauthenticated) + 512;
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
   limit.rlim_cur = std::min(wanted, limit.rlim_max);
   ::setrlimit(RLIMIT_NOFILE, &limit);
@@ -58,7 +58,7 @@ Server::Server(const ChannelOptions& options, Listener listener, Inbox& inbox, O
 
 base::Result<std::unique_ptr<Server>> Server::start(const ChannelOptions& options,
                                                     Listener listener, Inbox& inbox) {
-  allow_descriptors(options.ranks, options.strangers);
+  allow_descriptors(options.ranks, options.max_unauthenticated);
   ASSAY_TRY(Outbox outbox, Outbox::make());
   base::UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
   if (!epoll.valid()) {
@@ -69,20 +69,20 @@ base::Result<std::unique_ptr<Server>> Server::start(const ChannelOptions& option
       new Server(options, std::move(listener), inbox, std::move(outbox), std::move(epoll)));
   server->peers_.watch(server->outbox_.event_fd(), kOutboxEvent);
   server->peers_.watch(server->listener_.socket.get(), kListenerEvent);
-  server->thread_ = quiet_thread([raw = server.get()] { raw->run(); });
+  server->thread_ = thread_without_signals([raw = server.get()] { raw->run(); });
   return server;
 }
 
 void Server::run() {
   while (!stopping_) {
     // Delivered without holding the lock: a callback may call members().
-    for (const Message& message : turn()) inbox_.deliver(message);
+    for (const Message& message : run_once()) inbox_.deliver(message);
   }
   listener_.socket.reset();
   peers_.finish(std::chrono::steady_clock::now() + std::chrono::seconds(2));
 }
 
-std::vector<Message> Server::turn() {
+std::vector<Message> Server::run_once() {
   read_events(sleep_ms());
   const std::lock_guard lock(mutex_);
   for (const Message& message : outbox_.take()) hub_.receive(0, message, now_ns_);
@@ -90,7 +90,7 @@ std::vector<Message> Server::turn() {
     hub_.receive(0, progress_.message(), now_ns_);
     next_heartbeat_ns_ = now_ns_ + to_ns(options_.heartbeat);
   }
-  expire_strangers();
+  expire_unauthenticated();
   if (!accepting_ && now_ns_ >= accept_again_ns_) watch_listener(true);
   hub_.advance(now_ns_);
   return dispatch();
@@ -100,7 +100,7 @@ int Server::sleep_ms() const {
   // Only this thread modifies what is read here.
   std::int64_t wake_ns = std::min(hub_.next_deadline_ns(), next_heartbeat_ns_);
   if (!accepting_) wake_ns = std::min(wake_ns, accept_again_ns_);
-  for (const auto& [id, peer] : peers_.strangers()) {
+  for (const auto& [id, peer] : peers_.unauthenticated()) {
     wake_ns = std::min(wake_ns, peer->deadline_ns);
   }
   return base::poll_timeout_ms(SteadyTime{std::chrono::nanoseconds(wake_ns)});
@@ -152,17 +152,18 @@ void Server::accept_all() {
     set_stream_options(socket.get());
     peers_.add(std::make_unique<Peer>(
         std::move(socket),
-        ServerHandshake(options_.job, options_.secret, listener_.port, random_digest()), now_ns_,
-        to_ns(options_.stranger_timeout)));
+        ServerHandshake(options_.job, options_.secret, listener_.port, random_nonce()), now_ns_,
+        to_ns(options_.authentication_timeout)));
   }
 }
 
 // If the limit of unauthenticated peers is reached, closes the oldest, unless it is younger than a
 // second and may just be slow: then nobody is accepted until that has passed.
 bool Server::make_room() {
-  if (peers_.strangers().size() < static_cast<std::size_t>(options_.strangers)) return true;
+  if (peers_.unauthenticated().size() < static_cast<std::size_t>(options_.max_unauthenticated))
+    return true;
   if (!wait_for(listener_.socket.get(), POLLIN, SteadyTime{})) return false;  // nobody is waiting
-  const auto& [id, oldest] = *peers_.strangers().begin();
+  const auto& [id, oldest] = *peers_.unauthenticated().begin();
   if (now_ns_ - oldest->since_ns >= kSecond_ns) {
     remove(id, "too many connections");
     return true;
@@ -193,7 +194,7 @@ bool Server::read_frames(PeerId id, Peer& peer) {
     if (frame && !*frame) break;
     if (peer.rank < 0) {
       if (frame) {
-        meet(id, peer, **frame);
+        authenticate(id, peer, **frame);
       } else {
         refuse(peer, refusal_bytes(frame.error().what), frame.error().what);
       }
@@ -211,11 +212,10 @@ bool Server::read_frames(PeerId id, Peer& peer) {
   return true;
 }
 
-void Server::meet(PeerId id, Peer& peer, const Frame& frame) {
+void Server::authenticate(PeerId id, Peer& peer, const Frame& frame) {
   const HandshakeStep step = peer.handshake.receive(frame);
-  if (step.outcome == HandshakeStep::Outcome::kRefused)
-    return refuse(peer, step.bytes, step.reason);
-  if (step.outcome == HandshakeStep::Outcome::kContinue) return peer.connection.queue(step.bytes);
+  if (step.outcome == HandshakeStep::Status::kRefused) return refuse(peer, step.bytes, step.reason);
+  if (step.outcome == HandshakeStep::Status::kContinue) return peer.connection.queue(step.bytes);
   const Introduction& who = peer.handshake.peer();
   if (const auto reason = hub_.admit(who, now_ns_)) {
     return refuse(peer, refusal_bytes(*reason), *reason);
@@ -248,16 +248,16 @@ void Server::remove(PeerId id, const std::string& how) {
   if (!accepting_) watch_listener(true);
 }
 
-void Server::expire_strangers() {
+void Server::expire_unauthenticated() {
   std::vector<PeerId> expired;
-  for (const auto& [id, peer] : peers_.strangers()) {
+  for (const auto& [id, peer] : peers_.unauthenticated()) {
     if (now_ns_ < peer->deadline_ns) continue;
     if (peer->closing) {
       expired.push_back(id);
       continue;
     }
     const std::string reason = fmt::format("did not authenticate within {}",
-                                           duration_text(to_ns(options_.stranger_timeout)));
+                                           duration_text(to_ns(options_.authentication_timeout)));
     refuse(*peer, refusal_bytes(reason, true), reason);
   }
   for (const PeerId id : expired) remove(id, "closed");
@@ -269,7 +269,7 @@ std::vector<Message> Server::dispatch() {
   // Removing a peer that does not read may produce further messages.
   for (auto outgoing = hub_.take_outgoing(); !outgoing.empty(); outgoing = hub_.take_outgoing()) {
     std::vector<PeerId> touched;
-    for (Outgoing& one : outgoing) {
+    for (OutgoingMessage& one : outgoing) {
       if (one.rank == 0) {
         own.push_back(std::move(one.message));
         continue;

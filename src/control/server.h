@@ -1,5 +1,5 @@
-// Server: the Link of rank 0, and the thread that serves all other ranks and unauthenticated peers.
-// It only moves messages between sockets and the Hub, which interprets them.
+// Server: the HubLink of rank 0, and the thread that serves all other ranks and unauthenticated
+// peers. It only moves messages between sockets and the Hub, which interprets them.
 #pragma once
 
 #include <atomic>
@@ -12,13 +12,13 @@
 
 #include "control/channel.h"
 #include "control/hub.h"
-#include "control/link.h"
+#include "control/hub_link.h"
 #include "control/peers.h"
 #include "control/socket.h"
 
 namespace assay::control {
 
-class Server final : public Link {
+class Server final : public HubLink {
  public:
   // The inbox must outlive it.
   static base::Result<std::unique_ptr<Server>> start(const ChannelOptions& options,
@@ -36,7 +36,7 @@ class Server final : public Link {
          base::UniqueFd epoll);
   void run();
   // Waits for events and passes them to the hub; returns the hub's messages for rank 0 itself.
-  std::vector<Message> turn();
+  std::vector<Message> run_once();
   [[nodiscard]] int sleep_ms() const;
   void read_events(int first_wait_ms);
   void watch_listener(bool watch);
@@ -45,17 +45,17 @@ class Server final : public Link {
   void handle(PeerId id, std::uint32_t events);
   // False when the peer is gone.
   bool read_frames(PeerId id, Peer& peer);
-  void meet(PeerId id, Peer& peer, const Frame& frame);
+  void authenticate(PeerId id, Peer& peer, const Frame& frame);
   void refuse(Peer& peer, const std::string& bytes, const std::string& reason);
   void remove(PeerId id, const std::string& how);
-  void expire_strangers();
+  void expire_unauthenticated();
   std::vector<Message> dispatch();
 
   const ChannelOptions options_;
   Listener listener_;
   Inbox& inbox_;
   Outbox outbox_;
-  Progress progress_;
+  StepProgress progress_;
   Peers peers_;
 
   mutable std::mutex mutex_;  // guards the hub, which members() reads

@@ -9,15 +9,15 @@ constexpr std::size_t kHeader = 8;  // length (4), kind (1), zeros (3)
 constexpr std::size_t kMaxErrorPart = 2000;
 
 bool is_kind(std::uint8_t kind) {
-  return (kind >= static_cast<std::uint8_t>(Kind::kHello) &&
-          kind <= static_cast<std::uint8_t>(Kind::kRefused)) ||
-         (kind >= static_cast<std::uint8_t>(Kind::kComplete) &&
-          kind <= static_cast<std::uint8_t>(Kind::kGoodbye));
+  return (kind >= static_cast<std::uint8_t>(FrameKind::kHello) &&
+          kind <= static_cast<std::uint8_t>(FrameKind::kRefused)) ||
+         (kind >= static_cast<std::uint8_t>(FrameKind::kComplete) &&
+          kind <= static_cast<std::uint8_t>(FrameKind::kGoodbye));
 }
 
 }  // namespace
 
-std::string frame_bytes(Kind kind, std::string_view payload) {
+std::string frame_bytes(FrameKind kind, std::string_view payload) {
   std::string bytes = PayloadWriter()
                           .number(payload.size(), 4)
                           .number(static_cast<std::uint8_t>(kind), 1)
@@ -42,7 +42,7 @@ base::Result<std::optional<Frame>> FrameReader::next() {
         fmt::format("a message of {} bytes is longer than the {} allowed", size, max_payload_)));
   }
   if (rest.size() < kHeader + size) return std::nullopt;
-  Frame frame{static_cast<Kind>(kind), std::string(rest.substr(kHeader, size))};
+  Frame frame{static_cast<FrameKind>(kind), std::string(rest.substr(kHeader, size))};
   used_ += kHeader + size;
   // The buffer is compacted when at least half of it is consumed, so that each byte is moved once
   // on average.
@@ -99,7 +99,7 @@ std::string encode(const Message& message) {
 }
 
 std::optional<Message> decode(const Frame& frame) {
-  if (frame.kind < Kind::kComplete) return std::nullopt;
+  if (frame.kind < FrameKind::kComplete) return std::nullopt;
   Message message;
   message.kind = frame.kind;
   PayloadReader reader(frame.payload);

@@ -23,7 +23,7 @@ inline constexpr std::size_t kMaxValue = 1 << 20;
 inline constexpr std::size_t kMaxStrangerPayload = 1024;
 inline constexpr std::size_t kMaxPayload = kMaxValue + 1024;
 
-enum class Kind : std::uint8_t {
+enum class FrameKind : std::uint8_t {
   // Joining. The first five never change, so that any two versions can tell each other why they are
   // incompatible.
   kHello = 1,
@@ -44,11 +44,11 @@ enum class Kind : std::uint8_t {
 };
 
 struct Frame {
-  Kind kind = Kind::kHello;
+  FrameKind kind = FrameKind::kHello;
   std::string payload;
 };
 
-std::string frame_bytes(Kind kind, std::string_view payload);
+std::string frame_bytes(FrameKind kind, std::string_view payload);
 
 // Splits a stream of bytes into frames. After an error it stays failed, because the start of the
 // next frame is unknown.
@@ -96,7 +96,7 @@ class PayloadReader {
 
 // A message between authenticated ranks. Which fields are used depends on the kind.
 struct Message {
-  Kind kind = Kind::kAlive;
+  FrameKind kind = FrameKind::kAlive;
   std::uint64_t id = 0;     // of a request and its answer; for kHeartbeat: milliseconds in the step
   std::int64_t number = 0;  // timeout in ms; step; failed rank; 1 in an answer: refused
   std::string key;

@@ -20,9 +20,9 @@ rc::Gen<std::string> bytes() {
 
 Message drawn_message() {
   Message message;
-  message.kind =
-      *rc::gen::element(Kind::kComplete, Kind::kHeartbeat, Kind::kAlive, Kind::kPut, Kind::kGet,
-                        Kind::kBarrier, Kind::kAnswer, Kind::kFailure, Kind::kGoodbye);
+  message.kind = *rc::gen::element(FrameKind::kComplete, FrameKind::kHeartbeat, FrameKind::kAlive,
+                                   FrameKind::kPut, FrameKind::kGet, FrameKind::kBarrier,
+                                   FrameKind::kAnswer, FrameKind::kFailure, FrameKind::kGoodbye);
   message.id = *rc::gen::arbitrary<std::uint64_t>();
   message.number = *rc::gen::arbitrary<std::int64_t>();
   message.key = *rc::gen::resize(100, bytes());
@@ -68,7 +68,8 @@ RC_GTEST_PROP(Wire, AnyBytesAreFramesOrRefused, ()) {
 }
 
 RC_GTEST_PROP(Wire, AnyPayloadIsAMessageOrRefused, ()) {
-  const Frame frame{*rc::gen::element(Kind::kHello, Kind::kPut, Kind::kGoodbye), *bytes()};
+  const Frame frame{*rc::gen::element(FrameKind::kHello, FrameKind::kPut, FrameKind::kGoodbye),
+                    *bytes()};
   if (const auto message = decode(frame)) {
     RC_ASSERT(encode(*message) == frame_bytes(frame.kind, frame.payload));
   }
@@ -78,8 +79,8 @@ RC_GTEST_PROP(Wire, ACutMessageIsNoMessage, ()) {
   const std::string whole = encode(drawn_message());
   const std::string payload = whole.substr(8);
   const auto cut = *rc::gen::inRange<std::size_t>(0, payload.size());
-  RC_ASSERT(!decode({Kind::kPut, payload.substr(0, cut)}));
-  RC_ASSERT(!decode({Kind::kPut, payload + "x"}));
+  RC_ASSERT(!decode({FrameKind::kPut, payload.substr(0, cut)}));
+  RC_ASSERT(!decode({FrameKind::kPut, payload + "x"}));
 }
 
 RC_GTEST_PROP(Wire, ErrorsSurvive, ()) {
@@ -95,9 +96,9 @@ RC_GTEST_PROP(Wire, ErrorsSurvive, ()) {
 
 TEST(Wire, LimitsHold) {
   FrameReader reader(10);
-  reader.add(frame_bytes(Kind::kHello, std::string(10, 'x')));
+  reader.add(frame_bytes(FrameKind::kHello, std::string(10, 'x')));
   ASSERT_TRUE(reader.next().value());
-  reader.add(frame_bytes(Kind::kHello, std::string(11, 'x')));
+  reader.add(frame_bytes(FrameKind::kHello, std::string(11, 'x')));
   EXPECT_THAT(reader.next().error().what, ::testing::HasSubstr("11 bytes is longer than the 10"));
   EXPECT_FALSE(reader.next());  // the reader stays failed
   // A length that is too large is refused before its bytes have arrived.
@@ -113,9 +114,9 @@ TEST(Wire, LimitsHold) {
   EXPECT_TRUE(decode_error("").what.find("could not be decoded") != std::string::npos);
   // The longest error fits into a message.
   const std::string longest(100'000, 'x');
-  const Message failure{.kind = Kind::kFailure,
+  const Message failure{.kind = FrameKind::kFailure,
                         .value = encode_error({base::ExitCode::kNo, longest, longest, longest})};
-  EXPECT_TRUE(decode({Kind::kFailure, encode(failure).substr(8)}));
+  EXPECT_TRUE(decode({FrameKind::kFailure, encode(failure).substr(8)}));
 }
 
 }  // namespace

@@ -32,10 +32,10 @@ void add_common_flags(const Session& session, std::vector<std::string>& argument
 
 // If a launcher started one `assay train` per rank, all of them record one run.
 base::Result<std::optional<lineage::PartOf>> part_of(const TrainingJob& job) {
-  ASSAY_TRY(const auto place, place_among_ranks(job));
-  if (!place) return std::nullopt;
+  ASSAY_TRY(const auto assignment, launcher_assignment(job));
+  if (!assignment) return std::nullopt;
   const auto environment = base::Environment::from_current();
-  std::string name = place->job.empty() ? "job" : place->job;
+  std::string name = assignment->job.empty() ? "job" : assignment->job;
   // Slurm's job ids are unique, except that a requeued job keeps its id.
   if (const auto again = environment.get("SLURM_RESTART_COUNT")) name += fmt::format(".{}", *again);
   for (char& c : name) {
@@ -44,10 +44,10 @@ base::Result<std::optional<lineage::PartOf>> part_of(const TrainingJob& job) {
   constexpr std::size_t kMost = 100;
   const std::filesystem::path folder = std::filesystem::absolute(job.out) / "ranks";
   return lineage::PartOf{
-      .rank = place->rank,
-      .ranks = place->ranks,
+      .rank = assignment->rank,
+      .ranks = assignment->ranks,
       .folder = folder / (std::string(lineage::kPartFolderPrefix) + name.substr(0, kMost)),
-      .may_be_old = place->source != control::PlaceSource::kSlurm};
+      .may_be_old = assignment->source != control::LauncherKind::kSlurm};
 }
 
 base::Result<base::ExitCode> train(const Session& session, const TrainOptions& options) {

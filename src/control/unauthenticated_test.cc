@@ -25,7 +25,7 @@ SteadyTime soon() {
   return std::chrono::steady_clock::now() + 60s;
 }
 
-base::UniqueFd stranger(const testing::Job& job) {
+base::UniqueFd unauthenticated_socket(const testing::Job& job) {
   auto socket = connect_once({"127.0.0.1", job.port()}, soon());
   EXPECT_TRUE(socket) << socket.error().line();
   return socket ? *std::move(socket) : base::UniqueFd();
@@ -47,7 +47,7 @@ std::string read_all(const base::UniqueFd& socket) {
   return all;
 }
 
-// A job of two whose rank 1 joins only after the strangers.
+// A job of two whose rank 1 joins only after the unauthenticated peers.
 class Waiting {
  public:
   explicit Waiting(const testing::Changes& change = {}) : job(2) {
@@ -166,37 +166,37 @@ TEST(Strangers, GarbageIsRefusedInOneLine) {
   for (const std::string_view bytes :
        {std::string_view("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), std::string_view("SSH-2.0-x\r\n"),
         std::string_view("\xff\xff\xff\x7f\x01\0\0\0", 8)}) {
-    const base::UniqueFd socket = stranger(waiting.job);
+    const base::UniqueFd socket = unauthenticated_socket(waiting.job);
     send_bytes(socket, bytes);
     FrameReader reader(kMaxStrangerPayload);
     reader.add(read_all(socket));
     const auto frame = reader.next();
     ASSERT_TRUE(frame && *frame) << bytes;
-    EXPECT_EQ((*frame)->kind, Kind::kRefused);
+    EXPECT_EQ((*frame)->kind, FrameKind::kRefused);
   }
   // Data without end is not kept.
-  const base::UniqueFd flood = stranger(waiting.job);
+  const base::UniqueFd flood = unauthenticated_socket(waiting.job);
   const std::string megabyte(1 << 20, 'x');
   for (int i = 0; i < 4; ++i) send_bytes(flood, megabyte);
-  const base::UniqueFd gone = stranger(waiting.job);
+  const base::UniqueFd gone = unauthenticated_socket(waiting.job);
   // A proof without an introduction, and members' messages from a peer that is not a member.
   for (const std::string& bytes :
-       {frame_bytes(Kind::kProof, std::string(32, 'x')), encode({.kind = Kind::kGoodbye}),
-        encode({.kind = Kind::kPut, .key = "k", .value = "v"})}) {
-    const base::UniqueFd socket = stranger(waiting.job);
+       {frame_bytes(FrameKind::kProof, std::string(32, 'x')), encode({.kind = FrameKind::kGoodbye}),
+        encode({.kind = FrameKind::kPut, .key = "k", .value = "v"})}) {
+    const base::UniqueFd socket = unauthenticated_socket(waiting.job);
     send_bytes(socket, bytes);
     EXPECT_THAT(read_all(socket), HasSubstr("unexpected message while joining a job"));
   }
 }
 
 TEST(Strangers, WhoSaysNothingIsSentAway) {
-  Waiting waiting([](ChannelOptions& options) { options.stranger_timeout = 300ms; });
-  const base::UniqueFd silent = stranger(waiting.job);
+  Waiting waiting([](ChannelOptions& options) { options.authentication_timeout = 300ms; });
+  const base::UniqueFd silent = unauthenticated_socket(waiting.job);
   EXPECT_THAT(read_all(silent), HasSubstr("did not authenticate within 0.3 s"));
   // Sending a little from time to time does not extend the deadline.
-  const base::UniqueFd slow = stranger(waiting.job);
+  const base::UniqueFd slow = unauthenticated_socket(waiting.job);
   const std::string hello =
-      ClientHandshake({"test job", 1, 2, "h", 1}, Secret("x"), random_digest()).hello_bytes();
+      ClientHandshake({"test job", 1, 2, "h", 1}, Secret("x"), random_nonce()).hello_bytes();
   for (std::size_t i = 0; i + 1 < hello.size(); ++i) {
     send_bytes(slow, hello.substr(i, 1));
     if (wait_for(slow.get(), POLLIN, std::chrono::steady_clock::now() + 5ms)) break;
@@ -208,10 +208,10 @@ TEST(Strangers, ManySilentOnesKeepNobodyOut) {
   // More than the limit; rank 1, which joins in the destructor, must still get in.
   std::vector<base::UniqueFd> crowd;
   Waiting waiting([](ChannelOptions& options) {
-    options.strangers = 8;
-    options.stranger_timeout = 600s;
+    options.max_unauthenticated = 8;
+    options.authentication_timeout = 600s;
   });
-  for (int i = 0; i < 20; ++i) crowd.push_back(stranger(waiting.job));
+  for (int i = 0; i < 20; ++i) crowd.push_back(unauthenticated_socket(waiting.job));
   // All but the last eight had to go.
   EXPECT_TRUE(testing::eventually([&] {
     return std::count_if(crowd.begin(), crowd.end(), [](const base::UniqueFd& one) {
@@ -250,16 +250,16 @@ TEST(Strangers, WhatRankZeroIsNotIsSaid) {
 
 // Rank 1 of two without a channel, after its handshake: the test reads and writes its messages.
 struct RawMember {
-  explicit RawMember(const testing::Job& job) : socket(stranger(job)) {
+  explicit RawMember(const testing::Job& job) : socket(unauthenticated_socket(job)) {
     const Secret secret("a secret of tests");
-    ClientHandshake handshake({"test job", 1, 2, "h", 1}, secret, random_digest());
+    ClientHandshake handshake({"test job", 1, 2, "h", 1}, secret, random_nonce());
     send_bytes(socket, handshake.hello_bytes());
     for (bool proven = false; !proven && read_more();) {
       while (const auto frame = reader.next().value()) {
-        if (frame->kind >= Kind::kComplete) continue;
+        if (frame->kind >= FrameKind::kComplete) continue;
         const HandshakeStep step = handshake.receive(*frame);
         send_bytes(socket, step.bytes);
-        proven = proven || step.outcome == HandshakeStep::Outcome::kProven;
+        proven = proven || step.outcome == HandshakeStep::Status::kProven;
       }
     }
   }
@@ -311,9 +311,10 @@ TEST(Strangers, AMemberThatReadsLateStillGetsEverything) {
   constexpr int kRequests = 30;
   for (std::uint64_t id = 0; id < kRequests; ++id) {
     send_bytes(member.socket,
-               encode({.kind = Kind::kGet, .id = id, .number = 60'000, .key = "large"}));
+               encode({.kind = FrameKind::kGet, .id = id, .number = 60'000, .key = "large"}));
   }
-  send_bytes(member.socket, encode({.kind = Kind::kPut, .id = 99, .key = "asked", .value = "all"}));
+  send_bytes(member.socket,
+             encode({.kind = FrameKind::kPut, .id = 99, .key = "asked", .value = "all"}));
   ASSERT_TRUE((*hosted)->get("asked", 60s));
   std::thread leaving([&] { EXPECT_FALSE((*hosted)->leave(1ms)); });
   int answers = 0;
@@ -321,8 +322,8 @@ TEST(Strangers, AMemberThatReadsLateStillGetsEverything) {
   bool open = true;
   while (open) {
     while (const auto frame = member.reader.next().value()) {
-      answers += frame->kind == Kind::kAnswer ? 1 : 0;
-      goodbye = goodbye || frame->kind == Kind::kGoodbye;
+      answers += frame->kind == FrameKind::kAnswer ? 1 : 0;
+      goodbye = goodbye || frame->kind == FrameKind::kGoodbye;
     }
     open = member.read_more();
   }

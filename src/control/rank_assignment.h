@@ -1,4 +1,4 @@
-// Place: which rank of a job this process is, and the address of rank 0, according to the
+// RankAssignment: which rank of a job this process is, and the address of rank 0, according to the
 // environment set by the launcher. Pure: the environment is a parameter.
 //
 // The first of these launchers that is found counts: our own, torchrun, Open MPI, PMI (MPICH, Intel
@@ -15,17 +15,17 @@
 
 namespace assay::control {
 
-enum class PlaceSource { kAssay, kTorchrun, kOpenMpi, kPmi, kSlurm, kSlurmBatch };
+enum class LauncherKind { kAssay, kTorchrun, kOpenMpi, kPmi, kSlurm, kSlurmBatch };
 
 // "torchrun (RANK, WORLD_SIZE)": for messages.
-std::string_view to_text(PlaceSource source);
+std::string_view to_text(LauncherKind source);
 
-struct Place {
+struct RankAssignment {
   int rank = 0;
   int ranks = 1;
   int local_rank = 0;   // among the ranks on this node
   int local_ranks = 1;  // number of ranks on this node
-  PlaceSource source = PlaceSource::kAssay;
+  LauncherKind source = LauncherKind::kAssay;
   // Rank 0's address; empty if there is only one rank and the launcher gave none.
   std::optional<Endpoint> rendezvous;
   // The launcher's name for the job; empty if it has none.
@@ -33,16 +33,16 @@ struct Place {
   // A socket already listening at the rendezvous, which rank 0 inherits from our launcher.
   std::optional<int> listener_fd;
 
-  bool operator==(const Place&) const = default;
+  bool operator==(const RankAssignment&) const = default;
 };
 
 using EnvironmentMap = std::map<std::string, std::string>;
 
 // Nothing if no launcher has assigned a place: this process may then start ranks itself. So may a
 // process that is rank 0 of 1, for example in an sbatch script without srun.
-base::Result<std::optional<Place>> find_place(const EnvironmentMap& environment);
+base::Result<std::optional<RankAssignment>> find_rank_assignment(const EnvironmentMap& environment);
 
 // The environment variables with which a launcher assigns a place.
-EnvironmentMap place_variables(const Place& place);
+EnvironmentMap rank_variables(const RankAssignment& assignment);
 
 }  // namespace assay::control

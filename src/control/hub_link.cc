@@ -1,4 +1,4 @@
-#include "control/link.h"
+#include "control/hub_link.h"
 
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -8,16 +8,16 @@
 
 namespace assay::control {
 
-void Progress::set(std::int64_t step) {
+void StepProgress::set(std::int64_t step) {
   since_ns_.store(steady_ns(), std::memory_order_relaxed);
   step_.store(step, std::memory_order_release);
 }
 
-Message Progress::message() const {
+Message StepProgress::message() const {
   const std::int64_t step = step_.load(std::memory_order_acquire);
   const std::int64_t since = since_ns_.load(std::memory_order_relaxed);
   const std::int64_t age_ms = step < 0 ? 0 : (steady_ns() - since) / 1'000'000;
-  return {.kind = Kind::kHeartbeat,
+  return {.kind = FrameKind::kHeartbeat,
           .id = static_cast<std::uint64_t>(age_ms < 0 ? 0 : age_ms),
           .number = step};
 }

@@ -1,4 +1,4 @@
-#include "control/place.h"
+#include "control/rank_assignment.h"
 
 #include <fmt/format.h>
 
@@ -55,9 +55,10 @@ struct Names {
 
 // Reads rank, ranks, local rank and local ranks from four variables, which must all be set; with a
 // single rank the local ones may be missing.
-base::Result<Place> read_four(const Variables& variables, const Names& names, PlaceSource source) {
-  Place place;
-  place.source = source;
+base::Result<RankAssignment> read_four(const Variables& variables, const Names& names,
+                                       LauncherKind source) {
+  RankAssignment assignment;
+  assignment.source = source;
   for (const std::string& name : {names.rank, names.ranks}) {
     if (!variables.has(name)) {
       const std::string& other = name == names.rank ? names.ranks : names.rank;
@@ -73,10 +74,10 @@ base::Result<Place> read_four(const Variables& variables, const Names& names, Pl
         names.rank, fmt::format("rank {} does not exist: {}={}, so the last rank is {}", rank,
                                 names.ranks, ranks, ranks - 1)));
   }
-  place.rank = static_cast<int>(rank);
-  place.ranks = static_cast<int>(ranks);
+  assignment.rank = static_cast<int>(rank);
+  assignment.ranks = static_cast<int>(ranks);
   if (ranks == 1 && !variables.has(names.local_rank) && !variables.has(names.local_ranks)) {
-    return place;
+    return assignment;
   }
   for (const std::string& name : {names.local_rank, names.local_ranks}) {
     if (!variables.has(name)) {
@@ -98,9 +99,9 @@ base::Result<Place> read_four(const Variables& variables, const Names& names, Pl
         fmt::format("contradicts the others: {}={}, {}={}, {}={}", names.local_rank, local_rank,
                     names.local_ranks, local_ranks, names.rank, rank)));
   }
-  place.local_rank = static_cast<int>(local_rank);
-  place.local_ranks = static_cast<int>(local_ranks);
-  return place;
+  assignment.local_rank = static_cast<int>(local_rank);
+  assignment.local_ranks = static_cast<int>(local_ranks);
+  return assignment;
 }
 
 // Rank 0's address for launchers that do not provide one: ASSAY_RENDEZVOUS, else MASTER_ADDR with
@@ -128,51 +129,52 @@ base::Result<std::optional<Endpoint>> given_rendezvous(const Variables& variable
   return endpoint;
 }
 
-base::Result<std::optional<Place>> with_rendezvous(const Variables& variables, Place place) {
-  ASSAY_TRY(place.rendezvous, given_rendezvous(variables, kTorchPort));
-  if (!place.rendezvous && place.ranks > 1) {
-    return base::fail(base::usage_error(
-        std::string(to_text(place.source)),
-        fmt::format("rank {} of {} does not know where rank 0 is", place.rank, place.ranks),
-        kRendezvousHint));
+base::Result<std::optional<RankAssignment>> with_rendezvous(const Variables& variables,
+                                                            RankAssignment assignment) {
+  ASSAY_TRY(assignment.rendezvous, given_rendezvous(variables, kTorchPort));
+  if (!assignment.rendezvous && assignment.ranks > 1) {
+    return base::fail(base::usage_error(std::string(to_text(assignment.source)),
+                                        fmt::format("rank {} of {} does not know where rank 0 is",
+                                                    assignment.rank, assignment.ranks),
+                                        kRendezvousHint));
   }
-  return place;
+  return assignment;
 }
 
-base::Result<std::optional<Place>> own_place(const Variables& variables) {
+base::Result<std::optional<RankAssignment>> assay_assignment(const Variables& variables) {
   const Names names{"ASSAY_RANK", "ASSAY_RANKS", "ASSAY_LOCAL_RANK", "ASSAY_LOCAL_RANKS"};
-  ASSAY_TRY(Place place, read_four(variables, names, PlaceSource::kAssay));
-  if (const Text job = variables.text("ASSAY_JOB_ID")) place.job = *job;
-  if (place.rank == 0 && variables.has("ASSAY_RENDEZVOUS_FD")) {
+  ASSAY_TRY(RankAssignment assignment, read_four(variables, names, LauncherKind::kAssay));
+  if (const Text job = variables.text("ASSAY_JOB_ID")) assignment.job = *job;
+  if (assignment.rank == 0 && variables.has("ASSAY_RENDEZVOUS_FD")) {
     ASSAY_TRY(const std::int64_t fd, variables.number("ASSAY_RENDEZVOUS_FD", 3, 1'000'000));
-    place.listener_fd = static_cast<int>(fd);
+    assignment.listener_fd = static_cast<int>(fd);
   }
-  return with_rendezvous(variables, std::move(place));
+  return with_rendezvous(variables, std::move(assignment));
 }
 
-base::Result<std::optional<Place>> torchrun_place(const Variables& variables) {
+base::Result<std::optional<RankAssignment>> torchrun_assignment(const Variables& variables) {
   const Names names{"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"};
-  ASSAY_TRY(Place place, read_four(variables, names, PlaceSource::kTorchrun));
+  ASSAY_TRY(RankAssignment assignment, read_four(variables, names, LauncherKind::kTorchrun));
   if (const Text run = variables.text("TORCHELASTIC_RUN_ID")) {
-    place.job = fmt::format("torchrun-{}", *run);
+    assignment.job = fmt::format("torchrun-{}", *run);
   }
-  return with_rendezvous(variables, std::move(place));
+  return with_rendezvous(variables, std::move(assignment));
 }
 
-base::Result<std::optional<Place>> open_mpi_place(const Variables& variables) {
+base::Result<std::optional<RankAssignment>> open_mpi_assignment(const Variables& variables) {
   const Names names{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
                     "OMPI_COMM_WORLD_LOCAL_SIZE"};
-  ASSAY_TRY(Place place, read_four(variables, names, PlaceSource::kOpenMpi));
+  ASSAY_TRY(RankAssignment assignment, read_four(variables, names, LauncherKind::kOpenMpi));
   if (const Text space = variables.text("PMIX_NAMESPACE")) {
-    place.job = fmt::format("mpi-{}", *space);
+    assignment.job = fmt::format("mpi-{}", *space);
   }
-  return with_rendezvous(variables, std::move(place));
+  return with_rendezvous(variables, std::move(assignment));
 }
 
-base::Result<std::optional<Place>> pmi_place(const Variables& variables) {
+base::Result<std::optional<RankAssignment>> pmi_assignment(const Variables& variables) {
   const Names names{"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"};
-  ASSAY_TRY(Place place, read_four(variables, names, PlaceSource::kPmi));
-  return with_rendezvous(variables, std::move(place));
+  ASSAY_TRY(RankAssignment assignment, read_four(variables, names, LauncherKind::kPmi));
+  return with_rendezvous(variables, std::move(assignment));
 }
 
 // The Slurm step in which srun started this task. Batch scripts and interactive shells have no step
@@ -190,15 +192,15 @@ std::string first_set(const Variables& variables, const char* step, const char* 
   return variables.has(step) ? step : job;
 }
 
-base::Result<std::optional<Place>> slurm_place(const Variables& variables) {
+base::Result<std::optional<RankAssignment>> slurm_assignment(const Variables& variables) {
   ASSAY_TRY(const std::int64_t rank, variables.number("SLURM_PROCID", 0, kMostRanks));
   const auto step = slurm_step(variables);
   const Text job = variables.text("SLURM_JOB_ID");
-  Place place;
-  place.source = step ? PlaceSource::kSlurm : PlaceSource::kSlurmBatch;
-  if (job) place.job = fmt::format("slurm-{}.{}", *job, step.value_or(0));
+  RankAssignment assignment;
+  assignment.source = step ? LauncherKind::kSlurm : LauncherKind::kSlurmBatch;
+  if (job) assignment.job = fmt::format("slurm-{}.{}", *job, step.value_or(0));
   if (!step) {
-    if (rank == 0) return place;
+    if (rank == 0) return assignment;
     return base::fail(base::usage_error("SLURM_PROCID",
                                         fmt::format("says {}, but SLURM_STEP_ID is not set", rank),
                                         "pass all of srun's variables on"));
@@ -209,9 +211,9 @@ base::Result<std::optional<Place>> slurm_place(const Variables& variables) {
     return base::fail(base::usage_error(
         "SLURM_PROCID", fmt::format("rank {} does not exist: {}={}", rank, ranks_name, ranks)));
   }
-  place.rank = static_cast<int>(rank);
-  place.ranks = static_cast<int>(ranks);
-  if (ranks == 1) return place;
+  assignment.rank = static_cast<int>(rank);
+  assignment.ranks = static_cast<int>(ranks);
+  if (ranks == 1) return assignment;
 
   ASSAY_TRY(const std::int64_t node, variables.number("SLURM_NODEID", 0, kMostRanks));
   ASSAY_TRY(const std::int64_t local_rank, variables.number("SLURM_LOCALID", 0, kMostRanks));
@@ -231,14 +233,14 @@ base::Result<std::optional<Place>> slurm_place(const Variables& variables) {
                     "{} ({}={}), {}={}",
                     local_rank, *local_ranks, node, tasks_name, *tasks, ranks_name, ranks)));
   }
-  place.local_rank = static_cast<int>(local_rank);
-  place.local_ranks = *local_ranks;
+  assignment.local_rank = static_cast<int>(local_rank);
+  assignment.local_ranks = *local_ranks;
 
   // Ports below the kernel's range for outgoing connections; consecutive jobs get different ones.
   const std::int64_t job_number = variables.number("SLURM_JOB_ID", 0, INT64_MAX / 2).value_or(0);
   const auto port = static_cast<std::uint16_t>(12000 + (job_number + *step * 7919) % 20000);
-  ASSAY_TRY(place.rendezvous, given_rendezvous(variables, port));
-  if (place.rendezvous) return place;
+  ASSAY_TRY(assignment.rendezvous, given_rendezvous(variables, port));
+  if (assignment.rendezvous) return assignment;
   const std::string list_name = first_set(variables, "SLURM_STEP_NODELIST", "SLURM_NODELIST");
   const Text list = variables.text(list_name);
   const auto host = first_host(list.value_or(""));
@@ -247,9 +249,9 @@ base::Result<std::optional<Place>> slurm_place(const Variables& variables) {
         list_name, fmt::format("'{}' is not a list of hosts", list.value_or("")), kRendezvousHint));
   }
   // On a single node no name has to be resolved.
-  const bool one_node = place.local_ranks == place.ranks;
-  place.rendezvous = Endpoint{one_node ? "127.0.0.1" : *host, port};
-  return place;
+  const bool one_node = assignment.local_ranks == assignment.ranks;
+  assignment.rendezvous = Endpoint{one_node ? "127.0.0.1" : *host, port};
+  return assignment;
 }
 
 // srun --mpi=pmi2 sets PMI's variables in addition to its own, and only its own give the address of
@@ -262,65 +264,70 @@ bool pmi_is_slurm(const Variables& variables) {
 
 }  // namespace
 
-std::string_view to_text(PlaceSource source) {
+std::string_view to_text(LauncherKind source) {
   switch (source) {
-    case PlaceSource::kAssay:
+    case LauncherKind::kAssay:
       return "assay (ASSAY_RANK, ASSAY_RANKS)";
-    case PlaceSource::kTorchrun:
+    case LauncherKind::kTorchrun:
       return "torchrun (RANK, WORLD_SIZE)";
-    case PlaceSource::kOpenMpi:
+    case LauncherKind::kOpenMpi:
       return "Open MPI (OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE)";
-    case PlaceSource::kPmi:
+    case LauncherKind::kPmi:
       return "PMI (PMI_RANK, PMI_SIZE)";
-    case PlaceSource::kSlurm:
+    case LauncherKind::kSlurm:
       return "Slurm (SLURM_PROCID, SLURM_STEP_NUM_TASKS)";
-    case PlaceSource::kSlurmBatch:
+    case LauncherKind::kSlurmBatch:
       return "a Slurm batch script (SLURM_PROCID without SLURM_STEP_ID)";
   }
   return "?";
 }
 
-base::Result<std::optional<Place>> find_place(const EnvironmentMap& environment) {
+base::Result<std::optional<RankAssignment>> find_rank_assignment(
+    const EnvironmentMap& environment) {
   const Variables variables(environment);
-  if (variables.has("ASSAY_RANK") || variables.has("ASSAY_RANKS")) return own_place(variables);
-  if (variables.has("RANK")) return torchrun_place(variables);
+  if (variables.has("ASSAY_RANK") || variables.has("ASSAY_RANKS"))
+    return assay_assignment(variables);
+  if (variables.has("RANK")) return torchrun_assignment(variables);
   const bool open_mpi =
       variables.has("OMPI_COMM_WORLD_RANK") || variables.has("OMPI_COMM_WORLD_SIZE");
   const bool pmi =
       (variables.has("PMI_RANK") || variables.has("PMI_SIZE")) && !pmi_is_slurm(variables);
   const bool slurm = variables.has("SLURM_PROCID");
-  std::optional<Place> place;
+  std::optional<RankAssignment> assignment;
   if (open_mpi) {
-    ASSAY_TRY(place, open_mpi_place(variables));
+    ASSAY_TRY(assignment, open_mpi_assignment(variables));
   } else if (pmi) {
-    ASSAY_TRY(place, pmi_place(variables));
+    ASSAY_TRY(assignment, pmi_assignment(variables));
   } else if (slurm) {
-    ASSAY_TRY(place, slurm_place(variables));
+    ASSAY_TRY(assignment, slurm_assignment(variables));
   } else if (variables.has("WORLD_SIZE")) {
-    return torchrun_place(variables);  // incomplete: the error says which variables are missing
+    return torchrun_assignment(
+        variables);  // incomplete: the error says which variables are missing
   }
   // Scripts for srun often export WORLD_SIZE without RANK. It must agree.
-  if (place && place->source != PlaceSource::kSlurmBatch && variables.has("WORLD_SIZE")) {
+  if (assignment && assignment->source != LauncherKind::kSlurmBatch &&
+      variables.has("WORLD_SIZE")) {
     ASSAY_TRY(const std::int64_t ranks, variables.number("WORLD_SIZE", 1, kMostRanks));
-    if (ranks != place->ranks) {
+    if (ranks != assignment->ranks) {
       return base::fail(
           base::usage_error("WORLD_SIZE",
                             fmt::format("says {}, but {} says that there are {} ranks", ranks,
-                                        to_text(place->source), place->ranks),
+                                        to_text(assignment->source), assignment->ranks),
                             "unset WORLD_SIZE"));
     }
   }
-  return place;
+  return assignment;
 }
 
-EnvironmentMap place_variables(const Place& place) {
-  EnvironmentMap variables{{"ASSAY_RANK", std::to_string(place.rank)},
-                           {"ASSAY_RANKS", std::to_string(place.ranks)},
-                           {"ASSAY_LOCAL_RANK", std::to_string(place.local_rank)},
-                           {"ASSAY_LOCAL_RANKS", std::to_string(place.local_ranks)}};
-  if (place.rendezvous) variables["ASSAY_RENDEZVOUS"] = to_text(*place.rendezvous);
-  if (!place.job.empty()) variables["ASSAY_JOB_ID"] = place.job;
-  if (place.listener_fd) variables["ASSAY_RENDEZVOUS_FD"] = std::to_string(*place.listener_fd);
+EnvironmentMap rank_variables(const RankAssignment& assignment) {
+  EnvironmentMap variables{{"ASSAY_RANK", std::to_string(assignment.rank)},
+                           {"ASSAY_RANKS", std::to_string(assignment.ranks)},
+                           {"ASSAY_LOCAL_RANK", std::to_string(assignment.local_rank)},
+                           {"ASSAY_LOCAL_RANKS", std::to_string(assignment.local_ranks)}};
+  if (assignment.rendezvous) variables["ASSAY_RENDEZVOUS"] = to_text(*assignment.rendezvous);
+  if (!assignment.job.empty()) variables["ASSAY_JOB_ID"] = assignment.job;
+  if (assignment.listener_fd)
+    variables["ASSAY_RENDEZVOUS_FD"] = std::to_string(*assignment.listener_fd);
   return variables;
 }
 

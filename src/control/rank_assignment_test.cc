@@ -1,6 +1,6 @@
 // What launchers set, according to their documentation and real environments, and what they should
 // never set.
-#include "control/place.h"
+#include "control/rank_assignment.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -13,24 +13,24 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-Place found(const EnvironmentMap& environment) {
-  const auto place = find_place(environment);
-  EXPECT_TRUE(place) << place.error().line();
-  if (!place || !*place) {
+RankAssignment found(const EnvironmentMap& environment) {
+  const auto assignment = find_rank_assignment(environment);
+  EXPECT_TRUE(assignment) << assignment.error().line();
+  if (!assignment || !*assignment) {
     ADD_FAILURE() << "no place";
     return {};
   }
-  return **place;
+  return **assignment;
 }
 
 std::string refused(const EnvironmentMap& environment) {
-  const auto place = find_place(environment);
-  if (place) {
+  const auto assignment = find_rank_assignment(environment);
+  if (assignment) {
     ADD_FAILURE() << "a place was found";
     return "";
   }
-  EXPECT_EQ(place.error().code, base::ExitCode::kUsage);
-  return place.error().line();
+  EXPECT_EQ(assignment.error().code, base::ExitCode::kUsage);
+  return assignment.error().line();
 }
 
 EnvironmentMap with(EnvironmentMap environment, const EnvironmentMap& more) {
@@ -70,19 +70,20 @@ const EnvironmentMap kOpenMpi{{"OMPI_COMM_WORLD_RANK", "1"},
                               {"OMPI_COMM_WORLD_LOCAL_RANK", "0"},
                               {"OMPI_COMM_WORLD_LOCAL_SIZE", "1"}};
 
-TEST(Place, NobodySaysAnything) {
-  const auto place = find_place({{"HOME", "/root"}, {"MASTER_ADDR", "x"}, {"SLURM_JOB_ID", "7"}});
-  ASSERT_TRUE(place);
-  EXPECT_EQ(*place, std::nullopt);
+TEST(RankAssignment, NobodySaysAnything) {
+  const auto assignment =
+      find_rank_assignment({{"HOME", "/root"}, {"MASTER_ADDR", "x"}, {"SLURM_JOB_ID", "7"}});
+  ASSERT_TRUE(assignment);
+  EXPECT_EQ(*assignment, std::nullopt);
 }
 
-TEST(Place, Torchrun) {
-  EXPECT_EQ(found(kTorchrun), (Place{.rank = 5,
-                                     .ranks = 8,
-                                     .local_rank = 1,
-                                     .local_ranks = 4,
-                                     .source = PlaceSource::kTorchrun,
-                                     .rendezvous = Endpoint{"node1", 1234}}));
+TEST(RankAssignment, Torchrun) {
+  EXPECT_EQ(found(kTorchrun), (RankAssignment{.rank = 5,
+                                              .ranks = 8,
+                                              .local_rank = 1,
+                                              .local_ranks = 4,
+                                              .source = LauncherKind::kTorchrun,
+                                              .rendezvous = Endpoint{"node1", 1234}}));
   EXPECT_EQ(found(without(kTorchrun, "MASTER_PORT")).rendezvous->port, 29500);
   // The agent of torchrun itself listens at MASTER_PORT.
   EXPECT_EQ(found(with(kTorchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "True"}})).rendezvous->port,
@@ -92,7 +93,7 @@ TEST(Place, Torchrun) {
   EXPECT_EQ(found({{"RANK", "0"}, {"WORLD_SIZE", "1"}}).ranks, 1);
 }
 
-TEST(Place, HalfSetOrContradictory) {
+TEST(RankAssignment, HalfSetOrContradictory) {
   EXPECT_THAT(refused({{"WORLD_SIZE", "8"}}), HasSubstr("RANK: is not set, but WORLD_SIZE is"));
   EXPECT_THAT(refused({{"RANK", "8"}}), HasSubstr("WORLD_SIZE: is not set, but RANK is"));
   EXPECT_THAT(refused(without(kTorchrun, "LOCAL_RANK")), HasSubstr("LOCAL_RANK: is not set"));
@@ -111,17 +112,17 @@ TEST(Place, HalfSetOrContradictory) {
   EXPECT_THAT(refused(with(kTorchrun, {{"MASTER_PORT", "65536"}})), HasSubstr("MASTER_PORT"));
 }
 
-TEST(Place, Srun) {
+TEST(RankAssignment, Srun) {
   EXPECT_EQ(found(kSrun),
-            (Place{.rank = 1,
-                   .ranks = 3,
-                   .local_rank = 1,
-                   .local_ranks = 2,
-                   .source = PlaceSource::kSlurm,
-                   .rendezvous = Endpoint{"gnode20", 12000 + (200505 + 2 * 7919) % 20000},
-                   .job = "slurm-200505.2"}));
+            (RankAssignment{.rank = 1,
+                            .ranks = 3,
+                            .local_rank = 1,
+                            .local_ranks = 2,
+                            .source = LauncherKind::kSlurm,
+                            .rendezvous = Endpoint{"gnode20", 12000 + (200505 + 2 * 7919) % 20000},
+                            .job = "slurm-200505.2"}));
   // Older releases name the job's variables only.
-  const Place older =
+  const RankAssignment older =
       found(without(without(without(with(kSrun, {{"SLURM_NODEID", "3"}, {"SLURM_LOCALID", "0"}}),
                                     "SLURM_STEP_NUM_TASKS"),
                             "SLURM_STEP_TASKS_PER_NODE"),
@@ -140,10 +141,10 @@ TEST(Place, Srun) {
   EXPECT_EQ(found(with(kSrun, {{"ASSAY_RENDEZVOUS", "[::1]:5"}})).rendezvous, (Endpoint{"::1", 5}));
 }
 
-TEST(Place, ABatchScriptIsOneProcessWhateverItsTasks) {
-  const Place batch = found(kBatch);
+TEST(RankAssignment, ABatchScriptIsOneProcessWhateverItsTasks) {
+  const RankAssignment batch = found(kBatch);
   EXPECT_EQ(batch.ranks, 1);
-  EXPECT_EQ(batch.source, PlaceSource::kSlurmBatch);
+  EXPECT_EQ(batch.source, LauncherKind::kSlurmBatch);
   EXPECT_EQ(found(with(kBatch, {{"SLURM_NTASKS", "1"}})).ranks, 1);
   // Interactive steps of salloc have a reserved id.
   EXPECT_EQ(found(with(kBatch, {{"SLURM_STEP_ID", "4294967290"}})).ranks, 1);
@@ -153,7 +154,7 @@ TEST(Place, ABatchScriptIsOneProcessWhateverItsTasks) {
               HasSubstr("SLURM_STEP_ID is not set"));
 }
 
-TEST(Place, SlurmContradictions) {
+TEST(RankAssignment, SlurmContradictions) {
   EXPECT_THAT(refused(with(kSrun, {{"SLURM_PROCID", "3"}})), HasSubstr("SLURM_STEP_NUM_TASKS=3"));
   EXPECT_THAT(refused(with(kSrun, {{"SLURM_STEP_TASKS_PER_NODE", "two"}})),
               HasSubstr("SLURM_STEP_TASKS_PER_NODE: 'two'"));
@@ -162,21 +163,21 @@ TEST(Place, SlurmContradictions) {
   EXPECT_THAT(refused(with(kSrun, {{"SLURM_STEP_NODELIST", "gnode["}})),
               HasSubstr("SLURM_STEP_NODELIST: 'gnode['"));
   EXPECT_THAT(refused(with(kSrun, {{"WORLD_SIZE", "4"}})), HasSubstr("WORLD_SIZE: says 4"));
-  EXPECT_EQ(found(with(kSrun, {{"WORLD_SIZE", "3"}})).source, PlaceSource::kSlurm);
+  EXPECT_EQ(found(with(kSrun, {{"WORLD_SIZE", "3"}})).source, LauncherKind::kSlurm);
 }
 
-TEST(Place, OpenMpiAndPmiNeedAnAddress) {
+TEST(RankAssignment, OpenMpiAndPmiNeedAnAddress) {
   EXPECT_THAT(refused(kOpenMpi), AllOf(HasSubstr("Open MPI"), HasSubstr("where rank 0 is")));
-  const Place mpi = found(with(kOpenMpi, {{"MASTER_ADDR", "a"}}));
-  EXPECT_EQ(mpi.source, PlaceSource::kOpenMpi);
+  const RankAssignment mpi = found(with(kOpenMpi, {{"MASTER_ADDR", "a"}}));
+  EXPECT_EQ(mpi.source, LauncherKind::kOpenMpi);
   EXPECT_EQ(mpi.rendezvous, (Endpoint{"a", 29500}));
   const EnvironmentMap pmi{
       {"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}};
   EXPECT_THAT(refused(pmi), HasSubstr("PMI"));
-  EXPECT_EQ(found(with(pmi, {{"ASSAY_RENDEZVOUS", "a:1"}})).source, PlaceSource::kPmi);
+  EXPECT_EQ(found(with(pmi, {{"ASSAY_RENDEZVOUS", "a:1"}})).source, LauncherKind::kPmi);
 }
 
-TEST(Place, WhoWins) {
+TEST(RankAssignment, WhoWins) {
   const EnvironmentMap own{{"ASSAY_RANK", "0"},
                            {"ASSAY_RANKS", "2"},
                            {"ASSAY_LOCAL_RANK", "0"},
@@ -184,37 +185,38 @@ TEST(Place, WhoWins) {
                            {"ASSAY_RENDEZVOUS", "127.0.0.1:7"},
                            {"ASSAY_RENDEZVOUS_FD", "9"},
                            {"ASSAY_JOB_ID", "j"}};
-  const Place place = found(with(with(kTorchrun, kSrun), own));
-  EXPECT_EQ(place.source, PlaceSource::kAssay);
-  EXPECT_EQ(place.listener_fd, 9);
-  EXPECT_EQ(place.job, "j");
+  const RankAssignment assignment = found(with(with(kTorchrun, kSrun), own));
+  EXPECT_EQ(assignment.source, LauncherKind::kAssay);
+  EXPECT_EQ(assignment.listener_fd, 9);
+  EXPECT_EQ(assignment.job, "j");
   EXPECT_THAT(refused(without(own, "ASSAY_RENDEZVOUS")), HasSubstr("where rank 0 is"));
   EXPECT_THAT(refused({{"ASSAY_RANK", "0"}}), HasSubstr("ASSAY_RANKS: is not set"));
   // srun may start torchrun or mpirun; and srun itself sets PMI's variables.
-  EXPECT_EQ(found(with(kSrun, kTorchrun)).source, PlaceSource::kTorchrun);
+  EXPECT_EQ(found(with(kSrun, kTorchrun)).source, LauncherKind::kTorchrun);
   EXPECT_EQ(found(with(with(kSrun, kOpenMpi), {{"MASTER_ADDR", "a"}})).source,
-            PlaceSource::kOpenMpi);
-  EXPECT_EQ(found(with(kSrun, {{"PMI_RANK", "1"}, {"PMI_SIZE", "3"}})).source, PlaceSource::kSlurm);
+            LauncherKind::kOpenMpi);
+  EXPECT_EQ(found(with(kSrun, {{"PMI_RANK", "1"}, {"PMI_SIZE", "3"}})).source,
+            LauncherKind::kSlurm);
   EXPECT_THAT(refused(with(kSrun, {{"PMI_RANK", "5"}, {"PMI_SIZE", "8"}})),
               HasSubstr("MPI_LOCALRANKID"));
 }
 
-RC_GTEST_PROP(Place, WhatALauncherSetsIsFound, ()) {
-  Place place;
-  place.ranks = *rc::gen::inRange(2, 100);
-  place.rank = *rc::gen::inRange(0, place.ranks);
-  place.local_rank = *rc::gen::inRange(0, place.rank + 1);
-  place.local_ranks = *rc::gen::inRange(place.local_rank + 1, place.ranks + 1);
-  place.rendezvous = Endpoint{*rc::gen::element<std::string>("::1", "127.0.0.1", "node"),
-                              *rc::gen::arbitrary<std::uint16_t>()};
-  place.job = *rc::gen::element<std::string>("", "job 1");
-  if (place.rank == 0) place.listener_fd = *rc::gen::inRange(3, 1000);
-  const auto again = find_place(place_variables(place));
+RC_GTEST_PROP(RankAssignment, WhatALauncherSetsIsFound, ()) {
+  RankAssignment assignment;
+  assignment.ranks = *rc::gen::inRange(2, 100);
+  assignment.rank = *rc::gen::inRange(0, assignment.ranks);
+  assignment.local_rank = *rc::gen::inRange(0, assignment.rank + 1);
+  assignment.local_ranks = *rc::gen::inRange(assignment.local_rank + 1, assignment.ranks + 1);
+  assignment.rendezvous = Endpoint{*rc::gen::element<std::string>("::1", "127.0.0.1", "node"),
+                                   *rc::gen::arbitrary<std::uint16_t>()};
+  assignment.job = *rc::gen::element<std::string>("", "job 1");
+  if (assignment.rank == 0) assignment.listener_fd = *rc::gen::inRange(3, 1000);
+  const auto again = find_rank_assignment(rank_variables(assignment));
   RC_ASSERT(again.has_value());
-  RC_ASSERT(*again == place);
+  RC_ASSERT(*again == assignment);
 }
 
-RC_GTEST_PROP(Place, AnyValuesGiveAPlaceInRangeOrOneLine, ()) {
+RC_GTEST_PROP(RankAssignment, AnyValuesGiveAPlaceInRangeOrOneLine, ()) {
   const auto names = std::vector<std::string>{"RANK",           "WORLD_SIZE",
                                               "LOCAL_RANK",     "LOCAL_WORLD_SIZE",
                                               "MASTER_ADDR",    "SLURM_PROCID",
@@ -230,15 +232,16 @@ RC_GTEST_PROP(Place, AnyValuesGiveAPlaceInRangeOrOneLine, ()) {
                                                          "a:1", "n[1-3]", "-1", "4294967290");
     }
   }
-  const auto place = find_place(environment);
-  if (!place) {
-    RC_ASSERT(!place.error().where.empty());
-    RC_ASSERT(place.error().line().find('\n') == std::string::npos);
-  } else if (*place) {
-    RC_ASSERT((*place)->rank >= 0 && (*place)->rank < (*place)->ranks);
-    RC_ASSERT((*place)->local_rank >= 0 && (*place)->local_rank < (*place)->local_ranks);
-    RC_ASSERT((*place)->local_ranks <= (*place)->ranks);
-    RC_ASSERT((*place)->ranks == 1 || (*place)->rendezvous.has_value());
+  const auto assignment = find_rank_assignment(environment);
+  if (!assignment) {
+    RC_ASSERT(!assignment.error().where.empty());
+    RC_ASSERT(assignment.error().line().find('\n') == std::string::npos);
+  } else if (*assignment) {
+    RC_ASSERT((*assignment)->rank >= 0 && (*assignment)->rank < (*assignment)->ranks);
+    RC_ASSERT((*assignment)->local_rank >= 0 &&
+              (*assignment)->local_rank < (*assignment)->local_ranks);
+    RC_ASSERT((*assignment)->local_ranks <= (*assignment)->ranks);
+    RC_ASSERT((*assignment)->ranks == 1 || (*assignment)->rendezvous.has_value());
   }
 }
 

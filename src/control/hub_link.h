@@ -1,5 +1,5 @@
-// Link: the background thread that carries this process's messages to rank 0's Hub and delivers the
-// replies to the Inbox: over a socket (client.h), or directly on rank 0 (server.h).
+// HubLink: the background thread that carries this process's messages to rank 0's Hub and delivers
+// the replies to the Inbox: over a socket (client.h), or directly on rank 0 (server.h).
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@ namespace assay::control {
 
 // The last step that this process reported. The training thread writes it at every step, so it
 // costs only two atomic stores.
-class Progress {
+class StepProgress {
  public:
   void set(std::int64_t step);
   // As a kHeartbeat.
@@ -50,9 +50,9 @@ class Outbox {
   base::UniqueFd event_;
 };
 
-class Link {
+class HubLink {
  public:
-  virtual ~Link() = default;
+  virtual ~HubLink() = default;
   virtual void send(Message message) = 0;
   virtual void set_step(std::int64_t step) = 0;
   // On rank 0; empty elsewhere.
