@@ -17,7 +17,7 @@ namespace {
 using namespace assay;
 using comm::Collective;
 using comm::Communicator;
-using comm::Dtype;
+using comm::ElementType;
 using comm::testing::run_processes;
 using comm::testing::SharedMemory;
 

@@ -59,7 +59,7 @@ base::Result<void> Membership::connect(const std::map<std::string, std::string>&
   const bool one_node = assignment_.local_ranks == assignment_.ranks;
   const std::string host = assignment_.rendezvous ? assignment_.rendezvous->host : std::string();
   ChannelStore store(*channel_);
-  comm::ProcessOptions ranks;
+  comm::ProcessGroupOptions ranks;
   ranks.rank = assignment_.rank;
   ranks.ranks = assignment_.ranks;
   ASSAY_TRY(ranks.address, control::data_address(environment, host, one_node));

@@ -40,7 +40,8 @@ base::Result<RankTable> RankTable::gather(const Membership& member, const spec::
   RankFacts own{.planned_bytes = planned_bytes};
   ::gethostname(own.host.data(), own.host.size() - 1);
   std::vector<RankFacts> all(static_cast<std::size_t>(member.assignment().ranks));
-  ASSAY_TRY_VOID(member.world().all_gather(&own, all.data(), sizeof(RankFacts), comm::Dtype::kU8));
+  ASSAY_TRY_VOID(
+      member.world().all_gather(&own, all.data(), sizeof(RankFacts), comm::ElementType::kU8));
   RankTable table;
   for (std::size_t i = 0; i < all.size(); ++i) {
     all[i].host.back() = '\0';

@@ -127,7 +127,7 @@ base::Result<bool> all_are_for_gpus(bool own, Membership& member) {
   comm::Communicator& world = member.world();
   const std::uint8_t mine = own ? 1 : 0;
   std::vector<std::uint8_t> all(static_cast<std::size_t>(world.ranks()));
-  ASSAY_TRY_VOID(world.all_gather(&mine, all.data(), 1, comm::Dtype::kU8));
+  ASSAY_TRY_VOID(world.all_gather(&mine, all.data(), 1, comm::ElementType::kU8));
   const auto other = std::ranges::find(all, static_cast<std::uint8_t>(1 - mine));
   if (other == all.end()) return own;
   const auto rank = other - all.begin();
@@ -217,7 +217,7 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
     // communication depends.
     std::vector<std::int64_t> bytes(static_cast<std::size_t>(member->assignment().ranks));
     ASSAY_TRY_VOID(member->world().all_gather(&device.available_bytes, bytes.data(),
-                                              sizeof(std::int64_t), comm::Dtype::kU8));
+                                              sizeof(std::int64_t), comm::ElementType::kU8));
     device.available_bytes = std::ranges::min(bytes);
   }
   ASSAY_TRY(const train::Planned planned,

@@ -36,7 +36,7 @@ bool fits(std::span<const std::int64_t> counts, std::span<const std::int64_t> of
          std::ranges::all_of(offsets, ok);
 }
 
-base::Result<void> checked(const Call& call, int rank, int ranks, const Parts& parts) {
+base::Result<void> checked(const Call& call, int rank, int ranks, const AllToAllParts& parts) {
   if (call.count < 0 || call.count > std::numeric_limits<std::int64_t>::max() / 16 / ranks) {
     return base::fail(wrong(call, rank, "the count is out of range"));
   }
@@ -56,7 +56,7 @@ base::Result<void> checked(const Call& call, int rank, int ranks, const Parts& p
 
 }  // namespace
 
-std::int64_t bytes_of(Dtype type) {
+std::int64_t bytes_of(ElementType type) {
   return kTypeBytes[static_cast<std::size_t>(type)];
 }
 
@@ -71,18 +71,18 @@ std::string to_text(const Call& call) {
 }
 
 base::Result<Ticket> Communicator::issue(const Call& call, const void* in, void* out, Stream stream,
-                                         const Parts& parts) {
+                                         const AllToAllParts& parts) {
   ASSAY_TRY_VOID(checked(call, rank(), ranks(), parts));
   return start(call, in, out, parts, stream);
 }
 
 base::Result<std::unique_ptr<Communicator>> Communicator::split(int color, int key) {
-  struct Choice {
+  struct SplitArguments {
     std::int64_t color, key, next_id;
   };
-  const Choice mine = {color, key, next_group_id()};
-  std::vector<Choice> all(static_cast<std::size_t>(ranks()));
-  ASSAY_TRY_VOID(all_gather(&mine, all.data(), sizeof mine, Dtype::kU8));
+  const SplitArguments mine = {color, key, next_group_id()};
+  std::vector<SplitArguments> all(static_cast<std::size_t>(ranks()));
+  ASSAY_TRY_VOID(all_gather(&mine, all.data(), sizeof mine, ElementType::kU8));
 
   // Every rank computes the same ids, all unused on every rank: two groups that share two ranks
   // never have the same id.
@@ -90,7 +90,7 @@ base::Result<std::unique_ptr<Communicator>> Communicator::split(int color, int k
   std::vector<std::int64_t> colors;
   std::vector<int> members;
   for (int rank = 0; rank < ranks(); ++rank) {
-    const Choice& choice = all[static_cast<std::size_t>(rank)];
+    const SplitArguments& choice = all[static_cast<std::size_t>(rank)];
     first_id = std::max(first_id, choice.next_id);
     if (choice.color >= 0) colors.push_back(choice.color);
     if (color >= 0 && choice.color == color) members.push_back(rank);
@@ -105,14 +105,14 @@ base::Result<std::unique_ptr<Communicator>> Communicator::split(int color, int k
 }
 
 base::Result<std::int64_t> Communicator::broadcast_value(std::int64_t value, int root) {
-  ASSAY_TRY_VOID(broadcast(&value, sizeof value, Dtype::kU8, root));
+  ASSAY_TRY_VOID(broadcast(&value, sizeof value, ElementType::kU8, root));
   return value;
 }
 
 base::Result<bool> Communicator::any_rank(bool condition) {
   const std::uint8_t mine = condition ? 1 : 0;
   std::vector<std::uint8_t> all(static_cast<std::size_t>(ranks()));
-  ASSAY_TRY_VOID(all_gather(&mine, all.data(), 1, Dtype::kU8));
+  ASSAY_TRY_VOID(all_gather(&mine, all.data(), 1, ElementType::kU8));
   return std::ranges::any_of(all, [](std::uint8_t flag) { return flag != 0; });
 }
 

@@ -18,7 +18,7 @@
 
 namespace assay::comm {
 
-enum class Dtype : std::uint8_t { kU8, kI32, kBf16, kF32, kF64 };
+enum class ElementType : std::uint8_t { kU8, kI32, kBf16, kF32, kF64 };
 enum class Collective : std::uint8_t {
   kAllGather,
   kBroadcast,
@@ -29,14 +29,14 @@ enum class Collective : std::uint8_t {
   kReceive,
 };
 
-std::int64_t bytes_of(Dtype type);
+std::int64_t bytes_of(ElementType type);
 
 // The part of a call that all ranks of the group must agree on. A send and its receive must agree
 // on count and type, and name each other as peers.
 struct Call {
   Collective collective = Collective::kBarrier;
   std::int64_t count = 0;  // per rank; 0 for kAllToAllV
-  Dtype type = Dtype::kU8;
+  ElementType type = ElementType::kU8;
   int root = 0;  // for kBroadcast
   int peer = 0;  // for kSend and kReceive
 
@@ -49,7 +49,7 @@ std::string to_text(const Call& call);
 // Counts and offsets for kAllToAllV: one entry per rank, in elements. They are read while the call
 // is issued and not needed afterwards. With `on_device` the arrays lie in device memory and are
 // read when the stream reaches the call; implementations for host memory refuse that.
-struct Parts {
+struct AllToAllParts {
   std::span<const std::int64_t> send_counts;
   std::span<const std::int64_t> send_offsets;
   std::span<const std::int64_t> receive_counts;
@@ -80,7 +80,7 @@ class Communicator {
   // for, or the communicator has been aborted or destroyed. Only one thread may use a communicator
   // at a time; other threads may use other groups meanwhile.
   base::Result<Ticket> issue(const Call& call, const void* in, void* out, Stream stream = {},
-                             const Parts& parts = {});
+                             const AllToAllParts& parts = {});
   // Host memory: returns when the result is complete and the buffers may be reused. Device memory:
   // makes the stream to which the call was issued wait, not the caller. Tickets may be waited for
   // in any order. Bounded by the communicator's timeout. An error is permanent: the group has
@@ -89,30 +89,30 @@ class Communicator {
 
   // Concatenates the `count` elements of every rank, in rank order. In place: in == out + rank *
   // count.
-  base::Result<void> all_gather(const void* in, void* out, std::int64_t count, Dtype type,
+  base::Result<void> all_gather(const void* in, void* out, std::int64_t count, ElementType type,
                                 Stream stream = {}) {
     return run({Collective::kAllGather, count, type}, in, out, stream);
   }
   // Sends `count` elements to each rank and receives as many from each. Not in place.
-  base::Result<void> all_to_all(const void* in, void* out, std::int64_t count, Dtype type,
+  base::Result<void> all_to_all(const void* in, void* out, std::int64_t count, ElementType type,
                                 Stream stream = {}) {
     return run({Collective::kAllToAll, count, type}, in, out, stream);
   }
   // The same with counts and offsets per rank.
-  base::Result<void> all_to_all_v(const void* in, void* out, Dtype type, const Parts& parts,
-                                  Stream stream = {}) {
+  base::Result<void> all_to_all_v(const void* in, void* out, ElementType type,
+                                  const AllToAllParts& parts, Stream stream = {}) {
     return run({Collective::kAllToAllV, 0, type}, in, out, stream, parts);
   }
   // Copies the root's elements to all ranks.
-  base::Result<void> broadcast(void* data, std::int64_t count, Dtype type, int root,
+  base::Result<void> broadcast(void* data, std::int64_t count, ElementType type, int root,
                                Stream stream = {}) {
     return run({Collective::kBroadcast, count, type, root}, data, data, stream);
   }
-  base::Result<void> send(const void* in, std::int64_t count, Dtype type, int peer,
+  base::Result<void> send(const void* in, std::int64_t count, ElementType type, int peer,
                           Stream stream = {}) {
     return run({Collective::kSend, count, type, 0, peer}, in, nullptr, stream);
   }
-  base::Result<void> receive(void* out, std::int64_t count, Dtype type, int peer,
+  base::Result<void> receive(void* out, std::int64_t count, ElementType type, int peer,
                              Stream stream = {}) {
     return run({Collective::kReceive, count, type, 0, peer}, nullptr, out, stream);
   }
@@ -146,7 +146,7 @@ class Communicator {
  protected:
   // Issues a call that has been checked.
   virtual base::Result<Ticket> start(const Call& call, const void* in, void* out,
-                                     const Parts& parts, Stream stream) = 0;
+                                     const AllToAllParts& parts, Stream stream) = 0;
   // Creates a group of these ranks of this group, including this rank. `id` is the same on all
   // members, and unique among all groups that any two ranks of this group have in common.
   virtual base::Result<std::unique_ptr<Communicator>> subgroup(const std::vector<int>& members,
@@ -157,7 +157,7 @@ class Communicator {
 
  private:
   base::Result<void> run(const Call& call, const void* in, void* out, Stream stream,
-                         const Parts& parts = {}) {
+                         const AllToAllParts& parts = {}) {
     ASSAY_TRY(const Ticket ticket, issue(call, in, out, stream, parts));
     return wait(ticket);
   }

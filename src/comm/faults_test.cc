@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 base::Result<void> gather_one(Communicator& c) {
   float value = 1;
   std::vector<float> all(static_cast<std::size_t>(c.ranks()));
-  return c.all_gather(&value, all.data(), 1, Dtype::kF32);
+  return c.all_gather(&value, all.data(), 1, ElementType::kF32);
 }
 
 class Stopwatch {
@@ -91,25 +91,29 @@ TEST(LocalFaults, CallsThatDifferAreBothNamed) {
     const auto done = run_local(3, [&](Communicator& c) -> base::Result<void> {
       float out[16] = {};
       if (c.rank() == 2) return odd(c, out);
-      return c.all_to_all(in, out, 2, Dtype::kF32);
+      return c.all_to_all(in, out, 2, ElementType::kF32);
     });
     EXPECT_FALSE(done.has_value());
     return done ? std::string() : done.error().line();
   };
   const std::string rest =
       " where rank 0 calls all_to_all of 2 f32; all ranks must run the same job";
-  EXPECT_EQ(
-      outcome([&](Communicator& c, float* out) { return c.all_to_all(in, out, 3, Dtype::kF32); }),
-      "rank 2: calls all_to_all of 3 f32" + rest);
-  EXPECT_EQ(
-      outcome([&](Communicator& c, float* out) { return c.all_to_all(in, out, 2, Dtype::kI32); }),
-      "rank 2: calls all_to_all of 2 i32" + rest);
-  EXPECT_EQ(
-      outcome([&](Communicator& c, float* out) { return c.all_gather(in, out, 2, Dtype::kF32); }),
-      "rank 2: calls all_gather of 2 f32" + rest);
-  EXPECT_EQ(
-      outcome([&](Communicator& c, float* out) { return c.broadcast(out, 2, Dtype::kBf16, 1); }),
-      "rank 2: calls broadcast of 2 bf16 from rank 1" + rest);
+  EXPECT_EQ(outcome([&](Communicator& c, float* out) {
+              return c.all_to_all(in, out, 3, ElementType::kF32);
+            }),
+            "rank 2: calls all_to_all of 3 f32" + rest);
+  EXPECT_EQ(outcome([&](Communicator& c, float* out) {
+              return c.all_to_all(in, out, 2, ElementType::kI32);
+            }),
+            "rank 2: calls all_to_all of 2 i32" + rest);
+  EXPECT_EQ(outcome([&](Communicator& c, float* out) {
+              return c.all_gather(in, out, 2, ElementType::kF32);
+            }),
+            "rank 2: calls all_gather of 2 f32" + rest);
+  EXPECT_EQ(outcome([&](Communicator& c, float* out) {
+              return c.broadcast(out, 2, ElementType::kBf16, 1);
+            }),
+            "rank 2: calls broadcast of 2 bf16 from rank 1" + rest);
   EXPECT_EQ(outcome([&](Communicator& c, float*) { return c.barrier(); }),
             "rank 2: calls barrier" + rest);
 }
@@ -132,7 +136,7 @@ TEST(LocalFaults, CountsThatDifferAreAnError) {
     const std::int64_t sent[] = {0, c.rank() == 0 ? 3 : 0};
     const std::int64_t received[] = {c.rank() == 0 ? 0 : 4, 0};
     const std::int64_t at[] = {0, 0};
-    return c.all_to_all_v(buffer, buffer + 8, Dtype::kF32, {sent, at, received, at});
+    return c.all_to_all_v(buffer, buffer + 8, ElementType::kF32, {sent, at, received, at});
   });
   ASSERT_FALSE(done.has_value());
   EXPECT_EQ(
@@ -146,7 +150,7 @@ TEST(LocalFaults, AReceiveThatNobodyAnswersIsBounded) {
                               [](Communicator& c) -> base::Result<void> {
                                 float value = 0;
                                 if (c.rank() != 1) return c.barrier();
-                                return c.receive(&value, 1, Dtype::kF32, 2);
+                                return c.receive(&value, 1, ElementType::kF32, 2);
                               },
                               {.timeout = milliseconds(50)});
   ASSERT_FALSE(done.has_value());
@@ -155,7 +159,7 @@ TEST(LocalFaults, AReceiveThatNobodyAnswersIsBounded) {
 }
 
 TEST(LocalFaults, BuffersAreFreeAfterLeavingOrAborting) {
-  const Call call = {Collective::kAllGather, 1000, Dtype::kF32};
+  const Call call = {Collective::kAllGather, 1000, ElementType::kF32};
   for (const bool leaves : {true, false}) {
     auto group = make_local(2);
     std::vector<float> mine(1000, 1);
@@ -180,11 +184,11 @@ TEST(LocalFaults, BuffersAreFreeAfterLeavingOrAborting) {
 TEST(LocalFaults, WrongArgumentsAreRefused) {
   const auto group = make_local(2);
   std::byte data[4] = {};
-  EXPECT_FALSE(group[0]->broadcast(data, 4, Dtype::kU8, 2).has_value());
-  EXPECT_FALSE(group[0]->broadcast(data, -1, Dtype::kU8, 0).has_value());
-  EXPECT_FALSE(group[0]->send(data, 4, Dtype::kU8, 0).has_value());
-  EXPECT_FALSE(group[0]->receive(data, 4, Dtype::kU8, -1).has_value());
-  EXPECT_FALSE(group[0]->all_to_all_v(data, data, Dtype::kU8, {}).has_value());
+  EXPECT_FALSE(group[0]->broadcast(data, 4, ElementType::kU8, 2).has_value());
+  EXPECT_FALSE(group[0]->broadcast(data, -1, ElementType::kU8, 0).has_value());
+  EXPECT_FALSE(group[0]->send(data, 4, ElementType::kU8, 0).has_value());
+  EXPECT_FALSE(group[0]->receive(data, 4, ElementType::kU8, -1).has_value());
+  EXPECT_FALSE(group[0]->all_to_all_v(data, data, ElementType::kU8, {}).has_value());
   EXPECT_FALSE(group[0]->wait({77}).has_value());
   EXPECT_FALSE(
       group[0]
@@ -199,7 +203,7 @@ TEST(LocalFaults, AnAbortEndsSubgroupsAndLeavingDoesNot) {
     for (int i = 0; i < 100; ++i) ASSAY_TRY_VOID(gather_one(*pair));
     std::byte nothing{};
     if (c.rank() == 0) return base::fail(base::failed_error("disk", "is full"));
-    return pair->receive(&nothing, 1, Dtype::kU8, 0);
+    return pair->receive(&nothing, 1, ElementType::kU8, 0);
   });
   ASSERT_FALSE(done.has_value());
   EXPECT_EQ(done.error().line(), "disk: is full");

@@ -26,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 
 // Unidentified connections handled at once. More would be an attempt to exhaust our descriptors;
 // the oldest is closed.
-constexpr std::size_t kMostStrangers = 256;
+constexpr std::size_t kMaxPending = 256;
 
 std::string hex(const Token& token) {
   std::string text;
@@ -109,10 +109,10 @@ std::string Endpoint::text() const {
 }
 
 std::optional<Endpoint> Endpoint::parsed(const std::string& text) {
-  std::istringstream words(text);
+  std::istringstream fields(text);
   Endpoint endpoint;
   std::string token;
-  if (!(words >> endpoint.host >> endpoint.address >> endpoint.port >> endpoint.name >> token)) {
+  if (!(fields >> endpoint.host >> endpoint.address >> endpoint.port >> endpoint.name >> token)) {
     return std::nullopt;
   }
   const auto read = token_of(token);
@@ -163,31 +163,31 @@ void Listener::accept_from(int listener) {
   for (;;) {
     base::UniqueFd socket(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket.valid()) return;
-    if (strangers_.size() == kMostStrangers) strangers_.erase(strangers_.begin());
-    strangers_.push_back({std::move(socket), 0, {}});
+    if (pending_.size() == kMaxPending) pending_.erase(pending_.begin());
+    pending_.push_back({std::move(socket), 0, {}});
   }
 }
 
-bool Listener::heard(Stranger& stranger, std::vector<base::UniqueFd>& sockets) const {
+bool Listener::read_hello(PendingConnection& pending, std::vector<base::UniqueFd>& sockets) const {
   const ssize_t got =
-      ::recv(stranger.socket.get(), reinterpret_cast<char*>(&stranger.hello) + stranger.read,
-             sizeof stranger.hello - stranger.read, MSG_DONTWAIT);
+      ::recv(pending.socket.get(), reinterpret_cast<char*>(&pending.hello) + pending.read,
+             sizeof pending.hello - pending.read, MSG_DONTWAIT);
   if (got < 0) return errno != EAGAIN && errno != EINTR;
   if (got == 0) return true;
-  stranger.read += static_cast<std::size_t>(got);
-  if (stranger.read < sizeof stranger.hello) return false;
-  const Hello& hello = stranger.hello;
+  pending.read += static_cast<std::size_t>(got);
+  if (pending.read < sizeof pending.hello) return false;
+  const Hello& hello = pending.hello;
   if (hello.magic != kHelloMagic || hello.token != endpoint_.token || hello.ranks != ranks_ ||
       hello.rank <= rank_ || hello.rank >= ranks_) {
     return true;
   }
   base::UniqueFd& place = sockets[static_cast<std::size_t>(hello.rank)];
   if (place.valid()) return true;
-  set_up_tcp(stranger.socket.get());
+  set_up_tcp(pending.socket.get());
   // A new socket always has buffer space for the reply.
-  if (::send(stranger.socket.get(), kWelcome.data(), kWelcome.size(), MSG_NOSIGNAL) ==
+  if (::send(pending.socket.get(), kWelcome.data(), kWelcome.size(), MSG_NOSIGNAL) ==
       static_cast<ssize_t>(kWelcome.size())) {
-    place = std::move(stranger.socket);
+    place = std::move(pending.socket);
   }
   return true;
 }
@@ -206,13 +206,13 @@ base::Result<void> Listener::accept_all(Clock::time_point deadline,
                              fmt::format("check whether it can reach {}", endpoint_.address)));
     }
     std::vector<pollfd> watched = {{tcp_.get(), POLLIN, 0}, {local_.get(), POLLIN, 0}};
-    for (const Stranger& stranger : strangers_) {
-      watched.push_back({stranger.socket.get(), POLLIN, 0});
+    for (const PendingConnection& pending : pending_) {
+      watched.push_back({pending.socket.get(), POLLIN, 0});
     }
     ::poll(watched.data(), watched.size(), static_cast<int>(std::min<long>(left.count(), 1000)));
     std::size_t at = 2;
-    std::erase_if(strangers_, [&](Stranger& stranger) {
-      return watched[at++].revents != 0 && heard(stranger, sockets);
+    std::erase_if(pending_, [&](PendingConnection& pending) {
+      return watched[at++].revents != 0 && read_hello(pending, sockets);
     });
     if (watched[0].revents != 0) accept_from(tcp_.get());
     if (watched[1].revents != 0) accept_from(local_.get());

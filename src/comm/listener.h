@@ -48,21 +48,21 @@ class Listener {
                                 std::vector<base::UniqueFd>& sockets);
 
  private:
-  struct Stranger {
+  struct PendingConnection {
     base::UniqueFd socket;
     std::size_t read = 0;
     Hello hello;
   };
   void accept_from(int listener);
   // True when the stranger's entry is no longer needed.
-  bool heard(Stranger& stranger, std::vector<base::UniqueFd>& sockets) const;
+  bool read_hello(PendingConnection& pending, std::vector<base::UniqueFd>& sockets) const;
 
   int rank_ = 0;
   int ranks_ = 0;
   Endpoint endpoint_;
   base::UniqueFd tcp_;
   base::UniqueFd local_;
-  std::vector<Stranger> strangers_;
+  std::vector<PendingConnection> pending_;
 };
 
 // Configures a TCP socket to detect dead machines and to send without delay. Does nothing for other

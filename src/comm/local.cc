@@ -18,8 +18,8 @@ class SingleRank : public Communicator {
   base::Result<void> wait(Ticket) override { return {}; }
 
  protected:
-  base::Result<Ticket> start(const Call& call, const void* in, void* out, const Parts& parts,
-                             Stream) override {
+  base::Result<Ticket> start(const Call& call, const void* in, void* out,
+                             const AllToAllParts& parts, Stream) override {
     ASSAY_TRY(const Transfers transfers, transfers_of(call, 0, 1, in, out, parts));
     transfers.copy_own();
     return Ticket{};
@@ -43,8 +43,8 @@ class LocalRank : public Communicator {
   base::Result<void> wait(Ticket ticket) override { return group_->finish(rank_, ticket.id); }
 
  protected:
-  base::Result<Ticket> start(const Call& call, const void* in, void* out, const Parts& parts,
-                             Stream) override {
+  base::Result<Ticket> start(const Call& call, const void* in, void* out,
+                             const AllToAllParts& parts, Stream) override {
     ASSAY_TRY(Transfers transfers, transfers_of(call, rank_, ranks(), in, out, parts));
     transfers.copy_own();
     ASSAY_TRY(const std::uint64_t id, group_->post(rank_, call, std::move(transfers)));

@@ -30,10 +30,10 @@ base::Result<std::uint64_t> LocalGroup::post(int rank, const Call& call, Transfe
   const std::lock_guard lock(mutex_);
   if (failure_) return base::fail(*failure_);
   const Key key = next_key(rank, call);
-  Shared& shared = calls_[key];
+  GroupCall& shared = calls_[key];
   shared.participants = std::get<0>(key) >= 0 ? 2 : names_.size();
   shared.posts[rank] = {call, std::move(transfers)};
-  if (const auto absent = absentee(shared, key)) {
+  if (const auto absent = missing_rank(shared, key)) {
     fail(base::failed_error(name(*absent), "left the group"));
     return base::fail(*failure_);
   }
@@ -49,7 +49,7 @@ base::Result<std::uint64_t> LocalGroup::post(int rank, const Call& call, Transfe
   return last_ticket_;
 }
 
-std::optional<base::Error> LocalGroup::disagreement(const Shared& shared) const {
+std::optional<base::Error> LocalGroup::disagreement(const GroupCall& shared) const {
   const auto& [first, reference] = *shared.posts.begin();
   for (const auto& [rank, post] : shared.posts) {
     Call expected = reference.call;
@@ -68,7 +68,7 @@ std::optional<base::Error> LocalGroup::disagreement(const Shared& shared) const 
 }
 
 // Pairs every received segment with the corresponding sent one.
-base::Result<void> LocalGroup::match(Shared& shared) const {
+base::Result<void> LocalGroup::match(GroupCall& shared) const {
   if (auto wrong = disagreement(shared)) return base::fail(*std::move(wrong));
   std::map<std::pair<int, int>, const Outgoing*> sent;
   for (const auto& [from, post] : shared.posts) {
@@ -106,14 +106,14 @@ bool LocalGroup::takes_part(int rank, const Key& key) const {
 }
 
 // A rank that has left although the call needs it.
-std::optional<int> LocalGroup::absentee(const Shared& shared, const Key& key) const {
+std::optional<int> LocalGroup::missing_rank(const GroupCall& shared, const Key& key) const {
   for (const int rank : left_) {
     if (takes_part(rank, key) && !shared.posts.contains(rank)) return rank;
   }
   return std::nullopt;
 }
 
-base::Error LocalGroup::timed_out(const Shared& shared, const Key& key, const Call& call) const {
+base::Error LocalGroup::timed_out(const GroupCall& shared, const Key& key, const Call& call) const {
   int missing = 0;
   const auto [from, to, number] = key;
   if (from >= 0) {
@@ -127,7 +127,7 @@ base::Error LocalGroup::timed_out(const Shared& shared, const Key& key, const Ca
 }
 
 // Needs no timeout: once all have posted, ranks only copy memory.
-void LocalGroup::copy_all(Shared& shared, int rank, std::unique_lock<std::mutex>& lock) {
+void LocalGroup::copy_all(GroupCall& shared, int rank, std::unique_lock<std::mutex>& lock) {
   const std::vector<std::size_t>& mine = shared.posts.at(rank).copies;
   for (const std::size_t i : mine) {
     Copy& copy = shared.copies[i];
@@ -155,10 +155,10 @@ base::Result<void> LocalGroup::finish(int rank, std::uint64_t ticket) {
   }
   const Key key = found->second;
   tickets.erase(found);
-  Shared& shared = calls_.at(key);
+  GroupCall& shared = calls_.at(key);
   const bool in_time = changed_.wait_for(lock, timeout_, [&] {
     if (shared.agreed || failure_) return true;
-    const auto absent = absentee(shared, key);
+    const auto absent = missing_rank(shared, key);
     if (absent) fail(base::failed_error(name(*absent), "left the group"));
     return absent.has_value();
   });
@@ -181,7 +181,7 @@ void LocalGroup::leave(int rank) {
 // wait for them; the others are withdrawn.
 void LocalGroup::withdraw(int rank, std::unique_lock<std::mutex>& lock) {
   for (const auto& [ticket, key] : std::exchange(tickets_[static_cast<std::size_t>(rank)], {})) {
-    Shared& shared = calls_.at(key);
+    GroupCall& shared = calls_.at(key);
     if (shared.agreed) {
       copy_all(shared, rank, lock);
     } else {

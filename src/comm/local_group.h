@@ -43,7 +43,7 @@ class LocalGroup {
 
  private:
   enum class Progress : std::uint8_t { kTodo, kCopying, kDone };
-  struct Post {
+  struct PostedCall {
     Call call;
     Transfers transfers;
     std::vector<std::size_t> copies;  // indices of those it receives, then of those it sends
@@ -55,11 +55,11 @@ class LocalGroup {
     Progress progress = Progress::kTodo;
   };
   // One call of all ranks, or of the two ranks of a send and its receive.
-  struct Shared {
+  struct GroupCall {
     std::size_t participants = 0;
-    std::map<int, Post> posts;  // by rank
-    bool agreed = false;        // all ranks have posted the same call
-    std::vector<Copy> copies;   // filled once agreed
+    std::map<int, PostedCall> posts;  // by rank
+    bool agreed = false;              // all ranks have posted the same call
+    std::vector<Copy> copies;         // filled once agreed
     std::size_t finished = 0;
   };
   struct Subgroup {
@@ -71,12 +71,13 @@ class LocalGroup {
   using Key = std::tuple<int, int, std::uint64_t>;
 
   Key next_key(int rank, const Call& call);
-  base::Result<void> match(Shared& shared) const;
-  [[nodiscard]] std::optional<base::Error> disagreement(const Shared& shared) const;
-  [[nodiscard]] base::Error timed_out(const Shared& shared, const Key& key, const Call& call) const;
-  void copy_all(Shared& shared, int rank, std::unique_lock<std::mutex>& lock);
+  base::Result<void> match(GroupCall& shared) const;
+  [[nodiscard]] std::optional<base::Error> disagreement(const GroupCall& shared) const;
+  [[nodiscard]] base::Error timed_out(const GroupCall& shared, const Key& key,
+                                      const Call& call) const;
+  void copy_all(GroupCall& shared, int rank, std::unique_lock<std::mutex>& lock);
   [[nodiscard]] bool takes_part(int rank, const Key& key) const;
-  [[nodiscard]] std::optional<int> absentee(const Shared& shared, const Key& key) const;
+  [[nodiscard]] std::optional<int> missing_rank(const GroupCall& shared, const Key& key) const;
   void fail(const base::Error& why);
   void abort_all(const base::Error& why);
   void withdraw(int rank, std::unique_lock<std::mutex>& lock);
@@ -88,7 +89,7 @@ class LocalGroup {
   std::mutex mutex_;  // guards everything below
   std::condition_variable changed_;
   std::map<std::pair<int, Key>, std::uint64_t> issued_;  // by rank and channel: calls so far
-  std::map<Key, Shared> calls_;
+  std::map<Key, GroupCall> calls_;
   std::vector<std::map<std::uint64_t, Key>> tickets_;  // by rank
   std::uint64_t last_ticket_ = 0;
   std::map<std::int64_t, Subgroup> subgroups_;

@@ -43,11 +43,11 @@ RC_GTEST_PROP(LocalRanks, EveryCollectiveIsItsDefinition, ()) {
 
   const Rows gathered =
       exchanged(ranks, wide, n * all, [&](Communicator& c, const float* in, float* out) {
-        return c.all_gather(in, out, count, Dtype::kF32);
+        return c.all_gather(in, out, count, ElementType::kF32);
       });
   const Rows turned =
       exchanged(ranks, wide, n * all, [&](Communicator& c, const float* in, float* out) {
-        return c.all_to_all(in, out, count, Dtype::kF32);
+        return c.all_to_all(in, out, count, ElementType::kF32);
       });
   for (std::size_t rank = 0; rank < all; ++rank) {
     for (std::size_t i = 0; i < n; ++i) {
@@ -71,8 +71,8 @@ RC_GTEST_PROP(LocalRanks, WorkInPlace, ()) {
   const auto done = run_local(ranks, [&](Communicator& c) -> base::Result<void> {
     const auto me = static_cast<std::size_t>(c.rank());
     ASSAY_TRY_VOID(
-        c.all_gather(gathered[me].data() + me * n, gathered[me].data(), count, Dtype::kF32));
-    return c.broadcast(sent[me].data(), count * ranks, Dtype::kF32, root);
+        c.all_gather(gathered[me].data() + me * n, gathered[me].data(), count, ElementType::kF32));
+    return c.broadcast(sent[me].data(), count * ranks, ElementType::kF32, root);
   });
   RC_ASSERT(done.has_value());
   for (std::size_t rank = 0; rank < all; ++rank) {
@@ -88,7 +88,7 @@ TEST(LocalRanks, SurviveManyRounds) {
     for (std::int32_t round = 0; round < 500; ++round) {
       const std::int32_t mine = round * c.rank();
       std::int32_t all[5] = {};
-      ASSAY_TRY_VOID(c.all_gather(&mine, all, 1, Dtype::kI32));
+      ASSAY_TRY_VOID(c.all_gather(&mine, all, 1, ElementType::kI32));
       EXPECT_EQ(all[4], round * 4);
       if (round % 7 == 0) ASSAY_TRY_VOID(c.barrier());
     }
@@ -116,12 +116,12 @@ TEST(SingleRank, CopiesOrDoesNothing) {
   EXPECT_EQ(single->ranks(), 1);
   float in[2] = {1, 2};
   float out[2] = {};
-  ASSERT_TRUE(single->all_to_all(in, out, 2, Dtype::kF32).has_value());
+  ASSERT_TRUE(single->all_to_all(in, out, 2, ElementType::kF32).has_value());
   EXPECT_EQ(out[1], 2);
   in[0] = 5;
-  ASSERT_TRUE(single->all_gather(in, out, 1, Dtype::kF32).has_value());
+  ASSERT_TRUE(single->all_gather(in, out, 1, ElementType::kF32).has_value());
   EXPECT_EQ(out[0], 5);
-  ASSERT_TRUE(single->broadcast(in, 2, Dtype::kF32, 0).has_value());
+  ASSERT_TRUE(single->broadcast(in, 2, ElementType::kF32, 0).has_value());
   ASSERT_TRUE(single->barrier().has_value());
 }
 

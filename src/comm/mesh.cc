@@ -68,7 +68,7 @@ base::Result<std::shared_ptr<Operation>> Mesh::issue(std::uint64_t id, const Cal
   operation->call = call;
   operation->one_to_one =
       call.collective == Collective::kSend || call.collective == Collective::kReceive;
-  operation->number = group.number_next(call);
+  operation->number = group.assign_number(call);
   operation->transfers = std::move(transfers);
   const Transfers& list = operation->transfers;
   operation->open = list.in.size() + list.out.size();
@@ -135,22 +135,22 @@ void Mesh::sent(int, const std::shared_ptr<Operation>& operation) {
   complete_one(groups_.at(operation->group), operation);
 }
 
-base::Result<Place> Mesh::begin(int peer, const Message& message) {
-  if (closed_.contains(message.group)) return Place{};
+base::Result<ReceiveBuffer> Mesh::begin(int peer, const Message& message) {
+  if (closed_.contains(message.group)) return ReceiveBuffer{};
   MeshGroup& group = groups_[message.group];
   group.id = message.group;
-  if (group.failure) return Place{};
+  if (group.failure) return ReceiveBuffer{};
   switch (message.kind) {
     case MessageKind::kLeave:
       begin_leave(group, peer);
-      return Place{};
+      return ReceiveBuffer{};
     case MessageKind::kReady:
       begin_ready(group, peer, message);
-      return Place{};
+      return ReceiveBuffer{};
     case MessageKind::kAbort: {
       std::string& reason = reasons_[static_cast<std::size_t>(peer)];
       reason.assign(static_cast<std::size_t>(message.bytes), '\0');
-      return Place{reinterpret_cast<std::byte*>(reason.data())};
+      return ReceiveBuffer{reinterpret_cast<std::byte*>(reason.data())};
     }
     case MessageKind::kData:
       if (message.bytes > kSmallBytes &&
@@ -160,7 +160,7 @@ base::Result<Place> Mesh::begin(int peer, const Message& message) {
       }
       return begin_data(group, peer, message);
   }
-  return Place{};
+  return ReceiveBuffer{};
 }
 
 void Mesh::begin_leave(MeshGroup& group, int peer) {
@@ -194,13 +194,13 @@ void Mesh::begin_ready(MeshGroup& group, int peer, const Message& message) {
   link(peer).send(operation->message(MessageKind::kData, given.bytes), given.data, operation);
 }
 
-Place Mesh::begin_data(MeshGroup& group, int peer, const Message& message) {
+ReceiveBuffer Mesh::begin_data(MeshGroup& group, int peer, const Message& message) {
   const MessageKey key = {peer, message.one_to_one, message.number};
   if (const auto expected = group.expected.find(key); expected != group.expected.end()) {
     const auto& [operation, index] = expected->second;
     const Incoming& wanted = operation->transfers.in[index];
     if (message.call == compared(operation->call) && message.bytes == wanted.bytes) {
-      return Place{wanted.data};
+      return ReceiveBuffer{wanted.data};
     }
     disagree(group, peer, message, Call(operation->call));
     return {};
@@ -220,11 +220,11 @@ Place Mesh::begin_data(MeshGroup& group, int peer, const Message& message) {
          true);
     return {};
   }
-  MeshGroup::Early& early = group.early[key];
+  MeshGroup::EarlyMessage& early = group.early[key];
   early.message = message;
   early.bytes = std::make_unique_for_overwrite<std::byte[]>(
       std::max<std::size_t>(static_cast<std::size_t>(message.bytes), 1));
-  return Place{early.bytes.get()};
+  return ReceiveBuffer{early.bytes.get()};
 }
 
 void Mesh::end(int peer, const Message& message) {
@@ -273,7 +273,7 @@ void Mesh::disagree(MeshGroup& group, int peer, const Message& theirs, const Cal
 
 // Nothing touches the buffers of the group's calls after this.
 void Mesh::cancel(MeshGroup& group) {
-  for (Link& link : links_) {
+  for (PeerLink& link : links_) {
     link.release([&](const Operation& operation) { return operation.group == group.id; });
     const auto& incoming = link.incoming();
     if (incoming && incoming->group == group.id && incoming->kind == MessageKind::kData) {
@@ -288,22 +288,22 @@ void Mesh::cancel(MeshGroup& group) {
   group.running.clear();
 }
 
-void Mesh::fail(MeshGroup& group, const base::Error& why, bool tell) {
+void Mesh::fail(MeshGroup& group, const base::Error& why, bool notify_peers) {
   if (group.failure) return;
   group.failure = why;
   failed_ = true;
   for (const auto& operation : group.running) operation->failure = why;
   cancel(group);
-  if (tell) tell_reason(group);
+  if (notify_peers) send_failure_reason(group);
   // The members of these groups are informed by this group's message.
   for (auto& [id, other] : groups_) {
     if (other.known && other.parent == group.id && id != group.id) fail(other, why, false);
   }
   changed_.notify_all();
-  kick();
+  wake_waiting_thread();
 }
 
-void Mesh::tell_reason(const MeshGroup& group) {
+void Mesh::send_failure_reason(const MeshGroup& group) {
   const std::string reason = encoded_reason(*group.failure);
   for (const int member : group.members) {
     if (member == rank_ || !link(member).open()) continue;
@@ -313,7 +313,7 @@ void Mesh::tell_reason(const MeshGroup& group) {
   }
 }
 
-void Mesh::lose(int peer, const std::string& what) {
+void Mesh::peer_lost(int peer, const std::string& what) {
   const std::set<std::uint64_t> unwritten = link(peer).unwritten_groups();
   link(peer).close();
   lost_[static_cast<std::size_t>(peer)] = true;
@@ -349,7 +349,7 @@ void Mesh::leave(std::uint64_t id) {
   MeshGroup& group = groups_.at(id);
   cancel(group);
   // A rank that has not received the reason yet must not mistake this rank's leaving for it.
-  if (group.failure) tell_reason(group);
+  if (group.failure) send_failure_reason(group);
   for (const int member : group.members) {
     if (member == rank_ || !link(member).open()) continue;
     link(member).send({MessageKind::kLeave, false, id, 0, {}, 0}, nullptr, {});

@@ -16,8 +16,8 @@
 #include <thread>
 #include <vector>
 
-#include "comm/link.h"
 #include "comm/mesh_group.h"
+#include "comm/peer_link.h"
 
 namespace assay::comm {
 
@@ -49,31 +49,31 @@ class Mesh : private Receiver {
   base::Result<void> watch();
 
   // Receiver.
-  base::Result<Place> begin(int peer, const Message& message) override;
+  base::Result<ReceiveBuffer> begin(int peer, const Message& message) override;
   void end(int peer, const Message& message) override;
   void sent(int peer, const std::shared_ptr<Operation>& operation) override;
 
-  Place begin_data(MeshGroup& group, int peer, const Message& message);
+  ReceiveBuffer begin_data(MeshGroup& group, int peer, const Message& message);
   void begin_ready(MeshGroup& group, int peer, const Message& message);
   void begin_leave(MeshGroup& group, int peer);
   void expect(MeshGroup& group, const std::shared_ptr<Operation>& operation, std::size_t segment);
   void offer(MeshGroup& group, const std::shared_ptr<Operation>& operation, std::size_t segment);
   void complete_one(MeshGroup& group, const std::shared_ptr<Operation>& operation);
 
-  void fail(MeshGroup& group, const base::Error& why, bool tell);
+  void fail(MeshGroup& group, const base::Error& why, bool notify_peers);
   void cancel(MeshGroup& group);
-  void tell_reason(const MeshGroup& group);
-  void lose(int peer, const std::string& what);
+  void send_failure_reason(const MeshGroup& group);
+  void peer_lost(int peer, const std::string& what);
   void disagree(MeshGroup& group, int peer, const Message& theirs, const Call& ours);
 
   void run();  // the mesh's own thread
   void poll(int timeout_ms, std::unique_lock<std::mutex>& lock);
   void handle(int peer, std::uint32_t events);
   void flush_queued();
-  void hand_over(bool to_thread);
-  void fail_late(const Operation& operation);
-  void kick();
-  [[nodiscard]] Link& link(int peer) { return links_[static_cast<std::size_t>(peer)]; }
+  void set_polled_by_thread(bool to_thread);
+  void fail_timed_out(const Operation& operation);
+  void wake_waiting_thread();
+  [[nodiscard]] PeerLink& link(int peer) { return links_[static_cast<std::size_t>(peer)]; }
   [[nodiscard]] std::string name(int rank) const;
 
   const int rank_;
@@ -85,16 +85,16 @@ class Mesh : private Receiver {
 
   std::mutex mutex_;  // guards everything below
   std::condition_variable changed_;
-  std::vector<Link> links_;           // by rank
-  std::vector<bool> asks_to_write_;   // by rank: epoll reports when the socket is writable
-  std::vector<bool> lost_;            // by rank
-  std::vector<std::string> reasons_;  // by rank: the text of a kAbort that is being read
+  std::vector<PeerLink> links_;         // by rank
+  std::vector<bool> watches_writable_;  // by rank: epoll reports when the socket is writable
+  std::vector<bool> lost_;              // by rank
+  std::vector<std::string> reasons_;    // by rank: the text of a kAbort that is being read
   std::map<std::uint64_t, MeshGroup> groups_;
   std::set<std::uint64_t> closed_;  // groups that this rank has left
   std::int64_t next_group_id_ = 1;
   std::size_t early_bytes_ = 0;
-  bool failed_ = false;  // a group has failed
-  bool driven_ = false;  // a thread that waits for a call is handling the sockets
+  bool failed_ = false;            // a group has failed
+  bool polled_by_caller_ = false;  // a thread that waits for a call is handling the sockets
 
   std::thread thread_;
 };

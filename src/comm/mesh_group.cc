@@ -26,7 +26,7 @@ Message Operation::message(MessageKind kind, std::uint64_t bytes) const {
   return {kind, one_to_one, group, number, compared(call), bytes};
 }
 
-std::uint64_t MeshGroup::number_next(const Call& call) {
+std::uint64_t MeshGroup::assign_number(const Call& call) {
   if (call.collective == Collective::kSend) return ++sends[call.peer];
   if (call.collective == Collective::kReceive) return ++receives[call.peer];
   history.push_back(call);

@@ -45,7 +45,7 @@ struct MeshGroup {
     std::shared_ptr<Operation> operation;
     std::size_t index = 0;  // in transfers.in or transfers.out
   };
-  struct Early {
+  struct EarlyMessage {
     Message message;
     std::unique_ptr<std::byte[]> bytes;
     bool complete = false;
@@ -64,13 +64,13 @@ struct MeshGroup {
   std::vector<std::shared_ptr<Operation>> running;  // oldest first
   std::map<MessageKey, Segment> expected;           // to be received
   std::map<MessageKey, Segment> offered;            // large, to be sent when the peer is ready
-  std::map<MessageKey, Early> early;
+  std::map<MessageKey, EarlyMessage> early;
   std::map<MessageKey, Message> ready;  // from peers, before the send is issued here
   std::set<int> left;
   std::optional<base::Error> failure;
   bool lost_between_calls = false;  // failed between calls; the next call reports it
 
-  std::uint64_t number_next(const Call& call);
+  std::uint64_t assign_number(const Call& call);
   // Whether the call that this message belongs to has been issued here.
   [[nodiscard]] bool issued(const MessageKey& key, MessageKind kind) const;
   // The call that was made here with the message's number.

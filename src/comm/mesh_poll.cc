@@ -57,7 +57,7 @@ Mesh::Mesh(int rank, std::vector<base::UniqueFd> sockets, milliseconds timeout)
       thread_epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       stop_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      asks_to_write_(sockets.size()),
+      watches_writable_(sockets.size()),
       lost_(sockets.size()),
       reasons_(sockets.size()) {
   for (std::size_t i = 0; i < sockets.size(); ++i) {
@@ -104,7 +104,7 @@ Mesh::~Mesh() {
   const auto deadline = Clock::now() + (failed_ ? kLingerFailed : kLinger);
   for (;;) {
     bool busy = false;
-    for (Link& link : links_) {
+    for (PeerLink& link : links_) {
       if (!link.open()) continue;
       link.flush(*this);
       busy = busy || link.has_unwritten() || has_unsent(link.fd());
@@ -124,12 +124,13 @@ void Mesh::run() {
     if (count <= 0) continue;
     std::unique_lock lock(mutex_);
     poll(0, lock);
-    if (driven_) kick();  // the waiting thread's call may have completed here
+    if (polled_by_caller_)
+      wake_waiting_thread();  // the waiting thread's call may have completed here
   }
 }
 
-void Mesh::kick() {
-  if (!driven_) return;
+void Mesh::wake_waiting_thread() {
+  if (!polled_by_caller_) return;
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t wrote = ::write(wake_.get(), &one, sizeof one);
 }
@@ -154,31 +155,31 @@ void Mesh::poll(int timeout_ms, std::unique_lock<std::mutex>& lock) {
 }
 
 void Mesh::handle(int peer, std::uint32_t events) {
-  Link& from = link(peer);
+  PeerLink& from = link(peer);
   if (!from.open()) return;
   if ((events & ~static_cast<std::uint32_t>(EPOLLOUT)) == 0) return;  // flush_queued writes
   const auto received = from.receive(*this);
   if (received && *received) return;
-  lose(peer, received ? "connection closed" : received.error().what + "; connection closed");
+  peer_lost(peer, received ? "connection closed" : received.error().what + "; connection closed");
 }
 
 void Mesh::flush_queued() {
   for (std::size_t i = 0; i < links_.size(); ++i) {
-    Link& link = links_[i];
+    PeerLink& link = links_[i];
     if (!link.open()) continue;
     if (link.has_unwritten()) link.flush(*this);
-    const bool ask = link.has_unwritten();
-    if (ask == asks_to_write_[i]) continue;
-    asks_to_write_[i] = ask;
+    const bool writable = link.has_unwritten();
+    if (writable == watches_writable_[i]) continue;
+    watches_writable_[i] = writable;
     control(sockets_epoll_.get(), EPOLL_CTL_MOD, link.fd(),
-            EPOLLIN | (ask ? static_cast<std::uint32_t>(EPOLLOUT) : 0U),
+            EPOLLIN | (writable ? static_cast<std::uint32_t>(EPOLLOUT) : 0U),
             static_cast<std::uint32_t>(i));
   }
 }
 
 // Chooses who is woken when a socket is ready: the mesh's thread, or only the waiting thread.
-void Mesh::hand_over(bool to_thread) {
-  driven_ = !to_thread;
+void Mesh::set_polled_by_thread(bool to_thread) {
+  polled_by_caller_ = !to_thread;
   control(thread_epoll_.get(), EPOLL_CTL_MOD, sockets_epoll_.get(),
           to_thread ? static_cast<std::uint32_t>(EPOLLIN) : 0U, 0);
 }
@@ -190,13 +191,13 @@ base::Result<void> Mesh::wait(const std::shared_ptr<Operation>& operation) {
   while (!operation->ended()) {
     const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
     if (left <= milliseconds(0)) {
-      fail_late(*operation);
+      fail_timed_out(*operation);
       break;
     }
     const auto most = std::min(left, milliseconds(kLongestPoll));
-    if (!driving && !driven_) {
+    if (!driving && !polled_by_caller_) {
       driving = true;
-      hand_over(false);
+      set_polled_by_thread(false);
     }
     if (driving) {
       poll(static_cast<int>(most.count()), lock);
@@ -205,14 +206,14 @@ base::Result<void> Mesh::wait(const std::shared_ptr<Operation>& operation) {
     }
   }
   if (driving) {
-    hand_over(true);
+    set_polled_by_thread(true);
     changed_.notify_all();  // another waiting thread takes over
   }
   if (operation->failure) return base::fail(*operation->failure);
   return {};
 }
 
-void Mesh::fail_late(const Operation& operation) {
+void Mesh::fail_timed_out(const Operation& operation) {
   MeshGroup& group = groups_.at(operation.group);
   const auto blames = [&](const std::map<MessageKey, MeshGroup::Segment>& segments) {
     for (const auto& [key, segment] : segments) {

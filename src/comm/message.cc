@@ -75,14 +75,14 @@ std::optional<Message> decoded(const Header& header) {
   if (kind < static_cast<std::uint8_t>(MessageKind::kData) ||
       kind > static_cast<std::uint8_t>(MessageKind::kAbort) || one_to_one > 1 ||
       collective > static_cast<std::uint8_t>(Collective::kReceive) ||
-      type > static_cast<std::uint8_t>(Dtype::kF64) || message.call.count < 0 ||
+      type > static_cast<std::uint8_t>(ElementType::kF64) || message.call.count < 0 ||
       message.bytes > kMost) {
     return std::nullopt;
   }
   message.kind = static_cast<MessageKind>(kind);
   message.one_to_one = one_to_one != 0;
   message.call.collective = static_cast<Collective>(collective);
-  message.call.type = static_cast<Dtype>(type);
+  message.call.type = static_cast<ElementType>(type);
   message.call.root = root;
   if (message.kind == MessageKind::kAbort && message.bytes > kReasonBytes) return std::nullopt;
   return message;

@@ -23,7 +23,7 @@ RC_GTEST_PROP(Messages, ComeBackAsTheyWere, ()) {
   message.number = *rc::gen::arbitrary<std::uint64_t>();
   message.call.collective = static_cast<Collective>(*rc::gen::inRange(0, 7));
   message.call.count = *rc::gen::inRange<std::int64_t>(0, 1'000'000'000'000);
-  message.call.type = static_cast<Dtype>(*rc::gen::inRange(0, 5));
+  message.call.type = static_cast<ElementType>(*rc::gen::inRange(0, 5));
   message.call.root = *rc::gen::inRange(0, 1000);
   message.bytes = *rc::gen::inRange<std::uint64_t>(0, kReasonBytes);
   const auto read = decoded(encoded(message));

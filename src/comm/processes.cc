@@ -42,8 +42,8 @@ class ProcessRank : public Communicator {
   }
 
  protected:
-  base::Result<Ticket> start(const Call& call, const void* in, void* out, const Parts& parts,
-                             Stream) override {
+  base::Result<Ticket> start(const Call& call, const void* in, void* out,
+                             const AllToAllParts& parts, Stream) override {
     ASSAY_TRY(Transfers transfers, transfers_of(call, rank_, ranks(), in, out, parts));
     transfers.copy_own();
     for (Outgoing& segment : transfers.out) segment.peer = members_[at(segment.peer)];
@@ -81,7 +81,7 @@ class ProcessRank : public Communicator {
 
 }  // namespace
 
-base::Result<std::unique_ptr<Communicator>> connect_processes(const ProcessOptions& options,
+base::Result<std::unique_ptr<Communicator>> connect_processes(const ProcessGroupOptions& options,
                                                               KeyValue& store) {
   if (options.ranks < 1 || options.rank < 0 || options.rank >= options.ranks) {
     return base::fail(base::usage_error(fmt::format("rank {}", options.rank),

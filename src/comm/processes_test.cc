@@ -32,7 +32,7 @@ Lines without(Lines lines, std::size_t rank) {
 base::Result<void> gather(Communicator& c, std::int64_t count) {
   const std::vector<float> mine(static_cast<std::size_t>(count), static_cast<float>(c.rank()));
   std::vector<float> all(mine.size() * static_cast<std::size_t>(c.ranks()));
-  ASSAY_TRY_VOID(c.all_gather(mine.data(), all.data(), count, Dtype::kF32));
+  ASSAY_TRY_VOID(c.all_gather(mine.data(), all.data(), count, ElementType::kF32));
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i] != static_cast<float>(i / mine.size())) {
       return base::fail(base::failed_error("all_gather", "wrong values"));
@@ -110,7 +110,7 @@ TEST(Processes, ADeathEndsAlsoCallsThatDoNotNeedTheDeadRank) {
                                       if (c.rank() == 2) ::raise(SIGKILL);
                                       if (c.rank() == 1) return gather(c, 1);
                                       float value = 0;  // never sent: rank 1 has failed
-                                      return c.receive(&value, 1, Dtype::kF32, 1);
+                                      return c.receive(&value, 1, ElementType::kF32, 1);
                                     }});
   EXPECT_EQ(lines[2], "killed by signal 9");
   EXPECT_THAT(without(lines, 2), Each(StartsWith("rank 2: connection closed")));
@@ -162,25 +162,27 @@ TEST(Processes, CallsThatDifferAreBothNamed) {
     std::string names;
   };
   const Case cases[] = {
-      {[](Communicator& c, float* b) { return c.all_gather(b, b + 100, 7, Dtype::kF32); },
+      {[](Communicator& c, float* b) { return c.all_gather(b, b + 100, 7, ElementType::kF32); },
        "all_gather of 7 f32"},
-      {[](Communicator& c, float* b) { return c.all_gather(b, b + 100, 8, Dtype::kI32); },
+      {[](Communicator& c, float* b) { return c.all_gather(b, b + 100, 8, ElementType::kI32); },
        "all_gather of 8 i32"},
-      {[](Communicator& c, float* b) { return c.all_to_all(b, b + 100, 8, Dtype::kF32); },
+      {[](Communicator& c, float* b) { return c.all_to_all(b, b + 100, 8, ElementType::kF32); },
        "all_to_all of 8 f32"},
-      {[](Communicator& c, float* b) { return c.broadcast(b, 8, Dtype::kF32, 1); },
+      {[](Communicator& c, float* b) { return c.broadcast(b, 8, ElementType::kF32, 1); },
        "broadcast of 8 f32 from rank 1"},
       {[](Communicator& c, float*) { return c.barrier(); }, "barrier"},
-      {[](Communicator& c, float* b) { return c.all_gather(b, b + 50'000, 10'000, Dtype::kF32); },
+      {[](Communicator& c, float* b) {
+         return c.all_gather(b, b + 50'000, 10'000, ElementType::kF32);
+       },
        "all_gather of 10000 f32"},
   };
   for (const Case& odd : cases) {
-    const auto lines =
-        run_processes({.ranks = 3, .body = [&](Communicator& c) -> base::Result<void> {
-                         std::vector<float> buffer(200'000);
-                         if (c.rank() == 2) return odd.odd(c, buffer.data());
-                         return c.all_gather(buffer.data(), buffer.data() + 100, 8, Dtype::kF32);
-                       }});
+    const auto lines = run_processes(
+        {.ranks = 3, .body = [&](Communicator& c) -> base::Result<void> {
+           std::vector<float> buffer(200'000);
+           if (c.rank() == 2) return odd.odd(c, buffer.data());
+           return c.all_gather(buffer.data(), buffer.data() + 100, 8, ElementType::kF32);
+         }});
     EXPECT_THAT(lines, Each(AllOf(HasSubstr(odd.names), HasSubstr("all_gather of 8 f32"),
                                   HasSubstr(" where rank "),
                                   HasSubstr("all ranks must run the same job"))));
@@ -195,8 +197,8 @@ TEST(Processes, CountsThatDifferAreAnError) {
                          const std::int64_t mine[] = {0, c.rank() == 0 ? sent : 0};
                          const std::int64_t theirs[] = {c.rank() == 0 ? 0 : 50'000, 0};
                          const std::int64_t at[] = {0, 0};
-                         return c.all_to_all_v(buffer.data(), buffer.data() + 200'000, Dtype::kF32,
-                                               {mine, at, theirs, at});
+                         return c.all_to_all_v(buffer.data(), buffer.data() + 200'000,
+                                               ElementType::kF32, {mine, at, theirs, at});
                        }});
     EXPECT_THAT(lines, Each(AllOf(HasSubstr("in all_to_all_v of f32"),
                                   HasSubstr("counts of sender and receiver must agree"))));
@@ -204,16 +206,17 @@ TEST(Processes, CountsThatDifferAreAnError) {
 }
 
 TEST(Processes, AReasonReachesAllRanksAndSubgroups) {
-  const auto lines = run_processes({.ranks = 4, .body = [](Communicator& c) -> base::Result<void> {
-                                      ASSAY_TRY(const auto pair, c.split(c.rank() / 2, 0));
-                                      if (c.rank() == 3) {
-                                        return base::fail(base::unfit_error("disk", "is full"));
-                                      }
-                                      if (c.rank() == 2) return c.barrier();
-                                      // A group without the failing rank.
-                                      std::byte nothing{};
-                                      return pair->receive(&nothing, 1, Dtype::kU8, 1 - c.rank());
-                                    }});
+  const auto lines =
+      run_processes({.ranks = 4, .body = [](Communicator& c) -> base::Result<void> {
+                       ASSAY_TRY(const auto pair, c.split(c.rank() / 2, 0));
+                       if (c.rank() == 3) {
+                         return base::fail(base::unfit_error("disk", "is full"));
+                       }
+                       if (c.rank() == 2) return c.barrier();
+                       // A group without the failing rank.
+                       std::byte nothing{};
+                       return pair->receive(&nothing, 1, ElementType::kU8, 1 - c.rank());
+                     }});
   EXPECT_THAT(lines, Each("disk: is full"));
 }
 
@@ -235,13 +238,13 @@ TEST(Processes, WhatALeavingRankSentStillArrives) {
                          std::vector<std::byte> data(100'000, std::byte{7});
                          if (c.rank() == 0) {
                            for (int i = 0; i < 50; ++i)
-                             ASSAY_TRY_VOID(c.send(data.data(), 9999, Dtype::kU8, 1));
-                           return c.send(data.data(), 100'000, Dtype::kU8, 1);
+                             ASSAY_TRY_VOID(c.send(data.data(), 9999, ElementType::kU8, 1));
+                           return c.send(data.data(), 100'000, ElementType::kU8, 1);
                          }
                          std::this_thread::sleep_for(std::chrono::milliseconds(20));
                          for (int i = 0; i < 50; ++i)
-                           ASSAY_TRY_VOID(c.receive(data.data(), 9999, Dtype::kU8, 0));
-                         return c.receive(data.data(), 100'000, Dtype::kU8, 0);
+                           ASSAY_TRY_VOID(c.receive(data.data(), 9999, ElementType::kU8, 0));
+                         return c.receive(data.data(), 100'000, ElementType::kU8, 0);
                        },
                        .only_tcp = round % 2 == 0});
     EXPECT_THAT(lines, Each("ok"));
@@ -261,7 +264,7 @@ TEST(Processes, ARankMayBeFarAhead) {
                        if (!sends) ASSAY_TRY_VOID(c.barrier());
                        for (std::int32_t& value : data) {
                          const Call call = {sends ? Collective::kSend : Collective::kReceive, 1,
-                                            Dtype::kI32, 0, 1 - c.rank()};
+                                            ElementType::kI32, 0, 1 - c.rank()};
                          ASSAY_TRY(tickets.emplace_back(), c.issue(call, &value, &value));
                        }
                        if (sends) ASSAY_TRY_VOID(c.barrier());
@@ -279,15 +282,15 @@ TEST(Processes, ARankMayBeFarAhead) {
 }
 
 TEST(Processes, WhatNobodyAsksForIsBounded) {
-  const auto lines = run_processes({.ranks = 2, .body = [](Communicator& c) -> base::Result<void> {
-                                      const std::vector<std::byte> data(16'384);
-                                      if (c.rank() == 1)
-                                        return c.broadcast_value(0, 0).map([](std::int64_t) {});
-                                      for (int i = 0; i < 40'000; ++i) {
-                                        ASSAY_TRY_VOID(c.send(data.data(), 16'384, Dtype::kU8, 1));
-                                      }
-                                      return {};
-                                    }});
+  const auto lines =
+      run_processes({.ranks = 2, .body = [](Communicator& c) -> base::Result<void> {
+                       const std::vector<std::byte> data(16'384);
+                       if (c.rank() == 1) return c.broadcast_value(0, 0).map([](std::int64_t) {});
+                       for (int i = 0; i < 40'000; ++i) {
+                         ASSAY_TRY_VOID(c.send(data.data(), 16'384, ElementType::kU8, 1));
+                       }
+                       return {};
+                     }});
   EXPECT_THAT(lines, Each(HasSubstr("rank 0: sent 256 MiB for calls that rank 1 has not issued")));
 }
 
@@ -328,10 +331,11 @@ TEST(Processes, ATicketIsWaitedForOnce) {
 
 // Connects to a rank's listener, over both kinds of socket, and sends something that is not a
 // hello.
-void disturb(const std::string& published, const std::string& says, std::vector<int>& sockets) {
-  std::istringstream words(published);
+void disturb(const std::string& published, const std::string& sent_text,
+             std::vector<int>& sockets) {
+  std::istringstream fields(published);
   std::string host, address, port, name;
-  words >> host >> address >> port >> name;
+  fields >> host >> address >> port >> name;
   sockaddr_in tcp{};
   tcp.sin_family = AF_INET;
   tcp.sin_port = htons(static_cast<std::uint16_t>(std::stoi(port)));
@@ -343,7 +347,7 @@ void disturb(const std::string& published, const std::string& says, std::vector<
   const auto speak = [&](int family, const void* to, socklen_t size) {
     const int fd = ::socket(family, SOCK_STREAM, 0);
     EXPECT_EQ(::connect(fd, static_cast<const sockaddr*>(to), size), 0);
-    ::send(fd, says.data(), says.size(), MSG_NOSIGNAL);
+    ::send(fd, sent_text.data(), sent_text.size(), MSG_NOSIGNAL);
     sockets.push_back(fd);
   };
   speak(AF_INET, &tcp, sizeof tcp);
@@ -352,28 +356,28 @@ void disturb(const std::string& published, const std::string& says, std::vector<
 
 TEST(Processes, StrangersAreTurnedAway) {
   SharedMemory shared;
-  const auto lines =
-      run_processes({.ranks = 3,
-                     .body = [](Communicator& c) { return gather(c, 30'000); },
-                     .shared = &shared,
-                     .before_connect =
-                         [&](int rank) {
-                           if (rank != 2) return;
-                           // Silent, half a hello, a long one, and one with everything right but
-                           // the token.
-                           std::string near("assayc01");
-                           near += std::string(16, 't') + std::string("\2\0\0\0\3\0\0\0", 8);
-                           std::vector<int> sockets;
-                           for (const char* other : {"comm/0", "comm/1"}) {
-                             const auto published = shared.get(other, std::chrono::minutes(1));
-                             for (const std::string& says : {std::string(), std::string("assayc01"),
-                                                             std::string(5000, 'x'), near}) {
-                               disturb(*published, says, sockets);
-                             }
-                           }
-                           // The sockets stay open while the ranks connect; the end of this process
-                           // closes them.
-                         }});
+  const auto lines = run_processes(
+      {.ranks = 3,
+       .body = [](Communicator& c) { return gather(c, 30'000); },
+       .shared = &shared,
+       .before_connect =
+           [&](int rank) {
+             if (rank != 2) return;
+             // Silent, half a hello, a long one, and one with everything right but
+             // the token.
+             std::string near("assayc01");
+             near += std::string(16, 't') + std::string("\2\0\0\0\3\0\0\0", 8);
+             std::vector<int> sockets;
+             for (const char* other : {"comm/0", "comm/1"}) {
+               const auto published = shared.get(other, std::chrono::minutes(1));
+               for (const std::string& sent_text :
+                    {std::string(), std::string("assayc01"), std::string(5000, 'x'), near}) {
+                 disturb(*published, sent_text, sockets);
+               }
+             }
+             // The sockets stay open while the ranks connect; the end of this process
+             // closes them.
+           }});
   EXPECT_EQ(lines[0], "ok");
   EXPECT_EQ(lines[1], "ok");
   EXPECT_THAT(lines[2], StartsWith("ok"));  // it holds the strangers' sockets
@@ -381,7 +385,7 @@ TEST(Processes, StrangersAreTurnedAway) {
 
 TEST(Processes, ARankThatNeverComesIsNamed) {
   SharedMemory shared;
-  ProcessOptions options;
+  ProcessGroupOptions options;
   options.rank = 0;
   options.ranks = 2;
   options.timeout = std::chrono::milliseconds(50);

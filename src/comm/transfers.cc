@@ -53,7 +53,7 @@ void Transfers::copy_own() const {
 }
 
 base::Result<Transfers> transfers_of(const Call& call, int rank, int ranks, const void* in,
-                                     void* out, const Parts& parts) {
+                                     void* out, const AllToAllParts& parts) {
   if (parts.on_device) {
     return base::fail(
         base::usage_error(to_text(call), "counts and offsets in device memory need ranks on GPUs"));

@@ -35,6 +35,6 @@ struct Transfers {
 // `call` and `parts` have been checked by Communicator::issue. Fails if the parts are in device
 // memory.
 base::Result<Transfers> transfers_of(const Call& call, int rank, int ranks, const void* in,
-                                     void* out, const Parts& parts);
+                                     void* out, const AllToAllParts& parts);
 
 }  // namespace assay::comm

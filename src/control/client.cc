@@ -23,7 +23,7 @@ constexpr std::chrono::seconds kUnknownHostTimeout{10};
 
 struct Attempt {
   enum class Status { kAdmitted, kRefused, kTryAgain };
-  Status outcome = Status::kTryAgain;
+  Status status = Status::kTryAgain;
   std::string reason;
   Milliseconds join_time_left{0};
 };
@@ -45,11 +45,11 @@ Attempt perform_handshake(Connection& connection, const Introduction& self, cons
     }
     if (*frame) {
       HandshakeStep step = handshake.receive(**frame);
-      if (step.outcome == HandshakeStep::Status::kRefused) {
+      if (step.status == HandshakeStep::Status::kRefused) {
         return {Attempt::Status::kRefused, std::move(step.reason), {}};
       }
-      if (step.outcome == HandshakeStep::Status::kTryAgain) return again(std::move(step.reason));
-      if (step.outcome == HandshakeStep::Status::kProven) {
+      if (step.status == HandshakeStep::Status::kTryAgain) return again(std::move(step.reason));
+      if (step.status == HandshakeStep::Status::kProven) {
         return {Attempt::Status::kAdmitted, {}, Milliseconds(handshake.remaining_ms())};
       }
       connection.queue(step.bytes);
@@ -82,11 +82,11 @@ base::Result<Admission> enter_job(const ChannelOptions& options, Purpose purpose
     if (socket) {
       auto connection = std::make_unique<Connection>(*std::move(socket), kMaxStrangerPayload);
       Attempt attempt = perform_handshake(*connection, self, options.secret, deadline);
-      if (attempt.outcome == Attempt::Status::kAdmitted) {
+      if (attempt.status == Attempt::Status::kAdmitted) {
         connection->reader().set_max_payload(kMaxPayload);
         return Admission{std::move(connection), attempt.join_time_left};
       }
-      if (attempt.outcome == Attempt::Status::kRefused) {
+      if (attempt.status == Attempt::Status::kRefused) {
         return base::fail(base::failed_error(
             where, fmt::format("refused by rank 0 at {}: {}", address, attempt.reason)));
       }

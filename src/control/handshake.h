@@ -43,7 +43,7 @@ struct HandshakeStep {
     kRefused,   // final; `reason` says why
     kTryAgain,  // refused, but a later attempt may succeed
   };
-  Status outcome = Status::kContinue;
+  Status status = Status::kContinue;
   std::string bytes;   // to send, also when the server refuses
   std::string reason;  // one line, for users
 };

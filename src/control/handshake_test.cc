@@ -33,7 +33,7 @@ HandshakeStep handshake_with(const Introduction& self, const Secret& secret) {
   ServerHandshake rank_0 = server();
   ClientHandshake client(self, secret, random_nonce());
   HandshakeStep step = rank_0.receive(frame_of(client.hello_bytes()));
-  if (step.outcome != Status::kContinue) return step;
+  if (step.status != Status::kContinue) return step;
   return rank_0.receive(frame_of(client.receive(frame_of(step.bytes)).bytes));
 }
 
@@ -44,8 +44,8 @@ TEST(Handshake, BothSidesProveThemselves) {
   const HandshakeStep challenge = rank_0.receive(frame_of(client.hello_bytes()));
   EXPECT_EQ(rank_0.peer(), kSelf);
   const HandshakeStep proof = client.receive(frame_of(challenge.bytes));
-  EXPECT_EQ(rank_0.receive(frame_of(proof.bytes)).outcome, Status::kProven);
-  EXPECT_EQ(client.receive(frame_of(rank_0.welcome_bytes(1234))).outcome, Status::kProven);
+  EXPECT_EQ(rank_0.receive(frame_of(proof.bytes)).status, Status::kProven);
+  EXPECT_EQ(client.receive(frame_of(rank_0.welcome_bytes(1234))).status, Status::kProven);
   EXPECT_EQ(client.remaining_ms(), 1234);
   // The secret was not sent in any form.
   for (const std::string& bytes : {client.hello_bytes(), challenge.bytes, proof.bytes}) {
@@ -54,7 +54,7 @@ TEST(Handshake, BothSidesProveThemselves) {
 }
 
 TEST(Handshake, WhoIsRefusedAndWhy) {
-  EXPECT_EQ(handshake_with(kSelf, kSecret).outcome, Status::kProven);
+  EXPECT_EQ(handshake_with(kSelf, kSecret).status, Status::kProven);
   EXPECT_THAT(handshake_with(kSelf, Secret("another secret...")).reason,
               HasSubstr("wrong secret for job 'job 1'"));
   EXPECT_THAT(
@@ -66,13 +66,13 @@ TEST(Handshake, WhoIsRefusedAndWhy) {
               HasSubstr("version 1 of assay's control protocol and this rank version 7"));
   EXPECT_THAT(server().receive({FrameKind::kHello, "GET /"}).reason,
               HasSubstr("not assay's control protocol"));
-  EXPECT_EQ(server().receive({FrameKind::kProof, std::string(32, 'x')}).outcome, Status::kRefused);
+  EXPECT_EQ(server().receive({FrameKind::kProof, std::string(32, 'x')}).status, Status::kRefused);
   // The refusal says the same to the other side.
   ClientHandshake client(kSelf, kSecret, random_nonce());
   const HandshakeStep refused = client.receive(frame_of(refusal_bytes("go\naway")));
-  EXPECT_EQ(refused.outcome, Status::kRefused);
+  EXPECT_EQ(refused.status, Status::kRefused);
   EXPECT_EQ(refused.reason, "go\\x0aaway");
-  EXPECT_EQ(client.receive(frame_of(refusal_bytes("slow", true))).outcome, Status::kTryAgain);
+  EXPECT_EQ(client.receive(frame_of(refusal_bytes("slow", true))).status, Status::kTryAgain);
 }
 
 TEST(Handshake, AnImpostorCannotPlayRankZero) {
@@ -83,22 +83,22 @@ TEST(Handshake, AnImpostorCannotPlayRankZero) {
   const HandshakeStep proof = first.receive(frame_of(challenge.bytes));
   const std::string welcome = rank_0.welcome_bytes(1);
   ClientHandshake second(kSelf, kSecret, random_nonce());
-  EXPECT_EQ(second.receive(frame_of(challenge.bytes)).outcome, Status::kContinue);
+  EXPECT_EQ(second.receive(frame_of(challenge.bytes)).status, Status::kContinue);
   EXPECT_THAT(second.receive(frame_of(welcome)).reason,
               HasSubstr("does not know the job's secret"));
   // Nor can a client's proof be given back to it as rank 0's.
   ClientHandshake third(kSelf, kSecret, random_nonce());
   const std::string own = frame_of(third.receive(frame_of(challenge.bytes)).bytes).payload;
   EXPECT_EQ(
-      third.receive({FrameKind::kWelcome, PayloadWriter().text(own).number(0, 8).bytes()}).outcome,
+      third.receive({FrameKind::kWelcome, PayloadWriter().text(own).number(0, 8).bytes()}).status,
       Status::kRefused);
   // And a welcome without a challenge means nothing.
   ClientHandshake fourth(kSelf, kSecret, random_nonce());
-  EXPECT_EQ(fourth.receive(frame_of(welcome)).outcome, Status::kRefused);
+  EXPECT_EQ(fourth.receive(frame_of(welcome)).status, Status::kRefused);
   // An old proof is worth nothing to a rank 0 with another nonce.
   ServerHandshake later = server();
   later.receive(frame_of(first.hello_bytes()));
-  EXPECT_EQ(later.receive(frame_of(proof.bytes)).outcome, Status::kRefused);
+  EXPECT_EQ(later.receive(frame_of(proof.bytes)).status, Status::kRefused);
 }
 
 RC_GTEST_PROP(Handshake, ChangedBytesAreNeverProven, ()) {
@@ -112,10 +112,10 @@ RC_GTEST_PROP(Handshake, ChangedBytesAreNeverProven, ()) {
   const bool in_hello = *rc::gen::arbitrary<bool>();
   if (in_hello) flip(hello.payload);
   const HandshakeStep challenge = rank_0.receive(hello);
-  if (challenge.outcome == Status::kRefused) return;
+  if (challenge.status == Status::kRefused) return;
   Frame proof = frame_of(client.receive(frame_of(challenge.bytes)).bytes);
   if (!in_hello) flip(proof.payload);
-  RC_ASSERT(rank_0.receive(proof).outcome == Status::kRefused);
+  RC_ASSERT(rank_0.receive(proof).status == Status::kRefused);
 }
 
 RC_GTEST_PROP(Handshake, AnyFramesAreRefusedOrAnswered, ()) {
@@ -125,8 +125,8 @@ RC_GTEST_PROP(Handshake, AnyFramesAreRefusedOrAnswered, ()) {
     const Frame frame{*rc::gen::element(FrameKind::kHello, FrameKind::kChallenge, FrameKind::kProof,
                                         FrameKind::kWelcome, FrameKind::kRefused, FrameKind::kPut),
                       *rc::gen::container<std::string>(rc::gen::arbitrary<char>())};
-    RC_ASSERT(rank_0.receive(frame).outcome != Status::kProven);
-    RC_ASSERT(client.receive(frame).outcome != Status::kProven);
+    RC_ASSERT(rank_0.receive(frame).status != Status::kProven);
+    RC_ASSERT(client.receive(frame).status != Status::kProven);
   }
 }
 

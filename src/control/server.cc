@@ -214,8 +214,8 @@ bool Server::read_frames(PeerId id, Peer& peer) {
 
 void Server::authenticate(PeerId id, Peer& peer, const Frame& frame) {
   const HandshakeStep step = peer.handshake.receive(frame);
-  if (step.outcome == HandshakeStep::Status::kRefused) return refuse(peer, step.bytes, step.reason);
-  if (step.outcome == HandshakeStep::Status::kContinue) return peer.connection.queue(step.bytes);
+  if (step.status == HandshakeStep::Status::kRefused) return refuse(peer, step.bytes, step.reason);
+  if (step.status == HandshakeStep::Status::kContinue) return peer.connection.queue(step.bytes);
   const Introduction& who = peer.handshake.peer();
   if (const auto reason = hub_.admit(who, now_ns_)) {
     return refuse(peer, refusal_bytes(*reason), *reason);

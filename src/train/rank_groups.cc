@@ -16,20 +16,20 @@ namespace {
 
 using step::Axis;
 
-comm::Dtype type_of(step::Dtype type) {
+comm::ElementType type_of(step::Dtype type) {
   switch (type) {
     case step::Dtype::kF32:
-      return comm::Dtype::kF32;
+      return comm::ElementType::kF32;
     case step::Dtype::kI32:
-      return comm::Dtype::kI32;
+      return comm::ElementType::kI32;
     case step::Dtype::kFp8:
-      return comm::Dtype::kU8;
+      return comm::ElementType::kU8;
     case step::Dtype::kBf16:
     case step::Dtype::kU16:
     case step::Dtype::kFp16:
       break;
   }
-  return comm::Dtype::kBf16;  // any two-byte type: elements are only copied
+  return comm::ElementType::kBf16;  // any two-byte type: elements are only copied
 }
 
 // The ranges of `in` sent to each rank, and the ranges of `out` received from each.
@@ -39,7 +39,7 @@ struct PartList {
   std::vector<std::int64_t> receive_counts;
   std::vector<std::int64_t> receive_offsets;
 
-  [[nodiscard]] comm::Parts parts() const {
+  [[nodiscard]] comm::AllToAllParts parts() const {
     return {send_counts, send_offsets, receive_counts, receive_offsets};
   }
 };

@@ -124,7 +124,7 @@ base::Result<void> Saver::check_disk(const step::Program& program, std::int64_t 
   const std::int64_t own = saved_bytes(program);
   std::vector<std::int64_t> all(static_cast<std::size_t>(ranks_.ranks()), own);
   if (ranks_.ranks() > 1) {
-    ASSAY_TRY_VOID(ranks_.all_gather(&own, all.data(), sizeof own, comm::Dtype::kU8));
+    ASSAY_TRY_VOID(ranks_.all_gather(&own, all.data(), sizeof own, comm::ElementType::kU8));
   }
   checkpoint_bytes_ = std::accumulate(all.begin(), all.end(), std::int64_t{0});
   if (ranks_.rank() != 0 || first_step > last_step) return {};

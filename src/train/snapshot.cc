@@ -114,13 +114,13 @@ base::Result<std::string> all_algorithms(comm::Communicator& ranks, const std::s
   const auto count = static_cast<std::size_t>(ranks.ranks());
   std::vector<std::int64_t> sizes(count);
   const auto size = static_cast<std::int64_t>(own.size());
-  ASSAY_TRY_VOID(ranks.all_gather(&size, sizes.data(), sizeof size, comm::Dtype::kU8));
+  ASSAY_TRY_VOID(ranks.all_gather(&size, sizes.data(), sizeof size, comm::ElementType::kU8));
   const std::int64_t longest = std::ranges::max(sizes);
   if (longest == 0) return std::string();
   std::string padded = own;
   padded.resize(static_cast<std::size_t>(longest));
   std::string texts(count * padded.size(), '\0');
-  ASSAY_TRY_VOID(ranks.all_gather(padded.data(), texts.data(), longest, comm::Dtype::kU8));
+  ASSAY_TRY_VOID(ranks.all_gather(padded.data(), texts.data(), longest, comm::ElementType::kU8));
   std::string machine;
   std::set<std::string> lines;
   for (std::size_t rank = 0; rank < count; ++rank) {
@@ -150,7 +150,7 @@ base::Result<AgreedShare> agree_on_share(comm::Communicator& ranks,
       agreed.failure = begun.error();
     }
   }
-  ASSAY_TRY_VOID(ranks.broadcast(name.data(), name.size(), comm::Dtype::kU8, 0));
+  ASSAY_TRY_VOID(ranks.broadcast(name.data(), name.size(), comm::ElementType::kU8, 0));
   if (name[0] != '\0' && ranks.rank() != 0) {
     agreed.share = {.rank = ranks.rank(), .ranks = ranks.ranks(), .staging = name.data()};
   }

@@ -234,7 +234,7 @@ class Trainer {
     };
     const Word own{sample_, mine.stop ? 1 : 0, mine.save_again ? 1 : 0};
     std::vector<Word> words(static_cast<std::size_t>(ranks_.ranks()));
-    ASSAY_TRY_VOID(ranks_.all_gather(&own, words.data(), sizeof own, comm::Dtype::kU8));
+    ASSAY_TRY_VOID(ranks_.all_gather(&own, words.data(), sizeof own, comm::ElementType::kU8));
     if (ranks_.rank() == 0) {
       std::vector<RankSample> samples;
       for (const Word& word : words) samples.push_back(word.sample);

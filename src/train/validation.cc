@@ -30,7 +30,7 @@ base::Result<std::vector<Sums>> sums_of_window(const step::Layout& layout, const
   if (layout.pipeline.ranks == 1 && layout.context.ranks == 1) return std::vector{own};
   std::vector<Sums> all(static_cast<std::size_t>(layout.ranks()));
   ASSAY_TRY_VOID(ranks->all_gather(own.data(), all.data(), static_cast<std::int64_t>(own.size()),
-                                   comm::Dtype::kF32));
+                                   comm::ElementType::kF32));
   step::Layout last = layout;
   last.pipeline.rank = last.pipeline.ranks - 1;
   last.tensor.rank = last.shard.rank = last.expert.rank = last.replica.rank = 0;

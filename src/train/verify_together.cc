@@ -84,7 +84,7 @@ base::Result<Verified> verify_together(const std::filesystem::path& folder,
       if (const auto found = whole.get(); !found) tell(found.error());
     }
     if (reading) own.read_bytes = reading->read_bytes.load();
-    ASSAY_TRY_VOID(ranks.all_gather(&own, words.data(), sizeof own, comm::Dtype::kU8));
+    ASSAY_TRY_VOID(ranks.all_gather(&own, words.data(), sizeof own, comm::ElementType::kU8));
     const auto busy = std::ranges::find(words, 0, &Word::done);
     if (busy == words.end()) break;
     std::int64_t read_now = 0;

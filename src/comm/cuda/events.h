@@ -25,14 +25,14 @@ inline cudaError_t event_state(cudaEvent_t event) {
 }
 
 // A pool of events, so that none has to be created during training.
-class Events {
+class EventPool {
  public:
-  Events() = default;
-  ~Events() {
+  EventPool() = default;
+  ~EventPool() {
     for (const cudaEvent_t event : free_) cudaEventDestroy(event);
   }
-  Events(const Events&) = delete;
-  Events& operator=(const Events&) = delete;
+  EventPool(const EventPool&) = delete;
+  EventPool& operator=(const EventPool&) = delete;
 
   base::Result<cudaEvent_t> take() {
     if (free_.empty()) {
@@ -54,32 +54,33 @@ class Events {
 };
 
 // A stream with higher priority than those for computation, because others wait for what it moves.
-class MovingStream {
+class CommunicationStream {
  public:
-  static base::Result<MovingStream> make() {
+  static base::Result<CommunicationStream> make() {
     int least = 0;
     int greatest = 0;
     cudaDeviceGetStreamPriorityRange(&least, &greatest);
-    MovingStream made;
+    CommunicationStream made;
     ASSAY_TRY_VOID(
         cuda_done(cudaStreamCreateWithPriority(&made.stream_, cudaStreamNonBlocking, greatest),
                   "making a stream"));
     return made;
   }
-  MovingStream(MovingStream&& other) noexcept : stream_(std::exchange(other.stream_, nullptr)) {}
-  MovingStream& operator=(MovingStream&& other) noexcept {
+  CommunicationStream(CommunicationStream&& other) noexcept
+      : stream_(std::exchange(other.stream_, nullptr)) {}
+  CommunicationStream& operator=(CommunicationStream&& other) noexcept {
     std::swap(stream_, other.stream_);
     return *this;
   }
   // Queued work is still completed.
-  ~MovingStream() {
+  ~CommunicationStream() {
     if (stream_ != nullptr) cudaStreamDestroy(stream_);
   }
 
   [[nodiscard]] cudaStream_t get() const { return stream_; }
 
  private:
-  MovingStream() = default;
+  CommunicationStream() = default;
   cudaStream_t stream_ = nullptr;
 };
 

@@ -15,13 +15,13 @@ namespace {
 
 constexpr char kIdKey[] = "nccl/0";
 
-ncclDataType_t nccl_type(Dtype type) {
+ncclDataType_t nccl_type(ElementType type) {
   constexpr std::array kTypes = {ncclUint8, ncclInt32, ncclBfloat16, ncclFloat32, ncclFloat64};
   return kTypes[static_cast<std::size_t>(type)];
 }
 
 // Sends and receives do not block each other, because the queue puts them into one NCCL group.
-ncclResult_t exchange(const NcclLibrary& nccl, const Transfers& transfers, Dtype type,
+ncclResult_t exchange(const NcclLibrary& nccl, const Transfers& transfers, ElementType type,
                       ncclComm_t comm, cudaStream_t stream) {
   const auto element = static_cast<std::size_t>(bytes_of(type));
   ncclResult_t result = ncclSuccess;
@@ -144,7 +144,7 @@ class NcclRank : public Communicator {
                                            ncclUint8, comm, stream);
           })));
     }
-    const Call call = {Collective::kAllToAll, 1, Dtype::kU8};
+    const Call call = {Collective::kAllToAll, 1, ElementType::kU8};
     ASSAY_TRY(const Transfers transfers,
               transfers_of(call, rank(), ranks(), barrier_.get(), barrier_.get() + all, {}));
     ASSAY_TRY_VOID(ended(
@@ -155,8 +155,8 @@ class NcclRank : public Communicator {
   }
 
  protected:
-  base::Result<Ticket> start(const Call& call, const void* in, void* out, const Parts& parts,
-                             Stream stream) override {
+  base::Result<Ticket> start(const Call& call, const void* in, void* out,
+                             const AllToAllParts& parts, Stream stream) override {
     if (parts.on_device) {
       return base::fail(base::usage_error(
           to_text(call), "has its counts in device memory, but NCCL needs them on the host",
@@ -213,7 +213,7 @@ class NcclRank : public Communicator {
   }
 
   base::Result<std::uint64_t> launched(const Call& call, const Way& way, const void* in, void* out,
-                                       const Parts& parts, cudaStream_t from) {
+                                       const AllToAllParts& parts, cudaStream_t from) {
     const NcclLibrary& nccl = job_->nccl();
     const auto count = static_cast<std::size_t>(call.count);
     switch (call.collective) {

@@ -31,8 +31,9 @@ struct NcclOptions {
 // Connects all ranks; every rank calls it. The store is needed until it returns. Works on device
 // memory: issuing a call queues it after what the caller's stream holds, on a stream of the group's
 // own, and waiting makes the caller's stream wait. Calls of different ranks are not compared.
-// Counts in device memory (Parts::on_device) are refused, because NCCL needs them on the host. A
-// failure or an abort affects all groups of this rank; the caller must inform the other ranks.
+// Counts in device memory (AllToAllParts::on_device) are refused, because NCCL needs them on the
+// host. A failure or an abort affects all groups of this rank; the caller must inform the other
+// ranks.
 base::Result<std::unique_ptr<Communicator>> connect_nccl(const NcclOptions& options,
                                                          KeyValue& store);
 

@@ -58,9 +58,9 @@ std::optional<base::Error> NcclJob::failure() const {
     const std::lock_guard lock(mutex_);
     if (failure_ || !options_.failed) return failure_;
   }
-  auto told = options_.failed();
+  auto reported = options_.failed();
   const std::lock_guard lock(mutex_);
-  if (!failure_) failure_ = std::move(told);
+  if (!failure_) failure_ = std::move(reported);
   return failure_;
 }
 
@@ -97,7 +97,7 @@ void NcclJob::watch() {
     } else {
       const std::lock_guard queues(queues_mutex_);
       for (NcclQueue* queue : queues_) {
-        if (const auto wrong = queue->look()) fail(*wrong);
+        if (const auto wrong = queue->poll_failure()) fail(*wrong);
       }
     }
     lock.lock();

@@ -30,11 +30,11 @@ bool good(ncclResult_t result) {
 }
 
 // Starting a call takes tens of microseconds, connecting ranks takes seconds.
-void pause_after(int looks) {
-  if (looks < 100) {
+void pause_after(int polls) {
+  if (polls < 100) {
     ::sched_yield();
   } else {
-    std::this_thread::sleep_for(std::chrono::microseconds(looks < 2'000 ? 50 : 2'000));
+    std::this_thread::sleep_for(std::chrono::microseconds(polls < 2'000 ? 50 : 2'000));
   }
 }
 
@@ -44,9 +44,9 @@ bool end(const NcclLibrary& nccl, int device, ncclComm_t comm, bool failed) {
   cudaSetDevice(device);
   const auto limit = std::chrono::steady_clock::now() + kEndLimit;
   ncclResult_t state = failed ? ncclInternalError : nccl.finalize(comm);
-  for (int looks = 0; state == ncclInProgress && std::chrono::steady_clock::now() < limit;
-       ++looks) {
-    pause_after(looks);
+  for (int polls = 0; state == ncclInProgress && std::chrono::steady_clock::now() < limit;
+       ++polls) {
+    pause_after(polls);
     if (nccl.async_error(comm, &state) != ncclSuccess) break;
   }
   if (state != ncclSuccess) {
@@ -71,7 +71,7 @@ ncclComm_t& place_for_split() {
 base::Result<std::unique_ptr<NcclQueue>> NcclQueue::make(const std::shared_ptr<NcclJob>& job,
                                                          ncclComm_t comm, std::string_view what) {
   cudaSetDevice(job->options().device);
-  auto stream = MovingStream::make();
+  auto stream = CommunicationStream::make();
   if (!stream) {
     job->fail(stream.error());
     run_bounded({[nccl = &job->nccl(), comm] { nccl->abort(comm); }}, kEndLimit);
@@ -106,7 +106,7 @@ base::Result<std::unique_ptr<NcclQueue>> NcclQueue::connect(const std::shared_pt
 
 base::Result<std::unique_ptr<NcclQueue>> NcclQueue::split(int color, int key, NcclUse use) {
   Lock lock(mutex_);
-  ASSAY_TRY_VOID(settle(lock));
+  ASSAY_TRY_VOID(finish_last_launch(lock));
   const NcclLibrary& nccl = job_->nccl();
   ncclConfig_t config = config_for(use);
   ncclComm_t& made = place_for_split();
@@ -136,7 +136,7 @@ NcclQueue::~NcclQueue() {
                 2 * kEndLimit);
     if (!failed && !*ended) job_->fail(job_->error("a group of ranks did not end in time"));
   }
-  for (const Flight& flight : flights_) {
+  for (const InFlightCall& flight : in_flight_) {
     events_.give_back(flight.ready);
     events_.give_back(flight.done);
   }
@@ -145,11 +145,11 @@ NcclQueue::~NcclQueue() {
 // Waits until NCCL has completed its last request. Releases the lock between polls.
 base::Result<void> NcclQueue::until_done(Lock& lock, std::string_view what, milliseconds limit) {
   const auto deadline = Clock::now() + limit;
-  for (int looks = 0;; ++looks) {
+  for (int polls = 0;; ++polls) {
     if (auto failure = job_->failure()) return base::fail(*std::move(failure));
     ncclResult_t state = ncclInProgress;
-    const ncclResult_t asked = job_->nccl().async_error(comm_, &state);
-    if (asked != ncclSuccess) state = asked;
+    const ncclResult_t query_result = job_->nccl().async_error(comm_, &state);
+    if (query_result != ncclSuccess) state = query_result;
     if (state == ncclSuccess) return {};
     if (state != ncclInProgress) {
       return base::fail(
@@ -161,27 +161,27 @@ base::Result<void> NcclQueue::until_done(Lock& lock, std::string_view what, mill
                       "a rank is missing or hangs; NCCL_DEBUG=INFO enables NCCL's log")));
     }
     lock.unlock();
-    pause_after(looks);
+    pause_after(polls);
     lock.lock();
   }
 }
 
 // Waits until the last call has been enqueued on the stream.
-base::Result<void> NcclQueue::settle(Lock& lock) {
+base::Result<void> NcclQueue::finish_last_launch(Lock& lock) {
   if (auto failure = job_->failure()) return base::fail(*std::move(failure));
   if (!is_being_launched()) return {};
-  const std::string what = flights_.back().what;
+  const std::string what = in_flight_.back().what;
   ASSAY_TRY_VOID(until_done(lock, what, job_->options().call_timeout));
   // The watching thread may have noticed it meanwhile, and also that the call has finished.
   return is_being_launched() ? cuda_failed(record_done()) : base::Result<void>();
 }
 
 bool NcclQueue::is_being_launched() const {
-  return !flights_.empty() && !flights_.back().launched;
+  return !in_flight_.empty() && !in_flight_.back().launched;
 }
 
 base::Result<void> NcclQueue::record_done() {
-  Flight& flight = flights_.back();
+  InFlightCall& flight = in_flight_.back();
   ASSAY_TRY_VOID(cuda_done(cudaEventRecord(flight.done, stream_.get()), "recording an event"));
   flight.launched = true;
   return {};
@@ -193,15 +193,16 @@ base::Result<void> NcclQueue::cuda_failed(const base::Result<void>& done) {
 }
 
 void NcclQueue::forget_finished() {
-  while (!flights_.empty() && flights_.front().launched &&
-         event_state(flights_.front().done) == cudaSuccess) {
-    events_.give_back(flights_.front().ready);
-    events_.give_back(flights_.front().done);
-    flights_.pop_front();
+  while (!in_flight_.empty() && in_flight_.front().launched &&
+         event_state(in_flight_.front().done) == cudaSuccess) {
+    events_.give_back(in_flight_.front().ready);
+    events_.give_back(in_flight_.front().done);
+    in_flight_.pop_front();
   }
 }
 
-base::Result<void> NcclQueue::prepare(Flight& flight, cudaStream_t from, const Transfers* own) {
+base::Result<void> NcclQueue::prepare(InFlightCall& flight, cudaStream_t from,
+                                      const Transfers* own) {
   ASSAY_TRY_VOID(cuda_done(cudaSetDevice(job_->options().device), "choosing the GPU"));
   ASSAY_TRY(flight.ready, events_.take());
   ASSAY_TRY(flight.done, events_.take());
@@ -216,10 +217,10 @@ base::Result<void> NcclQueue::prepare(Flight& flight, cudaStream_t from, const T
 base::Result<std::uint64_t> NcclQueue::launch(std::string what, cudaStream_t from,
                                               const Calls& calls, const Transfers* own) {
   Lock lock(mutex_);
-  ASSAY_TRY_VOID(settle(lock));
+  ASSAY_TRY_VOID(finish_last_launch(lock));
   forget_finished();
-  flights_.push_back({.number = ++last_, .what = std::move(what)});
-  Flight& flight = flights_.back();
+  in_flight_.push_back({.number = ++last_, .what = std::move(what)});
+  InFlightCall& flight = in_flight_.back();
   ASSAY_TRY_VOID(cuda_failed(prepare(flight, from, own)));
   const NcclLibrary& nccl = job_->nccl();
   ncclResult_t result = nccl.group_start();
@@ -237,39 +238,40 @@ base::Result<std::uint64_t> NcclQueue::launch(std::string what, cudaStream_t fro
 
 base::Result<void> NcclQueue::wait(std::uint64_t number, cudaStream_t stream) {
   Lock lock(mutex_);
-  if (!flights_.empty() && flights_.back().number == number) ASSAY_TRY_VOID(settle(lock));
+  if (!in_flight_.empty() && in_flight_.back().number == number)
+    ASSAY_TRY_VOID(finish_last_launch(lock));
   if (auto failure = job_->failure()) return base::fail(*std::move(failure));
-  const auto flight = std::ranges::find(flights_, number, &Flight::number);
-  if (flight == flights_.end()) return {};  // it has finished
+  const auto flight = std::ranges::find(in_flight_, number, &InFlightCall::number);
+  if (flight == in_flight_.end()) return {};  // it has finished
   ASSAY_TRY_VOID(cuda_failed(cuda_done(cudaSetDevice(job_->options().device), "choosing the GPU")));
   return cuda_failed(cuda_done(cudaStreamWaitEvent(stream, flight->done), "waiting"));
 }
 
 base::Result<void> NcclQueue::drain() {
   Lock lock(mutex_);
-  ASSAY_TRY_VOID(settle(lock));
+  ASSAY_TRY_VOID(finish_last_launch(lock));
   const auto deadline = Clock::now() + job_->options().connect_timeout;
-  for (int looks = 0;; ++looks) {
+  for (int polls = 0;; ++polls) {
     if (auto failure = job_->failure()) return base::fail(*std::move(failure));
     forget_finished();
-    if (flights_.empty()) return {};
+    if (in_flight_.empty()) return {};
     if (Clock::now() > deadline) {
       return base::fail(job_->fail(
-          job_->error(fmt::format("{} has not finished within {} ms", flights_.front().what,
+          job_->error(fmt::format("{} has not finished within {} ms", in_flight_.front().what,
                                   job_->options().connect_timeout.count()))));
     }
     lock.unlock();
-    pause_after(looks);
+    pause_after(polls);
     lock.lock();
   }
 }
 
-std::optional<base::Error> NcclQueue::look() {
+std::optional<base::Error> NcclQueue::poll_failure() {
   const std::lock_guard lock(mutex_);
   if (comm_ == nullptr) return std::nullopt;
   ncclResult_t state = ncclSuccess;
-  const ncclResult_t asked = job_->nccl().async_error(comm_, &state);
-  if (asked != ncclSuccess) state = asked;
+  const ncclResult_t query_result = job_->nccl().async_error(comm_, &state);
+  if (query_result != ncclSuccess) state = query_result;
   // The caller may take a long time before it waits for its last call, so this thread records its
   // end.
   if (state == ncclSuccess && is_being_launched()) {
@@ -277,11 +279,11 @@ std::optional<base::Error> NcclQueue::look() {
   }
   forget_finished();
   if (!good(state)) {
-    const std::string what = flights_.empty() ? "NCCL" : flights_.front().what;
+    const std::string what = in_flight_.empty() ? "NCCL" : in_flight_.front().what;
     return job_->error(fmt::format("{}: {}", what, job_->nccl().why(state)));
   }
-  if (flights_.empty()) return std::nullopt;
-  Flight& first = flights_.front();
+  if (in_flight_.empty()) return std::nullopt;
+  InFlightCall& first = in_flight_.front();
   const cudaError_t ready = event_state(first.ready);
   if (ready == cudaErrorNotReady) return std::nullopt;  // the GPU still computes
   if (ready != cudaSuccess) return job_->error(fmt::format("GPU: {}", cudaGetErrorString(ready)));

@@ -51,14 +51,14 @@ class NcclQueue {
   base::Result<void> drain();
 
   // For the watching thread: checks the queue, and returns the problem if there is one.
-  std::optional<base::Error> look();
+  std::optional<base::Error> poll_failure();
   // Releases the communicator to the caller, who aborts it.
   ncclComm_t take();
 
  private:
   using Clock = std::chrono::steady_clock;
   using Lock = std::unique_lock<std::mutex>;
-  struct Flight {
+  struct InFlightCall {
     std::uint64_t number = 0;
     std::string what;
     cudaEvent_t ready = nullptr;
@@ -69,29 +69,29 @@ class NcclQueue {
     bool overdue = false;  // at the last check it had exceeded the call timeout
   };
 
-  NcclQueue(std::shared_ptr<NcclJob> job, MovingStream stream, ncclComm_t comm)
+  NcclQueue(std::shared_ptr<NcclJob> job, CommunicationStream stream, ncclComm_t comm)
       : job_(std::move(job)), stream_(std::move(stream)), comm_(comm) {}
   static base::Result<std::unique_ptr<NcclQueue>> make(const std::shared_ptr<NcclJob>& job,
                                                        ncclComm_t comm, std::string_view what);
 
-  base::Result<void> settle(Lock& lock);
+  base::Result<void> finish_last_launch(Lock& lock);
   [[nodiscard]] bool is_being_launched() const;  // the last call
   base::Result<void> record_done();              // after the last call, which is in the stream
   base::Result<void> until_done(Lock& lock, std::string_view what, std::chrono::milliseconds limit);
-  base::Result<void> prepare(Flight& flight, cudaStream_t from, const Transfers* own);
+  base::Result<void> prepare(InFlightCall& flight, cudaStream_t from, const Transfers* own);
   base::Result<void> cuda_failed(const base::Result<void>& done);
   void forget_finished();
 
   std::shared_ptr<NcclJob> job_;
-  MovingStream stream_;
+  CommunicationStream stream_;
   int rank_ = 0;
   int ranks_ = 1;
 
   std::mutex mutex_;  // NCCL allows one caller of a communicator at a time
   ncclComm_t comm_;   // null after take()
-  std::deque<Flight> flights_;
+  std::deque<InFlightCall> in_flight_;
   std::uint64_t last_ = 0;
-  Events events_;
+  EventPool events_;
 };
 
 }  // namespace assay::comm

@@ -74,10 +74,11 @@ TEST_F(Nccl, SendsDoNotWaitForReceives) {
     std::byte* const from = memory.place(mine);
     std::byte* const to = memory.place(mine);
     const int peer = 1 - c.rank();
-    ASSAY_TRY(const Ticket sent, c.issue({Collective::kSend, kBytes, Dtype::kU8, 0, peer}, from,
-                                         nullptr, memory.stream()));
-    ASSAY_TRY(const Ticket received, c.issue({Collective::kReceive, kBytes, Dtype::kU8, 0, peer},
-                                             nullptr, to, memory.stream()));
+    ASSAY_TRY(const Ticket sent, c.issue({Collective::kSend, kBytes, ElementType::kU8, 0, peer},
+                                         from, nullptr, memory.stream()));
+    ASSAY_TRY(const Ticket received,
+              c.issue({Collective::kReceive, kBytes, ElementType::kU8, 0, peer}, nullptr, to,
+                      memory.stream()));
     ASSAY_TRY_VOID(c.wait(received));
     ASSAY_TRY_VOID(c.wait(sent));
     if (memory.fetch(to, kBytes) == Bytes(kBytes, std::byte(peer + 1))) return {};
@@ -90,7 +91,7 @@ TEST_F(Nccl, WhatCannotBeDoneIsRefused) {
   const auto lines = run([](Communicator& c) -> base::Result<void> {
     std::byte data[8] = {};
     EXPECT_FALSE(c.wait({77}).has_value());
-    EXPECT_FALSE(c.broadcast(data, 4, Dtype::kU8, 2).has_value());
+    EXPECT_FALSE(c.broadcast(data, 4, ElementType::kU8, 2).has_value());
     const auto refused = c.issue({Collective::kAllToAllV}, data, data, {}, {.on_device = true});
     if (refused || HasFailure()) return base::fail(base::failed_error("rank", "was not refused"));
     return base::fail(refused.error());

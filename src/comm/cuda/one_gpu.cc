@@ -18,7 +18,7 @@
 namespace assay::comm {
 namespace {
 
-using Streams = std::vector<std::shared_ptr<const MovingStream>>;
+using Streams = std::vector<std::shared_ptr<const CommunicationStream>>;
 
 // The state shared by the ranks of a group. The last rank to issue a call queues the copies of all
 // ranks: each copy waits for the work that its sender and its receiver had queued before the call.
@@ -43,9 +43,9 @@ class OneGpuGroup {
     const std::lock_guard lock(mutex_);
     if (failure_) return base::fail(*failure_);
     const Key key = next_key(rank, call);
-    Shared& shared = calls_[key];
+    GroupCall& shared = calls_[key];
     shared.participants = std::get<0>(key) >= 0 ? 2 : names_.size();
-    Post& post = shared.posts[rank];
+    PostedCall& post = shared.posts[rank];
     post = {call, std::move(transfers), from};
     // If this failed after the call was half posted, the others would wait until the timeout.
     ASSAY_TRY_VOID(or_fail(prepare(post)));
@@ -67,7 +67,7 @@ class OneGpuGroup {
     }
     const Key key = found->second;
     tickets_.erase(found);
-    Shared& shared = calls_.at(key);
+    GroupCall& shared = calls_.at(key);
     const bool in_time = changed_.wait_for(lock, options_.timeout,
                                            [&] { return shared.queued || failure_.has_value(); });
     if (!in_time) {
@@ -133,16 +133,16 @@ class OneGpuGroup {
   }
 
  private:
-  struct Post {
+  struct PostedCall {
     Call call;
     Transfers transfers;
     cudaStream_t from = nullptr;  // the caller's
     cudaEvent_t ready = nullptr;  // its buffers are ready
     cudaEvent_t done = nullptr;   // what it receives has arrived
   };
-  struct Shared {
+  struct GroupCall {
     std::size_t participants = 0;
-    std::map<int, Post> posts;  // by rank
+    std::map<int, PostedCall> posts;  // by rank
     bool queued = false;
     std::size_t finished = 0;
   };
@@ -157,7 +157,7 @@ class OneGpuGroup {
     return channel;
   }
 
-  base::Result<void> prepare(Post& post) {
+  base::Result<void> prepare(PostedCall& post) {
     ASSAY_TRY_VOID(cuda_done(cudaSetDevice(device_), "choosing the GPU"));
     ASSAY_TRY(post.ready, events_.take());
     ASSAY_TRY(post.done, events_.take());
@@ -165,7 +165,7 @@ class OneGpuGroup {
   }
 
   // Waits for the rank's own copies, and for those that read from its buffers.
-  base::Result<void> wait_for_copies(int rank, const Shared& shared) const {
+  base::Result<void> wait_for_copies(int rank, const GroupCall& shared) const {
     ASSAY_TRY_VOID(cuda_done(cudaSetDevice(device_), "choosing the GPU"));
     const cudaStream_t from = shared.posts.at(rank).from;
     for (const auto& [other, post] : shared.posts) {
@@ -178,14 +178,14 @@ class OneGpuGroup {
     return {};
   }
 
-  void give_back_events(const Shared& shared) {
+  void give_back_events(const GroupCall& shared) {
     for (const auto& [rank, post] : shared.posts) {
       events_.give_back(post.ready);
       events_.give_back(post.done);
     }
   }
 
-  base::Result<void> queue(Shared& shared) {
+  base::Result<void> queue(GroupCall& shared) {
     ASSAY_TRY_VOID(agree(shared));
     for (auto& [rank, post] : shared.posts) {
       const cudaStream_t stream = streams_[static_cast<std::size_t>(rank)]->get();
@@ -195,7 +195,7 @@ class OneGpuGroup {
         ASSAY_TRY_VOID(copy(post.transfers.own_to.data, own.data, own.bytes, stream));
       }
       for (const Incoming& segment : post.transfers.in) {
-        const Post& sender = shared.posts.at(segment.peer);
+        const PostedCall& sender = shared.posts.at(segment.peer);
         const auto sent = std::ranges::find(sender.transfers.out, rank, &Outgoing::peer);
         if (sent == sender.transfers.out.end() || sent->bytes != segment.bytes) {
           return base::fail(base::failed_error(
@@ -221,7 +221,7 @@ class OneGpuGroup {
     return cuda_done(queued, "copying between ranks");
   }
 
-  base::Result<void> agree(const Shared& shared) const {
+  base::Result<void> agree(const GroupCall& shared) const {
     const auto& [first, reference] = *shared.posts.begin();
     for (const auto& [rank, post] : shared.posts) {
       const bool pair = shared.participants == 2 && (post.call.collective == Collective::kSend ||
@@ -257,10 +257,10 @@ class OneGpuGroup {
   std::mutex mutex_;  // guards everything below
   std::condition_variable changed_;
   std::vector<std::map<Key, std::uint64_t>> issued_;  // by rank and channel: calls so far
-  std::map<Key, Shared> calls_;
+  std::map<Key, GroupCall> calls_;
   std::map<std::uint64_t, Key> tickets_;
   std::uint64_t last_ticket_ = 0;
-  Events events_;
+  EventPool events_;
   std::map<int, std::int64_t> splits_;                                  // by rank: so far
   std::map<std::int64_t, std::map<int, std::pair<int, int>>> choices_;  // color and key
   std::map<std::int64_t, std::shared_ptr<OneGpuGroup>> subgroups_;
@@ -285,8 +285,8 @@ class OneGpuRank : public Communicator {
   }
 
  protected:
-  base::Result<Ticket> start(const Call& call, const void* in, void* out, const Parts& parts,
-                             Stream stream) override {
+  base::Result<Ticket> start(const Call& call, const void* in, void* out,
+                             const AllToAllParts& parts, Stream stream) override {
     ASSAY_TRY(Transfers transfers, transfers_of(call, rank_, ranks(), in, out, parts));
     ASSAY_TRY(const std::uint64_t id, group_->post(rank_, call, std::move(transfers),
                                                    static_cast<cudaStream_t>(stream.handle)));
@@ -314,8 +314,8 @@ base::Result<std::vector<std::unique_ptr<Communicator>>> make_one_gpu(
   std::iota(names.begin(), names.end(), 0);
   Streams streams;
   for (int rank = 0; rank < ranks; ++rank) {
-    ASSAY_TRY(MovingStream stream, MovingStream::make());
-    streams.push_back(std::make_shared<const MovingStream>(std::move(stream)));
+    ASSAY_TRY(CommunicationStream stream, CommunicationStream::make());
+    streams.push_back(std::make_shared<const CommunicationStream>(std::move(stream)));
   }
   const auto group =
       std::make_shared<OneGpuGroup>(std::move(names), std::move(streams), device, options);

@@ -45,7 +45,7 @@ class HostMemory : public CallMemory {
 };
 
 // A group as the test expects it; members are ranks of the whole job.
-struct Known {
+struct GroupMember {
   Communicator* communicator = nullptr;
   std::vector<int> members;
   int rank = 0;
@@ -59,7 +59,7 @@ struct Draw {
   std::size_t family = 0;  // which split
   Collective collective = Collective::kBarrier;
   std::int64_t count = 0;
-  Dtype type = Dtype::kU8;
+  ElementType type = ElementType::kU8;
   int chosen = 0;  // root, or distance of the peer
   bool in_place = false;
 };
@@ -76,7 +76,7 @@ inline std::byte byte_of(int call, int rank, std::size_t i) {
 inline std::int64_t v_count(const Draw& draw, int from, int to) {
   return (draw.count * (from * 7 + to * 3 + draw.number)) % (draw.count + 3);
 }
-inline std::vector<std::int64_t> v_counts(const Draw& draw, const Known& group, int rank,
+inline std::vector<std::int64_t> v_counts(const Draw& draw, const GroupMember& group, int rank,
                                           bool sent) {
   std::vector<std::int64_t> counts;
   const int self = group.members[static_cast<std::size_t>(rank)];
@@ -98,8 +98,8 @@ inline std::vector<std::int64_t> v_offsets(const std::vector<std::int64_t>& coun
 }
 
 // A call in flight, with its buffers and their expected contents.
-struct Flight {
-  Known group;
+struct InFlightCall {
+  GroupMember group;
   Draw draw;
   Collective collective = Collective::kBarrier;
   int peer = 0;
@@ -116,13 +116,14 @@ struct Flight {
   base::Result<void> issue(Stream stream);
 };
 
-inline void Flight::expect(std::size_t at, int source, std::size_t source_at, std::size_t bytes) {
+inline void InFlightCall::expect(std::size_t at, int source, std::size_t source_at,
+                                 std::size_t bytes) {
   for (std::size_t i = 0; i < bytes; ++i) {
     expected[at + i] = byte_of(draw.number, source, source_at + i);
   }
 }
 
-inline void Flight::prepare(CallMemory& memory) {
+inline void InFlightCall::prepare(CallMemory& memory) {
   const auto all = static_cast<std::size_t>(group.ranks());
   const auto me = static_cast<std::size_t>(group.rank);
   const auto element = static_cast<std::size_t>(bytes_of(draw.type));
@@ -185,7 +186,7 @@ inline void Flight::prepare(CallMemory& memory) {
   from = in_place ? to + from_out : memory.place(in);
 }
 
-inline base::Result<void> Flight::issue(Stream stream) {
+inline base::Result<void> InFlightCall::issue(Stream stream) {
   Call call = {collective, draw.count, draw.type};
   if (collective == Collective::kBarrier) call = {};
   if (collective == Collective::kAllToAllV) call.count = 0;
@@ -198,8 +199,8 @@ inline base::Result<void> Flight::issue(Stream stream) {
 }
 
 // Splits a group further. Draws the colors of all ranks, so that the members are known.
-inline base::Result<std::optional<Known>> split_known(
-    const std::optional<Known>& parent, int world_ranks, int world_rank, std::mt19937& common,
+inline base::Result<std::optional<GroupMember>> split_group(
+    const std::optional<GroupMember>& parent, int world_ranks, int world_rank, std::mt19937& common,
     std::vector<std::unique_ptr<Communicator>>& owned) {
   std::vector<int> colors, keys;
   for (int rank = 0; rank < world_ranks; ++rank) {
@@ -213,7 +214,7 @@ inline base::Result<std::optional<Known>> split_known(
     return base::fail(base::failed_error("split", "membership is wrong"));
   }
   if (made == nullptr) return std::nullopt;
-  Known known;
+  GroupMember known;
   for (const int member : parent->members) {
     if (colors[static_cast<std::size_t>(member)] == colors[me]) known.members.push_back(member);
   }
@@ -231,9 +232,9 @@ inline base::Result<std::optional<Known>> split_known(
 }
 
 // The calls that a draw makes on this rank: one, or a send and a receive.
-inline void add_flights(const Draw& draw, const Known& group, bool only_neighbours,
-                        std::vector<Flight>& flights) {
-  Flight flight{.group = group, .draw = draw, .collective = draw.collective};
+inline void add_calls(const Draw& draw, const GroupMember& group, bool only_neighbours,
+                      std::vector<InFlightCall>& flights) {
+  InFlightCall flight{.group = group, .draw = draw, .collective = draw.collective};
   const int ranks = group.ranks();
   if (draw.collective != Collective::kSend) {
     flight.peer = draw.chosen % ranks;
@@ -251,27 +252,27 @@ inline void add_flights(const Draw& draw, const Known& group, bool only_neighbou
 }
 
 inline base::Result<void> make_round(const std::vector<Draw>& draws,
-                                     const std::vector<std::optional<Known>>& families,
+                                     const std::vector<std::optional<GroupMember>>& families,
                                      std::mt19937& own, CallMemory& memory) {
   // Each group's calls stay in order; the interleaving of groups is random per rank.
-  std::map<std::size_t, std::vector<Flight>> by_family;
+  std::map<std::size_t, std::vector<InFlightCall>> by_family;
   for (const Draw& draw : draws) {
     if (families[draw.family])
-      add_flights(draw, *families[draw.family], memory.only_neighbours(), by_family[draw.family]);
+      add_calls(draw, *families[draw.family], memory.only_neighbours(), by_family[draw.family]);
   }
-  std::vector<Flight*> order;
+  std::vector<InFlightCall*> order;
   std::map<std::size_t, std::size_t> next;
   std::vector<std::size_t> open;
   for (const auto& [family, flights] : by_family) open.insert(open.end(), flights.size(), family);
   std::shuffle(open.begin(), open.end(), own);
   for (const std::size_t family : open) order.push_back(&by_family[family][next[family]++]);
-  for (Flight* flight : order) flight->prepare(memory);
-  for (Flight* flight : order) ASSAY_TRY_VOID(flight->issue(memory.stream()));
+  for (InFlightCall* flight : order) flight->prepare(memory);
+  for (InFlightCall* flight : order) ASSAY_TRY_VOID(flight->issue(memory.stream()));
   std::shuffle(order.begin(), order.end(), own);
-  for (Flight* flight : order) {
+  for (InFlightCall* flight : order) {
     ASSAY_TRY_VOID(flight->group.communicator->wait(flight->ticket));
   }
-  for (Flight* flight : order) {
+  for (InFlightCall* flight : order) {
     if (flight->collective == Collective::kSend) continue;
     flight->out = memory.fetch(flight->to, flight->out.size());
     if (flight->out == flight->expected) continue;
@@ -289,7 +290,7 @@ inline base::Result<void> make_random_calls(Communicator& world, unsigned seed,
   std::mt19937 common(seed);
   std::mt19937 own(seed * 31 + static_cast<unsigned>(world.rank()));
   std::vector<std::unique_ptr<Communicator>> owned;
-  std::vector<std::optional<Known>> families(1);
+  std::vector<std::optional<GroupMember>> families(1);
   families[0].emplace();
   families[0]->communicator = &world;
   families[0]->rank = world.rank();
@@ -298,14 +299,15 @@ inline base::Result<void> make_random_calls(Communicator& world, unsigned seed,
   for (std::size_t i = 0; i < splits; ++i) {
     const std::size_t parent = common() % families.size();
     ASSAY_TRY(auto known,
-              split_known(families[parent], world.ranks(), world.rank(), common, owned));
+              split_group(families[parent], world.ranks(), world.rank(), common, owned));
     families.push_back(std::move(known));
   }
   constexpr std::int64_t kCounts[] = {0, 1, 3, 7, 64, 1021, 4097, 12'007};
   constexpr Collective kKinds[] = {Collective::kAllGather, Collective::kAllToAll,
                                    Collective::kBarrier,   Collective::kBroadcast,
                                    Collective::kSend,      Collective::kAllToAllV};
-  constexpr Dtype kTypes[] = {Dtype::kU8, Dtype::kI32, Dtype::kBf16, Dtype::kF32, Dtype::kF64};
+  constexpr ElementType kTypes[] = {ElementType::kU8, ElementType::kI32, ElementType::kBf16,
+                                    ElementType::kF32, ElementType::kF64};
   int number = 0;
   const auto rounds = 1 + common() % 3;
   for (std::size_t round = 0; round < rounds; ++round) {

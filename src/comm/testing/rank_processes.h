@@ -93,7 +93,7 @@ class SharedMemory : public KeyValue {
   Content* content_;
 };
 
-struct RankRun {
+struct RankProcesses {
   int ranks = 2;
   std::function<base::Result<void>(Communicator&)> body;
   // Replaces connect_processes, if set.
@@ -114,7 +114,7 @@ inline std::size_t entries_of(const char* folder) {
 }
 
 // A thread that has been joined may be listed a moment longer.
-inline bool left_threads(std::size_t before) {
+inline bool threads_remain(std::size_t before) {
   for (int tries = 0; tries < 1000; ++tries) {
     if (entries_of("/proc/self/task") <= before) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -123,14 +123,14 @@ inline bool left_threads(std::size_t before) {
 }
 
 // Runs in a rank's process: "ok", or the error's line.
-inline std::string rank_outcome(const RankRun& run, int rank, SharedMemory& shared) {
+inline std::string rank_outcome(const RankProcesses& run, int rank, SharedMemory& shared) {
   const std::size_t files = entries_of("/proc/self/fd");
   std::thread([] {}).join();  // a sanitizer starts a thread of its own with the first one
   const std::size_t threads = entries_of("/proc/self/task");
   std::string outcome = "ok";
   {
     if (run.before_connect) run.before_connect(rank);
-    ProcessOptions options;
+    ProcessGroupOptions options;
     options.rank = rank;
     options.ranks = run.ranks;
     options.address = run.address;
@@ -145,12 +145,12 @@ inline std::string rank_outcome(const RankRun& run, int rank, SharedMemory& shar
   }
   if (run.may_leave) return outcome;
   if (entries_of("/proc/self/fd") != files) outcome += " (and left files open)";
-  if (left_threads(threads)) outcome += " (and left threads behind)";
+  if (threads_remain(threads)) outcome += " (and left threads behind)";
   return outcome;
 }
 
 // One line per rank: "ok", an error, "killed by signal 9", or "hangs".
-inline std::vector<std::string> run_processes(const RankRun& run) {
+inline std::vector<std::string> run_processes(const RankProcesses& run) {
   SharedMemory own;
   SharedMemory& shared = run.shared != nullptr ? *run.shared : own;
   struct Child {

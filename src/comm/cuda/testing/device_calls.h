@@ -49,8 +49,8 @@ inline base::Result<void> gather(Communicator& c, CallMemory& memory, std::size_
   const Bytes mine(count, std::byte(c.rank() + 1));
   const std::size_t size = count * static_cast<std::size_t>(c.ranks());
   std::byte* const to = memory.place(Bytes(size, kUntouched));
-  ASSAY_TRY_VOID(c.all_gather(memory.place(mine), to, static_cast<std::int64_t>(count), Dtype::kU8,
-                              memory.stream()));
+  ASSAY_TRY_VOID(c.all_gather(memory.place(mine), to, static_cast<std::int64_t>(count),
+                              ElementType::kU8, memory.stream()));
   const Bytes all = memory.fetch(to, size);
   ASSAY_TRY_VOID(c.check());
   memory.clear();

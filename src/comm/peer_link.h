@@ -1,4 +1,4 @@
-// Link: the connection to one other rank. Queues outgoing messages, splits incoming bytes into
+// PeerLink: the connection to one other rank. Queues outgoing messages, splits incoming bytes into
 // messages, and stores their payload where the Receiver says. Never blocks, and has no lock of its
 // own: the Mesh locks.
 #pragma once
@@ -16,7 +16,7 @@ namespace assay::comm {
 struct Operation;
 
 // Destination of the payload after a header; null: it is discarded.
-struct Place {
+struct ReceiveBuffer {
   std::byte* data = nullptr;
 };
 
@@ -24,16 +24,16 @@ class Receiver {
  public:
   virtual ~Receiver() = default;
   // A header has arrived. An error ends the connection.
-  virtual base::Result<Place> begin(int peer, const Message& message) = 0;
+  virtual base::Result<ReceiveBuffer> begin(int peer, const Message& message) = 0;
   // The whole payload has arrived.
   virtual void end(int peer, const Message& message) = 0;
   // A segment has been written to the socket.
   virtual void sent(int peer, const std::shared_ptr<Operation>& operation) = 0;
 };
 
-class Link {
+class PeerLink {
  public:
-  Link(int peer, base::UniqueFd socket) : peer_(peer), socket_(std::move(socket)) {}
+  PeerLink(int peer, base::UniqueFd socket) : peer_(peer), socket_(std::move(socket)) {}
 
   [[nodiscard]] int fd() const { return socket_.get(); }
   [[nodiscard]] bool open() const { return socket_.valid(); }
@@ -82,11 +82,11 @@ class Link {
   std::size_t header_read_ = 0;
   std::optional<Message> incoming_;  // the message whose payload is being read
   std::uint64_t incoming_left_ = 0;
-  Place place_;
+  ReceiveBuffer place_;
 };
 
 template <class Predicate>
-void Link::release(Predicate belongs) {
+void PeerLink::release(Predicate belongs) {
   std::deque<Queued> kept;
   for (Queued& queued : queue_) {
     if (queued.operation && belongs(*queued.operation)) {

@@ -1,4 +1,4 @@
-#include "comm/link.h"
+#include "comm/peer_link.h"
 
 #include <fmt/format.h>
 #include <sys/socket.h>
@@ -21,7 +21,7 @@ constexpr std::size_t kScratchBytes = 64 * 1024;
 
 }  // namespace
 
-void Link::Queued::own_bytes() {
+void PeerLink::Queued::own_bytes() {
   auto copy = std::make_unique_for_overwrite<std::byte[]>(std::max<std::size_t>(size, 1));
   if (size > 0) std::memcpy(copy.get(), bytes, size);
   own = std::move(copy);
@@ -29,15 +29,15 @@ void Link::Queued::own_bytes() {
   operation.reset();
 }
 
-void Link::send(const Message& message, const std::byte* bytes,
-                const std::shared_ptr<Operation>& operation) {
+void PeerLink::send(const Message& message, const std::byte* bytes,
+                    const std::shared_ptr<Operation>& operation) {
   Queued queued = {encoded(message), bytes, static_cast<std::size_t>(message.payload()), 0,
                    operation,        {}};
   if (!operation) queued.own_bytes();
   queue_.push_back(std::move(queued));
 }
 
-void Link::flush(Receiver& receiver) {
+void PeerLink::flush(Receiver& receiver) {
   std::size_t turn = kTurnBytes;
   while (open() && !broken_ && !queue_.empty() && turn > 0) {
     std::array<iovec, 16> parts{};
@@ -76,7 +76,7 @@ void Link::flush(Receiver& receiver) {
   }
 }
 
-base::Result<void> Link::started(Receiver& receiver) {
+base::Result<void> PeerLink::started(Receiver& receiver) {
   header_read_ = 0;
   const auto message = decoded(header_);
   if (!message) {
@@ -89,14 +89,14 @@ base::Result<void> Link::started(Receiver& receiver) {
   return {};
 }
 
-void Link::finished(Receiver& receiver) {
+void PeerLink::finished(Receiver& receiver) {
   const Message message = *std::exchange(incoming_, std::nullopt);
   place_ = {};
   receiver.end(peer_, message);
 }
 
 // Bytes that have been read, in the order in which they came.
-base::Result<void> Link::take(Receiver& receiver, const std::byte* bytes, std::size_t count) {
+base::Result<void> PeerLink::take(Receiver& receiver, const std::byte* bytes, std::size_t count) {
   while (count > 0) {
     std::size_t step = 0;
     if (incoming_) {
@@ -119,7 +119,7 @@ base::Result<void> Link::take(Receiver& receiver, const std::byte* bytes, std::s
   return {};
 }
 
-base::Result<bool> Link::receive(Receiver& receiver) {
+base::Result<bool> PeerLink::receive(Receiver& receiver) {
   std::array<std::byte, kScratchBytes> scratch;  // NOLINT: filled by recv
   std::size_t turn = kTurnBytes;
   while (open() && turn > 0) {
@@ -149,7 +149,7 @@ base::Result<bool> Link::receive(Receiver& receiver) {
   return true;
 }
 
-std::set<std::uint64_t> Link::unwritten_groups() const {
+std::set<std::uint64_t> PeerLink::unwritten_groups() const {
   std::set<std::uint64_t> groups;
   for (const Queued& queued : queue_) {
     if (queued.operation) groups.insert(queued.operation->group);
@@ -157,7 +157,7 @@ std::set<std::uint64_t> Link::unwritten_groups() const {
   return groups;
 }
 
-void Link::close() {
+void PeerLink::close() {
   socket_.reset();
   queue_.clear();
   incoming_.reset();
