@@ -79,9 +79,9 @@ int worker(const std::string& folder, const std::string& result) {
   return out.good() ? 0 : 3;
 }
 
-class Ignore : public collect::Sink {
-  void happened(const collect::Event&) override {}
-  void about_to_change(std::string_view, const wire::Stamp&, collect::Change) override {}
+class Ignore : public collect::EventSink {
+  void on_event(const collect::Event&) override {}
+  void before_change(std::string_view, const wire::Stamp&, collect::Change) override {}
 };
 
 pid_t traced(const std::vector<std::string>& words, const fs::path& log) {

@@ -106,7 +106,7 @@ int main(int argc, char** argv) {
     event.stamp = stamp;
     event.path = path;
     const std::int64_t start_ns = thread_ns();
-    tracker.happened(event);
+    tracker.on_event(event);
     told_ns += thread_ns() - start_ns - clock_ns;
   };
   for (std::uint32_t i = 0; i < files; ++i) {

@@ -1,5 +1,5 @@
 // GpuWork: what a run did on GPUs, summed over its processes. `assay run` counts it
-// (observe/collect/gpu_count.h); `assay show` and exports read it.
+// (observe/collect/gpu_counters.h); `assay show` and exports read it.
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "base/process/environment.h"
-#include "observe/collect/gpu_count.h"
+#include "observe/collect/gpu_counters.h"
 
 namespace assay::cli {
 namespace {

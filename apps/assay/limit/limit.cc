@@ -44,7 +44,7 @@ base::Result<Target> target_in_store(store::Store& store, store::RunId id) {
         base::usage_error(where, fmt::format("it is not running ({})", store::name_of(run.status)),
                           "`assay top` lists the runs that are"));
   }
-  auto count = collect::GpuCount::find(run.uid, run.spool);
+  auto count = collect::GpuCounters::find(run.uid, run.spool);
   if (!count) return base::fail(not_counted(where));
   Target target{.run = {.uid = run.uid, .title = run.name, .gpu = *std::move(count), .id = id},
                 .cuda = {}};

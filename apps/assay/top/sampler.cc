@@ -21,7 +21,7 @@ namespace {
 constexpr std::chrono::milliseconds kStoreTimeout{250};
 
 // The command line of a living process of the run: all that is known of other projects' runs.
-std::string title_from_processes(collect::GpuCount& count, const std::vector<bool>& living) {
+std::string title_from_processes(collect::GpuCounters& count, const std::vector<bool>& living) {
   for (std::size_t i = 0; i < living.size(); ++i) {
     if (!living[i]) continue;
     const int process = count.region().slots[i].process.load();
@@ -74,7 +74,7 @@ void TopSampler::read_stored_runs() {
 
 std::vector<RunningRun> TopSampler::running() {
   read_stored_runs();
-  std::vector<std::string> uids = collect::GpuCount::uids();
+  std::vector<std::string> uids = collect::GpuCounters::uids();
   for (const auto& [uid, run] : stored_) uids.push_back(uid);
   std::sort(uids.begin(), uids.end());
   uids.erase(std::unique(uids.begin(), uids.end()), uids.end());
@@ -83,7 +83,7 @@ std::vector<RunningRun> TopSampler::running() {
     const auto stored = stored_.find(uid);
     const bool known = stored != stored_.end();
     RunningRun run{.uid = uid, .title = {}};
-    run.gpu = collect::GpuCount::find(uid, known ? stored->second.spool : "");
+    run.gpu = collect::GpuCounters::find(uid, known ? stored->second.spool : "");
     const std::vector<bool> living = run.gpu ? run.gpu->living() : std::vector<bool>{};
     const bool lives = std::find(living.begin(), living.end(), true) != living.end();
     // A region without processes may have been left behind by a collector that was killed.

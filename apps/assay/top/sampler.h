@@ -7,7 +7,7 @@
 #include <string>
 
 #include "machine/gpu_watch.h"
-#include "observe/collect/gpu_count.h"
+#include "observe/collect/gpu_counters.h"
 #include "share/view.h"
 #include "store/store.h"
 
@@ -17,7 +17,7 @@ namespace assay::cli {
 struct RunningRun {
   std::string uid;
   std::string title;
-  std::optional<collect::GpuCount> gpu = std::nullopt;  // none: GPU work is not counted
+  std::optional<collect::GpuCounters> gpu = std::nullopt;  // none: GPU work is not counted
   // Of runs in this project's store.
   std::optional<std::int64_t> id = std::nullopt;
   std::int64_t started_unix_ns = 0;

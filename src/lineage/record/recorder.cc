@@ -42,7 +42,7 @@ fs::path home(const base::Environment& environment) {
 
 }  // namespace
 
-Recorder::Recorder(const RunRequest& request, collect::Channel& channel)
+Recorder::Recorder(const RunRequest& request, collect::KeeperChannel& channel)
     : request_(request), channel_(channel) {
   launch_.command = request_.command;
   launch_.environment = base::Environment::from_current();
@@ -143,7 +143,7 @@ base::Result<store::Location> Recorder::locate(const fs::path& directory) {
 // Counting GPU work is optional; with limits, the command runs limited or not at all.
 base::Result<void> Recorder::prepare_gpu() {
   if (collect::cuda_may_run(launch_.environment)) {
-    gpu_ = collect::GpuCount::make(run_.uid, run_.spool);
+    gpu_ = collect::GpuCounters::make(run_.uid, run_.spool);
     if (gpu_ && !gpu_->add_to(launch_.environment)) {
       gpu_->remove();
       gpu_.reset();
@@ -168,7 +168,7 @@ base::Result<void> Recorder::run() {
     return !abandoned_ && outside->may_have_written(file);
   };
   tracker_ = std::make_unique<Tracker>(options, *filter_);
-  collect::Control control;
+  collect::CollectorCallbacks control;
   control.keeper = channel_.descriptor();
   control.started = [&](pid_t pid, int listener) {
     release_descriptors(descriptors_);
@@ -182,7 +182,7 @@ base::Result<void> Recorder::run() {
   control.detached = [&] { return detached_ = channel_.detached(); };
   control.abandoned = [&] {
     abandoned_ = true;
-    collect::Outcome outcome;
+    collect::CollectorResult outcome;
     outcome.missed.push_back({"killed",
                               "`assay run` was killed; what the command did after that "
                               "was not recorded"});
@@ -210,15 +210,16 @@ base::Result<void> Recorder::run() {
   return {};
 }
 
-void Recorder::finish_tracking(const collect::Outcome& outcome, Results& results) {
+void Recorder::finish_tracking(const collect::CollectorResult& outcome, Results& results) {
   tracker_->finish(results);
-  for (const collect::Missed& missed : outcome.missed) results.missed({missed.what, missed.text});
+  for (const collect::ObservationGap& missed : outcome.missed)
+    results.missed({missed.what, missed.text});
   if (outcome.dropped > 0) {
     results.missed({"dropped", fmt::format("{} events could not be recorded", outcome.dropped)});
   }
 }
 
-Part Recorder::own_part(const collect::Outcome& outcome) {
+Part Recorder::own_part(const collect::CollectorResult& outcome) {
   Part part;
   part.rank = request_.part_of->rank;
   part.host = host_name();
@@ -233,7 +234,7 @@ Part Recorder::own_part(const collect::Outcome& outcome) {
 }
 
 // Rank 0: what all ranks did.
-void Recorder::store_parts(const collect::Outcome& outcome, StagedResults& results,
+void Recorder::store_parts(const collect::CollectorResult& outcome, StagedResults& results,
                            store::GpuWork& gpu) {
   Patience patience;
   // The keeper was killed while the command runs; the command must not wait for the other ranks'
@@ -251,7 +252,8 @@ void Recorder::store_parts(const collect::Outcome& outcome, StagedResults& resul
   for (const store::Missed& problem : problems) results.missed(problem);
 }
 
-base::Result<void> Recorder::store(const collect::Outcome& outcome, store::RunStatus status) {
+base::Result<void> Recorder::store(const collect::CollectorResult& outcome,
+                                   store::RunStatus status) {
   if (is_part()) return job_part_->hand_over([&] { return own_part(outcome); });
   if (run_.duration_s == 0) {
     run_.duration_s = static_cast<double>(base::system_clock().monotonic_ns() - started_ns_) / 1e9;

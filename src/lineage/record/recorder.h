@@ -17,7 +17,7 @@
 #include "lineage/record/run_results.h"
 #include "lineage/track/filter.h"
 #include "lineage/track/tracker.h"
-#include "observe/collect/gpu_count.h"
+#include "observe/collect/gpu_counters.h"
 #include "observe/collect/keeper.h"
 #include "observe/collect/tracers.h"
 #include "store/run.h"
@@ -27,7 +27,7 @@ namespace assay::lineage {
 
 class Recorder {
  public:
-  Recorder(const RunRequest& request, collect::Channel& channel);
+  Recorder(const RunRequest& request, collect::KeeperChannel& channel);
 
   // Runs and records. The returned exit code matters only if the command was not started.
   int record();
@@ -38,11 +38,12 @@ class Recorder {
   base::Result<void> prepare_gpu();
   int run_unrecorded(const base::Error& why);
   base::Result<void> run();
-  base::Result<void> store(const collect::Outcome& outcome, store::RunStatus status);
+  base::Result<void> store(const collect::CollectorResult& outcome, store::RunStatus status);
   // Reports what was observed of this process's own command.
-  void finish_tracking(const collect::Outcome& outcome, Results& results);
-  void store_parts(const collect::Outcome& outcome, StagedResults& results, store::GpuWork& gpu);
-  Part own_part(const collect::Outcome& outcome);
+  void finish_tracking(const collect::CollectorResult& outcome, Results& results);
+  void store_parts(const collect::CollectorResult& outcome, StagedResults& results,
+                   store::GpuWork& gpu);
+  Part own_part(const collect::CollectorResult& outcome);
   [[nodiscard]] bool is_part() const { return request_.part_of && request_.part_of->rank > 0; }
   [[nodiscard]] bool keeper_gone() const;
   void discard();
@@ -51,7 +52,7 @@ class Recorder {
   void report(const base::Error& error);
 
   RunRequest request_;
-  collect::Channel& channel_;
+  collect::KeeperChannel& channel_;
   collect::Launch launch_;
   std::vector<int> descriptors_;       // inherited ones, closed here once the command has them
   std::optional<store::Store> store_;  // none: this process records a part of rank 0's run
@@ -59,7 +60,7 @@ class Recorder {
   std::unique_ptr<StoredDigests> digests_;
   std::unique_ptr<Tracker> tracker_;
   std::unique_ptr<collect::Collector> collector_;
-  std::optional<collect::GpuCount> gpu_;  // if a CUDA program may run
+  std::optional<collect::GpuCounters> gpu_;  // if a CUDA program may run
   store::RunRecord run_;
   std::int64_t started_ns_ = 0;       // monotonic
   std::int64_t started_file_ns_ = 0;  // the file system's clock

@@ -15,7 +15,7 @@
 #include "lineage/record/run_results.h"
 #include "lineage/track/tracker.h"
 #include "observe/collect/event/log.h"
-#include "observe/collect/gpu_count.h"
+#include "observe/collect/gpu_counters.h"
 #include "store/run_reader.h"
 #include "store/run_writer.h"
 
@@ -30,19 +30,19 @@ constexpr const char* kKilled =
 
 // Times in the log are from the monotonic clock, so the first event is taken as the start of the
 // run.
-class TimeRange : public collect::Sink {
+class TimeRange : public collect::EventSink {
  public:
-  void happened(const collect::Event& event) override {
+  void on_event(const collect::Event& event) override {
     if (start_ns == 0) start_ns = event.time_ns;
     last_ns = std::max(last_ns, event.time_ns);
   }
-  void about_to_change(std::string_view, const wire::Stamp&, collect::Change) override {}
+  void before_change(std::string_view, const wire::Stamp&, collect::Change) override {}
   std::int64_t start_ns = 0;
   std::int64_t last_ns = 0;
 };
 
-base::Result<void> replay(const fs::path& path, collect::Sink& sink) {
-  ASSAY_TRY(collect::Log log, collect::Log::open(path));
+base::Result<void> replay(const fs::path& path, collect::EventSink& sink) {
+  ASSAY_TRY(collect::EventLog log, collect::EventLog::open(path));
   log.finish(sink);
   return {};
 }
@@ -90,7 +90,7 @@ base::Result<bool> recover(store::Store& store, store::RunRecord run,
   fs::create_directories(run.spool, ignored);
   ASSAY_TRY(StagedResults results, StagedResults::create(run.spool, {}));
   std::vector<store::Missed> problems;
-  auto counted = collect::GpuCount::find(run.uid, run.spool);
+  auto counted = collect::GpuCounters::find(run.uid, run.spool);
   store::GpuWork gpu = counted ? stored_gpu_work(counted->report(), problems) : store::GpuWork{};
   const auto parts = PartFolder::of_interrupted(run.spool, run.uid);
   if (parts) {

@@ -68,7 +68,7 @@ void repeat_option(const std::string& option, RunRequest& request) {
 }
 
 base::Result<collect::KeeperResult> run_command(const RunRequest& request) {
-  auto result = collect::run_under_keeper(request.wait, [&](collect::Channel& channel) {
+  auto result = collect::run_under_keeper(request.wait, [&](collect::KeeperChannel& channel) {
     // Never destroyed: closing the store would checkpoint its write-ahead log and wait for the
     // disk.
     return (new Recorder(request, channel))->record();

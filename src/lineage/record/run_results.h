@@ -16,7 +16,7 @@
 #include "lineage/track/hash_queue.h"
 #include "lineage/track/made_folders.h"
 #include "lineage/track/results.h"
-#include "observe/collect/gpu_count.h"
+#include "observe/collect/gpu_counters.h"
 #include "store/gpu_work.h"
 #include "store/hash_cache.h"
 #include "store/run.h"

@@ -13,7 +13,7 @@ int exit_code_of(const base::Error& not_started) {
   return not_started.code == base::ExitCode::kUsage ? base::kExitNotFound : base::kExitNotRunnable;
 }
 
-base::Result<void> run_unobserved(const collect::Launch& launch, collect::Channel& channel,
+base::Result<void> run_unobserved(const collect::Launch& launch, collect::KeeperChannel& channel,
                                   const std::function<void()>& started) {
   ASSAY_TRY(const collect::Launched child, collect::launch(launch, [] { return true; }));
   if (auto failure = collect::exec_failure(launch, child.exec_result.get())) {

@@ -15,7 +15,7 @@ int exit_code_of(const base::Error& not_started);
 
 // Runs the command to its end without observing it. `started` is called once it runs. An error: it
 // could not be started.
-base::Result<void> run_unobserved(const collect::Launch& launch, collect::Channel& channel,
+base::Result<void> run_unobserved(const collect::Launch& launch, collect::KeeperChannel& channel,
                                   const std::function<void()>& started);
 
 }  // namespace assay::lineage

@@ -99,7 +99,7 @@ void Scene::report(Op op, const std::string& name, const wire::Stamp* stamp, std
   } else {
     reported.flags |= flag::kNoStamp;
   }
-  tracker->happened(reported);
+  tracker->on_event(reported);
 }
 
 void Scene::read(const std::string& name) {
@@ -121,41 +121,41 @@ void Scene::create(const std::string& name, const std::string& content) {
 
 void Scene::append(const std::string& name, const std::string& content) {
   const auto before = stamp(name);
-  tracker->about_to_change(path(name), before, Change::kContent);
-  if (mode.before_change) report(Op::kWrite, name, &before);
+  tracker->before_change(path(name), before, Change::kContent);
+  if (mode.events_before_change) report(Op::kWrite, name, &before);
   std::ofstream(path(name), std::ios::app) << content;
-  if (!mode.before_change) report(Op::kWrite, name, &before);
+  if (!mode.events_before_change) report(Op::kWrite, name, &before);
 }
 
 void Scene::overwrite(const std::string& name, const std::string& content) {
   const auto before = stamp(name);
-  tracker->about_to_change(path(name), before, Change::kCut);
-  if (mode.before_change) report(Op::kTruncate, name, &before);
+  tracker->before_change(path(name), before, Change::kTruncate);
+  if (mode.events_before_change) report(Op::kTruncate, name, &before);
   write_file(path(name), content);
-  if (!mode.before_change) report(Op::kTruncate, name, &before);
+  if (!mode.events_before_change) report(Op::kTruncate, name, &before);
 }
 
 void Scene::update(const std::string& name, const std::string& content) {
   const auto before = stamp(name);
-  tracker->about_to_change(path(name), before, Change::kContentReadable);
-  if (mode.before_change) report(Op::kRead, name, &before, flag::kWritable);
+  tracker->before_change(path(name), before, Change::kContentReadable);
+  if (mode.events_before_change) report(Op::kRead, name, &before, flag::kWritable);
   std::fstream(path(name), std::ios::in | std::ios::out) << content;
-  if (!mode.before_change) report(Op::kRead, name, &before, flag::kWritable);
+  if (!mode.events_before_change) report(Op::kRead, name, &before, flag::kWritable);
 }
 
 void Scene::open_only(const std::string& name, bool readable) {
   const auto before = stamp(name);
-  tracker->about_to_change(path(name), before,
-                           readable ? Change::kContentReadable : Change::kContent);
+  tracker->before_change(path(name), before,
+                         readable ? Change::kContentReadable : Change::kContent);
   report(readable ? Op::kRead : Op::kWrite, name, &before, readable ? flag::kWritable : 0);
 }
 
 void Scene::remove(const std::string& name) {
   const auto before = stamp(name);
-  tracker->about_to_change(path(name), before, Change::kName);
-  if (mode.before_change) report(Op::kDelete, name, &before);
+  tracker->before_change(path(name), before, Change::kName);
+  if (mode.events_before_change) report(Op::kDelete, name, &before);
   EXPECT_EQ(::unlink(path(name).c_str()), 0) << name;
-  if (!mode.before_change) report(Op::kDelete, name, &before);
+  if (!mode.events_before_change) report(Op::kDelete, name, &before);
 }
 
 void Scene::rename(const std::string& from, const std::string& to, bool exchange) {
@@ -163,23 +163,23 @@ void Scene::rename(const std::string& from, const std::string& to, bool exchange
   for (const std::string& name : {from, to}) {
     struct stat status {};
     if (::stat(path(name).c_str(), &status) == 0 && S_ISREG(status.st_mode)) {
-      tracker->about_to_change(path(name), to_wire(stamp_of(status)), Change::kName);
+      tracker->before_change(path(name), to_wire(stamp_of(status)), Change::kName);
     }
   }
   const auto flags = static_cast<std::uint16_t>(exchange ? flag::kExchange : 0);
-  if (mode.before_change) report(Op::kRename, from, &before, flags, to);
+  if (mode.events_before_change) report(Op::kRename, from, &before, flags, to);
   EXPECT_EQ(::renameat2(AT_FDCWD, path(from).c_str(), AT_FDCWD, path(to).c_str(),
                         exchange ? RENAME_EXCHANGE : 0),
             0)
       << from << " " << to;
-  if (!mode.before_change) report(Op::kRename, from, &before, flags, to);
+  if (!mode.events_before_change) report(Op::kRename, from, &before, flags, to);
 }
 
 void Scene::link(const std::string& from, const std::string& to) {
   const auto before = stamp(from);
-  if (mode.before_change) report(Op::kLink, from, &before, 0, to);
+  if (mode.events_before_change) report(Op::kLink, from, &before, 0, to);
   EXPECT_EQ(::link(path(from).c_str(), path(to).c_str()), 0) << from << " " << to;
-  if (!mode.before_change) report(Op::kLink, from, &before, 0, to);
+  if (!mode.events_before_change) report(Op::kLink, from, &before, 0, to);
 }
 
 void Scene::unnamed_then_link(const std::string& name, const std::string& content) {
@@ -193,9 +193,9 @@ void Scene::unnamed_then_link(const std::string& name, const std::string& conten
             static_cast<ssize_t>(content.size()));
   const auto now = stamp(link);
   const std::string seen = path("#" + std::to_string(now.inode) + " (deleted)");
-  if (mode.before_change) report(Op::kLink, seen, &now, 0, name);
+  if (mode.events_before_change) report(Op::kLink, seen, &now, 0, name);
   EXPECT_EQ(::linkat(AT_FDCWD, link.c_str(), AT_FDCWD, path(name).c_str(), AT_SYMLINK_FOLLOW), 0);
-  if (!mode.before_change) report(Op::kLink, seen, &now, 0, name);
+  if (!mode.events_before_change) report(Op::kLink, seen, &now, 0, name);
 }
 
 void Scene::write_outside(const std::string& name, const std::string& content) {

@@ -46,7 +46,7 @@ class Recorded : public Results {
 
 // How collectors differ.
 struct CollectorMode {
-  bool before_change =
+  bool events_before_change =
       true;  // changes are reported before (the gate) or after they happen (ptrace)
   bool stamped_creation = true;  // creations have a stamp (the shim's do, the gate's do not)
 };

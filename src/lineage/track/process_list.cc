@@ -4,7 +4,7 @@ namespace assay::lineage {
 
 using wire::Op;
 
-void ProcessList::happened(const collect::Event& event) {
+void ProcessList::on_event(const collect::Event& event) {
   if (event.process == 0) return;
   auto [found, is_new] = latest_.try_emplace(event.process, 0);
   // After an exit, only a start means another process: all other events are late records.

@@ -18,7 +18,7 @@ class ProcessList {
   // Times are relative to `started_ns`, the monotonic clock at the run's start.
   explicit ProcessList(std::int64_t started_ns) : started_ns_(started_ns) {}
 
-  void happened(const collect::Event& event);
+  void on_event(const collect::Event& event);
   // In the order in which they were first seen.
   void for_each(const std::function<void(store::Process)>& visit) const;
   [[nodiscard]] std::size_t size() const { return processes_.size(); }

@@ -27,15 +27,15 @@ std::vector<store::Process> all(const ProcessList& list) {
 
 TEST(ProcessList, ListsAProcessFromBeginningToEnd) {
   ProcessList list(1000);
-  list.happened(event(Op::kProcess, 7, 1010, 3));
+  list.on_event(event(Op::kProcess, 7, 1010, 3));
   auto exec = event(Op::kExec, 7, 1020, 3);
   exec.path = "/bin/cp";
   exec.other = std::string_view("cp\0a b\0\0-f", 10);
-  list.happened(exec);
-  list.happened(event(Op::kProcess, 7, 1025, 1));  // from the new program; an orphan by now
+  list.on_event(exec);
+  list.on_event(event(Op::kProcess, 7, 1025, 1));  // from the new program; an orphan by now
   auto exit = event(Op::kExit, 7, 1050);
   exit.value = 256;
-  list.happened(exit);
+  list.on_event(exit);
   const auto processes = all(list);
   ASSERT_EQ(processes.size(), 1);
   EXPECT_EQ(processes[0].pid, 7);
@@ -49,12 +49,12 @@ TEST(ProcessList, ListsAProcessFromBeginningToEnd) {
 
 TEST(ProcessList, ANumberThatComesBackIsAnotherProcess) {
   ProcessList list(0);
-  list.happened(event(Op::kProcess, 7, 1, 3));
-  list.happened(event(Op::kExit, 7, 2));
-  list.happened(event(Op::kRead, 7, 3));  // late
-  list.happened(event(Op::kProcess, 7, 4, 5));
-  list.happened(event(Op::kExit, 7, 6));
-  list.happened(event(Op::kExec, 7, 8, 6));
+  list.on_event(event(Op::kProcess, 7, 1, 3));
+  list.on_event(event(Op::kExit, 7, 2));
+  list.on_event(event(Op::kRead, 7, 3));  // late
+  list.on_event(event(Op::kProcess, 7, 4, 5));
+  list.on_event(event(Op::kExit, 7, 6));
+  list.on_event(event(Op::kExec, 7, 8, 6));
   const auto processes = all(list);
   ASSERT_EQ(processes.size(), 3);
   EXPECT_EQ(processes[0].ended_ns, 2);
@@ -66,8 +66,8 @@ TEST(ProcessList, ANumberThatComesBackIsAnotherProcess) {
 
 TEST(ProcessList, AnyEventIntroducesItsProcess) {
   ProcessList list(0);
-  list.happened(event(Op::kRead, 9, 5, 4));
-  list.happened(event(Op::kMissed, 0, 5));
+  list.on_event(event(Op::kRead, 9, 5, 4));
+  list.on_event(event(Op::kMissed, 0, 5));
   const auto processes = all(list);
   ASSERT_EQ(processes.size(), 1);
   EXPECT_EQ(processes[0].parent, 4);
@@ -77,8 +77,8 @@ TEST(ProcessList, AnyEventIntroducesItsProcess) {
 TEST(ProcessList, HoldsManyProcesses) {
   ProcessList list(0);
   for (int i = 1; i <= 50'000; ++i) {
-    list.happened(event(Op::kProcess, i % 30'000 + 1, i, 1));
-    list.happened(event(Op::kExit, i % 30'000 + 1, i + 1));
+    list.on_event(event(Op::kProcess, i % 30'000 + 1, i, 1));
+    list.on_event(event(Op::kExit, i % 30'000 + 1, i + 1));
   }
   EXPECT_EQ(list.size(), 50'000);
 }

@@ -35,9 +35,9 @@ Tracker::Tracker(const Options& options, Filter& filter)
       max_open_files_(open_file_limit(options.max_open_files)),
       queue_(options.hashing) {}
 
-void Tracker::happened(const Event& event) {
+void Tracker::on_event(const Event& event) {
   take_hash_results();
-  processes_.happened(event);
+  processes_.on_event(event);
   const Stamp* const stamp = (event.flags & wire::flag::kNoStamp) != 0 ? nullptr : &event.stamp;
   switch (event.op) {
     case Op::kRead:
@@ -86,7 +86,7 @@ void Tracker::happened(const Event& event) {
   }
 }
 
-void Tracker::about_to_change(std::string_view path, const Stamp& stamp, Change change) {
+void Tracker::before_change(std::string_view path, const Stamp& stamp, Change change) {
   take_hash_results();
   const Located located =
       locate(path, &stamp, change == Change::kName ? Lookup::kName : Lookup::kOpened);
@@ -113,7 +113,7 @@ void Tracker::about_to_change(std::string_view path, const Stamp& stamp, Change 
     if (change == Change::kContent && kept(located.path))
       hash_before_write(located.file, located.path);
   }
-  if (change == Change::kCut) file.flags |= file::kEmptied;
+  if (change == Change::kTruncate) file.flags |= file::kEmptied;
   if (!same_content(stamp, files_.stamp(located.file))) check_changed_input(located, stamp);
   // The state that the end of the run is compared with.
   files_.set_state(located.file, stamp);

@@ -41,7 +41,7 @@
 
 namespace assay::lineage {
 
-class Tracker : public collect::Sink {
+class Tracker : public collect::EventSink {
  public:
   struct Options {
     std::int64_t started_ns = 0;  // monotonic clock at the run's start
@@ -71,9 +71,9 @@ class Tracker : public collect::Sink {
   // The filter must outlive the tracker.
   Tracker(const Options& options, Filter& filter);
 
-  void happened(const collect::Event& event) override;
-  void about_to_change(std::string_view path, const wire::Stamp& stamp,
-                       collect::Change change) override;
+  void on_event(const collect::Event& event) override;
+  void before_change(std::string_view path, const wire::Stamp& stamp,
+                     collect::Change change) override;
 
   void on_tick() override { take_hash_results(); }
   // Reports everything. Call once, after the last event.

@@ -36,7 +36,7 @@ TEST_P(TrackerHashesTest, ChangedByOthersAfterItWasRead) {
   scene.begin();
   scene.read("a");
   // Once it is hashed, the digest stays that of what was read.
-  scene.tracker->about_to_change(scene.path("a"), scene.stamp("a"), Change::kContent);
+  scene.tracker->before_change(scene.path("a"), scene.stamp("a"), Change::kContent);
   scene.write_outside("a", "two");
   EXPECT_THAT(end(), ElementsAre("in a = one", "missed changed"));
   EXPECT_THAT(scene.finish().missing[0].text, HasSubstr("/a was changed by another program"));
@@ -124,7 +124,7 @@ TEST_P(TrackerHashesTest, ChangedAfterItsLastNameWasRemoved) {
   const std::string link = "/proc/self/fd/" + std::to_string(held.get());
   const auto nameless = scene.stamp(link);
   const std::string gone = scene.path("a") + " (deleted)";
-  scene.tracker->about_to_change(gone, nameless, Change::kContentReadable);
+  scene.tracker->before_change(gone, nameless, Change::kContentReadable);
   ASSERT_EQ(::pwrite(held.get(), "two", 3, 0), 3);
   scene.report(Op::kRead, gone, &nameless, wire::flag::kWritable);
   EXPECT_THAT(end(), ElementsAre("in a = one", "out a: deleted = -"));

@@ -26,7 +26,7 @@ class TrackerInheritedTest : public testing::TrackerFixture {
     event.value = descriptor;
     event.flags = flags;
     event.stamp = in.stamp(name);
-    in.tracker->happened(event);
+    in.tracker->on_event(event);
   }
   void inherit(int descriptor, Op op, const std::string& name, std::uint16_t flags = 0) {
     inherit(scene, descriptor, op, name, flags);

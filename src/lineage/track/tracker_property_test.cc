@@ -53,7 +53,7 @@ class RandomRun {
   }
 
   void step() {
-    scene_.mode.before_change = *rc::gen::arbitrary<bool>();
+    scene_.mode.events_before_change = *rc::gen::arbitrary<bool>();
     scene_.mode.stamped_creation = *rc::gen::arbitrary<bool>();
     const std::string name = pick();
     const std::string other = pick();

@@ -141,9 +141,9 @@ TEST_P(TrackerTest, ARemovalThatFailedIsNoRemoval) {
   scene.begin();
   const auto stamp_a = scene.stamp("a");
   const auto stamp_b = scene.stamp("b");
-  scene.tracker->about_to_change(scene.path("a"), stamp_a, Change::kName);
+  scene.tracker->before_change(scene.path("a"), stamp_a, Change::kName);
   scene.report(Op::kDelete, "a", &stamp_a);
-  scene.tracker->about_to_change(scene.path("b"), stamp_b, Change::kName);
+  scene.tracker->before_change(scene.path("b"), stamp_b, Change::kName);
   scene.report(Op::kRename, "b", &stamp_b, 0, "c");
   scene.report(Op::kCreate, "never", nullptr);
   scene.read("a");
@@ -182,7 +182,7 @@ TEST_P(TrackerTest, GapsAreListedOnceAndNotWithoutEnd) {
   for (int i = 0; i < 150; ++i) {
     for (int twice = 0; twice < 2; ++twice) {
       auto event = scene.event(Op::kMissed, "io_uring", "process " + std::to_string(i));
-      scene.tracker->happened(event);
+      scene.tracker->on_event(event);
     }
   }
   const auto& missing = scene.finish().missing;

@@ -31,7 +31,7 @@ class TrackerTimesTest : public testing::TrackerFixture {
     ASSERT_EQ(::utimensat(AT_FDCWD, where.path(name).c_str(), times.data(), 0), 0);
   }
   void set_times_by_the_run(const std::string& name) {
-    scene.tracker->about_to_change(scene.path(name), scene.stamp(name), Change::kTimes);
+    scene.tracker->before_change(scene.path(name), scene.stamp(name), Change::kTimes);
     set_times(scene, name);
   }
 };
@@ -77,7 +77,7 @@ TEST_P(TrackerTimesTest, ProcessesDoNotWaitForTheLargestFiles) {
   small.put("a", "one");
   small.begin();
   small.read("a");
-  small.tracker->about_to_change(small.path("a"), small.stamp("a"), Change::kTimes);
+  small.tracker->before_change(small.path("a"), small.stamp("a"), Change::kTimes);
   EXPECT_THAT(report_lines(small.finish(), {"one"}), ElementsAre("in a = one")) << "there was time";
 }
 

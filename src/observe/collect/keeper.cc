@@ -92,14 +92,15 @@ pid_t start_guard(int listener, int alive) {
   }
 }
 
-[[noreturn]] void be_collector(base::UniqueFd socket, const std::function<int(Channel&)>& collect) {
+[[noreturn]] void be_collector(base::UniqueFd socket,
+                               const std::function<int(KeeperChannel&)>& collect) {
   // Not the keeper's name: killing `assay` by name must not hit the process that the command
   // depends on.
   ::prctl(PR_SET_NAME, "lineage-collect");
   struct sigaction ignore {};
   ignore.sa_handler = SIG_IGN;
   for (const int number : kIgnored) ::sigaction(number, &ignore, nullptr);
-  Channel channel(std::move(socket));
+  KeeperChannel channel(std::move(socket));
   ::_exit(collect(channel));
 }
 
@@ -251,29 +252,29 @@ class Keeper {
 
 }  // namespace
 
-void Channel::started(pid_t command, int listener) {
+void KeeperChannel::started(pid_t command, int listener) {
   send(socket_.get(), {.kind = Kind::kStarted, .value = command}, listener);
 }
 
-void Channel::ended(int wait_status) {
+void KeeperChannel::ended(int wait_status) {
   send(socket_.get(), {.kind = Kind::kEnded, .value = wait_status}, -1);
 }
 
-bool Channel::detached() {
+bool KeeperChannel::detached() {
   Message message;
   base::UniqueFd none;
   return receive(socket_.get(), message, none) && message.kind == Kind::kDetach;
 }
 
-void Channel::print(const std::string& line) {
+void KeeperChannel::print(const std::string& line) {
   Message message;
   line.copy(message.text.data(), message.text.size() - 1);
   send(socket_.get(), message, -1);
 }
 
 base::Result<KeeperResult> run_under_keeper(bool wait,
-                                            const std::function<int(Channel&)>& collect) {
-  remember_signals();
+                                            const std::function<int(KeeperChannel&)>& collect) {
+  save_signals();
   raise_limits();
   occupy_closed_streams();
   shared_request();  // before the fork

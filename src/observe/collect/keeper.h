@@ -19,9 +19,9 @@
 namespace assay::collect {
 
 // The collector's connection to its keeper.
-class Channel {
+class KeeperChannel {
  public:
-  explicit Channel(base::UniqueFd socket) : socket_(std::move(socket)) {}
+  explicit KeeperChannel(base::UniqueFd socket) : socket_(std::move(socket)) {}
   // Readable when the keeper has detached or was killed.
   [[nodiscard]] int descriptor() const { return socket_.get(); }
   void started(pid_t command, int listener);
@@ -46,7 +46,8 @@ struct KeeperResult {
 // Runs `collect` in a forked collector process and waits for it. `collect` starts the command
 // through a Collector with the channel's hooks; it must not print. Without `wait` this returns as
 // soon as the command itself has ended, and the collector continues in the background.
-base::Result<KeeperResult> run_under_keeper(bool wait, const std::function<int(Channel&)>& collect);
+base::Result<KeeperResult> run_under_keeper(bool wait,
+                                            const std::function<int(KeeperChannel&)>& collect);
 
 // Ends this process as the command ended; if that is not known, with the collector's status.
 [[noreturn]] void exit_like(const KeeperResult& result);

@@ -1,4 +1,4 @@
-// Every collector calls Sink::on_tick() while the command is idle.
+// Every collector calls EventSink::on_tick() while the command is idle.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -13,11 +13,11 @@ namespace {
 constexpr int kTurns = 5;
 
 // Lets the command continue at the fifth tick since its last event.
-class Releasing : public Sink {
+class Releasing : public EventSink {
  public:
   explicit Releasing(std::string pipe) : pipe_(std::move(pipe)) {}
-  void happened(const Event&) override { quiet_turns_ = 0; }
-  void about_to_change(std::string_view, const wire::Stamp&, Change) override { quiet_turns_ = 0; }
+  void on_event(const Event&) override { quiet_turns_ = 0; }
+  void before_change(std::string_view, const wire::Stamp&, Change) override { quiet_turns_ = 0; }
   void on_tick() override {
     if (++quiet_turns_ < kTurns) return;
     const base::UniqueFd end(::open(pipe_.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
@@ -39,7 +39,7 @@ TEST_P(Tick, TheSinkHasItsTurnsWhileTheCommandIsQuiet) {
   if (const Preflight found = preflight(GetParam()); !found.available) {
     GTEST_SKIP() << found.reason;
   }
-  const Place place;
+  const ProbeFolder place;
   const base::testing::TempDir logs;
   const std::string pipe = place.path("pipe");
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);

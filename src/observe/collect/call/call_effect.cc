@@ -24,8 +24,8 @@ std::string program_of(pid_t thread) {
 
 }  // namespace
 
-Effect missed_effect(const RemoteView& view, std::string_view what, std::string_view text) {
-  Effect effect;
+CallEffect missed_effect(const RemoteView& view, std::string_view what, std::string_view text) {
+  CallEffect effect;
   effect.events.push_back({.op = wire::Op::kMissed,
                            .flags = wire::flag::kNoStamp,
                            .path = std::string(what),
@@ -35,8 +35,9 @@ Effect missed_effect(const RemoteView& view, std::string_view what, std::string_
   return effect;
 }
 
-Effect long_path_effect(const RemoteView& view, std::string_view did, Given file, bool succeeds) {
-  Effect effect =
+CallEffect long_path_effect(const RemoteView& view, std::string_view did, PathArgument file,
+                            bool succeeds) {
+  CallEffect effect =
       missed_effect(view, wire::kLongPath,
                     fmt::format("{} {}{}", did, base::shortened_middle(file.path, kShownPath),
                                 wire::kLongPathText));

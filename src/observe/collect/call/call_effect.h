@@ -13,44 +13,49 @@
 namespace assay::collect {
 
 // A path as the thread gave it.
-struct Given {
+struct PathArgument {
   int dirfd = -100;  // AT_FDCWD
   std::string_view path;
 };
 
-std::optional<Effect> open_effect(const RemoteView& view, Given file, std::uint64_t flags,
-                                  std::uint64_t resolve);
+std::optional<CallEffect> open_effect(const RemoteView& view, PathArgument file,
+                                      std::uint64_t flags, std::uint64_t resolve);
 // stat and similar calls: of interest only if the file does not exist.
-std::optional<Effect> ask_effect(const RemoteView& view, Given file);
-std::optional<Effect> mknod_effect(const RemoteView& view, Given file, std::uint64_t mode);
-std::optional<Effect> truncate_effect(const RemoteView& view, Given file, std::uint64_t length);
+std::optional<CallEffect> query_effect(const RemoteView& view, PathArgument file);
+std::optional<CallEffect> mknod_effect(const RemoteView& view, PathArgument file,
+                                       std::uint64_t mode);
+std::optional<CallEffect> truncate_effect(const RemoteView& view, PathArgument file,
+                                          std::uint64_t length);
 
-// `flags` as utimensat's. Gives no event, only a ComingChange of the timestamps.
-std::optional<Effect> times_effect(const RemoteView& view, Given file, std::uint64_t flags);
+// `flags` as utimensat's. Gives no event, only a PendingChange of the timestamps.
+std::optional<CallEffect> times_effect(const RemoteView& view, PathArgument file,
+                                       std::uint64_t flags);
 
-std::optional<Effect> unlink_effect(const RemoteView& view, Given file);
+std::optional<CallEffect> unlink_effect(const RemoteView& view, PathArgument file);
 // `flags` as renameat2's.
-std::optional<Effect> rename_effect(const RemoteView& view, Given from, Given to,
-                                    std::uint64_t flags);
-std::optional<Effect> symlink_effect(const RemoteView& view, Given link);
+std::optional<CallEffect> rename_effect(const RemoteView& view, PathArgument from, PathArgument to,
+                                        std::uint64_t flags);
+std::optional<CallEffect> symlink_effect(const RemoteView& view, PathArgument link);
 // `flags` as linkat's.
-std::optional<Effect> link_effect(const RemoteView& view, Given from, Given to,
-                                  std::uint64_t flags);
+std::optional<CallEffect> link_effect(const RemoteView& view, PathArgument from, PathArgument to,
+                                      std::uint64_t flags);
 
 // `flags` as execveat's. The first event is the program's, without its arguments.
-std::optional<Effect> exec_effect(const RemoteView& view, Given file, std::uint64_t flags);
+std::optional<CallEffect> exec_effect(const RemoteView& view, PathArgument file,
+                                      std::uint64_t flags);
 
 // io_uring_setup: reports a ring whose operations cannot be followed. io_uring_enter(descriptor,
 // to_submit, …, flags): the effect of the operations that it submits.
-std::optional<Effect> uring_setup_effect(const RemoteView& view, std::uint64_t parameters);
-std::optional<Effect> uring_enter_effect(const RemoteView& view, int descriptor,
-                                         std::uint32_t to_submit, std::uint32_t flags);
+std::optional<CallEffect> uring_setup_effect(const RemoteView& view, std::uint64_t parameters);
+std::optional<CallEffect> uring_enter_effect(const RemoteView& view, int descriptor,
+                                             std::uint32_t to_submit, std::uint32_t flags);
 
 // An effect that only reports what cannot be observed: `what` for programs, and a text that
 // continues the name of the thread's program.
-Effect missed_effect(const RemoteView& view, std::string_view what, std::string_view text);
+CallEffect missed_effect(const RemoteView& view, std::string_view what, std::string_view text);
 // The same for a file that has_too_long_path(); `did` is "opened" or the like.
-Effect long_path_effect(const RemoteView& view, std::string_view did, Given file, bool succeeds);
+CallEffect long_path_effect(const RemoteView& view, std::string_view did, PathArgument file,
+                            bool succeeds);
 
 // Reported for a process in another mount namespace, or one that changes this namespace's mounts.
 inline constexpr std::string_view kNamespace = "namespace";
@@ -59,6 +64,6 @@ inline constexpr std::string_view kOtherMounts =
 
 // Adds a coming change to the effect, unless the file's content cannot be saved: files of /proc and
 // /sys are generated when they are read.
-void add_change(Effect& effect, const Found& file, Change change);
+void add_change(CallEffect& effect, const RemoteFile& file, Change change);
 
 }  // namespace assay::collect

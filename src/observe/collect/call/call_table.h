@@ -31,8 +31,8 @@ enum class CallKind : std::uint8_t {
   kExec,
   kExecAt,
   // Only check whether a file exists (stat, access, readlink).
-  kAsk,
-  kAskAt,
+  kQuery,
+  kQueryAt,
   // Operations on files are queued in memory and submitted together.
   kIoUringSetup,
   kIoUringEnter,

@@ -22,7 +22,7 @@ using wire::Op;
 
 constexpr int kMostScripts = 5;  // nested interpreters that are themselves scripts
 
-Interpreter look_into(const Found& file) {
+Interpreter look_into(const RemoteFile& file) {
   return interpreter_of(fmt::format("/proc/self/fd/{}", file.fd.get()));
 }
 
@@ -31,13 +31,13 @@ bool other_kinds_run() {
   return ::access("/proc/sys/fs/binfmt_misc/register", F_OK) == 0;
 }
 
-void add_read(Effect& effect, const Found& file) {
+void add_read(CallEffect& effect, const RemoteFile& file) {
   effect.events.push_back({.op = Op::kRead, .stamp = stamp_of(file.status), .path = file.path});
 }
 
 // Whether only no_new_privs keeps the program from gaining privileges (set-user-id, set-group-id,
 // capabilities).
-bool loses_rights(const RemoteView& view, const Found& file) {
+bool drops_privileges(const RemoteView& view, const RemoteFile& file) {
   const mode_t mode = file.status.st_mode;
   const std::string path = fmt::format("/proc/self/fd/{}", file.fd.get());
   const bool capable = ::getxattr(path.c_str(), "security.capability", nullptr, 0) > 0;
@@ -55,16 +55,17 @@ bool loses_rights(const RemoteView& view, const Found& file) {
 
 }  // namespace
 
-std::optional<Effect> exec_effect(const RemoteView& view, Given given, std::uint64_t flags) {
+std::optional<CallEffect> exec_effect(const RemoteView& view, PathArgument given,
+                                      std::uint64_t flags) {
   // A mount namespace created by clone is noticed here at the latest.
   const bool other_mounts = in_other_mounts(view.thread());
   if (other_mounts) RemoteView::views_may_differ();
-  Found file = given.path.empty() && (flags & AT_EMPTY_PATH) != 0
-                   ? view.find_descriptor(given.dirfd)
-                   : view.find(given.dirfd, given.path, (flags & AT_SYMLINK_NOFOLLOW) == 0);
+  RemoteFile file = given.path.empty() && (flags & AT_EMPTY_PATH) != 0
+                        ? view.find_descriptor(given.dirfd)
+                        : view.find(given.dirfd, given.path, (flags & AT_SYMLINK_NOFOLLOW) == 0);
   bool too_long = file.accept_too_long_path();
   if (!file.regular()) return std::nullopt;
-  Effect effect;
+  CallEffect effect;
   effect.will_succeed = view.may(file, X_OK);
   // Memory that is executed (memfd_create) is not a file.
   const bool memory = file.path.starts_with("/memfd:");
@@ -76,7 +77,7 @@ std::optional<Effect> exec_effect(const RemoteView& view, Given given, std::uint
     effect.events.push_back(
         std::move(missed_effect(view, kNamespace, kOtherMounts).events.front()));
   }
-  if (loses_rights(view, file)) {
+  if (drops_privileges(view, file)) {
     effect.events.push_back(
         {.op = Op::kMissed,
          .flags = wire::flag::kNoStamp,

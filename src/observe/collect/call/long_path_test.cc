@@ -124,10 +124,10 @@ TEST_P(LongPathEffect, AnInheritedOpenFileIsReported) {
   const base::UniqueFd deep(::open("deep", O_RDONLY));
   ASSERT_EQ(::fchdir(here.get()), 0);
   const base::testing::TempDir logs;
-  auto log = Log::create(logs.path() / "log");
+  auto log = EventLog::create(logs.path() / "log");
   ASSERT_TRUE(log);
   append_inherited(inherited_files(), 1, *log);
-  Recorder recorder;
+  EventRecorder recorder;
   log->drain(recorder);
   const auto missed = recorder.of(wire::Op::kMissed);
   ASSERT_EQ(missed.size(), 1U);

@@ -25,19 +25,19 @@ namespace {
 
 using wire::Op;
 
-bool is_link(const Found& file) {
+bool is_link(const RemoteFile& file) {
   return file.error == 0 && S_ISLNK(file.status.st_mode);
 }
 
 // Added whether or not the call will succeed: resolving paths again does no harm.
-void add_relink(Effect& effect, std::string path) {
+void add_relink(CallEffect& effect, std::string path) {
   effect.events.push_back(
       {.op = Op::kRelink, .flags = wire::flag::kNoStamp, .path = std::move(path)});
   effect.will_succeed = true;
 }
 
 // In a sticky directory (/tmp) only the owner of the file or of the directory may remove a name.
-bool may_remove(const RemoteView& view, const FoundName& name) {
+bool may_remove(const RemoteView& view, const RemoteName& name) {
   if (!view.may(name.parent, W_OK | X_OK)) return false;
   if ((name.parent.status.st_mode & S_ISVTX) == 0 || runs_as_root(view.thread())) return true;
   const RemoteStatus status = read_remote_status(view.thread());
@@ -47,7 +47,7 @@ bool may_remove(const RemoteView& view, const FoundName& name) {
 
 // The kernel compares mounts, not file systems. With `subtrees` device numbers are compared too,
 // because some file systems forbid links between subvolumes and give each its own device number.
-bool same_mount(const Found& a, const Found& b, bool subtrees) {
+bool same_mount(const RemoteFile& a, const RemoteFile& b, bool subtrees) {
   if (subtrees && a.status.st_dev != b.status.st_dev) return false;
   struct statx left {};
   struct statx right {};
@@ -57,7 +57,7 @@ bool same_mount(const Found& a, const Found& b, bool subtrees) {
   return left.stx_mnt_id == right.stx_mnt_id;
 }
 
-bool is_empty_directory(const FoundName& name) {
+bool is_empty_directory(const RemoteName& name) {
   const int fd = ::openat(name.parent.fd.get(), name.name.c_str(),
                           O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0) return true;  // unknown
@@ -74,7 +74,7 @@ bool inside(const std::string& path, const std::string& directory) {
          path[directory.size()] == '/';
 }
 
-bool rename_will_succeed(const RemoteView& view, const FoundName& from, const FoundName& to,
+bool rename_will_succeed(const RemoteView& view, const RemoteName& from, const RemoteName& to,
                          std::uint64_t flags) {
   const bool directory = from.file.directory();
   const bool exchange = (flags & RENAME_EXCHANGE) != 0;
@@ -94,11 +94,11 @@ bool rename_will_succeed(const RemoteView& view, const FoundName& from, const Fo
 
 }  // namespace
 
-std::optional<Effect> unlink_effect(const RemoteView& view, Given file) {
-  FoundName name = view.find_name(file.dirfd, file.path);
+std::optional<CallEffect> unlink_effect(const RemoteView& view, PathArgument file) {
+  RemoteName name = view.find_name(file.dirfd, file.path);
   const bool too_long = name.accept_too_long_path();
   if (name.error != 0 || name.only_directory) return std::nullopt;
-  Effect effect;
+  CallEffect effect;
   if (is_link(name.file)) {
     add_relink(effect, name.path());
     return effect;
@@ -112,10 +112,10 @@ std::optional<Effect> unlink_effect(const RemoteView& view, Given file) {
   return effect;
 }
 
-std::optional<Effect> rename_effect(const RemoteView& view, Given from_given, Given to_given,
-                                    std::uint64_t flags) {
-  FoundName from = view.find_name(from_given.dirfd, from_given.path);
-  FoundName to = view.find_name(to_given.dirfd, to_given.path);
+std::optional<CallEffect> rename_effect(const RemoteView& view, PathArgument from_given,
+                                        PathArgument to_given, std::uint64_t flags) {
+  RemoteName from = view.find_name(from_given.dirfd, from_given.path);
+  RemoteName to = view.find_name(to_given.dirfd, to_given.path);
   const bool from_too_long = from.accept_too_long_path();
   const bool too_long = to.accept_too_long_path() || from_too_long;
   if (from.error != 0 || to.error != 0 || from.file.error != 0) return std::nullopt;
@@ -126,7 +126,7 @@ std::optional<Effect> rename_effect(const RemoteView& view, Given from_given, Gi
     return std::nullopt;  // two names of one file: the kernel leaves both
   }
 
-  Effect effect;
+  CallEffect effect;
   if (replaced) add_change(effect, to.file, Change::kName);
   if (from.file.regular()) add_change(effect, from.file, Change::kName);
   const bool source_counts = from.file.regular() || from.file.directory();
@@ -154,25 +154,25 @@ std::optional<Effect> rename_effect(const RemoteView& view, Given from_given, Gi
   return effect;
 }
 
-std::optional<Effect> symlink_effect(const RemoteView& view, Given link) {
-  const FoundName name = view.find_name(link.dirfd, link.path);
+std::optional<CallEffect> symlink_effect(const RemoteView& view, PathArgument link) {
+  const RemoteName name = view.find_name(link.dirfd, link.path);
   if (name.error != 0 || name.only_directory) return std::nullopt;
-  Effect effect;
+  CallEffect effect;
   add_relink(effect, name.path());
   return effect;
 }
 
-std::optional<Effect> link_effect(const RemoteView& view, Given from_given, Given to_given,
-                                  std::uint64_t flags) {
+std::optional<CallEffect> link_effect(const RemoteView& view, PathArgument from_given,
+                                      PathArgument to_given, std::uint64_t flags) {
   const bool follow = (flags & AT_SYMLINK_FOLLOW) != 0;
-  Found from = from_given.path.empty() && (flags & AT_EMPTY_PATH) != 0
-                   ? view.find_descriptor(from_given.dirfd)
-                   : view.find(from_given.dirfd, from_given.path, follow);
-  FoundName to = view.find_name(to_given.dirfd, to_given.path);
+  RemoteFile from = from_given.path.empty() && (flags & AT_EMPTY_PATH) != 0
+                        ? view.find_descriptor(from_given.dirfd)
+                        : view.find(from_given.dirfd, from_given.path, follow);
+  RemoteName to = view.find_name(to_given.dirfd, to_given.path);
   const bool from_too_long = from.accept_too_long_path();
   const bool too_long = to.accept_too_long_path() || from_too_long;
   if (to.error != 0) return std::nullopt;
-  Effect effect;
+  CallEffect effect;
   if (is_link(from)) {
     add_relink(effect, to.path());
     return effect;

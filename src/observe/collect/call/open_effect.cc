@@ -42,19 +42,19 @@ bool is_pseudo(int fd) {
 }
 
 // A file that will be created: it has no stamp yet.
-std::optional<Effect> creation(const RemoteView& view, Given file, FoundName made) {
+std::optional<CallEffect> creation(const RemoteView& view, PathArgument file, RemoteName made) {
   const bool too_long = made.accept_too_long_path();
   if (made.error != 0 || made.only_directory) return std::nullopt;
-  Effect effect;
+  CallEffect effect;
   effect.events.push_back({.op = Op::kCreate, .flags = wire::flag::kNoStamp, .path = made.path()});
   effect.will_succeed = made.file.error == ENOENT && view.may(made.parent, W_OK | X_OK);
   if (too_long) return long_path_effect(view, "made", file, effect.will_succeed);
   return effect;
 }
 
-std::optional<Effect> unnamed_creation(const RemoteView& view, const Found& directory) {
+std::optional<CallEffect> unnamed_creation(const RemoteView& view, const RemoteFile& directory) {
   if (!directory.directory()) return std::nullopt;
-  Effect effect;
+  CallEffect effect;
   effect.events.push_back({.op = Op::kCreate,
                            .flags = wire::flag::kNoStamp | wire::flag::kUnnamed,
                            .path = directory.path});
@@ -70,11 +70,12 @@ struct Access {
 };
 
 // Nothing if it is not a regular file.
-std::optional<Effect> existing(const RemoteView& view, Given given, Found file, Access access) {
+std::optional<CallEffect> existing(const RemoteView& view, PathArgument given, RemoteFile file,
+                                   Access access) {
   const bool too_long = file.accept_too_long_path();
   if (!file.regular()) return std::nullopt;
-  Effect effect;
-  Effect::ExpectedEvent event{.op = Op::kRead, .stamp = stamp_of(file.status)};
+  CallEffect effect;
+  CallEffect::ExpectedEvent event{.op = Op::kRead, .stamp = stamp_of(file.status)};
   if (access.cut) {
     event.op = Op::kTruncate;
   } else if (access.write && access.read) {
@@ -84,7 +85,7 @@ std::optional<Effect> existing(const RemoteView& view, Given given, Found file, 
   }
   if (access.write || access.cut) {
     const Change kept = access.read ? Change::kContentReadable : Change::kContent;
-    add_change(effect, file, access.cut && access.all ? Change::kCut : kept);
+    add_change(effect, file, access.cut && access.all ? Change::kTruncate : kept);
   }
   const int mode = (access.read ? R_OK : 0) | (access.write || access.cut ? W_OK : 0);
   effect.will_succeed = view.may(file, mode);
@@ -97,21 +98,21 @@ std::optional<Effect> existing(const RemoteView& view, Given given, Found file, 
   return effect;
 }
 
-std::optional<Effect> absence(const RemoteView& view, Given file) {
+std::optional<CallEffect> absence(const RemoteView& view, PathArgument file) {
   std::string path = view.spelled(file.dirfd, file.path, {});
   if (path.empty() || wire::is_of_the_system(path.c_str())) return std::nullopt;
-  Effect effect;
+  CallEffect effect;
   effect.events.push_back(
       {.op = Op::kAbsent, .flags = wire::flag::kNoStamp, .path = std::move(path)});
   effect.reports_failure = true;
   return effect;
 }
 
-std::optional<Effect> listing(const RemoteView& view, Found directory) {
+std::optional<CallEffect> listing(const RemoteView& view, RemoteFile directory) {
   if (!directory.path.starts_with('/') || wire::is_of_the_system(directory.path.c_str())) {
     return std::nullopt;
   }
-  Effect effect;
+  CallEffect effect;
   effect.will_succeed = view.may(directory, R_OK);
   effect.events.push_back(
       {.op = Op::kList, .flags = wire::flag::kNoStamp, .path = std::move(directory.path)});
@@ -120,13 +121,13 @@ std::optional<Effect> listing(const RemoteView& view, Found directory) {
 
 }  // namespace
 
-void add_change(Effect& effect, const Found& file, Change change) {
+void add_change(CallEffect& effect, const RemoteFile& file, Change change) {
   if (file.fd.valid() && is_pseudo(file.fd.get())) return;
   effect.changes.push_back({.path = file.path, .stamp = stamp_of(file.status), .change = change});
 }
 
-std::optional<Effect> open_effect(const RemoteView& view, Given file, std::uint64_t flags,
-                                  std::uint64_t resolve) {
+std::optional<CallEffect> open_effect(const RemoteView& view, PathArgument file,
+                                      std::uint64_t flags, std::uint64_t resolve) {
   if ((flags & O_PATH) != 0) return std::nullopt;
   if ((flags & kUnnamedFile) != 0) {
     return unnamed_creation(view, view.find(file.dirfd, file.path, true, resolve));
@@ -134,7 +135,7 @@ std::optional<Effect> open_effect(const RemoteView& view, Given file, std::uint6
   const bool create = (flags & O_CREAT) != 0;
   const bool exclusive = create && (flags & O_EXCL) != 0;
   const bool follow = (flags & O_NOFOLLOW) == 0 && !exclusive;
-  Found found = view.find(file.dirfd, file.path, follow, resolve);
+  RemoteFile found = view.find(file.dirfd, file.path, follow, resolve);
   if (found.error == ENOENT && create) {
     return creation(view, file, view.find_creation(file.dirfd, file.path, follow, resolve));
   }
@@ -149,42 +150,45 @@ std::optional<Effect> open_effect(const RemoteView& view, Given file, std::uint6
                       .write = mode == O_WRONLY || mode == O_RDWR,
                       .cut = (flags & O_TRUNC) != 0};
   if (!access.read && !access.write) return std::nullopt;  // for ioctl only
-  std::optional<Effect> effect = existing(view, file, std::move(found), access);
+  std::optional<CallEffect> effect = existing(view, file, std::move(found), access);
   if (effect && exclusive) effect->will_succeed = false;
   // With other ways of resolving (openat2), the path as given may not mean what it says.
   if (effect && resolve != 0) {
-    for (Effect::ExpectedEvent& event : effect->events) event.other.clear();
+    for (CallEffect::ExpectedEvent& event : effect->events) event.other.clear();
   }
   return effect;
 }
 
-std::optional<Effect> ask_effect(const RemoteView& view, Given file) {
+std::optional<CallEffect> query_effect(const RemoteView& view, PathArgument file) {
   if (file.path.empty()) return std::nullopt;
   if (file.path.front() == '/' && wire::is_of_the_system(std::string(file.path).c_str())) {
     return std::nullopt;
   }
-  const Found found = view.find(file.dirfd, file.path, true);
+  const RemoteFile found = view.find(file.dirfd, file.path, true);
   return found.error == ENOENT ? absence(view, file) : std::nullopt;
 }
 
-std::optional<Effect> mknod_effect(const RemoteView& view, Given file, std::uint64_t mode) {
+std::optional<CallEffect> mknod_effect(const RemoteView& view, PathArgument file,
+                                       std::uint64_t mode) {
   const std::uint64_t type = mode & S_IFMT;
   if (type != 0 && type != S_IFREG) return std::nullopt;
   return creation(view, file, view.find_creation(file.dirfd, file.path, false));
 }
 
-std::optional<Effect> truncate_effect(const RemoteView& view, Given file, std::uint64_t length) {
+std::optional<CallEffect> truncate_effect(const RemoteView& view, PathArgument file,
+                                          std::uint64_t length) {
   return existing(view, file, view.find(file.dirfd, file.path, true),
                   {.cut = true, .all = length == 0});
 }
 
-std::optional<Effect> times_effect(const RemoteView& view, Given file, std::uint64_t flags) {
-  Found found = file.path.empty() && (flags & AT_EMPTY_PATH) != 0
-                    ? view.find_descriptor(file.dirfd)
-                    : view.find(file.dirfd, file.path, (flags & AT_SYMLINK_NOFOLLOW) == 0);
+std::optional<CallEffect> times_effect(const RemoteView& view, PathArgument file,
+                                       std::uint64_t flags) {
+  RemoteFile found = file.path.empty() && (flags & AT_EMPTY_PATH) != 0
+                         ? view.find_descriptor(file.dirfd)
+                         : view.find(file.dirfd, file.path, (flags & AT_SYMLINK_NOFOLLOW) == 0);
   // The content of a file with an unknown path is not hashed anyway.
   if (found.accept_too_long_path() || !found.regular()) return std::nullopt;
-  Effect effect;
+  CallEffect effect;
   add_change(effect, found, Change::kTimes);
   effect.will_succeed = true;  // if it fails, nothing is wrong: there is no event
   return effect;

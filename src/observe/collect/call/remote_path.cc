@@ -86,8 +86,8 @@ Split split(std::string_view path) {
 }
 
 // What the last component refers to now, in a directory that was found.
-FoundName with_name(Found parent, const Split& parts) {
-  FoundName name;
+RemoteName with_name(RemoteFile parent, const Split& parts) {
+  RemoteName name;
   name.only_directory = parts.only_directory;
   if (parent.error == 0 && !parent.directory()) parent.error = ENOTDIR;
   if (parent.error == 0 && (parts.name.empty() || parts.name == "." || parts.name == "..")) {
@@ -109,7 +109,7 @@ FoundName with_name(Found parent, const Split& parts) {
 
 }  // namespace
 
-std::string FoundName::path() const {
+std::string RemoteName::path() const {
   std::string text = parent.path;
   if (text != "/") text += '/';
   return text += name;
@@ -119,7 +119,7 @@ namespace {
 
 // Whether the path leads to the same file in the collector's view; not if the file has lost its
 // name.
-bool is_ours(const Found& found) {
+bool is_ours(const RemoteFile& found) {
   if (found.status.st_nlink == 0) return true;
   struct stat here {};
   return ::lstat(found.path.c_str(), &here) == 0 && here.st_ino == found.status.st_ino &&
@@ -128,9 +128,9 @@ bool is_ours(const Found& found) {
 
 }  // namespace
 
-Found describe(base::UniqueFd fd) {
-  Found found;
-  if (!fd.valid() || ::fstat(fd.get(), &found.status) != 0) return Found::none(errno);
+RemoteFile describe(base::UniqueFd fd) {
+  RemoteFile found;
+  if (!fd.valid() || ::fstat(fd.get(), &found.status) != 0) return RemoteFile::none(errno);
   if (S_ISREG(found.status.st_mode) || S_ISDIR(found.status.st_mode)) {
     std::array<char, 32> link{};
     *fmt::format_to(link.data(), "/proc/self/fd/{}", fd.get()) = '\0';
@@ -186,7 +186,7 @@ base::UniqueFd RemoteView::open_base(int dirfd) const {
 // The usual case in as few system calls as possible: the path made absolute as text, and no
 // symbolic link on the way, so that the text is the canonical path. False when this cannot decide.
 bool RemoteView::find_fast(int dirfd, std::string_view path, bool follow, std::uint64_t resolve,
-                           Found& found) const {
+                           RemoteFile& found) const {
   if (views_differ.load(std::memory_order_relaxed) || (resolve & kScoped) != 0) return false;
   std::array<char, PATH_MAX> text;
   std::size_t length = 0;
@@ -221,47 +221,48 @@ bool RemoteView::find_fast(int dirfd, std::string_view path, bool follow, std::u
   return found.error == 0 && !in_own_proc(found.path);
 }
 
-Found RemoteView::find_from(int base, std::string_view path, bool follow,
-                            std::uint64_t resolve) const {
+RemoteFile RemoteView::find_from(int base, std::string_view path, bool follow,
+                                 std::uint64_t resolve) const {
   if ((resolve & kScoped) == 0) return walk_remote_path(*this, base, path, follow);
   const std::string text(path);
   return describe(
       base::UniqueFd(open_path(base, text.c_str(), follow, resolve | RESOLVE_NO_MAGICLINKS)));
 }
 
-Found RemoteView::find(int dirfd, std::string_view path, bool follow, std::uint64_t resolve) const {
-  if (path.empty()) return Found::none(ENOENT);
-  Found found;
+RemoteFile RemoteView::find(int dirfd, std::string_view path, bool follow,
+                            std::uint64_t resolve) const {
+  if (path.empty()) return RemoteFile::none(ENOENT);
+  RemoteFile found;
   if (find_fast(dirfd, path, follow, resolve, found)) return found;
   base::UniqueFd base;
   if (path.front() != '/' || (resolve & kScoped) != 0) {
     base = open_base(dirfd);
-    if (!base.valid()) return Found::none(dirfd == AT_FDCWD ? errno : EBADF);
+    if (!base.valid()) return RemoteFile::none(dirfd == AT_FDCWD ? errno : EBADF);
   }
   return find_from(base.get(), path, follow, resolve);
 }
 
-Found RemoteView::find_descriptor(int fd) const {
+RemoteFile RemoteView::find_descriptor(int fd) const {
   base::UniqueFd opened = open_base(fd);
-  if (!opened.valid()) return Found::none(fd == AT_FDCWD ? errno : EBADF);
+  if (!opened.valid()) return RemoteFile::none(fd == AT_FDCWD ? errno : EBADF);
   return describe(std::move(opened));
 }
 
-FoundName RemoteView::find_name(int dirfd, std::string_view path, std::uint64_t resolve) const {
-  if (path.empty()) return with_name(Found::none(ENOENT), {});
+RemoteName RemoteView::find_name(int dirfd, std::string_view path, std::uint64_t resolve) const {
+  if (path.empty()) return with_name(RemoteFile::none(ENOENT), {});
   const Split parts = split(path);
   return with_name(find(dirfd, parts.directory, true, resolve), parts);
 }
 
-FoundName RemoteView::name_from(int base, std::string_view path, std::uint64_t resolve) const {
-  if (path.empty()) return with_name(Found::none(ENOENT), {});
+RemoteName RemoteView::name_from(int base, std::string_view path, std::uint64_t resolve) const {
+  if (path.empty()) return with_name(RemoteFile::none(ENOENT), {});
   const Split parts = split(path);
   return with_name(find_from(base, parts.directory, true, resolve), parts);
 }
 
-FoundName RemoteView::find_creation(int dirfd, std::string_view path, bool follow,
-                                    std::uint64_t resolve) const {
-  FoundName made = find_name(dirfd, path, resolve);
+RemoteName RemoteView::find_creation(int dirfd, std::string_view path, bool follow,
+                                     std::uint64_t resolve) const {
+  RemoteName made = find_name(dirfd, path, resolve);
   for (int links = 0; follow && made.error == 0 && made.file.error == 0; ++links) {
     if (!S_ISLNK(made.file.status.st_mode)) break;
     std::array<char, PATH_MAX> target;

@@ -18,7 +18,7 @@ namespace assay::collect {
 constexpr int kMostLinks = 40;  // symbolic links in one path; the kernel's limit
 
 // An existing file, or the error of the lookup.
-struct Found {
+struct RemoteFile {
   int error = 0;
   base::UniqueFd fd;  // O_PATH
   struct stat status {};
@@ -26,8 +26,8 @@ struct Found {
   // the collector, in another mount namespace, does not find the file by it.
   std::string path;
 
-  static Found none(int error) {
-    Found found;
+  static RemoteFile none(int error) {
+    RemoteFile found;
     found.error = error;
     return found;
   }
@@ -45,12 +45,12 @@ struct Found {
 };
 
 // The directory that holds (or would hold) a path's last component, which need not exist.
-struct FoundName {
+struct RemoteName {
   int error = 0;
-  Found parent;
+  RemoteFile parent;
   std::string name;             // last component, without slashes
   bool only_directory = false;  // the path ended in a slash
-  Found file;                   // what the name means now, links not followed; ENOENT: nothing
+  RemoteFile file;              // what the name means now, links not followed; ENOENT: nothing
 
   [[nodiscard]] std::string path() const;
   // As Found's, for the directory, or for directory and name together.
@@ -70,17 +70,17 @@ class RemoteView {
   [[nodiscard]] pid_t process() const;
 
   // `dirfd` is the thread's; `resolve` as in openat2's structure.
-  [[nodiscard]] Found find(int dirfd, std::string_view path, bool follow,
-                           std::uint64_t resolve = 0) const;
+  [[nodiscard]] RemoteFile find(int dirfd, std::string_view path, bool follow,
+                                std::uint64_t resolve = 0) const;
   // The file behind a descriptor of the thread.
-  [[nodiscard]] Found find_descriptor(int fd) const;
+  [[nodiscard]] RemoteFile find_descriptor(int fd) const;
   // Fails only if the directory cannot be found.
-  [[nodiscard]] FoundName find_name(int dirfd, std::string_view path,
-                                    std::uint64_t resolve = 0) const;
+  [[nodiscard]] RemoteName find_name(int dirfd, std::string_view path,
+                                     std::uint64_t resolve = 0) const;
   // The name that creating `path` would make: symbolic links to nothing are followed, up to the
   // kernel's limit, when `follow` is set.
-  [[nodiscard]] FoundName find_creation(int dirfd, std::string_view path, bool follow,
-                                        std::uint64_t resolve = 0) const;
+  [[nodiscard]] RemoteName find_creation(int dirfd, std::string_view path, bool follow,
+                                         std::uint64_t resolve = 0) const;
 
   // The path as the thread gave it, made absolute: its links are not followed. Empty if it is the
   // same as `canonical`, or cannot be determined.
@@ -89,7 +89,7 @@ class RemoteView {
 
   // Whether the thread has access `mode` (R_OK …) to the file, as far as the collector can
   // determine.
-  [[nodiscard]] bool may(const Found& found, int mode) const;
+  [[nodiscard]] bool may(const RemoteFile& found, int mode) const;
 
   // Called when a process of the command may see another file tree than the collector. From then on
   // every path is resolved component by component, inside the thread's own root.
@@ -98,17 +98,17 @@ class RemoteView {
  private:
   // A base is a descriptor of the collector: the thread's directory, or one found on the way.
   [[nodiscard]] base::UniqueFd open_base(int dirfd) const;
-  [[nodiscard]] Found find_from(int base, std::string_view path, bool follow,
-                                std::uint64_t resolve) const;
-  [[nodiscard]] FoundName name_from(int base, std::string_view path, std::uint64_t resolve) const;
+  [[nodiscard]] RemoteFile find_from(int base, std::string_view path, bool follow,
+                                     std::uint64_t resolve) const;
+  [[nodiscard]] RemoteName name_from(int base, std::string_view path, std::uint64_t resolve) const;
   [[nodiscard]] bool find_fast(int dirfd, std::string_view path, bool follow, std::uint64_t resolve,
-                               Found& found) const;
+                               RemoteFile& found) const;
 
   pid_t thread_;
 };
 
 // Fills status and path of an O_PATH descriptor.
-Found describe(base::UniqueFd fd);
+RemoteFile describe(base::UniqueFd fd);
 
 // Whether a path leads into the collector's own /proc entry, because /proc/self was resolved for
 // the collector instead of the thread.

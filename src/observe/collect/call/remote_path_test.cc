@@ -37,7 +37,7 @@ class RemotePath : public ::testing::Test {
     return lines;
   }
 
-  Place place;
+  ProbeFolder place;
 };
 
 TEST_F(RemotePath, AfterChroot) {
@@ -96,8 +96,9 @@ TEST(UnreadableProcess, IsReported) {
         {
           if (::setgid(65534) != 0 || ::setuid(65534) != 0) ::_exit(1);
           ::prctl(PR_SET_DUMPABLE, 1);
-          const Seen seen = probe([] { ::syscall(SYS_openat, AT_FDCWD, "/etc/passwd", O_RDONLY); },
-                                  [] { ::prctl(PR_SET_DUMPABLE, 0); });
+          const ProbeResult seen =
+              probe([] { ::syscall(SYS_openat, AT_FDCWD, "/etc/passwd", O_RDONLY); },
+                    [] { ::prctl(PR_SET_DUMPABLE, 0); });
           const bool said = seen.effect && seen.effect->events.size() == 1 &&
                             seen.effect->events[0].op == wire::Op::kMissed &&
                             seen.effect->events[0].path == "unreadable";

@@ -86,7 +86,7 @@ pid_t RemoteView::process() const {
 
 // The thread's permissions are ours unless we are root and it is not: if we are not root, no
 // process can gain permissions, because the gate sets no_new_privs.
-bool RemoteView::may(const Found& found, int mode) const {
+bool RemoteView::may(const RemoteFile& found, int mode) const {
   const unsigned bits = static_cast<unsigned>(mode);  // R_OK 4, W_OK 2, X_OK 1: as mode bits
   const unsigned everyone = bits * 0111U;
   // Nearly all calls read a world-readable file. Writing also depends on the file system (read-only

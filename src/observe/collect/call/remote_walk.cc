@@ -106,16 +106,16 @@ struct Walk {
 
 }  // namespace
 
-Found walk_remote_path(const RemoteView& view, int base, std::string_view path, bool follow) {
+RemoteFile walk_remote_path(const RemoteView& view, int base, std::string_view path, bool follow) {
   const std::string root = fmt::format("/proc/{}/root", view.thread());
   Walk walk{.view = view,
             .root = UniqueFd(::open(root.c_str(), O_PATH | O_CLOEXEC)),
             .current = {},
             .rest = std::string(path)};
-  if (!walk.root.valid()) return Found::none(errno);
+  if (!walk.root.valid()) return RemoteFile::none(errno);
   const bool absolute = path.starts_with('/');
   walk.current = UniqueFd(::fcntl(absolute ? walk.root.get() : base, F_DUPFD_CLOEXEC, 0));
-  if (!walk.current.valid()) return Found::none(EBADF);
+  if (!walk.current.valid()) return RemoteFile::none(EBADF);
   bool only_directory = path.ends_with('/');
   for (;;) {
     const std::size_t begin = walk.rest.find_first_not_of('/');
@@ -128,10 +128,10 @@ Found walk_remote_path(const RemoteView& view, int base, std::string_view path, 
     only_directory = only_directory || slashes;
     walk.rest = last ? "" : walk.rest.substr(end);
     if (const int error = walk.step(name, last, follow || only_directory); error != 0) {
-      return Found::none(error);
+      return RemoteFile::none(error);
     }
   }
-  Found found = describe(std::move(walk.current));
+  RemoteFile found = describe(std::move(walk.current));
   if (only_directory && found.error == 0 && !found.directory()) found.error = ENOTDIR;
   return found;
 }

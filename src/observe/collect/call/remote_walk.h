@@ -10,6 +10,6 @@
 namespace assay::collect {
 
 // `base` is a descriptor of the collector, where a relative path begins.
-Found walk_remote_path(const RemoteView& view, int base, std::string_view path, bool follow);
+RemoteFile walk_remote_path(const RemoteView& view, int base, std::string_view path, bool follow);
 
 }  // namespace assay::collect

@@ -35,7 +35,7 @@ class Reading {
   Reading(pid_t thread, const SystemCall& call, CallKind kind)
       : view_(thread), call_(call), kind_(kind) {}
 
-  std::optional<Effect> effect();
+  std::optional<CallEffect> effect();
 
  private:
   [[nodiscard]] std::uint64_t argument(std::size_t index) const { return call_.arguments[index]; }
@@ -45,8 +45,8 @@ class Reading {
 
   // The path at argument `index`, relative to the descriptor before it if `at` is set. On failure
   // the error is kept and the path is empty.
-  Given given(std::size_t index, bool at, std::array<char, PATH_MAX>& text) {
-    Given result;
+  PathArgument given(std::size_t index, bool at, std::array<char, PATH_MAX>& text) {
+    PathArgument result;
     std::size_t length = 0;
     if (at) result.dirfd = static_cast<int>(argument(index - 1));
     const int error =
@@ -55,21 +55,21 @@ class Reading {
     if (error == 0) result.path = {text.data(), length};
     return result;
   }
-  Given file(std::size_t index, bool at) { return given(index, at, first_); }
+  PathArgument file(std::size_t index, bool at) { return given(index, at, first_); }
 
   template <class Judge, class... Rest>
-  std::optional<Effect> one(const Given& path, Judge judge, Rest... rest) {
+  std::optional<CallEffect> one(const PathArgument& path, Judge judge, Rest... rest) {
     return error_ == 0 ? judge(view_, path, rest...) : std::nullopt;
   }
 
-  std::optional<Effect> judged();
-  std::optional<Effect> open2();
-  std::optional<Effect> rename(bool at, std::uint64_t flags);
-  std::optional<Effect> link(bool at, std::uint64_t flags);
-  std::optional<Effect> times(std::uint64_t flags);
-  std::optional<Effect> exec(bool at, std::uint64_t flags);
-  std::optional<Effect> other_mounts(bool always_allowed);
-  std::optional<Effect> missed(std::string_view what, std::string_view text) {
+  std::optional<CallEffect> judged();
+  std::optional<CallEffect> open2();
+  std::optional<CallEffect> rename(bool at, std::uint64_t flags);
+  std::optional<CallEffect> link(bool at, std::uint64_t flags);
+  std::optional<CallEffect> times(std::uint64_t flags);
+  std::optional<CallEffect> exec(bool at, std::uint64_t flags);
+  std::optional<CallEffect> other_mounts(bool always_allowed);
+  std::optional<CallEffect> missed(std::string_view what, std::string_view text) {
     return missed_effect(view_, what, text);
   }
 
@@ -81,8 +81,8 @@ class Reading {
   std::array<char, PATH_MAX> second_;
 };
 
-std::optional<Effect> Reading::effect() {
-  std::optional<Effect> effect = judged();
+std::optional<CallEffect> Reading::effect() {
+  std::optional<CallEffect> effect = judged();
   if (error_ == EPERM) {
     return missed("unreadable", "cannot be inspected, so its file operations are not seen");
   }
@@ -90,33 +90,33 @@ std::optional<Effect> Reading::effect() {
 }
 
 // Many programs only try this, without permission.
-std::optional<Effect> Reading::other_mounts(bool always_allowed) {
+std::optional<CallEffect> Reading::other_mounts(bool always_allowed) {
   RemoteView::views_may_differ();
-  std::optional<Effect> effect = missed_effect(view_, kNamespace, kOtherMounts);
+  std::optional<CallEffect> effect = missed_effect(view_, kNamespace, kOtherMounts);
   effect->will_succeed = always_allowed || read_remote_status(view_.thread()).administers;
   return effect;
 }
 
-std::optional<Effect> Reading::open2() {
+std::optional<CallEffect> Reading::open2() {
   open_how how{};
   // There are no shorter versions of this structure yet, and longer ones begin the same way.
   error_ = read_remote(view_.thread(), argument(2), &how, sizeof how);
   return one(file(1, true), open_effect, how.flags, how.resolve);
 }
 
-std::optional<Effect> Reading::rename(bool at, std::uint64_t flags) {
-  const Given from = given(at ? 1 : 0, at, first_);
-  const Given to = given(at ? 3 : 1, at, second_);
+std::optional<CallEffect> Reading::rename(bool at, std::uint64_t flags) {
+  const PathArgument from = given(at ? 1 : 0, at, first_);
+  const PathArgument to = given(at ? 3 : 1, at, second_);
   return error_ == 0 ? rename_effect(view_, from, to, flags) : std::nullopt;
 }
 
-std::optional<Effect> Reading::link(bool at, std::uint64_t flags) {
-  const Given from = given(at ? 1 : 0, at, first_);
-  const Given to = given(at ? 3 : 1, at, second_);
+std::optional<CallEffect> Reading::link(bool at, std::uint64_t flags) {
+  const PathArgument from = given(at ? 1 : 0, at, first_);
+  const PathArgument to = given(at ? 3 : 1, at, second_);
   return error_ == 0 ? link_effect(view_, from, to, flags) : std::nullopt;
 }
 
-std::optional<Effect> Reading::times(std::uint64_t flags) {
+std::optional<CallEffect> Reading::times(std::uint64_t flags) {
   // futimens(3): no path at all.
   if (argument(1) == 0) {
     return times_effect(view_, {.dirfd = static_cast<int>(argument(0)), .path = {}}, AT_EMPTY_PATH);
@@ -124,22 +124,22 @@ std::optional<Effect> Reading::times(std::uint64_t flags) {
   return one(file(1, true), times_effect, flags);
 }
 
-std::optional<Effect> Reading::exec(bool at, std::uint64_t flags) {
-  const Given program = file(at ? 1 : 0, at);
+std::optional<CallEffect> Reading::exec(bool at, std::uint64_t flags) {
+  const PathArgument program = file(at ? 1 : 0, at);
   if (error_ != 0) return std::nullopt;
-  std::optional<Effect> effect = exec_effect(view_, program, flags);
+  std::optional<CallEffect> effect = exec_effect(view_, program, flags);
   // Arguments are read only now: a search through PATH fails several times before it succeeds.
   if (!effect) return std::nullopt;
   std::string arguments;
   error_ = read_remote_arguments(view_.thread(), argument(at ? 2 : 1), narrow() ? 4 : 8,
                                  kMostArgumentBytes, arguments);
-  if (Effect::ExpectedEvent& event = effect->events.front(); event.op == wire::Op::kExec) {
+  if (CallEffect::ExpectedEvent& event = effect->events.front(); event.op == wire::Op::kExec) {
     event.other = std::move(arguments);
   }
   return error_ == 0 ? effect : std::nullopt;
 }
 
-std::optional<Effect> Reading::judged() {
+std::optional<CallEffect> Reading::judged() {
   using enum CallKind;
   constexpr std::uint64_t kCreatFlags = O_CREAT | O_WRONLY | O_TRUNC;
   // One path, plain or after a descriptor, and the function that handles it.
@@ -185,10 +185,10 @@ std::optional<Effect> Reading::judged() {
       return times(0);
     case kSetTimesAtFlags:
       return times(argument(3));
-    case kAsk:
-      return plain(ask_effect);
-    case kAskAt:
-      return at(ask_effect);
+    case kQuery:
+      return plain(query_effect);
+    case kQueryAt:
+      return at(query_effect);
     case kExec:
       return exec(false, 0);
     case kExecAt:
@@ -231,7 +231,7 @@ std::optional<Effect> Reading::judged() {
 
 }  // namespace
 
-std::optional<Effect> effect_of(pid_t thread, const SystemCall& call) {
+std::optional<CallEffect> effect_of(pid_t thread, const SystemCall& call) {
   const CallRow* row = find_call(call.arch, call.number);
   if (row == nullptr) return std::nullopt;
   return Reading(thread, call, row->kind).effect();

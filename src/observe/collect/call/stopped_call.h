@@ -34,14 +34,14 @@ struct CallToStop {
 std::span<const CallToStop> calls_to_stop(std::uint32_t arch);
 
 // What the call will do if it succeeds, from the state of the file system before the call.
-struct Effect {
-  // For Sink::about_to_change(), in order. Existing regular files only.
-  struct ComingChange {
+struct CallEffect {
+  // For EventSink::before_change(), in order. Existing regular files only.
+  struct PendingChange {
     std::string path;
     wire::Stamp stamp;
     Change change = Change::kContent;
   };
-  std::vector<ComingChange> changes;
+  std::vector<PendingChange> changes;
   // The events, in order; for most calls one. `path` and `other` are owned.
   struct ExpectedEvent {
     wire::Op op = wire::Op::kNone;
@@ -62,6 +62,6 @@ struct Effect {
 
 // `thread` must be stopped in the call. Nothing when the call is of no interest (a directory, a
 // device, a path that cannot be read).
-std::optional<Effect> effect_of(pid_t thread, const SystemCall& call);
+std::optional<CallEffect> effect_of(pid_t thread, const SystemCall& call);
 
 }  // namespace assay::collect

@@ -71,9 +71,9 @@ int registered_ring(pid_t process) {
   return *only;
 }
 
-void add(Effect& to, Effect from) {
-  for (Effect::ComingChange& change : from.changes) to.changes.push_back(std::move(change));
-  for (Effect::ExpectedEvent& event : from.events) to.events.push_back(std::move(event));
+void add(CallEffect& to, CallEffect from) {
+  for (CallEffect::PendingChange& change : from.changes) to.changes.push_back(std::move(change));
+  for (CallEffect::ExpectedEvent& event : from.events) to.events.push_back(std::move(event));
 }
 
 class Submission {
@@ -81,7 +81,7 @@ class Submission {
   explicit Submission(const RemoteView& view) : view_(view) {}
 
   // The effect of one entry; nothing if it names no file, or would fail.
-  std::optional<Effect> effect_of(const io_uring_sqe& entry) {
+  std::optional<CallEffect> effect_of(const io_uring_sqe& entry) {
     const auto open_flags = std::uint64_t{entry.open_flags};
     switch (entry.opcode) {
       case IORING_OP_OPENAT: {
@@ -120,12 +120,12 @@ class Submission {
  private:
   using Text = std::array<char, PATH_MAX>;
 
-  std::optional<Given> given(int directory, std::uint64_t address, Text& text) {
+  std::optional<PathArgument> given(int directory, std::uint64_t address, Text& text) {
     std::size_t length = 0;
     if (read_remote_text(view_.thread(), address, text.data(), text.size(), length) != 0) {
       return std::nullopt;
     }
-    return Given{directory, {text.data(), length}};
+    return PathArgument{directory, {text.data(), length}};
   }
 
   const RemoteView& view_;
@@ -155,7 +155,7 @@ bool names_files(const io_uring_sqe& entry) {
 
 }  // namespace
 
-std::optional<Effect> uring_setup_effect(const RemoteView& view, std::uint64_t parameters) {
+std::optional<CallEffect> uring_setup_effect(const RemoteView& view, std::uint64_t parameters) {
   io_uring_params given{};
   if (read_remote(view.thread(), parameters, &given, sizeof given) != 0) return std::nullopt;
   if (!is_followed(given.flags)) {
@@ -170,8 +170,8 @@ std::optional<Effect> uring_setup_effect(const RemoteView& view, std::uint64_t p
   return std::nullopt;
 }
 
-std::optional<Effect> uring_enter_effect(const RemoteView& view, int descriptor,
-                                         std::uint32_t to_submit, std::uint32_t flags) {
+std::optional<CallEffect> uring_enter_effect(const RemoteView& view, int descriptor,
+                                             std::uint32_t to_submit, std::uint32_t flags) {
   const pid_t process = view.process();
   if ((flags & kRegisteredRing) != 0) descriptor = registered_ring(process);
   const auto layout = layout_of(process);
@@ -181,11 +181,11 @@ std::optional<Effect> uring_enter_effect(const RemoteView& view, int descriptor,
   if (!entries) {
     return missed_effect(view, kWhat, "uses an io_uring whose operations could not be read");
   }
-  Effect all;
+  CallEffect all;
   Submission submission(view);
   bool names_changed = false;
   for (const io_uring_sqe& entry : *entries) {
-    std::optional<Effect> effect = submission.effect_of(entry);
+    std::optional<CallEffect> effect = submission.effect_of(entry);
     if (effect && effect->will_succeed) {
       add(all, *std::move(effect));
     } else if (names_changed && names_files(entry)) {

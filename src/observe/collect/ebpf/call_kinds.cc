@@ -12,27 +12,27 @@ struct CallKindRow {
   unsigned kind;
 };
 
-constexpr unsigned kOpensByName = kAssayOpens | kAssayAsks;
+constexpr unsigned kOpensByName = kAssayOpens | kAssayQueries;
 
 constexpr std::array kCallKindRows = std::to_array<CallKindRow>({
-    {2, 5, kOpensByName},                         // open
-    {257, 295, kOpensByName | kAssayPathSecond},  // openat
-    {437, 437, kOpensByName | kAssayPathSecond},  // openat2
-    {85, 8, kAssayOpens},                         // creat
-    {304, 342, kAssayOpens | kAssayByHandle},     // open_by_handle_at
-    {4, 106, kAssayAsks},                         // stat
-    {6, 107, kAssayAsks},                         // lstat
-    {0, 195, kAssayAsks},                         // stat64
-    {0, 196, kAssayAsks},                         // lstat64
-    {21, 33, kAssayAsks},                         // access
-    {89, 85, kAssayAsks},                         // readlink
-    {262, 300, kAssayAsks | kAssayPathSecond},    // newfstatat, fstatat64
-    {332, 383, kAssayAsks | kAssayPathSecond},    // statx
-    {269, 307, kAssayAsks | kAssayPathSecond},    // faccessat
-    {439, 439, kAssayAsks | kAssayPathSecond},    // faccessat2
-    {267, 305, kAssayAsks | kAssayPathSecond},    // readlinkat
-    {425, 425, kAssayUring},                      // io_uring_setup
-    {426, 426, kAssayUring},                      // io_uring_enter
+    {2, 5, kOpensByName},                          // open
+    {257, 295, kOpensByName | kAssayPathSecond},   // openat
+    {437, 437, kOpensByName | kAssayPathSecond},   // openat2
+    {85, 8, kAssayOpens},                          // creat
+    {304, 342, kAssayOpens | kAssayByHandle},      // open_by_handle_at
+    {4, 106, kAssayQueries},                       // stat
+    {6, 107, kAssayQueries},                       // lstat
+    {0, 195, kAssayQueries},                       // stat64
+    {0, 196, kAssayQueries},                       // lstat64
+    {21, 33, kAssayQueries},                       // access
+    {89, 85, kAssayQueries},                       // readlink
+    {262, 300, kAssayQueries | kAssayPathSecond},  // newfstatat, fstatat64
+    {332, 383, kAssayQueries | kAssayPathSecond},  // statx
+    {269, 307, kAssayQueries | kAssayPathSecond},  // faccessat
+    {439, 439, kAssayQueries | kAssayPathSecond},  // faccessat2
+    {267, 305, kAssayQueries | kAssayPathSecond},  // readlinkat
+    {425, 425, kAssayUring},                       // io_uring_setup
+    {426, 426, kAssayUring},                       // io_uring_enter
 });
 
 }  // namespace

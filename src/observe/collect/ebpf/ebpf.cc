@@ -63,9 +63,9 @@ class Barrier {
   base::UniqueFd writing_;
 };
 
-std::vector<Missed> missed_by(EbpfPrograms& programs, const EbpfMessages& messages) {
+std::vector<ObservationGap> missed_by(EbpfPrograms& programs, const EbpfMessages& messages) {
   const volatile assay_shared& shared = programs.shared();
-  std::vector<Missed> missed;
+  std::vector<ObservationGap> missed;
   const auto add = [&](std::uint64_t count, const char* what, std::string_view text) {
     if (count > 0) missed.push_back({what, fmt::format("{} {}", count, text)});
   };
@@ -101,7 +101,7 @@ bool is_directory(const std::string& path) {
 // One run: the programs, the gate, and what ties them together.
 class EbpfRun {
  public:
-  EbpfRun(Log& log, EbpfPrograms& programs, Sink& sink)
+  EbpfRun(EventLog& log, EbpfPrograms& programs, EventSink& sink)
       : log_(log),
         programs_(programs),
         sink_(sink),
@@ -112,7 +112,7 @@ class EbpfRun {
     programs_.shared().gate_stops_changes = 1;
   }
 
-  base::Result<Outcome> run(const Launch& launch, const Control& control) {
+  base::Result<CollectorResult> run(const Launch& launch, const CollectorCallbacks& control) {
     Reaper reaper;
     ASSAY_TRY(child_,
               collect::launch(launch, [this] { return barrier_.wait() && gate_.install(); }));
@@ -123,7 +123,7 @@ class EbpfRun {
     barrier_.open();
     if (!gate_.receive()) return base::fail(gate_failure(launch, child_));
     ASSAY_TRY_VOID(loop(launch, control, reaper));
-    Outcome outcome = reaper.outcome();
+    CollectorResult outcome = reaper.outcome();
     outcome.missed = missed_by(programs_, messages_);
     outcome.dropped = programs_.shared().dropped_full + programs_.shared().dropped_path +
                       programs_.skipped_runs();
@@ -174,12 +174,12 @@ class EbpfRun {
   }
 
   // A file that moves is another file to the programs; files below a directory that moves are not.
-  void note(const Effect::ExpectedEvent& event) {
+  void note(const CallEffect::ExpectedEvent& event) {
     if (event.op != wire::Op::kRename || !is_directory(event.path)) return;
     programs_.shared().epoch = programs_.shared().epoch + 1;
   }
 
-  base::Result<void> loop(const Launch& launch, const Control& control, Reaper& reaper) {
+  base::Result<void> loop(const Launch& launch, const CollectorCallbacks& control, Reaper& reaper) {
     ExecWatch watch(launch, child_);
     bool gate_open = true;
     bool recording = true;
@@ -221,9 +221,9 @@ class EbpfRun {
     return {};
   }
 
-  Log& log_;
+  EventLog& log_;
   EbpfPrograms& programs_;
-  Sink& sink_;
+  EventSink& sink_;
   std::optional<EbpfIntake> intake_;
   EbpfMessages messages_;
   Barrier barrier_;
@@ -247,12 +247,13 @@ class EbpfCollector : public Collector {
 
   base::Result<void> prepare() override {
     ASSAY_TRY_VOID(load());
-    ASSAY_TRY(Log log, Log::create(path_));
+    ASSAY_TRY(EventLog log, EventLog::create(path_));
     log_.emplace(std::move(log));
     return {};
   }
 
-  base::Result<Outcome> run(const Launch& launch, const Control& control, Sink& sink) override {
+  base::Result<CollectorResult> run(const Launch& launch, const CollectorCallbacks& control,
+                                    EventSink& sink) override {
     if (!log_) ASSAY_TRY_VOID(prepare());
     log_->redact_with(launch.redact);
     return EbpfRun(*log_, *programs_, sink).run(launch, control);
@@ -260,7 +261,7 @@ class EbpfCollector : public Collector {
 
  private:
   std::filesystem::path path_;
-  std::optional<Log> log_;
+  std::optional<EventLog> log_;
   std::optional<EbpfPrograms> programs_;
 };
 

@@ -45,13 +45,13 @@ struct RecordedEvent {
   std::string path, other;
 };
 
-class Recorder : public Sink {
+class EventRecorder : public EventSink {
  public:
-  void happened(const Event& event) override {
+  void on_event(const Event& event) override {
     events.push_back({event.op, event.flags, event.process, event.parent, event.value, event.stamp,
                       std::string(event.path), std::string(event.other)});
   }
-  void about_to_change(std::string_view path, const wire::Stamp&, Change) override {
+  void before_change(std::string_view path, const wire::Stamp&, Change) override {
     changes.emplace_back(path);
   }
 
@@ -83,15 +83,15 @@ class EbpfTest : public ::testing::Test {
     if (const Preflight found = ebpf_preflight(); !found.available) GTEST_SKIP() << found.reason;
   }
 
-  Outcome run(std::vector<std::string> arguments, Recorder& recorder) {
+  CollectorResult run(std::vector<std::string> arguments, EventRecorder& recorder) {
     Launch launch{
         .command = std::move(arguments), .environment = {"PATH=/usr/bin:/bin"}, .directory = {}};
     const auto log = logs_.path() / std::to_string(++runs_);
     auto outcome = make_ebpf_collector(log)->run(launch, {}, recorder);
     EXPECT_TRUE(outcome.has_value()) << outcome.error().line();
-    return outcome ? *outcome : Outcome{};
+    return outcome ? *outcome : CollectorResult{};
   }
-  Outcome subject(std::vector<std::string> arguments, Recorder& recorder) {
+  CollectorResult subject(std::vector<std::string> arguments, EventRecorder& recorder) {
     arguments.insert(arguments.begin(), ASSAY_EBPF_SUBJECT);
     return run(std::move(arguments), recorder);
   }
@@ -154,8 +154,9 @@ std::set<std::string> strace_opens(const std::string& command, const fs::path& o
 }
 
 TEST_F(EbpfTest, ReportsTheLifeOfTheCommand) {
-  Recorder recorder;
-  const Outcome outcome = run({"sh", "-c", "/bin/cat /dev/null; (exit 3); exit 5"}, recorder);
+  EventRecorder recorder;
+  const CollectorResult outcome =
+      run({"sh", "-c", "/bin/cat /dev/null; (exit 3); exit 5"}, recorder);
   EXPECT_EQ(WEXITSTATUS(outcome.wait_status), 5);
   EXPECT_THAT(outcome.missed, IsEmpty());
   EXPECT_EQ(outcome.dropped, 0U);
@@ -176,8 +177,8 @@ TEST_F(EbpfTest, ReportsTheLifeOfTheCommand) {
 
 // What the collector has mapped when it forks counts as the command's for ever.
 TEST_F(EbpfTest, TheRingIsNotTheCommandsMemory) {
-  Recorder recorder;
-  const Outcome outcome = run({"/bin/true"}, recorder);
+  EventRecorder recorder;
+  const CollectorResult outcome = run({"/bin/true"}, recorder);
   // A plain child of this process: with sanitizers that is a lot.
   const pid_t child = ::fork();
   if (child == 0) ::execl("/bin/true", "true", nullptr);
@@ -196,8 +197,8 @@ TEST_F(EbpfTest, AgreesWithStraceOnAShellPipeline) {
   const auto expected = strace_opens(script, logs_.path() / "strace");
   for (const char* made : {"out", "copy", "found"}) fs::remove(folder() / made);
 
-  Recorder recorder;
-  const Outcome outcome = run({script}, recorder);
+  EventRecorder recorder;
+  const CollectorResult outcome = run({script}, recorder);
   EXPECT_THAT(outcome.missed, IsEmpty());
   std::set<std::string> seen = recorder.paths(Op::kRead);
   seen.merge(recorder.paths(Op::kCreate));
@@ -223,7 +224,7 @@ TEST_F(EbpfTest, SeesEveryWayToOpen) {
   }
   fs::create_symlink("target", folder() / "symlink");
   fs::create_hard_link(folder() / "relative", folder() / "hard");
-  Recorder recorder;
+  EventRecorder recorder;
   subject({"ways", folder()}, recorder);
   EXPECT_THAT(mine(recorder.paths(Op::kRead)),
               UnorderedElementsAre(folder() / "both", folder() / "openat2", folder() / "relative",
@@ -244,8 +245,8 @@ TEST_F(EbpfTest, SeesEveryWayToOpen) {
 
 TEST_F(EbpfTest, TenThousandFilesOnceEach) {
   const auto expected = numbered(10'000);
-  Recorder recorder;
-  const Outcome outcome = subject({"many", folder(), "10000", "3"}, recorder);
+  EventRecorder recorder;
+  const CollectorResult outcome = subject({"many", folder(), "10000", "3"}, recorder);
   EXPECT_THAT(outcome.missed, IsEmpty());
   EXPECT_EQ(mine(recorder.paths(Op::kRead)), expected);
   // Repeated opens are reported again only if two files share a slot of the table.
@@ -254,8 +255,8 @@ TEST_F(EbpfTest, TenThousandFilesOnceEach) {
 
 TEST_F(EbpfTest, ThreadsBelongToTheirProcess) {
   const auto expected = numbered(50);
-  Recorder recorder;
-  const Outcome outcome = subject({"threads", folder(), "50"}, recorder);
+  EventRecorder recorder;
+  const CollectorResult outcome = subject({"threads", folder(), "50"}, recorder);
   EXPECT_THAT(outcome.missed, IsEmpty());
   EXPECT_EQ(mine(recorder.paths(Op::kRead)), expected);
   std::set<pid_t> processes;
@@ -266,8 +267,8 @@ TEST_F(EbpfTest, ThreadsBelongToTheirProcess) {
 
 TEST_F(EbpfTest, FollowsChildrenThatOutliveTheirParents) {
   const auto expected = numbered(300);
-  Recorder recorder;
-  const Outcome outcome = subject({"chain", folder(), "300"}, recorder);
+  EventRecorder recorder;
+  const CollectorResult outcome = subject({"chain", folder(), "300"}, recorder);
   EXPECT_THAT(outcome.missed, IsEmpty());
   EXPECT_EQ(mine(recorder.paths(Op::kRead)), expected);
   EXPECT_EQ(recorder.count(Op::kProcess), 301U);
@@ -282,23 +283,23 @@ TEST_F(EbpfTest, FollowsChildrenThatOutliveTheirParents) {
 
 TEST_F(EbpfTest, FollowsThousandsOfProcesses) {
   const auto expected = numbered(3000);
-  Recorder recorder;
-  const Outcome outcome = subject({"forks", folder(), "3000"}, recorder);
+  EventRecorder recorder;
+  const CollectorResult outcome = subject({"forks", folder(), "3000"}, recorder);
   EXPECT_THAT(outcome.missed, IsEmpty());
   EXPECT_EQ(mine(recorder.paths(Op::kRead)), expected);
   EXPECT_EQ(recorder.count(Op::kExit), 3001U);
 }
 
 TEST_F(EbpfTest, TheLastThreadEndsTheProcess) {
-  Recorder recorder;
-  const Outcome outcome = subject({"outlived", "."}, recorder);
+  EventRecorder recorder;
+  const CollectorResult outcome = subject({"outlived", "."}, recorder);
   EXPECT_EQ(WEXITSTATUS(outcome.wait_status), 7);
   ASSERT_EQ(recorder.count(Op::kExit), 1U);
   EXPECT_EQ(recorder.events.back().value, outcome.wait_status);
 }
 
 TEST_F(EbpfTest, AReusedInodeIsAnotherFile) {
-  Recorder recorder;
+  EventRecorder recorder;
   subject({"reuse", folder(), "100"}, recorder);
   EXPECT_EQ(recorder.count(Op::kCreate), 100U);
   std::size_t reads = 0;
@@ -324,8 +325,8 @@ TEST_F(EbpfTest, PathsUpToTheKernelsLimit) {
     const std::string file = path / std::string(4094 - path.native().size(), 'f');
     ASSERT_EQ(file.size(), 4095U);
     std::ofstream(file) << "x";
-    Recorder recorder;
-    const Outcome outcome = run({"/bin/cat", file}, recorder);
+    EventRecorder recorder;
+    const CollectorResult outcome = run({"/bin/cat", file}, recorder);
     EXPECT_THAT(outcome.missed, IsEmpty());
     EXPECT_THAT(recorder.paths(Op::kRead), Contains(file));
     fs::remove_all(folder() / "deep");
@@ -343,8 +344,8 @@ TEST_F(EbpfTest, CountsWhatIsDeeperThanAnyPath) {
   ::close(::open("file", O_WRONLY | O_CREAT, 0600));
   ASSERT_EQ(::fchdir(before), 0);
   ::close(before);
-  Recorder recorder;
-  const Outcome outcome = subject({"descend", folder(), name}, recorder);
+  EventRecorder recorder;
+  const CollectorResult outcome = subject({"descend", folder(), name}, recorder);
   EXPECT_EQ(outcome.dropped, 1U);
   ASSERT_EQ(outcome.missed.size(), 1U);
   EXPECT_EQ(outcome.missed[0].what, "dropped");
@@ -359,8 +360,8 @@ TEST_F(EbpfTest, CrossesMounts) {
   if (::mount(inner.c_str(), outer.c_str(), nullptr, MS_BIND, nullptr) != 0) {
     GTEST_SKIP() << "mounting is not allowed here";
   }
-  Recorder recorder;
-  const Outcome outcome = run({"/bin/cat", outer / "file", inner / "file"}, recorder);
+  EventRecorder recorder;
+  const CollectorResult outcome = run({"/bin/cat", outer / "file", inner / "file"}, recorder);
   ::umount2(outer.c_str(), MNT_DETACH);
   EXPECT_THAT(mine(recorder.paths(Op::kRead)),
               UnorderedElementsAre(outer / "file", inner / "file"));
@@ -368,10 +369,10 @@ TEST_F(EbpfTest, CrossesMounts) {
 }
 
 TEST_F(EbpfTest, ReportsPathsThatLeadToOtherFiles) {
-  Recorder recorder;
+  EventRecorder recorder;
   const std::string script = fmt::format(
       "mount -t tmpfs none {0} && echo x > {0}/hidden && cat {0}/hidden", folder().string());
-  const Outcome outcome = run({"unshare", "-m", "sh", "-c", script}, recorder);
+  const CollectorResult outcome = run({"unshare", "-m", "sh", "-c", script}, recorder);
   if (outcome.wait_status != 0) GTEST_SKIP() << "no mount namespaces here";
   ASSERT_EQ(outcome.missed.size(), 1U);
   EXPECT_EQ(outcome.missed[0].what, "namespace");
@@ -379,8 +380,8 @@ TEST_F(EbpfTest, ReportsPathsThatLeadToOtherFiles) {
 
 TEST_F(EbpfTest, SeesIoUring) {
   for (const char* name : {"inline", "worker", "written"}) make(name);
-  Recorder recorder;
-  const Outcome outcome = subject({"uring", folder()}, recorder);
+  EventRecorder recorder;
+  const CollectorResult outcome = subject({"uring", folder()}, recorder);
   if (WEXITSTATUS(outcome.wait_status) == 77) GTEST_SKIP() << "io_uring is not allowed here";
   ASSERT_EQ(outcome.wait_status, 0);
   EXPECT_THAT(mine(recorder.paths(Op::kRead)),
@@ -393,10 +394,10 @@ TEST_F(EbpfTest, SeesIoUring) {
 
 TEST_F(EbpfTest, ContentIsOfferedBeforeItIsLost) {
   // Whether the sink could still read what was there: the oracle is the file itself.
-  class Reader : public Recorder {
+  class Reader : public EventRecorder {
    public:
-    void about_to_change(std::string_view path, const wire::Stamp& stamp, Change change) override {
-      Recorder::about_to_change(path, stamp, change);
+    void before_change(std::string_view path, const wire::Stamp& stamp, Change change) override {
+      EventRecorder::before_change(path, stamp, change);
       std::ifstream stream{std::string(path)};
       contents.emplace_back(std::istreambuf_iterator<char>(stream),
                             std::istreambuf_iterator<char>());
@@ -406,7 +407,7 @@ TEST_F(EbpfTest, ContentIsOfferedBeforeItIsLost) {
     std::vector<bool> reads_before;
   } reader;
   const std::string file = make("kept");
-  const Outcome outcome = run(
+  const CollectorResult outcome = run(
       {"sh", "-c", fmt::format("read x < {0}; echo new > {0}; echo more >> {0}", file)}, reader);
   EXPECT_THAT(outcome.missed, IsEmpty());
   EXPECT_THAT(reader.contents, ElementsAre("kept", "new\n"));
@@ -434,11 +435,11 @@ class Signal {
 TEST_F(EbpfTest, LosesNothingWhileTheSinkThinks) {
   // More messages than the ring holds, all while the sink is held up by a file about to be
   // overwritten.
-  class Slow : public Recorder {
+  class Slow : public EventRecorder {
    public:
     Slow(std::string file, const fs::path& folder)
         : file_(std::move(file)), held_(folder / "held"), done_(folder / "done") {}
-    void about_to_change(std::string_view path, const wire::Stamp&, Change) override {
+    void before_change(std::string_view path, const wire::Stamp&, Change) override {
       if (path != file_) return;
       held_.give();
       EXPECT_TRUE(done_.wait(std::chrono::seconds(90)));
@@ -460,14 +461,14 @@ TEST_F(EbpfTest, LosesNothingWhileTheSinkThinks) {
       << "i=0; while [ $i -lt 40 ]; do i=$((i+1))\n"
       << ASSAY_EBPF_SUBJECT << " many " << (folder() / name).string()
       << " 2000; sleep 0.1; done; echo >&9; wait\n";
-  const Outcome outcome = run({"sh", folder() / "script.sh"}, slow);
+  const CollectorResult outcome = run({"sh", folder() / "script.sh"}, slow);
   EXPECT_THAT(outcome.missed, IsEmpty());
   EXPECT_GE(slow.count(Op::kRead), 80'000U);
 }
 
 TEST_F(EbpfTest, FilesOfAMovedDirectoryAreReportedAgain) {
   make("old/file");
-  Recorder recorder;
+  EventRecorder recorder;
   const std::string script = fmt::format(
       "cd {0}; read x < old/file; read x < old/file; /bin/mv old new; read x < new/file",
       folder().string());
@@ -488,7 +489,7 @@ TEST_F(EbpfTest, IgnoresOtherProcesses) {
     }
     ::_exit(0);
   }
-  Recorder recorder;
+  EventRecorder recorder;
   run({"sh", "-c", fmt::format("cat {}; sleep 0.1", (folder() / "mine").string())}, recorder);
   ::kill(other, SIGKILL);
   ::waitpid(other, nullptr, 0);
@@ -496,7 +497,7 @@ TEST_F(EbpfTest, IgnoresOtherProcesses) {
 }
 
 TEST_F(EbpfTest, AMissingProgram) {
-  Recorder recorder;
+  EventRecorder recorder;
   const Launch launch{.command = {"no-such-program"}, .environment = {}, .directory = {}};
   const auto outcome = make_ebpf_collector(logs_.path() / "log")->run(launch, {}, recorder);
   ASSERT_FALSE(outcome.has_value());

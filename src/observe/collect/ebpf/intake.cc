@@ -6,8 +6,8 @@
 
 namespace assay::collect {
 
-EbpfIntake::EbpfIntake(EbpfPrograms& programs, std::chrono::milliseconds patience)
-    : programs_(programs), patience_(patience), last_taken_(std::chrono::steady_clock::now()) {
+EbpfIntake::EbpfIntake(EbpfPrograms& programs, std::chrono::milliseconds timeout)
+    : programs_(programs), timeout_(timeout), last_taken_(std::chrono::steady_clock::now()) {
   // Signals are handled by the collector's main thread.
   sigset_t all{};
   sigset_t before{};
@@ -46,8 +46,8 @@ std::uint64_t EbpfIntake::total_saved() {
 
 void EbpfIntake::keep_ring_empty() {
   std::unique_lock lock(mutex_);
-  while (!wake_.wait_for(lock, patience_, [this] { return over_; })) {
-    if (std::chrono::steady_clock::now() - last_taken_ < patience_) continue;
+  while (!wake_.wait_for(lock, timeout_, [this] { return over_; })) {
+    if (std::chrono::steady_clock::now() - last_taken_ < timeout_) continue;
     total_saved_ += programs_.take(
         [this](const assay_message& message, std::string_view path, std::string_view other) {
           saved_.push_back({message, std::string(path), std::string(other)});

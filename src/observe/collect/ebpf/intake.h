@@ -18,9 +18,9 @@ namespace assay::collect {
 class EbpfIntake {
  public:
   // How long the collector may be busy before the thread takes over.
-  static constexpr std::chrono::milliseconds kPatience{50};
+  static constexpr std::chrono::milliseconds kTimeout{50};
 
-  explicit EbpfIntake(EbpfPrograms& programs, std::chrono::milliseconds patience = kPatience);
+  explicit EbpfIntake(EbpfPrograms& programs, std::chrono::milliseconds timeout = kTimeout);
   EbpfIntake(const EbpfIntake&) = delete;
   EbpfIntake& operator=(const EbpfIntake&) = delete;
   ~EbpfIntake();
@@ -39,7 +39,7 @@ class EbpfIntake {
   void keep_ring_empty();
 
   EbpfPrograms& programs_;
-  const std::chrono::milliseconds patience_;
+  const std::chrono::milliseconds timeout_;
   std::mutex mutex_;
   std::condition_variable wake_;
   bool over_ = false;

@@ -109,7 +109,7 @@ base::Result<KernelTypes> KernelTypes::make(std::unique_ptr<Data> data,
 std::vector<std::uint32_t> KernelTypes::all(unsigned kind, std::string_view name) const {
   std::vector<std::uint32_t> ids;
   if (const auto at = found_.find(std::string(name)); at != found_.end()) {
-    for (const Found& found : at->second) {
+    for (const FoundType& found : at->second) {
       if (found.kind == kind) ids.push_back(found.id);
     }
   }

@@ -44,11 +44,11 @@ class KernelTypes {
 
   std::unique_ptr<Data> data_;
   TypeTable table_;
-  struct Found {
+  struct FoundType {
     std::uint32_t id = 0;
     unsigned kind = 0;
   };
-  std::unordered_map<std::string, std::vector<Found>> found_;
+  std::unordered_map<std::string, std::vector<FoundType>> found_;
 };
 
 }  // namespace assay::collect

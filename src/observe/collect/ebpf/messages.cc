@@ -93,7 +93,7 @@ std::string way_to(const std::string& path, std::string_view given, pid_t proces
   return {};
 }
 
-std::string words_of(pid_t process) {
+std::string arguments_of(pid_t process) {
   auto arguments = base::read_file(fmt::format("/proc/{}/cmdline", process), base::Bytes{4 << 20});
   return arguments ? *std::move(arguments) : std::string();
 }
@@ -187,16 +187,16 @@ void EbpfMessages::opened(const assay_message& message, Event event, std::string
     default:
       return;
   }
-  if ((message.hints & (kAssayAskStat | kAssayOtherNamespace)) != 0 &&
+  if ((message.hints & (kAssayNeedsStat | kAssayOtherNamespace)) != 0 &&
       message.access != kAssayCreateUnnamed) {
     const std::optional<wire::Stamp> found = stamp_at(path_);
-    const bool comparable = found && (message.hints & kAssayAskStat) == 0;
+    const bool comparable = found && (message.hints & kAssayNeedsStat) == 0;
     if ((message.hints & kAssayOtherNamespace) != 0 &&
         (!found || (comparable &&
                     (found->device != event.stamp.device || found->inode != event.stamp.inode)))) {
       ++foreign_opens_;
     }
-    if ((message.hints & kAssayAskStat) != 0) {
+    if ((message.hints & kAssayNeedsStat) != 0) {
       event.stamp = found.value_or(wire::Stamp{});
       if (!found) event.flags |= wire::flag::kNoStamp;
     }
@@ -220,13 +220,13 @@ void EbpfMessages::executed(const assay_message& message, Event event, const Eve
   const std::string running = path_;
   const auto script = scripts_.extract(message.process);
   std::string file = script.empty() ? running : script.mapped();
-  if (!script.empty() || (message.hints & kAssayAskStat) != 0) {
+  if (!script.empty() || (message.hints & kAssayNeedsStat) != 0) {
     const std::optional<wire::Stamp> found = stamp_at(file);
     event.stamp = found.value_or(wire::Stamp{});
     event.flags = found ? 0 : wire::flag::kNoStamp;
   }
   std::string arguments;
-  if ((message.hints & kAssayWordsCut) != 0) arguments = words_of(message.process);
+  if ((message.hints & kAssayArgumentsTruncated) != 0) arguments = arguments_of(message.process);
   if (!arguments.empty()) event.other = arguments;
   while (event.other.ends_with('\0')) event.other.remove_suffix(1);
 

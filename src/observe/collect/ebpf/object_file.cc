@@ -42,8 +42,8 @@ std::span<const T> table(std::string_view data) {
 }  // namespace
 
 bool BpfProgram::uses_shared() const {
-  return std::ranges::any_of(addresses, [](const AddressToFill& address) {
-    return address.of == AddressToFill::Of::kCall || address.of == AddressToFill::Of::kFunction;
+  return std::ranges::any_of(addresses, [](const Relocation& address) {
+    return address.kind == Relocation::Kind::kCall || address.kind == Relocation::Kind::kFunction;
   });
 }
 
@@ -126,30 +126,30 @@ class ObjectFile::Reader {
     }
   }
 
-  AddressToFill address(const Elf64_Rel& relocation, const std::vector<bpf_insn>& code) {
-    using Of = AddressToFill::Of;
+  Relocation address(const Elf64_Rel& relocation, const std::vector<bpf_insn>& code) {
+    using Kind = Relocation::Kind;
     const Elf64_Sym& symbol = symbols_[ELF64_R_SYM(relocation.r_info)];
     const auto kind = ELF64_R_TYPE(relocation.r_info);
     const std::string_view section = section_name(symbol);
-    AddressToFill out{.at = static_cast<std::uint32_t>(relocation.r_offset / sizeof(bpf_insn))};
+    Relocation out{.at = static_cast<std::uint32_t>(relocation.r_offset / sizeof(bpf_insn))};
     const bpf_insn& instruction = code[out.at];
     if (kind == kRelocateCall && symbol.st_shndx == SHN_UNDEF) {
-      out.of = Of::kKernelFunction;
+      out.kind = Kind::kKernelFunction;
       out.name = name_of(symbol);
     } else if (kind == kRelocateCall) {
       ASSAY_CHECK(section == kSharedSection, "a program calls only shared functions");
-      out.of = Of::kCall;  // the instruction counts from the one after it
+      out.kind = Kind::kCall;  // the instruction counts from the one after it
       out.offset = static_cast<std::uint32_t>(symbol.st_value / sizeof instruction) +
                    static_cast<std::uint32_t>(instruction.imm + 1);
     } else if (ASSAY_CHECK(kind == kRelocateAddress, "an address or a call");
                section == kMapsSection) {
       out.name = name_of(symbol);
     } else if (section == kSharedSection) {
-      out.of = Of::kFunction;
+      out.kind = Kind::kFunction;
       out.offset = static_cast<std::uint32_t>(
           (symbol.st_value + static_cast<std::uint32_t>(instruction.imm)) / sizeof instruction);
     } else {
-      out.of = Of::kMapContent;
+      out.kind = Kind::kMapContent;
       out.name = section;
       out.offset =
           static_cast<std::uint32_t>(symbol.st_value) + static_cast<std::uint32_t>(instruction.imm);

@@ -20,9 +20,9 @@
 namespace assay::collect {
 
 // A relocation: instruction `at` needs an address that is known when the programs are loaded.
-struct AddressToFill {
-  enum class Of { kMap, kMapContent, kFunction, kCall, kKernelFunction };
-  Of of = Of::kMap;
+struct Relocation {
+  enum class Kind { kMap, kMapContent, kFunction, kCall, kKernelFunction };
+  Kind kind = Kind::kMap;
   std::uint32_t at = 0;
   std::string name;  // of the map or the kernel's function
   std::uint32_t offset =
@@ -31,7 +31,7 @@ struct AddressToFill {
 
 struct CodeSection {
   std::vector<bpf_insn> instructions;
-  std::vector<AddressToFill> addresses;
+  std::vector<Relocation> addresses;
   std::vector<bpf_core_relo> fields;  // insn_off counts bytes within this section
 };
 

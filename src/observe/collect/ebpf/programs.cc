@@ -19,7 +19,7 @@
 #include "observe/collect/ebpf/bpf/object.h"
 #include "observe/collect/ebpf/bpf_call.h"
 #include "observe/collect/ebpf/call_kinds.h"
-#include "observe/collect/ebpf/field_places.h"
+#include "observe/collect/ebpf/field_offsets.h"
 #include "observe/collect/ebpf/kernel_types.h"
 #include "observe/collect/ebpf/object_file.h"
 #include "observe/collect/ebpf/ring.h"
@@ -27,7 +27,7 @@
 namespace assay::collect {
 namespace {
 
-using Of = AddressToFill::Of;
+using Kind = Relocation::Kind;
 
 // Kernel symbols whose existence decides how programs are loaded.
 constexpr const char* kOpenFunction = "security_file_open";
@@ -122,7 +122,7 @@ struct EbpfPrograms::Loaded {
   std::vector<base::UniqueFd> links;
   std::vector<ReadyProgram> uring_programs;  // not loaded yet
   bool follows_uring = false;
-  std::optional<Ring> ring;
+  std::optional<MessageRing> ring;
   std::size_t ring_size = 0;
   void* mapped = MAP_FAILED;
   std::size_t mapped_size = 0;
@@ -176,29 +176,29 @@ base::Result<void> EbpfPrograms::Loaded::set_constants(const KernelTypes& kernel
 void EbpfPrograms::Loaded::fill_in(const CodeSection& section, std::size_t begin,
                                    std::size_t shared_begin, const KernelTypes& kernel,
                                    std::vector<bpf_insn>& code) const {
-  for (const AddressToFill& address : section.addresses) {
+  for (const Relocation& address : section.addresses) {
     const std::size_t at = begin + address.at;
     bpf_insn& instruction = code[at];
     const auto distance = static_cast<__s32>(shared_begin + address.offset - at - 1);
-    switch (address.of) {
-      case Of::kMap:
+    switch (address.kind) {
+      case Kind::kMap:
         instruction.src_reg = BPF_PSEUDO_MAP_FD;
         instruction.imm = maps.find(address.name)->second.get();
         break;
-      case Of::kMapContent:
+      case Kind::kMapContent:
         instruction.src_reg = BPF_PSEUDO_MAP_VALUE;
         instruction.imm = maps.find(address.name)->second.get();
         code[at + 1].imm = static_cast<__s32>(address.offset);
         break;
-      case Of::kFunction:
+      case Kind::kFunction:
         instruction.src_reg = BPF_PSEUDO_FUNC;
         instruction.imm = distance;
         break;
-      case Of::kCall:
+      case Kind::kCall:
         instruction.src_reg = BPF_PSEUDO_CALL;
         instruction.imm = distance;
         break;
-      case Of::kKernelFunction:
+      case Kind::kKernelFunction:
         if (const auto id = kernel.function(address.name); id != 0) {
           instruction.src_reg = BPF_PSEUDO_KFUNC_CALL;
           instruction.imm = static_cast<__s32>(id);
@@ -281,7 +281,7 @@ base::Result<void> EbpfPrograms::Loaded::map_shared() {
 }
 
 base::Result<void> EbpfPrograms::Loaded::map_ring() {
-  ASSAY_TRY(Ring mapped_ring, Ring::map(maps.at("messages").get(), ring_size));
+  ASSAY_TRY(MessageRing mapped_ring, MessageRing::map(maps.at("messages").get(), ring_size));
   ring.emplace(std::move(mapped_ring));
   return {};
 }

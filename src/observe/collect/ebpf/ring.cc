@@ -22,9 +22,9 @@ Word load(const std::byte* at) {
 
 }  // namespace
 
-base::Result<Ring> Ring::map(int map, std::size_t size) {
+base::Result<MessageRing> MessageRing::map(int map, std::size_t size) {
   const std::size_t page = page_size();
-  Ring ring;
+  MessageRing ring;
   ring.size_ = size;
   void* mapped = ::mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
   if (mapped == MAP_FAILED) {
@@ -39,20 +39,20 @@ base::Result<Ring> Ring::map(int map, std::size_t size) {
   return ring;
 }
 
-Ring::Ring(Ring&& other) noexcept
+MessageRing::MessageRing(MessageRing&& other) noexcept
     : consumer_(std::exchange(other.consumer_, nullptr)),
       producer_(std::exchange(other.producer_, nullptr)),
       size_(other.size_) {}
 
-Ring::~Ring() {
+MessageRing::~MessageRing() {
   if (consumer_ != nullptr) ::munmap(consumer_, page_size());
   if (producer_ != nullptr) {
     ::munmap(const_cast<std::byte*>(producer_), page_size() + 2 * size_);
   }
 }
 
-std::size_t Ring::take(const std::function<void(std::span<const std::byte>)>& receive,
-                       std::size_t most) {
+std::size_t MessageRing::take(const std::function<void(std::span<const std::byte>)>& receive,
+                              std::size_t most) {
   const std::byte* data = producer_ + page_size();
   auto position = load<unsigned long>(consumer_);
   std::size_t taken = 0;

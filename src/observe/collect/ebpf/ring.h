@@ -1,4 +1,4 @@
-// Ring: the reading end of a BPF ring buffer, as the kernel describes it
+// MessageRing: the reading end of a BPF ring buffer, as the kernel describes it
 // (Documentation/bpf/ringbuf.rst): a page with the consumer's position, one with the producers',
 // and the data, mapped twice in a row so that no message is split.
 #pragma once
@@ -12,13 +12,13 @@
 
 namespace assay::collect {
 
-class Ring {
+class MessageRing {
  public:
   // `map` stays the caller's.
-  static base::Result<Ring> map(int map, std::size_t size);
-  Ring(Ring&& other) noexcept;
-  Ring& operator=(Ring&&) = delete;
-  ~Ring();
+  static base::Result<MessageRing> map(int map, std::size_t size);
+  MessageRing(MessageRing&& other) noexcept;
+  MessageRing& operator=(MessageRing&&) = delete;
+  ~MessageRing();
 
   // Takes messages until there are none, or `most` were taken. Returns their number. A message's
   // bytes live only during the call.
@@ -26,7 +26,7 @@ class Ring {
                    std::size_t most);
 
  private:
-  Ring() = default;
+  MessageRing() = default;
   std::byte* consumer_ = nullptr;
   const std::byte* producer_ = nullptr;
   std::size_t size_ = 0;

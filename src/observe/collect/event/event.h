@@ -31,26 +31,26 @@ struct Event {
 };
 
 enum class Change {
-  kCut,              // truncated to zero bytes
+  kTruncate,         // truncated to zero bytes
   kContent,          // may be overwritten, cut or appended to, through a write-only descriptor
   kContentReadable,  // the same through a descriptor open for reading and writing
   kName,   // the name is removed or will refer to another file; open descriptors keep the content
   kTimes,  // the content stays, but its timestamps will no longer show that
 };
 
-class Sink {
+class EventSink {
  public:
-  virtual ~Sink() = default;
+  virtual ~EventSink() = default;
 
   // In log order. Reads and creations arrive after they happened, everything else possibly just
   // before. A call that then fails is reported only where the collector cannot see results (ptrace
   // always can).
-  virtual void happened(const Event& event) = 0;
+  virtual void on_event(const Event& event) = 0;
 
   // The command is about to change the regular file at `path`, whose state is `stamp`, and is
   // stopped until this returns: the last chance to read the old content. Called before the event
   // itself and after all earlier events.
-  virtual void about_to_change(std::string_view path, const wire::Stamp& stamp, Change change) = 0;
+  virtual void before_change(std::string_view path, const wire::Stamp& stamp, Change change) = 0;
 
   // Called at least about every 100 ms while the command runs and is recorded, for background work
   // of the sink.

@@ -16,7 +16,7 @@ namespace {
 // allocates more at once.
 constexpr std::uint64_t kAhead = std::uint64_t{16} << 20U;
 // Long enough for a writer that was descheduled in the middle of a record.
-constexpr std::chrono::milliseconds kPatience{500};
+constexpr std::chrono::milliseconds kTimeout{500};
 
 constexpr unsigned kMountId = 0x1000;  // STATX_MNT_ID, Linux 5.8
 
@@ -52,11 +52,11 @@ Event event_of(const wire::Record& record) {
           .other = {record.text() + record.path_length, record.other_length}};
 }
 
-bool deliver(const wire::Record& record, std::uint32_t length, Sink& sink) {
+bool deliver(const wire::Record& record, std::uint32_t length, EventSink& sink) {
   if (record.op == wire::Op::kNone || record.op > wire::kLastOp) return false;
   const std::size_t text = std::size_t{record.path_length} + record.other_length;
   if (length < sizeof(wire::Record) + text) return false;
-  sink.happened(event_of(record));
+  sink.on_event(event_of(record));
   return true;
 }
 
@@ -80,7 +80,7 @@ constexpr std::size_t kMaxText = 0xFFFF;
 
 }  // namespace
 
-std::byte* Window::at(int fd, int protection, std::uint64_t offset) {
+std::byte* LogWindow::at(int fd, int protection, std::uint64_t offset) {
   const std::uint64_t begin = wire::window_begin(offset);
   if (data_ == nullptr || begin != begin_) {
     clear();
@@ -93,12 +93,12 @@ std::byte* Window::at(int fd, int protection, std::uint64_t offset) {
   return data_ + (offset - begin);
 }
 
-void Window::clear() {
+void LogWindow::clear() {
   if (data_ != nullptr) ::munmap(data_, wire::kWindowSize);
   data_ = nullptr;
 }
 
-base::Result<Log> Log::create(const std::filesystem::path& path) {
+base::Result<EventLog> EventLog::create(const std::filesystem::path& path) {
   base::UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!fd.valid())
     return base::fail(base::system_error(path, "cannot create the event log", errno));
@@ -122,10 +122,10 @@ base::Result<Log> Log::create(const std::filesystem::path& path) {
     header->root_mount = root.stx_mnt_id;
     header->root_inode = root.stx_ino;
   }
-  return Log(std::move(fd), header);
+  return EventLog(std::move(fd), header);
 }
 
-base::Result<Log> Log::open(const std::filesystem::path& path) {
+base::Result<EventLog> EventLog::open(const std::filesystem::path& path) {
   base::UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (!fd.valid()) return base::fail(base::system_error(path, "cannot open the event log", errno));
   struct stat status {};
@@ -140,14 +140,14 @@ base::Result<Log> Log::open(const std::filesystem::path& path) {
   auto* header = static_cast<wire::LogHeader*>(mapped);
   const auto size = static_cast<std::uint64_t>(status.st_size);
   const bool ours = header->magic == wire::kLogMagic && header->version == 1;
-  Log log(std::move(fd), header);
+  EventLog log(std::move(fd), header);
   if (!ours || header->allocated_end > size) {
     return base::fail(base::failed_error(path, "is not an event log, or is truncated"));
   }
   return log;
 }
 
-Log::Log(Log&& other) noexcept
+EventLog::EventLog(EventLog&& other) noexcept
     : fd_(std::move(other.fd_)),
       header_(std::exchange(other.header_, nullptr)),
       cursor_(other.cursor_),
@@ -155,20 +155,20 @@ Log::Log(Log&& other) noexcept
       overflow_(std::move(other.overflow_)),
       redact_(std::move(other.redact_)),
       torn_(other.torn_),
-      starved_(other.starved_) {}
+      ran_out_of_disk_(other.ran_out_of_disk_) {}
 
-Log::~Log() {
+EventLog::~EventLog() {
   if (header_ != nullptr) ::munmap(header_, wire::kHeaderSize);
 }
 
-bool Log::allocate(std::uint64_t end) {
+bool EventLog::allocate(std::uint64_t end) {
   const std::uint64_t begin = header_->allocated_end;
   if (end <= begin) return true;
   end = wire::window_begin(end + wire::kWindowSize - 1);
   const int error =
       ::posix_fallocate(fd_.get(), static_cast<off_t>(begin), static_cast<off_t>(end - begin));
   if (error != 0) {
-    starved_ = true;
+    ran_out_of_disk_ = true;
     return false;
   }
   header_->allocated_end.store(end, std::memory_order_release);
@@ -176,22 +176,22 @@ bool Log::allocate(std::uint64_t end) {
 }
 
 // The first window is enough for a small command; more is allocated once it is half full.
-void Log::keep_ahead() {
+void EventLog::allocate_ahead() {
   const std::uint64_t tail = header_->tail.load(std::memory_order_relaxed);
   if (tail > wire::kWindowSize / 2 && tail + kAhead / 2 > header_->allocated_end) {
     allocate(tail + kAhead);
   }
 }
 
-void Log::append(const Event& event) {
-  if (event.op != wire::Op::kExec || !redact_) return append_kept(event);
+void EventLog::append(const Event& event) {
+  if (event.op != wire::Op::kExec || !redact_) return append_redacted(event);
   const std::string arguments = redact_(event.other);
   Event kept = event;
   kept.other = arguments;
-  append_kept(kept);
+  append_redacted(kept);
 }
 
-void Log::append_kept(const Event& event) {
+void EventLog::append_redacted(const Event& event) {
   if (write(event)) return;
   const std::size_t path = std::min(event.path.size(), kMaxText);
   const std::size_t other = std::min(event.other.size(), kMaxText);
@@ -199,7 +199,7 @@ void Log::append_kept(const Event& event) {
   fill(*new (bytes.data()) wire::Record, event, path, other);
 }
 
-bool Log::write(const Event& event) {
+bool EventLog::write(const Event& event) {
   if (!overflow_.empty()) return false;  // keeps the order
   const std::size_t path = std::min(event.path.size(), kMaxText);
   const std::size_t other = std::min(event.other.size(), kMaxText);
@@ -225,15 +225,15 @@ bool Log::write(const Event& event) {
   return true;
 }
 
-std::uint64_t Log::end() const {
+std::uint64_t EventLog::end() const {
   return std::min(header_->tail.load(std::memory_order_acquire), header_->allocated_end.load());
 }
 
-wire::Record* Log::record_at(std::uint64_t offset) {
+wire::Record* EventLog::record_at(std::uint64_t offset) {
   return reinterpret_cast<wire::Record*>(reading_.at(fd_.get(), PROT_READ, offset));
 }
 
-std::size_t Log::deliver_until_gap(Sink& sink) {
+std::size_t EventLog::deliver_until_gap(EventSink& sink) {
   std::size_t delivered = 0;
   for (const std::uint64_t stop = end(); cursor_ < stop;) {
     const wire::Record* record = record_at(cursor_);
@@ -247,7 +247,7 @@ std::size_t Log::deliver_until_gap(Sink& sink) {
   return delivered;
 }
 
-std::size_t Log::deliver_overflow(Sink& sink) {
+std::size_t EventLog::deliver_overflow(EventSink& sink) {
   std::size_t delivered = 0;
   for (; !overflow_.empty(); overflow_.pop_front()) {
     const auto& bytes = overflow_.front();
@@ -258,7 +258,7 @@ std::size_t Log::deliver_overflow(Sink& sink) {
 }
 
 // The next offset after `offset` at which a record seems to begin, or `end`.
-std::uint64_t Log::next_record(std::uint64_t offset, std::uint64_t end) {
+std::uint64_t EventLog::next_record(std::uint64_t offset, std::uint64_t end) {
   for (offset += wire::kRecordAlignment; offset < end; offset += wire::kRecordAlignment) {
     const wire::Record* record = record_at(offset);
     if (record == nullptr) return end;
@@ -268,7 +268,7 @@ std::uint64_t Log::next_record(std::uint64_t offset, std::uint64_t end) {
 }
 
 // Skips an unfinished record. False at the end of the log.
-bool Log::step_over_gap() {
+bool EventLog::skip_gap() {
   const std::uint64_t stop = end();
   if (cursor_ >= stop) return false;
   const wire::Record* record = record_at(cursor_);
@@ -281,18 +281,18 @@ bool Log::step_over_gap() {
   return true;
 }
 
-std::size_t Log::drain(Sink& sink) {
-  keep_ahead();
+std::size_t EventLog::drain(EventSink& sink) {
+  allocate_ahead();
   std::size_t delivered = deliver_until_gap(sink);
   if (cursor_ < end()) {
     const auto now = std::chrono::steady_clock::now();
     if (!std::exchange(stuck_, true)) stuck_since_ = now;
-    if (now - stuck_since_ > kPatience && step_over_gap()) delivered += deliver_until_gap(sink);
+    if (now - stuck_since_ > kTimeout && skip_gap()) delivered += deliver_until_gap(sink);
   }
   return delivered + deliver_overflow(sink);
 }
 
-std::size_t Log::deliver_late(Sink& sink) {
+std::size_t EventLog::deliver_late(EventSink& sink) {
   std::size_t delivered = 0;
   for (const std::uint64_t offset : std::exchange(late_, {})) {
     const wire::Record* record = record_at(offset);
@@ -307,9 +307,9 @@ std::size_t Log::deliver_late(Sink& sink) {
   return delivered;
 }
 
-std::size_t Log::finish(Sink& sink) {
+std::size_t EventLog::finish(EventSink& sink) {
   std::size_t delivered = deliver_until_gap(sink);
-  while (step_over_gap()) delivered += deliver_until_gap(sink);
+  while (skip_gap()) delivered += deliver_until_gap(sink);
   return delivered + deliver_late(sink) + deliver_overflow(sink);
 }
 

@@ -1,6 +1,6 @@
-// Log: the collector's side of the event log (wire/log_header.h). It creates the file, allocates
-// space for the writers, appends the collector's own events, and delivers every record to a Sink in
-// order. After a crash the same class reads what was left.
+// EventLog: the collector's side of the event log (wire/log_header.h). It creates the file,
+// allocates space for the writers, appends the collector's own events, and delivers every record to
+// a Sink in order. After a crash the same class reads what was left.
 #pragma once
 
 #include <chrono>
@@ -20,12 +20,12 @@
 namespace assay::collect {
 
 // One mapped piece of the log.
-class Window {
+class LogWindow {
  public:
-  Window() = default;
-  Window(const Window&) = delete;
-  Window& operator=(const Window&) = delete;
-  ~Window() { clear(); }
+  LogWindow() = default;
+  LogWindow(const LogWindow&) = delete;
+  LogWindow& operator=(const LogWindow&) = delete;
+  ~LogWindow() { clear(); }
 
   // Where the byte at `offset` of the file is in memory, or nullptr if it cannot be mapped.
   std::byte* at(int fd, int protection, std::uint64_t offset);
@@ -39,17 +39,17 @@ class Window {
 // Returns NUL-separated program arguments without secrets, which must not reach the disk.
 using RedactArguments = std::function<std::string(std::string_view arguments)>;
 
-class Log {
+class EventLog {
  public:
   // A new log. Fails if it exists, or if the disk has no room for its first page. If there is room
   // for no more than that, the collector's events stay in memory and shims use the gate.
-  static base::Result<Log> create(const std::filesystem::path& path);
+  static base::Result<EventLog> create(const std::filesystem::path& path);
   // The log of a collector that was killed; only finish() may be called.
-  static base::Result<Log> open(const std::filesystem::path& path);
+  static base::Result<EventLog> open(const std::filesystem::path& path);
 
-  Log(Log&& other) noexcept;
-  Log& operator=(Log&&) = delete;
-  ~Log();
+  EventLog(EventLog&& other) noexcept;
+  EventLog& operator=(EventLog&&) = delete;
+  ~EventLog();
 
   // Adds an event of the collector's own; drain() delivers it in its turn. When the disk is full it
   // stays in memory and would be lost in a crash.
@@ -58,34 +58,34 @@ class Log {
   void redact_with(RedactArguments keep) { redact_ = std::move(keep); }
   // Delivers all committed records up to the first one still being written, and allocates space
   // ahead of the writers. Returns the number of events.
-  std::size_t drain(Sink& sink);
+  std::size_t drain(EventSink& sink);
   // The same after the last writer has ended: records left unfinished by killed processes are
   // skipped and counted.
-  std::size_t finish(Sink& sink);
+  std::size_t finish(EventSink& sink);
 
   [[nodiscard]] wire::LogHeader& header() { return *header_; }
   [[nodiscard]] std::uint64_t torn() const { return torn_; }
   // Whether the disk was ever too full for the log: shims use the gate then.
-  [[nodiscard]] bool starved() const { return starved_; }
+  [[nodiscard]] bool ran_out_of_disk() const { return ran_out_of_disk_; }
 
  private:
-  Log(base::UniqueFd fd, wire::LogHeader* header) : fd_(std::move(fd)), header_(header) {}
+  EventLog(base::UniqueFd fd, wire::LogHeader* header) : fd_(std::move(fd)), header_(header) {}
   bool allocate(std::uint64_t end);
-  void keep_ahead();
-  void append_kept(const Event& event);
+  void allocate_ahead();
+  void append_redacted(const Event& event);
   bool write(const Event& event);
-  std::size_t deliver_until_gap(Sink& sink);
-  std::size_t deliver_late(Sink& sink);
-  std::size_t deliver_overflow(Sink& sink);
+  std::size_t deliver_until_gap(EventSink& sink);
+  std::size_t deliver_late(EventSink& sink);
+  std::size_t deliver_overflow(EventSink& sink);
   std::uint64_t next_record(std::uint64_t offset, std::uint64_t end);
-  bool step_over_gap();
+  bool skip_gap();
   wire::Record* record_at(std::uint64_t offset);
   [[nodiscard]] std::uint64_t end() const;
 
   base::UniqueFd fd_;
   wire::LogHeader* header_;
-  Window reading_;
-  Window writing_;
+  LogWindow reading_;
+  LogWindow writing_;
   std::uint64_t cursor_ = wire::kHeaderSize;
   std::chrono::steady_clock::time_point stuck_since_{};
   bool stuck_ = false;
@@ -95,7 +95,7 @@ class Log {
   std::deque<std::string> overflow_;
   RedactArguments redact_;
   std::uint64_t torn_ = 0;
-  bool starved_ = false;
+  bool ran_out_of_disk_ = false;
 };
 
 }  // namespace assay::collect

@@ -12,14 +12,14 @@
 namespace assay::collect {
 namespace {
 
-class RecordingSink : public Sink {
+class RecordingSink : public EventSink {
  public:
-  void happened(const Event& event) override {
+  void on_event(const Event& event) override {
     paths.emplace_back(event.path);
     others.emplace_back(event.other);
     last = event;
   }
-  void about_to_change(std::string_view, const wire::Stamp&, Change) override {}
+  void before_change(std::string_view, const wire::Stamp&, Change) override {}
   std::vector<std::string> paths;
   std::vector<std::string> others;
   Event last;
@@ -36,7 +36,7 @@ class LogTest : public ::testing::Test {
 };
 
 TEST_F(LogTest, ReadsRecordsInTheOrderOfAppending) {
-  auto log = Log::create(path_);
+  auto log = EventLog::create(path_);
   ASSERT_TRUE(log) << log.error().line();
   log->append(read_of("/a"));
   log->append({.op = wire::Op::kRename, .value = -2, .path = "/a", .other = "/b"});
@@ -49,7 +49,7 @@ TEST_F(LogTest, ReadsRecordsInTheOrderOfAppending) {
 }
 
 TEST_F(LogTest, CrossesManyWindows) {
-  auto log = Log::create(path_);
+  auto log = EventLog::create(path_);
   ASSERT_TRUE(log);
   RecordingSink seen;
   const std::string text(3000, 'x');
@@ -67,12 +67,12 @@ TEST_F(LogTest, CrossesManyWindows) {
 TEST_F(LogTest, WhatWasCommittedIsThereAfterTheCollectorWasKilled) {
   const pid_t child = ::fork();
   if (child == 0) {
-    auto log = Log::create(path_);
+    auto log = EventLog::create(path_);
     for (int i = 0; i < 1000; ++i) log->append(read_of("/file" + std::to_string(i)));
     ::kill(::getpid(), SIGKILL);
   }
   ::waitpid(child, nullptr, 0);
-  auto log = Log::open(path_);
+  auto log = EventLog::open(path_);
   ASSERT_TRUE(log) << log.error().line();
   RecordingSink seen;
   EXPECT_EQ(log->finish(seen), 1000U);
@@ -82,7 +82,7 @@ TEST_F(LogTest, WhatWasCommittedIsThereAfterTheCollectorWasKilled) {
 
 // A writer that reserved and died, at each stage it can have reached.
 TEST_F(LogTest, StepsOverRecordsOfKilledWriters) {
-  auto log = Log::create(path_);
+  auto log = EventLog::create(path_);
   ASSERT_TRUE(log);
   log->append(read_of("/before"));
   const wire::Place unwritten = wire::reserve(log->header(), 320);
@@ -90,7 +90,7 @@ TEST_F(LogTest, StepsOverRecordsOfKilledWriters) {
   const wire::Place reserved = wire::reserve(log->header(), 128);
   log->append(read_of("/after"));
   ASSERT_NE(unwritten.offset, 0U);
-  auto window = std::make_unique<Window>();
+  auto window = std::make_unique<LogWindow>();
   const int fd = ::open(path_.c_str(), O_RDWR);
   auto* record =
       reinterpret_cast<wire::Record*>(window->at(fd, PROT_READ | PROT_WRITE, reserved.offset));
@@ -104,9 +104,9 @@ TEST_F(LogTest, StepsOverRecordsOfKilledWriters) {
 }
 
 TEST_F(LogTest, RefusesWhatIsNoLog) {
-  EXPECT_FALSE(Log::open(path_));
+  EXPECT_FALSE(EventLog::open(path_));
   std::ofstream(path_) << std::string(10000, 'z');
-  const auto log = Log::open(path_);
+  const auto log = EventLog::open(path_);
   ASSERT_FALSE(log);
   EXPECT_THAT(log.error().line(), ::testing::HasSubstr("is not an event log"));
 }
@@ -114,7 +114,7 @@ TEST_F(LogTest, RefusesWhatIsNoLog) {
 // Whatever the command writes over the log, reading it terminates and stays within bounds.
 RC_GTEST_FIXTURE_PROP(LogTest, SurvivesScribbling, ()) {
   std::filesystem::remove(path_);
-  auto log = Log::create(path_);
+  auto log = EventLog::create(path_);
   RC_ASSERT(log.has_value());
   for (int i = 0; i < 50; ++i) log->append(read_of("/file" + std::to_string(i)));
   {

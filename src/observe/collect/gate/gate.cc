@@ -75,18 +75,18 @@ void continue_call(int listener, std::uint64_t id, std::vector<std::byte>& buffe
 }
 
 // kOver: no process is left under the filter.
-enum class Waiting { kCall, kNothing, kOver };
-Waiting wait_for_call(int listener, int timeout_ms) {
+enum class WaitResult { kCall, kNothing, kOver };
+WaitResult wait_for_call(int listener, int timeout_ms) {
   pollfd waiting{listener, POLLIN, 0};
-  if (::poll(&waiting, 1, timeout_ms) <= 0) return Waiting::kNothing;
-  if ((waiting.revents & POLLIN) != 0) return Waiting::kCall;
-  return (waiting.revents & (POLLHUP | POLLERR)) != 0 ? Waiting::kOver : Waiting::kNothing;
+  if (::poll(&waiting, 1, timeout_ms) <= 0) return WaitResult::kNothing;
+  if ((waiting.revents & POLLIN) != 0) return WaitResult::kCall;
+  return (waiting.revents & (POLLHUP | POLLERR)) != 0 ? WaitResult::kOver : WaitResult::kNothing;
 }
 
 // eBPF reports plain reads, execs, and lookups of missing files. New files are reported by both:
 // another program may create the file between this check and the call, and then eBPF sees an
 // existing file.
-bool seen_by_ebpf(const Effect::ExpectedEvent& event) {
+bool seen_by_ebpf(const CallEffect::ExpectedEvent& event) {
   switch (event.op) {
     case wire::Op::kRead:
       return (event.flags & wire::flag::kWritable) == 0;
@@ -174,24 +174,26 @@ const Gate::Member& Gate::member(pid_t thread, bool fresh) {
   return at->second;
 }
 
-void Gate::record(pid_t thread, const SystemCall& call, std::uint64_t id, Log& log, Sink& sink) {
+void Gate::record(pid_t thread, const SystemCall& call, std::uint64_t id, EventLog& log,
+                  EventSink& sink) {
   hooks_.before();
   const CallRow* row = find_call(call.arch, call.number);
   if (row == nullptr || handle_shim_call(thread, *row, call, log)) return;
   if (mode_ == GateMode::kChanges && row->kind == CallKind::kIoUringSetup) return hooks_.ring();
-  const std::optional<Effect> effect = effect_of(thread, call);
+  const std::optional<CallEffect> effect = effect_of(thread, call);
   if (!effect || !(effect->will_succeed || effect->reports_failure)) return;
   // If the process was killed, its pid may be another process's by now and what was read is
   // invalid.
   if (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_ID_VALID, &id) != 0) return;
   // Earlier reads must be delivered before their files change, and earlier paths resolved before
   // they lead elsewhere. A call that only reads does not wait for that.
-  const bool moves = std::ranges::any_of(effect->events, changes_names, &Effect::ExpectedEvent::op);
+  const bool moves =
+      std::ranges::any_of(effect->events, changes_names, &CallEffect::ExpectedEvent::op);
   if (moves || !effect->changes.empty()) log.drain(sink);
-  for (const Effect::ComingChange& coming : effect->changes) {
-    sink.about_to_change(coming.path, coming.stamp, coming.change);
+  for (const CallEffect::PendingChange& coming : effect->changes) {
+    sink.before_change(coming.path, coming.stamp, coming.change);
   }
-  for (const Effect::ExpectedEvent& event : effect->events) {
+  for (const CallEffect::ExpectedEvent& event : effect->events) {
     hooks_.expected(event);
     if (mode_ == GateMode::kChanges && seen_by_ebpf(event)) continue;
     const Member& who = member(thread, event.op == wire::Op::kExec);
@@ -211,9 +213,9 @@ void Gate::record(pid_t thread, const SystemCall& call, std::uint64_t id, Log& l
   if (moves) log.drain(sink);
 }
 
-bool Gate::serve(Log& log, Sink& sink) {
-  Waiting waiting = wait_for_call(listener_.get(), 0);
-  for (int i = 0; i < kBurst && waiting == Waiting::kCall; ++i) {
+bool Gate::serve(EventLog& log, EventSink& sink) {
+  WaitResult waiting = wait_for_call(listener_.get(), 0);
+  for (int i = 0; i < kBurst && waiting == WaitResult::kCall; ++i) {
     if (receive_notification(listener_.get(), shared_request(), request_size_) == 0) {
       const auto* request = reinterpret_cast<const seccomp_notif*>(shared_request());
       SystemCall call{request->data.arch, request->data.nr, {}};
@@ -221,14 +223,14 @@ bool Gate::serve(Log& log, Sink& sink) {
                 call.arguments.begin());
       record(static_cast<pid_t>(request->pid), call, request->id, log, sink);
       waiting = wait_for_call(listener_.get(), 0);
-      adapt_wakeups(waiting == Waiting::kCall);
+      adapt_wakeups(waiting == WaitResult::kCall);
       continue_call(listener_.get(), request->id, response_);
       log.drain(sink);
     }
     waiting = wait_for_call(listener_.get(),
                             0);  // the process that continued may have made its next call
   }
-  return waiting != Waiting::kOver;
+  return waiting != WaitResult::kOver;
 }
 
 std::byte* shared_request() {
@@ -252,10 +254,10 @@ bool allow_all_calls(int listener, int timeout_ms) {
   const Sizes sizes = notification_sizes();
   std::vector<std::byte> response(sizes.response);
   for (;;) {
-    const Waiting waiting = wait_for_call(listener, timeout_ms);
-    if (waiting == Waiting::kOver) return false;
-    if (waiting == Waiting::kNothing && timeout_ms >= 0) return true;
-    if (waiting == Waiting::kNothing ||
+    const WaitResult waiting = wait_for_call(listener, timeout_ms);
+    if (waiting == WaitResult::kOver) return false;
+    if (waiting == WaitResult::kNothing && timeout_ms >= 0) return true;
+    if (waiting == WaitResult::kNothing ||
         receive_notification(listener, shared_request(), sizes.request) != 0) {
       continue;
     }
@@ -267,7 +269,7 @@ bool allow_all_calls(int listener, int timeout_ms) {
 namespace {
 
 // See wire/gate.h. Where there is no shim there is no such page, and nothing happens.
-void let_shim_step_aside(pid_t thread) {
+void disable_shim_gate(pid_t thread) {
   struct {
     std::array<unsigned char, 8> code;
     std::uint64_t state;
@@ -283,14 +285,15 @@ void let_shim_step_aside(pid_t thread) {
 
 }  // namespace
 
-bool Gate::handle_shim_call(pid_t thread, const CallRow& row, const SystemCall& call, Log& log) {
+bool Gate::handle_shim_call(pid_t thread, const CallRow& row, const SystemCall& call,
+                            EventLog& log) {
   if (row.kind == CallKind::kNewDirectory) {
     log.header().epoch.fetch_add(1, std::memory_order_release);
     return true;
   }
   if (row.kind == CallKind::kSandbox || row.kind == CallKind::kSeccomp) {
     log.header().sandboxes.fetch_add(1, std::memory_order_release);
-    let_shim_step_aside(thread);
+    disable_shim_gate(thread);
     return true;
   }
   // No process can have added a filter before its first stopped call, the exec of the command.
@@ -308,7 +311,7 @@ bool Gate::handle_shim_call(pid_t thread, const CallRow& row, const SystemCall& 
   // The shim asks whether it is in a sandbox (wire::LogHeader::sandboxes). If the kernel does not
   // tell, it is switched off, which is only slower.
   const int filters = read_remote_status(thread).filters;
-  if (filters == 0 || filters > filters_) let_shim_step_aside(thread);
+  if (filters == 0 || filters > filters_) disable_shim_gate(thread);
   return true;
 }
 

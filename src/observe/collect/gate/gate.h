@@ -33,7 +33,8 @@ struct GateHooks {
   // Before the call is examined: events of other sources so far are appended to the log here.
   std::function<void()> before = [] {};
   // With the expected events of the call, while it is stopped.
-  std::function<void(const Effect::ExpectedEvent&)> expected = [](const Effect::ExpectedEvent&) {};
+  std::function<void(const CallEffect::ExpectedEvent&)> expected =
+      [](const CallEffect::ExpectedEvent&) {};
   // An io_uring is about to be set up (GateMode::kChanges only).
   std::function<void()> ring = [] {};
 };
@@ -53,21 +54,22 @@ class Gate {
   // Handles every waiting call: determines its effect (stopped_call.h), reports coming changes to
   // the sink, appends the events and lets the call continue. Returns false when no process is left
   // under the filter.
-  bool serve(Log& log, Sink& sink);
+  bool serve(EventLog& log, EventSink& sink);
 
  private:
   struct Member {
     pid_t process = 0;
     pid_t parent = 0;
   };
-  void record(pid_t thread, const SystemCall& call, std::uint64_t id, Log& log, Sink& sink);
+  void record(pid_t thread, const SystemCall& call, std::uint64_t id, EventLog& log,
+              EventSink& sink);
   const Member& member(pid_t thread, bool fresh);
   // A single process is woken fastest on this CPU, which is idle as soon as the collector sleeps,
   // and its next call wakes the collector on the same CPU. While other calls wait, that process
   // would have to wait until they are handled.
   void adapt_wakeups(bool others_wait);
   // Calls that concern the shim's own state. True if nothing else is to be done for the call.
-  bool handle_shim_call(pid_t thread, const CallRow& row, const SystemCall& call, Log& log);
+  bool handle_shim_call(pid_t thread, const CallRow& row, const SystemCall& call, EventLog& log);
 
   GateMode mode_;
   std::string log_path_;

@@ -57,14 +57,15 @@ class PreloadCollector : public Collector {
   explicit PreloadCollector(std::filesystem::path log) : path_(std::move(log)) {}
 
   base::Result<void> prepare() override {
-    ASSAY_TRY(Log log, Log::create(path_));
+    ASSAY_TRY(EventLog log, EventLog::create(path_));
     log_.emplace(std::move(log));
     return {};
   }
 
-  base::Result<Outcome> run(const Launch& launch, const Control& control, Sink& sink) override {
+  base::Result<CollectorResult> run(const Launch& launch, const CollectorCallbacks& control,
+                                    EventSink& sink) override {
     if (!log_) ASSAY_TRY_VOID(prepare());
-    Log& log = *log_;
+    EventLog& log = *log_;
     log.redact_with(launch.redact);
     Gate gate(GateMode::kEverything, path_);
     Launch shimmed = launch;
@@ -77,7 +78,7 @@ class PreloadCollector : public Collector {
     append_inherited(launch.inherited, child.pid, log);
     log.drain(sink);  // before the command starts: it may write to these files
     ASSAY_TRY_VOID(loop(launch, control, sink, log, gate, reaper, child));
-    Outcome outcome = reaper.outcome();
+    CollectorResult outcome = reaper.outcome();
     outcome.dropped = log.header().dropped;
     if (log.torn() > 0) {
       outcome.missed.push_back(
@@ -88,10 +89,10 @@ class PreloadCollector : public Collector {
   }
 
  private:
-  base::Result<void> loop(const Launch& launch, const Control& control, Sink& outer, Log& log,
-                          Gate& gate, Reaper& reaper, Launched& child) {
+  base::Result<void> loop(const Launch& launch, const CollectorCallbacks& control, EventSink& outer,
+                          EventLog& log, Gate& gate, Reaper& reaper, Launched& child) {
     ExitWatcher exits(child.pid, outer);
-    Sink& sink = exits;
+    EventSink& sink = exits;
     ExecWatch watch(launch, child);
     bool gate_open = true;
     bool recording = true;
@@ -130,7 +131,7 @@ class PreloadCollector : public Collector {
   }
 
   std::filesystem::path path_;
-  std::optional<Log> log_;
+  std::optional<EventLog> log_;
 };
 
 }  // namespace

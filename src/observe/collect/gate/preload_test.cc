@@ -21,13 +21,13 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::Pair;
 
-class Recording : public Sink {
+class Recording : public EventSink {
  public:
-  void happened(const Event& event) override {
+  void on_event(const Event& event) override {
     events.emplace_back(wire::name_of(event.op), std::string(event.path));
     processes.insert(event.process);
   }
-  void about_to_change(std::string_view path, const wire::Stamp& stamp, Change) override {
+  void before_change(std::string_view path, const wire::Stamp& stamp, Change) override {
     changes.emplace_back(std::string(path), stamp.size);
   }
   std::vector<std::pair<std::string, std::string>> events;
@@ -38,7 +38,7 @@ class Recording : public Sink {
 class PreloadTest : public ::testing::Test {
  protected:
   PreloadTest() { work_ = std::filesystem::canonical(dir_.path()); }
-  base::Result<Outcome> run(std::vector<std::string> arguments) {
+  base::Result<CollectorResult> run(std::vector<std::string> arguments) {
     auto collector = make_preload_collector(work_ / ("log" + std::to_string(runs_++)));
     return collector->run({std::move(arguments), environment_, work_}, control_, sink_);
   }
@@ -48,7 +48,7 @@ class PreloadTest : public ::testing::Test {
   std::filesystem::path work_;
   base::Environment environment_ = base::Environment::from_current();
   int runs_ = 0;
-  Control control_;
+  CollectorCallbacks control_;
   Recording sink_;
 };
 

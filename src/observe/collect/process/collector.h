@@ -33,20 +33,20 @@ struct Launch {
 };
 
 // Something that could not be observed. A run without any is "complete".
-struct Missed {
+struct ObservationGap {
   std::string what;  // "io_uring", "setuid", "dropped", "unseen", …: for programs
   std::string text;  // one sentence for people, with the process or file
 };
 
-struct Outcome {
+struct CollectorResult {
   int wait_status = 0;        // of the command itself
   struct rusage usage {};     // of the whole process tree, as far as it was waited for
   std::uint64_t dropped = 0;  // events known to have happened and not recorded
-  std::vector<Missed> missed;
+  std::vector<ObservationGap> missed;
 };
 
 // Callbacks from the collector's loop.
-struct Control {
+struct CollectorCallbacks {
   // Called once when the command runs, with its pid; and with the seccomp listener's descriptor if
   // there is one (else -1), so that another process can keep it open.
   std::function<void(pid_t pid, int listener)> started = [](pid_t, int) {};
@@ -72,7 +72,8 @@ class Collector {
   // Starts the command (after prepare(), unless that was done) and returns when it and all its
   // descendants have ended. An error means that the command was not started: see exec_failure().
   // (The shell's exit codes 127 and 126 are up to the caller.)
-  virtual base::Result<Outcome> run(const Launch& launch, const Control& control, Sink& sink) = 0;
+  virtual base::Result<CollectorResult> run(const Launch& launch, const CollectorCallbacks& control,
+                                            EventSink& sink) = 0;
 };
 
 // What `assay tracers` shows: whether a tracer works here, and if not, why and what to do.

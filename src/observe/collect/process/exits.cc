@@ -43,7 +43,7 @@ std::optional<int> status_of_orphan(pid_t process) {
 
 }  // namespace
 
-ExitWatcher::ExitWatcher(pid_t command, Sink& sink)
+ExitWatcher::ExitWatcher(pid_t command, EventSink& sink)
     : command_(command),
       us_(::getpid()),
       keeper_(::getppid()),
@@ -52,7 +52,7 @@ ExitWatcher::ExitWatcher(pid_t command, Sink& sink)
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
-void ExitWatcher::happened(const Event& event) {
+void ExitWatcher::on_event(const Event& event) {
   // Each process occurs at least once with its parent.
   if (event.op == wire::Op::kExit) {
     watched_.erase(event.process);
@@ -62,10 +62,10 @@ void ExitWatcher::happened(const Event& event) {
   }
   // Orphans are the collector's or keeper's children; their former parent is unknown.
   const bool adopted = event.parent == us_ || event.parent == keeper_;
-  if (!adopted || event.process == command_) return sink_.happened(event);
+  if (!adopted || event.process == command_) return sink_.on_event(event);
   Event orphan = event;
   orphan.parent = 0;
-  sink_.happened(orphan);
+  sink_.on_event(orphan);
 }
 
 void ExitWatcher::watch(pid_t process) {
@@ -79,7 +79,8 @@ void ExitWatcher::watch(pid_t process) {
   watched_.emplace(process, Watched{std::move(pidfd)});
 }
 
-void ExitWatcher::append(pid_t process, std::optional<int> status, std::int64_t time_ns, Log& log) {
+void ExitWatcher::append(pid_t process, std::optional<int> status, std::int64_t time_ns,
+                         EventLog& log) {
   log.append({.op = wire::Op::kExit,
               .source = wire::Source::kGate,
               .flags = static_cast<std::uint16_t>(wire::flag::kNoStamp |
@@ -91,7 +92,7 @@ void ExitWatcher::append(pid_t process, std::optional<int> status, std::int64_t 
 }
 
 // False if more will be known later.
-bool ExitWatcher::report(pid_t process, Watched& watched, bool last, Log& log) {
+bool ExitWatcher::report(pid_t process, Watched& watched, bool last, EventLog& log) {
   if (watched.ended_ns == 0) watched.ended_ns = monotonic_ns();
   PidfdInfo info;
   info.mask = kInfoExit;
@@ -105,7 +106,7 @@ bool ExitWatcher::report(pid_t process, Watched& watched, bool last, Log& log) {
   return true;
 }
 
-void ExitWatcher::idle(Log& log) {
+void ExitWatcher::idle(EventLog& log) {
   take(log);
   for (const pid_t process : std::exchange(fresh_, {})) {
     if (const auto status = status_of_orphan(process)) {
@@ -116,7 +117,7 @@ void ExitWatcher::idle(Log& log) {
   }
 }
 
-void ExitWatcher::take(Log& log, int wait_ms) {
+void ExitWatcher::take(EventLog& log, int wait_ms) {
   std::array<epoll_event, 64> events;
   int count = 0;
   while ((count = ::epoll_wait(epoll_.get(), events.data(), events.size(), wait_ms)) > 0) {
@@ -130,7 +131,7 @@ void ExitWatcher::take(Log& log, int wait_ms) {
   }
 }
 
-void ExitWatcher::finish(Log& log) {
+void ExitWatcher::finish(EventLog& log) {
   idle(log);
   // The gate's listener closes when the last process begins to exit, shortly before it has exited.
   if (!watched_.empty()) take(log, kLastMoment_ms);
@@ -141,7 +142,7 @@ void ExitWatcher::finish(Log& log) {
 }
 
 Reaper::Reaper() {
-  remember_signals();
+  save_signals();
   sigset_t child{};
   ::sigemptyset(&child);
   ::sigaddset(&child, SIGCHLD);
@@ -149,7 +150,7 @@ Reaper::Reaper() {
   signals_.reset(::signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-bool Reaper::reap(pid_t command, Log& log) {
+bool Reaper::reap(pid_t command, EventLog& log) {
   signalfd_siginfo ignored{};
   while (::read(signals_.get(), &ignored, sizeof ignored) > 0) {
   }
@@ -164,8 +165,8 @@ bool Reaper::reap(pid_t command, Log& log) {
   return true;
 }
 
-Outcome Reaper::outcome() const {
-  Outcome out;
+CollectorResult Reaper::outcome() const {
+  CollectorResult out;
   out.wait_status = status_;
   out.usage = usage_;
   return out;

@@ -20,22 +20,22 @@ namespace assay::collect {
 
 // A sink that forwards to `sink` and watches every process that occurs in an event. Exits are
 // appended to the log.
-class ExitWatcher : public Sink {
+class ExitWatcher : public EventSink {
  public:
   // The exit of the command itself is reported by Reaper.
-  ExitWatcher(pid_t command, Sink& sink);
+  ExitWatcher(pid_t command, EventSink& sink);
 
-  void happened(const Event& event) override;
-  void about_to_change(std::string_view path, const wire::Stamp& stamp, Change change) override {
-    sink_.about_to_change(path, stamp, change);
+  void on_event(const Event& event) override;
+  void before_change(std::string_view path, const wire::Stamp& stamp, Change change) override {
+    sink_.before_change(path, stamp, change);
   }
   void on_tick() override { sink_.on_tick(); }
 
   // When the loop is idle: reports processes that exited. Most exits have been reported by then, by
   // the parent that waited, and cost nothing here; the rest are watched from now on.
-  void idle(Log& log);
+  void idle(EventLog& log);
   // At the end of the run: reports the remaining exits.
-  void finish(Log& log);
+  void finish(EventLog& log);
 
  private:
   struct Watched {
@@ -43,14 +43,14 @@ class ExitWatcher : public Sink {
     std::int64_t ended_ns = 0;  // 0: not yet
   };
   void watch(pid_t process);
-  void take(Log& log, int wait_ms = 0);
-  static void append(pid_t process, std::optional<int> status, std::int64_t time_ns, Log& log);
-  bool report(pid_t process, Watched& watched, bool last, Log& log);
+  void take(EventLog& log, int wait_ms = 0);
+  static void append(pid_t process, std::optional<int> status, std::int64_t time_ns, EventLog& log);
+  bool report(pid_t process, Watched& watched, bool last, EventLog& log);
 
   pid_t command_;
   pid_t us_;
   pid_t keeper_;
-  Sink& sink_;
+  EventSink& sink_;
   base::UniqueFd epoll_;
   std::unordered_set<pid_t> fresh_;  // in an event, and not yet watched
   std::unordered_map<pid_t, Watched> watched_;
@@ -65,10 +65,10 @@ class Reaper {
 
   [[nodiscard]] int descriptor() const { return signals_.get(); }
   // True, once, when the command has ended; its exit is in the log then.
-  bool reap(pid_t command, Log& log);
+  bool reap(pid_t command, EventLog& log);
   [[nodiscard]] bool ended() const { return ended_; }
   [[nodiscard]] int status() const { return status_; }
-  [[nodiscard]] Outcome outcome() const;
+  [[nodiscard]] CollectorResult outcome() const;
 
  private:
   base::UniqueFd signals_;

@@ -24,7 +24,7 @@ std::vector<int> open_descriptors() {
   return out;
 }
 
-void append_too_long(const Inherited& file, pid_t command, Log& log) {
+void append_too_long(const Inherited& file, pid_t command, EventLog& log) {
   const std::string text = "the file that is open as descriptor " +
                            std::to_string(file.descriptor) + wire::kLongPathText;
   log.append({.op = wire::Op::kMissed,
@@ -67,7 +67,7 @@ std::vector<Inherited> inherited_files() {
   return out;
 }
 
-void append_inherited(const std::vector<Inherited>& files, pid_t command, Log& log) {
+void append_inherited(const std::vector<Inherited>& files, pid_t command, EventLog& log) {
   for (const Inherited& file : files) {
     if (file.path.empty()) {
       append_too_long(file, command, log);

@@ -28,6 +28,6 @@ std::vector<Inherited> inherited_files();
 std::vector<int> inherited_descriptors();
 
 // Appends them as the first events of `command`; an event's value is the descriptor.
-void append_inherited(const std::vector<Inherited>& files, pid_t command, Log& log);
+void append_inherited(const std::vector<Inherited>& files, pid_t command, EventLog& log);
 
 }  // namespace assay::collect

@@ -41,19 +41,19 @@ struct Signals {
   bool raised = false;
 };
 
-Signals& remembered() {
+Signals& saved() {
   static Signals signals;
   return signals;
 }
 
 void restore_limits() {
-  const Signals& signals = remembered();
+  const Signals& signals = saved();
   if (!signals.raised) return;
   for (std::size_t i = 0; i < kRaised.size(); ++i) ::setrlimit(kRaised[i], &signals.limits[i]);
 }
 
 void restore_signals() {
-  const Signals& signals = remembered();
+  const Signals& signals = saved();
   struct sigaction action {};
   for (int number = 1; number < NSIG; ++number) {
     action.sa_handler = signals.ignored[static_cast<std::size_t>(number)] ? SIG_IGN : SIG_DFL;
@@ -93,8 +93,8 @@ base::Error why_not(const Launch& launch, const Report& report) {
 
 }  // namespace
 
-void remember_signals() {
-  Signals& signals = remembered();
+void save_signals() {
+  Signals& signals = saved();
   if (std::exchange(signals.known, true)) return;
   ::sigprocmask(SIG_SETMASK, nullptr, &signals.mask);
   for (int number = 1; number < NSIG; ++number) {
@@ -105,8 +105,8 @@ void remember_signals() {
 }
 
 void raise_limits() {
-  remember_signals();
-  Signals& signals = remembered();
+  save_signals();
+  Signals& signals = saved();
   if (std::exchange(signals.raised, true)) return;
   for (std::size_t i = 0; i < kRaised.size(); ++i) {
     rlimit& limit = signals.limits[i];
@@ -124,7 +124,7 @@ void raise_limits() {
 }
 
 base::Result<Launched> launch(const Launch& launch, const std::function<bool()>& in_child) {
-  remember_signals();
+  save_signals();
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
     return base::fail(base::system_error("pipe", "cannot start the command", errno));

@@ -59,7 +59,7 @@ base::Error gate_failure(const Launch& launch, const Launched& child);
 
 // Saves the signal dispositions and mask that this program was started with, before keeper and
 // collector change them: the command gets these.
-void remember_signals();
+void save_signals();
 
 // Lifts resource limits of this process that are meant for the command, as far as permitted:
 // writing the log must not fail because of them. launch() restores them.

@@ -94,7 +94,7 @@ class OutsideWritersTest : public ::testing::Test {
     return OutsideWriters(files);
   }
 
-  Place place_;
+  ProbeFolder place_;
   std::string log_ = place_.file("log");
 };
 

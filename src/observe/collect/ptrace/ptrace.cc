@@ -33,14 +33,15 @@ class PtraceCollector : public Collector {
   explicit PtraceCollector(std::filesystem::path log) : path_(std::move(log)) {}
 
   base::Result<void> prepare() override {
-    ASSAY_TRY(Log log, Log::create(path_));
+    ASSAY_TRY(EventLog log, EventLog::create(path_));
     log_.emplace(std::move(log));
     return {};
   }
 
-  base::Result<Outcome> run(const Launch& command, const Control& control, Sink& sink) override {
+  base::Result<CollectorResult> run(const Launch& command, const CollectorCallbacks& control,
+                                    EventSink& sink) override {
     if (!log_) ASSAY_TRY_VOID(prepare());
-    Log& log = *log_;
+    EventLog& log = *log_;
     log.redact_with(command.redact);
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
@@ -71,7 +72,7 @@ class PtraceCollector : public Collector {
     [[maybe_unused]] const auto written = ::write(go_write.get(), &word, 1);
 
     TraceLoop loop(child.pid, command.inherited, log, control, sink);
-    Outcome outcome = loop.run();
+    CollectorResult outcome = loop.run();
     if (!loop.started()) {
       if (auto error = exec_failure(command, child.exec_result.get())) {
         return base::fail(std::move(*error));
@@ -82,7 +83,7 @@ class PtraceCollector : public Collector {
 
  private:
   std::filesystem::path path_;
-  std::optional<Log> log_;
+  std::optional<EventLog> log_;
 };
 
 }  // namespace

@@ -42,9 +42,9 @@ class Ptrace : public ::testing::Test {
   }
 
   // Runs a command in the temporary directory; its events there are in recorder.lines.
-  base::Result<Outcome> run(std::vector<std::string> arguments) {
+  base::Result<CollectorResult> run(std::vector<std::string> arguments) {
     base::testing::TempDir logs;
-    Control control;
+    CollectorCallbacks control;
     control.started = [&](pid_t pid, int) { started.push_back(pid); };
     control.ended = [&](int status) { ended.push_back(status); };
     auto collector = make_ptrace_collector(logs.path() / "log");
@@ -62,8 +62,8 @@ class Ptrace : public ::testing::Test {
   }
   int shell(const std::string& script) { return status_of({"/bin/sh", "-c", script}); }
 
-  Place place;
-  Recorder recorder;
+  ProbeFolder place;
+  EventRecorder recorder;
   std::vector<pid_t> started;
   std::vector<int> ended;
 };
@@ -138,7 +138,7 @@ TEST_F(Ptrace, ThreadsAreNotProcesses) {
   EXPECT_THAT(recorder.lines, ElementsAre("read T/a", "read T/b"));
   EXPECT_EQ(recorder.of(Op::kProcess).size(), 1U);
   EXPECT_EQ(recorder.of(Op::kExit).size(), 1U);
-  for (const Recorded& event : recorder.of(Op::kRead)) {
+  for (const RecordedEvent& event : recorder.of(Op::kRead)) {
     EXPECT_EQ(event.process, started.at(0));
     if (event.path == place.path("a")) {
       EXPECT_NE(event.thread, event.process);
@@ -161,7 +161,7 @@ TEST_F(Ptrace, ChildrenAreSeenFromTheirFirstInstruction) {
   EXPECT_THAT(recorder.lines, ElementsAre("read T/a"));
   const auto processes = recorder.of(Op::kProcess);
   ASSERT_EQ(processes.size(), 2U);
-  for (const Recorded& event : recorder.of(Op::kRead)) {
+  for (const RecordedEvent& event : recorder.of(Op::kRead)) {
     if (event.path == place.path("a")) {
       EXPECT_EQ(event.process, processes[1].process);
     }
@@ -293,19 +293,19 @@ TEST_F(Ptrace, WithoutPrivileges) {
 }
 
 // Closes a descriptor at the second exec event.
-class ClosingSink : public Sink {
+class ClosingSink : public EventSink {
  public:
-  ClosingSink(Sink& sink, int descriptor) : sink_(sink), descriptor_(descriptor) {}
-  void happened(const Event& event) override {
-    sink_.happened(event);
+  ClosingSink(EventSink& sink, int descriptor) : sink_(sink), descriptor_(descriptor) {}
+  void on_event(const Event& event) override {
+    sink_.on_event(event);
     if (event.op == Op::kExec && ++execs_ == 2) ::close(descriptor_);
   }
-  void about_to_change(std::string_view path, const wire::Stamp& stamp, Change change) override {
-    sink_.about_to_change(path, stamp, change);
+  void before_change(std::string_view path, const wire::Stamp& stamp, Change change) override {
+    sink_.before_change(path, stamp, change);
   }
 
  private:
-  Sink& sink_;
+  EventSink& sink_;
   int descriptor_;
   int execs_ = 0;
 };
@@ -314,7 +314,7 @@ TEST_F(Ptrace, GoesOnSilentlyWithoutAKeeper) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
   int abandoned = 0;
-  Control control;
+  CollectorCallbacks control;
   control.keeper = ends[0];
   ClosingSink sink(recorder, ends[1]);
   control.abandoned = [&] { ++abandoned; };

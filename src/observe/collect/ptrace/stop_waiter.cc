@@ -27,7 +27,7 @@ constexpr int kWhom = __WALL | __WNOTHREAD;
 
 // How long to poll before sleeping. A CPU that goes idle between the two stops of a call takes
 // longer to wake than the call itself, above all in a virtual machine.
-constexpr std::int64_t kPatience_ns = 20'000;
+constexpr std::int64_t kPollNs = 20'000;
 constexpr int kPollsMissedInARow = 8;  // then the program is computing: poll only occasionally
 
 volatile std::sig_atomic_t tick_due = 0;
@@ -69,7 +69,7 @@ bool StopWaiter::poll_briefly(Stop& stop) {
   if (!may_poll_ || (polls_missed_ >= kPollsMissedInARow && ++polls_missed_ % 16 != 0)) {
     return false;
   }
-  const std::int64_t deadline = monotonic_ns() + kPatience_ns;
+  const std::int64_t deadline = monotonic_ns() + kPollNs;
   do {
     if (wait(stop, WNOHANG) != 0) {
       polls_missed_ = 0;

@@ -40,7 +40,7 @@ void add_usage(struct rusage& sum, const struct rusage& more) {
 
 }  // namespace
 
-Outcome TraceLoop::run() {
+CollectorResult TraceLoop::run() {
   threads_[root_] = {.process = root_};
   processes_[root_] = {.parent = ::getpid()};
   StopWaiter waiter;
@@ -106,10 +106,10 @@ void TraceLoop::add_process(pid_t process, pid_t parent) {
   record({.op = Op::kProcess, .thread = process, .process = process, .parent = parent});
 }
 
-void TraceLoop::record(pid_t thread, const Thread& state, const Effect& effect) {
+void TraceLoop::record(pid_t thread, const Thread& state, const CallEffect& effect) {
   const auto process = processes_.find(state.process);
   const pid_t parent = process == processes_.end() ? 0 : process->second.parent;
-  for (const Effect::ExpectedEvent& event : effect.events) {
+  for (const CallEffect::ExpectedEvent& event : effect.events) {
     record({.op = event.op,
             .flags = event.flags,
             .thread = thread,
@@ -134,10 +134,10 @@ namespace {
 // Whether the result is certain before the call: an existing readable file or folder is opened, or
 // the file does not exist. Then the event is recorded at the start of the call, as by the gate,
 // which saves the second stop.
-bool is_certain(const Effect& effect) {
+bool is_certain(const CallEffect& effect) {
   if (effect.reports_failure) return true;
   if (!effect.will_succeed || !effect.changes.empty() || effect.events.size() != 1) return false;
-  const Effect::ExpectedEvent& event = effect.events.front();
+  const CallEffect::ExpectedEvent& event = effect.events.front();
   return event.op == wire::Op::kList || (event.op == wire::Op::kRead && event.flags == 0);
 }
 
@@ -193,14 +193,14 @@ void TraceLoop::at_call(pid_t thread, Thread& state) {
     record(thread, state, *std::exchange(state.pending, std::nullopt));
     return;
   }
-  for (const Effect::ComingChange& coming : state.pending->changes) {
-    sink_.about_to_change(coming.path, coming.stamp, coming.change);
+  for (const CallEffect::PendingChange& coming : state.pending->changes) {
+    sink_.before_change(coming.path, coming.stamp, coming.change);
   }
   if (state.pending->events.empty()) state.pending.reset();
 }
 
 void TraceLoop::at_result(pid_t thread, Thread& state) {
-  std::optional<Effect> effect = std::exchange(state.pending, std::nullopt);
+  std::optional<CallEffect> effect = std::exchange(state.pending, std::nullopt);
   if (!effect) return;
   __ptrace_syscall_info info{};
   if (!tracee::call_info(thread, info) || info.op != PTRACE_SYSCALL_INFO_EXIT) return;
@@ -221,7 +221,7 @@ void TraceLoop::at_exec(pid_t thread, Thread& state) {
     record({.op = wire::Op::kProcess, .thread = root_, .process = root_, .parent = ::getpid()});
     control_.started(root_, -1);
   }
-  const std::optional<Effect> effect = std::exchange(state.pending, std::nullopt);
+  const std::optional<CallEffect> effect = std::exchange(state.pending, std::nullopt);
   if (effect) record(thread, state, *effect);
 }
 

@@ -21,18 +21,18 @@ namespace assay::collect {
 class TraceLoop {
  public:
   // `root` is already traced, with tracee::options(), and has not executed its program yet.
-  TraceLoop(pid_t root, const std::vector<Inherited>& inherited, Log& log, const Control& control,
-            Sink& sink)
+  TraceLoop(pid_t root, const std::vector<Inherited>& inherited, EventLog& log,
+            const CollectorCallbacks& control, EventSink& sink)
       : root_(root), inherited_(inherited), log_(log), control_(control), sink_(sink) {}
 
-  Outcome run();
+  CollectorResult run();
   // Whether the command ever became its program.
   [[nodiscard]] bool started() const { return started_; }
 
  private:
   struct Thread {
     pid_t process = 0;
-    std::optional<Effect> pending;  // of its current call
+    std::optional<CallEffect> pending;  // of its current call
   };
   struct Process {
     pid_t parent = 0;
@@ -43,7 +43,7 @@ class TraceLoop {
   void ended(pid_t thread, int status, const struct rusage& usage);
   Thread& known(pid_t thread);
   void add_process(pid_t process, pid_t parent);
-  void record(pid_t thread, const Thread& state, const Effect& effect);
+  void record(pid_t thread, const Thread& state, const CallEffect& effect);
   void record(Event event);
 
   // Stops.
@@ -56,13 +56,13 @@ class TraceLoop {
 
   pid_t root_;
   const std::vector<Inherited>& inherited_;
-  Log& log_;
-  const Control& control_;
-  Sink& sink_;
+  EventLog& log_;
+  const CollectorCallbacks& control_;
+  EventSink& sink_;
   std::unordered_map<pid_t, Thread> threads_;
   std::unordered_map<pid_t, Process> processes_;
   std::unordered_set<pid_t> early_;  // stopped before their parents' fork event
-  Outcome outcome_;
+  CollectorResult outcome_;
   bool started_ = false;
   bool recording_ = true;
   bool watched_ = true;  // by the keeper

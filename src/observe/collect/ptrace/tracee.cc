@@ -64,8 +64,8 @@ void trace_child(pid_t thread, const __ptrace_syscall_info& info) {
   request(PTRACE_POKEUSER, thread, argument, info.seccomp.args[0] & ~std::uint64_t{CLONE_UNTRACED});
 }
 
-void stamp_created(pid_t thread, long fd, Effect& effect) {
-  for (Effect::ExpectedEvent& event : effect.events) {
+void stamp_created(pid_t thread, long fd, CallEffect& effect) {
+  for (CallEffect::ExpectedEvent& event : effect.events) {
     if (event.op != wire::Op::kCreate) continue;
     const std::string link = fmt::format("/proc/{}/fd/{}", thread, fd);
     struct stat status {};

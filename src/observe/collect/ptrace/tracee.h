@@ -28,6 +28,6 @@ bool same_process(pid_t process, pid_t thread);
 // otherwise.
 void trace_child(pid_t thread, const __ptrace_syscall_info& info);
 // Sets the stamp of a file that the call has just created as `fd`.
-void stamp_created(pid_t thread, long fd, Effect& effect);
+void stamp_created(pid_t thread, long fd, CallEffect& effect);
 
 }  // namespace assay::collect::tracee

@@ -20,7 +20,7 @@ class EffectTest : public ::testing::TestWithParam<bool> {
   EffectTest() { RemoteView::views_may_differ(GetParam()); }
   ~EffectTest() override { RemoteView::views_may_differ(false); }
 
-  Place place;
+  ProbeFolder place;
 
   Lines effect_lines(
       const std::function<void()>& act, const std::function<void()>& prepare = [] {}) {

@@ -30,7 +30,7 @@ bool next_stop(pid_t child, __ptrace_syscall_info& info) {
 
 std::string name_of(Change change) {
   switch (change) {
-    case Change::kCut:
+    case Change::kTruncate:
       return "cut";
     case Change::kContent:
       return "content";
@@ -46,8 +46,8 @@ std::string name_of(Change change) {
 
 }  // namespace
 
-Seen probe(const std::function<void()>& act, const std::function<void()>& prepare) {
-  Seen seen;
+ProbeResult probe(const std::function<void()>& act, const std::function<void()>& prepare) {
+  ProbeResult seen;
   const pid_t child = ::fork();
   if (child == 0) {
     prepare();
@@ -76,7 +76,7 @@ Seen probe(const std::function<void()>& act, const std::function<void()>& prepar
   return seen;
 }
 
-std::vector<std::string> lines_of(const std::optional<Effect>& effect,
+std::vector<std::string> lines_of(const std::optional<CallEffect>& effect,
                                   const std::filesystem::path& root) {
   std::vector<std::string> lines;
   if (!effect) return lines;
@@ -101,29 +101,29 @@ std::vector<std::string> lines_of(const std::optional<Effect>& effect,
   return lines;
 }
 
-Place::Place() : root_(std::filesystem::canonical(directory_.path())) {}
+ProbeFolder::ProbeFolder() : root_(std::filesystem::canonical(directory_.path())) {}
 
-std::string Place::path(const std::string& name) const {
+std::string ProbeFolder::path(const std::string& name) const {
   return name.empty() ? root_.string() : (root_ / name).string();
 }
 
-std::string Place::file(const std::string& name, const std::string& content) const {
+std::string ProbeFolder::file(const std::string& name, const std::string& content) const {
   std::ofstream(path(name)) << content;
   return path(name);
 }
 
-std::string Place::directory(const std::string& name) const {
+std::string ProbeFolder::directory(const std::string& name) const {
   std::filesystem::create_directories(path(name));
   return path(name);
 }
 
-std::string Place::link(const std::string& name, const std::string& target) const {
+std::string ProbeFolder::link(const std::string& name, const std::string& target) const {
   std::filesystem::create_symlink(target, path(name));
   return path(name);
 }
 
-std::vector<std::string> Place::effect_lines(const std::function<void()>& act,
-                                             const std::function<void()>& prepare) {
+std::vector<std::string> ProbeFolder::effect_lines(const std::function<void()>& act,
+                                                   const std::function<void()>& prepare) {
   seen = probe(act, prepare);
   return lines_of(seen.effect, root_);
 }

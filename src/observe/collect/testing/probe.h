@@ -13,25 +13,25 @@
 
 namespace assay::collect::testing {
 
-struct Seen {
-  std::optional<Effect> effect;
+struct ProbeResult {
+  std::optional<CallEffect> effect;
   long result = 0;  // of the system call: negative errno on failure
 };
 
 // Runs `act` in a child and stops it at the first call of calls_to_stop() after it began; `prepare`
 // runs in the child before, unobserved. After an exec the child continues only until its result is
 // known.
-Seen probe(
+ProbeResult probe(
     const std::function<void()>& act, const std::function<void()>& prepare = [] {});
 
 // As lines, "T" standing for `root`: "change content T/a", "write T/a", "rename T/a T/b exchange".
-std::vector<std::string> lines_of(const std::optional<Effect>& effect,
+std::vector<std::string> lines_of(const std::optional<CallEffect>& effect,
                                   const std::filesystem::path& root);
 
 // A temporary directory with canonical path, and files in it.
-class Place {
+class ProbeFolder {
  public:
-  Place();
+  ProbeFolder();
   [[nodiscard]] std::string path(const std::string& name = "") const;
   std::string file(const std::string& name, const std::string& content = "content") const;
   std::string directory(const std::string& name) const;
@@ -40,7 +40,7 @@ class Place {
   // What effect_of() predicts for the first path-class call of `act`, as lines.
   std::vector<std::string> effect_lines(
       const std::function<void()>& act, const std::function<void()>& prepare = [] {});
-  Seen seen;  // by the last effect_lines()
+  ProbeResult seen;  // by the last effect_lines()
 
  private:
   base::testing::TempDir directory_;

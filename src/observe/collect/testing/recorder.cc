@@ -6,7 +6,7 @@
 
 namespace assay::collect::testing {
 
-void Recorder::happened(const Event& event) {
+void EventRecorder::on_event(const Event& event) {
   events.push_back({event.op, event.flags, event.thread, event.process, event.parent, event.value,
                     event.stamp, std::string(event.path), std::string(event.other)});
   const auto inside = [&](std::string_view path) { return path.starts_with(root + "/"); };
@@ -23,7 +23,7 @@ void Recorder::happened(const Event& event) {
   lines.push_back(line);
 }
 
-void Recorder::about_to_change(std::string_view path, const wire::Stamp&, Change change) {
+void EventRecorder::before_change(std::string_view path, const wire::Stamp&, Change change) {
   if (!path.starts_with(root + "/")) return;
   lines.push_back((change == Change::kName    ? "change name T"
                    : change == Change::kTimes ? "change times T"
@@ -31,17 +31,17 @@ void Recorder::about_to_change(std::string_view path, const wire::Stamp&, Change
                   std::string(path.substr(root.size())));
 }
 
-std::vector<Recorded> Recorder::of(wire::Op op) const {
-  std::vector<Recorded> found;
-  for (const Recorded& event : events) {
+std::vector<RecordedEvent> EventRecorder::of(wire::Op op) const {
+  std::vector<RecordedEvent> found;
+  for (const RecordedEvent& event : events) {
     if (event.op == op) found.push_back(event);
   }
   return found;
 }
 
-std::set<pid_t> Recorder::unfinished() const {
+std::set<pid_t> EventRecorder::unfinished() const {
   std::set<pid_t> alive;
-  for (const Recorded& event : events) {
+  for (const RecordedEvent& event : events) {
     if (event.op == wire::Op::kProcess) alive.insert(event.process);
     if (event.op == wire::Op::kExit) alive.erase(event.process);
   }

@@ -1,4 +1,4 @@
-// Recorder: a Sink that keeps all events, and the Launch of a command for tests.
+// EventRecorder: a Sink that keeps all events, and the Launch of a command for tests.
 #pragma once
 
 #include <set>
@@ -9,7 +9,7 @@
 
 namespace assay::collect::testing {
 
-struct Recorded {
+struct RecordedEvent {
   wire::Op op = wire::Op::kNone;
   std::uint16_t flags = 0;
   pid_t thread = 0;
@@ -21,17 +21,17 @@ struct Recorded {
   std::string other;
 };
 
-class Recorder : public Sink {
+class EventRecorder : public EventSink {
  public:
-  void happened(const Event& event) override;
-  void about_to_change(std::string_view path, const wire::Stamp& stamp, Change change) override;
+  void on_event(const Event& event) override;
+  void before_change(std::string_view path, const wire::Stamp& stamp, Change change) override;
 
-  std::vector<Recorded> events;
+  std::vector<RecordedEvent> events;
   // In order, of everything below `root`, which is written as "T": "read T/a", "change name T/b".
   std::vector<std::string> lines;
   std::string root = "/nowhere";
 
-  [[nodiscard]] std::vector<Recorded> of(wire::Op op) const;
+  [[nodiscard]] std::vector<RecordedEvent> of(wire::Op op) const;
   // Processes that were announced and whose end was not: empty if all events arrived.
   [[nodiscard]] std::set<pid_t> unfinished() const;
 };

@@ -26,9 +26,9 @@ static __always_inline bool is_of_the_system(__u64 word) {
 // Longer names are reported each time.
 enum { kWordsHashed = 16 };
 
-static __always_inline int looked_in_vain(struct task_struct* task, const struct member* member,
-                                          unsigned int call, unsigned long first,
-                                          const char* given) {
+static __always_inline int report_failed_lookup(struct task_struct* task,
+                                                const struct member* member, unsigned int call,
+                                                unsigned long first, const char* given) {
   const __u32 zero = 0;
   struct open_scratch* scratch = bpf_map_lookup_elem(&open_scratches, &zero);
   if (!scratch) return 0;

@@ -75,8 +75,8 @@ int BPF_PROG(on_sys_exit, struct pt_regs* regs, long result) {
   }
   const char* given = given_name(regs, call, compat);
   if (result < 0) {
-    if (!(call & kAssayAsks)) return 0;
-    return looked_in_vain(task, member, call, first_argument(regs, compat), given);
+    if (!(call & kAssayQueries)) return 0;
+    return report_failed_lookup(task, member, call, first_argument(regs, compat), given);
   }
   if (!(call & kAssayOpens) || constants.opens_are_seen_inside) return 0;
   const struct file* file = file_at(task, result);

@@ -43,8 +43,8 @@ enum assay_access {
 
 enum assay_hint {
   kAssayOtherNamespace = 1,  // the file's mount is not of the collector's mount namespace
-  kAssayAskStat = 2,         // on this file system, stat returns other numbers than the inode has
-  kAssayWordsCut = 4,
+  kAssayNeedsStat = 2,       // on this file system, stat returns other numbers than the inode has
+  kAssayArgumentsTruncated = 4,
   kAssayUnseenChange = 8,  // existing content opened for writing where the gate could not stop it
 };
 
@@ -71,7 +71,7 @@ struct assay_message {
 // What on_sys_exit needs to know about a system call.
 enum assay_call {
   kAssayOpens = 1,          // its result is a descriptor
-  kAssayAsks = 2,           // if it fails with ENOENT, a kAssayAbsent message is sent
+  kAssayQueries = 2,        // if it fails with ENOENT, a kAssayAbsent message is sent
   kAssayPathSecond = 4,     // the path is the second argument, after a directory descriptor
   kAssayByHandle = 8,       // opens without a path, past the gate
   kAssayUring = 16,         // io_uring_setup, io_uring_enter

@@ -43,7 +43,7 @@ int BPF_PROG(on_fork, struct task_struct* parent, struct task_struct* child) {
 
 // A script: the kernel runs its interpreter instead and has already closed the script's own file,
 // so only the name given to execve and the working directory are known.
-static __always_inline void tell_script(struct task_struct* task, struct linux_binprm* program,
+static __always_inline void send_script(struct task_struct* task, struct linux_binprm* program,
                                         struct process_scratch* scratch) {
   struct assay_message* message = &scratch->message;
   begin_walk(&scratch->walk, &shared, BPF_CORE_READ(task, fs, pwd.mnt),
@@ -69,7 +69,7 @@ int BPF_PROG(on_exec, struct task_struct* task, int former_pid, struct linux_bin
   if (!scratch) return 0;
   struct assay_message* message = &scratch->message;
   if (BPF_CORE_READ(program, filename) != BPF_CORE_READ(program, interp))
-    tell_script(task, program, scratch);
+    send_script(task, program, scratch);
 
   const struct file* file = BPF_CORE_READ(program, file);
   take_stamp(message, BPF_CORE_READ(file, f_inode), BPF_CORE_READ(file, f_inode, i_sb));
@@ -84,11 +84,11 @@ int BPF_PROG(on_exec, struct task_struct* task, int former_pid, struct linux_bin
   unsigned long arguments = BPF_CORE_READ(task, mm, arg_end) - from;
   if (arguments > kAssayArgumentsMax) {
     arguments = kAssayArgumentsMax;
-    message->hints |= kAssayWordsCut;
+    message->hints |= kAssayArgumentsTruncated;
   }
   if (bpf_probe_read_user(scratch->text + at, arguments, (const void*)from)) {
     arguments = 0;
-    message->hints |= kAssayWordsCut;
+    message->hints |= kAssayArgumentsTruncated;
   }
   message->kind = kAssayExec;
   message->path_length = at;

@@ -59,5 +59,5 @@ static __always_inline void take_stamp(struct assay_message* message, const stru
   message->size = FIELD(inode, inode, i_size);
   message->mtime_ns = mtime_of(inode);
   message->ctime_ns = ctime_of(inode);
-  if (stat_differs(FIELD(super_block, super, s_magic))) message->hints |= kAssayAskStat;
+  if (stat_differs(FIELD(super_block, super, s_magic))) message->hints |= kAssayNeedsStat;
 }

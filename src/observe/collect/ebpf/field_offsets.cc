@@ -1,4 +1,4 @@
-#include "observe/collect/ebpf/field_places.h"
+#include "observe/collect/ebpf/field_offsets.h"
 
 #include <fmt/format.h>
 
@@ -35,7 +35,7 @@ struct FieldAccess {
   std::uint32_t index = 0;
 };
 
-struct FieldPlace {
+struct FieldOffset {
   std::uint64_t offset = 0;  // in bytes
   std::uint64_t size = 0;
 };
@@ -96,8 +96,8 @@ std::optional<std::uint32_t> member_type(const TypeTable& kernel, std::uint32_t 
   return std::nullopt;
 }
 
-std::optional<FieldPlace> place_in(const TypeTable& kernel, std::uint32_t type,
-                                   const WantedField& field) {
+std::optional<FieldOffset> offset_in(const TypeTable& kernel, std::uint32_t type,
+                                     const WantedField& field) {
   std::uint64_t bits = 0;
   for (const FieldAccess& access : field.accesses) {
     if (!access.name.empty()) {
@@ -111,24 +111,24 @@ std::optional<FieldPlace> place_in(const TypeTable& kernel, std::uint32_t type,
     type = kernel.array(*at).type;
     bits += 8 * access.index * kernel.size_of(type);
   }
-  return FieldPlace{bits / 8, kernel.size_of(type)};
+  return FieldOffset{bits / 8, kernel.size_of(type)};
 }
 
 // The value for one instruction; nothing if the kernel has no such field or type.
-struct FieldAnswer {
+struct FieldValue {
   std::optional<std::uint64_t> number;
   bool size_fits = true;  // of a field, for instructions that read it directly
   bool ambiguous = false;
 };
 
-void add(FieldAnswer& answer, std::uint64_t number) {
+void add(FieldValue& answer, std::uint64_t number) {
   answer.ambiguous = answer.ambiguous || (answer.number && *answer.number != number);
   answer.number = number;
 }
 
-FieldAnswer answer_for_value(const bpf_core_relo& field, const TypeTable& ours,
-                             const KernelTypes& kernel) {
-  FieldAnswer answer;
+FieldValue value_for_access(const bpf_core_relo& field, const TypeTable& ours,
+                            const KernelTypes& kernel) {
+  FieldValue answer;
   const btf_type& type = *ours.find(ours.unqualified(field.type_id));
   const auto numbers = numbers_of_path(ours.text(field.access_str_off));
   if (numbers.empty() || numbers.front() >= ours.values(type).size()) return answer;
@@ -143,10 +143,9 @@ FieldAnswer answer_for_value(const bpf_core_relo& field, const TypeTable& ours,
   return answer;
 }
 
-FieldAnswer answer_for(const bpf_core_relo& field, const TypeTable& ours,
-                       const KernelTypes& kernel) {
-  if (field.kind == BPF_CORE_ENUMVAL_EXISTS) return answer_for_value(field, ours, kernel);
-  FieldAnswer answer;
+FieldValue value_for(const bpf_core_relo& field, const TypeTable& ours, const KernelTypes& kernel) {
+  if (field.kind == BPF_CORE_ENUMVAL_EXISTS) return value_for_access(field, ours, kernel);
+  FieldValue answer;
   const btf_type* type = ours.find(ours.unqualified(field.type_id));
   if (type == nullptr) return answer;
   const auto wanted_field = wanted(ours, field.type_id, ours.text(field.access_str_off));
@@ -163,7 +162,7 @@ FieldAnswer answer_for(const bpf_core_relo& field, const TypeTable& ours,
       case BPF_CORE_FIELD_BYTE_SIZE:
       case BPF_CORE_FIELD_EXISTS: {
         if (!wanted_field) break;
-        const auto place = place_in(kernel.table(), id, *wanted_field);
+        const auto place = offset_in(kernel.table(), id, *wanted_field);
         if (!place) break;
         exists = true;
         if (field.kind == BPF_CORE_FIELD_BYTE_SIZE) add(answer, place->size);
@@ -214,7 +213,7 @@ base::Result<void> fill_in_fields(std::span<const bpf_core_relo> fields, const T
     const bool wide = instruction.code == (BPF_LD | BPF_IMM | BPF_DW);
     const int kind = BPF_CLASS(instruction.code);
     const bool number = wide || kind == BPF_ALU || kind == BPF_ALU64;
-    const FieldAnswer answer = answer_for(field, ours, kernel);
+    const FieldValue answer = value_for(field, ours, kernel);
     if (answer.ambiguous) return base::fail(unusable(field, ours, "has several forms"));
     if (!answer.number) {
       instruction = impossible_instruction();

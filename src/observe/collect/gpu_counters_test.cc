@@ -1,4 +1,4 @@
-#include "observe/collect/gpu_count.h"
+#include "observe/collect/gpu_counters.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -39,25 +39,25 @@ TEST_F(GpuCountTest, IsEnabledByADriverOrByTheVariable) {
 }
 
 TEST_F(GpuCountTest, WhatProcessesCountedIsSummedUpAndFoundAgain) {
-  auto count = GpuCount::make(uid(), folder_);
+  auto count = GpuCounters::make(uid(), folder_);
   ASSERT_TRUE(count);
   base::Environment environment = {"A=1", "ASSAY_GPU_REGION=/old"};
   const bool added = count->add_to(environment);
   EXPECT_EQ(added, environment.entries().back().starts_with("ASSAY_GPU_REGION=/") &&
                        environment.entries().back() != "ASSAY_GPU_REGION=/old");
-  EXPECT_FALSE(GpuCount::make(uid(), "/nowhere"));  // it is there already
-  auto found = GpuCount::find(uid(), folder_);
+  EXPECT_FALSE(GpuCounters::make(uid(), "/nowhere"));  // it is there already
+  auto found = GpuCounters::find(uid(), folder_);
   ASSERT_TRUE(found);
   const GpuReport report = found->report();
   EXPECT_EQ(report.totals[wire::GpuQuantity::kKernel].calls, 0U);
   EXPECT_TRUE(report.collectives.empty());
   EXPECT_TRUE(report.memory.empty());
   count->remove();
-  EXPECT_FALSE(GpuCount::find(uid(), folder_));
+  EXPECT_FALSE(GpuCounters::find(uid(), folder_));
 }
 
 TEST_F(GpuCountTest, LimitsAndWaitsAreReported) {
-  auto count = GpuCount::make(uid(), folder_);
+  auto count = GpuCounters::make(uid(), folder_);
   ASSERT_TRUE(count);
   EXPECT_TRUE(count->report().shares.empty());
   wire::GpuRegion& region = count->region();
@@ -78,9 +78,9 @@ TEST_F(GpuCountTest, LimitsAndWaitsAreReported) {
 // By the lock on the slot's byte, or, where a program closed the descriptor that held it, by pid
 // and start time.
 TEST_F(GpuCountTest, ExitedProcessesAreRecognised) {
-  auto count = GpuCount::make(uid(), folder_);
+  auto count = GpuCounters::make(uid(), folder_);
   ASSERT_TRUE(count);
-  const auto uids = GpuCount::uids();
+  const auto uids = GpuCounters::uids();
   EXPECT_NE(std::find(uids.begin(), uids.end(), uid()), uids.end());
   wire::GpuRegion& region = count->region();
   struct stat here {};

@@ -1,4 +1,4 @@
-#include "observe/collect/ebpf/field_places.h"
+#include "observe/collect/ebpf/field_offsets.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
-// GpuCount: a run's GPU region, seen from outside its processes. `assay run` creates it before the
-// command starts, passes its path in the command's environment together with libassay-gpu.so, and
-// sums the counters up at the end; recovery does that for a collector that was killed.
+// GpuCounters: a run's GPU region, seen from outside its processes. `assay run` creates it before
+// the command starts, passes its path in the command's environment together with libassay-gpu.so,
+// and sums the counters up at the end; recovery does that for a collector that was killed.
 #pragma once
 
 #include <cstdint>
@@ -48,18 +48,20 @@ struct GpuReport {
   std::uint64_t lost = 0;  // threads and collectives that did not fit: all counts are too low then
 };
 
-class GpuCount {
+class GpuCounters {
  public:
   // Creates the region of the run with this uid, in /dev/shm if possible, else in `folder`. Nothing
   // if that fails: the command runs uncounted then.
-  static std::optional<GpuCount> make(const std::string& uid, const std::filesystem::path& folder);
+  static std::optional<GpuCounters> make(const std::string& uid,
+                                         const std::filesystem::path& folder);
   // The region of a running run, or one that a killed collector left.
-  static std::optional<GpuCount> find(const std::string& uid, const std::filesystem::path& folder);
+  static std::optional<GpuCounters> find(const std::string& uid,
+                                         const std::filesystem::path& folder);
   // The uids of this user's runs with regions in /dev/shm; some may have ended.
   static std::vector<std::string> uids();
-  GpuCount(GpuCount&& other) noexcept;
-  GpuCount& operator=(GpuCount&& other) noexcept;
-  ~GpuCount();
+  GpuCounters(GpuCounters&& other) noexcept;
+  GpuCounters& operator=(GpuCounters&& other) noexcept;
+  ~GpuCounters();
 
   // Adds the library and the region's path to a command's environment. False, with nothing changed,
   // if the library is not installed.
@@ -73,7 +75,7 @@ class GpuCount {
   void remove();
 
  private:
-  GpuCount(std::filesystem::path path, wire::GpuRegion* region)
+  GpuCounters(std::filesystem::path path, wire::GpuRegion* region)
       : path_(std::move(path)), region_(region) {}
 
   std::filesystem::path path_;

@@ -1,4 +1,4 @@
-#include "observe/collect/gpu_count.h"
+#include "observe/collect/gpu_counters.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -102,27 +102,27 @@ bool gpu_library_found() {
   return !installed_library(kLibrary).empty();
 }
 
-std::optional<GpuCount> GpuCount::make(const std::string& uid, const fs::path& folder) {
+std::optional<GpuCounters> GpuCounters::make(const std::string& uid, const fs::path& folder) {
   for (const fs::path& path : places(uid, folder)) {
     const base::UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (!file.valid()) continue;
     wire::GpuRegion* region = wire::make_gpu_region(file.get()) ? mapped(file.get()) : nullptr;
-    if (region != nullptr) return GpuCount(path, region);
+    if (region != nullptr) return GpuCounters(path, region);
     ::unlink(path.c_str());
   }
   return std::nullopt;
 }
 
-std::optional<GpuCount> GpuCount::find(const std::string& uid, const fs::path& folder) {
+std::optional<GpuCounters> GpuCounters::find(const std::string& uid, const fs::path& folder) {
   for (const fs::path& path : places(uid, folder)) {
     const base::UniqueFd file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
     wire::GpuRegion* region = file.valid() ? mapped(file.get()) : nullptr;
-    if (region != nullptr) return GpuCount(path, region);
+    if (region != nullptr) return GpuCounters(path, region);
   }
   return std::nullopt;
 }
 
-std::vector<std::string> GpuCount::uids() {
+std::vector<std::string> GpuCounters::uids() {
   std::vector<std::string> found;
   std::error_code error;
   for (fs::directory_iterator at(kMemory, error), end; !error && at != end; at.increment(error)) {
@@ -138,20 +138,20 @@ std::vector<std::string> GpuCount::uids() {
   return found;
 }
 
-GpuCount::GpuCount(GpuCount&& other) noexcept
+GpuCounters::GpuCounters(GpuCounters&& other) noexcept
     : path_(std::move(other.path_)), region_(std::exchange(other.region_, nullptr)) {}
 
-GpuCount& GpuCount::operator=(GpuCount&& other) noexcept {
+GpuCounters& GpuCounters::operator=(GpuCounters&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(region_, other.region_);
   return *this;
 }
 
-GpuCount::~GpuCount() {
+GpuCounters::~GpuCounters() {
   if (region_ != nullptr) ::munmap(region_, sizeof(wire::GpuRegion));
 }
 
-bool GpuCount::add_to(base::Environment& environment) const {
+bool GpuCounters::add_to(base::Environment& environment) const {
   const fs::path library = installed_library(kLibrary);
   if (library.empty()) return false;
   environment.add_to_list("LD_PRELOAD", library.native(), base::Environment::Place::kLast);
@@ -162,7 +162,7 @@ bool GpuCount::add_to(base::Environment& environment) const {
   return true;
 }
 
-GpuReport GpuCount::report() const {
+GpuReport GpuCounters::report() const {
   GpuReport report;
   report.totals = wire::sum_of(*region_);
   report.lost = region_->header.lost_threads.load() + region_->header.lost_collectives.load();
@@ -197,7 +197,7 @@ GpuReport GpuCount::report() const {
   return report;
 }
 
-std::vector<bool> GpuCount::living() const {
+std::vector<bool> GpuCounters::living() const {
   const base::UniqueFd file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
   const std::size_t given =
       std::min<std::size_t>(region_->header.next_slot.load(), wire::kGpuSlots);
@@ -223,7 +223,7 @@ std::vector<bool> GpuCount::living() const {
   return living;
 }
 
-void GpuCount::remove() {
+void GpuCounters::remove() {
   ::unlink(path_.c_str());
 }
 
