@@ -14,7 +14,7 @@
 namespace assay::shim {
 namespace {
 
-struct Who {
+struct ProcessIds {
   std::int32_t thread;
   std::int32_t process;
   std::int32_t parent;  // recorded once per thread
@@ -24,15 +24,15 @@ struct Who {
 // again). The child of a vfork shares all memory with its parent, including thread-local memory, so
 // only the kernel knows which of the two this is; asking for the thread id is enough, since it
 // identifies the process too.
-Who who() {
+ProcessIds current_ids() {
   struct Known {
     std::int32_t thread;
     std::int32_t process;
-    std::int32_t told_by;
+    std::int32_t cached_for;
   };
   static thread_local constinit Known known{};
   std::int32_t first = shim.local->process.load(std::memory_order_relaxed);
-  const bool same = known.told_by == first && first != 0;
+  const bool same = known.cached_for == first && first != 0;
   if (same && !shim.vforks.load(std::memory_order_relaxed)) {
     return {known.thread, known.process, 0};
   }
@@ -100,7 +100,7 @@ Text name_of_directory(int directory, char* buffer, std::size_t size) {
 
 // Names that refer to a different file in each process (/dev/stdin, /proc/self/…). /dev/shm is an
 // ordinary folder.
-bool means_something_else_outside(Text absolute) {
+bool is_process_specific(Text absolute) {
   return starts_with(absolute, "/proc/", 6) ||
          (starts_with(absolute, "/dev/", 5) && !starts_with(absolute, "/dev/shm/", 9));
 }
@@ -116,8 +116,8 @@ void commit(wire::Record& record, std::size_t size) {
 
 // Reserves `size` bytes. There was enough space before the call (log_ready()); if other writers
 // have used it since, waits for the collector to allocate more.
-std::uint64_t place_for(std::size_t size) {
-  wire::Place place = wire::reserve(*shim.header, size);
+std::uint64_t reserve_record(std::size_t size) {
+  wire::Reservation place = wire::reserve(*shim.header, size);
   for (int waited_ms = 0; place.offset == 0 && waited_ms < 1000; ++waited_ms) {
     const struct timespec pause = {.tv_sec = 0, .tv_nsec = 1'000'000};
     gate_call(SYS_nanosleep, &pause, 0);
@@ -136,7 +136,7 @@ char* append(char* to, Text text) {
 }
 
 // The content of a record except process and time. Without a status, it is not about a file.
-struct What {
+struct RecordFields {
   wire::Op op;
   const struct stat* status = nullptr;
   std::int32_t value = 0;
@@ -146,15 +146,16 @@ struct What {
 
 // Writes a record. The path is `before`, a slash, and `path`, or just `path` if `before` is empty;
 // the second text is `other` followed directly by `other_rest`.
-void write(const What& what, Text before, Text path, Text other = {}, Text other_rest = {}) {
-  const std::int64_t now = what.time_ns != 0 ? what.time_ns : monotonic_ns();
-  Who by = who();
-  if (what.child != 0) by = {what.child, what.child, by.process};
+void write(const RecordFields& fields, Text before, Text path, Text other = {},
+           Text other_rest = {}) {
+  const std::int64_t now = fields.time_ns != 0 ? fields.time_ns : monotonic_ns();
+  ProcessIds by = current_ids();
+  if (fields.child != 0) by = {fields.child, fields.child, by.process};
   const bool slash = before.length > 0 && before.data[before.length - 1] != '/';
   const std::size_t path_length = before.length + (slash ? 1 : 0) + path.length;
   const std::size_t other_length = other.length + other_rest.length;
   const std::size_t size = wire::record_size(path_length + other_length);
-  const std::uint64_t offset = place_for(size);
+  const std::uint64_t offset = reserve_record(size);
   if (offset == 0) {
     shim.header->dropped.fetch_add(1, std::memory_order_relaxed);
     return;
@@ -169,23 +170,23 @@ void write(const What& what, Text before, Text path, Text other = {}, Text other
                      std::memory_order_relaxed);
   std::atomic_signal_fence(
       std::memory_order_release);  // the length first: the process may be killed
-  record->op = what.op;
+  record->op = fields.op;
   record->source = wire::Source::kShim;
-  record->flags = what.status != nullptr ? 0 : wire::flag::kNoStamp;
+  record->flags = fields.status != nullptr ? 0 : wire::flag::kNoStamp;
   record->path_length = static_cast<std::uint16_t>(path_length);
   record->other_length = static_cast<std::uint16_t>(other_length);
   record->thread = by.thread;
   record->process = by.process;
   record->parent = by.parent;
-  record->value = what.value;
+  record->value = fields.value;
   record->time_ns = now;
   record->stamp = {};
-  if (what.status != nullptr) {
-    record->stamp = {.device = what.status->st_dev,
-                     .inode = what.status->st_ino,
-                     .size = what.status->st_size,
-                     .mtime_ns = nanoseconds(what.status->st_mtim),
-                     .ctime_ns = nanoseconds(what.status->st_ctim)};
+  if (fields.status != nullptr) {
+    record->stamp = {.device = fields.status->st_dev,
+                     .inode = fields.status->st_ino,
+                     .size = fields.status->st_size,
+                     .mtime_ns = nanoseconds(fields.status->st_mtim),
+                     .ctime_ns = nanoseconds(fields.status->st_ctim)};
   }
   char* text = append(record->text(), before);
   if (slash) *text++ = '/';
@@ -232,12 +233,12 @@ void record_traffic(const char* text, std::size_t length, std::uint64_t connecti
   char buffer[PATH_MAX];
   const Text given{path, path_length};
   if (path_length > 0 && path[0] == '/') {
-    if (!means_something_else_outside(given)) write({.op = op}, {}, given);
+    if (!is_process_specific(given)) write({.op = op}, {}, given);
     return;
   }
   const Text before = name_of_directory(directory, buffer, sizeof buffer);
   const bool fits = before.length + 1 + path_length < PATH_MAX;
-  if (before.length > 0 && fits && !means_something_else_outside(before)) {
+  if (before.length > 0 && fits && !is_process_specific(before)) {
     write({.op = op}, before, given);
   }
 }
@@ -247,11 +248,11 @@ void record_traffic(const char* text, std::size_t length, std::uint64_t connecti
   char buffer[PATH_MAX];
   const Text given{path, path_length};
   if (path_length > 0 && path[0] == '/') {
-    if (!means_something_else_outside(given)) return write({op, &status}, {}, given);
+    if (!is_process_specific(given)) return write({op, &status}, {}, given);
   } else {
     const Text before = name_of_directory(directory, buffer, sizeof buffer);
     const bool fits = before.length + 1 + path_length < PATH_MAX;
-    if (before.length > 0 && fits && !means_something_else_outside(before)) {
+    if (before.length > 0 && fits && !is_process_specific(before)) {
       return write({op, &status}, before, given);
     }
   }

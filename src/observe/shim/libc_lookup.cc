@@ -18,7 +18,7 @@ namespace assay::shim {
 namespace {
 
 // Passes on another library's result, and records a missing file.
-int told(int result, int directory, const char* path) {
+int note_if_absent(int result, int directory, const char* path) {
   if (result == 0 || errno != ENOENT || !on()) return result;
   note_absent(directory, path);
   errno = ENOENT;
@@ -42,14 +42,15 @@ using OpenDir = DIR*(const char*);
 // struct stat and struct stat64 are the same on x86-64.
 template <typename Status>
 int stat_by(Function function, const char* path, Status* status, int flags) {
-  if (auto* next = other<Stat<Status>>(function)) return told(next(path, status), AT_FDCWD, path);
+  if (auto* next = other<Stat<Status>>(function))
+    return note_if_absent(next(path, status), AT_FDCWD, path);
   return like_libc(ordinary_call(SYS_newfstatat, AT_FDCWD, path, status, flags), AT_FDCWD, path);
 }
 
 template <typename Status>
 int stat_at_by(Function function, int directory, const char* path, Status* status, int flags) {
   if (auto* next = other<StatAt<Status>>(function)) {
-    return told(next(directory, path, status, flags), directory, path);
+    return note_if_absent(next(directory, path, status, flags), directory, path);
   }
   return like_libc(ordinary_call(SYS_newfstatat, directory, path, status, flags), directory, path);
 }
@@ -81,7 +82,8 @@ ASSAY_EXPORTED int fstatat64(int at, const char* path, struct stat64* status, in
 }
 ASSAY_EXPORTED int access(const char* path, int mode) noexcept {
   using namespace assay::shim;
-  if (auto* next = other<Access>(Function::kAccess)) return told(next(path, mode), AT_FDCWD, path);
+  if (auto* next = other<Access>(Function::kAccess))
+    return note_if_absent(next(path, mode), AT_FDCWD, path);
   return like_libc(ordinary_call(SYS_access, path, mode), AT_FDCWD, path);
 }
 

@@ -21,31 +21,31 @@ using Event = std::pair<Op, std::string>;
 
 class Record : public ::testing::Test {
  protected:
-  std::vector<Event> events(const Log& log) const {
+  std::vector<Event> events(const ShimLog& log) const {
     std::vector<Event> found;
-    for (const Seen& seen : log.records()) found.emplace_back(seen.op, seen.path);
+    for (const LoggedEvent& seen : log.records()) found.emplace_back(seen.op, seen.path);
     return found;
   }
   // What the gate stopped after the loader had done its work.
-  static std::vector<std::string> stopped(const Outcome& outcome) {
+  static std::vector<std::string> stopped(const ShimRunResult& outcome) {
     std::vector<std::string> paths;
-    for (const Stop& stop : outcome.stops) {
+    for (const StoppedCall& stop : outcome.stops) {
       if (stop.path.find(".so") == std::string::npos) paths.push_back(stop.path);
     }
     return paths;
   }
-  static void wait_for_records(Log& log) {
+  static void wait_for_records(ShimLog& log) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (log.header().tail == wire::kHeaderSize && std::chrono::steady_clock::now() < end) {
       std::this_thread::yield();
     }
   }
-  Workspace workspace_;
+  ShimWorkspace workspace_;
 };
 
 TEST_F(Record, EveryWayToNameAFile) {
   const auto log = workspace_.new_log();
-  const Outcome outcome = run(workspace_.traced_probe(*log, {"places"}));
+  const ShimRunResult outcome = run(workspace_.traced_probe(*log, {"places"}));
   ASSERT_EQ(outcome.wait_status, 0) << outcome.output;
   const auto at = [&](const char* name) { return workspace_.path(name); };
   EXPECT_THAT(
@@ -65,7 +65,7 @@ TEST_F(Record, EveryWayToNameAFile) {
 
 TEST_F(Record, NamesThatAreNotThereAndFoldersThatAreListed) {
   const auto log = workspace_.new_log();
-  const Outcome outcome = run(workspace_.traced_probe(*log, {"names"}));
+  const ShimRunResult outcome = run(workspace_.traced_probe(*log, {"names"}));
   EXPECT_EQ(outcome.output, run(workspace_.probe({"names"})).output);
   const auto at = [&](const char* name) { return workspace_.path(name); };
   EXPECT_THAT(
@@ -104,7 +104,7 @@ TEST_F(Record, ARepeatedReadIsRecordedOnceInEveryEpoch) {
 
   const auto second = workspace_.new_log();
   command = workspace_.traced_probe(*second, {"repeated", "1000"});
-  command.before = [&](const Stop& stop) {
+  command.before = [&](const StoppedCall& stop) {
     if (stop.path == "folder/file") ++second->header().epoch;
     return true;
   };
@@ -116,7 +116,7 @@ TEST_F(Record, ARepeatedReadIsRecordedOnceInEveryEpoch) {
 // by fork, vfork and a clone of their own each record what they read, though another did before.
 TEST_F(Record, EveryProcessAndThreadByItsNumber) {
   const auto log = workspace_.new_log();
-  const Outcome outcome = run(workspace_.traced_probe(*log, {"family"}));
+  const ShimRunResult outcome = run(workspace_.traced_probe(*log, {"family"}));
   ASSERT_EQ(outcome.wait_status, 0);
   std::istringstream lines(outcome.output);
   std::vector<std::tuple<std::string, pid_t, pid_t>> expected;
@@ -135,7 +135,7 @@ TEST_F(Record, EveryProcessAndThreadByItsNumber) {
   std::vector<std::tuple<std::string, pid_t, pid_t>> found;
   std::set<pid_t> seen_first;
   std::set<pid_t> ended;
-  for (const Seen& seen : log->records(nullptr, Log::Kind::kProcesses)) {
+  for (const LoggedEvent& seen : log->records(nullptr, ShimLog::Kind::kProcesses)) {
     if (seen.op == wire::Op::kExit) {
       EXPECT_EQ(seen.value, 0);
       ended.insert(seen.process);
@@ -144,7 +144,7 @@ TEST_F(Record, EveryProcessAndThreadByItsNumber) {
     }
   }
   EXPECT_THAT(ended, ::testing::IsSupersetOf(seen_first));
-  for (const Seen& seen : log->records()) {
+  for (const LoggedEvent& seen : log->records()) {
     if (seen.path != workspace_.path("readonly")) {
       found.emplace_back(seen.path, seen.process, seen.thread);
     }
@@ -158,12 +158,13 @@ TEST_F(Record, EveryProcessAndThreadByItsNumber) {
 // Records of 4 KiB, so that threads go through windows at the same time.
 TEST_F(Record, ThreadsThroughManyWindows) {
   const auto log = workspace_.new_log();
-  const Outcome outcome = run(workspace_.traced_probe(*log, {"threads", "8", "1500", "3900"}));
+  const ShimRunResult outcome =
+      run(workspace_.traced_probe(*log, {"threads", "8", "1500", "3900"}));
   ASSERT_EQ(outcome.wait_status, 0) << outcome.output;
   int torn = 0;
   std::set<std::string> paths;
   const auto records = log->records(&torn);
-  for (const Seen& seen : records) {
+  for (const LoggedEvent& seen : records) {
     paths.insert(seen.path);
     ASSERT_EQ(seen.path.substr(seen.path.size() - 5), "/file");
   }
@@ -176,14 +177,15 @@ TEST_F(Record, ThreadsThroughManyWindows) {
 
 TEST_F(Record, InSignalHandlers) {
   const auto log = workspace_.new_log();
-  const Outcome outcome = run(workspace_.traced_probe(*log, {"signals"}));
+  const ShimRunResult outcome = run(workspace_.traced_probe(*log, {"signals"}));
   ASSERT_EQ(outcome.wait_status, 0) << outcome.output;
   const auto made = static_cast<std::size_t>(std::stoi(outcome.output));
   EXPECT_GT(made, 10U);
   std::size_t creates = 0;
   std::size_t reads = 0;
   int torn = 0;
-  for (const Seen& seen : log->records(&torn)) (seen.op == Op::kCreate ? creates : reads) += 1;
+  for (const LoggedEvent& seen : log->records(&torn))
+    (seen.op == Op::kCreate ? creates : reads) += 1;
   EXPECT_EQ(creates, made);
   EXPECT_EQ(reads, 20000U);
   EXPECT_EQ(torn, 0);
@@ -192,11 +194,11 @@ TEST_F(Record, InSignalHandlers) {
 // What the shim cannot record, the gate sees: every open is known to one of the two.
 TEST_F(Record, AFullLogLosesNothing) {
   const auto log = workspace_.new_log(wire::kMaxRecordSize + std::size_t{100'000});
-  const Outcome outcome = run(workspace_.traced_probe(*log, {"threads", "4", "1000", "50"}));
+  const ShimRunResult outcome = run(workspace_.traced_probe(*log, {"threads", "4", "1000", "50"}));
   ASSERT_EQ(outcome.wait_status, 0) << outcome.output;
   const auto recorded = log->records();
   std::set<std::string> all;
-  for (const Seen& seen : recorded) all.insert(seen.path);
+  for (const LoggedEvent& seen : recorded) all.insert(seen.path);
   for (const std::string& path : stopped(outcome)) all.insert(workspace_.path(path));
   EXPECT_GT(recorded.size(), 100U);
   EXPECT_LT(recorded.size(), 4000U);
@@ -232,13 +234,13 @@ TEST_F(Record, AKilledProgramLeavesAReadableLog) {
         kill(process, SIGKILL);
       });
     };
-    const Outcome outcome = run(command);
+    const ShimRunResult outcome = run(command);
     killer.join();
     EXPECT_TRUE(WIFSIGNALED(outcome.wait_status));
     int torn = 0;
     const auto records = log->records(&torn);
     EXPECT_FALSE(records.empty());
-    for (const Seen& seen : records) {
+    for (const LoggedEvent& seen : records) {
       ASSERT_EQ(seen.op, Op::kRead);
       ASSERT_EQ(seen.stamp.size, 7);
       ASSERT_EQ(seen.path.substr(seen.path.size() - 6), "./file");
@@ -251,7 +253,7 @@ TEST_F(Record, BeforeConstructorsAndAfterDestructors) {
   const auto log = workspace_.new_log();
   Command command = workspace_.traced_probe(*log, {"edges"});
   command.library += ":" ASSAY_EARLY;
-  const Outcome outcome = run(command);
+  const ShimRunResult outcome = run(command);
   EXPECT_EQ(outcome.wait_status, 0) << outcome.output;
   // A preinit function runs before the environment is available: the gate sees it.
   EXPECT_THAT(stopped(outcome), ElementsAre("file"));
@@ -263,7 +265,7 @@ TEST_F(Record, BeforeConstructorsAndAfterDestructors) {
 TEST_F(Record, UnderAnotherRootTheGateSeesAll) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can change the root";
   const auto log = workspace_.new_log();
-  const Outcome outcome = run(workspace_.traced_probe(*log, {"rooted"}));
+  const ShimRunResult outcome = run(workspace_.traced_probe(*log, {"rooted"}));
   ASSERT_EQ(outcome.wait_status, 0);
   EXPECT_TRUE(log->records().empty());
   EXPECT_THAT(stopped(outcome),

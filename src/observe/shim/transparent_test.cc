@@ -17,7 +17,7 @@ struct Setting {
 
 class Same : public ::testing::TestWithParam<Setting> {
  protected:
-  Workspace workspace_;
+  ShimWorkspace workspace_;
 };
 
 TEST_P(Same, WithTheShimAndWithout) {
@@ -25,14 +25,14 @@ TEST_P(Same, WithTheShimAndWithout) {
   if (user != 0 && geteuid() != 0) GTEST_SKIP() << "only root can become another user";
   Command bare = workspace_.probe({scenario});
   bare.user = user;
-  const Outcome expected = run(bare);
+  const ShimRunResult expected = run(bare);
   ASSERT_EQ(expected.wait_status, 0) << expected.output;
   ASSERT_FALSE(expected.output.empty());
 
   const auto log = workspace_.new_log();
   Command traced = workspace_.traced_probe(*log, {scenario});
   traced.user = user;
-  const Outcome under_shim = run(traced);
+  const ShimRunResult under_shim = run(traced);
   EXPECT_EQ(under_shim.wait_status, 0);
   EXPECT_EQ(under_shim.output, expected.output);
   EXPECT_EQ(log->header().shims, 1U) << "the shim was not at work";
@@ -62,8 +62,8 @@ INSTANTIATE_TEST_SUITE_P(All, Same,
                          });
 
 TEST(Shim, WithoutAUsableLogItDoesNothing) {
-  Workspace workspace;
-  const Outcome expected = run(workspace.probe({"fopen"}));
+  ShimWorkspace workspace;
+  const ShimRunResult expected = run(workspace.probe({"fopen"}));
   const std::string garbage = workspace.path("../garbage");
   std::ofstream(garbage) << std::string(8192, 'x');
   for (const std::string& log : {std::string("relative"), workspace.path("missing log"), garbage,
@@ -76,17 +76,17 @@ TEST(Shim, WithoutAUsableLogItDoesNothing) {
 }
 
 TEST(Shim, AWrongLogVersionIsLeftAlone) {
-  Workspace workspace;
+  ShimWorkspace workspace;
   const auto log = workspace.new_log();
   log->header().version = 2;
-  const Outcome outcome = run(workspace.traced_probe(*log, {"repeated", "3"}));
+  const ShimRunResult outcome = run(workspace.traced_probe(*log, {"repeated", "3"}));
   EXPECT_EQ(outcome.wait_status, 0);
   EXPECT_EQ(log->header().shims, 0U);
   EXPECT_TRUE(log->records().empty());
 }
 
 TEST(Shim, WhereTheRootIsAnotherItDoesNothing) {
-  Workspace workspace;
+  ShimWorkspace workspace;
   const auto log = workspace.new_log();
   log->header().root_inode = 1;
   log->header().root_mount = 1;
@@ -96,16 +96,16 @@ TEST(Shim, WhereTheRootIsAnotherItDoesNothing) {
 
 // Without a collector at the gate the kernel returns ENOSYS. The program must not notice.
 TEST(Shim, AProgramOutlivesTheCollector) {
-  Workspace workspace;
-  const Outcome expected = run(workspace.probe({"deserted"}));
+  ShimWorkspace workspace;
+  const ShimRunResult expected = run(workspace.probe({"deserted"}));
   const auto log = workspace.new_log();
   Command command = workspace.traced_probe(*log, {"deserted"});
-  command.before = [](const Stop& stop) { return stop.path != "folder/file"; };
-  const Outcome outcome = run(command);
+  command.before = [](const StoppedCall& stop) { return stop.path != "folder/file"; };
+  const ShimRunResult outcome = run(command);
   EXPECT_EQ(outcome.output, expected.output);
   EXPECT_EQ(log->header().dropped, 3U) << "three opens that could not be recorded";
   std::vector<std::string> seen;
-  for (const Seen& record : log->records()) seen.push_back(record.path);
+  for (const LoggedEvent& record : log->records()) seen.push_back(record.path);
   EXPECT_EQ(seen, (std::vector{workspace.path("made"), workspace.path("file")}));
 }
 

@@ -66,18 +66,18 @@ const char* nccl_type_name(unsigned type) {
 }
 
 GpuShare share_of(const GpuRegion& region, const GpuDevice& device) {
-  const auto said = [&](std::atomic<std::uint32_t> GpuLimits::*word) {
+  const auto either = [&](std::atomic<std::uint32_t> GpuLimits::*word) {
     const std::uint32_t own = (device.limits.*word).load(std::memory_order_relaxed);
     return own != 0 ? own : (region.header.limits.*word).load(std::memory_order_relaxed);
   };
   GpuShare share;
-  if (const std::uint32_t thousandths = said(&GpuLimits::share); thousandths != 0) {
+  if (const std::uint32_t thousandths = either(&GpuLimits::share); thousandths != 0) {
     share.thousandths = std::min(thousandths, kGpuWholeShare);
   }
-  if (const std::uint32_t priority = said(&GpuLimits::priority); priority != 0) {
+  if (const std::uint32_t priority = either(&GpuLimits::priority); priority != 0) {
     share.priority = static_cast<GpuPriority>(priority);
   }
-  share.borrow = said(&GpuLimits::borrow) == 1;
+  share.borrow = either(&GpuLimits::borrow) == 1;
   return share;
 }
 

@@ -121,7 +121,7 @@ struct GpuLimits {
 static_assert(sizeof(GpuLimits) == 24);
 inline constexpr std::uint64_t kGpuUnlimited = ~std::uint64_t{0};
 inline constexpr std::uint32_t kGpuWholeShare = 1000;
-enum class GpuPriority : std::uint32_t { kUnsaid, kLow, kNormal, kHigh };
+enum class GpuPriority : std::uint32_t { kUnset, kLow, kNormal, kHigh };
 
 // A device that some process has used, or that has a limit. Claimed by a compare-and-swap of the
 // key; the rest is written by any process that knows it, always the same.

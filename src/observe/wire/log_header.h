@@ -59,13 +59,13 @@ constexpr std::uint64_t window_begin(std::uint64_t offset) {
 // A place for a record of `size` bytes (record_size), or 0 when there is none. `pad` is the offset
 // of a gap of `pad_size` bytes that the caller must first commit as padding (Op::kNone, only the
 // word is written), or 0.
-struct Place {
+struct Reservation {
   std::uint64_t offset = 0;
   std::uint64_t pad = 0;
   std::uint32_t pad_size = 0;
 };
 
-inline Place reserve(LogHeader& header, std::size_t size) {
+inline Reservation reserve(LogHeader& header, std::size_t size) {
   std::uint64_t tail = header.tail.load(std::memory_order_relaxed);
   for (;;) {
     std::uint64_t at = tail;

@@ -21,7 +21,7 @@ TEST(LogHeader, ARecordDoesNotCrossIntoTheNextWindow) {
   LogHeader header;
   header.allocated_end = 3 * kWindowSize;
   header.tail = kWindowSize - 64;
-  const Place place = reserve(header, 128);
+  const Reservation place = reserve(header, 128);
   EXPECT_EQ(place.offset, kWindowSize);
   EXPECT_EQ(place.pad, kWindowSize - 64);
   EXPECT_EQ(place.pad_size, 64U);

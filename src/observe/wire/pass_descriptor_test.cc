@@ -37,15 +37,15 @@ TEST_F(PassDescriptorTest, TheSameFileArrivesAndIsNotPassedOnByExec) {
 
 TEST_F(PassDescriptorTest, MessagesComeWithADescriptorOrWithout) {
   connect(SOCK_SEQPACKET);
-  const std::array<int, 3> said{1, 2, 3};
-  ASSERT_TRUE(send_message(ends_[0], said.data(), sizeof said, -1));
-  ASSERT_TRUE(send_message(ends_[0], said.data(), sizeof said, ends_[0]));
-  std::array<int, 3> heard{};
+  const std::array<int, 3> message{1, 2, 3};
+  ASSERT_TRUE(send_message(ends_[0], message.data(), sizeof message, -1));
+  ASSERT_TRUE(send_message(ends_[0], message.data(), sizeof message, ends_[0]));
+  std::array<int, 3> arrived{};
   int descriptor = 99;
-  ASSERT_TRUE(receive_message(ends_[1], heard.data(), sizeof heard, descriptor));
-  EXPECT_EQ(heard, said);
+  ASSERT_TRUE(receive_message(ends_[1], arrived.data(), sizeof arrived, descriptor));
+  EXPECT_EQ(arrived, message);
   EXPECT_EQ(descriptor, -1);
-  ASSERT_TRUE(receive_message(ends_[1], heard.data(), sizeof heard, descriptor));
+  ASSERT_TRUE(receive_message(ends_[1], arrived.data(), sizeof arrived, descriptor));
   EXPECT_GE(descriptor, 0);
   ::close(descriptor);
 }

@@ -204,7 +204,7 @@ bool EventLog::write(const Event& event) {
   const std::size_t path = std::min(event.path.size(), kMaxText);
   const std::size_t other = std::min(event.other.size(), kMaxText);
   const std::size_t size = wire::record_size(path + other);
-  wire::Place place = wire::reserve(*header_, size);
+  wire::Reservation place = wire::reserve(*header_, size);
   if (place.offset == 0 && allocate(header_->tail + wire::kWindowSize)) {
     place = wire::reserve(*header_, size);
   }

@@ -85,9 +85,9 @@ TEST_F(LogTest, StepsOverRecordsOfKilledWriters) {
   auto log = EventLog::create(path_);
   ASSERT_TRUE(log);
   log->append(read_of("/before"));
-  const wire::Place unwritten = wire::reserve(log->header(), 320);
+  const wire::Reservation unwritten = wire::reserve(log->header(), 320);
   log->append(read_of("/between"));
-  const wire::Place reserved = wire::reserve(log->header(), 128);
+  const wire::Reservation reserved = wire::reserve(log->header(), 128);
   log->append(read_of("/after"));
   ASSERT_NE(unwritten.offset, 0U);
   auto window = std::make_unique<LogWindow>();

@@ -7,16 +7,16 @@ namespace assay::gpu {
 
 // While one of these exists, driver calls of this thread invalidate no capture, neither its own
 // nor, in the default mode, those of other threads.
-class HarmlessToCaptures {
+class RelaxedCaptureMode {
  public:
-  HarmlessToCaptures() {
+  RelaxedCaptureMode() {
     known_ = helpers.exchange_capture_mode != nullptr && helpers.exchange_capture_mode(&mode_) == 0;
   }
-  ~HarmlessToCaptures() {
+  ~RelaxedCaptureMode() {
     if (known_) helpers.exchange_capture_mode(&mode_);
   }
-  HarmlessToCaptures(const HarmlessToCaptures&) = delete;
-  HarmlessToCaptures& operator=(const HarmlessToCaptures&) = delete;
+  RelaxedCaptureMode(const RelaxedCaptureMode&) = delete;
+  RelaxedCaptureMode& operator=(const RelaxedCaptureMode&) = delete;
 
  private:
   static constexpr int kRelaxed = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED

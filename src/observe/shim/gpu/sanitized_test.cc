@@ -6,21 +6,22 @@
 namespace assay::gpu {
 namespace {
 
-using testing::Ran;
-using testing::RunRecord;
+using testing::GpuTestRun;
+using testing::ProgramOutput;
 using wire::GpuQuantity;
 
 class UnderASanitizer : public ::testing::TestWithParam<std::string> {
  protected:
-  [[nodiscard]] Ran probe(const std::string& words, const std::string& settings = "") const {
+  [[nodiscard]] ProgramOutput probe(const std::string& words,
+                                    const std::string& settings = "") const {
     return run_.run(ASSAY_GPU_PROBE "_" + GetParam() + " " + words,
                     "LD_PRELOAD= ASAN_OPTIONS=detect_leaks=0 TSAN_OPTIONS=exitcode=66 " + settings);
   }
-  RunRecord run_;
+  GpuTestRun run_;
 };
 
 TEST_P(UnderASanitizer, LookupsAreRight) {
-  const Ran ran =
+  const ProgramOutput ran =
       probe("lookups " ASSAY_SOURCE_DIR "/tests/data/gpu/cudart13_lookups.txt v2 dlsym");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.values.at("wrong"), 0) << ran.text;
@@ -28,9 +29,9 @@ TEST_P(UnderASanitizer, LookupsAreRight) {
 }
 
 TEST_P(UnderASanitizer, CountsAreExact) {
-  const Ran threads = probe("threads 4 5000");
+  const ProgramOutput threads = probe("threads 4 5000");
   ASSERT_EQ(threads.status, 0) << threads.text;
-  const Ran churn = probe("churn 50");
+  const ProgramOutput churn = probe("churn 50");
   ASSERT_EQ(churn.status, 0) << churn.text;
   EXPECT_EQ(run_.total(GpuQuantity::kKernel).calls, 20150);
 }
@@ -40,7 +41,7 @@ TEST_P(UnderASanitizer, NothingIsFoundInAnyOfTheOthers) {
        {"forks 2 100", "late_thread 10", "closes_everything 5", "every_kind", "allocations",
         "many_blocks 300", "graphs 3", "capture", "nccl", "reload 3", "at_exit",
         "matmuls 12,13 60 1 threads", "matmuls 13 41 2 capture", "matmuls 14 41 3 fail"}) {
-    const Ran ran = probe(words);
+    const ProgramOutput ran = probe(words);
     EXPECT_EQ(ran.status, 0) << words << "\n" << ran.text;
   }
   EXPECT_EQ(run_.total(GpuQuantity::kGraph).calls, 7);
@@ -49,7 +50,7 @@ TEST_P(UnderASanitizer, NothingIsFoundInAnyOfTheOthers) {
 
 TEST_P(UnderASanitizer, NothingIsFoundAtALimit) {
   run_.region().header.limits.bytes = 1'000'000;
-  const Ran ran = probe(
+  const ProgramOutput ran = probe(
       "memory primary alloc:300000 async:1000 free:1 fromnew:1000 nopool create:5000 map:3 free:3 "
       "unmap:3 array:100 mipmap:100:9 pitch:100:10 i=info n=nvml:0 m=nvml2:0 graph:10000 launch "
       "trim "
@@ -61,10 +62,11 @@ TEST_P(UnderASanitizer, NothingIsFoundAtALimit) {
   EXPECT_EQ(ran.values.at("n.total"), 1'000'000);
   EXPECT_GT(run_.total(GpuQuantity::kRefused).calls, 1);
   // With HAMi's variables alone.
-  const Ran hami = run_.run(ASSAY_GPU_PROBE "_" + GetParam() + " memory a=alloc:1001 b=alloc:1000",
-                            "LD_PRELOAD= ASSAY_GPU_REGION= ASAN_OPTIONS=detect_leaks=0 "
-                            "CUDA_DEVICE_MEMORY_LIMIT=1000 CUDA_DEVICE_MEMORY_SHARED_CACHE=" +
-                                std::string(run_.path()));
+  const ProgramOutput hami =
+      run_.run(ASSAY_GPU_PROBE "_" + GetParam() + " memory a=alloc:1001 b=alloc:1000",
+               "LD_PRELOAD= ASSAY_GPU_REGION= ASAN_OPTIONS=detect_leaks=0 "
+               "CUDA_DEVICE_MEMORY_LIMIT=1000 CUDA_DEVICE_MEMORY_SHARED_CACHE=" +
+                   std::string(run_.path()));
   ::unlink((std::string(run_.path()) + ".assay-gpu-" + std::to_string(wire::kGpuVersion)).c_str());
   EXPECT_EQ(hami.status, 0) << hami.text;
   EXPECT_EQ(hami.values.at("a"), 2) << hami.text;
@@ -77,7 +79,7 @@ TEST_P(UnderASanitizer, NothingIsFoundWhereLaunchesArePaced) {
   const std::string turns = std::string(run_.path()) + ".turns";
   for (const char* words : {"threads 4 1000", "forks 2 100", "churn 20", "graphs 3", "capture",
                             "paced 500 cuLaunchKernelEx", "reload 3", "at_exit"}) {
-    const Ran ran = probe(words, "FAKECUDA_LAUNCH_NS=2000 ASSAY_GPU_TURNS=" + turns);
+    const ProgramOutput ran = probe(words, "FAKECUDA_LAUNCH_NS=2000 ASSAY_GPU_TURNS=" + turns);
     EXPECT_EQ(ran.status, 0) << words << "\n" << ran.text;
   }
   ::unlink(turns.c_str());

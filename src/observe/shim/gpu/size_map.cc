@@ -50,7 +50,7 @@ bool SizeMap::grow(Shard& shard) {
   return true;
 }
 
-bool SizeMap::insert(std::uint64_t key, const Known& value, Known* replaced) {
+bool SizeMap::insert(std::uint64_t key, const SizeMapValue& value, SizeMapValue* replaced) {
   if (key == 0) return false;
   Shard& shard = shard_of(key);
   shard.lock.lock();
@@ -69,7 +69,7 @@ bool SizeMap::insert(std::uint64_t key, const Known& value, Known* replaced) {
   return fits;
 }
 
-bool SizeMap::find(std::uint64_t key, Known& value) {
+bool SizeMap::find(std::uint64_t key, SizeMapValue& value) {
   if (key == 0) return false;
   Shard& shard = shard_of(key);
   shard.lock.lock();
@@ -93,7 +93,7 @@ void SizeMap::remove(Shard& shard, std::size_t hole) {
   shard.entries[hole].key = 0;
 }
 
-bool SizeMap::take(std::uint64_t key, Known& value) {
+bool SizeMap::take(std::uint64_t key, SizeMapValue& value) {
   if (key == 0) return false;
   Shard& shard = shard_of(key);
   shard.lock.lock();
@@ -107,7 +107,7 @@ bool SizeMap::take(std::uint64_t key, Known& value) {
   return found;
 }
 
-bool SizeMap::add(std::uint64_t key, int to_second, Known& value) {
+bool SizeMap::add(std::uint64_t key, int to_second, SizeMapValue& value) {
   if (key == 0) return false;
   Shard& shard = shard_of(key);
   shard.lock.lock();

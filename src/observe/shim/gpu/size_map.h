@@ -12,7 +12,7 @@
 
 namespace assay::gpu {
 
-struct Known {
+struct SizeMapValue {
   std::uint64_t size = 0;
   std::uint32_t first = 0;
   std::uint32_t second = 0;
@@ -21,12 +21,12 @@ struct Known {
 class SizeMap {
  public:
   // Replaces an existing entry, which is returned. False: out of memory.
-  bool insert(std::uint64_t key, const Known& value, Known* replaced = nullptr);
-  bool find(std::uint64_t key, Known& value);
+  bool insert(std::uint64_t key, const SizeMapValue& value, SizeMapValue* replaced = nullptr);
+  bool find(std::uint64_t key, SizeMapValue& value);
   // Finds and removes.
-  bool take(std::uint64_t key, Known& value);
+  bool take(std::uint64_t key, SizeMapValue& value);
   // Adds to `second` of an entry and returns the entry; removes it if `second` becomes 0.
-  bool add(std::uint64_t key, int to_second, Known& value);
+  bool add(std::uint64_t key, int to_second, SizeMapValue& value);
   // Removes all entries with this `second`, and reports each.
   template <typename Visit>
   void take_all(std::uint32_t second, Visit visit);
@@ -37,7 +37,7 @@ class SizeMap {
   static constexpr std::size_t kShards = 64;
   struct Entry {
     std::uint64_t key;  // 0: empty
-    Known value;
+    SizeMapValue value;
   };
   struct Shard {
     SpinLock lock;

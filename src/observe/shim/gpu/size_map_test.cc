@@ -19,7 +19,7 @@ RC_GTEST_PROP(GpuSizeMap, IsAMap, ()) {
   const auto steps = *rc::gen::container<std::vector<std::pair<int, std::uint64_t>>>(
       rc::gen::pair(rc::gen::inRange(0, 3), rc::gen::inRange<std::uint64_t>(1, 400)));
   for (const auto& [what, key] : steps) {
-    Known known;
+    SizeMapValue known;
     if (what == 0) {
       const std::uint64_t size = ++inserted;
       map->insert(key * 512, {size, 3, 4});
@@ -34,7 +34,7 @@ RC_GTEST_PROP(GpuSizeMap, IsAMap, ()) {
     }
   }
   for (const auto& [key, size] : model) {
-    Known known;
+    SizeMapValue known;
     RC_ASSERT(map->take(key * 512, known));
     RC_ASSERT(known.size == size);
   }
@@ -47,20 +47,20 @@ TEST(GpuSizeMap, GrowsAndShrinksUnderThreads) {
     threads.emplace_back([&, thread] {
       for (std::uint64_t i = 1; i <= 20000; ++i) map->insert((thread << 40U) + i * 512, {i, 0, 0});
       for (std::uint64_t i = 1; i <= 20000; ++i) {
-        Known known;
+        SizeMapValue known;
         EXPECT_TRUE(map->take((thread << 40U) + i * 512, known));
         EXPECT_EQ(known.size, i);
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
-  Known known;
+  SizeMapValue known;
   EXPECT_FALSE(map->find((std::uint64_t{1} << 40U) + 512, known));
 }
 
 TEST(GpuSizeMap, NullIsNoAddress) {
   SizeMap map;
-  Known known;
+  SizeMapValue known;
   map.insert(0, {1, 1, 1});
   EXPECT_FALSE(map.find(0, known));
   EXPECT_FALSE(map.take(0, known));

@@ -10,7 +10,7 @@ namespace assay::gpu {
 
 class SpinLock {
  public:
-  bool try_lock_for_a_while() {
+  bool try_lock_bounded() {
     constexpr int kSpins = 64;
     constexpr int kYields = 100'000;
     for (int i = 0; i < kSpins + kYields; ++i) {
@@ -20,7 +20,7 @@ class SpinLock {
     return false;
   }
   void lock() {
-    while (!try_lock_for_a_while()) {
+    while (!try_lock_bounded()) {
     }
   }
   void unlock() { held_.store(false, std::memory_order_release); }

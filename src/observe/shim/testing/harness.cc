@@ -61,22 +61,23 @@ std::string text_at(pid_t thread, std::uint64_t address) {
   return text;
 }
 
-Stop understood(const seccomp_notif& asked) {
+StoppedCall understood(const seccomp_notif& notification) {
   for (const Stopped& stopped : kStopped) {
-    if (static_cast<unsigned>(asked.data.nr) != stopped.number) continue;
-    Stop stop{asked.data.nr, 0, {}};
+    if (static_cast<unsigned>(notification.data.nr) != stopped.number) continue;
+    StoppedCall stop{notification.data.nr, 0, {}};
     if (stopped.number != SYS_fchdir) {
-      stop.path = text_at(static_cast<pid_t>(asked.pid), asked.data.args[stopped.path]);
+      stop.path =
+          text_at(static_cast<pid_t>(notification.pid), notification.data.args[stopped.path]);
     }
-    if (stopped.flags >= 0) stop.flags = static_cast<int>(asked.data.args[stopped.flags]);
+    if (stopped.flags >= 0) stop.flags = static_cast<int>(notification.data.args[stopped.flags]);
     return stop;
   }
-  return {asked.data.nr, 0, {}};
+  return {notification.data.nr, 0, {}};
 }
 
 }  // namespace
 
-Log::Log(std::filesystem::path path, std::uint64_t space)
+ShimLog::ShimLog(std::filesystem::path path, std::uint64_t space)
     : path_(std::move(path)), size_(wire::kHeaderSize + space) {
   const int file = open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (file < 0 || fchmod(file, 0666) != 0 ||
@@ -90,12 +91,12 @@ Log::Log(std::filesystem::path path, std::uint64_t space)
   header_->allocated_end = size_;
 }
 
-Log::~Log() {
+ShimLog::~ShimLog() {
   munmap(header_, size_);
 }
 
-std::vector<Seen> Log::records(int* torn, Kind kind) const {
-  std::vector<Seen> found;
+std::vector<LoggedEvent> ShimLog::records(int* torn, Kind kind) const {
+  std::vector<LoggedEvent> found;
   const char* base = reinterpret_cast<const char*>(header_);
   for (std::uint64_t at = wire::kHeaderSize; at < header_->tail;) {
     const auto& record = *reinterpret_cast<const wire::Record*>(base + at);
@@ -147,7 +148,7 @@ int install(Gate gate) {
                                   &filter));
 }
 
-Supervisor::Supervisor(int listener, std::function<bool(const Stop&)> before)
+Supervisor::Supervisor(int listener, std::function<bool(const StoppedCall&)> before)
     : listener_(listener), before_(std::move(before)), thread_([this] { answer(); }) {}
 
 Supervisor::~Supervisor() {
@@ -155,7 +156,7 @@ Supervisor::~Supervisor() {
   if (listener_ >= 0) close(listener_);
 }
 
-std::vector<Stop> Supervisor::stops() {
+std::vector<StoppedCall> Supervisor::stops() {
   thread_.join();
   return std::move(stops_);
 }
@@ -167,20 +168,20 @@ void Supervisor::answer() {
   for (;;) {
     pollfd waiting{listener_, POLLIN, 0};
     if (poll(&waiting, 1, -1) < 0 || (waiting.revents & POLLIN) == 0) return;
-    seccomp_notif asked{};
-    if (ioctl(listener_, SECCOMP_IOCTL_NOTIF_RECV, &asked) != 0) continue;
-    stops_.push_back(understood(asked));
+    seccomp_notif notification{};
+    if (ioctl(listener_, SECCOMP_IOCTL_NOTIF_RECV, &notification) != 0) continue;
+    stops_.push_back(understood(notification));
     if (before_ && !before_(stops_.back())) {
       close(listener_);
       listener_ = -1;
       return;
     }
-    seccomp_notif_resp answer{asked.id, 0, 0, SECCOMP_USER_NOTIF_FLAG_CONTINUE};
+    seccomp_notif_resp answer{notification.id, 0, 0, SECCOMP_USER_NOTIF_FLAG_CONTINUE};
     ioctl(listener_, SECCOMP_IOCTL_NOTIF_SEND, &answer);
   }
 }
 
-Outcome run(const Command& command) {
+ShimRunResult run(const Command& command) {
   int sockets[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) fail("socketpair");
   const int output = memfd_create("output", MFD_CLOEXEC);
@@ -216,7 +217,7 @@ Outcome run(const Command& command) {
     _exit(126);
   }
   close(sockets[1]);
-  Outcome outcome;
+  ShimRunResult outcome;
   const int listener = command.gate == Gate::kNone ? -1 : wire::receive_descriptor(sockets[0]);
   close(sockets[0]);
   if (command.started) command.started(child);

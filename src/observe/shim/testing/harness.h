@@ -17,7 +17,7 @@
 namespace assay::shim::testing {
 
 // A record as found in the log.
-struct Seen {
+struct LoggedEvent {
   wire::Op op = wire::Op::kNone;
   pid_t thread = 0;
   pid_t process = 0;
@@ -29,18 +29,18 @@ struct Seen {
 };
 
 // An event log of its own, with `space` bytes promised to writers.
-class Log {
+class ShimLog {
  public:
-  Log(std::filesystem::path path, std::uint64_t space);
-  ~Log();
-  Log(const Log&) = delete;
-  Log& operator=(const Log&) = delete;
+  ShimLog(std::filesystem::path path, std::uint64_t space);
+  ~ShimLog();
+  ShimLog(const ShimLog&) = delete;
+  ShimLog& operator=(const ShimLog&) = delete;
 
   wire::LogHeader& header() { return *header_; }
   const std::filesystem::path& path() const { return path_; }
   // Everything committed of one kind. Adds what cannot be read as a record to `torn`, if given.
   enum class Kind { kFiles, kProcesses };
-  std::vector<Seen> records(int* torn = nullptr, Kind kind = Kind::kFiles) const;
+  std::vector<LoggedEvent> records(int* torn = nullptr, Kind kind = Kind::kFiles) const;
 
  private:
   std::filesystem::path path_;
@@ -49,7 +49,7 @@ class Log {
 };
 
 // A call that the gate stopped.
-struct Stop {
+struct StoppedCall {
   int number = 0;
   int flags = 0;
   std::string path;
@@ -69,39 +69,39 @@ class Supervisor {
  public:
   // `before` is called for every stop, before the call continues; when it returns false, this and
   // all later calls get no response, as if the collector had been killed.
-  explicit Supervisor(int listener, std::function<bool(const Stop&)> before = {});
+  explicit Supervisor(int listener, std::function<bool(const StoppedCall&)> before = {});
   ~Supervisor();
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
-  std::vector<Stop> stops();  // waits for the end
+  std::vector<StoppedCall> stops();  // waits for the end
 
  private:
   void answer();
   int listener_;
-  std::function<bool(const Stop&)> before_;
-  std::vector<Stop> stops_;
+  std::function<bool(const StoppedCall&)> before_;
+  std::vector<StoppedCall> stops_;
   std::thread thread_;
 };
 
 struct Command {
   std::vector<std::string> arguments;
   std::filesystem::path directory = {};
-  Log* log = nullptr;        // null: without the shim
+  ShimLog* log = nullptr;    // null: without the shim
   std::string library = {};  // the shim
   Gate gate = Gate::kNone;
   std::vector<std::string> environment = {};  // in addition
   uid_t user = 0;                             // 0: the test's own
   int keep = -1;                              // a descriptor that the command finds as 3
   std::function<void(pid_t)> started = {};
-  std::function<bool(const Stop&)> before = {};
+  std::function<bool(const StoppedCall&)> before = {};
 };
 
-struct Outcome {
+struct ShimRunResult {
   int wait_status = 0;
   std::string output;  // of both streams
-  std::vector<Stop> stops;
+  std::vector<StoppedCall> stops;
 };
 
-Outcome run(const Command& command);
+ShimRunResult run(const Command& command);
 
 }  // namespace assay::shim::testing

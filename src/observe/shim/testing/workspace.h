@@ -18,9 +18,9 @@
 
 namespace assay::shim::testing {
 
-class Workspace {
+class ShimWorkspace {
  public:
-  Workspace() {
+  ShimWorkspace() {
     std::string pattern = (std::filesystem::temp_directory_path() / "assay-shim-XXXXXX").string();
     top_ = mkdtemp(pattern.data());
     chmod(top_.c_str(), 0777);
@@ -30,13 +30,13 @@ class Workspace {
       chmod(copy_of(file).c_str(), 0755);
     }
   }
-  ~Workspace() {
+  ~ShimWorkspace() {
     empty();
     std::error_code ignored;
     std::filesystem::remove_all(top_, ignored);
   }
-  Workspace(const Workspace&) = delete;
-  Workspace& operator=(const Workspace&) = delete;
+  ShimWorkspace(const ShimWorkspace&) = delete;
+  ShimWorkspace& operator=(const ShimWorkspace&) = delete;
 
   std::filesystem::path folder() const { return top_ / "work"; }
   std::string path(const std::string& name) const { return (folder() / name).string(); }
@@ -76,7 +76,7 @@ class Workspace {
   }
 
   // The same with it, under the gate.
-  Command traced_probe(Log& log, std::vector<std::string> arguments) const {
+  Command traced_probe(ShimLog& log, std::vector<std::string> arguments) const {
     Command command = probe(std::move(arguments));
     command.log = &log;
     command.library = shim();
@@ -84,8 +84,8 @@ class Workspace {
     return command;
   }
 
-  std::unique_ptr<Log> new_log(std::uint64_t space = std::uint64_t{64} << 20U) {
-    return std::make_unique<Log>(top_ / ("log" + std::to_string(logs_++)), space);
+  std::unique_ptr<ShimLog> new_log(std::uint64_t space = std::uint64_t{64} << 20U) {
+    return std::make_unique<ShimLog>(top_ / ("log" + std::to_string(logs_++)), space);
   }
 
  private:

@@ -70,10 +70,11 @@ void found_lt(const Library& library) {
 enum LayoutAttribute : int { kType = 0, kRows = 2, kColumns = 3, kBatch = 5 };
 enum DescriptorAttribute : int { kTransposeA = 3 };
 
-template <typename Ask, typename Value>
-bool read(Ask* ask, const void* of, int attribute, Value& value) {
+template <typename Query, typename Value>
+bool read(Query* query, const void* of, int attribute, Value& value) {
   std::size_t written = 0;
-  return ask != nullptr && of != nullptr && ask(of, attribute, &value, sizeof value, &written) == 0;
+  return query != nullptr && of != nullptr &&
+         query(of, attribute, &value, sizeof value, &written) == 0;
 }
 
 }  // namespace

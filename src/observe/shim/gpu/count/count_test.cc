@@ -12,31 +12,31 @@
 namespace assay::gpu {
 namespace {
 
-using testing::Ran;
-using testing::RunRecord;
+using testing::GpuTestRun;
+using testing::ProgramOutput;
 using wire::GpuQuantity;
 using Total = wire::GpuTotals::Total;
 
 TEST(GpuCount, LaunchesOfSeveralThreads) {
-  const RunRecord run;
+  const GpuTestRun run;
   ASSERT_TRUE(run.ready());
-  const Ran ran = run.probe("threads 8 20000");
+  const ProgramOutput ran = run.probe("threads 8 20000");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.values.at("cuLaunchKernel"), 160000);
   EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, 160000);
 }
 
 TEST(GpuCount, TwoThreadsHaveTwoBlocks) {
-  const RunRecord run;
-  const Ran ran = run.probe("threads 2 500000");
+  const GpuTestRun run;
+  const ProgramOutput ran = run.probe("threads 2 500000");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, 1000000);
   EXPECT_LE(run.region().header.next_block.load(), 2);
 }
 
 TEST(GpuCount, ThreadsThatComeAndGoUseTheSameBlock) {
-  const RunRecord run;
-  const Ran ran = run.probe("churn 5000");
+  const GpuTestRun run;
+  const ProgramOutput ran = run.probe("churn 5000");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, ran.values.at("cuLaunchKernel"));
   EXPECT_EQ(run.region().header.next_block.load(), 1);
@@ -44,16 +44,16 @@ TEST(GpuCount, ThreadsThatComeAndGoUseTheSameBlock) {
 }
 
 TEST(GpuCount, LaunchesFromAThreadsLastDestructors) {
-  const RunRecord run;
-  const Ran ran = run.probe("late_thread 100");
+  const GpuTestRun run;
+  const ProgramOutput ran = run.probe("late_thread 100");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.values.at("cuLaunchKernel"), 102);
   EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, 102);
 }
 
 TEST(GpuCount, ChildrenOfAForkCountForThemselves) {
-  const RunRecord run;
-  const Ran ran = run.probe("forks 4 50000");
+  const GpuTestRun run;
+  const ProgramOutput ran = run.probe("forks 4 50000");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.values.at("cuLaunchKernel"), 50005);  // the parent's
   EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, 250005);
@@ -61,25 +61,25 @@ TEST(GpuCount, ChildrenOfAForkCountForThemselves) {
 }
 
 TEST(GpuCount, ProgramsThatExec) {
-  const RunRecord run;
-  const Ran ran = run.probe("execs 6");
+  const GpuTestRun run;
+  const ProgramOutput ran = run.probe("execs 6");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, 42);
 }
 
 TEST(GpuCount, WhatAKilledProcessCountedStays) {
-  const RunRecord run;
-  const Ran killed = run.probe("until_killed 1234");
+  const GpuTestRun run;
+  const ProgramOutput killed = run.probe("until_killed 1234");
   EXPECT_TRUE(WIFSIGNALED(killed.status) || killed.status != 0);
   EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, 1234);
-  const Ran other = run.probe("threads 2 10");
+  const ProgramOutput other = run.probe("threads 2 10");
   EXPECT_EQ(other.status, 0);
   EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, 1254);
 }
 
 // Killed while they claim slots and blocks, launch, end threads: later processes are not affected.
 TEST(GpuCount, ProcessesKilledAtAnyMomentBlockNoOther) {
-  const RunRecord run;
+  const GpuTestRun run;
   std::minstd_rand random(1);
   for (int round = 0; round < 60; ++round) {
     const std::string line = "exec timeout -s KILL 0.00" + std::to_string(1000 + random() % 9000) +
@@ -87,7 +87,7 @@ TEST(GpuCount, ProcessesKilledAtAnyMomentBlockNoOther) {
     (void)run.run("sh -c '" + line + "'");
     if (round % 10 != 9) continue;
     const std::uint64_t before = run.total(GpuQuantity::kKernel).calls;
-    const Ran ran = run.probe("threads 2 1000");
+    const ProgramOutput ran = run.probe("threads 2 1000");
     ASSERT_EQ(ran.status, 0) << ran.text;
     EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, before + 2000);
   }
@@ -96,35 +96,35 @@ TEST(GpuCount, ProcessesKilledAtAnyMomentBlockNoOther) {
 
 // When all slots and blocks are in use, those of exited processes are reused.
 TEST(GpuCount, SlotsAndBlocksOfExitedProcessesAreReused) {
-  const RunRecord run;
+  const GpuTestRun run;
   for (int i = 0; i < 3; ++i) (void)run.probe("until_killed 100");
   run.region().header.next_slot.store(wire::kGpuSlots);
   run.region().header.next_block.store(wire::kGpuBlocks);
-  const Ran ran = run.probe("threads 1 11");
+  const ProgramOutput ran = run.probe("threads 1 11");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, 311);
   EXPECT_EQ(run.region().header.lost_threads.load(), 0);
   // Three threads at once: one uses the slot's own block, the others take over blocks.
-  const Ran more = run.probe("threads 3 100000");
+  const ProgramOutput more = run.probe("threads 3 100000");
   ASSERT_EQ(more.status, 0) << more.text;
   EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, 300311);
 }
 
 TEST(GpuCount, ASlotComesWithItsBlocks) {
-  const RunRecord run;
+  const GpuTestRun run;
   (void)run.probe("until_killed 100");
   run.region().header.next_slot.store(wire::kGpuSlots);
   run.region().header.next_block.store(wire::kGpuBlocks);
-  const Ran ran = run.probe("threads 1 11");
+  const ProgramOutput ran = run.probe("threads 1 11");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, 111);
   EXPECT_EQ(run.region().header.lost_threads.load(), 0);
 }
 
 TEST(GpuCount, WithoutAFreeBlockThreadsAreCountedAsLost) {
-  const RunRecord run;
+  const GpuTestRun run;
   run.region().header.next_block.store(wire::kGpuBlocks);
-  const Ran ran = run.probe("threads 2 10");
+  const ProgramOutput ran = run.probe("threads 2 10");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.values.at("cuLaunchKernel"), 20);
   EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, 0);
@@ -132,7 +132,7 @@ TEST(GpuCount, WithoutAFreeBlockThreadsAreCountedAsLost) {
 }
 
 TEST(GpuCount, ManyProcessesAtOnce) {
-  const RunRecord run;
+  const GpuTestRun run;
   constexpr int kProcesses = 100;
   std::vector<std::thread> starters;
   for (int i = 0; i < 4; ++i) {
@@ -146,9 +146,10 @@ TEST(GpuCount, ManyProcessesAtOnce) {
 }
 
 TEST(GpuCount, ProcessesOfOtherPidNamespaces) {
-  const RunRecord run;
+  const GpuTestRun run;
   for (int i = 0; i < 3; ++i) {
-    const Ran ran = run.run("unshare --pid --fork --mount-proc " ASSAY_GPU_PROBE " threads 2 50");
+    const ProgramOutput ran =
+        run.run("unshare --pid --fork --mount-proc " ASSAY_GPU_PROBE " threads 2 50");
     if (ran.status != 0) GTEST_SKIP() << ran.text;
   }
   EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, 300);
@@ -156,16 +157,16 @@ TEST(GpuCount, ProcessesOfOtherPidNamespaces) {
 }
 
 TEST(GpuCount, ProgramsThatCloseAllDescriptors) {
-  const RunRecord run;
-  const Ran ran = run.probe("closes_everything 50");
+  const GpuTestRun run;
+  const ProgramOutput ran = run.probe("closes_everything 50");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, 100);
 }
 
 TEST(GpuCount, ChildrenOfProgramsThatCloseAllDescriptors) {
-  const RunRecord run;
+  const GpuTestRun run;
   const std::string file = std::string(run.path()) + ".own";
-  const Ran ran = run.probe("closes_and_forks 30 " + file);
+  const ProgramOutput ran = run.probe("closes_and_forks 30 " + file);
   ::unlink(file.c_str());
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.values.at("locked"), 0);
@@ -174,22 +175,22 @@ TEST(GpuCount, ChildrenOfProgramsThatCloseAllDescriptors) {
 }
 
 TEST(GpuCount, LaunchesAtExit) {
-  const RunRecord run;
+  const GpuTestRun run;
   EXPECT_EQ(run.probe("at_exit").status, 0);
   EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, 10);
 }
 
 TEST(GpuCount, ADriverThatIsClosedAndOpenedAgain) {
-  const RunRecord run;
-  const Ran ran = run.probe("reload 20");
+  const GpuTestRun run;
+  const ProgramOutput ran = run.probe("reload 20");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.values.at("cuLaunchKernel"), 40);
   EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, 40);
 }
 
 TEST(GpuCount, EveryKindOfWorkWithItsBytes) {
-  const RunRecord run;
-  const Ran ran = run.probe("every_kind");
+  const GpuTestRun run;
+  const ProgramOutput ran = run.probe("every_kind");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, 3);
   EXPECT_EQ(run.total(GpuQuantity::kKernelEx).calls, 2);
@@ -208,8 +209,8 @@ TEST(GpuCount, EveryKindOfWorkWithItsBytes) {
 }
 
 TEST(GpuCount, AllocationsOfEveryAllocator) {
-  const RunRecord run;
-  const Ran ran = run.probe("allocations", "FAKECUDA_MEMORY=1000000");
+  const GpuTestRun run;
+  const ProgramOutput ran = run.probe("allocations", "FAKECUDA_MEMORY=1000000");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.values.at("too_much"), 2);      // the driver's out of memory
   EXPECT_EQ(ran.values.at("null"), 1);          // and its invalid value
@@ -230,8 +231,8 @@ TEST(GpuCount, AllocationsOfEveryAllocator) {
 }
 
 TEST(GpuCount, AllocationsOfSeveralThreadsAddUp) {
-  const RunRecord run;
-  const Ran ran = run.probe("many_blocks 3000");
+  const GpuTestRun run;
+  const ProgramOutput ran = run.probe("many_blocks 3000");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(run.total(GpuQuantity::kAllocDevice), (Total{12000, 12000 * 256}));
   EXPECT_EQ(run.total(GpuQuantity::kFree), (Total{12000, 12000 * 256}));
@@ -239,7 +240,7 @@ TEST(GpuCount, AllocationsOfSeveralThreadsAddUp) {
 }
 
 TEST(GpuCount, DevicesAreKnownByUuidAlsoSlicesOfOne) {
-  const RunRecord run;
+  const GpuTestRun run;
   EXPECT_EQ(run.probe("many_blocks 1", "FAKECUDA_MIG=1").status, 0);
   EXPECT_EQ(run.probe("many_blocks 1").status, 0);
   EXPECT_EQ(run.region().devices[0].uuid[0].load(), 0xB0B0B0B0B0B0B0B0);
@@ -248,8 +249,8 @@ TEST(GpuCount, DevicesAreKnownByUuidAlsoSlicesOfOne) {
 }
 
 TEST(GpuCount, AGraphsLaunchCountsItsNodes) {
-  const RunRecord run;
-  const Ran ran = run.probe("graphs 10");
+  const GpuTestRun run;
+  const ProgramOutput ran = run.probe("graphs 10");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.values.at("nodes"), 60);
   EXPECT_EQ(run.total(GpuQuantity::kGraph), (Total{10, 60}));
@@ -257,7 +258,7 @@ TEST(GpuCount, AGraphsLaunchCountsItsNodes) {
 }
 
 TEST(GpuCount, WhatAStreamCapturesIsCountedApart) {
-  const RunRecord run;
+  const GpuTestRun run;
   EXPECT_EQ(run.probe("capture").status, 0);
   EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, 8);
   EXPECT_EQ(run.total(GpuQuantity::kCaptured).calls, 6);
@@ -266,8 +267,8 @@ TEST(GpuCount, WhatAStreamCapturesIsCountedApart) {
 }
 
 TEST(GpuCount, CollectivesByCommunicatorOperationAndType) {
-  const RunRecord run;
-  const Ran ran = run.probe("nccl");
+  const GpuTestRun run;
+  const ProgramOutput ran = run.probe("nccl");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.values.at("calls"), 9);
   struct Row {
@@ -298,28 +299,28 @@ TEST(GpuCount, CollectivesByCommunicatorOperationAndType) {
 }
 
 TEST(GpuCount, ARegionOfAnotherVersionIsNotTouched) {
-  const RunRecord run;
+  const GpuTestRun run;
   run.region().header.version = 99;
-  const Ran ran = run.probe("threads 2 10");
+  const ProgramOutput ran = run.probe("threads 2 10");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.values.at("cuLaunchKernel"), 20);
   EXPECT_EQ(run.region().header.next_slot.load(), 0);
 }
 
 TEST(GpuCount, ARegionThatIsTooShortIsNotTouched) {
-  const RunRecord run;
+  const GpuTestRun run;
   ASSERT_EQ(::truncate(run.path(), 4096), 0);
-  const Ran ran = run.probe("threads 2 10");
+  const ProgramOutput ran = run.probe("threads 2 10");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.values.at("cuLaunchKernel"), 20);
 }
 
 TEST(GpuCount, NothingIsPrintedUnlessAsked) {
-  const RunRecord run;
+  const GpuTestRun run;
   EXPECT_EQ(run.probe("at_exit").text, "");
   const std::string log = std::string(run.path()) + ".log";
   EXPECT_EQ(run.probe("at_exit", "ASSAY_GPU_LOG=" + log).text, "");
-  const Ran logged = RunRecord::run_as("cat " + log);
+  const ProgramOutput logged = GpuTestRun::run_as("cat " + log);
   EXPECT_NE(logged.text.find("counting"), std::string::npos) << logged.text;
   ::unlink(log.c_str());
 }

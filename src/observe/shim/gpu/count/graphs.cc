@@ -20,7 +20,7 @@ struct NodeParameters {
 };
 
 // Adds the nodes that do work, including those of child graphs, to `sum`.
-void add_nodes(void* graph, Known& sum, GraphWalk& walk, int depth) {
+void add_nodes(void* graph, SizeMapValue& sum, GraphWalk& walk, int depth) {
   constexpr int kDeepest = 32;
   std::size_t number = 0;
   if (depth > kDeepest || helpers.graph_nodes == nullptr || helpers.node_type == nullptr ||
@@ -48,8 +48,8 @@ void add_nodes(void* graph, Known& sum, GraphWalk& walk, int depth) {
 }
 
 // Nodes, kernels among them, and KiB of allocation nodes.
-Known sum_of_nodes(void* graph) {
-  Known sum;
+SizeMapValue sum_of_nodes(void* graph) {
+  SizeMapValue sum;
   GraphWalk walk;
   add_nodes(graph, sum, walk, 0);
   sum.second = walk.peak();
@@ -64,7 +64,7 @@ Result made(Result result, void* const* executable, void* graph) {
 
 template <typename Launch>
 Result launched(void* executable, Launch launch) {
-  Known known;
+  SizeMapValue known;
   graphs.find(reinterpret_cast<std::uint64_t>(executable), known);
   count(GpuQuantity::kGraph, known.size);
   count(GpuQuantity::kGraphKernel, 0, known.first);
@@ -131,7 +131,7 @@ ASSAY_EXPORTED int cuGraphInstantiateWithParams_ptsz(void** out, void* graph, vo
 }
 ASSAY_EXPORTED int cuGraphExecDestroy(void* executable) {
   ASSAY_REAL(cuGraphExecDestroy);
-  assay::gpu::Known known;
+  assay::gpu::SizeMapValue known;
   assay::gpu::graphs.take(reinterpret_cast<std::uint64_t>(executable), known);
   return next(executable);
 }

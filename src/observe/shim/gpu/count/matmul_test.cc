@@ -8,27 +8,27 @@
 namespace assay::gpu {
 namespace {
 
-using testing::Ran;
-using testing::RunRecord;
+using testing::GpuTestRun;
+using testing::ProgramOutput;
 using Total = wire::GpuTotals::Total;
 
 constexpr unsigned long kFunctions = 41;  // of blas_entries.inc
 
-Total asked(const Ran& ran) {
+Total asked(const ProgramOutput& ran) {
   return {ran.values.at("made"), ran.values.at("mflops")};
 }
 
 // The same without the library.
-Ran bare(const std::string& words) {
-  return RunRecord::run_as("LD_LIBRARY_PATH=" ASSAY_FAKECUDA " " ASSAY_GPU_PROBE " " + words);
+ProgramOutput bare(const std::string& words) {
+  return GpuTestRun::run_as("LD_LIBRARY_PATH=" ASSAY_FAKECUDA " " ASSAY_GPU_PROBE " " + words);
 }
 
 class EveryMatmul : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(EveryMatmul, IsCountedOnceAndGivenOnUnchanged) {
-  const RunRecord run;
+  const GpuTestRun run;
   const std::string words = "matmuls " + GetParam();
-  const Ran ran = run.probe(words);
+  const ProgramOutput ran = run.probe(words);
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.values.at("functions"), kFunctions);
   EXPECT_EQ(ran.values.at("failed"), 0);
@@ -46,8 +46,8 @@ INSTANTIATE_TEST_SUITE_P(Gpu, EveryMatmul,
                                            "13 100 8 default", "12 100 9 default"));
 
 TEST(GpuMatmul, TheInnerCallOfAnotherLibraryIsNotCounted) {
-  const RunRecord run;
-  const Ran ran = run.probe("matmuls 13 41 1");
+  const GpuTestRun run;
+  const ProgramOutput ran = run.probe("matmuls 13 41 1");
   ASSERT_EQ(ran.status, 0) << ran.text;
   // One of cuBLASLt's own, and those of cublasGemmEx and cublasGemmEx_64.
   EXPECT_EQ(ran.values.at("lt_calls"), 3);
@@ -55,8 +55,8 @@ TEST(GpuMatmul, TheInnerCallOfAnotherLibraryIsNotCounted) {
 }
 
 TEST(GpuMatmul, WhatIsCapturedIsACallThatHasNotRun) {
-  const RunRecord run;
-  const Ran ran = run.probe("matmuls 13 60 1 capture");
+  const GpuTestRun run;
+  const ProgramOutput ran = run.probe("matmuls 13 60 1 capture");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(run.total(GpuQuantity::kMatmul), (Total{60, 0}));
   EXPECT_EQ(wire::sum_of(run.region()).flops_left[0], 0);
@@ -65,8 +65,8 @@ TEST(GpuMatmul, WhatIsCapturedIsACallThatHasNotRun) {
 }
 
 TEST(GpuMatmul, WhatTheLibraryRefusesIsACallWithoutFlops) {
-  const RunRecord run;
-  const Ran ran = run.probe("matmuls 13 60 1 fail");
+  const GpuTestRun run;
+  const ProgramOutput ran = run.probe("matmuls 13 60 1 fail");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.values.at("failed"), 60);
   EXPECT_EQ(run.total(GpuQuantity::kMatmul), (Total{60, 0}));
@@ -74,12 +74,12 @@ TEST(GpuMatmul, WhatTheLibraryRefusesIsACallWithoutFlops) {
 }
 
 TEST(GpuMatmul, DescriptionsThatCannotBeReadAreACallWithoutFlops) {
-  const RunRecord run;
-  const Ran ran = run.probe("matmuls 13 41 1", "FAKEBLAS_NO_ATTRIBUTES=1");
+  const GpuTestRun run;
+  const ProgramOutput ran = run.probe("matmuls 13 41 1", "FAKEBLAS_NO_ATTRIBUTES=1");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.values.at("failed"), 0);
-  const RunRecord other;
-  const Ran all = other.probe("matmuls 13 41 1");
+  const GpuTestRun other;
+  const ProgramOutput all = other.probe("matmuls 13 41 1");
   EXPECT_EQ(run.total(GpuQuantity::kMatmul).calls, 41);
   EXPECT_LT(run.total(GpuQuantity::kMatmul).amount, other.total(GpuQuantity::kMatmul).amount);
   EXPECT_GT(run.total(GpuQuantity::kMatmul).amount, 0);
@@ -87,8 +87,8 @@ TEST(GpuMatmul, DescriptionsThatCannotBeReadAreACallWithoutFlops) {
 
 // Days of GPU work: more flops than fit into 64 bits.
 TEST(GpuMatmul, SumsBeyond64BitsAreRight) {
-  const RunRecord run;
-  const Ran ran = run.probe("matmuls 13 400 1 huge");
+  const GpuTestRun run;
+  const ProgramOutput ran = run.probe("matmuls 13 400 1 huge");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_GT(ran.values.at("mflops"), ~0UL / wire::kGpuFlopUnit);
   EXPECT_EQ(run.total(GpuQuantity::kMatmul), asked(ran));
@@ -96,23 +96,23 @@ TEST(GpuMatmul, SumsBeyond64BitsAreRight) {
 }
 
 TEST(GpuMatmul, AProductBeyond64BitsIsACallWithoutFlops) {
-  const RunRecord run;
-  const Ran ran = run.probe("matmuls 13 41 1 impossible");
+  const GpuTestRun run;
+  const ProgramOutput ran = run.probe("matmuls 13 41 1 impossible");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(run.total(GpuQuantity::kMatmul), (Total{41, 0}));
 }
 
 TEST(GpuMatmul, AnUnknownLibraryIsLeftAlone) {
-  const RunRecord run;
-  const Ran ran = run.probe("matmuls 14 41 1");
+  const GpuTestRun run;
+  const ProgramOutput ran = run.probe("matmuls 14 41 1");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.text, bare("matmuls 14 41 1").text);
   EXPECT_EQ(run.total(GpuQuantity::kMatmul).calls, 0);
 }
 
 TEST(GpuMatmul, WithoutARegionNothingChanges) {
-  const RunRecord run;
-  const Ran ran = run.probe("matmuls 12,13 41 1", "ASSAY_GPU_REGION=/nowhere");
+  const GpuTestRun run;
+  const ProgramOutput ran = run.probe("matmuls 12,13 41 1", "ASSAY_GPU_REGION=/nowhere");
   EXPECT_EQ(ran.text, bare("matmuls 12,13 41 1").text);
   EXPECT_EQ(run.total(GpuQuantity::kMatmul).calls, 0);
 }

@@ -32,8 +32,8 @@ std::uint64_t key_of(const void* communicator) {
 
 // Queried at the first collective: a communicator may be created in the background and cannot be
 // queried before.
-Known known_of(void* communicator) {
-  Known known;
+SizeMapValue known_of(void* communicator) {
+  SizeMapValue known;
   const bool found = communicators.find(key_of(communicator), known);
   if (found && known.first != 0) return known;
   int ranks = 0;
@@ -64,7 +64,7 @@ void collective(GpuOperation operation, std::size_t elements, int type, void* co
                 Message message) {
   if (region() == nullptr) return;
   block();  // allocates a slot
-  const Known known = known_of(communicator);
+  const SizeMapValue known = known_of(communicator);
   const auto mine = static_cast<std::uint32_t>(slot());
   const auto kind = static_cast<std::uint16_t>(operation);
   const auto of_type = static_cast<std::uint16_t>(type);
@@ -103,9 +103,9 @@ int joined(int result, void* const* communicator, std::uint64_t id, int ranks, i
 // A split of another communicator: all its ranks make the same splits in the same order, so their
 // ids agree.
 std::uint64_t id_of_part(void* parent, int color) {
-  Known known;
+  SizeMapValue known;
   communicators.find(key_of(parent), known);
-  Known made;
+  SizeMapValue made;
   parts.find(key_of(parent), made);
   ++made.size;
   parts.insert(key_of(parent), made);
@@ -114,7 +114,7 @@ std::uint64_t id_of_part(void* parent, int color) {
 }
 
 void left(void* communicator) {
-  Known known;
+  SizeMapValue known;
   communicators.take(key_of(communicator), known);
   parts.take(key_of(communicator), known);
 }

@@ -96,8 +96,8 @@ bool Finder::ready() {
 }
 
 bool Finder::find() {
-  constexpr int kPatience = 100'000;  // iterations of waiting for another thread
-  for (int round = 0; round < kPatience; ++round) {
+  constexpr int kTimeout = 100'000;  // iterations of waiting for another thread
+  for (int round = 0; round < kTimeout; ++round) {
     int now = state.load(std::memory_order_acquire);
     if (now == kReady) return true;
     if (now == kBusy) {

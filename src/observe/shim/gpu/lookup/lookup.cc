@@ -73,10 +73,10 @@ void* replaced(void* found, const char* name) {
   return wrapper != nullptr ? wrapper : found;
 }
 
-// `ask(handle)` does the real lookup.
-template <typename Ask>
-void* answer(void* handle, const char* name, void* own, Ask ask) {
-  void* found = ask(handle);
+// `query(handle)` does the real lookup.
+template <typename Query>
+void* answer(void* handle, const char* name, void* own, Query query) {
+  void* found = query(handle);
   if (is_loader(name)) {
     const void* next = name[2] == 's' ? assay_gpu_next_dlsym.load() : assay_gpu_next_dlvsym.load();
     return found != nullptr && found == next ? own : found;
@@ -85,7 +85,7 @@ void* answer(void* handle, const char* name, void* own, Ask ask) {
   // not see a function that would not exist without it.
   Finder* const own_of = found == nullptr ? nullptr : finder_of_wrapper(found);
   if (own_of == nullptr || own_of->ready()) return replaced(found, name);
-  found = ask(RTLD_NEXT);
+  found = query(RTLD_NEXT);
   asm volatile(""
                : "+r"(found));  // called, not jumped to: RTLD_NEXT must be relative to this library
   return found;

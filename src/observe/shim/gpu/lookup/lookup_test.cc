@@ -6,8 +6,8 @@
 namespace assay::gpu {
 namespace {
 
-using testing::Ran;
-using testing::RunRecord;
+using testing::GpuTestRun;
+using testing::ProgramOutput;
 using wire::GpuQuantity;
 
 constexpr const char* kLookups = ASSAY_SOURCE_DIR "/tests/data/gpu/cudart13_lookups.txt";
@@ -19,8 +19,8 @@ class EveryLookup : public ::testing::TestWithParam<std::tuple<std::string, std:
 
 TEST_P(EveryLookup, OfTheCudaRuntimeIsRight) {
   const auto& [form, loader] = GetParam();
-  const RunRecord run;
-  const Ran ran =
+  const GpuTestRun run;
+  const ProgramOutput ran =
       run.probe(std::string("lookups ") + kLookups + " " + form + " " + loader, kVersioned);
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.values.at("lookups"), 440) << ran.text;
@@ -35,9 +35,10 @@ INSTANTIATE_TEST_SUITE_P(Gpu, EveryLookup,
                                             ::testing::Values("dlsym", "dlvsym")));
 
 TEST(GpuLookup, EverySymbolOfTheDriverByName) {
-  const RunRecord run;
+  const GpuTestRun run;
   for (const char* loader : {"dlsym", "dlvsym"}) {
-    const Ran ran = run.probe(std::string("symbols ") + kEntries + " " + loader, kVersioned);
+    const ProgramOutput ran =
+        run.probe(std::string("symbols ") + kEntries + " " + loader, kVersioned);
     ASSERT_EQ(ran.status, 0) << ran.text;
     EXPECT_EQ(ran.values.at("lookups"), 673);
     EXPECT_EQ(ran.values.at("wrong"), 0) << ran.text;
@@ -46,8 +47,8 @@ TEST(GpuLookup, EverySymbolOfTheDriverByName) {
 }
 
 TEST(GpuLookup, EveryVersionAndFlagOfEveryName) {
-  const RunRecord run;
-  const Ran ran = run.probe(std::string("everything ") + kEntries);
+  const GpuTestRun run;
+  const ProgramOutput ran = run.probe(std::string("everything ") + kEntries);
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.values.at("lookups"), 673 * 6 * 3);
   EXPECT_EQ(ran.values.at("wrong"), 0) << ran.text;
@@ -55,8 +56,8 @@ TEST(GpuLookup, EveryVersionAndFlagOfEveryName) {
 }
 
 TEST(GpuLookup, WithoutARegionTheDriversOwnFunctionsAreGiven) {
-  const RunRecord run;
-  const Ran ran =
+  const GpuTestRun run;
+  const ProgramOutput ran =
       run.probe(std::string("lookups ") + kLookups + " v2 dlsym", "ASSAY_GPU_REGION=/nowhere");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.values.at("wrong"), 0);
@@ -64,8 +65,8 @@ TEST(GpuLookup, WithoutARegionTheDriversOwnFunctionsAreGiven) {
 }
 
 TEST(GpuLookup, MissingDriverStaysMissing) {
-  const RunRecord run;
-  const Ran ran = run.probe("no_driver", "LD_LIBRARY_PATH=/nowhere");
+  const GpuTestRun run;
+  const ProgramOutput ran = run.probe("no_driver", "LD_LIBRARY_PATH=/nowhere");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.values.at("default"), 0);
   EXPECT_EQ(ran.values.at("error"), 1);
@@ -75,8 +76,8 @@ TEST(GpuLookup, MissingDriverStaysMissing) {
 }
 
 TEST(GpuLookup, WrappersReturnErrorsBeforeTheDriverIsLoaded) {
-  const RunRecord run;
-  const Ran ran = run.probe("weak_symbols");
+  const GpuTestRun run;
+  const ProgramOutput ran = run.probe("weak_symbols");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.values.at("launch"), 3);  // CUDA_ERROR_NOT_INITIALIZED
   EXPECT_EQ(ran.values.at("allocate"), 3);
@@ -88,18 +89,18 @@ TEST(GpuLookup, WrappersReturnErrorsBeforeTheDriverIsLoaded) {
 }
 
 TEST(GpuLookup, UnknownNamesAreRefusedByTheDriver) {
-  const RunRecord run;
-  const Ran ran = run.probe("other_names");
-  const Ran bare =
-      RunRecord::run_as("LD_LIBRARY_PATH=" ASSAY_FAKECUDA " " ASSAY_GPU_PROBE " other_names");
+  const GpuTestRun run;
+  const ProgramOutput ran = run.probe("other_names");
+  const ProgramOutput bare =
+      GpuTestRun::run_as("LD_LIBRARY_PATH=" ASSAY_FAKECUDA " " ASSAY_GPU_PROBE " other_names");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.text, bare.text);
   EXPECT_EQ(ran.values.at("result"), 500);
 }
 
 TEST(GpuLookup, LinkedProgramsAreCountedAndRtldNextMeansTheCallersNext) {
-  const RunRecord run;
-  const Ran ran = run.run(ASSAY_GPU_LINKED " 12");
+  const GpuTestRun run;
+  const ProgramOutput ran = run.run(ASSAY_GPU_LINKED " 12");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.values.at("same"), 1);
   EXPECT_EQ(ran.values.at("next"), 2);
@@ -115,18 +116,18 @@ TEST(GpuLookup, LinkedProgramsAreCountedAndRtldNextMeansTheCallersNext) {
 
 // The first launch finds the driver and the paced path at once.
 TEST(GpuLookup, WhatIsLinkedCanBePacedFromTheFirstLaunch) {
-  const RunRecord run;
+  const GpuTestRun run;
   run.region().header.limits.share = 900;
   const std::string turns = std::string(run.path()) + ".turns";
-  const Ran ran = run.run(ASSAY_GPU_LINKED " 12", "ASSAY_GPU_TURNS=" + turns);
+  const ProgramOutput ran = run.run(ASSAY_GPU_LINKED " 12", "ASSAY_GPU_TURNS=" + turns);
   ::unlink(turns.c_str());
   EXPECT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, 12);
 }
 
 TEST(GpuLookup, LinkedProgramsRunWithoutARegion) {
-  const RunRecord run;
-  const Ran ran = run.run(ASSAY_GPU_LINKED " 12", "ASSAY_GPU_REGION=");
+  const GpuTestRun run;
+  const ProgramOutput ran = run.run(ASSAY_GPU_LINKED " 12", "ASSAY_GPU_REGION=");
   EXPECT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(run.total(GpuQuantity::kKernel).calls, 0);
 }

@@ -59,7 +59,7 @@ std::uint32_t number_of_context(const void* context) {
   return static_cast<std::uint32_t>(wire::gpu_mix(reinterpret_cast<std::uintptr_t>(context))) & ~1U;
 }
 
-Place current_place() {
+MemoryOrigin current_origin() {
   void* context = nullptr;
   if (region() == nullptr || helpers.current_context == nullptr ||
       helpers.current_context(&context) != 0 || context == nullptr) {
@@ -74,7 +74,7 @@ Place current_place() {
   return {found.line, number_of_context(context)};
 }
 
-void forget_places() {
+void forget_origins() {
   date.fetch_add(1, std::memory_order_acq_rel);
 }
 

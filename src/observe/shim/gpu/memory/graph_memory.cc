@@ -25,15 +25,15 @@ struct Parameters {
 
 void charge(std::uint32_t line, std::uint64_t bytes) {
   const std::uint64_t before = charged[line].exchange(bytes);
-  if (bytes > before) add_anyway(line, bytes - before);
+  if (bytes > before) add_unconditionally(line, bytes - before);
   if (bytes < before) give_back(line, before - bytes);
 }
 
 // False: the driver does not report it.
-bool ask_driver(std::uint32_t line, std::uint64_t& bytes) {
+bool query_driver(std::uint32_t line, std::uint64_t& bytes) {
   constexpr int kReservedNow = 2;  // CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT
   const int device = ordinal_of(line);
-  const HarmlessToCaptures harmless;
+  const RelaxedCaptureMode harmless;
   return device >= 0 && helpers.graph_memory != nullptr &&
          helpers.graph_memory(device, kReservedNow, &bytes) == 0;
 }
@@ -76,7 +76,7 @@ void GraphWalk::frees(void* node) {
 }
 
 bool reserve_for_graph(std::uint32_t kibibytes, GraphMemory& memory) {
-  memory.line = current_place().line;
+  memory.line = current_origin().line;
   if (memory.line >= kGpuDevices) return true;
   const std::uint64_t wanted = kibibytes * kKibibyte;
   const std::uint64_t have = charged[memory.line].load();
@@ -94,7 +94,7 @@ void graph_launched(const GraphMemory& memory, std::uint32_t kibibytes, Result r
   const std::uint64_t wanted = kibibytes * kKibibyte;
   const std::uint64_t have = charged[memory.line].load();
   charge(memory.line,
-         ask_driver(memory.line, bytes) && bytes != 0 ? bytes : (wanted > have ? wanted : have));
+         query_driver(memory.line, bytes) && bytes != 0 ? bytes : (wanted > have ? wanted : have));
 }
 
 void forget_graph_memory() {
@@ -108,7 +108,7 @@ extern "C" ASSAY_EXPORTED int cuDeviceGraphMemTrim(int device) {
   const int result = next(device);
   std::uint64_t bytes = 0;
   const std::uint32_t line = assay::gpu::line_of(device);
-  if (result == 0 && line < assay::wire::kGpuDevices && assay::gpu::ask_driver(line, bytes)) {
+  if (result == 0 && line < assay::wire::kGpuDevices && assay::gpu::query_driver(line, bytes)) {
     assay::gpu::charge(line, bytes);
   }
   return result;

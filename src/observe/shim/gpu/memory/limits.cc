@@ -16,7 +16,7 @@ using wire::kGpuUnlimited;
 
 // The ledger has one entry per slot: threads of this process take turns.
 constinit SpinLock books;
-constinit std::atomic<bool> said{false};
+constinit std::atomic<bool> warned{false};
 constinit std::atomic<std::uint64_t> next_reclaim[kGpuDevices] = {};
 
 // Adds `bytes` to what this process holds.
@@ -43,7 +43,7 @@ bool is_accountable(std::uint32_t line) {
   if (line >= kGpuDevices || region() == nullptr) return false;
   block();  // allocates a slot
   if (slot() >= 0) return true;
-  if (!said.exchange(true))
+  if (!warned.exchange(true))
     log_line("no slot in the region: memory of this process is not limited");
   return false;
 }
@@ -64,7 +64,7 @@ std::uint64_t left_of(std::uint32_t line, std::uint64_t limit) {
   return used < limit ? limit - used : 0;
 }
 
-void reclaim_now_and_then(std::uint32_t line) {
+void reclaim_rate_limited(std::uint32_t line) {
   constexpr std::uint64_t kOften = 100;  // milliseconds between two reclaims
   timespec time{};
   clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
@@ -77,12 +77,12 @@ void reclaim_now_and_then(std::uint32_t line) {
   errno = error;
 }
 
-void look_before(std::uint32_t line) {
+void refresh_accounts(std::uint32_t line) {
   check_limits();  // a program that never synchronizes may have been given a share
   if (is_accountable(line) && limit_of(line) != 0) check_overhead(line);
 }
 
-bool try_hold(std::uint32_t& line, std::uint64_t bytes) {
+bool try_reserve(std::uint32_t& line, std::uint64_t bytes) {
   if (bytes == 0 || !is_accountable(line)) {
     line = kGpuDevices;
     return true;
@@ -94,14 +94,14 @@ bool try_hold(std::uint32_t& line, std::uint64_t bytes) {
 }
 
 // Processes may have exited since, and pools may keep unused memory.
-bool free_some(std::uint32_t line) {
+bool release_unused(std::uint32_t line) {
   const bool dead = reclaim_exited(line);
   return trim_pools(line) || dead;
 }
 
 bool reserve(std::uint32_t& line, std::uint64_t bytes) {
-  if (bytes != 0) look_before(line);
-  return try_hold(line, bytes) || (free_some(line) && try_hold(line, bytes));
+  if (bytes != 0) refresh_accounts(line);
+  return try_reserve(line, bytes) || (release_unused(line) && try_reserve(line, bytes));
 }
 
 void note_peak(std::uint32_t line) {
@@ -114,7 +114,7 @@ void note_peak(std::uint32_t line) {
   }
 }
 
-void add_anyway(std::uint32_t line, std::uint64_t bytes) {
+void add_unconditionally(std::uint32_t line, std::uint64_t bytes) {
   if (bytes == 0 || !is_accountable(line)) return;
   hold_more(line, bytes, kGpuUnlimited);
   note_peak(line);

@@ -9,7 +9,7 @@ namespace assay::gpu {
 
 // Where memory comes from: the device's line (index) in the region, kGpuDevices if none or unknown;
 // and a number of the context, by which its allocations are found when it is destroyed.
-struct Place {
+struct MemoryOrigin {
   std::uint32_t line = wire::kGpuDevices;
   std::uint32_t context = 0;  // even; the lowest bit is for memory from pools
 };
@@ -20,10 +20,10 @@ std::uint32_t line_of(int ordinal);
 // The ordinal in this process of a device that was used; -1: none.
 int ordinal_of(std::uint32_t line);
 // The place of the current context's memory.
-Place current_place();
+MemoryOrigin current_origin();
 std::uint32_t number_of_context(const void* context);
 // A context was destroyed, and its address may be reused.
-void forget_places();
+void forget_origins();
 
 // memory.cc: a context was destroyed, with everything allocated in it.
 void forget_context(std::uint32_t context);
@@ -41,25 +41,25 @@ std::uint64_t left_of(std::uint32_t line, std::uint64_t limit);
 // is left to the driver: then `line` is kGpuDevices afterwards.
 bool reserve(std::uint32_t& line, std::uint64_t bytes);
 // Its parts: refresh the accounts; try once; free memory before the next try.
-void look_before(std::uint32_t line);
-bool try_hold(std::uint32_t& line, std::uint64_t bytes);
-bool free_some(std::uint32_t line);  // true if anything was freed
+void refresh_accounts(std::uint32_t line);
+bool try_reserve(std::uint32_t& line, std::uint64_t bytes);
+bool release_unused(std::uint32_t line);  // true if anything was freed
 // After the driver has allocated what was reserved.
 void note_peak(std::uint32_t line);
 void give_back(std::uint32_t line, std::uint64_t bytes);
 // Memory that is already in use; may exceed the limit.
-void add_anyway(std::uint32_t line, std::uint64_t bytes);
+void add_unconditionally(std::uint32_t line, std::uint64_t bytes);
 // Sets the overhead of this process's contexts and modules; the difference is added or returned.
 void set_overhead(std::uint32_t line, std::uint64_t bytes);
 // Reclaims memory of exited processes for queries, at most ten times a second.
-void reclaim_now_and_then(std::uint32_t line);
+void reclaim_rate_limited(std::uint32_t line);
 
 // overhead.cc: queries NVML from time to time for the overhead of contexts and modules.
 void check_overhead(std::uint32_t line);
 
 // pools.cc: the place of a pool's memory (null: the current device's pool), derived from the
 // current place. False: an unknown pool.
-bool pool_of(void* pool, Place& place);
+bool pool_of(void* pool, MemoryOrigin& place);
 // As `reserve`, before an allocation from a pool: `more` is what it needs beyond what pools hold.
 bool reserve_from_pool(std::uint32_t& line, std::uint64_t bytes, std::uint64_t& more);
 // After the allocation: it succeeded, or was refused.

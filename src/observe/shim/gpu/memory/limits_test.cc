@@ -13,9 +13,9 @@
 namespace assay::gpu {
 namespace {
 
+using testing::GpuTestRun;
 using testing::kOutOfMemory;
-using testing::Ran;
-using testing::RunRecord;
+using testing::ProgramOutput;
 using wire::GpuQuantity;
 using Total = wire::GpuTotals::Total;
 class GpuLimits : public testing::GpuLimitsTest {};
@@ -24,8 +24,8 @@ TEST_F(GpuLimits, EveryAllocatorIsRefusedBeyondTheLimitAsTheDriverWould) {
   limit(10'000);
   for (const char* what : {"alloc", "managed", "async", "fromnew", "create", "array", "array3d"}) {
     const std::string name = what;
-    const Ran ran = memory("a=" + name + ":6000 b=" + name + ":6000 c=" + name + ":4000 d=" + name +
-                           ":1 free:0 e=" + name + ":6000");
+    const ProgramOutput ran = memory("a=" + name + ":6000 b=" + name + ":6000 c=" + name +
+                                     ":4000 d=" + name + ":1 free:0 e=" + name + ":6000");
     ASSERT_EQ(ran.status, 0) << ran.text;
     EXPECT_EQ(ran.values.at("a"), 0) << what;
     EXPECT_EQ(ran.values.at("b"), kOutOfMemory) << what;
@@ -38,7 +38,7 @@ TEST_F(GpuLimits, EveryAllocatorIsRefusedBeyondTheLimitAsTheDriverWould) {
 
 TEST_F(GpuLimits, PitchedAndMipmappedMemoryCountsAsItIs) {
   limit(10'000);
-  const Ran ran =
+  const ProgramOutput ran =
       memory("a=pitch:100:10 b=pitch:600:5 c=pitch:600:4 d=mipmap:512:10 e=mipmap:100:1");
   EXPECT_EQ(ran.values.at("a"), 0) << ran.text;  // 512 × 10
   EXPECT_EQ(ran.values.at("b"), kOutOfMemory);   // 1024 × 5
@@ -52,11 +52,11 @@ TEST_F(GpuLimits, SizesBeyondAllReasonAreRefusedWithAndWithoutALimit) {
   const std::string words =
       "a=alloc:18446744073709551615 b=pitch:18446744073709551615:9 c=pitch:4294967296:8589934592 "
       "d=array:18446744073709551615 e=mipmap:18446744073709551615:40 f=alloc:0 g=alloc:100";
-  const Ran bare =
-      RunRecord::run_as("LD_LIBRARY_PATH=" ASSAY_FAKECUDA " " ASSAY_GPU_PROBE " memory " + words);
+  const ProgramOutput bare =
+      GpuTestRun::run_as("LD_LIBRARY_PATH=" ASSAY_FAKECUDA " " ASSAY_GPU_PROBE " memory " + words);
   for (const std::uint64_t bytes : {0UL, 10'000UL}) {
     limit(bytes);
-    const Ran ran = memory(words);
+    const ProgramOutput ran = memory(words);
     ASSERT_EQ(ran.status, 0) << ran.text;
     for (const char* word : {"a", "d", "e"}) EXPECT_EQ(ran.values.at(word), kOutOfMemory) << word;
     EXPECT_EQ(ran.values.at("f"), bare.values.at("f"));
@@ -70,7 +70,7 @@ TEST_F(GpuLimits, SizesBeyondAllReasonAreRefusedWithAndWithoutALimit) {
 
 TEST_F(GpuLimits, WhatTheDriverRefusesIsGivenBack) {
   limit(1'000'000);
-  const Ran ran =
+  const ProgramOutput ran =
       memory("a=alloc:600 b=alloc:600 c=async:600 d=create:600 e=array:600 free:0 f=alloc:900",
              "FAKECUDA_MEMORY=1000");
   for (const char* word : {"b", "c", "d", "e"})
@@ -81,7 +81,7 @@ TEST_F(GpuLimits, WhatTheDriverRefusesIsGivenBack) {
 
 TEST_F(GpuLimits, ProcessesOfARunShareTheLimit) {
   limit(1000);
-  const Ran ran =
+  const ProgramOutput ran =
       memory("a=alloc:600 shell:OTHER", again("b=alloc:500 c=alloc:400 d=alloc:1 i=info") +
                                             " FAKECUDA_STATE=" + run_.file("state"));
   EXPECT_EQ(ran.values.at("a"), 0) << ran.text;
@@ -93,8 +93,8 @@ TEST_F(GpuLimits, ProcessesOfARunShareTheLimit) {
 }
 
 TEST_F(GpuLimits, WithoutALimitEverythingIsAccountedForAndNothingRefused) {
-  const Ran ran = memory("a=alloc:600 b=async:400 t=total:0 i=info n=nvml:0",
-                         "FAKECUDA_MEMORY=5000 FAKECUDA_STATE=" + run_.file("state"));
+  const ProgramOutput ran = memory("a=alloc:600 b=async:400 t=total:0 i=info n=nvml:0",
+                                   "FAKECUDA_MEMORY=5000 FAKECUDA_STATE=" + run_.file("state"));
   EXPECT_EQ(used(), 1000);
   EXPECT_EQ(ran.values.at("t.total"), 5000) << ran.text;
   EXPECT_EQ(ran.values.at("i.total"), 5000);
@@ -106,8 +106,8 @@ TEST_F(GpuLimits, WithoutALimitEverythingIsAccountedForAndNothingRefused) {
 
 TEST_F(GpuLimits, QueriesReportTheLimit) {
   limit(3000);
-  const Ran ran = memory("x=nvml:0 alloc:500 t=total:0 i=info n=nvml:0 m=nvml2:0 z=infonull",
-                         "FAKECUDA_MEMORY=5000");
+  const ProgramOutput ran = memory(
+      "x=nvml:0 alloc:500 t=total:0 i=info n=nvml:0 m=nvml2:0 z=infonull", "FAKECUDA_MEMORY=5000");
   EXPECT_EQ(ran.values.at("x.total"), 3000) << ran.text;  // before anything was used
   EXPECT_EQ(ran.values.at("x.used"), 0);
   EXPECT_EQ(ran.values.at("t.total"), 3000);
@@ -127,9 +127,10 @@ TEST_F(GpuLimits, FreeMemoryIsBoundedByTheCardsFreeMemory) {
   const std::string state = run_.file("state");
   const std::string filled = "LD_PRELOAD= FAKECUDA_MEMORY=5000 FAKECUDA_STATE=" + state;
   // 4500 are used by a process without limits.
-  const Ran ran = run_.probe("memory alloc:4500 shell:OTHER",
-                             filled + " OTHER='LD_PRELOAD=" ASSAY_GPU_LIBRARY " " ASSAY_GPU_PROBE
-                                      " memory i=info n=nvml:0 a=alloc:600 b=alloc:400'");
+  const ProgramOutput ran =
+      run_.probe("memory alloc:4500 shell:OTHER",
+                 filled + " OTHER='LD_PRELOAD=" ASSAY_GPU_LIBRARY " " ASSAY_GPU_PROBE
+                          " memory i=info n=nvml:0 a=alloc:600 b=alloc:400'");
   EXPECT_EQ(ran.values.at("i.total"), 3000) << ran.text;
   EXPECT_EQ(ran.values.at("i.free"), 500);
   EXPECT_EQ(ran.values.at("n.free"), 500);
@@ -140,7 +141,7 @@ TEST_F(GpuLimits, FreeMemoryIsBoundedByTheCardsFreeMemory) {
 
 TEST_F(GpuLimits, ALimitAboveTheCardReportsTheCard) {
   limit(9000);
-  const Ran ran = memory("t=total:0 i=info n=nvml:0", "FAKECUDA_MEMORY=5000");
+  const ProgramOutput ran = memory("t=total:0 i=info n=nvml:0", "FAKECUDA_MEMORY=5000");
   EXPECT_EQ(ran.values.at("t.total"), 5000) << ran.text;
   EXPECT_EQ(ran.values.at("i.total"), 5000);
   EXPECT_EQ(ran.values.at("n.total"), 5000);
@@ -159,7 +160,7 @@ TEST_F(GpuLimits, DevicesHaveLimitsOfTheirOwnByUuidInWhateverOrder) {
   for (const auto& [visible, first, second] :
        {std::tuple{"0,1", 2000, 1000}, std::tuple{"1,0", 1000, 2000},
         std::tuple{"GPU-a0a0a0a0-a0a0-a0a0-a0a0-a0a0a0a0a001", 1000, 0}}) {
-    const Ran ran =
+    const ProgramOutput ran =
         memory("device:0 a=total:0 b=alloc:" + std::to_string(first) +
                    " c=alloc:1 device:1 d=total:1 e=alloc:" + std::to_string(second) + " m=nvml:1",
                std::string("FAKECUDA_DEVICES=2 CUDA_VISIBLE_DEVICES=") + visible);
@@ -176,14 +177,14 @@ TEST_F(GpuLimits, DevicesHaveLimitsOfTheirOwnByUuidInWhateverOrder) {
 
 TEST_F(GpuLimits, SlicesOfACardAreDevices) {
   limit(2000);
-  const Ran ran = memory("t=total:0 a=alloc:1500 n=nvml:0", "FAKECUDA_MIG=1");
+  const ProgramOutput ran = memory("t=total:0 a=alloc:1500 n=nvml:0", "FAKECUDA_MIG=1");
   EXPECT_EQ(ran.values.at("t.total"), 2000) << ran.text;
   EXPECT_EQ(ran.values.at("n.total"), 2000);
   EXPECT_EQ(ran.values.at("n.used"), 1500);  // found by its name "MIG-…"
 }
 
 TEST_F(GpuLimits, CreateCountsForTheDeviceItNames) {
-  const Ran ran = memory("create:300:1", "FAKECUDA_DEVICES=2");
+  const ProgramOutput ran = memory("create:300:1", "FAKECUDA_DEVICES=2");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(run_.region().devices[0].uuid[1].load() >> 56U, 1);  // the only one that was used
   EXPECT_EQ(used(), 300);
@@ -195,7 +196,7 @@ TEST_F(GpuLimits, ANewLimitHoldsForARunningRunAndTakesNothingAway) {
   const std::uint64_t bytes = 900;
   std::ofstream(file, std::ios::binary).write(reinterpret_cast<const char*>(&bytes), sizeof bytes);
   constexpr std::size_t kAt = offsetof(wire::GpuHeader, limits);
-  const Ran ran =
+  const ProgramOutput ran =
       memory("a=alloc:950 shell:OTHER t=total:0 i=info b=alloc:1 c=free:0 d=alloc:901 e=alloc:900",
              "OTHER='dd if=" + file + " of=" + run_.path() +
                  " bs=1 conv=notrunc seek=" + std::to_string(kAt) + " 2>/dev/null'");
@@ -211,7 +212,7 @@ TEST_F(GpuLimits, ANewLimitHoldsForARunningRunAndTakesNothingAway) {
 
 TEST_F(GpuLimits, UnknownPointersAreTheDriversToFree) {
   limit(1000);
-  const Ran ran =
+  const ProgramOutput ran =
       memory("a=alloc:1000 b=freeraw:12345 c=freeraw:0 d=alloc:1 e=free:0 f=free:0 g=alloc:1000");
   EXPECT_EQ(ran.values.at("b"), 1) << ran.text;
   EXPECT_EQ(ran.values.at("c"), 0);
@@ -224,7 +225,7 @@ TEST_F(GpuLimits, UnknownPointersAreTheDriversToFree) {
 
 TEST_F(GpuLimits, HandlesLiveAsLongAsTheyAreMappedOrHeld) {
   limit(1000);
-  const Ran ran =
+  const ProgramOutput ran =
       memory("create:1000 map:0 free:0 a=alloc:1 retain:0 unmap:0 b=alloc:1 free:0 c=alloc:1000");
   EXPECT_EQ(ran.values.at("a"), kOutOfMemory) << ran.text;  // released, and still mapped
   EXPECT_EQ(ran.values.at("b"), kOutOfMemory);              // unmapped, and held again
@@ -234,7 +235,7 @@ TEST_F(GpuLimits, HandlesLiveAsLongAsTheyAreMappedOrHeld) {
 
 TEST_F(GpuLimits, AContextTakesItsMemoryWithIt) {
   limit(1000);
-  const Ran ran = memory(
+  const ProgramOutput ran = memory(
       "primary alloc:300 array:50 reset a=alloc:1000 reset "
       "primary primary alloc:400 release b=alloc:700 release primary c=alloc:1000 reset "
       "ctx alloc:900 destroy ctx d=alloc:1000 destroy");
@@ -250,7 +251,7 @@ TEST_F(GpuLimits, ContextsAndModulesAreReconciledWithNvml) {
   limit(1000);
   const std::string cost =
       "FAKECUDA_CONTEXT=300 FAKECUDA_MODULE=50 FAKECUDA_STATE=" + run_.file("state");
-  const Ran ran = memory(
+  const ProgramOutput ran = memory(
       "primary a=alloc:800 b=alloc:600 module module sleep:1100 c=alloc:50 i=info n=nvml:0", cost);
   EXPECT_EQ(ran.values.at("a"), kOutOfMemory) << ran.text;
   EXPECT_EQ(ran.values.at("b"), 0);
@@ -264,8 +265,8 @@ TEST_F(GpuLimits, ContextsAndModulesAreReconciledWithNvml) {
 // While other threads allocate it cannot be determined; then it is queried again soon.
 TEST_F(GpuLimits, AnInterruptedQueryIsRepeated) {
   limit(1000);
-  const Ran ran = memory("primary beside:300 sleep:1500 a=alloc:701 b=alloc:700",
-                         "FAKECUDA_CONTEXT=300 FAKECUDA_NVML_MS=40");
+  const ProgramOutput ran = memory("primary beside:300 sleep:1500 a=alloc:701 b=alloc:700",
+                                   "FAKECUDA_CONTEXT=300 FAKECUDA_NVML_MS=40");
   EXPECT_EQ(ran.values.at("a"), kOutOfMemory) << ran.text;
   EXPECT_EQ(ran.values.at("b"), 0);
 }
@@ -278,10 +279,10 @@ TEST_F(GpuLimits, InANamespaceOfPidsTheOnlyProcessIsMeantAndOfSeveralNone) {
       "FAKECUDA_CONTEXT=300 FAKECUDA_PID_SHIFT=500000 FAKECUDA_STATE=" + state +
       " ASSAY_GPU_LOG=" + log + " ";
   const std::string apart = "unshare --pid --fork --mount-proc ";
-  const Ran ran =
+  const ProgramOutput ran =
       run_.run(apart + ASSAY_GPU_PROBE " memory primary a=alloc:701 b=alloc:700 shell:OTHER",
                settings + again("primary c=alloc:1"));
-  const Ran logged = RunRecord::run_as("cat " + log);
+  const ProgramOutput logged = GpuTestRun::run_as("cat " + log);
   if (ran.values.count("a") == 0) GTEST_SKIP() << ran.text;
   EXPECT_EQ(ran.values.at("a"), kOutOfMemory) << ran.text;
   EXPECT_EQ(ran.values.at("b"), 0);
@@ -294,25 +295,28 @@ TEST_F(GpuLimits, InANamespaceOfPidsTheOnlyProcessIsMeantAndOfSeveralNone) {
 TEST_F(GpuLimits, WithoutNvmlLimitsHoldAllTheSame) {
   limit(1000);
   const std::string folder = std::string(run_.path()) + ".only";
-  const Ran ran = memory("primary a=alloc:1001 b=alloc:1000 n=nvml:0",
-                         "FAKECUDA_CONTEXT=300 LD_LIBRARY_PATH=" ASSAY_FAKECUDA "/versioned");
+  const ProgramOutput ran =
+      memory("primary a=alloc:1001 b=alloc:1000 n=nvml:0",
+             "FAKECUDA_CONTEXT=300 LD_LIBRARY_PATH=" ASSAY_FAKECUDA "/versioned");
   EXPECT_EQ(ran.values.at("a"), kOutOfMemory) << ran.text;
   EXPECT_EQ(ran.values.at("b"), 0);
 }
 
 TEST_F(GpuLimits, NvmlIsNotLoadedWhereThereIsNoLimit) {
-  const Ran ran = run_.run("sh -c 'exec " ASSAY_GPU_PROBE " memory primary alloc:100 shell:OTHER'",
-                           "OTHER='grep -c nvidia-ml /proc/$PPID/maps'");
+  const ProgramOutput ran =
+      run_.run("sh -c 'exec " ASSAY_GPU_PROBE " memory primary alloc:100 shell:OTHER'",
+               "OTHER='grep -c nvidia-ml /proc/$PPID/maps'");
   EXPECT_EQ(ran.text, "0\n");
   limit(1000);
-  const Ran limited = run_.run(ASSAY_GPU_PROBE " memory primary alloc:100 shell:OTHER",
-                               "OTHER='grep -q nvidia-ml /proc/$PPID/maps && echo there 1'");
+  const ProgramOutput limited =
+      run_.run(ASSAY_GPU_PROBE " memory primary alloc:100 shell:OTHER",
+               "OTHER='grep -q nvidia-ml /proc/$PPID/maps && echo there 1'");
   EXPECT_EQ(limited.values.count("there"), 1) << limited.text;
 }
 
 TEST_F(GpuLimits, AChildHoldsNothingOfItsParents) {
   limit(1'000'000);
-  const Ran ran =
+  const ProgramOutput ran =
       memory("alloc:600000 fork a=alloc:400000 b=alloc:1 c=free:0 d=alloc:1 free:1 e=alloc:400000");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.values.at("a"), 0);
@@ -325,7 +329,7 @@ TEST_F(GpuLimits, AChildHoldsNothingOfItsParents) {
 
 TEST_F(GpuLimits, AProgramHoldsNothingAfterExec) {
   limit(1000);
-  const Ran ran = memory("alloc:900 exec:OTHER", again("a=alloc:1000"));
+  const ProgramOutput ran = memory("alloc:900 exec:OTHER", again("a=alloc:1000"));
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.values.at("a"), 0) << ran.text;
   EXPECT_EQ(used(), 1000);
@@ -335,7 +339,7 @@ TEST_F(GpuLimits, MemoryOfExitedProcessesIsReclaimedOnDemand) {
   limit(1000);
   for (int i = 0; i < 3; ++i) (void)memory("alloc:300 kill");
   EXPECT_EQ(used(), 900);
-  const Ran ran = memory("a=alloc:1000 b=alloc:1");
+  const ProgramOutput ran = memory("a=alloc:1000 b=alloc:1");
   EXPECT_EQ(ran.values.at("a"), 0) << ran.text;
   EXPECT_EQ(ran.values.at("b"), kOutOfMemory);
   EXPECT_EQ(used(), 1000);
@@ -345,9 +349,9 @@ TEST_F(GpuLimits, QueriesExcludeExitedProcesses) {
   limit(1000);
   (void)memory("alloc:300 exit");
   (void)memory("alloc:400 kill");
-  const Ran driver = memory("i=info alloc:100 kill");
+  const ProgramOutput driver = memory("i=info alloc:100 kill");
   EXPECT_EQ(driver.values.at("i.free"), 1000) << driver.text;
-  const Ran nvml = memory("n=nvml:0 m=nvml2:0");
+  const ProgramOutput nvml = memory("n=nvml:0 m=nvml2:0");
   EXPECT_EQ(nvml.values.at("n.used"), 0) << nvml.text;
   EXPECT_EQ(nvml.values.at("n.free"), 1000);
   EXPECT_EQ(nvml.values.at("m.used"), 0);
@@ -357,7 +361,7 @@ TEST_F(GpuLimits, QueriesExcludeExitedProcesses) {
 // Children that are not waited for remain as zombies, which hold no memory.
 TEST_F(GpuLimits, ZombiesHoldNothing) {
   limit(1000);
-  const Ran ran = memory("a=bury:OTHER b=alloc:1000", again("alloc:900 kill"));
+  const ProgramOutput ran = memory("a=bury:OTHER b=alloc:1000", again("alloc:900 kill"));
   EXPECT_EQ(ran.values.at("a"), 0) << ran.text;
   EXPECT_EQ(ran.values.at("b"), 0) << ran.text;
 }
@@ -367,7 +371,7 @@ TEST_F(GpuLimits, ProcessesKilledAtAnyMomentLoseNothing) {
   limit(20'000);
   std::minstd_rand random(7);
   std::thread beside([&] {
-    const Ran ran = memory("churn:15000:1500", "FAKECUDA_MEMORY=1000000000000");
+    const ProgramOutput ran = memory("churn:15000:1500", "FAKECUDA_MEMORY=1000000000000");
     EXPECT_EQ(ran.status, 0) << ran.text;
   });
   for (int round = 0; round < 25; ++round) {
@@ -377,7 +381,7 @@ TEST_F(GpuLimits, ProcessesKilledAtAnyMomentLoseNothing) {
   beside.join();
   EXPECT_LE(used(), 20'000);
   // The last one killed may still be exiting.
-  Ran last;
+  ProgramOutput last;
   for (int round = 0; round < 50 && (round == 0 || last.values["a"] != 0); ++round) {
     if (round > 0) ::usleep(20'000);
     last = memory("a=alloc:20000 b=alloc:1 free:0");
@@ -390,7 +394,7 @@ TEST_F(GpuLimits, ProcessesKilledAtAnyMomentLoseNothing) {
 
 TEST_F(GpuLimits, ThreadsAtTheLimitAddUpToNothing) {
   limit(9000);
-  const Ran ran = memory("churn:20000:1500 a=alloc:9000 b=alloc:1");
+  const ProgramOutput ran = memory("churn:20000:1500 a=alloc:9000 b=alloc:1");
   EXPECT_EQ(ran.values.at("a"), 0) << ran.text;
   EXPECT_EQ(ran.values.at("b"), kOutOfMemory);
   EXPECT_EQ(used(), 9000);
@@ -405,7 +409,7 @@ TEST_F(GpuLimits, ACorruptRegionDoesNoHarm) {
   }
   run_.region().devices[0].last = ~0ULL;
   run_.region().header.next_slot = 5;
-  const Ran ran = memory("a=alloc:1000 b=alloc:1 free:0");
+  const ProgramOutput ran = memory("a=alloc:1000 b=alloc:1 free:0");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.values.at("a"), 0);
   EXPECT_EQ(ran.values.at("b"), kOutOfMemory);
@@ -416,9 +420,9 @@ TEST_F(GpuLimits, ACorruptRegionDoesNoHarm) {
 TEST_F(GpuLimits, ARegionThatCannotBeOpenedIsLogged) {
   limit(1000);
   const std::string log = run_.file("log");
-  const Ran ran = memory("a=alloc:2000", "ASSAY_GPU_REGION=" + std::string(run_.path()) +
-                                             ".gone ASSAY_GPU_LOG=" + log);
-  const Ran logged = RunRecord::run_as("cat " + log);
+  const ProgramOutput ran = memory("a=alloc:2000", "ASSAY_GPU_REGION=" + std::string(run_.path()) +
+                                                       ".gone ASSAY_GPU_LOG=" + log);
+  const ProgramOutput logged = GpuTestRun::run_as("cat " + log);
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.values.at("a"), 0);
   EXPECT_NE(logged.text.find("limits are not enforced in this process"), std::string::npos)
@@ -433,9 +437,9 @@ TEST_F(GpuLimits, WithoutASlotMemoryIsNotLimitedWhichIsLogged) {
   struct flock all {};
   all.l_type = F_WRLCK;
   ASSERT_EQ(::fcntl(file, F_SETLK, &all), 0);  // every slot has an owner
-  const Ran ran = memory("a=alloc:600 b=alloc:600 free:0", "ASSAY_GPU_LOG=" + log);
+  const ProgramOutput ran = memory("a=alloc:600 b=alloc:600 free:0", "ASSAY_GPU_LOG=" + log);
   ::close(file);
-  const Ran logged = RunRecord::run_as("cat " + log);
+  const ProgramOutput logged = GpuTestRun::run_as("cat " + log);
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.values.at("a"), 0);
   EXPECT_EQ(ran.values.at("b"), 0);

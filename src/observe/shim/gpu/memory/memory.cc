@@ -7,7 +7,7 @@
 namespace assay::gpu {
 namespace {
 
-void forget_known(const Known& known) {
+void forget_allocation(const SizeMapValue& known) {
   if ((known.second & kFromPool) != 0) {
     pool_took_back(known.first, known.size);
   } else {
@@ -16,29 +16,29 @@ void forget_known(const Known& known) {
 }
 
 // An address that is allocated again was freed in some way that was not observed.
-void keep(SizeMap& in, std::uint64_t key, const Known& known) {
-  Known before;
+void keep(SizeMap& in, std::uint64_t key, const SizeMapValue& known) {
+  SizeMapValue before;
   note_peak(known.first);
-  if (!in.insert(key, known, &before)) return forget_known(known);
-  if (before.size != 0) forget_known(before);
+  if (!in.insert(key, known, &before)) return forget_allocation(known);
+  if (before.size != 0) forget_allocation(before);
 }
 
-// `ask` calls the driver, `key` is the address or handle it returned, `size` its bytes.
-template <typename Ask, typename Key, typename Size>
-Result allocate(GpuQuantity quantity, SizeMap& in, Place place, std::uint64_t bytes, Ask ask,
-                Key key, Size size) {
+// `call` calls the driver, `key` is the address or handle it returned, `size` its bytes.
+template <typename Call, typename Key, typename Size>
+Result allocate(GpuQuantity quantity, SizeMap& in, MemoryOrigin place, std::uint64_t bytes,
+                Call call, Key key, Size size) {
   if (!reserve(place.line, bytes)) {
     count(GpuQuantity::kRefused, bytes);
     return kOutOfMemory;
   }
-  const Result result = ask();
+  const Result result = call();
   if (result != 0) {
     give_back(place.line, bytes);
     count(GpuQuantity::kRefused, bytes);
     return result;
   }
   const std::uint64_t got = size();
-  if (got > bytes) add_anyway(place.line, got - bytes);
+  if (got > bytes) add_unconditionally(place.line, got - bytes);
   if (got < bytes) give_back(place.line, bytes - got);
   count(quantity, got);
   keep(in, key(), {got, place.line, place.context});
@@ -53,23 +53,23 @@ bool is_captured(Result (*is_capturing)(void*, int*), void* stream) {
          capturing == 1;
 }
 
-template <typename Ask>
+template <typename Call>
 Result allocate_from_pool(Result (*is_capturing)(void*, int*), void* stream, std::uint64_t* out,
-                          std::uint64_t bytes, void* pool, Ask ask) {
+                          std::uint64_t bytes, void* pool, Call call) {
   if (is_captured(is_capturing, stream)) {
-    const Result result = ask();
+    const Result result = call();
     count(result == 0 ? GpuQuantity::kAllocGraph : GpuQuantity::kRefused, bytes);
     return result;
   }
-  Place place = current_place();
+  MemoryOrigin place = current_origin();
   if (!pool_of(pool, place)) {
     return allocate(
-        GpuQuantity::kAllocAsync, pointers, place, bytes, ask, [&] { return *out; },
+        GpuQuantity::kAllocAsync, pointers, place, bytes, call, [&] { return *out; },
         [&] { return bytes; });
   }
   std::uint64_t more = 0;
   const bool fits = reserve_from_pool(place.line, bytes, more);
-  const Result result = fits ? ask() : kOutOfMemory;
+  const Result result = fits ? call() : kOutOfMemory;
   if (result != 0) {
     if (fits) pool_refused(place.line, bytes, more);
     count(GpuQuantity::kRefused, bytes);
@@ -85,7 +85,7 @@ Result allocate_from_pool(Result (*is_capturing)(void*, int*), void* stream, std
 // addresses are left to the driver.
 template <typename Free>
 Result freed(SizeMap& in, std::uint64_t key, Free free) {
-  Known known;
+  SizeMapValue known;
   const bool found = in.take(key, known);
   const Result result = free();
   if (result != 0) {
@@ -93,7 +93,7 @@ Result freed(SizeMap& in, std::uint64_t key, Free free) {
     return result;
   }
   count(GpuQuantity::kFree, found ? known.size : 0);
-  if (found) forget_known(known);
+  if (found) forget_allocation(known);
   return result;
 }
 // cuMemFree synchronizes with the device.
@@ -119,8 +119,8 @@ struct AllocationNode {
 
 // Pools belong to devices, not contexts: their memory stays until it is freed.
 void forget_context(std::uint32_t context) {
-  for (SizeMap* map : {&pointers, &arrays}) map->take_all(context, forget_known);
-  forget_places();
+  for (SizeMap* map : {&pointers, &arrays}) map->take_all(context, forget_allocation);
+  forget_origins();
 }
 
 }  // namespace assay::gpu
@@ -133,7 +133,7 @@ using assay::gpu::GpuQuantity;
   ASSAY_EXPORTED int symbol parameters {                                                \
     ASSAY_REAL(symbol);                                                                 \
     return assay::gpu::allocate(                                                        \
-        GpuQuantity::quantity, assay::gpu::map, assay::gpu::current_place(), bytes,     \
+        GpuQuantity::quantity, assay::gpu::map, assay::gpu::current_origin(), bytes,    \
         [&] { return next arguments; }, [&] { return key; },                            \
         [&]() -> std::uint64_t { return size; });                                       \
   }

@@ -26,13 +26,13 @@ struct Memory2 {  // nvmlMemory_v2_t
   unsigned long long total, reserved, free, used;
 };
 
-struct Lent {
+struct DeviceLimit {
   std::uint64_t limit = 0;  // 0: none
   std::uint64_t used = 0;
 };
 
 // A device that the run has not used yet has no line and gets none.
-Lent lent_of(void* device) {
+DeviceLimit limit_of_device(void* device) {
   char text[96] = {};
   if (region() == nullptr || helpers.nvml_uuid == nullptr ||
       helpers.nvml_uuid(device, text, sizeof text) != 0) {
@@ -44,7 +44,7 @@ Lent lent_of(void* device) {
   for (std::uint32_t line = 0; line < wire::kGpuDevices; ++line) {
     if (region()->devices[line].key.load(std::memory_order_acquire) == key) {
       const std::uint64_t limit = limit_of(line);
-      if (limit != 0) reclaim_now_and_then(line);
+      if (limit != 0) reclaim_rate_limited(line);
       return {limit, used_of(line)};
     }
   }
@@ -59,8 +59,8 @@ Lent lent_of(void* device) {
 }
 
 template <typename Answer>
-void tell_limit(void* device, Answer& answer) {
-  const Lent lent = lent_of(device);
+void apply_limit(void* device, Answer& answer) {
+  const DeviceLimit lent = limit_of_device(device);
   if (lent.limit == 0) return;
   answer.total = std::min<unsigned long long>(answer.total, lent.limit);
   answer.used = lent.used;
@@ -76,7 +76,7 @@ int answer_memory(const std::atomic<void*>& function, void* device, Answer* answ
   auto* const next = real<Real>(function);
   if (next == nullptr) return kNvmlNoFunction;
   const int result = next(device, answer);
-  if (result == 0 && answer != nullptr) tell_limit(device, *answer);
+  if (result == 0 && answer != nullptr) apply_limit(device, *answer);
   return result;
 }
 

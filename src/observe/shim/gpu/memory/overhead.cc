@@ -116,7 +116,7 @@ const Row* own_row(unsigned number) {
 }
 
 // What NVML reports for this process. False: unknown.
-bool ask(std::uint32_t line, std::uint64_t& bytes) {
+bool query_overhead(std::uint32_t line, std::uint64_t& bytes) {
   void* device = device_of(line);
   unsigned number = kRows;
   if (device == nullptr || helpers.nvml_processes(device, &number, rows) != 0) return false;
@@ -126,12 +126,12 @@ bool ask(std::uint32_t line, std::uint64_t& bytes) {
   return true;
 }
 
-void look(std::uint32_t line) {
+void update_overhead(std::uint32_t line) {
   std::uint64_t taken = 0;
   const GpuSlot& mine = region()->slots[slot()];
   settle_pools(line);  // their memory is not overhead
   const std::uint64_t held = mine.used[line].load();
-  if (!ask(line, taken)) {
+  if (!query_overhead(line, taken)) {
     if (!said_doubt)
       log_line("NVML does not report the memory of contexts and modules of this process");
     said_doubt = true;
@@ -163,7 +163,7 @@ void check_overhead(std::uint32_t line) {
   if (due && open_nvml()) {
     last_loads[line] = loaded;
     last_asked[line] = now;
-    look(line);
+    update_overhead(line);
   }
   errno = error;
   looking.store(false, std::memory_order_release);

@@ -45,22 +45,22 @@ bool counts_reserved(std::uint32_t line) {
 
 // Of all pools of the device. False: the driver does not report it.
 enum Attribute : int { kReservedNow = 5, kUsedNow = 7 };  // CU_MEMPOOL_ATTR_…_MEM_CURRENT
-bool ask(std::uint32_t line, Attribute what, std::uint64_t& sum) {
-  bool said = true;
+bool query_pools(std::uint32_t line, Attribute what, std::uint64_t& sum) {
+  bool succeeded = true;
   sum = 0;
   pools.each(line, [&](void* pool) {
     std::uint64_t bytes = 0;
-    said = helpers.pool_attribute(pool, what, &bytes) == 0 && said;
+    succeeded = helpers.pool_attribute(pool, what, &bytes) == 0 && succeeded;
     sum += bytes;
   });
-  return said;
+  return succeeded;
 }
 
-bool ask_charge(std::uint32_t line, std::uint64_t& bytes) {
-  const HarmlessToCaptures harmless;
-  if (!ask(line, kReservedNow, bytes)) return false;
+bool query_charge(std::uint32_t line, std::uint64_t& bytes) {
+  const RelaxedCaptureMode harmless;
+  if (!query_pools(line, kReservedNow, bytes)) return false;
   std::uint64_t used = 0;
-  if (orphaned[line].load(std::memory_order_relaxed) && ask(line, kUsedNow, used) &&
+  if (orphaned[line].load(std::memory_order_relaxed) && query_pools(line, kUsedNow, used) &&
       live_on(line) > used) {
     bytes += live_on(line) - used;  // too much while another thread is allocating
   }
@@ -72,12 +72,12 @@ bool ask_charge(std::uint32_t line, std::uint64_t& bytes) {
 void settle(std::uint32_t line, std::uint64_t more) {
   freed[line].store(false, std::memory_order_relaxed);
   std::uint64_t now = 0;
-  if (!counts_reserved(line) || !ask_charge(line, now)) now = 0;
+  if (!counts_reserved(line) || !query_charge(line, now)) now = 0;
   if (live_on(line) > now) now = live_on(line);  // includes allocations in progress
   const std::uint64_t others = pending[line].fetch_sub(more, std::memory_order_relaxed) - more;
   now -= others < now ? others : now;
   const std::uint64_t before = charged[line].exchange(now, std::memory_order_relaxed) + more;
-  if (now > before) add_anyway(line, now - before);
+  if (now > before) add_unconditionally(line, now - before);
   if (now < before) give_back(line, before - now);
 }
 
@@ -101,7 +101,7 @@ bool claim(std::uint32_t& line, std::uint64_t bytes, std::uint64_t& more) {
   const std::uint64_t charge = charged[line].load(std::memory_order_relaxed);
   const std::uint64_t kept = charge > used ? charge - used : 0;
   more = bytes > kept ? bytes - kept : 0;
-  const bool done = more == 0 ? !is_beyond_limit(line) : try_hold(at, more);
+  const bool done = more == 0 ? !is_beyond_limit(line) : try_reserve(at, more);
   if (done && at < kGpuDevices) {
     live[line].fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
     pending[line].fetch_add(more, std::memory_order_relaxed);
@@ -115,7 +115,7 @@ bool claim(std::uint32_t& line, std::uint64_t bytes, std::uint64_t& more) {
 
 constinit std::atomic<bool> pools_freed{false};
 
-bool pool_of(void* pool, Place& place) {
+bool pool_of(void* pool, MemoryOrigin& place) {
   bool known = true;
   if (pool == nullptr) {
     // The device's current pool is its default pool or one that was created, and is known.
@@ -132,9 +132,9 @@ bool pool_of(void* pool, Place& place) {
 bool reserve_from_pool(std::uint32_t& line, std::uint64_t bytes, std::uint64_t& more) {
   more = 0;
   if (line >= kGpuDevices) return true;
-  look_before(line);
+  refresh_accounts(line);
   if (claim(line, bytes, more)) return true;
-  free_some(line);
+  release_unused(line);
   return claim(line, bytes, more);
 }
 
@@ -177,7 +177,7 @@ bool trim_pools(std::uint32_t line) {
   if (before == 0) return false;
   pools.lock.lock();
   if (counts_reserved(line)) {
-    const HarmlessToCaptures harmless;
+    const RelaxedCaptureMode harmless;
     auto* const trim = real<int(void*, std::size_t)>(assay_gpu_real_cuMemPoolTrimTo);
     pools.each(line, [&](void* pool) { trim(pool, 0); });
   }
@@ -200,10 +200,10 @@ namespace {
 // Memory in use of a pool that is being destroyed.
 void note_orphans(void* pool, std::uint32_t line) {
   std::uint64_t used = 0;
-  const HarmlessToCaptures harmless;
-  const bool said =
+  const RelaxedCaptureMode harmless;
+  const bool succeeded =
       helpers.pool_attribute != nullptr && helpers.pool_attribute(pool, kUsedNow, &used) == 0;
-  if (!said || used != 0) orphaned[line].store(true, std::memory_order_relaxed);
+  if (!succeeded || used != 0) orphaned[line].store(true, std::memory_order_relaxed);
 }
 
 void settle_all_pools() {

@@ -10,12 +10,12 @@ ASSAY_EXPORTED int cuMemGetInfo_v2(std::size_t* left, std::size_t* total) {
   ASSAY_REAL(cuMemGetInfo_v2);
   const int result = next(left, total);
   if (result != 0) return result;
-  const std::uint32_t line = assay::gpu::current_place().line;
+  const std::uint32_t line = assay::gpu::current_origin().line;
   const std::uint64_t limit = assay::gpu::limit_of(line);
   if (limit == 0) return result;
   assay::gpu::check_overhead(line);  // the context's memory is used before the first allocation
   assay::gpu::settle_freed_pools();
-  assay::gpu::reclaim_now_and_then(line);
+  assay::gpu::reclaim_rate_limited(line);
   if (left != nullptr) *left = std::min<std::size_t>(*left, assay::gpu::left_of(line, limit));
   if (total != nullptr) *total = std::min<std::size_t>(*total, limit);
   return result;

@@ -22,16 +22,16 @@ std::uint32_t line_for(const Properties* properties) {
              : kGpuDevices;
 }
 
-Known mapping_of(std::uint64_t handle, std::uint64_t bytes) {
+SizeMapValue mapping_of(std::uint64_t handle, std::uint64_t bytes) {
   return {bytes, static_cast<std::uint32_t>(handle), static_cast<std::uint32_t>(handle >> 32U)};
 }
-std::uint64_t handle_of(const Known& mapping) {
+std::uint64_t handle_of(const SizeMapValue& mapping) {
   return (std::uint64_t{mapping.second} << 32U) | mapping.first;
 }
 
 // Drops a reference. Returns the bytes that are no longer referenced.
 std::uint64_t let_go(std::uint64_t handle) {
-  Known known;
+  SizeMapValue known;
   if (!handles.add(handle, -1, known) || known.second != 0) return 0;
   give_back(known.first, known.size);
   return known.size;
@@ -41,7 +41,7 @@ std::uint64_t let_go(std::uint64_t handle) {
 }  // namespace assay::gpu
 
 using assay::gpu::GpuQuantity;
-using assay::gpu::Known;
+using assay::gpu::SizeMapValue;
 
 extern "C" {
 
@@ -61,7 +61,7 @@ ASSAY_EXPORTED int cuMemCreate(std::uint64_t* out, std::size_t size,
   }
   assay::gpu::count(GpuQuantity::kAllocVirtual, size);
   assay::gpu::note_peak(line);
-  Known before;
+  SizeMapValue before;
   if (!assay::gpu::handles.insert(*out, {size, line, 1}, &before)) {
     assay::gpu::give_back(line, size);
   } else if (before.size != 0) {
@@ -73,7 +73,7 @@ ASSAY_EXPORTED int cuMemCreate(std::uint64_t* out, std::size_t size,
 ASSAY_EXPORTED int cuMemRetainAllocationHandle(std::uint64_t* handle, void* address) {
   ASSAY_REAL(cuMemRetainAllocationHandle);
   const int result = next(handle, address);
-  Known known;
+  SizeMapValue known;
   if (result == 0) assay::gpu::handles.add(*handle, 1, known);
   return result;
 }
@@ -83,7 +83,7 @@ ASSAY_EXPORTED int cuMemMap(std::uint64_t address, std::size_t size, std::size_t
   ASSAY_REAL(cuMemMap);
   const int result = next(address, size, offset, handle, flags);
   if (result != 0) return result;
-  Known known;
+  SizeMapValue known;
   // Imported handles are unknown: they are charged to the process that created them.
   assay::gpu::handles.add(handle, 1, known);
   if (!assay::gpu::mappings.insert(address, assay::gpu::mapping_of(handle, size))) {
@@ -97,7 +97,7 @@ ASSAY_EXPORTED int cuMemUnmap(std::uint64_t address, std::size_t size) {
   const int result = next(address, size);
   if (result != 0) return result;
   // Whole mappings, one after the other.
-  Known mapping;
+  SizeMapValue mapping;
   for (std::uint64_t at = address; at - address < size; at += mapping.size) {
     if (!assay::gpu::mappings.take(at, mapping) || mapping.size == 0) break;
     const std::uint64_t bytes = assay::gpu::let_go(assay::gpu::handle_of(mapping));
@@ -109,7 +109,7 @@ ASSAY_EXPORTED int cuMemUnmap(std::uint64_t address, std::size_t size) {
 // Removed before the driver is called: another thread may get the same handle at once.
 ASSAY_EXPORTED int cuMemRelease(std::uint64_t handle) {
   ASSAY_REAL(cuMemRelease);
-  Known known;
+  SizeMapValue known;
   const bool found = assay::gpu::handles.add(handle, -1, known);
   const int result = next(handle);
   if (result != 0) {

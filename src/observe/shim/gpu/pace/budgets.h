@@ -21,11 +21,12 @@ inline std::uint64_t used_of(const wire::GpuBlock& block, std::uint32_t subtract
 }
 
 // Work that a thread has launched since its last checkpoint, and since when.
-struct Used {
+struct BudgetUse {
   std::uint64_t estimated_ns;
   std::uint64_t since_ns;
 };
-inline Used used_since(const wire::GpuBlock& block, std::uint32_t subtracted, std::uint64_t now) {
+inline BudgetUse used_since(const wire::GpuBlock& block, std::uint32_t subtracted,
+                            std::uint64_t now) {
   const std::uint64_t since = block.granted_at_ns.load(std::memory_order_relaxed);
   return {used_of(block, subtracted), since == 0 || since > now ? now : since};
 }

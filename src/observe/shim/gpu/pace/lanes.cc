@@ -41,7 +41,7 @@ void begin(Lane& lane, std::uint64_t context) {
   lane.marked_ns = lane.unmarked_ns = lane.busy_from = lane.until = 0;
   lane.unmarked_known = true;
   lane.unmarked_parts = lane.checkpoints = 0;
-  lane.scale = {};
+  lane.correction = {};
   lane.context.store(context, std::memory_order_relaxed);
   if (!lane.has_events) log_line("no CUDA events: shares are enforced by estimates alone");
 }
@@ -59,7 +59,7 @@ Lane* take_lane() {
     number = reinterpret_cast<std::uintptr_t>(context);
   }
   const std::uint64_t key = wire::gpu_mix(number);
-  if (!finding.try_lock_for_a_while()) return nullptr;
+  if (!finding.try_lock_bounded()) return nullptr;
   Lane* found = nullptr;
   for (Lane& lane : lanes) {
     const std::uint64_t owner = lane.context.load(std::memory_order_relaxed);

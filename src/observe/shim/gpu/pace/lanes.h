@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "observe/shim/gpu/gpu.h"
-#include "observe/shim/gpu/pace/scale.h"
+#include "observe/shim/gpu/pace/cost_correction.h"
 #include "observe/shim/gpu/pace/turn_file.h"
 #include "observe/shim/gpu/spin_lock.h"
 
@@ -59,7 +59,7 @@ struct Lane {
   bool unmarked_known = true;
   std::uint32_t unmarked_parts = 0;
   std::uint32_t checkpoints = 0;
-  Scale scale;                  // factor from estimated to actual time
+  CostCorrection correction;    // factor from estimated to actual time
   std::uint64_t busy_from = 0;  // charged up to here; 0: nothing is in flight
   std::uint64_t until = 0;      // expected end of all work in flight
 };

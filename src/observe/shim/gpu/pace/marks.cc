@@ -7,7 +7,7 @@ namespace assay::gpu {
 namespace {
 
 constexpr Result kNotReady = 600;
-constexpr int kPatience = 16;  // failures after which a lane stops using events
+constexpr int kTimeout = 16;  // failures after which a lane stops using events
 
 Result record(void* event, void* stream, bool per_thread) {
   return (per_thread ? helpers.event_record_ptsz : helpers.event_record)(event, stream);
@@ -31,9 +31,10 @@ void mark_passed(Lane& lane, const Mark& mark, double alone_ns) {
   if (has_time && mark.known && mark.cost_ns > 0) {
     const auto estimated = static_cast<double>(mark.cost_ns);
     if (mark.follows) {
-      lane.scale.learn(took_ns, estimated);
+      lane.correction.learn(took_ns, estimated);
     } else {
-      lane.scale.learn_most(mark.is_one && alone_ns >= 0 ? alone_ns : took_ns, estimated);
+      lane.correction.learn_upper_bound(mark.is_one && alone_ns >= 0 ? alone_ns : took_ns,
+                                        estimated);
     }
   }
   if (has_time && took_ns < 0) {  // marks in different streams, of which this one finished first
@@ -51,12 +52,12 @@ void add_work(Lane& lane, std::uint64_t ns, std::uint64_t since, bool known) {
   lane.unmarked_ns += ns;
   lane.unmarked_known = lane.unmarked_known && known;
   ++lane.unmarked_parts;
-  lane.until = (lane.until > since ? lane.until : since) + lane.scale.real(ns);
+  lane.until = (lane.until > since ? lane.until : since) + lane.correction.real(ns);
   if (lane.busy_from == 0) lane.busy_from = since;
 }
 
 void collect(Lane& lane, std::uint64_t now) {
-  const double before = lane.scale.times();
+  const double before = lane.correction.times();
   while (lane.count > 0) {
     const Mark mark = lane.marks[lane.first];
     Pair& pair = lane.pairs[mark.pair];
@@ -73,11 +74,11 @@ void collect(Lane& lane, std::uint64_t now) {
     lane.first = (lane.first + 1) % kMarks;
     --lane.count;
   }
-  if (lane.until > now && lane.scale.times() != before) {
-    const double left = static_cast<double>(lane.until - now) * lane.scale.times() / before;
+  if (lane.until > now && lane.correction.times() != before) {
+    const double left = static_cast<double>(lane.until - now) * lane.correction.times() / before;
     lane.until = now + static_cast<std::uint64_t>(left);
   }
-  const std::uint64_t most = now + lane.scale.real(lane.marked_ns + lane.unmarked_ns);
+  const std::uint64_t most = now + lane.correction.real(lane.marked_ns + lane.unmarked_ns);
   if (lane.until > most) lane.until = most;  // the work was faster than expected
 }
 
@@ -157,7 +158,7 @@ void reset_events(Lane& lane) {
   lane.passed = -1;
   lane.unmarked_ns += lane.marked_ns;
   lane.marked_ns = 0;
-  if (++lane.failures < kPatience || !lane.has_events) return;
+  if (++lane.failures < kTimeout || !lane.has_events) return;
   lane.has_events = false;
   log_line("CUDA events fail: shares are enforced by estimates alone");
 }

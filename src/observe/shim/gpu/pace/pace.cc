@@ -56,7 +56,7 @@ class StuckTimeout {
       first_ = lane.first;
       since_ = now;
     }
-    return now > since_ + kStuckNs + 2 * lane.scale.real(lane.marked_ns);
+    return now > since_ + kStuckNs + 2 * lane.correction.real(lane.marked_ns);
   }
 
  private:
@@ -67,14 +67,14 @@ class StuckTimeout {
 // A lane starts with a small quantum: the time of its launches may depend on more than function and
 // grid.
 std::uint64_t quantum_of(const Lane& lane) {
-  return lane.has_events && lane.scale.is_new() ? kQuantumNs / 8 : kQuantumNs;
+  return lane.has_events && lane.correction.is_new() ? kQuantumNs / 8 : kQuantumNs;
 }
 
 // True if unknown, too: then no event is recorded.
 bool is_capturing(void* stream, bool per_thread) {
-  auto* ask = per_thread ? helpers.is_capturing_per_thread : helpers.is_capturing;
+  auto* query = per_thread ? helpers.is_capturing_per_thread : helpers.is_capturing;
   int status = 0;
-  return ask == nullptr || ask(stream, &status) != 0 || status != 0;
+  return query == nullptr || query(stream, &status) != 0 || status != 0;
 }
 
 // Sleeps until more turns than `seen` have ended, with the lane unlocked. False: the lane could not
@@ -83,11 +83,11 @@ bool rest(Lane& lane, std::uint32_t seen, std::uint64_t ns, bool spin) {
   TurnDevice& device = *lane.device;
   lane.lock.unlock();
   if (spin) {
-    spin_for_a_moment();
+    spin_briefly();
   } else {
     sleep_for(device, seen, ns);
   }
-  return lane.lock.try_lock_for_a_while();
+  return lane.lock.try_lock_bounded();
 }
 
 struct Launch {
@@ -107,7 +107,7 @@ bool run_out(Lane& lane, const Launch& launch, std::uint64_t now, std::uint64_t 
              launch.stream, launch.per_thread);
   }
   if (const std::uint64_t used = withdraw_budgets(launch.block); used > 0) {
-    others_until = (lane.until > now ? lane.until : now) + lane.scale.real(used);
+    others_until = (lane.until > now ? lane.until : now) + lane.correction.real(used);
   }
   collect(lane, now);
   if (!is_drained(lane, now) || now < others_until) return false;
@@ -145,17 +145,17 @@ bool wait_for_turn(Lane& lane, const Launch& launch) {
     }
     const std::uint64_t ahead = ahead_of(lane, now);
     const std::uint64_t next = ahead == 0 ? 0 : kQuantumNs / 2;
-    const TurnAnswer answer = may_go_on(*lane.device, lane.row, now, ahead + next);
+    const TurnDecision answer = may_go_on(*lane.device, lane.row, now, ahead + next);
     std::uint64_t wanted = 0;  // work that has to finish first
-    if (answer == TurnAnswer::kGo) {
-      const std::uint64_t with_it = ahead + lane.scale.real(launch.cost_ns);
+    if (answer == TurnDecision::kGo) {
+      const std::uint64_t with_it = ahead + lane.correction.real(launch.cost_ns);
       const std::uint64_t most = kQuantaInFlight * (launch.known ? quantum_of(lane) : kQuantumNs);
       if (ahead == 0 || with_it <= most) break;
       wanted = with_it - most;
       if (wanted > ahead) wanted = ahead;
     } else {
       if (waits_since == 0) waits_since = now;
-      if (answer == TurnAnswer::kLost || run_out(lane, launch, now, waits_since, others_until)) {
+      if (answer == TurnDecision::kLost || run_out(lane, launch, now, waits_since, others_until)) {
         continue;
       }
       wanted = ahead;
@@ -187,20 +187,20 @@ bool is_worth_timing(Lane& lane, const Launch& launch, std::uint32_t place) {
 // Budget until the next checkpoint: a millisecond of device time, or of host time if the thread's
 // launches take longer than their execution. A thread that rarely reaches its checkpoint would miss
 // the end of its turn, and would seem idle.
-std::int64_t next_budget(const Lane& lane, const Used& used, std::uint64_t now) {
+std::int64_t next_budget(const Lane& lane, const BudgetUse& used, std::uint64_t now) {
   constexpr std::uint64_t kLeastPart = 16;
   const std::uint64_t quantum = quantum_of(lane);
-  const std::uint64_t real = lane.scale.real(used.estimated_ns);
+  const std::uint64_t real = lane.correction.real(used.estimated_ns);
   const std::uint64_t passed = now - used.since_ns;
   std::uint64_t next = quantum;
   if (real > 0 && passed > real) next = quantum * real / passed;
   if (next < quantum / kLeastPart) next = quantum / kLeastPart;
-  return static_cast<std::int64_t>(lane.scale.estimated(next));
+  return static_cast<std::int64_t>(lane.correction.estimated(next));
 }
 
-Ticket enter(Lane& lane, Launch launch, std::uint32_t place, const Used& used) {
-  if (!lane.lock.try_lock_for_a_while()) return {};
-  Ticket ticket;
+LaunchTicket enter(Lane& lane, Launch launch, std::uint32_t place, const BudgetUse& used) {
+  if (!lane.lock.try_lock_bounded()) return {};
+  LaunchTicket ticket;
   launch.known = launch.cost_ns != kUnknownCost;
   if (!launch.known) {
     launch.cost_ns = launch.assumed_ns != 0 ? launch.assumed_ns
@@ -216,8 +216,8 @@ Ticket enter(Lane& lane, Launch launch, std::uint32_t place, const Used& used) {
   }
   if (lane.limited) {
     const std::uint64_t now = now_ns();
-    const bool marked =
-        !launch.known || lane.scale.real(lane.unmarked_ns + launch.cost_ns) >= quantum_of(lane) / 2;
+    const bool marked = !launch.known || lane.correction.real(lane.unmarked_ns + launch.cost_ns) >=
+                                             quantum_of(lane) / 2;
     ticket = {&lane, place, -1, false, launch.stream, launch.per_thread};
     if (marked) {
       ticket.timed = is_worth_timing(lane, launch, place);
@@ -228,12 +228,12 @@ Ticket enter(Lane& lane, Launch launch, std::uint32_t place, const Used& used) {
   }
   grant(launch.block, lane.limited ? budget : kBetweenDevicesNs, now_ns());
   lane.lock.unlock();
-  return ticket.pair >= 0 ? ticket : Ticket{};
+  return ticket.pair >= 0 ? ticket : LaunchTicket{};
 }
 
 }  // namespace
 
-Ticket before_launch(const Work& work, std::uint32_t subtracted) {
+LaunchTicket before_launch(const GpuWorkItem& work, std::uint32_t subtracted) {
   const int error = errno;
   wire::GpuBlock& mine = block();
   check_limits();
@@ -241,10 +241,10 @@ Ticket before_launch(const Work& work, std::uint32_t subtracted) {
     grant(mine, kUnlimitedNs, 0);
     return {};
   }
-  const Used used = used_since(mine, subtracted, now_ns());
+  const BudgetUse used = used_since(mine, subtracted, now_ns());
   grant(mine, static_cast<std::int64_t>(kQuantumNs), now_ns());
-  const HarmlessToCaptures harmless;
-  Ticket ticket;
+  const RelaxedCaptureMode harmless;
+  LaunchTicket ticket;
   // Captured work runs with its graph and is paced there.
   Lane* lane = is_capturing(work.stream, work.per_thread) ? nullptr : take_lane();
   if (lane != nullptr) {
@@ -257,11 +257,11 @@ Ticket before_launch(const Work& work, std::uint32_t subtracted) {
   return ticket;
 }
 
-void after_launch(const Ticket& ticket) {
+void after_launch(const LaunchTicket& ticket) {
   if (ticket.lane == nullptr) return;
   const int error = errno;
-  const HarmlessToCaptures harmless;
-  if (ticket.lane->lock.try_lock_for_a_while()) {
+  const RelaxedCaptureMode harmless;
+  if (ticket.lane->lock.try_lock_bounded()) {
     put_mark(*ticket.lane, ticket.pair, ticket.timed, ticket.place, ticket.stream,
              ticket.per_thread);
     ticket.lane->lock.unlock();
@@ -272,17 +272,17 @@ void after_launch(const Ticket& ticket) {
 
 void after_wait(std::uint64_t from_ns, bool whole_context) {
   const int error = errno;
-  const HarmlessToCaptures harmless;
+  const RelaxedCaptureMode harmless;
   wire::GpuBlock& mine = block();
   Lane* lane = take_lane();
   if (lane == nullptr) {
     errno = error;
     return;
   }
-  if (lane->lock.try_lock_for_a_while()) {
+  if (lane->lock.try_lock_bounded()) {
     const std::uint64_t now = now_ns();
     if (is_limited(*lane, now)) {
-      const Used used = used_since(mine, 0, from_ns);
+      const BudgetUse used = used_since(mine, 0, from_ns);
       add_work(*lane, used.estimated_ns, used.since_ns);
       grant(mine, 0, now);
       collect(*lane, now);

@@ -7,7 +7,7 @@
 // - pace.cc: the checkpoint
 // - lanes.h: contexts and their limits
 // - marks.h: work in flight: events, estimates, charges
-// - costs.h: costs of work; scale.h: their correction factor
+// - costs.h: costs of work; cost_correction.h: their correction factor
 // - budgets.h: how much a thread may launch until its next checkpoint
 // - turns.h: the file of turns
 #pragma once
@@ -22,7 +22,7 @@ namespace assay::gpu {
 struct Lane;
 
 // A piece of work between before_launch and after_launch.
-struct Ticket {
+struct LaunchTicket {
   Lane* lane = nullptr;     // null: nothing more to do
   std::uint32_t place = 0;  // index of its cost
   int pair = -1;            // of events
@@ -31,19 +31,19 @@ struct Ticket {
   bool per_thread = false;  // kind of the default stream
 };
 // Work of one call of the driver: a kernel, a graph, a copy or a memset.
-struct Work {
+struct GpuWorkItem {
   std::uint32_t place;  // index of its cost
   void* stream;
   bool per_thread;               // the default stream is per thread
   std::uint64_t assumed_ns = 0;  // assumed duration until it is known; 0: unknown
 };
 // Waits as long as necessary. `subtracted` is what was charged to the thread's budget for it.
-Ticket before_launch(const Work& work, std::uint32_t subtracted);
-void after_launch(const Ticket& ticket);
+LaunchTicket before_launch(const GpuWorkItem& work, std::uint32_t subtracted);
+void after_launch(const LaunchTicket& ticket);
 
 template <typename Call>
-Result checked(const Work& work, std::uint32_t subtracted, Call call) {
-  const Ticket ticket = before_launch(work, subtracted);
+Result checked(const GpuWorkItem& work, std::uint32_t subtracted, Call call) {
+  const LaunchTicket ticket = before_launch(work, subtracted);
   const Result result = call();
   after_launch(ticket);
   return result;
@@ -51,7 +51,7 @@ Result checked(const Work& work, std::uint32_t subtracted, Call call) {
 
 // C++ version of the launch path, for calls that take microseconds anyway.
 template <typename Call>
-Result paced(const Work& work, Call call) {
+Result paced(const GpuWorkItem& work, Call call) {
   check_limits();
   if (!pacing.load(std::memory_order_relaxed)) return call();
   wire::GpuBlock& mine = block();

@@ -236,7 +236,7 @@ void pacing_begins() {
 
 void limits_changed() {
   wire::GpuRegion& counted = *region();
-  if (!switching.try_lock_for_a_while()) return;
+  if (!switching.try_lock_bounded()) return;
   seen_generation.store(counted.header.generation.load(std::memory_order_acquire),
                         std::memory_order_relaxed);
   const bool wanted = some_device_is_limited(counted);

@@ -83,9 +83,9 @@ std::size_t find_or_claim(TurnDevice& device, std::uint64_t run, std::uint64_t n
 }  // namespace
 
 std::size_t join_turns(TurnDevice& device, std::uint64_t run, std::uint64_t now) {
-  constexpr int kPatience = 10'000;  // number of sched_yield calls
+  constexpr int kTimeout = 10'000;  // number of sched_yield calls
   std::uint32_t expected = 0;
-  for (int i = 0; i < kPatience && !device.joining.compare_exchange_strong(expected, 1); ++i) {
+  for (int i = 0; i < kTimeout && !device.joining.compare_exchange_strong(expected, 1); ++i) {
     expected = 0;
     ::sched_yield();
   }

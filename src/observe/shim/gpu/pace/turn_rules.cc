@@ -171,13 +171,13 @@ Turn take_turn(TurnDevice& device, std::size_t row, std::uint64_t now,
   return {true, now};
 }
 
-TurnAnswer may_go_on(TurnDevice& device, std::size_t row, std::uint64_t now,
-                     std::uint64_t ahead_ns) {
+TurnDecision may_go_on(TurnDevice& device, std::size_t row, std::uint64_t now,
+                       std::uint64_t ahead_ns) {
   TurnRun& mine = device.runs[row];
   fill(mine, now);
   mine.seen_ns.store(now, kRelaxed);
   std::uint64_t word = device.holder.load(std::memory_order_acquire);
-  if (turn_holder(word) != row) return TurnAnswer::kLost;
+  if (turn_holder(word) != row) return TurnDecision::kLost;
   mine.waiting_ns.store(0, kRelaxed);
   pay(mine, now);
   bool wanted = false;          // by a run with credit
@@ -188,20 +188,20 @@ TurnAnswer may_go_on(TurnDevice& device, std::size_t row, std::uint64_t now,
     const std::uint32_t priority = other.priority.load(kRelaxed);
     const std::uint32_t own = mine.priority.load(kRelaxed);
     if (priority > own) {
-      if (!starves(mine, now)) return TurnAnswer::kStop;
+      if (!starves(mine, now)) return TurnDecision::kStop;
       mine.since_ns.store(now, kRelaxed);  // once
     }
     if (priority == own || starves(other, now)) wanted_equally = true;
   }
   if (!wanted) raise(device.paid_ns, mine.paid_ns.load(kRelaxed));  // later runs start there
   const bool credit = mine.credit_ns.load(kRelaxed) > static_cast<std::int64_t>(ahead_ns);
-  if (!credit && (wanted || mine.borrow.load(kRelaxed) == 0)) return TurnAnswer::kStop;
-  if (now + ahead_ns < time_in(word)) return TurnAnswer::kGo;
-  if (wanted_equally) return TurnAnswer::kStop;
+  if (!credit && (wanted || mine.borrow.load(kRelaxed) == 0)) return TurnDecision::kStop;
+  if (now + ahead_ns < time_in(word)) return TurnDecision::kGo;
+  if (wanted_equally) return TurnDecision::kStop;
   // A little longer: another run may become entitled to it meanwhile.
   const std::uint64_t more = std::max(turn_part(mine) / 4, kTurnShortestNs);
   device.holder.compare_exchange_strong(word, holder_word(now + ahead_ns + more, row));
-  return TurnAnswer::kGo;
+  return TurnDecision::kGo;
 }
 
 bool end_turn(TurnDevice& device, std::size_t row, std::uint64_t now) {

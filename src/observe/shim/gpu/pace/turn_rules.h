@@ -49,13 +49,13 @@ Turn take_turn(TurnDevice& device, std::size_t row, std::uint64_t now,
                bool (*is_alive)(const TurnProcess&));
 
 // For the holder, which has `ahead_ns` of work on the device: may it launch more?
-enum class TurnAnswer : std::uint8_t {
+enum class TurnDecision : std::uint8_t {
   kGo,
   kStop,  // no; let the work run out, then end the turn
   kLost,  // the run no longer has the turn
 };
-TurnAnswer may_go_on(TurnDevice& device, std::size_t row, std::uint64_t now,
-                     std::uint64_t ahead_ns);
+TurnDecision may_go_on(TurnDevice& device, std::size_t row, std::uint64_t now,
+                       std::uint64_t ahead_ns);
 // True if the run held the turn: then waiting processes should be woken.
 bool end_turn(TurnDevice& device, std::size_t row, std::uint64_t now);
 

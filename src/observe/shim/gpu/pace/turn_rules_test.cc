@@ -104,9 +104,9 @@ class Machine {
     }
     if (program.wants && !program.wants(now_)) return;
     if (!take_turn(device(), program.row, now_, nobody_died).mine) return;
-    const TurnAnswer answer = may_go_on(device(), program.row, now_, program.queued);
-    if (answer == TurnAnswer::kStop && program.queued == 0) end_turn(device(), program.row, now_);
-    if (answer != TurnAnswer::kGo || program.queued > 2 * kMillisecond) return;
+    const TurnDecision answer = may_go_on(device(), program.row, now_, program.queued);
+    if (answer == TurnDecision::kStop && program.queued == 0) end_turn(device(), program.row, now_);
+    if (answer != TurnDecision::kGo || program.queued > 2 * kMillisecond) return;
     program.queued += program.kernel * std::max<std::uint64_t>(1, kMillisecond / program.kernel);
     if (program.busy_from == 0) program.busy_from = now_;
     program.place->until_ns.store(now_ + program.queued);
@@ -260,7 +260,7 @@ TEST(GpuTurns, PromisesOfKilledProcessesAreIgnored) {
   set_share(device.runs[row], {});
   EXPECT_FALSE(take_turn(device, row, now + kMillisecond, nobody_died).mine);
   EXPECT_TRUE(take_turn(device, row, now + 2 * kMillisecond, everybody_died).mine);
-  EXPECT_EQ(may_go_on(device, dead, now + 6 * kMillisecond, 0), TurnAnswer::kLost);
+  EXPECT_EQ(may_go_on(device, dead, now + 6 * kMillisecond, 0), TurnDecision::kLost);
   EXPECT_FALSE(end_turn(device, dead, now + 6 * kMillisecond));
 }
 
@@ -367,7 +367,7 @@ TEST(GpuTurns, ACorruptFileDoesNotBlock) {
     std::uint64_t busy = 0;
     for (const std::uint64_t end = now + 3 * kSecond; now < end; now += kMillisecond) {
       if (!take_turn(device, row, now, everybody_died).mine) continue;
-      if (may_go_on(device, row, now, 0) != TurnAnswer::kGo) {
+      if (may_go_on(device, row, now, 0) != TurnDecision::kGo) {
         end_turn(device, row, now);
         continue;
       }

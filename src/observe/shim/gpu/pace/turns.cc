@@ -76,7 +76,7 @@ GpuTurns* turns() {
   if (GpuTurns* known = attached.load(std::memory_order_acquire); known != nullptr) {
     return known;
   }
-  if (!attaching.try_lock_for_a_while()) return nullptr;
+  if (!attaching.try_lock_bounded()) return nullptr;
   GpuTurns* made = attached.load();
   if (made == nullptr) {
     made = map_file();
@@ -115,7 +115,7 @@ void sleep_for(TurnDevice& device, std::uint32_t seen, std::uint64_t ns) {
   syscall(SYS_futex, &device.ended, FUTEX_WAIT, seen, &time, nullptr, 0);
 }
 
-void spin_for_a_moment() {
+void spin_briefly() {
   for (int i = 0; i < 64; ++i) __builtin_ia32_pause();
 }
 

@@ -20,7 +20,7 @@ std::uint64_t now_ns();
 // Sleeps until more turns than `seen` have ended, or for `ns` at most. Not a cancellation point.
 void sleep_for(TurnDevice& device, std::uint32_t seen, std::uint64_t ns);
 // Busy-waits a few microseconds.
-void spin_for_a_moment();
+void spin_briefly();
 void wake_waiters(TurnDevice& device);
 
 }  // namespace assay::gpu

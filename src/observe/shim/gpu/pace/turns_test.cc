@@ -15,8 +15,8 @@
 namespace assay::gpu {
 namespace {
 
-using testing::Ran;
-using testing::RunRecord;
+using testing::GpuTestRun;
+using testing::ProgramOutput;
 using wire::GpuPriority;
 using wire::GpuQuantity;
 
@@ -29,8 +29,8 @@ std::uint64_t now_in_ms() {
          static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000;
 }
 
-void limit(const RunRecord& run, std::uint32_t share, bool borrow = false,
-           GpuPriority priority = GpuPriority::kUnsaid) {
+void limit(const GpuTestRun& run, std::uint32_t share, bool borrow = false,
+           GpuPriority priority = GpuPriority::kUnset) {
   wire::GpuLimits& limits = run.region().header.limits;
   limits.share = share;
   limits.borrow = borrow ? 1 : 2;
@@ -65,15 +65,15 @@ class OneGpu {
   [[nodiscard]] const std::string& turns_file() const { return turns_; }
 
   // Starts another program; `kernels` as in testing/share.h.
-  void start(const RunRecord& run, const std::string& kernels, int windows = 3,
+  void start(const GpuTestRun& run, const std::string& kernels, int windows = 3,
              const std::string& more = "") {
     const std::size_t place = results_.size();
-    results_.push_back(std::make_unique<Ran>());
+    results_.push_back(std::make_unique<ProgramOutput>());
     const std::size_t at = kernels.find(' ');
     const std::string words = "share " + kernels.substr(0, at) + " " + std::to_string(begin_) +
                               " " + std::to_string(kWindowMs) + " " + std::to_string(windows) +
                               kernels.substr(at);
-    Ran* result = results_[place].get();
+    ProgramOutput* result = results_[place].get();
     running_.emplace_back([=, this, &run] { *result = run.probe(words, settings() + more); });
   }
   void wait() {
@@ -83,7 +83,7 @@ class OneGpu {
   // Percent of the GPU that the program got, over a range of windows.
   double share_of(std::size_t program, int from = 0, int to = 3) {
     wait();
-    const Ran& ran = *results_[program];
+    const ProgramOutput& ran = *results_[program];
     EXPECT_EQ(ran.status, 0) << ran.text;
     double sum = 0;
     double span = 0;
@@ -108,7 +108,7 @@ class OneGpu {
   char clock_[32] = "/dev/shm/assay-gpu-clock-XXXXXX";
   std::string turns_;
   std::uint64_t begin_ = now_in_ms() + time_to_start_ms;  // time to start in
-  std::vector<std::unique_ptr<Ran>> results_;
+  std::vector<std::unique_ptr<ProgramOutput>> results_;
   std::vector<std::thread> running_;
 };
 
@@ -136,7 +136,7 @@ bool note(std::string& seen, const char* what, double value, bool good) {
 void expect_shares(const std::string& first_kernels, double first,
                    const std::string& second_kernels, double second, const std::string& more = "") {
   in_one_of_several([&](std::string& seen) {
-    const RunRecord runs[2];
+    const GpuTestRun runs[2];
     limit(runs[0], static_cast<std::uint32_t>(first * 10));
     limit(runs[1], static_cast<std::uint32_t>(second * 10));
     OneGpu gpu;
@@ -155,7 +155,7 @@ void expect_shares(const std::string& first_kernels, double first,
 
 TEST(GpuShares, WithoutLimitsTwoProgramsGetHalfEach) {
   in_one_of_several([&](std::string& seen) {
-    const RunRecord runs[2];
+    const GpuTestRun runs[2];
     OneGpu gpu;
     gpu.start(runs[0], "launch 100", 2);
     gpu.start(runs[1], "launch 100", 2);
@@ -190,7 +190,7 @@ TEST(GpuShares, CopiesBesideKernels) {
 // Two processes of one run share its share.
 TEST(GpuShares, ProcessesOfARunShareItsTurns) {
   in_one_of_several([&](std::string& seen) {
-    const RunRecord runs[2];
+    const GpuTestRun runs[2];
     limit(runs[0], 400);
     limit(runs[1], 600);
     OneGpu gpu;
@@ -212,7 +212,7 @@ TEST(GpuShares, ACapHoldsForEveryKindOfWork) {
                                           "graph 100",  "launch 10000 2", "copies 100",
                                           "copy 64",    "set 128"};
   in_one_of_several([&](std::string& seen) {
-    const std::vector<RunRecord> runs(kinds.size());
+    const std::vector<GpuTestRun> runs(kinds.size());
     std::vector<OneGpu> gpus(kinds.size());
     for (std::size_t i = 0; i < kinds.size(); ++i) {
       limit(runs[i], 200);
@@ -234,7 +234,7 @@ TEST(GpuShares, ACapHoldsForEveryKindOfWork) {
 
 TEST(GpuShares, ABorrowerGetsTheRest) {
   in_one_of_several([&](std::string& seen) {
-    const RunRecord run;
+    const GpuTestRun run;
     limit(run, 200, true);
     OneGpu gpu;
     gpu.start(run, "launch 100", 2);
@@ -244,7 +244,7 @@ TEST(GpuShares, ABorrowerGetsTheRest) {
 
 TEST(GpuShares, PriorityComesFirst) {
   in_one_of_several([&](std::string& seen) {
-    const RunRecord runs[2];
+    const GpuTestRun runs[2];
     limit(runs[0], 0, false, GpuPriority::kHigh);
     limit(runs[1], 0, false, GpuPriority::kLow);
     OneGpu gpu;
@@ -259,7 +259,7 @@ TEST(GpuShares, PriorityComesFirst) {
 // A limit that is set, changed and removed while a program runs.
 TEST(GpuShares, LimitsAreChangedWhileAProgramRuns) {
   in_one_of_several([&](std::string& seen) {
-    const RunRecord run;
+    const GpuTestRun run;
     OneGpu gpu;
     gpu.start(run, "launch 100", 6);
     const auto at = [&](int window) {
@@ -281,16 +281,17 @@ TEST(GpuShares, LimitsAreChangedWhileAProgramRuns) {
 // gets nearly everything.
 TEST(GpuShares, KilledProcessesAreNotWaitedFor) {
   in_one_of_several([&](std::string& seen) {
-    const RunRecord killed;
-    const RunRecord run;
+    const GpuTestRun killed;
+    const GpuTestRun run;
     limit(killed, 700);
     limit(run, 300, true);
     OneGpu gpu;
     gpu.start(run, "launch 100", 4);
     for (int i = 0; i < 3; ++i) {
-      const Ran ran = killed.run("timeout -s KILL 0.12 " ASSAY_GPU_PROBE " share launch " +
-                                     std::to_string(gpu.begin()) + " 10000 1 100 60000000",
-                                 gpu.settings());
+      const ProgramOutput ran =
+          killed.run("timeout -s KILL 0.12 " ASSAY_GPU_PROBE " share launch " +
+                         std::to_string(gpu.begin()) + " 10000 1 100 60000000",
+                     gpu.settings());
       EXPECT_NE(ran.status, 0);
     }
     return note(seen, "the survivor", gpu.share_of(0, 2, 4), gpu.share_of(0, 2, 4) >= 80);
@@ -299,21 +300,21 @@ TEST(GpuShares, KilledProcessesAreNotWaitedFor) {
 
 // Work in flight may wait for the next launch: so launches wait for it, but not forever.
 TEST(GpuShares, ALaunchDoesNotWaitForEverForAKernel) {
-  const RunRecord run;
+  const GpuTestRun run;
   limit(run, 300);
   OneGpu gpu;
-  const Ran ran = run.probe("behind_a_long_one 10", gpu.settings());
+  const ProgramOutput ran = run.probe("queued_behind_long_kernel 10", gpu.settings());
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_LT(ran.values.at("milliseconds"), 60'000);  // the kernel takes 100 s
 }
 
 TEST(GpuShares, LaunchesAreTheDriversAndMostOfThemOnlyPass) {
-  const RunRecord run;
+  const GpuTestRun run;
   limit(run, 500, true);
   for (const char* kind :
        {"cuLaunchKernel", "cuLaunchKernelEx", "cuLaunchCooperativeKernel_ptsz"}) {
     OneGpu gpu;
-    const Ran ran = run.probe(std::string("paced 3000 ") + kind, gpu.settings());
+    const ProgramOutput ran = run.probe(std::string("paced 3000 ") + kind, gpu.settings());
     ASSERT_EQ(ran.status, 0) << ran.text;
     EXPECT_EQ(ran.values.at("launches"), 3000) << kind;
     EXPECT_GT(ran.values.at("records"), 0) << kind;
@@ -327,27 +328,27 @@ TEST(GpuShares, LaunchesAreTheDriversAndMostOfThemOnlyPass) {
 // A queue of 300 ms that is never empty has a mark for each millisecond. Two events for each would
 // be 600; one each is about 310.
 TEST(GpuShares, WhatIsSettledIsTimedNowAndThen) {
-  const RunRecord run;
+  const GpuTestRun run;
   limit(run, 500, true);
   in_one_of_several([&](std::string& seen) {
     OneGpu gpu;
-    const Ran ran = run.probe("paced 300000 cuLaunchKernel", gpu.settings());
+    const ProgramOutput ran = run.probe("paced 300000 cuLaunchKernel", gpu.settings());
     const auto records = static_cast<double>(ran.values.at("records"));
     return note(seen, "events", records, records > 340 && records < 480);
   });
 }
 
 TEST(GpuShares, WhatIsCapturedIsLeftAlone) {
-  const RunRecord run;
+  const GpuTestRun run;
   limit(run, 300);
   OneGpu gpu;
-  const Ran ran = run.probe("capture", gpu.settings());
+  const ProgramOutput ran = run.probe("capture", gpu.settings());
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(run.total(GpuQuantity::kGraph), (wire::GpuTotals::Total{4, 24}));  // kernels, no events
 }
 
 TEST(GpuShares, ForkedAndThreadedProgramsCountAsBefore) {
-  const RunRecord run;
+  const GpuTestRun run;
   limit(run, 400);
   OneGpu gpu;
   EXPECT_EQ(run.probe("threads 4 2000", gpu.settings()).status, 0);
@@ -359,9 +360,9 @@ TEST(GpuShares, ForkedAndThreadedProgramsCountAsBefore) {
 // cap holds approximately.
 TEST(GpuShares, InDoubtLaunchesAreMade) {
   in_one_of_several([&](std::string& seen) {
-    const RunRecord runs[3];
+    const GpuTestRun runs[3];
     std::vector<OneGpu> gpus(3);
-    for (const RunRecord& run : runs) limit(run, 300);
+    for (const GpuTestRun& run : runs) limit(run, 300);
     const std::string log = runs[0].file("log");
     FILE* other = std::fopen(gpus[2].turns_file().c_str(), "w");
     for (int i = 0; i < 3'000'000; ++i) std::fputc('x', other);
@@ -374,7 +375,7 @@ TEST(GpuShares, InDoubtLaunchesAreMade) {
       EXPECT_LE(gpu.share_of(0, 0, 2), 38);
       good = note(seen, "share", gpu.share_of(0, 0, 2), gpu.share_of(0, 0, 2) >= 20) && good;
     }
-    EXPECT_NE(RunRecord::run_as("cat " + log).text.find("by estimates alone"), std::string::npos);
+    EXPECT_NE(GpuTestRun::run_as("cat " + log).text.find("by estimates alone"), std::string::npos);
     return good;
   });
 }

@@ -22,9 +22,9 @@ namespace {
 
 HamiSettings settings;
 char cache_path[kPathSize];
-char odd_variable[64];
+char invalid_variable[64];
 bool read = false;
-constinit std::atomic<bool> logged_odd{false};
+constinit std::atomic<bool> logged_invalid{false};
 bool own_region = false;
 
 // The environment at process start: programs change theirs.
@@ -35,21 +35,21 @@ __attribute__((constructor)) void read_settings() {
   if (settings.cache != nullptr && strlen(settings.cache) < sizeof cache_path) {
     memcpy(cache_path, settings.cache, strlen(settings.cache));
   }
-  if (settings.odd != nullptr) {
-    const char* end = strchr(settings.odd, '=');
-    if (end - settings.odd < static_cast<long>(sizeof odd_variable)) {
-      memcpy(odd_variable, settings.odd, static_cast<std::size_t>(end - settings.odd));
+  if (settings.invalid != nullptr) {
+    const char* end = strchr(settings.invalid, '=');
+    if (end - settings.invalid < static_cast<long>(sizeof invalid_variable)) {
+      memcpy(invalid_variable, settings.invalid, static_cast<std::size_t>(end - settings.invalid));
     }
   }
   settings.cache = nullptr;  // both point into the environment
-  settings.odd = nullptr;
+  settings.invalid = nullptr;
 }
 
 // Logged once, even if no valid limit is left.
-void tell_odd() {
-  if (odd_variable[0] == 0 || logged_odd.exchange(true)) return;
+void warn_of_invalid_variable() {
+  if (invalid_variable[0] == 0 || logged_invalid.exchange(true)) return;
   char line[128];
-  snprintf(line, sizeof line, "%s is not understood, and ignored", odd_variable);
+  snprintf(line, sizeof line, "%s is not understood, and ignored", invalid_variable);
   log_line(line);
 }
 
@@ -66,19 +66,19 @@ std::uint64_t hash_of_settings() {
   return hash;
 }
 
-enum class File { kGood, kNotThere, kGarbage, kStrangers };
+enum class FileState { kGood, kNotThere, kGarbage, kForeign };
 
-File judge(int file, bool must_be_ours) {
+FileState judge(int file, bool must_be_ours) {
   struct stat status {};
   wire::GpuHeader header{};
   if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode) ||
       (must_be_ours && status.st_uid != geteuid())) {
-    return File::kStrangers;
+    return FileState::kForeign;
   }
   const ssize_t size = pread(file, &header, sizeof header, 0);
   const bool valid = size == static_cast<ssize_t>(sizeof header) &&
                      wire::is_valid(header, static_cast<std::uint64_t>(status.st_size));
-  return valid ? File::kGood : File::kGarbage;
+  return valid ? FileState::kGood : FileState::kGarbage;
 }
 
 // Atomic: the file gets its name when the region in it is complete. A process that is not the first
@@ -126,7 +126,7 @@ void remove_garbage(int file, const char* path) {
   struct stat opened {};
   struct stat named {};
   if (fstat(file, &opened) == 0 && stat(path, &named) == 0 && opened.st_ino == named.st_ino &&
-      opened.st_dev == named.st_dev && judge(file, false) == File::kGarbage) {
+      opened.st_dev == named.st_dev && judge(file, false) == FileState::kGarbage) {
     unlink(path);
   }
 }
@@ -134,12 +134,12 @@ void remove_garbage(int file, const char* path) {
 int open_or_make(const char* path, mode_t mode, bool must_be_ours) {
   for (int round = 0; round < 4; ++round) {
     const int file = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW);
-    const File found = file >= 0 ? judge(file, must_be_ours) : File::kNotThere;
-    if (found == File::kGood) return file;
-    if (found == File::kGarbage) remove_garbage(file, path);
+    const FileState found = file >= 0 ? judge(file, must_be_ours) : FileState::kNotThere;
+    if (found == FileState::kGood) return file;
+    if (found == FileState::kGarbage) remove_garbage(file, path);
     if (file >= 0) close(file);
-    if (found == File::kStrangers || (file < 0 && errno != ENOENT)) return -1;
-    if (found == File::kGarbage) continue;
+    if (found == FileState::kForeign || (file < 0 && errno != ENOENT)) return -1;
+    if (found == FileState::kGarbage) continue;
     if (const int made = make_file(path, mode); made >= 0) return made;
   }
   return -1;
@@ -159,7 +159,7 @@ const HamiSettings& hami() {
 
 bool hami_wants_region() {
   read_settings();
-  tell_odd();
+  warn_of_invalid_variable();
   return settings.given;
 }
 
@@ -195,21 +195,21 @@ void set_hami_limits() {
 }
 
 void set_hami_limits(int ordinal, std::uint32_t line) {
-  const HamiSettings& said = hami();
-  tell_odd();
-  if (!said.given || ordinal >= kHamiDevices) return;
+  const HamiSettings& configured = hami();
+  warn_of_invalid_variable();
+  if (!configured.given || ordinal >= kHamiDevices) return;
   wire::GpuHeader& header = region()->header;
   wire::GpuLimits& limits = region()->devices[line].limits;
-  std::uint64_t bytes = said.bytes_of[ordinal];
-  std::uint32_t share = said.share_of[ordinal];
+  std::uint64_t bytes = configured.bytes_of[ordinal];
+  std::uint32_t share = configured.share_of[ordinal];
   bool changed = false;
   if (own_region) {
     changed = put(limits.bytes, bytes);
     changed = put(limits.share, share) || changed;
   } else {
     // `assay run` has made the region: its limits have precedence.
-    if (bytes == 0) bytes = said.bytes;
-    if (share == 0) share = said.share;
+    if (bytes == 0) bytes = configured.bytes;
+    if (share == 0) share = configured.share;
     if (header.limits.bytes.load() == 0 && limits.bytes.load() == 0 && bytes != 0) {
       changed = put(limits.bytes, bytes);
     }

@@ -17,7 +17,7 @@ struct HamiSettings {
   std::uint32_t share_of[kHamiDevices] = {};
   std::uint32_t priority = 0;  // GpuPriority
   const char* cache = nullptr;
-  const char* odd = nullptr;  // the first variable with an invalid value
+  const char* invalid = nullptr;  // the first variable with an invalid value
 };
 // Reads HAMi's variables. Strings in the result point into the environment.
 HamiSettings hami_settings(const char* const* environment);

@@ -119,7 +119,7 @@ HamiSettings hami_settings(const char* const* environment) {
       compute = !same_word(value, "disable");
       understood = !compute || same_word(value, "default") || same_word(value, "force");
     }
-    if (!understood && settings.odd == nullptr) settings.odd = line;
+    if (!understood && settings.invalid == nullptr) settings.invalid = line;
   }
   if (!compute) {
     settings.share = 0;

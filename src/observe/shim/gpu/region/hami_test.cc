@@ -15,8 +15,8 @@
 namespace assay::gpu {
 namespace {
 
-using testing::Ran;
-using testing::RunRecord;
+using testing::GpuTestRun;
+using testing::ProgramOutput;
 
 constexpr std::uint64_t kMiB = 1 << 20;
 constexpr std::uint64_t kGiB = 1 << 30;
@@ -34,7 +34,7 @@ TEST(HamiSettings, AreReadAsHamiReadsThem) {
        "CUDA_TASK_PRIORITY=1", "GPU_CORE_UTILIZATION_POLICY=force", "ACTIVE_OOM_KILLER=1",
        "CUDA_DEVICE_MEMORY_SHARED_CACHE=/tmp/x.cache", "LIBCUDA_LOG_LEVEL=4"});
   EXPECT_TRUE(settings.given);
-  EXPECT_EQ(settings.odd, nullptr);
+  EXPECT_EQ(settings.invalid, nullptr);
   EXPECT_EQ(settings.bytes, 3000 * kMiB);
   EXPECT_EQ(settings.bytes_of[0], 20 * kGiB);
   EXPECT_EQ(settings.bytes_of[1], 0U);  // as all
@@ -64,7 +64,7 @@ TEST(HamiSettings, ZeroAloneIsNoLimit) {
   const HamiSettings settings =
       settings_of({"CUDA_DEVICE_MEMORY_LIMIT=0", "CUDA_DEVICE_SM_LIMIT_1=0"});
   EXPECT_FALSE(settings.given);
-  EXPECT_EQ(settings.odd, nullptr);
+  EXPECT_EQ(settings.invalid, nullptr);
 }
 
 TEST(HamiSettings, NonsenseIsIgnoredAndNamed) {
@@ -77,14 +77,14 @@ TEST(HamiSettings, NonsenseIsIgnoredAndNamed) {
         "GPU_CORE_UTILIZATION_POLICY=maybe"}) {
     const HamiSettings settings = settings_of({line});
     EXPECT_FALSE(settings.given) << line;
-    EXPECT_STREQ(settings.odd, line);
+    EXPECT_STREQ(settings.invalid, line);
   }
   // Names that only begin like the variables are ignored.
   for (const char* line : {"CUDA_DEVICE_MEMORY_LIMIT_x=1g", "CUDA_DEVICE_MEMORY_LIMITS=1g",
                            "CUDA_DEVICE_SM_LIMIT_=5", "CUDA_DEVICE_MEMORY_LIMIT"}) {
     const HamiSettings settings = settings_of({line});
     EXPECT_FALSE(settings.given) << line;
-    EXPECT_EQ(settings.odd, nullptr) << line;
+    EXPECT_EQ(settings.invalid, nullptr) << line;
   }
 }
 
@@ -135,18 +135,18 @@ class InPlaceOfHami : public ::testing::Test {
            folder_ + "/log CUDA_DEVICE_MEMORY_SHARED_CACHE=" + cache() + " " + settings +
            " " ASSAY_GPU_PROBE " memory " + words;
   }
-  [[nodiscard]] Ran memory(const std::string& words, const std::string& settings) const {
-    return RunRecord::run_as(line(words, settings));
+  [[nodiscard]] ProgramOutput memory(const std::string& words, const std::string& settings) const {
+    return GpuTestRun::run_as(line(words, settings));
   }
   [[nodiscard]] std::string log() const {
-    return RunRecord::run_as("cat " + folder_ + "/log").text;
+    return GpuTestRun::run_as("cat " + folder_ + "/log").text;
   }
   std::string folder_;
 };
 
 TEST_F(InPlaceOfHami, AMemoryLimitIsEnforcedAndReported) {
-  const Ran ran = memory("t=total:0 a=alloc:1048577 b=alloc:1048576 i=info n=nvml:0",
-                         "CUDA_DEVICE_MEMORY_LIMIT=1m");
+  const ProgramOutput ran = memory("t=total:0 a=alloc:1048577 b=alloc:1048576 i=info n=nvml:0",
+                                   "CUDA_DEVICE_MEMORY_LIMIT=1m");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.values.at("t.total"), kMiB);
   EXPECT_EQ(ran.values.at("a"), 2);
@@ -156,14 +156,15 @@ TEST_F(InPlaceOfHami, AMemoryLimitIsEnforcedAndReported) {
 }
 
 TEST_F(InPlaceOfHami, WithoutVariablesNothingHappensAtAll) {
-  const Ran ran = memory("a=alloc:2000000 t=total:0", "LIBCUDA_LOG_LEVEL=4 ACTIVE_OOM_KILLER=1");
+  const ProgramOutput ran =
+      memory("a=alloc:2000000 t=total:0", "LIBCUDA_LOG_LEVEL=4 ACTIVE_OOM_KILLER=1");
   EXPECT_EQ(ran.values.at("t.total"), kGiB) << ran.text;
   EXPECT_FALSE(std::filesystem::exists(region()));
 }
 
 TEST_F(InPlaceOfHami, ProcessesOfAContainerShareTheLimit) {
   const std::string limit = "CUDA_DEVICE_MEMORY_LIMIT=1m ";
-  const Ran ran =
+  const ProgramOutput ran =
       memory("a=alloc:700000 shell:OTHER",
              limit + "OTHER='" ASSAY_GPU_PROBE " memory b=alloc:400000 c=alloc:300000'");
   EXPECT_EQ(ran.values.at("a"), 0) << ran.text;
@@ -175,7 +176,7 @@ TEST_F(InPlaceOfHami, WithoutACacheFileTheSameLimitsAreShared) {
   const std::string none = "CUDA_DEVICE_MEMORY_SHARED_CACHE= ";
   const std::string limit = "CUDA_DEVICE_MEMORY_LIMIT=" + std::to_string(odd_) + " ";
   const std::string most = std::to_string(odd_ - 500'000);
-  const Ran ran = memory(
+  const ProgramOutput ran = memory(
       "a=alloc:" + most + " shell:OTHER shell:ELSE",
       none + limit +
           "OTHER='" ASSAY_GPU_PROBE " memory b=alloc:600000' ELSE='CUDA_DEVICE_MEMORY_LIMIT=" +
@@ -188,12 +189,12 @@ TEST_F(InPlaceOfHami, DevicesAreNumberedAsTheProgramSeesThem) {
   const std::string limits =
       "FAKECUDA_DEVICES=3 CUDA_DEVICE_MEMORY_LIMIT=3000 CUDA_DEVICE_MEMORY_LIMIT_0=1000 "
       "CUDA_DEVICE_MEMORY_LIMIT_1=0 ";
-  const Ran ran = memory("a=total:0 b=total:1 c=total:2 m=nvml:0", limits);
+  const ProgramOutput ran = memory("a=total:0 b=total:1 c=total:2 m=nvml:0", limits);
   EXPECT_EQ(ran.values.at("a.total"), 1000U) << ran.text;
   EXPECT_EQ(ran.values.at("b.total"), 3000U);  // 0: as all
   EXPECT_EQ(ran.values.at("c.total"), 3000U);
   EXPECT_EQ(ran.values.at("m.total"), 1000U);
-  const Ran turned =
+  const ProgramOutput turned =
       memory("a=total:0 device:0 alloc:600 m=nvml:2",
              limits + "CUDA_VISIBLE_DEVICES=GPU-a0a0a0a0-a0a0-a0a0-a0a0-a0a0a0a0a002");
   EXPECT_EQ(turned.values.at("a.total"), 1000U) << turned.text;
@@ -203,7 +204,8 @@ TEST_F(InPlaceOfHami, DevicesAreNumberedAsTheProgramSeesThem) {
 
 // nvidia-smi in the container, before a device was used.
 TEST_F(InPlaceOfHami, NvmlAloneReportsLimitsByIndex) {
-  const Ran ran = memory("a=nvml:0 b=nvml:1", "FAKECUDA_DEVICES=2 CUDA_DEVICE_MEMORY_LIMIT_1=2000");
+  const ProgramOutput ran =
+      memory("a=nvml:0 b=nvml:1", "FAKECUDA_DEVICES=2 CUDA_DEVICE_MEMORY_LIMIT_1=2000");
   EXPECT_EQ(ran.values.at("a.total"), kGiB) << ran.text;
   EXPECT_EQ(ran.values.at("b.total"), 2000U);
 }
@@ -214,11 +216,12 @@ TEST_F(InPlaceOfHami, AStaleFileKeepsNoOldLimit) {
                    "CUDA_DEVICE_MEMORY_LIMIT_0=900")
                 .values.at("a"),
             0U);
-  const Ran more = memory("t=total:0 a=alloc:2000 b=alloc:1 kill", "CUDA_DEVICE_MEMORY_LIMIT=2000");
+  const ProgramOutput more =
+      memory("t=total:0 a=alloc:2000 b=alloc:1 kill", "CUDA_DEVICE_MEMORY_LIMIT=2000");
   EXPECT_EQ(more.values.at("t.total"), 2000U) << more.text;
   EXPECT_EQ(more.values.at("a"), 0U);  // memory of exited processes does not count
   EXPECT_EQ(more.values.at("b"), 2U);
-  const Ran none = memory("t=total:0 a=alloc:5000", "CUDA_DEVICE_SM_LIMIT=50");
+  const ProgramOutput none = memory("t=total:0 a=alloc:5000", "CUDA_DEVICE_SM_LIMIT=50");
   EXPECT_EQ(none.values.at("t.total"), kGiB) << none.text;
   std::ifstream stream(region(), std::ios::binary);
   auto header = std::make_unique<wire::GpuHeader>();
@@ -231,7 +234,7 @@ TEST_F(InPlaceOfHami, WhateverStandsInTheFileIsReplaced) {
   for (const std::string& garbage :
        {std::string("HAMi?"), std::string(5 << 20, 'x'), std::string()}) {
     std::ofstream(region(), std::ios::binary | std::ios::trunc) << garbage;
-    const Ran ran = memory("a=alloc:1001 b=alloc:1000", "CUDA_DEVICE_MEMORY_LIMIT=1000");
+    const ProgramOutput ran = memory("a=alloc:1001 b=alloc:1000", "CUDA_DEVICE_MEMORY_LIMIT=1000");
     EXPECT_EQ(ran.values.at("a"), 2) << ran.text;
     EXPECT_EQ(ran.values.at("b"), 0);
   }
@@ -240,15 +243,15 @@ TEST_F(InPlaceOfHami, WhateverStandsInTheFileIsReplaced) {
 TEST_F(InPlaceOfHami, WhereNoFileCanBeMadeTheLimitHoldsForTheProcess) {
   std::filesystem::create_directory(region());  // not a file, and none can be created
   const std::string limit = std::to_string(odd_);
-  const Ran ran = memory("a=alloc:" + std::to_string(odd_ + 1) + " b=alloc:" + limit,
-                         "CUDA_DEVICE_MEMORY_LIMIT=" + limit);
+  const ProgramOutput ran = memory("a=alloc:" + std::to_string(odd_ + 1) + " b=alloc:" + limit,
+                                   "CUDA_DEVICE_MEMORY_LIMIT=" + limit);
   EXPECT_EQ(ran.values.at("a"), 2) << ran.text;
   EXPECT_EQ(ran.values.at("b"), 0);
   EXPECT_NE(log().find("the file cannot be created"), std::string::npos) << log();
 }
 
 TEST_F(InPlaceOfHami, InvalidValuesAreLoggedAndTheProgramRuns) {
-  const Ran ran =
+  const ProgramOutput ran =
       memory("a=alloc:5000", "CUDA_DEVICE_MEMORY_LIMIT=much CUDA_DEVICE_MEMORY_LIMIT_1=1g");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.values.at("a"), 0);
@@ -256,14 +259,14 @@ TEST_F(InPlaceOfHami, InvalidValuesAreLoggedAndTheProgramRuns) {
 }
 
 TEST_F(InPlaceOfHami, InvalidValuesAloneAreLoggedToo) {
-  const Ran ran = memory("a=alloc:5000", "CUDA_DEVICE_MEMORY_LIMIT=2GB");
+  const ProgramOutput ran = memory("a=alloc:5000", "CUDA_DEVICE_MEMORY_LIMIT=2GB");
   ASSERT_EQ(ran.status, 0) << ran.text;
   EXPECT_EQ(ran.values.at("a"), 0);
   EXPECT_NE(log().find("CUDA_DEVICE_MEMORY_LIMIT is not understood"), std::string::npos) << log();
   EXPECT_FALSE(std::filesystem::exists(region()));
-  const RunRecord run;
-  const Ran under = run.probe("memory a=alloc:5000",
-                              "CUDA_DEVICE_SM_LIMIT=half ASSAY_GPU_LOG=" + folder_ + "/log");
+  const GpuTestRun run;
+  const ProgramOutput under = run.probe(
+      "memory a=alloc:5000", "CUDA_DEVICE_SM_LIMIT=half ASSAY_GPU_LOG=" + folder_ + "/log");
   ASSERT_EQ(under.status, 0) << under.text;
   EXPECT_NE(log().find("CUDA_DEVICE_SM_LIMIT is not understood"), std::string::npos) << log();
 }
@@ -273,7 +276,7 @@ TEST_F(InPlaceOfHami, ProcessesThatStartAtOnceMakeOneRegion) {
   for (int i = 0; i < 24; ++i) {
     all += line("alloc:10", "CUDA_DEVICE_MEMORY_LIMIT=1g") + " & ";
   }
-  const Ran ran = RunRecord::run_as(all + "wait");
+  const ProgramOutput ran = GpuTestRun::run_as(all + "wait");
   EXPECT_EQ(ran.text, "");
   struct stat status {};
   ASSERT_EQ(::stat(region().c_str(), &status), 0);
@@ -291,13 +294,14 @@ TEST_F(InPlaceOfHami, ProcessesThatStartAtOnceMakeOneRegion) {
 
 // `assay run` in such a container: the container's limits apply where the run has none.
 TEST_F(InPlaceOfHami, UnderAssayRunTheContainersLimitsHoldToo) {
-  const RunRecord run;
-  const Ran ran = run.probe("memory t=total:0 a=alloc:2001", "CUDA_DEVICE_MEMORY_LIMIT=2000");
+  const GpuTestRun run;
+  const ProgramOutput ran =
+      run.probe("memory t=total:0 a=alloc:2001", "CUDA_DEVICE_MEMORY_LIMIT=2000");
   EXPECT_EQ(ran.values.at("t.total"), 2000U) << ran.text;
   EXPECT_EQ(ran.values.at("a"), 2U);
-  const RunRecord other;
+  const GpuTestRun other;
   other.region().header.limits.bytes = 1000;
-  const Ran own = other.probe("memory t=total:0", "CUDA_DEVICE_MEMORY_LIMIT=2000");
+  const ProgramOutput own = other.probe("memory t=total:0", "CUDA_DEVICE_MEMORY_LIMIT=2000");
   EXPECT_EQ(own.values.at("t.total"), 1000U) << own.text;
 }
 

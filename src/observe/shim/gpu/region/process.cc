@@ -23,7 +23,7 @@ ASSAY_HIDDEN __thread assay::wire::GpuBlock* assay_gpu_block
 
 namespace assay::gpu {
 
-constinit Process process;
+constinit ProcessState process;
 char region_path[kPathSize];
 
 namespace {
@@ -103,7 +103,7 @@ GpuBlock* take_block() {
 void return_block(void* ended) {
   assay_gpu_block = nullptr;
   auto* block = static_cast<GpuBlock*>(ended);
-  if (!process.lock.try_lock_for_a_while()) return;
+  if (!process.lock.try_lock_bounded()) return;
   block->next.store(process.idle, std::memory_order_relaxed);
   process.idle = static_cast<std::uint32_t>(block - process.region->blocks) + 1;
   process.full = false;
@@ -190,7 +190,7 @@ GpuBlock& block_of_thread() {
   const int error = errno;
   GpuBlock* mine = nullptr;
   if (region() != nullptr) {
-    if (process.lock.try_lock_for_a_while()) {
+    if (process.lock.try_lock_bounded()) {
       mine = take_block();
       process.lock.unlock();
     }

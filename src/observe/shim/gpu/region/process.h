@@ -10,7 +10,7 @@
 
 namespace assay::gpu {
 
-struct Process {
+struct ProcessState {
   std::atomic<int> state{0};
   wire::GpuRegion* region = nullptr;
   int file = -1;
@@ -24,7 +24,7 @@ struct Process {
   bool has_key = false;
   bool follows_forks = false;
 };
-extern constinit Process process;
+extern constinit ProcessState process;
 
 inline constexpr std::size_t kPathSize = 4096;
 extern char region_path[kPathSize];

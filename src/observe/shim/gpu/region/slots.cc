@@ -166,7 +166,7 @@ void adopt_blocks() {
 
 // Bounded by the number of slots; checks only owners that hold memory of the device.
 bool reclaim_exited(std::size_t line) {
-  if (process.region == nullptr || !process.lock.try_lock_for_a_while()) return false;
+  if (process.region == nullptr || !process.lock.try_lock_bounded()) return false;
   bool found = false;
   const int mine = process.slot.load();
   const std::uint32_t given = process.region->header.next_slot.load();

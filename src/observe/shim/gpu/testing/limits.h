@@ -21,13 +21,14 @@ class GpuLimitsTest : public ::testing::Test {
     EXPECT_EQ(run_.region().devices[line].used.load(), sum);
     return sum;
   }
-  [[nodiscard]] Ran memory(const std::string& actions, const std::string& settings = "") const {
+  [[nodiscard]] ProgramOutput memory(const std::string& actions,
+                                     const std::string& settings = "") const {
     return run_.probe("memory " + actions, settings);
   }
   [[nodiscard]] std::string again(const std::string& actions) const {
     return "OTHER='" ASSAY_GPU_PROBE " memory " + actions + "'";
   }
-  RunRecord run_;
+  GpuTestRun run_;
 };
 
 }  // namespace assay::gpu::testing

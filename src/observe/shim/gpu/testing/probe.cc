@@ -75,7 +75,7 @@ int main(int count, char** arguments) {
       {"matmuls",
        [&] { return matmuls(std::vector<std::string>(arguments + 2, arguments + count)); }},
       {"memory", [&] { return memory_script(count - 2, arguments + 2); }},
-      {"behind_a_long_one", [&] { return behind_a_long_one(number(2)); }},
+      {"queued_behind_long_kernel", [&] { return queued_behind_long_kernel(number(2)); }},
       {"paced", [&] { return paced(number(2), text(3)); }},
       {"share",
        [&] {

@@ -69,7 +69,7 @@ int many_blocks(long blocks);
 int graphs(long launches);
 int capture();
 int paced(long launches, const char* symbol_name);
-int behind_a_long_one(long launches);
+int queued_behind_long_kernel(long launches);
 int nccl();
 
 // probe_matmuls.cc

@@ -180,7 +180,7 @@ int paced(long launches, const char* symbol_name) {
 }
 
 // Launches after a kernel of ten seconds, which might wait for them; prints how long that takes.
-int behind_a_long_one(long launches) {
+int queued_behind_long_kernel(long launches) {
   open_driver();
   Launch* function = find_launch();
   launch(function, 20);

@@ -18,15 +18,15 @@
 
 namespace assay::gpu::testing {
 
-struct Ran {
+struct ProgramOutput {
   int status = -1;  // as wait(2) returns it
   std::string text;
   std::map<std::string, unsigned long> values;  // "name number" lines
 };
 
-class RunRecord {
+class GpuTestRun {
  public:
-  RunRecord() {
+  GpuTestRun() {
     const int file = ::mkstemp(path_);
     ready_ = wire::make_gpu_region(file);
     void* memory =
@@ -34,12 +34,12 @@ class RunRecord {
     ::close(file);
     region_ = static_cast<wire::GpuRegion*>(memory);
   }
-  ~RunRecord() {
+  ~GpuTestRun() {
     ::munmap(region_, sizeof(wire::GpuRegion));
     remove_files();
   }
-  RunRecord(const RunRecord&) = delete;
-  RunRecord& operator=(const RunRecord&) = delete;
+  GpuTestRun(const GpuTestRun&) = delete;
+  GpuTestRun& operator=(const GpuTestRun&) = delete;
 
   [[nodiscard]] bool ready() const { return ready_; }
   [[nodiscard]] wire::GpuRegion& region() const { return *region_; }
@@ -53,17 +53,19 @@ class RunRecord {
   }
 
   // `settings` are environment variables in shell syntax.
-  [[nodiscard]] Ran run(const std::string& command, const std::string& settings = "") const {
+  [[nodiscard]] ProgramOutput run(const std::string& command,
+                                  const std::string& settings = "") const {
     return run_as(std::string("ASSAY_GPU_REGION=") + path_ +
                   " LD_PRELOAD=" ASSAY_GPU_LIBRARY " LD_LIBRARY_PATH=" ASSAY_FAKECUDA " " +
                   settings + " exec " + command);
   }
-  [[nodiscard]] Ran probe(const std::string& arguments, const std::string& settings = "") const {
+  [[nodiscard]] ProgramOutput probe(const std::string& arguments,
+                                    const std::string& settings = "") const {
     return run(ASSAY_GPU_PROBE " " + arguments, settings);
   }
 
-  static Ran run_as(const std::string& line) {
-    Ran ran;
+  static ProgramOutput run_as(const std::string& line) {
+    ProgramOutput ran;
     FILE* output = ::popen((line + " 2>&1").c_str(), "r");
     char buffer[4096];
     for (std::size_t size = 0; (size = std::fread(buffer, 1, sizeof buffer, output)) > 0;) {

@@ -358,7 +358,7 @@ std::uint64_t now_ns() {
 void sleep_for(TurnDevice& device, std::uint32_t seen, std::uint64_t ns) {
   if (device.ended.load() == seen) testing::machine->sleep_on(&device.ended, ns);
 }
-void spin_for_a_moment() {
+void spin_briefly() {
   testing::machine->spend(2'000);
 }
 void wake_waiters(TurnDevice& device) {

@@ -9,7 +9,7 @@
 
 namespace assay::gpu {
 
-class Scale {
+class CostCorrection {
  public:
   // A stretch that was queued when the previous one ended: the device was never idle in between. A
   // single one changes little: it may be mismeasured, and an estimate that is too high leaves the
@@ -23,7 +23,7 @@ class Scale {
     times_ = within(took_ / estimated_, 1 / kMost, kMost);
   }
   // The device may have been idle for part of that time.
-  void learn_most(double took_ns, double estimated_ns) {
+  void learn_upper_bound(double took_ns, double estimated_ns) {
     if (took_ns < times_ * estimated_ns) {
       learn(took_ns, estimated_ns);
     } else if (is_new()) {
@@ -47,7 +47,7 @@ class Scale {
   // and still averages several.
   static constexpr double kKeep = 0.8;
   // Prior weight, so that the first stretch does not decide alone.
-  static constexpr double kBelievedNs = 500'000;
+  static constexpr double kPriorNs = 500'000;
   static constexpr int kFew = 8;
   static constexpr double kStep = 4;
   static constexpr double kMost = 256;
@@ -58,8 +58,8 @@ class Scale {
     return value < most ? value : most;
   }
 
-  double took_ = kBelievedNs;
-  double estimated_ = kBelievedNs;
+  double took_ = kPriorNs;
+  double estimated_ = kPriorNs;
   double times_ = 1;
   int stretches_ = 0;
 };

@@ -1,5 +1,5 @@
 // The correction factor of estimates, against simulated devices with known times.
-#include "observe/shim/gpu/pace/scale.h"
+#include "observe/shim/gpu/pace/cost_correction.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -19,63 +19,64 @@ constexpr std::uint32_t kSomePlace = 77;
 // millisecond each.
 RC_GTEST_PROP(GpuScale, ABiasIsFoundSoon, ()) {
   const double bias = std::exp2(*rc::gen::inRange(-500, 601) / 100.0);
-  Scale scale;
+  CostCorrection correction;
   for (int i = 0; i < 40; ++i) {
-    const auto estimated =
-        static_cast<double>(scale.estimated(*rc::gen::inRange<std::uint64_t>(400'000, 1'200'000)));
-    scale.learn(estimated * bias, estimated);
+    const auto estimated = static_cast<double>(
+        correction.estimated(*rc::gen::inRange<std::uint64_t>(400'000, 1'200'000)));
+    correction.learn(estimated * bias, estimated);
   }
-  RC_ASSERT(std::abs(scale.times() / bias - 1) < 0.1);
-  const auto real = static_cast<double>(scale.real(1'000'000));
+  RC_ASSERT(std::abs(correction.times() / bias - 1) < 0.1);
+  const auto real = static_cast<double>(correction.real(1'000'000));
   RC_ASSERT(std::abs(real / (1e6 * bias) - 1) < 0.1);
-  RC_ASSERT(std::abs(static_cast<double>(scale.estimated(scale.real(1'000'000))) - 1e6) < 100);
+  RC_ASSERT(std::abs(static_cast<double>(correction.estimated(correction.real(1'000'000))) - 1e6) <
+            100);
 }
 
 // And changes again when the program's work changes.
 TEST(GpuScale, ANewBiasReplacesTheOld) {
-  Scale scale;
-  for (int i = 0; i < 100; ++i) scale.learn(600'000, 1'000'000);
-  EXPECT_NEAR(scale.times(), 0.6, 0.01);
-  for (int i = 0; i < 12; ++i) scale.learn(2'000'000, 1'000'000);
-  EXPECT_NEAR(scale.times(), 2, 0.2);
+  CostCorrection correction;
+  for (int i = 0; i < 100; ++i) correction.learn(600'000, 1'000'000);
+  EXPECT_NEAR(correction.times(), 0.6, 0.01);
+  for (int i = 0; i < 12; ++i) correction.learn(2'000'000, 1'000'000);
+  EXPECT_NEAR(correction.times(), 2, 0.2);
 }
 
 // Kernels of one grid, short and long in turn: the estimate is their mean.
 TEST(GpuScale, TheMeanOfWhatAlternates) {
-  Scale scale;
-  for (int i = 0; i < 200; ++i) scale.learn(i % 2 == 0 ? 500'000 : 1'500'000, 500'000);
-  EXPECT_NEAR(scale.times(), 2, 0.35);
+  CostCorrection correction;
+  for (int i = 0; i < 200; ++i) correction.learn(i % 2 == 0 ? 500'000 : 1'500'000, 500'000);
+  EXPECT_NEAR(correction.times(), 2, 0.35);
 }
 
 TEST(GpuScale, OneStretchAloneChangesLittle) {
   for (const double took : {1e18, -1e18, 0.0, std::numeric_limits<double>::infinity(),
                             std::numeric_limits<double>::quiet_NaN()}) {
-    Scale scale;
-    for (int i = 0; i < 50; ++i) scale.learn(1'000'000, 1'000'000);
-    scale.learn(took, 1'000'000);
-    EXPECT_GE(scale.times(), 0.8) << took;
-    EXPECT_LE(scale.times(), 1.7) << took;
-    for (int i = 0; i < 10; ++i) scale.learn(1'000'000, 1'000'000);
-    EXPECT_NEAR(scale.times(), 1, 0.1) << took;
+    CostCorrection correction;
+    for (int i = 0; i < 50; ++i) correction.learn(1'000'000, 1'000'000);
+    correction.learn(took, 1'000'000);
+    EXPECT_GE(correction.times(), 0.8) << took;
+    EXPECT_LE(correction.times(), 1.7) << took;
+    for (int i = 0; i < 10; ++i) correction.learn(1'000'000, 1'000'000);
+    EXPECT_NEAR(correction.times(), 1, 0.1) << took;
   }
 }
 
 TEST(GpuScale, IdleTimeIsNotTakenForWork) {
-  Scale scale;
-  for (int i = 0; i < 50; ++i) scale.learn_most(5'000'000, 1'000'000);
-  EXPECT_EQ(scale.times(), 1);
-  for (int i = 0; i < 20; ++i) scale.learn_most(500'000, 1'000'000);
-  EXPECT_NEAR(scale.times(), 0.5, 0.05);
+  CostCorrection correction;
+  for (int i = 0; i < 50; ++i) correction.learn_upper_bound(5'000'000, 1'000'000);
+  EXPECT_EQ(correction.times(), 1);
+  for (int i = 0; i < 20; ++i) correction.learn_upper_bound(500'000, 1'000'000);
+  EXPECT_NEAR(correction.times(), 0.5, 0.05);
 }
 
 // Any input gives a finite factor that can be multiplied and divided by.
 RC_GTEST_PROP(GpuScale, AnyInputStaysWithinBounds, (const std::vector<double>& times)) {
-  Scale scale;
+  CostCorrection correction;
   for (const double took : times) {
-    scale.learn(took, 1'000);
-    scale.learn_most(-took, 1e9);
-    RC_ASSERT(scale.times() >= 1.0 / 256);
-    RC_ASSERT(scale.times() <= 256);
+    correction.learn(took, 1'000);
+    correction.learn_upper_bound(-took, 1e9);
+    RC_ASSERT(correction.times() >= 1.0 / 256);
+    RC_ASSERT(correction.times() <= 256);
   }
 }
 
