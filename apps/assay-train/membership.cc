@@ -73,10 +73,10 @@ base::Result<void> Membership::connect(const std::map<std::string, std::string>&
 void Membership::share_run() const {
   const store::JoinedRun run = store::joined_run();
   if (assignment_.rank == 0) {
-    static_cast<void>(channel_->put(kRunKey, run.told));
+    static_cast<void>(channel_->put(kRunKey, run.run_uid));
   } else if (!run.note.empty()) {
-    const auto told = channel_->get(kRunKey, kJoinTimeout);
-    if (told) static_cast<void>(store::note_joined_run(run.note, *told));
+    const auto run_uid = channel_->get(kRunKey, kJoinTimeout);
+    if (run_uid) static_cast<void>(store::note_joined_run(run.note, *run_uid));
   }
 }
 

@@ -38,18 +38,18 @@ base::Result<store::Store> open_store() {
   return store;
 }
 
-base::Result<LookedAt> look_at_file(store::Store& store, lineage::Artifact& artifact) {
+base::Result<DescribedFile> describe_file(store::Store& store, lineage::Artifact& artifact) {
   ASSAY_TRY(lineage::DiskFiles disk, lineage::DiskFiles::open(store));
-  LookedAt looked;
-  ASSAY_TRY(looked.state, lineage::look_at(store, disk, artifact));
+  DescribedFile described;
+  ASSAY_TRY(described.state, lineage::read_file_state(store, disk, artifact));
   static_cast<void>(disk.save_hashes());  // only a cache
-  looked.text = looked.state.text(
-      base::local_minute_text(looked.state.modified_unix_ns, base::system_clock().wall_ns()));
-  return looked;
+  described.text = described.state.text(
+      base::local_minute_text(described.state.modified_unix_ns, base::system_clock().wall_ns()));
+  return described;
 }
 
-base::Result<fs::path> kept_folder(const std::string& verb, const std::string& asked) {
-  if (!asked.empty()) return fs::absolute(asked);
+base::Result<fs::path> results_folder(const std::string& verb, const std::string& requested) {
+  if (!requested.empty()) return fs::absolute(requested);
   std::string stamp = base::utc_millis_text(base::system_clock().wall_ns());
   std::erase_if(stamp, [](char c) { return c == ':' || c == '-' || c == '.'; });
   stamp = fmt::format("{}-{}", stamp, ::getpid());

@@ -18,15 +18,16 @@ base::Result<store::Store> open_store();
 
 // For an artifact that was named by its path: what is there now, as a line of text. If a run left
 // or read that content, the artifact is changed to it.
-struct LookedAt {
+struct DescribedFile {
   lineage::FileState state;
   std::string text;  // empty: it was named otherwise
 };
-base::Result<LookedAt> look_at_file(store::Store& store, lineage::Artifact& artifact);
+base::Result<DescribedFile> describe_file(store::Store& store, lineage::Artifact& artifact);
 
 // Where a verb keeps its results: the given folder, or a new one in the project, or else in the
 // folder for temporary files. It is not created.
-base::Result<std::filesystem::path> kept_folder(const std::string& verb, const std::string& asked);
+base::Result<std::filesystem::path> results_folder(const std::string& verb,
+                                                   const std::string& requested);
 
 // "3" -> 3; a usage error that names the option otherwise.
 base::Result<std::int64_t> count_option(const std::string& verb, const std::string& option,

@@ -69,7 +69,8 @@ Verb recorded(const Session& session, Verb verb, std::function<bool()> makes_fil
     }
     request.command.front() = own_name();
     ::setenv(kStartedAgain, "1", 1);
-    if (!session.quiet && ::isatty(STDERR_FILENO) == 1) request.summary = lineage::Summary::kLine;
+    if (!session.quiet && ::isatty(STDERR_FILENO) == 1)
+      request.summary = lineage::SummaryFormat::kLine;
     ASSAY_TRY(const collect::KeeperResult result, lineage::run_command(request));
     collect::exit_like(result);
   };

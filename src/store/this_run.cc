@@ -10,7 +10,7 @@ namespace {
 
 // "UID:PROJECT", because a path may hold colons and a uid does not.
 constexpr std::string_view kRunVariable = "ASSAY_RUN";
-constexpr std::string_view kToldVariable = "ASSAY_RUN_OF_RANKS";
+constexpr std::string_view kJoinedRunVariable = "ASSAY_RUN_OF_RANKS";
 constexpr std::string_view kNotePrefix = "run:";
 constexpr std::string_view kNoteVariable = "ASSAY_RUN_OF_RANKS_NOTE";
 
@@ -45,16 +45,16 @@ void set_run_variable(const ThisRun& run, base::Environment& environment) {
 }
 
 JoinedRun joined_run() {
-  return {variable(kToldVariable), variable(kNoteVariable)};
+  return {variable(kJoinedRunVariable), variable(kNoteVariable)};
 }
 
 void set_joined_run(const JoinedRun& run, base::Environment& environment) {
-  set_or_unset(environment, kToldVariable, run.told);
+  set_or_unset(environment, kJoinedRunVariable, run.run_uid);
   set_or_unset(environment, kNoteVariable, run.note.native());
 }
 
-base::Result<void> note_joined_run(const std::filesystem::path& note, const std::string& told) {
-  return base::write_file(note, std::string(kNotePrefix) + told);
+base::Result<void> note_joined_run(const std::filesystem::path& note, const std::string& run_uid) {
+  return base::write_file(note, std::string(kNotePrefix) + run_uid);
 }
 
 std::optional<std::string> joined_run_of_note(std::string_view text) {

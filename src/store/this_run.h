@@ -29,15 +29,15 @@ void set_run_variable(const ThisRun& run, base::Environment& environment);
 // program sends the uid of its run to the other ranks, so that records of an earlier attempt cannot
 // be mistaken for parts of this run.
 struct JoinedRun {
-  std::string told;            // on rank 0: the uid of its run; empty: rank 0 is not recorded
+  std::string run_uid;         // on rank 0: the uid of its run; empty: rank 0 is not recorded
   std::filesystem::path note;  // on others: the file that gets the uid they receive; empty: none
 };
 JoinedRun joined_run();
 // Sets the variables for a command, or removes those of an enclosing run.
 void set_joined_run(const JoinedRun& run, base::Environment& environment);
-// Writes `told` to the note file, which exists because the recorder holds it open; and parses a
-// note: nothing if it has not been written yet, else `told`.
-base::Result<void> note_joined_run(const std::filesystem::path& note, const std::string& told);
+// Writes `run_uid` to the note file, which exists because the recorder holds it open; and parses a
+// note: nothing if it has not been written yet, else `run_uid`.
+base::Result<void> note_joined_run(const std::filesystem::path& note, const std::string& run_uid);
 std::optional<std::string> joined_run_of_note(std::string_view text);
 
 }  // namespace assay::store

@@ -80,7 +80,7 @@ base::Result<suite::SuiteFolder> begin_suite(const BenchOptions& options,
                                              const suite::SuiteHost& host) {
   ASSAY_TRY(suite::Suite suite, suite::find_suite(options.suite));
   ASSAY_TRY_VOID(check_experiments(suite, options.quick));
-  ASSAY_TRY(const fs::path directory, kept_folder("bench", options.output));
+  ASSAY_TRY(const fs::path directory, results_folder("bench", options.output));
   return suite::SuiteFolder::create(directory, std::move(suite), options.quick, host);
 }
 

@@ -138,7 +138,7 @@ base::Result<base::ExitCode> run_compare(const Session& session, const CompareOp
   for (const compare::ScanPoint& point : requested.points) {
     ASSAY_TRY_VOID(compare::check_programs(point.experiment));
   }
-  ASSAY_TRY(const fs::path folder, kept_folder("compare", options.output));
+  ASSAY_TRY(const fs::path folder, results_folder("compare", options.output));
   if (!requested.parameters.empty()) {
     ASSAY_TRY(const ScanResult scan, begin_scan(session, std::move(requested), folder));
     return finish_scan(session, options, directory, scan);

@@ -42,11 +42,11 @@ Result<lineage::ExportSubject> subject_of(store::Store& store, const std::string
     return subject;
   }
   auto artifact = std::get<lineage::Artifact>(named);
-  ASSAY_TRY(const LookedAt looked, look_at_file(store, artifact));
-  if (looked.state.kind == lineage::FileState::Kind::kChanged ||
-      looked.state.kind == lineage::FileState::Kind::kGone) {
+  ASSAY_TRY(const DescribedFile described, describe_file(store, artifact));
+  if (described.state.kind == lineage::FileState::Kind::kChanged ||
+      described.state.kind == lineage::FileState::Kind::kGone) {
     base::write_stderr(fmt::format("assay: {}: {}; exporting the version that run {} left\n",
-                                   base::printable(what), looked.text, looked.state.run));
+                                   base::printable(what), described.text, described.state.run));
   }
   ASSAY_TRY(const std::vector<store::RunId> producers, lineage::producers_of(store, artifact));
   ASSAY_TRY(subject.runs, lineage::upstream_of(store, producers, artifact.path));

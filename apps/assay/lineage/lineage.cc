@@ -67,21 +67,21 @@ base::Result<base::ExitCode> show_lineage(const Session& session, const LineageO
   ASSAY_TRY(store::Store store, open_store());
   ASSAY_TRY(const std::filesystem::path directory, working_directory());
   ASSAY_TRY(lineage::Artifact artifact, lineage::resolve_artifact(store, options.what, directory));
-  ASSAY_TRY(const LookedAt looked, look_at_file(store, artifact));
+  ASSAY_TRY(const DescribedFile described, describe_file(store, artifact));
   base::Json json = {{"artifact",
                       {{"path", artifact.path},
                        {"blake3", artifact.blake3 ? base::Json(artifact.blake3->hex()) : nullptr},
                        {"size", artifact.size}}},
-                     {"on_disk", to_json(looked.state)}};
+                     {"on_disk", to_json(described.state)}};
   const std::string name = lineage::shown_path(artifact.path, directory);
-  if (!looked.text.empty()) {
-    session.print(fmt::format("{}: {}\n\n", base::printable(name), looked.text));
+  if (!described.text.empty()) {
+    session.print(fmt::format("{}: {}\n\n", base::printable(name), described.text));
   }
   if (both || options.up) {
     reach.up = true;
     reach.down = false;
     ASSAY_TRY(lineage::Dag dag, lineage::dag_around(store, artifact, reach));
-    ASSAY_TRY_VOID(add_origins(store, looked.state.made ? 0 : looked.state.run, dag));
+    ASSAY_TRY_VOID(add_origins(store, described.state.made ? 0 : described.state.run, dag));
     if (session.json) json["upstream"] = lineage::dag_json(dag);
     print_tree(session, "came from", lineage::lineage_up_text(lineage::view_of(dag, directory)));
   }

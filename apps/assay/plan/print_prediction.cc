@@ -153,13 +153,14 @@ std::string room_for_experts(const JobPlan& plan) {
 }
 
 std::string why_recomputed(const JobPlan& plan) {
-  const spec::Recompute asked = plan.job().train.recompute;
+  const spec::Recompute requested = plan.job().train.recompute;
   const std::string& made = plan.plan.recompute;
-  if (made.empty() || asked == spec::Recompute::kAuto || made == spec::to_text(asked)) return {};
+  if (made.empty() || requested == spec::Recompute::kAuto || made == spec::to_text(requested))
+    return {};
   return fmt::format(
       "the job asks for train.recompute = \"{}\": {} has no such policy; \"{}\" is "
       "the nearest",
-      spec::to_text(asked), plan.plan.framework, made);
+      spec::to_text(requested), plan.plan.framework, made);
 }
 
 void print_prediction(const Session& session, const JobPlan& plan) {

@@ -166,14 +166,14 @@ Result<ExitCode> reproduce(const Session& session, const ReproduceOptions& optio
   ASSAY_TRY(store::Store store, open_store());
   ASSAY_TRY(const std::filesystem::path here, working_directory());
   ASSAY_TRY(lineage::Artifact artifact, lineage::resolve_artifact(store, options.what, here));
-  ASSAY_TRY(const LookedAt looked, look_at_file(store, artifact));
+  ASSAY_TRY(const DescribedFile described, describe_file(store, artifact));
   ASSAY_TRY(
       const lineage::ReproductionPlan plan,
       lineage::plan_reproduction(store, artifact, base::Environment::from_current().values()));
   base::Json document = to_json(plan);
-  document["on_disk"] = to_json(looked.state);
-  if (!looked.text.empty()) {
-    session.print(fmt::format("{}: {}\n", base::printable(options.what), looked.text));
+  document["on_disk"] = to_json(described.state);
+  if (!described.text.empty()) {
+    session.print(fmt::format("{}: {}\n", base::printable(options.what), described.text));
   }
   if (!options.run) {
     session.print_json(document);

@@ -28,7 +28,7 @@ std::string_view how_text(lineage::Archive::Restored how) {
       return "made";
     case lineage::Archive::Restored::kReplaced:
       return "replaced";
-    case lineage::Archive::Restored::kWasThere:
+    case lineage::Archive::Restored::kAlreadyThere:
       return "was there";
   }
   return {};

@@ -85,9 +85,9 @@ base::Result<base::ExitCode> run(const Session& session, const RunOptions& optio
   request.explain = options.explain;
   request.wait = !options.no_wait;
   if (session.json) {
-    request.summary = lineage::Summary::kJson;
+    request.summary = lineage::SummaryFormat::kJson;
   } else if (!session.quiet && ::isatty(STDERR_FILENO) == 1) {
-    request.summary = lineage::Summary::kLine;
+    request.summary = lineage::SummaryFormat::kLine;
   }
   for (const OrderedValue& given : options.file_rules) {
     request.user_rules.push_back({given.value, given.option == "--keep"});

@@ -60,7 +60,8 @@ base::Result<base::ExitCode> train(const Session& session, const TrainOptions& o
   request.command.insert(request.command.end(), arguments.begin(), arguments.end());
   add_common_flags(session, request.command);
   ASSAY_TRY(request.part_of, part_of(job));
-  if (!session.quiet && ::isatty(STDERR_FILENO) == 1) request.summary = lineage::Summary::kLine;
+  if (!session.quiet && ::isatty(STDERR_FILENO) == 1)
+    request.summary = lineage::SummaryFormat::kLine;
   ASSAY_TRY(const collect::KeeperResult result, lineage::run_command(request));
   collect::exit_like(result);
 }

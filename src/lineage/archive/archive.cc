@@ -117,7 +117,7 @@ base::Result<Archive::Restored> Archive::restore(const hash::Digest& content, co
   const bool there = ::lstat(path.c_str(), &status) == 0;
   if (there && S_ISREG(status.st_mode)) {
     const auto same = holds_content(path, content);
-    if (same && *same) return Restored::kWasThere;
+    if (same && *same) return Restored::kAlreadyThere;
   }
   std::error_code error;
   const fs::path folder = path.has_parent_path() ? path.parent_path() : ".";

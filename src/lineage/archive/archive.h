@@ -44,7 +44,7 @@ class Archive {
   // link, because the restored file may be changed. kKeep: an error if something else is at `path`;
   // check_target() detects that in advance.
   using Existing = NewFile::Existing;
-  enum class Restored { kMade, kReplaced, kWasThere };
+  enum class Restored { kMade, kReplaced, kAlreadyThere };
   base::Result<void> check_target(const hash::Digest& content, const std::filesystem::path& path,
                                   Existing existing) const;
   base::Result<Restored> restore(const hash::Digest& content, const std::filesystem::path& path,

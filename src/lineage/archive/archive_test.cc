@@ -66,7 +66,7 @@ TEST_F(ArchiveTest, KeepsAndRestores) {
   ::umask(mask);
   EXPECT_EQ(fs::status(file).permissions(), fs::perms(0770 & ~mask));
   EXPECT_EQ(*archive().restore(digest("hello"), file, Archive::Existing::kKeep),
-            Archive::Restored::kWasThere);
+            Archive::Restored::kAlreadyThere);
   EXPECT_EQ(leftovers(), 0);
 }
 

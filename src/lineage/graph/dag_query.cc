@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "lineage/graph/united_runs.h"
+#include "lineage/graph/merged_runs.h"
 #include "store/artifacts.h"
 #include "store/path_facts.h"
 #include "store/run_dependencies.h"
@@ -51,7 +51,7 @@ base::Result<LiveStages> load_live_stages(store::Store& store) {
       run.outputs.push_back(std::move(output));
     }));
     ASSAY_TRY(run.facts, store::path_facts(store, run.id));
-    ASSAY_TRY(auto added, unite_with_earlier(store, run));
+    ASSAY_TRY(auto added, merge_earlier_runs(store, run));
     inherited.push_back(std::move(added));
   }
   return LiveStages(std::move(runs), std::move(inherited));

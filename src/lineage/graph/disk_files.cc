@@ -74,7 +74,7 @@ std::optional<std::vector<std::string>> names_in(const std::string& folder) {
 
 }  // namespace
 
-DiskQuestions DiskFiles::questions() {
+DiskQueries DiskFiles::queries() {
   return {.content = [this](const std::string& path, const hash::Digest& content,
                             std::int64_t size) { return check(path, content, size); },
           .link = link_at,

@@ -29,7 +29,7 @@ class DiskFiles {
   std::optional<hash::Digest> content_of(const std::string& path);
 
   // The callbacks for staleness(). This object must outlive them.
-  DiskQuestions questions();
+  DiskQueries queries();
 
   // Writes new digests to the cache.
   base::Result<void> save_hashes();

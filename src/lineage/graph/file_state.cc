@@ -39,8 +39,8 @@ std::optional<std::int64_t> modified_ns(const std::string& path) {
   return base::nanoseconds(status.st_mtim);
 }
 
-base::Result<FileState> look_at_folder(store::Store& store, DiskFiles& disk,
-                                       const Artifact& artifact) {
+base::Result<FileState> read_folder_state(store::Store& store, DiskFiles& disk,
+                                          const Artifact& artifact) {
   ASSAY_TRY(const auto files, store::files_below(store, artifact.path));
   FileState state{.kind = Kind::kUnchanged, .files = std::ssize(files)};
   for (const store::FileAt& file : files) {
@@ -80,7 +80,7 @@ std::string FileState::text(const std::string& when) const {
   if (files > 0) return folder_text(*this, when);
   const char* const did = made ? "left" : "read";
   switch (kind) {
-    case Kind::kNotAsked:
+    case Kind::kNotChecked:
       return {};
     case Kind::kUnchanged:
       return made ? fmt::format("unchanged since run {}", run)
@@ -98,9 +98,9 @@ std::string FileState::text(const std::string& when) const {
   return {};
 }
 
-base::Result<FileState> look_at(store::Store& store, DiskFiles& disk, Artifact& artifact) {
+base::Result<FileState> read_file_state(store::Store& store, DiskFiles& disk, Artifact& artifact) {
   if (!artifact.by_path) return FileState{};
-  if (artifact.is_folder) return look_at_folder(store, disk, artifact);
+  if (artifact.is_folder) return read_folder_state(store, disk, artifact);
   FileState state;
   ASSAY_TRY(const auto newest, store::latest_at(store, artifact.path));
   if (artifact.blake3) {
@@ -137,7 +137,7 @@ base::Result<FileState> look_at(store::Store& store, DiskFiles& disk, Artifact& 
 
 base::Json to_json(const FileState& state) {
   constexpr std::array kNames = {"", "unchanged", "earlier", "changed", "gone"};
-  if (state.kind == Kind::kNotAsked) return nullptr;
+  if (state.kind == Kind::kNotChecked) return nullptr;
   return {{"state", kNames[static_cast<std::size_t>(state.kind)]},
           {"run", state.run == 0 ? base::Json() : base::Json(state.run)},
           {"blake3", state.now ? base::Json(state.now->hex()) : base::Json()},

@@ -17,13 +17,13 @@ namespace assay::lineage {
 
 struct FileState {
   enum class Kind {
-    kNotAsked,   // the artifact was named by its content
-    kUnchanged,  // what `run` left, or read if no run left it
-    kEarlier,    // what `run` left; `newest` has left something else since
-    kChanged,    // content that no recorded run left or read; `run` left or read the artifact
+    kNotChecked,  // the artifact was named by its content
+    kUnchanged,   // what `run` left, or read if no run left it
+    kEarlier,     // what `run` left; `newest` has left something else since
+    kChanged,     // content that no recorded run left or read; `run` left or read the artifact
     kGone,
   };
-  Kind kind = Kind::kNotAsked;
+  Kind kind = Kind::kNotChecked;
   store::RunId run = 0;
   bool made = true;                 // `run` left the file; false: it only read it
   store::RunId newest = 0;          // for kEarlier
@@ -37,7 +37,7 @@ struct FileState {
 
 // Reads the file. If the artifact was named by its path and the file has the content of an earlier
 // run, sets `artifact` to that content.
-base::Result<FileState> look_at(store::Store& store, DiskFiles& disk, Artifact& artifact);
+base::Result<FileState> read_file_state(store::Store& store, DiskFiles& disk, Artifact& artifact);
 
 base::Json to_json(const FileState& state);
 

@@ -34,7 +34,7 @@ std::optional<std::string> gone_name(const LiveStages& stages, const store::Path
 }  // namespace
 
 void check_listed(const LiveStages& stages, std::size_t stage, const store::PathFact& fact,
-                  const DiskQuestions& disk, std::vector<Reason>& reasons) {
+                  const DiskQueries& disk, std::vector<Reason>& reasons) {
   const auto now = disk.names(fact.path);
   if (!now) {
     // A missing folder of outputs is reported as missing outputs.

@@ -13,6 +13,6 @@ namespace assay::lineage {
 // files, and Python sources (listed at every import) do not count. A name that is gone is a reason
 // only if the stage read nothing there; otherwise files that it read are missing inputs anyway.
 void check_listed(const LiveStages& stages, std::size_t stage, const store::PathFact& fact,
-                  const DiskQuestions& disk, std::vector<Reason>& reasons);
+                  const DiskQueries& disk, std::vector<Reason>& reasons);
 
 }  // namespace assay::lineage

@@ -47,10 +47,10 @@ LiveStages::LiveStages(std::vector<store::RunRecord> runs,
     }
     for (const store::Output& output : run.outputs) {
       const bool gone = output.status == store::OutputStatus::kDeleted;
-      touches_[output.path].push_back({stage, gone ? nullptr : &output});
+      path_changes_[output.path].push_back({stage, gone ? nullptr : &output});
       note_written(output.path);
       if (output.status == store::OutputStatus::kRenamed && !output.from.empty()) {
-        touches_[output.from].push_back({stage, nullptr});
+        path_changes_[output.from].push_back({stage, nullptr});
         note_written(output.from);
       }
       if (!output.blake3 || output.size == 0) continue;
@@ -60,10 +60,10 @@ LiveStages::LiveStages(std::vector<store::RunRecord> runs,
 }
 
 bool LiveStages::changes(std::size_t stage, std::string_view path) const {
-  const auto found = touches_.find(path);
-  return found != touches_.end() &&
+  const auto found = path_changes_.find(path);
+  return found != path_changes_.end() &&
          std::any_of(found->second.begin(), found->second.end(),
-                     [&](const Touch& touch) { return touch.stage == stage; });
+                     [&](const PathChange& touch) { return touch.stage == stage; });
 }
 
 // Goes up until a folder that is already noted, so each folder is noted once, however many files it
@@ -111,10 +111,10 @@ bool LiveStages::is_only_log(std::size_t stage, const std::string& path) const {
 std::optional<LiveStages::Source> LiveStages::source(std::size_t stage,
                                                      const store::Input& input) const {
   std::optional<Source> best;
-  const auto touched = touches_.find(input.path);
-  if (touched != touches_.end()) {
+  const auto touched = path_changes_.find(input.path);
+  if (touched != path_changes_.end()) {
     const bool in_place = changes(stage, input.path);
-    for (const Touch& touch : touched->second) {
+    for (const PathChange& touch : touched->second) {
       if (touch.stage == stage || touch.output == nullptr) continue;
       if (touch.stage > stage && (in_place || reads(touch.stage, input.path))) continue;
       if (!best || runs_[best->stage].id < runs_[touch.stage].id)
@@ -141,19 +141,20 @@ std::optional<LiveStages::Source> LiveStages::same_content(std::size_t stage,
 const store::Output* LiveStages::left_at(std::string_view path) const {
   const auto stage = owner(path);
   if (!stage) return nullptr;
-  const std::vector<Touch>& touches = touches_.find(path)->second;
-  const auto left = std::find_if(touches.begin(), touches.end(), [&](const Touch& touch) {
+  const std::vector<PathChange>& touches = path_changes_.find(path)->second;
+  const auto left = std::find_if(touches.begin(), touches.end(), [&](const PathChange& touch) {
     return touch.stage == *stage && touch.output != nullptr;
   });
   return left == touches.end() ? nullptr : left->output;
 }
 
 std::optional<std::size_t> LiveStages::owner(std::string_view path) const {
-  const auto found = touches_.find(path);
-  if (found == touches_.end()) return std::nullopt;
-  const auto newest = std::max_element(
-      found->second.begin(), found->second.end(),
-      [&](const Touch& a, const Touch& b) { return runs_[a.stage].id < runs_[b.stage].id; });
+  const auto found = path_changes_.find(path);
+  if (found == path_changes_.end()) return std::nullopt;
+  const auto newest = std::max_element(found->second.begin(), found->second.end(),
+                                       [&](const PathChange& a, const PathChange& b) {
+                                         return runs_[a.stage].id < runs_[b.stage].id;
+                                       });
   return newest->stage;
 }
 

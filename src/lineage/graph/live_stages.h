@@ -20,7 +20,7 @@ class LiveStages {
  public:
   // Runs with their inputs and outputs, one per stage, in the order of the stages' numbers.
   // `inherited`: for each run, the paths that were added from earlier runs of its stage
-  // (united_runs.h); empty: none for any run.
+  // (merged_runs.h); empty: none for any run.
   explicit LiveStages(std::vector<store::RunRecord> runs,
                       std::vector<std::unordered_set<std::string>> inherited = {});
   LiveStages(LiveStages&&) = default;
@@ -77,7 +77,7 @@ class LiveStages {
   [[nodiscard]] const store::Output* left_at(std::string_view path) const;
 
  private:
-  struct Touch {
+  struct PathChange {
     std::size_t stage = 0;
     const store::Output* output = nullptr;  // none: deleted or renamed away
   };
@@ -94,7 +94,7 @@ class LiveStages {
   void note_written(std::string_view path);
 
   // The keys are in runs_ and needs_.
-  std::unordered_map<std::string_view, std::vector<Touch>> touches_;
+  std::unordered_map<std::string_view, std::vector<PathChange>> path_changes_;
   std::unordered_map<std::string_view, std::vector<std::size_t>> readers_;
   std::vector<std::unordered_map<std::string_view, FolderReads>> reads_in_;
   std::unordered_set<std::string_view> written_below_;  // folders

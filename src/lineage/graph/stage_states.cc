@@ -9,18 +9,17 @@ base::Result<StageStates> load_stage_states(
     store::Store& store, const std::function<bool(const std::string& path)>& unread) {
   ASSAY_TRY(LiveStages stages, load_live_stages(store));
   ASSAY_TRY(DiskFiles files, DiskFiles::open(store));
-  DiskQuestions questions = files.questions();
+  DiskQueries queries = files.queries();
   if (unread) {
-    questions.content = [&unread, content = std::move(questions.content)](
-                            const std::string& path, const hash::Digest& digest,
-                            std::int64_t size) {
+    queries.content = [&unread, content = std::move(queries.content)](
+                          const std::string& path, const hash::Digest& digest, std::int64_t size) {
       return unread(path) ? OnDisk::kSame : content(path, digest, size);
     };
   }
-  auto reasons = staleness(stages, questions);
+  auto reasons = staleness(stages, queries);
   std::vector<std::vector<std::string>> edited;
   for (std::size_t stage = 0; stage < stages.runs().size(); ++stage) {
-    edited.push_back(edited_outputs(stages, stage, questions));
+    edited.push_back(edited_outputs(stages, stage, queries));
   }
   // Only a cache: another process may hold the lock.
   static_cast<void>(files.save_hashes());

@@ -24,14 +24,14 @@ bool is_changed_later(const LiveStages& stages, std::size_t stage, const std::st
 // the current run began. The current run did not need it, so running the stage again would change
 // nothing.
 bool is_done_without(const LiveStages& stages, std::size_t stage, const std::string& path,
-                     const DiskQuestions& disk) {
+                     const DiskQueries& disk) {
   if (!stages.is_inherited(stage, path) || !disk.changed_unix_ns) return false;
   const auto changed = disk.changed_unix_ns(path);
   return changed && *changed < stages.began_file_ns(stage);
 }
 
 void check_input(const LiveStages& stages, std::size_t stage, const Input& input,
-                 const DiskQuestions& disk, std::vector<Reason>& reasons) {
+                 const DiskQueries& disk, std::vector<Reason>& reasons) {
   const auto source = stages.source(stage, input);
   const bool in_place = stages.changes(stage, input.path);
   if (source) {
@@ -63,7 +63,7 @@ void check_input(const LiveStages& stages, std::size_t stage, const Input& input
 }
 
 void check_output(const LiveStages& stages, std::size_t stage, const Output& output,
-                  const DiskQuestions& disk, std::vector<Reason>& reasons) {
+                  const DiskQueries& disk, std::vector<Reason>& reasons) {
   if (!output.blake3 || stages.owner(output.path) != stage) return;
   if (stages.is_only_log(stage, output.path)) return;  // other stages may write to it too
   switch (disk.content(output.path, *output.blake3, output.size)) {
@@ -81,7 +81,7 @@ void check_output(const LiveStages& stages, std::size_t stage, const Output& out
 }
 
 void check_link(const LiveStages& stages, std::size_t stage, const store::PathFact& fact,
-                const DiskQuestions& disk, bool made, std::vector<Reason>& reasons) {
+                const DiskQueries& disk, bool made, std::vector<Reason>& reasons) {
   if (!disk.link) return;
   const std::optional<std::string> now = disk.link(fact.path);
   if (now == fact.target) return;
@@ -95,7 +95,7 @@ void check_link(const LiveStages& stages, std::size_t stage, const store::PathFa
 // fixes. If the version is unknown, another build counts as another version. For an interpreter
 // that a stage makes (in a virtual environment), staleness follows from that stage.
 void check_interpreter(const LiveStages& stages, const store::PathFact& fact,
-                       const DiskQuestions& disk, std::vector<Reason>& reasons) {
+                       const DiskQueries& disk, std::vector<Reason>& reasons) {
   const auto then = interpreter_of(fact);
   if (!then || !disk.interpreter || stages.owner(fact.path)) return;
   const auto now = disk.interpreter(fact.path);
@@ -113,7 +113,7 @@ void check_interpreter(const LiveStages& stages, const store::PathFact& fact,
 }
 
 void check_fact(const LiveStages& stages, std::size_t stage, const store::PathFact& fact,
-                const DiskQuestions& disk, std::vector<Reason>& reasons) {
+                const DiskQueries& disk, std::vector<Reason>& reasons) {
   using FactKind = store::PathFact::Kind;
   switch (fact.kind) {
     case FactKind::kMadeFolder:
@@ -166,10 +166,10 @@ void propagate(const LiveStages& stages, std::vector<std::vector<Reason>>& reaso
 }  // namespace
 
 std::vector<std::vector<Reason>> staleness(const LiveStages& stages, const DiskCheck& on_disk) {
-  return staleness(stages, DiskQuestions{.content = on_disk});
+  return staleness(stages, DiskQueries{.content = on_disk});
 }
 
-std::vector<std::vector<Reason>> staleness(const LiveStages& stages, const DiskQuestions& disk) {
+std::vector<std::vector<Reason>> staleness(const LiveStages& stages, const DiskQueries& disk) {
   std::vector<std::vector<Reason>> reasons(stages.runs().size());
   for (std::size_t stage = 0; stage < reasons.size(); ++stage) {
     const RunRecord& run = stages.runs()[stage];
@@ -187,7 +187,7 @@ std::vector<std::vector<Reason>> staleness(const LiveStages& stages, const DiskQ
 }
 
 std::vector<std::string> edited_outputs(const LiveStages& stages, std::size_t stage,
-                                        const DiskQuestions& disk) {
+                                        const DiskQueries& disk) {
   std::vector<std::string> edited;
   if (!disk.writer || !disk.exists) return edited;
   for (const Output& output : stages.runs()[stage].outputs) {

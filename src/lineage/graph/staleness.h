@@ -19,7 +19,7 @@ using DiskCheck =
     std::function<OnDisk(const std::string& path, const hash::Digest& content, std::int64_t size)>;
 
 // All queries about the disk. Those that are empty are not made.
-struct DiskQuestions {
+struct DiskQueries {
   DiskCheck content;
   // The target of the symbolic link at `path`; nothing: there is no link.
   std::function<std::optional<std::string>(const std::string& path)> link = {};
@@ -38,13 +38,13 @@ struct DiskQuestions {
 
 // For each stage, in the order of LiveStages, the reasons why it is stale; empty: it is fresh.
 std::vector<std::vector<Reason>> staleness(const LiveStages& stages, const DiskCheck& on_disk);
-std::vector<std::vector<Reason>> staleness(const LiveStages& stages, const DiskQuestions& disk);
+std::vector<std::vector<Reason>> staleness(const LiveStages& stages, const DiskQueries& disk);
 
 // The files that a run of the stage would overwrite although no recorded run left their present
 // content: edits that would be lost. Another stage may have written them last, and the stage's
 // current run may not have written them at all: `make` leaves an edited file alone until its
 // sources change. Logs and files without a recorded content do not count.
 std::vector<std::string> edited_outputs(const LiveStages& stages, std::size_t stage,
-                                        const DiskQuestions& disk);
+                                        const DiskQueries& disk);
 
 }  // namespace assay::lineage

@@ -16,7 +16,7 @@ namespace assay::lineage {
 namespace {
 
 constexpr std::array<unsigned char, 4> kZstdMagic = {0x28, 0xb5, 0x2f, 0xfd};
-constexpr std::chrono::minutes kPatience{10};  // for zstd to exit, once it has all its input
+constexpr std::chrono::minutes kExitTimeout{10};  // for zstd to exit, once it has all its input
 
 base::Result<base::UniqueFd> duplicate(int file) {
   base::UniqueFd copy(::fcntl(file, F_DUPFD_CLOEXEC, 3));
@@ -71,7 +71,7 @@ base::Result<ZstdStream> ZstdStream::reading_from(int file, const std::filesyste
 base::Result<void> ZstdStream::finish(const std::filesystem::path& where) {
   stream_.reset();
   if (!process_) return {};
-  const auto exit = process_->wait_until(std::chrono::steady_clock::now() + kPatience);
+  const auto exit = process_->wait_until(std::chrono::steady_clock::now() + kExitTimeout);
   if (exit && exit->wait_status == 0) return {};
   return base::fail(base::failed_error(
       where, exit ? "zstd " + base::exit_text(exit->wait_status) : "zstd does not end"));

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kLookEvery{100};
-constexpr std::chrono::seconds kSayAfter{5};
+constexpr std::chrono::seconds kWarnAfter{5};
 constexpr base::Bytes kMostOfState{4096};
 constexpr base::Bytes kMostPart{std::int64_t{1} << 30U};
 
@@ -51,21 +51,21 @@ std::set<std::string> names_in(const fs::path& folder) {
 
 class PartCollector {
  public:
-  PartCollector(const PartFolder& folder, const Patience& patience)
-      : folder_(folder), patience_(patience), begun_(Clock::now()) {
+  PartCollector(const PartFolder& folder, const PartTimeouts& timeouts)
+      : folder_(folder), timeouts_(timeouts), begun_(Clock::now()) {
     for (int rank = 1; rank < folder.part().ranks; ++rank) awaited_[rank].changed = begun_;
   }
 
   CollectedParts collect(const std::function<void(const std::string&)>& waiting) {
-    bool said = false;
+    bool warned = false;
     while (!awaited_.empty()) {
       names_ = names_in(folder_.part().folder);
       for (auto at = awaited_.begin(); at != awaited_.end();) {
         at = look_at(at->first, at->second) ? awaited_.erase(at) : std::next(at);
       }
       if (awaited_.empty()) break;
-      if (!said && Clock::now() - begun_ >= kSayAfter) {
-        said = true;
+      if (!warned && Clock::now() - begun_ >= kWarnAfter) {
+        warned = true;
         std::vector<int> ranks;
         for (const auto& [rank, other] : awaited_) ranks.push_back(rank);
         waiting(fmt::format("waiting for the part of the record from rank{} {}",
@@ -153,16 +153,16 @@ class PartCollector {
     // A recorder that left a part of another attempt does not count as heard from in this one.
     const bool is_heard = !other.text.empty() && (other.refused_why.empty() || !other.state ||
                                                   other.state->recorder != other.refused_recorder);
-    const auto limit = is_heard ? patience_.without_change : patience_.for_any;
+    const auto limit = is_heard ? timeouts_.heartbeat : timeouts_.first_heartbeat;
     const bool is_silent = now - other.changed >= limit;
-    if (!is_silent && now - begun_ < patience_.in_all) return false;
+    if (!is_silent && now - begun_ < timeouts_.total) return false;
     if (!other.refused_why.empty()) return missing(rank, other, other.refused_why);
     if (!is_heard) return missing(rank, other, "no report received");
     if (!is_silent) {
       return missing(
           rank, other,
           fmt::format("it was still writing its part after {}, the longest that rank 0 waits",
-                      seconds_text(patience_.in_all)));
+                      seconds_text(timeouts_.total)));
     }
     if (limit == limit.zero()) return missing(rank, other, "it did not deliver its part");
     return missing(
@@ -171,7 +171,7 @@ class PartCollector {
   }
 
   const PartFolder& folder_;
-  const Patience patience_;
+  const PartTimeouts timeouts_;
   const Clock::time_point begun_;
   std::set<std::string> names_;
   std::map<int, Awaited> awaited_;
@@ -181,9 +181,9 @@ class PartCollector {
 
 }  // namespace
 
-CollectedParts collect_parts(const PartFolder& folder, const Patience& patience,
+CollectedParts collect_parts(const PartFolder& folder, const PartTimeouts& timeouts,
                              const std::function<void(const std::string&)>& waiting) {
-  return PartCollector(folder, patience).collect(waiting);
+  return PartCollector(folder, timeouts).collect(waiting);
 }
 
 }  // namespace assay::lineage

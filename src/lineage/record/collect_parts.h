@@ -12,10 +12,11 @@
 
 namespace assay::lineage {
 
-struct Patience {
-  std::chrono::milliseconds for_any = PartFolder::kPatience;  // for a rank without a state file
-  std::chrono::milliseconds without_change{30'000};           // for a rank that went silent
-  std::chrono::milliseconds in_all{3'600'000};
+struct PartTimeouts {
+  std::chrono::milliseconds first_heartbeat =
+      PartFolder::kAnnouncementTimeout;         // for a rank without a state file
+  std::chrono::milliseconds heartbeat{30'000};  // for a rank that went silent
+  std::chrono::milliseconds total{3'600'000};
 };
 
 struct CollectedParts {
@@ -25,7 +26,7 @@ struct CollectedParts {
 
 // The parts that belong to the run of the folder's rank 0. `waiting` is called once if this takes
 // long.
-CollectedParts collect_parts(const PartFolder& folder, const Patience& patience,
+CollectedParts collect_parts(const PartFolder& folder, const PartTimeouts& timeouts,
                              const std::function<void(const std::string&)>& waiting);
 
 }  // namespace assay::lineage

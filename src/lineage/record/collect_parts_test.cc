@@ -58,8 +58,8 @@ class CollectPartsTest : public ::testing::Test {
     return list;
   }
   // Short, because no missing rank can still arrive.
-  static constexpr Patience kShort{50ms, 50ms, 10s};
-  static constexpr Patience kLong{60s, 60s, 60s};
+  static constexpr PartTimeouts kShort{50ms, 50ms, 10s};
+  static constexpr PartTimeouts kLong{60s, 60s, 60s};
   std::filesystem::path at(const char* name) const { return dir_.path() / ".parts-job" / name; }
 
   base::testing::TempDir dir_;
@@ -70,7 +70,7 @@ TEST_F(CollectPartsTest, Rank0GetsEveryPart) {
   std::thread others([&] {
     for (const int rank : {2, 1}) {
       const PartFolder own = folder_of(rank);
-      const auto working = own.working(PartFolder::kTellEvery);
+      const auto start_heartbeat = own.start_heartbeat(PartFolder::kPartHeartbeat);
       hand_over(own, part_of(rank));
     }
   });
@@ -94,7 +94,7 @@ TEST_F(CollectPartsTest, RanksThatDoNotComeAreNamedWithTheirNode) {
 TEST_F(CollectPartsTest, WhatTakesTooLongIsNotCalledSilent) {
   const PartFolder first = folder_of(0, 2);
   const PartFolder other = folder_of(1, 2);
-  const auto working = other.working(1ms);
+  const auto start_heartbeat = other.start_heartbeat(1ms);
   const auto collected = collect_parts(first, {60s, 60s, 200ms}, {});
   EXPECT_THAT(texts(collected),
               ElementsAre("what rank 1 on n2 did is not recorded: it was still writing its part "
@@ -105,7 +105,7 @@ TEST_F(CollectPartsTest, APartThatTakesLongIsWaitedForWhileItsRankWorks) {
   const PartFolder first = folder_of(0, 2);
   const PartFolder other = folder_of(1, 2);
   std::thread slow([&] {
-    const auto working = other.working(PartFolder::kTellEvery);
+    const auto start_heartbeat = other.start_heartbeat(PartFolder::kPartHeartbeat);
     std::this_thread::sleep_for(2500ms);
     hand_over(other, part_of(1));
   });

@@ -27,12 +27,12 @@ base::Result<JobPart> JobPart::open(const PartOf& part, const std::string& recor
   ASSAY_TRY(PartFolder folder, PartFolder::open(part, host_name(), recorder));
   JobPart opened(std::move(folder));
   if (part.rank == 0) {
-    store::set_joined_run({.told = recorder, .note = {}}, environment);
+    store::set_joined_run({.run_uid = recorder, .note = {}}, environment);
     return opened;
   }
   ASSAY_TRY_VOID(base::write_file(opened.note(), ""));
   ASSAY_TRY(opened.note_, base::open_regular(opened.note()));
-  store::set_joined_run({.told = {}, .note = opened.note()}, environment);
+  store::set_joined_run({.run_uid = {}, .note = opened.note()}, environment);
   return opened;
 }
 
@@ -40,7 +40,7 @@ fs::path JobPart::note() const {
   return folder_->part().folder / (folder_->recorder() + ".joined");
 }
 
-std::optional<std::string> JobPart::told() const {
+std::optional<std::string> JobPart::rank_0_run() const {
   std::array<char, 256> text{};
   const ssize_t got = ::pread(note_.get(), text.data(), text.size(), 0);
   if (got <= 0) return std::nullopt;
@@ -52,22 +52,22 @@ fs::path JobPart::spool() const {
 }
 
 base::Result<void> JobPart::begin_run(const fs::path& spool) {
-  alive_ = folder_->working(PartFolder::kAliveEvery);
+  alive_ = folder_->start_heartbeat(PartFolder::kRunHeartbeat);
   return folder_->note_in(spool);
 }
 
-Part JobPart::merge(Part own, const Patience& patience,
+Part JobPart::merge(Part own, const PartTimeouts& timeouts,
                     const std::function<void(const std::string&)>& waiting,
                     store::RunRecord& run) const {
-  return merge_job(*folder_, std::move(own), patience, waiting, run);
+  return merge_job(*folder_, std::move(own), timeouts, waiting, run);
 }
 
 base::Result<void> JobPart::hand_over(const std::function<Part()>& make) const {
-  const auto working = folder_->working(PartFolder::kTellEvery);
+  const auto start_heartbeat = folder_->start_heartbeat(PartFolder::kPartHeartbeat);
   Part part = make();
   forget_own_files(folder_->part(), part);
   part.recorder = folder_->recorder();
-  const std::optional<std::string> run = told();
+  const std::optional<std::string> run = rank_0_run();
   if (!run) return folder_->hand_over(part, std::nullopt);
   part.run = *run;
   return folder_->hand_over(part, !run->empty());

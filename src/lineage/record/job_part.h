@@ -33,7 +33,7 @@ class JobPart {
   // until end() tells processes on other nodes that the run is alive.
   base::Result<void> begin_run(const std::filesystem::path& spool);
   // Rank 0: merges its own part with those of the other ranks (job_run.h).
-  Part merge(Part own, const Patience& patience,
+  Part merge(Part own, const PartTimeouts& timeouts,
              const std::function<void(const std::string&)>& waiting, store::RunRecord& run) const;
 
   // Other ranks: calls `make` for the part, while rank 0 waits, and hands it over.
@@ -46,10 +46,10 @@ class JobPart {
  private:
   explicit JobPart(PartFolder folder);
   [[nodiscard]] std::filesystem::path note() const;
-  [[nodiscard]] std::optional<std::string> told() const;
+  [[nodiscard]] std::optional<std::string> rank_0_run() const;
 
   std::unique_ptr<const PartFolder> folder_;  // a pointer, because threads refer to it
-  std::unique_ptr<PartFolder::Working> alive_;
+  std::unique_ptr<PartFolder::Heartbeat> alive_;
   // The file in which this rank's program saves the uid it got from rank 0 (store/this_run.h). Kept
   // open, because an unrecorded rank 0 may have removed the folder before the file is read.
   base::UniqueFd note_;

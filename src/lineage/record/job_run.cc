@@ -12,12 +12,12 @@
 
 namespace assay::lineage {
 
-Part merge_job(const PartFolder& folder, Part own, const Patience& patience,
+Part merge_job(const PartFolder& folder, Part own, const PartTimeouts& timeouts,
                const std::function<void(const std::string&)>& waiting, store::RunRecord& run) {
   forget_own_files(folder.part(), own);
   std::vector<Part> parts;
   parts.push_back(std::move(own));
-  CollectedParts others = collect_parts(folder, patience, waiting);
+  CollectedParts others = collect_parts(folder, timeouts, waiting);
   for (const Part& part : others.parts) {
     if (part.wait_status.value_or(0) == 0) continue;
     parts[0].problems.push_back({"rank", fmt::format("rank {} on {} {}", part.rank, part.host,

@@ -14,7 +14,7 @@ namespace assay::lineage {
 
 // Everything that the ranks recorded; missing parts are listed in it. If a rank failed, a run that
 // is kDone becomes kFailed.
-Part merge_job(const PartFolder& folder, Part own, const Patience& patience,
+Part merge_job(const PartFolder& folder, Part own, const PartTimeouts& timeouts,
                const std::function<void(const std::string&)>& waiting, store::RunRecord& run);
 
 // Removes from the part the files that the recording itself left in the folder of parts.

@@ -17,7 +17,7 @@ namespace {
 using store::OutputStatus;
 
 // What the parts did at one path.
-struct Doings {
+struct PathChanges {
   std::vector<std::size_t> made_by;     // nothing was there before, whatever is there now
   std::vector<std::size_t> changed_by;  // made_by, and parts that changed or removed the file
   std::vector<const store::Output*> outputs;
@@ -40,8 +40,8 @@ class Merge {
     whole_.host = parts_[0].host;
     whole_.started_unix_ns = parts_[0].started_unix_ns;
     whole_.wait_status = parts_[0].wait_status;
-    refuse_what_does_not_add_up();
-    for (std::size_t i = 0; i < parts_.size(); ++i) note_doings(i);
+    drop_invalid_parts();
+    for (std::size_t i = 0; i < parts_.size(); ++i) note_changes(i);
   }
 
   Part merged() {
@@ -63,7 +63,7 @@ class Merge {
 
  private:
   // Adds the counters first, because a part is merged as a whole or not at all.
-  void refuse_what_does_not_add_up() {
+  void drop_invalid_parts() {
     std::set<int> ranks;
     std::vector<Part> kept;
     for (Part& part : parts_) {
@@ -80,28 +80,28 @@ class Merge {
     parts_ = std::move(kept);
   }
 
-  void note_doings(std::size_t i) {
+  void note_changes(std::size_t i) {
     for (const auto& output : parts_[i].outputs) {
-      Doings& here = doings_[output.what.path];
+      PathChanges& here = changes_[output.what.path];
       here.changed_by.push_back(i);
       if (is_new(output.what.status)) here.made_by.push_back(i);
       here.outputs.push_back(&output.what);
     }
     for (const auto& file : parts_[i].files_left_out) {
       if (!file.what.changed) continue;
-      Doings& here = doings_[file.what.path];
+      PathChanges& here = changes_[file.what.path];
       here.changed_by.push_back(i);
       // Created and removed by this rank, or by this one and another.
       if (file.rule.name == "gone") here.made_by.push_back(i);
     }
   }
 
-  [[nodiscard]] const Doings* doings_at(std::string_view path) const {
-    const auto found = doings_.find(std::string(path));
-    return found == doings_.end() ? nullptr : &found->second;
+  [[nodiscard]] const PathChanges* changes_at(std::string_view path) const {
+    const auto found = changes_.find(std::string(path));
+    return found == changes_.end() ? nullptr : &found->second;
   }
   [[nodiscard]] bool made_by_others(std::string_view path, std::size_t self) const {
-    const Doings* here = doings_at(path);
+    const PathChanges* here = changes_at(path);
     return here != nullptr && others(here->made_by, self);
   }
 
@@ -110,8 +110,8 @@ class Merge {
   }
 
   // Whether the rank read what another one had left there.
-  [[nodiscard]] bool came_from_others(const store::Input& input, std::size_t self) const {
-    const Doings* here = doings_at(input.path);
+  [[nodiscard]] bool was_written_by_others(const store::Input& input, std::size_t self) const {
+    const PathChanges* here = changes_at(input.path);
     if (here == nullptr) return false;
     if (others(here->made_by, self)) return true;
     return input.blake3 && std::ranges::any_of(here->outputs, [&](const store::Output* output) {
@@ -121,7 +121,7 @@ class Merge {
 
   void add_inputs(std::size_t i) {
     for (auto& input : parts_[i].inputs) {
-      if (came_from_others(input.what, i)) continue;
+      if (was_written_by_others(input.what, i)) continue;
       const auto [known, is_first] =
           inputs_.try_emplace(input.what.path, Known{i, input.what.blake3});
       if (is_first) {
@@ -130,7 +130,7 @@ class Merge {
       }
       const bool differs =
           known->second.blake3 && input.what.blake3 && known->second.blake3 != input.what.blake3;
-      if (!differs || doings_at(input.what.path) != nullptr) continue;
+      if (!differs || changes_at(input.what.path) != nullptr) continue;
       whole_.missed(
           {"ranks",
            fmt::format("{} was a different file for {} than for {}; that of {} is recorded",
@@ -204,7 +204,7 @@ class Merge {
     const auto names = [&](std::string_view end) {
       for (std::size_t at = missed.text.find(end); at != std::string::npos;
            at = missed.text.find(end, at + 1)) {
-        const Doings* here = doings_at(std::string_view(missed.text).substr(0, at));
+        const PathChanges* here = changes_at(std::string_view(missed.text).substr(0, at));
         if (here != nullptr && others(here->changed_by, self)) return true;
       }
       return false;
@@ -231,7 +231,7 @@ class Merge {
 
   std::vector<Part> parts_;
   Part whole_;
-  std::unordered_map<std::string, Doings> doings_;
+  std::unordered_map<std::string, PathChanges> changes_;
   std::unordered_map<std::string, Known> inputs_;
   std::unordered_map<std::string, std::size_t> outputs_;  // place in whole_.outputs
   std::set<std::string> left_out_;

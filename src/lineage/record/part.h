@@ -21,7 +21,7 @@ namespace assay::lineage {
 // files, not millions.
 struct Part : Results {
   template <class What>
-  struct Ruled {
+  struct WithRule {
     What what;
     Rule rule;
   };
@@ -35,9 +35,9 @@ struct Part : Results {
   std::int64_t dropped = 0;        // events
   store::Usage usage;
   store::GpuWork gpu;
-  std::vector<Ruled<store::Input>> inputs;
-  std::vector<Ruled<store::Output>> outputs;
-  std::vector<Ruled<LeftOut>> files_left_out;
+  std::vector<WithRule<store::Input>> inputs;
+  std::vector<WithRule<store::Output>> outputs;
+  std::vector<WithRule<LeftOut>> files_left_out;
   std::vector<store::PathFact> facts;  // only on rank 0: not encoded
   std::vector<store::Process> processes;
   std::vector<store::Missed> what_was_missed;  // makes the run incomplete

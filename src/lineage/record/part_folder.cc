@@ -84,19 +84,19 @@ std::optional<PartFolder> PartFolder::of_interrupted(const fs::path& spool,
   return PartFolder(std::move(part), "", run);
 }
 
-PartFolder::Working::Working(std::function<void(std::int64_t)> tell,
-                             std::chrono::milliseconds every)
-    : tell_(std::move(tell)), thread_([this, every] {
+PartFolder::Heartbeat::Heartbeat(std::function<void(std::int64_t)> send,
+                                 std::chrono::milliseconds every)
+    : send_(std::move(send)), thread_([this, every] {
         std::unique_lock lock(mutex_);
         for (std::int64_t count = 1; !done_; ++count) {
           lock.unlock();
-          tell_(count);
+          send_(count);
           lock.lock();
           wake_.wait_for(lock, every, [this] { return done_; });
         }
       }) {}
 
-PartFolder::Working::~Working() {
+PartFolder::Heartbeat::~Heartbeat() {
   {
     const std::lock_guard lock(mutex_);
     done_ = true;
@@ -105,9 +105,10 @@ PartFolder::Working::~Working() {
   thread_.join();
 }
 
-std::unique_ptr<PartFolder::Working> PartFolder::working(std::chrono::milliseconds every) const {
+std::unique_ptr<PartFolder::Heartbeat> PartFolder::start_heartbeat(
+    std::chrono::milliseconds every) const {
   // Errors are ignored: without a heartbeat a rank may still hand over its part in time.
-  return std::make_unique<Working>(
+  return std::make_unique<Heartbeat>(
       [this](std::int64_t count) { static_cast<void>(write_state(count)); }, every);
 }
 
@@ -121,23 +122,23 @@ bool PartFolder::is_run_alive() const {
   return fs::file_time_type::clock::now() - written < kAliveFor;
 }
 
-bool PartFolder::comes(int rank, std::chrono::milliseconds patience) const {
-  const auto deadline = Clock::now() + patience;
+bool PartFolder::is_announced_within(int rank, std::chrono::milliseconds timeout) const {
+  const auto deadline = Clock::now() + timeout;
   while (true) {
     std::error_code error;
     if (fs::exists(file(rank, "state"), error)) return true;
     if (Clock::now() >= deadline) return false;
-    std::this_thread::sleep_for(std::min(kWaitStep, patience));
+    std::this_thread::sleep_for(std::min(kWaitStep, timeout));
   }
 }
 
 base::Result<void> PartFolder::hand_over(const Part& part, std::optional<bool> rank_0_is_recorded,
-                                         std::chrono::milliseconds patience) const {
+                                         std::chrono::milliseconds timeout) const {
   if (!rank_0_is_recorded.value_or(true)) {
     return base::fail(
         base::unfit_error("", "rank 0, which records the run, is itself not recorded"));
   }
-  if (!rank_0_is_recorded && !comes(0, patience)) {
+  if (!rank_0_is_recorded && !is_announced_within(0, timeout)) {
     return base::fail(base::unfit_error("", "rank 0, which records the run, did not start"));
   }
   return base::replace_file(file(part_.rank, "part"), encode(part));

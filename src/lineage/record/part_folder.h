@@ -55,29 +55,29 @@ class PartFolder {
 
   // A heartbeat that lasts as long as the object: other ranks send it while they prepare their
   // part, rank 0 as long as the run lasts.
-  class Working {
+  class Heartbeat {
    public:
-    Working(std::function<void(std::int64_t)> tell, std::chrono::milliseconds every);
-    ~Working();
-    Working(const Working&) = delete;
-    Working& operator=(const Working&) = delete;
+    Heartbeat(std::function<void(std::int64_t)> send, std::chrono::milliseconds every);
+    ~Heartbeat();
+    Heartbeat(const Heartbeat&) = delete;
+    Heartbeat& operator=(const Heartbeat&) = delete;
 
    private:
-    std::function<void(std::int64_t)> tell_;
+    std::function<void(std::int64_t)> send_;
     std::mutex mutex_;
     std::condition_variable wake_;
     bool done_ = false;
     std::thread thread_;
   };
-  [[nodiscard]] std::unique_ptr<Working> working(std::chrono::milliseconds every) const;
-  static constexpr std::chrono::milliseconds kTellEvery{1'000};
-  static constexpr std::chrono::milliseconds kAliveEvery{10'000};
+  [[nodiscard]] std::unique_ptr<Heartbeat> start_heartbeat(std::chrono::milliseconds every) const;
+  static constexpr std::chrono::milliseconds kPartHeartbeat{1'000};
+  static constexpr std::chrono::milliseconds kRunHeartbeat{10'000};
   // Whether rank 0's heartbeat is recent: for other nodes, where its process is not visible.
   [[nodiscard]] bool is_run_alive() const;
   // Refused if nobody would ever collect the part. `rank_0_is_recorded` is what rank 0's program
-  // told this rank; if nothing, rank 0 must have announced itself, or do so within `patience`.
+  // told this rank; if nothing, rank 0 must have announced itself, or do so within `timeout`.
   base::Result<void> hand_over(const Part& part, std::optional<bool> rank_0_is_recorded,
-                               std::chrono::milliseconds patience = kPatience) const;
+                               std::chrono::milliseconds timeout = kAnnouncementTimeout) const;
   // Other ranks, after they have removed their own files: withdraws the announcement, and removes
   // the folder if it is empty.
   void leave() const;
@@ -97,13 +97,13 @@ class PartFolder {
   };
   static std::optional<State> parse_state(std::string_view text);
 
-  static constexpr std::chrono::milliseconds kPatience{15'000};
+  static constexpr std::chrono::milliseconds kAnnouncementTimeout{15'000};
 
  private:
   PartFolder(PartOf part, std::string host, std::string recorder)
       : part_(std::move(part)), host_(std::move(host)), recorder_(std::move(recorder)) {}
   base::Result<void> write_state(std::int64_t count) const;
-  [[nodiscard]] bool comes(int rank, std::chrono::milliseconds patience) const;
+  [[nodiscard]] bool is_announced_within(int rank, std::chrono::milliseconds timeout) const;
 
   PartOf part_;
   std::string host_;

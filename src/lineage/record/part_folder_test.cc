@@ -67,7 +67,7 @@ TEST_F(PartFolderTest, OtherNodesSeeThatARunIsAlive) {
   EXPECT_FALSE(PartFolder::of_interrupted(dir_.path(), "b")->is_run_alive()) << "it is another's";
   fs::last_write_time(zero.file(0, "state"), fs::file_time_type::clock::now() - 1h);
   EXPECT_FALSE(PartFolder::of_interrupted(dir_.path(), "a")->is_run_alive());
-  const auto alive = zero.working(60s);
+  const auto alive = zero.start_heartbeat(60s);
   while (!PartFolder::of_interrupted(dir_.path(), "a")->is_run_alive()) {
     std::this_thread::sleep_for(1ms);
   }

@@ -236,12 +236,12 @@ Part Recorder::own_part(const collect::CollectorResult& outcome) {
 // Rank 0: what all ranks did.
 void Recorder::store_parts(const collect::CollectorResult& outcome, StagedResults& results,
                            store::GpuWork& gpu) {
-  Patience patience;
+  PartTimeouts timeouts;
   // The keeper was killed while the command runs; the command must not wait for the other ranks'
   // parts.
-  if (abandoned_) patience.for_any = patience.without_change = std::chrono::milliseconds(0);
+  if (abandoned_) timeouts.first_heartbeat = timeouts.heartbeat = std::chrono::milliseconds(0);
   Part whole = job_part_->merge(
-      own_part(outcome), patience,
+      own_part(outcome), timeouts,
       [&](const std::string& line) { channel_.print("assay: " + line); }, run_);
   run_.dropped = whole.dropped;
   run_.usage = whole.usage;
@@ -284,7 +284,7 @@ base::Result<void> Recorder::store(const collect::CollectorResult& outcome,
   }
 
   results.note_began(store_->location().project.string(), started_file_ns_);
-  results.find_made_folders(started_file_ns_);
+  results.find_created_folders(started_file_ns_);
   results.note_absent(request_.absent);
   results.find_interpreters(std::string(launch_.environment.get("PATH").value_or("")),
                             run_.directory, std::max(started_file_ns_, run_.started_unix_ns));

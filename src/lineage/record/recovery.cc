@@ -98,7 +98,7 @@ base::Result<bool> recover(store::Store& store, store::RunRecord run,
   } else {
     tracker.finish(results);
   }
-  results.find_made_folders(run.started_unix_ns);
+  results.find_created_folders(run.started_unix_ns);
   const auto path = run.context.environment.find("PATH");
   results.find_interpreters(path == run.context.environment.end() ? "" : path->second,
                             run.directory, run.started_unix_ns);

@@ -19,7 +19,7 @@
 namespace assay::lineage {
 
 // What is printed about the run at its end, on standard error: the command owns standard output.
-enum class Summary { kNone, kLine, kJson };
+enum class SummaryFormat { kNone, kLine, kJson };
 
 struct RunRequest {
   std::vector<std::string> command;
@@ -42,7 +42,7 @@ struct RunRequest {
   bool archive_note = true;
   bool explain = false;
   bool wait = true;  // for processes that the command leaves running
-  Summary summary = Summary::kNone;
+  SummaryFormat summary = SummaryFormat::kNone;
   // The command is one rank of a job. Only rank 0 records a run; the other ranks hand it their
   // parts.
   std::optional<PartOf> part_of = std::nullopt;

@@ -111,8 +111,8 @@ void StagedResults::missed(store::Missed missed) {
   missed_.push_back(std::move(missed));
 }
 
-void StagedResults::find_made_folders(std::int64_t started_ns) {
-  for (std::string& folder : folders_.made_since(started_ns)) {
+void StagedResults::find_created_folders(std::int64_t started_ns) {
+  for (std::string& folder : folders_.created_since(started_ns)) {
     facts_.push_back({store::PathFact::Kind::kMadeFolder, std::move(folder)});
   }
 }

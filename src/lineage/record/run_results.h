@@ -13,8 +13,8 @@
 
 #include "base/result.h"
 #include "lineage/packages/packages.h"
+#include "lineage/track/created_folders.h"
 #include "lineage/track/hash_queue.h"
-#include "lineage/track/made_folders.h"
 #include "lineage/track/results.h"
 #include "observe/collect/gpu_counters.h"
 #include "store/gpu_work.h"
@@ -52,7 +52,7 @@ class StagedResults : public Results {
   }
   // Call after the last output: adds the folders that the run made. `started_ns` is the run's start
   // by the file system's clock.
-  void find_made_folders(std::int64_t started_ns);
+  void find_created_folders(std::int64_t started_ns);
   // `paths` did not exist when the run began; records those that still do not.
   void note_absent(const std::vector<std::string>& paths);
   // Adds the interpreters of the processes, read from their files now; one whose file changed after
@@ -85,7 +85,7 @@ class StagedResults : public Results {
   std::string path_;
   Explain explain_;
   PackageFinder packages_{{.cache = user_cache_folder()}};
-  MadeFolders folders_;
+  CreatedFolders folders_;
   std::vector<store::PathFact> facts_;
   bool network_ = false;
   std::vector<store::Process> processes_;

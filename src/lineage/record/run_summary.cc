@@ -9,9 +9,9 @@
 
 namespace assay::lineage {
 
-std::string summary_text(Summary summary, const store::RunRecord& run, std::int64_t inputs,
+std::string summary_text(SummaryFormat summary, const store::RunRecord& run, std::int64_t inputs,
                          std::int64_t outputs, bool used_network) {
-  if (summary == Summary::kJson) {
+  if (summary == SummaryFormat::kJson) {
     const auto or_null = [](const std::optional<int>& value) {
       return value ? base::Json(*value) : base::Json(nullptr);
     };
@@ -27,7 +27,7 @@ std::string summary_text(Summary summary, const store::RunRecord& run, std::int6
                       {"tracer", run.tracer}}
         .dump();
   }
-  if (summary == Summary::kNone) return {};
+  if (summary == SummaryFormat::kNone) return {};
   return fmt::format("assay: run {}: {}, {}, {} ({}){}; see `assay show {}`", run.id,
                      base::counted(inputs, "input"), base::counted(outputs, "output"),
                      run.complete ? "complete" : "NOT complete", run.tracer,

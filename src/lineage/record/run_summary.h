@@ -9,8 +9,8 @@
 
 namespace assay::lineage {
 
-// One line; empty for Summary::kNone.
-std::string summary_text(Summary summary, const store::RunRecord& run, std::int64_t inputs,
+// One line; empty for SummaryFormat::kNone.
+std::string summary_text(SummaryFormat summary, const store::RunRecord& run, std::int64_t inputs,
                          std::int64_t outputs, bool used_network);
 
 }  // namespace assay::lineage

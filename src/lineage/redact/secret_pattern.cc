@@ -40,7 +40,7 @@ constexpr std::array<Prefix, 26> kPrefixes = {{
 
 // What follows the prefix must not be plain words: "hf_transfer_max_workers",
 // "sk-learn-contrib-lib".
-bool is_wordy(std::string_view rest) {
+bool looks_like_words(std::string_view rest) {
   const bool digits = std::any_of(rest.begin(), rest.end(), is_digit);
   const bool upper = std::any_of(rest.begin(), rest.end(), is_upper);
   return !digits && !upper;
@@ -57,7 +57,7 @@ std::size_t known_token(std::string_view text) {
     if (!text.starts_with(prefix.text)) continue;
     const std::size_t end = token_end(text, prefix.text.size());
     const std::string_view rest = text.substr(prefix.text.size(), end - prefix.text.size());
-    if (rest.size() >= prefix.least && !is_wordy(rest)) return end;
+    if (rest.size() >= prefix.least && !looks_like_words(rest)) return end;
   }
   return 0;
 }
@@ -237,15 +237,15 @@ bool is_digest(std::string_view text) {
 }
 
 // How often the kind of character changes: in base64 at three of five places, in words rarely.
-struct Disorder {
+struct CharacterStatistics {
   std::size_t letters_and_digits = 0;
   std::size_t changes = 0;
   std::size_t digit_runs = 0;
   bool lower = false, upper = false;
 };
 
-Disorder disorder_of(std::string_view text) {
-  Disorder found;
+CharacterStatistics character_statistics(std::string_view text) {
+  CharacterStatistics found;
   char last = 0;
   for (const char c : text) {
     if (!is_letter_or_digit(c)) continue;
@@ -265,7 +265,7 @@ Disorder disorder_of(std::string_view text) {
 bool looks_random(std::string_view text) {
   constexpr std::size_t kLeast = 24;  // below, versions and product names look like it too
   if (text.size() < kLeast || is_digest(text)) return false;
-  const Disorder found = disorder_of(text);
+  const CharacterStatistics found = character_statistics(text);
   const std::size_t count = found.letters_and_digits;
   if (count < kLeast) return false;
   if (found.lower && found.upper) return found.digit_runs >= 2 && found.changes * 20 >= count * 7;

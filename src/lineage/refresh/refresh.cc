@@ -45,7 +45,7 @@ class Refresher {
       : store_(store), options_(options), interrupts_(interrupts) {}
 
   base::Result<RefreshReport> run() {
-    ASSAY_TRY_VOID(look());
+    ASSAY_TRY_VOID(update_states());
     add_stale();
     if (!options_.keep_going) {
       for (const PlannedRefresh& one : queue_) {
@@ -59,7 +59,7 @@ class Refresher {
         wait_for_something();
       } while (!running_.empty() || waiting());
       // Another stage may have become stale: what a run writes is known only when it has ended.
-      ASSAY_TRY_VOID(look());
+      ASSAY_TRY_VOID(update_states());
       add_stale();
     } while (waiting());
     for (const PlannedRefresh& one : queue_) {
@@ -79,7 +79,7 @@ class Refresher {
   enum class Progress { kWaiting, kRunning, kEnded };
 
   // Reads the stages' state from store and disk. Files of running stages are not read.
-  base::Result<void> look() {
+  base::Result<void> update_states() {
     std::set<std::string> being_written;
     for (const auto& stage : running_) {
       const auto at = index_.find(stage->stage());
@@ -145,7 +145,7 @@ class Refresher {
         std::all_of(one.reasons.begin(), one.reasons.end(),
                     [](const Reason& reason) { return reason.cause == Cause::kUpstream; });
     if (may_be_fresh) {
-      if (changed_) ASSAY_TRY_VOID(look());
+      if (changed_) ASSAY_TRY_VOID(update_states());
       const auto at = index_.find(one.stage);
       if (at != index_.end() && states_->reasons[at->second].empty()) {
         give_up(one, StageOutcome::kUnneeded, "its inputs are unchanged");
@@ -177,7 +177,7 @@ class Refresher {
     const auto at = index_.find(stage);
     if (at == index_.end() || options_.edited == EditedOutputs::kOverwrite) return std::string();
     ASSAY_TRY(DiskFiles files, DiskFiles::open(store_));
-    const auto edited = edited_outputs(states_->stages, at->second, files.questions());
+    const auto edited = edited_outputs(states_->stages, at->second, files.queries());
     return edited.empty() ? std::string() : edit_obstacle(edited.front());
   }
 
@@ -255,7 +255,7 @@ class Refresher {
   std::optional<StageStates> states_;
   std::optional<StageOrder> order_;
   std::map<std::int64_t, std::size_t> index_;  // of a stage's number in states_
-  bool changed_ = false;                       // since look()
+  bool changed_ = false;                       // since update_states()
   std::vector<PlannedRefresh> queue_;
   std::map<std::int64_t, Progress> progress_;  // of the queue
   std::vector<std::unique_ptr<RunningStage>> running_;

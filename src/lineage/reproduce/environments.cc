@@ -55,7 +55,7 @@ std::string prefix_of(const std::string& program) {
 }
 
 // The words of the command, and of the script if it is `sh -c SCRIPT`.
-std::vector<std::string> words_of(const store::RunRecord& run) {
+std::vector<std::string> command_words(const store::RunRecord& run) {
   std::vector<std::string> words;
   for (const std::string& argument : run.command) {
     for (std::string& word : split(argument, " \t\n;&|()'\"")) words.push_back(std::move(word));
@@ -74,7 +74,7 @@ bool has_word(const std::vector<std::string>& words, std::string_view name) {
 
 // python -m venv DIR, virtualenv DIR, uv venv DIR, uv sync, conda create -p DIR, npm ci.
 bool makes(const store::RunRecord& run, const std::string& environment) {
-  const std::vector<std::string> words = words_of(run);
+  const std::vector<std::string> words = command_words(run);
   const bool names_it = std::any_of(words.begin(), words.end(), [&](const std::string& word) {
     return absolute(word, run.directory) == environment;
   });
@@ -93,7 +93,7 @@ bool makes(const store::RunRecord& run, const std::string& environment) {
 
 // A package manager that adds to an environment that is there.
 bool installs(const store::RunRecord& run) {
-  const std::vector<std::string> words = words_of(run);
+  const std::vector<std::string> words = command_words(run);
   const bool manager = std::any_of(words.begin(), words.end(), [](const std::string& word) {
     const std::string name = word.substr(word.rfind('/') + 1);
     return name == "pip" || name == "pip3" || name == "uv" || name == "poetry" || name == "conda" ||

@@ -94,8 +94,8 @@ bool can_be_an_option(std::string_view path) {
   return path.find_first_of(":,\\") == path.npos;
 }
 
-bool lay_over(const std::string& folder, const fs::path& upper, const fs::path& work,
-              bool in_user_namespace) {
+bool mount_overlay(const std::string& folder, const fs::path& upper, const fs::path& work,
+                   bool in_user_namespace) {
   const std::string options = "lowerdir=" + folder + ",upperdir=" + upper.string() +
                               ",workdir=" + work.string() + (in_user_namespace ? ",userxattr" : "");
   return can_be_an_option(folder) && can_be_an_option(upper.string()) &&
@@ -141,8 +141,8 @@ bool StageIsolation::enter(bool layered) const {
   }
   for (std::size_t i = 0; layered && i < environments_.size(); ++i) {
     const std::string number = std::to_string(i);
-    if (!lay_over(environments_[i], scratch_ / "upper" / number, scratch_ / "work" / number,
-                  in_user_namespace)) {
+    if (!mount_overlay(environments_[i], scratch_ / "upper" / number, scratch_ / "work" / number,
+                       in_user_namespace)) {
       return false;
     }
   }
@@ -182,8 +182,8 @@ base::Result<int> StageIsolation::run(const std::function<int()>& act) const {
     if (!enter(layers_)) ::_exit(kNotEntered);
     const int result = act();
     const auto byte = static_cast<char>(result);
-    const bool told = base::write_all(to.get(), {&byte, 1});
-    ::_exit(told ? 0 : kNotEntered);
+    const bool sent = base::write_all(to.get(), {&byte, 1});
+    ::_exit(sent ? 0 : kNotEntered);
   }
   to.reset();
   unsigned char result = 0;

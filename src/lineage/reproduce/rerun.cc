@@ -16,7 +16,7 @@
 
 #include "base/terminal.h"
 #include "base/text.h"
-#include "lineage/graph/united_runs.h"
+#include "lineage/graph/merged_runs.h"
 #include "lineage/redact/command.h"
 #include "store/stages.h"
 #include "store/store.h"
@@ -81,9 +81,9 @@ base::Error no_such_key(const std::string& key, const std::vector<ValuePlace>& p
 }
 
 // Files that the stage read or left and that do not exist now. If the new run succeeds without
-// them, the stage no longer depends on them (graph/united_runs.h).
+// them, the stage no longer depends on them (graph/merged_runs.h).
 base::Result<std::vector<std::string>> absent_files(store::Store& store, store::RunRecord run) {
-  ASSAY_TRY_VOID(unite_with_earlier(store, run));
+  ASSAY_TRY_VOID(merge_earlier_runs(store, run));
   std::vector<std::string> absent;
   const auto look = [&](const std::string& path) {
     struct stat status {};

@@ -134,7 +134,7 @@ base::Result<void> SourceCopy::apply(const store::Git& git, const std::string& f
   return {};
 }
 
-base::Result<void> SourceCopy::bring_to(const store::Git& git, const std::set<std::string>& made) {
+base::Result<void> SourceCopy::check_out(const store::Git& git, const std::set<std::string>& made) {
   const std::string folder = map_.path(git.root);
   const auto at = at_.find(git.root);
   if (at != at_.end() && at->second.commit == git.commit && at->second.diff == git.diff) return {};

@@ -24,10 +24,10 @@ class SourceCopy {
              std::vector<std::string> environment);
 
   // Clones on the first call. `made` are the outputs of stages in the copy; they are not changed.
-  base::Result<void> bring_to(const store::Git& git, const std::set<std::string>& made);
+  base::Result<void> check_out(const store::Git& git, const std::set<std::string>& made);
 
  private:
-  struct At {
+  struct SourceVersion {
     std::string commit, diff;
   };
   base::Result<void> clone(const store::Git& git, const std::string& folder);
@@ -39,7 +39,7 @@ class SourceCopy {
   const PathMap& map_;
   std::set<std::string> not_from_source_;
   base::Environment environment_;
-  std::map<std::string, At> at_;  // by the repository's original root
+  std::map<std::string, SourceVersion> at_;  // by the repository's original root
 };
 
 }  // namespace assay::lineage

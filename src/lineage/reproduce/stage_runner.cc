@@ -96,7 +96,7 @@ std::string StageRunner::environment_text() const {
 
 base::Result<StageResult> StageRunner::run(const PlannedStage& stage) {
   const store::RunRecord& run = stage.run;
-  if (run.context.git) ASSAY_TRY_VOID(source_.bring_to(*run.context.git, made_));
+  if (run.context.git) ASSAY_TRY_VOID(source_.check_out(*run.context.git, made_));
   ASSAY_TRY_VOID(place_inputs(stage));
   ASSAY_TRY_VOID(place_environments());
   prepare_outputs(run);

@@ -11,7 +11,7 @@ namespace assay::lineage::testing {
 class FakeCache : public DigestCache {
  public:
   std::optional<hash::Digest> find(const hash::FileStamp& stamp) override {
-    ++asked;
+    ++lookups;
     const auto found = entries.find(stamp);
     return found == entries.end() ? std::nullopt : std::optional(found->second);
   }
@@ -19,7 +19,7 @@ class FakeCache : public DigestCache {
     entries[stamp] = digest;
   }
   std::map<hash::FileStamp, hash::Digest> entries;
-  int asked = 0;
+  int lookups = 0;
 };
 
 }  // namespace assay::lineage::testing

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "lineage/testing/scene.h"
+#include "lineage/testing/tracker_scenario.h"
 
 namespace assay::lineage::testing {
 
@@ -24,7 +24,7 @@ inline std::string text_of(const store::Output& output) {
 }
 
 // "NAME: STATUS = CONTENT", with the content looked up among `contents`.
-inline std::vector<std::string> report_lines(const Recorded& recorded,
+inline std::vector<std::string> report_lines(const RecordedResults& recorded,
                                              const std::vector<std::string>& contents) {
   const auto content = [&](const std::optional<hash::Digest>& digest) -> std::string {
     if (!digest) return "-";
@@ -46,11 +46,11 @@ inline std::vector<std::string> report_lines(const Recorded& recorded,
 
 class TrackerFixture : public ::testing::TestWithParam<CollectorMode> {
  protected:
-  void SetUp() override { scene.mode = GetParam(); }
+  void SetUp() override { scenario.mode = GetParam(); }
   std::vector<std::string> end() {
-    return report_lines(scene.finish(), {"one", "two", "onetwo", "", "xyz"});
+    return report_lines(scenario.finish(), {"one", "two", "onetwo", "", "xyz"});
   }
-  Scene scene;
+  TrackerScenario scenario;
 };
 
 inline auto all_modes() {

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "base/testing/temp_dir.h"
-#include "lineage/testing/scene.h"
+#include "lineage/testing/tracker_scenario.h"
 
 namespace assay::lineage {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "base/testing/temp_dir.h"
 #include "lineage/testing/fake_cache.h"
-#include "lineage/testing/scene.h"
+#include "lineage/testing/tracker_scenario.h"
 #include "lineage/track/stamp.h"
 
 namespace assay::lineage {
@@ -155,10 +155,10 @@ TEST_F(HashQueueTest, TheCacheIsConsultedFirst) {
   queue.submit(std::move(known));
   EXPECT_EQ(all(queue).at(1).digest, digest_of("from the cache"));
   EXPECT_EQ(queue.hash_now(std::move(again)).digest, digest_of("from the cache"));
-  cache.asked = 0;
+  cache.lookups = 0;
   queue.submit(made(2, "small", "abc"));
   all(queue);
-  EXPECT_EQ(cache.asked, 0) << "small files are hashed sooner than looked up";
+  EXPECT_EQ(cache.lookups, 0) << "small files are hashed sooner than looked up";
 }
 
 TEST_F(HashQueueTest, OnlyFilesOlderThanATickGoIntoTheCache) {

@@ -45,7 +45,7 @@ void Tracker::on_event(const Event& event) {
     case Op::kTruncate: {
       const Located located = locate(event.path, stamp, Lookup::kOpened);
       if (located.file == 0) return;
-      note_way(event.other.empty() ? event.path : event.other, located.path);
+      note_link_path(event.other.empty() ? event.path : event.other, located.path);
       if (event.source == wire::Source::kInherited) return inherited(located, event);
       if (event.op == Op::kRead) read(located, stamp);
       if (event.op != Op::kRead || (event.flags & wire::flag::kWritable) != 0) {
@@ -55,7 +55,7 @@ void Tracker::on_event(const Event& event) {
     }
     case Op::kExec:
       if (const Located located = locate(event.path, stamp, Lookup::kOpened); located.file != 0) {
-        note_way(event.path, located.path);
+        note_link_path(event.path, located.path);
         read(located, stamp);
       }
       return;

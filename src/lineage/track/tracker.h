@@ -182,7 +182,7 @@ class Tracker : public collect::EventSink {
   void report_inputs(const std::vector<PathId>& order, Results& results);
 
   // tracker_facts.cc
-  void note_way(std::string_view given, PathId id);
+  void note_link_path(std::string_view given, PathId id);
   void note_link(std::string_view path);
   void note_listed(std::string_view folder);
   void note_absent(std::string_view path);
@@ -209,7 +209,7 @@ class Tracker : public collect::EventSink {
   ProcessList processes_;
   MissedList missed_;
   std::vector<FolderMove> folder_moves_;
-  std::set<std::string> ways_;         // paths of opened files that are not their real paths
+  std::set<std::string> link_paths_;   // paths of opened files that are not their real paths
   std::set<std::string> made_links_;   // symbolic links that the run made, moved or removed
   std::map<std::string, int> listed_;  // folders, and how often
   std::set<std::string> absent_;

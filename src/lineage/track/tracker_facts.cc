@@ -10,14 +10,14 @@
 #include <functional>
 #include <memory>
 
-#include "lineage/track/made_folders.h"
+#include "lineage/track/created_folders.h"
 #include "lineage/track/tracker.h"
 
 namespace assay::lineage {
 namespace {
 
 // Bounds memory; programs that open more files than this through links use few links.
-constexpr std::size_t kMostWays = 10'000;
+constexpr std::size_t kMaxLinkPaths = 10'000;
 // Bounds memory: a compiler looks for every header in every include folder.
 constexpr std::size_t kMostAbsent = 2'000;
 
@@ -58,28 +58,28 @@ void each_link(
 }  // namespace
 
 // Called for every event of a file: compares without copying.
-void Tracker::note_way(std::string_view given, PathId id) {
+void Tracker::note_link_path(std::string_view given, PathId id) {
   const std::string& folder = paths_.folder_path(paths_[id].folder);
   const std::string_view name = paths_.name(id);
   if (given.size() == folder.size() + 1 + name.size() && given.starts_with(folder) &&
       given.ends_with(name)) {
     return;
   }
-  if (!kept(id) || ways_.size() >= kMostWays) return;
-  ways_.emplace(given);
+  if (!kept(id) || link_paths_.size() >= kMaxLinkPaths) return;
+  link_paths_.emplace(given);
 }
 
 // The folder may contain links; the last component is the link itself.
 void Tracker::note_link(std::string_view path) {
   const ResolvedPath resolved = resolver_.resolve(path);
-  if (resolved.folder == 0 || made_links_.size() >= kMostWays) return;
+  if (resolved.folder == 0 || made_links_.size() >= kMaxLinkPaths) return;
   made_links_.insert(text_of(resolved));
 }
 
 void Tracker::note_listed(std::string_view folder) {
   const std::unique_ptr<char, void (*)(void*)> real(
       ::realpath(std::string(folder).c_str(), nullptr), std::free);
-  if (!real || listed_.size() >= kMostWays) return;
+  if (!real || listed_.size() >= kMaxLinkPaths) return;
   if (filter_.rule(filter_.rule_for_folder(real.get())).keep) ++listed_[real.get()];
 }
 
@@ -125,7 +125,7 @@ std::optional<std::vector<std::string>> Tracker::names_before(const std::string&
     std::string name = at->path().filename().string();
     std::error_code ignored;
     if (at->is_directory(ignored)) {
-      if (!made_at_or_after(at->path().string(), options_.started_file_ns))
+      if (!created_at_or_after(at->path().string(), options_.started_file_ns))
         names.insert(name + "/");
       continue;
     }
@@ -140,7 +140,7 @@ void Tracker::report_facts(Results& results) {
   using Kind = store::PathFact::Kind;
   report_links(results);
   for (const auto& [folder, times] : listed_) {
-    if (made_at_or_after(folder, options_.started_file_ns)) continue;
+    if (created_at_or_after(folder, options_.started_file_ns)) continue;
     auto names = names_before(folder);
     if (!names) continue;
     // Python lists what it may import from.
@@ -182,7 +182,7 @@ void Tracker::report_links(Results& results) {
     if (length <= 0 || !filter_.rule(filter_.rule_for(link)).keep) continue;
     facts.insert({Kind::kMadeLink, link, std::string(text, static_cast<std::size_t>(length))});
   }
-  for (const std::string& way : ways_) {
+  for (const std::string& way : link_paths_) {
     each_link(way, [&](const std::string& link, const std::string& target) {
       if (made_links_.contains(link) || !filter_.rule(filter_.rule_for(link)).keep) return;
       facts.insert({Kind::kFollowedLink, link, target});

@@ -21,9 +21,9 @@ using ::testing::IsEmpty;
 using ::testing::Key;
 using ::testing::Optional;
 using ::testing::Pair;
-using testing::Recorded;
+using testing::RecordedResults;
 using testing::report_lines;
-using testing::Scene;
+using testing::TrackerScenario;
 using ::testing::UnorderedElementsAre;
 using wire::Op;
 namespace fs = std::filesystem;
@@ -32,31 +32,31 @@ using TrackerHashesTest = testing::TrackerFixture;
 INSTANTIATE_TEST_SUITE_P(Modes, TrackerHashesTest, testing::all_modes());
 
 TEST_P(TrackerHashesTest, ChangedByOthersAfterItWasRead) {
-  scene.put("a", "one");
-  scene.begin();
-  scene.read("a");
+  scenario.put("a", "one");
+  scenario.begin();
+  scenario.read("a");
   // Once it is hashed, the digest stays that of what was read.
-  scene.tracker->before_change(scene.path("a"), scene.stamp("a"), Change::kContent);
-  scene.write_outside("a", "two");
+  scenario.tracker->before_change(scenario.path("a"), scenario.stamp("a"), Change::kContent);
+  scenario.write_outside("a", "two");
   EXPECT_THAT(end(), ElementsAre("in a = one", "missed changed"));
-  EXPECT_THAT(scene.finish().missing[0].text, HasSubstr("/a was changed by another program"));
+  EXPECT_THAT(scenario.finish().missing[0].text, HasSubstr("/a was changed by another program"));
 }
 
 TEST_P(TrackerHashesTest, ChangedByOthersBeforeItCouldBeHashed) {
-  scene.put("a", "one");
-  scene.put("b", "two");
-  scene.begin();
-  const auto stamp_a = scene.stamp("a");
-  const auto stamp_b = scene.stamp("b");
-  scene.write_outside("a", "onetwo");
-  fs::remove(scene.path("b"));
-  scene.report(Op::kRead, "a", &stamp_a);
-  scene.report(Op::kRead, "b", &stamp_b);
+  scenario.put("a", "one");
+  scenario.put("b", "two");
+  scenario.begin();
+  const auto stamp_a = scenario.stamp("a");
+  const auto stamp_b = scenario.stamp("b");
+  scenario.write_outside("a", "onetwo");
+  fs::remove(scenario.path("b"));
+  scenario.report(Op::kRead, "a", &stamp_a);
+  scenario.report(Op::kRead, "b", &stamp_b);
   EXPECT_THAT(end(), UnorderedElementsAre("in a = -", "in b = -", "missed changed", "missed gone"));
 }
 
 TEST_P(TrackerHashesTest, TooLargeToHashWhileAProcessWaits) {
-  Scene small({.pre_image_limit = 3});
+  TrackerScenario small({.pre_image_limit = 3});
   small.put("a", "onetwo");
   small.put("b", "one");
   small.begin();
@@ -70,20 +70,20 @@ TEST_P(TrackerHashesTest, TooLargeToHashWhileAProcessWaits) {
 
 TEST_P(TrackerHashesTest, AnOutputHasTheDigestOfItsEarlierContent) {
   for (const char* name : {"appended", "emptied", "read_emptied", "updated", "moved", "left"}) {
-    scene.put(name, "one");
+    scenario.put(name, "one");
   }
-  scene.begin();
-  scene.append("appended", "two");
-  scene.overwrite("emptied", "two");
-  scene.read("read_emptied");
-  scene.overwrite("read_emptied", "two");
-  scene.update("updated", "two");
-  scene.rename("moved", "there");
-  scene.append("there", "two");
-  scene.open_only("left");
-  scene.create("made", "one");
-  scene.append("made", "two");
-  const Recorded& recorded = scene.finish();
+  scenario.begin();
+  scenario.append("appended", "two");
+  scenario.overwrite("emptied", "two");
+  scenario.read("read_emptied");
+  scenario.overwrite("read_emptied", "two");
+  scenario.update("updated", "two");
+  scenario.rename("moved", "there");
+  scenario.append("there", "two");
+  scenario.open_only("left");
+  scenario.create("made", "one");
+  scenario.append("made", "two");
+  const RecordedResults& recorded = scenario.finish();
   std::map<std::string, std::optional<hash::Digest>> before;
   for (const auto& [name, output] : recorded.outputs) before[name] = output.before;
   const auto one = digest_of("one");
@@ -96,7 +96,7 @@ TEST_P(TrackerHashesTest, AnOutputHasTheDigestOfItsEarlierContent) {
 }
 
 TEST_P(TrackerHashesTest, WhatIsTooLargeToAppendToIsNotLacking) {
-  Scene small({.unread_limit = 2});
+  TrackerScenario small({.unread_limit = 2});
   small.put("a", "one");
   small.begin();
   small.append("a", "two");
@@ -106,37 +106,37 @@ TEST_P(TrackerHashesTest, WhatIsTooLargeToAppendToIsNotLacking) {
 
 // Records of reads come late: by then the bytes have changed.
 TEST_P(TrackerHashesTest, ReadAfterItWasOpenedForWriting) {
-  scene.put("a", "one");
-  scene.begin();
-  const auto before = scene.stamp("a");
-  scene.open_only("a");
-  testing::write_file(scene.path("a"), "two");
-  scene.report(Op::kRead, "a", &before);
+  scenario.put("a", "one");
+  scenario.begin();
+  const auto before = scenario.stamp("a");
+  scenario.open_only("a");
+  testing::write_file(scenario.path("a"), "two");
+  scenario.report(Op::kRead, "a", &before);
   EXPECT_THAT(end(), ElementsAre("in a = one", "out a: modified = two"));
 }
 
 TEST_P(TrackerHashesTest, ChangedAfterItsLastNameWasRemoved) {
-  scene.put("a", "one");
-  scene.begin();
-  scene.read("a");
-  const base::UniqueFd held(::open(scene.path("a").c_str(), O_RDWR));
-  scene.remove("a");
+  scenario.put("a", "one");
+  scenario.begin();
+  scenario.read("a");
+  const base::UniqueFd held(::open(scenario.path("a").c_str(), O_RDWR));
+  scenario.remove("a");
   const std::string link = "/proc/self/fd/" + std::to_string(held.get());
-  const auto nameless = scene.stamp(link);
-  const std::string gone = scene.path("a") + " (deleted)";
-  scene.tracker->before_change(gone, nameless, Change::kContentReadable);
+  const auto nameless = scenario.stamp(link);
+  const std::string gone = scenario.path("a") + " (deleted)";
+  scenario.tracker->before_change(gone, nameless, Change::kContentReadable);
   ASSERT_EQ(::pwrite(held.get(), "two", 3, 0), 3);
-  scene.report(Op::kRead, gone, &nameless, wire::flag::kWritable);
+  scenario.report(Op::kRead, gone, &nameless, wire::flag::kWritable);
   EXPECT_THAT(end(), ElementsAre("in a = one", "out a: deleted = -"));
 }
 
 TEST_P(TrackerHashesTest, ManyFilesAreRemovedBeforeTheyAreHashed) {
-  Scene few({.max_open_files = 2});
+  TrackerScenario few({.max_open_files = 2});
   for (int i = 0; i < 50; ++i) few.put("f" + std::to_string(i), std::to_string(i));
   few.begin();
   for (int i = 0; i < 50; ++i) few.read("f" + std::to_string(i));
   for (int i = 0; i < 50; ++i) few.remove("f" + std::to_string(i));
-  const Recorded& recorded = few.finish();
+  const RecordedResults& recorded = few.finish();
   for (int i = 0; i < 50; ++i) {
     EXPECT_EQ(recorded.inputs.at("f" + std::to_string(i)).blake3, digest_of(std::to_string(i)));
   }
@@ -145,34 +145,34 @@ TEST_P(TrackerHashesTest, ManyFilesAreRemovedBeforeTheyAreHashed) {
 }
 
 TEST_P(TrackerHashesTest, WhatCannotBeReadIsReported) {
-  scene.put("a", "one");
-  fs::permissions(scene.path("a"), fs::perms::none);
-  scene.begin();
-  const auto stamp = scene.stamp("a");
+  scenario.put("a", "one");
+  fs::permissions(scenario.path("a"), fs::perms::none);
+  scenario.begin();
+  const auto stamp = scenario.stamp("a");
   // Root reads everything, so the test is someone else for a while.
   const uid_t me = ::geteuid();
   ASSERT_EQ(::seteuid(me == 0 ? 65534 : me), 0);
-  scene.report(Op::kRead, "a", &stamp);
+  scenario.report(Op::kRead, "a", &stamp);
   const auto lines = end();
   ASSERT_EQ(::seteuid(me), 0);
   EXPECT_THAT(lines, ElementsAre("in a = -", "missed unreadable"));
-  EXPECT_THAT(scene.finish().missing[0].text, HasSubstr("/a: cannot open"));
+  EXPECT_THAT(scenario.finish().missing[0].text, HasSubstr("/a: cannot open"));
 }
 
 TEST_P(TrackerHashesTest, FilesInAFolderWithoutPermission) {
-  scene.folder("d");
-  scene.put("d/a", "one");
-  scene.put("d/b", "one");
-  scene.begin();
-  scene.read("d/a");
-  scene.append("d/b", "two");
-  scene.create("d/c", "two");
-  fs::permissions(scene.path("d"), fs::perms::none);
+  scenario.folder("d");
+  scenario.put("d/a", "one");
+  scenario.put("d/b", "one");
+  scenario.begin();
+  scenario.read("d/a");
+  scenario.append("d/b", "two");
+  scenario.create("d/c", "two");
+  fs::permissions(scenario.path("d"), fs::perms::none);
   const uid_t me = ::geteuid();
   ASSERT_EQ(::seteuid(me == 0 ? 65534 : me), 0);
-  const Recorded& recorded = scene.finish();
+  const RecordedResults& recorded = scenario.finish();
   ASSERT_EQ(::seteuid(me), 0);
-  fs::permissions(scene.path("d"), fs::perms::owner_all);
+  fs::permissions(scenario.path("d"), fs::perms::owner_all);
   EXPECT_THAT(recorded.outputs, ElementsAre(Key("d/b"), Key("d/c")));
   for (const auto& [name, output] : recorded.outputs) EXPECT_EQ(output.blake3, std::nullopt);
   for (const auto& missed : recorded.missing) EXPECT_EQ(missed.what, "unreadable") << missed.text;
@@ -182,7 +182,7 @@ TEST_P(TrackerHashesTest, FilesInAFolderWithoutPermission) {
 TEST_P(TrackerHashesTest, WhatWaitsForTheQueueIsHashedThoughNothingElseHappens) {
   constexpr int kFiles = 40;
   testing::FakeCache cache;
-  Scene quiet({.max_pending = 3, .hashing = {.cache = &cache, .cache_from = 0}});
+  TrackerScenario quiet({.max_pending = 3, .hashing = {.cache = &cache, .cache_from = 0}});
   for (int i = 0; i < kFiles; ++i) quiet.put("f" + std::to_string(i), std::to_string(i));
   quiet.begin();
   for (int i = 0; i < kFiles; ++i) quiet.read("f" + std::to_string(i));

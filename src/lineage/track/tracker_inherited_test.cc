@@ -13,14 +13,15 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using testing::report_lines;
-using testing::Scene;
+using testing::TrackerScenario;
 using wire::Op;
 namespace fs = std::filesystem;
 namespace flag = wire::flag;
 
 class TrackerInheritedTest : public testing::TrackerFixture {
  protected:
-  void inherit(Scene& in, int descriptor, Op op, const std::string& name, std::uint16_t flags = 0) {
+  void inherit(TrackerScenario& in, int descriptor, Op op, const std::string& name,
+               std::uint16_t flags = 0) {
     auto event = in.event(op, in.path(name));
     event.source = wire::Source::kInherited;
     event.value = descriptor;
@@ -29,32 +30,32 @@ class TrackerInheritedTest : public testing::TrackerFixture {
     in.tracker->on_event(event);
   }
   void inherit(int descriptor, Op op, const std::string& name, std::uint16_t flags = 0) {
-    inherit(scene, descriptor, op, name, flags);
+    inherit(scenario, descriptor, op, name, flags);
   }
-  std::string left_out(const std::string& name) { return scene.finish().reasons[name]; }
+  std::string left_out(const std::string& name) { return scenario.finish().reasons[name]; }
 };
 INSTANTIATE_TEST_SUITE_P(Modes, TrackerInheritedTest, testing::all_modes());
 
 TEST_P(TrackerInheritedTest, StandardStreamsAreMeantForTheCommand) {
-  scene.put("in", "one");
-  scene.put("out", "");
-  scene.put("log", "one");
-  scene.put("both", "two");
-  scene.begin();
+  scenario.put("in", "one");
+  scenario.put("out", "");
+  scenario.put("log", "one");
+  scenario.put("both", "two");
+  scenario.begin();
   inherit(0, Op::kRead, "in");
   inherit(1, Op::kWrite, "out");
   inherit(2, Op::kWrite, "log");
   inherit(0, Op::kRead, "both", flag::kWritable);
-  testing::write_file(scene.path("log"), "onetwo");
+  testing::write_file(scenario.path("log"), "onetwo");
   EXPECT_THAT(end(), ElementsAre("in both = two", "in in = one", "out both: modified = two",
                                  "out log: modified = onetwo", "out out: created = "));
 }
 
 TEST_P(TrackerInheritedTest, AnUnusedInheritedDescriptorIsNoOutput) {
-  scene.put("log", "one");
-  scene.put("empty", "");
-  scene.put("lock", "two");
-  scene.begin();
+  scenario.put("log", "one");
+  scenario.put("empty", "");
+  scenario.put("lock", "two");
+  scenario.begin();
   inherit(3, Op::kWrite, "log");
   inherit(4, Op::kWrite, "empty");
   inherit(5, Op::kRead, "lock", flag::kWritable);
@@ -64,20 +65,20 @@ TEST_P(TrackerInheritedTest, AnUnusedInheritedDescriptorIsNoOutput) {
 }
 
 TEST_P(TrackerInheritedTest, OneThatIsWrittenToIsAnOutput) {
-  scene.put("log", "one");
-  scene.put("empty", "");
-  scene.begin();
+  scenario.put("log", "one");
+  scenario.put("empty", "");
+  scenario.begin();
   inherit(3, Op::kWrite, "log");
   inherit(4, Op::kWrite, "empty");
-  testing::write_file(scene.path("log"), "onetwo");
-  testing::write_file(scene.path("empty"), "two");
+  testing::write_file(scenario.path("log"), "onetwo");
+  testing::write_file(scenario.path("empty"), "two");
   EXPECT_THAT(end(), ElementsAre("out empty: created = two", "out log: modified = onetwo"));
 }
 
 TEST_P(TrackerInheritedTest, ChangedWhileOthersWroteToItIsAStream) {
-  std::vector<std::uint64_t> asked;
-  Scene shared({.written_outside = [&](const wire::Stamp& file) {
-    asked.push_back(file.inode);
+  std::vector<std::uint64_t> lookups;
+  TrackerScenario shared({.written_outside = [&](const wire::Stamp& file) {
+    lookups.push_back(file.inode);
     return true;
   }});
   for (const char* name : {"log", "same", "out", "own"}) shared.put(name, "one");
@@ -94,34 +95,34 @@ TEST_P(TrackerInheritedTest, ChangedWhileOthersWroteToItIsAStream) {
       << "standard output, and what the run opened by itself, are its own";
   EXPECT_EQ(shared.finish().reasons["log"], "shared");
   EXPECT_EQ(shared.finish().reasons["same"], "unchanged");
-  EXPECT_THAT(asked, ::testing::Each(shared.stamp("log").inode)) << "only of what changed";
+  EXPECT_THAT(lookups, ::testing::Each(shared.stamp("log").inode)) << "only of what changed";
 }
 
 TEST_P(TrackerInheritedTest, ALogThatIsRotatedIsNotMissed) {
-  scene.put("rotated", "one");
-  scene.put("removed", "one");
-  scene.begin();
+  scenario.put("rotated", "one");
+  scenario.put("removed", "one");
+  scenario.begin();
   inherit(3, Op::kWrite, "rotated");
   inherit(4, Op::kWrite, "removed");
-  fs::rename(scene.path("rotated"), scene.path("rotated.1"));
-  testing::write_file(scene.path("rotated"), "two");
-  fs::remove(scene.path("removed"));
+  fs::rename(scenario.path("rotated"), scenario.path("rotated.1"));
+  testing::write_file(scenario.path("rotated"), "two");
+  fs::remove(scenario.path("removed"));
   EXPECT_THAT(end(), IsEmpty());
   EXPECT_EQ(left_out("rotated"), "shared");
 }
 
 TEST_P(TrackerInheritedTest, WhereAChangeNeedNotShowItIsTakenToBeOne) {
-  scene.put("log", "one");
-  scene.begin();
+  scenario.put("log", "one");
+  scenario.begin();
   inherit(3, Op::kWrite, "log", flag::kRacy);
   EXPECT_THAT(end(), ElementsAre("out log: modified = one"));
 }
 
 TEST_P(TrackerInheritedTest, WhatTheRunDoesToItByNameCounts) {
-  scene.put("log", "one");
-  scene.begin();
+  scenario.put("log", "one");
+  scenario.begin();
   inherit(3, Op::kWrite, "log");
-  scene.rename("log", "kept");
+  scenario.rename("log", "kept");
   EXPECT_THAT(end(), ElementsAre("in log = one", "out kept: renamed from log = one"));
 }
 

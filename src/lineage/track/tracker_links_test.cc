@@ -12,7 +12,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::report_lines;
-using testing::Scene;
+using testing::TrackerScenario;
 using wire::Op;
 namespace fs = std::filesystem;
 
@@ -20,68 +20,68 @@ class TrackerLinksTest : public testing::TrackerFixture {
  protected:
   void SetUp() override {
     TrackerFixture::SetUp();
-    for (const char* folder : {"run1", "run2"}) scene.folder(folder);
-    scene.put("run1/x", "one");
-    scene.put("run2/x", "two");
-    scene.alias("latest", "run1");
-    scene.begin();
+    for (const char* folder : {"run1", "run2"}) scenario.folder(folder);
+    scenario.put("run1/x", "one");
+    scenario.put("run2/x", "two");
+    scenario.alias("latest", "run1");
+    scenario.begin();
   }
   void turn() {
-    fs::remove(scene.path("latest"));
-    fs::create_directory_symlink("run2", scene.path("latest"));
+    fs::remove(scenario.path("latest"));
+    fs::create_directory_symlink("run2", scenario.path("latest"));
   }
 };
 INSTANTIATE_TEST_SUITE_P(Modes, TrackerLinksTest, testing::all_modes());
 
 TEST_P(TrackerLinksTest, TurnedByTheRun) {
-  scene.read("latest/x");
-  scene.report(Op::kRelink, "latest", nullptr);
+  scenario.read("latest/x");
+  scenario.report(Op::kRelink, "latest", nullptr);
   turn();
-  scene.read("latest/x");
-  scene.create("latest/out", "xyz");
+  scenario.read("latest/x");
+  scenario.create("latest/out", "xyz");
   EXPECT_THAT(end(),
               ElementsAre("in run1/x = one", "in run2/x = two", "out run2/out: created = xyz"));
 }
 
 TEST_P(TrackerLinksTest, TurnedByAnotherProgram) {
-  scene.read("latest/x");
+  scenario.read("latest/x");
   turn();
-  scene.read("latest/x");
+  scenario.read("latest/x");
   EXPECT_THAT(end(), ElementsAre("in run1/x = one", "in run2/x = two"));
 }
 
 TEST_P(TrackerLinksTest, ANewFileBehindALinkThatAnotherProgramTurned) {
-  scene.read("latest/x");
+  scenario.read("latest/x");
   turn();
-  scene.mode.stamped_creation = true;  // else the collector reports the path without the link
-  scene.create("latest/out", "xyz");
+  scenario.mode.stamped_creation = true;  // else the collector reports the path without the link
+  scenario.create("latest/out", "xyz");
   EXPECT_THAT(end(), ElementsAre("in run1/x = one", "out run2/out: created = xyz"));
 }
 
 TEST_P(TrackerLinksTest, AFolderMovesWithFilesThatWereNotOpened) {
-  scene.rename("run1", "moved");
-  scene.rename("run2", "run1");
-  scene.read("run1/x");
+  scenario.rename("run1", "moved");
+  scenario.rename("run2", "run1");
+  scenario.read("run1/x");
   EXPECT_THAT(end(), ElementsAre("in run1/x = one", "in run2/x = two",
                                  "out moved/x: renamed from run1/x = one",
                                  "out run1/x: renamed from run2/x = two"));
 }
 
 TEST_P(TrackerLinksTest, FoldersChangePlaces) {
-  scene.rename("run1", "run2", true);
+  scenario.rename("run1", "run2", true);
   EXPECT_THAT(end(), ElementsAre("in run1/x = one", "in run2/x = two",
                                  "out run1/x: renamed from run2/x = two",
                                  "out run2/x: renamed from run1/x = one"));
 }
 
 TEST_P(TrackerLinksTest, AFolderMovesAndComesBack) {
-  scene.rename("run1", "moved");
-  scene.rename("moved", "run1");
+  scenario.rename("run1", "moved");
+  scenario.rename("moved", "run1");
   EXPECT_THAT(end(), ElementsAre());
 }
 
 TEST_P(TrackerLinksTest, TooManyFilesToFollowAreReported) {
-  Scene few({.max_moved_files = 3});
+  TrackerScenario few({.max_moved_files = 3});
   few.mode = GetParam();
   few.folder("d");
   for (int i = 0; i < 4; ++i) few.put("d/" + std::to_string(i), "one");
@@ -93,16 +93,16 @@ TEST_P(TrackerLinksTest, TooManyFilesToFollowAreReported) {
 }
 
 TEST_P(TrackerLinksTest, LinksToWhatWasRenamed) {
-  scene.put("a", "one");
-  scene.put("c", "two");
-  scene.begin();
-  scene.rename("a", "b");
-  scene.link("b", "hb");
-  scene.link("c", "hc");
-  scene.rename("c", "d");
-  scene.create("made", "xyz");
-  scene.rename("made", "moved");
-  scene.link("moved", "to_moved");
+  scenario.put("a", "one");
+  scenario.put("c", "two");
+  scenario.begin();
+  scenario.rename("a", "b");
+  scenario.link("b", "hb");
+  scenario.link("c", "hc");
+  scenario.rename("c", "d");
+  scenario.create("made", "xyz");
+  scenario.rename("made", "moved");
+  scenario.link("moved", "to_moved");
   EXPECT_THAT(end(), ElementsAre("in a = one", "in c = two", "out b: renamed from a = one",
                                  "out d: renamed from c = two", "out hb: linked from b = one",
                                  "out hc: linked from d = two", "out moved: created = xyz",

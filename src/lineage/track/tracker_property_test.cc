@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "lineage/testing/scene.h"
+#include "lineage/testing/tracker_scenario.h"
 #include "lineage/track/tracker.h"
 
 namespace assay::lineage {
@@ -16,7 +16,7 @@ namespace {
 
 using store::OutputStatus;
 using testing::digest_of;
-using testing::Scene;
+using testing::TrackerScenario;
 namespace fs = std::filesystem;
 
 struct Thing {
@@ -33,28 +33,28 @@ using Tree = std::map<std::string, std::shared_ptr<Thing>>;
 class RandomRun {
  public:
   RandomRun() {
-    for (const char* folder : {"d", "e"}) scene_.folder(folder);
-    scene_.alias("l", "d");
+    for (const char* folder : {"d", "e"}) scenario_.folder(folder);
+    scenario_.alias("l", "d");
     for (const std::string& name : names()) {
       if (*rc::gen::inRange(0, 2) == 0 || !has_folder(name)) continue;
       auto thing = std::make_shared<Thing>();
       thing->foreign = true;
       thing->content = "before " + name;
-      scene_.put(name, thing->content);
+      scenario_.put(name, thing->content);
       add_start(name, thing);
       if (*rc::gen::inRange(0, 6) == 0) {
         const std::string second = name + "-too";
-        fs::create_hard_link(scene_.path(name), scene_.path(second));
+        fs::create_hard_link(scenario_.path(name), scenario_.path(second));
         add_start(second, thing);
       }
     }
     before_ = now_;
-    scene_.begin();
+    scenario_.begin();
   }
 
   void step() {
-    scene_.mode.events_before_change = *rc::gen::arbitrary<bool>();
-    scene_.mode.stamped_creation = *rc::gen::arbitrary<bool>();
+    scenario_.mode.events_before_change = *rc::gen::arbitrary<bool>();
+    scenario_.mode.stamped_creation = *rc::gen::arbitrary<bool>();
     const std::string name = pick();
     const std::string other = pick();
     const auto found = now_.find(name);
@@ -64,7 +64,7 @@ class RandomRun {
     if (found == now_.end()) {
       if (kind > 4) return;
       log_ << "create " << name << "\n";
-      scene_.create(spelled(name), fresh());
+      scenario_.create(spelled(name), fresh());
       now_[name] = std::make_shared<Thing>();
       return;
     }
@@ -73,7 +73,7 @@ class RandomRun {
   }
 
   void check() {
-    const auto& recorded = scene_.finish();
+    const auto& recorded = scenario_.finish();
     RC_LOG(log_.str());
     for (const auto& missed : recorded.missing) RC_FAIL("missed " + missed.what + missed.text);
     check_inputs(recorded);
@@ -98,7 +98,7 @@ class RandomRun {
     return *rc::gen::elementOf(all);
   }
   bool has_folder(const std::string& name) const {
-    return fs::is_directory(fs::path(scene_.path(name)).parent_path());
+    return fs::is_directory(fs::path(scenario_.path(name)).parent_path());
   }
   std::string fresh() { return "content " + std::to_string(++count_); }
 
@@ -127,31 +127,31 @@ class RandomRun {
       case 1:
         log_ << "read " << name << "\n";
         if (!thing.written) thing.read_first = true;
-        return scene_.read(spelled(name));
+        return scenario_.read(spelled(name));
       case 2:
         log_ << "append " << name << "\n";
         thing.written = true;
-        return scene_.append(spelled(name), fresh());
+        return scenario_.append(spelled(name), fresh());
       case 3:
         log_ << "overwrite " << name << "\n";
         thing.written = true;
-        return scene_.overwrite(spelled(name), fresh());
+        return scenario_.overwrite(spelled(name), fresh());
       case 4:
         log_ << "update " << name << "\n";
         if (!thing.written) thing.read_first = true;
         thing.written = true;
-        return scene_.update(spelled(name), fresh());
+        return scenario_.update(spelled(name), fresh());
       case 5:
         log_ << "open " << name << "\n";
-        return scene_.open_only(spelled(name));
+        return scenario_.open_only(spelled(name));
       case 6:
         log_ << "remove " << name << "\n";
-        scene_.remove(spelled(name));
+        scenario_.remove(spelled(name));
         now_.erase(name);
         return;
       case 7:
         log_ << "link " << name << " " << other << "\n";
-        scene_.link(spelled(name), spelled(other));
+        scenario_.link(spelled(name), spelled(other));
         now_[other] = now_[name];
         thing.seen.insert(other);
         return;
@@ -160,12 +160,12 @@ class RandomRun {
         now_[other]->touched = true;
         now_[other]->seen.insert({name, other});
         thing.seen.insert(other);
-        scene_.rename(spelled(name), spelled(other), true);
+        scenario_.rename(spelled(name), spelled(other), true);
         std::swap(now_[name], now_[other]);
         return;
       default:
         log_ << "rename " << name << " " << other << "\n";
-        scene_.rename(spelled(name), spelled(other));
+        scenario_.rename(spelled(name), spelled(other));
         if (name == other || (taken && now_[other] == now_[name])) return;
         if (taken) {
           now_[other]->touched = true;
@@ -178,10 +178,10 @@ class RandomRun {
   }
 
   void move_folder() {
-    const std::string from = fs::exists(scene_.path("d")) ? "d" : "f";
+    const std::string from = fs::exists(scenario_.path("d")) ? "d" : "f";
     const std::string to = from == "d" ? "f" : "d";
     log_ << "move " << from << "\n";
-    scene_.rename(from, to);
+    scenario_.rename(from, to);
     Tree moved;
     for (const auto& [name, thing] : now_) {
       const std::string then = name.starts_with(from + "/") ? to + name.substr(1) : name;
@@ -191,7 +191,7 @@ class RandomRun {
     now_ = moved;
   }
 
-  void check_inputs(const testing::Recorded& recorded) {
+  void check_inputs(const testing::RecordedResults& recorded) {
     for (const auto& [name, input] : recorded.inputs) {
       RC_ASSERT(before_.contains(name));
       const Thing& thing = *before_.at(name);
@@ -217,7 +217,7 @@ class RandomRun {
     });
   }
 
-  void check_outputs(const testing::Recorded& recorded) {
+  void check_outputs(const testing::RecordedResults& recorded) {
     std::set<std::string> from;
     for (const auto& [name, output] : recorded.outputs) {
       RC_LOG("output " + name + " " + std::to_string(static_cast<int>(output.status)) + "\n");
@@ -228,7 +228,7 @@ class RandomRun {
       }
       RC_ASSERT(now_.contains(name));
       const Thing& thing = *now_.at(name);
-      RC_ASSERT(output.blake3 == digest_of(testing::read_file(scene_.path(name))));
+      RC_ASSERT(output.blake3 == digest_of(testing::read_file(scenario_.path(name))));
       const bool same = before_.contains(name) && before_.at(name).get() == &thing;
       RC_ASSERT(!same || thing.written);
       if (output.status == OutputStatus::kCreated) RC_ASSERT(!before_.contains(name));
@@ -250,7 +250,7 @@ class RandomRun {
     }
   }
 
-  Scene scene_;
+  TrackerScenario scenario_;
   Tree before_;
   Tree now_;
   int count_ = 0;

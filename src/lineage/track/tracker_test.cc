@@ -16,7 +16,7 @@ using collect::Change;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::Recorded;
+using testing::RecordedResults;
 using wire::Op;
 namespace fs = std::filesystem;
 
@@ -24,168 +24,168 @@ using TrackerTest = testing::TrackerFixture;
 INSTANTIATE_TEST_SUITE_P(Modes, TrackerTest, testing::all_modes());
 
 TEST_P(TrackerTest, AFileThatIsReadIsAnInput) {
-  scene.put("a", "one");
-  scene.begin();
-  scene.read("a");
-  scene.read("a");
+  scenario.put("a", "one");
+  scenario.begin();
+  scenario.read("a");
+  scenario.read("a");
   EXPECT_THAT(end(), ElementsAre("in a = one"));
 }
 
 TEST_P(TrackerTest, SizesAreReported) {
-  scene.put("a", "one");
-  scene.begin();
-  scene.read("a");
-  scene.create("b", "onetwo");
-  const Recorded& recorded = scene.finish();
+  scenario.put("a", "one");
+  scenario.begin();
+  scenario.read("a");
+  scenario.create("b", "onetwo");
+  const RecordedResults& recorded = scenario.finish();
   EXPECT_EQ(recorded.inputs.at("a").size, 3);
   EXPECT_EQ(recorded.outputs.at("b").size, 6);
 }
 
 TEST_P(TrackerTest, AFileThatIsMadeIsAnOutputAndReadingItLaterIsNothing) {
-  scene.create("a", "one");
-  scene.read("a");
-  scene.append("a", "two");
+  scenario.create("a", "one");
+  scenario.read("a");
+  scenario.append("a", "two");
   EXPECT_THAT(end(), ElementsAre("out a: created = onetwo"));
 }
 
 TEST_P(TrackerTest, ReadThenOverwrittenKeepsThePreImage) {
-  scene.put("a", "one");
-  scene.begin();
-  scene.read("a");
-  scene.overwrite("a", "two");
-  scene.read("a");
+  scenario.put("a", "one");
+  scenario.begin();
+  scenario.read("a");
+  scenario.overwrite("a", "two");
+  scenario.read("a");
   EXPECT_THAT(end(), ElementsAre("in a = one", "out a: modified = two"));
 }
 
 TEST_P(TrackerTest, WrittenWithoutReadingIsNoInput) {
-  scene.put("a", "one");
-  scene.put("b", "one");
-  scene.begin();
-  scene.overwrite("a", "two");
-  scene.append("b", "two");
-  scene.read("b");
+  scenario.put("a", "one");
+  scenario.put("b", "one");
+  scenario.begin();
+  scenario.overwrite("a", "two");
+  scenario.append("b", "two");
+  scenario.read("b");
   EXPECT_THAT(end(), ElementsAre("out a: modified = two", "out b: modified = onetwo"));
 }
 
 TEST_P(TrackerTest, OpenForReadingAndWritingIsBoth) {
-  scene.put("a", "one");
-  scene.begin();
-  scene.update("a", "two");
+  scenario.put("a", "one");
+  scenario.begin();
+  scenario.update("a", "two");
   EXPECT_THAT(end(), ElementsAre("in a = one", "out a: modified = two"));
 }
 
 TEST_P(TrackerTest, OpenedForWritingAndNotChangedIsNoOutput) {
-  scene.put("a", "one");
-  scene.put("b", "two");
-  scene.begin();
-  scene.open_only("a");
-  scene.open_only("b", true);
+  scenario.put("a", "one");
+  scenario.put("b", "two");
+  scenario.begin();
+  scenario.open_only("a");
+  scenario.open_only("b", true);
   EXPECT_THAT(end(), ElementsAre("in b = two"));
-  const auto& recorded = scene.finish();
+  const auto& recorded = scenario.finish();
   EXPECT_EQ(recorded.reasons.at("a"), "unchanged");
   EXPECT_EQ(recorded.reasons.at("b"), "unchanged");
 }
 
 TEST_P(TrackerTest, ReadWhileOpenForWritingButUnchangedIsAnInput) {
-  scene.put("a", "one");
-  scene.begin();
-  scene.open_only("a");
-  scene.read("a");
-  scene.append("a", "two");
+  scenario.put("a", "one");
+  scenario.begin();
+  scenario.open_only("a");
+  scenario.read("a");
+  scenario.append("a", "two");
   EXPECT_THAT(end(), ElementsAre("in a = one", "out a: modified = onetwo"));
 }
 
 TEST_P(TrackerTest, MadeAndRemovedIsTemporary) {
-  scene.create("a", "one");
-  scene.read("a");
-  scene.remove("a");
+  scenario.create("a", "one");
+  scenario.read("a");
+  scenario.remove("a");
   EXPECT_THAT(end(), IsEmpty());
-  EXPECT_EQ(scene.finish().reasons.at("a"), "gone");
+  EXPECT_EQ(scenario.finish().reasons.at("a"), "gone");
 }
 
 TEST_P(TrackerTest, RemovedIsDeletedAndWhatWasReadIsKnown) {
-  scene.put("a", "one");
-  scene.put("b", "two");
-  scene.begin();
-  scene.read("a");
-  scene.remove("a");
-  scene.remove("b");
+  scenario.put("a", "one");
+  scenario.put("b", "two");
+  scenario.begin();
+  scenario.read("a");
+  scenario.remove("a");
+  scenario.remove("b");
   EXPECT_THAT(end(), ElementsAre("in a = one", "out a: deleted = -", "out b: deleted = -"));
 }
 
 TEST_P(TrackerTest, RemovedAndMadeAgainIsModified) {
-  scene.put("a", "one");
-  scene.begin();
-  scene.read("a");
-  scene.remove("a");
-  scene.create("a", "two");
-  scene.read("a");
+  scenario.put("a", "one");
+  scenario.begin();
+  scenario.read("a");
+  scenario.remove("a");
+  scenario.create("a", "two");
+  scenario.read("a");
   EXPECT_THAT(end(), ElementsAre("in a = one", "out a: modified = two"));
 }
 
 TEST_P(TrackerTest, ALateCreationEventIsStillACreation) {
-  testing::write_file(scene.path("a"), "one");
-  testing::write_file(scene.path("b"), "two");
-  const auto stamp_a = scene.stamp("a");
-  const auto stamp_b = scene.stamp("b");
-  scene.read("a");
-  scene.rename("b", "c");
-  scene.report(Op::kCreate, "a", &stamp_a);
-  scene.report(Op::kCreate, "b", &stamp_b);
+  testing::write_file(scenario.path("a"), "one");
+  testing::write_file(scenario.path("b"), "two");
+  const auto stamp_a = scenario.stamp("a");
+  const auto stamp_b = scenario.stamp("b");
+  scenario.read("a");
+  scenario.rename("b", "c");
+  scenario.report(Op::kCreate, "a", &stamp_a);
+  scenario.report(Op::kCreate, "b", &stamp_b);
   EXPECT_THAT(end(), ElementsAre("out a: created = one", "out c: created = two"));
 }
 
 TEST_P(TrackerTest, ARemovalThatFailedIsNoRemoval) {
-  scene.put("a", "one");
-  scene.put("b", "two");
-  scene.begin();
-  const auto stamp_a = scene.stamp("a");
-  const auto stamp_b = scene.stamp("b");
-  scene.tracker->before_change(scene.path("a"), stamp_a, Change::kName);
-  scene.report(Op::kDelete, "a", &stamp_a);
-  scene.tracker->before_change(scene.path("b"), stamp_b, Change::kName);
-  scene.report(Op::kRename, "b", &stamp_b, 0, "c");
-  scene.report(Op::kCreate, "never", nullptr);
-  scene.read("a");
+  scenario.put("a", "one");
+  scenario.put("b", "two");
+  scenario.begin();
+  const auto stamp_a = scenario.stamp("a");
+  const auto stamp_b = scenario.stamp("b");
+  scenario.tracker->before_change(scenario.path("a"), stamp_a, Change::kName);
+  scenario.report(Op::kDelete, "a", &stamp_a);
+  scenario.tracker->before_change(scenario.path("b"), stamp_b, Change::kName);
+  scenario.report(Op::kRename, "b", &stamp_b, 0, "c");
+  scenario.report(Op::kCreate, "never", nullptr);
+  scenario.read("a");
   EXPECT_THAT(end(), ElementsAre("in a = one"));
 }
 
 TEST_P(TrackerTest, ProgramsAreInputsAndFiltersApply) {
-  scene.put("tool", "one");
-  scene.put("venv/pyvenv.cfg", "");
-  scene.put("venv/lib/x.py", "two");
-  scene.begin();
-  const auto stamp = scene.stamp("tool");
-  scene.report(Op::kExec, "tool", &stamp);
-  scene.read("venv/lib/x.py");
-  const auto system = scene.stamp("/bin/sh");
-  scene.report(Op::kExec, "/bin/sh", &system);
-  scene.create("a.pyc", "one");
+  scenario.put("tool", "one");
+  scenario.put("venv/pyvenv.cfg", "");
+  scenario.put("venv/lib/x.py", "two");
+  scenario.begin();
+  const auto stamp = scenario.stamp("tool");
+  scenario.report(Op::kExec, "tool", &stamp);
+  scenario.read("venv/lib/x.py");
+  const auto system = scenario.stamp("/bin/sh");
+  scenario.report(Op::kExec, "/bin/sh", &system);
+  scenario.create("a.pyc", "one");
   EXPECT_THAT(end(), ElementsAre("in tool = one"));
-  const auto& reasons = scene.finish().reasons;
+  const auto& reasons = scenario.finish().reasons;
   EXPECT_EQ(reasons.at("venv/lib/x.py"), "environment");
   EXPECT_EQ(reasons.at("a.pyc"), "bytecode");
   EXPECT_EQ(reasons.at(fs::canonical("/bin/sh")), "system");
 }
 
 TEST_P(TrackerTest, DevicesAndFoldersAreNothing) {
-  scene.folder("d");
-  const auto folder = scene.stamp("d");
-  const auto device = scene.stamp("/dev/null");
-  scene.report(Op::kRead, "d", &folder);
-  scene.report(Op::kRead, "/dev/null", &device);
-  scene.report(Op::kWrite, "/dev/null", &device);
+  scenario.folder("d");
+  const auto folder = scenario.stamp("d");
+  const auto device = scenario.stamp("/dev/null");
+  scenario.report(Op::kRead, "d", &folder);
+  scenario.report(Op::kRead, "/dev/null", &device);
+  scenario.report(Op::kWrite, "/dev/null", &device);
   EXPECT_THAT(end(), IsEmpty());
 }
 
 TEST_P(TrackerTest, GapsAreListedOnceAndNotWithoutEnd) {
   for (int i = 0; i < 150; ++i) {
     for (int twice = 0; twice < 2; ++twice) {
-      auto event = scene.event(Op::kMissed, "io_uring", "process " + std::to_string(i));
-      scene.tracker->on_event(event);
+      auto event = scenario.event(Op::kMissed, "io_uring", "process " + std::to_string(i));
+      scenario.tracker->on_event(event);
     }
   }
-  const auto& missing = scene.finish().missing;
+  const auto& missing = scenario.finish().missing;
   ASSERT_EQ(missing.size(), 101);
   EXPECT_EQ(missing[0].what, "io_uring");
   EXPECT_EQ(missing[0].text, "process 0");

@@ -15,47 +15,47 @@ using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using testing::report_lines;
-using testing::Scene;
+using testing::TrackerScenario;
 using wire::Op;
 
 class TrackerTimesTest : public testing::TrackerFixture {
  protected:
   void SetUp() override {
     TrackerFixture::SetUp();
-    scene.put("a", "one");
-    scene.begin();
+    scenario.put("a", "one");
+    scenario.begin();
   }
   // Sets times as touch -d does.
-  static void set_times(const Scene& where, const std::string& name) {
+  static void set_times(const TrackerScenario& where, const std::string& name) {
     const std::array<timespec, 2> times = {timespec{1'000'000'000, 0}, timespec{1'000'000'000, 0}};
     ASSERT_EQ(::utimensat(AT_FDCWD, where.path(name).c_str(), times.data(), 0), 0);
   }
   void set_times_by_the_run(const std::string& name) {
-    scene.tracker->before_change(scene.path(name), scene.stamp(name), Change::kTimes);
-    set_times(scene, name);
+    scenario.tracker->before_change(scenario.path(name), scenario.stamp(name), Change::kTimes);
+    set_times(scenario, name);
   }
 };
 INSTANTIATE_TEST_SUITE_P(Modes, TrackerTimesTest, testing::all_modes());
 
 TEST_P(TrackerTimesTest, SetByTheRunAfterItRead) {
-  scene.read("a");
+  scenario.read("a");
   set_times_by_the_run("a");
   EXPECT_THAT(end(), ElementsAre("in a = one"));
 }
 
 TEST_P(TrackerTimesTest, SetByTheRunAndThenWritten) {
-  scene.read("a");
+  scenario.read("a");
   set_times_by_the_run("a");
-  scene.overwrite("a", "two");
+  scenario.overwrite("a", "two");
   EXPECT_THAT(end(), ElementsAre("in a = one", "out a: modified = two"));
 }
 
 TEST_P(TrackerTimesTest, SetByTheRunAndThenChangedByOthers) {
-  scene.read("a");
+  scenario.read("a");
   set_times_by_the_run("a");
-  scene.write_outside("a", "two");
+  scenario.write_outside("a", "two");
   EXPECT_THAT(end(), ElementsAre("in a = one", "missed changed"));
-  EXPECT_THAT(scene.finish().missing[0].text, HasSubstr("by another program"));
+  EXPECT_THAT(scenario.finish().missing[0].text, HasSubstr("by another program"));
 }
 
 TEST_P(TrackerTimesTest, SetByTheRunWithoutReading) {
@@ -64,16 +64,16 @@ TEST_P(TrackerTimesTest, SetByTheRunWithoutReading) {
 }
 
 TEST_P(TrackerTimesTest, SetBeforeItCouldBeHashed) {
-  const auto before = scene.stamp("a");
-  set_times(scene, "a");  // by an unobserved process
-  scene.report(Op::kRead, "a", &before);
+  const auto before = scenario.stamp("a");
+  set_times(scenario, "a");  // by an unobserved process
+  scenario.report(Op::kRead, "a", &before);
   EXPECT_THAT(end(), ElementsAre("in a = -", "missed changed"));
-  EXPECT_THAT(scene.finish().missing[0].text,
+  EXPECT_THAT(scenario.finish().missing[0].text,
               EndsWith("/a: its times changed during the run; its content may have changed"));
 }
 
 TEST_P(TrackerTimesTest, ProcessesDoNotWaitForTheLargestFiles) {
-  Scene small({.pre_image_limit = 2});
+  TrackerScenario small({.pre_image_limit = 2});
   small.put("a", "one");
   small.begin();
   small.read("a");
@@ -82,13 +82,13 @@ TEST_P(TrackerTimesTest, ProcessesDoNotWaitForTheLargestFiles) {
 }
 
 TEST_P(TrackerTimesTest, OpenedForWritingRightAfterItWasMade) {
-  scene.put("b", "one");
-  scene.put("c", "one");
-  scene.open_only("b");
-  scene.open_only("c", true);
+  scenario.put("b", "one");
+  scenario.put("c", "one");
+  scenario.open_only("b");
+  scenario.open_only("c", true);
   EXPECT_THAT(end(), ElementsAre("in c = one"));
-  EXPECT_EQ(scene.finish().reasons.at("b"), "unchanged");
-  EXPECT_EQ(scene.finish().reasons.at("c"), "unchanged");
+  EXPECT_EQ(scenario.finish().reasons.at("b"), "unchanged");
+  EXPECT_EQ(scenario.finish().reasons.at("c"), "unchanged");
 }
 
 }  // namespace

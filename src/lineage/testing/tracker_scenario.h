@@ -1,5 +1,5 @@
-// Scene: a project in a temporary folder and a tracker. Each operation is performed on disk, and
-// the tracker gets the events that a collector would report.
+// TrackerScenario: a project in a temporary folder and a tracker. Each operation is performed on
+// disk, and the tracker gets the events that a collector would report.
 #pragma once
 
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 namespace assay::lineage::testing {
 
 // Collects everything that finish() reported.
-class Recorded : public Results {
+class RecordedResults : public Results {
  public:
   void input(store::Input input, const Rule& rule) override;
   void output(store::Output output, const Rule& rule) override;
@@ -51,10 +51,10 @@ struct CollectorMode {
   bool stamped_creation = true;  // creations have a stamp (the shim's do, the gate's do not)
 };
 
-class Scene {
+class TrackerScenario {
  public:
-  explicit Scene(const Tracker::Options& options = {},
-                 std::vector<Filter::UserRule> user_rules = {});
+  explicit TrackerScenario(const Tracker::Options& options = {},
+                           std::vector<Filter::UserRule> user_rules = {});
 
   // Before the run.
   void put(const std::string& name, const std::string& content);
@@ -78,7 +78,7 @@ class Scene {
   // By another program.
   void write_outside(const std::string& name, const std::string& content);
 
-  Recorded& finish();  // the same when called again
+  RecordedResults& finish();  // the same when called again
 
   [[nodiscard]] std::string path(const std::string& name) const;
   [[nodiscard]] wire::Stamp stamp(const std::string& name) const;
@@ -95,7 +95,7 @@ class Scene {
  private:
   std::string text_;
   std::string other_;
-  Recorded recorded_;
+  RecordedResults recorded_;
   bool finished_ = false;
 };
 

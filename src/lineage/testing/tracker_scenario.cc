@@ -1,4 +1,4 @@
-#include "lineage/testing/scene.h"
+#include "lineage/testing/tracker_scenario.h"
 
 #include <gtest/gtest.h>
 
@@ -19,18 +19,18 @@ using collect::Change;
 using wire::Op;
 namespace flag = wire::flag;
 
-std::string Recorded::relative(const std::string& path) const {
+std::string RecordedResults::relative(const std::string& path) const {
   return path.starts_with(root + "/") ? path.substr(root.size() + 1) : path;
 }
 
-void Recorded::input(store::Input input, const Rule& rule) {
+void RecordedResults::input(store::Input input, const Rule& rule) {
   EXPECT_TRUE(rule.keep);
   sorted = sorted && last_input_ < input.path;
   last_input_ = input.path;
   inputs[relative(input.path)] = std::move(input);
 }
 
-void Recorded::output(store::Output output, const Rule& rule) {
+void RecordedResults::output(store::Output output, const Rule& rule) {
   EXPECT_TRUE(rule.keep);
   sorted = sorted && last_output_ < output.path;
   last_output_ = output.path;
@@ -38,12 +38,13 @@ void Recorded::output(store::Output output, const Rule& rule) {
   outputs[relative(output.path)] = std::move(output);
 }
 
-void Recorded::left_out(LeftOut file, const Rule& rule) {
+void RecordedResults::left_out(LeftOut file, const Rule& rule) {
   EXPECT_FALSE(rule.keep);
   reasons[relative(file.path)] = rule.name;
 }
 
-Scene::Scene(const Tracker::Options& options, std::vector<Filter::UserRule> user_rules)
+TrackerScenario::TrackerScenario(const Tracker::Options& options,
+                                 std::vector<Filter::UserRule> user_rules)
     : root(scratch.path() / "project"),
       filter({.root = root, .home = scratch.path() / "home", .user_rules = std::move(user_rules)}),
       tracker(std::make_unique<Tracker>(options, filter)) {
@@ -51,34 +52,34 @@ Scene::Scene(const Tracker::Options& options, std::vector<Filter::UserRule> user
   recorded_.root = root;
 }
 
-std::string Scene::path(const std::string& name) const {
+std::string TrackerScenario::path(const std::string& name) const {
   return name.starts_with('/') ? name : root + "/" + name;
 }
 
-wire::Stamp Scene::stamp(const std::string& name) const {
+wire::Stamp TrackerScenario::stamp(const std::string& name) const {
   struct stat status {};
   EXPECT_EQ(::stat(path(name).c_str(), &status), 0) << name;
   return to_wire(stamp_of(status));
 }
 
-void Scene::put(const std::string& name, const std::string& content) {
+void TrackerScenario::put(const std::string& name, const std::string& content) {
   std::filesystem::create_directories(std::filesystem::path(path(name)).parent_path());
   write_file(path(name), content);
 }
 
-void Scene::folder(const std::string& name) {
+void TrackerScenario::folder(const std::string& name) {
   std::filesystem::create_directories(path(name));
 }
 
-void Scene::alias(const std::string& name, const std::string& target) {
+void TrackerScenario::alias(const std::string& name, const std::string& target) {
   std::filesystem::create_symlink(target, path(name));
 }
 
-void Scene::begin() {
+void TrackerScenario::begin() {
   std::this_thread::sleep_for(std::chrono::milliseconds(30));
 }
 
-collect::Event Scene::event(Op op, const std::string& path, const std::string& other) {
+collect::Event TrackerScenario::event(Op op, const std::string& path, const std::string& other) {
   text_ = path;
   other_ = other;
   collect::Event event;
@@ -90,8 +91,8 @@ collect::Event Scene::event(Op op, const std::string& path, const std::string& o
   return event;
 }
 
-void Scene::report(Op op, const std::string& name, const wire::Stamp* stamp, std::uint16_t flags,
-                   const std::string& other) {
+void TrackerScenario::report(Op op, const std::string& name, const wire::Stamp* stamp,
+                             std::uint16_t flags, const std::string& other) {
   auto reported = event(op, path(name), other.empty() ? other : path(other));
   reported.flags = flags;
   if (stamp != nullptr) {
@@ -102,12 +103,12 @@ void Scene::report(Op op, const std::string& name, const wire::Stamp* stamp, std
   tracker->on_event(reported);
 }
 
-void Scene::read(const std::string& name) {
+void TrackerScenario::read(const std::string& name) {
   const auto now = stamp(name);
   report(Op::kRead, name, &now);
 }
 
-void Scene::create(const std::string& name, const std::string& content) {
+void TrackerScenario::create(const std::string& name, const std::string& content) {
   if (!mode.stamped_creation) report(Op::kCreate, name, nullptr);
   const base::UniqueFd fd(::open(path(name).c_str(), O_WRONLY | O_CREAT | O_EXCL, 0600));
   ASSERT_TRUE(fd.valid()) << name;
@@ -119,7 +120,7 @@ void Scene::create(const std::string& name, const std::string& content) {
             static_cast<ssize_t>(content.size()));
 }
 
-void Scene::append(const std::string& name, const std::string& content) {
+void TrackerScenario::append(const std::string& name, const std::string& content) {
   const auto before = stamp(name);
   tracker->before_change(path(name), before, Change::kContent);
   if (mode.events_before_change) report(Op::kWrite, name, &before);
@@ -127,7 +128,7 @@ void Scene::append(const std::string& name, const std::string& content) {
   if (!mode.events_before_change) report(Op::kWrite, name, &before);
 }
 
-void Scene::overwrite(const std::string& name, const std::string& content) {
+void TrackerScenario::overwrite(const std::string& name, const std::string& content) {
   const auto before = stamp(name);
   tracker->before_change(path(name), before, Change::kTruncate);
   if (mode.events_before_change) report(Op::kTruncate, name, &before);
@@ -135,7 +136,7 @@ void Scene::overwrite(const std::string& name, const std::string& content) {
   if (!mode.events_before_change) report(Op::kTruncate, name, &before);
 }
 
-void Scene::update(const std::string& name, const std::string& content) {
+void TrackerScenario::update(const std::string& name, const std::string& content) {
   const auto before = stamp(name);
   tracker->before_change(path(name), before, Change::kContentReadable);
   if (mode.events_before_change) report(Op::kRead, name, &before, flag::kWritable);
@@ -143,14 +144,14 @@ void Scene::update(const std::string& name, const std::string& content) {
   if (!mode.events_before_change) report(Op::kRead, name, &before, flag::kWritable);
 }
 
-void Scene::open_only(const std::string& name, bool readable) {
+void TrackerScenario::open_only(const std::string& name, bool readable) {
   const auto before = stamp(name);
   tracker->before_change(path(name), before,
                          readable ? Change::kContentReadable : Change::kContent);
   report(readable ? Op::kRead : Op::kWrite, name, &before, readable ? flag::kWritable : 0);
 }
 
-void Scene::remove(const std::string& name) {
+void TrackerScenario::remove(const std::string& name) {
   const auto before = stamp(name);
   tracker->before_change(path(name), before, Change::kName);
   if (mode.events_before_change) report(Op::kDelete, name, &before);
@@ -158,7 +159,7 @@ void Scene::remove(const std::string& name) {
   if (!mode.events_before_change) report(Op::kDelete, name, &before);
 }
 
-void Scene::rename(const std::string& from, const std::string& to, bool exchange) {
+void TrackerScenario::rename(const std::string& from, const std::string& to, bool exchange) {
   const auto before = stamp(from);
   for (const std::string& name : {from, to}) {
     struct stat status {};
@@ -175,14 +176,14 @@ void Scene::rename(const std::string& from, const std::string& to, bool exchange
   if (!mode.events_before_change) report(Op::kRename, from, &before, flags, to);
 }
 
-void Scene::link(const std::string& from, const std::string& to) {
+void TrackerScenario::link(const std::string& from, const std::string& to) {
   const auto before = stamp(from);
   if (mode.events_before_change) report(Op::kLink, from, &before, 0, to);
   EXPECT_EQ(::link(path(from).c_str(), path(to).c_str()), 0) << from << " " << to;
   if (!mode.events_before_change) report(Op::kLink, from, &before, 0, to);
 }
 
-void Scene::unnamed_then_link(const std::string& name, const std::string& content) {
+void TrackerScenario::unnamed_then_link(const std::string& name, const std::string& content) {
   if (!mode.stamped_creation) report(Op::kCreate, ".", nullptr, flag::kUnnamed);
   const base::UniqueFd fd(::open(root.c_str(), O_WRONLY | O_TMPFILE, 0600));
   ASSERT_TRUE(fd.valid());
@@ -198,11 +199,11 @@ void Scene::unnamed_then_link(const std::string& name, const std::string& conten
   if (!mode.events_before_change) report(Op::kLink, seen, &now, 0, name);
 }
 
-void Scene::write_outside(const std::string& name, const std::string& content) {
+void TrackerScenario::write_outside(const std::string& name, const std::string& content) {
   write_file(path(name), content);
 }
 
-Recorded& Scene::finish() {
+RecordedResults& TrackerScenario::finish() {
   if (!std::exchange(finished_, true)) tracker->finish(recorded_);
   EXPECT_TRUE(recorded_.sorted);
   return recorded_;

@@ -1,4 +1,4 @@
-#include "lineage/track/made_folders.h"
+#include "lineage/track/created_folders.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -7,7 +7,7 @@
 
 namespace assay::lineage {
 
-bool made_at_or_after(const std::string& folder, std::int64_t since_ns) {
+bool created_at_or_after(const std::string& folder, std::int64_t since_ns) {
   if (since_ns == 0) return false;
   struct statx status {};
   if (::statx(AT_FDCWD, folder.c_str(), AT_SYMLINK_NOFOLLOW, STATX_BTIME, &status) != 0 ||
@@ -17,14 +17,14 @@ bool made_at_or_after(const std::string& folder, std::int64_t since_ns) {
   return status.stx_btime.tv_sec * 1'000'000'000 + status.stx_btime.tv_nsec >= since_ns;
 }
 
-void MadeFolders::add_output(std::string_view path) {
+void CreatedFolders::add_output(std::string_view path) {
   const std::string_view folder = path.substr(0, path.rfind('/'));
   if (folder.empty() || folder == last_) return;
   last_ = folder;
   folders_.insert(last_);
 }
 
-std::vector<std::string> MadeFolders::made_since(std::int64_t since_ns) const {
+std::vector<std::string> CreatedFolders::created_since(std::int64_t since_ns) const {
   std::map<std::string, bool> made;
   for (const std::string& folder : folders_) {
     // Stops at a folder that existed before the run: those above it did too, unless it was moved
@@ -32,7 +32,7 @@ std::vector<std::string> MadeFolders::made_since(std::int64_t since_ns) const {
     for (std::string at = folder; !at.empty(); at.resize(at.rfind('/'))) {
       const auto [known, added] = made.try_emplace(at, false);
       if (!added) break;
-      known->second = made_at_or_after(at, since_ns);
+      known->second = created_at_or_after(at, since_ns);
       if (!known->second) break;
     }
   }

@@ -18,7 +18,7 @@ namespace assay::lineage {
 // only if it ran the same command and both read some of the same files. Files that a later run
 // looked for and did not find are not added. Returns the paths that were added and that `run`
 // itself neither read nor wrote.
-base::Result<std::unordered_set<std::string>> unite_with_earlier(store::Store& store,
+base::Result<std::unordered_set<std::string>> merge_earlier_runs(store::Store& store,
                                                                  store::RunRecord& run);
 
 }  // namespace assay::lineage

@@ -1,4 +1,4 @@
-#include "lineage/track/made_folders.h"
+#include "lineage/track/created_folders.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-TEST(MadeFolders, OnlyThoseThatAreNewer) {
+TEST(CreatedFolders, OnlyThoseThatAreNewer) {
   const base::testing::TempDir folder;
   const std::string root = folder.path().string();
   std::filesystem::create_directories(root + "/old/too");
@@ -24,16 +24,16 @@ TEST(MadeFolders, OnlyThoseThatAreNewer) {
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   const std::int64_t since = file_clock_ns();
   std::filesystem::create_directories(root + "/old/new/deep");
-  if (!made_at_or_after(root + "/old/new", since)) {
+  if (!created_at_or_after(root + "/old/new", since)) {
     GTEST_SKIP() << "this file system does not keep when folders were made";
   }
-  MadeFolders made;
+  CreatedFolders made;
   made.add_output(root + "/old/too/a");
   made.add_output(root + "/old/new/deep/b");
   made.add_output(root + "/old/new/deep/c");
   made.add_output("/nowhere/at/all");
-  EXPECT_THAT(made.made_since(since), ElementsAre(root + "/old/new", root + "/old/new/deep"));
-  EXPECT_THAT(made.made_since(0), IsEmpty());
+  EXPECT_THAT(made.created_since(since), ElementsAre(root + "/old/new", root + "/old/new/deep"));
+  EXPECT_THAT(made.created_since(0), IsEmpty());
 }
 
 }  // namespace

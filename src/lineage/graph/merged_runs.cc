@@ -1,4 +1,4 @@
-#include "lineage/graph/united_runs.h"
+#include "lineage/graph/merged_runs.h"
 
 #include <algorithm>
 #include <set>
@@ -96,7 +96,7 @@ bool have_common_input(const RunRecord& run, const std::unordered_set<std::strin
 
 }  // namespace
 
-base::Result<std::unordered_set<std::string>> unite_with_earlier(store::Store& store,
+base::Result<std::unordered_set<std::string>> merge_earlier_runs(store::Store& store,
                                                                  RunRecord& run) {
   ASSAY_TRY(const std::vector<RunId> earlier, store::earlier_runs(store, run, kMostEarlier));
   std::unordered_set<std::string> added;
