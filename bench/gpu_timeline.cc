@@ -18,14 +18,14 @@
 namespace assay::bench {
 namespace {
 
-using Interval = std::pair<std::uint64_t, std::uint64_t>;
+using TimeSpan = std::pair<std::uint64_t, std::uint64_t>;
 
 struct Records {
   std::mutex mutex;
-  std::vector<Interval> kernels;
+  std::vector<TimeSpan> kernels;
   std::vector<std::string> names;  // of the kernels
   std::string lines;               // all of them
-  std::vector<Interval> copies;
+  std::vector<TimeSpan> copies;
   std::vector<std::uint64_t> sizes;  // of the copies
 };
 Records& records() {
@@ -84,10 +84,10 @@ void CUPTIAPI take_buffer(CUcontext, std::uint32_t, std::uint8_t* buffer, std::s
 }
 
 // Disjoint and in order.
-std::vector<Interval> together(std::vector<Interval> list) {
+std::vector<TimeSpan> together(std::vector<TimeSpan> list) {
   std::ranges::sort(list);
-  std::vector<Interval> merged;
-  for (const Interval& one : list) {
+  std::vector<TimeSpan> merged;
+  for (const TimeSpan& one : list) {
     if (!merged.empty() && one.first <= merged.back().second) {
       merged.back().second = std::max(merged.back().second, one.second);
     } else {
@@ -97,14 +97,14 @@ std::vector<Interval> together(std::vector<Interval> list) {
   return merged;
 }
 
-double length_ms(const std::vector<Interval>& list) {
+double length_ms(const std::vector<TimeSpan>& list) {
   std::uint64_t sum = 0;
   for (const auto& [from, to] : list) sum += to - from;
   return static_cast<double>(sum) / 1e6;
 }
 
-std::vector<Interval> common(const std::vector<Interval>& a, const std::vector<Interval>& b) {
-  std::vector<Interval> list;
+std::vector<TimeSpan> common(const std::vector<TimeSpan>& a, const std::vector<TimeSpan>& b) {
+  std::vector<TimeSpan> list;
   for (auto x = a.begin(), y = b.begin(); x != a.end() && y != b.end();) {
     const std::uint64_t from = std::max(x->first, y->first);
     const std::uint64_t to = std::min(x->second, y->second);
@@ -115,8 +115,8 @@ std::vector<Interval> common(const std::vector<Interval>& a, const std::vector<I
 }
 
 // The parts of `a` in which nothing of `b` is.
-std::vector<Interval> without(const std::vector<Interval>& a, const std::vector<Interval>& b) {
-  std::vector<Interval> list;
+std::vector<TimeSpan> without(const std::vector<TimeSpan>& a, const std::vector<TimeSpan>& b) {
+  std::vector<TimeSpan> list;
   for (const auto& [from, to] : a) {
     std::uint64_t at = from;
     for (const auto& [other_from, other_to] : common({{from, to}}, b)) {
@@ -155,8 +155,8 @@ base::Result<Overlap> GpuTimeline::stop() {
   ASSAY_TRY_VOID(cupti_done(cuptiActivityFlushAll(1), "reading"));
   Records& all = records();
   const std::lock_guard lock(all.mutex);
-  const std::vector<Interval> kernels = together(all.kernels);
-  const std::vector<Interval> copies = together(all.copies);
+  const std::vector<TimeSpan> kernels = together(all.kernels);
+  const std::vector<TimeSpan> copies = together(all.copies);
   Overlap found{.copied_ms = length_ms(copies),
                 .hidden_ms = length_ms(common(kernels, copies)),
                 .kernels_ms = length_ms(kernels),
@@ -165,7 +165,7 @@ base::Result<Overlap> GpuTimeline::stop() {
                 .records = all.lines};
   for (std::size_t i = 0; i < all.copies.size(); ++i) {
     Overlap::BySize& some = found.by_size[all.sizes[i]];
-    const std::vector<Interval> one = {all.copies[i]};
+    const std::vector<TimeSpan> one = {all.copies[i]};
     ++some.copies;
     some.ms += length_ms(one);
     some.exposed_ms += length_ms(one) - length_ms(common(kernels, one));

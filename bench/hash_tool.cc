@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
   assay::hash::HashOptions options;
   if (argc > 2) options.threads = static_cast<unsigned>(std::atoi(argv[2]));
   if (argc > 3 && std::string_view(argv[3]) == "copied") {
-    options.reading = assay::hash::Reading::kCopied;
+    options.reading = assay::hash::ReadMethod::kCopied;
   }
   const auto hashed = assay::hash::hash_file(argv[1], options);
   if (!hashed) {

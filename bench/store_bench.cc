@@ -10,8 +10,8 @@
 namespace {
 
 namespace fs = std::filesystem;
-using assay::store::Program;
 using assay::store::Store;
+using assay::store::StoreProgram;
 
 // On disk, beside the build: /tmp may be memory.
 class Project {
@@ -30,21 +30,21 @@ class Project {
 void create_store(benchmark::State& state) {
   for (auto _ : state) {
     const Project project;
-    benchmark::DoNotOptimize(Store::create(project.location(), Program{}));
+    benchmark::DoNotOptimize(Store::create(project.location(), StoreProgram{}));
   }
 }
 BENCHMARK(create_store)->Unit(benchmark::kMillisecond);
 
 void open_store(benchmark::State& state) {
   const Project project;
-  { const auto made = Store::create(project.location(), Program{}); }
-  for (auto _ : state) benchmark::DoNotOptimize(Store::open(project.location(), Program{}));
+  { const auto made = Store::create(project.location(), StoreProgram{}); }
+  for (auto _ : state) benchmark::DoNotOptimize(Store::open(project.location(), StoreProgram{}));
 }
 BENCHMARK(open_store)->Unit(benchmark::kMicrosecond);
 
 void commit_one_row(benchmark::State& state) {
   const Project project;
-  auto store = Store::create(project.location(), Program{});
+  auto store = Store::create(project.location(), StoreProgram{});
   auto& database = store->database();
   (void)database.exec("CREATE TABLE bench (id INTEGER PRIMARY KEY, value TEXT) STRICT");
   for (auto _ : state) {

@@ -49,7 +49,7 @@ class Counted : public lineage::Results {
   }
   void left_out(LeftOut, const lineage::Rule&) override {}
   void fact(store::PathFact) override {}
-  void process(store::Process) override {}
+  void process(store::ProcessRecord) override {}
   void missed(store::Missed missed) override { std::printf("missed %s\n", missed.text.c_str()); }
   std::size_t inputs = 0;
   std::size_t outputs = 0;

@@ -15,20 +15,20 @@
 namespace assay::cli {
 namespace {
 
-base::Result<Device> opened(std::unique_ptr<train::Backend> backend) {
+base::Result<TrainingDevice> opened(std::unique_ptr<train::Backend> backend) {
   ASSAY_TRY(const std::int64_t available, backend->available_bytes());
-  return Device{std::move(backend), available, std::nullopt};
+  return TrainingDevice{std::move(backend), available, std::nullopt};
 }
 
-base::Result<Device> cpu_device(spec::JobSpec& job, const RankShare& share) {
+base::Result<TrainingDevice> cpu_device(spec::JobSpec& job, const RankResources& share) {
   job.train.precision = spec::Precision::kFp32;
   const int threads = threads_of(share.local_ranks);
-  ASSAY_TRY(Device device, opened(train::cpu::make_cpu_backend(threads, share.groups)));
+  ASSAY_TRY(TrainingDevice device, opened(train::cpu::make_cpu_backend(threads, share.groups)));
   device.available_bytes /= share.local_ranks;
   return device;
 }
 
-base::Result<Device> cuda_device(spec::JobSpec& job, const RankShare& share) {
+base::Result<TrainingDevice> cuda_device(spec::JobSpec& job, const RankResources& share) {
   train::cuda::CudaOptions options;
   options.device = share.gpu;
   options.groups = share.groups;
@@ -39,7 +39,7 @@ base::Result<Device> cuda_device(spec::JobSpec& job, const RankShare& share) {
   ASSAY_TRY(auto backend, train::cuda::make_cuda_backend(options));
   if (job.train.precision == spec::Precision::kFp32) job.train.precision = spec::Precision::kBf16;
   std::string bus_id = backend->pci_bus_id();
-  ASSAY_TRY(Device device, opened(std::move(backend)));
+  ASSAY_TRY(TrainingDevice device, opened(std::move(backend)));
   device.gpu_bus_id = std::move(bus_id);
   if (!no_cache.empty()) {
     device.note = "cannot cache the fastest matrix-product algorithms: " + no_cache;
@@ -49,9 +49,9 @@ base::Result<Device> cuda_device(spec::JobSpec& job, const RankShare& share) {
 }
 
 // A job that sets fp32 is meant for a CPU; any other for a GPU, if a usable one exists.
-base::Result<Device> automatic_device(spec::JobSpec& job, const RankShare& share) {
-  const auto on_cpu = [&](std::string why) -> base::Result<Device> {
-    ASSAY_TRY(Device device, cpu_device(job, share));
+base::Result<TrainingDevice> automatic_device(spec::JobSpec& job, const RankResources& share) {
+  const auto on_cpu = [&](std::string why) -> base::Result<TrainingDevice> {
+    ASSAY_TRY(TrainingDevice device, cpu_device(job, share));
     device.why = std::move(why);
     return device;
   };
@@ -78,8 +78,8 @@ bool is_for_gpus(const std::string& name, const spec::JobSpec& job) {
                             train::cuda::device_count() > 0);
 }
 
-base::Result<Device> choose_device(const std::string& name, spec::JobSpec& job,
-                                   const RankShare& share) {
+base::Result<TrainingDevice> choose_device(const std::string& name, spec::JobSpec& job,
+                                           const RankResources& share) {
   if (job.train.precision == spec::Precision::kFp16) {
     return base::fail(base::usage_error("train.precision", "fp16 training is not supported",
                                         "train.precision = \"bf16\""));

@@ -13,7 +13,7 @@
 
 namespace assay::cli {
 
-struct Device {
+struct TrainingDevice {
   std::unique_ptr<train::Backend> backend;
   std::int64_t available_bytes = 0;
   // PCI address of a GPU; none for a CPU.
@@ -23,7 +23,7 @@ struct Device {
 };
 
 // The share of the machine that one of several ranks gets.
-struct RankShare {
+struct RankResources {
   train::RankGroups* groups = nullptr;  // null for a single rank
   int local_ranks = 1;                  // on this machine
   int gpu = 0;                          // this rank's GPU, and the number of ranks that share it
@@ -35,8 +35,8 @@ bool is_for_gpus(const std::string& name, const spec::JobSpec& job);
 
 // `name` is auto, cpu or cuda. A CPU computes in fp32, so choosing one sets the job's precision to
 // fp32; choosing a GPU turns fp32 into bf16.
-base::Result<Device> choose_device(const std::string& name, spec::JobSpec& job,
-                                   const RankShare& share = {});
+base::Result<TrainingDevice> choose_device(const std::string& name, spec::JobSpec& job,
+                                           const RankResources& share = {});
 
 // The file that caches the fastest algorithms, in the XDG cache folder. Empty if there is no such
 // folder and it cannot be created; `why`, if not null, then says so.

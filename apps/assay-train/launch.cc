@@ -157,7 +157,7 @@ class Ranks {
   // Returns when all ranks have ended.
   void watch() {
     std::optional<Clock::time_point> limit;
-    bool asked = false;
+    bool terminated = false;
     while (running() > 0) {
       wait_a_moment();
       if (const int signal = passed_on.exchange(0); signal != 0) {
@@ -168,15 +168,15 @@ class Ranks {
       if (first_failed_ && !limit) limit = Clock::now() + kToEnd;
       if (!limit || Clock::now() < *limit) continue;
       signalled_ = true;
-      send(asked ? SIGKILL : SIGTERM);
-      asked = true;
+      send(terminated ? SIGKILL : SIGTERM);
+      terminated = true;
       limit = Clock::now() + kToBeKilled;
     }
   }
 
   // The rank whose end explains the others': one killed by a signal that was not ours; else rank 0,
   // which was told the reason; else the first that failed.
-  [[nodiscard]] std::size_t decisive() const {
+  [[nodiscard]] std::size_t deciding_rank() const {
     if (killed_) return *killed_;
     const bool rank_0_failed = ranks_[0].exit->wait_status != 0;
     return rank_0_failed ? 0 : first_failed_.value_or(0);
@@ -237,21 +237,22 @@ base::Result<LaunchEnd> launch_ranks(const LaunchOptions& options) {
   Ranks ranks;
   ASSAY_TRY_VOID(ranks.start(options));
   ranks.watch();
-  const std::size_t decisive = ranks.decisive();
-  const int status = ranks.wait_status(decisive);
+  const std::size_t deciding_rank = ranks.deciding_rank();
+  const int status = ranks.wait_status(deciding_rank);
   if (status == 0) return LaunchEnd{};
   const bool killed = base::signal_of(status).has_value();
-  if (decisive == 0 && !killed) {
+  if (deciding_rank == 0 && !killed) {
     if (auto given = ranks.error()) return LaunchEnd{.error = std::move(given)};
     return LaunchEnd{.code = base::shell_exit_code(status)};
   }
-  return LaunchEnd{.error = base::failed_error(
-                       fmt::format("rank {}", decisive), base::exit_text(status),
-                       decisive == 0 ? "" : "see " + Ranks::log_of(options.out, decisive)),
-                   .log_is_named = decisive != 0};
+  return LaunchEnd{
+      .error = base::failed_error(
+          fmt::format("rank {}", deciding_rank), base::exit_text(status),
+          deciding_rank == 0 ? "" : "see " + Ranks::log_of(options.out, deciding_rank)),
+      .log_is_named = deciding_rank != 0};
 }
 
-bool give_to_launcher(const base::Error& error) {
+bool send_error_to_launcher(const base::Error& error) {
   const char* text = std::getenv(kErrorVariable);
   if (text == nullptr) return false;
   const int descriptor = std::atoi(text);

@@ -28,6 +28,6 @@ base::Result<LaunchEnd> launch_ranks(const LaunchOptions& options);
 
 // Passes rank 0's error to the launcher, which knows whether another rank was killed and prints the
 // one line that says why the job ended. False: there is no launcher.
-bool give_to_launcher(const base::Error& error);
+bool send_error_to_launcher(const base::Error& error);
 
 }  // namespace assay::cli

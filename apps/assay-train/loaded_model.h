@@ -31,7 +31,7 @@ base::Result<OpenedModel> open_model(const std::filesystem::path& path,
 // The model on a device, with its weights. Program and plan must not move, because the backend
 // refers to them.
 struct LoadedModel {
-  Device device;
+  TrainingDevice device;
   step::Program program;
   step::MemoryPlan plan;
 };

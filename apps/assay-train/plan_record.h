@@ -13,6 +13,6 @@ namespace assay::cli {
 // Uses the recomputation policy chosen in `planned`. Memory and communication are those that `assay
 // plan` computes for all ranks of the job; the memory of libraries is that of this device.
 store::PlanRecord plan_record(const std::string& name, const spec::JobSpec& job,
-                              const train::Planned& planned, const Device& device);
+                              const train::Planned& planned, const TrainingDevice& device);
 
 }  // namespace assay::cli

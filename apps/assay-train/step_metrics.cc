@@ -33,7 +33,7 @@ void Telemetry::discard() {
 StepUsage Telemetry::take() {
   if (last_.host_bytes == 0 || since_measured_.elapsed().count() >= kMemoryInterval_s)
     measure_memory();
-  last_.power = power_ != nullptr ? power_->take() : machine::Used{};
+  last_.power = power_ != nullptr ? power_->take() : machine::PowerUse{};
   return last_;
 }
 

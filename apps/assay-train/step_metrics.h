@@ -17,7 +17,7 @@
 namespace assay::cli {
 
 struct StepUsage {
-  machine::Used power;
+  machine::PowerUse power;
   std::int64_t memory_bytes = 0;  // on the device, as the device counts it
   std::int64_t host_bytes = 0;    // resident memory of this process
 };
@@ -54,11 +54,11 @@ struct Utilisation {
   double mfu = 0;     // counts parameters that multiply activations
   double mfu_6n = 0;  // counts all parameters
   const char* peak = "bf16";
-  struct OfFp8 {
+  struct Fp8Utilisation {
     double mfu = 0;
     double mfu_6n = 0;
   };
-  std::optional<OfFp8> fp8 = {};
+  std::optional<Fp8Utilisation> fp8 = {};
 };
 class UtilisationModel {
  public:

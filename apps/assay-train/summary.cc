@@ -52,7 +52,7 @@ void print_calls(const Session& session, const train::Planned& planned) {
   session.print("\n");
 }
 
-base::Json plan_json(const train::Planned& planned, const Device& device) {
+base::Json plan_json(const train::Planned& planned, const TrainingDevice& device) {
   base::Json bytes = base::Json::object();
   for (const PlanRow& row : rows_of(planned)) bytes[row.key] = row.bytes;
   const step::Choices& choices = planned.program.choices;
@@ -92,13 +92,13 @@ double over_planned_percent(const train::Planned& planned, const Telemetry& tele
 }
 
 // On a CPU the kernel counts the whole process, not the arena.
-const char* measurement_text(const Device& device) {
+const char* measurement_text(const TrainingDevice& device) {
   return device.gpu_bus_id
              ? "device memory taken since before the arena was allocated"
              : "growth of the process's resident memory since before the arena was allocated";
 }
 
-base::Json result_json(const train::Planned& planned, const Device& device,
+base::Json result_json(const train::Planned& planned, const TrainingDevice& device,
                        const Telemetry& telemetry, const RunReport& report,
                        const train::TrainingResult& result) {
   const RunTotals totals = report.totals();
@@ -162,7 +162,8 @@ void print_ranks(const Session& session, std::span<const store::RankRecord> rank
 
 }  // namespace
 
-void print_plan(const Session& session, const train::Planned& planned, const Device& device) {
+void print_plan(const Session& session, const train::Planned& planned,
+                const TrainingDevice& device) {
   session.print_json_line(plan_json(planned, device));
   base::Table table({"memory", "bytes"});
   const auto row = [&](const char* name, std::int64_t bytes) {
@@ -187,8 +188,8 @@ void print_plan(const Session& session, const train::Planned& planned, const Dev
   print_calls(session, planned);
 }
 
-void print_result(const Session& session, const train::Planned& planned, const Device& device,
-                  const Telemetry& telemetry, const RunReport& report,
+void print_result(const Session& session, const train::Planned& planned,
+                  const TrainingDevice& device, const Telemetry& telemetry, const RunReport& report,
                   const train::TrainingResult& result) {
   session.print_json_line(result_json(planned, device, telemetry, report, result));
   if (report.totals().steps == 0 && result.ending == train::Ending::kFinished) {

@@ -10,9 +10,10 @@
 
 namespace assay::cli {
 
-void print_plan(const Session& session, const train::Planned& planned, const Device& device);
-void print_result(const Session& session, const train::Planned& planned, const Device& device,
-                  const Telemetry& telemetry, const RunReport& report,
+void print_plan(const Session& session, const train::Planned& planned,
+                const TrainingDevice& device);
+void print_result(const Session& session, const train::Planned& planned,
+                  const TrainingDevice& device, const Telemetry& telemetry, const RunReport& report,
                   const train::TrainingResult& result);
 
 }  // namespace assay::cli

@@ -72,7 +72,7 @@ train::StartFrom start_of(const TrainOptions& options) {
   return options.resume ? train::StartFrom::kCheckpoint : train::StartFrom::kStepOne;
 }
 
-std::unique_ptr<machine::Meter> meter_of(const Device& device) {
+std::unique_ptr<machine::Meter> meter_of(const TrainingDevice& device) {
   return device.gpu_bus_id ? machine::gpu_meter(*device.gpu_bus_id) : machine::processor_meter();
 }
 
@@ -108,14 +108,14 @@ base::Result<void> adopt_newest_algorithms(train::Backend& backend, const fs::pa
 }
 
 // Closing a GPU first completes its queued work, which may wait for other ranks.
-class StopsGpus {
+class GpuStopGuard {
  public:
-  explicit StopsGpus(Membership* member) : member_(member) {}
-  ~StopsGpus() {
+  explicit GpuStopGuard(Membership* member) : member_(member) {}
+  ~GpuStopGuard() {
     if (member_ != nullptr) member_->stop_gpus();
   }
-  StopsGpus(const StopsGpus&) = delete;
-  StopsGpus& operator=(const StopsGpus&) = delete;
+  GpuStopGuard(const GpuStopGuard&) = delete;
+  GpuStopGuard& operator=(const GpuStopGuard&) = delete;
   void dismiss() { member_ = nullptr; }
 
  private:
@@ -141,7 +141,7 @@ base::Result<bool> all_are_for_gpus(bool own, Membership& member) {
 base::Result<std::unique_ptr<train::RankGroups>> connect(const std::string& device,
                                                          const spec::JobSpec& job,
                                                          const step::Layout& layout,
-                                                         Membership& member, RankShare& share) {
+                                                         Membership& member, RankResources& share) {
   comm::Communicator* data = &member.world();
   share.local_ranks = member.assignment().local_ranks;
   ASSAY_TRY(const bool on_gpus, all_are_for_gpus(is_for_gpus(device, job), member));
@@ -159,7 +159,7 @@ base::Result<std::unique_ptr<train::RankGroups>> connect(const std::string& devi
 // GPUs choose algorithms by timing, but all ranks should choose the same ones, to compute the same
 // bits: one rank of each stage goes first, stage after stage, and the others adopt what these have
 // found.
-base::Result<void> prepare_in_turn(Device& device, const train::Planned& planned,
+base::Result<void> prepare_in_turn(TrainingDevice& device, const train::Planned& planned,
                                    comm::Communicator& world) {
   const step::Layout& layout = planned.program.choices.layout;
   const step::Place stage = layout.pipeline;
@@ -176,7 +176,7 @@ base::Result<void> prepare_in_turn(Device& device, const train::Planned& planned
 }
 
 // Whether the run begins at step 1, ignoring anything computed before.
-bool begins_anew(const TrainOptions& options, const fs::path& out) {
+bool starts_from_scratch(const TrainOptions& options, const fs::path& out) {
   if (start_of(options) == train::StartFrom::kStepOne) return true;
   std::error_code ignored;
   const auto steps = checkpoint::steps_in(out / "checkpoints");
@@ -192,7 +192,7 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
   const int rank = member == nullptr ? 0 : member->assignment().rank;
   // The built-in text is written by one rank, before the others open it.
   if (rank > 0) ASSAY_TRY_VOID(member->world().barrier());
-  const bool writes_text = rank == 0 && begins_anew(options, prepared.out);
+  const bool writes_text = rank == 0 && starts_from_scratch(options, prepared.out);
   ASSAY_TRY(const train::TrainingData data,
             train::open_training_data(
                 job, prepared.out,
@@ -202,13 +202,13 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
   step::Choices choices = step::choices_of(job);
   ASSAY_TRY(choices.layout, step::layout_of(job.layout, rank));
   std::unique_ptr<train::RankGroups> groups;
-  RankShare share;
+  RankResources share;
   startup.begin("device", "opening the device");
   if (member != nullptr) {
     ASSAY_TRY(groups, connect(options.device, job, choices.layout, *member, share));
   }
-  ASSAY_TRY(Device device, choose_device(options.device, job, share));
-  StopsGpus stops(member);
+  ASSAY_TRY(TrainingDevice device, choose_device(options.device, job, share));
+  GpuStopGuard stops(member);
   device.backend->tell(&startup);
   startup.begin("plan", "planning the memory");
   choices.numerics = step::numerics_of(job.train.precision);
@@ -329,7 +329,7 @@ base::Result<base::ExitCode> join_and_train(const Session& session, const TrainO
     return done;
   };
   auto done = run();
-  if (done || assignment.rank != 0 || !give_to_launcher(done.error())) return done;
+  if (done || assignment.rank != 0 || !send_error_to_launcher(done.error())) return done;
   return done.error().code;
 }
 

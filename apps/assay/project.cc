@@ -28,7 +28,7 @@ base::Result<store::Store> open_store() {
   ASSAY_TRY(const fs::path directory, working_directory());
   ASSAY_TRY(const auto found, store::find(directory));
   ASSAY_TRY(store::Store store, store::Store::open(found ? *found : store::location_in(directory),
-                                                   store::Program{}, store::Access::kRead));
+                                                   store::StoreProgram{}, store::Access::kRead));
   for (const std::string& note : store.notes()) base::log_warn(note);
   if (store.is_read_only()) return store;
   // A store that cannot be written can still be read.

@@ -72,7 +72,7 @@ Verb recorded(const Session& session, Verb verb, std::function<bool()> makes_fil
     if (!session.quiet && ::isatty(STDERR_FILENO) == 1)
       request.summary = lineage::SummaryFormat::kLine;
     ASSAY_TRY(const collect::KeeperResult result, lineage::run_command(request));
-    collect::exit_like(result);
+    collect::exit_with_status(result);
   };
   return verb;
 }

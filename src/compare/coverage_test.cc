@@ -165,7 +165,7 @@ TEST_F(Coverage, StoppingOnPrecisionKeepsIt) {
     do {
       for (int k = 0; k < 4; ++k) experiment.run_block();
       e = estimate_of(experiment.differences());
-    } while (stop_after(rule, e, base::Seconds(0)) == Stop::kNo);
+    } while (stop_after(rule, e, base::Seconds(0)) == StopReason::kNo);
     covered += e.interval.contains(kTrue) ? 1 : 0;
     pairs += static_cast<double>(e.pairs);
   }

@@ -15,12 +15,12 @@ using base::Json;
 
 constexpr double kTotalAlpha = 0.05;
 constexpr std::size_t kMostArms = 26;
-constexpr std::array<std::pair<Stop, std::string_view>, 5> kStopTexts = {{
-    {Stop::kNo, "it was interrupted"},
-    {Stop::kNarrow, "the interval is narrow enough"},
-    {Stop::kTime, "the time limit was reached"},
-    {Stop::kPairs, "all pairs were made"},
-    {Stop::kFailed, "an arm failed"},
+constexpr std::array<std::pair<StopReason, std::string_view>, 5> kStopTexts = {{
+    {StopReason::kNo, "it was interrupted"},
+    {StopReason::kNarrow, "the interval is narrow enough"},
+    {StopReason::kTime, "the time limit was reached"},
+    {StopReason::kPairs, "all pairs were made"},
+    {StopReason::kFailed, "an arm failed"},
 }};
 constexpr std::string_view kOldTimeText = "the time was over";  // in journals of release 0.1
 
@@ -55,25 +55,25 @@ Json or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
-Json metric_or_null(const std::optional<Metric>& metric) {
+Json metric_or_null(const std::optional<ComparedMetric>& metric) {
   return metric ? Json(metric->text()) : Json(nullptr);
 }
 
 }  // namespace
 
-std::string_view to_text(Stop stop) {
+std::string_view to_text(StopReason stop) {
   for (const auto& [named, text] : kStopTexts) {
     if (named == stop) return text;
   }
   return "";
 }
 
-Stop stop_from_text(std::string_view text) {
-  if (text == kOldTimeText) return Stop::kTime;
+StopReason stop_reason_from_text(std::string_view text) {
+  if (text == kOldTimeText) return StopReason::kTime;
   for (const auto& [stop, named] : kStopTexts) {
     if (named == text) return stop;
   }
-  return Stop::kNo;
+  return StopReason::kNo;
 }
 
 std::string Experiment::name_of(std::size_t index) const {

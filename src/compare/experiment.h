@@ -35,19 +35,19 @@ struct StopRule {
   bool operator==(const StopRule&) const = default;
 };
 
-enum class Stop { kNo, kNarrow, kTime, kPairs, kFailed };
-std::string_view to_text(Stop stop);  // "the interval is narrow enough"
+enum class StopReason { kNo, kNarrow, kTime, kPairs, kFailed };
+std::string_view to_text(StopReason stop);  // "the interval is narrow enough"
 // The inverse; kNo for unknown text.
-Stop stop_from_text(std::string_view text);
+StopReason stop_reason_from_text(std::string_view text);
 
 struct Experiment {
   std::vector<Arm> arms;  // the first is the baseline
   bool second_baseline = true;
   std::vector<std::string> scanned = {};  // parameters, if the arms are the values of a scan
-  Metric metric;
-  std::optional<Metric> steps;
+  ComparedMetric metric;
+  std::optional<ComparedMetric> steps;
   double step_seconds = 1;  // the unit of a step's time
-  std::optional<Metric> quality;
+  std::optional<ComparedMetric> quality;
   StopRule stop;
   Judgement judgement;
   std::optional<std::int64_t> warm_up;  // blocks; nothing: detected automatically

@@ -125,8 +125,9 @@ HostSample Host::sample() {
     sample.throttles += machine::parse_int(tree.read(file, 64).value_or("")).value_or(0);
   }
   for (const Gpu& gpu : gpus_) {
-    const machine::Reading reading = gpu.meter->read();
-    for (const std::string& trouble : machine::clock_troubles(reading.clock_limits.value_or(0))) {
+    const machine::MeterReading reading = gpu.meter->read();
+    for (const std::string& trouble :
+         machine::throttling_faults(reading.clock_limits.value_or(0))) {
       sample.gpu_problems.push_back(fmt::format("GPU {}: {}", gpu.index, trouble));
     }
     if (reading.too_hot_ns) sample.gpu_hot_ns[gpu.index] = *reading.too_hot_ns;
@@ -155,14 +156,15 @@ std::vector<std::string> Host::preflight() const {
     }
   }
   for (const Gpu& gpu : gpus_) {
-    const machine::Reading reading = gpu.meter->read();
+    const machine::MeterReading reading = gpu.meter->read();
     if (reading.clock_mhz) {
       warnings.push_back(
           fmt::format("GPU {}: its clock is {:.0f} MHz and varies with load, heat and power "
                       "unless locked (nvidia-smi --lock-gpu-clocks)",
                       gpu.index, *reading.clock_mhz));
     }
-    for (const std::string& trouble : machine::clock_troubles(reading.clock_limits.value_or(0))) {
+    for (const std::string& trouble :
+         machine::throttling_faults(reading.clock_limits.value_or(0))) {
       warnings.push_back(fmt::format("GPU {}: {}", gpu.index, trouble));
     }
   }

@@ -88,7 +88,7 @@ TEST_F(JournalFile, AnalysesSessionsFailuresAndRulesAreThereAgain) {
       "2026-11-15T00:00:00Z", "h", "m", "k", "d", "0.1.0 abc", "def", {"load"}};
   const FailedRun failed{4, 1, 1, "2026-11-15T00:00:00.000Z", "exited with 7"};
   const InterimAnalysis analysis{
-      .run = 3, .pairs = 1, .stop = Stop::kTime, .planned = true, .alpha_share = 0.25};
+      .run = 3, .pairs = 1, .stop = StopReason::kTime, .planned = true, .alpha_share = 0.25};
   RuleChange change{.pairs = 1};
   change.to = {{0.125, 3, 77, base::Seconds(5)}, {7.5, false}};
   {
@@ -129,9 +129,10 @@ TEST_F(JournalFile, OldJournalsAreRead) {
   ASSERT_EQ(measured.sessions.size(), 1U);
   EXPECT_EQ(measured.sessions.front().kernel, "k");
   ASSERT_EQ(measured.analyses.size(), 1U);
-  EXPECT_EQ(measured.analyses.front(),
-            (InterimAnalysis{
-                .run = 3, .pairs = 1, .stop = Stop::kTime, .planned = true, .alpha_share = 0.25}));
+  EXPECT_EQ(
+      measured.analyses.front(),
+      (InterimAnalysis{
+          .run = 3, .pairs = 1, .stop = StopReason::kTime, .planned = true, .alpha_share = 0.25}));
   EXPECT_EQ(measured.experiment.judgement, (Judgement{.margin_pct = 7}));
 }
 

@@ -87,7 +87,7 @@ Json parsed(std::string_view text) {
   return Json::parse(text.begin(), text.end(), nullptr, false);
 }
 
-base::Error not_found(const Metric& metric, std::string_view what) {
+base::Error not_found(const ComparedMetric& metric, std::string_view what) {
   return base::unfit_error(
       "", fmt::format("'{}' {} in its output", base::shortened(metric.text(), 100), what));
 }
@@ -110,7 +110,7 @@ base::Result<std::optional<std::string>> last_match(const Pattern& pattern, std:
   return found;
 }
 
-base::Result<double> matched_value(const Metric& metric, const RunOutput& output,
+base::Result<double> matched_value(const ComparedMetric& metric, const RunOutput& output,
                                    const SearchLimit& limit) {
   ASSAY_TRY(const Pattern pattern, Pattern::compile(metric.pattern));
   for (const std::string_view text : {output.out, output.err}) {
@@ -123,7 +123,7 @@ base::Result<double> matched_value(const Metric& metric, const RunOutput& output
   return base::fail(not_found(metric, "was not found"));
 }
 
-base::Result<double> value_in_documents(const Metric& metric, const RunOutput& output,
+base::Result<double> value_in_documents(const ComparedMetric& metric, const RunOutput& output,
                                         const SearchLimit& limit) {
   for (const std::string_view text : {output.out, output.err}) {
     std::optional<double> found;
@@ -143,7 +143,7 @@ void keep_step(std::optional<std::int64_t> step, std::optional<double> value, st
   if (step && value && std::isfinite(*value) && *value > 0) steps[*step] = {*step, *value, offset};
 }
 
-base::Result<void> steps_by_pattern(const Metric& metric, std::string_view text,
+base::Result<void> steps_by_pattern(const ComparedMetric& metric, std::string_view text,
                                     const SearchLimit& limit, StepsByNumber& steps) {
   ASSAY_TRY(const Pattern pattern, Pattern::compile(metric.pattern));
   return each_line(text, [&](std::string_view line, std::size_t end) -> base::Result<void> {
@@ -154,7 +154,7 @@ base::Result<void> steps_by_pattern(const Metric& metric, std::string_view text,
   });
 }
 
-base::Result<void> steps_by_path(const Metric& metric, std::string_view text,
+base::Result<void> steps_by_path(const ComparedMetric& metric, std::string_view text,
                                  const SearchLimit& limit, StepsByNumber& steps) {
   const std::size_t comma = metric.pattern.find(',');
   const std::string step_path = metric.pattern.substr(0, comma);
@@ -171,21 +171,21 @@ base::Result<void> steps_by_path(const Metric& metric, std::string_view text,
 
 }  // namespace
 
-std::string Metric::text() const {
+std::string ComparedMetric::text() const {
   for (const auto& [named, name] : kMetricNames) {
     if (named == kind) return std::string(name) + pattern;
   }
   return pattern;
 }
 
-base::Result<Metric> parse_metric(std::string_view text) {
+base::Result<ComparedMetric> parse_metric(std::string_view text) {
   for (const auto& [kind, name] : kMetricNames) {
     if (!name.ends_with(':')) {
-      if (text == name) return Metric{kind, ""};
+      if (text == name) return ComparedMetric{kind, ""};
       continue;
     }
     if (!text.starts_with(name)) continue;
-    Metric metric{kind, std::string(text.substr(name.size()))};
+    ComparedMetric metric{kind, std::string(text.substr(name.size()))};
     if (metric.pattern.empty()) break;
     if (kind == MetricKind::kRegex) ASSAY_TRY_VOID(Pattern::compile(metric.pattern));
     return metric;
@@ -193,8 +193,8 @@ base::Result<Metric> parse_metric(std::string_view text) {
   return base::fail(base::usage_error("", fmt::format("'{}' is not a metric", text), kMetricForms));
 }
 
-base::Result<Metric> parse_steps(std::string_view text) {
-  ASSAY_TRY(Metric metric, parse_metric(text));
+base::Result<ComparedMetric> parse_steps(std::string_view text) {
+  ASSAY_TRY(ComparedMetric metric, parse_metric(text));
   if (metric.kind == MetricKind::kRegex) {
     ASSAY_TRY(const Pattern pattern, Pattern::compile(metric.pattern));
     if (pattern.groups() == 2) return metric;
@@ -208,17 +208,17 @@ base::Result<Metric> parse_steps(std::string_view text) {
       "regex:PATTERN with two groups, step and value, or json:STEP,VALUE, or stored:NAME"));
 }
 
-base::Result<double> value_in(const Metric& metric, const RunOutput& output,
+base::Result<double> value_in(const ComparedMetric& metric, const RunOutput& output,
                               const SearchLimit& limit) {
   return metric.kind == MetricKind::kRegex ? matched_value(metric, output, limit)
                                            : value_in_documents(metric, output, limit);
 }
 
-base::Result<double> value_in(const Metric& metric, std::string_view text) {
+base::Result<double> value_in(const ComparedMetric& metric, std::string_view text) {
   return value_in(metric, RunOutput{text});
 }
 
-base::Result<FoundSteps> steps_in(const Metric& metric, const RunOutput& output,
+base::Result<FoundSteps> steps_in(const ComparedMetric& metric, const RunOutput& output,
                                   const SearchLimit& limit) {
   const auto search = metric.kind == MetricKind::kRegex ? steps_by_pattern : steps_by_path;
   for (const bool in_err : {false, true}) {

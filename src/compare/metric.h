@@ -1,4 +1,4 @@
-// Metric: the number by which runs are compared, and where it is found.
+// ComparedMetric: the number by which runs are compared, and where it is found.
 //
 //   wall             seconds from start to end
 //   cpu              processor seconds of it and its children
@@ -24,17 +24,17 @@ namespace assay::compare {
 
 enum class MetricKind { kWall, kCpu, kRegex, kJson, kStored };
 
-struct Metric {
+struct ComparedMetric {
   MetricKind kind = MetricKind::kWall;
   std::string pattern;
 
   [[nodiscard]] std::string text() const;  // as on the command line
-  bool operator==(const Metric&) const = default;
+  bool operator==(const ComparedMetric&) const = default;
 };
 
 // Usage errors leave `where` empty: the caller knows which option it was.
-base::Result<Metric> parse_metric(std::string_view text);
-base::Result<Metric> parse_steps(std::string_view text);
+base::Result<ComparedMetric> parse_metric(std::string_view text);
+base::Result<ComparedMetric> parse_steps(std::string_view text);
 
 struct StepValue {
   std::int64_t step = 0;
@@ -50,16 +50,16 @@ struct RunOutput {
 };
 
 // For kRegex and kJson. The error says what was not found.
-base::Result<double> value_in(const Metric& metric, const RunOutput& printed,
+base::Result<double> value_in(const ComparedMetric& metric, const RunOutput& printed,
                               const SearchLimit& limit = SearchLimit());
-base::Result<double> value_in(const Metric& metric, std::string_view text);
+base::Result<double> value_in(const ComparedMetric& metric, std::string_view text);
 
 struct FoundSteps {
   std::vector<StepValue> steps;  // never empty
   bool in_err = false;           // found in standard error, which the offsets refer to
 };
 // Steps with values above 0, in order; if a step occurs twice, its last value.
-base::Result<FoundSteps> steps_in(const Metric& metric, const RunOutput& printed,
+base::Result<FoundSteps> steps_in(const ComparedMetric& metric, const RunOutput& printed,
                                   const SearchLimit& limit = SearchLimit());
 
 }  // namespace assay::compare

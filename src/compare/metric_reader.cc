@@ -51,7 +51,7 @@ void split_time(double step_seconds, std::span<const OutputMoment> moments, ArmR
 }
 
 bool reads_output(const Experiment& experiment) {
-  return any_metric(experiment, [](const Metric& m) {
+  return any_metric(experiment, [](const ComparedMetric& m) {
     return m.kind == MetricKind::kRegex || m.kind == MetricKind::kJson;
   });
 }
@@ -59,7 +59,8 @@ bool reads_output(const Experiment& experiment) {
 base::Result<MetricReader> MetricReader::of(const Experiment& experiment,
                                             const Interrupts& interrupts) {
   MetricReader reader(experiment, interrupts);
-  if (any_metric(experiment, [](const Metric& m) { return m.kind == MetricKind::kStored; })) {
+  if (any_metric(experiment,
+                 [](const ComparedMetric& m) { return m.kind == MetricKind::kStored; })) {
     ASSAY_TRY(reader.store_, StoredMetrics::open(experiment.directory));
   }
   return reader;
@@ -100,7 +101,7 @@ base::Result<void> MetricReader::read(const ProcessOutcome& outcome, const Proce
 
 base::Result<void> MetricReader::read_steps(const OutputTexts& texts, const ProcessOutcome& outcome,
                                             std::int64_t started_ns, ArmRun& record) {
-  const Metric& metric = *experiment_->steps;
+  const ComparedMetric& metric = *experiment_->steps;
   if (metric.kind == MetricKind::kStored) return read_stored_steps(started_ns, record);
   ASSAY_TRY(FoundSteps found, steps_in(metric, {texts.out, texts.err}, search_limit()));
   record.steps = std::move(found.steps);
@@ -127,7 +128,7 @@ base::Result<void> MetricReader::read_stored_steps(std::int64_t started_ns, ArmR
   return {};
 }
 
-base::Result<std::vector<StepValue>> MetricReader::stored_above_zero(const Metric& metric) {
+base::Result<std::vector<StepValue>> MetricReader::stored_above_zero(const ComparedMetric& metric) {
   ASSAY_TRY(std::vector<StepValue> steps, store_->steps(metric.pattern));
   std::erase_if(steps, [](const StepValue& step) { return !(step.value > 0); });
   if (steps.empty()) {
@@ -137,7 +138,7 @@ base::Result<std::vector<StepValue>> MetricReader::stored_above_zero(const Metri
   return steps;
 }
 
-base::Result<double> MetricReader::value_of(const Metric& metric, const OutputTexts& texts,
+base::Result<double> MetricReader::value_of(const ComparedMetric& metric, const OutputTexts& texts,
                                             const ArmRun& record) {
   switch (metric.kind) {
     case MetricKind::kWall:
@@ -154,8 +155,8 @@ base::Result<double> MetricReader::value_of(const Metric& metric, const OutputTe
 }
 
 // The last value, such as the final loss, where a metric takes the median over steps.
-base::Result<double> MetricReader::quality_of(const Metric& metric, const OutputTexts& texts,
-                                              const ArmRun& record) {
+base::Result<double> MetricReader::quality_of(const ComparedMetric& metric,
+                                              const OutputTexts& texts, const ArmRun& record) {
   if (metric.kind != MetricKind::kStored) return value_of(metric, texts, record);
   ASSAY_TRY(const std::vector<StepValue> steps, store_->steps(metric.pattern));
   return steps.back().value;

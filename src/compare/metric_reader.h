@@ -37,10 +37,10 @@ class MetricReader {
   base::Result<void> read_steps(const OutputTexts& texts, const ProcessOutcome& outcome,
                                 std::int64_t started_ns, ArmRun& record);
   base::Result<void> read_stored_steps(std::int64_t started_ns, ArmRun& record);
-  base::Result<std::vector<StepValue>> stored_above_zero(const Metric& metric);
-  base::Result<double> value_of(const Metric& metric, const OutputTexts& texts,
+  base::Result<std::vector<StepValue>> stored_above_zero(const ComparedMetric& metric);
+  base::Result<double> value_of(const ComparedMetric& metric, const OutputTexts& texts,
                                 const ArmRun& record);
-  base::Result<double> quality_of(const Metric& metric, const OutputTexts& texts,
+  base::Result<double> quality_of(const ComparedMetric& metric, const OutputTexts& texts,
                                   const ArmRun& record);
   [[nodiscard]] SearchLimit search_limit() const;
 

@@ -19,7 +19,7 @@ std::string missing(const char* metric, std::string_view output) {
   return value ? "" : value.error().line();
 }
 
-TEST(Metric, IsWrittenAsItIsRead) {
+TEST(ComparedMetric, IsWrittenAsItIsRead) {
   for (const char* text : {"wall", "cpu", "regex:a (b)", "json:a.b", "stored:seconds"}) {
     const auto metric = parse_metric(text);
     ASSERT_TRUE(metric) << text;
@@ -30,7 +30,7 @@ TEST(Metric, IsWrittenAsItIsRead) {
   }
 }
 
-TEST(Metric, TheLastMatchCounts) {
+TEST(ComparedMetric, TheLastMatchCounts) {
   EXPECT_EQ(found("regex:dt ([0-9.]+)", "dt 1.5\nx\ndt 2.5 dt 3\nend"), 3);
   EXPECT_EQ(found("regex:[0-9]+", "7 8 9"), 9);
   EXPECT_EQ(found("regex:t=(\\S+)", "t=-1.5e-3"), -1.5e-3);
@@ -38,7 +38,7 @@ TEST(Metric, TheLastMatchCounts) {
   EXPECT_THAT(missing("regex:x*", "1\n"), HasSubstr("not a number"));
 }
 
-TEST(Metric, MissingValuesAreReported) {
+TEST(ComparedMetric, MissingValuesAreReported) {
   EXPECT_THAT(missing("regex:dt ([0-9.]+)", "nothing\n"), HasSubstr("was not found"));
   EXPECT_THAT(missing("regex:dt", "dt"), HasSubstr("matched 'dt', which is not a number"));
   EXPECT_THAT(missing("regex:(nan)", "nan"), HasSubstr("not a number"));
@@ -47,20 +47,20 @@ TEST(Metric, MissingValuesAreReported) {
   EXPECT_THAT(missing("json:a", "\xff\xfe{\"a\""), HasSubstr("has no number"));
 }
 
-TEST(Metric, AnyBytesAndAnyLength) {
+TEST(ComparedMetric, AnyBytesAndAnyLength) {
   std::string output(1 << 20, 'x');
   output += "\n\xff\xfe dt 4\n\0";
   EXPECT_EQ(found("regex:dt ([0-9.]+)", output), 4);
   EXPECT_EQ(found("regex:.*dt ([0-9.]+).*", output), 4);
 }
 
-TEST(Metric, JsonByPath) {
+TEST(ComparedMetric, JsonByPath) {
   EXPECT_EQ(found("json:a.b.1.c", R"({"a": {"b": [0, {"c": 2.5}]}})"), 2.5);
   EXPECT_EQ(found("json:t", "noise\n{\"t\": 1}\n{\"t\": 2}\n{\"u\": 3}\n"), 2);
   EXPECT_EQ(found("json:t", "{\"t\": \"1.25\"}"), 1.25);
 }
 
-TEST(Metric, StepsByLine) {
+TEST(ComparedMetric, StepsByLine) {
   const auto regex = parse_steps("regex:step ([0-9]+).*dt ([0-9.]+)ms");
   ASSERT_TRUE(regex);
   const auto steps =
@@ -80,7 +80,7 @@ TEST(Metric, StepsByLine) {
 }
 
 // As tqdm prints: one line for people, a step after the other.
-TEST(Metric, ACarriageReturnEndsALine) {
+TEST(ComparedMetric, ACarriageReturnEndsALine) {
   std::string bar;
   for (int step = 1; step <= 199; ++step) {
     bar += "\rstep " + std::to_string(step) + " of 199 dt: " + std::to_string(step) + "ms   ";
@@ -95,7 +95,7 @@ TEST(Metric, ACarriageReturnEndsALine) {
   EXPECT_EQ(value_in(*parse_metric("regex:dt: ([0-9.]+)"), RunOutput{"", bar}), 199);
 }
 
-TEST(Metric, StandardOutputGoesBeforeStandardError) {
+TEST(ComparedMetric, StandardOutputGoesBeforeStandardError) {
   EXPECT_EQ(value_in(*parse_metric("regex:t=([0-9]+)"), RunOutput{"t=1\nt=2", "t=3"}), 2);
   EXPECT_EQ(value_in(*parse_metric("regex:t=([0-9]+)"), RunOutput{"t", "t=3"}), 3);
   EXPECT_FALSE(steps_in(*parse_steps("regex:([0-9]) ([0-9])"), {"1 2", "3 4"})->in_err);
@@ -103,7 +103,7 @@ TEST(Metric, StandardOutputGoesBeforeStandardError) {
   EXPECT_FALSE(value_in(*parse_metric("regex:a=1"), RunOutput{"a", "=1"}));
 }
 
-TEST(Metric, JsonAmongOtherLines) {
+TEST(ComparedMetric, JsonAmongOtherLines) {
   const char* pretty = "{\n  \"loss\": 2.5,\n  \"list\": [\n    {\"loss\": 9}\n  ]\n}\n";
   EXPECT_EQ(value_in(*parse_metric("json:loss"), RunOutput{pretty, "warning: slow\n"}), 2.5);
   EXPECT_EQ(
@@ -113,14 +113,14 @@ TEST(Metric, JsonAmongOtherLines) {
   EXPECT_EQ(value_in(*parse_metric("json:list.0.loss"), RunOutput{pretty}), 9);
 }
 
-TEST(Metric, LinesAreLong) {
+TEST(ComparedMetric, LinesAreLong) {
   const std::string line = std::string(60'000, 'x') + " dt 4";
   EXPECT_EQ(found("regex:dt ([0-9.]+)", line), 4);
   EXPECT_EQ(found("regex:^x+ dt ([0-9.]+)$", line), 4);
 }
 
 // Exponential backtracking, and quadratic time on a long line: neither may hang.
-TEST(Metric, PatternsThatNeverEndAreEnded) {
+TEST(ComparedMetric, PatternsThatNeverEndAreEnded) {
   const base::Stopwatch watch;
   EXPECT_THAT(missing("regex:(a+)+b", std::string(50, 'a') + "cb"), HasSubstr("too many ways"));
   EXPECT_EQ(found("regex:(?:a+)+b([0-9])", std::string(50, 'a') + "b7"), 7);

@@ -52,7 +52,7 @@ SessionRecord session_from_json(const Json& json) {
 InterimAnalysis analysis_from_json(const Json& json) {
   return {.run = json.at("run"),
           .pairs = json.at("pairs"),
-          .stop = stop_from_text(json.at("stopped").get<std::string>()),
+          .stop = stop_reason_from_text(json.at("stopped").get<std::string>()),
           .planned = json.at("planned"),
           .alpha_share = json.at(json.contains("share") ? "share" : "alpha_share")};
 }

@@ -81,7 +81,7 @@ struct RuleChange {
 struct InterimAnalysis {
   std::int64_t run = 0;  // the last run included
   std::int64_t pairs = 0;
-  Stop stop = Stop::kNo;
+  StopReason stop = StopReason::kNo;
   bool planned = false;    // at the end that was defined before any result was seen
   double alpha_share = 0;  // share of alpha that its verdict may spend; 0: no verdict
 

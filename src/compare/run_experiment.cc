@@ -238,11 +238,11 @@ base::Result<ExperimentEnd> run_experiment(Measured& measured, Journal& journal,
   ExperimentProgress progress{.estimate = widest_estimate(measured)};
   const StopRule& rule = measured.experiment.stop;
   ExperimentEnd end{.stop = stop_after(rule, progress.estimate, watch.elapsed())};
-  while (end.stop == Stop::kNo) {
+  while (end.stop == StopReason::kNo) {
     auto completed = runner.run_block();
     if (!completed && !runner.arm_failed()) return base::fail(std::move(completed).error());
     if (!completed) {
-      end.stop = Stop::kFailed;
+      end.stop = StopReason::kFailed;
       end.failure = std::move(completed).error();
       break;
     }

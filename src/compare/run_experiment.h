@@ -23,7 +23,7 @@ struct ExperimentProgress {
 using ProgressCallback = std::function<void(const ExperimentProgress&)>;
 
 struct ExperimentEnd {
-  Stop stop = Stop::kNo;                    // kNo: it was interrupted
+  StopReason stop = StopReason::kNo;        // kNo: it was interrupted
   Estimate estimate;                        // of the comparison with the widest interval
   std::optional<base::Error> failure = {};  // with kFailed: which run, and why
 };

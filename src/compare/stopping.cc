@@ -21,23 +21,23 @@ bool keeps_planned_end(const RuleChange& change) {
          from.max_pairs == to.max_pairs;
 }
 
-bool is_planned(const Measured& measured, Stop stop) {
+bool is_planned(const Measured& measured, StopReason stop) {
   if (measured.analyses.empty()) return true;
   const auto planned = [](const InterimAnalysis& analysis) { return analysis.planned; };
-  return (stop == Stop::kNarrow || stop == Stop::kPairs) &&
+  return (stop == StopReason::kNarrow || stop == StopReason::kPairs) &&
          std::all_of(measured.changes.begin(), measured.changes.end(), keeps_planned_end) &&
          std::none_of(measured.analyses.begin(), measured.analyses.end(), planned);
 }
 
 }  // namespace
 
-Stop stop_after(const StopRule& rule, const Estimate& estimate, base::Seconds elapsed) {
+StopReason stop_after(const StopRule& rule, const Estimate& estimate, base::Seconds elapsed) {
   if (estimate.pairs >= rule.min_pairs && estimate.half_width_pct() <= rule.half_width_pct) {
-    return Stop::kNarrow;
+    return StopReason::kNarrow;
   }
-  if (estimate.pairs >= rule.max_pairs) return Stop::kPairs;
-  if (elapsed >= rule.max_time) return Stop::kTime;
-  return Stop::kNo;
+  if (estimate.pairs >= rule.max_pairs) return StopReason::kPairs;
+  if (elapsed >= rule.max_time) return StopReason::kTime;
+  return StopReason::kNo;
 }
 
 std::optional<base::Seconds> time_left(const StopRule& rule, const Estimate& estimate,
@@ -51,14 +51,14 @@ std::optional<base::Seconds> time_left(const StopRule& rule, const Estimate& est
   return base::Seconds(std::max(0.0, left));
 }
 
-InterimAnalysis interim_analysis(const Measured& measured, Stop stop, std::int64_t pairs) {
+InterimAnalysis interim_analysis(const Measured& measured, StopReason stop, std::int64_t pairs) {
   const std::int64_t run = measured.last_run();
   if (!measured.analyses.empty()) {
     const InterimAnalysis& last = measured.analyses.back();
     if (last.run == run && last.alpha_share > 0) return last;
   }
   InterimAnalysis analysis{.run = run, .pairs = pairs, .stop = stop};
-  if (stop == Stop::kNo || stop == Stop::kFailed) return analysis;
+  if (stop == StopReason::kNo || stop == StopReason::kFailed) return analysis;
   analysis.planned = is_planned(measured, stop);
   analysis.alpha_share = analysis.planned ? 1 : share_of_analysis(measured.analyses.size() + 1);
   return analysis;

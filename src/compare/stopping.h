@@ -16,7 +16,7 @@
 
 namespace assay::compare {
 
-Stop stop_after(const StopRule& rule, const Estimate& estimate, base::Seconds elapsed);
+StopReason stop_after(const StopRule& rule, const Estimate& estimate, base::Seconds elapsed);
 
 // Time until the rule is met if noise and block times stay the same; nothing if unknown.
 std::optional<base::Seconds> time_left(const StopRule& rule, const Estimate& estimate,
@@ -24,7 +24,7 @@ std::optional<base::Seconds> time_left(const StopRule& rule, const Estimate& est
 
 // The interim analysis of everything measured so far. If no run was added since the last one and
 // that one had a verdict, it is returned again.
-InterimAnalysis interim_analysis(const Measured& measured, Stop stop, std::int64_t pairs);
+InterimAnalysis interim_analysis(const Measured& measured, StopReason stop, std::int64_t pairs);
 
 // The verdict if `alpha_share` of `alpha` may be spent on it.
 IntervalVerdict verdict_spending(std::span<const double> differences, double alpha,

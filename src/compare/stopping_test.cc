@@ -24,52 +24,55 @@ RuleChange pairs_changed() {
 }
 
 TEST(InterimAnalyses, TheFirstEndIsThePlannedOne) {
-  for (const Stop stop : {Stop::kNarrow, Stop::kTime, Stop::kPairs}) {
+  for (const StopReason stop : {StopReason::kNarrow, StopReason::kTime, StopReason::kPairs}) {
     const InterimAnalysis analysis = interim_analysis(analysed({}), stop, 10);
     EXPECT_TRUE(analysis.planned);
     EXPECT_EQ(analysis.alpha_share, 1);
     EXPECT_EQ(analysis.run, 30);
   }
-  EXPECT_EQ(interim_analysis(analysed({}), Stop::kNo, 10).alpha_share, 0);
-  EXPECT_EQ(interim_analysis(analysed({}), Stop::kFailed, 10).alpha_share, 0);
+  EXPECT_EQ(interim_analysis(analysed({}), StopReason::kNo, 10).alpha_share, 0);
+  EXPECT_EQ(interim_analysis(analysed({}), StopReason::kFailed, 10).alpha_share, 0);
 }
 
 // After an interruption the planned end is still in effect: it was not chosen by looking at the
 // estimate.
 TEST(InterimAnalyses, AnInterruptedOneMayStillEndByItsRule) {
   Measured m = analysed({{.run = 15, .pairs = 5}});
-  EXPECT_TRUE(interim_analysis(m, Stop::kNarrow, 10).planned);
-  EXPECT_TRUE(interim_analysis(m, Stop::kPairs, 10).planned);
+  EXPECT_TRUE(interim_analysis(m, StopReason::kNarrow, 10).planned);
+  EXPECT_TRUE(interim_analysis(m, StopReason::kPairs, 10).planned);
   // Time restarts with every session, so whoever resumes chooses when it ends.
-  EXPECT_FALSE(interim_analysis(m, Stop::kTime, 10).planned);
-  EXPECT_DOUBLE_EQ(interim_analysis(m, Stop::kTime, 10).alpha_share, 1.0 / 12);
+  EXPECT_FALSE(interim_analysis(m, StopReason::kTime, 10).planned);
+  EXPECT_DOUBLE_EQ(interim_analysis(m, StopReason::kTime, 10).alpha_share, 1.0 / 12);
   m.changes = {pairs_changed()};
-  EXPECT_DOUBLE_EQ(interim_analysis(m, Stop::kPairs, 10).alpha_share, 1.0 / 12);
+  EXPECT_DOUBLE_EQ(interim_analysis(m, StopReason::kPairs, 10).alpha_share, 1.0 / 12);
   RuleChange margin{.pairs = 8};
   margin.to.judgement.margin_pct = 5;
   margin.to.stop.max_time = base::Seconds(1);
   m.changes = {margin};
-  EXPECT_TRUE(interim_analysis(m, Stop::kPairs, 10).planned);
+  EXPECT_TRUE(interim_analysis(m, StopReason::kPairs, 10).planned);
 }
 
 TEST(InterimAnalyses, ThereIsOnePlannedEnd) {
   const InterimAnalysis planned{
-      .run = 15, .pairs = 5, .stop = Stop::kTime, .planned = true, .alpha_share = 1};
-  EXPECT_DOUBLE_EQ(interim_analysis(analysed({planned}), Stop::kNarrow, 10).alpha_share, 1.0 / 12);
-  EXPECT_DOUBLE_EQ(interim_analysis(analysed({planned, planned}), Stop::kNarrow, 10).alpha_share,
-                   1.0 / 24);
+      .run = 15, .pairs = 5, .stop = StopReason::kTime, .planned = true, .alpha_share = 1};
+  EXPECT_DOUBLE_EQ(interim_analysis(analysed({planned}), StopReason::kNarrow, 10).alpha_share,
+                   1.0 / 12);
+  EXPECT_DOUBLE_EQ(
+      interim_analysis(analysed({planned, planned}), StopReason::kNarrow, 10).alpha_share,
+      1.0 / 24);
   // Nothing ran since: it is the same analysis.
-  EXPECT_EQ(interim_analysis(analysed({planned}, 15), Stop::kPairs, 5), planned);
+  EXPECT_EQ(interim_analysis(analysed({planned}, 15), StopReason::kPairs, 5), planned);
   const InterimAnalysis undecided{.run = 15, .pairs = 5};
   EXPECT_DOUBLE_EQ(
-      interim_analysis(analysed({undecided, undecided}, 15), Stop::kTime, 5).alpha_share, 1.0 / 24);
+      interim_analysis(analysed({undecided, undecided}, 15), StopReason::kTime, 5).alpha_share,
+      1.0 / 24);
 }
 
 TEST(InterimAnalyses, AllOfThemTogetherSpendAQuarterMore) {
   std::vector<InterimAnalysis> analyses = {{.run = 1, .planned = true, .alpha_share = 1}};
   double spent = 1;
   for (std::int64_t run = 2; run < 2000; ++run) {
-    analyses.push_back(interim_analysis(analysed(analyses, run), Stop::kTime, run));
+    analyses.push_back(interim_analysis(analysed(analyses, run), StopReason::kTime, run));
     spent += analyses.back().alpha_share;
   }
   EXPECT_LT(spent, 1.25);
@@ -103,7 +106,8 @@ Resumed resume_again_and_again(int experiments) {
       while (differences.size() < pairs) differences.push_back(noise(random));
       m.runs.back().run = static_cast<std::int64_t>(3 * pairs);
       if (pairs > 8) m.changes = {pairs_changed()};
-      m.analyses.push_back(interim_analysis(m, Stop::kPairs, static_cast<std::int64_t>(pairs)));
+      m.analyses.push_back(
+          interim_analysis(m, StopReason::kPairs, static_cast<std::int64_t>(pairs)));
       const Judgement judgement{.margin_pct = 0};
       ours = ours || verdict_spending(differences, 0.05, m.analyses.back().alpha_share,
                                       judgement) != IntervalVerdict::kInconclusive;

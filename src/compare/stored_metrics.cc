@@ -15,7 +15,7 @@ constexpr const char* kStepEnds = "unix_s";  // written by assay train
 base::Result<StoredMetrics> StoredMetrics::open(const std::filesystem::path& directory) {
   ASSAY_TRY(const auto found, store::find(directory));
   ASSAY_TRY(store::Store store, store::Store::open(found ? *found : store::location_in(directory),
-                                                   store::Program{}, store::Access::kRead));
+                                                   store::StoreProgram{}, store::Access::kRead));
   return StoredMetrics(std::move(store));
 }
 

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 TEST(StoredMetrics, AreThoseOfTheRunThatCameAfter) {
   const base::testing::TempDir directory;
   EXPECT_FALSE(StoredMetrics::open(directory.path()));
-  auto store = store::Store::create(store::location_in(directory.path()), store::Program{});
+  auto store = store::Store::create(store::location_in(directory.path()), store::StoreProgram{});
   ASSERT_TRUE(store) << store.error().line();
   const auto record = [&](const std::string& uid, std::vector<store::MetricRow> rows) {
     const store::RunId id = store::testing::record(*store, "train a=1 -> b=2");
@@ -43,7 +43,7 @@ TEST(StoredMetrics, AreThoseOfTheRunThatCameAfter) {
 // A run that recorded when its steps ended is divided like one whose output was timed.
 TEST(StoredMetrics, StartUpIsFoundIfStepsHaveTheirEndTime) {
   const base::testing::TempDir directory;
-  auto store = store::Store::create(store::location_in(directory.path()), store::Program{});
+  auto store = store::Store::create(store::location_in(directory.path()), store::StoreProgram{});
   ASSERT_TRUE(store) << store.error().line();
   Experiment experiment;
   experiment.steps = *parse_steps("stored:seconds");

@@ -16,7 +16,7 @@ constexpr std::size_t kPendingChunks = 16;  // fills the lanes of the widest ker
 constexpr std::size_t kPendingBytes = kPendingChunks * kChunkBytes;
 constexpr std::uint64_t kMostChunks = 1024;  // at once: bounds the memory for chaining values
 
-class Memory : public Source {
+class Memory : public SegmentSource {
  public:
   explicit Memory(std::span<const std::byte> data) : data_(data) {}
   base::Result<std::size_t> feed(Subtree& subtree, std::uint64_t offset,

@@ -52,7 +52,7 @@ base::Result<std::size_t> read_at(int fd, const std::string& where, std::uint64_
   return done;
 }
 
-class Copied : public Source {
+class Copied : public SegmentSource {
  public:
   Copied(int fd, const std::string& where) : fd_(fd), where_(where) {}
 
@@ -76,7 +76,7 @@ class Copied : public Source {
   const std::string& where_;
 };
 
-class Mapped : public Source {
+class Mapped : public SegmentSource {
  public:
   Mapped(int fd, const MappedFile& file) : fd_(fd), file_(file) {}
 
@@ -140,7 +140,7 @@ base::Result<Hashed> hash_contents(int fd, const std::string& where, std::uint64
   for (std::uint64_t at = 0; at < std::min(size, kAhead); at += kAhead / 16) {
     read_ahead(fd, at, kAhead / 16);
   }
-  if (options.reading == Reading::kMapped && size >= kWorthMapping) {
+  if (options.reading == ReadMethod::kMapped && size >= kWorthMapping) {
     ASSAY_TRY(const auto hashed, hash_mapped(fd, where, size, segments));
     if (hashed) return *hashed;
   }

@@ -43,7 +43,7 @@ struct FileDigest {
   bool changed = false;
 };
 
-enum class Reading {
+enum class ReadMethod {
   kMapped,  // through a memory map where possible, else with pread
   kCopied,  // with pread
 };
@@ -54,7 +54,7 @@ struct HashOptions {
   // the file changes, the sum may exceed its size. base::Progress::advance fits.
   std::function<void(std::int64_t)> progress = {};
   std::stop_token stop = {};  // checked about every MiB; stopping is an error
-  Reading reading = Reading::kMapped;
+  ReadMethod reading = ReadMethod::kMapped;
   const Kernel* kernel = &best_kernel();
 };
 

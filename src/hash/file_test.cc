@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-class HashFile : public ::testing::TestWithParam<Reading> {
+class HashFile : public ::testing::TestWithParam<ReadMethod> {
  protected:
   fs::path make(std::size_t size, const std::string& name = "file") {
     data_ = testing::noise(size, size + 1);
@@ -188,9 +188,10 @@ TEST_P(HashFile, ErrorsNameTheReason) {
   EXPECT_THAT(hash_file(write_only.get(), "it", with(1)).error().line(), HasSubstr("cannot read"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Reading, HashFile, ::testing::Values(Reading::kMapped, Reading::kCopied),
+INSTANTIATE_TEST_SUITE_P(ReadMethod, HashFile,
+                         ::testing::Values(ReadMethod::kMapped, ReadMethod::kCopied),
                          [](const auto& test) {
-                           return test.param == Reading::kMapped ? "Mapped" : "Copied";
+                           return test.param == ReadMethod::kMapped ? "Mapped" : "Copied";
                          });
 
 }  // namespace

@@ -29,13 +29,13 @@ inline constexpr int kRounds = 7;
 
 // The order of message words in each round: the specification's permutation, applied once more per
 // round.
-struct Schedule {
+struct MessageSchedule {
   int word[kRounds][16];
 };
 
-constexpr Schedule make_schedule() {
+constexpr MessageSchedule make_schedule() {
   constexpr int kPermutation[16] = {2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8};
-  Schedule schedule{};
+  MessageSchedule schedule{};
   for (int i = 0; i < 16; ++i) schedule.word[0][i] = i;
   for (int round = 1; round < kRounds; ++round) {
     for (int i = 0; i < 16; ++i) {
@@ -45,6 +45,6 @@ constexpr Schedule make_schedule() {
   return schedule;
 }
 
-inline constexpr Schedule kSchedule = make_schedule();
+inline constexpr MessageSchedule kSchedule = make_schedule();
 
 }  // namespace assay::hash

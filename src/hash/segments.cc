@@ -23,7 +23,7 @@ std::size_t segment_bytes_of(std::uint64_t size) {
 
 class Job {
  public:
-  Job(const Source& source, std::uint64_t size, const SegmentOptions& options)
+  Job(const SegmentSource& source, std::uint64_t size, const SegmentOptions& options)
       : source_(source),
         options_(options),
         size_(size),
@@ -89,7 +89,7 @@ class Job {
     std::uint64_t bytes;
   };
 
-  const Source& source_;
+  const SegmentSource& source_;
   const SegmentOptions& options_;
   const std::uint64_t size_;
   const std::size_t segment_bytes_;
@@ -108,7 +108,7 @@ class Job {
 
 }  // namespace
 
-base::Result<Hashed> hash_segments(const Source& source, std::uint64_t size,
+base::Result<Hashed> hash_segments(const SegmentSource& source, std::uint64_t size,
                                    const SegmentOptions& options) {
   Job job(source, size, options);
   const unsigned wanted = options.threads == 0 ? usable_threads() : options.threads;

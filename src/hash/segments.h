@@ -15,9 +15,9 @@
 namespace assay::hash {
 
 // The input. Called from several threads at once.
-class Source {
+class SegmentSource {
  public:
-  virtual ~Source() = default;
+  virtual ~SegmentSource() = default;
   // Adds the bytes from `offset` on to the subtree and returns how many there were: `length`, or
   // fewer if the input ends early.
   virtual base::Result<std::size_t> feed(Subtree& subtree, std::uint64_t offset,
@@ -38,7 +38,7 @@ struct Hashed {
 
 // Hashes the first `size` bytes of the source, or all up to the first segment that was short.
 // Errors are the source's, or just "stopped".
-base::Result<Hashed> hash_segments(const Source& source, std::uint64_t size,
+base::Result<Hashed> hash_segments(const SegmentSource& source, std::uint64_t size,
                                    const SegmentOptions& options);
 
 // The number of processors in this process's affinity mask; CPU quotas of control groups are not

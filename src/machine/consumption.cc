@@ -13,11 +13,12 @@ double seconds_between(std::int64_t from_ns, std::int64_t to_ns) {
 
 }  // namespace
 
-double Consumption::line_at(std::int64_t now_ns) const {
+double Consumption::interpolated_joules(std::int64_t now_ns) const {
   return last_->joules + *slope_ * seconds_between(last_->ns, now_ns);
 }
 
-std::optional<double> Consumption::joules_at(std::int64_t now_ns, const Reading& reading) const {
+std::optional<double> Consumption::joules_at(std::int64_t now_ns,
+                                             const MeterReading& reading) const {
   if (reading.joules) return reading.joules;
   if (!reading.watts) return std::nullopt;
   if (!last_) return 0;
@@ -25,7 +26,7 @@ std::optional<double> Consumption::joules_at(std::int64_t now_ns, const Reading&
   return last_->joules + mean * seconds_between(last_->ns, now_ns);
 }
 
-void Consumption::add(std::int64_t now_ns, const Reading& reading) {
+void Consumption::add(std::int64_t now_ns, const MeterReading& reading) {
   if (reading.clock_mhz) {
     clock_sum_ += *reading.clock_mhz;
     ++clocks_;
@@ -50,17 +51,18 @@ void Consumption::add(std::int64_t now_ns, const Reading& reading) {
     slope_ = reading.watts;
   }
   last_ = Point{now_ns, *joules, reading.watts};
-  if (first && slope_) taken_joules_ = line_at(taken_ns_);
+  if (first && slope_) taken_joules_ = interpolated_joules(taken_ns_);
 }
 
-Used Consumption::take(std::int64_t now_ns) {
-  Used used{.seconds = seconds_between(taken_ns_, now_ns), .joules = {}, .clock_mhz = last_clock_};
+PowerUse Consumption::take(std::int64_t now_ns) {
+  PowerUse used{
+      .seconds = seconds_between(taken_ns_, now_ns), .joules = {}, .clock_mhz = last_clock_};
   if (clocks_ > 0) used.clock_mhz = clock_sum_ / clocks_;
   clock_sum_ = 0;
   clocks_ = 0;
   taken_ns_ = now_ns;
   if (!slope_) return used;
-  const double joules = std::max(taken_joules_, line_at(now_ns));
+  const double joules = std::max(taken_joules_, interpolated_joules(now_ns));
   used.joules = joules - taken_joules_;
   taken_joules_ = joules;
   return used;

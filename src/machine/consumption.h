@@ -9,7 +9,7 @@
 
 namespace assay::machine {
 
-struct Used {
+struct PowerUse {
   double seconds = 0;
   std::optional<double> joules;
   std::optional<double> clock_mhz;  // mean
@@ -19,14 +19,15 @@ class Consumption {
  public:
   explicit Consumption(std::int64_t now_ns) : taken_ns_(now_ns) {}
 
-  void add(std::int64_t now_ns, const Reading& reading);
+  void add(std::int64_t now_ns, const MeterReading& reading);
   // Consumption since the last call.
-  Used take(std::int64_t now_ns);
+  PowerUse take(std::int64_t now_ns);
 
  private:
   // If the device has no energy counter, energy is the integral of its power.
-  [[nodiscard]] std::optional<double> joules_at(std::int64_t now_ns, const Reading& reading) const;
-  [[nodiscard]] double line_at(std::int64_t now_ns) const;
+  [[nodiscard]] std::optional<double> joules_at(std::int64_t now_ns,
+                                                const MeterReading& reading) const;
+  [[nodiscard]] double interpolated_joules(std::int64_t now_ns) const;
 
   struct Point {
     std::int64_t ns = 0;

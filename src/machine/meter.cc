@@ -31,9 +31,9 @@ class GpuMeter : public Meter {
   GpuMeter(nvml::NvmlLibrary library, nvml::Device device)
       : library_(std::move(library)), device_(device) {}
 
-  Reading read() override {
+  MeterReading read() override {
     const nvml::Functions& f = library_.functions();
-    Reading reading;
+    MeterReading reading;
     unsigned long long millijoules = 0;
     if (nvml::call(f.total_energy, device_, &millijoules) == nvml::kSuccess &&
         millijoules < std::numeric_limits<std::int64_t>::max()) {
@@ -120,7 +120,7 @@ class ProcessorMeter : public Meter {
  public:
   explicit ProcessorMeter(std::vector<Zone> zones) : zones_(std::move(zones)) {}
 
-  Reading read() override {
+  MeterReading read() override {
     for (Zone& zone : zones_) {
       const auto now = counter_now(zone.counter);
       if (!now) return {};
@@ -139,7 +139,7 @@ class ProcessorMeter : public Meter {
 
 }  // namespace
 
-std::vector<std::string> clock_troubles(std::uint64_t clock_limits) {
+std::vector<std::string> throttling_faults(std::uint64_t clock_limits) {
   std::vector<std::string> troubles;
   if ((clock_limits & (nvml::kLimitHotSoftware | nvml::kLimitHotHardware)) != 0) {
     troubles.emplace_back("too hot");

@@ -10,7 +10,7 @@
 namespace assay::machine {
 
 // Unknown values are absent.
-struct Reading {
+struct MeterReading {
   std::optional<double> joules;  // since an arbitrary moment: only differences matter
   std::optional<double> watts;   // now
   std::optional<double> clock_mhz;
@@ -20,12 +20,12 @@ struct Reading {
 
 // Clock limits that mean a fault: "too hot", "power brake". Idling and reaching the power limit are
 // normal.
-std::vector<std::string> clock_troubles(std::uint64_t clock_limits);
+std::vector<std::string> throttling_faults(std::uint64_t clock_limits);
 
 class Meter {
  public:
   virtual ~Meter() = default;
-  virtual Reading read() = 0;
+  virtual MeterReading read() = 0;
 };
 
 // The GPU with this PCI bus id, through NVML, which stays open as long as the meter; null if NVML

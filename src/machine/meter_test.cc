@@ -18,13 +18,13 @@ TEST(GpuMeterTest, ReadsTheGpuOnThisBus) {
   ::setenv("FAKE_NVML", "nvswitch", 1);
   const auto meter = gpu_meter("0000:AB:00.0", FAKE_NVML);  // as CUDA writes it; GPU 5
   ASSERT_NE(meter, nullptr);
-  const Reading first = meter->read();
-  const Reading second = meter->read();
+  const MeterReading first = meter->read();
+  const MeterReading second = meter->read();
   EXPECT_EQ(first.watts, 405);
   EXPECT_EQ(first.clock_mhz, 1980);
-  EXPECT_EQ(clock_troubles(*first.clock_limits), std::vector<std::string>{"too hot"});
+  EXPECT_EQ(throttling_faults(*first.clock_limits), std::vector<std::string>{"too hot"});
   const auto other = gpu_meter("0000:18:00.0", FAKE_NVML);  // at its power limit, as it may be
-  EXPECT_TRUE(clock_troubles(*other->read().clock_limits).empty());
+  EXPECT_TRUE(throttling_faults(*other->read().clock_limits).empty());
   EXPECT_DOUBLE_EQ(*second.joules - *first.joules, 50);
   EXPECT_EQ(*second.too_hot_ns - *first.too_hot_ns, 50 * kMs);
   EXPECT_EQ(other->read().too_hot_ns, 0);
@@ -32,7 +32,7 @@ TEST(GpuMeterTest, ReadsTheGpuOnThisBus) {
 
 TEST(GpuMeterTest, MissingReadingsAreEmpty) {
   ::setenv("FAKE_NVML", "pairs", 1);
-  const Reading little = gpu_meter("0000:18:00.0", FAKE_NVML)->read();
+  const MeterReading little = gpu_meter("0000:18:00.0", FAKE_NVML)->read();
   EXPECT_FALSE(little.joules || little.too_hot_ns);
   EXPECT_EQ(gpu_meter("0000:77:00.0", FAKE_NVML), nullptr);
   EXPECT_EQ(gpu_meter("", FAKE_NVML), nullptr);
@@ -41,7 +41,7 @@ TEST(GpuMeterTest, MissingReadingsAreEmpty) {
   const auto meter = gpu_meter("0000:18:00.0", FAKE_NVML);
   for (const char* scenario : {"errors", "garbage"}) {
     ::setenv("FAKE_NVML", scenario, 1);
-    const Reading reading = meter->read();
+    const MeterReading reading = meter->read();
     EXPECT_FALSE(reading.watts || reading.clock_mhz || reading.clock_limits || reading.too_hot_ns)
         << scenario;
   }
@@ -95,7 +95,7 @@ TEST(ConsumptionTest, PiecesAddUpToTheCounter) {
   }
   EXPECT_NEAR(sum, 1500, 60);  // without what was used before the second reading
   line.add(3100 * kMs, {.joules = counter + 54, .clock_mhz = 1200});
-  const Used last = line.take(3100 * kMs);
+  const PowerUse last = line.take(3100 * kMs);
   EXPECT_NEAR(*last.joules, 60, 1);
   EXPECT_EQ(last.clock_mhz, 1200);
   EXPECT_NEAR(last.seconds, 0.1, 1e-9);
@@ -130,7 +130,7 @@ TEST(ConsumptionTest, CountersThatRestStandStillOrBeginAnew) {
 TEST(PowerLogTest, ReadsOnAThreadOfItsOwn) {
   class Steady : public Meter {
    public:
-    Reading read() override {
+    MeterReading read() override {
       ++reads;
       return {.watts = 250};
     }
@@ -140,7 +140,7 @@ TEST(PowerLogTest, ReadsOnAThreadOfItsOwn) {
   Steady& steady = *meter;
   PowerLog log(std::move(meter), std::chrono::milliseconds(1));
   while (steady.reads < 5) std::this_thread::yield();
-  const Used used = log.take();
+  const PowerUse used = log.take();
   EXPECT_NEAR(*used.joules / used.seconds, 250, 25);
 }
 

@@ -18,7 +18,7 @@ PowerLog::~PowerLog() {
 }
 
 void PowerLog::read() {
-  const Reading reading = meter_->read();  // may be slow, so without the lock
+  const MeterReading reading = meter_->read();  // may be slow, so without the lock
   const std::lock_guard lock(mutex_);
   consumption_.add(clock_.monotonic_ns(), reading);
 }
@@ -32,7 +32,7 @@ void PowerLog::work(std::chrono::milliseconds every) {
   }
 }
 
-Used PowerLog::take() {
+PowerUse PowerLog::take() {
   const std::lock_guard lock(mutex_);
   return consumption_.take(clock_.monotonic_ns());
 }

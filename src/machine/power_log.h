@@ -22,7 +22,7 @@ class PowerLog {
   ~PowerLog();
 
   // Consumption since the last call, or since construction.
-  Used take();
+  PowerUse take();
 
  private:
   void work(std::chrono::milliseconds every);

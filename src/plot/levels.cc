@@ -84,10 +84,10 @@ void draw_levels(XmlWriter& svg, const Levels& levels, const AxisLine& line, con
 std::vector<LegendEntry> legend_of(const Levels& levels) {
   std::vector<LegendEntry> entries;
   for (std::size_t i = 0; i < levels.lines.size(); ++i) {
-    entries.push_back({Sample::kLevel, i, levels.lines[i].name});
+    entries.push_back({LegendMark::kLevel, i, levels.lines[i].name});
   }
   for (std::size_t i = 0; i < levels.bands.size(); ++i) {
-    entries.push_back({Sample::kLevelBand, i, levels.bands[i].name});
+    entries.push_back({LegendMark::kLevelBand, i, levels.bands[i].name});
   }
   return entries;
 }

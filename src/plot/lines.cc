@@ -213,12 +213,12 @@ void draw_names(XmlWriter& svg, const std::vector<LegendEntry>& names, std::vect
 std::vector<LegendEntry> names_of(const Lines& chart) {
   std::vector<LegendEntry> names;
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
-    names.push_back({Sample::kMarker, i, chart.series[i].name});
+    names.push_back({LegendMark::kMarker, i, chart.series[i].name});
   }
-  if (chart.reference) names.push_back({Sample::kReference, 0, chart.reference->name});
+  if (chart.reference) names.push_back({LegendMark::kReference, 0, chart.reference->name});
   if (!chart.interval_name.empty()) {
     const bool band = chart.interval_style == IntervalStyle::kBand;
-    names.push_back({band ? Sample::kBand : Sample::kErrorBar, 0, chart.interval_name});
+    names.push_back({band ? LegendMark::kBand : LegendMark::kErrorBar, 0, chart.interval_name});
   }
   return names;
 }

@@ -119,40 +119,40 @@ void draw_area(XmlWriter& svg, std::size_t series, const Box& box) {
 void draw_sample(XmlWriter& svg, const LegendEntry& entry, double x, double y) {
   const double middle = x + kSampleWidth / 2;
   switch (entry.sample) {
-    case Sample::kArea:
+    case LegendMark::kArea:
       draw_area(svg, entry.series, {x, y - 6, x + kSampleWidth, y + 6});
       break;
-    case Sample::kMarker:
+    case LegendMark::kMarker:
       draw_marker(svg, entry.series, middle, y);
       break;
-    case Sample::kBand:
+    case LegendMark::kBand:
       svg.element("rect", {{"class", "band fill-soft"},
                            {"x", x},
                            {"y", y - 6},
                            {"width", kSampleWidth},
                            {"height", 12}});
       break;
-    case Sample::kErrorBar:
+    case LegendMark::kErrorBar:
       draw_bar_with_caps(svg, "stroke-soft", {middle, y - 6}, {middle, y + 6});
       break;
-    case Sample::kLevel:
+    case LegendMark::kLevel:
       svg.element("line", {{"class", level_class(entry.series)},
                            {"x1", x},
                            {"y1", y},
                            {"x2", x + kSampleWidth},
                            {"y2", y}});
       break;
-    case Sample::kLevelBand:
+    case LegendMark::kLevelBand:
       svg.element("rect", {{"class", level_band_class(entry.series)},
                            {"x", x},
                            {"y", y - 6},
                            {"width", kSampleWidth},
                            {"height", 12}});
       break;
-    case Sample::kReference:
-    case Sample::kFront:
-      svg.element("line", {{"class", entry.sample == Sample::kFront ? "line stroke-ink"
-                                                                    : "dashes stroke-soft"},
+    case LegendMark::kReference:
+    case LegendMark::kFront:
+      svg.element("line", {{"class", entry.sample == LegendMark::kFront ? "line stroke-ink"
+                                                                        : "dashes stroke-soft"},
                            {"x1", x},
                            {"y1", y},
                            {"x2", x + kSampleWidth},

@@ -24,7 +24,7 @@ void draw_error_bar(XmlWriter& svg, std::size_t series, Point from, Point to);
 // An area with the colour and hatching of the n-th series.
 void draw_area(XmlWriter& svg, std::size_t series, const Box& box);
 
-enum class Sample : std::uint8_t {
+enum class LegendMark : std::uint8_t {
   kArea,
   kMarker,
   kBand,
@@ -36,7 +36,7 @@ enum class Sample : std::uint8_t {
 };
 
 struct LegendEntry {
-  Sample sample = Sample::kArea;
+  LegendMark sample = LegendMark::kArea;
   std::size_t series = 0;
   std::string name;
 };

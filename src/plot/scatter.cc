@@ -158,9 +158,9 @@ Drawing draw(const Scatter& chart, double width) {
   XmlWriter& svg = canvas.svg;
   std::vector<LegendEntry> legend;
   for (std::size_t i = 0; i < chart.groups.size(); ++i) {
-    legend.push_back({Sample::kMarker, i, chart.groups[i]});
+    legend.push_back({LegendMark::kMarker, i, chart.groups[i]});
   }
-  if (!chart.front_name.empty()) legend.push_back({Sample::kFront, 0, chart.front_name});
+  if (!chart.front_name.empty()) legend.push_back({LegendMark::kFront, 0, chart.front_name});
   const Levels levels = chart.levels.shown_on(chart.y, omitted);
   for (LegendEntry& entry : legend_of(levels)) legend.push_back(std::move(entry));
   double top = canvas.draw_heading(chart.heading);

@@ -152,7 +152,7 @@ Drawing draw(const StackedBars& chart, double width) {
 
   std::vector<LegendEntry> legend;
   for (std::size_t part = 0; part < chart.parts.size(); ++part) {
-    legend.push_back({Sample::kArea, part, chart.parts[part]});
+    legend.push_back({LegendMark::kArea, part, chart.parts[part]});
   }
   plot.top = canvas.draw_heading(chart.heading);
   plot.top = draw_legend(canvas.svg, legend, kMargin, plot.top, canvas.inner_width()) + 8;

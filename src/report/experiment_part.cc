@@ -17,17 +17,17 @@ using compare::Comparison;
 using compare::Estimate;
 using compare::Experiment;
 
-Outcome outcome_of_verdict(compare::IntervalVerdict verdict) {
+Rating rating_of_verdict(compare::IntervalVerdict verdict) {
   switch (verdict) {
     case compare::IntervalVerdict::kPass:
-      return Outcome::kGood;
+      return Rating::kGood;
     case compare::IntervalVerdict::kFail:
-      return Outcome::kBad;
+      return Rating::kBad;
     case compare::IntervalVerdict::kInconclusive:
     case compare::IntervalVerdict::kNotJudged:
       break;
   }
-  return Outcome::kOpen;
+  return Rating::kOpen;
 }
 
 std::string or_dash(const std::string& text) {
@@ -323,12 +323,12 @@ Verdict verdict_of_experiment(const ExperimentRecord& record) {
   const Experiment& e = record.measured.experiment;
   const compare::Findings& f = record.findings;
   const Cell word = verdict_cell(record, f.verdict);
-  if (!record.failure().empty()) return {word.outcome, word.text, record.failure()};
-  if (!e.judgement.judged) return {word.outcome, word.text, compare::best_value_text(e, f)};
+  if (!record.failure().empty()) return {word.rating, word.text, record.failure()};
+  if (!e.judgement.judged) return {word.rating, word.text, compare::best_value_text(e, f)};
   const Comparison& decided = f.deciding();
   const double effect = compare::percent(decided.effect.estimate.centre);
   const std::string ratio = ratio_text(effect, is_time(e));
-  return {word.outcome, word.text,
+  return {word.rating, word.text,
           fmt::format("{}: {}{} ({:.4g} % interval {}); allowed: {}", against(e, decided),
                       signed_percent(effect), ratio.empty() ? "" : ", " + ratio,
                       100 * (1 - decided.effect.alpha), interval_text(decided.effect.estimate),
@@ -339,8 +339,8 @@ Verdict verdict_of_experiment(const ExperimentRecord& record) {
 
 Cell verdict_cell(const ExperimentRecord& record, compare::IntervalVerdict verdict) {
   return record.failure().empty()
-             ? Cell(std::string(to_text(verdict)), std::nullopt, outcome_of_verdict(verdict))
-             : Cell(std::string(compare::kNoVerdict), std::nullopt, Outcome::kOpen);
+             ? Cell(std::string(to_text(verdict)), std::nullopt, rating_of_verdict(verdict))
+             : Cell(std::string(compare::kNoVerdict), std::nullopt, Rating::kOpen);
 }
 
 std::vector<Cell> effect_cells(const Experiment& e, const Comparison& comparison) {
@@ -360,13 +360,13 @@ bool ExperimentRecord::has_pairs() const {
   return !findings.comparisons.empty() && findings.comparisons.front().effect.estimate.pairs > 0;
 }
 
-Part experiment_part(ExperimentRecord record) {
+PagePart experiment_part(ExperimentRecord record) {
   const Experiment& e = record.measured.experiment;
   const compare::Findings& f = record.findings;
-  Part part{.kind = "experiment", .title = {}, .subtitle = record.directory};
+  PagePart part{.kind = "experiment", .title = {}, .subtitle = record.directory};
   part.title = experiment_title(e);
   if (!record.has_pairs()) {
-    part.verdict = {Outcome::kOpen, std::string(compare::kNoVerdict),
+    part.verdict = {Rating::kOpen, std::string(compare::kNoVerdict),
                     record.failure().empty() ? "no finished pair of runs yet" : record.failure()};
     add_section(part, nothing_section(record));
     add_section(part, history_section(record));

@@ -32,6 +32,6 @@ std::vector<Cell> effect_cells(const compare::Experiment& experiment,
                                const compare::Comparison& comparison);
 
 // Without a complete pair, the part says so, and shows what ran and failed so far.
-Part experiment_part(ExperimentRecord record);
+PagePart experiment_part(ExperimentRecord record);
 
 }  // namespace assay::report

@@ -54,8 +54,9 @@ TEST(ExperimentPage, HasMachinesInterimAnalysesAndFailures) {
                  .driver = "580.65.06",
                  .assay = "0.1.0 abcdef",
                  .project = "0123456"}};
-  m.analyses = {{.run = 9, .pairs = 3},
-                {.run = 36, .pairs = 12, .stop = compare::Stop::kTime, .alpha_share = 1.0 / 12}};
+  m.analyses = {
+      {.run = 9, .pairs = 3},
+      {.run = 36, .pairs = 12, .stop = compare::StopReason::kTime, .alpha_share = 1.0 / 12}};
   m.failures = {{.run = 37, .block = 12, .arm = 2, .started = "t", .what = "exited with 7"}};
   const std::string text = page_of(m, 1.0 / 12);
   for (const char* fact : {"node7", "2-core Some CPU", "6.1.0-18", "580.65.06", "0.1.0 abcdef",

@@ -49,7 +49,7 @@ std::string for_script(std::string_view text) {
   return safe;
 }
 
-void write_data(Html& out, const Part& part, const std::string& id) {
+void write_data(Html& out, const PagePart& part, const std::string& id) {
   const std::string section = id + "-data";
   out.open("section",
            {{"id", section}, {"aria-labelledby", section + "-title"}, {"class", "data"}});
@@ -69,7 +69,7 @@ void write_data(Html& out, const Part& part, const std::string& id) {
   out.close();
 }
 
-void write_part(Html& out, const Part& part, const std::string& id) {
+void write_part(Html& out, const PagePart& part, const std::string& id) {
   out.open("article", {{"id", id}, {"aria-labelledby", id + "-title"}});
   out.open("header", {});
   out.element("p", {{"class", "kind"}}, part.kind);

@@ -14,15 +14,15 @@ struct Sign {
   const char* sign;
 };
 
-Sign sign_of(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::kGood:
+Sign sign_of(Rating rating) {
+  switch (rating) {
+    case Rating::kGood:
       return {"good", "✓"};
-    case Outcome::kBad:
+    case Rating::kBad:
       return {"bad", "✗"};
-    case Outcome::kOpen:
+    case Rating::kOpen:
       return {"open", "?"};
-    case Outcome::kPlain:
+    case Rating::kPlain:
       break;
   }
   return {"plain", "·"};
@@ -52,8 +52,8 @@ void write_cell(Html& out, const Cell& cell, bool names_row, std::string css) {
     return;
   }
   std::string text = cell.text;
-  if (cell.outcome != Outcome::kPlain) {
-    const Sign sign = sign_of(cell.outcome);
+  if (cell.rating != Rating::kPlain) {
+    const Sign sign = sign_of(cell.rating);
     css += fmt::format("{}verdict {}", css.empty() ? "" : " ", sign.css);
     text = fmt::format("{} {}", sign.sign, text);
   }
@@ -146,7 +146,7 @@ void write_block(Html& out, const Block& block, std::string_view heading) {
 
 void write_verdict(Html& out, const Verdict& verdict) {
   if (verdict.word.empty()) return;
-  const Sign sign = sign_of(verdict.outcome);
+  const Sign sign = sign_of(verdict.rating);
   out.open("p", {{"class", fmt::format("verdict {}", sign.css)}});
   out.element("strong", {}, fmt::format("{} {}", sign.sign, verdict.word));
   out.element("span", {}, verdict.text);

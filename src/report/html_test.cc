@@ -74,7 +74,7 @@ TEST(Html, HasEveryChartAndLandmark) {
 }
 
 TEST(Html, ACaptionThatRepeatsItsHeadingIsShownOnce) {
-  Part part{.kind = "k", .title = "t"};
+  PagePart part{.kind = "k", .title = "t"};
   add_section(part, {"Goals", {Table{"Goals", {"a"}, {{Cell("x")}}}}});
   add_section(part, {"More", {Table{"Other", {"a"}, {{Cell("x")}}}}});
   const Page page{.title = "t", .parts = {part}};
@@ -85,12 +85,12 @@ TEST(Html, ACaptionThatRepeatsItsHeadingIsShownOnce) {
 }
 
 TEST(Html, NumbersAndVerdictsAreKeptWhole) {
-  Part part{.kind = "k", .title = "t"};
+  PagePart part{.kind = "k", .title = "t"};
   Table table{"T", {"what", "ours", "verdict", "remark"}};
   table.rows = {
-      {Cell("a"), Cell("+8.31 [-62.50, +70.1]", 8.31), Cell("NOT JUDGED", {}, Outcome::kOpen),
+      {Cell("a"), Cell("+8.31 [-62.50, +70.1]", 8.31), Cell("NOT JUDGED", {}, Rating::kOpen),
        Cell("a sentence that is longer than a line of a table may be")},
-      {Cell("b"), Cell("one run"), Cell("PASS", {}, Outcome::kGood), Cell("")}};
+      {Cell("b"), Cell("one run"), Cell("PASS", {}, Rating::kGood), Cell("")}};
   add_section(part, {"S", {table}});
   const std::string text = html({.title = "t", .parts = {part}});
   EXPECT_THAT(text, HasSubstr("<td class=\"n\" data-n=\"8.31\">"));
@@ -118,8 +118,9 @@ TEST(Html, PolicyHashesArePublishedVectors) {
 }
 
 TEST(Html, SeveralPartsBeginWithAnOverview) {
-  Part one{.kind = "run", .title = "make all", .verdict = {Outcome::kGood, "done", "after 3 s"}};
-  Part two{.kind = "experiment", .title = "b against a", .verdict = {Outcome::kBad, "FAIL", "9 %"}};
+  PagePart one{.kind = "run", .title = "make all", .verdict = {Rating::kGood, "done", "after 3 s"}};
+  PagePart two{
+      .kind = "experiment", .title = "b against a", .verdict = {Rating::kBad, "FAIL", "9 %"}};
   const Page page{.title = title_of({one, two, two}), .parts = {one, two, two}};
   EXPECT_EQ(page.title, "1 run and 2 experiments");
   const std::string text = html(page);
@@ -204,12 +205,12 @@ TEST(Html, HostileTextStaysText) {
 // A page with a block of every kind.
 Page page_with(const std::string& bytes) {
   const plot::Flow flow{.heading = {bytes, bytes}, .left = {{bytes, bytes}}, .middle = {bytes}};
-  Part part{.kind = bytes,
-            .title = bytes,
-            .subtitle = bytes,
-            .verdict = {Outcome::kOpen, bytes, bytes},
-            .sections = {},
-            .data = {{bytes, bytes}}};
+  PagePart part{.kind = bytes,
+                .title = bytes,
+                .subtitle = bytes,
+                .verdict = {Rating::kOpen, bytes, bytes},
+                .sections = {},
+                .data = {{bytes, bytes}}};
   add_section(part, {bytes,
                      {Note{bytes}, Facts{{{bytes, bytes, bytes}}},
                       Table{bytes, {bytes, bytes}, {{Cell(bytes), Cell(bytes, 1.0)}}},

@@ -75,7 +75,7 @@ std::string markdown(const Page& page) {
                                 plain(page.title), base::utc_text(page.made_unix_ns),
                                 base::version().release, plain(base::version().commit));
   if (const auto overview = overview_of(page)) write_markdown(out, *overview, "");
-  for (const Part& part : page.parts) {
+  for (const PagePart& part : page.parts) {
     out += fmt::format("## {}: {}\n\n", plain(part.kind), plain(part.title));
     if (!part.subtitle.empty()) out += plain(part.subtitle) + "\n\n";
     if (!part.verdict.word.empty()) {

@@ -47,7 +47,7 @@ Json block_json(const Chart& chart) {
 
 }  // namespace
 
-void add_section(Part& part, Section section) {
+void add_section(PagePart& part, Section section) {
   if (!section.blocks.empty()) part.sections.push_back(std::move(section));
 }
 
@@ -55,10 +55,10 @@ std::string part_id(std::size_t index) {
   return fmt::format("part-{}", index + 1);
 }
 
-std::string title_of(const std::vector<Part>& parts) {
+std::string title_of(const std::vector<PagePart>& parts) {
   if (parts.size() == 1) return parts.front().title;
   std::vector<std::pair<std::string, std::size_t>> kinds;  // in the order in which they occur
-  for (const Part& part : parts) {
+  for (const PagePart& part : parts) {
     const auto known = std::find_if(kinds.begin(), kinds.end(),
                                     [&](const auto& kind) { return kind.first == part.kind; });
     if (known == kinds.end()) {
@@ -82,11 +82,11 @@ std::optional<Table> overview_of(const Page& page) {
   if (page.parts.size() < 2) return std::nullopt;
   Table table{"Overview", {"what", "verdict", "result", "kind"}};
   for (std::size_t i = 0; i < page.parts.size(); ++i) {
-    const Part& part = page.parts[i];
+    const PagePart& part = page.parts[i];
     Cell name(part.title);
     name.link = part_id(i);
     table.rows.push_back({std::move(name),
-                          Cell(part.verdict.word, std::nullopt, part.verdict.outcome),
+                          Cell(part.verdict.word, std::nullopt, part.verdict.rating),
                           Cell(part.verdict.text), Cell(part.kind)});
   }
   return table;
@@ -94,7 +94,7 @@ std::optional<Table> overview_of(const Page& page) {
 
 Json json(const Page& page) {
   Json parts = Json::array();
-  for (const Part& part : page.parts) {
+  for (const PagePart& part : page.parts) {
     Json sections = Json::array();
     for (const Section& section : part.sections) {
       Json blocks = Json::array();

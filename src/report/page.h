@@ -16,10 +16,10 @@
 namespace assay::report {
 
 // How something ended. Colour is never used alone: there is always a word.
-enum class Outcome { kPlain, kGood, kBad, kOpen };
+enum class Rating { kPlain, kGood, kBad, kOpen };
 
 struct Verdict {
-  Outcome outcome = Outcome::kPlain;
+  Rating rating = Rating::kPlain;
   std::string word;  // "PASS", "done"
   std::string text = {};
 };
@@ -41,12 +41,12 @@ struct Facts {
 
 struct Cell {
   Cell(std::string its_text = {}, std::optional<double> its_number = std::nullopt,
-       Outcome its_outcome = Outcome::kPlain)
-      : text(std::move(its_text)), number(its_number), outcome(its_outcome) {}
+       Rating its_rating = Rating::kPlain)
+      : text(std::move(its_text)), number(its_number), rating(its_rating) {}
 
   std::string text;
   std::optional<double> number;  // sort key of the table; such cells are right-aligned
-  Outcome outcome;
+  Rating rating;
   std::string link = {};  // on an HTML page: the id of what the cell names
 };
 
@@ -73,7 +73,7 @@ struct Section {
   std::vector<Block> blocks = {};
 };
 
-struct Part {
+struct PagePart {
   std::string kind;   // "run", "experiment", "scan", "suite", "plan"
   std::string title;  // what was run: a command, the commands that were compared, a suite
   std::string subtitle = {};
@@ -85,7 +85,7 @@ struct Part {
 struct Page {
   std::string title;
   std::int64_t made_unix_ns = 0;
-  std::vector<Part> parts = {};
+  std::vector<PagePart> parts = {};
 };
 
 // A chart of src/plot, drawn for both widths.
@@ -96,13 +96,13 @@ Chart drawn_chart(std::string name, std::string title, const Plot& chart, std::s
 }
 
 // Adds the section unless it is empty.
-void add_section(Part& part, Section section);
+void add_section(PagePart& part, Section section);
 
 // The id of the i-th part on an HTML page.
 std::string part_id(std::size_t index);
 
 // "2 experiments and 1 run", or the title of the only part.
-std::string title_of(const std::vector<Part>& parts);
+std::string title_of(const std::vector<PagePart>& parts);
 
 // The outcome of every part, for the top of a page with several; nothing for a page with one.
 std::optional<Table> overview_of(const Page& page);

@@ -112,7 +112,7 @@ void add_counters(const ReportedRun& run, const std::vector<StepEnd>& ends, Trac
 
 void add_processes(const ReportedRun& run, Trace& trace) {
   int row = kFirstProcess;
-  for (const store::Process& process : run.record.processes) {
+  for (const store::ProcessRecord& process : run.record.processes) {
     const double from = static_cast<double>(process.started_ns) / 1e9;
     const double to = process.ended_ns ? static_cast<double>(*process.ended_ns) / 1e9 : ran_s(run);
     const std::string name = process.program.empty() ? "forked" : process.program;

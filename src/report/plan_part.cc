@@ -80,28 +80,29 @@ Verdict verdict_of_plan(const Json& plan) {
   const double card = number_in(memory, "card");
   const std::string software = text_in(plan, "framework");
   const std::string by = software.empty() ? "" : fmt::format("; run by {}", software);
-  if (!is_known(total) || !(card > 0)) return {Outcome::kOpen, "memory not known", by};
+  if (!is_known(total) || !(card > 0)) return {Rating::kOpen, "memory not known", by};
   const std::string need = fmt::format("{} of {} GiB per rank{}", figure(total), figure(card), by);
-  if (flag_in(memory, "fits")) return {Outcome::kGood, "fits", need};
-  return {Outcome::kBad, "does not fit", need + "; so there is no time or cost"};
+  if (flag_in(memory, "fits")) return {Rating::kGood, "fits", need};
+  return {Rating::kBad, "does not fit", need + "; so there is no time or cost"};
 }
 
 // What a reader must know before the figures.
 std::vector<Block> remarks_of(const Json& plan) {
   std::vector<Block> remarks;
-  const auto say = [&](std::string text) { remarks.emplace_back(Note{std::move(text)}); };
+  const auto add_remark = [&](std::string text) { remarks.emplace_back(Note{std::move(text)}); };
   if (const std::string refused = text_in(plan, "refused"); !refused.empty()) {
-    say(fmt::format(
+    add_remark(fmt::format(
         "assay train refuses this job: {}. The plan below is for software that can run it.",
         refused));
   }
-  if (const std::string why = text_in(plan, "recompute_why"); !why.empty()) say(why + ".");
+  if (const std::string why = text_in(plan, "recompute_why"); !why.empty()) add_remark(why + ".");
   for (const Json& line : list_in(plan, "extrapolations")) {
-    if (line.is_string()) say("Outside the measured range: " + line.get<std::string>() + ".");
+    if (line.is_string())
+      add_remark("Outside the measured range: " + line.get<std::string>() + ".");
   }
   const Json& experts = object_in(plan, "experts");
   if (const double imbalance = number_in(experts, "imbalance"); is_known(imbalance)) {
-    say(
+    add_remark(
         fmt::format("Experts are spread over {} ranks. The most loaded expert has {} times an even "
                     "share{}, so the slowest rank computes and receives {} times as many rows, and "
                     "all wait for it. The memory includes room for the worst case.",
@@ -122,9 +123,9 @@ Section unknown_section(const Json& plan) {
 
 Verdict verdict_of_search(const Json& search) {
   if (object_in(search, "recommended").empty()) {
-    return {Outcome::kBad, "nothing to recommend", text_in(search, "why")};
+    return {Rating::kBad, "nothing to recommend", text_in(search, "why")};
   }
-  return {Outcome::kGood, "recommended", recommended_text(search)};
+  return {Rating::kGood, "recommended", recommended_text(search)};
 }
 
 }  // namespace
@@ -137,8 +138,8 @@ bool is_search_of_job(const Json& json) {
   return json.is_object() && json.contains("considered") && json.contains("front");
 }
 
-base::Result<Part> plan_part(PlanDocuments documents, const std::string& where,
-                             bool every_candidate) {
+base::Result<PagePart> plan_part(PlanDocuments documents, const std::string& where,
+                                 bool every_candidate) {
   const Json& plan = documents.plan;
   const Json& search = documents.search;
   const bool planned = is_plan_of_job(plan);
@@ -149,7 +150,7 @@ base::Result<Part> plan_part(PlanDocuments documents, const std::string& where,
   }
   const std::string name = text_in(planned ? plan : search, "name");
   const std::string summary = text_in(planned ? plan : search, "summary");
-  Part part{
+  PagePart part{
       .kind = "plan",
       .title = base::shortened_middle(base::printable(name.empty() ? where : name), kMostPlanTitle),
       .subtitle = base::printable(summary),

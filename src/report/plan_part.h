@@ -23,7 +23,7 @@ bool is_search_of_job(const base::Json& json);
 
 // `where` is the source of the JSON. `every_candidate`: the part's data includes all priced
 // candidates, not only those on the Pareto front.
-base::Result<Part> plan_part(PlanDocuments documents, const std::string& where,
-                             bool every_candidate);
+base::Result<PagePart> plan_part(PlanDocuments documents, const std::string& where,
+                                 bool every_candidate);
 
 }  // namespace assay::report

@@ -93,21 +93,21 @@ Json found() {
           {"assumptions", {{{"what", "failures"}, {"value", "1"}, {"source", "a test"}}}}};
 }
 
-Part made(PlanDocuments documents) {
+PagePart made(PlanDocuments documents) {
   auto part = plan_part(std::move(documents), "plan.json", false);
   EXPECT_TRUE(part.has_value());
   return *std::move(part);
 }
 
-std::string text_of(const Part& part) {
+std::string text_of(const PagePart& part) {
   const Page page{.title = part.title, .parts = {part}};
   testing::read_html(html(page));
   return markdown(page);
 }
 
 TEST(PlanPart, HasTheAnswerFirstAndEverySection) {
-  const Part part = made({.plan = plan(), .search = found()});
-  EXPECT_EQ(part.verdict.outcome, Outcome::kGood);
+  const PagePart part = made({.plan = plan(), .search = found()});
+  EXPECT_EQ(part.verdict.rating, Rating::kGood);
   EXPECT_EQ(part.verdict.word, "fits");
   EXPECT_EQ(part.verdict.text, "60 of 80 GiB per rank; run by assay");
   std::vector<std::string> titles;
@@ -127,7 +127,7 @@ TEST(PlanPart, HasTheAnswerFirstAndEverySection) {
 }
 
 TEST(PlanPart, MarksWhatIsRecommendedAndLeavesOutWhatMissesLimits) {
-  const Part part = made({.search = found()});
+  const PagePart part = made({.search = found()});
   EXPECT_EQ(part.verdict.word, "recommended");
   EXPECT_EQ(part.verdict.text, "2 x h100-sxm-8 from Lambda, spot: 10 h, $200.00");
   const std::string text = text_of(part);
@@ -147,18 +147,18 @@ TEST(PlanPart, WhatDoesNotFitSaysSoAndWhatIsMissingIsLeftOut) {
   large["memory_gib"]["total"] = 99;
   large["cost"] = Json::array();
   for (const char* key : {"hours", "scaling", "parts", "collectives"}) large[key] = nullptr;
-  const Part part = made({.plan = large, .not_searched = "There is no search: why."});
-  EXPECT_EQ(part.verdict.outcome, Outcome::kBad);
+  const PagePart part = made({.plan = large, .not_searched = "There is no search: why."});
+  EXPECT_EQ(part.verdict.rating, Rating::kBad);
   EXPECT_EQ(part.verdict.word, "does not fit");
   const std::string text = text_of(part);
   EXPECT_THAT(text, HasSubstr("There is no search: why."));
   EXPECT_THAT(text, Not(HasSubstr("Offers for this job")));
   EXPECT_THAT(text, Not(HasSubstr("the whole run")));
 
-  const Part none = made({.search = {{"considered", 0},
-                                     {"front", Json::array()},
-                                     {"recommended", nullptr},
-                                     {"why", "the job fits no machines that are for rent"}}});
+  const PagePart none = made({.search = {{"considered", 0},
+                                         {"front", Json::array()},
+                                         {"recommended", nullptr},
+                                         {"why", "the job fits no machines that are for rent"}}});
   EXPECT_EQ(none.verdict.word, "nothing to recommend");
   EXPECT_THAT(text_of(none), HasSubstr("the job fits no machines that are for rent"));
 }
@@ -171,7 +171,7 @@ TEST(PlanPart, NamesOfAnyLengthStayText) {
   Json search = found();
   search["front"][0]["provider"] = search["candidates"][0]["provider"] = std::string(300, 'q');
   search["front"][0]["machines"] = std::string(300, 'm');
-  const Part part = made({.plan = long_names, .search = search});
+  const PagePart part = made({.plan = long_names, .search = search});
   EXPECT_LE(part.title.size(), 120U);
   EXPECT_THAT(html({.title = "t", .parts = {part}}), Not(HasSubstr("j<script>")));
   text_of(part);

@@ -198,7 +198,7 @@ Section scaling_section(const Json& plan) {
          ideal > 0 ? Cell(amount(ideal, "fraction"), ideal) : Cell("—"),
          number_cell(number_in(object_in(point, "mfu"), "current"),
                      amount(number_in(object_in(point, "mfu"), "current"), "fraction")),
-         fits ? number_cell(gib) : Cell(figure(gib) + " too much", std::nullopt, Outcome::kBad)});
+         fits ? number_cell(gib) : Cell(figure(gib) + " too much", std::nullopt, Rating::kBad)});
   }
   if (table.rows.empty()) return {};
   Section section{"More and fewer devices"};

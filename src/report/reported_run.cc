@@ -17,11 +17,11 @@ const store::MetricSeries* series_of(const ReportedRun& run, std::string_view na
   return nullptr;
 }
 
-std::optional<Summary> summary_of(const store::MetricSeries* series) {
+std::optional<SeriesSummary> summary_of(const store::MetricSeries* series) {
   if (series == nullptr) return std::nullopt;
   std::vector<double> values;
   values.reserve(series->points.size());
-  Summary summary;
+  SeriesSummary summary;
   for (const store::MetricPoint& point : series->points) {
     if (point.value) {
       values.push_back(*point.value);

@@ -72,7 +72,7 @@ const store::MetricSeries* series_of(const ReportedRun& run, std::string_view na
                                      std::int64_t source = 0);
 
 // Statistics of the finite values of a series.
-struct Summary {
+struct SeriesSummary {
   std::int64_t count = 0;  // finite values
   std::int64_t missing = 0;
   double least = 0;
@@ -84,7 +84,7 @@ struct Summary {
   double sum = 0;
   double last = 0;
 };
-std::optional<Summary> summary_of(const store::MetricSeries* series);
+std::optional<SeriesSummary> summary_of(const store::MetricSeries* series);
 
 // When steps ended, in seconds since the run began; empty if the run did not record it.
 struct StepEnd {

@@ -49,7 +49,7 @@ Json gpu_json(const store::GpuWork& work) {
     memory.push_back({{"device", one.device}, {"peak_bytes", one.peak_bytes}});
   }
   Json collectives = Json::array();
-  for (const store::GpuCollective& one : work.collectives) {
+  for (const store::GpuCollectiveUse& one : work.collectives) {
     collectives.push_back({{"communicator", one.communicator},
                            {"ranks", one.ranks},
                            {"operation", one.operation},

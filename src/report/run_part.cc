@@ -25,14 +25,14 @@ Verdict verdict_of_run(const ReportedRun& run) {
   Verdict verdict{.word = std::string(store::name_of(record.status))};
   switch (record.status) {
     case store::RunStatus::kDone:
-      verdict.outcome = Outcome::kGood;
+      verdict.rating = Rating::kGood;
       break;
     case store::RunStatus::kFailed:
-      verdict.outcome = Outcome::kBad;
+      verdict.rating = Rating::kBad;
       break;
     case store::RunStatus::kInterrupted:
     case store::RunStatus::kRunning:
-      verdict.outcome = Outcome::kOpen;
+      verdict.rating = Rating::kOpen;
       break;
   }
   verdict.text = fmt::format("{} {}", record.status == store::RunStatus::kRunning ? "for" : "after",
@@ -48,7 +48,7 @@ Verdict verdict_of_run(const ReportedRun& run) {
 }
 
 void add_fact(Facts& facts, const ReportedRun& run, const char* series, const char* name,
-              double Summary::*what, const char* note) {
+              double SeriesSummary::*what, const char* note) {
   const store::MetricSeries* found = series_of(run, series);
   const auto summary = summary_of(found);
   if (summary) facts.facts.push_back({name, amount((*summary).*what, found->unit), note});
@@ -70,12 +70,12 @@ Section summary_section(const ReportedRun& run) {
     facts.facts.push_back(
         {"throughput", base::grouped(std::llround(rate->median)), "tokens per second, median"});
   }
-  add_fact(facts, run, "mfu", "utilisation (MFU)", &Summary::median,
+  add_fact(facts, run, "mfu", "utilisation (MFU)", &SeriesSummary::median,
            "median, of the bf16 peak (on CPUs fp32); counting matmul parameters");
-  add_fact(facts, run, "loss", "loss", &Summary::last, "last step");
-  add_fact(facts, run, "validation_loss", "validation loss", &Summary::last, "last");
-  add_fact(facts, run, "memory_bytes", "memory", &Summary::most, "most in use");
-  add_fact(facts, run, "watts", "power", &Summary::mean, "mean over steps");
+  add_fact(facts, run, "loss", "loss", &SeriesSummary::last, "last step");
+  add_fact(facts, run, "validation_loss", "validation loss", &SeriesSummary::last, "last");
+  add_fact(facts, run, "memory_bytes", "memory", &SeriesSummary::most, "most in use");
+  add_fact(facts, run, "watts", "power", &SeriesSummary::mean, "mean over steps");
   if (const auto joules = joules_of(run)) {
     facts.facts.push_back({"energy", amount(*joules, "J"), "measured"});
   }
@@ -94,9 +94,9 @@ Section summary_section(const ReportedRun& run) {
 
 }  // namespace
 
-Part run_part(const ReportedRun& run, std::size_t most_points) {
+PagePart run_part(const ReportedRun& run, std::size_t most_points) {
   const store::RunRecord& record = run.record;
-  Part part{
+  PagePart part{
       .kind = "run",
       .title = base::shortened_middle(base::printable(run.command), kMostTitle),
       .subtitle = record.name.empty()

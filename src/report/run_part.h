@@ -12,6 +12,6 @@ namespace assay::report {
 // Points per series in the raw data of a page; longer series are downsampled.
 inline constexpr std::size_t kMostEmbedded = 2000;
 
-Part run_part(const ReportedRun& run, std::size_t most_points = kMostEmbedded);
+PagePart run_part(const ReportedRun& run, std::size_t most_points = kMostEmbedded);
 
 }  // namespace assay::report

@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::sample_run;
 
-Chart chart_named(const Part& part, std::string_view name) {
+Chart chart_named(const PagePart& part, std::string_view name) {
   for (const Section& section : part.sections) {
     for (const Block& block : section.blocks) {
       const auto* chart = std::get_if<Chart>(&block);
@@ -44,7 +44,7 @@ TEST(RunPart, WhatIsNotPredictedIsNeitherDrawnNorANumber) {
   ReportedRun run = sample_run(40);
   EXPECT_THAT(chart_named(run_part(run), "throughput").wide.svg(), HasSubstr("predicted"));
   run.predicted = Predicted{.of = "demo on CPUs", .memory_bytes = 9e9};
-  const Part part = run_part(run);
+  const PagePart part = run_part(run);
   EXPECT_THAT(chart_named(part, "throughput").wide.svg(), Not(HasSubstr("predicted")));
   for (const char* key : {"tokens_per_s", "step_s", "step_low_s", "step_high_s", "mfu", "mfu_6n"}) {
     EXPECT_TRUE(part.data.at("predicted").at(key).is_null()) << key;
@@ -98,7 +98,7 @@ TEST(RunPart, ThereIsOneMedian) {
   ReportedRun run = sample_run(4);
   const std::array<double, 4> seconds = {1, 2, 4, 5};
   for (std::size_t i = 0; i < 4; ++i) metric(run, "seconds").points[i].value = seconds.at(i);
-  const Part part = run_part(run);
+  const PagePart part = run_part(run);
   EXPECT_THAT(chart_named(part, "step-times").wide.description(), HasSubstr("p50 3"));
   EXPECT_THAT(markdown({.title = "t", .parts = {part}}), HasSubstr("| step | 3.00 s |"));
 }

@@ -35,7 +35,7 @@ ReportedRun run_of(int ranks, bool waits = true) {
 
 std::string text_of(const ReportedRun& run) {
   Page page;
-  Part part{.kind = "run", .title = "a run"};
+  PagePart part{.kind = "run", .title = "a run"};
   add_section(part, ranks_section(run));
   page.parts.push_back(std::move(part));
   return markdown(page);

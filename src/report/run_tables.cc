@@ -86,7 +86,7 @@ Section gpu_section(const ReportedRun& run) {
   }
   if (!gpu.collectives.empty()) {
     Table table{"Collectives", {"operation", "type", "ranks", "times", "in all", "communicator"}};
-    for (const store::GpuCollective& row : gpu.collectives) {
+    for (const store::GpuCollectiveUse& row : gpu.collectives) {
       table.rows.push_back({Cell(row.operation), Cell(row.type), count_cell(row.ranks),
                             count_cell(row.calls), bytes_cell(row.bytes), Cell(row.communicator)});
     }

@@ -260,7 +260,7 @@ Section events_section(const ReportedRun& run) {
   Table failures{"Failures, and what was not recorded", {"what", "how often", "where"}};
   const auto add = [&](const char* what, const std::vector<std::int64_t>& steps) {
     if (steps.empty()) return;
-    failures.rows.push_back({Cell(what, std::nullopt, Outcome::kBad),
+    failures.rows.push_back({Cell(what, std::nullopt, Rating::kBad),
                              Cell(base::grouped(static_cast<std::int64_t>(steps.size())),
                                   static_cast<double>(steps.size())),
                              Cell("steps " + listed(steps))});
@@ -270,12 +270,12 @@ Section events_section(const ReportedRun& run) {
   if (run.record.status == store::RunStatus::kFailed ||
       run.record.status == store::RunStatus::kInterrupted) {
     failures.rows.push_back(
-        {Cell(std::string(store::name_of(run.record.status)), std::nullopt, Outcome::kBad),
+        {Cell(std::string(store::name_of(run.record.status)), std::nullopt, Rating::kBad),
          Cell("1", 1.0), Cell("after " + amount(ran_s(run), "s"))});
   }
   for (const store::Missed& missed : run.record.missed) {
     failures.rows.push_back(
-        {Cell(missed.what, std::nullopt, Outcome::kOpen), Cell("1", 1.0), Cell(missed.text)});
+        {Cell(missed.what, std::nullopt, Rating::kOpen), Cell("1", 1.0), Cell(missed.text)});
   }
   if (!failures.rows.empty()) section.blocks.emplace_back(std::move(failures));
   return section;

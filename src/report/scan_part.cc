@@ -102,11 +102,11 @@ std::string verdict_counts(const ScanRecord& scan) {
 
 }  // namespace
 
-Part scan_part(ScanRecord scan) {
-  Part part{.kind = "scan", .title = scanned_title(scan), .subtitle = scan.directory};
+PagePart scan_part(ScanRecord scan) {
+  PagePart part{.kind = "scan", .title = scanned_title(scan), .subtitle = scan.directory};
   const ExperimentRecord& last = scan.points.back().experiment;
   const Cell word = verdict_cell(last, scan.verdict);
-  part.verdict = {word.outcome, word.text,
+  part.verdict = {word.rating, word.text,
                   last.failure().empty()
                       ? verdict_counts(scan)
                       : fmt::format("{}: {}", scan.points.back().name, last.failure())};

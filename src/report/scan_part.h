@@ -25,6 +25,6 @@ struct ScanRecord {
   base::Json data;  // as `assay compare --json` prints it
 };
 
-Part scan_part(ScanRecord scan);
+PagePart scan_part(ScanRecord scan);
 
 }  // namespace assay::report

@@ -83,7 +83,7 @@ Table front_table(const Json& search, const Json& recommended) {
     is_marked = is_marked || is_recommended;
     Cell provider(is_recommended ? text_in(one, "provider") + ", recommended"
                                  : text_in(one, "provider"));
-    if (is_recommended) provider.outcome = Outcome::kGood;
+    if (is_recommended) provider.rating = Rating::kGood;
     const double devices = number_in(one, "devices");
     table.rows.push_back({std::move(provider), Cell(machines_text(one)),
                           Cell(figure(devices), devices), Cell(text_in(one, "policy")),

@@ -34,14 +34,14 @@ TEST(SuitePart, GoalsGetAVerdictAndTablesASection) {
   EXPECT_EQ(part->verdict.text, "1 of 2 goals reached");
   ASSERT_EQ(part->sections.size(), 3U);
   const auto& goals = std::get<Table>(part->sections[1].blocks[0]);
-  EXPECT_EQ(goals.rows[0][1].outcome, Outcome::kGood);
-  EXPECT_EQ(goals.rows[1][1].outcome, Outcome::kOpen);
+  EXPECT_EQ(goals.rows[0][1].rating, Rating::kGood);
+  EXPECT_EQ(goals.rows[1][1].rating, Rating::kOpen);
   EXPECT_EQ(goals.rows[0][3].number, 7.5);
   EXPECT_EQ(goals.rows[0][3].text, "7.5 ns");
   testing::read_html(html({.title = "s", .parts = {*part}}));
   Json missed = suite();
   missed["goals"][1]["verdict"] = "FAIL";
-  EXPECT_EQ(suite_part(missed, "s.json")->verdict.outcome, Outcome::kBad);
+  EXPECT_EQ(suite_part(missed, "s.json")->verdict.rating, Rating::kBad);
 }
 
 // Goals that were judged by what their labels say.
@@ -61,7 +61,7 @@ Json judged(const std::vector<std::string>& labels) {
 TEST(SuitePart, APlanIsNotCalledReached) {
   const Verdict planned = suite_part(judged({"planned", "planned"}), "s")->verdict;
   EXPECT_EQ(planned.word, "planned");
-  EXPECT_EQ(planned.outcome, Outcome::kPlain);
+  EXPECT_EQ(planned.rating, Rating::kPlain);
   EXPECT_EQ(planned.text, "2 of 2 goals (within 15%) reached: 0 measured, 2 planned");
   const Verdict both = suite_part(judged({"planned", "measured"}), "s")->verdict;
   EXPECT_EQ(both.word, "partly planned");
@@ -89,7 +89,7 @@ TEST(SuitePart, AFailedCaseOrAnInterruptionIsNotReached) {
   old["steps"] = Json::parse(R"([{"step": "b", "state": "failed"}])");
   EXPECT_EQ(suite_part(old, "s")->verdict.text, failed.text);
   EXPECT_EQ(failed.word, "failed");
-  EXPECT_EQ(failed.outcome, Outcome::kBad);
+  EXPECT_EQ(failed.rating, Rating::kBad);
   EXPECT_THAT(failed.text, HasSubstr("failed: b"));
   Json unread = judged({"measured"});
   unread["failed"] = true;
@@ -207,7 +207,7 @@ compare::Measured measured(std::int64_t blocks) {
   return m;
 }
 
-Part part_of(const compare::Measured& m) {
+PagePart part_of(const compare::Measured& m) {
   const compare::Findings findings = compare::findings_of(m, true);
   return experiment_part({.measured = m,
                           .findings = findings,
@@ -219,9 +219,9 @@ Part part_of(const compare::Measured& m) {
 
 TEST(ExperimentPart, DrawsEveryPairWhereItsRatioLies) {
   const compare::Measured m = measured(12);
-  const Part part = part_of(m);
+  const PagePart part = part_of(m);
   EXPECT_EQ(part.verdict.word, "FAIL");
-  EXPECT_EQ(part.verdict.outcome, Outcome::kBad);
+  EXPECT_EQ(part.verdict.rating, Rating::kBad);
   const std::string text = html({.title = "e", .parts = {part}});
   testing::read_html(text);
   EXPECT_THAT(text, HasSubstr("&lt;script&gt;a&lt;/script&gt;"));
@@ -241,7 +241,7 @@ TEST(ExperimentPart, DrawsEveryPairWhereItsRatioLies) {
 TEST(ExperimentPart, WithoutAPairIsReported) {
   compare::Measured m = measured(0);
   m.failures = {{.run = 1, .block = 0, .arm = 1, .started = "t", .what = "exited with 7"}};
-  const Part part = part_of(m);
+  const PagePart part = part_of(m);
   EXPECT_EQ(part.verdict.word, "NO VERDICT");
   EXPECT_EQ(part.verdict.text, "run 1, arm B: exited with 7");
   EXPECT_EQ(part.title, "b against <script>a</script>");
@@ -257,9 +257,9 @@ TEST(ExperimentPart, WithoutAPairIsReported) {
 TEST(ExperimentPart, AFailureIsNamedAndLeavesNoVerdict) {
   compare::Measured m = measured(12);
   m.failures = {{.run = 37, .block = 12, .arm = 1, .started = "t", .what = "exited with 7"}};
-  const Part part = part_of(m);
+  const PagePart part = part_of(m);
   EXPECT_EQ(part.verdict.word, "NO VERDICT");
-  EXPECT_EQ(part.verdict.outcome, Outcome::kOpen);
+  EXPECT_EQ(part.verdict.rating, Rating::kOpen);
   EXPECT_EQ(part.verdict.text, "run 37, arm B: exited with 7");
   EXPECT_THAT(markdown({.title = "e", .parts = {part}}),
               ::testing::Not(::testing::AnyOf(HasSubstr("INCONCLUSIVE"), HasSubstr("FAIL"))));
@@ -268,7 +268,7 @@ TEST(ExperimentPart, AFailureIsNamedAndLeavesNoVerdict) {
 // Kinds of pairs that do not occur are not in the legend; blocks are whole numbers.
 TEST(ExperimentPart, TheLegendHasWhatIsDrawn) {
   const auto pairs_of = [](const compare::Measured& m) {
-    const Part part = part_of(m);
+    const PagePart part = part_of(m);
     return std::get<Chart>(part.sections[1].blocks[0]).wide.svg();
   };
   compare::Measured m = measured(12);
@@ -293,7 +293,7 @@ TEST(ExperimentPart, AScanIsShownByValue) {
     m.experiment.arms[arm].name = "N=" + std::to_string(arm + 1);
     m.experiment.arms[arm].scanned_command = "sleep {N}";
   }
-  const Part part = part_of(m);
+  const PagePart part = part_of(m);
   EXPECT_EQ(part.title, "sleep {N} for N = 1, 2");
   EXPECT_EQ(part.verdict.word, "NOT JUDGED");
   EXPECT_EQ(part.verdict.text, "least: N=1, the first");

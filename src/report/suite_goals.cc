@@ -14,11 +14,11 @@ namespace {
 using base::Json;
 
 // Suites choose their own words for verdicts; these are known.
-Outcome outcome_of(std::string word) {
+Rating rating_of(std::string word) {
   for (char& c : word) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-  if (word == "pass" || word == "reached" || word == "yes") return Outcome::kGood;
-  if (word == "fail" || word == "missed" || word == "no") return Outcome::kBad;
-  return Outcome::kOpen;
+  if (word == "pass" || word == "reached" || word == "yes") return Rating::kGood;
+  if (word == "fail" || word == "missed" || word == "no") return Rating::kBad;
+  return Rating::kOpen;
 }
 
 // How the value that a goal was judged by was obtained: measured, recorded or planned.
@@ -57,12 +57,12 @@ struct GoalCount {
 GoalCount count_goals(const Json& goals) {
   GoalCount count;
   for (const Json& goal : goals) {
-    const Outcome outcome = outcome_of(suite_text(goal, "verdict"));
+    const Rating rating = rating_of(suite_text(goal, "verdict"));
     ++count.all;
     count.goals.insert(suite_text(goal, "goal"));
     count.labelled = count.labelled || goal.contains("label");
-    count.missed = count.missed || outcome == Outcome::kBad;
-    if (outcome != Outcome::kGood) continue;
+    count.missed = count.missed || rating == Rating::kBad;
+    if (rating != Rating::kGood) continue;
     const std::string how = how_of(goal);
     ++count.good;
     if (how == "measured" || how == "recorded") ++count.seen;
@@ -121,7 +121,7 @@ base::Result<Table> suite_goals(const Json& goals, const std::string& where) {
     const std::string note = suite_text(goal, "note");
     // The verdict comes second: narrow screens show the first two columns.
     table.rows.push_back({Cell(suite_text(goal, "what")),
-                          Cell(word.empty() ? "not judged" : word, std::nullopt, outcome_of(word)),
+                          Cell(word.empty() ? "not judged" : word, std::nullopt, rating_of(word)),
                           goal.contains("goal") ? suite_cell(goal.at("goal")) : Cell("—"),
                           ours_of(goal), Cell(in_fit(goal) ? how + ", in the fit" : how),
                           Cell(note == how ? "" : note)});
@@ -142,19 +142,19 @@ Verdict suite_verdict(const Json& suite) {
   if (!failures.empty()) add(failures);
   if (cut) add("the run was interrupted");
   if (suite.contains("quick") && suite.at("quick") == true) add("a quick run");
-  const auto is = [&](Outcome outcome, const char* word) {
-    verdict.outcome = outcome;
+  const auto is = [&](Rating rating, const char* word) {
+    verdict.rating = rating;
     verdict.word = word;
     return verdict;
   };
-  if (!failures.empty()) return is(Outcome::kBad, "failed");
-  if (count.missed) return is(Outcome::kBad, "missed");
-  if (cut) return is(Outcome::kOpen, "interrupted");
+  if (!failures.empty()) return is(Rating::kBad, "failed");
+  if (count.missed) return is(Rating::kBad, "missed");
+  if (cut) return is(Rating::kOpen, "interrupted");
   if (!has_goals) return verdict;
-  if (count.good < count.all) return is(Outcome::kOpen, "open");
-  if (!count.labelled || count.seen == count.all) return is(Outcome::kGood, "reached");
+  if (count.good < count.all) return is(Rating::kOpen, "open");
+  if (!count.labelled || count.seen == count.all) return is(Rating::kGood, "reached");
   // Agreement of a plan with published figures is not a measurement.
-  return is(Outcome::kPlain, count.seen == 0 ? "planned" : "partly planned");
+  return is(Rating::kPlain, count.seen == 0 ? "planned" : "partly planned");
 }
 
 }  // namespace assay::report

@@ -43,7 +43,7 @@ Section cases_section(const Json& suite) {
     const std::string state = suite_text(each, "state");
     table.rows.push_back(
         {Cell(suite_text(each, "case")), Cell(suite_text(each, "kind")),
-         Cell(state, std::nullopt, state == "failed" ? Outcome::kBad : Outcome::kPlain),
+         Cell(state, std::nullopt, state == "failed" ? Rating::kBad : Rating::kPlain),
          took > 0 ? Cell(base::to_text(base::Seconds(took)), took) : Cell("—"),
          Cell(suite_text(each, "why"))});
   }
@@ -76,14 +76,14 @@ Section fingerprint_of_suite(const Json& suite) {
 
 }  // namespace
 
-base::Result<Part> suite_part(const Json& suite, const std::string& where) {
+base::Result<PagePart> suite_part(const Json& suite, const std::string& where) {
   if (!suite.is_object() || !suite.contains("suite") || !suite.at("suite").is_string()) {
     return base::fail(bad_suite(where, "is not a suite result: it has no 'suite'"));
   }
   const std::string title = suite_text(suite, "title");
-  Part part{.kind = "suite",
-            .title = suite.at("suite").get<std::string>() + (title.empty() ? "" : ": " + title),
-            .subtitle = where};
+  PagePart part{.kind = "suite",
+                .title = suite.at("suite").get<std::string>() + (title.empty() ? "" : ": " + title),
+                .subtitle = where};
   for (const char* key : {"goals", "tables"}) {
     if (suite.contains(key) && !suite.at(key).is_array()) {
       return base::fail(bad_suite(where, fmt::format("'{}' is not a list", key)));

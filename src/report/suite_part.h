@@ -20,6 +20,6 @@ namespace assay::report {
 
 // `where` names the file in errors. Cells are texts, numbers, booleans, null or
 // {"text", "value"}.
-base::Result<Part> suite_part(const base::Json& suite, const std::string& where);
+base::Result<PagePart> suite_part(const base::Json& suite, const std::string& where);
 
 }  // namespace assay::report

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "machine/gpu_watch.h"
+#include "machine/gpu_monitor.h"
 
 namespace assay::share {
 

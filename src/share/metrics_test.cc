@@ -9,8 +9,8 @@
 namespace assay::share {
 namespace {
 
-View example(const std::string& title) {
-  Sample sample;
+UsageView example(const std::string& title) {
+  UsageSample sample;
   sample.runs.push_back({.uid = "0123456789abcdef", .id = 7, .title = title, .gpu = RunState{}});
   RunState& state = *sample.runs[0].gpu;
   state.launches = 18446744073709551615U;
@@ -34,7 +34,7 @@ View example(const std::string& title) {
        .elapsed_s = 12.5,
        .usage = ProcessUsage{.processes = 2, .cpu_seconds = 20.25, .memory_bytes = 4096},
        .training = TrainingProgress{.step = 40, .loss = 3.5, .tokens_per_s = std::nullopt}});
-  return view_of(nullptr, sample);
+  return usage_view(nullptr, sample);
 }
 
 TEST(MetricsTextTest, HasTheValuesOfTheView) {

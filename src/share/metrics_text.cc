@@ -16,7 +16,7 @@ MetricLabels gpu_labels(const GpuView& gpu) {
   return {{"gpu", short_name(gpu.name)}, {"uuid", gpu.name.uuid}, {"name", gpu.name.name}};
 }
 
-void add_gpus(const View& view, std::string& text) {
+void add_gpus(const UsageView& view, std::string& text) {
   using Value = std::function<std::optional<double>(const GpuView&)>;
   const auto metric = [&](const char* name, const char* help, const Value& value) {
     MetricFamily family(name, MetricType::kGauge, help);
@@ -79,7 +79,7 @@ MetricLabels run_labels(const RunSample& run) {
 }
 
 // Metrics of every running run, with or without GPUs.
-void add_runs(const View& view, std::string& text) {
+void add_runs(const UsageView& view, std::string& text) {
   const auto metric = [&](const char* name, MetricType type, const char* help,
                           const std::function<std::optional<double>(const RunSample&)>& value) {
     MetricFamily family(name, type, help);
@@ -115,7 +115,7 @@ void add_runs(const View& view, std::string& text) {
          });
 }
 
-void add_gpu_runs(const View& view, std::string& text) {
+void add_gpu_runs(const UsageView& view, std::string& text) {
   const auto metric = [&](const char* name, MetricType type, const char* help, auto value) {
     MetricFamily family(name, type, help);
     for (const RunView& run : view.runs) {
@@ -143,7 +143,7 @@ void add_gpu_runs(const View& view, std::string& text) {
          "Flops of those matmuls, without those captured into graphs.", &RunState::matmul_flops);
 }
 
-void add_devices_of_runs(const View& view, std::string& text) {
+void add_devices_of_runs(const UsageView& view, std::string& text) {
   const auto metric = [&](const char* name, MetricType type, const char* help,
                           const std::function<std::optional<double>(const DeviceState&)>& value) {
     MetricFamily family(name, type, help);
@@ -179,7 +179,7 @@ void add_devices_of_runs(const View& view, std::string& text) {
 
 }  // namespace
 
-std::string metrics_text(const View& view) {
+std::string metrics_text(const UsageView& view) {
   MetricFamily runs("assay_runs", MetricType::kGauge, "Runs that are running.");
   runs.add({}, std::uint64_t{view.runs.size()});
   MetricFamily gpu_runs("assay_gpu_runs", MetricType::kGauge, "Runs whose GPU work is counted.");

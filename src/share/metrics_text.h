@@ -3,11 +3,11 @@
 
 #include <string>
 
-#include "share/view.h"
+#include "share/usage_view.h"
 
 namespace assay::share {
 
 // Running totals are counters, everything else is a gauge. Unknown values are left out.
-std::string metrics_text(const View& view);
+std::string metrics_text(const UsageView& view);
 
 }  // namespace assay::share

@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "share/view.h"
+#include "share/usage_view.h"
 
 namespace assay::share {
 namespace {
@@ -107,7 +107,7 @@ TEST_F(RegionTest, WhatARunDidIsAddedUp) {
 }
 
 TEST(ViewTest, RatesAreDifferencesByTime) {
-  Sample before{.monotonic_ns = 1'000'000'000};
+  UsageSample before{.monotonic_ns = 1'000'000'000};
   before.runs.push_back({.uid = "a", .id = {}, .title = "x", .gpu = RunState{}});
   before.runs[0].gpu->launches = 100;
   DeviceState device{.uuid = {1, 2}};
@@ -115,7 +115,7 @@ TEST(ViewTest, RatesAreDifferencesByTime) {
   device.busy_ns = 1'000'000'000;
   before.runs[0].gpu->devices = {device};
   before.runs[0].usage = ProcessUsage{.processes = 1, .cpu_seconds = 4, .memory_bytes = 1};
-  Sample now = before;
+  UsageSample now = before;
   now.runs[0].usage->cpu_seconds = 7;
   now.monotonic_ns = 3'000'000'000;
   now.runs[0].gpu->launches = 500;
@@ -125,7 +125,7 @@ TEST(ViewTest, RatesAreDifferencesByTime) {
   now.runs.push_back({.uid = "b", .id = {}, .title = "y", .gpu = RunState{}});
   now.gpus.push_back({.index = 3, .uuid = wire::uuid_text({1, 2}), .memory = base::Bytes(64)});
   now.activities.emplace_back();
-  const View view = view_of(&before, now);
+  const UsageView view = usage_view(&before, now);
   EXPECT_DOUBLE_EQ(view.seconds, 2);
   ASSERT_EQ(view.runs.size(), 2U);
   EXPECT_DOUBLE_EQ(view.runs[0].rates->launches, 200);
@@ -136,10 +136,10 @@ TEST(ViewTest, RatesAreDifferencesByTime) {
   EXPECT_EQ(view.runs[0].devices[0].state.total, 64U);
   EXPECT_FALSE(view.runs[1].rates);  // it was not there before
   EXPECT_DOUBLE_EQ(*view.runs[0].cpu_percent, 150);
-  EXPECT_FALSE(view_of(nullptr, now).runs[0].rates);
+  EXPECT_FALSE(usage_view(nullptr, now).runs[0].rates);
   now.runs[0].gpu->launches = 50;  // another region under the same name
-  EXPECT_DOUBLE_EQ(view_of(&before, now).runs[0].rates->launches, 0);
-  const base::Json json = view_json(view);
+  EXPECT_DOUBLE_EQ(usage_view(&before, now).runs[0].rates->launches, 0);
+  const base::Json json = usage_json(view);
   EXPECT_EQ(json["runs"][0]["devices"][0]["compute_limit_percent"], 30.0);
   EXPECT_TRUE(json["runs"][1]["launches_per_s"].is_null());
   EXPECT_EQ(json["runs"][0]["cpu_percent"], 150.0);

@@ -51,7 +51,7 @@ base::Result<std::vector<FileAt>> with_content(Store& store, std::string_view ta
   return files_of(select);
 }
 
-// Parameters: 1 the reader's id, 2 its path, 3 its digest, 4 when it ended. The first finds an
+// RunParameters: 1 the reader's id, 2 its path, 3 its digest, 4 when it ended. The first finds an
 // earlier producer, the second one that overlapped the reader in time, the third the same content
 // at another path.
 constexpr std::array kProducerQueries = {
@@ -68,8 +68,8 @@ constexpr std::array kProducerQueries = {
     " ORDER BY o.run DESC LIMIT 1",
 };
 constexpr std::size_t kEarlier = 0;
-constexpr std::size_t kContemporary = 1;
-constexpr std::size_t kTwin = 2;
+constexpr std::size_t kOverlapping = 1;
+constexpr std::size_t kSameContent = 2;
 // Whether any run began while the reader ran. Usually none did, which saves the second query.
 constexpr const char* kOverlapQuery =
     "SELECT 1 FROM run WHERE id > ?1 AND started_ns <= ?2 LIMIT 1";
@@ -165,8 +165,9 @@ base::Result<Producers> Producers::prepare(Store& store) {
   return Producers(store, std::move(statements));
 }
 
-base::Result<std::optional<FileAt>> Producers::ask(std::size_t which, const RunRecord& reader,
-                                                   const Input& input) {
+base::Result<std::optional<FileAt>> Producers::query_file(std::size_t which,
+                                                          const RunRecord& reader,
+                                                          const Input& input) {
   Statement& query = statements_[which];
   ASSAY_TRY_VOID(query.bind(reader.id, input.path, bytes_of(input.blake3), end_of(reader)));
   ASSAY_TRY(const bool row, query.next_row());
@@ -176,8 +177,8 @@ base::Result<std::optional<FileAt>> Producers::ask(std::size_t which, const RunR
   return found;
 }
 
-base::Result<bool> Producers::has_contemporaries(const RunRecord& reader) {
-  const auto [known, is_new] = contemporaries_.try_emplace(reader.id, false);
+base::Result<bool> Producers::has_overlapping_runs(const RunRecord& reader) {
+  const auto [known, is_new] = overlapping_.try_emplace(reader.id, false);
   if (is_new) {
     Statement& query = statements_[kOverlap];
     ASSAY_TRY_VOID(query.bind(reader.id, end_of(reader)));
@@ -188,17 +189,17 @@ base::Result<bool> Producers::has_contemporaries(const RunRecord& reader) {
 }
 
 base::Result<std::optional<FileAt>> Producers::of(const RunRecord& reader, const Input& input) {
-  ASSAY_TRY(auto earlier, ask(kEarlier, reader, input));
+  ASSAY_TRY(auto earlier, query_file(kEarlier, reader, input));
   if (earlier) return earlier;
-  ASSAY_TRY(const bool any, has_contemporaries(reader));
+  ASSAY_TRY(const bool any, has_overlapping_runs(reader));
   if (!any) return std::nullopt;
-  return ask(kContemporary, reader, input);
+  return query_file(kOverlapping, reader, input);
 }
 
 base::Result<std::optional<FileAt>> Producers::same_content(const RunRecord& reader,
                                                             const Input& input) {
   if (!input.blake3) return std::nullopt;
-  return ask(kTwin, reader, input);
+  return query_file(kSameContent, reader, input);
 }
 
 base::Result<const RunRecord*> Producers::head(RunId id) {

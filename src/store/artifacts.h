@@ -64,18 +64,18 @@ class Producers {
  private:
   Producers(Store& store, std::vector<Statement> statements)
       : store_(&store), statements_(std::move(statements)) {}
-  base::Result<std::optional<FileAt>> ask(std::size_t which, const RunRecord& reader,
-                                          const Input& input);
+  base::Result<std::optional<FileAt>> query_file(std::size_t which, const RunRecord& reader,
+                                                 const Input& input);
 
   base::Result<const RunRecord*> head(RunId id);
   // Whether any run began while the reader ran.
-  base::Result<bool> has_contemporaries(const RunRecord& reader);
+  base::Result<bool> has_overlapping_runs(const RunRecord& reader);
 
   Store* store_;
   std::vector<Statement> statements_;
   // For the readers seen so far.
   std::map<RunId, RunRecord> heads_;
-  std::map<RunId, bool> contemporaries_;
+  std::map<RunId, bool> overlapping_;
 };
 
 }  // namespace assay::store

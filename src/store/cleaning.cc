@@ -34,15 +34,15 @@ base::Result<void> add_makers_of_files(Store& store, const GcOptions& options,
             store.database().prepare("SELECT run, path, blake3, size FROM run_output"
                                      " WHERE blake3 IS NOT NULL ORDER BY path, run DESC"));
   std::string settled;  // the path whose maker has been found
-  std::set<hash::Digest> asked;
+  std::set<hash::Digest> seen;
   std::string path;
   return select.each([&](const Statement& row) {
     std::string at = row.text(1);
     if (at == settled) return;
-    if (at != path) asked.clear();
+    if (at != path) seen.clear();
     path = std::move(at);
     const auto content = digest_at(row, 2);
-    if (!content || !asked.insert(*content).second) return;
+    if (!content || !seen.insert(*content).second) return;
     if (!options.on_disk(path, *content, row.integer(3))) return;
     settled = path;
     if (needed.insert(row.integer(0)).second) todo.push_back(row.integer(0));
@@ -51,7 +51,7 @@ base::Result<void> add_makers_of_files(Store& store, const GcOptions& options,
 
 // The runs that must stay, and recursively the runs whose outputs they read.
 base::Result<std::set<RunId>> needed_runs(Store& store, const GcOptions& options) {
-  ASSAY_TRY(const Snapshot snapshot, Snapshot::begin(store.database()));
+  ASSAY_TRY(const ReadTransaction snapshot, ReadTransaction::begin(store.database()));
   ASSAY_TRY(Statement select,
             store.database().prepare(
                 "SELECT id FROM run WHERE status = 'running' UNION SELECT run FROM stage"

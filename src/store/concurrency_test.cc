@@ -50,26 +50,26 @@ class ConcurrencyTest : public testing::StoreTest {
     SharedCounters counters;
     std::vector<std::unique_ptr<Child>> children;
     for (int i = 0; i < 8; ++i) {
-      children.push_back(std::make_unique<Child>([&](const Child::Say& say) {
+      children.push_back(std::make_unique<Child>([&](const Child::Report& report) {
         ++counters[0];
         while (counters[0] < 8) std::this_thread::yield();
         const auto store = open();
-        say(store ? store->project().id : store.error().line());
+        report(store ? store->project().id : store.error().line());
       }));
     }
-    std::multiset<std::string> said;
-    for (const auto& child : children) said.insert(child->wait().said);
-    return said;
+    std::multiset<std::string> reported;
+    for (const auto& child : children) reported.insert(child->wait().reported);
+    return reported;
   }
 };
 
 TEST_F(ConcurrencyTest, EightProcessesMakeOneStore) {
   for (int round = 0; round < 10; ++round) {
     const Location location = location_in(directory("project" + std::to_string(round)));
-    const auto said = in_eight([&] { return Store::create(location, program_with(3)); });
+    const auto reported = in_eight([&] { return Store::create(location, program_with(3)); });
     auto store = Store::open(location, program_with(3));
     ASSERT_TRUE(store) << line_of(store);
-    EXPECT_EQ(said.count(store->project().id), 8U) << ::testing::PrintToString(said);
+    EXPECT_EQ(reported.count(store->project().id), 8U) << ::testing::PrintToString(reported);
     EXPECT_EQ(*store->database().integer("SELECT count(*) FROM migration"), 3);
   }
 }
@@ -78,8 +78,8 @@ TEST_F(ConcurrencyTest, EightProcessesUpgradeItOnce) {
   for (int round = 0; round < 10; ++round) {
     const Location location = location_in(directory("project" + std::to_string(round)));
     const std::string id = Store::create(location, program_with(1))->project().id;
-    const auto said = in_eight([&] { return Store::open(location, program_with(3)); });
-    EXPECT_EQ(said.count(id), 8U) << ::testing::PrintToString(said);
+    const auto reported = in_eight([&] { return Store::open(location, program_with(3)); });
+    EXPECT_EQ(reported.count(id), 8U) << ::testing::PrintToString(reported);
     auto store = Store::open(location, program_with(3));
     EXPECT_EQ(*store->database().integer("SELECT count(*) FROM entry"), 2);
   }
@@ -96,27 +96,27 @@ TEST_F(ConcurrencyTest, WritersKilledAtRandomLoseNothingTheyPromised) {
   }
   SharedCounters promised;
   const auto start_writer = [&](std::size_t writer) {
-    return std::make_unique<Child>([&, writer](const Child::Say& say) {
+    return std::make_unique<Child>([&, writer](const Child::Report& report) {
       auto store = Store::open(location, program_with(3));
-      if (!store) return say(line_of(store));
+      if (!store) return report(line_of(store));
       Database& database = store->database();
       // A log of 50 pages at most, so that kills also meet checkpoints.
       static_cast<void>(database.exec("PRAGMA wal_autocheckpoint = 50"));
       for (;;) {
         auto transaction = Transaction::begin(database);
-        if (!transaction) return say(line_of(transaction));
+        if (!transaction) return report(line_of(transaction));
         const auto next = database.integer(
             fmt::format("SELECT coalesce(max(n), 0) + 1 FROM work WHERE writer = {}", writer));
-        if (!next) return say(line_of(next));
+        if (!next) return report(line_of(next));
         // The writer before may have been killed between its commit and its promise. What is
         // committed is promised now, so that at most one row is ever more than promised.
-        if (*next <= promised[writer]) return say("a promised row is missing");
+        if (*next <= promised[writer]) return report("a promised row is missing");
         promised[writer] = static_cast<int>(*next - 1);
         const auto inserted =
             database.exec(fmt::format("INSERT INTO work VALUES ({}, {})", writer, *next));
-        if (!inserted) return say(line_of(inserted));
+        if (!inserted) return report(line_of(inserted));
         const auto committed = transaction->commit();
-        if (!committed) return say(line_of(committed));
+        if (!committed) return report(line_of(committed));
         promised[writer] = static_cast<int>(*next);
       }
     });
@@ -130,13 +130,13 @@ TEST_F(ConcurrencyTest, WritersKilledAtRandomLoseNothingTheyPromised) {
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 20000));
     const std::size_t victim = random() % kWriters;
     writers[victim]->kill();
-    EXPECT_EQ(writers[victim]->wait().said, "");
+    EXPECT_EQ(writers[victim]->wait().reported, "");
     writers[victim] = start_writer(victim);
     ++kills;
   }
   for (auto& writer : writers) {
     writer->kill();
-    EXPECT_EQ(writer->wait().said, "");
+    EXPECT_EQ(writer->wait().reported, "");
   }
   auto store = Store::open(location, program_with(3));
   ASSERT_TRUE(store) << line_of(store);

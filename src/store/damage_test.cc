@@ -106,7 +106,7 @@ TEST_F(DamageTest, ALostRowOrVersionIsNoticed) {
 
 // What a machine that lost power may leave of the log: its end is missing, or is noise.
 TEST_F(DamageTest, ALogCutAnywhereGivesAPrefixOfTheTransactions) {
-  testing::in_child([&](const testing::Child::Say&) {
+  testing::in_child([&](const testing::Child::Report&) {
     auto store = Store::open(location_, program_with(3));
     for (int n = 3; n <= 8; ++n) {
       auto insert = store->database().prepare("INSERT INTO entry VALUES (?1, ?2, 1)");

@@ -173,9 +173,9 @@ base::Result<Transaction> Transaction::begin(Database& database) {
   return begin(database, "BEGIN IMMEDIATE");
 }
 
-base::Result<Snapshot> Snapshot::begin(Database& database) {
+base::Result<ReadTransaction> ReadTransaction::begin(Database& database) {
   ASSAY_TRY(Transaction transaction, Transaction::begin(database, "BEGIN DEFERRED"));
-  return Snapshot(std::move(transaction));
+  return ReadTransaction(std::move(transaction));
 }
 
 base::Result<void> Transaction::commit() {

@@ -86,7 +86,7 @@ class Transaction {
   struct Rollback {
     void operator()(sqlite3* connection) const;
   };
-  friend class Snapshot;
+  friend class ReadTransaction;
   explicit Transaction(sqlite3* connection) : open_(connection) {}
   static base::Result<Transaction> begin(Database& database, std::string_view sql);
 
@@ -96,12 +96,12 @@ class Transaction {
 // A read transaction: while it exists, all queries see the same state whatever other connections
 // write, and each is cheaper because locks are taken once. Nothing can be written through it. Must
 // not outlive the Database.
-class Snapshot {
+class ReadTransaction {
  public:
-  static base::Result<Snapshot> begin(Database& database);
+  static base::Result<ReadTransaction> begin(Database& database);
 
  private:
-  explicit Snapshot(Transaction transaction) : open_(std::move(transaction)) {}
+  explicit ReadTransaction(Transaction transaction) : open_(std::move(transaction)) {}
 
   Transaction open_;  // never committed
 };

@@ -110,7 +110,7 @@ base::Result<void> check_file(const fs::path& path) {
 }
 
 Privacy make_private(const fs::path& database) {
-  Privacy privacy = Privacy::kWas;
+  Privacy privacy = Privacy::kAlreadyPrivate;
   const bool shared = is_shared(database.parent_path());
   const mode_t others = shared ? S_IRWXO : kOthers;
   for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
@@ -123,8 +123,8 @@ Privacy make_private(const fs::path& database) {
     if (!is_open_to_others()) continue;
     // Some file systems report success and do nothing, so the mode is read back.
     static_cast<void>(::chmod(path.c_str(), shared ? kFileMode | (kFileMode >> 3U) : kFileMode));
-    if (is_open_to_others()) return Privacy::kCannot;
-    privacy = Privacy::kMade;
+    if (is_open_to_others()) return Privacy::kUnsupported;
+    privacy = Privacy::kMadePrivate;
   }
   return privacy;
 }

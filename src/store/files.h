@@ -22,9 +22,9 @@ base::Result<void> check_file(const std::filesystem::path& path);
 
 // Removes the permissions of other users from the database and the files SQLite keeps beside it.
 enum class Privacy {
-  kWas,     // it already was private
-  kMade,    // permissions were removed
-  kCannot,  // the file system does not keep modes (FAT, some network shares)
+  kAlreadyPrivate,  // it already was private
+  kMadePrivate,     // permissions were removed
+  kUnsupported,     // the file system does not keep modes (FAT, some network shares)
 };
 Privacy make_private(const std::filesystem::path& database);
 

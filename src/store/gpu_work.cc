@@ -29,7 +29,7 @@ base::Result<void> insert_gpu_work(Database& database, std::int64_t run, const G
             database.prepare("INSERT OR REPLACE INTO gpu_collective (run, communicator, ranks,"
                              " operation, type, calls, bytes)"
                              " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"));
-  for (const GpuCollective& one : work.collectives) {
+  for (const GpuCollectiveUse& one : work.collectives) {
     ASSAY_TRY_VOID(collective.bind(run, one.communicator, one.ranks, one.operation, one.type,
                                    one.calls, one.bytes));
     ASSAY_TRY_VOID(collective.run());
@@ -38,7 +38,7 @@ base::Result<void> insert_gpu_work(Database& database, std::int64_t run, const G
             database.prepare("INSERT OR REPLACE INTO gpu_share (run, device, memory_bytes,"
                              " share_thousandths, priority, borrow, busy_ns, waited_ns)"
                              " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"));
-  for (const GpuShare& one : work.shares) {
+  for (const GpuShareUse& one : work.shares) {
     ASSAY_TRY_VOID(share.bind(run, one.device, one.memory_bytes, one.share_thousandths,
                               one.priority, one.borrow, one.busy_ns, one.waited_ns));
     ASSAY_TRY_VOID(share.run());
@@ -74,7 +74,7 @@ base::Result<GpuWork> gpu_work_of(Database& database, std::int64_t run) {
                              " busy_ns, waited_ns FROM gpu_share WHERE run = ?1 ORDER BY device"));
   ASSAY_TRY_VOID(shares.bind(run));
   ASSAY_TRY_VOID(shares.each([&](const Statement& row) {
-    GpuShare share{.device = row.text(0)};
+    GpuShareUse share{.device = row.text(0)};
     if (!row.is_null(1)) share.memory_bytes = row.integer(1);
     if (!row.is_null(2)) share.share_thousandths = row.integer(2);
     share.priority = row.text(3);

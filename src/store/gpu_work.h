@@ -33,7 +33,7 @@ struct GpuMemory {
 };
 
 // The run's limits on a device when the run ended, and what it used.
-struct GpuShare {
+struct GpuShareUse {
   std::string device;  // its UUID; empty: every device without limits of its own
   std::optional<std::int64_t> memory_bytes;       // none: no limit
   std::optional<std::int64_t> share_thousandths;  // of the device's time; none: no limit
@@ -41,24 +41,24 @@ struct GpuShare {
   bool borrow = false;                            // could use time that no other run wanted
   std::int64_t busy_ns = 0;                       // 0 if its launches were never paced
   std::int64_t waited_ns = 0;
-  bool operator==(const GpuShare&) const = default;
+  bool operator==(const GpuShareUse&) const = default;
 };
 
-struct GpuCollective {
+struct GpuCollectiveUse {
   std::string communicator;  // 16 hexadecimal digits, the same in all ranks
   std::int64_t ranks = 0;
   std::string operation;   // "all-reduce"
   std::string type;        // "bf16"
   std::int64_t calls = 0;  // summed over the ranks that this run recorded
   std::int64_t bytes = 0;  // size of the whole message, summed over the calls
-  bool operator==(const GpuCollective&) const = default;
+  bool operator==(const GpuCollectiveUse&) const = default;
 };
 
 struct GpuWork {
   std::vector<GpuUse> use;  // quantities of zero are left out
   std::vector<GpuMemory> memory;
-  std::vector<GpuCollective> collectives;
-  std::vector<GpuShare> shares;  // devices on which a limit was set or launches waited
+  std::vector<GpuCollectiveUse> collectives;
+  std::vector<GpuShareUse> shares;  // devices on which a limit was set or launches waited
 
   [[nodiscard]] bool empty() const {
     return use.empty() && memory.empty() && collectives.empty() && shares.empty();

@@ -20,9 +20,9 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::Child;
-using testing::Death;
+using testing::ChildResult;
+using testing::KillPoint;
 using testing::line_of;
-using testing::Outcome;
 using testing::program_with;
 
 enum class Journal { kWriteAhead, kRollback };
@@ -36,19 +36,19 @@ class KillTest : public testing::ProjectTest, public ::testing::WithParamInterfa
  protected:
   // Kills `work` at every operation and calls `examine` on what each death left in location_. Each
   // life starts from what location_ held on entry. Returns how many deaths were examined.
-  int at_every_operation(const std::function<void(const Child::Say&)>& work,
-                         const std::function<void(const Outcome&)>& examine) {
+  int at_every_operation(const std::function<void(const Child::Report&)>& work,
+                         const std::function<void(const ChildResult&)>& examine) {
     const Location start = location_in(directory("start"));
     replace(location_, start);
     int deaths = 0;
-    for (const Death death : {Death::kBefore, Death::kHalfWay}) {
+    for (const KillPoint death : {KillPoint::kBefore, KillPoint::kHalfWay}) {
       for (int nth = 1;; ++nth) {
         SCOPED_TRACE(
-            fmt::format("{} operation {}", death == Death::kBefore ? "before" : "in", nth));
+            fmt::format("{} operation {}", death == KillPoint::kBefore ? "before" : "in", nth));
         replace(start, location_);
-        const Outcome outcome = testing::in_child([&](const Child::Say& say) {
-          testing::KillVfs::die_at(nth, death);
-          work(say);
+        const ChildResult outcome = testing::in_child([&](const Child::Report& report) {
+          testing::KillVfs::kill_at(nth, death);
+          work(report);
         });
         if (outcome.killed) {
           ++deaths;
@@ -73,7 +73,7 @@ class KillTest : public testing::ProjectTest, public ::testing::WithParamInterfa
   }
 
   // Opens it as the next run of the program would.
-  base::Result<Store> next_run(const Program& program) {
+  base::Result<Store> next_run(const StoreProgram& program) {
     auto store = Store::create(location_, program);
     EXPECT_TRUE(store) << line_of(store);
     if (store) {
@@ -97,14 +97,14 @@ INSTANTIATE_TEST_SUITE_P(Journals, KillTest,
 
 TEST_P(KillTest, WhileMakingAStore) {
   const int deaths = at_every_operation(
-      [&](const Child::Say& say) {
-        if (auto store = Store::create(location_, program_with(3))) say(store->project().id);
+      [&](const Child::Report& report) {
+        if (auto store = Store::create(location_, program_with(3))) report(store->project().id);
       },
-      [&](const Outcome& outcome) {
+      [&](const ChildResult& outcome) {
         auto store = next_run(program_with(3));
         ASSERT_TRUE(store);
         // What was promised is kept; what was not is made now. Never twice.
-        EXPECT_TRUE(outcome.said.empty() || outcome.said == store->project().id);
+        EXPECT_TRUE(outcome.reported.empty() || outcome.reported == store->project().id);
         EXPECT_EQ(*store->database().integer("SELECT count(*) FROM migration"), 3);
         EXPECT_EQ(*store->database().integer("SELECT count(*) FROM project"), 1);
       });
@@ -128,12 +128,12 @@ TEST_P(KillTest, WhileCommitting) {
     return transaction->commit().has_value();
   };
   const int deaths = at_every_operation(
-      [&](const Child::Say& say) {
+      [&](const Child::Report& report) {
         auto store = Store::open(location_, program_with(3));
         if (!store) ::_exit(1);
         for (int number = 1; number <= kTransactions; ++number) {
           if (!commit(store->database(), number)) ::_exit(2);
-          say("x");
+          report("x");
           // Checkpoints the log: once as during normal work, once as when it is emptied.
           if (number == 2) static_cast<void>(store->database().exec("PRAGMA wal_checkpoint"));
           if (number == 4) {
@@ -141,10 +141,10 @@ TEST_P(KillTest, WhileCommitting) {
           }
         }
       },
-      [&](const Outcome& outcome) {
+      [&](const ChildResult& outcome) {
         auto store = next_run(program_with(3));
         ASSERT_TRUE(store);
-        const auto promised = static_cast<std::int64_t>(outcome.said.size());
+        const auto promised = static_cast<std::int64_t>(outcome.reported.size());
         const std::int64_t rows = *store->database().integer("SELECT count(*) FROM entry");
         EXPECT_EQ(rows % kRows, 0) << "half a transaction";
         EXPECT_GE(rows / kRows, promised) << "a committed transaction is gone";
@@ -163,16 +163,16 @@ TEST_P(KillTest, WhileMigrating) {
   const std::string id = Store::open(location_, program_with(1))->project().id;
   bool seen_old = false;
   const int deaths = at_every_operation(
-      [&](const Child::Say& say) {
-        if (Store::open(location_, program_with(3))) say("migrated");
+      [&](const Child::Report& report) {
+        if (Store::open(location_, program_with(3))) report("migrated");
       },
-      [&](const Outcome& outcome) {
+      [&](const ChildResult& outcome) {
         replace(location_, copy_);
         // All of it or nothing of it: either the old program still works or the new one does.
         auto old = Store::open(copy_, program_with(1));
         seen_old = seen_old || old.has_value();
         if (old) {
-          EXPECT_EQ(outcome.said, "");
+          EXPECT_EQ(outcome.reported, "");
           EXPECT_EQ(*old->database().integer("SELECT count(*) FROM sqlite_schema"), 2);
         } else {
           EXPECT_THAT(line_of(old), ::testing::HasSubstr("has schema version 3"));
@@ -199,7 +199,7 @@ TEST_F(KillFilesTest, WhileMakingTheFilesThatSqliteDoesNotMake) {
   const Location location = location_in(directory("project"));
   for (int nth = 1;; ++nth) {
     fs::remove_all(location.directory);
-    Child child([&](const Child::Say&) {
+    Child child([&](const Child::Report&) {
       ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
       ::raise(SIGSTOP);
       if (!make_directory(location) || !make_private_file(location.database)) ::_exit(1);

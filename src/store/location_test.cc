@@ -64,12 +64,12 @@ TEST_F(LocationTest, ReportsAStartThatIsGoneOrUnreadable) {
   const fs::path closed = directory("closed");
   fs::create_directories(closed / "inner");
   fs::permissions(closed, fs::perms::none);
-  const auto outcome = testing::in_child([&](const testing::Child::Say& say) {
+  const auto outcome = testing::in_child([&](const testing::Child::Report& report) {
     testing::become_nobody();
-    say(line_of(find(closed / "inner")));
+    report(line_of(find(closed / "inner")));
   });
   fs::permissions(closed, fs::perms::owner_all);
-  EXPECT_THAT(outcome.said, HasSubstr("Permission denied"));
+  EXPECT_THAT(outcome.reported, HasSubstr("Permission denied"));
 }
 
 TEST_F(LocationTest, IsMadeBesideGitOrWhereOneStands) {

@@ -13,7 +13,7 @@ namespace assay::store {
 namespace {
 
 // Short, because a writer of metrics retries and must not block its thread.
-constexpr std::chrono::milliseconds kMetricPatience{1000};
+constexpr std::chrono::milliseconds kMetricBusyTimeout{1000};
 
 MetricPoint point_at(const Statement& row, int column) {
   MetricPoint point{row.integer(column), {}};
@@ -25,7 +25,7 @@ MetricPoint point_at(const Statement& row, int column) {
 
 base::Result<MetricWriter> MetricWriter::begin(Store& store, const std::string& run_uid) {
   Database& database = store.database();
-  ASSAY_TRY_VOID(database.set_busy_timeout(kMetricPatience));
+  ASSAY_TRY_VOID(database.set_busy_timeout(kMetricBusyTimeout));
   ASSAY_TRY(Statement find, database.prepare("SELECT id FROM run WHERE uid = ?1"));
   ASSAY_TRY_VOID(find.bind(run_uid));
   ASSAY_TRY(const bool found, find.next_row());
@@ -93,7 +93,7 @@ base::Result<bool> MetricWriter::write(std::span<const MetricRow> rows) {
 
 base::Result<std::vector<MetricSeries>> load_metrics(Store& store, RunId run) {
   Database& database = store.database();
-  ASSAY_TRY(const Snapshot snapshot, Snapshot::begin(database));
+  ASSAY_TRY(const ReadTransaction snapshot, ReadTransaction::begin(database));
   ASSAY_TRY(Statement select,
             database.prepare("SELECT id, source, name, unit FROM metric_series WHERE run = ?1"
                              " ORDER BY source, id"));

@@ -40,7 +40,8 @@ base::Result<void> back_up(const Database& database, std::int64_t version) {
   return {};
 }
 
-base::Result<void> apply(Database& database, const Migration& migration, const Program& program) {
+base::Result<void> apply(Database& database, const Migration& migration,
+                         const StoreProgram& program) {
   ASSAY_TRY_VOID(database.exec(migration.sql));
   if (!database.in_transaction()) {
     return base::fail(base::failed_error(database.path().string(), "it ends its own transaction"));
@@ -91,8 +92,8 @@ base::Result<void> check_for_recording_programs(Database& database) {
 }
 
 // Inside the caller's transaction.
-base::Result<void> apply_missing(Database& database, const Program& program, const Schema& schema,
-                                 const std::filesystem::path& project_root) {
+base::Result<void> apply_missing(Database& database, const StoreProgram& program,
+                                 const Schema& schema, const std::filesystem::path& project_root) {
   const bool is_new = schema.version == 0;
   if (is_new) {
     ASSAY_TRY_VOID(database.exec(fmt::format("PRAGMA application_id = {}", kApplicationId)));
@@ -126,7 +127,8 @@ base::Result<Schema> read_schema(Database& database) {
   return Schema{select.integer(0), select.integer(1), select.integer(2) == 0};
 }
 
-base::Result<void> check_schema(Database& database, const Schema& schema, const Program& program) {
+base::Result<void> check_schema(Database& database, const Schema& schema,
+                                const StoreProgram& program) {
   const std::string path = database.path().string();
   if (schema.application_id == 0 && schema.version == 0 && schema.empty) return {};  // new
   if (schema.application_id != kApplicationId) {
@@ -148,7 +150,7 @@ base::Result<void> check_schema(Database& database, const Schema& schema, const 
   return {};
 }
 
-base::Result<std::int64_t> migrate(Database& database, const Program& program,
+base::Result<std::int64_t> migrate(Database& database, const StoreProgram& program,
                                    const std::filesystem::path& project_root) {
   ASSAY_TRY(Transaction transaction, Transaction::begin(database));
   // Read again now that the lock is held: another process may have migrated it.

@@ -22,7 +22,8 @@ struct Schema {
 base::Result<Schema> read_schema(Database& database);
 
 // An Error when the file is not a store, is damaged, or has a newer schema than the program.
-base::Result<void> check_schema(Database& database, const Schema& schema, const Program& program);
+base::Result<void> check_schema(Database& database, const Schema& schema,
+                                const StoreProgram& program);
 
 // Applies all missing migrations in one transaction, so a failure or kill leaves the old schema
 // intact. A store that is not new is first copied to assay.db.v<old version>. Any number of
@@ -30,7 +31,7 @@ base::Result<void> check_schema(Database& database, const Schema& schema, const 
 // tables may be rebuilt; they are checked before the commit.
 // Returns the version it found. An Error while an older program is recording a run: a migration
 // could rename the tables that it will write to.
-base::Result<std::int64_t> migrate(Database& database, const Program& program,
+base::Result<std::int64_t> migrate(Database& database, const StoreProgram& program,
                                    const std::filesystem::path& project_root);
 
 }  // namespace assay::store

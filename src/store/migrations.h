@@ -27,7 +27,7 @@ std::span<const Migration> embedded_migrations();
 
 // The program that opens a store: its version, which is recorded, and the migrations it knows.
 // Tests pass their own migrations.
-struct Program {
+struct StoreProgram {
   std::string version{base::version().release};
   std::span<const Migration> migrations = embedded_migrations();
 };

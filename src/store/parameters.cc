@@ -5,7 +5,7 @@
 
 namespace assay::store {
 
-base::Result<void> write_parameters(Store& store, RunId run, const Parameters& parameters) {
+base::Result<void> write_parameters(Store& store, RunId run, const RunParameters& parameters) {
   if (parameters.empty()) return {};
   ASSAY_TRY(Transaction transaction, Transaction::begin(store.database()));
   ASSAY_TRY(Statement insert,
@@ -18,8 +18,8 @@ base::Result<void> write_parameters(Store& store, RunId run, const Parameters& p
   return transaction.commit();
 }
 
-base::Result<Parameters> load_parameters(Store& store, RunId run) {
-  Parameters parameters;
+base::Result<RunParameters> load_parameters(Store& store, RunId run) {
+  RunParameters parameters;
   ASSAY_TRY(Statement select,
             store.database().prepare("SELECT name, value FROM run_parameter WHERE run = ?1"));
   ASSAY_TRY_VOID(select.bind(run));

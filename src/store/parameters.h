@@ -1,5 +1,5 @@
-// Parameters: names and values that the program inside a run reports as its settings, as it reports
-// metrics (metrics.h). Table `run_parameter`.
+// RunParameters: names and values that the program inside a run reports as its settings, as it
+// reports metrics (metrics.h). Table `run_parameter`.
 #pragma once
 
 #include <map>
@@ -11,10 +11,10 @@
 
 namespace assay::store {
 
-using Parameters = std::map<std::string, std::string>;
+using RunParameters = std::map<std::string, std::string>;
 
 // In one transaction; an existing parameter gets the new value.
-base::Result<void> write_parameters(Store& store, RunId run, const Parameters& parameters);
-base::Result<Parameters> load_parameters(Store& store, RunId run);
+base::Result<void> write_parameters(Store& store, RunId run, const RunParameters& parameters);
+base::Result<RunParameters> load_parameters(Store& store, RunId run);
 
 }  // namespace assay::store

@@ -21,7 +21,7 @@ class ReadOnlyTest : public testing::StoreTest {
  protected:
   // A store of two versions with an entry; with its write-ahead log beside it, as after a run.
   void make(bool with_log) {
-    testing::in_child([&](const testing::Child::Say&) {
+    testing::in_child([&](const testing::Child::Report&) {
       auto store = Store::create(location_, program_with(2));
       if (!store || !store->database().exec("INSERT INTO entry VALUES (3, 'three')")) ::_exit(1);
       if (with_log) ::_exit(0);  // it is not closed
@@ -36,18 +36,18 @@ class ReadOnlyTest : public testing::StoreTest {
       fs::permissions(entry.path(), fs::perms(0400));
     }
     fs::permissions(location_.directory, fs::perms(0555));
-    const auto outcome = testing::in_child([&](const testing::Child::Say& say) {
+    const auto outcome = testing::in_child([&](const testing::Child::Report& report) {
       testing::become_nobody();
       auto store = Store::open(location_, program_with(versions), access);
-      if (!store) return say(line_of(store));
-      say(store->is_read_only() ? "read-only" : "writable");
-      for (const std::string& note : store->notes()) say(" " + note);
+      if (!store) return report(line_of(store));
+      report(store->is_read_only() ? "read-only" : "writable");
+      for (const std::string& note : store->notes()) report(" " + note);
       const auto entry = store->database().integer("SELECT count(*) FROM entry");
-      say(entry ? " " + std::to_string(*entry) : line_of(entry));
-      say(" " + line_of(store->database().exec("DELETE FROM entry")));
+      report(entry ? " " + std::to_string(*entry) : line_of(entry));
+      report(" " + line_of(store->database().exec("DELETE FROM entry")));
     });
     fs::permissions(location_.directory, fs::perms(0755));
-    return outcome.said;
+    return outcome.reported;
   }
 
   Location location_ = location_in(directory("a %41?#"));
@@ -87,12 +87,12 @@ TEST_F(ReadOnlyTest, WhatIsWritableIsNotMadeReadOnly) {
 TEST_F(ReadOnlyTest, WhatCannotBeReadIsToBeMadeReadable) {
   make(false);
   fs::permissions(location_.directory, fs::perms::none);
-  const auto outcome = testing::in_child([&](const testing::Child::Say& say) {
+  const auto outcome = testing::in_child([&](const testing::Child::Report& report) {
     testing::become_nobody();
-    say(line_of(Store::open(location_, program_with(2), Access::kRead)));
+    report(line_of(Store::open(location_, program_with(2), Access::kRead)));
   });
   fs::permissions(location_.directory, fs::perms::owner_all);
-  EXPECT_THAT(outcome.said, HasSubstr("make it and its directory readable for you"));
+  EXPECT_THAT(outcome.reported, HasSubstr("make it and its directory readable for you"));
 }
 
 TEST_F(ReadOnlyTest, NoSpaceForTheLogsIndexIsAFullDisk) {

@@ -91,7 +91,7 @@ std::string to_target(const Traffic& traffic);
 // "made-folder", "followed-link", …
 std::string_view name_of(PathFact::Kind kind);
 
-struct Process {
+struct ProcessRecord {
   std::int64_t pid = 0;
   std::int64_t parent = 0;
   std::vector<std::string> arguments;  // of the last exec; empty if it never called exec
@@ -197,7 +197,7 @@ struct RunRecord {  // NOLINT(bugprone-exception-escape): as Context
   std::vector<Input> inputs;
   std::vector<Output> outputs;
   std::vector<PathFact> facts;
-  std::vector<Process> processes;
+  std::vector<ProcessRecord> processes;
   std::vector<Missed> missed;
   std::vector<FileRule> rules;
   Context context;

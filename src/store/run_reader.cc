@@ -91,8 +91,8 @@ Output output_at(const Statement& row) {
           row.text(4), digest_at(row, 5)};
 }
 
-base::Result<std::vector<Process>> processes_of(Database& database, RunId run) {
-  std::vector<Process> processes;
+base::Result<std::vector<ProcessRecord>> processes_of(Database& database, RunId run) {
+  std::vector<ProcessRecord> processes;
   ASSAY_TRY_VOID(
       each_row(database,
                "SELECT pid, parent, arguments, program, started_ns, ended_ns, wait_status,"

@@ -21,7 +21,7 @@ constexpr const char* kLargeCache = "PRAGMA cache_size = -49152";
 constexpr const char* kSmallCache = "PRAGMA cache_size = -2000";
 
 // Long, because another process may be writing a million files, and the run must not be lost.
-constexpr std::chrono::seconds kPatience{60};
+constexpr std::chrono::seconds kBeginTimeout{60};
 
 // What a killed or failed recording of this run may have left.
 constexpr const char* kClearLists[] = {
@@ -34,7 +34,7 @@ constexpr const char* kClearLists[] = {
 
 base::Result<RunId> begin_run(Store& store, const RunRecord& run) {
   Database& database = store.database();
-  ASSAY_TRY_VOID(database.set_busy_timeout(kPatience));
+  ASSAY_TRY_VOID(database.set_busy_timeout(kBeginTimeout));
   ASSAY_TRY(Transaction transaction, Transaction::begin(database));
   ASSAY_TRY(const RunId id, insert_run(database, run));
   ASSAY_TRY_VOID(transaction.commit());
@@ -75,7 +75,7 @@ RunWriter::~RunWriter() {
 base::Result<RunWriter> RunWriter::begin(Store& store, RunId run) {
   Database& database = store.database();
   ASSAY_TRY_VOID(database.exec(kLargeCache));
-  ASSAY_TRY_VOID(database.set_busy_timeout(kPatience));
+  ASSAY_TRY_VOID(database.set_busy_timeout(kBeginTimeout));
   ASSAY_TRY(Transaction transaction, Transaction::begin(database));
   for (const char* sql : kClearLists) {
     ASSAY_TRY(Statement clear, database.prepare(sql));
@@ -151,7 +151,7 @@ base::Result<void> RunWriter::add_fact(const PathFact& fact) {
   return insert_path_fact(state_->database, state_->run, fact);
 }
 
-base::Result<void> RunWriter::add_process(const Process& process) {
+base::Result<void> RunWriter::add_process(const ProcessRecord& process) {
   ASSAY_TRY_VOID(state_->insert_process.bind(
       state_->run, ++state_->processes, process.pid, process.parent, process.program,
       packed_strings(process.arguments), process.started_ns, process.ended_ns, process.wait_status,
@@ -220,7 +220,7 @@ base::Result<RunId> record_run(Store& store, const RunRecord& run) {
   for (const Input& input : run.inputs) ASSAY_TRY_VOID(writer.add_input(input));
   for (const Output& output : run.outputs) ASSAY_TRY_VOID(writer.add_output(output));
   for (const PathFact& fact : run.facts) ASSAY_TRY_VOID(writer.add_fact(fact));
-  for (const Process& process : run.processes) ASSAY_TRY_VOID(writer.add_process(process));
+  for (const ProcessRecord& process : run.processes) ASSAY_TRY_VOID(writer.add_process(process));
   for (const Missed& missed : run.missed) ASSAY_TRY_VOID(writer.add_missed(missed));
   for (const FileRule& rule : run.rules) ASSAY_TRY_VOID(writer.add_rule(rule));
   for (const Package& package : run.context.packages) ASSAY_TRY_VOID(writer.add_package(package));

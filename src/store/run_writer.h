@@ -35,7 +35,7 @@ class RunWriter {
   base::Result<void> add_input(const Input& input);
   base::Result<void> add_output(const Output& output);
   base::Result<void> add_fact(const PathFact& fact);
-  base::Result<void> add_process(const Process& process);
+  base::Result<void> add_process(const ProcessRecord& process);
   base::Result<void> add_missed(const Missed& missed);
   base::Result<void> add_package(const Package& package);
   base::Result<void> add_rule(const FileRule& rule);

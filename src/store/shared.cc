@@ -64,14 +64,15 @@ base::Result<void> set_default_list(const fs::path& folder) {
 }
 
 // A file or folder with wrong group or permissions.
-struct Wrong {
+struct PermissionProblem {
   fs::path path;
   mode_t mode = 0;  // the mode it should have
   bool folder = false;
   bool others = false;  // the caller is neither root nor the owner
 };
 
-base::Result<std::optional<Wrong>> look_at(const fs::path& path, gid_t group) {
+base::Result<std::optional<PermissionProblem>> check_permissions(const fs::path& path,
+                                                                 gid_t group) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) {
     if (errno == ENOENT) return std::nullopt;  // a run that ends removes its own
@@ -86,22 +87,22 @@ base::Result<std::optional<Wrong>> look_at(const fs::path& path, gid_t group) {
   const bool others = ::geteuid() != 0 && status.st_uid != ::geteuid();
   // A member may have made a file in a shared store private on purpose.
   if (others && !folder && status.st_gid == group) return std::nullopt;
-  return Wrong{path, mode, folder, others};
+  return PermissionProblem{path, mode, folder, others};
 }
 
-base::Result<std::vector<Wrong>> look_below(const fs::path& directory, gid_t group) {
-  std::vector<Wrong> wrong;
+base::Result<std::vector<PermissionProblem>> check_folder(const fs::path& directory, gid_t group) {
+  std::vector<PermissionProblem> wrong;
   std::error_code error;
   fs::recursive_directory_iterator at(directory, error);
   for (const fs::recursive_directory_iterator end; !error && at != end; at.increment(error)) {
-    ASSAY_TRY(auto one, look_at(at->path(), group));
+    ASSAY_TRY(auto one, check_permissions(at->path(), group));
     if (one) wrong.push_back(*std::move(one));
   }
   if (error) return base::fail(base::system_error(directory, "cannot be read", error.value()));
   return wrong;
 }
 
-base::Result<void> give_to_group(const Wrong& wrong, gid_t group) {
+base::Result<void> give_to_group(const PermissionProblem& wrong, gid_t group) {
   const char* path = wrong.path.c_str();
   if (::lchown(path, static_cast<uid_t>(-1), group) != 0 || ::chmod(path, wrong.mode) != 0) {
     if (errno == ENOENT) return {};
@@ -149,21 +150,23 @@ base::Result<void> share(const Location& location, gid_t group) {
   }
   std::error_code ignored;
   fs::create_directory(location.directory / "spool", ignored);
-  ASSAY_TRY(const std::vector<Wrong> inside, look_below(location.directory, group));
-  ASSAY_TRY(const std::optional<Wrong> top, look_at(location.directory, group));
+  ASSAY_TRY(const std::vector<PermissionProblem> inside, check_folder(location.directory, group));
+  ASSAY_TRY(const std::optional<PermissionProblem> top,
+            check_permissions(location.directory, group));
   // All or nothing: in a store with files of another group, nobody could record.
-  std::vector<Wrong> all = inside;
+  std::vector<PermissionProblem> all = inside;
   if (top) all.push_back(*top);
-  const auto others = std::find_if(all.begin(), all.end(), [](const Wrong& w) { return w.others; });
+  const auto others =
+      std::find_if(all.begin(), all.end(), [](const PermissionProblem& w) { return w.others; });
   if (others != all.end()) {
     errno = EPERM;
     return sharing_failed(others->path, "cannot be given to the group");
   }
   // The folder itself is changed last, so that its current users keep access until then.
-  for (const Wrong& wrong : all) ASSAY_TRY_VOID(give_to_group(wrong, group));
+  for (const PermissionProblem& wrong : all) ASSAY_TRY_VOID(give_to_group(wrong, group));
   // Files that were created meanwhile.
-  ASSAY_TRY(const std::vector<Wrong> since, look_below(location.directory, group));
-  for (const Wrong& wrong : since) {
+  ASSAY_TRY(const std::vector<PermissionProblem> since, check_folder(location.directory, group));
+  for (const PermissionProblem& wrong : since) {
     if (!wrong.others) ASSAY_TRY_VOID(give_to_group(wrong, group));
   }
   return check(location.directory, group);

@@ -11,13 +11,14 @@
 
 namespace assay::store {
 
-base::Result<Store> Store::create(const Location& location, const Program& program) {
+base::Result<Store> Store::create(const Location& location, const StoreProgram& program) {
   ASSAY_TRY_VOID(make_directory(location));
   ASSAY_TRY_VOID(make_private_file(location.database));
   return open(location, program);
 }
 
-base::Result<Store> Store::open(const Location& location, const Program& program, Access access) {
+base::Result<Store> Store::open(const Location& location, const StoreProgram& program,
+                                Access access) {
   ASSAY_TRY_VOID(check_file(location.database));
   ASSAY_TRY(Database database, Database::open(location.database, access));
   Store store(location, std::move(database));
@@ -26,7 +27,7 @@ base::Result<Store> Store::open(const Location& location, const Program& program
 }
 
 base::Result<Store> Store::open_or_create(const std::filesystem::path& from,
-                                          const Program& program) {
+                                          const StoreProgram& program) {
   ASSAY_TRY(const std::optional<Location> found, find(from));
   if (found) return create(*found, program);
   ASSAY_TRY(const Location location, default_location(from));
@@ -44,7 +45,7 @@ base::Result<bool> Store::choose_journal() {
   return wal;
 }
 
-base::Result<void> Store::prepare(const Program& program) {
+base::Result<void> Store::prepare(const StoreProgram& program) {
   // Settings of the connection; they do not touch the file. cell_size_check detects a damaged page
   // instead of reading beyond it.
   constexpr std::string_view kSettings =
@@ -58,13 +59,13 @@ base::Result<void> Store::prepare(const Program& program) {
   }
   if (is_read_only()) return prepare_to_read(program, schema.version);
   switch (make_private(location_.database)) {
-    case Privacy::kWas:
+    case Privacy::kAlreadyPrivate:
       break;
-    case Privacy::kMade:
+    case Privacy::kMadePrivate:
       note(fmt::format("other users could read it; its mode is {} again",
                        is_shared(location_.directory) ? "0660" : "0600"));
       break;
-    case Privacy::kCannot:
+    case Privacy::kUnsupported:
       note("other users may be able to read it; this file system does not keep modes");
       break;
   }
@@ -82,7 +83,7 @@ base::Result<void> Store::prepare(const Program& program) {
   return follow_the_project();
 }
 
-base::Result<void> Store::prepare_to_read(const Program& program, std::int64_t version) {
+base::Result<void> Store::prepare_to_read(const StoreProgram& program, std::int64_t version) {
   schema_version_ = static_cast<int>(program.migrations.size());
   if (version < schema_version_) {
     return base::fail(base::unfit_error(

@@ -23,14 +23,14 @@ namespace assay::store {
 class Store {
  public:
   // Creates the store, or finishes an interrupted creation, or opens the existing one.
-  static base::Result<Store> create(const Location& location, const Program& program);
+  static base::Result<Store> create(const Location& location, const StoreProgram& program);
   // Opens a store that exists; an error when there is none. With Access::kRead, a store that cannot
   // be written is opened read-only: it is not migrated, and an older schema is refused.
-  static base::Result<Store> open(const Location& location, const Program& program,
+  static base::Result<Store> open(const Location& location, const StoreProgram& program,
                                   Access access = Access::kWrite);
   // The store at or above `from`; created at default_location(from) if there is none.
   static base::Result<Store> open_or_create(const std::filesystem::path& from,
-                                            const Program& program);
+                                            const StoreProgram& program);
 
   [[nodiscard]] const Location& location() const { return location_; }
   [[nodiscard]] const Project& project() const { return project_; }
@@ -51,8 +51,8 @@ class Store {
  private:
   Store(Location location, Database database)
       : location_(std::move(location)), database_(std::move(database)) {}
-  base::Result<void> prepare(const Program& program);
-  base::Result<void> prepare_to_read(const Program& program, std::int64_t version);
+  base::Result<void> prepare(const StoreProgram& program);
+  base::Result<void> prepare_to_read(const StoreProgram& program, std::int64_t version);
   // Corrects the recorded paths if the project directory was moved.
   base::Result<void> follow_the_project();
   base::Result<bool> choose_journal();

@@ -94,16 +94,16 @@ TEST_F(StoreTest, IsPrivateUnderAnyUmask) {
   for (const mode_t mask : {0U, 022U, 077U, 0777U}) {
     const fs::path project = directory("umask" + std::to_string(mask));
     fs::permissions(project, fs::perms(0777));
-    const auto outcome = in_child([&](const testing::Child::Say& say) {
+    const auto outcome = in_child([&](const testing::Child::Report& report) {
       testing::become_nobody();  // a umask of 0777 means nothing to root
       ::umask(mask);
       auto store = Store::create(location_in(project), {.version = "1"});
-      say(line_of(store));
+      report(line_of(store));
       for (const char* name : {"", "assay.db", "assay.db-wal", "assay.db-shm"}) {
-        say(fmt::format(" {:o}", mode_of(project / ".assay" / name)));
+        report(fmt::format(" {:o}", mode_of(project / ".assay" / name)));
       }
     });
-    EXPECT_EQ(outcome.said, " 700 600 600 600") << mask;
+    EXPECT_EQ(outcome.reported, " 700 600 600 600") << mask;
   }
 }
 
@@ -168,7 +168,7 @@ TEST_F(StoreTest, RefusesAForeignDatabaseAndLeavesItAlone) {
 
 TEST_F(StoreTest, RefusesANewerSchemaAndLeavesItAlone) {
   // Committed but not yet moved from the log into the file: closing must not move it.
-  in_child([&](const testing::Child::Say&) {
+  in_child([&](const testing::Child::Report&) {
     auto store = Store::create(location_, program_with(3));
     if (store) static_cast<void>(store->database().exec("DELETE FROM entry"));
     ::_exit(0);
@@ -197,16 +197,16 @@ TEST_F(StoreTest, AReadOnlyDirectoryIsReported) {
   }
   fs::permissions(location_.directory, fs::perms(0500));
   fs::permissions(empty.project, fs::perms(0500));
-  const auto outcome = in_child([&](const testing::Child::Say& say) {
+  const auto outcome = in_child([&](const testing::Child::Report& report) {
     testing::become_nobody();
-    say(line_of(Store::create(empty, {.version = "1"})) + "\n");
-    say(line_of(Store::create(location_, {.version = "1"})) + "\n");
+    report(line_of(Store::create(empty, {.version = "1"})) + "\n");
+    report(line_of(Store::create(location_, {.version = "1"})) + "\n");
     ::chmod(location_.directory.c_str(), 0700);
     ::chmod(location_.database.c_str(), 0400);
-    say(line_of(Store::open(location_, {.version = "1"})) + "\n");
+    report(line_of(Store::open(location_, {.version = "1"})) + "\n");
   });
   EXPECT_THAT(
-      outcome.said,
+      outcome.reported,
       MatchesRegex(".*/empty/.assay: cannot create: Permission denied; make its directory .*\n"
                    ".*/assay.db: attempt to write a readonly database .*; make the file and .*\n"
                    ".*/assay.db: attempt to write a readonly database .*; make the file and .*\n"));
@@ -217,11 +217,11 @@ TEST_F(StoreTest, DoesNotTrustAnotherUsersStore) {
   ASSERT_TRUE(Store::create(location_, {.version = "1"}));
   fs::permissions(location_.directory, fs::perms(0777));
   fs::permissions(location_.database, fs::perms(0666));
-  const auto outcome = in_child([&](const testing::Child::Say& say) {
+  const auto outcome = in_child([&](const testing::Child::Report& report) {
     testing::become_nobody();
-    say(line_of(Store::open(location_, {.version = "1"})));
+    report(line_of(Store::open(location_, {.version = "1"})));
   });
-  EXPECT_THAT(outcome.said, HasSubstr("belongs to another user (uid 0)"));
+  EXPECT_THAT(outcome.reported, HasSubstr("belongs to another user (uid 0)"));
 }
 
 TEST_F(StoreTest, WorksWithoutAWriteAheadLogAndReportsIt) {

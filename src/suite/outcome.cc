@@ -11,28 +11,28 @@
 namespace assay::suite {
 namespace {
 
-using compare::Metric;
+using compare::ComparedMetric;
 using compare::MetricKind;
 
 constexpr base::Bytes kLargestCaseOutput(std::int64_t{256} << 20);
 
-Label label_of(CaseState state) {
+FigureLabel label_of(CaseState state) {
   switch (state) {
     case CaseState::kDone:
-      return Label::kMeasured;
+      return FigureLabel::kMeasured;
     case CaseState::kFailed:
-      return Label::kFailed;
+      return FigureLabel::kFailed;
     case CaseState::kImpossible:
-      return Label::kImpossible;
+      return FigureLabel::kImpossible;
     case CaseState::kLeftOut:
-      return Label::kLeftOut;
+      return FigureLabel::kLeftOut;
     case CaseState::kNotReached:
       break;
   }
-  return Label::kNotReached;
+  return FigureLabel::kNotReached;
 }
 
-Ours without(Label label, std::string why) {
+OurValue without(FigureLabel label, std::string why) {
   return {.label = label, .remark = std::move(why)};
 }
 
@@ -44,10 +44,10 @@ class FigureFinder {
 
   [[nodiscard]] FigureOutcome find(const Figure& figure) const {
     FigureOutcome found{.figure = &figure};
-    if (figure.measured) found.ours.push_back(from_case(*figure.measured, Label::kMeasured));
-    if (!figure.why.empty()) found.ours.push_back(without(Label::kImpossible, figure.why));
+    if (figure.measured) found.ours.push_back(from_case(*figure.measured, FigureLabel::kMeasured));
+    if (!figure.why.empty()) found.ours.push_back(without(FigureLabel::kImpossible, figure.why));
     if (figure.recorded) found.ours.push_back(from_record(*figure.recorded));
-    if (figure.planned) found.ours.push_back(from_case(*figure.planned, Label::kPlanned));
+    if (figure.planned) found.ours.push_back(from_case(*figure.planned, FigureLabel::kPlanned));
     return found;
   }
 
@@ -58,26 +58,26 @@ class FigureFinder {
     return found == cases_.end() ? nullptr : &*found;
   }
 
-  [[nodiscard]] Ours from_case(const Source& source, Label when_done) const {
+  [[nodiscard]] OurValue from_case(const FigureSource& source, FigureLabel when_done) const {
     const CaseRun* run = run_of(source.case_name);
     const CaseRun* divisor = source.per_case.empty() ? run : run_of(source.per_case);
     for (const CaseRun* each : {run, divisor}) {
-      if (each == nullptr) return without(Label::kNotReached, "the case did not run");
+      if (each == nullptr) return without(FigureLabel::kNotReached, "the case did not run");
       if (each->state != CaseState::kDone) {
         return without(label_of(each->state),
                        each == run ? each->why : fmt::format("{}: {}", each->name, each->why));
       }
     }
     std::vector<double> values;
-    Ours ours{.label = when_done, .remark = source.note};
+    OurValue ours{.label = when_done, .remark = source.note};
     const SuiteCase* made_by = folder_.suite().find_case(source.case_name);
-    ours.in_fit = when_done == Label::kPlanned && made_by != nullptr && made_by->in_fit;
+    ours.in_fit = when_done == FigureLabel::kPlanned && made_by != nullptr && made_by->in_fit;
     for (std::size_t i = 0; i < run->outputs.size(); ++i) {
       const auto value = scaled_at(source, source.value, *run, i);
       if (!value) return not_there(source, value.error());
       values.push_back(*value);
     }
-    if (values.empty()) return without(Label::kFailed, "the case has no output");
+    if (values.empty()) return without(FigureLabel::kFailed, "the case has no output");
     ours.value = base::median(values);
     if (values.size() > 1) {
       ours.low = *std::min_element(values.begin(), values.end());
@@ -102,12 +102,12 @@ class FigureFinder {
     return ours;
   }
 
-  static Ours not_there(const Source& source, const base::Error& error) {
-    if (!source.missing.empty()) return without(Label::kImpossible, source.missing);
-    return without(Label::kFailed, error.what);
+  static OurValue not_there(const FigureSource& source, const base::Error& error) {
+    if (!source.missing.empty()) return without(FigureLabel::kImpossible, source.missing);
+    return without(FigureLabel::kFailed, error.what);
   }
 
-  [[nodiscard]] base::Result<double> value_at(const Metric& metric, const CaseRun& run,
+  [[nodiscard]] base::Result<double> value_at(const ComparedMetric& metric, const CaseRun& run,
                                               std::size_t repetition) const {
     if (metric.kind == MetricKind::kWall) {
       if (repetition < run.wall_s.size()) return run.wall_s[repetition];
@@ -119,7 +119,7 @@ class FigureFinder {
   }
 
   // The divisor of a value of `run`; the median if it is of another case that was repeated.
-  [[nodiscard]] base::Result<double> divisor_at(const Source& source, const CaseRun& run,
+  [[nodiscard]] base::Result<double> divisor_at(const FigureSource& source, const CaseRun& run,
                                                 std::size_t repetition) const {
     if (source.per_case.empty()) return value_at(*source.per, run, repetition);
     const CaseRun& other = *run_of(source.per_case);
@@ -132,8 +132,9 @@ class FigureFinder {
     return base::median(std::move(values));
   }
 
-  [[nodiscard]] base::Result<double> scaled_at(const Source& source, const Metric& metric,
-                                               const CaseRun& run, std::size_t repetition) const {
+  [[nodiscard]] base::Result<double> scaled_at(const FigureSource& source,
+                                               const ComparedMetric& metric, const CaseRun& run,
+                                               std::size_t repetition) const {
     ASSAY_TRY(double value, value_at(metric, run, repetition));
     if (source.per) {
       ASSAY_TRY(const double divisor, divisor_at(source, run, repetition));
@@ -144,9 +145,9 @@ class FigureFinder {
     return base::fail(base::unfit_error("", "the result is not a finite number"));
   }
 
-  static Ours from_record(const Recorded& recorded) {
+  static OurValue from_record(const RecordedValue& recorded) {
     return {
-        .label = Label::kRecorded,
+        .label = FigureLabel::kRecorded,
         .value = recorded.value,
         .low = recorded.low,
         .high = recorded.high,
@@ -162,10 +163,10 @@ class FigureFinder {
 GoalOutcome goal_of(const SuiteFolder& folder, const FigureTable& table,
                     const FigureOutcome& found) {
   GoalOutcome outcome{.table = &table, .figure = found.figure};
-  const auto has_value = [](const Ours& ours) { return ours.value.has_value(); };
+  const auto has_value = [](const OurValue& ours) { return ours.value.has_value(); };
   // Goals relative to a published figure judge the plan, if there is one.
-  const auto is_plan = [&](const Ours& ours) {
-    return has_value(ours) && ours.label == Label::kPlanned;
+  const auto is_plan = [&](const OurValue& ours) {
+    return has_value(ours) && ours.label == FigureLabel::kPlanned;
   };
   auto known = found.ours.end();
   if (found.figure->goal->kind == GoalKind::kWithin) {
@@ -180,33 +181,33 @@ GoalOutcome goal_of(const SuiteFolder& folder, const FigureTable& table,
     return outcome;
   }
   outcome.ours = *known;
-  if (folder.quick() && known->label == Label::kMeasured) {
+  if (folder.quick() && known->label == FigureLabel::kMeasured) {
     outcome.note = "a quick run is too short to judge by";
     return outcome;
   }
   outcome.verdict = judge(*found.figure->goal, *known, found.figure->published);
   outcome.note = std::string(to_text(known->label));
-  if (known->label == Label::kRecorded) outcome.note += ": " + known->remark;
+  if (known->label == FigureLabel::kRecorded) outcome.note += ": " + known->remark;
   return outcome;
 }
 
 }  // namespace
 
-std::string_view to_text(Label label) {
+std::string_view to_text(FigureLabel label) {
   switch (label) {
-    case Label::kMeasured:
+    case FigureLabel::kMeasured:
       return "measured";
-    case Label::kPlanned:
+    case FigureLabel::kPlanned:
       return "planned";
-    case Label::kRecorded:
+    case FigureLabel::kRecorded:
       return "recorded";
-    case Label::kImpossible:
+    case FigureLabel::kImpossible:
       return "not possible here";
-    case Label::kFailed:
+    case FigureLabel::kFailed:
       return "failed";
-    case Label::kLeftOut:
+    case FigureLabel::kLeftOut:
       return "left out";
-    case Label::kNotReached:
+    case FigureLabel::kNotReached:
       break;
   }
   return "not reached";
@@ -219,7 +220,7 @@ bool SuiteOutcome::any_failed() const {
   bool figure = false;
   for (const TableOutcome& table : tables) {
     for (const FigureOutcome& found : table.figures) {
-      for (const Ours& ours : found.ours) figure = figure || ours.label == Label::kFailed;
+      for (const OurValue& ours : found.ours) figure = figure || ours.label == FigureLabel::kFailed;
     }
   }
   return any_case || figure;
@@ -244,13 +245,14 @@ SuiteOutcome outcome_of(const SuiteFolder& folder, std::vector<CaseRun> cases) {
   return outcome;
 }
 
-IntervalVerdict judge(const Goal& goal, const Ours& ours, std::optional<double> published) {
+IntervalVerdict judge(const Goal& goal, const OurValue& ours, std::optional<double> published) {
   if (!ours.value || !std::isfinite(*ours.value)) return IntervalVerdict::kNotJudged;
   const auto verdict = [](bool all_within, bool all_beyond) {
     if (all_within) return IntervalVerdict::kPass;
     return all_beyond ? IntervalVerdict::kFail : IntervalVerdict::kInconclusive;
   };
-  if (ours.lacks_interval && ours.label == Label::kMeasured) return IntervalVerdict::kInconclusive;
+  if (ours.lacks_interval && ours.label == FigureLabel::kMeasured)
+    return IntervalVerdict::kInconclusive;
   if (goal.kind == GoalKind::kWithin) {
     if (!published || *published == 0) return IntervalVerdict::kNotJudged;
     // By the figure alone: a plan's interval is its uncertainty, not its accuracy.

@@ -12,7 +12,7 @@
 
 namespace assay::suite {
 
-enum class Label {
+enum class FigureLabel {
   kMeasured,    // in this run, on this machine
   kPlanned,     // computed
   kRecorded,    // measured earlier, elsewhere
@@ -21,10 +21,10 @@ enum class Label {
   kLeftOut,
   kNotReached,
 };
-std::string_view to_text(Label label);
+std::string_view to_text(FigureLabel label);
 
-struct Ours {
-  Label label = Label::kImpossible;
+struct OurValue {
+  FigureLabel label = FigureLabel::kImpossible;
   std::optional<double> value;
   std::optional<double> low;
   std::optional<double> high;
@@ -36,7 +36,7 @@ struct Ours {
 
 struct FigureOutcome {
   const Figure* figure = nullptr;
-  std::vector<Ours> ours;  // measured, recorded, planned, as far as the figure has them
+  std::vector<OurValue> ours;  // measured, recorded, planned, as far as the figure has them
 };
 
 struct TableOutcome {
@@ -49,7 +49,7 @@ using compare::IntervalVerdict;
 struct GoalOutcome {
   const FigureTable* table = nullptr;
   const Figure* figure = nullptr;
-  std::optional<Ours> ours;  // the value that was judged
+  std::optional<OurValue> ours;  // the value that was judged
   IntervalVerdict verdict = IntervalVerdict::kNotJudged;
   std::string note;
 };
@@ -69,6 +69,6 @@ SuiteOutcome outcome_of(const SuiteFolder& folder, std::vector<CaseRun> cases);
 
 // Judged by the position of the interval, as in comparisons: entirely within the bound, entirely
 // beyond it, or neither.
-IntervalVerdict judge(const Goal& goal, const Ours& ours, std::optional<double> published);
+IntervalVerdict judge(const Goal& goal, const OurValue& ours, std::optional<double> published);
 
 }  // namespace assay::suite

@@ -110,12 +110,12 @@ TEST_F(SuiteRun, LabelsFollowTheKindOfCase) {
   const SuiteOutcome outcome = run(place());
   const FigureOutcome& planned = figure(outcome, "planned");
   ASSERT_EQ(planned.ours.size(), 2U);
-  EXPECT_EQ(planned.ours[0].label, Label::kImpossible);
-  EXPECT_EQ(planned.ours[1].label, Label::kPlanned);
+  EXPECT_EQ(planned.ours[0].label, FigureLabel::kImpossible);
+  EXPECT_EQ(planned.ours[1].label, FigureLabel::kPlanned);
   EXPECT_GT(*planned.ours[1].value, 300);
 
-  const Ours& measured = figure(outcome, "measured").ours[0];
-  EXPECT_EQ(measured.label, Label::kMeasured);
+  const OurValue& measured = figure(outcome, "measured").ours[0];
+  EXPECT_EQ(measured.label, FigureLabel::kMeasured);
   EXPECT_EQ(measured.value, 2);  // of 1, 2, 3
   EXPECT_EQ(measured.low, 1);
   EXPECT_EQ(measured.high, 3);
@@ -125,14 +125,14 @@ TEST_F(SuiteRun, LabelsFollowTheKindOfCase) {
   EXPECT_EQ(figure(outcome, "noted").ours[1].remark, "");
 
   // A figure that could lie anywhere passes no goal.
-  const Ours& lacks_interval = figure(outcome, "without its interval").ours[0];
+  const OurValue& lacks_interval = figure(outcome, "without its interval").ours[0];
   EXPECT_EQ(lacks_interval.value, 6);
   EXPECT_TRUE(lacks_interval.lacks_interval);
   EXPECT_THAT(lacks_interval.remark, HasSubstr("no interval: "));
   EXPECT_THAT(lacks_interval.remark, HasSubstr("; one pair"));
 
-  const Ours& failed = figure(outcome, "failed").ours[0];
-  EXPECT_EQ(failed.label, Label::kFailed);
+  const OurValue& failed = figure(outcome, "failed").ours[0];
+  EXPECT_EQ(failed.label, FigureLabel::kFailed);
   EXPECT_FALSE(failed.value.has_value());
   EXPECT_THAT(failed.remark, HasSubstr("exited with 7: it broke; its output is in "));
   EXPECT_THAT(figure(outcome, "late").ours[0].remark,
@@ -140,15 +140,15 @@ TEST_F(SuiteRun, LabelsFollowTheKindOfCase) {
 
   const FigureOutcome& impossible = figure(outcome, "impossible");
   EXPECT_EQ(impossible.ours[0].remark, "needs 64 GPUs; this machine has none");
-  EXPECT_EQ(impossible.ours[1].label, Label::kRecorded);
+  EXPECT_EQ(impossible.ours[1].label, FigureLabel::kRecorded);
   EXPECT_EQ(impossible.ours[1].remark, "m, 2026-01-02, c; half as many");
   EXPECT_EQ(figure(outcome, "long").ours[0].value, 6);
-  EXPECT_EQ(figure(outcome, "not found").ours[0].label, Label::kFailed);
+  EXPECT_EQ(figure(outcome, "not found").ours[0].label, FigureLabel::kFailed);
   EXPECT_EQ(figure(outcome, "of another").ours[0].value, 30);  // 6 by the median of 1, 2, 3
-  EXPECT_EQ(figure(outcome, "of one that breaks").ours[0].label, Label::kFailed);
+  EXPECT_EQ(figure(outcome, "of one that breaks").ours[0].label, FigureLabel::kFailed);
   EXPECT_THAT(figure(outcome, "of one that breaks").ours[0].remark, HasSubstr("exited with 7"));
-  EXPECT_EQ(figure(outcome, "of one without it").ours[0].label, Label::kFailed);
-  EXPECT_EQ(figure(outcome, "may be missing").ours[0].label, Label::kImpossible);
+  EXPECT_EQ(figure(outcome, "of one without it").ours[0].label, FigureLabel::kFailed);
+  EXPECT_EQ(figure(outcome, "may be missing").ours[0].label, FigureLabel::kImpossible);
   EXPECT_EQ(figure(outcome, "may be missing").ours[0].remark, "not reported");
 
   ASSERT_EQ(outcome.goals.size(), 4U);
@@ -212,8 +212,8 @@ TEST_F(SuiteRun, TablesHaveTheirNoteTheirNumbersAndTheirChart) {
 
 TEST_F(SuiteRun, AQuickRunIsMarkedAndItsMeasurementsAreNotJudged) {
   const SuiteOutcome outcome = run(place(), true);
-  EXPECT_EQ(figure(outcome, "long").ours[0].label, Label::kLeftOut);
-  const Ours& measured = figure(outcome, "measured").ours[0];
+  EXPECT_EQ(figure(outcome, "long").ours[0].label, FigureLabel::kLeftOut);
+  const OurValue& measured = figure(outcome, "measured").ours[0];
   EXPECT_EQ(label_text(outcome, measured), "measured (quick)");
   EXPECT_EQ(outcome.goals[0].verdict, IntervalVerdict::kNotJudged);
   EXPECT_EQ(to_json(outcome)["quick"], true);
@@ -226,7 +226,7 @@ TEST_F(SuiteRun, WhatIsDoneStaysAndWhatFailedIsTriedAgain) {
   folder_ = *SuiteFolder::open(place(), host_);
   const SuiteOutcome again = go_on();
   EXPECT_EQ(figure(again, "measured").ours[0].high, 77);
-  EXPECT_EQ(figure(again, "failed").ours[0].label, Label::kFailed);
+  EXPECT_EQ(figure(again, "failed").ours[0].label, FigureLabel::kFailed);
 
   SuiteHost other = host_;
   other.machine.hostname = "elsewhere";
@@ -246,7 +246,7 @@ TEST(Judge, ByWhereTheIntervalLies) {
   const Goal least{.kind = GoalKind::kAtLeast, .bound = 1};
   const Goal within{.kind = GoalKind::kWithin, .bound = 10};
   const auto ours = [](double value, double low, double high) {
-    return Ours{.label = Label::kMeasured, .value = value, .low = low, .high = high};
+    return OurValue{.label = FigureLabel::kMeasured, .value = value, .low = low, .high = high};
   };
   EXPECT_EQ(judge(most, ours(0.5, 0, 1), {}), IntervalVerdict::kPass);
   EXPECT_EQ(judge(most, ours(0.5, 0, 1.1), {}), IntervalVerdict::kInconclusive);
@@ -259,11 +259,11 @@ TEST(Judge, ByWhereTheIntervalLies) {
   EXPECT_EQ(judge(within, ours(89, 0, 0), 100), IntervalVerdict::kFail);
   EXPECT_EQ(judge(within, ours(1, 1, 1), {}), IntervalVerdict::kNotJudged);
   // A plan is judged by its value alone, a measurement by its interval.
-  Ours lacks_interval{.label = Label::kMeasured, .value = 100, .lacks_interval = true};
+  OurValue lacks_interval{.label = FigureLabel::kMeasured, .value = 100, .lacks_interval = true};
   for (const Goal& goal : {most, least, within}) {
     EXPECT_EQ(judge(goal, lacks_interval, 100), IntervalVerdict::kInconclusive);
   }
-  lacks_interval.label = Label::kPlanned;
+  lacks_interval.label = FigureLabel::kPlanned;
   EXPECT_EQ(judge(within, lacks_interval, 100), IntervalVerdict::kPass);
   EXPECT_EQ(judge(most, {}, {}), IntervalVerdict::kNotJudged);
 }
@@ -273,7 +273,9 @@ TEST(Judge, AGoalOfSizeIsMissedOnEitherSide) {
   ASSERT_TRUE(goal.has_value()) << goal.error().line();
   const auto judged = [&](double low, double high) {
     return judge(
-        *goal, Ours{.label = Label::kMeasured, .value = (low + high) / 2, .low = low, .high = high},
+        *goal,
+        OurValue{
+            .label = FigureLabel::kMeasured, .value = (low + high) / 2, .low = low, .high = high},
         {});
   };
   EXPECT_EQ(judged(-0.5, 0.5), IntervalVerdict::kPass);

@@ -31,8 +31,9 @@ std::string as_published(double value, bool is_signed) {
          (whole ? base::grouped(static_cast<std::int64_t>(value)) : fmt::format("{}", value));
 }
 
-std::optional<double> difference_of(const Figure& figure, const Ours& ours) {
-  if (ours.label != Label::kPlanned || !ours.value || !figure.published || *figure.published == 0) {
+std::optional<double> difference_of(const Figure& figure, const OurValue& ours) {
+  if (ours.label != FigureLabel::kPlanned || !ours.value || !figure.published ||
+      *figure.published == 0) {
     return std::nullopt;
   }
   return 100 * (*ours.value / *figure.published - 1);
@@ -42,7 +43,7 @@ Json optional_json(const std::optional<double>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
-Json ours_json(const Ours& ours) {
+Json ours_json(const OurValue& ours) {
   return {{"label", to_text(ours.label)},
           {"value", optional_json(ours.value)},
           {"low", optional_json(ours.low)},
@@ -55,7 +56,7 @@ Json figures_json(const TableOutcome& table) {
   Json figures = Json::array();
   for (const FigureOutcome& found : table.figures) {
     Json ours = Json::array();
-    for (const Ours& each : found.ours) ours.push_back(ours_json(each));
+    for (const OurValue& each : found.ours) ours.push_back(ours_json(each));
     const Figure& figure = *found.figure;
     figures.push_back({{"table", table.table->title},
                        {"what", figure.what},
@@ -79,7 +80,7 @@ Json cell_json(std::string text, const std::optional<double>& value) {
 Json table_json(const SuiteOutcome& outcome, const TableOutcome& table) {
   Json rows = Json::array();
   for (const FigureOutcome& found : table.figures) {
-    for (const Ours& ours : found.ours) {
+    for (const OurValue& ours : found.ours) {
       rows.push_back(Json::array(
           {found.figure->what,
            cell_json(published_text(*table.table, *found.figure), found.figure->published),
@@ -97,8 +98,8 @@ Json table_json(const SuiteOutcome& outcome, const TableOutcome& table) {
 }
 
 Json goal_json(const GoalOutcome& goal) {
-  const bool seen =
-      goal.ours && (goal.ours->label == Label::kMeasured || goal.ours->label == Label::kRecorded);
+  const bool seen = goal.ours && (goal.ours->label == FigureLabel::kMeasured ||
+                                  goal.ours->label == FigureLabel::kRecorded);
   return {{"what", goal.table->title + ": " + goal.figure->what},
           {"goal", goal.figure->goal->text},
           // A computed number is never reported under this key.
@@ -156,18 +157,18 @@ Json ideal_json(const FigureChart& chart, const TableOutcome& found) {
 
 }  // namespace
 
-std::string label_text(const SuiteOutcome& outcome, const Ours& ours) {
+std::string label_text(const SuiteOutcome& outcome, const OurValue& ours) {
   std::string text(to_text(ours.label));
-  if (ours.label == Label::kMeasured && outcome.folder->quick()) text += " (quick)";
+  if (ours.label == FigureLabel::kMeasured && outcome.folder->quick()) text += " (quick)";
   return text;
 }
 
-std::string value_text(const FigureTable& table, const Ours& ours) {
+std::string value_text(const FigureTable& table, const OurValue& ours) {
   if (!ours.value) return "—";
   // Recorded values keep the digits that were written down.
   const auto shown = [&](double value) {
-    return ours.label == Label::kRecorded ? as_published(value, table.is_signed)
-                                          : number_text(value, table.is_signed);
+    return ours.label == FigureLabel::kRecorded ? as_published(value, table.is_signed)
+                                                : number_text(value, table.is_signed);
   };
   std::string text = shown(*ours.value);
   if (ours.low && ours.high) text += fmt::format(" [{}, {}]", shown(*ours.low), shown(*ours.high));
@@ -179,13 +180,13 @@ std::string published_text(const FigureTable& table, const Figure& figure) {
   return figure.published_as.empty() ? "—" : figure.published_as;
 }
 
-std::string remark_text(const Figure& figure, const Ours& ours) {
+std::string remark_text(const Figure& figure, const OurValue& ours) {
   if (ours.remark.empty()) return figure.note;
-  const bool both = ours.label == Label::kMeasured && !figure.note.empty();
+  const bool both = ours.label == FigureLabel::kMeasured && !figure.note.empty();
   return both ? ours.remark + "; " + figure.note : ours.remark;
 }
 
-std::string difference_text(const Figure& figure, const Ours& ours) {
+std::string difference_text(const Figure& figure, const OurValue& ours) {
   const auto difference = difference_of(figure, ours);
   return difference ? fmt::format("{:+.1f} %", *difference) : "";
 }
@@ -200,7 +201,7 @@ Json chart_json(const TableOutcome& found) {
     if (figure.published) {
       lines.add(figure.line + ", published", point_json(figure.x, *figure.published));
     }
-    for (const Ours& ours : each.ours) {
+    for (const OurValue& ours : each.ours) {
       if (!ours.value) continue;
       lines.add(fmt::format("{}, {}", figure.line, to_text(ours.label)),
                 point_json(figure.x, *ours.value, ours.low, ours.high));

@@ -10,13 +10,13 @@
 namespace assay::suite {
 namespace {
 
-using compare::Metric;
+using compare::ComparedMetric;
 using compare::MetricKind;
 using spec::TableKeys;
 using spec::Value;
 using spec::wrong_value;
 
-base::Result<Metric> place_of(const std::string& where, std::string_view text) {
+base::Result<ComparedMetric> place_of(const std::string& where, std::string_view text) {
   auto metric = compare::parse_metric(text);
   if (!metric) {
     if (metric.error().where.empty()) metric.error().where = where;
@@ -70,7 +70,7 @@ class FigureReader {
     return keys.text("case", name);
   }
 
-  static base::Result<void> read_places(TableKeys& keys, Source& source) {
+  static base::Result<void> read_places(TableKeys& keys, FigureSource& source) {
     ASSAY_TRY_VOID(keys.parsed("value", source.value, place_of));
     ASSAY_TRY_VOID(keys.parsed("low", source.low, place_of));
     ASSAY_TRY_VOID(keys.parsed("high", source.high, place_of));
@@ -88,7 +88,7 @@ class FigureReader {
   }
 
   // A value in the same output, or { case, value } in that of another case.
-  static base::Result<void> read_per(const Value* value, Source& source) {
+  static base::Result<void> read_per(const Value* value, FigureSource& source) {
     if (value == nullptr) return {};
     source.per_case.clear();
     if (const auto* text = value->get<std::string>()) {
@@ -134,10 +134,10 @@ class FigureReader {
   }
 
   // The name of a case, with the table's values; or a table with its own.
-  base::Result<std::optional<Source>> source_of(const Value* value, const char* key,
-                                                bool is_measured) {
+  base::Result<std::optional<FigureSource>> source_of(const Value* value, const char* key,
+                                                      bool is_measured) {
     if (value == nullptr) return std::nullopt;
-    Source source = usual_;
+    FigureSource source = usual_;
     if (const auto* name = value->get<std::string>()) {
       source.case_name = *name;
     } else if (value->get<Value::Table>() == nullptr) {
@@ -159,8 +159,8 @@ class FigureReader {
   }
 
   // Dividend and divisor must be of one kind, or the label would be wrong for one of them.
-  base::Result<void> check_place(const Value& value, const std::string& name, const Metric& place,
-                                 bool is_measured) const {
+  base::Result<void> check_place(const Value& value, const std::string& name,
+                                 const ComparedMetric& place, bool is_measured) const {
     const SuiteCase* suite_case = suite_.find_case(name);
     if (suite_case == nullptr) {
       std::vector<std::string> names;
@@ -255,7 +255,7 @@ class FigureReader {
 
   const Suite& suite_;
   RecordBook& records_;
-  Source usual_;  // the table's values
+  FigureSource usual_;  // the table's values
 };
 
 }  // namespace

@@ -11,7 +11,7 @@ using spec::TableKeys;
 using spec::Value;
 using spec::wrong_value;
 
-base::Result<void> read_bounds(const Value& value, TableKeys& keys, Recorded& recorded) {
+base::Result<void> read_bounds(const Value& value, TableKeys& keys, RecordedValue& recorded) {
   double low = 0;
   double high = 0;
   ASSAY_TRY_VOID(keys.number("low", low));
@@ -27,7 +27,7 @@ base::Result<void> read_bounds(const Value& value, TableKeys& keys, Recorded& re
   return {};
 }
 
-base::Result<void> read_record(TableKeys& keys, Recorded& recorded) {
+base::Result<void> read_record(TableKeys& keys, RecordedValue& recorded) {
   ASSAY_TRY_VOID(keys.text("machine", recorded.machine));
   ASSAY_TRY_VOID(keys.text("commit", recorded.commit));
   ASSAY_TRY_VOID(keys.text("command", recorded.command));
@@ -41,12 +41,12 @@ base::Result<void> read_record(TableKeys& keys, Recorded& recorded) {
 
 }  // namespace
 
-base::Result<std::optional<Recorded>> RecordBook::recorded_of(const Value* value) {
+base::Result<std::optional<RecordedValue>> RecordBook::recorded_of(const Value* value) {
   if (value == nullptr) return std::nullopt;
   if (value->get<Value::Table>() == nullptr) {
     return base::fail(wrong_value(*value, "recorded", "a table: { value = …, from = … }"));
   }
-  Recorded recorded;
+  RecordedValue recorded;
   TableKeys keys(*value);
   std::string from;
   ASSAY_TRY_VOID(keys.text("from", from));

@@ -18,7 +18,7 @@ class RecordBook {
   explicit RecordBook(const spec::Value* records) : records_(records) {}
 
   // Reads the figure in `value`; nothing if that is null.
-  base::Result<std::optional<Recorded>> recorded_of(const spec::Value* value);
+  base::Result<std::optional<RecordedValue>> recorded_of(const spec::Value* value);
 
   // An error if a record is not used by any figure.
   [[nodiscard]] base::Result<void> all_used() const;

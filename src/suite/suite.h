@@ -60,21 +60,21 @@ struct SuiteCase {
 };
 
 // Where a figure is in the output of a case.
-struct Source {
+struct FigureSource {
   std::string case_name;
-  compare::Metric value;
-  std::optional<compare::Metric> low;
-  std::optional<compare::Metric> high;
-  std::optional<compare::Metric> per;  // another value to divide by
-  std::string per_case;                // the case with that value; empty: the same case
-  double times = 1;                    // factor
-  std::optional<double> over;          // this is divided by the value
-  std::string missing;                 // why it may be missing
-  std::string note;                    // how it differs from the published quantity
+  compare::ComparedMetric value;
+  std::optional<compare::ComparedMetric> low;
+  std::optional<compare::ComparedMetric> high;
+  std::optional<compare::ComparedMetric> per;  // another value to divide by
+  std::string per_case;                        // the case with that value; empty: the same case
+  double times = 1;                            // factor
+  std::optional<double> over;                  // this is divided by the value
+  std::string missing;                         // why it may be missing
+  std::string note;                            // how it differs from the published quantity
 };
 
 // Measured earlier, elsewhere, and stored in the suite.
-struct Recorded {
+struct RecordedValue {
   double value = 0;
   std::optional<double> low;  // of its interval, if any
   std::optional<double> high;
@@ -89,9 +89,9 @@ struct Figure {
   std::string what;
   std::optional<double> published;
   std::string published_as;  // if it is not a number: "< 5 s"
-  std::optional<Source> measured;
-  std::optional<Source> planned;
-  std::optional<Recorded> recorded;
+  std::optional<FigureSource> measured;
+  std::optional<FigureSource> planned;
+  std::optional<RecordedValue> recorded;
   std::optional<Goal> goal;
   std::string why;   // why nothing is measured
   std::string note;  // how it differs from the published quantity

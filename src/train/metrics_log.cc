@@ -68,7 +68,7 @@ void MetricsLog::give_up(const base::Error& why) {
 }
 
 bool MetricsLog::open() {
-  auto store = store::Store::open(run_.location, store::Program{});
+  auto store = store::Store::open(run_.location, store::StoreProgram{});
   if (!store) {
     give_up(store.error());
     return false;

@@ -15,8 +15,8 @@ using ::testing::StartsWith;
 
 // In a mount namespace of its own, so that nothing stays mounted. `text` runs in the project, which
 // is a small file system of so many bytes; $W is a folder elsewhere.
-support::Outcome on_small_disk(const Project& project, const std::string& size,
-                               const std::string& text) {
+support::ProcessResult on_small_disk(const Project& project, const std::string& size,
+                                     const std::string& text) {
   return project.bash(
       "export A P W=$(mktemp -d); unshare -m bash -c 'mount -t tmpfs -o size=" + size +
       " none \"$PWD\" || exit 77; cd \"$PWD\"; \"$A\" init >/dev/null || exit 76\n" + text +

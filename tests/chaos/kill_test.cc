@@ -78,7 +78,7 @@ int outputs_named_kept(const Json& shown) {
 
 void expect_whole(const Project& project) {
   EXPECT_EQ(project.integrity(), "ok");
-  const support::Outcome log = project.assay({"log"});
+  const support::ProcessResult log = project.assay({"log"});
   EXPECT_EQ(log.exit_code, 0) << log.err;
   EXPECT_THAT(log.out, HasSubstr("busy"));
 }

@@ -19,12 +19,12 @@ Project::Project() : path_(fs::canonical(temporary_.path())) {
   support::run({{support::program(), "init"}, "", path_});
 }
 
-support::Outcome Project::assay(std::vector<std::string> arguments) const {
+support::ProcessResult Project::assay(std::vector<std::string> arguments) const {
   arguments.insert(arguments.begin(), support::program());
   return support::run({arguments, "", path_});
 }
 
-support::Outcome Project::bash(const std::string& text) const {
+support::ProcessResult Project::bash(const std::string& text) const {
   return support::run(
       {{"bash", "-c", "A='" + support::program() + "' P='" CHAOS_PROGRAMS "'\n" + text},
        "",

@@ -22,8 +22,8 @@ class Project {
   Project();
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
-  [[nodiscard]] support::Outcome assay(std::vector<std::string> arguments) const;
-  [[nodiscard]] support::Outcome bash(const std::string& text) const;
+  [[nodiscard]] support::ProcessResult assay(std::vector<std::string> arguments) const;
+  [[nodiscard]] support::ProcessResult bash(const std::string& text) const;
   // `assay show last --json` when the last run is over; empty if it never is.
   [[nodiscard]] base::Json finished_run() const;
   // sqlite3's integrity check; "ok" if it passes.

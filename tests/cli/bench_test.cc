@@ -30,7 +30,7 @@ using ::testing::StartsWith;
 
 class BenchCli : public ::testing::Test {
  protected:
-  support::Outcome bench(std::vector<std::string> arguments) {
+  support::ProcessResult bench(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), {support::program(), "bench"});
     return support::run({arguments, "", directory_.path()});
   }

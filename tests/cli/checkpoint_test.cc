@@ -27,7 +27,7 @@ class CheckpointVerb : public ::testing::Test {
                                                checkpoint::testing::snapshot_of_step(step)));
     }
   }
-  support::Outcome run_verb(std::vector<std::string> arguments) {
+  support::ProcessResult run_verb(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), {support::program(), "checkpoint"});
     return support::run({arguments, "", directory_.path()});
   }

@@ -19,14 +19,14 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-support::Outcome assay(std::vector<std::string> arguments, const fs::path& directory = {},
-                       const std::string& input = {}) {
+support::ProcessResult assay(std::vector<std::string> arguments, const fs::path& directory = {},
+                             const std::string& input = {}) {
   arguments.insert(arguments.begin(), support::program());
   return support::run({arguments, input, directory});
 }
 
 // A usage error: exit 64, nothing on stdout, exactly one line on stderr.
-void expect_usage_error(const support::Outcome& outcome, const std::string& line) {
+void expect_usage_error(const support::ProcessResult& outcome, const std::string& line) {
   EXPECT_EQ(outcome.exit_code, 64);
   EXPECT_THAT(outcome.out, IsEmpty());
   EXPECT_EQ(outcome.err, "assay: " + line + "\n");

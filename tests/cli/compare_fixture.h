@@ -19,7 +19,7 @@ namespace assay {
 class CompareCli : public ::testing::Test {
  protected:
   // Results go to a new folder unless the test names one.
-  support::Outcome compare(std::vector<std::string> arguments) {
+  support::ProcessResult compare(std::vector<std::string> arguments) {
     const auto given = [&](const char* option) {
       return std::find(arguments.begin(), arguments.end(), option) != arguments.end();
     };

@@ -21,7 +21,7 @@ const std::string kTokenizers = std::string(ASSAY_SOURCE_DIR) + "/tests/tokenize
 
 class DataCli : public ::testing::Test {
  protected:
-  support::Outcome data(std::vector<std::string> arguments, const std::string& input = {}) {
+  support::ProcessResult data(std::vector<std::string> arguments, const std::string& input = {}) {
     arguments.insert(arguments.begin(), {support::program(), "data"});
     return support::run({arguments, input, directory_.path()});
   }

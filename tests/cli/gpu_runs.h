@@ -25,7 +25,7 @@ inline constexpr const char* kSecondGpu = "GPU-a0a0a0a0-a0a0-a0a0-a0a0-a0a0a0a0a
 
 class GpuShareTest : public ::testing::Test {
  protected:
-  support::Outcome shell(const std::string& script) {
+  support::ProcessResult shell(const std::string& script) {
     return support::run({{"sh", "-c", preamble() + script}, "", project_.path()});
   }
   std::string preamble() const {

@@ -19,7 +19,7 @@ using ::testing::Not;
 
 class GpuCli : public ::testing::Test {
  protected:
-  support::Outcome shell(const std::string& script) {
+  support::ProcessResult shell(const std::string& script) {
     return support::run({{"sh", "-c",
                           "ASSAY='" + support::program() +
                               "'; PROBE='" ASSAY_GPU_PROBE "'; export "

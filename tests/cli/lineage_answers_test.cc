@@ -101,7 +101,7 @@ class FreshUnder : public Fresh, public ::testing::WithParamInterface<const char
     }
   }
   // $RUN is `assay run` under the tracer.
-  support::Outcome done(const std::string& script) {
+  support::ProcessResult done(const std::string& script) {
     return Fresh::done(std::string("RUN=\"$ASSAY run --tracer ") + GetParam() + "\"; " + script);
   }
 };

@@ -23,7 +23,7 @@ using ::testing::StartsWith;
 
 class LineageCli : public ::testing::Test {
  protected:
-  support::Outcome assay(std::vector<std::string> arguments) {
+  support::ProcessResult assay(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), support::program());
     return support::run({arguments, "", project_.path()});
   }

@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 class MetricsCli : public ::testing::Test {
  protected:
   void SetUp() override { shell("$A init -q"); }
-  support::Outcome shell(const std::string& script) {
+  support::ProcessResult shell(const std::string& script) {
     return support::run(
         {{"bash", "-c",
           "export A='" + support::program() + "' PYTHONDONTWRITEBYTECODE=1 " +

@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 
 class ModelText : public ::testing::Test {
  protected:
-  support::Outcome assay(std::vector<std::string> arguments) {
+  support::ProcessResult assay(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), support::program());
     return support::run({arguments, "", directory_.path()});
   }
@@ -32,7 +32,8 @@ class ModelText : public ::testing::Test {
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     return Json::parse(outcome.out, nullptr, false);
   }
-  support::Outcome train(const std::vector<std::string>& sets, std::vector<std::string> more = {}) {
+  support::ProcessResult train(const std::vector<std::string>& sets,
+                               std::vector<std::string> more = {}) {
     std::vector<std::string> list = {"train", "demo", "--device", "cpu", "--quiet", "--out", "run"};
     for (const char* set :
          {"model.dim=32", "model.layers=1", "model.heads=4", "model.kv_heads=2", "model.ffn=64",
@@ -43,7 +44,7 @@ class ModelText : public ::testing::Test {
     list.insert(list.end(), more.begin(), more.end());
     return assay(list);
   }
-  void refused(const support::Outcome& outcome, const std::string& line) {
+  void refused(const support::ProcessResult& outcome, const std::string& line) {
     EXPECT_EQ(outcome.exit_code, 64);
     EXPECT_EQ(outcome.err, "assay: " + line + "\n");
   }

@@ -22,7 +22,7 @@ using ::testing::StartsWith;
 class Pack : public ::testing::Test {
  protected:
   void SetUp() override { shell("mkdir project && cd project && $A init -q"); }
-  support::Outcome shell(const std::string& script) {
+  support::ProcessResult shell(const std::string& script) {
     return support::run({{"bash", "-c", "export A='" + support::program() + "'; " + script},
                          "",
                          directory_.path()});

@@ -21,7 +21,7 @@ using ::testing::Not;
 
 constexpr const char* kJob = "nanochat-d26-h100";
 
-support::Outcome plan(std::vector<std::string> arguments) {
+support::ProcessResult plan(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), {support::program(), "plan"});
   return support::run({arguments});
 }

@@ -14,12 +14,12 @@ using ::testing::HasSubstr;
 
 class ReadOnlyCli : public ::testing::Test {
  protected:
-  support::Outcome shell(const std::string& script) {
+  support::ProcessResult shell(const std::string& script) {
     return support::run(
         {{"sh", "-c", "A='" + support::program() + "'; " + script}, "", project_.path()});
   }
   // In a mount namespace of its own, with the project mounted read-only.
-  support::Outcome read_only(const std::string& script) {
+  support::ProcessResult read_only(const std::string& script) {
     std::ofstream(project_.path().string() + ".sh")
         << "mount --bind \"$1\" \"$1\" && mount -o remount,ro,bind \"$1\" && cd \"$1\" || exit 77\n"
         << "A='" << support::program() << "'\n"

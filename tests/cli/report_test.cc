@@ -62,7 +62,7 @@ class ReportCli : public ::testing::Test {
                               "regex:[0-9]+", "--max-pairs", "7", "-o", "exp", "--quiet"});
     EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
   }
-  support::Outcome run(std::vector<std::string> arguments) {
+  support::ProcessResult run(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), support::program());
     return support::run({arguments, "", project_.path()});
   }

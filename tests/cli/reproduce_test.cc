@@ -26,7 +26,7 @@ class ReproduceCli : public ::testing::Test {
     shell("$ASSAY run -- sh s.sh > sorted.txt");
     shell("$ASSAY run --name upper -- tr a-z A-Z < sorted.txt > upper.txt");
   }
-  support::Outcome shell(const std::string& script) {
+  support::ProcessResult shell(const std::string& script) {
     auto outcome = support::run(
         {{"sh", "-c", "ASSAY='" + support::program() + "'; " + script}, "", project_.path()});
     EXPECT_TRUE(outcome.exit_code < 3 || outcome.exit_code == 64) << script << ": " << outcome.err;

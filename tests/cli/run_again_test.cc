@@ -22,7 +22,7 @@ using ::testing::StartsWith;
 class RunAgain : public ::testing::Test {
  protected:
   void SetUp() override { shell("$A init -q"); }
-  support::Outcome shell(const std::string& script) {
+  support::ProcessResult shell(const std::string& script) {
     return support::run(
         {{"bash", "-c", "export A='" + support::program() + "'; " + script}, "", project_.path()});
   }

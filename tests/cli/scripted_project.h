@@ -17,19 +17,19 @@ namespace assay {
 class ScriptedProject : public ::testing::Test {
  protected:
   // $ASSAY is the program.
-  support::Outcome shell(const std::string& script) {
+  support::ProcessResult shell(const std::string& script) {
     return support::run(
         {{"sh", "-c", "ASSAY='" + support::program() + "'; " + script}, "", project_.path()});
   }
   // The script must succeed.
-  support::Outcome done(const std::string& script) {
-    support::Outcome outcome = shell(script);
+  support::ProcessResult done(const std::string& script) {
+    support::ProcessResult outcome = shell(script);
     EXPECT_EQ(outcome.exit_code, 0) << script << "\n" << outcome.out << outcome.err;
     return outcome;
   }
   // The document that `$ASSAY ARGUMENTS --json` prints.
   base::Json json(const std::string& arguments) {
-    const support::Outcome outcome = shell("$ASSAY " + arguments + " --json 2>/dev/null");
+    const support::ProcessResult outcome = shell("$ASSAY " + arguments + " --json 2>/dev/null");
     EXPECT_TRUE(base::Json::accept(outcome.out)) << arguments << "\n" << outcome.out;
     return base::Json::parse(outcome.out, nullptr, false);
   }

@@ -24,7 +24,7 @@ class SharedStore : public ScriptedProject {
     ASSERT_EQ(::chmod(project_.path().c_str(), 02770), 0);
   }
   // With an unhelpful umask, and in the group unless told otherwise.
-  support::Outcome as(uid_t user, const std::string& script, gid_t group = kGroup) {
+  support::ProcessResult as(uid_t user, const std::string& script, gid_t group = kGroup) {
     const std::string id = std::to_string(user);
     return shell("export HOME=$PWD; exec setpriv --reuid=" + id + " --regid=" + id +
                  " --groups=" + std::to_string(group) + " sh -c 'umask 077; ASSAY=$1; " + script +

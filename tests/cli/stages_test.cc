@@ -20,7 +20,7 @@ using ::testing::Not;
 class StagesCli : public ::testing::Test {
  protected:
   void SetUp() override { shell("$ASSAY init -q"); }
-  support::Outcome shell(const std::string& script) {
+  support::ProcessResult shell(const std::string& script) {
     auto outcome = support::run(
         {{"sh", "-c", "ASSAY='" + support::program() + "'; " + script}, "", project_.path()});
     EXPECT_LT(outcome.exit_code, 3) << script << ": " << outcome.err;

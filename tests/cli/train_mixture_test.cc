@@ -20,12 +20,12 @@ using ::testing::HasSubstr;
 
 class MixtureCli : public ::testing::Test {
  protected:
-  support::Outcome assay(std::vector<std::string> arguments) {
+  support::ProcessResult assay(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), support::program());
     return support::run({arguments, "", directory_.path()});
   }
-  support::Outcome train(const std::vector<std::string>& more,
-                         const std::vector<std::string>& sets = {}) {
+  support::ProcessResult train(const std::vector<std::string>& more,
+                               const std::vector<std::string>& sets = {}) {
     std::vector<std::string> list = {"train", "demo", "--device", "cpu", "--quiet"};
     list.insert(list.end(), more.begin(), more.end());
     for (const char* set :
@@ -43,7 +43,7 @@ class MixtureCli : public ::testing::Test {
     text << file.rdbuf();
     return text.str();
   }
-  void expect_refused(const support::Outcome& outcome, const std::string& line) {
+  void expect_refused(const support::ProcessResult& outcome, const std::string& line) {
     EXPECT_EQ(outcome.exit_code, 64) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr(line));
     EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;

@@ -38,12 +38,12 @@ class TrainRanksCli : public ::testing::Test {
     list.insert(list.end(), more.begin(), more.end());
     return list;
   }
-  support::Outcome train(const std::vector<std::string>& sets, const std::string& out,
-                         std::vector<std::string> more = {}) {
+  support::ProcessResult train(const std::vector<std::string>& sets, const std::string& out,
+                               std::vector<std::string> more = {}) {
     more.insert(more.end(), {"--out", out});
     return support::run({command(sets, more), "", directory_.path()});
   }
-  support::Outcome assay(std::vector<std::string> arguments) {
+  support::ProcessResult assay(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), support::program());
     return support::run({arguments, "", directory_.path()});
   }

@@ -39,7 +39,7 @@ class TrainCli : public ::testing::Test {
     list.insert(list.end(), more.begin(), more.end());
     return list;
   }
-  support::Outcome train(std::vector<std::string> more) {
+  support::ProcessResult train(std::vector<std::string> more) {
     return support::run({arguments(std::move(more)), "", directory_.path()});
   }
   std::string content(const fs::path& path) {

@@ -52,7 +52,7 @@ Truth truth(const Case& which, Sandbox& sandbox) {
   const fs::path tree = sandbox.copy("strace");
   const Snapshot before = take_snapshot(tree);
   FileModel model(tree, before);
-  const support::Outcome outcome = sandbox.run(tree, strace_words(log.string()));
+  const support::ProcessResult outcome = sandbox.run(tree, strace_words(log.string()));
   if (outcome.exit_code == 77) return {{}, "", outcome.err};
   EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
   model.replay(read_strace(read_file(log)), tree.string());
@@ -78,9 +78,10 @@ void compare(const Case& which, Sandbox& sandbox, const std::string& tracer, con
   };
   const fs::path tree = sandbox.copy(tracer);
   if (!user.empty()) support::run({{"chown", "-R", "nobody", sandbox.folder().string()}});
-  const support::Outcome init = support::run({command({"init"}), "", sandbox.folder()});
+  const support::ProcessResult init = support::run({command({"init"}), "", sandbox.folder()});
   ASSERT_EQ(init.exit_code, 0) << init.err;
-  const support::Outcome outcome = sandbox.run(tree, command({"run", "--tracer", tracer, "--"}));
+  const support::ProcessResult outcome =
+      sandbox.run(tree, command({"run", "--tracer", tracer, "--"}));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, truth.out);
   const Json shown = finished_run(sandbox.folder());

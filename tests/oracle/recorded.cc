@@ -14,7 +14,7 @@ using base::Json;
 
 namespace {
 
-support::Outcome assay(std::vector<std::string> arguments, const fs::path& where) {
+support::ProcessResult assay(std::vector<std::string> arguments, const fs::path& where) {
   arguments.insert(arguments.begin(), support::program());
   return support::run({arguments, "", where});
 }
@@ -42,7 +42,7 @@ const std::vector<std::string>& tracers() {
 Json finished_run(const fs::path& project) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   for (;;) {
-    const support::Outcome outcome = assay({"show", "last", "--json"}, project);
+    const support::ProcessResult outcome = assay({"show", "last", "--json"}, project);
     Json shown = Json::parse(outcome.out, nullptr, false);
     if (shown.is_discarded() || !shown.contains("run")) {
       ADD_FAILURE() << "assay show last --json: " << outcome.out << outcome.err;

@@ -36,11 +36,11 @@ Sandbox::Sandbox(const Case& which, std::string programs)
     : case_(which), programs_(std::move(programs)), folder_(fs::canonical(temporary_.path())) {
   fs::create_directory(pristine());
   fs::permissions(folder_, fs::perms(0755));
-  const support::Outcome outcome = bash(kTree + case_.setup, pristine());
+  const support::ProcessResult outcome = bash(kTree + case_.setup, pristine());
   if (outcome.exit_code != 0) failure_ = outcome.err;
 }
 
-support::Outcome Sandbox::bash(const std::string& text, const fs::path& where) const {
+support::ProcessResult Sandbox::bash(const std::string& text, const fs::path& where) const {
   const std::string names =
       fmt::format("P={} S={}\n", quoted({programs_}), quoted({ORACLE_SOURCES}));
   return support::run({{"bash", "-c", names + text}, "", where});
@@ -53,7 +53,7 @@ fs::path Sandbox::copy(std::string name) {
   return tree;
 }
 
-support::Outcome Sandbox::run(const fs::path& tree, const std::vector<std::string>& watcher) {
+support::ProcessResult Sandbox::run(const fs::path& tree, const std::vector<std::string>& watcher) {
   std::string command = case_.command;
   for (std::size_t at; (at = command.find("$RUN")) != std::string::npos;) {
     command.replace(at, 4, quoted(watcher));
@@ -67,7 +67,7 @@ std::map<std::string, std::string> b3sum(const fs::path& root,
   if (paths.empty()) return digests;
   std::vector<std::string> command = {"b3sum", "--no-names", "--num-threads", "1", "--"};
   for (const std::string& path : paths) command.push_back("./" + path);
-  const support::Outcome outcome = support::run({command, "", root});
+  const support::ProcessResult outcome = support::run({command, "", root});
   std::istringstream lines(outcome.out);
   for (const std::string& path : paths) {
     std::string digest;

@@ -21,15 +21,16 @@ class Sandbox {
   // A fresh copy of the pristine tree. All copies have paths of the same length.
   std::filesystem::path copy(std::string name);
   // Runs the case in a copy with $RUN being `watcher`.
-  support::Outcome run(const std::filesystem::path& tree, const std::vector<std::string>& watcher);
+  support::ProcessResult run(const std::filesystem::path& tree,
+                             const std::vector<std::string>& watcher);
 
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
   [[nodiscard]] std::filesystem::path pristine() const { return folder_ / "pristine"; }
   [[nodiscard]] const std::string& failure() const { return failure_; }  // of the setup
 
  private:
-  [[nodiscard]] support::Outcome bash(const std::string& text,
-                                      const std::filesystem::path& where) const;
+  [[nodiscard]] support::ProcessResult bash(const std::string& text,
+                                            const std::filesystem::path& where) const;
 
   const Case& case_;
   std::string programs_;

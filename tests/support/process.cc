@@ -30,7 +30,7 @@ struct Pipe {
 };
 
 // Reads both streams until the program has closed them; false when that took too long.
-bool drain(base::UniqueFd& out, base::UniqueFd& err, Outcome& outcome) {
+bool drain(base::UniqueFd& out, base::UniqueFd& err, ProcessResult& outcome) {
   const auto deadline = std::chrono::steady_clock::now() + kTimeout;
   while (out.valid() || err.valid()) {
     std::array<pollfd, 2> streams = {{{out.get(), POLLIN, 0}, {err.get(), POLLIN, 0}}};
@@ -71,7 +71,7 @@ bool program_is_sanitized() {
   return sanitized;
 }
 
-Outcome run(const Invocation& invocation) {
+ProcessResult run(const Invocation& invocation) {
   Pipe in;
   Pipe out;
   Pipe err;
@@ -106,7 +106,7 @@ Outcome run(const Invocation& invocation) {
     in.write.reset();
   });
 
-  Outcome outcome;
+  ProcessResult outcome;
   if (!drain(out.read, err.read, outcome)) ::kill(child, SIGKILL);
   int status = 0;
   ::waitpid(child, &status, 0);

@@ -8,7 +8,7 @@
 
 namespace assay::support {
 
-struct Outcome {
+struct ProcessResult {
   int exit_code = -1;  // 128 + signal when it was killed by one
   std::string out;
   std::string err;
@@ -26,6 +26,6 @@ const std::string& program();
 bool program_is_sanitized();
 
 // Kills the program after five minutes, so that a hang is a failed test and load is not.
-Outcome run(const Invocation& invocation);
+ProcessResult run(const Invocation& invocation);
 
 }  // namespace assay::support

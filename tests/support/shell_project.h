@@ -17,7 +17,7 @@ namespace assay::support {
 class ShellProject : public ::testing::Test {
  protected:
   void SetUp() override { shell("$A init -q"); }
-  Outcome shell(const std::string& script) {
+  ProcessResult shell(const std::string& script) {
     return run({{"bash", "-c", "export A='" + program() + "'; " + script}, "", project_.path()});
   }
   base::Json json(const std::string& arguments) {

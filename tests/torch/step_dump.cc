@@ -87,7 +87,7 @@ base::Result<void> add_logits(const spec::JobSpec& job, const std::string& devic
                               const checkpoint::Checkpoint& from,
                               std::vector<checkpoint::Tensor>& tensors) {
   spec::JobSpec copy = job;
-  ASSAY_TRY(const cli::Device device, cli::choose_device(device_name, copy));
+  ASSAY_TRY(const cli::TrainingDevice device, cli::choose_device(device_name, copy));
   step::Choices choices = step::choices_of(copy);
   choices.purpose = step::Purpose::kLogits;
   choices.recompute = spec::Recompute::kNone;
@@ -147,7 +147,7 @@ base::Result<void> dump(int argc, char** argv) {
   std::vector<float> losses;
   std::vector<float> norms;
   {
-    ASSAY_TRY(cli::Device device, cli::choose_device(device_name, job));
+    ASSAY_TRY(cli::TrainingDevice device, cli::choose_device(device_name, job));
     ASSAY_TRY(const train::Planned planned,
               train::plan_step(job, step::choices_of(job),
                                train::memory_budget(*device.backend, device.available_bytes)));

@@ -23,7 +23,7 @@ TEST_F(RanksTest, TensorParallelRanksTrainWhatOneRankTrains) {
     }
     kind.job.model.vocab = 301;
     const std::string alone = fmt::format("{}-alone", kind.name);
-    const Outcome one = run_ranks(kind.job, 1, {.out = alone});
+    const RanksResult one = run_ranks(kind.job, 1, {.out = alone});
     ASSERT_TRUE(one.result.has_value()) << one.result.error().line();
     for (const Spread& over : spreads) {
       // All of them for one kind, and some for the others.
@@ -35,7 +35,7 @@ TEST_F(RanksTest, TensorParallelRanksTrainWhatOneRankTrains) {
       for (int again = 0; again < (all ? 1 : 2); ++again) {
         const std::string out = fmt::format("{}-{}-{}", kind.name, &over - spreads.data(), again);
         std::vector<ExecutedLog> logs(static_cast<std::size_t>(over.ranks()));
-        const Outcome many = run_spread(kind.job, over, {.out = out}, [&](Rank& rank) {
+        const RanksResult many = run_spread(kind.job, over, {.out = out}, [&](Rank& rank) {
           rank.log = &logs[static_cast<std::size_t>(rank.ranks.rank())];
         });
         ASSERT_TRUE(many.result.has_value()) << many.result.error().line();
@@ -86,7 +86,7 @@ TEST_F(RanksTest, ZeroBubblePipelinesOfTensorParallelRanksTrainWhatThoseTrain) {
   for (const bool sp : {false, true}) {
     for (std::size_t i = 0; i < 2; ++i) {
       const std::string alone = fmt::format("{}-tp-{}", all[i].name, sp);
-      const Outcome one = run_spread(all[i].job, {.tp = 2, .sp = sp}, {.out = alone});
+      const RanksResult one = run_spread(all[i].job, {.tp = 2, .sp = sp}, {.out = alone});
       ASSERT_TRUE(one.result.has_value()) << one.result.error().line();
       const Spread over{.fsdp = sp ? 2 : 1,
                         .zero = 3,
@@ -122,9 +122,9 @@ TEST_F(RanksTest, RanksThatShareSequencesTrainWhatOneRankTrainsUpToRounding) {
     kind.job.batch.sequence = 24;
     kind.job.train.epsilon = 1e-6;
     const std::string alone = fmt::format("{}-alone", kind.name);
-    const Outcome one = run_spread(kind.job, {}, {.out = alone, .stop_after = 1});
+    const RanksResult one = run_spread(kind.job, {}, {.out = alone, .stop_after = 1});
     ASSERT_TRUE(one.result.has_value()) << one.result.error().line();
-    const Outcome rest = run_spread(kind.job, {}, {.out = alone, .resume = true});
+    const RanksResult rest = run_spread(kind.job, {}, {.out = alone, .resume = true});
     std::map<std::pair<std::int64_t, std::int64_t>, std::string> first;  // run with this cp, tp
     for (const Spread& drawn : spreads) {
       const auto number = &drawn - spreads.data();
@@ -139,12 +139,12 @@ TEST_F(RanksTest, RanksThatShareSequencesTrainWhatOneRankTrainsUpToRounding) {
       SCOPED_TRACE(fmt::format("{} on {}", kind.name, over.text()));
       const std::string out = fmt::format("{}-{}", kind.name, number);
       std::vector<ExecutedLog> logs(static_cast<std::size_t>(over.ranks()));
-      const Outcome begun = run_spread(
+      const RanksResult begun = run_spread(
           kind.job, over, {.out = out, .stop_after = 1},
           [&](Rank& rank) { rank.log = &logs[static_cast<std::size_t>(rank.ranks.rank())]; });
       ASSERT_TRUE(begun.result.has_value()) << begun.result.error().line();
       expect_close(out, alone, 1, "optimizer", 5e-6);
-      const Outcome ended = run_spread(kind.job, over, {.out = out, .resume = true});
+      const RanksResult ended = run_spread(kind.job, over, {.out = out, .resume = true});
       ASSERT_TRUE(ended.result.has_value()) << ended.result.error().line();
       expect_close(out, alone, 6, "weights", 1e-5);
       for (const RecordingReporter& reporter : ended.reporters) {
@@ -178,7 +178,7 @@ TEST_F(RanksTest, RanksThatShareSequencesRepeatAndResumeAnywhere) {
   expect_same("once", "twice", 6);
   const auto run_on = [&](const std::string& out, const Spread& over, bool resume,
                           std::optional<std::int64_t> until) {
-    const Outcome outcome = run_spread(
+    const RanksResult outcome = run_spread(
         job, over, {.out = out, .resume = resume, .stop_after = until, .validation = set_.get()});
     ASSERT_TRUE(outcome.result.has_value()) << outcome.result.error().line();
     const RecordingReporter& first = outcome.reporters.front();

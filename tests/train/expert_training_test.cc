@@ -22,7 +22,7 @@ spec::JobSpec mixture_job() {
 
 TEST_F(RanksTest, SpreadExpertsTrainWhatOneRankTrains) {
   const spec::JobSpec job = mixture_job();
-  const Outcome one = run_ranks(job, 1, {.out = "alone"});
+  const RanksResult one = run_ranks(job, 1, {.out = "alone"});
   ASSERT_TRUE(one.result.has_value()) << one.result.error().line();
   for (const Spread& over : std::vector<Spread>{
            {.ep = 2},
@@ -34,7 +34,7 @@ TEST_F(RanksTest, SpreadExpertsTrainWhatOneRankTrains) {
     SCOPED_TRACE(over.text());
     const std::string out = over.text();
     std::vector<ExecutedLog> logs(static_cast<std::size_t>(over.ranks()));
-    const Outcome many = run_spread(job, over, {.out = out}, [&](Rank& rank) {
+    const RanksResult many = run_spread(job, over, {.out = out}, [&](Rank& rank) {
       rank.log = &logs[static_cast<std::size_t>(rank.ranks.rank())];
     });
     ASSERT_TRUE(many.result.has_value()) << many.result.error().line();
@@ -58,7 +58,7 @@ TEST_F(RanksTest, AnyLayoutGoesOnWithSpreadExperts) {
   const auto run = [&](const Spread& over, const std::string& out, const TrainerOptions& options) {
     TrainerOptions all = options;
     all.out = out;
-    const Outcome outcome = run_spread(job, over, all);
+    const RanksResult outcome = run_spread(job, over, all);
     EXPECT_TRUE(outcome.result.has_value()) << outcome.result.error().line();
   };
   run({}, "alone", {});
@@ -86,7 +86,7 @@ TEST_F(RanksTest, AnyLayoutGoesOnWithSpreadExperts) {
 TEST_F(RanksTest, ProcessesWithSpreadExpertsTrainWhatThreadsTrain) {
   const spec::JobSpec job = mixture_job();
   const Spread over{.dp = 2, .zero = 3, .ep = 2};
-  const Outcome threads = run_spread(job, over, {.out = "threads"});
+  const RanksResult threads = run_spread(job, over, {.out = "threads"});
   ASSERT_TRUE(threads.result.has_value()) << threads.result.error().line();
   const auto body = [&](comm::Communicator& c) -> base::Result<void> {
     RecordingReporter reporter;

@@ -124,18 +124,19 @@ class RanksTest : public ::testing::Test {
     return result;
   }
 
-  struct Outcome {
+  struct RanksResult {
     std::vector<RecordingReporter> reporters;
     base::Result<void> result;
   };
-  Outcome run_ranks(const spec::JobSpec& job, int ranks, const TrainerOptions& options,
-                    const std::function<void(Rank&)>& change = {}) {
+  RanksResult run_ranks(const spec::JobSpec& job, int ranks, const TrainerOptions& options,
+                        const std::function<void(Rank&)>& change = {}) {
     return run_spread(job, {.fsdp = ranks}, options, change);
   }
-  Outcome run_spread(const spec::JobSpec& job, const Spread& over, const TrainerOptions& options,
-                     const std::function<void(Rank&)>& change = {}) {
+  RanksResult run_spread(const spec::JobSpec& job, const Spread& over,
+                         const TrainerOptions& options,
+                         const std::function<void(Rank&)>& change = {}) {
     const int ranks = over.ranks();
-    Outcome outcome{std::vector<RecordingReporter>(static_cast<std::size_t>(ranks)), {}};
+    RanksResult outcome{std::vector<RecordingReporter>(static_cast<std::size_t>(ranks)), {}};
     outcome.result = comm::run_local(ranks, [&](comm::Communicator& c) -> base::Result<void> {
       Rank rank{c, outcome.reporters[static_cast<std::size_t>(c.rank())], options};
       if (change) change(rank);
@@ -194,10 +195,10 @@ class RanksTest : public ::testing::Test {
     EXPECT_GT(found->compared_tensors, 50);
   }
   // A job that is spread: reports and checkpoint of one rank alone, and each rank's list executed.
-  void expect_trains_as(const std::string& alone, const Outcome& one, const spec::JobSpec& job,
+  void expect_trains_as(const std::string& alone, const RanksResult& one, const spec::JobSpec& job,
                         const Spread& over, const std::string& out) {
     std::vector<ExecutedLog> logs(static_cast<std::size_t>(over.ranks()));
-    const Outcome many = run_spread(job, over, {.out = out}, [&](Rank& rank) {
+    const RanksResult many = run_spread(job, over, {.out = out}, [&](Rank& rank) {
       rank.log = &logs[static_cast<std::size_t>(rank.ranks.rank())];
     });
     ASSERT_TRUE(many.result.has_value()) << many.result.error().line();

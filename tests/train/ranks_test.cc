@@ -34,7 +34,7 @@ TEST_F(RanksTest, TrainWhatOneRankTrains) {
   const std::vector<Kind> all = kinds();
   for (const Kind& kind : all) {
     const std::string alone = fmt::format("{}-alone", kind.name);
-    const Outcome one = run_ranks(kind.job, 1, {.out = alone});
+    const RanksResult one = run_ranks(kind.job, 1, {.out = alone});
     ASSERT_TRUE(one.result.has_value()) << one.result.error().line();
     for (const Spread& drawn : spreads) {
       // All of them for one kind, and some for the others.
@@ -63,7 +63,7 @@ TEST_F(RanksTest, MaskDocumentsAlikeInEveryLayout) {
   };
   Kind kind = kinds()[0];
   kind.job.data.mask = spec::Mask::kDocument;
-  const Outcome one = run_ranks(kind.job, 1, {.out = "alone"});
+  const RanksResult one = run_ranks(kind.job, 1, {.out = "alone"});
   ASSERT_TRUE(one.result.has_value()) << one.result.error().line();
   for (const StepReport& report : one.reporters[0].reports) {
     // In 24 windows of 32 targets, of which every thirteenth or so begins a document.
@@ -80,7 +80,7 @@ TEST_F(RanksTest, MaskDocumentsAlikeInEveryLayout) {
     }
   }
   kind.job.data.mask = spec::Mask::kNone;
-  const Outcome other = run_ranks(kind.job, 1, {.out = "unmasked"});
+  const RanksResult other = run_ranks(kind.job, 1, {.out = "unmasked"});
   ASSERT_TRUE(other.result.has_value());
   EXPECT_NE(other.reporters[0].reports[0].loss, one.reporters[0].reports[0].loss);
 }
@@ -99,7 +99,7 @@ TEST_F(RanksTest, ZeroBubblePipelinesTrainWhatOneRankTrains) {
   std::size_t which = 0;
   for (Kind& kind : kinds()) {
     const std::string alone = fmt::format("{}-alone", kind.name);
-    const Outcome one = run_ranks(kind.job, 1, {.out = alone});
+    const RanksResult one = run_ranks(kind.job, 1, {.out = alone});
     ASSERT_TRUE(one.result.has_value()) << one.result.error().line();
     for (const auto recompute : step::kRecomputePolicies) {
       kind.job.train.recompute = recompute;
@@ -118,7 +118,7 @@ TEST_F(RanksTest, RepeatToTheLastBitInAnyOrderOfArrival) {
   std::vector<std::string> first;
   for (const int late : {0, 1, 2}) {
     const std::string out = fmt::format("late-{}", late);
-    Outcome outcome = run_ranks(kinds()[0].job, 3, {.out = out}, [&](Rank& rank) {
+    RanksResult outcome = run_ranks(kinds()[0].job, 3, {.out = out}, [&](Rank& rank) {
       if (rank.ranks.rank() != late) return;
       rank.reporter.on_step = [](const StepReport&) {
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -133,7 +133,7 @@ TEST_F(RanksTest, RepeatToTheLastBitInAnyOrderOfArrival) {
 TEST_F(RanksTest, ExecuteTheirListsOpForOp) {
   for (const Kind& kind : kinds()) {
     std::vector<ExecutedLog> logs(3);
-    const Outcome outcome = run_ranks(
+    const RanksResult outcome = run_ranks(
         kind.job, 3, {.out = kind.name, .stop_after = 2},
         [&](Rank& rank) { rank.log = &logs[static_cast<std::size_t>(rank.ranks.rank())]; });
     EXPECT_TRUE(outcome.result.has_value());
@@ -145,7 +145,7 @@ TEST_F(RanksTest, ResumedRunsEndAsIfNeverStopped) {
   const spec::JobSpec job = kinds()[0].job;
   ASSERT_TRUE(run_ranks(job, 3, {.out = "whole"}).result.has_value());
   ASSERT_TRUE(run_ranks(job, 3, {.out = "parts", .stop_after = 2}).result.has_value());
-  const Outcome resumed = run_ranks(job, 3, {.out = "parts", .resume = true});
+  const RanksResult resumed = run_ranks(job, 3, {.out = "parts", .resume = true});
   ASSERT_TRUE(resumed.result.has_value()) << resumed.result.error().line();
   for (const RecordingReporter& reporter : resumed.reporters) EXPECT_EQ(reporter.first_step, 3);
   EXPECT_EQ(contents("parts", 6), contents("whole", 6));
@@ -158,7 +158,7 @@ TEST_F(RanksTest, AStoppedRunResumesOnOtherRanks) {
     const std::string out = fmt::format("{}-moved", kind.name);
     int step = 0;
     for (const int ranks : {2, 1, 3, 4}) {
-      const Outcome moved =
+      const RanksResult moved =
           run_ranks(kind.job, ranks, {.out = out, .resume = step > 0, .stop_after = ++step});
       ASSERT_TRUE(moved.result.has_value()) << moved.result.error().line();
     }
@@ -181,7 +181,7 @@ TEST_F(RanksTest, AStoppedRunResumesInAnyOtherLayout) {
   std::int64_t step = 0;
   for (const Spread& way : ways) {
     SCOPED_TRACE(way.text());
-    const Outcome outcome =
+    const RanksResult outcome =
         run_spread(job, way, {.out = "moved", .resume = step > 0, .stop_after = step + 1});
     ASSERT_TRUE(outcome.result.has_value()) << outcome.result.error().line();
     const auto from = checkpoint::Checkpoint::open(saved("moved", ++step));
@@ -222,7 +222,7 @@ TEST_F(RanksTest, ADamagedShardIsReportedAndTheCheckpointBeforeItUsed) {
   ASSERT_TRUE(manifest.has_value());
   const std::string file = manifest->files.back().name;
   ASSERT_TRUE(fs::remove(saved("hurt", 4) / file));
-  const Outcome resumed = run_ranks(job, 2, {.out = "hurt", .resume = true});
+  const RanksResult resumed = run_ranks(job, 2, {.out = "hurt", .resume = true});
   ASSERT_TRUE(resumed.result.has_value()) << resumed.result.error().line();
   const RecordingReporter& first = resumed.reporters.front();
   EXPECT_EQ(first.first_step, 3);
@@ -236,7 +236,7 @@ TEST_F(RanksTest, ACheckpointThatCannotBeWrittenIsReportedAndTrainingGoesOn) {
   spec::JobSpec job = kinds()[0].job;
   job.checkpoint.every = 2;
   const fs::path root = dir_.path() / "gone/checkpoints";
-  const Outcome outcome = run_ranks(job, 3, {.out = "gone"}, [&](Rank& rank) {
+  const RanksResult outcome = run_ranks(job, 3, {.out = "gone"}, [&](Rank& rank) {
     if (rank.ranks.rank() != 0) return;
     rank.reporter.on_step = [&](const StepReport& report) {
       std::error_code ignored;
@@ -257,7 +257,7 @@ TEST_F(RanksTest, ACheckpointThatCannotBeWrittenIsReportedAndTrainingGoesOn) {
 
 TEST_F(RanksTest, OneRanksSignalStopsAllAfterTheSameStep) {
   std::atomic<bool> stop = false;
-  const Outcome outcome = run_ranks(kinds()[0].job, 3, {.out = "signal"}, [&](Rank& rank) {
+  const RanksResult outcome = run_ranks(kinds()[0].job, 3, {.out = "signal"}, [&](Rank& rank) {
     if (rank.ranks.rank() != 1) return;
     rank.options.stop = &stop;
     rank.reporter.on_step = [&](const StepReport& report) { stop = report.step == 2; };
@@ -270,10 +270,10 @@ TEST_F(RanksTest, OneRanksSignalStopsAllAfterTheSameStep) {
 
 TEST_F(RanksTest, ValidateEqually) {
   spec::JobSpec job = kinds()[0].job;
-  const Outcome plain = run_ranks(job, 2, {.out = "plain"});
+  const RanksResult plain = run_ranks(job, 2, {.out = "plain"});
   job.train.validate_every = 2;
   job.train.validate_tokens = 300;
-  const Outcome outcome = run_ranks(job, 2, {.out = "validated", .validation = set_.get()});
+  const RanksResult outcome = run_ranks(job, 2, {.out = "validated", .validation = set_.get()});
   ASSERT_TRUE(outcome.result.has_value());
   const RecordingReporter& first = outcome.reporters.front();
   ASSERT_FALSE(first.validations.empty());
@@ -290,7 +290,7 @@ TEST_F(RanksTest, StagesOfAPipelineValidateAsOneRank) {
   job.train.validate_every = 2;
   job.train.validate_tokens = 300;
   for (const std::int64_t micro_batch : {kSequences, std::int64_t{2}}) {
-    const Outcome one =
+    const RanksResult one =
         run_spread(job, {.micro_batch = micro_batch},
                    {.out = fmt::format("one-{}", micro_batch), .validation = set_.get()});
     ASSERT_TRUE(one.result.has_value()) << one.result.error().line();
@@ -304,7 +304,7 @@ TEST_F(RanksTest, StagesOfAPipelineValidateAsOneRank) {
       if (over.chunks > 1 && micro_batch == kSequences) continue;  // which needs two
       over.micro_batch = micro_batch;
       SCOPED_TRACE(fmt::format("{} micro-batches of {}", over.text(), micro_batch));
-      const Outcome many = run_spread(
+      const RanksResult many = run_spread(
           job, over,
           {.out = fmt::format("{} {}", over.text(), micro_batch), .validation = set_.get()});
       ASSERT_TRUE(many.result.has_value()) << many.result.error().line();
@@ -325,7 +325,7 @@ TEST_F(RanksTest, EvaluationsAndResumesMeetTheWeightsOfTheLastStep) {
   spec::JobSpec job = kinds()[0].job;
   job.train.validate_every = 2;
   job.train.validate_tokens = 300;
-  const Outcome one = run_ranks(job, 1, {.out = "one", .validation = set_.get()});
+  const RanksResult one = run_ranks(job, 1, {.out = "one", .validation = set_.get()});
   ASSERT_TRUE(one.result.has_value()) << one.result.error().line();
   std::map<std::int64_t, double> expected;
   for (const auto& validated : one.reporters[0].validations) {
@@ -344,15 +344,15 @@ TEST_F(RanksTest, EvaluationsAndResumesMeetTheWeightsOfTheLastStep) {
        }) {
     SCOPED_TRACE(over.text());
     TrainerOptions options{.out = over.text(), .stop_after = 3, .validation = set_.get()};
-    const Outcome begun = run_spread(job, over, options);
+    const RanksResult begun = run_spread(job, over, options);
     ASSERT_TRUE(begun.result.has_value()) << begun.result.error().line();
     options.stop_after.reset();
     options.resume = true;
-    const Outcome resumed = run_spread(job, over, options);
+    const RanksResult resumed = run_spread(job, over, options);
     ASSERT_TRUE(resumed.result.has_value()) << resumed.result.error().line();
     for (std::size_t rank = 0; rank < begun.reporters.size(); ++rank) {
       std::map<std::int64_t, double> found;
-      for (const Outcome* part : {&begun, &resumed}) {
+      for (const RanksResult* part : {&begun, &resumed}) {
         for (const auto& validated : part->reporters[rank].validations) {
           found[validated.step] = validated.loss;
         }
@@ -368,7 +368,7 @@ TEST_F(RanksTest, StepsThatAreNotFiniteAreLeftOutOnAll) {
   job.train.learning_rate = 1e30;
   job.train.schedule = spec::Schedule::kConstant;
   job.train.warmup_steps = 0;
-  const Outcome outcome = run_ranks(job, 2, {.out = "skip"});
+  const RanksResult outcome = run_ranks(job, 2, {.out = "skip"});
   ASSERT_TRUE(outcome.result.has_value());
   for (const RecordingReporter& reporter : outcome.reporters) {
     EXPECT_FALSE(reporter.reports.front().skipped);
@@ -377,7 +377,7 @@ TEST_F(RanksTest, StepsThatAreNotFiniteAreLeftOutOnAll) {
 }
 
 TEST_F(RanksTest, ARankThatCannotReadEndsAllWithItsReason) {
-  const Outcome outcome = run_ranks(kinds()[0].job, 3, {.out = "broken"}, [](Rank& rank) {
+  const RanksResult outcome = run_ranks(kinds()[0].job, 3, {.out = "broken"}, [](Rank& rank) {
     if (rank.ranks.rank() == 2) rank.vocabulary = 10;
   });
   ASSERT_FALSE(outcome.result.has_value());

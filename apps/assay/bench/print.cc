@@ -45,7 +45,7 @@ void print_table(const Session& session, const suite::SuiteOutcome& outcome,
   shown.align(1, base::Align::kRight).align(2, base::Align::kRight).align(4, base::Align::kRight);
   for (const suite::FigureOutcome& figure : found.figures) {
     bool first = true;
-    for (const suite::Ours& ours : figure.ours) {
+    for (const suite::OurValue& ours : figure.ours) {
       shown.row({first ? figure.figure->what : "",
                  first ? suite::published_text(table, *figure.figure) : "",
                  suite::value_text(table, ours), suite::label_text(outcome, ours),

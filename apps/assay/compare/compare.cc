@@ -45,9 +45,9 @@ std::string resume_command(const std::string& directory) {
 std::string how_to_continue(const ExperimentResult& result) {
   std::string command = resume_command(result.directory);
   const compare::StopRule& rule = result.measured.experiment.stop;
-  if (result.stop == compare::Stop::kPairs) {
+  if (result.stop == compare::StopReason::kPairs) {
     command += fmt::format(" --max-pairs {}", 2 * rule.max_pairs);
-  } else if (result.stop == compare::Stop::kNarrow) {
+  } else if (result.stop == compare::StopReason::kNarrow) {
     command += fmt::format(" --half-width {:g}%", rule.half_width_pct / 2);
   }
   return command;
@@ -56,7 +56,7 @@ std::string how_to_continue(const ExperimentResult& result) {
 bool is_inconclusive(const ExperimentResult& result) {
   return result.findings.verdict == compare::IntervalVerdict::kInconclusive ||
          (result.findings.verdict == compare::IntervalVerdict::kNotJudged &&
-          result.stop == compare::Stop::kNo);
+          result.stop == compare::StopReason::kNo);
 }
 
 base::Error with_hint(base::Error failure, const std::string& hint) {
@@ -65,14 +65,14 @@ base::Error with_hint(base::Error failure, const std::string& hint) {
 }
 
 // The error for an arm that has never succeeded: resuming would repeat the failure.
-base::Error hopeless(const base::Error& failure) {
+base::Error not_resumable(const base::Error& failure) {
   return failure.hint.empty() ? with_hint(failure, "correct it and compare again") : failure;
 }
 
 // The failure that ended it, with what to do next.
 base::Error failure_of(const ExperimentResult& result) {
   const compare::Measured& measured = result.measured;
-  if (!measured.may_succeed_when_resumed()) return hopeless(*result.failure);
+  if (!measured.may_succeed_when_resumed()) return not_resumable(*result.failure);
   const auto runs = static_cast<std::int64_t>(measured.runs.size());
   return with_hint(*result.failure, fmt::format("{} kept; continue with {}",
                                                 base::counted(runs, "run is", "runs are"),
@@ -83,7 +83,7 @@ base::Error failure_of(const ExperimentResult& result) {
 base::Error failure_of(const ScanResult& scan) {
   const ExperimentResult& last = *scan.points.back().result;
   if (scan.points.size() == 1 && !last.measured.may_succeed_when_resumed()) {
-    return hopeless(*last.failure);
+    return not_resumable(*last.failure);
   }
   return with_hint(*last.failure, fmt::format("when that is corrected, continue with {}",
                                               resume_command(scan.directory)));
@@ -101,7 +101,7 @@ base::Result<base::ExitCode> finish_experiment(const Session& session,
   if (result.failure) return base::fail(failure_of(result));
   ASSAY_TRY_VOID(exported);
   if (is_inconclusive(result)) session.next(how_to_continue(result));
-  return exit_code(result.findings.verdict, result.stop == compare::Stop::kNo);
+  return exit_code(result.findings.verdict, result.stop == compare::StopReason::kNo);
 }
 
 base::Result<base::ExitCode> finish_scan(const Session& session, const CompareOptions& options,
@@ -116,7 +116,7 @@ base::Result<base::ExitCode> finish_scan(const Session& session, const CompareOp
   const ExperimentResult& last = *scan.points.back().result;
   if (last.failure) return base::fail(failure_of(scan));
   ASSAY_TRY_VOID(exported);
-  const bool interrupted = last.stop == compare::Stop::kNo;
+  const bool interrupted = last.stop == compare::StopReason::kNo;
   if (interrupted) session.next(resume_command(scan.directory));
   return interrupted ? base::ExitCode::kInconclusive : exit_code(scan.verdict(), false);
 }

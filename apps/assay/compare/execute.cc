@@ -106,7 +106,7 @@ base::Result<void> record_analysis(const compare::InterimAnalysis& analysis,
 base::Result<void> record_killed_session(compare::Measured& measured, compare::Journal& journal) {
   const std::int64_t analysed = measured.analyses.empty() ? 0 : measured.analyses.back().run;
   if (measured.last_run() == analysed) return {};
-  return record_analysis(compare::interim_analysis(measured, compare::Stop::kNo,
+  return record_analysis(compare::interim_analysis(measured, compare::StopReason::kNo,
                                                    compare::widest_estimate(measured).pairs),
                          measured, journal);
 }
@@ -147,7 +147,7 @@ ExecutedExperiment run_to_result(const Session& session, const std::string& titl
 }  // namespace
 
 std::string_view ExperimentResult::verdict_text(compare::IntervalVerdict verdict) const {
-  return stop == compare::Stop::kFailed ? compare::kNoVerdict : to_text(verdict);
+  return stop == compare::StopReason::kFailed ? compare::kNoVerdict : to_text(verdict);
 }
 
 ExecutedExperiment begin_experiment(const Session& session, const compare::Experiment& experiment,

@@ -19,7 +19,7 @@ namespace assay::cli {
 struct ExperimentResult {
   compare::Measured measured;
   compare::Findings findings;  // points into `measured`
-  compare::Stop stop = compare::Stop::kNo;
+  compare::StopReason stop = compare::StopReason::kNo;
   std::vector<std::string> preflight = {};  // warnings of the last session
   std::string directory = {};
   std::optional<base::Error> failure = {};  // of an arm

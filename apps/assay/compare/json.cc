@@ -109,7 +109,7 @@ Json list_json(const Items& items) {
 
 // Null after a failure: then there is none.
 Json verdict_json(const ExperimentResult& c, compare::IntervalVerdict verdict) {
-  return c.stop == compare::Stop::kFailed ? Json(nullptr) : Json(to_text(verdict));
+  return c.stop == compare::StopReason::kFailed ? Json(nullptr) : Json(to_text(verdict));
 }
 
 Json comparison_json(const ExperimentResult& c, const Comparison& comparison) {

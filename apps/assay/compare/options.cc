@@ -174,11 +174,12 @@ base::Result<base::Seconds> duration(const std::string& where, std::string_view 
   return placed(where, base::parse_seconds(text));
 }
 
-base::Result<compare::Metric> metric_of(const std::string& where, std::string_view text) {
+base::Result<compare::ComparedMetric> metric_of(const std::string& where, std::string_view text) {
   return placed(where, compare::parse_metric(text));
 }
 
-base::Result<compare::Metric> steps_metric_of(const std::string& where, std::string_view text) {
+base::Result<compare::ComparedMetric> steps_metric_of(const std::string& where,
+                                                      std::string_view text) {
   return placed(where, compare::parse_steps(text));
 }
 

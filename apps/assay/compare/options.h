@@ -60,7 +60,8 @@ base::Result<void> change_experiment(const CompareOptions& options,
 base::Result<double> percentage(const std::string& where, std::string_view text);
 base::Result<double> step_unit_of(const std::string& where, std::string_view text);
 base::Result<base::Seconds> duration(const std::string& where, std::string_view text);
-base::Result<compare::Metric> metric_of(const std::string& where, std::string_view text);
-base::Result<compare::Metric> steps_metric_of(const std::string& where, std::string_view text);
+base::Result<compare::ComparedMetric> metric_of(const std::string& where, std::string_view text);
+base::Result<compare::ComparedMetric> steps_metric_of(const std::string& where,
+                                                      std::string_view text);
 
 }  // namespace assay::cli

@@ -172,9 +172,10 @@ std::string verdict_line(const ExperimentResult& c) {
     case IntervalVerdict::kNotJudged:
       return "";
   }
-  if (c.stop == compare::Stop::kNo) reason = "interrupted, so there is no verdict about " + about;
-  if (c.stop == compare::Stop::kFailed) reason = "an arm failed";
-  const bool named = c.findings.comparisons.size() > 1 && c.stop != compare::Stop::kFailed;
+  if (c.stop == compare::StopReason::kNo)
+    reason = "interrupted, so there is no verdict about " + about;
+  if (c.stop == compare::StopReason::kFailed) reason = "an arm failed";
+  const bool named = c.findings.comparisons.size() > 1 && c.stop != compare::StopReason::kFailed;
   return fmt::format("\n{}: {}{}\n", c.verdict_text(c.findings.verdict),
                      named ? e.name_of(deciding.arm) + ": " : "", reason);
 }

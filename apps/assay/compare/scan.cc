@@ -51,7 +51,7 @@ base::Result<ScanResult> run_points(const ScanPlan& plan, const fs::path& direct
     ASSAY_TRY(std::unique_ptr<ExperimentResult> result,
               execute(point, directory / point.name, title));
     const bool stopped =
-        result->stop == compare::Stop::kNo || result->stop == compare::Stop::kFailed;
+        result->stop == compare::StopReason::kNo || result->stop == compare::StopReason::kFailed;
     scan.points.push_back({point.name, point.values, std::move(result)});
     if (stopped) break;
   }

@@ -65,7 +65,7 @@ base::Result<base::ExitCode> init(const Session& session, const InitOptions& opt
   const store::Location location = store::location_in(project);
   // Only for the warning; errors in directories above do not matter.
   const auto above = store::find(project.parent_path());
-  ASSAY_TRY(const store::Store store, store::Store::create(location, store::Program{}));
+  ASSAY_TRY(const store::Store store, store::Store::create(location, store::StoreProgram{}));
   for (const std::string& note : store.notes()) base::log_warn(note);
   if (options.shared) ASSAY_TRY_VOID(store::share(location, group));
   if (above && *above) {

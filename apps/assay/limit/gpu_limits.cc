@@ -50,7 +50,7 @@ share::LimitContext limit_context() {
   share::LimitContext here;
   here.cuda = {.visible_devices = variable("CUDA_VISIBLE_DEVICES"),
                .device_order = variable("CUDA_DEVICE_ORDER")};
-  const auto watch = machine::GpuWatch::open();
+  const auto watch = machine::GpuMonitor::open();
   if (watch) {
     here.gpus = watch->gpus();
   } else {

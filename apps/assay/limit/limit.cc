@@ -117,15 +117,15 @@ base::Result<base::ExitCode> limit(const Session& session, const LimitVerbOption
   ASSAY_TRY(Target target, find_target(options.run));
   const bool changes = options.none || !options.limits.empty();
   if (changes) ASSAY_TRY_VOID(change(target, options));
-  share::Sample sample;
+  share::UsageSample sample;
   sample.runs.push_back(gpu_sample(target.run));
-  if (const auto watch = machine::GpuWatch::open()) {
+  if (const auto watch = machine::GpuMonitor::open()) {
     sample.gpus = watch->gpus();
     sample.activities.resize(sample.gpus.size());
   }
-  const share::View view = share::view_of(nullptr, sample);
+  const share::UsageView view = share::usage_view(nullptr, sample);
   const share::RunView& run = view.runs.front();
-  base::Json document = share::view_json(view)["runs"][0];
+  base::Json document = share::usage_json(view)["runs"][0];
   document["others"] = share::limits_json(run.run.gpu->all);
   session.print_json(document);
   session.print(limits_text(run, base::terminal_columns(STDOUT_FILENO)));

@@ -251,13 +251,13 @@ base::Result<base::ExitCode> plan_calibrate(const Session& session, const PlanOp
     ASSAY_TRY_VOID(base::write_file(options.out, text));
   }
   if (!session.quiet) {
-    std::string said = "with the new constants\n" +
-                       score_text(plan::score(rows, plan::predict_all(rows, calibration)));
+    std::string summary = "with the new constants\n" +
+                          score_text(plan::score(rows, plan::predict_all(rows, calibration)));
     if (!own) {
-      said += "\neach project predicted with constants fitted without it\n" +
-              score_text(plan::score(rows, plan::cross_validate(rows)));
+      summary += "\neach project predicted with constants fitted without it\n" +
+                 score_text(plan::score(rows, plan::cross_validate(rows)));
     }
-    base::write_stderr(said);
+    base::write_stderr(summary);
   }
   if (!options.out.empty()) {
     session.next(fmt::format("assay plan JOB --constants {}", base::shell_quoted(options.out)));

@@ -24,14 +24,14 @@ constexpr base::Bytes kLargestResult(std::int64_t{1} << 30U);
 // verdict may spend. The journal's last interim analysis has this if it includes all runs;
 // otherwise the experiment was killed. Journals of old versions have none; there result.json has
 // it.
-struct EndOfExperiment {
-  compare::Stop stop = compare::Stop::kNo;
+struct ExperimentEnding {
+  compare::StopReason stop = compare::StopReason::kNo;
   double alpha_share = 0;
   std::vector<std::string> preflight;
 };
 
-EndOfExperiment end_in_journal(const compare::Measured& measured) {
-  EndOfExperiment end;
+ExperimentEnding end_in_journal(const compare::Measured& measured) {
+  ExperimentEnding end;
   if (!measured.sessions.empty()) end.preflight = measured.sessions.back().preflight;
   if (measured.analyses.empty()) return end;
   const compare::InterimAnalysis& analysis = measured.analyses.back();
@@ -41,8 +41,8 @@ EndOfExperiment end_in_journal(const compare::Measured& measured) {
   return end;
 }
 
-EndOfExperiment end_in_result(const fs::path& directory, std::size_t blocks) {
-  EndOfExperiment end;
+ExperimentEnding end_in_result(const fs::path& directory, std::size_t blocks) {
+  ExperimentEnding end;
   const auto text = base::read_file(directory / "result.json", kLargestResult);
   if (!text) return end;
   const base::Json result = base::Json::parse(*text, nullptr, false);
@@ -56,9 +56,10 @@ EndOfExperiment end_in_result(const fs::path& directory, std::size_t blocks) {
     }
   }
   if (result.contains("stopped") && result.at("stopped").is_string()) {
-    end.stop = compare::stop_from_text(result.at("stopped").get<std::string>());
+    end.stop = compare::stop_reason_from_text(result.at("stopped").get<std::string>());
   }
-  if (end.stop != compare::Stop::kNo && end.stop != compare::Stop::kFailed) end.alpha_share = 1;
+  if (end.stop != compare::StopReason::kNo && end.stop != compare::StopReason::kFailed)
+    end.alpha_share = 1;
   return end;
 }
 
@@ -67,11 +68,12 @@ base::Result<std::unique_ptr<ExperimentResult>> load_experiment(const fs::path& 
   auto result = std::make_unique<ExperimentResult>();
   ASSAY_TRY(result->measured, compare::read_journal(directory));
   const compare::Measured& measured = result->measured;
-  EndOfExperiment end = measured.analyses.empty() && measured.sessions.empty()
-                            ? end_in_result(directory, compare::blocks_of(measured).complete.size())
-                            : end_in_journal(measured);
+  ExperimentEnding end =
+      measured.analyses.empty() && measured.sessions.empty()
+          ? end_in_result(directory, compare::blocks_of(measured).complete.size())
+          : end_in_journal(measured);
   if (const compare::FailedRun* const failed = measured.last_failure()) {
-    end.stop = compare::Stop::kFailed;
+    end.stop = compare::StopReason::kFailed;
     end.alpha_share = 0;
     result->failure = base::unfit_error(
         compare::where_failed(measured.experiment, failed->run, failed->arm), failed->what);
@@ -84,7 +86,7 @@ base::Result<std::unique_ptr<ExperimentResult>> load_experiment(const fs::path& 
 }
 
 report::ExperimentRecord record_of(const ExperimentResult& result) {
-  const bool ended = result.stop != compare::Stop::kNo;
+  const bool ended = result.stop != compare::StopReason::kNo;
   return {.measured = result.measured,
           .findings = result.findings,
           .directory = result.directory,
@@ -93,7 +95,7 @@ report::ExperimentRecord record_of(const ExperimentResult& result) {
           .data = {}};
 }
 
-report::Part part_of(const ExperimentResult& result) {
+report::PagePart part_of(const ExperimentResult& result) {
   report::ExperimentRecord record = record_of(result);
   if (record.has_pairs()) record.data = experiment_json(result);
   return report::experiment_part(std::move(record));
@@ -118,7 +120,7 @@ bool is_experiment(const fs::path& path) {
   return fs::exists(path / "runs.jsonl", ignored);
 }
 
-base::Result<report::Part> experiment_in(const fs::path& directory, IfEmpty if_empty) {
+base::Result<report::PagePart> experiment_in(const fs::path& directory, IfEmpty if_empty) {
   ASSAY_TRY(const auto result, load_experiment(directory));
   if (!record_of(*result).has_pairs() && if_empty == IfEmpty::kFail) {
     return base::fail(no_pair_error(*result));
@@ -130,7 +132,7 @@ bool is_scan(const fs::path& path) {
   return is_scan_folder(path);
 }
 
-base::Result<std::vector<report::Part>> scan_in(const fs::path& directory, IfEmpty if_empty) {
+base::Result<std::vector<report::PagePart>> scan_in(const fs::path& directory, IfEmpty if_empty) {
   ASSAY_TRY(const ScanPlan plan, read_scan_plan(directory));
   ScanResult scan{.parameters = plan.parameters, .points = {}, .directory = directory.string()};
   for (const compare::ScanPoint& point : plan.points) {
@@ -158,7 +160,7 @@ base::Result<std::vector<report::Part>> scan_in(const fs::path& directory, IfEmp
   for (const ScanResult::Point& point : scan.points) {
     record.points.push_back({point.name, point.values, record_of(*point.result)});
   }
-  std::vector<report::Part> parts;
+  std::vector<report::PagePart> parts;
   parts.push_back(report::scan_part(std::move(record)));
   for (const ScanResult::Point& point : scan.points) {
     parts.push_back(part_of(*point.result));

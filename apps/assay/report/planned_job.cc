@@ -29,7 +29,7 @@ bool is_plan(const fs::path& path) {
   return report::is_plan_of_job(json) || report::is_search_of_job(json);
 }
 
-base::Result<report::Part> plan_in(const fs::path& path, bool every_candidate) {
+base::Result<report::PagePart> plan_in(const fs::path& path, bool every_candidate) {
   base::Json json = json_in(path);
   report::PlanDocuments documents;
   (report::is_search_of_job(json) ? documents.search : documents.plan) = std::move(json);
@@ -42,7 +42,7 @@ bool is_job(const std::string& name) {
   return std::find(jobs.begin(), jobs.end(), name) != jobs.end();
 }
 
-base::Result<report::Part> plan_of_job(const std::string& name, bool every_candidate) {
+base::Result<report::PagePart> plan_of_job(const std::string& name, bool every_candidate) {
   PlanOptions options;
   options.job = name;
   options.everywhere = true;

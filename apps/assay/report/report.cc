@@ -65,7 +65,7 @@ class LazyStore {
 };
 
 struct Gathered {
-  std::vector<report::Part> parts;
+  std::vector<report::PagePart> parts;
   std::vector<report::ReportedRun> runs;  // only if --perfetto or --prometheus is given
 };
 
@@ -90,11 +90,11 @@ base::Result<void> add_run(Gathering& to, const std::string& name) {
 // An experiment, a scan or a suite.
 base::Result<void> add_measurement(Gathering& to, const fs::path& path) {
   if (is_scan(path)) {
-    ASSAY_TRY(std::vector<report::Part> parts, scan_in(path, to.if_empty));
-    for (report::Part& part : parts) to.gathered.parts.push_back(std::move(part));
+    ASSAY_TRY(std::vector<report::PagePart> parts, scan_in(path, to.if_empty));
+    for (report::PagePart& part : parts) to.gathered.parts.push_back(std::move(part));
     return {};
   }
-  ASSAY_TRY(report::Part part,
+  ASSAY_TRY(report::PagePart part,
             is_experiment(path) ? experiment_in(path, to.if_empty) : suite_in(path, to.if_empty));
   to.gathered.parts.push_back(std::move(part));
   return {};
@@ -116,7 +116,7 @@ base::Result<void> add_latest(Gathering& to) {
 
 base::Result<void> add_plan(Gathering& to, const std::string& name) {
   const bool every_candidate = to.most_points > report::kMostEmbedded;
-  ASSAY_TRY(report::Part part,
+  ASSAY_TRY(report::PagePart part,
             is_plan(name) ? plan_in(name, every_candidate) : plan_of_job(name, every_candidate));
   to.gathered.parts.push_back(std::move(part));
   return {};
@@ -130,7 +130,7 @@ base::Result<void> add_named(Gathering& to, const std::string& name) {
   // After runs: a run may have the name of a suite.
   const auto suite = latest_result(name);
   if (!suite && is_job(name)) return add_plan(to, name);
-  if (!suite) return base::fail(nothing_called(name, std::move(added).error()));
+  if (!suite) return base::fail(unknown_name_error(name, std::move(added).error()));
   return add_measurement(to, *suite);
 }
 
@@ -140,7 +140,7 @@ base::Result<Gathered> gather(const ReportOptions& options, std::size_t most_poi
                       .most_points = most_points,
                       .keep_runs = !options.perfetto.empty() || !options.prometheus.empty(),
                       .page = page,
-                      .if_empty = options.what.size() > 1 ? IfEmpty::kSayWhy : IfEmpty::kFail};
+                      .if_empty = options.what.size() > 1 ? IfEmpty::kExplain : IfEmpty::kFail};
   if (options.what.empty()) ASSAY_TRY_VOID(add_latest(gathering));
   for (const std::string& name : options.what) ASSAY_TRY_VOID(add_named(gathering, name));
   return std::move(gathering.gathered);
@@ -188,7 +188,7 @@ base::Result<void> write_page(const Session& session, const ReportOptions& optio
   ASSAY_TRY_VOID(write_output(file, text));
   base::Json parts = base::Json::array();
   std::string lines;
-  for (const report::Part& part : page.parts) {
+  for (const report::PagePart& part : page.parts) {
     parts.push_back({{"kind", part.kind}, {"title", part.title}, {"verdict", part.verdict.word}});
     lines += fmt::format("  {}: {}{}{}\n", part.kind, base::printable(part.title),
                          part.verdict.word.empty() ? "" : ", ", base::printable(part.verdict.word));

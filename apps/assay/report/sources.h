@@ -21,7 +21,7 @@ struct ReportOptions {
 
 // If several things are reported on one page, some may have no result yet; if only one, that is an
 // error.
-enum class IfEmpty { kFail, kSayWhy };
+enum class IfEmpty { kFail, kExplain };
 
 // run.cc: a run with its lineage, its plan and prices.
 base::Result<report::ReportedRun> reported_run(store::Store& store, const std::string& name,
@@ -36,28 +36,29 @@ std::vector<report::Offer> offers_of(const store::RunRecord& record);
 
 // planned_job.cc: a file of `assay plan --json`, of a job or of a search.
 bool is_plan(const std::filesystem::path& path);
-base::Result<report::Part> plan_in(const std::filesystem::path& path, bool every_candidate);
+base::Result<report::PagePart> plan_in(const std::filesystem::path& path, bool every_candidate);
 // A job file, or a preset; planned now, with a search of machines and offers.
 bool is_job(const std::string& name);
-base::Result<report::Part> plan_of_job(const std::string& name, bool every_candidate);
+base::Result<report::PagePart> plan_of_job(const std::string& name, bool every_candidate);
 
 // experiment.cc: an experiment in a folder that `assay compare` wrote.
 bool is_experiment(const std::filesystem::path& path);
-base::Result<report::Part> experiment_in(const std::filesystem::path& directory, IfEmpty if_empty);
+base::Result<report::PagePart> experiment_in(const std::filesystem::path& directory,
+                                             IfEmpty if_empty);
 
 // A folder of a scan with an experiment per value: a part of all of them, then one for each.
 bool is_scan(const std::filesystem::path& path);
-base::Result<std::vector<report::Part>> scan_in(const std::filesystem::path& directory,
-                                                IfEmpty if_empty);
+base::Result<std::vector<report::PagePart>> scan_in(const std::filesystem::path& directory,
+                                                    IfEmpty if_empty);
 
 // suite.cc: the result of a suite, as a JSON file or in a folder that `assay bench` wrote.
 bool is_suite(const std::filesystem::path& path);
-base::Result<report::Part> suite_in(const std::filesystem::path& path, IfEmpty if_empty);
+base::Result<report::PagePart> suite_in(const std::filesystem::path& path, IfEmpty if_empty);
 // The folder of the suite's latest result in the project.
 std::optional<std::filesystem::path> latest_result(const std::string& suite);
 // The project's experiments, scans and suite results, the latest first.
 std::vector<std::filesystem::path> latest_measurements();
 // The error for a `name` that means nothing, given why it is not a run.
-base::Error nothing_called(const std::string& name, base::Error no_run);
+base::Error unknown_name_error(const std::string& name, base::Error no_run);
 
 }  // namespace assay::cli

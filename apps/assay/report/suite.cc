@@ -36,12 +36,12 @@ std::string suite_of(const fs::path& folder) {
   return known ? facts.at("suite").get<std::string>() : "";
 }
 
-report::Part suite_without_result(const fs::path& folder, const std::string& resume) {
-  report::Part part{
+report::PagePart suite_without_result(const fs::path& folder, const std::string& resume) {
+  report::PagePart part{
       .kind = "suite",
       .title = suite_of(folder),
       .subtitle = folder.string(),
-      .verdict = {report::Outcome::kOpen, std::string(compare::kNoVerdict), "no result yet"}};
+      .verdict = {report::Rating::kOpen, std::string(compare::kNoVerdict), "no result yet"}};
   if (part.title.empty()) part.title = folder.filename().string();
   report::add_section(part, {"Nothing to report yet",
                              {report::Note{"The suite has not finished; " + resume + "."}}});
@@ -77,14 +77,14 @@ bool is_suite(const fs::path& path) {
   return path.extension() == ".json" && fs::exists(path, ignored);
 }
 
-base::Result<report::Part> suite_in(const fs::path& path, IfEmpty if_empty) {
+base::Result<report::PagePart> suite_in(const fs::path& path, IfEmpty if_empty) {
   std::error_code ignored;
   const bool folder = fs::is_directory(path, ignored);
   const fs::path file = folder ? path / "result.json" : path;
   if (folder && !fs::exists(file, ignored)) {
     const std::string resume =
         fmt::format("continue with assay bench --resume {}", base::shell_quoted(path.string()));
-    if (if_empty == IfEmpty::kSayWhy) return suite_without_result(path, resume);
+    if (if_empty == IfEmpty::kExplain) return suite_without_result(path, resume);
     return base::fail(
         base::unfit_error(path.string(), "contains a suite run without a result", resume));
   }
@@ -141,7 +141,7 @@ std::vector<fs::path> latest_measurements() {
   return folders;
 }
 
-base::Error nothing_called(const std::string& name, base::Error no_run) {
+base::Error unknown_name_error(const std::string& name, base::Error no_run) {
   const std::vector<std::string> suites = suite::suite_names();
   if (std::find(suites.begin(), suites.end(), name) != suites.end()) {
     return base::usage_error(name,

@@ -96,7 +96,7 @@ base::Result<base::ExitCode> run(const Session& session, const RunOptions& optio
   ASSAY_TRY(request.gpu_limits, limits_of_run(request.gpu_options));
   ASSAY_TRY_VOID(lineage::enter_stage(request));
   ASSAY_TRY(const collect::KeeperResult result, lineage::run_command(request));
-  collect::exit_like(result);
+  collect::exit_with_status(result);
 }
 
 }  // namespace

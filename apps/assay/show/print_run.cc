@@ -116,13 +116,13 @@ std::string spaced(std::string text) {
   return text;
 }
 
-void print_shares(const Session& session, const std::vector<store::GpuShare>& shares) {
+void print_shares(const Session& session, const std::vector<store::GpuShareUse>& shares) {
   if (shares.empty()) return;
   Table table({"GPU limits", "memory", "share", "priority", "borrow", "busy", "waited"});
   const auto time = [](std::int64_t ns) {
     return ns == 0 ? "—" : base::to_text(base::Seconds(static_cast<double>(ns) / 1e9));
   };
-  for (const store::GpuShare& share : shares) {
+  for (const store::GpuShareUse& share : shares) {
     table.row({share.device.empty() ? "others" : printable(share.device),
                share.memory_bytes ? base::to_text(base::Bytes(*share.memory_bytes)) : "none",
                share.share_thousandths
@@ -165,7 +165,7 @@ void print_gpu(const Session& session, const store::RunRecord& run) {
   if (!run.gpu.collectives.empty()) {
     Table table({"collectives", "type", "ranks", "calls", "total", "communicator"});
     table.align(1, base::Align::kLeft);
-    for (const store::GpuCollective& row : run.gpu.collectives) {
+    for (const store::GpuCollectiveUse& row : run.gpu.collectives) {
       table.row({printable(row.operation), printable(row.type), grouped(row.ranks),
                  grouped(row.calls), base::to_text(base::Bytes(row.bytes)),
                  printable(row.communicator)});
@@ -272,7 +272,7 @@ void print_processes(const Session& session, const store::RunRecord& run) {
   Table table({fmt::format("processes ({})", grouped(run.process_count)), "parent", "command"});
   table.align(2, base::Align::kLeft);
   for (std::size_t i = 0; i < std::min(kListed, run.processes.size()); ++i) {
-    const store::Process& process = run.processes[i];
+    const store::ProcessRecord& process = run.processes[i];
     store::RunRecord executed;
     executed.command = process.arguments;
     const std::string on = process.host.empty() ? "" : "@" + printable(process.host);

@@ -35,7 +35,7 @@ base::Result<base::ExitCode> show(const Session& session, const ShowOptions& opt
     return base::ExitCode::kYes;
   }
   ASSAY_TRY(const store::RunRecord run, store::load_run(store, id));
-  ASSAY_TRY(const store::Parameters parameters, store::load_parameters(store, id));
+  ASSAY_TRY(const store::RunParameters parameters, store::load_parameters(store, id));
   if (session.json) {
     base::Json document = lineage::run_json(run);
     document["parameters"] = parameters;

@@ -98,7 +98,7 @@ struct FittedTable {
   }
 };
 
-std::string gpus_text(const share::View& view, const std::optional<std::size_t>& columns) {
+std::string gpus_text(const share::UsageView& view, const std::optional<std::size_t>& columns) {
   if (view.gpus.empty()) return fmt::format("no GPU: {}\n", printable(view.no_gpus));
   FittedTable table{.headers = {"GPU", "name", "memory", "of", "busy", "SM", "tensor", "DRAM",
                                 "PCIe in", "PCIe out", "NVLink in", "NVLink out", "W", "MHz"},
@@ -138,7 +138,7 @@ std::string loss_text(const std::optional<double>& loss) {
   return std::abs(*loss) < 1000 ? fmt::format("{:.4f}", *loss) : fmt::format("{:.4g}", *loss);
 }
 
-std::string runs_text(const share::View& view, const std::optional<std::size_t>& columns) {
+std::string runs_text(const share::UsageView& view, const std::optional<std::size_t>& columns) {
   if (view.runs.empty()) return "no run is running\n";
   const bool training = std::any_of(view.runs.begin(), view.runs.end(),
                                     [](const auto& run) { return run.run.training.has_value(); });
@@ -171,7 +171,7 @@ std::string runs_text(const share::View& view, const std::optional<std::size_t>&
 }
 
 // A row for each rank of runs on several, the busiest where there are many.
-std::string ranks_text(const share::View& view, const std::optional<std::size_t>& columns) {
+std::string ranks_text(const share::UsageView& view, const std::optional<std::size_t>& columns) {
   constexpr std::size_t kMostRanks = 16;
   FittedTable table{.headers = {"run", "rank", "place", "node", "step", "step time", "own work",
                                 "waiting", "memory", "planned", ""},
@@ -207,7 +207,7 @@ std::string ranks_text(const share::View& view, const std::optional<std::size_t>
 }
 
 // A row for each run and GPU; nothing if no run uses GPUs.
-std::string gpu_runs_text(const share::View& view, const std::optional<std::size_t>& columns) {
+std::string gpu_runs_text(const share::UsageView& view, const std::optional<std::size_t>& columns) {
   FittedTable table{
       .headers = {"run", "GPU", "GPU memory", "share", "busy", "waited", "launches/s",
                   "collectives/s", "refused"},
@@ -250,7 +250,7 @@ std::string share_text(std::uint32_t thousandths) {
   return fmt::format("{}.{}%", thousandths / 10, thousandths % 10);
 }
 
-std::string top_text(const share::View& view, std::optional<std::size_t> columns) {
+std::string top_text(const share::UsageView& view, std::optional<std::size_t> columns) {
   return gpus_text(view, columns) + "\n" + runs_text(view, columns) + ranks_text(view, columns) +
          gpu_runs_text(view, columns);
 }

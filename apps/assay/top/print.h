@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "share/view.h"
+#include "share/usage_view.h"
 
 namespace assay::cli {
 
@@ -13,7 +13,7 @@ namespace assay::cli {
 std::string share_text(std::uint32_t thousandths);
 
 // All tables. To fit into `columns`, the least important columns are left out.
-std::string top_text(const share::View& view, std::optional<std::size_t> columns);
+std::string top_text(const share::UsageView& view, std::optional<std::size_t> columns);
 
 // Limits and usage of one run, device by device. Its GPU work must be counted.
 std::string limits_text(const share::RunView& run, std::optional<std::size_t> columns);

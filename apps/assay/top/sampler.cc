@@ -43,13 +43,13 @@ TopSampler::TopSampler() {
   const auto directory = std::filesystem::current_path(error);
   if (!error) {
     if (const auto found = store::find(directory); found && *found) {
-      if (auto opened = store::Store::open(**found, store::Program{}, store::Access::kRead)) {
+      if (auto opened = store::Store::open(**found, store::StoreProgram{}, store::Access::kRead)) {
         store_.emplace(*std::move(opened));
         (void)store_->database().set_busy_timeout(kStoreTimeout);
       }
     }
   }
-  if (auto watch = machine::GpuWatch::open()) {
+  if (auto watch = machine::GpuMonitor::open()) {
     gpus_.emplace(*std::move(watch));
     if (gpus_->gpus().empty()) no_gpus_ = "the driver reports none";
   } else {
@@ -141,8 +141,8 @@ share::RunSample gpu_sample(RunningRun& run) {
   return sample;
 }
 
-share::Sample TopSampler::sample() {
-  share::Sample sample;
+share::UsageSample TopSampler::sample() {
+  share::UsageSample sample;
   const std::int64_t wall_ns = base::system_clock().wall_ns();
   std::optional<collect::ProcessTable> processes;
   for (RunningRun& run : running()) {

@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
-#include "machine/gpu_watch.h"
+#include "machine/gpu_monitor.h"
 #include "observe/collect/gpu_counters.h"
-#include "share/view.h"
+#include "share/usage_view.h"
 #include "store/store.h"
 
 namespace assay::cli {
@@ -28,7 +28,7 @@ class TopSampler {
  public:
   TopSampler();
 
-  share::Sample sample();
+  share::UsageSample sample();
   // Runs of this user on this machine: those of the project by number, then others by uid.
   std::vector<RunningRun> running();
 
@@ -47,7 +47,7 @@ class TopSampler {
 
   std::optional<store::Store> store_;
   std::map<std::string, Stored> stored_;  // by uid
-  std::optional<machine::GpuWatch> gpus_;
+  std::optional<machine::GpuMonitor> gpus_;
   std::string no_gpus_;
 };
 

@@ -51,7 +51,7 @@ base::Result<std::int64_t> interval_of(const std::string& text) {
   return static_cast<std::int64_t>(seconds * 1e9);
 }
 
-std::string frame(const share::View& view, const std::optional<std::size_t>& columns) {
+std::string frame(const share::UsageView& view, const std::optional<std::size_t>& columns) {
   const std::string head =
       fmt::format("{}  {} {}, {} {}", base::utc_text(base::system_clock().wall_ns()),
                   view.runs.size(), view.runs.size() == 1 ? "run" : "runs", view.gpus.size(),
@@ -59,18 +59,18 @@ std::string frame(const share::View& view, const std::optional<std::size_t>& col
   return head + "\n\n" + top_text(view, columns);
 }
 
-base::Json document_of(const share::View& view) {
+base::Json document_of(const share::UsageView& view) {
   base::Json document = {{"time", base::utc_millis_text(base::system_clock().wall_ns())}};
-  document.update(share::view_json(view));
+  document.update(share::usage_json(view));
   return document;
 }
 
 base::ExitCode show_once(const Session& session, TopSampler& sampler, std::int64_t interval_ns) {
-  const share::Sample before = sampler.sample();
+  const share::UsageSample before = sampler.sample();
   timespec left{.tv_sec = interval_ns / 1'000'000'000, .tv_nsec = interval_ns % 1'000'000'000};
   while (::nanosleep(&left, &left) != 0 && errno == EINTR) {
   }
-  const share::View view = share::view_of(&before, sampler.sample());
+  const share::UsageView view = share::usage_view(&before, sampler.sample());
   session.print_json(document_of(view));
   session.print(frame(view, base::terminal_columns(STDOUT_FILENO)));
   return base::ExitCode::kYes;
@@ -79,8 +79,8 @@ base::ExitCode show_once(const Session& session, TopSampler& sampler, std::int64
 base::ExitCode show_live(const Session& session, TopSampler& sampler, std::int64_t interval_ns) {
   const bool drawn = !session.json && !session.quiet && ::isatty(STDOUT_FILENO) == 1;
   LiveScreen screen(drawn);
-  share::Sample before = sampler.sample();
-  share::View view = share::view_of(nullptr, before);
+  share::UsageSample before = sampler.sample();
+  share::UsageView view = share::usage_view(nullptr, before);
   std::int64_t due = base::system_clock().monotonic_ns() + (drawn ? 0 : interval_ns);
   bool first = true;
   while (!screen.ended()) {
@@ -92,8 +92,8 @@ base::ExitCode show_live(const Session& session, TopSampler& sampler, std::int64
       continue;
     }
     if (!(drawn && first)) {
-      share::Sample sample = sampler.sample();
-      view = share::view_of(&before, sample);
+      share::UsageSample sample = sampler.sample();
+      view = share::usage_view(&before, sample);
       before = std::move(sample);
     }
     if (drawn) {
@@ -137,8 +137,8 @@ base::Result<base::ExitCode> serve(const Session& session, TopSampler& sampler,
               return page.answer(request);
             }));
   LiveScreen signals(false);  // before the thread starts, which must not receive them
-  share::Sample before = sampler.sample();
-  page.set(share::metrics_text(share::view_of(nullptr, before)));
+  share::UsageSample before = sampler.sample();
+  page.set(share::metrics_text(share::usage_view(nullptr, before)));
   std::thread thread([&] { server.run(); });
   if (!session.quiet) {
     base::write_stderr(fmt::format("assay: serving http://{}/metrics\n", server.address()));
@@ -148,8 +148,8 @@ base::Result<base::ExitCode> serve(const Session& session, TopSampler& sampler,
     while (!signals.wait_until(due) && !signals.ended()) {
     }
     if (signals.ended()) break;
-    share::Sample sample = sampler.sample();
-    page.set(share::metrics_text(share::view_of(&before, sample)));
+    share::UsageSample sample = sampler.sample();
+    page.set(share::metrics_text(share::usage_view(&before, sample)));
     before = std::move(sample);
   }
   server.stop();

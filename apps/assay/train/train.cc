@@ -63,7 +63,7 @@ base::Result<base::ExitCode> train(const Session& session, const TrainOptions& o
   if (!session.quiet && ::isatty(STDERR_FILENO) == 1)
     request.summary = lineage::SummaryFormat::kLine;
   ASSAY_TRY(const collect::KeeperResult result, lineage::run_command(request));
-  collect::exit_like(result);
+  collect::exit_with_status(result);
 }
 
 // Runs the trainer's verb in this process: nothing is recorded.

@@ -29,7 +29,7 @@ int shell_exit_code_of_failed_start(int errno_value) {
   return errno_value == EACCES ? kExitNotRunnable : kExitNotFound;
 }
 
-void exit_like(int wait_status) {
+void exit_with_status(int wait_status) {
   if (const auto signal = signal_of(wait_status)) {
     const rlimit no_core{0, 0};
     ::setrlimit(RLIMIT_CORE, &no_core);  // the other process has dumped its own

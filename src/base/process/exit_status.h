@@ -21,6 +21,6 @@ std::string exit_text(int wait_status);
 int shell_exit_code_of_failed_start(int errno_value);
 
 // Ends this process the way the other one ended: with its exit code, or by the same signal.
-[[noreturn]] void exit_like(int wait_status);
+[[noreturn]] void exit_with_status(int wait_status);
 
 }  // namespace assay::base

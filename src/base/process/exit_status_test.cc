@@ -37,8 +37,8 @@ TEST(ExitStatus, NamesExitCodeOrSignal) {
 }
 
 TEST(ExitStatusDeathTest, IsPassedOnByExitingAlike) {
-  EXPECT_EXIT(exit_like(::system("exit 7")), ::testing::ExitedWithCode(7), "");
-  EXPECT_EXIT(exit_like(::system("kill -TERM $$")), ::testing::KilledBySignal(SIGTERM), "");
+  EXPECT_EXIT(exit_with_status(::system("exit 7")), ::testing::ExitedWithCode(7), "");
+  EXPECT_EXIT(exit_with_status(::system("kill -TERM $$")), ::testing::KilledBySignal(SIGTERM), "");
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ Dag live_dag(const LiveStages& stages) {
 }
 
 base::Result<LiveStages> load_live_stages(store::Store& store) {
-  ASSAY_TRY(const store::Snapshot snapshot, store::Snapshot::begin(store.database()));
+  ASSAY_TRY(const store::ReadTransaction snapshot, store::ReadTransaction::begin(store.database()));
   ASSAY_TRY(std::vector<store::RunRecord> runs, store::live_runs(store));
   std::vector<std::unordered_set<std::string>> inherited;
   for (store::RunRecord& run : runs) {
@@ -328,7 +328,7 @@ base::Result<Dag> around_artifact(Walk walk, store::Store& store, const Artifact
 }  // namespace
 
 base::Result<Dag> whole_dag(store::Store& store) {
-  ASSAY_TRY(const store::Snapshot snapshot, store::Snapshot::begin(store.database()));
+  ASSAY_TRY(const store::ReadTransaction snapshot, store::ReadTransaction::begin(store.database()));
   ASSAY_TRY(Walk walk, Walk::start(store));
   ASSAY_TRY(std::vector<RunRecord> runs, store::list_runs(store));
   std::reverse(runs.begin(), runs.end());
@@ -339,7 +339,7 @@ base::Result<Dag> whole_dag(store::Store& store) {
 }
 
 base::Result<Dag> dag_around(store::Store& store, const RunOrArtifact& what, const Reach& reach) {
-  ASSAY_TRY(const store::Snapshot snapshot, store::Snapshot::begin(store.database()));
+  ASSAY_TRY(const store::ReadTransaction snapshot, store::ReadTransaction::begin(store.database()));
   ASSAY_TRY(Walk walk, Walk::start(store));
   if (const RunId* id = std::get_if<RunId>(&what)) return around_run(std::move(walk), *id, reach);
   return around_artifact(std::move(walk), store, std::get<Artifact>(what), reach);

@@ -25,7 +25,7 @@ Json git_json(const std::optional<store::Git>& git) {
           {"left_out", git->left_out}};
 }
 
-Json process_json(const store::Process& process) {
+Json process_json(const store::ProcessRecord& process) {
   Json json{{"pid", process.pid},
             {"parent", process.parent},
             {"program", process.program},
@@ -52,7 +52,7 @@ Json gpu_json(const store::GpuWork& work) {
   document["memory"] = array_of(work.memory, [](const store::GpuMemory& memory) {
     return Json{{"device", memory.device}, {"peak_bytes", memory.peak_bytes}};
   });
-  document["shares"] = array_of(work.shares, [](const store::GpuShare& share) {
+  document["shares"] = array_of(work.shares, [](const store::GpuShareUse& share) {
     return Json{{"device", share.device.empty() ? Json(nullptr) : Json(share.device)},
                 {"memory_bytes", or_null(share.memory_bytes)},
                 {"share_thousandths", or_null(share.share_thousandths)},
@@ -61,7 +61,7 @@ Json gpu_json(const store::GpuWork& work) {
                 {"busy_ns", share.busy_ns},
                 {"waited_ns", share.waited_ns}};
   });
-  document["collectives"] = array_of(work.collectives, [](const store::GpuCollective& row) {
+  document["collectives"] = array_of(work.collectives, [](const store::GpuCollectiveUse& row) {
     return Json{{"communicator", row.communicator},
                 {"ranks", row.ranks},
                 {"operation", row.operation},

@@ -242,7 +242,7 @@ base::Result<UnpackReport> unpack(const fs::path& file, const fs::path& folder) 
   ASSAY_TRY_VOID(unpacker.read(stream.descriptor()));
   // The store is created before the files, because older contents go into its archive.
   const store::Location location = store::location_in(fresh.path());
-  ASSAY_TRY(store::Store store, store::Store::create(location, store::Program{}));
+  ASSAY_TRY(store::Store store, store::Store::create(location, store::StoreProgram{}));
   ASSAY_TRY_VOID(unpacker.place_files(location));
   ASSAY_TRY_VOID(unpacker.record_runs(store));
   fresh.keep();

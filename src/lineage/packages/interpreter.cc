@@ -161,7 +161,7 @@ std::optional<std::string> first_line_interpreter(const std::string& file) {
 }
 
 // The path by which a process started its program, if it still leads there.
-std::string started_as(const store::Process& process, const std::string& search_path,
+std::string started_as(const store::ProcessRecord& process, const std::string& search_path,
                        const std::string& directory) {
   if (process.arguments.empty()) return process.program;
   const auto found = base::find_program(process.arguments[0], search_path, directory);
@@ -208,14 +208,14 @@ std::optional<Interpreter> interpreter_at(const std::string& started, WithVersio
   return found;
 }
 
-std::vector<Interpreter> interpreters_of(const std::vector<store::Process>& processes,
+std::vector<Interpreter> interpreters_of(const std::vector<store::ProcessRecord>& processes,
                                          const std::string& search_path,
                                          const std::string& directory) {
   constexpr std::size_t kMost = 100;
   std::vector<Interpreter> found;
   std::map<std::string, std::int64_t> used_ns;             // by the name it was started by
   std::set<std::pair<std::string, std::string>> programs;  // with arguments[0]
-  for (const store::Process& process : processes) {
+  for (const store::ProcessRecord& process : processes) {
     if (process.program.empty() || !process.host.empty() || found.size() >= kMost) continue;
     const std::string name = process.arguments.empty() ? "" : process.arguments[0];
     if (!programs.emplace(process.program, name).second) continue;

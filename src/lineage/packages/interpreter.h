@@ -34,7 +34,7 @@ std::optional<Interpreter> interpreter_at(const std::string& started,
 
 // The interpreters of a run's processes, without duplicates; a script counts as the interpreter
 // that its first line names. `search_path` (PATH) and `directory` are the run's.
-std::vector<Interpreter> interpreters_of(const std::vector<store::Process>& processes,
+std::vector<Interpreter> interpreters_of(const std::vector<store::ProcessRecord>& processes,
                                          const std::string& search_path,
                                          const std::string& directory);
 

@@ -38,7 +38,7 @@ bool add_gpu(const store::GpuWork& work, store::GpuWork& sum) {
         entry_for(sum.memory, memory, [&](const auto& m) { return m.device == memory.device; });
     to.peak_bytes = std::max(to.peak_bytes, memory.peak_bytes);
   }
-  for (store::GpuCollective row : work.collectives) {
+  for (store::GpuCollectiveUse row : work.collectives) {
     const auto calls = std::exchange(row.calls, 0);
     const auto bytes = std::exchange(row.bytes, 0);
     auto& to = entry_for(sum.collectives, row, [&](const auto& c) {
@@ -47,7 +47,7 @@ bool add_gpu(const store::GpuWork& work, store::GpuWork& sum) {
     });
     fits = add_to(to.calls, calls) && add_to(to.bytes, bytes) && fits;
   }
-  for (store::GpuShare share : work.shares) {
+  for (store::GpuShareUse share : work.shares) {
     const auto busy_ns = std::exchange(share.busy_ns, 0);
     const auto waited_ns = std::exchange(share.waited_ns, 0);
     auto& to =

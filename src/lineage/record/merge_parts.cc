@@ -188,7 +188,7 @@ class Merge {
 
   void add_processes(std::size_t i) {
     const std::int64_t later_ns = parts_[i].started_unix_ns - whole_.started_unix_ns;
-    for (store::Process& process : parts_[i].processes) {
+    for (store::ProcessRecord& process : parts_[i].processes) {
       process.started_ns += later_ns;
       if (process.ended_ns) *process.ended_ns += later_ns;
       if (i > 0 && parts_[i].host != whole_.host) process.host = parts_[i].host;
@@ -248,7 +248,7 @@ void replay(Part part, Results& results) {
   for (auto& [output, rule] : part.outputs) results.output(std::move(output), rule);
   for (auto& [file, rule] : part.files_left_out) results.left_out(std::move(file), rule);
   for (store::PathFact& fact : part.facts) results.fact(std::move(fact));
-  for (store::Process& process : part.processes) results.process(std::move(process));
+  for (store::ProcessRecord& process : part.processes) results.process(std::move(process));
   for (store::Missed& missed : part.what_was_missed) results.missed(std::move(missed));
 }
 

@@ -27,7 +27,7 @@ namespace assay::lineage {
 inline constexpr std::string_view kMetricsVariable = "ASSAY_METRICS";
 
 struct Reported {
-  store::Parameters parameters;
+  store::RunParameters parameters;
   std::vector<store::MetricRow> rows;
   std::string problem;  // what could not be read, in one sentence; empty: nothing
 };

@@ -39,7 +39,7 @@ struct Part : Results {
   std::vector<WithRule<store::Output>> outputs;
   std::vector<WithRule<LeftOut>> files_left_out;
   std::vector<store::PathFact> facts;  // only on rank 0: not encoded
-  std::vector<store::Process> processes;
+  std::vector<store::ProcessRecord> processes;
   std::vector<store::Missed> what_was_missed;  // makes the run incomplete
   std::vector<store::Missed> problems;         // does not
 
@@ -53,7 +53,7 @@ struct Part : Results {
     files_left_out.push_back({std::move(file), rule});
   }
   void fact(store::PathFact fact) override { facts.push_back(std::move(fact)); }
-  void process(store::Process process) override { processes.push_back(std::move(process)); }
+  void process(store::ProcessRecord process) override { processes.push_back(std::move(process)); }
   void missed(store::Missed missed) override { what_was_missed.push_back(std::move(missed)); }
 };
 

@@ -39,7 +39,7 @@ class PartCheck {
       path("a file that was left out", file.what.path);
       rule(file.rule);
     }
-    for (const store::Process& process : part.processes) check_process(process);
+    for (const store::ProcessRecord& process : part.processes) check_process(process);
   }
 
   [[nodiscard]] std::optional<std::string> problem() const { return problem_; }
@@ -79,12 +79,12 @@ class PartCheck {
     for (const store::GpuMemory& memory : gpu.memory) {
       counter("the peak of GPU memory", memory.peak_bytes);
     }
-    for (const store::GpuCollective& row : gpu.collectives) {
+    for (const store::GpuCollectiveUse& row : gpu.collectives) {
       counter("the number of ranks of a communicator", row.ranks);
       counter("the number of collective calls", row.calls);
       counter("the number of exchanged bytes", row.bytes);
     }
-    for (const store::GpuShare& share : gpu.shares) {
+    for (const store::GpuShareUse& share : gpu.shares) {
       constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
       between("a limit of GPU memory", share.memory_bytes.value_or(1), 1, kMost);
       between("a share of a GPU", share.share_thousandths.value_or(1), 1, 1000);
@@ -93,7 +93,7 @@ class PartCheck {
     }
   }
 
-  void check_process(const store::Process& process) {
+  void check_process(const store::ProcessRecord& process) {
     counter("the id of a process", process.pid);
     counter("the id of a parent process", process.parent);
     between("the start of a process", process.started_ns, -kLongestRun_ns, kLongestRun_ns);

@@ -135,7 +135,7 @@ base::Result<store::Location> Recorder::locate(const fs::path& directory) {
     ASSAY_TRY(const std::optional<store::Location> found, store::find(directory));
     return found ? *found : store::default_location(directory);
   }
-  ASSAY_TRY(store::Store opened, store::Store::open_or_create(directory, store::Program{}));
+  ASSAY_TRY(store::Store opened, store::Store::open_or_create(directory, store::StoreProgram{}));
   store_.emplace(std::move(opened));
   return store_->location();
 }

@@ -24,7 +24,7 @@ void recover_killed(const collect::KeeperResult& result) {
   if (error) return;
   const auto location = store::find(directory);
   if (!location || !*location) return;
-  auto store = store::Store::open(**location, store::Program{});
+  auto store = store::Store::open(**location, store::StoreProgram{});
   std::optional<EndedRun> ended;
   if (result.wait_status) ended = {result.collector, *result.wait_status};
   if (store && recover_runs(*store, ended)) {

@@ -102,7 +102,7 @@ void StagedResults::left_out(LeftOut file, const Rule& rule) {
   count("left out", file.path, rule);
 }
 
-void StagedResults::process(store::Process process) {
+void StagedResults::process(store::ProcessRecord process) {
   process.arguments = redact_arguments(process.arguments);
   processes_.push_back(std::move(process));
 }
@@ -170,7 +170,8 @@ base::Result<void> StagedResults::write(store::RunWriter& writer) {
   }
   ASSAY_TRY_VOID(write_files(writer));
   for (const store::PathFact& fact : facts_) ASSAY_TRY_VOID(writer.add_fact(fact));
-  for (const store::Process& process : processes_) ASSAY_TRY_VOID(writer.add_process(process));
+  for (const store::ProcessRecord& process : processes_)
+    ASSAY_TRY_VOID(writer.add_process(process));
   for (const store::Missed& missed : missed_) ASSAY_TRY_VOID(writer.add_missed(missed));
   for (const auto& [name, rule] : rules_) ASSAY_TRY_VOID(writer.add_rule(rule));
   for (const store::Package& package : packages_.packages()) {
@@ -221,11 +222,11 @@ store::GpuWork stored_gpu_work(const collect::GpuReport& report,
     work.memory.push_back({memory.uuid, static_cast<std::int64_t>(memory.peak_bytes)});
   }
   for (const collect::GpuReport::Share& one : report.shares) {
-    store::GpuShare share{.device = one.uuid,
-                          .priority = std::string(share::name_of(one.share.priority)),
-                          .borrow = one.share.borrow,
-                          .busy_ns = static_cast<std::int64_t>(one.busy_ns),
-                          .waited_ns = static_cast<std::int64_t>(one.waited_ns)};
+    store::GpuShareUse share{.device = one.uuid,
+                             .priority = std::string(share::name_of(one.share.priority)),
+                             .borrow = one.share.borrow,
+                             .busy_ns = static_cast<std::int64_t>(one.busy_ns),
+                             .waited_ns = static_cast<std::int64_t>(one.waited_ns)};
     if (one.byte_limit != 0) {
       share.memory_bytes = static_cast<std::int64_t>(
           std::min<std::uint64_t>(one.byte_limit, std::numeric_limits<std::int64_t>::max()));

@@ -41,7 +41,7 @@ class StagedResults : public Results {
     network_ = network_ || fact.kind == store::PathFact::Kind::kNetwork;
     facts_.push_back(std::move(fact));
   }
-  void process(store::Process process) override;
+  void process(store::ProcessRecord process) override;
   void missed(store::Missed missed) override;
 
   // When the run began, by the clock of the project's file system.
@@ -88,7 +88,7 @@ class StagedResults : public Results {
   CreatedFolders folders_;
   std::vector<store::PathFact> facts_;
   bool network_ = false;
-  std::vector<store::Process> processes_;
+  std::vector<store::ProcessRecord> processes_;
   std::vector<store::Missed> missed_;
   std::map<std::string, store::FileRule> rules_;
   std::int64_t inputs_ = 0;

@@ -177,7 +177,7 @@ std::vector<std::string> prefixes_of(const store::RunRecord& run) {
   if (!run.command.empty()) {
     if (const auto place = place_of(run.command[0], run)) add(prefix_of(*place));
   }
-  for (const store::Process& process : run.processes) {
+  for (const store::ProcessRecord& process : run.processes) {
     if (process.arguments.empty()) continue;
     if (const auto place = place_of(process.arguments[0], run)) add(prefix_of(*place));
   }
@@ -185,7 +185,7 @@ std::vector<std::string> prefixes_of(const store::RunRecord& run) {
   for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
     if (std::string folder = variable(run, name); folder.starts_with('/')) add(std::move(folder));
   }
-  for (const store::Process& process : run.processes) {
+  for (const store::ProcessRecord& process : run.processes) {
     if (process.program.empty()) continue;
     add(prefix_of(process.program));
     std::error_code error;

@@ -139,7 +139,7 @@ base::Result<RunRequest> stage_request(const std::string& number,
                                         "nothing has been recorded here yet"));
   }
   ASSAY_TRY(store::Store store,
-            store::Store::open(*location, store::Program{}, store::Access::kRead));
+            store::Store::open(*location, store::StoreProgram{}, store::Access::kRead));
   ASSAY_TRY(store::RunRecord run, store::stage_run(store, stage));
   ASSAY_TRY(std::vector<std::string> command, replace_values(run.command, sets));
   for (const std::string& word : command) {

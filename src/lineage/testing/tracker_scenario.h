@@ -25,7 +25,7 @@ class RecordedResults : public Results {
   void output(store::Output output, const Rule& rule) override;
   void left_out(LeftOut file, const Rule& rule) override;
   void fact(store::PathFact fact) override { facts.push_back(std::move(fact)); }
-  void process(store::Process process) override { processes.push_back(std::move(process)); }
+  void process(store::ProcessRecord process) override { processes.push_back(std::move(process)); }
   void missed(store::Missed missed) override { missing.push_back(std::move(missed)); }
 
   // By path relative to the project (absolute outside).
@@ -33,7 +33,7 @@ class RecordedResults : public Results {
   std::map<std::string, store::Output> outputs;
   std::map<std::string, std::string> reasons;  // path -> name of the rule that left it out
   std::vector<store::PathFact> facts;
-  std::vector<store::Process> processes;
+  std::vector<store::ProcessRecord> processes;
   std::vector<store::Missed> missing;
   bool sorted = true;
   std::string root;

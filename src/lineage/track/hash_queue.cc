@@ -282,7 +282,7 @@ void HashQueue::do_tasks(std::unique_lock<std::mutex>& lock, std::vector<HashTas
     if (!stop.stop_requested()) {
       lock.unlock();
       // Page faults of a mapping hold the address-space lock and would stall the owner's thread.
-      const auto reading = raised_ ? hash::Reading::kMapped : hash::Reading::kCopied;
+      const auto reading = raised_ ? hash::ReadMethod::kMapped : hash::ReadMethod::kCopied;
       result = hash_task(task, {.threads = threads, .stop = stop, .reading = reading});
       lock.lock();
     }

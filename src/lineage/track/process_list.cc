@@ -30,9 +30,9 @@ void ProcessList::on_event(const collect::Event& event) {
   }
 }
 
-void ProcessList::for_each(const std::function<void(store::Process)>& visit) const {
+void ProcessList::for_each(const std::function<void(store::ProcessRecord)>& visit) const {
   for (const Process& process : processes_) {
-    store::Process stored;
+    store::ProcessRecord stored;
     stored.pid = process.pid;
     stored.parent = process.parent;
     stored.program = programs_[process.program];

@@ -20,7 +20,7 @@ class ProcessList {
 
   void on_event(const collect::Event& event);
   // In the order in which they were first seen.
-  void for_each(const std::function<void(store::Process)>& visit) const;
+  void for_each(const std::function<void(store::ProcessRecord)>& visit) const;
   [[nodiscard]] std::size_t size() const { return processes_.size(); }
 
  private:

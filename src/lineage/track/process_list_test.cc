@@ -19,9 +19,9 @@ collect::Event event(Op op, pid_t process, std::int64_t time, pid_t parent = 0) 
   return event;
 }
 
-std::vector<store::Process> all(const ProcessList& list) {
-  std::vector<store::Process> processes;
-  list.for_each([&](store::Process process) { processes.push_back(std::move(process)); });
+std::vector<store::ProcessRecord> all(const ProcessList& list) {
+  std::vector<store::ProcessRecord> processes;
+  list.for_each([&](store::ProcessRecord process) { processes.push_back(std::move(process)); });
   return processes;
 }
 

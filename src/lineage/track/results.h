@@ -31,7 +31,7 @@ class Results {
   virtual void left_out(LeftOut file, const Rule& rule) = 0;
   // What is known about paths besides contents: links, listed folders, paths without a file.
   virtual void fact(store::PathFact fact) = 0;
-  virtual void process(store::Process process) = 0;
+  virtual void process(store::ProcessRecord process) = 0;
   virtual void missed(store::Missed missed) = 0;
 };
 

@@ -21,7 +21,7 @@ void Tracker::finish(Results& results) {
   report_outputs(order, results);
   report_left_out(order, results);
   report_facts(results);
-  processes_.for_each([&](store::Process process) { results.process(std::move(process)); });
+  processes_.for_each([&](store::ProcessRecord process) { results.process(std::move(process)); });
   for (auto& missed : missed_.list()) results.missed(std::move(missed));
 }
 

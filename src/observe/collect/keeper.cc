@@ -314,8 +314,8 @@ base::Result<KeeperResult> run_under_keeper(bool wait,
   return Keeper(collector, wait, std::move(mine), std::move(alive), std::move(watched)).keep();
 }
 
-void exit_like(const KeeperResult& result) {
-  if (result.wait_status) base::exit_like(*result.wait_status);
+void exit_with_status(const KeeperResult& result) {
+  if (result.wait_status) base::exit_with_status(*result.wait_status);
   ::_exit(result.collector_lost ? static_cast<int>(base::ExitCode::kUnfit)
                                 : result.collector_status);
 }

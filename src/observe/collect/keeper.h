@@ -50,6 +50,6 @@ base::Result<KeeperResult> run_under_keeper(bool wait,
                                             const std::function<int(KeeperChannel&)>& collect);
 
 // Ends this process as the command ended; if that is not known, with the collector's status.
-[[noreturn]] void exit_like(const KeeperResult& result);
+[[noreturn]] void exit_with_status(const KeeperResult& result);
 
 }  // namespace assay::collect

@@ -13,7 +13,7 @@
 
 namespace assay::store::testing {
 
-Child::Child(const std::function<void(const Say&)>& body) {
+Child::Child(const std::function<void(const Report&)>& body) {
   std::array<int, 2> ends{};
   ASSAY_CHECK(::pipe(ends.data()) == 0, "a test can make a pipe");
   pid_ = ::fork();
@@ -39,14 +39,14 @@ void Child::kill() {
   ::kill(pid_, SIGKILL);
 }
 
-Outcome Child::wait() {
-  Outcome outcome;
+ChildResult Child::wait() {
+  ChildResult outcome;
   std::array<char, 4096> buffer{};
   for (;;) {
     const ssize_t size = ::read(pipe_, buffer.data(), buffer.size());
     if (size < 0 && errno == EINTR) continue;
     if (size <= 0) break;
-    outcome.said.append(buffer.data(), static_cast<std::size_t>(size));
+    outcome.reported.append(buffer.data(), static_cast<std::size_t>(size));
   }
   ::close(pipe_);
   int status = 0;

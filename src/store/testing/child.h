@@ -7,19 +7,19 @@
 
 namespace assay::store::testing {
 
-struct Outcome {
-  bool killed = false;  // by SIGKILL
-  int exit_code = -1;   // when it was not killed
-  std::string said;     // everything it passed to Say
+struct ChildResult {
+  bool killed = false;   // by SIGKILL
+  int exit_code = -1;    // when it was not killed
+  std::string reported;  // everything it passed to Say
 };
 
 class Child {
  public:
-  using Say = std::function<void(std::string_view)>;
+  using Report = std::function<void(std::string_view)>;
 
   // Starts `body` in a fork. What it passes to Say is kept even if the child dies right after. The
   // child exits with 0, without destructors or sanitizer reports at exit, when `body` returns.
-  explicit Child(const std::function<void(const Say&)>& body);
+  explicit Child(const std::function<void(const Report&)>& body);
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
   ~Child();
@@ -27,14 +27,14 @@ class Child {
   [[nodiscard]] int pid() const { return pid_; }
   void kill();
   // Waits for its end.
-  Outcome wait();
+  ChildResult wait();
 
  private:
   int pid_ = -1;
   int pipe_ = -1;
 };
 
-inline Outcome in_child(const std::function<void(const Child::Say&)>& body) {
+inline ChildResult in_child(const std::function<void(const Child::Report&)>& body) {
   return Child(body).wait();
 }
 

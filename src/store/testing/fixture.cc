@@ -26,7 +26,7 @@ fs::path StoreTest::directory(const std::string& name) const {
   return scratch_ / name;
 }
 
-Program program_with(int versions) {
+StoreProgram program_with(int versions) {
   static const std::vector<Migration> all = {
       embedded_migrations()[0],
       {2, "0002_entry",

@@ -32,7 +32,7 @@ class StoreTest : public ::testing::Test {
 
 // A program whose schema has this many versions: the real first one, then synthetic ones. Version 2
 // adds table `entry`, version 3 rebuilds it.
-Program program_with(int versions);
+StoreProgram program_with(int versions);
 
 // "" or the error's line.
 template <class T>

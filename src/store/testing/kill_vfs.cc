@@ -13,7 +13,7 @@ struct File {
 };
 
 std::int64_t g_operations_left = 0;
-Death g_death = Death::kBefore;
+KillPoint g_death = KillPoint::kBefore;
 sqlite3_vfs* g_real_vfs = nullptr;
 sqlite3_vfs g_vfs;
 
@@ -30,7 +30,7 @@ bool is_last() {
 template <class Operation>
 auto counted(const Operation& operation) {
   const bool last = is_last();
-  if (last && g_death == Death::kBefore) ::raise(SIGKILL);
+  if (last && g_death == KillPoint::kBefore) ::raise(SIGKILL);
   const auto result = operation();
   if (last) ::raise(SIGKILL);
   return result;
@@ -52,7 +52,7 @@ struct Forward<kMethod> {
 int write_file(sqlite3_file* file, const void* data, int size, sqlite3_int64 offset) {
   const auto& write = Forward<&sqlite3_io_methods::xWrite>::call;
   const bool last = is_last();
-  if (last && g_death == Death::kHalfWay) write(file, data, size / 2, offset);
+  if (last && g_death == KillPoint::kHalfWay) write(file, data, size / 2, offset);
   if (last) ::raise(SIGKILL);
   return write(file, data, size, offset);
 }
@@ -122,7 +122,7 @@ KillVfs::~KillVfs() {
   sqlite3_vfs_register(g_real_vfs, 1);
 }
 
-void KillVfs::die_at(int nth, Death death) {
+void KillVfs::kill_at(int nth, KillPoint death) {
   g_operations_left = nth;
   g_death = death;
 }

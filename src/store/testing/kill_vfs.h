@@ -9,7 +9,7 @@
 
 namespace assay::store::testing {
 
-enum class Death {
+enum class KillPoint {
   kBefore,   // the operation did not happen
   kHalfWay,  // half of the bytes were written; other operations happened
 };
@@ -24,7 +24,7 @@ class KillVfs {
   ~KillVfs();
 
   // From here on: the nth operation kills this process. Only in a child.
-  static void die_at(int nth, Death death);
+  static void kill_at(int nth, KillPoint death);
 };
 
 }  // namespace assay::store::testing

@@ -1,4 +1,4 @@
-#include "share/view.h"
+#include "share/usage_view.h"
 
 #include <algorithm>
 
@@ -18,7 +18,7 @@ RunRates rates_between(const RunState& before, const RunState& now, double secon
           .matmul_flops = std::max(0.0, now.matmul_flops - before.matmul_flops) / seconds};
 }
 
-const RunSample* same_run(const Sample* sample, const std::string& uid) {
+const RunSample* same_run(const UsageSample* sample, const std::string& uid) {
   if (sample == nullptr) return nullptr;
   const auto found = std::find_if(sample->runs.begin(), sample->runs.end(),
                                   [&](const RunSample& run) { return run.uid == uid; });
@@ -33,7 +33,7 @@ const DeviceState* same_device(const RunSample* run, const wire::GpuUuid& uuid) 
   return found == devices.end() ? nullptr : &*found;
 }
 
-DeviceView device_view(const DeviceState& device, const DeviceState* before, const Sample& now,
+DeviceView device_view(const DeviceState& device, const DeviceState* before, const UsageSample& now,
                        double seconds) {
   DeviceView view{.state = device, .gpu = {}, .uuid = wire::uuid_text(device.uuid)};
   for (const machine::GpuName& gpu : now.gpus) {
@@ -167,8 +167,8 @@ base::Json gpu_json(const GpuView& view) {
 
 }  // namespace
 
-View view_of(const Sample* before, const Sample& now) {
-  View view;
+UsageView usage_view(const UsageSample* before, const UsageSample& now) {
+  UsageView view;
   if (before != nullptr && now.monotonic_ns > before->monotonic_ns) {
     view.seconds = static_cast<double>(now.monotonic_ns - before->monotonic_ns) / 1e9;
   }
@@ -209,7 +209,7 @@ base::Json limits_json(const Limits& limits) {
       {"borrow", or_null(limits.borrow)}};
 }
 
-base::Json view_json(const View& view) {
+base::Json usage_json(const UsageView& view) {
   base::Json runs = base::Json::array();
   for (const RunView& run : view.runs) runs.push_back(run_json(run));
   base::Json gpus = base::Json::array();

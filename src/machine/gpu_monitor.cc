@@ -1,5 +1,5 @@
-// See gpu_watch.h. Every answer is checked, as in nvml.cc.
-#include "machine/gpu_watch.h"
+// See gpu_monitor.h. Every answer is checked, as in nvml.cc.
+#include "machine/gpu_monitor.h"
 
 #include <fmt/format.h>
 
@@ -56,9 +56,9 @@ std::optional<base::BytesPerSecond> rate(const nvml::GpmMetric& metric) {
 
 }  // namespace
 
-struct GpuWatch::State {
+struct GpuMonitor::State {
   // A watched device: the driver's handles, and the last sample of its counters.
-  struct Watched {
+  struct MonitoredGpu {
     nvml::Device device = nullptr;
     nvml::Device card = nullptr;
     std::optional<unsigned> instance;  // of a slice
@@ -70,7 +70,7 @@ struct GpuWatch::State {
   explicit State(nvml::NvmlLibrary opened) : library(std::move(opened)) {}
   State(const State&) = delete;
   ~State() {
-    for (const Watched& one : watched) {
+    for (const MonitoredGpu& one : monitored) {
       for (const nvml::GpmSample sample : one.samples) {
         if (sample != nullptr) call(library.functions().gpm_sample_free, sample);
       }
@@ -78,18 +78,18 @@ struct GpuWatch::State {
   }
 
   void add(nvml::Device device, GpuName name, nvml::Device card, std::optional<unsigned> instance);
-  void add_card(unsigned index, nvml::Device card);
-  void look_at_counters(Watched& one, GpuActivity& activity);
-  GpuActivity look(Watched& one);
+  void add_gpu(unsigned index, nvml::Device card);
+  void sample_counters(MonitoredGpu& one, GpuActivity& activity);
+  GpuActivity sample_one(MonitoredGpu& one);
 
   nvml::NvmlLibrary library;
   std::vector<GpuName> names;
-  std::vector<Watched> watched;
+  std::vector<MonitoredGpu> monitored;
   nvml::GpmMetrics metrics{};  // large, so not on the stack
 };
 
-void GpuWatch::State::add(nvml::Device device, GpuName name, nvml::Device card,
-                          std::optional<unsigned> instance) {
+void GpuMonitor::State::add(nvml::Device device, GpuName name, nvml::Device card,
+                            std::optional<unsigned> instance) {
   const nvml::Functions& f = library.functions();
   name.uuid = text_from(f.uuid, device);
   name.name = text_from(f.name, device);
@@ -97,7 +97,7 @@ void GpuWatch::State::add(nvml::Device device, GpuName name, nvml::Device card,
   if (call(f.memory_info, device, &memory) == kSuccess && memory.total > 0) {
     name.memory = bytes_from(memory.total);
   }
-  Watched one{.device = device, .card = card, .instance = instance};
+  MonitoredGpu one{.device = device, .card = card, .instance = instance};
   nvml::GpmSupport support{.version = nvml::kGpmVersion, .supported = 0};
   // The counters of a card that is partitioned into slices are not useful.
   if (!name.sliced && f.gpm_metrics != nullptr && call(f.gpm_support, card, &support) == kSuccess &&
@@ -108,10 +108,10 @@ void GpuWatch::State::add(nvml::Device device, GpuName name, nvml::Device card,
     }
   }
   names.push_back(std::move(name));
-  watched.push_back(one);
+  monitored.push_back(one);
 }
 
-void GpuWatch::State::add_card(unsigned index, nvml::Device card) {
+void GpuMonitor::State::add_gpu(unsigned index, nvml::Device card) {
   const nvml::Functions& f = library.functions();
   unsigned mode = 0;
   unsigned later = 0;
@@ -139,7 +139,7 @@ void GpuWatch::State::add_card(unsigned index, nvml::Device card) {
   }
 }
 
-void GpuWatch::State::look_at_counters(Watched& one, GpuActivity& activity) {
+void GpuMonitor::State::sample_counters(MonitoredGpu& one, GpuActivity& activity) {
   const nvml::Functions& f = library.functions();
   auto& [before, now] = one.samples;
   const nvml::Return taken = one.instance ? call(f.gpm_slice_sample, one.card, *one.instance, now)
@@ -170,7 +170,7 @@ void GpuWatch::State::look_at_counters(Watched& one, GpuActivity& activity) {
   std::swap(before, now);
 }
 
-GpuActivity GpuWatch::State::look(Watched& one) {
+GpuActivity GpuMonitor::State::sample_one(MonitoredGpu& one) {
   const nvml::Functions& f = library.functions();
   GpuActivity activity;
   nvml::Memory memory{};
@@ -192,7 +192,7 @@ GpuActivity GpuWatch::State::look(Watched& one) {
     activity.clock_mhz = number;
   }
   if (one.gpm) {
-    look_at_counters(one, activity);
+    sample_counters(one, activity);
   } else if (!one.instance) {
     if (call(f.pcie_throughput, one.device, nvml::kPcieSent, &number) == kSuccess &&
         number < kMostPcieRate) {
@@ -210,11 +210,11 @@ std::string short_name(const GpuName& gpu) {
   return gpu.slice ? fmt::format("{}.{}", gpu.index, *gpu.slice) : fmt::format("{}", gpu.index);
 }
 
-GpuWatch::GpuWatch(std::unique_ptr<State> state) : state_(std::move(state)) {}
-GpuWatch::GpuWatch(GpuWatch&& other) noexcept = default;
-GpuWatch::~GpuWatch() = default;
+GpuMonitor::GpuMonitor(std::unique_ptr<State> state) : state_(std::move(state)) {}
+GpuMonitor::GpuMonitor(GpuMonitor&& other) noexcept = default;
+GpuMonitor::~GpuMonitor() = default;
 
-base::Result<GpuWatch> GpuWatch::open(const std::string& nvml_library) {
+base::Result<GpuMonitor> GpuMonitor::open(const std::string& nvml_library) {
   ASSAY_TRY(nvml::NvmlLibrary library, nvml::NvmlLibrary::open(nvml_library));
   auto state = std::make_unique<State>(std::move(library));
   const nvml::Functions& f = state->library.functions();
@@ -226,19 +226,19 @@ base::Result<GpuWatch> GpuWatch::open(const std::string& nvml_library) {
   }
   for (unsigned index = 0; index < std::min(count, kMostCards); ++index) {
     nvml::Device card = nullptr;
-    if (f.device_by_index(index, &card) == kSuccess) state->add_card(index, card);
+    if (f.device_by_index(index, &card) == kSuccess) state->add_gpu(index, card);
   }
-  return GpuWatch(std::move(state));
+  return GpuMonitor(std::move(state));
 }
 
-const std::vector<GpuName>& GpuWatch::gpus() const {
+const std::vector<GpuName>& GpuMonitor::gpus() const {
   return state_->names;
 }
 
-std::vector<GpuActivity> GpuWatch::sample() {
+std::vector<GpuActivity> GpuMonitor::sample() {
   std::vector<GpuActivity> activities;
-  activities.reserve(state_->watched.size());
-  for (State::Watched& one : state_->watched) activities.push_back(state_->look(one));
+  activities.reserve(state_->monitored.size());
+  for (State::MonitoredGpu& one : state_->monitored) activities.push_back(state_->sample_one(one));
   return activities;
 }
 

@@ -1,4 +1,4 @@
-// GpuWatch: the driver's GPUs, each MIG slice as a device of its own, and their current activity.
+// GpuMonitor: the driver's GPUs, each MIG slice as a device of its own, and their current activity.
 // NVML stays open as long as this object exists. Not thread-safe.
 #pragma once
 
@@ -42,13 +42,13 @@ struct GpuActivity {
   std::optional<base::BytesPerSecond> nvlink_received;
 };
 
-class GpuWatch {
+class GpuMonitor {
  public:
   // The error says why NVML cannot be used; a GPU that does not answer is left out.
-  static base::Result<GpuWatch> open(const std::string& nvml_library = "libnvidia-ml.so.1");
-  GpuWatch(GpuWatch&& other) noexcept;
-  GpuWatch& operator=(GpuWatch&&) = delete;
-  ~GpuWatch();
+  static base::Result<GpuMonitor> open(const std::string& nvml_library = "libnvidia-ml.so.1");
+  GpuMonitor(GpuMonitor&& other) noexcept;
+  GpuMonitor& operator=(GpuMonitor&&) = delete;
+  ~GpuMonitor();
 
   // Cards in the order of the bus, each followed by its slices.
   [[nodiscard]] const std::vector<GpuName>& gpus() const;
@@ -57,7 +57,7 @@ class GpuWatch {
 
  private:
   struct State;
-  explicit GpuWatch(std::unique_ptr<State> state);
+  explicit GpuMonitor(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
 

@@ -1,5 +1,5 @@
 // The activity of fake GPUs.
-#include "machine/gpu_watch.h"
+#include "machine/gpu_monitor.h"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -19,9 +19,9 @@ class GpuWatchTest : public ::testing::Test {
     }
     ::dlclose(fake_);
   }
-  static base::Result<GpuWatch> open(const char* scenario, const char* library = FAKE_NVML) {
+  static base::Result<GpuMonitor> open(const char* scenario, const char* library = FAKE_NVML) {
     ::setenv("FAKE_NVML", scenario, 1);
-    return GpuWatch::open(library);
+    return GpuMonitor::open(library);
   }
   void* fake_ = nullptr;
 };

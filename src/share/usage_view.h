@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "machine/gpu_watch.h"
+#include "machine/gpu_monitor.h"
 #include "observe/collect/process/proc.h"
 #include "share/region.h"
 
@@ -49,7 +49,7 @@ struct RunSample {
   std::optional<RunState> gpu = std::nullopt;
 };
 
-struct Sample {
+struct UsageSample {
   std::int64_t monotonic_ns = 0;
   std::vector<RunSample> runs;
   std::vector<machine::GpuName> gpus;
@@ -88,16 +88,16 @@ struct GpuView {
   machine::GpuActivity activity;
 };
 
-struct View {
+struct UsageView {
   double seconds = 0;  // between the samples; 0: there was only one
   std::vector<RunView> runs;
   std::vector<GpuView> gpus;
   std::string no_gpus;
 };
 
-View view_of(const Sample* before, const Sample& now);
+UsageView usage_view(const UsageSample* before, const UsageSample& now);
 
-base::Json view_json(const View& view);
+base::Json usage_json(const UsageView& view);
 // Limits that are absent or lifted are null.
 base::Json limits_json(const Limits& limits);
 
