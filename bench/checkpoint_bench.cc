@@ -57,7 +57,7 @@ checkpoint::Snapshot borrowed_snapshot(std::int64_t step) {
   for (std::size_t at = 0; at < all.size(); at += kTensorBytes) {
     const auto part = all.subspan(at, std::min(kTensorBytes, all.size() - at));
     snapshot.parts[0].tensors.push_back({{"t" + std::to_string(at),
-                                          checkpoint::Dtype::kU8,
+                                          checkpoint::TensorDtype::kU8,
                                           {static_cast<std::int64_t>(part.size())}},
                                          part});
   }

@@ -196,7 +196,7 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
   ASSAY_TRY(const train::TrainingData data,
             train::open_training_data(
                 job, prepared.out,
-                writes_text ? train::BuiltinText::kWriteAnew : train::BuiltinText::kKeep));
+                writes_text ? train::BuiltinText::kRewrite : train::BuiltinText::kKeep));
   if (member != nullptr && rank == 0) ASSAY_TRY_VOID(member->world().barrier());
   ASSAY_TRY(const auto validation, train::open_validation_data(job));
   step::Choices choices = step::choices_of(job);
@@ -209,7 +209,7 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
   }
   ASSAY_TRY(TrainingDevice device, choose_device(options.device, job, share));
   GpuStopGuard stops(member);
-  device.backend->tell(&startup);
+  device.backend->report_startup_to(&startup);
   startup.begin("plan", "planning the memory");
   choices.numerics = step::numerics_of(job.train.precision);
   if (member != nullptr) {
@@ -236,7 +236,7 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
   } else {
     ASSAY_TRY_VOID(device.backend->prepare(planned.program, planned.plan));
   }
-  device.backend->tell(nullptr);
+  device.backend->report_startup_to(nullptr);
   startup.begin("report", "opening the report");
   RankTable ranks;
   std::optional<RankTelemetry> meter;

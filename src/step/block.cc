@@ -137,7 +137,7 @@ View backward_mlp(Builder& b, Kept& k, const View& dx) {
   add_bias_gradient(b, Part::kDown, dx);
   const View dout = b.all_tokens(Part::kDown, "gradient of all", dx);
   const View da = b.matrix(b.named("activation gradient"), tokens, s.ffn);
-  b.back_to_input(Part::kDown, dout, b.weight(Part::kDown), da);
+  b.input_gradient(Part::kDown, dout, b.weight(Part::kDown), da);
   // Each element is read before it is overwritten, so both results are written in place.
   Op back{.kind = Kind::kActivateGrad, .part = Part::kActivation, .in = {k.inner, da}};
   back.out = {k.inner};
@@ -146,17 +146,17 @@ View backward_mlp(Builder& b, Kept& k, const View& dx) {
     k.a = da;
   }
   b.emit(std::move(back));
-  b.back_to_weight(Part::kDown, dout, k.a, *b.find(Part::kDown));
+  b.weight_gradient(Part::kDown, dout, k.a, *b.find(Part::kDown));
   if (k.h2.buffer < 0) {
     b.enter(Phase::kRecompute, b.layer());
     make_mlp_norm(b, k);
     b.enter(Phase::kBackward, b.layer());
   }
   add_bias_gradient(b, Part::kGateUp, k.inner);
-  b.back_to_weight(Part::kGateUp, k.inner, k.h2, *b.find(Part::kGateUp));
+  b.weight_gradient(Part::kGateUp, k.inner, k.h2, *b.find(Part::kGateUp));
   const View dh2 = b.matrix(b.named("mlp_norm gradient"), b.stream_rows(), s.dim);
-  b.back_into_stream(Part::kGateUp, "mlp_norm gradient addend", k.inner, b.weight(Part::kGateUp),
-                     dh2);
+  b.gradient_into_stream(Part::kGateUp, "mlp_norm gradient addend", k.inner,
+                         b.weight(Part::kGateUp), dh2);
   const View dx1 = b.in_place_of(dx, "gradient after attention");
   b.norm_gradient(Part::kMlpNorm, dh2, k.x1, &dx, dx1);
   return dx1;
@@ -169,11 +169,11 @@ View backward_attention(Builder& b, Kept& k, const View& dx) {
   const View dx1 = b.all_tokens(Part::kAttentionOut, "gradient of all", dx);
   const auto out_gradients = [&] {
     add_bias_gradient(b, Part::kAttentionOut, dx);
-    b.back_to_weight(Part::kAttentionOut, dx1, k.o, *b.find(Part::kAttentionOut));
+    b.weight_gradient(Part::kAttentionOut, dx1, k.o, *b.find(Part::kAttentionOut));
   };
   if (!b.shares_sequences()) out_gradients();
   const View d_o = b.matrix(b.named("attention gradient"), tokens, s.q);
-  b.back_to_input(Part::kAttentionOut, dx1, b.weight(Part::kAttentionOut), d_o);
+  b.input_gradient(Part::kAttentionOut, dx1, b.weight(Part::kAttentionOut), d_o);
 
   const View qk = query_key(k, s);
   const View dqkv = b.matrix(b.named("qkv gradient"), tokens, k.qkv.cols);
@@ -205,9 +205,10 @@ View backward_attention(Builder& b, Kept& k, const View& dx) {
     b.enter(Phase::kBackward, b.layer());
   }
   add_bias_gradient(b, Part::kQkv, dqkv);
-  b.back_to_weight(Part::kQkv, dqkv, k.h, *b.find(Part::kQkv));
+  b.weight_gradient(Part::kQkv, dqkv, k.h, *b.find(Part::kQkv));
   const View dh = b.matrix(b.named("attention_norm gradient"), b.stream_rows(), s.dim);
-  b.back_into_stream(Part::kQkv, "attention_norm gradient addend", dqkv, b.weight(Part::kQkv), dh);
+  b.gradient_into_stream(Part::kQkv, "attention_norm gradient addend", dqkv, b.weight(Part::kQkv),
+                         dh);
   const View before = b.in_place_of(dx, "gradient before attention");
   b.norm_gradient(Part::kAttentionNorm, dh, k.x, &dx, before);
   return before;

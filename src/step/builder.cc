@@ -98,17 +98,17 @@ void Builder::forward(Part part, const View& a, const View& weight, const View& 
   emit(std::move(op));
 }
 
-void Builder::back_to_input(Part part, const View& dc, const View& weight, const View& da,
-                            bool adds) {
+void Builder::input_gradient(Part part, const View& dc, const View& weight, const View& da,
+                             bool adds) {
   Op op{.kind = Kind::kMatmul, .part = part, .in = {dc, weight}, .out = {da}};
   op.adds = adds ? 1 : 0;
   op.flops = 2.0 * static_cast<double>(da.elements()) * static_cast<double>(dc.cols);
-  if (in_fp8() && part != Part::kRouter) to_fp8_back_to_input(op);
+  if (in_fp8() && part != Part::kRouter) to_fp8_input_gradient(op);
   emit(std::move(op));
 }
 
-void Builder::back_to_weight(Part part, const View& dc, const View& a, const Parameter& weight,
-                             bool begun) {
+void Builder::weight_gradient(Part part, const View& dc, const View& a, const Parameter& weight,
+                              bool begun) {
   make_weight_gradient([=, this] {
     Op op{.kind = Kind::kMatmul,
           .part = part,
@@ -117,7 +117,7 @@ void Builder::back_to_weight(Part part, const View& dc, const View& a, const Par
           .transpose_a = true};
     op.adds = begun ? 1 : 0;
     op.flops = 2.0 * static_cast<double>(weight.elements()) * static_cast<double>(a.rows);
-    if (in_fp8() && part != Part::kRouter) to_fp8_back_to_weight(op);
+    if (in_fp8() && part != Part::kRouter) to_fp8_weight_gradient(op);
     emit(std::move(op));
   });
 }

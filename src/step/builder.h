@@ -28,15 +28,15 @@ class Builder {
 
   // For sinks that do not unroll: how often the following ops are executed in a step, namely for
   // `layers` of the rank's layers in `micros` micro-batches.
-  struct Stands {
+  struct RepeatCounts {
     std::int64_t layers = 1;
     std::int64_t micros = 1;
     bool first_mixture = false;  // these layers include the rank's first mixture
     bool first_micro = false;    // these micro-batches include the first
   };
-  void stand_for(const Stands& stands) {
-    stands_ = stands;
-    times_ = stands.layers * stands.micros;
+  void set_repeats(const RepeatCounts& repeats) {
+    repeats_ = repeats;
+    times_ = repeats.layers * repeats.micros;
   }
   // task(0), task(1), … must emit the same ops except for offsets in buffers.
   template <class Task>
@@ -76,12 +76,12 @@ class Builder {
   void forward(Part part, const View& a, const View& weight, const View& c,
                const View* residual = nullptr, const View* bias = nullptr);
   // For c = a b^T: da = dc b, or da += dc b if `adds`.
-  void back_to_input(Part part, const View& dc, const View& weight, const View& da,
-                     bool adds = false);
+  void input_gradient(Part part, const View& dc, const View& weight, const View& da,
+                      bool adds = false);
   // dweight = dc^T a, added to the gradient if `begun`. May be emitted later, as may
   // bias_gradient(): see defer_weight_gradients().
-  void back_to_weight(Part part, const View& dc, const View& a, const Parameter& weight,
-                      bool begun = false);
+  void weight_gradient(Part part, const View& dc, const View& a, const Parameter& weight,
+                       bool begun = false);
   void bias_gradient(const View& dc, const Parameter& bias);
   // kNorm, with the part's weight and bias if it has any.
   void norm(Part part, const View& x, const View& h);
@@ -126,8 +126,8 @@ class Builder {
   // weight. With tensor parallelism each rank computes an addend for all tokens.
   void forward_into_stream(Part part, const char* name, const View& a, const View& c,
                            const View& residual, const View* bias);
-  void back_into_stream(Part part, const char* name, const View& dc, const View& weight,
-                        const View& da);
+  void gradient_into_stream(Part part, const char* name, const View& dc, const View& weight,
+                            const View& da);
   // Where this rank's addend to `sum` is written: `sum` itself without tensor parallelism.
   View addend(const char* name, const View& sum);
   // sum = the addends of all ranks + residual + bias; nothing without tensor parallelism.
@@ -155,7 +155,7 @@ class Builder {
   // gradients of all micro-batches.
   void count_gathers(const std::vector<Pass>& passes);
   void count_gradients(std::int64_t micros);
-  [[nodiscard]] bool is_on_its_way(std::int32_t unit) const;
+  [[nodiscard]] bool is_in_flight(std::int32_t unit) const;
   // Starts an exchange, and waits for it. wait() takes the op that issue() returned.
   Op issue(Op op);
   Op wait(const Op& issued);
@@ -179,8 +179,8 @@ class Builder {
   // of their operands.
   [[nodiscard]] bool in_fp8() const;
   void to_fp8_forward(Op& op);
-  void to_fp8_back_to_input(Op& op);
-  void to_fp8_back_to_weight(Op& op);
+  void to_fp8_input_gradient(Op& op);
+  void to_fp8_weight_gradient(Op& op);
 
  private:
   // quantised.cc: the fp8 operands of a block's product.
@@ -194,7 +194,7 @@ class Builder {
   Quantised& quantised(Part part) { return quantised_[{slot_, layer_, part}]; }
   View scale(const Op& product, const View& x, bool by_row);
   View quantise(const Op& product, const View& x, const View& scale);
-  View quantise_turned(const Op& product, const View& x, const View& scale, bool by_row);
+  View quantise_transposed(const Op& product, const View& x, const View& scale, bool by_row);
   const Quantised& quantise_gradient(const Op& product);
 
   // mixture.cc: the index of a layer among the model's mixtures.
@@ -231,7 +231,7 @@ class Builder {
   Program& program_;
   Sink& sink_;
   BlockShape shape_;
-  Stands stands_;
+  RepeatCounts repeats_;
   std::int64_t times_ = 1;
   BufferId weights_ = -1;  // for all units, if the sink does not unroll
   BufferId gradients_ = -1;
@@ -345,7 +345,7 @@ struct InputPlace {
 };
 Inputs read_inputs(Builder& b, const InputPlace& place);
 void embed(Builder& b, const View& tokens, const View& x);
-void back_to_tables(Builder& b, const View& tokens, const View& dx);
+void table_gradients(Builder& b, const View& tokens, const View& dx);
 std::vector<std::int32_t> units_of_tables(const Builder& b);
 // passes.cc: a rank's passes over its micro-batches; and the parts that totals need as well:
 // sending the stream to a stage, receiving it, and the units that a pass uses, in order.

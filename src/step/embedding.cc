@@ -53,7 +53,7 @@ void embed(Builder& b, const View& tokens, const View& x) {
   b.add_up(Part::kEmbedding, addend, x, nullptr, nullptr);
 }
 
-void back_to_tables(Builder& b, const View& tokens, const View& dx) {
+void table_gradients(Builder& b, const View& tokens, const View& dx) {
   const Parameter& table = *b.find(Part::kEmbedding);
   const View of_all = b.all_tokens(Part::kEmbedding, "gradient of all", dx);
   b.emit({.kind = Kind::kEmbedGrad,

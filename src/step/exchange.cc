@@ -283,7 +283,7 @@ void Builder::count_gathers(const std::vector<Pass>& passes) {
   }
   enter(Phase::kForward);
   for (std::size_t i = 0; i < gathers.size(); ++i) {
-    stand_for({.micros = gathers[i]});
+    set_repeats({.micros = gathers[i]});
     if (gathers[i] > 0) issue_gather({static_cast<std::int32_t>(i), 0});
   }
 }
@@ -293,7 +293,7 @@ void Builder::count_gradients(std::int64_t micros) {
   for (const bool first : {true, false}) {
     begin_pass(first ? 0 : 1, 0);
     enter(Phase::kBackward);
-    stand_for({.micros = first ? 1 : micros - 1});
+    set_repeats({.micros = first ? 1 : micros - 1});
     if (times_ == 0) continue;
     for (std::size_t i = 0; i < program_.units.size(); ++i) {
       const auto index = static_cast<std::int32_t>(i);
@@ -308,7 +308,7 @@ void Builder::count_gradients(std::int64_t micros) {
   }
 }
 
-bool Builder::is_on_its_way(std::int32_t index) const {
+bool Builder::is_in_flight(std::int32_t index) const {
   return std::ranges::any_of(pending_, [&](const Pending& p) { return p.issued.unit == index; });
 }
 

@@ -31,8 +31,8 @@ View permute(Builder& b, Part part, const std::string& name, const View& x, cons
   return to;
 }
 
-Travelling exchange(Builder& b, Part part, const std::string& name, const View& rows,
-                    const View& sent, const View& received, std::int64_t most, Dtype type) {
+RowsInFlight exchange(Builder& b, Part part, const std::string& name, const View& rows,
+                      const View& sent, const View& received, std::int64_t most, Dtype type) {
   const View to = b.matrix(b.named(name.c_str()), most, rows.cols, type, Storage::kActivations);
   return {to, b.issue({.kind = Kind::kExchangeRows,
                        .part = part,
@@ -41,7 +41,7 @@ Travelling exchange(Builder& b, Part part, const std::string& name, const View& 
                        .axis = Axis::kExpert})};
 }
 
-View arrived(Builder& b, const Travelling& sent) {
+View arrived(Builder& b, const RowsInFlight& sent) {
   if (sent.issued) b.wait(*sent.issued);
   return sent.rows;
 }
@@ -61,7 +61,7 @@ std::int64_t rows_of_own_experts(const Builder& b) {
   return std::min(most, static_cast<std::int64_t>(rows));
 }
 
-std::optional<Op> meet_experts(Builder& b, Routed& r) {
+std::optional<Op> exchange_row_counts(Builder& b, Routed& r) {
   r.row_weights = r.weights;
   r.row_sources = r.slots;
   if (!experts_are_spread(b)) return std::nullopt;
@@ -83,28 +83,28 @@ std::optional<Op> meet_experts(Builder& b, Routed& r) {
           .out = {r.first_rows, r.row_sources, r.places}});
   const View by_row = permute(b, Part::kRouter, "router weights of rows", as_column(r.weights),
                               r.slots, Dtype::kF32);
-  const Travelling weights = exchange(b, Part::kRouter, "router weights received", by_row, r.sent,
-                                      r.received, most, Dtype::kF32);
+  const RowsInFlight weights = exchange(b, Part::kRouter, "router weights received", by_row, r.sent,
+                                        r.received, most, Dtype::kF32);
   r.row_weights = weights.rows;
   return weights.issued;
 }
 
-Travelling send_to_experts(Builder& b, Part part, const Routed& r, const char* name,
-                           const View& rows) {
+RowsInFlight send_to_experts(Builder& b, Part part, const Routed& r, const char* name,
+                             const View& rows) {
   if (!experts_are_spread(b)) return {rows, std::nullopt};
   return exchange(b, part, std::string(name) + " received", rows, r.sent, r.received,
                   rows_of_own_experts(b), rows_type(b));
 }
 
-View arrived_at_experts(Builder& b, Part part, const Routed& r, const char* name,
-                        const Travelling& sent) {
+View rows_at_experts(Builder& b, Part part, const Routed& r, const char* name,
+                     const RowsInFlight& sent) {
   const View rows = arrived(b, sent);
   if (!experts_are_spread(b)) return rows;
   return permute(b, part, std::string(name) + " by expert", rows, r.row_sources, rows_type(b));
 }
 
-Travelling send_to_tokens(Builder& b, Part part, const Routed& r, const char* name,
-                          const View& rows) {
+RowsInFlight send_to_tokens(Builder& b, Part part, const Routed& r, const char* name,
+                            const View& rows) {
   if (!experts_are_spread(b)) return {rows, std::nullopt};
   const View by_rank =
       permute(b, part, std::string(name) + " by rank", rows, r.places, rows_type(b));
@@ -112,19 +112,19 @@ Travelling send_to_tokens(Builder& b, Part part, const Routed& r, const char* na
                   own_rows(b), rows_type(b));
 }
 
-View arrived_at_tokens(Builder& b, const Travelling& sent) {
+View rows_at_tokens(Builder& b, const RowsInFlight& sent) {
   return arrived(b, sent);
 }
 
-Travelling send_numbers_to_slots(Builder& b, Part part, const Routed& r, const char* name,
-                                 const View& numbers) {
+RowsInFlight send_numbers_to_slots(Builder& b, Part part, const Routed& r, const char* name,
+                                   const View& numbers) {
   if (!experts_are_spread(b)) return {numbers, std::nullopt};
   return exchange(b, part, std::string(name) + " returned", numbers, r.received, r.sent,
                   own_rows(b), Dtype::kF32);
 }
 
-View arrived_at_slots(Builder& b, Part part, const Routed& r, const char* name,
-                      const Travelling& sent) {
+View numbers_at_slots(Builder& b, Part part, const Routed& r, const char* name,
+                      const RowsInFlight& sent) {
   const View numbers = arrived(b, sent);
   if (!experts_are_spread(b)) return numbers;
   const View by_slot = permute(b, part, name, numbers, as_column(r.rows), Dtype::kF32);

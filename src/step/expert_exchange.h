@@ -19,7 +19,7 @@
 
 namespace assay::step {
 
-struct Travelling {
+struct RowsInFlight {
   View rows;                 // where they will be
   std::optional<Op> issued;  // none: they are already there
 };
@@ -31,22 +31,22 @@ std::int64_t rows_of_own_experts(const Builder& b);
 
 // Call once, after the sort: exchanges the counts of rows to and from every rank. The router's
 // weights travel with the rows; the returned exchange of them is for the caller to wait for.
-std::optional<Op> meet_experts(Builder& b, Routed& routed);
+std::optional<Op> exchange_row_counts(Builder& b, Routed& routed);
 
 // Sends rows of this rank's tokens to their experts.
-Travelling send_to_experts(Builder& b, Part part, const Routed& routed, const char* name,
-                           const View& rows);
-View arrived_at_experts(Builder& b, Part part, const Routed& routed, const char* name,
-                        const Travelling& sent);
+RowsInFlight send_to_experts(Builder& b, Part part, const Routed& routed, const char* name,
+                             const View& rows);
+View rows_at_experts(Builder& b, Part part, const Routed& routed, const char* name,
+                     const RowsInFlight& sent);
 // Sends rows that this rank's experts have computed back to their tokens, in the order in which
 // they arrived.
-Travelling send_to_tokens(Builder& b, Part part, const Routed& routed, const char* name,
-                          const View& rows);
-View arrived_at_tokens(Builder& b, const Travelling& sent);
+RowsInFlight send_to_tokens(Builder& b, Part part, const Routed& routed, const char* name,
+                            const View& rows);
+View rows_at_tokens(Builder& b, const RowsInFlight& sent);
 // Sends one number per row, in the order in which rows arrived, back to the slots of their tokens.
-Travelling send_numbers_to_slots(Builder& b, Part part, const Routed& routed, const char* name,
-                                 const View& numbers);
-View arrived_at_slots(Builder& b, Part part, const Routed& routed, const char* name,
-                      const Travelling& sent);
+RowsInFlight send_numbers_to_slots(Builder& b, Part part, const Routed& routed, const char* name,
+                                   const View& numbers);
+View numbers_at_slots(Builder& b, Part part, const Routed& routed, const char* name,
+                      const RowsInFlight& sent);
 
 }  // namespace assay::step

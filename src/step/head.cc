@@ -17,7 +17,7 @@ const Parameter& head_of(const Builder& b) {
 
 // Tensor-parallel ranks have logits of different parts of the vocabulary: gathers each one's terms
 // of the loss.
-View everyones_terms(Builder& b, const Op& loss) {
+View terms_of_all_ranks(Builder& b, const Op& loss) {
   const Place& tensor = b.program().choices.layout.tensor;
   const std::int64_t tokens = loss.in[1].rows;
   const View all =
@@ -80,13 +80,13 @@ void build_head(Builder& b, const View& x, const View& targets, const View* dx) 
     loss.out.push_back(p.sums.rows_from(b.micro(), 1));
     loss.in.push_back(targets.rows_from(first, count));
     loss.first_token = first_token;
-    if (tensor.ranks > 1) loss.in.push_back(everyones_terms(b, loss));
+    if (tensor.ranks > 1) loss.in.push_back(terms_of_all_ranks(b, loss));
     loss.adds = first > 0 ? 2 : 0;
     b.emit(std::move(loss));
     if (dx == nullptr) return;
     b.enter(Phase::kBackward);
-    b.back_to_weight(Part::kHead, logits, part, head, first > 0);
-    b.back_to_input(Part::kHead, logits, b.weight(head), dh_addend.rows_from(first, count));
+    b.weight_gradient(Part::kHead, logits, part, head, first > 0);
+    b.input_gradient(Part::kHead, logits, b.weight(head), dh_addend.rows_from(first, count));
   };
   // The first part starts the sums that the others add to, and the last may be smaller.
   make_part(0, std::min(rows, tokens));

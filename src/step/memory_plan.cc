@@ -27,7 +27,7 @@ struct Life {
 using Lives = std::vector<Life>;
 
 // A buffer's lifetimes are sorted by time, both by beginning and by end.
-bool meet(const Lives& a, const Lives& b) {
+bool lifetimes_overlap(const Lives& a, const Lives& b) {
   for (auto x = a.begin(), y = b.begin(); x != a.end() && y != b.end();) {
     if (x->first <= y->last && y->first <= x->last) return true;
     x->last < y->last ? ++x : ++y;
@@ -99,7 +99,7 @@ class Packing {
     const std::int64_t size = rounded(program_.buffers[buffer].bytes());
     std::int64_t at = 0;
     for (const std::size_t other : placed_) {  // by place
-      if (!meet(lives_[buffer], lives_[other])) continue;
+      if (!lifetimes_overlap(lives_[buffer], lives_[other])) continue;
       if (at + size <= offset_[other]) break;
       at = std::max(at, offset_[other] + rounded(program_.buffers[other].bytes()));
     }

@@ -40,7 +40,7 @@ void use_experts(Builder& b) {
   if (experts_are_spread(b)) b.use(b.find(Part::kGateUp)->unit);
 }
 
-void use_the_rest(Builder& b) {
+void use_remaining_units(Builder& b) {
   if (experts_are_spread(b)) b.use(b.find(Part::kRouter)->unit);
 }
 
@@ -71,21 +71,21 @@ void forward_by_expert(Builder& b, Part part, const Kept& k, const View& a, cons
   b.emit(std::move(op));
 }
 
-void back_to_rows(Builder& b, Part part, const Kept& k, const View& dc, const View& da) {
+void row_gradients(Builder& b, Part part, const Kept& k, const View& dc, const View& da) {
   Op op = grouped(b, part, dc, b.weight(part), k.routed.first_rows, da);
   op.flops = flops_of_rows(b, dc, da);
-  if (b.in_fp8()) b.to_fp8_back_to_input(op);
+  if (b.in_fp8()) b.to_fp8_input_gradient(op);
   b.emit(std::move(op));
 }
 
-void back_to_experts(Builder& b, Part part, const Kept& k, const View& dc, const View& a) {
+void expert_gradients(Builder& b, Part part, const Kept& k, const View& dc, const View& a) {
   const Parameter& weight = *b.find(part);
   const View first_rows = k.routed.first_rows;
   b.make_weight_gradient([&b, &weight, part, dc, a, first_rows] {
     Op op = grouped(b, part, dc, a, first_rows, b.gradient(weight));
     op.transpose_a = true;
     op.flops = flops_of_rows(b, dc, a);
-    if (b.in_fp8()) b.to_fp8_back_to_weight(op);
+    if (b.in_fp8()) b.to_fp8_weight_gradient(op);
     b.emit(std::move(op));
   });
 }
@@ -98,7 +98,7 @@ View gather_rows(Builder& b, Part part, const Kept& k, const char* name, const V
 
 constexpr const char* kInput = "expert input";
 
-Travelling send_input(Builder& b, Kept& k) {
+RowsInFlight send_input(Builder& b, Kept& k) {
   return send_to_experts(b, Part::kGateUp, k.routed, kInput,
                          gather_rows(b, Part::kGateUp, k, kInput, k.h2));
 }
@@ -149,11 +149,11 @@ std::optional<Op> choose_experts(Builder& b, Kept& k) {
     sort.out.push_back(r.sent);
   }
   b.emit(std::move(sort));
-  return meet_experts(b, r);
+  return exchange_row_counts(b, r);
 }
 
 // The gradient of the router's input: through its weights, and from its losses.
-void back_to_router(Builder& b, Kept& k, const View& dweights, const View& dh) {
+void router_gradients(Builder& b, Kept& k, const View& dweights, const View& dh) {
   const Routed& r = k.routed;
   const View dlogits = b.matrix(b.named("router gradient"), r.logits.rows, r.logits.cols);
   Op op{.kind = Kind::kRouteGrad,
@@ -165,8 +165,8 @@ void back_to_router(Builder& b, Kept& k, const View& dweights, const View& dh) {
     op.out.push_back(b.vector_gradient(*bias));
   }
   b.emit(std::move(op));
-  b.back_to_weight(Part::kRouter, dlogits, k.h2, *b.find(Part::kRouter));
-  b.back_to_input(Part::kRouter, dlogits, b.weight(Part::kRouter), dh, true);
+  b.weight_gradient(Part::kRouter, dlogits, k.h2, *b.find(Part::kRouter));
+  b.input_gradient(Part::kRouter, dlogits, b.weight(Part::kRouter), dh, true);
 }
 
 // Starts the sum that rows of experts are added to: the stream, or a tensor-parallel rank's addend
@@ -177,11 +177,11 @@ void begin_stream(Builder& b, Kept& k, const View& out) {
 }
 
 // Gathers the experts' input rows again, unless that has been done already.
-Travelling send_input_again(Builder& b, Kept& k) {
+RowsInFlight send_input_again(Builder& b, Kept& k) {
   if (k.expert_input.buffer >= 0) return {k.expert_input, std::nullopt};
   if (k.h2.buffer < 0) {
     b.enter(Phase::kRecompute, b.layer());
-    use_the_rest(b);
+    use_remaining_units(b);
     make_mlp_norm(b, k);
     b.enter(Phase::kBackward, b.layer());
   }
@@ -193,7 +193,7 @@ Travelling send_input_again(Builder& b, Kept& k) {
 void forward_mixture(Builder& b, Kept& k, const View* out) {
   std::optional<Op> weights;
   if (k.routed.logits.buffer < 0) weights = choose_experts(b, k);
-  const Travelling sent = send_input(b, k);
+  const RowsInFlight sent = send_input(b, k);
   if (experts_are_spread(b)) {
     forward_shared(b, k);
     if (out != nullptr) {
@@ -202,7 +202,7 @@ void forward_mixture(Builder& b, Kept& k, const View* out) {
     }
     use_experts(b);
   }
-  const View rows = arrived_at_experts(b, Part::kGateUp, k.routed, kInput, sent);
+  const View rows = rows_at_experts(b, Part::kGateUp, k.routed, kInput, sent);
   if (weights) b.wait(*weights);
   k.inner = expert_rows(b, "gate_up", b.shape().expert_inner);
   forward_by_expert(b, Part::kGateUp, k, rows, k.inner);
@@ -225,11 +225,10 @@ void activate_mixture(Builder& b, Kept& k) {
 void mixture_into_stream(Builder& b, Kept& k, const View& out) {
   const View made = expert_rows(b, "expert output", b.shape().dim);
   forward_by_expert(b, Part::kDown, k, k.a, made);
-  const Travelling sent = send_to_tokens(b, Part::kDown, k.routed, "expert output", made);
+  const RowsInFlight sent = send_to_tokens(b, Part::kDown, k.routed, "expert output", made);
   if (!experts_are_spread(b)) begin_stream(b, k, out);
   const View* before = is_alone(b) ? &k.x1 : nullptr;
-  combine_rows(b, Part::kDown, k, arrived_at_tokens(b, sent), k.sum,
-               has_shared(b) ? &k.sum : before);
+  combine_rows(b, Part::kDown, k, rows_at_tokens(b, sent), k.sum, has_shared(b) ? &k.sum : before);
   b.add_up(Part::kDown, k.sum, out, &k.x1, nullptr);
 }
 
@@ -237,15 +236,15 @@ View backward_mixture(Builder& b, Kept& k, const View& dx) {
   const BlockShape& s = b.shape();
   constexpr const char* kOutput = "expert output gradient";
   const View dout = b.all_tokens(Part::kDown, "gradient of all", dx);
-  const Travelling output = send_to_experts(b, Part::kDown, k.routed, kOutput,
-                                            gather_rows(b, Part::kDown, k, kOutput, dout));
+  const RowsInFlight output = send_to_experts(b, Part::kDown, k.routed, kOutput,
+                                              gather_rows(b, Part::kDown, k, kOutput, dout));
   // If rows move to other ranks, this starts as early as possible; otherwise as late.
-  Travelling input;
+  RowsInFlight input;
   if (experts_are_spread(b)) input = send_input_again(b, k);
   use_experts(b);
-  const View dmade = arrived_at_experts(b, Part::kDown, k.routed, kOutput, output);
+  const View dmade = rows_at_experts(b, Part::kDown, k.routed, kOutput, output);
   const View da = expert_rows(b, "activation gradient", s.expert_ffn);
-  back_to_rows(b, Part::kDown, k, dmade, da);
+  row_gradients(b, Part::kDown, k, dmade, da);
   const View& weights = k.routed.row_weights;
   const View drow_weights = floats(b, "router weights gradient", weights.rows, weights.cols);
   // As in a dense block, both results are written in place.
@@ -258,38 +257,38 @@ View backward_mixture(Builder& b, Kept& k, const View& dx) {
     k.a = da;
   }
   b.emit(std::move(back));
-  const Travelling numbers = send_numbers_to_slots(b, Part::kActivation, k.routed,
-                                                   "router weights gradient", drow_weights);
-  back_to_experts(b, Part::kDown, k, dmade, k.a);
+  const RowsInFlight numbers = send_numbers_to_slots(b, Part::kActivation, k.routed,
+                                                     "router weights gradient", drow_weights);
+  expert_gradients(b, Part::kDown, k, dmade, k.a);
   if (!experts_are_spread(b)) {
     backward_shared(b, k, dout);
     input = send_input_again(b, k);
   }
   const View rows = k.expert_input.buffer >= 0
                         ? k.expert_input
-                        : arrived_at_experts(b, Part::kGateUp, k.routed, kInput, input);
+                        : rows_at_experts(b, Part::kGateUp, k.routed, kInput, input);
   const View drows = expert_rows(b, "expert input gradient", s.dim);
   if (experts_are_spread(b)) {
-    back_to_rows(b, Part::kGateUp, k, k.inner, drows);
+    row_gradients(b, Part::kGateUp, k, k.inner, drows);
   } else {
-    back_to_experts(b, Part::kGateUp, k, k.inner, rows);
-    back_to_rows(b, Part::kGateUp, k, k.inner, drows);
+    expert_gradients(b, Part::kGateUp, k, k.inner, rows);
+    row_gradients(b, Part::kGateUp, k, k.inner, drows);
   }
-  const Travelling returned =
+  const RowsInFlight returned =
       send_to_tokens(b, Part::kGateUp, k.routed, "expert input gradient", drows);
   if (experts_are_spread(b)) {  // while they are in flight
-    back_to_experts(b, Part::kGateUp, k, k.inner, rows);
+    expert_gradients(b, Part::kGateUp, k, k.inner, rows);
     b.finish_gradients(b.find(Part::kGateUp)->unit);
-    use_the_rest(b);
+    use_remaining_units(b);
     backward_shared(b, k, dout);
   }
 
   const View dh2 = b.matrix(b.named("mlp_norm gradient"), b.stream_rows(), s.dim);
   const View sum = b.addend("mlp_norm gradient addend", dh2);
-  combine_rows(b, Part::kGateUp, k, arrived_at_tokens(b, returned), sum, nullptr);
-  back_to_router(
+  combine_rows(b, Part::kGateUp, k, rows_at_tokens(b, returned), sum, nullptr);
+  router_gradients(
       b, k,
-      arrived_at_slots(b, Part::kActivation, k.routed, "router weights gradient of slots", numbers),
+      numbers_at_slots(b, Part::kActivation, k.routed, "router weights gradient of slots", numbers),
       sum);
   add_shared_gradients(b, k, sum);
   b.add_up(Part::kGateUp, sum, dh2, nullptr, nullptr);
@@ -313,12 +312,12 @@ void Builder::emit_counting(Op op) {
     const bool begins_sums = begun_sums_.insert(micro_).second;
     return add(begins_sums, begun_loads_.insert(layer_).second, 1);
   }
-  const std::int64_t first = stands_.first_mixture ? 1 : 0;
-  const std::int64_t begun = stands_.first_micro ? 1 : 0;
+  const std::int64_t first = repeats_.first_mixture ? 1 : 0;
+  const std::int64_t begun = repeats_.first_micro ? 1 : 0;
   add(true, true, first * begun);
-  add(true, false, first * (stands_.micros - begun));
-  add(false, true, (stands_.layers - first) * begun);
-  add(false, false, (stands_.layers - first) * (stands_.micros - begun));
+  add(true, false, first * (repeats_.micros - begun));
+  add(false, true, (repeats_.layers - first) * begun);
+  add(false, false, (repeats_.layers - first) * (repeats_.micros - begun));
 }
 
 std::int64_t Builder::mixture_of_layer(std::int32_t layer) const {

@@ -30,7 +30,7 @@ class Optimizer {
     // Complete gradients are squared while the rest is in flight.
     std::vector<bool> is_complete;
     for (std::size_t i = 0; i < p_.units.size(); ++i) {
-      is_complete.push_back(!b_.is_on_its_way(static_cast<std::int32_t>(i)) &&
+      is_complete.push_back(!b_.is_in_flight(static_cast<std::int32_t>(i)) &&
                             p_.units[i].head_gradients < 0 && !has_partial_gradients(i));
       if (is_complete.back()) square_and_gather(i);
     }

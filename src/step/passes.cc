@@ -191,10 +191,10 @@ class Passes {
     const View tokens = token_views_[pass.slot];
     if (is_last_of_step(pass)) {
       b_.end_deferring();
-      back_to_tables(b_, tokens, dx);
+      table_gradients(b_, tokens, dx);
       return b_.make_deferred();
     }
-    b_.make_weight_gradient([this, tokens, dx] { back_to_tables(b_, tokens, dx); });
+    b_.make_weight_gradient([this, tokens, dx] { table_gradients(b_, tokens, dx); });
   }
 
   // No later pass can hide the exchange of the tables' gradients, the largest of all. So they are

@@ -60,7 +60,8 @@ View Builder::quantise(const Op& product, const View& x, const View& scale) {
   return q;
 }
 
-View Builder::quantise_turned(const Op& product, const View& x, const View& scale, bool by_row) {
+View Builder::quantise_transposed(const Op& product, const View& x, const View& scale,
+                                  bool by_row) {
   const bool pads = by_row && by_expert(product);
   const View q =
       matrix(named("fp8 transposed"), x.cols, pads ? padded_rows(product, x.rows) : x.rows,
@@ -116,15 +117,15 @@ const Builder::Quantised& Builder::quantise_gradient(const Op& product) {
   return known;
 }
 
-void Builder::to_fp8_back_to_input(Op& op) {
+void Builder::to_fp8_input_gradient(Op& op) {
   const Quantised& known = quantise_gradient(op);
-  const View weight = quantise_turned(op, op.in[1], known.weight_scale, false);
+  const View weight = quantise_transposed(op, op.in[1], known.weight_scale, false);
   set_operands(op, known.gradient, weight, known.gradient_scale, known.weight_scale);
 }
 
-void Builder::to_fp8_back_to_weight(Op& op) {
+void Builder::to_fp8_weight_gradient(Op& op) {
   const Quantised& known = quantise_gradient(op);
-  const View a = quantise_turned(op, op.in[1], known.input_scale, true);
+  const View a = quantise_transposed(op, op.in[1], known.input_scale, true);
   set_operands(op, known.gradient_t, a, known.gradient_scale, known.input_scale);
 }
 

@@ -32,7 +32,7 @@ void backward_shared(Builder& b, Kept& k, const View& dout) {
   if (!has_shared(b)) return;
   const View dshared =
       b.matrix(b.named("shared activation gradient"), dout.rows, b.shape().shared_ffn);
-  b.back_to_input(Part::kSharedDown, dout, b.weight(Part::kSharedDown), dshared);
+  b.input_gradient(Part::kSharedDown, dout, b.weight(Part::kSharedDown), dshared);
   Op shared{.kind = Kind::kActivateGrad,
             .part = Part::kSharedGateUp,
             .in = {k.shared_inner, dshared},
@@ -42,13 +42,13 @@ void backward_shared(Builder& b, Kept& k, const View& dout) {
     k.shared_a = dshared;
   }
   b.emit(std::move(shared));
-  b.back_to_weight(Part::kSharedDown, dout, k.shared_a, *b.find(Part::kSharedDown));
+  b.weight_gradient(Part::kSharedDown, dout, k.shared_a, *b.find(Part::kSharedDown));
 }
 
 void add_shared_gradients(Builder& b, Kept& k, const View& dh) {
   if (!has_shared(b)) return;
-  b.back_to_weight(Part::kSharedGateUp, k.shared_inner, k.h2, *b.find(Part::kSharedGateUp));
-  b.back_to_input(Part::kSharedGateUp, k.shared_inner, b.weight(Part::kSharedGateUp), dh, true);
+  b.weight_gradient(Part::kSharedGateUp, k.shared_inner, k.h2, *b.find(Part::kSharedGateUp));
+  b.input_gradient(Part::kSharedGateUp, k.shared_inner, b.weight(Part::kSharedGateUp), dh, true);
 }
 
 }  // namespace assay::step

@@ -68,10 +68,10 @@ void Builder::forward_into_stream(Part part, const char* name, const View& a, co
   add_up(part, mine, c, &residual, bias);
 }
 
-void Builder::back_into_stream(Part part, const char* name, const View& dc, const View& weight,
-                               const View& da) {
+void Builder::gradient_into_stream(Part part, const char* name, const View& dc, const View& weight,
+                                   const View& da) {
   const View mine = addend(name, da);
-  back_to_input(part, dc, weight, mine);
+  input_gradient(part, dc, weight, mine);
   add_up(part, mine, da, nullptr, nullptr);
 }
 

@@ -17,7 +17,7 @@ namespace {
 struct BlockKind {
   std::int32_t layer = 0;  // a representative
   std::int32_t micro = 0;  // likewise
-  Builder::Stands stands;
+  Builder::RepeatCounts repeats;
   bool defers = false;  // gradients of weights are made after the rest
 };
 
@@ -29,7 +29,7 @@ bool recomputes(const Program& p, std::int32_t layer) {
 void emit_block(Builder& b, const BlockKind& kind) {
   const auto stream = [&] { return b.matrix({}, b.stream_rows(), b.shape().dim); };
   b.begin_pass(kind.micro, 0);
-  b.stand_for(kind.stands);
+  b.set_repeats(kind.repeats);
   b.enter(Phase::kForward, kind.layer);
   b.forget_scales();
   const Kept kept = forward_block(b, stream(), stream());
@@ -50,7 +50,7 @@ void emit_first(Builder& b, const View& tokens) {
   b.enter(Phase::kForward);
   embed(b, tokens, x);
   b.enter(Phase::kBackward);
-  back_to_tables(b, tokens, x);
+  table_gradients(b, tokens, x);
 }
 
 void emit_last(Builder& b, const View& targets) {
@@ -73,7 +73,7 @@ class RankWalk {
     b_.count_gathers(passes_of(layout_, p_.choices.accumulate, true));
     b_.count_gradients(p_.choices.accumulate);
     b_.begin_pass(0, 0);
-    b_.stand_for({});
+    b_.set_repeats({});
     build_optimizer(b_);
   }
 
@@ -107,11 +107,11 @@ class RankWalk {
       if (times == 0) return;
       const auto same = std::find_if(kinds.begin(), kinds.end(), [&](const BlockKind& known) {
         return !begins && known.micro == micro && known.defers == deferred &&
-               known.stands.micros == times && p_.model.is_moe_layer(known.layer) == mixture &&
+               known.repeats.micros == times && p_.model.is_moe_layer(known.layer) == mixture &&
                recomputes(p_, known.layer) == recomputes(p_, layer);
       });
       if (same != kinds.end()) {
-        ++same->stands.layers;
+        ++same->repeats.layers;
         return;
       }
       kinds.push_back({layer, micro, {1, times, begins, micro == 0}, deferred});
@@ -133,7 +133,7 @@ class RankWalk {
     const Chunk at = chunk(index);
     const View stream = b_.matrix({}, b_.stream_rows(), b_.shape().dim);
     b_.begin_pass(0, 0);
-    b_.stand_for({.micros = p_.choices.accumulate});
+    b_.set_repeats({.micros = p_.choices.accumulate});
     b_.enter(Phase::kForward);
     const Inputs in = read_inputs(b_, {index, 0, at.first, at.last});
     if (at.first) emit_first(b_, in.tokens);
@@ -201,7 +201,7 @@ MicroTotals micro_totals(const spec::ModelSpec& model, const Choices& choices) {
     (model.is_moe_layer(layer) ? totals.mixture : totals.dense) = sink.take();
   }
   b.begin_pass(0, 0);
-  b.stand_for({});
+  b.set_repeats({});
   b.enter(Phase::kForward);
   const Inputs in = read_inputs(b, {.first = true, .last = true});
   emit_first(b, in.tokens);

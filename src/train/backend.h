@@ -122,13 +122,13 @@ class Backend {
   [[nodiscard]] virtual std::int64_t measured_bytes() const { return 0; }
   [[nodiscard]] virtual std::string description() const = 0;
   // Reports the phases of long calls to `startup`; null stops it.
-  void tell(StartUp* startup) { startup_ = startup; }
+  void report_startup_to(StartUp* startup) { startup_ = startup; }
   // Records every executed op from now on; null stops it.
   void log_to(ExecutedLog* log) { log_ = log; }
 
  protected:
   void note(std::string line) { notes_.push_back(std::move(line)); }
-  void doing(const char* part, const char* what) {
+  void begin_startup_part(const char* part, const char* what) {
     if (startup_ != nullptr) startup_->begin(part, what);
   }
 

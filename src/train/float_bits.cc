@@ -19,8 +19,8 @@ SplitFloats split_floats(std::span<const float> values) {
 }
 
 base::Result<std::vector<std::byte>> converted(std::span<const std::byte> from,
-                                               checkpoint::Dtype type, step::Dtype to) {
-  if (type == checkpoint::Dtype::kBf16 && to == step::Dtype::kF32) {
+                                               checkpoint::TensorDtype type, step::Dtype to) {
+  if (type == checkpoint::TensorDtype::kBf16 && to == step::Dtype::kF32) {
     std::vector<std::byte> out(from.size() * 2);
     for (std::size_t i = 0; i < from.size() / 2; ++i) {
       std::uint16_t bits = 0;

@@ -27,6 +27,6 @@ inline float from_bf16(std::uint16_t bits) {
 
 // Converts stored weights to another type (bf16 to fp32).
 base::Result<std::vector<std::byte>> converted(std::span<const std::byte> from,
-                                               checkpoint::Dtype type, step::Dtype to);
+                                               checkpoint::TensorDtype type, step::Dtype to);
 
 }  // namespace assay::train

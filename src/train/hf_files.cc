@@ -159,7 +159,7 @@ class HfFolder {
     return base::fail(base::usage_error(where, fmt::format("{} is missing", tensor.name)));
   }
 
-  base::Result<std::vector<std::byte>> read(const HfTensor& tensor, checkpoint::Dtype& type,
+  base::Result<std::vector<std::byte>> read(const HfTensor& tensor, checkpoint::TensorDtype& type,
                                             const std::string& where) const {
     ASSAY_TRY(const Found found, find(tensor, where));
     type = found.place->info.dtype;
@@ -183,7 +183,7 @@ base::Result<std::vector<checkpoint::Tensor>> read_parameters(const fs::path& fo
   ASSAY_TRY_VOID(files.check_all_wanted(wanted, folder.string()));
   std::vector<checkpoint::Tensor> parameters;
   std::vector<std::byte> joined;  // the parts of one parameter are consecutive
-  checkpoint::Dtype type = checkpoint::Dtype::kF32;
+  checkpoint::TensorDtype type = checkpoint::TensorDtype::kF32;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     ASSAY_TRY(const std::vector<std::byte> bytes, files.read(wanted[i], type, folder.string()));
     joined.insert(joined.end(), bytes.begin(), bytes.end());
@@ -208,7 +208,7 @@ base::Result<std::vector<std::string>> export_hf(const checkpoint::Checkpoint& f
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) return base::fail(base::unfit_error(folder, "cannot be created: " + error.message()));
-  checkpoint::Dtype type = checkpoint::Dtype::kF32;
+  checkpoint::TensorDtype type = checkpoint::TensorDtype::kF32;
   std::vector<checkpoint::Tensor> tensors;
   for (const HfTensor& tensor : wanted) {
     const checkpoint::StoredTensor* found = set.find(tensor.parameter);
@@ -230,7 +230,7 @@ base::Result<std::vector<std::string>> export_hf(const checkpoint::Checkpoint& f
   ASSAY_TRY_VOID(
       checkpoint::write_safetensors(folder / "model.safetensors", tensors, {{"format", "pt"}}));
   ASSAY_TRY(const base::Json config,
-            hf_config(model, type == checkpoint::Dtype::kBf16 ? "bfloat16" : "float32"));
+            hf_config(model, type == checkpoint::TensorDtype::kBf16 ? "bfloat16" : "float32"));
   ASSAY_TRY_VOID(base::write_file(folder / "config.json", base::json_text(config)));
   std::vector<std::string> names = {"config.json", "model.safetensors"};
   ASSAY_TRY(const TokenizerRecord tokenizer, tokenizer_record(from));

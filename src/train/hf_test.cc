@@ -210,8 +210,9 @@ class HfFolderTest : public ::testing::Test {
       std::vector<float> values(static_cast<std::size_t>(tensor.count * tensor.cols));
       std::iota(values.begin(), values.end(), static_cast<float>(tensors.size()));
       const auto bytes = std::as_bytes(std::span(values));
-      tensors.push_back(checkpoint::owned_tensor(
-          {tensor.name, checkpoint::Dtype::kF32, tensor.shape()}, {bytes.begin(), bytes.end()}));
+      tensors.push_back(
+          checkpoint::owned_tensor({tensor.name, checkpoint::TensorDtype::kF32, tensor.shape()},
+                                   {bytes.begin(), bytes.end()}));
     }
     ASSERT_TRUE(checkpoint::write_safetensors(directory_.path() / "model.safetensors", tensors));
     ASSERT_TRUE(base::write_file(directory_.path() / "config.json",

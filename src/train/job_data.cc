@@ -36,7 +36,7 @@ base::Result<data::TokenSet> open_tokens(const spec::JobSpec& job, const std::st
   }
   if (job.data.mask == spec::Mask::kDocument) {
     for (const data::Shard& shard : set.shards()) {
-      ASSAY_TRY_VOID(data::check_says_documents(shard, "data.mask = \"document\""));
+      ASSAY_TRY_VOID(data::check_has_documents(shard, "data.mask = \"document\""));
     }
   }
   return set;
@@ -60,7 +60,7 @@ base::Result<TrainingData> open_training_data(const spec::JobSpec& job, const fs
   } else {
     const fs::path text = out / "built-in.tokens";
     std::error_code ignored;
-    if (builtin == BuiltinText::kWriteAnew || !fs::exists(text, ignored)) {
+    if (builtin == BuiltinText::kRewrite || !fs::exists(text, ignored)) {
       ASSAY_TRY_VOID(write_builtin_text(text, job.model.vocab));
     }
     parts = {{.path = text.string()}};
@@ -90,12 +90,12 @@ data::DocumentMask mask_of(const step::Program& program) {
   return program.choices.document_mask ? data::DocumentMask::kOn : data::DocumentMask::kOff;
 }
 
-data::RankShare share_of(const step::Program& program) {
+data::BatchShare share_of(const step::Program& program) {
   const auto number = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
   const step::Place place = program.choices.layout.sequences();
-  data::RankShare share{.rank = number(place.rank),
-                        .ranks = number(place.ranks),
-                        .micro = number(program.choices.micro_batch)};
+  data::BatchShare share{.rank = number(place.rank),
+                         .ranks = number(place.ranks),
+                         .micro = number(program.choices.micro_batch)};
   if (program.choices.layout.context.ranks > 1) {
     const step::SequencePart part = program.sequence_part();
     share.part = data::WindowPart{number(part.piece), {number(part.first), number(part.second)}};

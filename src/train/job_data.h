@@ -28,7 +28,7 @@ struct TrainingData {
 // A job without data trains on the built-in text, in out/built-in.tokens. A new run rewrites the
 // file, because an existing one may have another vocabulary or an older text; a resumed run must
 // read the same tokens as before.
-enum class BuiltinText { kKeep, kWriteAnew };
+enum class BuiltinText { kKeep, kRewrite };
 base::Result<TrainingData> open_training_data(const spec::JobSpec& job,
                                               const std::filesystem::path& out,
                                               BuiltinText text = BuiltinText::kKeep);
@@ -36,7 +36,7 @@ base::Result<TrainingData> open_training_data(const spec::JobSpec& job,
 base::Result<std::optional<data::TokenSet>> open_validation_data(const spec::JobSpec& job);
 
 // This rank's share of each micro-batch.
-data::RankShare share_of(const step::Program& program);
+data::BatchShare share_of(const step::Program& program);
 // Whether the program's batches need a document mask.
 data::DocumentMask mask_of(const step::Program& program);
 

@@ -70,10 +70,10 @@ TEST_F(JobData, ARunThatBeginsWritesTheBuiltInTextInItsVocabulary) {
   EXPECT_EQ(vocabulary_of(BuiltinText::kKeep), 300U);  // there is none to keep
   job_.model.vocab = 400;
   EXPECT_EQ(vocabulary_of(BuiltinText::kKeep), 300U);
-  EXPECT_EQ(vocabulary_of(BuiltinText::kWriteAnew), 400U);
+  EXPECT_EQ(vocabulary_of(BuiltinText::kRewrite), 400U);
   // Smaller, so that the existing file could not even be read.
   job_.model.vocab = 256;
-  EXPECT_EQ(vocabulary_of(BuiltinText::kWriteAnew), 256U);
+  EXPECT_EQ(vocabulary_of(BuiltinText::kRewrite), 256U);
 }
 
 // Any set of a mixture may name it.

@@ -76,11 +76,11 @@ base::Result<std::vector<std::byte>> read_own(const checkpoint::TensorSet& set,
 }
 
 base::Result<void> write_weights(Backend& backend, const step::Program& program,
-                                 const step::Parameter& parameter, checkpoint::Dtype stored,
+                                 const step::Parameter& parameter, checkpoint::TensorDtype stored,
                                  const std::vector<std::byte>& own) {
   const StateTensor tensor = weight_tensor(program, parameter);
   if (stored == file_info(tensor).dtype) return backend.write(tensor.view, own);
-  if (stored == checkpoint::Dtype::kF32) {
+  if (stored == checkpoint::TensorDtype::kF32) {
     std::vector<float> values(own.size() / sizeof(float));
     std::memcpy(values.data(), own.data(), own.size());
     return write_floats(backend, program, parameter, tensor.own.first, values);

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "train/checkpoint/folder_name.h"
-#include "train/disk_room.h"
+#include "train/disk_space.h"
 #include "train/state.h"
 
 namespace assay::train {
@@ -107,7 +107,7 @@ void Saver::saved(std::int64_t step, const base::Result<checkpoint::Written>& wr
                   written.error().line()));
 }
 
-bool Saver::again_due() const {
+bool Saver::retry_due() const {
   const std::int64_t failures = failures_;
   if (failures == 0 || writer_->busy()) return false;  // the one being written may succeed
   // Retries at once, then after 1, 2, 4 … seconds.
@@ -134,11 +134,11 @@ base::Result<void> Saver::check_disk(const step::Program& program, std::int64_t 
   ASSAY_TRY(const std::vector<std::int64_t> existing, checkpoint::steps_in(options_.root));
   ASSAY_TRY(const base::Bytes free, free_space(options_.root));
   ASSAY_TRY(const std::string warning,
-            check_room(options_.root, free,
-                       {.bytes = checkpoint_bytes_,
-                        .count = regular + 1,
-                        .keep = job_.checkpoint.keep,
-                        .existing = static_cast<std::int64_t>(existing.size())}));
+            check_disk_space(options_.root, free,
+                             {.bytes = checkpoint_bytes_,
+                              .count = regular + 1,
+                              .keep = job_.checkpoint.keep,
+                              .existing = static_cast<std::int64_t>(existing.size())}));
   if (!warning.empty()) reporter_.note(warning);
   return {};
 }

@@ -43,7 +43,7 @@ class Saver {
 
   // Called by all ranks after the same step. Waits for the previous checkpoint. If that was not
   // written, or if a rank lacks memory for its copy of the state, the run goes on: the problem is
-  // reported at once, and again_due() requests another checkpoint.
+  // reported at once, and retry_due() requests another checkpoint.
   base::Result<void> save(Backend& backend, const step::Program& program, const Position& position);
 
   // Called by all ranks at the end: waits until the last checkpoint is written; fails if it is not.
@@ -51,7 +51,7 @@ class Saver {
   base::Result<void> finish();
 
   // Whether this rank's part of the newest checkpoint was not written and it is time to retry.
-  [[nodiscard]] bool again_due() const;
+  [[nodiscard]] bool retry_due() const;
 
  private:
   void saved(std::int64_t step, const base::Result<checkpoint::Written>& written);

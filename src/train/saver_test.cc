@@ -84,12 +84,12 @@ TEST(Saver, ARankThatCannotCopyItsStateCostsOneCheckpoint) {
         // The rank asks for another checkpoint, and rank 0, which reports to the user, knows of it.
         const bool knows = ranks.rank() == crowded || ranks.rank() == 0;
         EXPECT_EQ(saver.finish().has_value(), !knows);
-        EXPECT_EQ(saver.again_due(), knows);
+        EXPECT_EQ(saver.retry_due(), knows);
         EXPECT_FALSE(std::filesystem::exists(root / "step-3"));
         ASSAY_TRY_VOID(ranks.any_rank(false));
         ASSAY_TRY_VOID(saver.save(backend, program, {.step = 4}));
         ASSAY_TRY_VOID(saver.finish());
-        EXPECT_FALSE(saver.again_due());
+        EXPECT_FALSE(saver.retry_due());
       }
       notes[static_cast<std::size_t>(ranks.rank())] = reporter.lines();
       return {};

@@ -89,7 +89,7 @@ double Score::bits_per_byte() const {
   return nats / std::numbers::ln2 / static_cast<double>(bytes);
 }
 
-base::Result<std::int64_t> longest_row(const data::Shard& shard, const ScoreOptions& options) {
+base::Result<std::int64_t> longest_row(const data::Shard& shard, const ScoreRequest& options) {
   ASSAY_TRY_VOID(shard.check_documents());
   const auto starts = shard.documents();
   std::uint64_t longest = starts.empty() ? shard.count() : 0;
@@ -103,7 +103,7 @@ base::Result<std::int64_t> longest_row(const data::Shard& shard, const ScoreOpti
 }
 
 base::Result<Score> score(Backend& backend, const step::Program& program, const data::Shard& shard,
-                          const data::Tokenizer& tokenizer, const ScoreOptions& options) {
+                          const data::Tokenizer& tokenizer, const ScoreRequest& options) {
   Score found;
   Rows rows(backend, program, found);
   const std::vector<std::int64_t> bytes = token_bytes(tokenizer);

@@ -22,20 +22,20 @@ struct Score {
   [[nodiscard]] double bits_per_byte() const;
 };
 
-struct ScoreOptions {
+struct ScoreRequest {
   std::int64_t tokens = 0;                          // limit, from the beginning; 0: all
   std::function<void(std::int64_t)> progress = {};  // tokens just scored
 };
 
 // The row length at which none of these documents is split, so that longer rows would not add
 // context.
-base::Result<std::int64_t> longest_row(const data::Shard& shard, const ScoreOptions& options);
+base::Result<std::int64_t> longest_row(const data::Shard& shard, const ScoreRequest& options);
 
 // The program must have purpose kLoss, one micro-batch, and its weights loaded. Every token except
 // the first of a document is predicted from those before it in its row. A row begins with a
 // document's first token or, if a document is longer than `sequence`, with the last token of the
 // previous row.
 base::Result<Score> score(Backend& backend, const step::Program& program, const data::Shard& shard,
-                          const data::Tokenizer& tokenizer, const ScoreOptions& options);
+                          const data::Tokenizer& tokenizer, const ScoreRequest& options);
 
 }  // namespace assay::train

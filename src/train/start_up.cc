@@ -19,14 +19,14 @@ void StartUp::close() {
   current_.reset();
 }
 
-void StartUp::begin(const std::string& name, std::string_view doing) {
+void StartUp::begin(const std::string& name, std::string_view description) {
   if (ended_) return;
   close();
   current_since_ = now();
   const auto known = std::ranges::find(parts_, name, &Part::name);
   current_ = static_cast<std::size_t>(known - parts_.begin());
   if (known == parts_.end()) parts_.push_back({name, 0});
-  if (show_) show_(doing, current_since_);
+  if (show_) show_(description, current_since_);
 }
 
 void StartUp::end() {

@@ -33,7 +33,7 @@ class StartUp {
                    const base::Clock& clock = base::system_clock());
 
   // Ends the previous part. If a part occurs several times, its times are added.
-  void begin(const std::string& name, std::string_view doing);
+  void begin(const std::string& name, std::string_view description);
   void end();
 
   // In the order of their beginnings, without the current one.

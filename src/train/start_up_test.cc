@@ -12,8 +12,9 @@ TEST(StartUp, AddsUpToTheTimeThatPassed) {
   std::vector<std::string> shown;
   StartUp startup(
       0.5,
-      [&](std::string_view doing, double seconds) {
-        shown.push_back(std::string(doing) + " " + std::to_string(std::lround(seconds * 1000)));
+      [&](std::string_view description, double seconds) {
+        shown.push_back(std::string(description) + " " +
+                        std::to_string(std::lround(seconds * 1000)));
       },
       clock);
   clock.advance_ms(100);  // between parts: in the sum, and in no part

@@ -48,20 +48,20 @@ StateTensor tensor_of(const step::Program& program, const step::Parameter& p, co
   return tensor;
 }
 
-checkpoint::Dtype file_type(step::Dtype type) {
+checkpoint::TensorDtype file_type(step::Dtype type) {
   switch (type) {
     case step::Dtype::kBf16:
-      return checkpoint::Dtype::kBf16;
+      return checkpoint::TensorDtype::kBf16;
     case step::Dtype::kU16:
-      return checkpoint::Dtype::kU16;
+      return checkpoint::TensorDtype::kU16;
     case step::Dtype::kI32:
-      return checkpoint::Dtype::kI32;
+      return checkpoint::TensorDtype::kI32;
     case step::Dtype::kFp8:  // not used for state
     case step::Dtype::kFp16:
     case step::Dtype::kF32:
       break;
   }
-  return checkpoint::Dtype::kF32;
+  return checkpoint::TensorDtype::kF32;
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ class Trainer {
                                      std::min(steps_, options_.stop_after.value_or(steps_))));
     for (const std::string& note : backend_.take_notes()) reporter_.note(note);
     reporter_.began(position_.step + 1, steps_);
-    doing("first_step", "making the first step");
+    begin_startup_part("first_step", "making the first step");
     data::Loader loader(reader_, {.share = share_of(program_), .cursor = position_.cursor});
     TrainingResult result;
     const std::int64_t last = std::min(steps_, options_.stop_after.value_or(steps_));
@@ -80,7 +80,7 @@ class Trainer {
       if (validation_ && validation_due()) {
         ASSAY_TRY_VOID(validate(result));
       }
-      ASSAY_TRY(const Agreed agreed, meet(report.step));
+      ASSAY_TRY(const Agreed agreed, exchange_status(report.step));
       if (agreed.stop) {
         result.ending = Ending::kStopped;
         break;
@@ -91,7 +91,7 @@ class Trainer {
       }
       const auto every = job_.checkpoint.every;
       const bool due = every && position_.step % *every == 0;
-      if ((due || agreed.save_again) && position_.step < steps_) ASSAY_TRY_VOID(save());
+      if ((due || agreed.retry_save) && position_.step < steps_) ASSAY_TRY_VOID(save());
     }
     result.step = position_.step;
     ASSAY_TRY_VOID(save_last());
@@ -122,9 +122,9 @@ class Trainer {
         return base::fail(base::failed_error(root.string(), "none of its checkpoints can be used",
                                              "move them away to start at step 1"));
       }
-      if (step == kNoCheckpoint) return start_anew();
+      if (step == kNoCheckpoint) return start_from_scratch();
       if (!steps.empty()) steps.pop_back();
-      doing("checkpoint", "reading and checking the checkpoint");
+      begin_startup_part("checkpoint", "reading and checking the checkpoint");
       // A single rank restores it while it is being verified, so that each byte is read from disk
       // only once.
       std::optional<base::Result<Position>> restored;
@@ -155,16 +155,16 @@ class Trainer {
     }
   }
 
-  base::Result<void> start_anew() {
+  base::Result<void> start_from_scratch() {
     if (options_.resume && ranks_.rank() == 0) {
       reporter_.note("there is no checkpoint yet: starting at step 1");
     }
-    doing("weights", "making initial weights");
+    begin_startup_part("weights", "making initial weights");
     return initialise(backend_, program_, static_cast<std::uint64_t>(job_.train.seed),
                       options_.threads);
   }
 
-  void doing(const char* part, const char* what) {
+  void begin_startup_part(const char* part, const char* what) {
     if (options_.startup != nullptr) options_.startup->begin(part, what);
   }
 
@@ -221,29 +221,30 @@ class Trainer {
   // 0 receives the measurements of all ranks.
   struct Agreed {
     bool stop = false;
-    bool save_again = false;
+    bool retry_save = false;
   };
-  base::Result<Agreed> meet(std::int64_t step) {
+  base::Result<Agreed> exchange_status(std::int64_t step) {
     const Agreed mine{.stop = options_.stop != nullptr && options_.stop->load(),
-                      .save_again = saver_.again_due()};
+                      .retry_save = saver_.retry_due()};
     if (ranks_.ranks() == 1) return mine;
-    struct Word {
+    struct StepMessage {
       RankSample sample;
       std::int32_t stop = 0;
-      std::int32_t save_again = 0;
+      std::int32_t retry_save = 0;
     };
-    const Word own{sample_, mine.stop ? 1 : 0, mine.save_again ? 1 : 0};
-    std::vector<Word> words(static_cast<std::size_t>(ranks_.ranks()));
-    ASSAY_TRY_VOID(ranks_.all_gather(&own, words.data(), sizeof own, comm::ElementType::kU8));
+    const StepMessage own{sample_, mine.stop ? 1 : 0, mine.retry_save ? 1 : 0};
+    std::vector<StepMessage> messages(static_cast<std::size_t>(ranks_.ranks()));
+    ASSAY_TRY_VOID(ranks_.all_gather(&own, messages.data(), sizeof own, comm::ElementType::kU8));
     if (ranks_.rank() == 0) {
       std::vector<RankSample> samples;
-      for (const Word& word : words) samples.push_back(word.sample);
+      for (const StepMessage& message : messages) samples.push_back(message.sample);
       reporter_.ranks_stepped(step, samples);
     }
-    return Agreed{
-        .stop = std::ranges::any_of(words, [](const Word& word) { return word.stop != 0; }),
-        .save_again =
-            std::ranges::any_of(words, [](const Word& word) { return word.save_again != 0; })};
+    return Agreed{.stop = std::ranges::any_of(
+                      messages, [](const StepMessage& message) { return message.stop != 0; }),
+                  .retry_save = std::ranges::any_of(messages, [](const StepMessage& message) {
+                    return message.retry_save != 0;
+                  })};
   }
 
   base::Result<StepReport> one_step(data::Loader& loader) {

@@ -60,7 +60,7 @@ std::int64_t Validation::tokens() const {
 base::Result<void> Validation::fill(std::uint64_t first, data::Batch& batch) const {
   const auto rows = static_cast<std::uint64_t>(program_->choices.micro_batch);
   const std::uint64_t used = std::min(rows, windows_ - first);
-  data::RankShare share = share_of(*program_);
+  data::BatchShare share = share_of(*program_);
   share = {.micro = used, .part = share.part};
   const std::size_t size = used * share.tokens(reader_.set().sequence());
   batch.tokens.assign(static_cast<std::size_t>(program_->micro_tokens()), 0);

@@ -24,7 +24,7 @@ namespace {
 constexpr std::chrono::seconds kRound{1};
 
 // The message that ranks exchange.
-struct Word {
+struct VerifyMessage {
   std::int64_t done = 0;
   std::int64_t read_bytes = 0;
   std::int64_t unreadable = 0;      // `problem` is not in the checkpoint, but in reading it
@@ -57,10 +57,10 @@ std::shared_ptr<Reading> start_reading(checkpoint::Checkpoint opened, comm::Comm
 base::Result<Verified> verify_together(const std::filesystem::path& folder,
                                        comm::Communicator& ranks, int threads,
                                        const WhileChecked& meanwhile,
-                                       std::chrono::milliseconds patience) {
+                                       std::chrono::milliseconds timeout) {
   ASSAY_CHECK(!meanwhile || ranks.ranks() == 1, "other ranks would wait for this one");
-  Word own;
-  const auto tell = [&](const base::Error& error) {
+  VerifyMessage own;
+  const auto set_problem = [&](const base::Error& error) {
     const std::string line = error.line();
     own.unreadable = error.code == base::ExitCode::kNo ? 0 : 1;
     std::memcpy(own.problem.data(), line.data(), std::min(line.size(), own.problem.size() - 1));
@@ -72,39 +72,39 @@ base::Result<Verified> verify_together(const std::filesystem::path& folder,
     whole = reading->whole.get_future();
   } else {
     own.done = 1;
-    tell(opened.error());
+    set_problem(opened.error());
   }
   if (reading && meanwhile) meanwhile(reading->checkpoint);
   std::int64_t read_before = -1;
   base::Stopwatch quiet;
-  std::vector<Word> words(static_cast<std::size_t>(ranks.ranks()));
+  std::vector<VerifyMessage> messages(static_cast<std::size_t>(ranks.ranks()));
   while (true) {
     if (own.done == 0 && whole.wait_for(kRound) == std::future_status::ready) {
       own.done = 1;
-      if (const auto found = whole.get(); !found) tell(found.error());
+      if (const auto found = whole.get(); !found) set_problem(found.error());
     }
     if (reading) own.read_bytes = reading->read_bytes.load();
-    ASSAY_TRY_VOID(ranks.all_gather(&own, words.data(), sizeof own, comm::ElementType::kU8));
-    const auto busy = std::ranges::find(words, 0, &Word::done);
-    if (busy == words.end()) break;
+    ASSAY_TRY_VOID(ranks.all_gather(&own, messages.data(), sizeof own, comm::ElementType::kU8));
+    const auto busy = std::ranges::find(messages, 0, &VerifyMessage::done);
+    if (busy == messages.end()) break;
     std::int64_t read_now = 0;
-    for (const Word& word : words) read_now += word.read_bytes;
+    for (const VerifyMessage& message : messages) read_now += message.read_bytes;
     if (read_now != std::exchange(read_before, read_now)) quiet.restart();
-    if (quiet.elapsed_ns() > std::chrono::nanoseconds(patience).count()) {
+    if (quiet.elapsed_ns() > std::chrono::nanoseconds(timeout).count()) {
       return base::fail(base::failed_error(
           folder.string(),
-          fmt::format("rank {} has read nothing of it for {:.3g} s", busy - words.begin(),
-                      std::chrono::duration<double>(patience).count())));
+          fmt::format("rank {} has read nothing of it for {:.3g} s", busy - messages.begin(),
+                      std::chrono::duration<double>(timeout).count())));
     }
   }
   Verified verified;
-  for (Word& word : words) {
-    word.problem.back() = '\0';
-    const std::string_view problem = word.problem.data();
+  for (VerifyMessage& message : messages) {
+    message.problem.back() = '\0';
+    const std::string_view problem = message.problem.data();
     // Others may be able to read it, and falling back to an older one would lose progress.
-    if (word.unreadable != 0) {
-      return base::fail(
-          base::unfit_error(fmt::format("rank {}", &word - words.data()), std::string(problem)));
+    if (message.unreadable != 0) {
+      return base::fail(base::unfit_error(fmt::format("rank {}", &message - messages.data()),
+                                          std::string(problem)));
     }
     if (verified.damage.empty()) verified.damage = problem;
   }

@@ -21,7 +21,7 @@ struct Verified {
 };
 
 // Every rank calls it with the same folder. A damaged checkpoint is a result; an error means that a
-// rank was lost or has read nothing for `patience`. While ranks read, they exchange a short message
+// rank was lost or has read nothing for `timeout`. While ranks read, they exchange a short message
 // about every second, so that no call comes near its time limit.
 //
 // With a single rank, `meanwhile` is called with the checkpoint while its contents are being
@@ -31,6 +31,6 @@ using WhileChecked = std::function<void(const checkpoint::Checkpoint&)>;
 base::Result<Verified> verify_together(
     const std::filesystem::path& folder, comm::Communicator& ranks, int threads,
     const WhileChecked& meanwhile = {},
-    std::chrono::milliseconds patience = std::chrono::minutes(10));
+    std::chrono::milliseconds timeout = std::chrono::minutes(10));
 
 }  // namespace assay::train

@@ -27,7 +27,7 @@ class VerifyTogether : public ::testing::TestWithParam<int> {
     bytes_.assign(1 << 16, std::byte{7});
     for (int i = 0; i < 5; ++i) {
       checkpoint::Tensor tensor;
-      tensor.info = {fmt::format("t{}", i), checkpoint::Dtype::kF32, {1 << 14}};
+      tensor.info = {fmt::format("t{}", i), checkpoint::TensorDtype::kF32, {1 << 14}};
       tensor.data = bytes_;
       snapshot.parts.resize(1);
       snapshot.parts[0].name = "weights";
@@ -107,7 +107,7 @@ TEST(VerifyShare, EveryFileIsInExactlyOneShare) {
   for (int i = 0; i < 7; ++i) contents.emplace_back(static_cast<std::size_t>(4 << i));
   for (int i = 0; i < 7; ++i) {
     checkpoint::Tensor tensor;
-    tensor.info = {fmt::format("t{}", i), checkpoint::Dtype::kF32, {1 << i}};
+    tensor.info = {fmt::format("t{}", i), checkpoint::TensorDtype::kF32, {1 << i}};
     tensor.data = contents[static_cast<std::size_t>(i)];
     snapshot.parts[0].tensors.push_back(tensor);
   }

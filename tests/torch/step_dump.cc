@@ -79,7 +79,7 @@ base::Result<std::vector<float>> floats(Backend& backend, const step::Program& p
 checkpoint::Tensor tensor(const std::string& name, std::vector<std::int64_t> shape,
                           const std::vector<float>& values) {
   const auto bytes = std::as_bytes(std::span(values));
-  return checkpoint::owned_tensor({name, checkpoint::Dtype::kF32, std::move(shape)},
+  return checkpoint::owned_tensor({name, checkpoint::TensorDtype::kF32, std::move(shape)},
                                   {bytes.begin(), bytes.end()});
 }
 

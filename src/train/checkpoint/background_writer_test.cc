@@ -98,7 +98,7 @@ TEST(BackgroundWriter, BorrowedMemoryIsReadUntilDone) {
   const std::vector<std::byte> before = memory;
   Snapshot snapshot;
   snapshot.state.step = 1;
-  snapshot.parts = {{"weights", {{{"w", Dtype::kU8, {1 << 20}}, memory}}}};
+  snapshot.parts = {{"weights", {{{"w", TensorDtype::kU8, {1 << 20}}, memory}}}};
   std::promise<void> free;
   ASSERT_TRUE((*writer)->submit(std::move(snapshot), [&](const auto&) { free.set_value(); }));
   free.get_future().wait();

@@ -66,7 +66,7 @@ class Collector {
       }
       const std::vector<std::int64_t> missing = missing_ranks();
       if (missing.empty()) return checked();
-      ASSAY_TRY_VOID(check_patience(missing));
+      ASSAY_TRY_VOID(check_timeout(missing));
       std::this_thread::sleep_for(pause);
       pause = std::min(2 * pause, kLongestPause);
     }
@@ -92,16 +92,16 @@ class Collector {
     return missing;
   }
 
-  base::Result<void> check_patience(const std::vector<std::int64_t>& missing) const {
-    const auto patience = options_.stop.stop_requested()
-                              ? std::min(options_.patience, options_.patience_when_stopping)
-                              : options_.patience;
-    if (quiet_.elapsed_ns() < std::chrono::nanoseconds(patience).count()) return {};
+  base::Result<void> check_timeout(const std::vector<std::int64_t>& missing) const {
+    const auto timeout = options_.stop.stop_requested()
+                             ? std::min(options_.timeout, options_.timeout_when_stopping)
+                             : options_.timeout;
+    if (quiet_.elapsed_ns() < std::chrono::nanoseconds(timeout).count()) return {};
     return base::fail(base::failed_error(
         folder_.string(),
         fmt::format("{} of {} did not write a part, and nothing has changed for {:.3g} s",
                     ranks_text(missing), awaited_.ranks,
-                    std::chrono::duration<double>(patience).count()),
+                    std::chrono::duration<double>(timeout).count()),
         "see the logs of these ranks"));
   }
 

@@ -22,9 +22,10 @@ Snapshot of_floats(std::vector<float> values) {
   const auto bytes = std::as_bytes(std::span(values));
   Snapshot snapshot;
   snapshot.state.step = 1;
-  snapshot.parts = {{"weights",
-                     {owned_tensor({"w", Dtype::kF32, {static_cast<std::int64_t>(values.size())}},
-                                   {bytes.begin(), bytes.end()})}}};
+  snapshot.parts = {
+      {"weights",
+       {owned_tensor({"w", TensorDtype::kF32, {static_cast<std::int64_t>(values.size())}},
+                     {bytes.begin(), bytes.end()})}}};
   return snapshot;
 }
 
@@ -136,27 +137,27 @@ RC_GTEST_PROP(Diff, FindsAnyChangedBit, ()) {
             static_cast<std::int64_t>(at) / dtype_bytes(tensor.info.dtype));
 }
 
-double value(Dtype dtype, std::uint64_t bits) {
+double value(TensorDtype dtype, std::uint64_t bits) {
   const auto bytes = std::as_bytes(std::span(&bits, 1));
   return element_value(dtype, bytes.first(static_cast<std::size_t>(dtype_bytes(dtype))));
 }
 
 TEST(ElementValue, OfEveryType) {
-  EXPECT_EQ(value(Dtype::kF32, 0x3fc00000), 1.5);
-  EXPECT_EQ(value(Dtype::kBf16, 0xc040), -3.0);
-  EXPECT_EQ(value(Dtype::kF16, 0x3c00), 1.0);
-  EXPECT_EQ(value(Dtype::kF16, 0xfbff), -65504.0);
-  EXPECT_EQ(value(Dtype::kF16, 0x0001), std::ldexp(1.0, -24));
-  EXPECT_EQ(value(Dtype::kF16, 0x7c00), std::numeric_limits<double>::infinity());
-  EXPECT_TRUE(std::isnan(value(Dtype::kF16, 0x7c01)));
-  EXPECT_EQ(value(Dtype::kF8E4m3, 0x38), 1.0);
-  EXPECT_EQ(value(Dtype::kF8E4m3, 0x7e), 448.0);
-  EXPECT_EQ(value(Dtype::kF8E4m3, 0x81), -std::ldexp(1.0, -9));
-  EXPECT_TRUE(std::isnan(value(Dtype::kF8E4m3, 0x7f)));
-  EXPECT_EQ(value(Dtype::kU16, 0xffff), 65535.0);
-  EXPECT_EQ(value(Dtype::kI32, 0xffffffff), -1.0);
-  EXPECT_EQ(value(Dtype::kU8, 200), 200.0);
-  EXPECT_EQ(value(Dtype::kI64, ~0ULL), -1.0);
+  EXPECT_EQ(value(TensorDtype::kF32, 0x3fc00000), 1.5);
+  EXPECT_EQ(value(TensorDtype::kBf16, 0xc040), -3.0);
+  EXPECT_EQ(value(TensorDtype::kF16, 0x3c00), 1.0);
+  EXPECT_EQ(value(TensorDtype::kF16, 0xfbff), -65504.0);
+  EXPECT_EQ(value(TensorDtype::kF16, 0x0001), std::ldexp(1.0, -24));
+  EXPECT_EQ(value(TensorDtype::kF16, 0x7c00), std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(std::isnan(value(TensorDtype::kF16, 0x7c01)));
+  EXPECT_EQ(value(TensorDtype::kF8E4m3, 0x38), 1.0);
+  EXPECT_EQ(value(TensorDtype::kF8E4m3, 0x7e), 448.0);
+  EXPECT_EQ(value(TensorDtype::kF8E4m3, 0x81), -std::ldexp(1.0, -9));
+  EXPECT_TRUE(std::isnan(value(TensorDtype::kF8E4m3, 0x7f)));
+  EXPECT_EQ(value(TensorDtype::kU16, 0xffff), 65535.0);
+  EXPECT_EQ(value(TensorDtype::kI32, 0xffffffff), -1.0);
+  EXPECT_EQ(value(TensorDtype::kU8, 200), 200.0);
+  EXPECT_EQ(value(TensorDtype::kI64, ~0ULL), -1.0);
 }
 
 }  // namespace

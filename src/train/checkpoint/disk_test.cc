@@ -72,7 +72,7 @@ TEST(Disk, FullIsOneLineAndNoHalfCheckpoint) {
 TEST(Disk, FullForOneRankIsOneLineAndNoHalfCheckpoint) {
   run_on_disk("size=1m", [](const fs::path& root) {
     std::vector<Snapshot> snapshots = testing::spread(snapshot_of_step(2), 3, 1);
-    const TensorInfo big{"big", Dtype::kU8, {2 << 20}};
+    const TensorInfo big{"big", TensorDtype::kU8, {2 << 20}};
     for (Snapshot& snapshot : snapshots) snapshot.parts[0].all.push_back(big);
     snapshots[2].parts[0].tensors.push_back(owned_tensor(big, testing::noise(2 << 20, 1)));
     const auto written = testing::write_by_ranks(root, snapshots);

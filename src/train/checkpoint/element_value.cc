@@ -39,31 +39,32 @@ double small_float(unsigned bits, int exponent_bits, int mantissa_bits, bool has
 
 }  // namespace
 
-double element_value(Dtype dtype, std::span<const std::byte> bytes) {
+double element_value(TensorDtype dtype, std::span<const std::byte> bytes) {
   switch (dtype) {
-    case Dtype::kF32:
+    case TensorDtype::kF32:
       return static_cast<double>(as<float>(bytes));
-    case Dtype::kBf16:
+    case TensorDtype::kBf16:
       return static_cast<double>(
           std::bit_cast<float>(std::uint32_t{as<std::uint16_t>(bytes)} << 16U));
-    case Dtype::kF16:
+    case TensorDtype::kF16:
       return small_float(as<std::uint16_t>(bytes), 5, 10, true);
-    case Dtype::kF8E4m3:
+    case TensorDtype::kF8E4m3:
       return small_float(as<std::uint8_t>(bytes), 4, 3, false);
-    case Dtype::kU16:
+    case TensorDtype::kU16:
       return as<std::uint16_t>(bytes);
-    case Dtype::kI32:
+    case TensorDtype::kI32:
       return as<std::int32_t>(bytes);
-    case Dtype::kI64:
+    case TensorDtype::kI64:
       return static_cast<double>(as<std::int64_t>(bytes));
-    case Dtype::kU8:
+    case TensorDtype::kU8:
       return as<std::uint8_t>(bytes);
   }
   return 0;
 }
 
-double element_difference(Dtype dtype, std::span<const std::byte> a, std::span<const std::byte> b) {
-  if (dtype == Dtype::kI64) {
+double element_difference(TensorDtype dtype, std::span<const std::byte> a,
+                          std::span<const std::byte> b) {
+  if (dtype == TensorDtype::kI64) {
     const auto left = static_cast<long double>(as<std::int64_t>(a));
     return static_cast<double>(std::fabs(left - static_cast<long double>(as<std::int64_t>(b))));
   }

@@ -9,9 +9,10 @@
 namespace assay::checkpoint {
 
 // The number in these dtype_bytes() bytes, little-endian. Integers beyond 2^53 are rounded.
-double element_value(Dtype dtype, std::span<const std::byte> bytes);
+double element_value(TensorDtype dtype, std::span<const std::byte> bytes);
 
 // |a - b|; integers are subtracted before the result is rounded.
-double element_difference(Dtype dtype, std::span<const std::byte> a, std::span<const std::byte> b);
+double element_difference(TensorDtype dtype, std::span<const std::byte> a,
+                          std::span<const std::byte> b);
 
 }  // namespace assay::checkpoint

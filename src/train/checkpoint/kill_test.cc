@@ -155,7 +155,7 @@ int begin_on(const fs::path& root, std::int64_t step, int to, std::atomic<std::i
     if (::write(to, name.data(), name.size()) != kNameBytes) return kCheckpointFailed;
     Snapshot snapshot = testing::spread(snapshot_of_step(step, 64), 2, 3)[0];
     snapshot.share = *std::move(share);
-    const auto written = write_shared(root, snapshot, {.patience = std::chrono::milliseconds(500)});
+    const auto written = write_shared(root, snapshot, {.timeout = std::chrono::milliseconds(500)});
     if (!written) return kCheckpointFailed;
     promised = step;
   }

@@ -36,10 +36,11 @@ TEST(Manifest, HostileOnesAreRefused) {
 
 Manifest in_pieces() {
   Manifest manifest{testing::snapshot_of_step(1).state, 5, {{"a", 3, {}}, {"b", 3, {}}}, 2};
-  manifest.parts = {{"weights",
-                     {{{"w", Dtype::kF32, {2, 5}}, {{"a", {0, 4}}, {"b", {4, 5}}, {"a", {9, 1}}}},
-                      {{"none", Dtype::kU8, {0}}, {}}}},
-                    {"optimizer", {{{"m", Dtype::kF32, {}}, {{"b", {0, 1}}}}}}};
+  manifest.parts = {
+      {"weights",
+       {{{"w", TensorDtype::kF32, {2, 5}}, {{"a", {0, 4}}, {"b", {4, 5}}, {"a", {9, 1}}}},
+        {{"none", TensorDtype::kU8, {0}}, {}}}},
+      {"optimizer", {{{"m", TensorDtype::kF32, {}}, {{"b", {0, 1}}}}}}};
   return manifest;
 }
 
@@ -132,7 +133,7 @@ RC_GTEST_PROP(Manifest, PiecesInRunsMakeUpATensorExactly, ()) {
   std::vector<int> times(static_cast<std::size_t>(rows * cols));
   bool inside = true;
   for (const ElementRange& piece : pieces) {
-    const TensorInfo info{"w", Dtype::kF32, {rows, cols}};
+    const TensorInfo info{"w", TensorDtype::kF32, {rows, cols}};
     inside = inside && is_piece_of(info, piece);
     for (std::int64_t i = 0; inside && i < piece.count; ++i) {
       ++times[static_cast<std::size_t>(piece.in_runs() ? piece.first + i / piece.run * piece.apart +

@@ -38,8 +38,10 @@ std::string_view hint_for(int errno_value) {
 
 }  // namespace
 
-base::Error file_error(const std::string& where, std::string_view doing, int errno_value) {
-  return base::system_error(where, doing, errno_value, std::string(hint_for(errno_value)));
+base::Error file_error(const std::string& where, std::string_view begin_startup_part,
+                       int errno_value) {
+  return base::system_error(where, begin_startup_part, errno_value,
+                            std::string(hint_for(errno_value)));
 }
 
 base::Result<OutputFile> OutputFile::create(const std::filesystem::path& path,

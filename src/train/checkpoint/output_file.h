@@ -61,6 +61,7 @@ base::Result<FileRecord> write_small_file(const std::filesystem::path& path,
 base::Result<void> sync_folder(const std::filesystem::path& folder);
 
 // "WHERE: cannot DO: No space left on device; the disk is full: …": a system error with advice.
-base::Error file_error(const std::string& where, std::string_view doing, int errno_value);
+base::Error file_error(const std::string& where, std::string_view begin_startup_part,
+                       int errno_value);
 
 }  // namespace assay::checkpoint

@@ -164,7 +164,7 @@ class HeaderEvents : public nlohmann::json_sax<nlohmann::json> {
   std::string key_;
   std::unordered_set<std::string> names_;
   std::unordered_set<std::string> keys_;
-  std::optional<Dtype> dtype_;
+  std::optional<TensorDtype> dtype_;
   std::optional<std::vector<std::int64_t>> shape_;
   std::optional<std::vector<std::int64_t>> offsets_;
   std::vector<std::int64_t>* list_ = nullptr;  // the list being parsed

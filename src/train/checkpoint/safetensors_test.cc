@@ -82,7 +82,8 @@ TEST(Safetensors, HeadersEndAtMultiplesOfEight) {
   base::testing::MemoryDir directory;
   for (int length = 0; length < 20; ++length) {
     const fs::path path = directory.path() / std::to_string(length);
-    const Tensor tensor{{std::string(static_cast<std::size_t>(length), 'n'), Dtype::kU8, {0}}, {}};
+    const Tensor tensor{{std::string(static_cast<std::size_t>(length), 'n'), TensorDtype::kU8, {0}},
+                        {}};
     ASSERT_TRUE(write_safetensors(path, {&tensor, 1}));
     EXPECT_EQ(fs::file_size(path) % 8, 0U);
     EXPECT_TRUE(SafetensorsFile::open(path));
@@ -96,7 +97,7 @@ RC_GTEST_PROP(SafetensorsProperty, RoundTrips, ()) {
       rc::gen::container<std::string>(rc::gen::inRange<char>(1, 127)));
   std::vector<Tensor> tensors;
   for (const std::string& name : names) {
-    const auto dtype = static_cast<Dtype>(*rc::gen::inRange(0, 8));
+    const auto dtype = static_cast<TensorDtype>(*rc::gen::inRange(0, 8));
     const auto shape = *rc::gen::resize(
         3, rc::gen::container<std::vector<std::int64_t>>(rc::gen::inRange<std::int64_t>(0, 6)));
     TensorInfo info{name, dtype, shape};
@@ -127,13 +128,13 @@ TEST(Safetensors, WritingRefusesWhatCouldNotBeRead) {
     const auto written = write_safetensors(path, tensors);
     return written ? std::string() : written.error().line();
   };
-  EXPECT_THAT(line({{{"a", Dtype::kF32, {2}}, four}}),
+  EXPECT_THAT(line({{{"a", TensorDtype::kF32, {2}}, four}}),
               HasSubstr("'a' of shape [2] and type F32 has 4 bytes"));
-  EXPECT_THAT(line({{{"a", Dtype::kF32, {1}}, four}, {{"a", Dtype::kF32, {1}}, four}}),
+  EXPECT_THAT(line({{{"a", TensorDtype::kF32, {1}}, four}, {{"a", TensorDtype::kF32, {1}}, four}}),
               HasSubstr("two tensors are called 'a'"));
-  EXPECT_THAT(line({{{"__metadata__", Dtype::kF32, {1}}, four}}), HasSubstr("__metadata__"));
-  EXPECT_THAT(line({{{"\xff", Dtype::kF32, {1}}, four}}), HasSubstr("not UTF-8"));
-  const std::vector<TensorInfo> infos = {{"a", Dtype::kF32, {2}}};
+  EXPECT_THAT(line({{{"__metadata__", TensorDtype::kF32, {1}}, four}}), HasSubstr("__metadata__"));
+  EXPECT_THAT(line({{{"\xff", TensorDtype::kF32, {1}}, four}}), HasSubstr("not UTF-8"));
+  const std::vector<TensorInfo> infos = {{"a", TensorDtype::kF32, {2}}};
   auto writer = SafetensorsWriter::create(path, infos);
   ASSERT_TRUE(writer) << writer.error().line();
   ASSERT_TRUE(writer->append(four));

@@ -149,7 +149,7 @@ TEST_F(SharedWriteFaults, ARankThatNeverComesIsNamedAndNotWaitedForForEver) {
   snapshots[1].share = Share{.rank = 1, .ranks = 3, .staging = share->staging};
   ASSERT_TRUE(write_shared(root_, snapshots[1]));
   snapshots[0].share = *share;
-  const auto written = write_shared(root_, snapshots[0], {.patience = kShort});
+  const auto written = write_shared(root_, snapshots[0], {.timeout = kShort});
   ASSERT_FALSE(written);
   EXPECT_THAT(written.error().line(), HasSubstr("rank 2 of 3 did not write a part"));
   expect_untouched();
@@ -170,7 +170,7 @@ TEST_F(SharedWriteFaults, NotesThatLieAreRefused) {
     EXPECT_TRUE(write_shared(root_, snapshots[1]));
     lie(root_ / share->staging);
     snapshots[0].share = *share;
-    const auto written = write_shared(root_, snapshots[0], {.patience = kShort});
+    const auto written = write_shared(root_, snapshots[0], {.timeout = kShort});
     return written ? "written" : written.error().line();
   };
   const auto change = [](const std::function<void(RankNote&)>& how) {
@@ -253,7 +253,7 @@ TEST_F(SharedWriteFaults, AWriterThatIsDestroyedDoesNotWaitLongForOthers) {
   snapshots[0].share = *begin_shared(root_, 2, 2);
   {
     auto writer = BackgroundWriter::start(
-        root_, {.write = {.patience = std::chrono::hours(10), .patience_when_stopping = kShort}});
+        root_, {.write = {.timeout = std::chrono::hours(10), .timeout_when_stopping = kShort}});
     ASSERT_TRUE(writer);
     ASSERT_TRUE((*writer)->submit(snapshots[0]));
     EXPECT_FALSE((*writer)->idle_within(kShort));

@@ -9,33 +9,33 @@ namespace assay::checkpoint {
 namespace {
 
 struct DtypeRow {
-  Dtype dtype;
+  TensorDtype dtype;
   std::string_view name;
   std::int64_t bytes;
 };
 
 constexpr std::array kDtypes = {
-    DtypeRow{Dtype::kF32, "F32", 4},        DtypeRow{Dtype::kBf16, "BF16", 2},
-    DtypeRow{Dtype::kF16, "F16", 2},        DtypeRow{Dtype::kU16, "U16", 2},
-    DtypeRow{Dtype::kI32, "I32", 4},        DtypeRow{Dtype::kI64, "I64", 8},
-    DtypeRow{Dtype::kF8E4m3, "F8_E4M3", 1}, DtypeRow{Dtype::kU8, "U8", 1},
+    DtypeRow{TensorDtype::kF32, "F32", 4},        DtypeRow{TensorDtype::kBf16, "BF16", 2},
+    DtypeRow{TensorDtype::kF16, "F16", 2},        DtypeRow{TensorDtype::kU16, "U16", 2},
+    DtypeRow{TensorDtype::kI32, "I32", 4},        DtypeRow{TensorDtype::kI64, "I64", 8},
+    DtypeRow{TensorDtype::kF8E4m3, "F8_E4M3", 1}, DtypeRow{TensorDtype::kU8, "U8", 1},
 };
 
-const DtypeRow& row_of(Dtype dtype) {
+const DtypeRow& row_of(TensorDtype dtype) {
   return kDtypes[static_cast<std::size_t>(dtype)];
 }
 
 }  // namespace
 
-std::int64_t dtype_bytes(Dtype dtype) {
+std::int64_t dtype_bytes(TensorDtype dtype) {
   return row_of(dtype).bytes;
 }
 
-std::string_view dtype_name(Dtype dtype) {
+std::string_view dtype_name(TensorDtype dtype) {
   return row_of(dtype).name;
 }
 
-std::optional<Dtype> dtype_named(std::string_view name) {
+std::optional<TensorDtype> dtype_named(std::string_view name) {
   for (const DtypeRow& row : kDtypes) {
     if (row.name == name) return row.dtype;
   }

@@ -13,19 +13,19 @@
 
 namespace assay::checkpoint {
 
-enum class Dtype : std::uint8_t { kF32, kBf16, kF16, kU16, kI32, kI64, kF8E4m3, kU8 };
+enum class TensorDtype : std::uint8_t { kF32, kBf16, kF16, kU16, kI32, kI64, kF8E4m3, kU8 };
 
 // Bytes per element.
-std::int64_t dtype_bytes(Dtype dtype);
+std::int64_t dtype_bytes(TensorDtype dtype);
 // As in a safetensors header: "F32", "F8_E4M3".
-std::string_view dtype_name(Dtype dtype);
-std::optional<Dtype> dtype_named(std::string_view name);
+std::string_view dtype_name(TensorDtype dtype);
+std::optional<TensorDtype> dtype_named(std::string_view name);
 // "F32, BF16, …", for errors.
 std::string all_dtype_names();
 
 struct TensorInfo {
   std::string name;
-  Dtype dtype = Dtype::kF32;
+  TensorDtype dtype = TensorDtype::kF32;
   std::vector<std::int64_t> shape;
 
   // Nothing if an extent is negative or the product overflows.

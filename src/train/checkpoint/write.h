@@ -59,8 +59,8 @@ struct WriteOptions {
   std::int64_t shard_bytes = 5'000'000'000;
   // How long rank 0 waits without progress from any other rank; shorter once a stop is requested,
   // because the job is ending and some ranks may be gone.
-  std::chrono::milliseconds patience = std::chrono::minutes(5);
-  std::chrono::milliseconds patience_when_stopping = std::chrono::seconds(3);
+  std::chrono::milliseconds timeout = std::chrono::minutes(5);
+  std::chrono::milliseconds timeout_when_stopping = std::chrono::seconds(3);
   std::stop_token stop = {};
 };
 

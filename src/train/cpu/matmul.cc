@@ -13,7 +13,8 @@ constexpr std::int64_t kProductRows = 128;
 constexpr std::int64_t kBiasColumns = 64;
 
 // Initialises the result before the product is added.
-void lay_down(Matrix residual, Matrix bias, Matrix c, std::int64_t first, std::int64_t last) {
+void copy_residual_and_bias(Matrix residual, Matrix bias, Matrix c, std::int64_t first,
+                            std::int64_t last) {
   for (std::int64_t i = first; i < last; ++i) {
     float* to = c.row(i);
     if (!residual.empty()) {
@@ -39,7 +40,7 @@ void multiply_rows(Device& device, Product product, Matrix a, Matrix b, Matrix r
   const bool laid = !residual.empty() || !bias.empty();
   const float beta = product.adds || laid ? 1.0F : 0.0F;
   device.ranges(c.rows, kProductRows, [&](std::int64_t first, std::int64_t last) {
-    if (laid) lay_down(residual, bias, c, first, last);
+    if (laid) copy_residual_and_bias(residual, bias, c, first, last);
     const float* part = product.transpose_a ? a.data + first : a.row(first);
     cblas_sgemm(CblasRowMajor, product.transpose_a ? CblasTrans : CblasNoTrans,
                 product.transpose_b ? CblasTrans : CblasNoTrans, static_cast<int>(last - first),

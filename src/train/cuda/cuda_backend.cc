@@ -34,8 +34,8 @@ base::Result<void> CudaBackendImpl::open() {
   cudaDeviceProp properties{};
   device_.check(cudaSetDevice(options_.device), "GPU");
   device_.check(cudaGetDeviceProperties(&properties, options_.device), "GPU");
-  card_ = {properties.name, properties.major, properties.minor};
-  ASSAY_TRY_VOID(check_card(card_));
+  capability_ = {properties.name, properties.major, properties.minor};
+  ASSAY_TRY_VOID(check_capability(capability_));
   device_.check(cudaStreamCreateWithFlags(&device_.stream, cudaStreamNonBlocking), "stream");
   device_.check(cudaHostAlloc(reinterpret_cast<void**>(&pinned_scalars_), sizeof(Scalars),
                               cudaHostAllocDefault),
@@ -44,7 +44,7 @@ base::Result<void> CudaBackendImpl::open() {
   device_.check(cudaMemGetInfo(&free_before_, &total), "GPU memory");
   description_ = fmt::format("{}, {}, bf16 with fp32 masters{}", properties.name,
                              base::to_text(base::Bytes(static_cast<std::int64_t>(total))),
-                             card_.has_fp8() ? "" : ", no fp8");
+                             capability_.has_fp8() ? "" : ", no fp8");
   ASSAY_TRY_VOID(outcome());
   // Loading the library takes a while, during which the graphs of attention can be built.
   opening_products_ = std::async(std::launch::async, [this] {

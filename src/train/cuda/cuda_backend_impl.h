@@ -11,11 +11,11 @@
 
 #include "base/error.h"
 #include "train/cuda/batches.h"
-#include "train/cuda/card.h"
 #include "train/cuda/cuda_backend.h"
 #include "train/cuda/cudnn/attention_graphs.h"
 #include "train/cuda/device.h"
 #include "train/cuda/expert_rows.h"
+#include "train/cuda/gpu_capability.h"
 #include "train/cuda/grouped_products.h"
 #include "train/cuda/kernels.h"
 #include "train/cuda/matmul.h"
@@ -121,7 +121,7 @@ class CudaBackendImpl : public CudaBackend {
 
   CudaOptions options_;
   std::string description_;
-  Card card_;
+  GpuCapability capability_;
   Device device_;
   Matmul products_;
   std::future<base::Result<void>> opening_products_;

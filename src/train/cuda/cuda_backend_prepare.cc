@@ -62,7 +62,7 @@ base::Result<std::int64_t> CudaBackendImpl::available_bytes() {
 // recomputation policies, so they are built only once.
 base::Result<std::int64_t> CudaBackendImpl::extra_bytes(const step::Program& program) {
   ASSAY_TRY_VOID(check_program(program, options_.groups));
-  ASSAY_TRY_VOID(check_numerics(card_, program.choices.numerics));
+  ASSAY_TRY_VOID(check_numerics(capability_, program.choices.numerics));
   if (!attention_built_) {
     const step::MemoryPlan plan = step::plan_memory(program);
     program_ = &program;
@@ -80,11 +80,11 @@ base::Result<void> CudaBackendImpl::prepare(const step::Program& program,
                                             const step::MemoryPlan& plan) {
   ASSAY_CHECK(arena_ == nullptr, "a backend can be prepared only once");
   ASSAY_TRY_VOID(check_program(program, options_.groups));
-  ASSAY_TRY_VOID(check_numerics(card_, program.choices.numerics));
+  ASSAY_TRY_VOID(check_numerics(capability_, program.choices.numerics));
   program_ = &program;
   plan_ = &plan;
   if (!attention_built_) ASSAY_TRY_VOID(build_attention());
-  doing("memory", "taking memory");
+  begin_startup_part("memory", "taking memory");
   ASSAY_TRY_VOID(check_memory());
   ASSAY_TRY_VOID(take_memory());
   ASSAY_TRY_VOID(batches_.open(program.micro_tokens(), program.model.vocab));
@@ -98,14 +98,15 @@ base::Result<void> CudaBackendImpl::prepare(const step::Program& program,
   device_.check(cudaMemsetAsync(arena_, 0, bytes, device_.stream), "GPU memory");
   device_.check(cudaStreamSynchronize(device_.stream), "GPU memory");
   if (program.model.positions == spec::Positions::kRope) {
-    make_turns(device_, {program.choices.sequence, program.model.head_dim, program.sequence_part()},
-               spec::rope_frequencies(program.model));
+    make_rotation_table(device_,
+                        {program.choices.sequence, program.model.head_dim, program.sequence_part()},
+                        spec::rope_frequencies(program.model));
   }
   return outcome();
 }
 
 base::Result<void> CudaBackendImpl::build_attention() {
-  doing("attention", "building attention");
+  begin_startup_part("attention", "building attention");
   ASSAY_TRY_VOID(built(attention_.open(options_.deterministic_attention, device_.stream)));
   for (const Op& op : program_->ops) {
     if (op.kind == Kind::kAttention) {
@@ -147,9 +148,9 @@ base::Result<void> CudaBackendImpl::take_memory() {
 }
 
 base::Result<void> CudaBackendImpl::tune_products() {
-  doing("libraries", "loading libraries");
+  begin_startup_part("libraries", "loading libraries");
   ASSAY_TRY_VOID(wait_for_products());
-  doing("products", "timing matrix products");
+  begin_startup_part("products", "timing matrix products");
   products_.read_again();
   fill_random(device_, arena_, plan_->bytes / 2);
   for (const Op& op : program_->ops) {

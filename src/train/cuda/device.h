@@ -22,7 +22,7 @@ struct Workspace {
   float* partial = nullptr;             // first-stage sums over blocks of rows
   float* norm_sums = nullptr;           // for all blocks of gradients
   double* sums = nullptr;               // kSums elements, plus 2 per token of a micro-batch
-  float* turns = nullptr;               // persistent: rotary cosines, then sines, of every position
+  float* rotation_table = nullptr;      // persistent: rotary cosines, then sines, of every position
   std::int32_t* token_index = nullptr;  // valid for a micro-batch: see batches.h
   void* orthogonal = nullptr;           // Muon's four matrices
   void* routing = nullptr;              // for mixtures: sums and counts per block

@@ -56,9 +56,10 @@ auto kernel_of(GroupedForm form) {
 void GroupedKernel::open() {
   multiprocessors_ = 0;
   int device = 0;
-  cudaDeviceProp card{};
+  cudaDeviceProp properties{};
   if (cudaGetDevice(&device) != cudaSuccess ||
-      cudaGetDeviceProperties(&card, device) != cudaSuccess || card.major != 9 || card.minor != 0) {
+      cudaGetDeviceProperties(&properties, device) != cudaSuccess || properties.major != 9 ||
+      properties.minor != 0) {
     return;
   }
   // A version compiled for another architecture, and translated for this GPU, would have an empty
@@ -82,7 +83,7 @@ void GroupedKernel::open() {
     cudaGetLastError();
     return;
   }
-  multiprocessors_ = card.multiProcessorCount;
+  multiprocessors_ = properties.multiProcessorCount;
 }
 
 bool GroupedKernel::takes(const GroupedProduct& p) const {

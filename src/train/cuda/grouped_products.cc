@@ -14,27 +14,27 @@ namespace {
 constexpr float kHopelessGroup = 1.5F;  // times the best so far: the candidate is abandoned
 constexpr int kGroupRepeats = 3;
 // The best few are timed again, if time permits long enough to reach the power limit.
-struct GroupRace {
+struct TuningEffort {
   std::size_t candidates;  // how many of the heuristic's candidates are timed
   std::size_t finalists;
   float final_ms;
 };
-constexpr GroupRace kThoroughRace{32, 8, 120};
-constexpr GroupRace kQuickRace{12, 3, 20};
+constexpr TuningEffort kThoroughEffort{32, 8, 120};
+constexpr TuningEffort kQuickEffort{12, 3, 20};
 
 // Whether the kernel is used, encoded as an algorithm, in which form it is stored.
-cublasLtMatmulAlgo_t verdict_of(bool by_kernel) {
-  cublasLtMatmulAlgo_t verdict{};
-  verdict.data[0] = by_kernel ? 1 : 0;
-  return verdict;
+cublasLtMatmulAlgo_t encoded_choice(bool by_kernel) {
+  cublasLtMatmulAlgo_t choice{};
+  choice.data[0] = by_kernel ? 1 : 0;
+  return choice;
 }
 
-bool is_for_kernel(const cublasLtMatmulAlgo_t& verdict) {
-  return verdict.data[0] != 0;
+bool is_for_kernel(const cublasLtMatmulAlgo_t& choice) {
+  return choice.data[0] != 0;
 }
 
-Product question_of(Product planned) {
-  planned.asks_for_kernel = true;
+Product tuning_key_of(Product planned) {
+  planned.is_kernel_choice = true;
   return planned;
 }
 
@@ -124,8 +124,8 @@ int GroupedProducts::lanes_of(const GroupedProduct& p) const {
   if (fixed_lanes_ > 0) return fixed_lanes_;
   if (fixed_lanes_ == kByKernel && can_use_kernel(p)) return kByKernel;
   const Product planned = p.planned();
-  const cublasLtMatmulAlgo_t* verdict = products_.used(question_of(planned));
-  if (verdict != nullptr && is_for_kernel(*verdict) && can_use_kernel(p)) return kByKernel;
+  const cublasLtMatmulAlgo_t* choice = products_.used(tuning_key_of(planned));
+  if (choice != nullptr && is_for_kernel(*choice) && can_use_kernel(p)) return kByKernel;
   const auto known = lanes_.find(key_of(planned));
   return known == lanes_.end() ? 1 : known->second;
 }
@@ -224,19 +224,19 @@ void GroupedProducts::tune(Device& device, const GroupedProduct& p) {
 
 void GroupedProducts::choose(Device& device, const GroupedProduct& p, const Rows& rows) {
   const Product planned = p.planned();
-  const Product question = question_of(planned);
-  const cublasLtMatmulAlgo_t* verdict = products_.known(question);
-  if (verdict != nullptr && is_for_kernel(*verdict) && can_use_kernel(p)) {
-    products_.use(question, *verdict, false);
+  const Product tuning_key = tuning_key_of(planned);
+  const cublasLtMatmulAlgo_t* choice = products_.known(tuning_key);
+  if (choice != nullptr && is_for_kernel(*choice) && can_use_kernel(p)) {
+    products_.use(tuning_key, *choice, false);
     lanes_[key_of(planned)] = 1;
     return;
   }
   std::vector<Way> ways;
   bool is_known = false;
   float best = std::numeric_limits<float>::infinity();
-  const GroupRace& race = products_.is_thorough() ? kThoroughRace : kQuickRace;
+  const TuningEffort& effort = products_.is_thorough() ? kThoroughEffort : kQuickEffort;
   auto candidates = products_.suggestions(device, planned, is_known);
-  candidates.resize(std::min(candidates.size(), race.candidates));
+  candidates.resize(std::min(candidates.size(), effort.candidates));
   for (const auto& algorithm : candidates) {
     products_.use(planned, algorithm, false);
     time(device, p, rows, 1, 1);  // loads the kernels
@@ -251,9 +251,9 @@ void GroupedProducts::choose(Device& device, const GroupedProduct& p, const Rows
   }
   if (ways.empty()) return products_.tune(device, planned);  // reports what is wrong
   std::ranges::stable_sort(ways, {}, &Way::ms);
-  ways.resize(std::min(ways.size(), race.finalists));
+  ways.resize(std::min(ways.size(), effort.finalists));
   const auto time_again = [&](float ms, int lanes) {
-    const int repeats = std::clamp(static_cast<int>(race.final_ms / ms), 1, 100);
+    const int repeats = std::clamp(static_cast<int>(effort.final_ms / ms), 1, 100);
     time(device, p, rows, lanes, repeats);
     return time(device, p, rows, lanes, repeats);
   };
@@ -265,10 +265,10 @@ void GroupedProducts::choose(Device& device, const GroupedProduct& p, const Rows
   products_.use(planned, chosen.algorithm, !is_known);
   lanes_[key_of(planned)] = chosen.lanes;
   if (!can_use_kernel(p)) return;
-  if (verdict != nullptr) return products_.use(question, *verdict, false);
+  if (choice != nullptr) return products_.use(tuning_key, *choice, false);
   time(device, p, rows, kByKernel, 1);  // loads it
   const float ms = time_again(time(device, p, rows, kByKernel, kGroupRepeats), kByKernel);
-  products_.use(question, verdict_of(ms < chosen.ms), true);
+  products_.use(tuning_key, encoded_choice(ms < chosen.ms), true);
 }
 
 }  // namespace assay::train::cuda

@@ -73,14 +73,15 @@ void sum_partial(Device& device, const float* partial, int count, Matrix out, bo
 void sum(Device& device, Matrix addends, Matrix residual, Matrix bias, Matrix sum);
 
 // rotate.cu: rotary position embedding of heads stored side by side; direction -1 is the inverse.
-// make_turns() computes the table of cosines and sines once, in the workspace.
+// make_rotation_table() computes the table of cosines and sines once, in the workspace.
 struct Rotation {
   std::int64_t sequence = 0;  // positions in the table
   std::int64_t head_dim = 0;
   step::SequencePart part;  // the part of the sequence that the rows are
 };
 // `frequencies`: radians per position, for each pair of elements of a head (spec/rope.h).
-void make_turns(Device& device, const Rotation& rotation, std::span<const double> frequencies);
+void make_rotation_table(Device& device, const Rotation& rotation,
+                         std::span<const double> frequencies);
 void rotate(Device& device, const Rotation& rotation, int direction, Matrix heads);
 
 // context.cu: keys and values of ranks that share sequences (step/context.h). `sequences` is the

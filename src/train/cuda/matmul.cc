@@ -153,8 +153,8 @@ int Matmul::rank(Device& device, const Product& p, const Plan& plan,
   return static_cast<int>(sorted.size());
 }
 
-std::size_t Matmul::fastest_in_turns(Device& device, const Product& p, const Plan& plan,
-                                     Finalists finalists) {
+std::size_t Matmul::fastest_interleaved(Device& device, const Product& p, const Plan& plan,
+                                        Finalists finalists) {
   std::vector<float> sums(finalists.size());
   for (int turn = 0; turn < kTurns; ++turn) {
     for (std::size_t i = 0; i < finalists.size(); ++i) {
@@ -186,7 +186,7 @@ bool Matmul::choose(Device& device, const Product& p, const ProductKey& key, Pla
     plan.algorithm = *known;
     return true;
   }
-  auto candidates = likeliest(device, key, plan, kGuesses);
+  auto candidates = best_guess(device, key, plan, kGuesses);
   if (candidates.empty()) return false;
   plan.algorithm = candidates[0].algo;
   if (!may_time) return true;
@@ -195,7 +195,7 @@ bool Matmul::choose(Device& device, const Product& p, const ProductKey& key, Pla
       candidates.data(),
       static_cast<std::size_t>(std::min(count, thorough_ ? kFinalists : kQuickFinalists))};
   const std::size_t best = thorough_ ? fastest_at_length(device, p, plan, finalists)
-                                     : fastest_in_turns(device, p, plan, finalists);
+                                     : fastest_interleaved(device, p, plan, finalists);
   plan.algorithm = candidates[best].algo;
   tuning_.add(key, plan.algorithm);
   ++timed_;
@@ -244,9 +244,9 @@ void Matmul::multiply(Device& device, const Product& p) {
   check(device, p, launch(device, p, *plan, plan->algorithm, lane_of(device)));
 }
 
-std::vector<cublasLtMatmulHeuristicResult_t> Matmul::likeliest(Device& device,
-                                                               const ProductKey& key,
-                                                               const Plan& plan, int most) {
+std::vector<cublasLtMatmulHeuristicResult_t> Matmul::best_guess(Device& device,
+                                                                const ProductKey& key,
+                                                                const Plan& plan, int most) {
   cublasLtMatmulPreference_t preference = preference_of(key, device.workspace.products_bytes);
   std::vector<cublasLtMatmulHeuristicResult_t> found(static_cast<std::size_t>(most));
   int count = 0;
@@ -265,7 +265,7 @@ std::vector<cublasLtMatmulAlgo_t> Matmul::suggestions(Device& device, const Prod
   const ProductKey key = key_of(product);
   const Plan plan = make_plan(product);
   std::vector<cublasLtMatmulAlgo_t> algorithms;
-  for (const auto& likely : likeliest(device, key, plan, kGuesses)) {
+  for (const auto& likely : best_guess(device, key, plan, kGuesses)) {
     algorithms.push_back(likely.algo);
   }
   destroy(plan);
@@ -311,7 +311,7 @@ void Matmul::multiply_like(Device& device, const Product& tuned, const Product& 
   cublasLtMatmulAlgo_t algorithm{};
   if (known != changing.guesses.end()) {
     algorithm = known->second;
-  } else if (const auto guessed = likeliest(device, key, plan, 1); !guessed.empty()) {
+  } else if (const auto guessed = best_guess(device, key, plan, 1); !guessed.empty()) {
     algorithm = guessed[0].algo;
     if (changing.guesses.size() >= kMostGuesses) changing.guesses.clear();
     changing.guesses[sides] = algorithm;

@@ -85,8 +85,8 @@ class Matmul {
   static void destroy(const Plan& plan);
   Plan* plan_of(Device& device, const Product& product, bool may_time);
   // Candidates of the library's heuristic, best guess first.
-  std::vector<cublasLtMatmulHeuristicResult_t> likeliest(Device& device, const ProductKey& key,
-                                                         const Plan& plan, int most);
+  std::vector<cublasLtMatmulHeuristicResult_t> best_guess(Device& device, const ProductKey& key,
+                                                          const Plan& plan, int most);
   bool choose(Device& device, const Product& product, const ProductKey& key, Plan& plan,
               bool may_time);
   cublasStatus_t launch(Device& device, const Product& product, const Plan& plan,
@@ -97,8 +97,8 @@ class Matmul {
   int rank(Device& device, const Product& product, const Plan& plan,
            std::span<cublasLtMatmulHeuristicResult_t> candidates);
   using Finalists = std::span<const cublasLtMatmulHeuristicResult_t>;
-  std::size_t fastest_in_turns(Device& device, const Product& product, const Plan& plan,
-                               Finalists finalists);
+  std::size_t fastest_interleaved(Device& device, const Product& product, const Plan& plan,
+                                  Finalists finalists);
   std::size_t fastest_at_length(Device& device, const Product& product, const Plan& plan,
                                 Finalists finalists);
 

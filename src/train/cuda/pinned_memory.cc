@@ -47,7 +47,7 @@ PinnedMemory::PinnedMemory(std::byte* data, std::size_t bytes, int device)
 
 PinnedMemory::~PinnedMemory() {
   cancelled_ = true;
-  hurry();
+  stop_pausing();
   if (thread_.joinable()) thread_.join();
   for (std::size_t at = 0; at < pinned_; at += kPiece) cudaHostUnregister(data_ + at);
   ::munmap(data_, bytes_);
@@ -83,19 +83,19 @@ void PinnedMemory::pin() {
 // Returns early if somebody waits.
 void PinnedMemory::pause(std::chrono::steady_clock::duration time) {
   std::unique_lock lock(mutex_);
-  hurried_.wait_for(lock, time, [this] { return hurry_; });
+  pausing_ended_.wait_for(lock, time, [this] { return no_pauses_; });
 }
 
-void PinnedMemory::hurry() {
+void PinnedMemory::stop_pausing() {
   {
     const std::lock_guard lock(mutex_);
-    hurry_ = true;
+    no_pauses_ = true;
   }
-  hurried_.notify_all();
+  pausing_ended_.notify_all();
 }
 
 std::span<std::byte> PinnedMemory::wait() {
-  hurry();
+  stop_pausing();
   if (thread_.joinable()) thread_.join();
   return {data_, bytes_};
 }

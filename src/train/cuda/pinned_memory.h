@@ -36,7 +36,7 @@ class PinnedMemory {
   void touch();
   void pin();
   void pause(std::chrono::steady_clock::duration time);
-  void hurry();
+  void stop_pausing();
 
   std::byte* data_;
   std::size_t bytes_;
@@ -44,8 +44,8 @@ class PinnedMemory {
   std::size_t pinned_ = 0;  // from the start
   std::atomic<bool> cancelled_ = false;
   std::mutex mutex_;
-  std::condition_variable hurried_;
-  bool hurry_ = false;
+  std::condition_variable pausing_ended_;
+  bool no_pauses_ = false;
   std::thread thread_;
 };
 

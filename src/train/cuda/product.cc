@@ -22,7 +22,7 @@ ProductKey key_of(const Product& p) {
   at(KeyPart::kCols) = p.c.cols;
   at(KeyPart::kInner) = p.inner();
   at(KeyPart::kTransposes) = (p.transpose_a ? 1 : 0) + (p.transpose_b ? 2 : 0) +
-                             (p.in_group ? 4 : 0) + (p.asks_for_kernel ? 8 : 0);
+                             (p.in_group ? 4 : 0) + (p.is_kernel_choice ? 8 : 0);
   at(KeyPart::kAddend) = p.addend.empty() ? 0 : p.addend.data == p.c.data ? 1 : 2;
   at(KeyPart::kBias) = p.bias.empty() ? 0 : 1;
   at(KeyPart::kFp8) = p.fp8() ? 1 : 0;

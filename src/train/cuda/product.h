@@ -33,7 +33,7 @@ struct Product {
   bool in_group = false;  // runs next to others, so a different algorithm may be fastest
   // For grouped products: the table entry is not an algorithm, but whether our own kernel is
   // faster.
-  bool asks_for_kernel = false;
+  bool is_kernel_choice = false;
 
   [[nodiscard]] bool fp8() const { return !scale_a.empty(); }
   [[nodiscard]] std::int64_t inner() const { return transpose_a ? a.rows : a.cols; }

@@ -169,7 +169,7 @@ __device__ uint2 to_fp8(const uint4& raw, float by) {
 }
 
 // Transposes four rows of four bytes.
-__device__ void turn4(const std::uint32_t (&rows)[4], std::uint32_t* columns) {
+__device__ void transpose4(const std::uint32_t (&rows)[4], std::uint32_t* columns) {
   const std::uint32_t low01 = __byte_perm(rows[0], rows[1], 0x5140);
   const std::uint32_t high01 = __byte_perm(rows[0], rows[1], 0x7362);
   const std::uint32_t low23 = __byte_perm(rows[2], rows[3], 0x5140);
@@ -180,12 +180,12 @@ __device__ void turn4(const std::uint32_t (&rows)[4], std::uint32_t* columns) {
   columns[3] = __byte_perm(high01, high23, 0x7632);
 }
 
-__device__ void turn8(const uint2 (&rows)[kSide], std::uint32_t (&above)[kSide],
-                      std::uint32_t (&below)[kSide]) {
-  turn4({rows[0].x, rows[1].x, rows[2].x, rows[3].x}, above);
-  turn4({rows[0].y, rows[1].y, rows[2].y, rows[3].y}, above + 4);
-  turn4({rows[4].x, rows[5].x, rows[6].x, rows[7].x}, below);
-  turn4({rows[4].y, rows[5].y, rows[6].y, rows[7].y}, below + 4);
+__device__ void transpose8(const uint2 (&rows)[kSide], std::uint32_t (&above)[kSide],
+                           std::uint32_t (&below)[kSide]) {
+  transpose4({rows[0].x, rows[1].x, rows[2].x, rows[3].x}, above);
+  transpose4({rows[0].y, rows[1].y, rows[2].y, rows[3].y}, above + 4);
+  transpose4({rows[4].x, rows[5].x, rows[6].x, rows[7].x}, below);
+  transpose4({rows[4].y, rows[5].y, rows[6].y, rows[7].y}, below + 4);
 }
 
 template <bool kPlain, bool kTurned, bool kByExpert>
@@ -225,7 +225,7 @@ __global__ void __launch_bounds__(kTileThreads) quantise_kernel(QuantiseArgument
   if constexpr (kTurned) {
     std::uint32_t above[kSide];
     std::uint32_t below[kSide];
-    turn8(small, above, below);
+    transpose8(small, above, below);
     // Swizzled within a row of the tile, so that neither writes nor reads have bank conflicts.
 #pragma unroll
     for (int i = 0; i < kSide; ++i) {

@@ -61,21 +61,22 @@ __global__ void __launch_bounds__(kRotateThreads) rotate_kernel(RotateArguments 
 
 }  // namespace
 
-void make_turns(Device& device, const Rotation& rotation, std::span<const double> frequencies) {
+void make_rotation_table(Device& device, const Rotation& rotation,
+                         std::span<const double> frequencies) {
   const std::int64_t half = rotation.head_dim / 2;
   const std::int64_t count = rotation.sequence * half;
-  std::vector<float> turns(static_cast<std::size_t>(2 * count));
+  std::vector<float> rotation_table(static_cast<std::size_t>(2 * count));
   for (std::int64_t i = 0; i < half; ++i) {
     for (std::int64_t t = 0; t < rotation.sequence; ++t) {
       const double angle = static_cast<double>(t) * frequencies[static_cast<std::size_t>(i)];
       const auto at = static_cast<std::size_t>(t * half + i);
-      turns[at] = static_cast<float>(std::cos(angle));
-      turns[at + static_cast<std::size_t>(count)] = static_cast<float>(std::sin(angle));
+      rotation_table[at] = static_cast<float>(std::cos(angle));
+      rotation_table[at + static_cast<std::size_t>(count)] = static_cast<float>(std::sin(angle));
     }
   }
   // Synchronous: the host vector goes out of scope.
-  device.check(cudaMemcpy(device.workspace.turns, turns.data(), turns.size() * sizeof(float),
-                          cudaMemcpyHostToDevice),
+  device.check(cudaMemcpy(device.workspace.rotation_table, rotation_table.data(),
+                          rotation_table.size() * sizeof(float), cudaMemcpyHostToDevice),
                "table of rotations");
 }
 
@@ -83,7 +84,7 @@ void rotate(Device& device, const Rotation& rotation, int direction, Matrix head
   device.executed(direction > 0 ? step::Kind::kRotate : step::Kind::kRotateGrad, {}, {heads});
   const auto half = static_cast<unsigned>(rotation.head_dim / 2);
   const unsigned wide = half % 8 == 0 ? 8 : 4;
-  const float* cosines = device.workspace.turns;
+  const float* cosines = device.workspace.rotation_table;
   RotateArguments a{.heads = heads.as<Half>(),
                     .cosines = cosines,
                     .sines = cosines + rotation.sequence * half,

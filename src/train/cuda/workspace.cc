@@ -92,7 +92,7 @@ WorkspaceLayout lay_out_workspace(const step::Program& p, std::int64_t attention
   w.partial = static_cast<float*>(take(partial_elements(p) * 4));
   w.sums = static_cast<double*>(take((kSums + 2 * p.micro_tokens()) * 8));
   w.norm_sums = static_cast<float*>(take(norm_sums_of(p) * 4));
-  w.turns = static_cast<float*>(take(p.choices.sequence * p.model.head_dim * 4));
+  w.rotation_table = static_cast<float*>(take(p.choices.sequence * p.model.head_dim * 4));
   w.token_index =
       static_cast<std::int32_t*>(take(token_places(p) * Batches::index_size(p.micro_tokens()) * 4));
   w.routing = take(routing_bytes(p));

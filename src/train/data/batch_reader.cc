@@ -14,7 +14,7 @@ namespace {
 // Copies a rank's tokens of a window: all, or two pieces. `copy` gets their start in the window,
 // their number, and their destination.
 template <class Copy>
-bool copy_share(const RankShare& share, std::uint64_t sequence, const Copy& copy) {
+bool copy_share(const BatchShare& share, std::uint64_t sequence, const Copy& copy) {
   if (!share.part) return copy(0, sequence, 0);
   const WindowPart& part = *share.part;
   ASSAY_CHECK(std::ranges::max(part.from) + part.length <= sequence,
@@ -25,7 +25,7 @@ bool copy_share(const RankShare& share, std::uint64_t sequence, const Copy& copy
 
 }  // namespace
 
-base::Result<void> BatchReader::read_window(std::uint64_t cursor, const RankShare& share,
+base::Result<void> BatchReader::read_window(std::uint64_t cursor, const BatchShare& share,
                                             std::int32_t* tokens, std::int32_t* targets) const {
   const WindowMix::Place place = mix_.at(cursor);
   const std::uint64_t sequence = place.set->sequence();
@@ -92,7 +92,7 @@ std::uint64_t BatchReader::counted_targets(std::uint64_t cursor, std::uint64_t w
   return counted;
 }
 
-base::Result<void> BatchReader::read(std::uint64_t cursor, const RankShare& share,
+base::Result<void> BatchReader::read(std::uint64_t cursor, const BatchShare& share,
                                      const BatchSpans& to) const {
   const std::uint64_t row_tokens = share.tokens(set().sequence());
   ASSAY_CHECK(to.tokens.size() == share.micro * row_tokens && to.targets.size() == to.tokens.size(),
@@ -110,7 +110,7 @@ base::Result<void> BatchReader::read(std::uint64_t cursor, const RankShare& shar
   return {};
 }
 
-base::Result<void> BatchReader::read(std::uint64_t cursor, const RankShare& share,
+base::Result<void> BatchReader::read(std::uint64_t cursor, const BatchShare& share,
                                      Batch& batch) const {
   const std::size_t size = share.micro * share.tokens(set().sequence());
   batch.cursor = cursor;

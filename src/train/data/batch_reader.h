@@ -33,7 +33,7 @@ struct WindowPart {
 };
 
 // A rank's share of every micro-batch.
-struct RankShare {
+struct BatchShare {
   std::uint64_t rank = 0;
   std::uint64_t ranks = 1;
   std::uint64_t micro = 1;                        // rows of a micro-batch, windows of one rank
@@ -84,16 +84,17 @@ class BatchReader {
 
   // Fills `micro` rows of each span. A token outside the vocabulary is an error that names the file
   // and the byte.
-  base::Result<void> read(std::uint64_t cursor, const RankShare& share, const BatchSpans& to) const;
+  base::Result<void> read(std::uint64_t cursor, const BatchShare& share,
+                          const BatchSpans& to) const;
   // The same, resizing the batch.
-  base::Result<void> read(std::uint64_t cursor, const RankShare& share, Batch& batch) const;
+  base::Result<void> read(std::uint64_t cursor, const BatchShare& share, Batch& batch) const;
 
   // The number of targets that count among `windows` windows from the cursor on, over all ranks.
   [[nodiscard]] std::uint64_t counted_targets(std::uint64_t cursor, std::uint64_t windows) const;
 
  private:
-  base::Result<void> read_window(std::uint64_t cursor, const RankShare& share, std::int32_t* tokens,
-                                 std::int32_t* targets) const;
+  base::Result<void> read_window(std::uint64_t cursor, const BatchShare& share,
+                                 std::int32_t* tokens, std::int32_t* targets) const;
   // For a whole window, whose targets have been read.
   void mask_documents(std::uint64_t cursor, std::int32_t* targets, std::int32_t* documents) const;
 

@@ -18,7 +18,7 @@
 namespace assay::data {
 
 struct LoaderOptions {
-  RankShare share;
+  BatchShare share;
   std::uint64_t cursor = 0;  // where to start: 0, or from a checkpoint
   std::size_t ahead = 4;     // number of batches to prefetch, at most; not 0
 };

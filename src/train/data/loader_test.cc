@@ -126,7 +126,7 @@ TEST_F(LoaderTest, PartsOfWindowsAreThePiecesOfTheWhole) {
 TEST_F(LoaderTest, ReadsAheadWhatTheReaderReads) {
   const TokenSet tokens = set();
   const BatchReader reader(tokens, 9, 1000);
-  const RankShare share{1, 2, 3};
+  const BatchShare share{1, 2, 3};
   for (const std::size_t ahead : {1U, 2U, 7U}) {
     Loader loader(reader, {share, 4, ahead});
     Batch got;

@@ -128,7 +128,7 @@ std::optional<std::uint64_t> TokenSet::vocabulary() const {
   return shards_.front().vocabulary();
 }
 
-base::Result<void> check_says_documents(const Shard& shard, const char* needed_by) {
+base::Result<void> check_has_documents(const Shard& shard, const char* needed_by) {
   if (!shard.documents().empty()) return shard.check_documents();
   return base::fail(base::usage_error(
       shard.where(), "does not say where documents begin",

@@ -37,7 +37,7 @@ base::Result<void> check_same_tokenizer(const Shard& shard, const Shard* other);
 
 // Fails if the shard does not say where its documents begin (the error names what needs that), or
 // if that list is damaged.
-base::Result<void> check_says_documents(const Shard& shard, const char* needed_by);
+base::Result<void> check_has_documents(const Shard& shard, const char* needed_by);
 
 class TokenSet {
  public:
@@ -61,7 +61,7 @@ class TokenSet {
   [[nodiscard]] const PackedRows* packed() const { return packed_ ? &*packed_ : nullptr; }
   [[nodiscard]] Window window(std::uint64_t index) const;
   // The positions at which documents begin among the `sequence` + 1 tokens of a window, except the
-  // first. Every shard must have passed check_says_documents().
+  // first. Every shard must have passed check_has_documents().
   void begins(std::uint64_t index, std::vector<std::uint64_t>& found) const;
 
  private:

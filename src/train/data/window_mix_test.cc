@@ -181,11 +181,11 @@ TEST_F(DataOrder, AMaskSaysWhereDocumentsBegin) {
 
 TEST_F(DataOrder, AMaskNeedsDocuments) {
   const auto documents = Shard::open(write("a.tokens", {40, 40}, 1, {}));
-  EXPECT_TRUE(check_says_documents(*documents, "a mask"));
+  EXPECT_TRUE(check_has_documents(*documents, "a mask"));
   auto plain = ShardWriter::create(directory_.path() / "b.tokens", 300);
   ASSERT_TRUE(plain->append(std::vector<std::uint32_t>(40, 1)));
   ASSERT_TRUE(plain->finish());
-  const auto refused = check_says_documents(*Shard::open(directory_.path() / "b.tokens"), "a mask");
+  const auto refused = check_has_documents(*Shard::open(directory_.path() / "b.tokens"), "a mask");
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().line(),
               HasSubstr("b.tokens: does not say where documents begin; a mask needs shards"));

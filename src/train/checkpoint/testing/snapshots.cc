@@ -8,7 +8,8 @@
 namespace assay::checkpoint::testing {
 namespace {
 
-Tensor noisy(std::string name, Dtype dtype, std::vector<std::int64_t> shape, std::uint64_t seed) {
+Tensor noisy(std::string name, TensorDtype dtype, std::vector<std::int64_t> shape,
+             std::uint64_t seed) {
   TensorInfo info{std::move(name), dtype, std::move(shape)};
   const auto bytes = static_cast<std::size_t>(info.bytes().value());
   return owned_tensor(std::move(info), noise(bytes, seed));
@@ -35,16 +36,16 @@ Snapshot snapshot_of_step(std::int64_t step, std::int64_t scale) {
                     .layout = "embedding 8x4\nlayers.0.qkv 12x4\n",
                     .extra = {{"note", "naïve"}}};
   snapshot.parts.push_back({"weights",
-                            {noisy("embedding", Dtype::kBf16, {scale, 4}, seed + 1),
-                             noisy("layers.0.qkv", Dtype::kF32, {3, scale}, seed + 2),
-                             noisy("scales", Dtype::kF8E4m3, {scale + 1}, seed + 3),
-                             noisy("nothing", Dtype::kI64, {0, scale}, seed + 4)},
+                            {noisy("embedding", TensorDtype::kBf16, {scale, 4}, seed + 1),
+                             noisy("layers.0.qkv", TensorDtype::kF32, {3, scale}, seed + 2),
+                             noisy("scales", TensorDtype::kF8E4m3, {scale + 1}, seed + 3),
+                             noisy("nothing", TensorDtype::kI64, {0, scale}, seed + 4)},
                             {{"step", std::to_string(step)}}});
   snapshot.parts.push_back({"optimizer",
-                            {noisy("first", Dtype::kF32, {scale * 2}, seed + 5),
-                             noisy("remainders", Dtype::kU16, {scale}, seed + 6),
-                             noisy("counts", Dtype::kI32, {2}, seed + 7),
-                             noisy("position", Dtype::kI64, {}, seed + 8)}});
+                            {noisy("first", TensorDtype::kF32, {scale * 2}, seed + 5),
+                             noisy("remainders", TensorDtype::kU16, {scale}, seed + 6),
+                             noisy("counts", TensorDtype::kI32, {2}, seed + 7),
+                             noisy("position", TensorDtype::kI64, {}, seed + 8)}});
   return snapshot;
 }
 

@@ -53,14 +53,14 @@ class ParquetSource : public ByteSource {
  public:
   ParquetSource(base::Process process, base::UniqueFd output, base::UniqueFd errors,
                 const InputFile& file, const std::atomic<bool>* stop,
-                std::chrono::milliseconds patience)
+                std::chrono::milliseconds timeout)
       : process_(std::move(process)),
         output_(std::move(output)),
         errors_(std::move(errors)),
         where_(file.path),
         file_size_(file.bytes),
         stop_(stop),
-        patience_(patience) {}
+        timeout_(timeout) {}
 
   base::Result<std::size_t> read(std::span<char> buffer) override {
     std::size_t size = 0;
@@ -69,11 +69,11 @@ class ParquetSource : public ByteSource {
       std::array<pollfd, 2> wait{{{.fd = output_.get(), .events = POLLIN, .revents = 0},
                                   {.fd = errors_.get(), .events = POLLIN, .revents = 0}}};
       if (::poll(wait.data(), wait.size(), kPollMs) <= 0) {
-        if (std::chrono::steady_clock::now() - heard < patience_) continue;
+        if (std::chrono::steady_clock::now() - heard < timeout_) continue;
         return base::fail(base::failed_error(
             where_,
             fmt::format("its reader has sent nothing for {} s",
-                        std::chrono::duration_cast<std::chrono::seconds>(patience_).count()),
+                        std::chrono::duration_cast<std::chrono::seconds>(timeout_).count()),
             "is its file system mounted?"));
       }
       heard = std::chrono::steady_clock::now();
@@ -101,7 +101,8 @@ class ParquetSource : public ByteSource {
     std::array<char, 4096> text{};
     const ssize_t size = ::read(errors_.get(), text.data(), text.size());
     if (size > 0) {
-      said_.append(text.data(), std::min(static_cast<std::size_t>(size), kKept - said_.size()));
+      received_.append(text.data(),
+                       std::min(static_cast<std::size_t>(size), kKept - received_.size()));
     }
     if (size == 0 || (size < 0 && errno != EINTR && errno != EAGAIN)) errors_.reset();
   }
@@ -115,7 +116,7 @@ class ParquetSource : public ByteSource {
     if (code == 0) return {};
     pollfd wait{.fd = errors_.get(), .events = POLLIN, .revents = 0};
     while (errors_.valid() && ::poll(&wait, 1, 0) > 0) drain_errors();
-    const std::string& what = said_;
+    const std::string& what = received_;
     if (code == 3) {
       return base::fail(base::unfit_error(
           where_, "Parquet files are read by Python's pyarrow, which python3 does not have",
@@ -136,8 +137,8 @@ class ParquetSource : public ByteSource {
   std::string where_;
   std::uint64_t file_size_;
   const std::atomic<bool>* stop_;
-  std::chrono::milliseconds patience_;
-  std::string said_;
+  std::chrono::milliseconds timeout_;
+  std::string received_;
   bool ended_ = false;
 };
 
@@ -146,7 +147,7 @@ class ParquetSource : public ByteSource {
 base::Result<std::unique_ptr<ByteSource>> open_parquet(const InputFile& file,
                                                        const std::string& column,
                                                        const std::atomic<bool>* stop,
-                                                       std::chrono::milliseconds patience) {
+                                                       std::chrono::milliseconds timeout) {
   ASSAY_TRY(base::Pipe output, base::make_pipe());
   ASSAY_TRY(base::Pipe errors, base::make_pipe());
   const char* chosen = std::getenv("ASSAY_PARQUET_PYTHON");
@@ -166,7 +167,7 @@ base::Result<std::unique_ptr<ByteSource>> open_parquet(const InputFile& file,
         "install python3 and pyarrow"));
   }
   return std::make_unique<ParquetSource>(*std::move(process), std::move(output.read_end),
-                                         std::move(errors.read_end), file, stop, patience);
+                                         std::move(errors.read_end), file, stop, timeout);
 }
 
 }  // namespace assay::data

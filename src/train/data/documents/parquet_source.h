@@ -14,9 +14,9 @@ namespace assay::data {
 // Each row becomes a line with the column as its only key; rows without a value become blank lines.
 // The interpreter is python3, or the one that ASSAY_PARQUET_PYTHON names. A file without the
 // column, or with a column that is not text, is an error that lists the columns; so is a reader
-// that is silent for longer than `patience`.
+// that is silent for longer than `timeout`.
 base::Result<std::unique_ptr<ByteSource>> open_parquet(
     const InputFile& file, const std::string& column, const std::atomic<bool>* stop,
-    std::chrono::milliseconds patience = std::chrono::minutes(10));
+    std::chrono::milliseconds timeout = std::chrono::minutes(10));
 
 }  // namespace assay::data

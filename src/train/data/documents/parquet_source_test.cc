@@ -27,12 +27,12 @@ class ParquetReader : public ::testing::Test {
     }
   }
   base::Result<std::string> text_of(const std::string& script,
-                                    std::chrono::milliseconds patience = std::chrono::minutes(1)) {
+                                    std::chrono::milliseconds timeout = std::chrono::minutes(1)) {
     const auto path = directory_.path() / "python";
     std::ofstream(path) << "#!/bin/sh\n" << script << "\n";
     std::filesystem::permissions(path, std::filesystem::perms::owner_all);
     ::setenv("ASSAY_PARQUET_PYTHON", path.c_str(), 1);
-    ASSAY_TRY(const auto source, open_parquet({.path = "x.parquet"}, "text", nullptr, patience));
+    ASSAY_TRY(const auto source, open_parquet({.path = "x.parquet"}, "text", nullptr, timeout));
     std::string text(1 << 20, '\0');
     ASSAY_TRY(const std::size_t size, source->read(text));
     text.resize(size);

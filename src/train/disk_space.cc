@@ -1,4 +1,4 @@
-#include "train/disk_room.h"
+#include "train/disk_space.h"
 
 #include <fmt/format.h>
 #include <sys/statvfs.h>
@@ -10,7 +10,7 @@
 
 namespace assay::train {
 
-std::int64_t CheckpointsToCome::at_once() const {
+std::int64_t FutureCheckpoints::at_once() const {
   if (keep == 0) return count;
   return std::min(count, std::max<std::int64_t>(1, keep + 1 - existing));
 }
@@ -24,22 +24,22 @@ base::Result<base::Bytes> free_space(const std::filesystem::path& folder) {
       static_cast<std::int64_t>(system.f_bavail * static_cast<std::uint64_t>(system.f_frsize)));
 }
 
-base::Result<std::string> check_room(const std::filesystem::path& folder, base::Bytes free,
-                                     const CheckpointsToCome& coming) {
-  const std::int64_t fit = coming.bytes > 0 ? free.count() / coming.bytes : coming.at_once();
-  if (fit >= coming.at_once()) return std::string();
-  const std::string each = base::to_text(base::Bytes(coming.bytes));
-  if (coming.keep == 0 && fit > 0) {
+base::Result<std::string> check_disk_space(const std::filesystem::path& folder, base::Bytes free,
+                                           const FutureCheckpoints& future) {
+  const std::int64_t fit = future.bytes > 0 ? free.count() / future.bytes : future.at_once();
+  if (fit >= future.at_once()) return std::string();
+  const std::string each = base::to_text(base::Bytes(future.bytes));
+  if (future.keep == 0 && fit > 0) {
     return fmt::format(
         "{} has room for {} of the {} checkpoints to come, of {} each: move some "
         "away in time, or set checkpoint.keep",
-        folder.string(), fit, coming.at_once(), each);
+        folder.string(), fit, future.at_once(), each);
   }
   return base::fail(base::unfit_error(
       folder,
       fmt::format("has {} free, but needs room for {} checkpoint{} of {}{}", base::to_text(free),
-                  coming.at_once(), coming.at_once() == 1 ? "" : "s", each,
-                  coming.at_once() == 1 ? "" : " at a time"),
+                  future.at_once(), future.at_once() == 1 ? "" : "s", each,
+                  future.at_once() == 1 ? "" : " at a time"),
       "free some, lower checkpoint.keep, or name another disk with --out"));
 }
 

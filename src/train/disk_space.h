@@ -11,7 +11,7 @@
 
 namespace assay::train {
 
-struct CheckpointsToCome {
+struct FutureCheckpoints {
   std::int64_t bytes = 0;     // of one checkpoint, over all ranks
   std::int64_t count = 1;     // written until the end of the run
   std::int64_t keep = 0;      // at most this many are kept; 0: all
@@ -26,7 +26,7 @@ base::Result<base::Bytes> free_space(const std::filesystem::path& folder);
 
 // Fails if the checkpoints will not fit; if all are kept, only if not even one fits, because users
 // may move them away during the run. In that case the result is a warning, and otherwise empty.
-base::Result<std::string> check_room(const std::filesystem::path& folder, base::Bytes free,
-                                     const CheckpointsToCome& coming);
+base::Result<std::string> check_disk_space(const std::filesystem::path& folder, base::Bytes free,
+                                           const FutureCheckpoints& future);
 
 }  // namespace assay::train

@@ -1,4 +1,4 @@
-// Card: what a GPU supports, according to its compute capability.
+// GpuCapability: what a GPU supports, according to its compute capability.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace assay::train::cuda {
 
-struct Card {
+struct GpuCapability {
   std::string name;
   int major = 0;  // of the compute capability
   int minor = 0;
@@ -18,8 +18,8 @@ struct Card {
 };
 
 // Whether the GPU can be used at all: libraries and kernels need bf16 tensor cores.
-base::Result<void> check_card(const Card& card);
+base::Result<void> check_capability(const GpuCapability& capability);
 // Whether the GPU supports these number formats.
-base::Result<void> check_numerics(const Card& card, const step::Numerics& numerics);
+base::Result<void> check_numerics(const GpuCapability& capability, const step::Numerics& numerics);
 
 }  // namespace assay::train::cuda
