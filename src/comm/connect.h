@@ -1,7 +1,7 @@
 // Connects every rank of a job with every other: over a Unix socket to ranks on the same machine,
 // over TCP to others. Each rank publishes its address and a random token; a connecting rank must
-// present that token, so that strangers on the port are rejected. The listening sockets are closed
-// as soon as all ranks are connected.
+// present that token, so that other connections to the port are rejected. The listening sockets are
+// closed as soon as all ranks are connected.
 #pragma once
 
 #include <chrono>

@@ -54,7 +54,7 @@ class Listener {
     Hello hello;
   };
   void accept_from(int listener);
-  // True when the stranger's entry is no longer needed.
+  // True when the entry is no longer needed.
   bool read_hello(PendingConnection& pending, std::vector<base::UniqueFd>& sockets) const;
 
   int rank_ = 0;

@@ -1,5 +1,5 @@
 // Ranks that are processes: what the others see when one is killed, hangs, disagrees, fails or
-// leaves, when a stranger connects, and when a rank is far ahead.
+// leaves, when something else connects, and when a rank is far ahead.
 #include "comm/processes.h"
 
 #include <arpa/inet.h>
@@ -380,7 +380,7 @@ TEST(Processes, StrangersAreTurnedAway) {
            }});
   EXPECT_EQ(lines[0], "ok");
   EXPECT_EQ(lines[1], "ok");
-  EXPECT_THAT(lines[2], StartsWith("ok"));  // it holds the strangers' sockets
+  EXPECT_THAT(lines[2], StartsWith("ok"));  // it holds the sockets of the other connections
 }
 
 TEST(Processes, ARankThatNeverComesIsNamed) {

@@ -93,7 +93,7 @@ struct Resumed {
   int without = 0;      // with all of alpha every time
 };
 
-Resumed resume_again_and_again(int experiments) {
+Resumed resume_repeatedly(int experiments) {
   Resumed decided;
   for (int seed = 1; seed <= experiments; ++seed) {
     std::mt19937_64 random(static_cast<std::uint64_t>(seed));
@@ -122,7 +122,7 @@ Resumed resume_again_and_again(int experiments) {
 
 TEST(InterimAnalyses, ResumingAgainAndAgainFindsNoEffectThatIsNotThere) {
   constexpr int kResumed = 1000;
-  const Resumed decided = resume_again_and_again(kResumed);
+  const Resumed decided = resume_repeatedly(kResumed);
   // One standard deviation of a binomial of 1,000 at 5 % is 0.7 %.
   EXPECT_LE(decided.by_spending, 0.065 * kResumed);
   EXPECT_GE(decided.by_spending, 0.03 * kResumed);

@@ -66,7 +66,7 @@ class Running {
     ::setsockopt(client.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
     return client;
   }
-  [[nodiscard]] std::string ask(std::string_view text) const;
+  [[nodiscard]] std::string request(std::string_view text) const;
 
  private:
   std::optional<Server> server_;
@@ -88,7 +88,7 @@ std::string receive(const base::UniqueFd& client) {
   return all;
 }
 
-std::string Running::ask(std::string_view text) const {
+std::string Running::request(std::string_view text) const {
   const base::UniqueFd client = connect();
   send(client, text);
   return receive(client);
@@ -153,7 +153,7 @@ TEST(HttpServer, AnswersOverIpv6) {
 
 TEST(HttpServer, AnswersHoweverARequestArrives) {
   const Running server;
-  EXPECT_THAT(server.ask(kGet), EndsWith("\r\n\r\nm 1\n"));
+  EXPECT_THAT(server.request(kGet), EndsWith("\r\n\r\nm 1\n"));
   const base::UniqueFd slow = server.connect();
   for (const char c : std::string_view(kGet)) send(slow, std::string_view(&c, 1));
   EXPECT_THAT(receive(slow), EndsWith("\r\n\r\nm 1\n"));
@@ -161,7 +161,7 @@ TEST(HttpServer, AnswersHoweverARequestArrives) {
   send(pipelined, "GET /echo?1 HTTP/1.1\r\nHost: x\r\n\r\n" + std::string(kGet));
   EXPECT_THAT(receive(pipelined), AllOf(HasSubstr("\r\n\r\n1|HTTP/1.1 200"), EndsWith("m 1\n")));
   // Data after the last request does not destroy its response.
-  EXPECT_THAT(server.ask(kGet + std::string(30000, 'x')), EndsWith("m 1\n"));
+  EXPECT_THAT(server.request(kGet + std::string(30000, 'x')), EndsWith("m 1\n"));
   const base::UniqueFd gone = server.connect();
   send(gone, kGet);
 }
@@ -170,22 +170,22 @@ TEST(HttpServer, RefusesWhatIsMalformedOrTooLarge) {
   const Running server;
   for (const char* bad : {"\r\n\r\n", "GET\r\n\r\n", "GET /page\r\n\r\n", "\x16\x03\x01\r\n\r\n",
                           "GET /page SPDY/3\r\n\r\n", "GET /page HTTP/1.1\r\nbad header\r\n\r\n"}) {
-    EXPECT_THAT(server.ask(bad),
+    EXPECT_THAT(server.request(bad),
                 AllOf(StartsWith("HTTP/1.1 400 Bad Request\r\n"), HasSubstr("Connection: close")))
         << bad;
   }
-  EXPECT_THAT(server.ask(std::string(20000, 'x')), StartsWith("HTTP/1.1 431"));
-  EXPECT_THAT(server.ask("GET /page HTTP/1.1\r\n" + std::string(20000, 'x')),
+  EXPECT_THAT(server.request(std::string(20000, 'x')), StartsWith("HTTP/1.1 431"));
+  EXPECT_THAT(server.request("GET /page HTTP/1.1\r\n" + std::string(20000, 'x')),
               StartsWith("HTTP/1.1 431"));
-  EXPECT_THAT(server.ask("GET /page HTTP/1.1\r\nX: " + std::string(20000, 'x') + "\r\n\r\n"),
+  EXPECT_THAT(server.request("GET /page HTTP/1.1\r\nX: " + std::string(20000, 'x') + "\r\n\r\n"),
               StartsWith("HTTP/1.1 431"));
-  EXPECT_THAT(server.ask("POST /echo HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n"),
+  EXPECT_THAT(server.request("POST /echo HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n"),
               StartsWith("HTTP/1.1 413"));
   const base::UniqueFd half = server.connect();
   send(half, "GET /pa");
   ::shutdown(half.get(), SHUT_WR);
   EXPECT_EQ(receive(half), "");
-  EXPECT_THAT(server.ask(kGet), EndsWith("m 1\n"));
+  EXPECT_THAT(server.request(kGet), EndsWith("m 1\n"));
 }
 
 TEST(HttpServer, SlowClientsRunOutOfTime) {
@@ -209,20 +209,20 @@ TEST(HttpServer, SlowClientsRunOutOfTime) {
     const std::size_t got = receive(deaf).size();
     return got > 0 && got < 64U << 20;
   }));
-  EXPECT_TRUE(eventually([&] { return server.ask(kGet).ends_with("m 1\n"); }));
+  EXPECT_TRUE(eventually([&] { return server.request(kGet).ends_with("m 1\n"); }));
 }
 
 TEST(HttpServer, AbsoluteTargetsAndExpectationsAreUnderstood) {
   const Running server;
   for (const char* target : {"http://x/page", "HTTP://x:9400/page?a=b"}) {
-    EXPECT_THAT(
-        server.ask(fmt::format("GET {} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", target)),
-        EndsWith("\r\n\r\nm 1\n"))
+    EXPECT_THAT(server.request(
+                    fmt::format("GET {} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", target)),
+                EndsWith("\r\n\r\nm 1\n"))
         << target;
   }
-  EXPECT_THAT(server.ask("GET http://x HTTP/1.1\r\nConnection: close\r\n\r\n"),
+  EXPECT_THAT(server.request("GET http://x HTTP/1.1\r\nConnection: close\r\n\r\n"),
               StartsWith("HTTP/1.1 404"));
-  EXPECT_THAT(server.ask("GET http://x?page HTTP/1.1\r\nConnection: close\r\n\r\n"),
+  EXPECT_THAT(server.request("GET http://x?page HTTP/1.1\r\nConnection: close\r\n\r\n"),
               StartsWith("HTTP/1.1 404"));
   const base::UniqueFd client = server.connect();
   send(client,
@@ -242,7 +242,7 @@ TEST(HttpServer, NoClientKeepsOthersOut) {
     idle.push_back(server.connect());
     send(idle.back(), "GET /pa");
   }
-  EXPECT_THAT(server.ask(kGet), EndsWith("m 1\n"));
+  EXPECT_THAT(server.request(kGet), EndsWith("m 1\n"));
   // The connections that were opened first were closed; the last ones are still served.
   send(idle.back(), "ge HTTP/1.1\r\nConnection: close\r\n\r\n");
   EXPECT_THAT(receive(idle.back()), EndsWith("m 1\n"));
@@ -257,7 +257,7 @@ TEST(HttpServer, StopsWithClientsConnected) {
       clients.push_back(server.connect());
       send(clients.back(), i % 2 == 0 ? "GET /large HTTP/1.1\r\n\r\n" : "GET /");
     }
-    EXPECT_THAT(server.ask(kGet), EndsWith("m 1\n"));
+    EXPECT_THAT(server.request(kGet), EndsWith("m 1\n"));
   }
   EXPECT_EQ(receive(clients[1]), "");
   auto unused = Server::listen("test", "0", answer);
@@ -273,7 +273,7 @@ RC_GTEST_PROP(HttpServerProperties, SurvivesAnyBytes, (const std::vector<std::st
     send(client, "GET /page HTTP/1.1\r\n");
     send(client, bytes);
   }
-  RC_ASSERT(eventually([&] { return server.ask(kGet).ends_with("m 1\n"); }));
+  RC_ASSERT(eventually([&] { return server.request(kGet).ends_with("m 1\n"); }));
 }
 
 TEST(HttpListener, BadAddressesAreRefused) {

@@ -61,7 +61,7 @@ TEST(Discover, SummariesAndJson) {
 }
 
 // Bytes that look a little like what is expected, so that parsers get past their first check.
-rc::Gen<std::string> rubbish() {
+rc::Gen<std::string> random_text() {
   return rc::gen::container<std::string>(rc::gen::weightedOneOf<char>(
       {{3, rc::gen::arbitrary<char>()}, {2, rc::gen::elementOf(std::string("0129-,:/. \nxkBG"))}}));
 }
@@ -80,7 +80,7 @@ RC_GTEST_PROP(Discover, RubbishInEveryFileNeverCrashes, ()) {
   tree.write("/sys/class/infiniband/mlx5_0/ports/1/rate", "1");
   tree.write("/sys/module/nvidia/version", "1");
   for (const std::string& file : tree.files()) {
-    if (*rc::gen::inRange(0, 3) != 0) tree.write(file, *rubbish());
+    if (*rc::gen::inRange(0, 3) != 0) tree.write(file, *random_text());
   }
   const Machine machine = discover({.root = tree.root(), .nvml_library = ""});
   RC_ASSERT(!summary(machine).empty());

@@ -8,7 +8,7 @@
 namespace assay::machine {
 namespace {
 
-class GpuWatchTest : public ::testing::Test {
+class GpuMonitorTest : public ::testing::Test {
  protected:
   void SetUp() override { fake_ = ::dlopen(FAKE_NVML, RTLD_NOW | RTLD_LOCAL); }
   void TearDown() override {
@@ -26,7 +26,7 @@ class GpuWatchTest : public ::testing::Test {
   void* fake_ = nullptr;
 };
 
-TEST_F(GpuWatchTest, CountersCoverTheTimeBetweenTwoSamples) {
+TEST_F(GpuMonitorTest, CountersCoverTheTimeBetweenTwoSamples) {
   auto watch = open("nvswitch");
   ASSERT_TRUE(watch);
   ASSERT_EQ(watch->gpus().size(), 8U);
@@ -50,7 +50,7 @@ TEST_F(GpuWatchTest, CountersCoverTheTimeBetweenTwoSamples) {
   }
 }
 
-TEST_F(GpuWatchTest, SlicesAreGpusOfTheirOwn) {
+TEST_F(GpuMonitorTest, SlicesAreGpusOfTheirOwn) {
   auto watch = open("slices");
   ASSERT_TRUE(watch);
   ASSERT_EQ(watch->gpus().size(), 10U);
@@ -69,7 +69,7 @@ TEST_F(GpuWatchTest, SlicesAreGpusOfTheirOwn) {
   EXPECT_TRUE(activities[1].watts);
 }
 
-TEST_F(GpuWatchTest, OlderCardsReportLess) {
+TEST_F(GpuMonitorTest, OlderCardsReportLess) {
   auto watch = open("pairs");
   ASSERT_TRUE(watch);
   watch->sample();
@@ -82,7 +82,7 @@ TEST_F(GpuWatchTest, OlderCardsReportLess) {
   EXPECT_FALSE(bare->sample()[0].memory_used);
 }
 
-TEST_F(GpuWatchTest, InvalidReadingsAreDropped) {
+TEST_F(GpuMonitorTest, InvalidReadingsAreDropped) {
   EXPECT_FALSE(open("driver_not_loaded"));
   EXPECT_FALSE(open("nvswitch", "/nonexistent"));
   EXPECT_FALSE(open("no_count"));

@@ -15,7 +15,7 @@ using ::testing::IsSupersetOf;
 class Processes : public WithTracer {};
 
 // Linux 6.15: pidfd's PIDFD_INFO_EXIT.
-bool kernel_tells_how_others_ended() {
+bool kernel_reports_exit_of_orphans() {
   utsname name{};
   int major = 0;
   int minor = 0;
@@ -37,7 +37,7 @@ TEST_P(Processes, MatchTheProgramsOwnReport) {
   auto expected = lines(outcome.out);
   EXPECT_EQ(expected.size(), 6U);
   EXPECT_EQ(lines(stored.out).size(), expected.size() + 1);  // the command itself
-  if (GetParam() == "preload" && !kernel_tells_how_others_ended()) {
+  if (GetParam() == "preload" && !kernel_reports_exit_of_orphans()) {
     std::erase_if(expected, [](const std::string& line) { return line.ends_with(" 9"); });
   }
   EXPECT_THAT(lines(stored.out), IsSupersetOf(expected));

@@ -42,9 +42,9 @@ base::Json Project::finished_run() const {
 
 std::string Project::integrity() const {
   const std::string database = (path_ / ".assay" / "assay.db").string();
-  std::string said = support::run({{"sqlite3", database, "PRAGMA integrity_check"}}).out;
-  while (said.ends_with('\n')) said.pop_back();
-  return said;
+  std::string output = support::run({{"sqlite3", database, "PRAGMA integrity_check"}}).out;
+  while (output.ends_with('\n')) output.pop_back();
+  return output;
 }
 
 Background::Background(const std::vector<std::string>& arguments, const fs::path& where) {

@@ -21,7 +21,7 @@ TEST_F(GpuLimit, LimitsReachTheRegionBeforeTheCommandStarts) {
       "$ASSAY run --gpu-memory 512MiB --gpu-compute 30% --priority low --gpu-borrow"
       " --gpu 1=memory:64MiB,compute:12.5%,priority:high,borrow:no",
       "launch 1 wait go");
-  look([&](const wire::GpuRegion& region) {
+  check_region([&](const wire::GpuRegion& region) {
     const wire::GpuDevice* second = device(region, 1);
     ASSERT_NE(second, nullptr);  // known by its UUID, though no process has touched it
     EXPECT_EQ(wire::byte_limit(region, *second), 64 * kMi);
@@ -58,7 +58,7 @@ TEST_F(GpuLimit, DevicesAreCountedAsCudaDoes) {
       "a0a0-a0a0a0a0a000=memory:2MiB",
       "wait go");
   const auto check = [&](std::uint64_t first, std::uint64_t second) {
-    look([&](const wire::GpuRegion& region) {
+    check_region([&](const wire::GpuRegion& region) {
       EXPECT_EQ(wire::byte_limit(region, *device(region, 0)), first * kMi);
       EXPECT_EQ(wire::byte_limit(region, *device(region, 1)), second * kMi);
     });
@@ -143,7 +143,8 @@ TEST_F(GpuLimit, AStageRunAgainHasItsLimits) {
 TEST_F(GpuLimit, ARunningRunIsChanged) {
   start("$ASSAY run --name train --gpu-memory 512MiB", "launch 3 alloc 4194304 wait go");
   std::uint64_t generation = 0;
-  look([&](const wire::GpuRegion& region) { generation = region.header.generation.load(); });
+  check_region(
+      [&](const wire::GpuRegion& region) { generation = region.header.generation.load(); });
   const Json limits = json("limit train");
   EXPECT_EQ(limits["launches"], 3);
   EXPECT_EQ(limits["devices"][0]["uuid"], kFirstGpu);
@@ -155,7 +156,7 @@ TEST_F(GpuLimit, ARunningRunIsChanged) {
   EXPECT_EQ(less.exit_code, 0) << less.err;
   EXPECT_THAT(less.out, AllOf(HasSubstr("1.00 MiB"), HasSubstr("40%"), HasSubstr("high"),
                               HasSubstr("Nothing is taken away")));
-  look([&](const wire::GpuRegion& region) {
+  check_region([&](const wire::GpuRegion& region) {
     EXPECT_GT(region.header.generation.load(), generation);
     EXPECT_EQ(wire::byte_limit(region, *device(region, 0)), kMi);
     EXPECT_EQ(wire::share_of(region, *device(region, 0)).thousandths, 400U);
@@ -167,7 +168,7 @@ TEST_F(GpuLimit, ARunningRunIsChanged) {
   const std::string uid = limits["uid"];
   json("limit " + uid.substr(0, 6) + " --gpu-compute none --gpu-borrow");
   json("limit train --gpu-no-borrow");
-  look([&](const wire::GpuRegion& region) {
+  check_region([&](const wire::GpuRegion& region) {
     EXPECT_EQ(wire::byte_limit(region, *device(region, 0)), kMi);  // as it was
     EXPECT_EQ(wire::share_of(region, *device(region, 0)).thousandths, wire::kGpuWholeShare);
     EXPECT_FALSE(wire::share_of(region, *device(region, 0)).borrow);
@@ -177,11 +178,11 @@ TEST_F(GpuLimit, ARunningRunIsChanged) {
                          " --gpu-memory 9MiB && $ASSAY limit " + uid + " --gpu 0=memory:1MiB");
   EXPECT_EQ(far.exit_code, 64) << far.err;
   EXPECT_THAT(far.err, HasSubstr("run of another project"));
-  look([&](const wire::GpuRegion& region) {
+  check_region([&](const wire::GpuRegion& region) {
     EXPECT_EQ(wire::byte_limit(region, *device(region, 0)), 9 * kMi);
   });
   json("limit last --none");
-  look([&](const wire::GpuRegion& region) {
+  check_region([&](const wire::GpuRegion& region) {
     EXPECT_EQ(wire::byte_limit(region, *device(region, 0)), 0U);
     EXPECT_FALSE(wire::share_of(region, *device(region, 0)).limited());
   });

@@ -67,7 +67,7 @@ class GpuShareTest : public ::testing::Test {
     if (running_) finish();
   }
   // The region as the run's own processes have it.
-  void look(const std::function<void(const wire::GpuRegion&)>& check) {
+  void check_region(const std::function<void(const wire::GpuRegion&)>& check) {
     std::string path = text_of("region");
     path.resize(path.find('\n'));
     const base::UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));

@@ -120,7 +120,7 @@ const std::vector<FieldRule> kOpenLineage = {
 };
 
 // Odd and unfinished runs, for all formats.
-std::vector<std::vector<store::RunRecord>> odd_subjects() {
+std::vector<std::vector<store::RunRecord>> unusual_subjects() {
   store::RunRecord failed = testing::run(3, {"false"});
   failed.status = store::RunStatus::kFailed;
   failed.exit_code = 1;
@@ -142,7 +142,7 @@ std::vector<std::vector<store::RunRecord>> odd_subjects() {
 }
 
 TEST(Export, ProvHasItsRequiredFields) {
-  for (const auto& runs : odd_subjects()) {
+  for (const auto& runs : unusual_subjects()) {
     const Json document = Json::parse(*export_text(ExportFormat::kProv, subject_of(runs)));
     if (runs[0].status == store::RunStatus::kRunning) continue;
     EXPECT_THAT(problems_of(document, kProvJson), IsEmpty());
@@ -215,7 +215,7 @@ TEST(Export, ProvKeepsACopyApartFromWhatItWasMadeOf) {
 }
 
 TEST(Export, RoCrateHasItsRequiredFields) {
-  for (const auto& runs : odd_subjects()) {
+  for (const auto& runs : unusual_subjects()) {
     const Json document = Json::parse(*export_text(ExportFormat::kRoCrate, subject_of(runs)));
     EXPECT_THAT(problems_of(document, kRoCrate), IsEmpty());
     std::map<std::string, Json> by_id;
@@ -272,7 +272,7 @@ TEST(Export, RoCrateKeepsContentsOfOnePathApart) {
 }
 
 TEST(Export, InTotoHasItsRequiredFields) {
-  for (const auto& runs : odd_subjects()) {
+  for (const auto& runs : unusual_subjects()) {
     const auto text = export_text(ExportFormat::kInToto, subject_of(runs));
     const bool has_file =
         std::any_of(runs.back().outputs.begin(), runs.back().outputs.end(),
@@ -309,7 +309,7 @@ TEST(Export, InTotoIsAboutTheArtifactAskedFor) {
 }
 
 TEST(Export, OpenLineageHasItsRequiredFields) {
-  for (const auto& runs : odd_subjects()) {
+  for (const auto& runs : unusual_subjects()) {
     const std::string text = *export_text(ExportFormat::kOpenLineage, subject_of(runs));
     std::istringstream lines(text);
     std::map<std::string, std::vector<std::string>> types;

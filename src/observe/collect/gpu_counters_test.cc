@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class GpuCountTest : public ::testing::Test {
+class GpuCountersTest : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string name = (fs::temp_directory_path() / "gpu-count-XXXXXX").string();
@@ -30,7 +30,7 @@ class GpuCountTest : public ::testing::Test {
   fs::path folder_;
 };
 
-TEST_F(GpuCountTest, IsEnabledByADriverOrByTheVariable) {
+TEST_F(GpuCountersTest, IsEnabledByADriverOrByTheVariable) {
   EXPECT_TRUE(cuda_may_run({"ASSAY_GPU=1"}));
   EXPECT_FALSE(cuda_may_run({"ASSAY_GPU=0", "LD_LIBRARY_PATH=" + folder_.string()}));
   std::ofstream(folder_ / "libcuda.so.1") << "x";
@@ -38,7 +38,7 @@ TEST_F(GpuCountTest, IsEnabledByADriverOrByTheVariable) {
   EXPECT_FALSE(cuda_may_run({"ASSAY_GPU=0", "LD_LIBRARY_PATH=" + folder_.string()}));
 }
 
-TEST_F(GpuCountTest, WhatProcessesCountedIsSummedUpAndFoundAgain) {
+TEST_F(GpuCountersTest, WhatProcessesCountedIsSummedUpAndFoundAgain) {
   auto count = GpuCounters::make(uid(), folder_);
   ASSERT_TRUE(count);
   base::Environment environment = {"A=1", "ASSAY_GPU_REGION=/old"};
@@ -56,7 +56,7 @@ TEST_F(GpuCountTest, WhatProcessesCountedIsSummedUpAndFoundAgain) {
   EXPECT_FALSE(GpuCounters::find(uid(), folder_));
 }
 
-TEST_F(GpuCountTest, LimitsAndWaitsAreReported) {
+TEST_F(GpuCountersTest, LimitsAndWaitsAreReported) {
   auto count = GpuCounters::make(uid(), folder_);
   ASSERT_TRUE(count);
   EXPECT_TRUE(count->report().shares.empty());
@@ -77,7 +77,7 @@ TEST_F(GpuCountTest, LimitsAndWaitsAreReported) {
 
 // By the lock on the slot's byte, or, where a program closed the descriptor that held it, by pid
 // and start time.
-TEST_F(GpuCountTest, ExitedProcessesAreRecognised) {
+TEST_F(GpuCountersTest, ExitedProcessesAreRecognised) {
   auto count = GpuCounters::make(uid(), folder_);
   ASSERT_TRUE(count);
   const auto uids = GpuCounters::uids();

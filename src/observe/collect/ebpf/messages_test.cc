@@ -40,10 +40,10 @@ RC_GTEST_PROP(TurnRound, IsThePathOfTheNames, ()) {
   RC_ASSERT(path == expected);
 }
 
-struct ToldMessage {
+struct SampleMessage {
   Op op;
   std::string path, other;
-  bool operator==(const ToldMessage&) const = default;
+  bool operator==(const SampleMessage&) const = default;
 };
 
 class EbpfMessagesTest : public ::testing::Test {
@@ -62,7 +62,7 @@ class EbpfMessagesTest : public ::testing::Test {
 
   base::testing::TempDir folder_;
   EbpfMessages messages_;
-  std::vector<ToldMessage> told_;
+  std::vector<SampleMessage> told_;
 };
 
 TEST_F(EbpfMessagesTest, AScriptIsReportedWithItsInterpreters) {
@@ -73,10 +73,10 @@ TEST_F(EbpfMessagesTest, AScriptIsReportedWithItsInterpreters) {
   receive({.kind = kAssayScript}, reversed(folder_.path()), "script");
   receive({.kind = kAssayExec}, "sh/bin/", std::string("sh\0-x\0", 6));
   ASSERT_GE(told_.size(), 4U);
-  EXPECT_EQ(told_[0], (ToldMessage{Op::kExec, script, std::string("sh\0-x", 5)}));
-  EXPECT_EQ(told_[1], (ToldMessage{Op::kRead, script, ""}));
-  EXPECT_EQ(told_[2], (ToldMessage{Op::kRead, between, ""}));
-  EXPECT_EQ(told_[3], (ToldMessage{Op::kRead, "/bin/sh", ""}));
+  EXPECT_EQ(told_[0], (SampleMessage{Op::kExec, script, std::string("sh\0-x", 5)}));
+  EXPECT_EQ(told_[1], (SampleMessage{Op::kRead, script, ""}));
+  EXPECT_EQ(told_[2], (SampleMessage{Op::kRead, between, ""}));
+  EXPECT_EQ(told_[3], (SampleMessage{Op::kRead, "/bin/sh", ""}));
   // then the shell's loader, if it has one
 }
 
@@ -84,13 +84,13 @@ TEST_F(EbpfMessagesTest, AScriptThatIsGoneLeavesItsInterpreter) {
   receive({.kind = kAssayScript}, reversed(folder_.path()), "gone");
   receive({.kind = kAssayExec}, "sh/bin/", "sh");
   ASSERT_GE(told_.size(), 3U);
-  EXPECT_EQ(told_[0], (ToldMessage{Op::kExec, folder_.path() / "gone", "sh"}));
-  EXPECT_EQ(told_[2], (ToldMessage{Op::kRead, "/bin/sh", ""}));
+  EXPECT_EQ(told_[0], (SampleMessage{Op::kExec, folder_.path() / "gone", "sh"}));
+  EXPECT_EQ(told_[2], (SampleMessage{Op::kRead, "/bin/sh", ""}));
 }
 
 TEST_F(EbpfMessagesTest, AnUnnamedFileIsReportedByItsDirectory) {
   receive({.kind = kAssayOpen, .access = kAssayCreateUnnamed}, "#123/tmp/");
-  EXPECT_THAT(told_, ElementsAre(ToldMessage{Op::kCreate, "/tmp", ""}));
+  EXPECT_THAT(told_, ElementsAre(SampleMessage{Op::kCreate, "/tmp", ""}));
 }
 
 TEST_F(EbpfMessagesTest, CountsFilesWhosePathsLeadElsewhere) {

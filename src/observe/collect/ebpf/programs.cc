@@ -27,8 +27,6 @@
 namespace assay::collect {
 namespace {
 
-using Kind = Relocation::Kind;
-
 // Kernel symbols whose existence decides how programs are loaded.
 constexpr const char* kOpenFunction = "security_file_open";
 constexpr const char* kCastFunction = "bpf_rdonly_cast";
@@ -181,24 +179,24 @@ void EbpfPrograms::Loaded::fill_in(const CodeSection& section, std::size_t begin
     bpf_insn& instruction = code[at];
     const auto distance = static_cast<__s32>(shared_begin + address.offset - at - 1);
     switch (address.kind) {
-      case Kind::kMap:
+      case Relocation::Kind::kMap:
         instruction.src_reg = BPF_PSEUDO_MAP_FD;
         instruction.imm = maps.find(address.name)->second.get();
         break;
-      case Kind::kMapContent:
+      case Relocation::Kind::kMapContent:
         instruction.src_reg = BPF_PSEUDO_MAP_VALUE;
         instruction.imm = maps.find(address.name)->second.get();
         code[at + 1].imm = static_cast<__s32>(address.offset);
         break;
-      case Kind::kFunction:
+      case Relocation::Kind::kFunction:
         instruction.src_reg = BPF_PSEUDO_FUNC;
         instruction.imm = distance;
         break;
-      case Kind::kCall:
+      case Relocation::Kind::kCall:
         instruction.src_reg = BPF_PSEUDO_CALL;
         instruction.imm = distance;
         break;
-      case Kind::kKernelFunction:
+      case Relocation::Kind::kKernelFunction:
         if (const auto id = kernel.function(address.name); id != 0) {
           instruction.src_reg = BPF_PSEUDO_KFUNC_CALL;
           instruction.imm = static_cast<__s32>(id);
