@@ -27,7 +27,7 @@ base::Error wrong(const Call& call, int rank, std::string_view what) {
                            fmt::format("{}: {}", to_text(call), what));
 }
 
-// One array of Parts: an entry per rank, none negative, and a size that fits into memory.
+// One array of AllToAllParts: an entry per rank, none negative, and a size that fits into memory.
 bool fits(std::span<const std::int64_t> counts, std::span<const std::int64_t> offsets, int ranks) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 32;
   const auto ok = [](std::int64_t value) { return value >= 0 && value <= kMost; };

@@ -24,7 +24,7 @@ enum class Collective : std::uint8_t {
   kBroadcast,
   kAllToAll,
   kBarrier,
-  kAllToAllV,  // counts and offsets per peer, in Parts
+  kAllToAllV,  // counts and offsets per peer, in AllToAllParts
   kSend,
   kReceive,
 };

@@ -1,5 +1,6 @@
-// What `assay top` shows, as values: two samples of the runs and GPUs of a machine become a View,
-// with rates over the time between them. Pure; tables, JSON and Prometheus text are made from it.
+// What `assay top` shows, as values: two samples of the runs and GPUs of a machine become a
+// UsageView, with rates over the time between them. Pure; tables, JSON and Prometheus text are made
+// from it.
 #pragma once
 
 #include <cstdint>

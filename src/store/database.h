@@ -1,4 +1,4 @@
-// Database: one connection to one SQLite file. Transaction and Snapshot: a write and a read
+// Database: one connection to one SQLite file. Transaction and ReadTransaction: a write and a read
 // transaction on it.
 //
 // - A connection belongs to one thread at a time; concurrent threads and processes each open their

@@ -10,15 +10,15 @@ namespace assay::store::testing {
 struct ChildResult {
   bool killed = false;   // by SIGKILL
   int exit_code = -1;    // when it was not killed
-  std::string reported;  // everything it passed to Say
+  std::string reported;  // everything it passed to Report
 };
 
 class Child {
  public:
   using Report = std::function<void(std::string_view)>;
 
-  // Starts `body` in a fork. What it passes to Say is kept even if the child dies right after. The
-  // child exits with 0, without destructors or sanitizer reports at exit, when `body` returns.
+  // Starts `body` in a fork. What it passes to Report is kept even if the child dies right after.
+  // The child exits with 0, without destructors or sanitizer reports at exit, when `body` returns.
   explicit Child(const std::function<void(const Report&)>& body);
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;

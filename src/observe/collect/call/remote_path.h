@@ -53,7 +53,7 @@ struct RemoteName {
   RemoteFile file;              // what the name means now, links not followed; ENOENT: nothing
 
   [[nodiscard]] std::string path() const;
-  // As Found's, for the directory, or for directory and name together.
+  // As RemoteFile's, for the directory, or for directory and name together.
   bool accept_too_long_path() {
     if (error != ENAMETOOLONG || !parent.fd.valid()) return false;
     error = parent.error = 0;

@@ -1,6 +1,6 @@
 // EventLog: the collector's side of the event log (wire/log_header.h). It creates the file,
 // allocates space for the writers, appends the collector's own events, and delivers every record to
-// a Sink in order. After a crash the same class reads what was left.
+// an EventSink in order. After a crash the same class reads what was left.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// Collector: runs a command and reports to a Sink everything it does to files. The interface of
-// three kinds: gate/preload.cc, ebpf/ebpf.cc and ptrace/ptrace.cc; tracers.h chooses.
+// Collector: runs a command and reports to an EventSink everything it does to files. The interface
+// of three kinds: gate/preload.cc, ebpf/ebpf.cc and ptrace/ptrace.cc; tracers.h chooses.
 #pragma once
 
 #include <sys/resource.h>

@@ -1,4 +1,4 @@
-// EventRecorder: a Sink that keeps all events, and the Launch of a command for tests.
+// EventRecorder: an EventSink that keeps all events, and the Launch of a command for tests.
 #pragma once
 
 #include <set>
