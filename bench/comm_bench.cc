@@ -100,28 +100,28 @@ double call_seconds(int ranks, Collective collective, std::size_t bytes, bool on
   constexpr int kRounds = 7;
   const int repeats =
       static_cast<int>(std::clamp<std::size_t>((std::size_t{4} << 20U) / bytes, 1, 200));
-  check(run_processes({.ranks = ranks,
-                       .body = [&](Communicator& c) -> base::Result<void> {
-                         const std::vector<char> in(bytes, 1);
-                         std::vector<char> out(bytes, 2);
-                         const auto count = static_cast<std::int64_t>(bytes) / ranks;
-                         for (int round = -1; round < kRounds;
-                              ++round) {  // the first touches the memory
-                           ASSAY_TRY_VOID(c.barrier());
-                           const double begun = now_s();
-                           for (int i = 0; i < repeats; ++i) {
-                             ASSAY_TRY(const auto ticket, c.issue({collective, count, Dtype::kU8},
-                                                                  in.data(), out.data()));
-                             ASSAY_TRY_VOID(c.wait(ticket));
-                           }
-                           const double seconds = (now_s() - begun) / repeats;
-                           ASSAY_TRY_VOID(c.barrier());
-                           if (round >= 0 && c.rank() == 0) shared.figure(round) = seconds;
-                         }
-                         return {};
-                       },
-                       .only_tcp = only_tcp,
-                       .shared = &shared}));
+  check(run_processes(
+      {.ranks = ranks,
+       .body = [&](Communicator& c) -> base::Result<void> {
+         const std::vector<char> in(bytes, 1);
+         std::vector<char> out(bytes, 2);
+         const auto count = static_cast<std::int64_t>(bytes) / ranks;
+         for (int round = -1; round < kRounds; ++round) {  // the first touches the memory
+           ASSAY_TRY_VOID(c.barrier());
+           const double begun = now_s();
+           for (int i = 0; i < repeats; ++i) {
+             ASSAY_TRY(const auto ticket,
+                       c.issue({collective, count, ElementType::kU8}, in.data(), out.data()));
+             ASSAY_TRY_VOID(c.wait(ticket));
+           }
+           const double seconds = (now_s() - begun) / repeats;
+           ASSAY_TRY_VOID(c.barrier());
+           if (round >= 0 && c.rank() == 0) shared.figure(round) = seconds;
+         }
+         return {};
+       },
+       .only_tcp = only_tcp,
+       .shared = &shared}));
   std::vector<double> seconds;
   for (int round = 0; round < kRounds; ++round) seconds.push_back(shared.figure(round));
   return base::median(seconds);
@@ -156,9 +156,11 @@ void latency(bool only_tcp) {
                            ASSAY_TRY_VOID(c.barrier());
                            const double begun = now_s();
                            for (int i = 0; i < kExchanges; ++i) {
-                             if (c.rank() == 0) ASSAY_TRY_VOID(c.send(data, 64, Dtype::kU8, 1));
-                             ASSAY_TRY_VOID(c.receive(data, 64, Dtype::kU8, 1 - c.rank()));
-                             if (c.rank() == 1) ASSAY_TRY_VOID(c.send(data, 64, Dtype::kU8, 0));
+                             if (c.rank() == 0)
+                               ASSAY_TRY_VOID(c.send(data, 64, ElementType::kU8, 1));
+                             ASSAY_TRY_VOID(c.receive(data, 64, ElementType::kU8, 1 - c.rank()));
+                             if (c.rank() == 1)
+                               ASSAY_TRY_VOID(c.send(data, 64, ElementType::kU8, 0));
                            }
                            if (c.rank() == 0) {
                              shared.figure(round) = (now_s() - begun) / kExchanges / 2;

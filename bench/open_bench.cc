@@ -143,8 +143,8 @@ int main(int argc, char** argv) {
     close(file);
   }
   // Enough for every open of every round to be recorded.
-  assay::shim::testing::Log log(folder / "log",
-                                std::uint64_t(rounds + 8) * kFiles * std::size(kTasks) * 512);
+  assay::shim::testing::ShimLog log(folder / "log",
+                                    std::uint64_t(rounds + 8) * kFiles * std::size(kTasks) * 512);
 
   std::vector<Measured> measured;
   for (const Mode& mode : kModes) {
