@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstdlib>
-#include <cstring>
 
 #include "base/error.h"
+#include "cli/number_option.h"
 #include "control/host_name.h"
 #include "train/cuda/cuda_backend.h"
 
@@ -18,15 +17,7 @@ constexpr char kRanksPerGpu[] = "ASSAY_RANKS_PER_GPU";
 base::Result<int> ranks_per_gpu() {
   const char* const text = std::getenv(kRanksPerGpu);
   if (text == nullptr || text[0] == '\0') return 1;
-  constexpr int kMost = 64;
-  int ranks = 0;
-  const char* const last = text + std::strlen(text);
-  const auto [end, error] = std::from_chars(text, last, ranks);
-  if (error != std::errc{} || end != last || ranks < 1 || ranks > kMost) {
-    return base::fail(base::usage_error(
-        kRanksPerGpu, fmt::format("expected a number from 1 to {}, got '{}'", kMost, text)));
-  }
-  return ranks;
+  return number_option<int>(kRanksPerGpu, text, 1, 64);
 }
 
 std::string gpus(std::int64_t count) {

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -19,6 +18,7 @@
 #include "base/progress.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "cli/number_option.h"
 #include "hash/blake3.h"
 #include "train/data/tokenize.h"
 
@@ -53,13 +53,7 @@ class ScratchFolder {
 
 base::Result<std::int64_t> most_tokens(const std::string& text) {
   if (text.empty()) return 0;
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < 1) {
-    return base::fail(base::usage_error(
-        "score --tokens", fmt::format("expected a number of at least 1, got '{}'", text)));
-  }
-  return value;
+  return number_option<std::int64_t>("score --tokens", text, 1);
 }
 
 // While this exists, the first terminating signal is only recorded, and pass_on() delivers it after

@@ -28,8 +28,4 @@ base::Result<LookedAt> look_at_file(store::Store& store, lineage::Artifact& arti
 // folder for temporary files. It is not created.
 base::Result<std::filesystem::path> kept_folder(const std::string& verb, const std::string& asked);
 
-// "3" -> 3; a usage error that names the option otherwise.
-base::Result<std::int64_t> count_option(const std::string& verb, const std::string& option,
-                                        const std::string& text);
-
 }  // namespace assay::cli

@@ -9,6 +9,7 @@
 #include "base/decimal.h"
 #include "base/number.h"
 #include "base/text.h"
+#include "cli/number_option.h"
 
 namespace assay::cli {
 namespace {
@@ -19,8 +20,8 @@ using compare::Experiment;
 constexpr std::string_view kVariableLetters =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
 
-base::Result<std::int64_t> whole_option(const char* option, const std::string& text) {
-  return count_option("compare", option, text);
+base::Result<std::int64_t> whole_option(const std::string& option, const std::string& text) {
+  return number_option<std::int64_t>("compare " + option, text, 0);
 }
 
 template <class T>
