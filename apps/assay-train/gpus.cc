@@ -5,8 +5,8 @@
 #include <cstdlib>
 
 #include "base/error.h"
+#include "base/host_name.h"
 #include "cli/number_option.h"
-#include "control/host_name.h"
 #include "train/cuda/cuda_backend.h"
 
 namespace assay::cli {
@@ -37,11 +37,11 @@ base::Result<GpuOfRank> gpu_of(const control::Place& place) {
     return base::fail(base::unfit_error(
         fmt::format("rank {}", place.rank),
         fmt::format("is local rank {} on {}, but this process sees only {}", place.local_rank,
-                    control::host_name(), gpus(count)),
+                    base::host_name(), gpus(count)),
         "start no more ranks on a machine than it has GPUs, or use --device cpu"));
   }
   if (per_gpu > 1) {
-    const std::string host = fmt::format("{}-{}", control::host_name(), place.local_rank % per_gpu);
+    const std::string host = fmt::format("{}-{}", base::host_name(), place.local_rank % per_gpu);
     ::setenv("NCCL_HOSTID", host.c_str(), 0);
   }
   return gpu;

@@ -12,10 +12,10 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/host_name.h"
 #include "base/log.h"
 #include "base/process/process.h"
 #include "control/client.h"
-#include "control/host_name.h"
 
 namespace assay::control {
 namespace {
@@ -39,7 +39,7 @@ void allow_descriptors(int ranks, int strangers) {
 }
 
 Introduction introduction_of(const ChannelOptions& options) {
-  return {options.job, 0, options.ranks, host_name(), ::getpid(), Purpose::kJoin};
+  return {options.job, 0, options.ranks, base::host_name(), ::getpid(), Purpose::kJoin};
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "base/clock.h"
+#include "base/host_name.h"
 #include "base/process/environment.h"
 #include "base/process/exit_status.h"
 #include "base/text.h"
@@ -221,7 +222,7 @@ void Recorder::finish_tracking(const collect::Outcome& outcome, Results& results
 Part Recorder::own_part(const collect::Outcome& outcome) {
   Part part;
   part.rank = request_.part_of->rank;
-  part.host = host_name();
+  part.host = base::host_name();
   part.started_unix_ns = run_.started_unix_ns;
   part.wait_status = wait_status_;
   part.dropped = static_cast<std::int64_t>(outcome.dropped);
