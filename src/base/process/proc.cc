@@ -18,7 +18,6 @@ constexpr int kState = 3;
 constexpr int kParent = 4;
 constexpr int kUserTicks = 14;
 constexpr int kSystemTicks = 15;
-constexpr int kChildrenUserTicks = 16;
 constexpr int kChildrenSystemTicks = 17;
 constexpr int kStartTicks = 22;
 constexpr int kResidentPages = 24;
