@@ -221,6 +221,7 @@ void Server::meet(PeerId id, Peer& peer, const Frame& frame) {
     return refuse(peer, refusal_bytes(*reason), *reason);
   }
   peers_.admit(id, who.rank);
+  base::log_info("joined", {{"rank", who.rank}, {"host", who.host}, {"peer", peer.address}});
   if (!accepting_) watch_listener(true);
   peer.connection.queue(peer.handshake.welcome_bytes(hub_.join_remaining_ns(now_ns_) / 1'000'000));
 }
