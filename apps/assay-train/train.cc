@@ -248,7 +248,10 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
       .ranks = member == nullptr ? nullptr : &member->world(),
       .meter = meter ? &*meter : nullptr,
       .threads = threads_of(member == nullptr ? 1 : member->place().local_ranks),
-      .startup = &startup};
+      .startup = &startup,
+      .step_begins = [member](std::int64_t step) {
+        if (member != nullptr) member->step_begins(step);
+      }};
   const auto train_with = [&](train::Reporter& reporter) {
     return train::train(job, planned, *device.backend, reader, trainer, reporter);
   };
