@@ -12,7 +12,6 @@
 
 #include "assay/compare/print.h"
 #include "base/csv.h"
-#include "base/file.h"
 #include "base/output_file.h"
 
 namespace assay::cli {

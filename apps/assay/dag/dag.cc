@@ -7,7 +7,6 @@
 
 #include "assay/project.h"
 #include "assay/verbs.h"
-#include "base/file.h"
 #include "base/output_file.h"
 #include "base/suggestion.h"
 #include "base/text.h"

@@ -8,7 +8,6 @@
 
 #include "assay/project.h"
 #include "assay/verbs.h"
-#include "base/file.h"
 #include "base/output_file.h"
 #include "base/terminal.h"
 #include "base/text.h"

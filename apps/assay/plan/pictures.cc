@@ -4,7 +4,6 @@
 
 #include <filesystem>
 
-#include "base/file.h"
 #include "base/output_file.h"
 #include "base/text.h"
 #include "plan/calibrate/fit.h"

@@ -1,6 +1,5 @@
 // assay report [RUN|EXPERIMENT|SUITE|JOB…]: a page of what was run, compared, measured or planned.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <limits>

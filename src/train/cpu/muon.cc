@@ -1,5 +1,4 @@
-// Muon: updates a matrix by its momentum, orthogonalised with a few Newton-Schulz iterations
-//.
+// Muon: updates a matrix by its momentum, orthogonalised with a few Newton-Schulz iterations.
 #include <cblas.h>
 
 #include <algorithm>
