@@ -4,28 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 
 #include "assay-train/loaded_model.h"
 #include "assay-train/verbs.h"
 #include "base/error.h"
+#include "cli/number_option.h"
 
 namespace assay::cli {
 namespace {
-
-template <class T>
-base::Result<T> number(const char* option, const std::string& text, T least, T most) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() ||
-      !(value >= least && value <= most)) {
-    return base::fail(base::usage_error(
-        fmt::format("generate {}", option),
-        fmt::format("expected a number from {} to {}, got '{}'", least, most, text)));
-  }
-  return value;
-}
 
 // A document begins as in training, with the bos token.
 base::Result<std::vector<std::int32_t>> prompt_of(const OpenedModel& opened,
@@ -42,11 +29,13 @@ base::Result<std::vector<std::int32_t>> prompt_of(const OpenedModel& opened,
 }  // namespace
 
 base::Result<base::ExitCode> generate_text(const Session& session, const GenerateOptions& options) {
-  ASSAY_TRY(const auto count, number<std::int64_t>("--tokens", options.tokens, 1, 1'000'000));
-  ASSAY_TRY(const auto temperature, number<double>("--temperature", options.temperature, 0, 100));
-  ASSAY_TRY(const auto top_p, number<double>("--top-p", options.top_p, 1e-6, 1));
-  ASSAY_TRY(const auto seed,
-            number<std::uint64_t>("--seed", options.seed, 0, std::uint64_t{1} << 62U));
+  ASSAY_TRY(const auto count,
+            number_option<std::int64_t>("generate --tokens", options.tokens, 1, 1'000'000));
+  ASSAY_TRY(const auto temperature,
+            number_option<double>("generate --temperature", options.temperature, 0, 100));
+  ASSAY_TRY(const auto top_p, number_option<double>("generate --top-p", options.top_p, 1e-6, 1));
+  ASSAY_TRY(const auto seed, number_option<std::uint64_t>("generate --seed", options.seed, 0,
+                                                          std::uint64_t{1} << 62U));
   ASSAY_TRY(const OpenedModel opened,
             open_model(options.checkpoint, options.tokenizer, "generate"));
   ASSAY_TRY(const std::vector<std::int32_t> tokens, prompt_of(opened, options.prompt));

@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstdlib>
-#include <cstring>
 
 #include "base/error.h"
-#include "control/host_name.h"
+#include "base/host_name.h"
+#include "cli/number_option.h"
 #include "train/cuda/cuda_backend.h"
 
 namespace assay::cli {
@@ -18,15 +17,7 @@ constexpr char kRanksPerGpu[] = "ASSAY_RANKS_PER_GPU";
 base::Result<int> ranks_per_gpu() {
   const char* const text = std::getenv(kRanksPerGpu);
   if (text == nullptr || text[0] == '\0') return 1;
-  constexpr int kMost = 64;
-  int ranks = 0;
-  const char* const last = text + std::strlen(text);
-  const auto [end, error] = std::from_chars(text, last, ranks);
-  if (error != std::errc{} || end != last || ranks < 1 || ranks > kMost) {
-    return base::fail(base::usage_error(
-        kRanksPerGpu, fmt::format("expected a number from 1 to {}, got '{}'", kMost, text)));
-  }
-  return ranks;
+  return number_option<int>(kRanksPerGpu, text, 1, 64);
 }
 
 std::string gpus(std::int64_t count) {
@@ -47,12 +38,12 @@ base::Result<GpuOfRank> gpu_of(const control::RankAssignment& assignment) {
     return base::fail(base::unfit_error(
         fmt::format("rank {}", assignment.rank),
         fmt::format("is local rank {} on {}, but this process sees only {}", assignment.local_rank,
-                    control::host_name(), gpus(count)),
+                    base::host_name(), gpus(count)),
         "start no more ranks on a machine than it has GPUs, or use --device cpu"));
   }
   if (per_gpu > 1) {
     const std::string host =
-        fmt::format("{}-{}", control::host_name(), assignment.local_rank % per_gpu);
+        fmt::format("{}-{}", base::host_name(), assignment.local_rank % per_gpu);
     ::setenv("NCCL_HOSTID", host.c_str(), 0);
   }
   return gpu;

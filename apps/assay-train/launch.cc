@@ -18,6 +18,7 @@
 #include "base/json.h"
 #include "base/process/exit_status.h"
 #include "base/process/process.h"
+#include "base/process/program.h"
 #include "base/unique_fd.h"
 #include "control/rank_assignment.h"
 #include "control/secret.h"
@@ -115,8 +116,7 @@ class Ranks {
     for (const int signal : {SIGHUP, SIGINT, SIGTERM, SIGUSR1}) {
       if (was_ignored(signal)) ::sigdelset(&changed, signal);
     }
-    std::error_code unknown;  // under its own name, which ps shows
-    const std::string program = fs::read_symlink("/proc/self/exe", unknown).string();
+    const std::string program = base::own_program().string();  // its own name, which ps shows
     for (int rank = 0; rank < options.ranks; ++rank) {
       control::RankAssignment assignment{
           .rank = rank,

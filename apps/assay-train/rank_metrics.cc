@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <utility>
 
+#include "base/host_name.h"
 #include "step/layout.h"
 
 namespace assay::cli {
@@ -38,7 +38,7 @@ train::RankSample RankTelemetry::end_step(double seconds) {
 base::Result<RankTable> RankTable::gather(const Membership& member, const spec::JobSpec& job,
                                           std::int64_t planned_bytes) {
   RankFacts own{.planned_bytes = planned_bytes};
-  ::gethostname(own.host.data(), own.host.size() - 1);
+  base::host_name().copy(own.host.data(), own.host.size() - 1);
   std::vector<RankFacts> all(static_cast<std::size_t>(member.assignment().ranks));
   ASSAY_TRY_VOID(
       member.world().all_gather(&own, all.data(), sizeof(RankFacts), comm::ElementType::kU8));

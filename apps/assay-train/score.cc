@@ -3,22 +3,21 @@
 
 #include <fmt/format.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 
 #include "assay-train/loaded_model.h"
 #include "assay-train/verbs.h"
 #include "base/error.h"
 #include "base/progress.h"
+#include "base/scratch_folder.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "cli/number_option.h"
 #include "hash/blake3.h"
 #include "train/data/tokenize.h"
 
@@ -27,39 +26,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder that is removed with the object.
-class ScratchFolder {
- public:
-  static base::Result<ScratchFolder> make() {
-    const char* parent = std::getenv("TMPDIR");
-    std::string name = (fs::path(parent != nullptr ? parent : "/tmp") / "assay-score-XXXXXX");
-    if (::mkdtemp(name.data()) == nullptr) {
-      return base::fail(base::system_error(name, "cannot create this folder", errno));
-    }
-    return ScratchFolder(name);
-  }
-  ScratchFolder(ScratchFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  ScratchFolder& operator=(ScratchFolder&&) = delete;
-  ~ScratchFolder() {
-    std::error_code error;
-    if (!path_.empty()) fs::remove_all(path_, error);
-  }
-  [[nodiscard]] const fs::path& path() const { return path_; }
-
- private:
-  explicit ScratchFolder(fs::path path) : path_(std::move(path)) {}
-  fs::path path_;
-};
-
 base::Result<std::int64_t> most_tokens(const std::string& text) {
   if (text.empty()) return 0;
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < 1) {
-    return base::fail(base::usage_error(
-        "score --tokens", fmt::format("expected a number of at least 1, got '{}'", text)));
-  }
-  return value;
+  return number_option<std::int64_t>("score --tokens", text, 1);
 }
 
 // While this exists, the first terminating signal is only recorded, and pass_on() delivers it after
@@ -107,7 +76,7 @@ base::Result<data::Shard> tokenized(const ScoreOptions& options, const OpenedMod
                                     std::int64_t most) {
   ASSAY_TRY(data::InputFiles inputs, data::input_files(options.files, {}));
   const auto make = [&]() -> base::Result<data::Shard> {
-    ASSAY_TRY(const ScratchFolder scratch, ScratchFolder::make());
+    ASSAY_TRY(const base::ScratchFolder scratch, base::ScratchFolder::make("assay-score-"));
     const data::TokenizeRequest request{
         .files = std::move(inputs.files),
         .output = scratch.path() / "documents.tokens",

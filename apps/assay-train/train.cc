@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <cstdio>
 #include <filesystem>
 
@@ -23,6 +22,7 @@
 #include "assay-train/training_job.h"
 #include "assay-train/verbs.h"
 #include "base/error.h"
+#include "cli/number_option.h"
 #include "machine/meter.h"
 #include "step/rules.h"
 #include "train/checkpoint/checkpoint.h"
@@ -58,13 +58,7 @@ void install_signal_handlers() {
 
 base::Result<std::optional<std::int64_t>> parse_stop(const std::string& text) {
   if (text.empty()) return std::nullopt;
-  std::int64_t step = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), step);
-  if (error != std::errc{} || end != text.data() + text.size() || step < 1) {
-    return base::fail(base::usage_error(
-        "train --stop-after", fmt::format("expected a step number of at least 1, got '{}'", text)));
-  }
-  return step;
+  return number_option<std::int64_t>("train --stop-after", text, 1);
 }
 
 train::StartFrom start_of(const TrainOptions& options) {
@@ -254,7 +248,10 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
       .ranks = member == nullptr ? nullptr : &member->world(),
       .meter = meter ? &*meter : nullptr,
       .threads = threads_of(member == nullptr ? 1 : member->assignment().local_ranks),
-      .startup = &startup};
+      .startup = &startup,
+      .step_begins = [member](std::int64_t step) {
+        if (member != nullptr) member->step_begins(step);
+      }};
   const auto train_with = [&](train::Reporter& reporter) {
     return train::train(job, planned, *device.backend, reader, trainer, reporter);
   };

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <charconv>
-
 #include "base/clock.h"
 #include "base/local_time.h"
 #include "base/log.h"
@@ -62,17 +60,6 @@ base::Result<fs::path> results_folder(const std::string& verb, const std::string
   const fs::path temporary = fs::temp_directory_path(ignored);
   return (temporary.empty() ? fs::path("/tmp") : temporary) /
          fmt::format("assay-{}-{}", verb, stamp);
-}
-
-base::Result<std::int64_t> count_option(const std::string& verb, const std::string& option,
-                                        const std::string& text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0) {
-    return base::fail(base::usage_error(verb, fmt::format("{} '{}' is not a count", option, text),
-                                        "use a whole number"));
-  }
-  return value;
 }
 
 }  // namespace assay::cli

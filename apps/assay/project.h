@@ -29,8 +29,4 @@ base::Result<DescribedFile> describe_file(store::Store& store, lineage::Artifact
 base::Result<std::filesystem::path> results_folder(const std::string& verb,
                                                    const std::string& requested);
 
-// "3" -> 3; a usage error that names the option otherwise.
-base::Result<std::int64_t> count_option(const std::string& verb, const std::string& option,
-                                        const std::string& text);
-
 }  // namespace assay::cli

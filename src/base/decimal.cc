@@ -96,4 +96,11 @@ tl::expected<std::int64_t, DecimalError> decimal_times(std::string_view number,
   return static_cast<std::int64_t>(value);
 }
 
+std::string without_trailing_zeros(std::string text) {
+  if (text.find('.') == std::string::npos) return text;
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') text.pop_back();
+  return text;
+}
+
 }  // namespace assay::base

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <tl/expected.hpp>
 
@@ -17,5 +18,8 @@ enum class DecimalError { kTooLarge, kNotWhole };
 // number × factor; all of `number` must be what decimal_size() accepts.
 tl::expected<std::int64_t, DecimalError> decimal_times(std::string_view number,
                                                        std::uint64_t factor);
+
+// "1.500" -> "1.5", "2.0" -> "2"; "20" stays.
+std::string without_trailing_zeros(std::string text);
 
 }  // namespace assay::base

@@ -47,5 +47,13 @@ RC_GTEST_PROP(DecimalTimes, IsExact, ()) {
   RC_ASSERT(decimal_times(text + "e6", 1) == whole * 1'000'000 + micros);
 }
 
+TEST(WithoutTrailingZeros, LeavesWholeNumbersAlone) {
+  EXPECT_EQ(without_trailing_zeros("1.500"), "1.5");
+  EXPECT_EQ(without_trailing_zeros("2.0"), "2");
+  EXPECT_EQ(without_trailing_zeros("-0.10"), "-0.1");
+  EXPECT_EQ(without_trailing_zeros("20"), "20");
+  EXPECT_EQ(without_trailing_zeros(""), "");
+}
+
 }  // namespace
 }  // namespace assay::base

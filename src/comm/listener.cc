@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/hex.h"
 
 namespace assay::comm {
 namespace {
@@ -27,12 +28,6 @@ using Clock = std::chrono::steady_clock;
 // Unidentified connections handled at once. More would be an attempt to exhaust our descriptors;
 // the oldest is closed.
 constexpr std::size_t kMaxPending = 256;
-
-std::string hex(const Token& token) {
-  std::string text;
-  for (const char c : token) text += fmt::format("{:02x}", static_cast<unsigned char>(c));
-  return text;
-}
 
 std::optional<Token> token_of(std::string_view text) {
   Token token{};
@@ -105,7 +100,8 @@ base::UniqueFd listen_local(const std::string& name) {
 }  // namespace
 
 std::string Endpoint::text() const {
-  return fmt::format("{} {} {} {} {}", host, address, port, name.empty() ? "-" : name, hex(token));
+  return fmt::format("{} {} {} {} {}", host, address, port, name.empty() ? "-" : name,
+                     base::hex_of(token));
 }
 
 std::optional<Endpoint> Endpoint::parsed(const std::string& text) {
@@ -152,7 +148,7 @@ base::Result<Listener> Listener::open(int rank, int ranks, const std::string& ad
   // Not derived from the token: socket names are public.
   Token random{};
   if (endpoint.host != "?" && ::getrandom(random.data(), random.size(), 0) == sizeof random) {
-    endpoint.name = "assay-" + hex(random);
+    endpoint.name = "assay-" + base::hex_of(random);
     listener.local_ = listen_local(endpoint.name);
     if (!listener.local_.valid()) endpoint.name.clear();
   }

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <map>
 
 #include "base/json.h"
+#include "base/number.h"
 #include "base/text.h"
 
 namespace assay::compare {
@@ -30,19 +30,7 @@ constexpr const char* kMetricForms = "one of wall, cpu, regex:PATTERN, json:PATH
 std::optional<double> number_of(std::string_view text) {
   text = base::trim(text);
   if (text.starts_with('+')) text.remove_prefix(1);
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) {
-    return std::nullopt;
-  }
-  return value;
-}
-
-std::optional<std::int64_t> whole_number_of(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return base::parse_number<double>(text);
 }
 
 // Calls visit(line, offset of its end) for each line. A carriage return ends a line too, so every
@@ -63,7 +51,7 @@ const Json* at_path(const Json& document, std::string_view path) {
     const std::size_t dot = std::min(path.find('.'), path.size());
     const std::string key(path.substr(0, dot));
     path.remove_prefix(std::min(dot + 1, path.size()));
-    const auto index = whole_number_of(key);
+    const auto index = base::parse_number<std::int64_t>(key);
     if (here->is_object() && here->contains(key)) {
       here = &here->at(key);
     } else if (here->is_array() && index && *index >= 0 &&
@@ -149,7 +137,8 @@ base::Result<void> steps_by_pattern(const ComparedMetric& metric, std::string_vi
   return each_line(text, [&](std::string_view line, std::size_t end) -> base::Result<void> {
     ASSAY_TRY(const auto match, pattern.search(line.substr(0, kLongestLine), 0, limit));
     if (!match) return {};
-    keep_step(whole_number_of(match->groups[1]), number_of(match->groups[2]), end, steps);
+    keep_step(base::parse_number<std::int64_t>(match->groups[1]), number_of(match->groups[2]), end,
+              steps);
     return {};
   });
 }

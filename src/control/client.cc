@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/host_name.h"
 #include "base/process/process.h"
-#include "control/host_name.h"
 #include "control/socket.h"
 
 namespace assay::control {
@@ -67,8 +67,8 @@ Attempt perform_handshake(Connection& connection, const Introduction& self, cons
 }  // namespace
 
 base::Result<Admission> enter_job(const ChannelOptions& options, Purpose purpose) {
-  const Introduction self{options.job, options.rank, options.ranks,
-                          host_name(), ::getpid(),   purpose};
+  const Introduction self{options.job,       options.rank, options.ranks,
+                          base::host_name(), ::getpid(),   purpose};
   const SteadyTime start = Clock::now();
   const SteadyTime deadline = start + options.join_timeout;
   const std::string where = fmt::format("rank {} of {}", options.rank, options.ranks);

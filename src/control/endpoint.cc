@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include "base/number.h"
 
 namespace assay::control {
 
@@ -23,13 +23,11 @@ base::Result<Endpoint> parse_endpoint(const std::string& where, std::string_view
   if (host.empty() || host.find_first_of("[] \t\r\n/") != std::string_view::npos) {
     return refuse("it has no host");
   }
+  const auto number = base::parse_number<std::uint16_t>(port);
+  if (!number) return refuse("its port is not a number up to 65535");
   Endpoint endpoint;
   endpoint.host = host;
-  const auto [stopped, error] =
-      std::from_chars(port.data(), port.data() + port.size(), endpoint.port);
-  if (port.empty() || error != std::errc{} || stopped != port.data() + port.size()) {
-    return refuse("its port is not a number up to 65535");
-  }
+  endpoint.port = *number;
   return endpoint;
 }
 

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstdint>
 
+#include "base/number.h"
 #include "base/text.h"
 #include "control/slurm_lists.h"
 
@@ -35,14 +35,12 @@ class Variables {
                                                   std::int64_t high) const {
     const Text value = text(name);
     if (!value) return base::fail(base::usage_error(name, "is not set"));
-    std::int64_t number = 0;
-    const char* end = value->data() + value->size();
-    const auto [stopped, error] = std::from_chars(value->data(), end, number);
-    if (error != std::errc{} || stopped != end || number < low || number > high) {
+    const auto number = base::parse_number<std::int64_t>(*value);
+    if (!number || *number < low || *number > high) {
       return base::fail(base::usage_error(
           name, fmt::format("'{}' is not a number from {} to {}", *value, low, high)));
     }
-    return number;
+    return *number;
   }
 
  private:

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/file.h"
+#include "base/hex.h"
 #include "base/text.h"
 #include "base/unique_fd.h"
 #include "control/hmac.h"
@@ -117,9 +118,7 @@ Secret::~Secret() {
 }
 
 Secret Secret::random() {
-  std::string text;
-  for (const char c : random_nonce()) text += fmt::format("{:02x}", static_cast<unsigned char>(c));
-  return Secret(std::move(text));
+  return Secret(base::hex_of(random_nonce()));
 }
 
 base::Result<Secret> find_secret(const EnvironmentMap& environment, const fs::path& run_folder,

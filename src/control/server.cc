@@ -12,10 +12,10 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/host_name.h"
 #include "base/log.h"
 #include "base/process/process.h"
 #include "control/client.h"
-#include "control/host_name.h"
 
 namespace assay::control {
 namespace {
@@ -39,7 +39,7 @@ void allow_descriptors(int ranks, int max_unauthenticated) {
 }
 
 Introduction introduction_of(const ChannelOptions& options) {
-  return {options.job, 0, options.ranks, host_name(), ::getpid(), Purpose::kJoin};
+  return {options.job, 0, options.ranks, base::host_name(), ::getpid(), Purpose::kJoin};
 }
 
 }  // namespace
@@ -221,6 +221,7 @@ void Server::authenticate(PeerId id, Peer& peer, const Frame& frame) {
     return refuse(peer, refusal_bytes(*reason), *reason);
   }
   peers_.admit(id, who.rank);
+  base::log_info("joined", {{"rank", who.rank}, {"host", who.host}, {"peer", peer.address}});
   if (!accepting_) watch_listener(true);
   peer.connection.queue(peer.handshake.welcome_bytes(hub_.join_remaining_ns(now_ns_) / 1'000'000));
 }

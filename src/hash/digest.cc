@@ -2,30 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "base/hex.h"
 #include "base/text.h"
 
 namespace assay::hash {
-namespace {
-
-// 0 to 15, or -1.
-int hex_value(char digit) {
-  if (digit >= '0' && digit <= '9') return digit - '0';
-  if (digit >= 'a' && digit <= 'f') return digit - 'a' + 10;
-  if (digit >= 'A' && digit <= 'F') return digit - 'A' + 10;
-  return -1;
-}
-
-}  // namespace
 
 std::string Digest::hex() const {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  text.reserve(2 * kSize);
-  for (const std::uint8_t byte : bytes) {
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
+  return base::hex_of(bytes);
 }
 
 base::Result<Digest> parse_digest(std::string_view hex) {
@@ -36,7 +19,7 @@ base::Result<Digest> parse_digest(std::string_view hex) {
   }
   Digest digest;
   for (std::size_t i = 0; i < hex.size(); ++i) {
-    const int value = hex_value(hex[i]);
+    const int value = base::hex_digit(hex[i]);
     if (value < 0) {
       return base::fail(base::usage_error(
           {}, fmt::format("'{}' is not a digest", base::shortened(base::printable(hex), 70)),

@@ -6,8 +6,9 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstdint>
+
+#include "base/number.h"
 
 namespace assay::http {
 namespace {
@@ -31,10 +32,7 @@ base::Result<HostAndPort> split_address(const std::string& where, const std::str
                                           "write an IPv6 address in brackets: [::1]:9400"));
     }
   }
-  std::uint16_t number = 0;
-  const char* end = address.port.data() + address.port.size();
-  const auto [stopped, error] = std::from_chars(address.port.data(), end, number);
-  if (address.host.empty() || error != std::errc{} || stopped != end || address.port.empty()) {
+  if (address.host.empty() || !base::parse_number<std::uint16_t>(address.port)) {
     return base::fail(base::usage_error(where, fmt::format("'{}' is not an address", text),
                                         "PORT or HOST:PORT, for example 9400"));
   }

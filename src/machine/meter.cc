@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/number.h"
 #include "base/unique_fd.h"
 #include "machine/file_tree.h"
 #include "machine/nvml_library.h"
@@ -87,11 +88,7 @@ constexpr const char* kZones = "/sys/class/powercap/";
 
 std::optional<std::uint64_t> whole_number(const FileTree& tree, const std::string& path) {
   const auto text = tree.read(path);
-  std::uint64_t value = 0;
-  if (!text || text->empty()) return std::nullopt;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
-  if (error != std::errc{} || end != text->data() + text->size()) return std::nullopt;
-  return value;
+  return text ? base::parse_number<std::uint64_t>(*text) : std::nullopt;
 }
 
 // "intel-rapl:0" (on AMD too) is a whole zone; "intel-rapl:0:1" is a part of it, and

@@ -5,10 +5,10 @@
 
 #include <array>
 #include <charconv>
-#include <cmath>
 #include <limits>
 #include <utility>
 
+#include "base/number.h"
 #include "base/text.h"
 
 namespace assay::machine {
@@ -17,29 +17,19 @@ namespace {
 // More processors than any kernel supports (NR_CPUS is at most 8192), few enough to list.
 constexpr int kMaxCpu = 65535;
 
-template <class T, class... Format>
-std::optional<T> parse_whole(std::string_view text, Format... format) {
-  T value{};
-  const char* end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, value, format...);
-  if (error != std::errc() || stopped != end) return std::nullopt;
-  return value;
-}
-
 }  // namespace
 
 std::optional<std::int64_t> parse_int(std::string_view text) {
-  return parse_whole<std::int64_t>(text);
+  return base::parse_number<std::int64_t>(text);
 }
 
 std::optional<std::int64_t> parse_hex(std::string_view text) {
   if (text.starts_with("0x")) text.remove_prefix(2);
-  return parse_whole<std::int64_t>(text, 16);
+  return base::parse_number<std::int64_t>(text, 16);
 }
 
 std::optional<double> parse_double(std::string_view text) {
-  const auto value = parse_whole<double>(text, std::chars_format::fixed);
-  return value && std::isfinite(*value) ? value : std::nullopt;  // "inf" and "nan" parse
+  return base::parse_number<double>(text, std::chars_format::fixed);
 }
 
 std::optional<int> parse_small(std::string_view text, int low, int high) {

@@ -10,6 +10,7 @@
 #include <limits>
 #include <string_view>
 
+#include "base/decimal.h"
 #include "base/units.h"
 
 namespace assay::plot {
@@ -103,14 +104,6 @@ std::vector<double> logarithmic_ticks(double low, double high, Scale scale, std:
 constexpr int kShortDigits = 3;
 constexpr int kMostDigits = 15;  // a double has no more
 
-// "1.500" -> "1.5", "20" stays.
-std::string without_trailing_zeros(std::string text) {
-  if (text.find('.') == std::string::npos) return text;
-  text.erase(text.find_last_not_of('0') + 1);
-  if (text.back() == '.') text.pop_back();
-  return text;
-}
-
 double rounded_to(double value, int digits) {
   return std::strtod(fmt::format("{:.{}e}", value, digits - 1).c_str(), nullptr);
 }
@@ -147,13 +140,13 @@ std::string short_number(double value, int digits) {
   const std::size_t e = scientific.find('e');
   const int exponent = std::atoi(scientific.c_str() + e + 1);
   if (exponent < -3 || exponent >= 15) {
-    return fmt::format("{}e{}", without_trailing_zeros(scientific.substr(0, e)), exponent);
+    return fmt::format("{}e{}", base::without_trailing_zeros(scientific.substr(0, e)), exponent);
   }
   constexpr std::array<std::string_view, 5> kThousands = {"", "k", "M", "B", "T"};
   const int thousands = std::max(0, exponent) / 3;
   const double scaled = rounded_to(value, digits) / std::pow(1000.0, thousands);
   const int decimals = std::max(0, digits - 1 - (exponent - 3 * thousands));
-  return without_trailing_zeros(fmt::format("{:.{}f}", scaled, decimals)) +
+  return base::without_trailing_zeros(fmt::format("{:.{}f}", scaled, decimals)) +
          std::string(kThousands[static_cast<std::size_t>(thousands)]);
 }
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "base/decimal.h"
 #include "base/units.h"
 #include "compare/effect.h"
 
@@ -11,13 +12,6 @@ namespace assay::report {
 namespace {
 
 constexpr double kCountable = 9e18;  // fits into 64 bits
-
-std::string without_trailing_zeros(std::string text) {
-  if (text.find('.') == std::string::npos) return text;
-  text.erase(text.find_last_not_of('0') + 1);
-  if (text.back() == '.') text.pop_back();
-  return text;
-}
 
 }  // namespace
 
@@ -28,13 +22,13 @@ std::string figure(double value) {
   if (size < 1e-5 || size >= 1e15) {
     const std::string scientific = fmt::format("{:.3e}", value);
     const std::size_t e = scientific.find('e');
-    return fmt::format("{}e{}", without_trailing_zeros(scientific.substr(0, e)),
+    return fmt::format("{}e{}", base::without_trailing_zeros(scientific.substr(0, e)),
                        std::stoi(scientific.substr(e + 1)));
   }
   // The digits after the point that four significant ones leave; none from 1,000 on.
   const int before = static_cast<int>(std::floor(std::log10(size))) + 1;
   if (before > 4 || size >= 999.95) return base::grouped(std::llround(value));
-  return without_trailing_zeros(fmt::format("{:.{}f}", value, 4 - before));
+  return base::without_trailing_zeros(fmt::format("{:.{}f}", value, 4 - before));
 }
 
 std::string signed_figure(double value) {
@@ -50,6 +44,10 @@ std::string amount(double value, std::string_view unit) {
   if (unit == "J" && size >= 1e6) return figure(value / 1e6) + " MJ";
   if (unit == "J" && size >= 1e3) return figure(value / 1e3) + " kJ";
   return unit.empty() ? figure(value) : fmt::format("{} {}", figure(value), unit);
+}
+
+std::string dollars_text(double value) {
+  return value < 1000 ? fmt::format("${:.2f}", value) : "$" + base::grouped(std::llround(value));
 }
 
 std::string signed_percent(double percent) {

@@ -15,6 +15,9 @@ std::string signed_figure(double value);
 // With its unit: "12.3 ms", "4.10 GiB", "41.2 %", "9,120 tokens/s".
 std::string amount(double value, std::string_view unit);
 
+// "$12.34", "$1,234".
+std::string dollars_text(double value);
+
 // "+2.00 %", "-0.05 %", "+1,234 %".
 std::string signed_percent(double percent);
 

@@ -22,10 +22,6 @@ using base::Json;
 // What is thinner cannot be seen.
 constexpr double kThinnest = 1e-3;
 
-std::string dollars_text(double value) {
-  return value < 1000 ? fmt::format("${:.2f}", value) : "$" + base::grouped(std::llround(value));
-}
-
 Cell number_cell(double value, std::string text) {
   return std::isfinite(value) ? Cell(std::move(text), value) : Cell("—");
 }

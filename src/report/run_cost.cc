@@ -16,7 +16,7 @@ constexpr double kJoulesPerKwh = 3.6e6;
 
 std::string dollars(double value) {
   if (value > 0 && value < 0.01) return "less than $0.01";
-  return value < 1000 ? fmt::format("${:.2f}", value) : "$" + base::grouped(std::llround(value));
+  return dollars_text(value);
 }
 
 std::string dollars(double low, double high) {

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <iterator>
 
+#include "base/number.h"
 #include "base/text.h"
 
 namespace assay::share {
@@ -20,13 +20,6 @@ std::vector<GpuName> usable(const std::vector<GpuName>& gpus) {
   std::copy_if(gpus.begin(), gpus.end(), std::back_inserter(out),
                [](const GpuName& gpu) { return !gpu.sliced; });
   return out;
-}
-
-std::optional<std::size_t> index_in(std::string_view text) {
-  std::size_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 bool starts_with_ignoring_case(std::string_view text, std::string_view start) {
@@ -67,7 +60,7 @@ std::vector<GpuName> visible_gpus(const std::vector<GpuName>& gpus,
     const std::string_view entry = base::trim(rest.substr(0, comma));
     if (more) rest.remove_prefix(comma + 1);
     const GpuName* named = nullptr;
-    if (const auto index = index_in(entry)) {
+    if (const auto index = base::parse_number<std::size_t>(entry)) {
       if (*index < all.size()) named = &all[*index];
     } else if (const auto found = by_uuid(all, entry); found.size() == 1) {
       named = found.front();
@@ -95,7 +88,7 @@ base::Result<GpuName> gpu_named(const std::vector<GpuName>& visible, std::string
                             : visible.size() == 1 ? "the command will see one, 0"
                                                   : fmt::format("the command will see {}, 0 to {}",
                                                                 visible.size(), visible.size() - 1);
-  if (const auto index = index_in(text)) {
+  if (const auto index = base::parse_number<std::size_t>(text)) {
     if (*index < visible.size()) return visible[*index];
     return base::fail(base::usage_error({}, fmt::format("there is no GPU {}", text), there));
   }

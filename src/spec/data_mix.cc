@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/number.h"
 #include "base/text.h"
 
 namespace assay::spec {
@@ -17,11 +17,8 @@ base::Result<MixPart> parse_part(std::string_view text) {
   MixPart part{.path = std::string(base::trim(text.substr(0, equals)))};
   const std::string_view number =
       equals == std::string_view::npos ? std::string_view() : base::trim(text.substr(equals + 1));
-  const auto [end, error] =
-      std::from_chars(number.data(), number.data() + number.size(), part.weight);
-  const bool valid = error == std::errc() && end == number.data() + number.size() &&
-                     part.weight > 0 && part.weight <= 1e9;
-  if (valid && !part.path.empty()) return part;
+  part.weight = base::parse_number<double>(number).value_or(0);
+  if (part.weight > 0 && part.weight <= 1e9 && !part.path.empty()) return part;
   return base::fail(base::usage_error(
       {}, fmt::format("'{}' is not a path, '=' and a positive weight", base::trim(text)),
       "for example \"web=0.7, code=0.3\""));

@@ -40,12 +40,6 @@ constexpr KeptParts kept_by(spec::Recompute policy) {
 constexpr bool recomputes_layer(std::int64_t layer, std::int64_t layers) {
   return layer + 1 != layers;
 }
-// The number of blocks that are not recomputed, of `layers` blocks that include the model's last if
-// `have_last`.
-constexpr double layers_kept(spec::Recompute policy, double layers, bool have_last) {
-  if (policy == spec::Recompute::kNone) return layers;
-  return have_last ? std::min(1.0, layers) : 0;
-}
 
 // Each recomputes more and keeps less than the previous one.
 inline constexpr std::array kRecomputePolicies = {spec::Recompute::kNone, spec::Recompute::kCheap,

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <optional>
 
+#include "base/number.h"
 #include "store/column_encoding.h"
 #include "store/document.h"
 
@@ -51,10 +52,9 @@ std::optional<Traffic> traffic_of(const PathFact& fact) {
 
 std::int64_t began_file_ns(const RunRecord& run) {
   for (const PathFact& fact : run.facts) {
-    std::int64_t time_ns = 0;
-    const char* const end = fact.target.data() + fact.target.size();
     if (fact.kind != Kind::kBegan) continue;
-    if (std::from_chars(fact.target.data(), end, time_ns).ptr == end && time_ns > 0) return time_ns;
+    const auto time_ns = base::parse_number<std::int64_t>(fact.target);
+    if (time_ns && *time_ns > 0) return *time_ns;
   }
   return run.started_unix_ns;
 }

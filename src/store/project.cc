@@ -1,29 +1,16 @@
 #include "store/project.h"
 
-#include <fmt/format.h>
-#include <sys/random.h>
-
 #include <array>
-#include <cerrno>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/hex.h"
 #include "store/column_encoding.h"
 #include "store/sqlite_error.h"
 
 namespace assay::store {
 namespace {
-
-base::Result<std::string> random_id() {
-  std::array<unsigned char, 16> bytes{};
-  // Requests of up to 256 bytes are never cut short (getrandom(2)).
-  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    return base::fail(
-        base::system_error("getrandom", "the kernel returned no random numbers", errno));
-  }
-  return fmt::format("{:02x}", fmt::join(bytes, ""));
-}
 
 // ?1 the old root, ?2 the new one. '0' is the character after '/': an index finds the range.
 constexpr std::array kBelow = {
@@ -71,7 +58,7 @@ base::Result<void> relocate_redirects(Database& database, const std::string& fro
 
 base::Result<void> insert_project(Database& database, const std::filesystem::path& root,
                                   const std::string& program_version) {
-  ASSAY_TRY(const std::string id, random_id());
+  ASSAY_TRY(const std::string id, base::random_hex(16));
   ASSAY_TRY(Statement insert,
             database.prepare("INSERT INTO project (only_row, id, created_at, created_by, root)"
                              " VALUES (1, ?1, ?2, ?3, ?4)"));

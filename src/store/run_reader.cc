@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 
+#include "base/number.h"
 #include "base/process/proc.h"
 #include "store/column_encoding.h"
 #include "store/document.h"
@@ -26,10 +26,7 @@ bool is_hex(std::string_view text) {
 }
 
 std::optional<std::int64_t> number_in(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || text.front() == '-') return {};
-  return number;
+  return text.starts_with('-') ? std::nullopt : base::parse_number<std::int64_t>(text);
 }
 
 // The first column of the first row.

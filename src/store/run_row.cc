@@ -1,11 +1,8 @@
 #include "store/run_row.h"
 
 #include <fmt/format.h>
-#include <sys/random.h>
 
-#include <array>
-#include <cerrno>
-
+#include "base/hex.h"
 #include "store/column_encoding.h"
 #include "store/document.h"
 
@@ -104,12 +101,7 @@ base::Result<void> bind_row(Statement& statement, const RunRecord& run, const st
 }  // namespace
 
 base::Result<std::string> random_uid() {
-  std::array<unsigned char, 8> bytes{};
-  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    return base::fail(
-        base::system_error("getrandom", "the kernel returned no random numbers", errno));
-  }
-  return fmt::format("{:02x}", fmt::join(bytes, ""));
+  return base::random_hex(8);
 }
 
 base::Result<RunId> insert_run(Database& database, const RunRecord& run) {

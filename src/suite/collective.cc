@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <sstream>
 #include <vector>
 
+#include "base/number.h"
 #include "base/text.h"
 #include "plan/network/network.h"
 #include "spec/load.h"
@@ -63,9 +63,9 @@ base::Result<base::Json> collective_json(std::string_view text) {
   const std::int64_t devices = cluster->nodes * network.devices_per_node();
   std::int64_t ranks = devices;
   if (!ranks_text.empty()) {
-    const char* const last = ranks_text.data() + ranks_text.size();
-    const auto [end, error] = std::from_chars(ranks_text.data(), last, ranks);
-    if (error != std::errc() || end != last) return base::fail(no_collective(text));
+    const auto given = base::parse_number<std::int64_t>(ranks_text);
+    if (!given) return base::fail(no_collective(text));
+    ranks = *given;
   }
   if (ranks < 2 || ranks > devices || bytes->count() <= 0) return base::fail(no_collective(text));
   const plan::CollectiveTime time =

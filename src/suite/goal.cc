@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-#include <cmath>
-
+#include "base/number.h"
 #include "base/text.h"
 
 namespace assay::suite {
@@ -23,13 +21,13 @@ base::Result<Goal> parse_goal(std::string_view text) {
   if (goal.kind == GoalKind::kWithin && rest.ends_with('%')) {
     rest = base::trim(rest.substr(0, rest.size() - 1));
   }
-  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), goal.bound);
-  if (!known || error != std::errc() || end != rest.data() + rest.size() ||
-      !std::isfinite(goal.bound)) {
+  const auto bound = base::parse_number<double>(rest);
+  if (!known || !bound) {
     return base::fail(base::usage_error("",
                                         fmt::format("'{}' is not a goal", base::printable(text)),
                                         "\"<= 1\", \">= 0.9\", \"|x| <= 0.1\" or \"within 15%\""));
   }
+  goal.bound = *bound;
   return goal;
 }
 

@@ -67,6 +67,7 @@ class Trainer {
     const std::int64_t last = std::min(steps_, options_.stop_after.value_or(steps_));
     if (position_.step >= last && position_.step < steps_) result.ending = Ending::kStopAfter;
     while (position_.step < last) {
+      if (options_.step_begins) options_.step_begins(position_.step + 1);
       ASSAY_TRY(const StepReport report, one_step(loader));
       end_start();
       reporter_.stepped(report);

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -89,6 +90,8 @@ struct TrainerOptions {
   RankMeter* meter = nullptr;  // for this rank; may be null
   int threads = 0;             // used by this rank before the first step; 0: one per processor
   StartUp* startup = nullptr;  // ended after the first step; may be null
+  // Called with each step's number as it begins; may be empty.
+  std::function<void(std::int64_t)> step_begins = {};
 };
 
 enum class Ending { kFinished, kStopAfter, kStopped, kNotFinite };

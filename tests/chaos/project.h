@@ -72,6 +72,6 @@ class WithTracer : public ::testing::TestWithParam<std::string> {
 };
 
 inline constexpr const char* kCollector = "lineage-collect";
-inline constexpr const char* kGuard = "lineage-guard";
+inline constexpr const char* kGuard = "assay-guard";
 
 }  // namespace assay::chaos

@@ -341,7 +341,7 @@ TEST_F(ModelText, UnknownTokenizersAreNotGuessed) {
           "run/checkpoints/step-2: does not say which tokenizer it was trained with; add "
           "--tokenizer FILE: it was trained on shards without one");
   refused(assay({"score", "run", "v.tokens", "--tokens", "x"}),
-          "score --tokens: expected a number of at least 1, got 'x'");
+          "score --tokens: 'x' is not a whole number of at least 1");
   refused(assay({"data", "train-tokenizer", "v.tokens", "-o", "x"}),
           "x: does not end in .json; NAME.json and NAME.tiktoken will be written");
   refused(assay({"data", "train-tokenizer", "v.tokens", "-o", "x.json", "--vocab", "256"}),

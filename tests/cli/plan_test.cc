@@ -277,7 +277,7 @@ TEST(PlanCli, TheImbalanceOfExpertsIsAnInput) {
   EXPECT_THAT(plan(text).out, HasSubstr("the most loaded expert has 3 times an even share"));
   EXPECT_THAT(plan(text).out, HasSubstr("planned for the worst case"));
   refused({"moe-9b-h200x32", "--imbalance", "0.5"},
-          "--imbalance: '0.5' is not a number from 1 to 1000");
+          "--imbalance: '0.5' is not a number from 1 to 1,000");
   refused({"llama3-8b-h200", "--imbalance", "1.5"},
           "--imbalance: applies to experts, but the model has none; leave it out, or set "
           "model.experts");
@@ -330,7 +330,7 @@ TEST(PlanCli, SearchesUnderLimits) {
           "--deadline: does not apply to one plan; use it with --search");
   refused({"llama3-70b-h200x32", "--search", "--deadline", "48"}, "--deadline: 48 what? 48h, 48d");
   refused({"llama3-70b-h200x32", "--search", "--max-devices", "many"},
-          "--max-devices: 'many' is not a number of devices");
+          "--max-devices: 'many' is not a whole number of at least 1");
   refused({"llama3-70b-h200x32", "--memory", "40GiB"},
           "--memory: does not apply to one plan; use it with --search");
   refused({"llama3-70b-h200x32", "--search", "--memory", "0B"}, "--memory: must be greater than 0");

@@ -477,7 +477,8 @@ TEST_F(TrainRanksCli, MoreRanksThanGpusAreRefused) {
               HasSubstr("layout.ranks: 4 ranks need 2 GPUs, but none can be used here; "));
   const auto wrong = train_on("none");
   EXPECT_EQ(wrong.exit_code, 64);
-  EXPECT_THAT(wrong.err, HasSubstr("ASSAY_RANKS_PER_GPU: expected a number from 1 to 64"));
+  EXPECT_THAT(wrong.err,
+              HasSubstr("ASSAY_RANKS_PER_GPU: 'none' is not a whole number from 1 to 64"));
 }
 
 }  // namespace

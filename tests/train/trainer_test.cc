@@ -51,6 +51,20 @@ class TrainerTest : public ::testing::Test {
   std::unique_ptr<data::TokenSet> set_;
 };
 
+// What a rank's heartbeats carry.
+TEST_F(TrainerTest, TellsEachStepAsItBegins) {
+  RecordingReporter reporter;
+  std::vector<std::int64_t> begun;
+  TrainerOptions options{.out = "told", .stop_after = 2};
+  options.step_begins = [&](std::int64_t step) { begun.push_back(step); };
+  ASSERT_TRUE(run(tiny_job(), options, reporter).has_value());
+  EXPECT_EQ(begun, (std::vector<std::int64_t>{1, 2}));
+  options.resume = true;
+  options.stop_after = 3;
+  ASSERT_TRUE(run(tiny_job(), options, reporter).has_value());
+  EXPECT_EQ(begun, (std::vector<std::int64_t>{1, 2, 3}));
+}
+
 TEST_F(TrainerTest, ResumedRunsEndAsIfNeverStopped) {
   for (const auto optimizer : {spec::Optimizer::kAdamw, spec::Optimizer::kMuon}) {
     spec::JobSpec job = tiny_job();

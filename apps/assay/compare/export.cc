@@ -12,7 +12,7 @@
 
 #include "assay/compare/print.h"
 #include "base/csv.h"
-#include "base/file.h"
+#include "base/output_file.h"
 
 namespace assay::cli {
 namespace {
@@ -180,7 +180,7 @@ std::string markdown_notes(const ExperimentResult& result, const std::string& po
 
 base::Result<void> write_export(const std::string& file, const std::string& directory,
                                 const std::string& text) {
-  return base::write_file(fs::path(directory) / file, text);
+  return base::write_output(fs::path(directory) / file, text);
 }
 
 }  // namespace

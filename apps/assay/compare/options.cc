@@ -2,13 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <random>
 
 #include "assay/compare/experiment_file.h"
 #include "assay/project.h"
 #include "base/decimal.h"
+#include "base/number.h"
 #include "base/text.h"
+#include "cli/number_option.h"
 
 namespace assay::cli {
 namespace {
@@ -19,8 +20,8 @@ using compare::Experiment;
 constexpr std::string_view kVariableLetters =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
 
-base::Result<std::int64_t> whole_option(const char* option, const std::string& text) {
-  return count_option("compare", option, text);
+base::Result<std::int64_t> whole_option(const std::string& option, const std::string& text) {
+  return number_option<std::int64_t>("compare " + option, text, 0);
 }
 
 template <class T>
@@ -150,13 +151,12 @@ std::uint64_t random_seed() {
 base::Result<double> percentage(const std::string& where, std::string_view text) {
   std::string_view number = base::trim(text);
   if (number.ends_with('%')) number = base::trim(number.substr(0, number.size() - 1));
-  double value = 0;
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
-  if (error != std::errc() || end != number.data() + number.size()) {
+  const auto value = base::parse_number<double>(number);
+  if (!value) {
     return base::fail(base::usage_error(where, fmt::format("'{}' is not a percentage", text),
                                         "0.5%, for example"));
   }
-  return value;
+  return *value;
 }
 
 base::Result<double> step_unit_of(const std::string& where, std::string_view text) {

@@ -7,7 +7,7 @@
 
 #include "assay/project.h"
 #include "assay/verbs.h"
-#include "base/file.h"
+#include "base/output_file.h"
 #include "base/suggestion.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -71,7 +71,7 @@ base::Result<base::ExitCode> dag(const Session& session, const DagOptions& optio
   if (format == "svg") text = lineage::dag_svg(view);
   if (format == "text") text = lineage::dag_text(view);
   if (!options.file.empty()) {
-    ASSAY_TRY_VOID(base::write_file(options.file, text));
+    ASSAY_TRY_VOID(base::write_output(options.file, text));
     session.print_json(base::Json{{"file", options.file}});
     session.print(
         fmt::format("{}: {}, {}\n", base::printable(options.file),

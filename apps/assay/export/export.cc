@@ -8,7 +8,7 @@
 
 #include "assay/project.h"
 #include "assay/verbs.h"
-#include "base/file.h"
+#include "base/output_file.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "lineage/export/export.h"
@@ -74,7 +74,7 @@ Result<ExitCode> run_export(const Session& session, const ExportOptions& options
     write_stdout(text);
     return ExitCode::kYes;
   }
-  ASSAY_TRY_VOID(base::write_file(options.file, text));
+  ASSAY_TRY_VOID(base::write_output(options.file, text));
   const std::size_t described = lineage::runs_described(format, subject);
   session.print_json(base::Json{{"format", options.format},
                                 {"file", options.file},

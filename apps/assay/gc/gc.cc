@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/local_time.h"
 #include "base/units.h"
+#include "cli/number_option.h"
 #include "lineage/archive/archive_names.h"
 #include "lineage/graph/disk_files.h"
 #include "lineage/graph/run_json.h"
@@ -30,7 +31,7 @@ base::Result<store::GcOptions> options_of(const GcVerbOptions& given) {
   const std::int64_t now = base::system_clock().wall_ns();
   options.hashes_before_unix_ns = now - static_cast<std::int64_t>(kHashesKept_s * 1e9);
   if (!given.keep.empty()) {
-    ASSAY_TRY(options.keep, count_option("gc", "--keep", given.keep));
+    ASSAY_TRY(options.keep, number_option<std::int64_t>("gc --keep", given.keep, 0));
   }
   if (!given.older_than.empty()) {
     const auto age = base::parse_seconds(given.older_than);

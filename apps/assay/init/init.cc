@@ -5,12 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <filesystem>
 #include <memory>
 
 #include "assay/verbs.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "base/text.h"
 #include "store/shared.h"
 #include "store/store.h"
@@ -48,10 +48,7 @@ base::Result<gid_t> group_of(const InitOptions& options, const fs::path& project
     return passed_on ? status.st_gid : ::getegid();
   }
   if (const struct group* found = ::getgrnam(options.group.c_str())) return found->gr_gid;
-  gid_t number = 0;
-  const char* const end = options.group.data() + options.group.size();
-  const auto [at, error] = std::from_chars(options.group.data(), end, number);
-  if (error == std::errc{} && at == end) return number;
+  if (const auto number = base::parse_number<gid_t>(options.group)) return *number;
   return base::fail(base::usage_error("init", fmt::format("there is no group '{}'", options.group),
                                       "`id -Gn` lists yours"));
 }

@@ -10,6 +10,7 @@
 #include "base/process/environment.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "cli/number_option.h"
 #include "lineage/graph/dag_export.h"
 #include "lineage/graph/dag_query.h"
 #include "lineage/graph/dag_text.h"
@@ -61,7 +62,7 @@ base::Result<void> add_origins(store::Store& store, store::RunId asker, lineage:
 base::Result<base::ExitCode> show_lineage(const Session& session, const LineageOptions& options) {
   lineage::Reach reach;
   if (!options.depth.empty()) {
-    ASSAY_TRY(reach.depth, count_option("lineage", "--depth", options.depth));
+    ASSAY_TRY(reach.depth, number_option<std::int64_t>("lineage --depth", options.depth, 0));
   }
   const bool both = options.up == options.down;
   ASSAY_TRY(store::Store store, open_store());

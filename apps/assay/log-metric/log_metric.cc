@@ -10,6 +10,7 @@
 #include "assay/verbs.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/number.h"
 #include "base/text.h"
 #include "base/unique_fd.h"
 #include "lineage/record/metrics_file.h"
@@ -35,9 +36,9 @@ Result<std::pair<std::string, std::string>> split(const std::string& text) {
   return std::pair(text.substr(0, equals), text.substr(equals + 1));
 }
 
-template <class Number>
-std::optional<Number> parsed(const std::string& text) {
-  Number value{};
+// Unlike base::parse_number, accepts "nan" and "inf": a loss that diverged.
+std::optional<double> value_in(const std::string& text) {
+  double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
   return value;
@@ -45,7 +46,7 @@ std::optional<Number> parsed(const std::string& text) {
 
 Result<base::Json> metric_json(const std::string& name, const std::string& text) {
   if (text == "true" || text == "false") return base::Json(text == "true");
-  const auto value = parsed<double>(text);
+  const auto value = value_in(text);
   if (!value) {
     return base::fail(
         base::usage_error(fmt::format("log-metric '{}'", base::shortened(name, 200)),
@@ -67,7 +68,7 @@ Result<std::string> line_of(const LogMetricOptions& options) {
   }
   base::Json line;
   if (!options.step.empty()) {
-    const auto step = parsed<std::int64_t>(options.step);
+    const auto step = base::parse_number<std::int64_t>(options.step);
     if (!step || options.parameter) {
       return base::fail(base::usage_error(
           "log-metric --step", options.parameter

@@ -13,6 +13,7 @@
 #include "base/suggestion.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "cli/number_option.h"
 #include "lineage/graph/dag_view.h"
 #include "lineage/graph/run_json.h"
 #include "store/run_reader.h"
@@ -68,7 +69,7 @@ base::Result<void> check_columns(const std::vector<std::string>& names,
 base::Result<base::ExitCode> log(const Session& session, const LogOptions& options) {
   std::int64_t limit = options.all ? -1 : kDefaultCount;
   if (!options.count.empty()) {
-    ASSAY_TRY(limit, count_option("log", "-n", options.count));
+    ASSAY_TRY(limit, number_option<std::int64_t>("log -n", options.count, 0));
   }
   if (limit == 0) {
     return base::fail(base::usage_error("log", "-n 0 shows nothing", "use --all for all runs"));

@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
 #include "base/decimal.h"
 #include "base/file.h"
 #include "base/suggestion.h"
 #include "base/text.h"
+#include "cli/number_option.h"
 #include "plan/search/layouts.h"
 
 namespace assay::cli {
@@ -81,14 +80,7 @@ base::Result<std::optional<base::Seconds>> duration_of(const std::string& option
 base::Result<std::optional<double>> factor_of(const std::string& option, const std::string& text,
                                               double least, double most) {
   if (text.empty()) return std::nullopt;
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  if (!whole || !(value >= least && value <= most)) {
-    return base::fail(base::usage_error(
-        option, fmt::format("'{}' is not a number from {} to {}", text, least, most)));
-  }
-  return value;
+  return number_option<double>(option, text, least, most);
 }
 
 }  // namespace assay::cli

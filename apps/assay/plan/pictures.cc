@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "base/file.h"
+#include "base/output_file.h"
 #include "base/text.h"
 #include "plan/calibrate/fit.h"
 #include "plan/search/layouts.h"
@@ -26,7 +26,7 @@ base::Result<void> write_picture(const Session& session, const std::filesystem::
                                         fmt::format("{}: {}", folder.string(), failed.message()),
                                         "give a folder that can be created"));
   }
-  ASSAY_TRY_VOID(base::write_file(folder / file, svg));
+  ASSAY_TRY_VOID(base::write_output(folder / file, svg));
   session.print(fmt::format("\nwrote {}\n", base::printable((folder / file).string())));
   return {};
 }

@@ -8,6 +8,7 @@
 #include "assay/plan/pictures.h"
 #include "base/csv.h"
 #include "base/file.h"
+#include "base/output_file.h"
 #include "base/statistics.h"
 #include "base/terminal.h"
 #include "base/text.h"
@@ -248,7 +249,7 @@ base::Result<base::ExitCode> plan_calibrate(const Session& session, const PlanOp
     session.print(text);
     session.print_json(Json::parse(text));
   } else {
-    ASSAY_TRY_VOID(base::write_file(options.out, text));
+    ASSAY_TRY_VOID(base::write_output(options.out, text));
   }
   if (!session.quiet) {
     std::string summary = "with the new constants\n" +

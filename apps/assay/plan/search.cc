@@ -10,6 +10,7 @@
 #include "assay/plan/pictures.h"
 #include "assay/presets/print.h"
 #include "base/text.h"
+#include "cli/number_option.h"
 #include "plan/search/search.h"
 #include "spec/enum_names.h"
 #include "spec/presets.h"
@@ -28,11 +29,7 @@ constexpr std::size_t kReasonsShown = 8;
 
 base::Result<void> count_of(const char* option, const std::string& text, std::int64_t& count) {
   if (text.empty()) return {};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc() || end != text.data() + text.size() || count < 1) {
-    return base::fail(
-        base::usage_error(option, fmt::format("'{}' is not a number of devices", text)));
-  }
+  ASSAY_TRY(count, number_option<std::int64_t>(option, text, 1));
   return {};
 }
 

@@ -12,6 +12,7 @@
 #include "base/terminal.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "cli/number_option.h"
 #include "lineage/graph/dag_view.h"
 
 namespace assay::cli {
@@ -117,7 +118,8 @@ ExitCode print_report(const Session& session, const lineage::RefreshReport& repo
 }
 
 Result<ExitCode> refresh(const Session& session, const RefreshVerbOptions& options) {
-  ASSAY_TRY(const std::int64_t jobs, count_option("refresh", "--jobs", options.jobs));
+  ASSAY_TRY(const std::int64_t jobs,
+            number_option<std::int64_t>("refresh --jobs", options.jobs, 0));
   if (jobs < 1 || jobs > kMostJobs) {
     return base::fail(base::usage_error("refresh", fmt::format("--jobs {} is out of range", jobs),
                                         fmt::format("1 to {}", kMostJobs)));

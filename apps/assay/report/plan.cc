@@ -2,14 +2,13 @@
 // store, where the trainer put it; runs without a stored plan are predicted now, and the report
 // says so.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 
 #include "assay/report/sources.h"
 #include "base/clock.h"
+#include "base/host_name.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "plan/plan.h"
@@ -88,11 +87,6 @@ TrainedJob trained_job(const store::RunRecord& record) {
   return trained;
 }
 
-std::string this_host() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
-}
-
 // The job as its file is now, if it can still be read and describes the machine that it ran on.
 base::Result<spec::Loaded> job_as_written(const store::RunRecord& record,
                                           const TrainedJob& trained) {
@@ -105,7 +99,7 @@ base::Result<spec::Loaded> job_as_written(const store::RunRecord& record,
                                                            .this_machine = machine,
                                                            .ranks_from_layout = trained.on_cpu,
                                                            .cpu_ranks_from_layout = true}));
-  if (needs_machine && this_host() != record.context.host) {
+  if (needs_machine && base::host_name() != record.context.host) {
     return base::fail(base::unfit_error(
         loaded.name, fmt::format("names no cluster and ran on {}", record.context.host),
         "make the report there"));

@@ -1,6 +1,5 @@
 // assay report [RUN|EXPERIMENT|SUITE|JOB…]: a page of what was run, compared, measured or planned.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <limits>
@@ -13,6 +12,7 @@
 #include "assay/verbs.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/output_file.h"
 #include "base/suggestion.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -146,23 +146,6 @@ base::Result<Gathered> gather(const ReportOptions& options, std::size_t most_poi
   return std::move(gathering.gathered);
 }
 
-// Pipes and terminals are written to; a file is replaced once the new one is complete.
-base::Result<void> write_output(const std::string& file, std::string_view text) {
-  std::error_code error;
-  const fs::file_status status = fs::status(file, error);
-  const bool special = fs::exists(status) && !fs::is_regular_file(status);
-  const std::string draft = special ? file : fmt::format("{}.{}", file, ::getpid());
-  auto written = base::write_file(draft, text);
-  if (written && !special) {
-    fs::rename(draft, file, error);
-    if (error) written = base::fail(base::system_error(file, "cannot be written", error.value()));
-  }
-  if (written) return {};
-  if (!special) fs::remove(draft, error);
-  written.error().where = file;
-  return written;
-}
-
 base::Result<void> write_page(const Session& session, const ReportOptions& options,
                               const std::string& format, Gathered gathered) {
   report::Page page{.title = report::title_of(gathered.parts),
@@ -185,7 +168,7 @@ base::Result<void> write_page(const Session& session, const ReportOptions& optio
     return {};
   }
   const std::string file = options.output.empty() ? "report.html" : options.output;
-  ASSAY_TRY_VOID(write_output(file, text));
+  ASSAY_TRY_VOID(base::write_output(file, text));
   base::Json parts = base::Json::array();
   std::string lines;
   for (const report::PagePart& part : page.parts) {
@@ -216,7 +199,8 @@ base::Result<base::ExitCode> report_verb_action(const Session& session,
                                         "name one run"));
   }
   const auto write_other = [&](const std::string& file, const std::string& text) {
-    return file == "-" ? (session.print(text), base::Result<void>{}) : write_output(file, text);
+    return file == "-" ? (session.print(text), base::Result<void>{})
+                       : base::write_output(file, text);
   };
   if (!options.perfetto.empty()) {
     ASSAY_TRY_VOID(write_other(options.perfetto, report::perfetto(gathered.runs.front())));

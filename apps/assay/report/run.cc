@@ -1,14 +1,12 @@
 // A run of the store with everything a report shows of it.
 #include <fmt/format.h>
 
-#include <charconv>
-#include <cmath>
-
 #include "assay/project.h"
 #include "assay/report/sources.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "cli/number_option.h"
 #include "lineage/graph/dag_view.h"
 #include "lineage/graph/resolve.h"
 #include "store/artifacts.h"
@@ -65,16 +63,7 @@ base::Result<std::optional<double>> rate_of(const char* option, std::string_view
                                             const char* example) {
   if (text.empty()) return std::nullopt;
   if (text.starts_with('$')) text.remove_prefix(1);
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  if (!whole || !(value >= 0 && value <= most)) {
-    return base::fail(base::usage_error(
-        option,
-        fmt::format("'{}' is not a number from 0 to {}", text, base::grouped(std::llround(most))),
-        example));
-  }
-  return value;
+  return number_option<double>(option, text, 0, most, example);
 }
 
 }  // namespace

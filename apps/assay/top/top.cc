@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <memory>
 #include <mutex>
@@ -15,6 +14,7 @@
 #include "assay/top/sampler.h"
 #include "assay/verbs.h"
 #include "base/clock.h"
+#include "base/number.h"
 #include "base/prometheus.h"
 #include "base/terminal.h"
 #include "http/server.h"
@@ -38,14 +38,10 @@ base::Result<std::int64_t> interval_of(const std::string& text) {
     return base::fail(base::usage_error("top --interval", fmt::format("'{}' {}", text, what),
                                         "seconds, for example 2 or 500ms"));
   };
-  double seconds = 0;
-  const char* end = text.data() + text.size();
-  if (const auto [stopped, error] = std::from_chars(text.data(), end, seconds);
-      error != std::errc{} || stopped != end) {
-    const auto parsed = base::parse_seconds(text);
-    if (!parsed) return wrong("is not a time");
-    seconds = parsed->count();
-  }
+  const auto number = base::parse_number<double>(text);
+  const auto with_unit = base::parse_seconds(text);
+  if (!number && !with_unit) return wrong("is not a time");
+  const double seconds = number ? *number : with_unit->count();
   if (!(seconds >= kShortestInterval)) return wrong("is too short: at least 0.1 seconds");
   if (seconds > kLongestInterval) return wrong("is too long: at most a day");
   return static_cast<std::int64_t>(seconds * 1e9);

@@ -8,6 +8,8 @@
 #include <charconv>
 #include <string>
 
+#include "base/number.h"
+
 namespace assay::base {
 namespace {
 
@@ -16,15 +18,16 @@ constexpr int kState = 3;
 constexpr int kParent = 4;
 constexpr int kUserTicks = 14;
 constexpr int kSystemTicks = 15;
-constexpr int kChildrenUserTicks = 16;
 constexpr int kChildrenSystemTicks = 17;
 constexpr int kStartTicks = 22;
 constexpr int kResidentPages = 24;
 
+// Leaves `number` as it is if the field is none.
 template <typename Number>
-bool parse_whole(std::string_view field, Number& number) {
-  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), number);
-  return error == std::errc() && end == field.data() + field.size();
+bool read_number(std::string_view field, Number& number) {
+  const auto parsed = parse_number<Number>(field);
+  if (parsed) number = *parsed;
+  return parsed.has_value();
 }
 
 // "VmRSS:	    1234 kB"
@@ -60,17 +63,17 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
     const std::string_view field = text.substr(0, text.find_first_of(" \n"));
     text.remove_prefix(field.size());
     if (at == kState && field.size() == 1) out.state = field.front();
-    if (at == kParent && !parse_whole(field, out.parent)) return std::nullopt;
+    if (at == kParent && !read_number(field, out.parent)) return std::nullopt;
     std::int64_t ticks = 0;
-    if (at >= kUserTicks && at <= kChildrenSystemTicks && parse_whole(field, ticks)) {
+    if (at >= kUserTicks && at <= kChildrenSystemTicks && read_number(field, ticks)) {
       (at <= kSystemTicks ? out.cpu_ticks : out.children_cpu_ticks) += ticks;
     }
     if (at == kStartTicks) {
-      if (!parse_whole(field, out.start_ticks)) return std::nullopt;
+      if (!read_number(field, out.start_ticks)) return std::nullopt;
       has_start = true;
     }
     if (at == kResidentPages) {
-      parse_whole(field, out.resident_pages);
+      read_number(field, out.resident_pages);
       break;
     }
   }

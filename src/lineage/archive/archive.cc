@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstdlib>
 #include <ctime>
 
 #include "base/file.h"
+#include "base/number.h"
 #include "base/units.h"
 #include "hash/file.h"
 #include "lineage/archive/new_file.h"
@@ -178,9 +178,10 @@ base::Result<std::optional<std::int64_t>> Archive::limit() const {
   std::error_code error;
   if (!fs::exists(file, error)) return std::nullopt;
   ASSAY_TRY(const std::string text, base::read_file(file, kLimitFile));
-  std::int64_t bytes = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), bytes);
-  if (failed != std::errc{} || bytes < 0 || std::string_view(end) != "\n") {
+  const auto bytes = text.ends_with('\n')
+                         ? base::parse_number<std::int64_t>(text.substr(0, text.size() - 1))
+                         : std::nullopt;
+  if (!bytes || *bytes < 0) {
     return base::fail(base::unfit_error(file, "is not a number of bytes",
                                         "set it again: assay archive --limit SIZE"));
   }

@@ -12,6 +12,7 @@
 #include <set>
 
 #include "base/file.h"
+#include "base/scratch_folder.h"
 #include "base/units.h"
 #include "hash/blake3.h"
 #include "lineage/archive/archive.h"
@@ -47,11 +48,7 @@ class Unpacker {
     ASSAY_TRY_VOID(check_space());
     relocation_.emplace(report_.manifest, folder_);
     // A name that cannot collide with a path of the manifest.
-    std::string pattern = (folder_ / ".assay-unpack-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) {
-      return base::fail(base::system_error(folder_, "cannot be written to", errno));
-    }
-    contents_ = pattern;
+    ASSAY_TRY(contents_, base::make_unique_folder(folder_, ".assay-unpack-"));
     std::set<hash::Digest> seen;
     while (true) {
       ASSAY_TRY(const std::optional<TarMember> member, tar.next());

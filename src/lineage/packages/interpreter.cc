@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/hex.h"
 #include "base/process/program.h"
 #include "base/text.h"
 #include "base/unique_fd.h"
@@ -44,12 +45,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kLanguag
      {"php", "php"},
      {"lua", "lua"},
      {"R", "r"}}};
-
-std::string hex_of(const unsigned char* bytes, std::size_t count) {
-  std::string text;
-  for (std::size_t i = 0; i < count; ++i) text += fmt::format("{:02x}", bytes[i]);
-  return text;
-}
 
 template <class T>
 bool read_at(int fd, std::uint64_t offset, T& value) {
@@ -84,7 +79,7 @@ std::string build_id(int fd) {
         const std::uint64_t where = part.p_offset + at + sizeof note + name_size;
         if (::pread(fd, id.data(), count, static_cast<off_t>(where)) ==
             static_cast<ssize_t>(count)) {
-          return hex_of(id.data(), count).substr(0, kBuildDigits);
+          return base::hex_of(std::span(id.data(), count)).substr(0, kBuildDigits);
         }
       }
       at += sizeof note + name_size + size;

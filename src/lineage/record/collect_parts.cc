@@ -21,7 +21,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kLookEvery{100};
 constexpr std::chrono::seconds kWarnAfter{5};
-constexpr base::Bytes kMostOfState{4096};
 constexpr base::Bytes kMostPart{std::int64_t{1} << 30U};
 
 // "3", "1, 3 and 5"
@@ -103,7 +102,7 @@ class PartCollector {
   // True: this rank need not be waited for any longer.
   bool look_at(int rank, Awaited& other) {
     if (is_there(rank, "state")) {
-      auto text = base::read_file(folder_.file(rank, "state"), kMostOfState);
+      auto text = base::read_file(folder_.file(rank, "state"), kMostState);
       if (text && *text != other.text) {
         other.text = *std::move(text);
         other.state = PartFolder::parse_state(other.text);

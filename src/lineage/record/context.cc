@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/host_name.h"
 #include "base/version.h"
 #include "lineage/redact/command.h"
 
@@ -32,19 +33,13 @@ std::string user_name() {
 
 }  // namespace
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  ::gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
-
 GatheredContext gather_context(const ContextOptions& options) {
   GatheredContext gathered;
   GitState state = git_state(options.directory, options.environment, options.git);
   gathered.context.git = std::move(state.git);
   if (!state.problem.empty()) gathered.problems.push_back("git: " + state.problem);
   gathered.context.user = user_name();
-  gathered.context.host = host_name();
+  gathered.context.host = base::host_name();
   gathered.context.environment = redact_environment(options.environment);
   return gathered;
 }

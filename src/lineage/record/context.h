@@ -51,9 +51,6 @@ class ContextTask {
 base::Json machine_facts(const std::filesystem::path& store_directory,
                          const machine::DiscoverOptions& options = {});
 
-// Of this machine.
-std::string host_name();
-
 store::Usage usage_of(const struct rusage& usage);
 
 }  // namespace assay::lineage

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/host_name.h"
 #include "lineage/record/context.h"
 #include "lineage/record/job_run.h"
 #include "store/this_run.h"
@@ -24,7 +25,7 @@ JobPart::JobPart(PartFolder folder)
 
 base::Result<JobPart> JobPart::open(const PartOf& part, const std::string& recorder,
                                     base::Environment& environment) {
-  ASSAY_TRY(PartFolder folder, PartFolder::open(part, host_name(), recorder));
+  ASSAY_TRY(PartFolder folder, PartFolder::open(part, base::host_name(), recorder));
   JobPart opened(std::move(folder));
   if (part.rank == 0) {
     store::set_joined_run({.run_uid = recorder, .note = {}}, environment);

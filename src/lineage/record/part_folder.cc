@@ -18,7 +18,6 @@ constexpr std::chrono::milliseconds kWaitStep{100};
 // More than the clock differences between a cluster's nodes plus the delay with which network file
 // systems show new times.
 constexpr std::chrono::minutes kAliveFor{3};
-constexpr base::Bytes kMostState{4096};
 
 }  // namespace
 

@@ -24,9 +24,13 @@
 #include <thread>
 
 #include "base/result.h"
+#include "base/units.h"
 #include "lineage/record/part.h"
 
 namespace assay::lineage {
+
+// No rank-N.state is longer.
+inline constexpr base::Bytes kMostState{4096};
 
 // Names of such folders begin with this.
 inline constexpr std::string_view kPartFolderPrefix = ".parts-";

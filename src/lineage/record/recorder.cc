@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "base/clock.h"
+#include "base/host_name.h"
 #include "base/process/environment.h"
 #include "base/process/exit_status.h"
 #include "base/text.h"
@@ -222,7 +223,7 @@ void Recorder::finish_tracking(const collect::CollectorResult& outcome, Results&
 Part Recorder::own_part(const collect::CollectorResult& outcome) {
   Part part;
   part.rank = request_.part_of->rank;
-  part.host = host_name();
+  part.host = base::host_name();
   part.started_unix_ns = run_.started_unix_ns;
   part.wait_status = wait_status_;
   part.dropped = static_cast<std::int64_t>(outcome.dropped);

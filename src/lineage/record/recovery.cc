@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/host_name.h"
 #include "base/process/exit_status.h"
 #include "lineage/record/context.h"
 #include "lineage/record/job_run.h"
@@ -63,7 +64,7 @@ void add_parts(const PartFolder& folder, store::RunRecord& run, Tracker& tracker
 
 // A job's nodes share the store, and another node's processes cannot be seen from here.
 bool runs_elsewhere(const store::RunRecord& run) {
-  if (run.context.host == host_name()) return false;
+  if (run.context.host == base::host_name()) return false;
   const auto parts = PartFolder::of_interrupted(run.spool, run.uid);
   return parts && parts->is_run_alive();
 }

@@ -15,6 +15,8 @@
 #include <string_view>
 
 #include "base/file.h"
+#include "base/process/exit_status.h"
+#include "base/scratch_folder.h"
 #include "base/unique_fd.h"
 #include "lineage/reproduce/path_map.h"
 
@@ -114,8 +116,7 @@ StageIsolation::StageIsolation(std::string project, std::string copy,
   if (!environments_.empty()) {
     const fs::path temporary = fs::temp_directory_path(error);
     remove_abandoned(temporary);
-    std::string pattern = (temporary / (std::string(kScratchName) + "XXXXXX")).string();
-    if (::mkdtemp(pattern.data()) != nullptr) scratch_ = pattern;
+    if (auto made = base::make_unique_folder(temporary, kScratchName)) scratch_ = *std::move(made);
     lock_ = locked(scratch_);
     for (std::size_t i = 0; i < environments_.size() && !scratch_.empty(); ++i) {
       fs::create_directories(scratch_ / "upper" / std::to_string(i), error);
@@ -165,7 +166,7 @@ bool StageIsolation::enters(bool layered) const {
   int status = 0;
   while (child > 0 && ::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  return child > 0 && base::shell_exit_code(status) == 0;
 }
 
 base::Result<int> StageIsolation::run(const std::function<int()>& act) const {

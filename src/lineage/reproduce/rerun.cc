@@ -7,13 +7,13 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
-#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <set>
 #include <string_view>
 
+#include "base/number.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "lineage/graph/merged_runs.h"
@@ -124,12 +124,12 @@ base::Result<std::vector<std::string>> replace_values(std::span<const std::strin
 
 base::Result<RunRequest> stage_request(const std::string& number,
                                        const std::vector<std::string>& sets) {
-  std::int64_t stage = 0;
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), stage);
-  if (error != std::errc{} || end != number.data() + number.size()) {
+  const auto parsed = base::parse_number<std::int64_t>(number);
+  if (!parsed) {
     return base::fail(base::usage_error("run", fmt::format("'@{}' is not a stage", number),
                                         "@1, @2, …: `assay status` lists them"));
   }
+  const std::int64_t stage = *parsed;
   std::error_code gone;
   const std::filesystem::path directory = std::filesystem::current_path(gone);
   if (gone) return base::fail(base::unfit_error("the working directory", "is gone"));

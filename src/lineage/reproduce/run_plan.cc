@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstdlib>
-
+#include "base/scratch_folder.h"
 #include "lineage/export/common.h"
 #include "lineage/graph/dag_view.h"
 #include "lineage/reproduce/stage_runner.h"
@@ -15,14 +13,8 @@ namespace {
 namespace fs = std::filesystem;
 
 base::Result<fs::path> fresh_folder(const fs::path& wanted) {
+  if (wanted.empty()) return base::make_temporary_folder("assay-reproduce-");
   std::error_code error;
-  if (wanted.empty()) {
-    std::string pattern = (fs::temp_directory_path(error) / "assay-reproduce-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) {
-      return base::fail(base::system_error(pattern, "cannot create a folder", errno));
-    }
-    return fs::path(pattern);
-  }
   fs::create_directories(wanted, error);
   const fs::path folder = fs::canonical(wanted, error);
   if (error || !fs::is_directory(folder, error)) {

@@ -10,10 +10,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <map>
 #include <string_view>
 
+#include "base/scratch_folder.h"
 #include "base/units.h"
 #include "lineage/redact/diff.h"
 #include "lineage/redact/secret_pattern.h"
@@ -168,24 +168,6 @@ std::string remote_url(const std::map<std::string, std::string>& config,
   return {};
 }
 
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string pattern = (fs::temp_directory_path(ignored_) / "assay-git-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) != nullptr) path_ = pattern;
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  ~ScratchFolder() {
-    if (!path_.empty()) fs::remove_all(path_, ignored_);
-  }
-  [[nodiscard]] const fs::path& path() const { return path_; }
-
- private:
-  std::error_code ignored_;
-  fs::path path_;
-};
-
 // Adds untracked files to a copy of the index, so that git writes their part of the diff. The copy
 // and the one object this creates go to a scratch folder.
 base::Result<void> add_untracked(GitProgram& git, const Checkout& checkout,
@@ -223,12 +205,11 @@ base::Result<void> add_untracked(GitProgram& git, const Checkout& checkout,
 base::Result<std::string> diff_against_commit(GitProgram git, const Checkout& checkout,
                                               const GitStatus& status,
                                               const std::vector<std::string>& untracked) {
-  const ScratchFolder scratch;
+  std::optional<base::ScratchFolder> scratch;  // git reads it below
   if (!untracked.empty()) {
-    if (scratch.path().empty()) {
-      return base::fail(base::unfit_error("", "no folder for temporary files"));
-    }
-    ASSAY_TRY_VOID(add_untracked(git, checkout, untracked, scratch.path()));
+    ASSAY_TRY(base::ScratchFolder made, base::ScratchFolder::make("assay-git-"));
+    scratch.emplace(std::move(made));
+    ASSAY_TRY_VOID(add_untracked(git, checkout, untracked, scratch->path()));
   }
   // git knows the empty tree even where no repository contains it.
   const std::string empty_tree =

@@ -73,7 +73,7 @@ void occupy_closed_streams() {
 pid_t start_guard(int listener, int alive) {
   const pid_t guard = ::fork();
   if (guard != 0) return guard;
-  ::prctl(PR_SET_NAME, "lineage-guard");
+  ::prctl(PR_SET_NAME, "assay-guard");
   ::setsid();
   point_at_null({STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO});
   constexpr int kListener = 3;

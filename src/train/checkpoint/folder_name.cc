@@ -6,9 +6,9 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
 
 #include "base/clock.h"
+#include "base/number.h"
 #include "base/process/proc.h"
 #include "hash/blake3.h"
 #include "train/checkpoint/folder_name.h"
@@ -24,11 +24,9 @@ constexpr std::string_view kStepPrefix = "step-";
 constexpr std::array<std::string_view, 3> kKinds = {"tmp", "was", "gone"};
 
 std::optional<std::int64_t> whole_number(std::string_view text) {
-  if (text.empty() || (text.size() > 1 && text.front() == '0')) return std::nullopt;
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
-  return value;
+  if (text.size() > 1 && text.front() == '0') return std::nullopt;
+  const auto value = base::parse_number<std::int64_t>(text);
+  return value && *value >= 0 ? value : std::nullopt;
 }
 
 // Removes and returns the text before the first `separator`.

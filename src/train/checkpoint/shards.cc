@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 
 #include "base/json.h"
+#include "base/number.h"
 
 namespace assay::checkpoint {
 namespace {
@@ -75,9 +75,8 @@ std::optional<ShardName> parse_shard_name(std::string_view file) {
   if (!is_digits(file.substr(dash + 1, of - dash - 1)) || !is_digits(count)) {
     return ShardName{std::string(file), 1};
   }
-  ShardName name{std::string(file.substr(0, dash)), 0};
-  std::from_chars(count.data(), count.data() + count.size(), name.count);
-  return name;
+  return ShardName{std::string(file.substr(0, dash)),
+                   base::parse_number<std::int64_t>(count).value_or(0)};
 }
 
 base::Result<void> check_part_name(const std::string& part) {

@@ -1,5 +1,4 @@
-// Muon: updates a matrix by its momentum, orthogonalised with a few Newton-Schulz iterations
-// (Jordan et al., 2024; coefficients as published).
+// Muon: updates a matrix by its momentum, orthogonalised with a few Newton-Schulz iterations.
 #include <cblas.h>
 
 #include <algorithm>
@@ -8,14 +7,15 @@
 #include <vector>
 
 #include "train/cpu/kernels.h"
+#include "train/muon_coefficients.h"
 
 namespace assay::train::cpu {
 namespace {
 
-constexpr int kIterations = 5;
-constexpr float kLinear = 3.4445F;
-constexpr float kCubic = -4.7750F;
-constexpr float kQuintic = 2.0315F;
+using muon_iteration::kCubic;
+using muon_iteration::kIterations;
+using muon_iteration::kLinear;
+using muon_iteration::kQuintic;
 
 Matrix over(std::vector<float>& memory, std::int64_t rows, std::int64_t cols) {
   memory.resize(static_cast<std::size_t>(rows * cols));

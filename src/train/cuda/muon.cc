@@ -4,15 +4,15 @@
 #include <utility>
 
 #include "train/cuda/workspace.h"
+#include "train/muon_coefficients.h"
 
 namespace assay::train::cuda {
 namespace {
 
-constexpr int kIterations = 5;
-// As published (Jordan et al., 2024).
-constexpr float kLinear = 3.4445F;
-constexpr float kCubic = -4.7750F;
-constexpr float kQuintic = 2.0315F;
+using muon_iteration::kCubic;
+using muon_iteration::kIterations;
+using muon_iteration::kLinear;
+using muon_iteration::kQuintic;
 
 }  // namespace
 

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <optional>
 
+#include "base/number.h"
 #include "base/text.h"
 
 namespace assay::data {
@@ -41,10 +41,8 @@ std::optional<std::string> from_base64(std::string_view text) {
 }
 
 std::optional<TokenId> id_of(std::string_view text) {
-  TokenId id = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
-  if (error != std::errc() || end != text.data() + text.size() || id >= kMostTokens) return {};
-  return id;
+  const auto id = base::parse_number<TokenId>(text);
+  return id && *id < kMostTokens ? id : std::nullopt;
 }
 
 base::Result<void> read_line(std::string_view line, const std::string& where,

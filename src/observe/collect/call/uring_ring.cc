@@ -1,6 +1,5 @@
 #include "observe/collect/call/uring_ring.h"
 
-#include <dirent.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -10,7 +9,6 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -18,6 +16,7 @@
 #include <tuple>
 
 #include "base/unique_fd.h"
+#include "observe/collect/process/proc.h"
 
 namespace assay::collect {
 namespace {
@@ -150,15 +149,9 @@ std::optional<std::vector<io_uring_sqe>> entries_to_submit(pid_t process, int de
 
 std::vector<int> rings_of(pid_t process) {
   const std::string folder = folder_of_descriptors(process);
-  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(folder.c_str()), ::closedir);
   std::vector<int> rings;
-  while (directory) {
-    const dirent* entry = ::readdir(directory.get());
-    if (entry == nullptr) break;
-    int number = -1;
-    const std::string_view name = entry->d_name;
-    std::from_chars(name.data(), name.data() + name.size(), number);
-    if (number >= 0 && is_ring(folder + entry->d_name)) rings.push_back(number);
+  for (const int descriptor : numbers_in(folder)) {
+    if (is_ring(folder + std::to_string(descriptor))) rings.push_back(descriptor);
   }
   return rings;
 }

@@ -39,16 +39,11 @@ std::size_t EbpfIntake::take(const EbpfPrograms::Receiver& receive, std::size_t 
   return taken;
 }
 
-std::uint64_t EbpfIntake::total_saved() {
-  const std::lock_guard lock(mutex_);
-  return total_saved_;
-}
-
 void EbpfIntake::keep_ring_empty() {
   std::unique_lock lock(mutex_);
   while (!wake_.wait_for(lock, timeout_, [this] { return over_; })) {
     if (std::chrono::steady_clock::now() - last_taken_ < timeout_) continue;
-    total_saved_ += programs_.take(
+    programs_.take(
         [this](const assay_message& message, std::string_view path, std::string_view other) {
           saved_.push_back({message, std::string(path), std::string(other)});
         },

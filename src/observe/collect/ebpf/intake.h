@@ -27,8 +27,6 @@ class EbpfIntake {
 
   // As EbpfPrograms::take(), after the messages that the thread saved.
   std::size_t take(const EbpfPrograms::Receiver& receive, std::size_t most);
-  // Messages that the thread saved so far.
-  std::uint64_t total_saved();
 
  private:
   struct SavedMessage {
@@ -45,7 +43,6 @@ class EbpfIntake {
   bool over_ = false;
   std::chrono::steady_clock::time_point last_taken_;
   std::deque<SavedMessage> saved_;
-  std::uint64_t total_saved_ = 0;
   std::thread thread_;
 };
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/number.h"
 #include "base/process/proc.h"
 
 namespace assay::collect {
@@ -37,10 +38,7 @@ std::vector<int> numbers_in(const std::string& folder) {
   const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(folder.c_str()), ::closedir);
   std::vector<int> out;
   while (const dirent* entry = dir ? ::readdir(dir.get()) : nullptr) {
-    const std::string_view name = entry->d_name;
-    int number = -1;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (error == std::errc{} && end == name.data() + name.size()) out.push_back(number);
+    if (const auto number = base::parse_number<int>(entry->d_name)) out.push_back(*number);
   }
   return out;
 }
