@@ -22,7 +22,7 @@ constexpr std::array<std::pair<StopReason, std::string_view>, 5> kStopTexts = {{
     {StopReason::kPairs, "all pairs were made"},
     {StopReason::kFailed, "an arm failed"},
 }};
-constexpr std::string_view kOldTimeText = "the time was over";  // in journals of release 0.1
+constexpr std::string_view kOldTimeText = "the time was over";  // in journals of earlier versions
 
 base::Result<void> need(bool good, const char* where, std::string what, const char* hint = "") {
   if (good) return {};

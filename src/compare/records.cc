@@ -191,7 +191,7 @@ base::Result<void> add_line(const Json& line, Measured& measured) {
   if (line.contains("host")) {
     measured.marks.push_back({line.at("first_block"), line.at("last_block"), line.at("host")});
   }
-  // "sitting" and "look" in journals of release 0.1.
+  // "sitting" and "look" in journals of earlier versions.
   for (const char* key : {"session", "sitting"}) {
     if (line.contains(key)) measured.sessions.push_back(session_from_json(line.at(key)));
   }

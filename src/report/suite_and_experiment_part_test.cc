@@ -85,7 +85,7 @@ TEST(SuitePart, AFailedCaseOrAnInterruptionIsNotReached) {
   made["cases"] = Json::parse(R"([{"case": "a", "state": "done", "wall_s": [1.5]},
                                   {"case": "b", "state": "failed", "why": "exited with 7"}])");
   const Verdict failed = suite_part(made, "s")->verdict;
-  Json old = judged({"measured"});  // as release 0.1 wrote it
+  Json old = judged({"measured"});  // as earlier versions wrote it
   old["steps"] = Json::parse(R"([{"step": "b", "state": "failed"}])");
   EXPECT_EQ(suite_part(old, "s")->verdict.text, failed.text);
   EXPECT_EQ(failed.word, "failed");

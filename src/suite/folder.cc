@@ -103,7 +103,7 @@ base::Result<SuiteFolder> SuiteFolder::open(const fs::path& directory, const Sui
         directory, fmt::format("was begun on another machine ({})", on),
         "resume it there, or start again: figures of two machines cannot be compared"));
   }
-  ASSAY_TRY_VOID(make_folder(directory / "cases"));  // called steps by release 0.1
+  ASSAY_TRY_VOID(make_folder(directory / "cases"));  // called steps by earlier versions
   folder.quick_ = folder.facts_["quick"] == true;
   ASSAY_TRY(const std::string text, base::read_file(directory / "suite.toml", kLargestKept));
   ASSAY_TRY(folder.suite_, read_suite(text, directory / "suite.toml"));
@@ -113,7 +113,7 @@ base::Result<SuiteFolder> SuiteFolder::open(const fs::path& directory, const Sui
 
 std::optional<CaseRun> SuiteFolder::kept(const std::string& name) const {
   auto json = read_json(directory_ / "cases" / (name + ".json"));
-  if (!json) json = read_json(directory_ / "steps" / (name + ".json"));  // of release 0.1
+  if (!json) json = read_json(directory_ / "steps" / (name + ".json"));  // of earlier versions
   if (!json) return std::nullopt;
   CaseRun run{.name = name};
   const std::string state = text_at(*json, "state");

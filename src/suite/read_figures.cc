@@ -64,7 +64,7 @@ class FigureReader {
   }
 
  private:
-  // "step" in files of release 0.1.
+  // "step" in files of earlier versions.
   static base::Result<void> read_case_name(TableKeys& keys, std::string& name) {
     ASSAY_TRY_VOID(keys.text("step", name));
     return keys.text("case", name);

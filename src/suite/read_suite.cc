@@ -206,7 +206,7 @@ base::Result<Suite> read_suite(const std::string& text, const std::string& sourc
   ASSAY_TRY(suite.settings, settings_of(keys.take("settings"), "settings"));
   ASSAY_TRY(suite.quick, settings_of(keys.take("quick"), "quick"));
   ASSAY_TRY_VOID(read_cases(keys.take("case"), "case", suite));
-  ASSAY_TRY_VOID(read_cases(keys.take("step"), "step", suite));  // files of release 0.1
+  ASSAY_TRY_VOID(read_cases(keys.take("step"), "step", suite));  // files of earlier versions
   ASSAY_TRY_VOID(read_tables(keys.take("table"), keys.take("record"), suite));
   ASSAY_TRY_VOID(keys.no_others());
   if (suite.title.empty() || suite.tables.empty()) {

@@ -144,7 +144,7 @@ std::vector<sock_filter> decide_all(std::uint32_t arch, bool shim, GateMode mode
   if (mode == GateMode::kChanges) {
     std::erase_if(calls, [&](const CallToStop& call) { return !changes_files(arch, call.number); });
   }
-  // Stopping a stat costs ten microseconds, and dynamic programs make some that bypass the shim:
+  // Stopping a stat costs five to nine microseconds, and dynamic programs make some that bypass the shim:
   // the C library's localtime() makes one each time. With ptrace everything is slow anyway.
   if (action == SECCOMP_RET_USER_NOTIF) {
     std::erase_if(calls, [&](const CallToStop& call) {

@@ -190,7 +190,7 @@ Preflight preload_preflight() {
   out.reason = "seccomp user notification works";
   if (shim.empty()) {
     out.notes.push_back(why_not_installed(kShimLibrary) +
-                        ": complete, but every open is stopped (~5 µs)");
+                        ": complete, but every open is stopped (5 to 9 µs)");
   } else {
     out.notes.push_back("shim: " + shim.string());
   }
