@@ -144,8 +144,8 @@ std::vector<sock_filter> decide_all(std::uint32_t arch, bool shim, GateMode mode
   if (mode == GateMode::kChanges) {
     std::erase_if(calls, [&](const CallToStop& call) { return !changes_files(arch, call.number); });
   }
-  // Stopping a stat costs five to nine microseconds, and dynamic programs make some that bypass the shim:
-  // the C library's localtime() makes one each time. With ptrace everything is slow anyway.
+  // Stopping a stat costs five to nine microseconds, and dynamic programs make some that bypass the
+  // shim: the C library's localtime() makes one each time. With ptrace everything is slow anyway.
   if (action == SECCOMP_RET_USER_NOTIF) {
     std::erase_if(calls, [&](const CallToStop& call) {
       const CallKind kind = find_call(arch, call.number)->kind;
