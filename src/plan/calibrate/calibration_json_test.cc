@@ -71,7 +71,7 @@ TEST(CalibrationJson, RefusesWhatIsNotANumberWithinBounds) {
     Json json = shipped_json();
     json["memory"]["base_gib"] = bad;
     EXPECT_THAT(refusal(json.dump()),
-                AllOf(HasSubstr("memory.base_gib"), HasSubstr("expected a number from 0.5 to 10")));
+                AllOf(HasSubstr("memory.base_gib"), HasSubstr("expected a number from 1.5 to 10")));
   }
 }
 

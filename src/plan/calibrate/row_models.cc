@@ -293,6 +293,12 @@ RowShape row_shape(const RowFields& row) {
   // Routers of these models choose groups of experts first, of which each has a node of its own.
   if (contains_like(row.model, "deepseek?v3")) shape.expert_groups = 4;
   if (contains_like(row.model, "deepseek?v2")) shape.expert_groups = 3;
+  if (contains_like(row.model, "gpt?oss")) {
+    // Elements read and written: bias of the first product 4, two clamps 4, the gate's sigmoid 3,
+    // and its product with the other half plus one 2; bias of the last product 3.
+    shape.expert_passes = 13;
+    shape.row_passes = 3;
+  }
   const double attention = add_attention(row.model, row.attention, shape);
   shape.mlp_matrices = is_gated(row.model, shape, attention, parameters) ? 3 : 2;
   shape.tied = contains_any(row.model, {"gpt", "mpt", "megatron", "turing", "mt-nlg"}) &&

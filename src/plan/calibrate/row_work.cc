@@ -105,6 +105,10 @@ std::string make_possible(const RowFields& row, Work& work) {
     return share_of_card(work) <= 1;
   };
   Software& s = work.software;
+  if (work.fp8 && s.quantised_copies) {
+    s.quantised_copies = false;
+    if (stop("weights in fp8 alone taken: copies in bf16 would not fit the card")) return taken;
+  }
   if (!s.flash && !contains(row.software, "no flash") && !contains(row.software, "unfused") &&
       (!row.recompute.empty() || row.mem_gb)) {
     s.flash = true;

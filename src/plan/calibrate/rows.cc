@@ -12,6 +12,9 @@
 namespace assay::plan {
 namespace {
 
+// Of a card's memory, what PyTorch's allocator does not count: the context, and NCCL's buffers.
+constexpr double kOutsideAllocatorGib = 1.5;
+
 // What a step of the batch that was taken would last at the measured rate.
 std::optional<double> step_of_rate(const Row& row, double tokens_per_s) {
   if (row.candidates.size() != 1) return std::nullopt;
@@ -42,6 +45,8 @@ base::Result<std::vector<Row>> parse_rows(std::string_view csv, const std::strin
             .project = std::move(fields.project),
             .step_s = fields.step_s,
             .memory_gib = fields.mem_gb};
+    if (row.memory_gib && contains(fields.lower_notes, "allocated"))
+      *row.memory_gib += kOutsideAllocatorGib;
     // Terms that the tables use for rows that did not measure a normal step.
     row.flagged = contains_any(fields.notes, {"pathol", "IMPOSSIBLE", "OOM", "framework-bound"}) ||
                   !fields.doubt.empty();

@@ -10,6 +10,12 @@ namespace assay::plan {
 namespace {
 
 constexpr double kGib = 1024.0 * 1024 * 1024;
+// Of Mamba-2: results of the convolution and of the scan, in widths of the heads that stand for it
+// (calibrate/row_models.cc), which are twice as wide as its own.
+constexpr double kStateElements = 1;
+// Bytes per weight that Transformer Engine holds from a step's first micro-batch on: fp8, and the
+// same transposed.
+constexpr double kQuantisedCopies = 2;
 constexpr double kLogitChunks = 8;  // that llm.q computes one after the other
 
 // Per parameter of a rank, before FSDP cuts it.
@@ -34,6 +40,7 @@ StateBytes whole_state_bytes(const Work& work) {
 
 StateBytes state_bytes(const Work& work) {
   StateBytes state = whole_state_bytes(work);
+  if (work.fp8 && work.software.quantised_copies && !work.lora) state.weight += kQuantisedCopies;
   state.gradient /= std::max(1.0, work.degrees.gradient_shards);
   return state;
 }
@@ -65,6 +72,7 @@ double kept_bytes(const Work& work, const RankShare& rank, double scores) {
   double all = bytes((2 + 2 * input) * width + rank.qkv + input * attention +
                      (shape.mlp_matrices - 1 + input) * ffn);
   if (work.software.megatron_fused) all += 2 * rank.tokens * width;  // masks of two dropouts
+  all += bytes(shape.state_share * kStateElements * attention);
   // Queries and keys before their norms, too.
   if (work.software.framework == Framework::kNanochat) all += bytes(2 * attention);
   if (work.recompute != RecomputeKind::kSelective) return all + scores;

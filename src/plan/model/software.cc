@@ -66,6 +66,7 @@ Software megatron_core(Framework framework) {
   // do it in bf16.
   s.gradient_bytes = framework == Framework::kMegatronCore ? 4 : 2;
   s.vocab_parallel_loss = framework == Framework::kMegatronCore;
+  s.quantised_copies = true;
   return s;
 }
 

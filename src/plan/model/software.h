@@ -72,7 +72,9 @@ struct Software {
   bool sends_tokens_once = false;  // to a rank, however many of its experts they visit
   bool keeps_unsharded = false;  // FSDP that has much of the model unsharded between micro-batches
   bool late_wrap = false;        // FSDP units that are made late hold more
-  double gradient_bytes = 2;     // of an element when it is reduced
+  // Of fp8: weights are quantised, and transposed for the backward pass, beside their bf16.
+  bool quantised_copies = false;
+  double gradient_bytes = 2;  // of an element when it is reduced
   // Of a parameter: master weight and moments.
   double optimizer_bytes = 12;
   double optimizer_traffic = 1;  // of what Adam in mixed precision moves

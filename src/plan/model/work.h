@@ -51,6 +51,10 @@ struct Shape {
   double shared_ffn = 0;     // of experts that see every token
   double expert_groups = 0;  // that a token's experts are chosen from; 0: any
   double moe_layers = 0;
+  // Elements that experts read and write for a routed row beside what every mixture does, in
+  // passes over their width and over the row's: biases, and an activation in several operators.
+  double expert_passes = 0;
+  double row_passes = 0;
 
   double streams = 1;      // of the residual: hyper-connections mix several
   double predictions = 1;  // heads: of the next token, and of tokens after it
