@@ -55,13 +55,14 @@ TEST(NcclNeighbours, SendAndReceiveIndependently) {
         std::vector<Ticket> tickets;
         std::vector<std::byte*> received;
         for (const int peer : {next, before}) {
-          ASSAY_TRY(tickets.emplace_back(), c.issue({Collective::kSend, 100, Dtype::kU8, 0, peer},
-                                                    from, nullptr, memory.stream()));
+          ASSAY_TRY(tickets.emplace_back(),
+                    c.issue({Collective::kSend, 100, ElementType::kU8, 0, peer}, from, nullptr,
+                            memory.stream()));
         }
         for (const int peer : {before, next}) {
           received.push_back(memory.place(Bytes(100, kUntouched)));
           ASSAY_TRY(tickets.emplace_back(),
-                    c.issue({Collective::kReceive, 100, Dtype::kU8, 0, peer}, nullptr,
+                    c.issue({Collective::kReceive, 100, ElementType::kU8, 0, peer}, nullptr,
                             received.back(), memory.stream()));
         }
         for (const Ticket ticket : tickets) ASSAY_TRY_VOID(c.wait(ticket));
@@ -133,7 +134,7 @@ TEST(NcclFaults, ACallThatHasFinishedAndIsWaitedForLateIsNoHang) {
       [&](Communicator& c) -> base::Result<void> {
         DeviceMemoryOfCalls memory;
         std::byte* const buffer = memory.place(Bytes(100));
-        const Call call = {Collective::kAllGather, 10, Dtype::kU8};
+        const Call call = {Collective::kAllGather, 10, ElementType::kU8};
         ASSAY_TRY(const Ticket ticket, c.issue(call, buffer, buffer + 20, memory.stream()));
         ++issued;
         while (issued < 2) std::this_thread::sleep_for(milliseconds(1));
@@ -157,7 +158,7 @@ TEST(NcclFaults, AnAbortFromAnotherThreadEndsAllGroups) {
       return {};
     }
     std::byte* const buffer = memory.place(Bytes(100));
-    const Call call = {Collective::kAllGather, 10, Dtype::kU8};
+    const Call call = {Collective::kAllGather, 10, ElementType::kU8};
     ASSAY_TRY(const Ticket first, c.issue(call, buffer, buffer + 20, memory.stream()));
     ASSAY_TRY(const Ticket second, other->issue(call, buffer, buffer + 50, memory.stream()));
     std::thread aborts([&] {
@@ -265,7 +266,7 @@ TEST(NcclFaults, WhatCannotBeDoneIsRefused) {
   const auto lines = run(2, [](Communicator& c) -> base::Result<void> {
     std::byte data[8] = {};
     EXPECT_FALSE(c.wait({77}).has_value());
-    EXPECT_FALSE(c.broadcast(data, 4, Dtype::kU8, 2).has_value());
+    EXPECT_FALSE(c.broadcast(data, 4, ElementType::kU8, 2).has_value());
     const auto refused = c.issue({Collective::kAllToAllV}, data, data, {}, {.on_device = true});
     EXPECT_FALSE(refused.has_value());
     return refused.map([](Ticket) {});

@@ -24,7 +24,7 @@ using comm::Communicator;
 using nccl_testing::Moved;
 using spec::LayoutSpec;
 using spec::PipelineSchedule;
-using testing::RankProcesses;
+using testing::RankRun;
 using testing::Trained;
 
 const spec::ModelSpec kModel{.vocab = 96,
@@ -44,8 +44,7 @@ step::Choices choices_with(spec::Optimizer optimizer) {
           .micro_batch = 2};
 }
 
-RankProcesses run_of(const spec::ModelSpec& model, const step::Choices& choices,
-                     RankGroups* groups) {
+RankRun run_of(const spec::ModelSpec& model, const step::Choices& choices, RankGroups* groups) {
   return {.model = model, .choices = choices, .steps = 2, .make_backend = [groups] {
             return base::Result<std::unique_ptr<Backend>>(cpu::make_cpu_backend(1, groups));
           }};
@@ -69,7 +68,7 @@ Trained over_nccl(const spec::ModelSpec& model, const step::Choices& choices,
         step::Choices own = choices;
         ASSAY_TRY(own.layout, step::layout_of(layout, world.rank()));
         ASSAY_TRY(const auto groups, RankGroups::make(world, own.layout));
-        RankProcesses run = run_of(model, own, groups.get());
+        RankRun run = run_of(model, own, groups.get());
         Moved before;
         run.before_steps = [&](const step::Program&) -> base::Result<void> {
           before = fakenccl::counted(world.rank());
