@@ -17,8 +17,8 @@ Cell suite_cell(const base::Json& value);
 // The value of a key as text; empty if there is none.
 std::string suite_text(const base::Json& object, const char* key);
 
-// A suite's cases as {"case", "kind", "state", "why", "wall_s"}; results of earlier versions call them
-// steps. An empty list if there are none.
+// A suite's cases as {"case", "kind", "state", "why", "wall_s"}; results of earlier versions call
+// them steps. An empty list if there are none.
 base::Json suite_cases(const base::Json& suite);
 
 // Removes columns that are empty in every row.

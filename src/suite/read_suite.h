@@ -8,7 +8,8 @@
 
 namespace assay::suite {
 
-// `source` names the text in errors. Files of earlier versions, which call cases steps, are read too.
+// `source` names the text in errors. Files of earlier versions, which call cases steps, are read
+// too.
 base::Result<Suite> read_suite(const std::string& text, const std::string& source);
 
 }  // namespace assay::suite
