@@ -14,6 +14,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "base/draft.h"
 #include "base/suggestion.h"
 #include "base/text.h"
 #include "base/unique_fd.h"
@@ -161,10 +162,8 @@ Result<void> write_file(const std::filesystem::path& path, std::string_view text
 }
 
 Result<void> replace_file(const std::filesystem::path& path, std::string_view text, mode_t mode) {
-  const std::string draft = fmt::format("{}.{}", path.string(), ::getpid());
-  const UniqueFd file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
-  if (!file.valid()) return fail(system_error(draft, "cannot write", errno));
-  if (write_all(file.get(), text) && ::rename(draft.c_str(), path.c_str()) == 0) return {};
+  ASSAY_TRY(const std::filesystem::path draft, write_draft(path, text, mode));
+  if (::rename(draft.c_str(), path.c_str()) == 0) return {};
   const Error error = system_error(path.string(), "cannot write", errno);
   ::unlink(draft.c_str());
   return fail(error);

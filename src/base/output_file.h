@@ -8,9 +8,10 @@
 
 namespace assay::base {
 
-// Writes the text to the path. A regular file appears or is replaced once its new content is
-// complete, so that a failure leaves what was there. Pipes, devices and links such as /dev/stdout
-// are written to as they are, and so is a file in a folder that only allows that.
+// Writes the text to the path. A regular file appears or is replaced, with its mode and group, once
+// its new content is complete, so that a failure leaves what was there. Written in place are pipes,
+// devices and links such as /dev/stdout, and files that a new one cannot stand in for: those of
+// others, with several names, mounted, or in a folder that may not be written to.
 Result<void> write_output(const std::filesystem::path& path, std::string_view text);
 
 }  // namespace assay::base

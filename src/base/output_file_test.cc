@@ -41,13 +41,47 @@ TEST(WriteOutput, CreatesAndReplacesFiles) {
 
 TEST(WriteOutput, KeepsTheModeOfAFile) {
   const testing::TempDir dir;
-  const fs::path path = dir.path() / "private";
+  const fs::path path = dir.path() / "out.txt";
   std::ofstream(path) << "old";
-  ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
-  ASSERT_TRUE(write_output(path, "new"));
-  struct stat status {};
-  ASSERT_EQ(::stat(path.c_str(), &status), 0);
-  EXPECT_EQ(status.st_mode & 07777, 0600U);
+  const mode_t before = ::umask(022);  // which would take a bit of the second mode
+  for (const mode_t mode : {0600U, 0664U}) {
+    ASSERT_EQ(::chmod(path.c_str(), mode), 0);
+    EXPECT_TRUE(write_output(path, "new"));
+    struct stat status {};
+    EXPECT_EQ(::stat(path.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 07777, mode);
+  }
+  ::umask(before);
+}
+
+TEST(WriteOutput, KeepsTheOtherNamesOfAFile) {
+  const testing::TempDir dir;
+  std::ofstream(dir.path() / "one") << "old";
+  fs::create_hard_link(dir.path() / "one", dir.path() / "other");
+  ASSERT_TRUE(write_output(dir.path() / "one", "new"));
+  EXPECT_EQ(content(dir.path() / "other"), "new");
+}
+
+// What stands in the way of a draft belongs to somebody.
+TEST(WriteOutput, LeavesFilesThatAreCalledLikeItsDraft) {
+  const testing::TempDir dir;
+  const fs::path path = dir.path() / "out.txt";
+  const fs::path same = path.string() + "." + std::to_string(::getpid());
+  std::ofstream(same) << "mine";
+  ASSERT_TRUE(write_output(path, "text"));
+  EXPECT_EQ(content(path), "text");
+  EXPECT_EQ(content(same), "mine");
+  EXPECT_EQ(entries(dir.path()), 2U);
+}
+
+TEST(WriteOutput, RefusesWhatIsWriteProtected) {
+  if (::geteuid() == 0) GTEST_SKIP() << "nothing is protected from root";
+  const testing::TempDir dir;
+  const fs::path path = dir.path() / "protected";
+  std::ofstream(path) << "old";
+  ASSERT_EQ(::chmod(path.c_str(), 0444), 0);
+  EXPECT_FALSE(write_output(path, "new"));
+  EXPECT_EQ(content(path), "old");
 }
 
 TEST(WriteOutput, WritesThroughLinksAndIntoPipes) {

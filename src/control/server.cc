@@ -221,7 +221,8 @@ void Server::authenticate(PeerId id, Peer& peer, const Frame& frame) {
     return refuse(peer, refusal_bytes(*reason), *reason);
   }
   peers_.admit(id, who.rank);
-  base::log_info("joined", {{"rank", who.rank}, {"host", who.host}, {"peer", peer.address}});
+  base::log_info(who.purpose == Purpose::kJoin ? "joined" : "reports a failure",
+                 {{"rank", who.rank}, {"host", who.host}, {"peer", peer.address}});
   if (!accepting_) watch_listener(true);
   peer.connection.queue(peer.handshake.welcome_bytes(hub_.join_remaining_ns(now_ns_) / 1'000'000));
 }

@@ -105,7 +105,7 @@ std::string make_possible(const RowFields& row, Work& work) {
     return share_of_card(work) <= 1;
   };
   Software& s = work.software;
-  if (work.fp8 && s.quantised_copies) {
+  if (work.fp8 && s.quantised_copies && !work.lora) {
     s.quantised_copies = false;
     if (stop("weights in fp8 alone taken: copies in bf16 would not fit the card")) return taken;
   }

@@ -45,7 +45,8 @@ base::Result<std::vector<Row>> parse_rows(std::string_view csv, const std::strin
             .project = std::move(fields.project),
             .step_s = fields.step_s,
             .memory_gib = fields.mem_gb};
-    if (row.memory_gib && contains(fields.lower_notes, "allocated"))
+    if (row.memory_gib && contains_any(fields.lower_notes, {"peak allocated", "max allocated",
+                                                            "gib allocated", "gb allocated"}))
       *row.memory_gib += kOutsideAllocatorGib;
     // Terms that the tables use for rows that did not measure a normal step.
     row.flagged = contains_any(fields.notes, {"pathol", "IMPOSSIBLE", "OOM", "framework-bound"}) ||

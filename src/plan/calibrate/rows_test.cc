@@ -52,6 +52,12 @@ Row row_with(const std::string& columns, const std::string& fields) {
   return rows.empty() ? Row() : rows.front();
 }
 
+// PyTorch's allocator counts neither the context nor NCCL's buffers.
+TEST(Rows, MemoryThatAnAllocatorCountedIsNotAll) {
+  EXPECT_EQ(row_with("mem_gb,notes", "40,mem GiB peak allocated").memory_gib, 41.5);
+  EXPECT_EQ(row_with("mem_gb,notes", "40,by nvidia-smi; nodes allocated by Slurm").memory_gib, 40);
+}
+
 TEST(MeasuredRows, EveryRowBecomesWork) {
   EXPECT_EQ(measured_rows().size(), 1620U);
   for (const Row& row : measured_rows()) EXPECT_FALSE(row.candidates.empty()) << row.reason;

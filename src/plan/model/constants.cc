@@ -141,7 +141,7 @@ constexpr std::array<MemoryConstantInfo, 9> kMemoryConstants = {{
     {"work", &MemoryConstants::work, 0.4, 0.1, 2.0, 0.1,
      "working set of the layer at work, in 34 bytes per token and element of its width"},
     {"base_gib", &MemoryConstants::base_gib, 2.5, 1.5, 10.0, 1.5,
-     "GiB of context, NCCL's buffers, workspaces and fragmentation"},
+     "GiB of context and NCCL's buffers, at least 1.5, workspaces and fragmentation"},
     {"base_gib_unsharded", &MemoryConstants::base_gib_unsharded, 6.0, 0.5, 10.0, 9.695,
      "the same of KempnerForge, and what else it has unsharded"},
     {"moe_activation", &MemoryConstants::moe_activation, 3.0, 0.5, 8.0, 5.84,

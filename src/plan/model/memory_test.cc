@@ -85,6 +85,28 @@ TEST(Memory, NanochatsD12) {
   EXPECT_NEAR(gigabytes, 34, 0.15 * 34);
 }
 
+// Transformer Engine has each weight in fp8 as well, twice; software that stores fp8 alone does
+// not.
+TEST(Memory, WeightsInFp8HaveCopies) {
+  Work work = llama_8b_on_h100();
+  work.software = software_of(Framework::kMegatronCore, work.card);
+  work.degrees = {.dp = 8, .ranks = 8};
+  const Bytes in_bf16 = need_of(work).parameters;
+  work.fp8 = true;
+  EXPECT_EQ(need_of(work).parameters, in_bf16 * 2);
+  work.software.quantised_copies = false;
+  EXPECT_EQ(need_of(work).parameters, in_bf16);
+}
+
+TEST(Memory, LayersWithAStateKeepMore) {
+  Work work = llama_8b_on_h100();
+  const Bytes attending = need_of(work).activations;
+  work.shape.state_share = 0.5;
+  const double kept = 2 * work.batch.sequence * work.batch.micro_batch * work.shape.layers * 0.5 *
+                      work.shape.attention_out;
+  EXPECT_NEAR((need_of(work).activations - attending) / Bytes(1), kept, 1e-6 * kept);
+}
+
 TEST(Memory, WholeBytes) {
   EXPECT_EQ(whole_bytes(0), Bytes(0));
   EXPECT_EQ(whole_bytes(2.4), Bytes(2));

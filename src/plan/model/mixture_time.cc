@@ -109,13 +109,13 @@ MixtureTime mixture_time(const Work& work, const RankShare& rank, const Constant
       all_to_all_seconds(work, rank, constants) + gathered_rows_seconds(work, rank, constants);
   double factor = rank.naive_experts ? constants.moe_naive : 1;
   if (work.software.early_experts) factor *= constants.moe_early;
-  const double width = work.shape.expert_width() + kExpertPasses * work.shape.expert_ffn /
-                                                       (rank.gathers_rows ? work.degrees.tp : 1);
+  const double ffn = work.shape.expert_ffn / (rank.gathers_rows ? work.degrees.tp : 1);
+  const double width = work.shape.expert_width() + kExpertPasses * ffn;
   const double rows = rank.routed_tokens * work.shape.copies() * work.degrees.expert_load;
   time.permutation = factor * constants.moe_ops * kRoutingBytes * rows * width / rank.memory_rate;
   // Biases and clamped activations: bf16, each a pass of its own.
-  const double extra = work.shape.expert_passes * work.shape.expert_ffn +
-                       work.shape.row_passes * work.shape.expert_width();
+  const double extra =
+      work.shape.expert_passes * ffn + work.shape.row_passes * work.shape.expert_width();
   time.permutation += 2 * rows * extra / rank.memory_rate;
   return time;
 }
