@@ -12,6 +12,7 @@
 
 #include "assay-train/loaded_model.h"
 #include "assay-train/verbs.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/progress.h"
 #include "base/scratch_folder.h"
@@ -32,16 +33,19 @@ base::Result<std::int64_t> most_tokens(const std::string& text) {
 }
 
 // While this exists, the first terminating signal is only recorded, and pass_on() delivers it after
-// temporary files have been removed. A second one ends the program at once.
+// temporary files have been removed. Another one more than a second later ends the program at once;
+// sooner it is the same request: timeout(1) signals the program and then its process group.
 class DelayedSignals {
  public:
   DelayedSignals() {
     struct sigaction action {};
     action.sa_handler = [](int signal) {
+      const std::int64_t now = base::system_clock().monotonic_ns();
+      if (is_caught && now - caught_ns > kRepeatNs) ::_exit(128 + signal);
+      if (is_caught.exchange(true)) return;
+      caught_ns = now;
       caught = signal;
-      is_caught = true;
     };
-    action.sa_flags = static_cast<int>(SA_RESETHAND);
     for (std::size_t i = 0; i < kSignals.size(); ++i) {
       ::sigaction(kSignals[i], &action, &before_[i]);
       // Signals that were ignored (nohup) stay ignored.
@@ -66,7 +70,9 @@ class DelayedSignals {
   }
 
   static constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
+  static constexpr std::int64_t kRepeatNs = 1'000'000'000;
   static inline std::atomic<int> caught = 0;
+  static inline std::atomic<std::int64_t> caught_ns = 0;
   std::array<struct sigaction, kSignals.size()> before_{};
 };
 

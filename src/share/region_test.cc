@@ -87,7 +87,7 @@ TEST_F(RegionTest, WhatARunDidIsAddedUp) {
     region_->collectives[i].bytes = 1000;
   }
   const std::size_t line = wire::claim_device(*region_, first_[0], first_[1]);
-  for (std::size_t slot = 0; slot < 3; ++slot) region_->slots[slot].used[line] = 10 << slot;
+  for (std::size_t slot = 0; slot < 3; ++slot) region_->slots[slot].used[line] = 10U << slot;
   const RunState state = state_of(*region_, {true, false, true});
   EXPECT_EQ(state.launches, 84U);  // 110 asked for, 30 into graphs, 4 graphs
   EXPECT_EQ(state.kernels, 100U);

@@ -426,7 +426,7 @@ TEST_F(MixtureKernels, ReceivedRowsAreArrangedAsOnTheCpu) {
     EXPECT_EQ(gpu_first.get(), first);
     EXPECT_EQ(Ints(on_host, on_host + first.size()), first);
     for (int r = 0; r < ranks; ++r) {
-      const auto sum = [&](const Ints& of) {
+      const auto sum = [r, experts = experts](const Ints& of) {
         return std::accumulate(of.begin() + r * experts, of.begin() + (r + 1) * experts, 0);
       };
       EXPECT_EQ(counts[r], sum(sent));

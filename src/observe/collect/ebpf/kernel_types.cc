@@ -25,7 +25,7 @@ base::Error unreadable(int error) {
 std::size_t beginning(const char* name) {
   const auto first = static_cast<unsigned char>(name[0]);
   const auto second = static_cast<unsigned char>(first == 0 ? 0 : name[1]);
-  return first << 8U | second;
+  return std::size_t{first} << 8U | second;
 }
 
 }  // namespace
