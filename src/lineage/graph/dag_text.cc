@@ -12,7 +12,7 @@ namespace assay::lineage {
 namespace {
 
 constexpr std::size_t kCommandColumns = 100;
-constexpr std::size_t kNames = 3;
+constexpr std::size_t kNamesShown = 3;
 
 std::string heading(const store::RunRecord& run) {
   const std::string command = base::shortened(base::printable(command_text(run)), kCommandColumns);
@@ -38,7 +38,7 @@ class Listing {
 
 // What the consumer at `at` read, and from which run.
 std::string read_line(const DagView& view, const Bundle& bundle, std::size_t at) {
-  std::string line = view.label(bundle, kNames);
+  std::string line = view.label(bundle, kNamesShown);
   if (bundle.producer) {
     line += fmt::format("  ← {}", short_name(view.dag->runs[*bundle.producer].run));
   }
@@ -77,7 +77,7 @@ std::string dag_text(const DagView& view) {
     Listing leaves(text, "leaves");
     for (const std::size_t b : left[index]) {
       const Bundle& bundle = view.bundles[b];
-      std::string line = view.label(bundle, kNames);
+      std::string line = view.label(bundle, kNamesShown);
       for (std::size_t i = 0; i < bundle.consumers.size(); ++i) {
         line += fmt::format("{} {}", i == 0 ? "  →" : ",",
                             short_name(dag.runs[bundle.consumers[i]].run));
@@ -157,7 +157,7 @@ class Tree {
     if (up_ && bundle.producer) runs = {*bundle.producer};
     if (!up_) runs = readers_of(item.index);
     text_ +=
-        fmt::format("{}{}  {}", item.first, view_->label(bundle, kNames), view_->detail(bundle));
+        fmt::format("{}{}  {}", item.first, view_->label(bundle, kNamesShown), view_->detail(bundle));
     const std::string& origin = view_->dag->files[bundle.files[0]].origin;
     if (up_ && runs.empty()) text_ += "  " + (origin.empty() ? "from outside" : origin);
     if (!up_ && runs.empty() && item.rest.empty()) text_ += "\nnothing recorded has read it";
