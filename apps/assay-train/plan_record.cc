@@ -6,7 +6,7 @@
 
 namespace assay::cli {
 store::PlanRecord plan_record(const std::string& name, const spec::JobSpec& job,
-                              const train::Planned& planned, const TrainingDevice& device) {
+                              const train::PlannedStep& planned, const TrainingDevice& device) {
   spec::JobSpec chosen = job;
   chosen.train.recompute = planned.program.choices.recompute;
   const bool gpu = device.gpu_bus_id.has_value();

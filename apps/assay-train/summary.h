@@ -5,14 +5,14 @@
 #include "assay-train/run_report.h"
 #include "assay-train/step_metrics.h"
 #include "cli/verb.h"
-#include "train/choose_recompute.h"
+#include "train/planned_step.h"
 #include "train/trainer.h"
 
 namespace assay::cli {
 
-void print_plan(const Session& session, const train::Planned& planned,
+void print_plan(const Session& session, const train::PlannedStep& planned,
                 const TrainingDevice& device);
-void print_result(const Session& session, const train::Planned& planned,
+void print_result(const Session& session, const train::PlannedStep& planned,
                   const TrainingDevice& device, const Telemetry& telemetry, const RunReport& report,
                   const train::TrainingResult& result);
 

@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "step/program.h"
 #include "step/rules.h"
-#include "train/choose_recompute.h"
 #include "train/cuda/cuda_backend.h"
+#include "train/planned_step.h"
 
 namespace assay::cli {
 
@@ -42,7 +42,7 @@ base::Result<base::ExitCode> tune_products(const Session& session, const TuneOpt
   step::Choices choices = step::choices_of(job);
   choices.numerics = step::numerics_of(job.train.precision);
   ASSAY_TRY(choices.layout, step::layout_of(job.layout, 0));
-  ASSAY_TRY(const train::Planned planned,
+  ASSAY_TRY(const train::PlannedStep planned,
             train::plan_step(job, choices, train::memory_budget(*backend, available)));
   ASSAY_TRY_VOID(backend->prepare(planned.program, planned.plan));
   for (const std::string& note : backend->take_notes()) {

@@ -1,6 +1,6 @@
 // Recomputation: what each policy keeps of a block's forward pass for its backward pass, and how a
 // policy is chosen if the job leaves it open. Used by the step, by the planner's memory model, and
-// by the two places that choose (train/choose_recompute.cc, plan/prediction.cc).
+// by the two places that choose (train/planned_step.cc, plan/prediction.cc).
 #pragma once
 
 #include <algorithm>

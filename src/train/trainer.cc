@@ -382,7 +382,7 @@ class Trainer {
 
 }  // namespace
 
-base::Result<TrainingResult> train(const spec::JobSpec& job, const Planned& planned,
+base::Result<TrainingResult> train(const spec::JobSpec& job, const PlannedStep& planned,
                                    Backend& backend, const data::BatchReader& reader,
                                    const TrainerOptions& options, Reporter& reporter) {
   if (!spec::training_steps(job)) {

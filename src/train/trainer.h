@@ -16,9 +16,9 @@
 #include "comm/communicator.h"
 #include "spec/job.h"
 #include "train/backend.h"
-#include "train/choose_recompute.h"
 #include "train/data/batch_reader.h"
 #include "train/expert_load.h"
+#include "train/planned_step.h"
 
 namespace assay::train {
 
@@ -104,7 +104,7 @@ struct TrainingResult {
   std::filesystem::path checkpoint;
 };
 
-base::Result<TrainingResult> train(const spec::JobSpec& job, const Planned& planned,
+base::Result<TrainingResult> train(const spec::JobSpec& job, const PlannedStep& planned,
                                    Backend& backend, const data::BatchReader& reader,
                                    const TrainerOptions& options, Reporter& reporter);
 

@@ -62,7 +62,10 @@ TEST_F(LineageCli, LogIsNewestFirstAndTheSameInJson) {
   EXPECT_EQ(runs[2]["superseded"], true);
   EXPECT_EQ(json({"log", "-n", "1"})["runs"].size(), 1U);
   EXPECT_EQ(json({"log", "--all"})["runs"].size(), 4U);
-  expect_error({"log", "-n", "x"}, 64, "log -n: 'x' is not a whole number of at least 0");
+  expect_error({"log", "-n", "x"}, 64,
+               "log -n: 'x' is not a whole number of at least 1; use --all for all runs");
+  expect_error({"log", "-n", "0"}, 64,
+               "log -n: '0' is not a whole number of at least 1; use --all for all runs");
   expect_error({"log", "-n"}, 64, "log: --count needs a value; see `assay log --help`");
 }
 

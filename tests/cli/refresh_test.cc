@@ -273,9 +273,9 @@ TEST_F(Refresh, BadInputIsOneLine) {
     EXPECT_EQ(outcome.exit_code, 64) << arguments;
     return outcome.err;
   };
-  EXPECT_EQ(line("--jobs 0"), "assay: refresh: --jobs 0 is out of range; 1 to 1024\n");
+  EXPECT_EQ(line("--jobs 0"), "assay: refresh --jobs: '0' is not a whole number from 1 to 1,024\n");
   EXPECT_THAT(line("--jobs many"),
-              HasSubstr("refresh --jobs: 'many' is not a whole number of at least 0"));
+              HasSubstr("refresh --jobs: 'many' is not a whole number from 1 to 1,024"));
   EXPECT_THAT(line("nothing"), HasSubstr("neither a run nor a file"));
   EXPECT_THAT(line("raw"), HasSubstr("refresh 'raw': no stage makes this file"));
   EXPECT_THAT(line("2"), HasSubstr("refresh '2': this run did not succeed and is not a stage"));

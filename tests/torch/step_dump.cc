@@ -14,8 +14,8 @@
 #include "spec/load.h"
 #include "train/checkpoint/safetensors_writer.h"
 #include "train/checkpoint/write.h"
-#include "train/choose_recompute.h"
 #include "train/float_bits.h"
+#include "train/planned_step.h"
 #include "train/resume.h"
 #include "train/schedule.h"
 
@@ -148,7 +148,7 @@ base::Result<void> dump(int argc, char** argv) {
   std::vector<float> norms;
   {
     ASSAY_TRY(cli::TrainingDevice device, cli::choose_device(device_name, job));
-    ASSAY_TRY(const train::Planned planned,
+    ASSAY_TRY(const train::PlannedStep planned,
               train::plan_step(job, step::choices_of(job),
                                train::memory_budget(*device.backend, device.available_bytes)));
     const step::Program& program = planned.program;

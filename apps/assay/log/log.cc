@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <set>
 
@@ -69,10 +70,9 @@ base::Result<void> check_columns(const std::vector<std::string>& names,
 base::Result<base::ExitCode> log(const Session& session, const LogOptions& options) {
   std::int64_t limit = options.all ? -1 : kDefaultCount;
   if (!options.count.empty()) {
-    ASSAY_TRY(limit, number_option<std::int64_t>("log -n", options.count, 0));
-  }
-  if (limit == 0) {
-    return base::fail(base::usage_error("log", "-n 0 shows nothing", "use --all for all runs"));
+    ASSAY_TRY(limit, number_option<std::int64_t>("log -n", options.count, 1,
+                                                 std::numeric_limits<std::int64_t>::max(),
+                                                 "use --all for all runs"));
   }
   ASSAY_TRY(store::Store store, open_store());
   ASSAY_TRY(const auto runs, store::list_runs(store, {.limit = limit}));

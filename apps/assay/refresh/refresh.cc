@@ -119,11 +119,7 @@ ExitCode print_report(const Session& session, const lineage::RefreshReport& repo
 
 Result<ExitCode> refresh(const Session& session, const RefreshVerbOptions& options) {
   ASSAY_TRY(const std::int64_t jobs,
-            number_option<std::int64_t>("refresh --jobs", options.jobs, 0));
-  if (jobs < 1 || jobs > kMostJobs) {
-    return base::fail(base::usage_error("refresh", fmt::format("--jobs {} is out of range", jobs),
-                                        fmt::format("1 to {}", kMostJobs)));
-  }
+            number_option<std::int64_t>("refresh --jobs", options.jobs, 1, kMostJobs));
   ASSAY_TRY(store::Store store, open_store());
   ASSAY_TRY(const std::filesystem::path directory, working_directory());
   const Shown shown = [&](const std::string& path) {

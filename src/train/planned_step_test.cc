@@ -1,4 +1,4 @@
-#include "train/choose_recompute.h"
+#include "train/planned_step.h"
 
 #include <gtest/gtest.h>
 
