@@ -156,8 +156,8 @@ class Tree {
     std::vector<std::size_t> runs;
     if (up_ && bundle.producer) runs = {*bundle.producer};
     if (!up_) runs = readers_of(item.index);
-    text_ +=
-        fmt::format("{}{}  {}", item.first, view_->label(bundle, kNamesShown), view_->detail(bundle));
+    text_ += fmt::format("{}{}  {}", item.first, view_->label(bundle, kNamesShown),
+                         view_->detail(bundle));
     const std::string& origin = view_->dag->files[bundle.files[0]].origin;
     if (up_ && runs.empty()) text_ += "  " + (origin.empty() ? "from outside" : origin);
     if (!up_ && runs.empty() && item.rest.empty()) text_ += "\nnothing recorded has read it";
