@@ -211,8 +211,8 @@ base::Result<void> print_windows(const Setup& setup) {
   std::vector<Row> rows;
   for (const step::testing::ExchangeWindow& window : step::testing::exchange_windows(p)) {
     const step::Op& op = *window.issued;
-    const bool out = op.kind == step::Kind::kAllGather || op.kind == step::Kind::kReceive;
-    const bool last = op.micro + 1 == p.choices.accumulate && op.kind == step::Kind::kAllToAll;
+    const bool out = op.kind == step::OpKind::kAllGather || op.kind == step::OpKind::kReceive;
+    const bool last = op.micro + 1 == p.choices.accumulate && op.kind == step::OpKind::kAllToAll;
     std::string what = fmt::format(
         "{} {} {} {}{}", step::to_text(op.phase), step::to_text(op.kind), step::to_text(op.axis),
         op.unit < 0 ? "-" : kind_of(p.units[static_cast<std::size_t>(op.unit)]),

@@ -10,7 +10,7 @@
 #include "base/statistics.h"
 #include "base/units.h"
 #include "spec/parameters.h"
-#include "step/moved_bytes.h"
+#include "step/op.h"
 #include "train/split_master.h"
 
 namespace assay::bench {
@@ -59,18 +59,18 @@ struct Row {
 // What a mixture has and a dense model has not, or the products of experts.
 const char* group_of(const step::Op& op) {
   switch (op.kind) {
-    case step::Kind::kRoute:
-    case step::Kind::kRouteGrad:
+    case step::OpKind::kRoute:
+    case step::OpKind::kRouteGrad:
       return "mixture: route";
-    case step::Kind::kSortRows:
-    case step::Kind::kGatherRows:
+    case step::OpKind::kSortRows:
+    case step::OpKind::kGatherRows:
       return "mixture: permute";
-    case step::Kind::kCombineRows:
+    case step::OpKind::kCombineRows:
       return "mixture: combine";
-    case step::Kind::kGroupedMatmul:
+    case step::OpKind::kGroupedMatmul:
       return "mixture: products of experts";
-    case step::Kind::kMatmul:
-      return op.part == step::Part::kRouter ? "mixture: products of routers" : nullptr;
+    case step::OpKind::kMatmul:
+      return op.part == step::ModelPart::kRouter ? "mixture: products of routers" : nullptr;
     default:
       return nullptr;
   }
@@ -78,7 +78,7 @@ const char* group_of(const step::Op& op) {
 
 std::string label_of(const step::Op& op) {
   std::string label(step::to_text(op.kind));
-  if (op.kind == step::Kind::kMatmul || op.kind == step::Kind::kGroupedMatmul) {
+  if (op.kind == step::OpKind::kMatmul || op.kind == step::OpKind::kGroupedMatmul) {
     const char* pass = op.transpose_a ? "weights" : op.transpose_b ? "forward" : "inputs";
     label += fmt::format(" {} {}", step::to_text(op.part), pass);
   }
@@ -166,7 +166,7 @@ void print_profile(const std::vector<train::cuda::OpTime>& times, const step::Pr
     };
     add(rows[label_of(*time.op)]);
     if (const char* group = group_of(*time.op)) add(groups[group]);
-    if (time.op->kind == step::Kind::kGroupedMatmul) idle_before_experts += time.idle_ms;
+    if (time.op->kind == step::OpKind::kGroupedMatmul) idle_before_experts += time.idle_ms;
     busy += time.ms;
     idle += time.idle_ms;
   }

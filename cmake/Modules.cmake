@@ -66,6 +66,17 @@ set(ASSAY_SANITIZED_VARIANTS OFF)
 # libstdc++. Sanitizer runtimes belong to a compiler, so what is sanitized is linked by clang as well.
 # In the sanitized build trees gcc compiles everything.
 find_program(ASSAY_CLANG clang++)
+if(ASSAY_CLANG AND NOT DEFINED ASSAY_CLANG_SANITIZES)  # its runtimes are a package of their own
+  file(WRITE ${CMAKE_BINARY_DIR}/sanitizes.cc "int main() {}\n")
+  execute_process(
+    COMMAND ${ASSAY_CLANG} -fsanitize=address,undefined sanitizes.cc -o sanitizes
+    WORKING_DIRECTORY ${CMAKE_BINARY_DIR} RESULT_VARIABLE _failed OUTPUT_QUIET ERROR_QUIET)
+  if(_failed)
+    message(STATUS "${ASSAY_CLANG} has no sanitizer runtimes; ${CMAKE_CXX_COMPILER} compiles the tests, too")
+    set(ASSAY_CLANG "" CACHE FILEPATH "" FORCE)
+  endif()
+  set(ASSAY_CLANG_SANITIZES TRUE CACHE INTERNAL "clang was checked")
+endif()
 function(_compile_with_clang target)
   if(ASSAY_CLANG AND CMAKE_CXX_COMPILER_ID STREQUAL GNU AND NOT ASSAY_SANITIZE)
     set(launcher ${CMAKE_SOURCE_DIR}/cmake/with-compiler)
@@ -196,6 +207,25 @@ function(module_sources name)
   endif()
 endfunction()
 
+# _optimised_first(PROGRAM MODULES): links the modules' libraries, and those they use, whole and
+# before the test code. Of an inline function that several objects define, a linker takes the first
+# one: test code is not optimised, and the modules would run its std::string.
+function(_optimised_first program modules)
+  set(files)
+  while(modules)
+    list(POP_FRONT modules module)
+    string(REPLACE "/" "_" target assay_${module})
+    if(TARGET ${target})  # else it has headers only
+      list(APPEND files $<TARGET_FILE:${target}>)
+    endif()
+    list(APPEND modules ${ASSAY_USES_${module}})
+    list(REMOVE_DUPLICATES modules)
+  endwhile()
+  list(REMOVE_DUPLICATES files)
+  list(JOIN files " " files)
+  target_link_options(${program} PRIVATE "SHELL:-Wl,--whole-archive ${files} -Wl,--no-whole-archive")
+endfunction()
+
 # Cases that run the command-line program are ctest tests of their own. The cases of a module are so
 # quick that starting a process for each would be most of the time, so they share one.
 function(_test_program program objects libraries environment)
@@ -240,6 +270,7 @@ function(assay_test name)
     add_dependencies(${name}_objects assay)
   endif()
   _test_program(${name} ${name}_objects "${modules};${arg_LIBRARIES}" "${program}")
+  _optimised_first(${name} "${arg_MODULES}")
   if(ASSAY_SANITIZED_VARIANTS AND NOT arg_UNSANITIZED AND NOT arg_PROGRAM)
     list(TRANSFORM modules APPEND _sanitized)
     _test_program(${name}_sanitized ${name}_objects "${modules};${arg_LIBRARIES}" "")
@@ -248,7 +279,7 @@ function(assay_test name)
     # hundreds of times, and each fork copies its page tables. Properties are tried on a quarter of
     # the cases that the plain run tries.
     set_tests_properties(${name}_sanitized PROPERTIES ENVIRONMENT
-      "ASAN_OPTIONS=quarantine_size_mb=16;RC_PARAMS=max_success=25;GTEST_FILTER=-${arg_SANITIZED_SKIPS}")
+      "ASAN_OPTIONS=quarantine_size_mb=16;RC_PARAMS=seed=20261116 max_success=25;GTEST_FILTER=-${arg_SANITIZED_SKIPS}")
     set_target_properties(${name}_sanitized PROPERTIES EXCLUDE_FROM_ALL ON)
     add_dependencies(sanitized ${name}_sanitized)
   endif()

@@ -1,4 +1,4 @@
-// Chooses the device a job runs on and queries its free memory.
+// Chooses the device a job runs on, queries its free memory, and assigns GPUs to ranks.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "control/rank_assignment.h"
 #include "spec/job.h"
 #include "train/backend.h"
 #include "train/rank_groups.h"
@@ -44,5 +45,18 @@ std::string tuning_file(std::string* why = nullptr);
 
 // The number of threads for each of `local_ranks` ranks on this machine.
 int threads_of(int local_ranks);
+
+struct GpuOfRank {
+  int index = 0;  // among those visible to the process
+  int ranks = 1;  // number of ranks that share it
+};
+
+// One GPU for each rank of this machine, or for each ASSAY_RANKS_PER_GPU of them. Sets NCCL_HOSTID
+// if ranks share a GPU: NCCL refuses to connect a GPU with itself unless it believes that the ranks
+// are on different machines.
+base::Result<GpuOfRank> gpu_of(const control::RankAssignment& assignment);
+
+// Whether this machine has GPUs for all ranks of the layout.
+base::Result<void> check_gpus(const spec::LayoutSpec& layout);
 
 }  // namespace assay::cli

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 
 #include "assay-train/loaded_model.h"
 #include "assay-train/verbs.h"
@@ -61,7 +60,7 @@ base::Result<base::ExitCode> generate_text(const Session& session, const Generat
         if (const auto piece = opened.tokenizer->decode(std::span(&made.back(), 1))) {
           text += *piece;
           session.print(*piece);
-          std::fflush(stdout);
+          if (finish_stdout() != 0) return false;
         }
         return true;
       }));

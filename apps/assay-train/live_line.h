@@ -1,5 +1,5 @@
-// A step as one line of text: all fields if they fit, otherwise without the least important ones.
-// Also the ETA it shows.
+// The one line that a terminal shows: what start-up is doing, then each step: all fields if they
+// fit, otherwise without the least important ones. Also the ETA it shows.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,8 @@
 #include <string>
 
 #include "assay-train/step_metrics.h"
+#include "cli/verb.h"
+#include "train/start_up.h"
 
 namespace assay::cli {
 
@@ -36,5 +38,12 @@ class Eta {
 // `eta_seconds`: omitted in the rows of a log. `columns`: nothing means unlimited.
 std::string live_line(const MeasuredStep& step, std::optional<double> validation_loss,
                       std::optional<double> eta_seconds, std::optional<std::size_t> columns);
+
+// Counts from the start of this process, and shows the progress of start-up until there are steps
+// to show.
+train::StartUp begin_start(const Session& session);
+
+// Call before anything else is printed.
+void clear_start_line();
 
 }  // namespace assay::cli

@@ -13,6 +13,11 @@ namespace fs = std::filesystem;
 
 // If there are several, the newest intact one.
 base::Result<checkpoint::Checkpoint> open_checkpoint(const fs::path& path) {
+  std::error_code ignored;
+  if (fs::exists(path, ignored) && !fs::is_directory(path, ignored)) {
+    return base::fail(base::usage_error(path.string(), "is a file, not a checkpoint",
+                                        "name a folder that `assay train` wrote"));
+  }
   if (checkpoint::is_checkpoint(path)) return checkpoint::open_newest(path);
   ASSAY_TRY(checkpoint::Latest latest, checkpoint::latest(checkpoint::root_of(path)));
   if (!latest.checkpoint) {

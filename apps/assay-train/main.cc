@@ -1,5 +1,6 @@
 // The program `assay-train`: the verbs that need matrix libraries and devices. `assay train`,
 // `assay generate` and `assay score` start it; run directly it does the same without recording.
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "assay-train/verbs.h"
@@ -25,11 +26,21 @@ void describe(const Session& session, Verb& root) {
                 })};
 }
 
+// A checkpoint has files of every rank that wrote it, all open while it is read; the usual limit of
+// 1024 would end a resume after a few hundred ranks.
+void allow_many_files() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 }  // namespace
 }  // namespace assay::cli
 
 int main(int argc, char** argv) {
   // If the restart fails, the slow kernels still work.
   if (assay::train::cpu::better_kernels_after_restart()) ::execv("/proc/self/exe", argv);
+  assay::cli::allow_many_files();
   return assay::cli::run_program(argc, argv, assay::cli::describe);
 }

@@ -80,7 +80,7 @@ std::string place_text(const spec::LayoutSpec& layout, std::int64_t rank) {
   const auto place = step::layout_of(layout, rank);
   if (!place) return "";
   std::vector<std::string> parts;
-  const auto add = [&](const char* name, const step::Place& along) {
+  const auto add = [&](const char* name, const step::AxisPosition& along) {
     if (along.ranks > 1) parts.push_back(fmt::format("{} {}", name, along.rank));
   };
   add("dp", place->replica);

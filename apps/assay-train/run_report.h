@@ -1,6 +1,6 @@
 // RunReport: the trainer's reporter. Redraws one line on a terminal, prints rows elsewhere, and
 // writes every step's metrics to metrics.jsonl, to standard output under --json, and into the store
-// if this process belongs to a recorded run.
+// if this process belongs to a recorded run. Also the prediction that is stored with the run.
 #pragma once
 
 #include <filesystem>
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "assay-train/device.h"
 #include "assay-train/live_line.h"
 #include "assay-train/metrics_file.h"
 #include "assay-train/rank_metrics.h"
@@ -16,7 +17,9 @@
 #include "base/result.h"
 #include "cli/verb.h"
 #include "spec/job.h"
+#include "store/plans.h"
 #include "train/metrics_log.h"
+#include "train/planned_step.h"
 #include "train/trainer.h"
 
 namespace assay::cli {
@@ -92,5 +95,11 @@ class RunReport : public train::Reporter {
   std::vector<double> rates_;  // tokens per second of each step
   std::unique_ptr<train::MetricsLog> log_;
 };
+
+// The prediction for a run, made when training starts, in the form in which it is stored. Uses the
+// recomputation policy chosen in `planned`. Memory and communication are those that `assay plan`
+// computes for all ranks of the job; the memory of libraries is that of this device.
+store::PlanRecord plan_record(const std::string& name, const spec::JobSpec& job,
+                              const train::PlannedStep& planned, const TrainingDevice& device);
 
 }  // namespace assay::cli

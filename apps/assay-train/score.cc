@@ -8,12 +8,12 @@
 #include <array>
 #include <atomic>
 #include <cmath>
-#include <filesystem>
 
 #include "assay-train/loaded_model.h"
 #include "assay-train/verbs.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/figure.h"
 #include "base/progress.h"
 #include "base/scratch_folder.h"
 #include "base/text.h"
@@ -24,8 +24,6 @@
 
 namespace assay::cli {
 namespace {
-
-namespace fs = std::filesystem;
 
 base::Result<std::int64_t> most_tokens(const std::string& text) {
   if (text.empty()) return 0;
@@ -76,16 +74,32 @@ class DelayedSignals {
   std::array<struct sigaction, kSignals.size()> before_{};
 };
 
+constexpr const char* kTokenizedName = "documents.tokens";
+
+// An error about the temporary shard of documents is about the documents.
+template <class T>
+base::Result<T> about_documents(base::Result<T> result, const ScoreOptions& options) {
+  const bool temporary =
+      !result && result.error().where.ends_with(fmt::format("/{}", kTokenizedName));
+  if (temporary) result.error().where = fmt::format("{}", fmt::join(options.files, ", "));
+  return result;
+}
+
+std::string perplexity_text(double perplexity) {
+  return perplexity < 1000 ? fmt::format("{:.2f}", perplexity) : base::figure(perplexity);
+}
+
 // Tokenizes documents as the model's training data was, into a shard whose file is already
 // unlinked: it stays mapped, and nothing is left behind however the program ends.
 base::Result<data::Shard> tokenized(const ScoreOptions& options, const OpenedModel& opened,
                                     std::int64_t most) {
   ASSAY_TRY(data::InputFiles inputs, data::input_files(options.files, {}));
+  ASSAY_TRY_VOID(data::check_column("--column", inputs, options.column));
   const auto make = [&]() -> base::Result<data::Shard> {
     ASSAY_TRY(const base::ScratchFolder scratch, base::ScratchFolder::make("assay-score-"));
     const data::TokenizeRequest request{
         .files = std::move(inputs.files),
-        .output = scratch.path() / "documents.tokens",
+        .output = scratch.path() / kTokenizedName,
         .rules = {.column = options.column, .bos = opened.record.bos, .eos = opened.record.eos},
         .enough = static_cast<std::uint64_t>(most),
         .stop = &DelayedSignals::is_caught};
@@ -171,7 +185,8 @@ base::Result<base::ExitCode> score_text(const Session& session, const ScoreOptio
   ASSAY_TRY(const std::int64_t most, most_tokens(options.tokens));
   ASSAY_TRY(const OpenedModel opened, open_model(options.checkpoint, options.tokenizer, "score"));
   ASSAY_TRY(const std::vector<data::Shard> shards, shards_of(options, opened, most));
-  ASSAY_TRY(const std::int64_t sequence, sequence_for(opened.model, shards, most));
+  ASSAY_TRY(const std::int64_t sequence,
+            about_documents(sequence_for(opened.model, shards, most), options));
   ASSAY_TRY(const auto loaded,
             load_model(opened, {.purpose = step::Purpose::kLoss,
                                 .sequence = sequence,
@@ -181,7 +196,8 @@ base::Result<base::ExitCode> score_text(const Session& session, const ScoreOptio
   base::Progress progress({.label = "scoring",
                            .total = most > 0 ? std::min(most, total) : total,
                            .quiet = session.quiet});
-  ASSAY_TRY(const train::Score found, score_all(*loaded, opened, shards, most, progress));
+  ASSAY_TRY(const train::Score found,
+            about_documents(score_all(*loaded, opened, shards, most, progress), options));
   progress.finish();
   const double perplexity = std::exp(found.loss());
   session.print_json(base::Json{{"checkpoint", opened.checkpoint.folder().string()},
@@ -191,12 +207,12 @@ base::Result<base::ExitCode> score_text(const Session& session, const ScoreOptio
                                 {"tokens", found.tokens},
                                 {"bytes", found.bytes},
                                 {"documents", found.documents}});
-  session.print(fmt::format("loss {:.4f} nats per token, perplexity {:.2f}, {:.4f} bits per byte\n",
-                            found.loss(), perplexity, found.bits_per_byte()));
-  session.print(fmt::format(
-      "over {} tokens ({} of text) in {} {}, by {}\n", base::grouped(found.tokens),
-      base::to_text(base::Bytes(found.bytes)), base::grouped(found.documents),
-      found.documents == 1 ? "document" : "documents", opened.checkpoint.folder().string()));
+  session.print(fmt::format("loss {:.4f} nats per token, perplexity {}, {:.4f} bits per byte\n",
+                            found.loss(), perplexity_text(perplexity), found.bits_per_byte()));
+  session.print(
+      fmt::format("over {} ({} of text) in {}, by {}\n", base::counted(found.tokens, "token"),
+                  base::to_text(base::Bytes(found.bytes)),
+                  base::counted(found.documents, "document"), opened.checkpoint.folder().string()));
   return base::ExitCode::kYes;
 }
 

@@ -10,18 +10,17 @@
 #include <filesystem>
 
 #include "assay-train/device.h"
-#include "assay-train/gpus.h"
 #include "assay-train/launch.h"
+#include "assay-train/live_line.h"
 #include "assay-train/membership.h"
-#include "assay-train/plan_record.h"
 #include "assay-train/rank_metrics.h"
 #include "assay-train/run_report.h"
-#include "assay-train/start_line.h"
 #include "assay-train/step_metrics.h"
 #include "assay-train/summary.h"
 #include "assay-train/training_job.h"
 #include "assay-train/verbs.h"
 #include "base/error.h"
+#include "base/units.h"
 #include "cli/number_option.h"
 #include "machine/meter.h"
 #include "step/rules.h"
@@ -156,7 +155,7 @@ base::Result<std::unique_ptr<train::RankGroups>> connect(const std::string& devi
 base::Result<void> prepare_in_turn(TrainingDevice& device, const train::PlannedStep& planned,
                                    comm::Communicator& world) {
   const step::Layout& layout = planned.program.choices.layout;
-  const step::Place stage = layout.pipeline;
+  const step::AxisPosition stage = layout.pipeline;
   const bool leads = layout.rank() % (layout.ranks() / stage.ranks) == 0;
   for (std::int64_t turn = 0; turn <= stage.ranks; ++turn) {
     if (turn == (leads ? stage.rank : stage.ranks)) {
@@ -338,10 +337,18 @@ base::Result<void> check_executable(const spec::JobSpec& job) {
 }
 
 base::Result<base::ExitCode> train_job(const Session& session, const TrainOptions& options) {
+  outlive_reader_of_stdout(
+      "assay: nobody reads standard output any more; training goes on without it");
   Prepared prepared{.startup = begin_start(session)};
   prepared.startup.begin("job", "reading the job");
   ASSAY_TRY(static_cast<TrainingJob&>(prepared), load_training_job(options));
   ASSAY_TRY(prepared.stop_after, parse_stop(options.stop_after));
+  const std::optional<std::int64_t> steps = spec::training_steps(prepared.job);
+  if (steps && prepared.stop_after.value_or(0) > *steps) {
+    return base::fail(base::usage_error(
+        "train --stop-after", fmt::format("'{}' is after the last step", options.stop_after),
+        fmt::format("the job has {}", base::counted(*steps, "step"))));
+  }
   const std::int64_t ranks = prepared.ranks();
   ASSAY_TRY(const std::optional<control::RankAssignment> assignment, launcher_assignment(prepared));
   if (assignment && assignment->source == control::LauncherKind::kAssay) {

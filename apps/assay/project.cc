@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/local_time.h"
 #include "base/log.h"
+#include "base/terminal.h"
 #include "lineage/record/recovery.h"
 #include "store/location.h"
 
@@ -34,6 +34,11 @@ base::Result<store::Store> open_store() {
     base::log_warn("an interrupted run could not be finished", {{"why", recovered.error().line()}});
   }
   return store;
+}
+
+lineage::Commands shown_commands(bool on_stdout) {
+  const bool terminal = on_stdout && base::terminal_columns(STDOUT_FILENO).has_value();
+  return terminal ? lineage::Commands::kCut : lineage::Commands::kWhole;
 }
 
 base::Result<DescribedFile> describe_file(store::Store& store, lineage::Artifact& artifact) {

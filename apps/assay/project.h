@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "lineage/graph/dag_text.h"
 #include "lineage/graph/file_state.h"
 #include "lineage/graph/resolve.h"
 #include "store/store.h"
@@ -15,6 +16,9 @@ base::Result<std::filesystem::path> working_directory();
 
 // The store at or above the working directory; the error says how to create one.
 base::Result<store::Store> open_store();
+
+// Long commands are cut on a terminal, and whole in a pipe or file.
+lineage::Commands shown_commands(bool on_stdout = true);
 
 // For an artifact that was named by its path: what is there now, as a line of text. If a run left
 // or read that content, the artifact is changed to it.

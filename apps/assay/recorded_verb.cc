@@ -61,6 +61,7 @@ Verb recorded(const Session& session, Verb verb, std::function<bool()> makes_fil
   verb.action = [&session, about_runs, action = std::move(verb.action),
                  makes_files = std::move(makes_files)]() -> base::Result<base::ExitCode> {
     lineage::RunRequest request;
+    request.drop_misuse = true;
     request.about_runs = about_runs == AboutRuns::kYes;
     request.command = own_arguments();
     if (std::getenv(kStartedAgain) != nullptr || (makes_files && !makes_files()) || !in_project() ||

@@ -15,6 +15,8 @@ Verb generate_verb(const Session& session);
 Verb score_verb(const Session& session);
 Verb data_verb(const Session& session);
 Verb checkpoint_verb(const Session& session);
+// assay checkpoint diff, a part of it.
+Verb checkpoint_diff_verb(const Session& session);
 Verb init_verb(const Session& session);
 Verb run_verb(const Session& session);
 Verb log_metric_verb(const Session& session);

@@ -45,20 +45,30 @@ void add_argument(CLI::App& app, const Argument& argument) {
 
 void add_option(CLI::App& app, const Option& listed) {
   if (bool* const* flag = std::get_if<bool*>(&listed.target)) {
-    app.add_flag(listed.name, **flag, listed.help);
+    app.add_flag(listed.name, **flag, listed.help_text());
   } else if (std::string* const* one = std::get_if<std::string*>(&listed.target)) {
-    app.add_option(listed.name, **one, listed.help)->take_last()->type_name(listed.placeholder);
+    CLI::Option* option = app.add_option(listed.name, **one, listed.help_text());
+    option->take_last()->type_name(listed.placeholder);
+    // Without a value is how a default is chosen, so nothing is not a name.
+    if (listed.placeholder == "NAME") {
+      option->check([](const std::string& value) {
+        return value.empty() ? std::string("needs a name") : std::string();
+      });
+    }
   } else if (std::holds_alternative<std::vector<OrderedValue>*>(listed.target)) {
     app.add_option(listed.name, CLI::callback_t([](const CLI::results_t&) { return true; }),
-                   listed.help)
+                   listed.help_text())
         ->take_all()
         ->allow_extra_args(false)
-        ->type_name(listed.placeholder);
+        ->type_name(listed.placeholder)
+        ->option_text(listed.placeholder);  // CLI11 adds dots to a type name
   } else {
-    app.add_option(listed.name, *std::get<std::vector<std::string>*>(listed.target), listed.help)
+    app.add_option(listed.name, *std::get<std::vector<std::string>*>(listed.target),
+                   listed.help_text())
         ->take_all()
         ->allow_extra_args(false)
-        ->type_name(listed.placeholder);
+        ->type_name(listed.placeholder)
+        ->option_text(listed.placeholder);  // CLI11 adds dots to a type name
   }
 }
 
@@ -74,7 +84,8 @@ void build(CLI::App& app, const Verb& verb, Session& session, Built& built) {
   if (!verb.verbs.empty()) app.require_subcommand(0, 1);
   for (const Verb& child : verb.verbs) {
     CLI::App& command = *app.add_subcommand(child.name, child.description);
-    if (!child.group.empty()) command.group(child.group);
+    // Without one of its own, CLI11 gives it the group that the verb above is listed under.
+    command.group(child.group.empty() ? "Verbs" : child.group);
     build(command, child, session, built);
   }
   if (!verb.examples.empty()) {
@@ -133,6 +144,13 @@ bool takes_next(const Verb& verb, const std::string& argument) {
   });
 }
 
+// Whether this verb or one below it has an option of that name with a value.
+bool has_value_option(const Verb& verb, const std::string& name) {
+  return takes_next(verb, name) ||
+         std::any_of(verb.verbs.begin(), verb.verbs.end(),
+                     [&](const Verb& child) { return has_value_option(child, name); });
+}
+
 // Moves the wrapped command's arguments out of `arguments`; CLI11 parses what is left.
 void split_wrapped(const Verb& root, std::vector<std::string>& arguments) {
   const Verb* verb = &root;
@@ -167,6 +185,45 @@ void split_wrapped(const Verb& root, std::vector<std::string>& arguments) {
   arguments = std::move(ours);
 }
 
+// "help VERB" is "VERB --help".
+base::Result<void> replace_help(const Verb& root, std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments.front() != "help") return {};
+  arguments.erase(arguments.begin());
+  const Verb* verb = &root;
+  for (const std::string& argument : arguments) {
+    if (argument.starts_with("-")) continue;
+    std::vector<std::string> names;
+    for (const Verb& child : verb->verbs) names.push_back(child.name);
+    const auto found = std::find(names.begin(), names.end(), argument);
+    if (found == names.end()) {
+      const std::string hint = base::suggestion(argument, names);
+      return base::fail(base::usage_error("help", fmt::format("unknown command '{}'", argument),
+                                          hint.empty() ? "see `assay --help`" : hint));
+    }
+    verb = &verb->verbs[static_cast<std::size_t>(found - names.begin())];
+  }
+  arguments.emplace_back("--help");
+  return {};
+}
+
+// CLI11 separates the last group of options from what follows by two empty lines.
+std::string help_of(const CLI::App& app) {
+  std::string text = app.help();
+  for (std::size_t at = 0; (at = text.find("\n\n\n", at)) != std::string::npos;) text.erase(at, 1);
+  return text;
+}
+
+// CLI11 takes the next argument as the value of "--name=": the empty value becomes an argument.
+void split_empty_values(const Verb& verb, std::vector<std::string>& arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (!arguments[i].starts_with("--") || !arguments[i].ends_with("=")) continue;
+    const std::string name = arguments[i].substr(0, arguments[i].size() - 1);
+    if (!has_value_option(verb, name)) continue;
+    arguments[i] = name;
+    arguments.insert(arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1, "");
+  }
+}
+
 std::string message_of(const CLI::ParseError& error) {
   std::string text = error.what();
   // "--format: 1 required TEXT missing"
@@ -181,23 +238,27 @@ std::string message_of(const CLI::ParseError& error) {
 base::Result<Request> parse_command_line(const Verb& root, Session& session, int argc,
                                          char** argv) {
   std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  ASSAY_TRY_VOID(replace_help(root, arguments));
   split_wrapped(root, arguments);
+  split_empty_values(root, arguments);
   CLI::App app(root.description, root.name);
   Built built;
+  app.get_formatter()->label("SUBCOMMAND", "VERB");
   build(app, root, session, built);
   bool version = false;
   app.add_flag("--version", version, "print version, commit and build flags");
   bool man_page = false;
   app.add_flag("--man-page", man_page)->group("");  // hidden: for `make install`
   app.footer(
-      "Every verb takes --json, --quiet and --help. Exit codes: 0 yes, 1 no or failed, 2 "
+      "`assay help VERB` shows a verb's arguments. Every verb takes --json, --quiet and "
+      "--help.\nExit codes: 0 yes, 1 no or failed, 2 "
       "inconclusive,\n3 unsuitable environment, 64 usage error; `run` returns the exit code of its "
       "command.");
 
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::CallForHelp&) {
-    return ShowHelp{app.help()};
+    return ShowHelp{help_of(app)};
   } catch (const CLI::ParseError& error) {
     return base::fail(base::usage_error(path_of(app), message_of(error), see_help(app)));
   }
@@ -215,7 +276,7 @@ base::Result<Request> parse_command_line(const Verb& root, Session& session, int
       return base::fail(unexpected_argument(app, verb, argument));
     }
   }
-  return ShowHelp{app.help()};
+  return ShowHelp{help_of(app)};
 }
 
 }  // namespace assay::cli

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <cstdio>
 #include <exception>
 
@@ -56,10 +55,7 @@ int run(int argc, char** argv, const std::function<void(const Session&, Verb& ro
 int flush_stdout(int code) {
   const int problem = finish_stdout();
   if (problem == 0) return code;
-  base::Error error = base::system_error("standard output", "cannot write", problem);
-  const bool full = problem == ENOSPC || problem == EDQUOT || problem == EFBIG;
-  if (!full) error.code = base::ExitCode::kNo;
-  return report(error);
+  return report(base::system_error("standard output", "cannot write", problem));
 }
 
 }  // namespace

@@ -36,10 +36,18 @@ class Session {
   void next(std::string_view command) const;
 };
 
+// A text, control characters made visible, for a table's cell: cut to so many columns on a terminal
+// and whole in a pipe.
+std::string cell_text(std::string_view text, std::size_t columns = 60);
+
 // Writes text unchanged, regardless of options. Write errors (a full disk) are reported at the end.
 void write_stdout(std::string_view text);
 // Flushes; returns the errno of the first failed write, or 0.
 int finish_stdout();
+// For work that must not end when the reader of its output does (`| head`): from now on that is
+// said once on standard error, as `line`, and what is printed after it is dropped. It is not an
+// error.
+void outlive_reader_of_stdout(std::string line);
 
 // Candidates for shell completion. A function, because they are needed only for completion and may
 // take time to collect.
@@ -72,9 +80,13 @@ struct Option {
   Candidates candidates = {};
   std::string placeholder = "KEY=VALUE";  // what the help shows for the value
   bool files = false;
+  // Its target is a list only to distinguish an empty value from none: the last one counts.
+  bool once = false;
 
   // {"-n", "--limit"}
   [[nodiscard]] std::vector<std::string> names() const;
+  // The help, which says whether it may be given several times.
+  [[nodiscard]] std::string help_text() const;
   [[nodiscard]] bool is_flag() const { return std::holds_alternative<bool*>(target); }
 };
 

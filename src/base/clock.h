@@ -28,6 +28,12 @@ std::string utc_text(std::int64_t wall_ns);
 // "2026-11-15T01:58:14.250Z"
 std::string utc_millis_text(std::int64_t wall_ns);
 
+// In this machine's time zone, for people; JSON and files use UTC.
+// "2026-11-15 02:58:14"
+std::string local_text(std::int64_t wall_ns);
+// "14:02" for a time on the day of `now_ns`, else "2026-11-15 14:02".
+std::string local_minute_text(std::int64_t wall_ns, std::int64_t now_ns);
+
 // The kernel's time type, in nanoseconds.
 constexpr std::int64_t nanoseconds(const timespec& time) {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;

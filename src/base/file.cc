@@ -1,4 +1,4 @@
-// Reads files named by a user: whatever is at the path, this neither hangs nor runs out of memory,
+// Files named by a user: whatever is at the path, this neither hangs nor runs out of memory,
 // and errors name the path.
 #include "base/file.h"
 
@@ -12,15 +12,36 @@
 #include <cerrno>
 #include <new>
 #include <stdexcept>
+#include <string>
+#include <tuple>
 #include <vector>
 
-#include "base/draft.h"
 #include "base/suggestion.h"
 #include "base/text.h"
 #include "base/unique_fd.h"
 
 namespace assay::base {
 namespace {
+
+Result<std::filesystem::path> write_draft(const std::filesystem::path& path, std::string_view text,
+                                          mode_t mode) {
+  // Never another's file, nor what a killed process with this number left.
+  constexpr int kMostNames = 100;
+  UniqueFd file;
+  std::string draft;
+  for (int i = 0; i < kMostNames && !file.valid(); ++i) {
+    draft = fmt::format("{}.{}", path.string(), ::getpid()) + (i > 0 ? fmt::format(".{}", i) : "");
+    file =
+        UniqueFd(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
+    if (!file.valid() && errno != EEXIST) break;
+  }
+  if (!file.valid()) return fail(system_error(path.string(), "cannot write", errno));
+  // Some file systems report a full disk or quota only when a file is closed.
+  if (write_all(file.get(), text) && ::close(file.release()) == 0) return draft;
+  const Error error = system_error(path.string(), "cannot write", errno);
+  ::unlink(draft.c_str());
+  return fail(error);
+}
 
 constexpr std::size_t kChunk = 64 * 1024;
 constexpr std::size_t kMostNeighbours = 10'000;
@@ -120,6 +141,13 @@ Result<std::string> read_path(const std::filesystem::path& path, std::size_t lim
   return read_all(fd.get(), where, static_cast<std::size_t>(status.st_size), limit);
 }
 
+// Whether a new file can take the place of this one without anybody noticing: links to it, another
+// owner and write protection would be lost.
+bool is_replaceable(const std::filesystem::path& path, const struct stat& status) {
+  return S_ISREG(status.st_mode) && status.st_nlink == 1 && status.st_uid == ::geteuid() &&
+         ::access(path.c_str(), W_OK) == 0;
+}
+
 }  // namespace
 
 Result<std::string> read_file(const std::filesystem::path& path, Bytes limit, Pipes pipes) try {
@@ -167,6 +195,22 @@ Result<void> replace_file(const std::filesystem::path& path, std::string_view te
   const Error error = system_error(path.string(), "cannot write", errno);
   ::unlink(draft.c_str());
   return fail(error);
+}
+
+Result<void> write_output(const std::filesystem::path& path, std::string_view text) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) return replace_file(path, text, 0666);
+  const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  if (!is_replaceable(path, status) || ::access(folder.c_str(), W_OK) != 0)
+    return write_file(path, text);
+  ASSAY_TRY(const std::filesystem::path draft, write_draft(path, text, 0600));
+  std::ignore = ::chown(draft.c_str(), static_cast<uid_t>(-1), status.st_gid);
+  const bool complete = ::chmod(draft.c_str(), status.st_mode & 07777) == 0 &&
+                        ::rename(draft.c_str(), path.c_str()) == 0;
+  if (complete) return {};
+  // A mount point, say. There is room for the text: the draft had it.
+  ::unlink(draft.c_str());
+  return write_file(path, text);
 }
 
 }  // namespace assay::base

@@ -40,4 +40,11 @@ Result<void> write_file(const std::filesystem::path& path, std::string_view text
 Result<void> replace_file(const std::filesystem::path& path, std::string_view text,
                           mode_t mode = 0600);
 
+// Writes a result to the file that the user names for it, as with -o FILE. A regular file appears
+// or is replaced, with its mode and group, once its new content is complete, so that a failure
+// leaves what was there. Written in place are pipes, devices and links such as /dev/stdout, and
+// files that a new one cannot stand in for: those of others, with several names, mounted, or in a
+// folder that may not be written to.
+Result<void> write_output(const std::filesystem::path& path, std::string_view text);
+
 }  // namespace assay::base

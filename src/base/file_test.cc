@@ -23,7 +23,7 @@ constexpr Bytes kLimit(1 << 20);
 class ReadFile : public ::testing::Test {
  protected:
   ReadFile() {
-    std::string pattern = testing::TempDir() + "read_file_XXXXXX";
+    std::string pattern = ::testing::TempDir() + "read_file_XXXXXX";
     folder_ = ::mkdtemp(pattern.data());
   }
   ~ReadFile() override { std::filesystem::remove_all(folder_); }

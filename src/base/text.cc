@@ -124,6 +124,10 @@ std::string shell_quoted(std::string_view text) {
   return quoted + "'";
 }
 
+std::string path_argument(std::string_view path) {
+  return shell_quoted(path.starts_with('-') ? "./" + std::string(path) : std::string(path));
+}
+
 std::string percent_encoded(std::string_view text, std::string_view kept) {
   std::string out;
   for (const char c : text) {

@@ -54,5 +54,7 @@ std::string_view trim(std::string_view text);
 
 // The text as one word of a shell command line: unchanged if that is safe, else quoted.
 std::string shell_quoted(std::string_view text);
+// The same for a path or name as an argument: one that begins with a dash would be an option.
+std::string path_argument(std::string_view path);
 
 }  // namespace assay::base

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "base/statistics.h"
+#include "compare/findings.h"
 #include "compare/stopping.h"
-#include "compare/warnings.h"
 
 namespace assay::compare {
 namespace {

@@ -67,6 +67,10 @@ struct Findings {
 // estimate has chosen it.
 Findings findings_of(const Measured& measured, double alpha_share);
 
+// What could make the findings wrong, a sentence each (findings_warnings.cc).
+std::vector<std::string> warnings_about(const Measured& measured, double alpha_share,
+                                        const Findings& findings);
+
 // For the arms of a scan: "fastest: N=4, 1.92 × faster than N=1".
 std::string best_value_text(const Experiment& experiment, const Findings& findings);
 

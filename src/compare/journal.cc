@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <sys/file.h>
 
+#include <fstream>
+
 #include "base/file.h"
 
 namespace assay::compare {
@@ -37,11 +39,21 @@ base::Result<Measured> measured_from(std::string_view text) {
     }
     first = false;
   }
-  if (first) return base::fail(base::unfit_error("", "is empty"));
   return measured;
 }
 
+// The text up to its last newline: what follows was being written when the program was killed.
+std::string_view whole_lines(std::string_view text) {
+  return text.substr(0, text.rfind('\n') + 1);
+}
+
 base::Result<Measured> measured_in(const fs::path& file, std::string_view text) {
+  if (text.empty()) {
+    return base::fail(base::unfit_error(file,
+                                        "has no complete first line: assay compare was killed "
+                                        "before it had recorded the experiment",
+                                        "nothing was measured; start it again with the same -o"));
+  }
   auto read = measured_from(text);
   if (read) return read;
   read.error().where = file;
@@ -56,6 +68,15 @@ base::Result<void> lock(int fd, const fs::path& file) {
 
 }  // namespace
 
+bool has_begun(const fs::path& directory) {
+  const fs::path file = directory / kJournalName;
+  std::ifstream in(file);
+  std::error_code ignored;
+  if (!in) return fs::exists(file, ignored);  // whatever it is, it must not be replaced
+  std::string line;
+  return std::getline(in, line) && !in.eof();  // at the end of the file, there was no newline
+}
+
 base::Result<Journal> Journal::create(const fs::path& directory, const Experiment& experiment) {
   std::error_code error;
   fs::create_directories(directory / "out", error);
@@ -63,13 +84,20 @@ base::Result<Journal> Journal::create(const fs::path& directory, const Experimen
     return base::fail(base::system_error(directory, "cannot be created", error.value()));
   }
   const fs::path file = directory / kJournalName;
-  base::UniqueFd fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644));
-  if (!fd.valid() && errno == EEXIST) {
+  const auto taken = [&] {
     return base::fail(base::usage_error(directory, "already contains an experiment",
                                         "continue it with --resume, or choose another folder"));
-  }
+  };
+  if (has_begun(directory)) return taken();
+  base::UniqueFd fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
   if (!fd.valid()) return base::fail(base::system_error(file, "cannot be written", errno));
   ASSAY_TRY_VOID(lock(fd.get(), file));
+  // Again, because another process may have written it before the lock was taken. What there is
+  // without a complete line was left by a process that was killed at its very start.
+  if (has_begun(directory)) return taken();
+  if (::ftruncate(fd.get(), 0) != 0) {
+    return base::fail(base::system_error(file, "cannot be truncated", errno));
+  }
   Journal journal(directory, std::move(fd));
   ASSAY_TRY_VOID(journal.append({{"experiment", to_json(experiment)}}));
   ASSAY_TRY_VOID(journal.sync());
@@ -85,18 +113,18 @@ base::Result<Journal> Journal::open(const fs::path& directory, Measured& measure
   }
   ASSAY_TRY_VOID(lock(fd.get(), file));
   ASSAY_TRY(const std::string text, base::read_file(file, kLargestJournal));
-  const std::size_t whole = text.rfind('\n') + 1;  // 0 when there is none
-  if (whole < text.size() && ::ftruncate(fd.get(), static_cast<off_t>(whole)) != 0) {
+  const std::string_view whole = whole_lines(text);
+  ASSAY_TRY(measured, measured_in(file, whole));
+  if (whole.size() < text.size() && ::ftruncate(fd.get(), static_cast<off_t>(whole.size())) != 0) {
     return base::fail(base::system_error(file, "cannot be truncated", errno));
   }
-  ASSAY_TRY(measured, measured_in(file, std::string_view(text).substr(0, whole)));
   return Journal(directory, std::move(fd));
 }
 
 base::Result<Measured> read_journal(const fs::path& directory) {
   const fs::path file = directory / kJournalName;
   ASSAY_TRY(const std::string text, base::read_file(file, kLargestJournal));
-  return measured_in(file, std::string_view(text).substr(0, text.rfind('\n') + 1));
+  return measured_in(file, whole_lines(text));
 }
 
 base::Result<void> Journal::add(const ArmRun& run) {

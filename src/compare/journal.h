@@ -13,9 +13,13 @@
 
 namespace assay::compare {
 
+// Whether the folder has a journal with a complete first line. A process that was killed at its
+// very start leaves one without, in which nothing can have been measured.
+bool has_begun(const std::filesystem::path& directory);
+
 class Journal {
  public:
-  // Creates the folder; an error if it has a journal already.
+  // Creates the folder; an error if an experiment has begun in it.
   static base::Result<Journal> create(const std::filesystem::path& directory,
                                       const Experiment& experiment);
   // Opens and locks an existing journal and reads it into `measured`; a truncated last line is

@@ -136,6 +136,29 @@ TEST_F(JournalFile, OldJournalsAreRead) {
   EXPECT_EQ(measured.experiment.judgement, (Judgement{.margin_pct = 7}));
 }
 
+// A process that is killed at its very start leaves an empty file, or a part of the first line.
+TEST_F(JournalFile, OneThatWasKilledAtItsStartIsBegunAgain) {
+  const std::string first = base::json_line({{"experiment", to_json(every_setting())}});
+  for (const std::string& text : {std::string(), first.substr(0, 200)}) {
+    fs::remove_all(folder());
+    fs::create_directories(folder());
+    append(text);
+    EXPECT_FALSE(has_begun(folder()));
+    const auto read = read_journal(folder());
+    ASSERT_FALSE(read);
+    EXPECT_EQ(read.error().code, base::ExitCode::kUnfit);
+    EXPECT_THAT(read.error().line(), HasSubstr("no complete first line"));
+    Measured measured;
+    EXPECT_THAT(Journal::open(folder(), measured).error().line(), HasSubstr("first line"));
+    EXPECT_EQ(fs::file_size(file()), text.size()) << "a journal that is not read is not changed";
+    ASSERT_TRUE(Journal::create(folder(), every_setting()));
+    EXPECT_TRUE(has_begun(folder()));
+    const auto again = read_journal(folder());
+    ASSERT_TRUE(again) << again.error().line();
+    EXPECT_EQ(to_json(again->experiment), to_json(every_setting()));
+  }
+}
+
 TEST_F(JournalFile, TwoDoNotWriteOne) {
   const auto journal = Journal::create(folder(), every_setting());
   ASSERT_TRUE(journal);

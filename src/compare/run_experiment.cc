@@ -133,7 +133,11 @@ class ExperimentRunner {
     const auto outcome = run_process(request, interrupts_);
     if (!outcome) return failed_run(record, outcome.error(), request);
     own_cpu_s_ += outcome->cpu_s;
-    if (outcome->interrupted) return false;
+    if (outcome->interrupted) {
+      remove_if_empty(request.out);
+      remove_if_empty(request.err);
+      return false;
+    }
     if (!outcome->ok()) {
       return failed_run(record, base::unfit_error("", outcome->how()), request);
     }
@@ -173,19 +177,24 @@ class ExperimentRunner {
   tl::unexpected<base::Error> failed_run(const ArmRun& record, const base::Error& error,
                                          const ProcessRequest& request) {
     arm_failed_ = true;
-    std::error_code ignored;
-    const bool has_stderr = fs::file_size(request.err, ignored) > 0 && !ignored;
+    const bool silent_err = remove_if_empty(request.err);
+    const bool silent_out = remove_if_empty(request.out);
     const std::string what = error.where.empty() ? error.what : error.where + " " + error.what;
-    return base::fail(
-        base::unfit_error(where_failed(measured_.experiment, record.run, record.arm),
-                          fmt::format("{}; its output is in {}", what,
-                                      (has_stderr ? request.err : request.out).string()),
-                          error.hint));
+    const std::string output =
+        silent_err && silent_out
+            ? "it printed nothing"
+            : "its output is in " + (silent_err ? request.out : request.err).string();
+    return base::fail(base::unfit_error(where_failed(measured_.experiment, record.run, record.arm),
+                                        fmt::format("{}; {}", what, output), error.hint));
   }
 
-  static void remove_if_empty(const fs::path& file) {
-    std::error_code ignored;
-    if (fs::file_size(file, ignored) == 0 && !ignored) fs::remove(file, ignored);
+  // Whether the process wrote nothing to it.
+  static bool remove_if_empty(const fs::path& file) {
+    std::error_code error;
+    const bool empty = fs::file_size(file, error) == 0;
+    if (error) return true;  // it was not created
+    if (empty) fs::remove(file, error);
+    return empty;
   }
 
   base::Result<void> check_host(std::int64_t block, double shortest) {

@@ -49,7 +49,7 @@ Attempt perform_handshake(Connection& connection, const Introduction& self, cons
         return {Attempt::Status::kRefused, std::move(step.reason), {}};
       }
       if (step.status == HandshakeStep::Status::kTryAgain) return again(std::move(step.reason));
-      if (step.status == HandshakeStep::Status::kProven) {
+      if (step.status == HandshakeStep::Status::kAuthenticated) {
         return {Attempt::Status::kAdmitted, {}, Milliseconds(handshake.remaining_ms())};
       }
       connection.queue(step.bytes);

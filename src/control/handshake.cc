@@ -44,7 +44,7 @@ HandshakeStep ServerHandshake::receive(const Frame& frame) {
                     "same run folder",
                     job_));
   }
-  return {HandshakeStep::Status::kProven, {}, {}};
+  return {HandshakeStep::Status::kAuthenticated, {}, {}};
 }
 
 HandshakeStep ServerHandshake::read_hello(const std::string& payload) {
@@ -124,7 +124,7 @@ HandshakeStep ClientHandshake::receive(const Frame& frame) {
     if (reader.complete() && equal_digests(proof(secret_, "server", hello_, challenge_), theirs)) {
       remaining_ms_ = static_cast<std::int64_t>(
           std::min<std::uint64_t>(remaining, static_cast<std::uint64_t>(kLongestWait_ms)));
-      return {HandshakeStep::Status::kProven, {}, {}};
+      return {HandshakeStep::Status::kAuthenticated, {}, {}};
     }
     return ended("what listens there does not know the job's secret");
   }

@@ -38,10 +38,10 @@ inline constexpr std::size_t kMaxHost = 255;
 // The result of processing a frame.
 struct HandshakeStep {
   enum class Status {
-    kContinue,  // send the bytes and wait for more
-    kProven,    // the peer knows the secret
-    kRefused,   // final; `reason` says why
-    kTryAgain,  // refused, but a later attempt may succeed
+    kContinue,       // send the bytes and wait for more
+    kAuthenticated,  // the peer knows the secret
+    kRefused,        // final; `reason` says why
+    kTryAgain,       // refused, but a later attempt may succeed
   };
   Status status = Status::kContinue;
   std::string bytes;   // to send, also when the server refuses
@@ -58,9 +58,10 @@ class ServerHandshake {
       : job_(job), secret_(secret), port_(port), nonce_(nonce) {}
 
   HandshakeStep receive(const Frame& frame);
-  // Once the peer is proven: admits it, and says how long other ranks may still take to join.
+  // Once the peer has authenticated: admits it, and says how long other ranks may still take to
+  // join.
   [[nodiscard]] std::string welcome_bytes(std::int64_t remaining_ms) const;
-  // Known after Hello; trustworthy only once the peer is proven.
+  // Known after Hello; trustworthy only once the peer has authenticated.
   [[nodiscard]] const Introduction& peer() const { return peer_; }
   [[nodiscard]] bool introduced() const { return !hello_.empty(); }
 
@@ -81,7 +82,7 @@ class ClientHandshake {
 
   [[nodiscard]] std::string hello_bytes() const { return frame_bytes(FrameKind::kHello, hello_); }
   HandshakeStep receive(const Frame& frame);
-  // Once rank 0 is proven: how long it still waits for other ranks.
+  // Once rank 0 has authenticated: how long it still waits for other ranks.
   [[nodiscard]] std::int64_t remaining_ms() const { return remaining_ms_; }
 
  private:

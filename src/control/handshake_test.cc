@@ -44,8 +44,8 @@ TEST(Handshake, BothSidesProveThemselves) {
   const HandshakeStep challenge = rank_0.receive(frame_of(client.hello_bytes()));
   EXPECT_EQ(rank_0.peer(), kSelf);
   const HandshakeStep proof = client.receive(frame_of(challenge.bytes));
-  EXPECT_EQ(rank_0.receive(frame_of(proof.bytes)).status, Status::kProven);
-  EXPECT_EQ(client.receive(frame_of(rank_0.welcome_bytes(1234))).status, Status::kProven);
+  EXPECT_EQ(rank_0.receive(frame_of(proof.bytes)).status, Status::kAuthenticated);
+  EXPECT_EQ(client.receive(frame_of(rank_0.welcome_bytes(1234))).status, Status::kAuthenticated);
   EXPECT_EQ(client.remaining_ms(), 1234);
   // The secret was not sent in any form.
   for (const std::string& bytes : {client.hello_bytes(), challenge.bytes, proof.bytes}) {
@@ -54,7 +54,7 @@ TEST(Handshake, BothSidesProveThemselves) {
 }
 
 TEST(Handshake, WhoIsRefusedAndWhy) {
-  EXPECT_EQ(handshake_with(kSelf, kSecret).status, Status::kProven);
+  EXPECT_EQ(handshake_with(kSelf, kSecret).status, Status::kAuthenticated);
   EXPECT_THAT(handshake_with(kSelf, Secret("another secret...")).reason,
               HasSubstr("wrong secret for job 'job 1'"));
   EXPECT_THAT(
@@ -125,8 +125,8 @@ RC_GTEST_PROP(Handshake, AnyFramesAreRefusedOrAnswered, ()) {
     const Frame frame{*rc::gen::element(FrameKind::kHello, FrameKind::kChallenge, FrameKind::kProof,
                                         FrameKind::kWelcome, FrameKind::kRefused, FrameKind::kPut),
                       *rc::gen::container<std::string>(rc::gen::arbitrary<char>())};
-    RC_ASSERT(rank_0.receive(frame).status != Status::kProven);
-    RC_ASSERT(client.receive(frame).status != Status::kProven);
+    RC_ASSERT(rank_0.receive(frame).status != Status::kAuthenticated);
+    RC_ASSERT(client.receive(frame).status != Status::kAuthenticated);
   }
 }
 

@@ -259,7 +259,7 @@ struct RawMember {
         if (frame->kind >= FrameKind::kComplete) continue;
         const HandshakeStep step = handshake.receive(*frame);
         send_bytes(socket, step.bytes);
-        proven = proven || step.status == HandshakeStep::Status::kProven;
+        proven = proven || step.status == HandshakeStep::Status::kAuthenticated;
       }
     }
   }

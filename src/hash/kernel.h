@@ -40,6 +40,16 @@ inline const char* simd_level() {
   return best_kernel().name;
 }
 
+// In plain C++, for processors without a vector kernel.
 extern const Kernel kPortableKernel;
+
+using Words = std::uint32_t[8];  // a chaining value, as numbers
+
+// One compression in plain C++: for incomplete chunks at the end of the input, and for the root.
+void compress(Words& chaining, const std::byte* block, std::uint32_t block_bytes,
+              std::uint64_t counter, std::uint32_t flags);
+
+// Words as the little-endian bytes that the tree is made of.
+void store_words(const Words& words, std::byte* bytes);
 
 }  // namespace assay::hash

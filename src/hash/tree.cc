@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "hash/compress.h"
+#include "hash/kernel.h"
 
 namespace assay::hash {
 namespace {

@@ -4,7 +4,6 @@
 #include "machine/file_tree.h"
 #include "machine/gpu.h"
 #include "machine/host.h"
-#include "machine/nic.h"
 
 namespace assay::machine {
 

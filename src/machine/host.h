@@ -1,4 +1,5 @@
-// The parts every computer has: operating system, processors, memory, NUMA nodes, loaded drivers.
+// The parts every computer has: operating system, processors, memory, NUMA nodes, network adapters,
+// loaded drivers.
 // Each function reads its part of the tree and adds a line to `notes` for what it could not learn.
 #pragma once
 
@@ -20,5 +21,9 @@ base::Bytes read_memory(const FileTree& tree, Notes& notes);
 std::vector<NumaNode> read_numa_nodes(const FileTree& tree, Notes& notes);
 // Drivers::modules.
 std::map<std::string, std::string> read_modules(const FileTree& tree);
+
+// RDMA ports (InfiniBand, RoCE, EFA) first, then Ethernet, each in name order. Interfaces without
+// hardware (bridges, tunnels, loopback) are left out.
+std::vector<Nic> find_nics(const FileTree& tree);
 
 }  // namespace assay::machine

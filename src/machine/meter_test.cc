@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
-#include "machine/consumption.h"
 #include "machine/power_log.h"
 #include "machine/testing/fake_tree.h"
 

@@ -13,10 +13,11 @@ namespace {
 
 PlannedStep step_of(const Prediction& made, const PlanInputs& inputs) {
   const SoftwareClass kind = made.work.software.kind(made.work.shape.is_moe());
+  const double mfu = mfu_of(made.work, made.step.total.count());
   return {.time = made.step,
-          .interval = interval_of(made.work, inputs.intervals, inputs.seen),
+          .interval = interval_of(made.work, inputs.intervals, inputs.seen, false, mfu),
           .comparable = std::string(to_text(kind)),
-          .extrapolations = extrapolations(made.work, inputs.seen),
+          .extrapolations = extrapolations(made.work, inputs.seen, mfu),
           .tokens_per_s = made.tokens_per_second,
           .mfu = made.mfu,
           .mfu_with_embedding = made.mfu_with_embedding};
@@ -24,6 +25,7 @@ PlannedStep step_of(const Prediction& made, const PlanInputs& inputs) {
 
 // What most people would run a job with that our trainer refuses.
 Framework able_framework(const spec::JobSpec& job) {
+  if (const auto instead = framework_instead(job)) return *instead;
   const spec::LayoutSpec& l = job.layout;
   const bool cut = l.tp > 1 || l.pp > 1 || l.cp > 1 || l.ep > 1;
   return job.model.is_moe() || cut ? Framework::kMegatronCore : Framework::kTorchCompiled;
@@ -101,6 +103,13 @@ Plan plan_of(const std::string& name, const spec::JobSpec& job, const PlanInputs
   }
   if (!plan.exchange) add_exchange_of_others(plan, job, programs);
   return plan;
+}
+
+std::optional<Framework> framework_instead(const spec::JobSpec& job) {
+  const Framework framework = framework_of(job, {});
+  if (framework != Framework::kAssay || TrainerRules(job, framework).apply()) return std::nullopt;
+  const bool nvfp4 = job.train.precision == spec::Precision::kNvfp4;
+  return job.model.is_moe() || nvfp4 ? Framework::kMegatronCore : Framework::kTorchCompiled;
 }
 
 Plan plan_without_step(const std::string& name, const spec::JobSpec& job, const std::string& device,

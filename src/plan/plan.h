@@ -80,6 +80,9 @@ struct PlanInputs {
 // Never fails: what cannot be predicted is missing, and `unknown` says why.
 Plan plan_of(const std::string& name, const spec::JobSpec& job, const PlanInputs& inputs = {});
 
+// What plans and searches take in place of our trainer, where it refuses the job in every layout.
+std::optional<Framework> framework_instead(const spec::JobSpec& job);
+
 // The plan of a run on a device that steps are not predicted for; the caller adds what it knows.
 Plan plan_without_step(const std::string& name, const spec::JobSpec& job, const std::string& device,
                        const std::string& reason);

@@ -62,6 +62,21 @@ base::Result<Prediction> predict(const spec::JobSpec& job, const Assumed& assume
   return p;
 }
 
+spec::Recompute recompute_key(RecomputeKind kind) {
+  switch (kind) {
+    case RecomputeKind::kNone:
+      return spec::Recompute::kNone;
+    case RecomputeKind::kCheap:
+    case RecomputeKind::kSelective:
+      return spec::Recompute::kCheap;
+    case RecomputeKind::kFfn:
+      return spec::Recompute::kFfn;
+    case RecomputeKind::kFull:
+      break;
+  }
+  return spec::Recompute::kFull;
+}
+
 std::string_view to_text(RecomputeKind kind) {
   switch (kind) {
     case RecomputeKind::kNone:

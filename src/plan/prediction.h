@@ -50,4 +50,7 @@ RecomputeChoice choose_recompute(const Work& work, const ModelConstants& constan
 
 std::string_view to_text(RecomputeKind kind);
 
+// What a job says for it: what other software recomputes selectively is what a job calls cheap.
+spec::Recompute recompute_key(RecomputeKind kind);
+
 }  // namespace assay::plan

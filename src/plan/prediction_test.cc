@@ -321,5 +321,19 @@ TEST(Prediction, UtilisationIsByBothDefinitions) {
   EXPECT_DOUBLE_EQ(p.mfu_with_embedding / p.mfu, flops.with_embedding / flops.without_embedding);
 }
 
+// As measured of our trainer (bench/results/train.md, moe.md).
+TEST(Prediction, Fp8IsFasterInOurTrainer) {
+  for (const std::string name : {"llama3-8b-h200", "moe-9b-h200"}) {
+    for (const std::string recompute : {"cheap", "full"}) {
+      const auto step = [&](const std::string& precision) {
+        return predict(predicted_job(
+                           name, {"train.precision=" + precision, "train.recompute=" + recompute}))
+            ->step.total;
+      };
+      EXPECT_LT(step("fp8"), step("bf16")) << name;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace assay::plan

@@ -21,8 +21,10 @@ namespace {
 using spec::JobSpec;
 using spec::Recompute;
 
-// More than any model has; building more takes seconds and gigabytes.
-constexpr std::int64_t kMostPasses = 200'000;    // of a block by a micro-batch
+// More than any model has. The time to place the buffers of a stage grows with the square of its
+// blocks: a second for so many.
+constexpr std::int64_t kMostBlocks = 512;
+constexpr std::int64_t kMostPasses = 20'000;     // of a block by a micro-batch
 constexpr std::int64_t kMostParts = 20'000'000;  // of a unit on a data rank
 
 base::Result<void> check_size(const JobSpec& job) {
@@ -35,9 +37,13 @@ base::Result<void> check_size(const JobSpec& job) {
                      1e17L;
   const std::int64_t micros =
       l.pp > 1 ? job.batch.accumulate : std::min(step::kUnrolledMicros, job.batch.accumulate);
-  const bool long_list = m.layers / l.pp > kMostPasses / std::max<std::int64_t>(1, micros);
+  const std::int64_t blocks = m.layers / l.pp;
+  const bool long_list =
+      blocks > kMostBlocks || blocks > kMostPasses / std::max<std::int64_t>(1, micros);
   if (!large && !long_list && l.dp * l.fsdp * l.cp * l.ep <= kMostParts / m.layers) return {};
-  return base::fail(base::usage_error(large || long_list ? "batch" : "layout",
+  return base::fail(base::usage_error(blocks > kMostBlocks ? "model.layers"
+                                      : large || long_list ? "batch"
+                                                           : "layout",
                                       "the step's list would be too long to count",
                                       "make the model, the batch or the layout smaller"));
 }
@@ -195,6 +201,13 @@ base::Result<RankFootprints> rank_footprints(const JobSpec& job, const RankDevic
   });
   if (!built) return base::fail(std::move(built).error());
   return found;
+}
+
+std::optional<MemoryNeed> counted_memory(const JobSpec& job) {
+  const RankDevice device = device_of(job);
+  const auto found = rank_footprints(job, device);
+  if (!found) return std::nullopt;
+  return memory_of(found->largest(), device.extra);
 }
 
 std::string room_for_experts(const spec::ModelSpec& model, const step::Choices& choices) {

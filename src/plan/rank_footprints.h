@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,10 @@ struct RankFootprints {
 base::Result<RankFootprints> rank_footprints(const spec::JobSpec& job, const RankDevice& device);
 
 MemoryNeed memory_of(const step::Footprint& footprint, base::Bytes extra);
+
+// Of the rank that needs most, on the job's own devices: what plans, scaling and searches decide by
+// whether it fits. Nothing for what has no programs that can be counted.
+std::optional<MemoryNeed> counted_memory(const spec::JobSpec& job);
 
 // The ranks whose programs are built; a test compares them with all.
 std::vector<std::int64_t> distinct_ranks(const spec::JobSpec& job);

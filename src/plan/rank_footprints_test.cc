@@ -14,8 +14,8 @@
 namespace assay::plan {
 namespace {
 
-using step::Kind;
 using step::Op;
+using step::OpKind;
 
 struct Listed {
   std::int64_t calls = 0;
@@ -28,12 +28,12 @@ using ListedCalls = std::map<std::tuple<std::string, std::string, step::Dtype>, 
 ListedCalls listed_calls(const step::Program& p) {
   ListedCalls calls;
   for (const Op& op : p.ops) {
-    const bool rows = op.kind == Kind::kExchangeRows;  // an all-to-all of a rank's own rows
-    const bool sends = op.kind == Kind::kSend || op.kind == Kind::kAllToAll || rows;
-    const bool receives = op.kind == Kind::kReceive || op.kind == Kind::kAllGather;
+    const bool rows = op.kind == OpKind::kExchangeRows;  // an all-to-all of a rank's own rows
+    const bool sends = op.kind == OpKind::kSend || op.kind == OpKind::kAllToAll || rows;
+    const bool receives = op.kind == OpKind::kReceive || op.kind == OpKind::kAllGather;
     if (!sends && !receives) continue;
     const step::View& view = sends ? op.in.at(0) : op.out.at(0);
-    const Kind kind = rows ? Kind::kAllToAll : op.kind;
+    const OpKind kind = rows ? OpKind::kAllToAll : op.kind;
     Listed& row = calls[{std::string(to_text(kind)), std::string(to_text(op.axis)),
                          p.buffers[static_cast<std::size_t>(view.buffer)].type}];
     ++row.calls;
@@ -124,6 +124,16 @@ TEST(RankFootprints, WhatIsTooLongToCountIsRefused) {
   job.batch.accumulate = 1;
   job.layout = {.dp = 100'000'000};
   EXPECT_EQ(rank_footprints(job, {}).error().where, "layout");
+}
+
+// Deeper than any model: placing their buffers takes minutes. Plans have a closed form.
+TEST(RankFootprints, OfVeryManyLayersAreNotCounted) {
+  spec::JobSpec job;
+  job.model = small_model();
+  job.layout = {.dp = 1};
+  job.batch = {.sequence = 16, .micro_batch = 1, .accumulate = 1};
+  job.model.layers = 10'000;
+  EXPECT_EQ(rank_footprints(job, {}).error().where, "model.layers");
 }
 
 // Of a step of any length.

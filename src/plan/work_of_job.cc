@@ -12,6 +12,7 @@
 #include "plan/model/release.h"
 #include "plan/model/trainer_step.h"
 #include "plan/trainer_rules.h"
+#include "spec/enum_names.h"
 #include "spec/parameters.h"
 #include "step/shapes.h"
 #include "step/units.h"
@@ -27,6 +28,20 @@ constexpr std::int64_t kAlignedElements = 8;
 
 double as_real(std::int64_t value) {
   return static_cast<double>(value);
+}
+
+// All products before attention as one, and heads of the mean of keys' and values' widths, as rows
+// have it (docs/plan-model.md, 2.3).
+void add_latent_attention(const spec::ModelSpec& m, Shape& s) {
+  const double heads = as_real(m.heads);
+  const double queries = m.q_lora_rank > 0
+                             ? as_real(m.q_lora_rank) * (s.dim + heads * as_real(m.head_dim))
+                             : s.dim * heads * as_real(m.head_dim);
+  const double keys = s.dim * as_real(m.kv_lora_rank + m.qk_rope_head_dim) +
+                      as_real(m.kv_lora_rank) * heads * as_real(m.qk_nope_head_dim + m.v_head_dim);
+  s.latent_qkv = (queries + keys) / s.dim;
+  s.head_dim = as_real(m.head_dim + m.v_head_dim) / 2;
+  s.attention_out = heads * as_real(m.v_head_dim);
 }
 
 Shape shape_of(const spec::ModelSpec& m, Framework framework, std::int64_t sequence) {
@@ -46,6 +61,7 @@ Shape shape_of(const spec::ModelSpec& m, Framework framework, std::int64_t seque
     s.ragged_vocab = false;
   }
   s.attention_out = as_real(m.q_dim());
+  if (m.has_latent_attention()) add_latent_attention(m, s);
   s.norm_block = as_real(step::norm_block(m));
   if (framework == Framework::kNanochat) {
     s.window = kNanochatWindow * as_real(sequence);
@@ -104,6 +120,30 @@ base::Result<Card> card_of_device(const spec::DeviceSpec& device, spec::Precisio
   return card;
 }
 
+// Formats with a scale per block need cards that multiply them, and software that does.
+base::Result<void> check_precision(const spec::JobSpec& job, Framework framework,
+                                   const Card& card) {
+  const spec::Precision precision = job.train.precision;
+  const auto refused = [&](const std::string& what, const char* hint) {
+    return base::fail(base::usage_error("train.precision", what, hint));
+  };
+  if (precision == spec::Precision::kFp32) {
+    return refused("step times are predicted for bf16, fp16 and fp8, not fp32",
+                   "set train.precision to \"bf16\"");
+  }
+  if (!spec::has_block_scales(precision)) return {};
+  if (card.fp4_flops.count() <= 0) {
+    return refused(
+        fmt::format("'{}' has no {}", job.cluster.device.name, spec::to_text(precision)),
+        card.fp8_flops > card.bf16_flops ? "set it to \"fp8\" or \"bf16\"" : "set it to \"bf16\"");
+  }
+  if (!has_precision(framework, precision == spec::Precision::kNvfp4)) {
+    return refused(fmt::format("{} has no {}", to_text(framework), spec::to_text(precision)),
+                   "set it to \"fp8\" or \"bf16\", or name software that has it: megatron-core");
+  }
+  return {};
+}
+
 // Other frameworks have one policy between none and full.
 RecomputeKind recompute_of(spec::Recompute recompute, Framework framework) {
   const bool ours = framework == Framework::kAssay;
@@ -145,18 +185,16 @@ base::Result<Work> work_of(const spec::JobSpec& job, const Assumed& assumed) {
   const Framework framework = framework_of(job, assumed);
   Work work;
   ASSAY_TRY(work.card, card_of_device(job.cluster.device, job.train.precision));
-  if (job.train.precision == spec::Precision::kFp32) {
-    return base::fail(base::usage_error("train.precision",
-                                        "step times are predicted for bf16, fp16 and fp8, not fp32",
-                                        "set train.precision to \"bf16\""));
-  }
+  ASSAY_TRY_VOID(check_precision(job, framework, work.card));
   work.shape = shape_of(job.model, framework, job.batch.sequence);
   ASSAY_TRY(work.links, links_of(job.cluster));
   work.software = software_of(framework, work.card);
-  add_release({.date = kNewestRelease, .quantised = job.train.precision == spec::Precision::kFp8},
+  add_release({.date = kNewestRelease, .quantised = spec::has_fewer_bits(job.train.precision)},
               work.shape.is_moe(), work.card, work.software);
   work.recompute = recompute_of(job.train.recompute, framework);
-  work.fp8 = job.train.precision == spec::Precision::kFp8;
+  work.fp8 = spec::has_fewer_bits(job.train.precision);
+  work.fp8_by_block = spec::has_block_scales(job.train.precision);
+  work.fp4 = job.train.precision == spec::Precision::kNvfp4;
   work.muon = job.train.optimizer == spec::Optimizer::kMuon;
   work.deterministic = job.train.deterministic;
   work.imbalance = assumed.imbalance.value_or(usual_imbalance(framework));
@@ -181,18 +219,26 @@ base::Result<MuonExchange> muon_exchange_of(const spec::JobSpec& job) {
 void spread(Work& work, const spec::LayoutSpec& layout, const spec::BatchSpec& batch) {
   // Only ZeRO-3 gathers parameters; with less of it, ranks of fsdp are replicas that share the
   // optimizer's work.
-  // Our trainer's ranks with different experts divide the rest of the state like those of fsdp.
+  // Ranks with different experts divide the rest of the state like those of fsdp: our trainer's in
+  // any case, and others' where there is FSDP, whose ranks are then all that read different tokens
+  // or share a sequence. Our trainer's ranks that share one are replicas. Without FSDP, ranks with
+  // different experts are replicas of the rest.
   const bool folds = work.software.framework == Framework::kAssay;
-  const std::int64_t shards_of_state = layout.fsdp * (folds ? layout.ep : 1);
+  const bool sharded = layout.fsdp > 1;
+  const std::int64_t of_experts = folds || sharded ? layout.ep : 1;
+  const std::int64_t of_contexts = sharded && !folds ? layout.cp : 1;
+  const std::int64_t shards_of_state = layout.fsdp * of_experts * of_contexts;
   const bool gathers = shards_of_state > 1 && layout.zero == 3;
+  const std::int64_t replicas = layout.dp * layout.ep / of_experts;
   Degrees& d = work.degrees;
-  d.dp = as_real(gathers ? layout.dp : layout.dp * shards_of_state);
+  d.dp = as_real(gathers ? replicas : replicas * layout.fsdp * of_experts);
   d.fsdp = as_real(gathers ? shards_of_state : 1);
   d.tp = as_real(layout.tp);
   d.pp = as_real(layout.pp);
   d.cp = as_real(layout.cp);
   d.ep = as_real(layout.ep);
-  d.ep_axis = layout.ep > 1 && !folds;
+  d.ep_axis = false;
+  d.cp_shards = of_contexts > 1;
   d.units = gathers && layout.unit == spec::ShardUnit::kModule ? 2 : 1;
   d.chunks = as_real(layout.pp_chunks);
   d.gpipe = layout.pp_schedule == spec::PipelineSchedule::kGpipe;
@@ -219,7 +265,7 @@ void spread(Work& work, const spec::LayoutSpec& layout, const spec::BatchSpec& b
                 .micros = as_real(batch.accumulate)};
   // With fewer key heads than tensor-parallel ranks, ranks keep copies (step/shapes.h).
   Shape& s = work.shape;
-  s.qkv = (s.heads + 2 * std::max(s.kv_heads, d.tp)) * s.head_dim;
+  s.qkv = s.latent_qkv > 0 ? s.latent_qkv : (s.heads + 2 * std::max(s.kv_heads, d.tp)) * s.head_dim;
 }
 
 }  // namespace assay::plan

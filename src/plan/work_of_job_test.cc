@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "plan/model/memory.h"
+#include "plan/plan.h"
 #include "plan/testing/searches.h"
+#include "plan/trainer_rules.h"
 
 namespace assay::plan {
 namespace {
@@ -114,6 +116,95 @@ TEST(WorkOfJob, EveryFrameworkShardsByZeroLevel) {
     EXPECT_LT(one.optimizer, one.parameters);
     EXPECT_LT(need(3).parameters, two.parameters / 8);
   }
+}
+
+// With FSDP, ranks with different experts and ranks that share a sequence divide the rest of the
+// state, as in PyTorch and Megatron: it does not grow where such ranks take the place of others.
+TEST(WorkOfJob, ExpertsAndContextsDivideTheStateOfOthers) {
+  const auto state = [](Framework framework, const std::vector<std::string>& layout) {
+    std::vector<std::string> set = {"layout.tp=1", "train.recompute=full"};
+    set.insert(set.end(), layout.begin(), layout.end());
+    const bool mixture = layout.back() != "dense";
+    if (!mixture) set.pop_back();
+    const JobSpec job = job_of(mixture ? "moe-9b-h200x32" : "llama3-13b-h200x32", set);
+    const MemoryNeed need =
+        memory_need(work_of(job, {.framework = framework}).value(), shipped_memory_constants());
+    return (need.parameters + need.gradients + need.optimizer) / base::Bytes(1);
+  };
+  for (const Framework framework :
+       {Framework::kTorch, Framework::kTorchCompiled, Framework::kMegatronCore}) {
+    const double alone = state(framework, {"layout.fsdp=32", "layout.ep=1", "layout.zero=3"});
+    const double nested = state(framework, {"layout.fsdp=4", "layout.ep=8", "layout.zero=3"});
+    EXPECT_NEAR(nested / alone, 1, 0.02) << to_text(framework);
+    const double wide = state(framework, {"layout.fsdp=32", "layout.cp=1", "dense"});
+    const double folded = state(framework, {"layout.fsdp=2", "layout.cp=16", "dense"});
+    EXPECT_NEAR(folded / wide, 1, 0.02) << to_text(framework);
+  }
+  // Without FSDP only a distributed optimizer is divided.
+  const std::vector<std::string> replicas = {"layout.fsdp=1", "layout.dp=4", "layout.ep=8"};
+  EXPECT_GT(state(Framework::kTorch, replicas), 1.5 * state(Framework::kMegatronCore, replicas));
+}
+
+// 126 layers in 16 stages of 8 chunks, as Llama 3 405B was trained: the first and the last chunk
+// have the embedding and the head alone.
+TEST(WorkOfJob, ChunksNeedNotBeEven) {
+  const std::vector<std::string> set = {"model.extends=llama3-70b",
+                                        "model.layers=126",
+                                        "layout.tp=1",
+                                        "layout.fsdp=2",
+                                        "layout.pp=16",
+                                        "layout.pp_schedule=interleaved",
+                                        "layout.pp_chunks=8",
+                                        "batch.accumulate=16",
+                                        "train.recompute=full"};
+  const JobSpec job = job_of("llama3-13b-h200x32", set);
+  EXPECT_EQ(work_of(job, {.framework = Framework::kMegatronCore})->degrees.chunks, 8);
+  EXPECT_EQ(check_trained(job).error().line(),
+            "layout.pp_chunks: 126 layers cannot fill 16 stages of 8 chunks; choose fewer chunks");
+}
+
+TEST(WorkOfJob, LatentAttentionIsThatOfRows) {
+  const JobSpec job = job_of("moe-9b-h200x32", {"model.extends=deepseek-v3", "batch.sequence=4096",
+                                                "layout.tp=1", "layout.fsdp=4", "layout.ep=8"});
+  const Work work = work_of(job, {.framework = Framework::kMegatronCore}).value();
+  const double in = 7168.0 * 1536 + 1536.0 * 128 * 192 + 7168.0 * 576 + 512.0 * 128 * 256;
+  EXPECT_DOUBLE_EQ(work.shape.qkv, in / 7168);
+  EXPECT_EQ(work.shape.head_dim, 160);
+  EXPECT_EQ(work.shape.attention_out, 128 * 128);
+  EXPECT_EQ(work.shape.parameters, 671'026'419'200);
+  EXPECT_EQ(check_trained(job).error().line(),
+            "model.kv_lora_rank: latent attention cannot be trained yet; leave it out, or choose "
+            "another model");
+}
+
+TEST(WorkOfJob, PrecisionsWithBlockScalesNeedCardsAndSoftware) {
+  const auto job_in = [](const std::string& precision, const std::string& device) {
+    return job_of("llama3-8b-h200",
+                  {"train.precision=" + precision, "cluster.device.extends=" + device});
+  };
+  const auto made = [](const JobSpec& job, Framework framework) {
+    return work_of(job, {.framework = framework});
+  };
+  const JobSpec mx = job_in("mxfp8", "gb200");
+  const JobSpec nv = job_in("nvfp4", "gb200");
+  EXPECT_TRUE(made(mx, Framework::kTorchCompiled)->fp8_by_block);
+  EXPECT_TRUE(made(nv, Framework::kMegatronCore)->fp4);
+  EXPECT_EQ(made(nv, Framework::kTorchCompiled).error().line(),
+            "train.precision: torch-compiled has no nvfp4; set it to \"fp8\" or \"bf16\", or name "
+            "software that has it: megatron-core");
+  EXPECT_EQ(made(job_in("mxfp8", "h200-sxm"), Framework::kMegatronCore).error().line(),
+            "train.precision: 'NVIDIA H200' has no mxfp8; set it to \"fp8\" or \"bf16\"");
+  EXPECT_EQ(
+      check_trained(mx).error().line(),
+      "train.precision: mxfp8 and nvfp4 cannot be trained yet; set train.precision to \"fp8\" "
+      "or \"bf16\"");
+  // Fewer bits are faster, and our trainer's place is taken by software that has them.
+  const auto step = [](const JobSpec& job) {
+    return predict(job, {.framework = Framework::kMegatronCore})->step.total;
+  };
+  EXPECT_LT(step(mx), step(job_in("bf16", "gb200")));
+  EXPECT_LT(step(nv), step(mx));
+  EXPECT_EQ(framework_instead(nv), Framework::kMegatronCore);
 }
 
 // All that lies between nothing and everything is what other frameworks call selective, and saves

@@ -21,6 +21,10 @@ constexpr double kRingRadius = 9;
 constexpr double kMostPointLabel = 200;
 // More are unreadable, and searching places for them takes time.
 constexpr std::size_t kMostLabels = 100;
+// On a narrow drawing, of a longer front only its ends are labelled (and what is marked): labels
+// between them would lie line on line.
+constexpr std::size_t kMostNarrowFront = 3;
+constexpr int kFarthest = 5;  // of a label, in radii of its point
 
 std::vector<ScatterPoint> clean_points(const Scatter& chart, Omitted& omitted) {
   std::vector<ScatterPoint> points;
@@ -177,6 +181,7 @@ Drawing draw(const Scatter& chart, double width) {
   std::vector<bool> on_front(points.size());
   for (const std::size_t i : front) on_front[i] = true;
   std::vector<std::size_t> labelled = front;
+  if (canvas.narrow() && front.size() > kMostNarrowFront) labelled = {front.front(), front.back()};
   for (std::size_t i = 0; i < points.size(); ++i) {
     if (on_front[i]) continue;
     draw_point(svg, chart, points[i], plot, kOtherRadius, chart.front_name.empty());
@@ -195,7 +200,19 @@ Drawing draw(const Scatter& chart, double width) {
     const std::string label = fitted(points[i].label, kSmallSize, kMostPointLabel);
     const Point mark = plot.at(points[i].x, points[i].y);
     const double radius = points[i].marked ? kRingRadius : kFrontRadius;
-    const auto place = space.place(mark.x, mark.y, radius, label, kSmallSize);
+    // What is marked is named even where it is crowded, and so are the few of a narrow drawing: a
+    // little further away.
+    const int tries = points[i].marked || canvas.narrow() ? kFarthest : 1;
+    auto place = space.place(mark.x, mark.y, radius, label, kSmallSize);
+    for (int times = 2; !place && times <= tries; ++times)
+      place = space.place(mark.x, mark.y, times * radius, label, kSmallSize);
+    if (!place && points[i].marked) {  // then over others: its halo keeps it legible
+      place = FreeSpace(plot.box).place(mark.x, mark.y, radius, label, kSmallSize);
+      if (place) {
+        space.take({place->x, place->y - kSmallSize, place->x + text_width(label, kSmallSize),
+                    place->y + kSmallSize / 4});
+      }
+    }
     if (!place) continue;
     svg.element("text",
                 {{"class", fmt::format("small halo stroke-paper {}{}",

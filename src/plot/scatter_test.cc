@@ -107,6 +107,37 @@ TEST(Scatter, LabelsThatWouldCollideAreLeftOut) {
   EXPECT_LE(labels, 8U);
 }
 
+// Where there is little room: the ends, and what is marked.
+TEST(Scatter, OfALongFrontNarrowDrawingsLabelItsEnds) {
+  Scatter chart = offers();
+  chart.points.clear();
+  for (int i = 1; i <= 9; ++i) {
+    chart.points.push_back({.x = 10.0 * i,
+                            .y = 100.0 - 10 * i,
+                            .label = fmt::format("offer {}", i),
+                            .marked = i == 5});
+  }
+  std::vector<std::string> labels;
+  for (const std::string& text : texts_in(elements_of(draw(chart, kNarrowWidth)))) {
+    if (text.starts_with("offer")) labels.push_back(text);
+  }
+  // The first is at the edge, where there may be no place.
+  EXPECT_THAT(labels, Contains("offer 5"));
+  EXPECT_THAT(labels, ::testing::IsSubsetOf({"offer 1", "offer 5", "offer 9"}));
+}
+
+// Others all around, none of which may be covered.
+TEST(Scatter, WhatIsMarkedIsNamedInACrowdToo) {
+  Scatter chart = offers();
+  chart.points.clear();
+  for (int i = -4; i <= 4; ++i)
+    for (int j = -2; j <= 2; ++j) chart.points.push_back({.x = 50.0 + 5 * i, .y = 50.0 + 6 * j});
+  chart.points.push_back({.x = 10, .y = 100});
+  chart.points.push_back({.x = 90, .y = 1});
+  chart.points.push_back({.x = 50, .y = 50, .label = "this one of many", .marked = true});
+  EXPECT_THAT(texts_in(elements_of(draw(chart, kNarrowWidth))), Contains("this one of many"));
+}
+
 TEST(Scatter, GroupsHaveShapesAndErrorBarsGoBothWays) {
   Scatter chart = offers();
   chart.groups = {"on demand", "spot"};

@@ -112,8 +112,8 @@ Chart pairs_chart(const ExperimentRecord& record, const Comparison& comparison) 
       fmt::format("Every pair: {} against {}", e.name_of(comparison.arm), e.arms.front().name);
   plot::Scatter chart{.heading = {title, "in the order in which they ran"},
                       .x = {.title = "block", .whole = true},
-                      .y = {.title = fmt::format("{} more than {}, %", e.name_of(comparison.arm),
-                                                 e.arms.front().name),
+                      .y = {.title = fmt::format("change from {} to {}, %", e.arms.front().name,
+                                                 e.name_of(comparison.arm)),
                             .format = percent_of},
                       .groups = {"pair"},
                       .points = {}};

@@ -198,8 +198,20 @@ Section section_with_seed(const ExperimentRecord& record, Section section) {
   return section;
 }
 
+// A warning as a sentence. One about an arm begins with its name, which is not changed.
+std::string sentence(const Experiment& e, std::string text) {
+  bool names_arm = false;
+  for (const compare::Arm& arm : e.arms) {
+    names_arm = names_arm || text.starts_with(arm.name + ":") || text.starts_with(arm.name + "'");
+  }
+  const bool lower = !text.empty() && text[0] >= 'a' && text[0] <= 'z';
+  if (lower && !names_arm) text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  return text + ".";
+}
+
 Section notes_section(const ExperimentRecord& record) {
   Section section{"Remarks"};
+  const Experiment& e = record.measured.experiment;
   const compare::Findings& f = record.findings;
   if (f.blocks.warm_up > 0) {
     section.blocks.emplace_back(Note{base::counted(f.blocks.warm_up, "block at the beginning was",
@@ -209,7 +221,9 @@ Section notes_section(const ExperimentRecord& record) {
   for (const std::string& remark : record.preflight) {
     section.blocks.emplace_back(Note{"Before it began: " + remark + "."});
   }
-  for (const std::string& warning : f.warnings) section.blocks.emplace_back(Note{warning + "."});
+  for (const std::string& warning : f.warnings) {
+    section.blocks.emplace_back(Note{sentence(e, warning)});
+  }
   if (!record.failure().empty()) {
     section.blocks.emplace_back(Note{fmt::format("It ended at {}.", record.failure())});
     return section_with_seed(record, std::move(section));
@@ -232,9 +246,9 @@ Table fingerprint_of(const ExperimentRecord& record) {
   if (e.steps) add("steps", e.steps->text());
   if (e.quality) add("quality", e.quality->text());
   if (e.judgement.judged) add("margin", margin_text(e));
-  add("stops at", fmt::format("± {:g} % after {} pairs, {} pairs, or {}", e.stop.half_width_pct,
-                              e.stop.min_pairs, base::grouped(e.stop.max_pairs),
-                              base::to_text(e.stop.max_time)));
+  add("stops at",
+      fmt::format("± {:g} % after {} pairs, {} pairs, or {}", e.stop.half_width_pct,
+                  e.stop.min_pairs, base::grouped(e.stop.max_pairs), limit_text(e.stop.max_time)));
   add("directory", e.directory);
   if (!record.measured.runs.empty()) {
     add("first run", record.measured.runs.front().started);
@@ -252,12 +266,25 @@ Table fingerprint_of(const ExperimentRecord& record) {
 
 // Where it ran: a row for every time that it was started or resumed.
 Table sessions_table(const ExperimentRecord& record) {
-  Table table{"Where it ran",
-              {"begun", "host", "machine", "kernel", "GPU driver", "assay", "project"}};
-  for (const compare::SessionRecord& session : record.measured.sessions) {
-    table.rows.push_back({Cell(session.begun), Cell(session.host), Cell(session.machine),
-                          Cell(session.kernel), Cell(or_dash(session.driver)), Cell(session.assay),
-                          Cell(or_dash(session.project))});
+  const std::vector<std::string> columns = {"begun",      "host",  "machine", "kernel",
+                                            "GPU driver", "assay", "project"};
+  const auto row_of = [](const compare::SessionRecord& session) {
+    return std::vector<Cell>{Cell(session.begun),           Cell(session.host),
+                             Cell(session.machine),         Cell(session.kernel),
+                             Cell(or_dash(session.driver)), Cell(session.assay),
+                             Cell(or_dash(session.project))};
+  };
+  const auto& sessions = record.measured.sessions;
+  if (sessions.size() != 1) {
+    Table table{"Where it ran", columns};
+    for (const compare::SessionRecord& session : sessions) table.rows.push_back(row_of(session));
+    return table;
+  }
+  // A single session is readable on a phone if its facts are below each other.
+  Table table{"Where it ran", {"", ""}};
+  std::vector<Cell> cells = row_of(sessions.front());
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    table.rows.push_back({Cell(columns[i]), std::move(cells[i])});
   }
   return table;
 }
@@ -363,7 +390,8 @@ bool ExperimentRecord::has_pairs() const {
 PagePart experiment_part(ExperimentRecord record) {
   const Experiment& e = record.measured.experiment;
   const compare::Findings& f = record.findings;
-  PagePart part{.kind = "experiment", .title = {}, .subtitle = record.directory};
+  PagePart part{
+      .kind = e.scanned.empty() ? "experiment" : "scan", .title = {}, .subtitle = record.directory};
   part.title = experiment_title(e);
   if (!record.has_pairs()) {
     part.verdict = {Rating::kOpen, std::string(compare::kNoVerdict),
@@ -387,8 +415,9 @@ PagePart experiment_part(ExperimentRecord record) {
     section.blocks.emplace_back(estimates_chart(record, comparison));
     const compare::Signs& signs = comparison.effect.signs;
     section.blocks.emplace_back(Note{fmt::format(
-        "{} took more in {}, less in {} and as much in {} of {} pairs.", e.name_of(comparison.arm),
-        signs.more, signs.less, signs.equal, comparison.effect.estimate.pairs)});
+        "{} was higher in {}, lower in {} and equal in {} of {}.", e.name_of(comparison.arm),
+        base::grouped(signs.more), base::grouped(signs.less), base::grouped(signs.equal),
+        base::counted(comparison.effect.estimate.pairs, "pair"))});
     add_shifts(comparison, section);
     add_section(part, std::move(section));
   }
@@ -397,6 +426,14 @@ PagePart experiment_part(ExperimentRecord record) {
   add_section(part, history_section(record));
   add_section(part, {"Fingerprint", {fingerprint_of(record)}});
   part.data = std::move(record.data);
+  return part;
+}
+
+PagePart part_not_begun(std::string kind, const std::string& directory) {
+  PagePart part{.kind = std::move(kind), .title = directory, .subtitle = directory};
+  part.verdict = {Rating::kOpen, std::string(compare::kNoVerdict), "it was killed before it began"};
+  add_section(part, {"Nothing was measured",
+                     {Note{"assay compare was killed before it had recorded what to compare."}}});
   return part;
 }
 

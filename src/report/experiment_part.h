@@ -34,4 +34,8 @@ std::vector<Cell> effect_cells(const compare::Experiment& experiment,
 // Without a complete pair, the part says so, and shows what ran and failed so far.
 PagePart experiment_part(ExperimentRecord record);
 
+// Of an experiment or a scan that was killed before it had recorded what it is: only its folder is
+// known.
+PagePart part_not_begun(std::string kind, const std::string& directory);
+
 }  // namespace assay::report

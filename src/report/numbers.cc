@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/decimal.h"
@@ -14,26 +15,6 @@ namespace {
 constexpr double kCountable = 9e18;  // fits into 64 bits
 
 }  // namespace
-
-std::string figure(double value) {
-  if (!std::isfinite(value)) return "—";
-  const double size = std::abs(value);
-  if (value == 0) return "0";
-  if (size < 1e-5 || size >= 1e15) {
-    const std::string scientific = fmt::format("{:.3e}", value);
-    const std::size_t e = scientific.find('e');
-    return fmt::format("{}e{}", base::without_trailing_zeros(scientific.substr(0, e)),
-                       std::stoi(scientific.substr(e + 1)));
-  }
-  // The digits after the point that four significant ones leave; none from 1,000 on.
-  const int before = static_cast<int>(std::floor(std::log10(size))) + 1;
-  if (before > 4 || size >= 999.95) return base::grouped(std::llround(value));
-  return base::without_trailing_zeros(fmt::format("{:.{}f}", value, 4 - before));
-}
-
-std::string signed_figure(double value) {
-  return (value < 0 ? "" : "+") + figure(value);
-}
 
 std::string amount(double value, std::string_view unit) {
   if (!std::isfinite(value)) return "—";
@@ -50,9 +31,10 @@ std::string dollars_text(double value) {
   return value < 1000 ? fmt::format("${:.2f}", value) : "$" + base::grouped(std::llround(value));
 }
 
-std::string signed_percent(double percent) {
-  const bool large = std::abs(percent) >= 1000;
-  return large ? signed_figure(percent) + " %" : fmt::format("{:+.2f} %", percent);
+std::string limit_text(base::Seconds limit) {
+  const std::string text = base::to_text(limit);
+  const std::size_t unit = std::min(text.find(' '), text.size());
+  return base::without_trailing_zeros(text.substr(0, unit)) + text.substr(unit);
 }
 
 std::string ratio_text(double percent, bool is_time) {

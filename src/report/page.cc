@@ -56,9 +56,12 @@ std::string part_id(std::size_t index) {
 }
 
 std::string title_of(const std::vector<PagePart>& parts) {
-  if (parts.size() == 1) return parts.front().title;
+  const auto whole = std::count_if(parts.begin(), parts.end(),
+                                   [](const PagePart& part) { return !part.of_previous; });
+  if (whole == 1) return parts.front().title;
   std::vector<std::pair<std::string, std::size_t>> kinds;  // in the order in which they occur
   for (const PagePart& part : parts) {
+    if (part.of_previous) continue;
     const auto known = std::find_if(kinds.begin(), kinds.end(),
                                     [&](const auto& kind) { return kind.first == part.kind; });
     if (known == kinds.end()) {

@@ -79,7 +79,8 @@ struct PagePart {
   std::string subtitle = {};
   Verdict verdict = {};
   std::vector<Section> sections = {};
-  base::Json data = {};  // the data that it was made from
+  base::Json data = {};      // the data that it was made from
+  bool of_previous = false;  // a detail of the part before it, such as a value of a scan
 };
 
 struct Page {
@@ -101,7 +102,7 @@ void add_section(PagePart& part, Section section);
 // The id of the i-th part on an HTML page.
 std::string part_id(std::size_t index);
 
-// "2 experiments and 1 run", or the title of the only part.
+// "2 experiments and 1 run", without details of other parts, or the title of the only part.
 std::string title_of(const std::vector<PagePart>& parts);
 
 // The outcome of every part, for the top of a page with several; nothing for a page with one.

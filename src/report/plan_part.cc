@@ -9,7 +9,6 @@
 #include "report/numbers.h"
 #include "report/plan_sections.h"
 #include "report/plan_values.h"
-#include "report/search_section.h"
 
 namespace assay::report {
 namespace {
@@ -22,11 +21,40 @@ bool is_known(double value) {
   return std::isfinite(value);
 }
 
-// The least of what the offers ask for.
-std::string least_cost(const Json& plan) {
+// Whether the memory leaves no doubt that the job cannot run; the plan of such a job has no time.
+bool cannot_run(const Json& plan) {
+  const Json& memory = object_in(plan, "memory_gib");
+  return number_in(memory, "card") > 0 && is_known(number_in(memory, "total")) &&
+         !flag_in(memory, "fits");
+}
+
+// What the offers of a market ask for, in the currency of the first.
+Fact cost_of_market(const Json& plan, const std::string& market) {
   const Json& offers = list_in(plan, "cost");
-  if (offers.empty()) return {};
-  return cost_text(object_in(offers.front(), "cost"));
+  double low = kUnknown;
+  double high = kUnknown;
+  std::string least;
+  std::string currency;
+  for (const Json& offer : offers) {
+    const Json& cost = object_in(offer, "cost");
+    if (currency.empty()) currency = text_in(cost, "currency");
+    if (text_in(offer, "market") != market || text_in(cost, "currency") != currency) continue;
+    const double from = number_in(cost, "low");
+    const double to = number_in(cost, "high");
+    if (!is_known(from) || !is_known(to)) continue;
+    if (!(low <= from)) {
+      low = from;
+      least = text_in(offer, "provider");
+      const double idle = number_in(offer, "idle_devices");
+      if (idle > 0) least += fmt::format(", with {} GPUs idle", figure(idle));
+    }
+    if (!(high >= to)) high = to;
+  }
+  if (!is_known(low)) return {};
+  const bool spot = market == "spot";
+  return {spot ? "cost, spot" : "cost, on demand", cost_text({{"low", low}, {"high", high}}),
+          fmt::format("least: {}; without {}", least,
+                      spot ? "interruptions, storage, traffic" : "restarts, storage, traffic")};
 }
 
 Facts facts_of(const Json& plan) {
@@ -34,23 +62,24 @@ Facts facts_of(const Json& plan) {
   const auto add = [&](const char* name, std::string value, std::string note) {
     facts.facts.push_back({name, std::move(value), std::move(note)});
   };
-  const double step = number_in(plan, "step_s");
+  const bool runs = !cannot_run(plan);
+  const double step = runs ? number_in(plan, "step_s") : kUnknown;
   const bool given = text_in(plan, "step_source") == "given";
   if (is_known(step)) {
     const double low = number_in(plan, "step_low_s");
     const double high = number_in(plan, "step_high_s");
     add("step", amount(step, "s"),
-        given ? "as given"
-        : is_known(low) && is_known(high)
-            ? fmt::format("8 of 10 unseen projects: {} to {}", amount(low, "s"), amount(high, "s"))
-            : "predicted");
+        given                             ? "as given"
+        : is_known(low) && is_known(high) ? fmt::format("8 of 10 measured projects: {} to {}",
+                                                        amount(low, "s"), amount(high, "s"))
+                                          : "predicted");
   }
-  if (const double rate = number_in(plan, "tokens_per_s"); is_known(rate)) {
+  if (const double rate = number_in(plan, "tokens_per_s"); runs && is_known(rate)) {
     const double each = rate / number_in(plan, "ranks");
     add("tokens per second", figure(rate),
         is_known(each) ? fmt::format("{} per device", figure(each)) : "");
   }
-  if (const double mfu = number_in(object_in(plan, "mfu"), "current"); is_known(mfu)) {
+  if (const double mfu = number_in(object_in(plan, "mfu"), "current"); runs && is_known(mfu)) {
     add("utilisation (MFU)", amount(mfu, "fraction"), "counting matmul parameters");
   }
   const Json& memory = object_in(plan, "memory_gib");
@@ -59,17 +88,19 @@ Facts facts_of(const Json& plan) {
     add("memory per rank", figure(total) + " GiB",
         card > 0 ? fmt::format("of {} GiB", figure(card)) : "");
   }
-  if (const double hours = number_in(plan, "hours"); is_known(hours)) {
+  if (const double hours = number_in(plan, "hours"); runs && is_known(hours)) {
     const double steps = number_in(plan, "steps");
     add("the whole run", fmt::format("{} h", figure(hours)),
         is_known(steps) ? fmt::format("{} steps", figure(steps)) : "");
   }
-  if (const std::string cost = least_cost(plan); !cost.empty()) {
-    const Json& offer = list_in(plan, "cost").front();
-    add("cost", cost, fmt::format("{}, {}", text_in(offer, "provider"), text_in(offer, "market")));
+  if (!runs) return facts;
+  for (const char* market : {"on-demand", "spot"}) {
+    if (Fact cost = cost_of_market(plan, market); !cost.name.empty())
+      facts.facts.push_back(std::move(cost));
   }
   if (const double kg = number_in(object_in(plan, "carbon"), "co2_kg"); is_known(kg)) {
-    add("carbon", figure(kg) + " kg CO2", "of devices and building");
+    add("carbon", kg < 1e3 ? figure(kg) + " kg CO2" : figure(kg / 1e3) + " t CO2",
+        "of devices and building");
   }
   return facts;
 }
@@ -82,6 +113,13 @@ Verdict verdict_of_plan(const Json& plan) {
   const std::string by = software.empty() ? "" : fmt::format("; run by {}", software);
   if (!is_known(total) || !(card > 0)) return {Rating::kOpen, "memory not known", by};
   const std::string need = fmt::format("{} of {} GiB per rank{}", figure(total), figure(card), by);
+  if (text_in(memory, "fit") == "may not fit") {
+    return {Rating::kOpen, "may not fit",
+            fmt::format("{}, interval {} to {}{}",
+                        fmt::format("{} of {} GiB per rank", figure(total), figure(card)),
+                        figure(number_in(memory, "total_low")),
+                        figure(number_in(memory, "total_high")), by)};
+  }
   if (flag_in(memory, "fits")) return {Rating::kGood, "fits", need};
   return {Rating::kBad, "does not fit", need + "; so there is no time or cost"};
 }
@@ -99,6 +137,10 @@ std::vector<Block> remarks_of(const Json& plan) {
   for (const Json& line : list_in(plan, "extrapolations")) {
     if (line.is_string())
       add_remark("Outside the measured range: " + line.get<std::string>() + ".");
+  }
+  if (const std::string errors = text_in(plan, "known_errors");
+      !errors.empty() && is_known(number_in(plan, "step_s"))) {
+    add_remark(fmt::format("Errors of predictions: {}.", errors));
   }
   const Json& experts = object_in(plan, "experts");
   if (const double imbalance = number_in(experts, "imbalance"); is_known(imbalance)) {
@@ -159,7 +201,7 @@ base::Result<PagePart> plan_part(PlanDocuments documents, const std::string& whe
     Section summed{"Summary", {facts_of(plan)}};
     for (Block& remark : remarks_of(plan)) summed.blocks.push_back(std::move(remark));
     add_section(part, std::move(summed));
-    add_section(part, breakdown_section(plan));
+    if (!cannot_run(plan)) add_section(part, breakdown_section(plan));
     add_section(part, memory_section(plan));
     add_section(part, scaling_section(plan));
   }
@@ -169,7 +211,7 @@ base::Result<PagePart> plan_part(PlanDocuments documents, const std::string& whe
     add_section(part, {"Machines and offers", {Note{documents.not_searched}}});
   }
   if (planned) {
-    add_section(part, offers_section(plan));
+    if (!cannot_run(plan)) add_section(part, offers_section(plan));
     add_section(part, exchange_section(plan));
     add_section(part, unknown_section(plan));
   }

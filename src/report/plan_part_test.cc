@@ -58,7 +58,10 @@ Json plan() {
 Json candidate(const std::string& provider, double hours, double cost) {
   return {{"machines", "h100-sxm-8"},
           {"nodes", 2},
+          {"gpu", "NVIDIA H100"},
+          {"devices_per_node", 8},
           {"devices", 16},
+          {"idle_devices", 0},
           {"provider", provider},
           {"offer", "8x H100"},
           {"price_date", "2026-08"},
@@ -126,16 +129,26 @@ TEST(PlanPart, HasTheAnswerFirstAndEverySection) {
   EXPECT_THAT(text, HasSubstr("70 too much"));
 }
 
+// What recomputes by another policy than the job's is other work: listed with it, not drawn.
+TEST(PlanPart, PointsOfAnotherPolicyNameIt) {
+  Json json = plan();
+  json["scaling"] = {scaled(4, 0.4, false), scaled(8, 0.5, true), scaled(16, 0.6, false)};
+  json["scaling"][0]["own_recompute"] = false;
+  json["scaling"][0]["recompute"] = "full";
+  EXPECT_THAT(text_of(made({.plan = json})), HasSubstr("fsdp 8, full"));
+}
+
 TEST(PlanPart, MarksWhatIsRecommendedAndLeavesOutWhatMissesLimits) {
   const PagePart part = made({.search = found()});
   EXPECT_EQ(part.verdict.word, "recommended");
-  EXPECT_EQ(part.verdict.text, "2 x h100-sxm-8 from Lambda, spot: 10 h, $200.00");
+  EXPECT_EQ(part.verdict.text,
+            "2 machines of 8 x NVIDIA H100 (16 GPUs), from Lambda, spot: 10 h, $200.00");
   const std::string text = text_of(part);
-  EXPECT_THAT(text, HasSubstr("Lambda, recommended"));
+  EXPECT_THAT(text, HasSubstr("Lambda, spot, recommended"));
   EXPECT_THAT(text, HasSubstr("Fast"));
   EXPECT_THAT(text, Not(HasSubstr("Slow")));
   const std::string page = html({.title = "t", .parts = {part}});
-  EXPECT_THAT(page, HasSubstr("recommended: Lambda, 16 devices"));
+  EXPECT_THAT(page, HasSubstr("recommended: Lambda, 16 GPUs"));
   // All candidates are drawn; only those on the Pareto front are kept in the data.
   EXPECT_FALSE(part.data["search"].contains("candidates"));
   EXPECT_TRUE(plan_part({.search = found()}, "s", true)->data["search"].contains("candidates"));
@@ -154,6 +167,13 @@ TEST(PlanPart, WhatDoesNotFitSaysSoAndWhatIsMissingIsLeftOut) {
   EXPECT_THAT(text, HasSubstr("There is no search: why."));
   EXPECT_THAT(text, Not(HasSubstr("Offers for this job")));
   EXPECT_THAT(text, Not(HasSubstr("the whole run")));
+  // Not even where the file has them.
+  Json costly = plan();
+  costly["memory_gib"]["fits"] = false;
+  costly["memory_gib"]["total"] = 99;
+  const std::string page = text_of(made({.plan = costly}));
+  for (const char* told : {"8 of 10 measured", "utilisation", "12.5 h", "87.50"})
+    EXPECT_THAT(page, Not(HasSubstr(told)));
 
   const PagePart none = made({.search = {{"considered", 0},
                                          {"front", Json::array()},
@@ -161,6 +181,58 @@ TEST(PlanPart, WhatDoesNotFitSaysSoAndWhatIsMissingIsLeftOut) {
                                          {"why", "the job fits no machines that are for rent"}}});
   EXPECT_EQ(none.verdict.word, "nothing to recommend");
   EXPECT_THAT(text_of(none), HasSubstr("the job fits no machines that are for rent"));
+}
+
+// Predicted memory that fits, and an interval that does not.
+TEST(PlanPart, WhatMayNotFitIsOpen) {
+  Json open = plan();
+  open["memory_gib"] = {{"total", 75},          {"card", 80},      {"fits", true},
+                        {"fit", "may not fit"}, {"total_low", 60}, {"total_high", 99}};
+  const PagePart part = made({.plan = open});
+  EXPECT_EQ(part.verdict.rating, Rating::kOpen);
+  EXPECT_EQ(part.verdict.word, "may not fit");
+  EXPECT_EQ(part.verdict.text, "75 of 80 GiB per rank, interval 60 to 99; run by assay");
+  EXPECT_THAT(text_of(part), HasSubstr("8 of 10 measured"));
+}
+
+TEST(PlanPart, CostsAreRangesOfAMarketAndSayWhatIsNotInThem) {
+  Json json = plan();
+  json["cost"].push_back(json["cost"][0]);
+  json["cost"][1]["provider"] = "AWS";
+  json["cost"][1]["cost"] = {{"low", 300}, {"high", 900}};
+  const std::string text = text_of(made({.plan = json}));
+  EXPECT_THAT(text, HasSubstr("\\$87.50 – \\$900"));
+  EXPECT_THAT(text, HasSubstr("least: Vast; without interruptions, storage, traffic"));
+}
+
+TEST(PlanPart, IdleDevicesAreNamed) {
+  Json search = found();
+  for (Json* one : {&search["recommended"], &search["front"][1], &search["candidates"][1]}) {
+    (*one)["nodes"] = 1;
+    (*one)["devices"] = 1;
+    (*one)["devices_per_node"] = 1;
+    (*one)["idle_devices"] = 7;
+  }
+  const std::string text = text_of(made({.search = search}));
+  EXPECT_THAT(text, HasSubstr("1 machine of 1 x NVIDIA H100 \\(1 GPU\\)"));
+  EXPECT_THAT(text, HasSubstr("7 of 8 rented GPUs idle, and paid for"));
+  EXPECT_THAT(text, HasSubstr("1 \\+ 7 idle"));
+}
+
+// Without any price: the fastest layouts by GPU-hours, and no money.
+TEST(PlanPart, ASearchWithoutPricesHasNoBill) {
+  Json search = found();
+  const auto unprice = [](Json& one) {
+    one["gpu_hours_p50"] = 16 * one["hours_p50"].get<double>();
+    for (const char* key : {"provider", "cost_p50", "cost_p90", "price_date"}) one[key] = nullptr;
+  };
+  for (const char* list : {"front", "candidates"})
+    for (Json& one : search[list]) unprice(one);
+  unprice(search["recommended"]);
+  const std::string text = text_of(made({.search = search}));
+  EXPECT_THAT(text, HasSubstr("10 h, 160 GPU-hours; no price is known"));
+  EXPECT_THAT(text, HasSubstr("Time versus GPU-hours"));
+  EXPECT_THAT(text, Not(HasSubstr("\\$")));
 }
 
 TEST(PlanPart, NamesOfAnyLengthStayText) {

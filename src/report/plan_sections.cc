@@ -59,7 +59,7 @@ std::string devices_text(const Json& point) {
 plot::StackedBars breakdown_chart(const Json& plan) {
   std::vector<std::pair<std::string, std::vector<NamedSeconds>>> steps;
   for (const Json& point : list_in(plan, "scaling")) {
-    if (!flag_in(point, "fits") && !flag_in(point, "is_job")) continue;
+    if (!flag_in(point, "fits")) continue;
     if (auto parts = parts_of(point); !parts.empty())
       steps.emplace_back(devices_text(point), parts);
   }
@@ -176,9 +176,20 @@ Section scaling_section(const Json& plan) {
     const double devices = number_in(point, "devices");
     const double rate = number_in(point, "tokens_per_s");
     const double step = number_in(point, "step_s");
-    if (!(devices > 0) || !(rate > 0) || !(step > 0)) continue;
     const bool fits = flag_in(point, "fits");
-    if (fits) {
+    // Where the job's policy does not fit, another one does: not the same work.
+    const bool is_other = point.is_object() && point.value("own_recompute", Json()) == false;
+    std::string layout = text_in(point, "layout");
+    if (is_other) layout += ", " + text_in(point, "recompute");
+    if (devices > 0 && !fits) {  // no run, no time
+      const double gib = number_in(point, "memory_gib");
+      table.rows.push_back({Cell(devices_text(point), devices), Cell(layout), Cell("—"), Cell("—"),
+                            Cell("—"), Cell("—"), Cell("—"),
+                            Cell(figure(gib) + " too much", std::nullopt, Rating::kBad)});
+      continue;
+    }
+    if (!(devices > 0) || !(rate > 0) || !(step > 0)) continue;
+    if (!is_other) {
       if (per_device == 0) per_device = rate / devices;
       const double low = rate * step / number_in(point, "step_high_s");
       const double high = rate * step / number_in(point, "step_low_s");
@@ -189,12 +200,12 @@ Section scaling_section(const Json& plan) {
     const double ideal = number_in(point, "of_ideal");
     const double gib = number_in(point, "memory_gib");
     table.rows.push_back(
-        {Cell(devices_text(point), devices), Cell(text_in(point, "layout")),
-         number_cell(step, amount(step, "s")), number_cell(rate), number_cell(rate / devices),
+        {Cell(devices_text(point), devices), Cell(layout), number_cell(step, amount(step, "s")),
+         number_cell(rate), number_cell(rate / devices),
          ideal > 0 ? Cell(amount(ideal, "fraction"), ideal) : Cell("—"),
          number_cell(number_in(object_in(point, "mfu"), "current"),
                      amount(number_in(object_in(point, "mfu"), "current"), "fraction")),
-         fits ? number_cell(gib) : Cell(figure(gib) + " too much", std::nullopt, Rating::kBad)});
+         number_cell(gib)});
   }
   if (table.rows.empty()) return {};
   Section section{"More and fewer devices"};

@@ -1,5 +1,5 @@
 // ReportedRun: everything known about one run of the store, from which its part of a page
-// (run_part.h), its trace (perfetto.h) and its latest values (prometheus.h) are made. Information
+// (run_part.h), its trace and its latest values (run_exports.h) are made. Information
 // from other modules (lineage, plan, prices) is passed in as plain data.
 #pragma once
 

@@ -1,5 +1,5 @@
-// A run of the store as a part of a page: its verdict, its figures at a glance, and the sections of
-// run_times.h, run_curves.h, run_cost.h and run_tables.h.
+// A run of the store as a part of a page: its verdict, a summary, the sections of run_sections.h,
+// and the data behind them.
 #pragma once
 
 #include <cstddef>

@@ -8,7 +8,7 @@
 #include <array>
 
 #include "plot/testing/xml.h"
-#include "report/prometheus.h"
+#include "report/run_exports.h"
 
 #include "report/markdown.h"
 #include "report/testing/sample_run.h"

@@ -1,17 +1,31 @@
 // plan_limits(): checks limit options against the GPUs of this machine and turns them into the
-// values that are written into a run's region. Pure; runs before the command starts.
+// values that are written into a run's region. A GPU is named by its CUDA index (after
+// CUDA_VISIBLE_DEVICES), a UUID or a prefix of one, or as a MIG slice. Pure; runs before the
+// command starts.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "machine/gpu_monitor.h"
 #include "observe/wire/gpu_uuid.h"
-#include "share/devices.h"
 #include "share/limits.h"
 
 namespace assay::share {
+
+// The command's environment variables that decide this; none: not set.
+struct CudaEnvironment {
+  std::optional<std::string> visible_devices;  // CUDA_VISIBLE_DEVICES
+  std::optional<std::string> device_order;     // CUDA_DEVICE_ORDER
+};
+
+// The GPUs that the command will see, in CUDA's order. As in CUDA, the list ends at the first entry
+// that names no device, and a list that names a device twice is empty.
+std::vector<machine::GpuName> visible_gpus(const std::vector<machine::GpuName>& gpus,
+                                           const CudaEnvironment& environment);
 
 struct LimitPlan {
   struct Device {

@@ -1,4 +1,4 @@
-// A View in Prometheus' text format.
+// A UsageView in Prometheus' text format.
 #pragma once
 
 #include <string>

@@ -100,10 +100,12 @@ struct EnumNames<Optimizer> {
 };
 template <>
 struct EnumNames<Precision> {
-  static constexpr Names<Precision, 4> kNames = {{{"fp32", Precision::kFp32},
+  static constexpr Names<Precision, 6> kNames = {{{"fp32", Precision::kFp32},
                                                   {"bf16", Precision::kBf16},
                                                   {"fp16", Precision::kFp16},
-                                                  {"fp8", Precision::kFp8}}};
+                                                  {"fp8", Precision::kFp8},
+                                                  {"mxfp8", Precision::kMxfp8},
+                                                  {"nvfp4", Precision::kNvfp4}}};
 };
 template <>
 struct EnumNames<Recompute> {

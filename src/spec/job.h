@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "spec/cluster.h"
 #include "spec/layout.h"
 #include "spec/model.h"
@@ -20,7 +22,15 @@ struct BatchSpec {
 };
 
 enum class Optimizer { kAdamw, kMuon };
-enum class Precision { kFp32, kBf16, kFp16, kFp8 };
+// Of matrix products. The last two have a scale for each block of 32 or 16 elements.
+enum class Precision { kFp32, kBf16, kFp16, kFp8, kMxfp8, kNvfp4 };
+constexpr bool has_fewer_bits(Precision precision) {
+  return precision == Precision::kFp8 || precision == Precision::kMxfp8 ||
+         precision == Precision::kNvfp4;
+}
+constexpr bool has_block_scales(Precision precision) {
+  return precision == Precision::kMxfp8 || precision == Precision::kNvfp4;
+}
 enum class Recompute { kNone, kCheap, kFfn, kFull, kAuto };
 enum class Schedule { kCosine, kLinear, kWsd, kConstant };
 enum class NonFinite { kSkip, kStop };
@@ -63,14 +73,14 @@ struct TrainSpec {
   std::int64_t validate_every = 0;  // steps; 0: never
   std::int64_t validate_tokens = 131'072;
 
-  // Not keys: whether these were chosen by recipe.h rather than set by the job.
+  // Not keys: whether these were chosen by rules.cc rather than set by the job.
   bool learning_rate_is_usual = false;
   bool warmup_is_usual = false;
 };
 
 struct DataSpec {
-  std::optional<std::string> train;  // a shard or a folder of shards; none: the built-in text
-  std::optional<std::string> mix;  // instead of `train`: several of them with weights (data_mix.h)
+  std::optional<std::string> train;       // a shard or a folder of shards; none: the built-in text
+  std::optional<std::string> mix;         // instead of `train`: several of them with weights
   std::optional<std::string> validation;  // like train; none: no validation
   std::optional<TokenType> type;          // for files without a header
   Packing pack = Packing::kStream;
@@ -101,5 +111,14 @@ struct JobSpec {
 // the job does not say. The job must have passed rules.cc, which keeps both within 64 bits.
 std::optional<std::int64_t> training_steps(const JobSpec& job);
 std::optional<std::int64_t> training_tokens(const JobSpec& job);
+
+// A part of DataSpec::mix, "web=0.7, code=0.3": a shard or folder and its weight.
+struct MixPart {
+  std::string path;
+  double weight = 1;  // share of the tokens read, relative to the others
+};
+
+// Errors say what is wrong, not where. Paths may contain '=', but not ','.
+base::Result<std::vector<MixPart>> parse_mix(std::string_view text);
 
 }  // namespace assay::spec

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 namespace assay::spec {
 
@@ -36,7 +37,7 @@ struct ModelSpec {
   double norm_epsilon = 1e-5;  // of every norm, including those of queries and keys
   Positions positions = Positions::kRope;
   double rope_theta = 10000.0;
-  // Llama 3.1's scaling of rotary positions (rope.h); a factor of 1 means none.
+  // Llama 3.1's scaling of rotary positions (rope_frequencies()); a factor of 1 means none.
   double rope_factor = 1;
   double rope_low = 1;
   double rope_high = 4;
@@ -44,6 +45,15 @@ struct ModelSpec {
   bool bias = false;
   bool qkv_bias = false;  // only on queries, keys and values
   bool tied = false;
+
+  // Latent attention, as in DeepSeek-V2 and V3: queries, and keys with values, are made from a
+  // latent each, and a part of every key's width, which has the positions, is common to all heads.
+  // The names are those of published configurations.
+  std::int64_t kv_lora_rank = 0;      // 0: none
+  std::int64_t q_lora_rank = 0;       // 0: queries are made directly
+  std::int64_t qk_nope_head_dim = 0;  // of a head's queries and keys, without positions
+  std::int64_t qk_rope_head_dim = 0;  // and with them; head_dim is the sum
+  std::int64_t v_head_dim = 0;
 
   std::int64_t experts = 0;  // 0: dense
   std::int64_t experts_per_token = 0;
@@ -59,6 +69,11 @@ struct ModelSpec {
   bool value_embeddings = false;
   bool residual_lambdas = false;
 
+  [[nodiscard]] bool has_latent_attention() const { return kv_lora_rank > 0; }
+  // Of a head's values, and so of what attention makes.
+  [[nodiscard]] std::int64_t value_dim() const {
+    return has_latent_attention() ? v_head_dim : head_dim;
+  }
   [[nodiscard]] bool is_moe() const { return experts > 0; }
   [[nodiscard]] bool is_moe_layer(std::int64_t layer) const {
     return is_moe() && layer >= dense_layers && (layer + 1) % moe_every == 0;
@@ -78,5 +93,11 @@ struct ModelSpec {
     return is_gated() ? 2 * width : width;
   }
 };
+
+// Rotary positions: radians per position for the head_dim / 2 pairs, the fastest first. With a
+// rope_factor above 1 they are scaled as in Llama 3.1: pairs that rotate at most rope_low times
+// within rope_context are slowed down by the factor, those that rotate at least rope_high times are
+// unchanged, and in between the two are interpolated linearly in the number of rotations.
+std::vector<double> rope_frequencies(const ModelSpec& model);
 
 }  // namespace assay::spec

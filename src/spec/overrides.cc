@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "base/text.h"
-#include "spec/nesting.h"
 #include "spec/toml.h"
 
 namespace assay::spec {

@@ -31,8 +31,24 @@ class GroupList {
   std::vector<ParameterGroup> groups;
 };
 
+// Down to the latents, whose norms are learned, and up to the heads.
+void add_latent_attention(const ModelSpec& m, GroupList& list) {
+  const std::int64_t from = m.q_lora_rank > 0 ? m.q_lora_rank : m.dim;
+  if (m.q_lora_rank > 0) {
+    list.matrix("attn_q_down", Role::kMatrix, m.q_lora_rank, m.dim, m.layers);
+    list.norm("attn_q_latent_norm", m.norm, m.q_lora_rank, m.layers);
+  }
+  list.matrix("attn_q", Role::kMatrix, m.q_dim(), from, m.layers);
+  list.matrix("attn_kv_down", Role::kMatrix, m.kv_lora_rank + m.qk_rope_head_dim, m.dim, m.layers);
+  list.norm("attn_kv_latent_norm", m.norm, m.kv_lora_rank, m.layers);
+  list.matrix("attn_kv", Role::kMatrix, m.heads * (m.qk_nope_head_dim + m.v_head_dim),
+              m.kv_lora_rank, m.layers);
+  list.matrix("attn_o", Role::kMatrix, m.dim, m.heads * m.v_head_dim, m.layers);
+}
+
 void add_attention(const ModelSpec& m, GroupList& list) {
   list.norm("attn_norm", m.norm, m.dim, m.layers);
+  if (m.has_latent_attention()) return add_latent_attention(m, list);
   list.matrix("attn_q", Role::kMatrix, m.q_dim(), m.dim, m.layers);
   list.matrix("attn_k", Role::kMatrix, m.kv_dim(), m.dim, m.layers);
   list.matrix("attn_v", Role::kMatrix, m.kv_dim(), m.dim, m.layers);
@@ -122,8 +138,10 @@ Parameters parameters_of(const ModelSpec& model) {
 
 FlopsPerToken flops_per_token(const ModelSpec& model, std::int64_t sequence) {
   const Parameters parameters = parameters_of(model);
-  const double attention = 12.0 * static_cast<double>(model.layers) *
-                           static_cast<double>(model.q_dim()) * static_cast<double>(sequence);
+  // Scores and what is made of them are equally wide, but for latent attention.
+  const auto width = static_cast<double>(model.heads * (model.head_dim + model.value_dim()));
+  const double attention =
+      6.0 * static_cast<double>(model.layers) * width * static_cast<double>(sequence);
   // Experts that a token is not sent to multiply nothing.
   const std::int64_t idle = parameters.total - parameters.active;
   return {6.0 * static_cast<double>(parameters.active) + attention,

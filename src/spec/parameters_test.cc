@@ -44,6 +44,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Figure{"nanochat-d15", 524'290'078}, Figure{"nanochat-d12", 286'262'424},
                       Figure{"tiny", 853'120}, Figure{"mixtral-8x7b", 46'702'792'704},
                       Figure{"qwen3-30b-a3b", 30'532'122'624},
+                      Figure{"deepseek-v3", 671'026'419'200},
+                      Figure{"deepseek-v2-lite", 15'706'484'224},
                       Figure{"deepseek-moe-16b", 16'375'728'128},
                       // And a bias for each of 64 experts in 27 layers.
                       Figure{"deepseek-moe-16b-sigmoid", 16'375'728'128 + 27 * 64}),
@@ -74,6 +76,12 @@ TEST(Parameters, NanochatGroupsAreThePublishedOnes) {
   EXPECT_EQ(groups.size(), 12U);
   // What the post calls scaling parameters: 8.5 tokens for each make 14,889 steps of 524,288.
   EXPECT_EQ(parameters.matmul, 918'426'912);
+}
+
+// 37 billion of 671, and 2.4 of 15.7 without the embedding, as published.
+TEST(Parameters, OfLatentAttentionThatATokenUses) {
+  EXPECT_NEAR(static_cast<double>(parameters_of("deepseek-v3").active), 37.5e9, 0.2e9);
+  EXPECT_NEAR(static_cast<double>(parameters_of("deepseek-v2-lite").active), 2.66e9, 0.03e9);
 }
 
 TEST(Parameters, ATokenUsesTwoOfEightExperts) {

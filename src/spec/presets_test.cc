@@ -40,7 +40,8 @@ TEST(Presets, TheExpectedOnesAreThere) {
   EXPECT_THAT(
       preset_names(Kind::kCluster),
       IsSupersetOf({"h100-sxm-8", "h100-pcie-8", "h100-nvl-8", "h200-1", "h200-4-ib",
-                    "p4d-24xlarge", "b200-sxm-8", "gb200-nvl72", "gb300-nvl72", "this-machine"}));
+                    "p4d-24xlarge", "b200-sxm-8", "b300-sxm-8", "gb200-nvl72", "gb300-nvl72",
+                    "h20-sxm-8", "l40s-8", "rtx-4090-8", "mi300x-8", "this-machine"}));
 }
 
 TEST(Presets, KindsAreListedWithTheirNames) {

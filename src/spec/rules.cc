@@ -3,17 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <string_view>
+#include <utility>
 
-#include "base/suggestion.h"
 #include "base/text.h"
-#include "spec/data_mix.h"
 #include "spec/enum_names.h"
-#include "spec/layout_rules.h"
+#include "spec/job.h"
 #include "spec/parameters.h"
 #include "spec/presets.h"
-#include "spec/recipe.h"
 #include "spec/rule_error.h"
 #include "spec/schema.h"
 
@@ -48,6 +47,52 @@ base::Result<void> check_heads(const ModelSpec& m, const RuleErrors& rule) {
         "model.head_dim",
         fmt::format("rotary positions need an even width of head, got {}", m.head_dim),
         "change dim, heads or head_dim");
+  }
+  return {};
+}
+
+// Latent attention says how wide its heads are; other attention has none of its widths.
+base::Result<void> complete_latent(ModelSpec& m, const RuleErrors& rule) {
+  if (!m.has_latent_attention()) {
+    // Written as 0 they say the same: a checkpoint's spec has every key.
+    const std::pair<const char*, std::int64_t> none[] = {{"q_lora_rank", m.q_lora_rank},
+                                                         {"qk_nope_head_dim", m.qk_nope_head_dim},
+                                                         {"qk_rope_head_dim", m.qk_rope_head_dim},
+                                                         {"v_head_dim", m.v_head_dim}};
+    for (const auto& [key, value] : none) {
+      if (value == 0) continue;
+      return rule.broken(fmt::format("model.{}", key),
+                         "applies to latent attention, but kv_lora_rank is 0",
+                         "remove it or set model.kv_lora_rank");
+    }
+    return {};
+  }
+  const std::pair<const char*, std::int64_t> widths[] = {{"qk_nope_head_dim", m.qk_nope_head_dim},
+                                                         {"qk_rope_head_dim", m.qk_rope_head_dim},
+                                                         {"v_head_dim", m.v_head_dim}};
+  for (const auto& [key, width] : widths) {
+    if (width > 0) continue;
+    return rule.broken("model.kv_lora_rank",
+                       fmt::format("latent attention, but {} is not set", key),
+                       fmt::format("set model.{}", key));
+  }
+  const std::int64_t width = m.qk_nope_head_dim + m.qk_rope_head_dim;
+  if (m.head_dim != 0 && m.head_dim != width) {
+    return rule.broken("model.head_dim",
+                       fmt::format("{}, but latent attention's keys have {} + {}", m.head_dim,
+                                   m.qk_nope_head_dim, m.qk_rope_head_dim),
+                       "remove it");
+  }
+  m.head_dim = width;
+  if (m.kv_heads != m.heads) {
+    return rule.broken("model.kv_heads", "latent attention has keys for every head", "remove it");
+  }
+  if (m.bias || m.qkv_bias) {
+    return rule.broken(m.bias ? "model.bias" : "model.qkv_bias", "latent attention has no biases",
+                       "remove it");
+  }
+  if (m.qk_norm != QkNorm::kNone) {
+    return rule.broken("model.qk_norm", "latent attention has norms of its own", "remove it");
   }
   return {};
 }
@@ -164,8 +209,7 @@ base::Result<void> check_train(const JobSpec& job, const RuleErrors& rule) {
                        "keep one of steps, tokens, tokens_per_matmul_parameter");
   }
   ASSAY_TRY_VOID(check_lengths(job, rule));
-  const bool fp8_missing = train.precision == Precision::kFp8 && !job.cluster.device.fp8;
-  if (fp8_missing) {
+  if (has_fewer_bits(train.precision) && !job.cluster.device.fp8) {
     return rule.broken("train.precision",
                        fmt::format("'{}' has no fp8 rate", job.cluster.device.name),
                        "use bf16, or a device with fp8");
@@ -198,52 +242,23 @@ base::Result<void> check_train(const JobSpec& job, const RuleErrors& rule) {
   return {};
 }
 
-}  // namespace
+// Llama 3 8B.
+constexpr double kRate = 3e-4;
+constexpr double kWidth = 4096;
 
-bool fills_pipeline(const LayoutSpec& layout, const BatchSpec& batch) {
-  return layout.pp_chunks == 1 || batch.accumulate % layout.pp == 0;
+// Two significant digits: more would suggest a precision that nobody intends.
+double two_digits(double rate) {
+  const double digits = std::pow(10.0, 1 - std::floor(std::log10(rate)));
+  return std::round(rate * digits) / digits;
 }
 
-base::Result<void> complete(ModelSpec& m, const Value& document) {
-  const RuleErrors rule(document);
-  if (m.kv_heads == 0) m.kv_heads = m.heads;
-  if (m.head_dim == 0) {
-    if (m.dim % m.heads != 0) {
-      return rule.broken("model.heads",
-                         fmt::format("dim {} is not a multiple of {} heads", m.dim, m.heads),
-                         "change one of them or set model.head_dim");
-    }
-    m.head_dim = m.dim / m.heads;
-  }
-  ASSAY_TRY_VOID(check_heads(m, rule));
-  ASSAY_TRY_VOID(check_experts(m, rule));
-  if (auto counted = count_parameters(m); !counted) {
-    return rule.broken("model", counted.error().what, counted.error().hint);
-  }
-  return {};
-}
-
-base::Result<void> complete(PriceSpec& price, const Value& row, const std::string& path) {
-  const RuleErrors rule(row, path);
-  const auto devices = preset_names(Kind::kDevice);
-  if (std::find(devices.begin(), devices.end(), price.device) == devices.end()) {
-    return rule.broken("device", fmt::format("no device preset '{}'", price.device),
-                       base::suggestion(price.device, devices));
-  }
-  const PriceRange& range = price.per_hour;
-  if (range.low.currency() != range.high.currency()) {
-    return rule.broken("per_hour", "a range in two currencies", "use one");
-  }
-  if (range.low.micros() <= 0) {
-    return rule.broken("per_hour", "must be greater than 0");
-  }
-  if (range.low.micros() > range.high.micros()) {
-    return rule.broken("per_hour",
-                       fmt::format("the range runs from {} down to {}", base::to_text(range.low),
-                                   base::to_text(range.high)),
-                       "write the lower price first");
-  }
-  return {};
+// The fastest safe increase of the learning rate per step: 3e-4 in 2,000 steps for a width of
+// 4,096, which is the fastest that Llama 2 and 3 used, inversely proportional to the width. Adam's
+// first steps move all weights by the full rate in one direction, so the loss of a wide and deep
+// model jumps if the rate rises faster.
+double usual_rise(std::int64_t dim) {
+  constexpr double kSteps = 2000;
+  return kRate / kSteps * kWidth / static_cast<double>(std::max<std::int64_t>(1, dim));
 }
 
 // Fills in learning rate and warm-up if the job does not set them.
@@ -262,6 +277,48 @@ void complete_recipe(JobSpec& job, const Value& document) {
   const double reached =
       usual_rise(job.model.dim) * static_cast<double>(std::min(train.warmup_steps, *steps));
   if (reached < train.learning_rate) train.learning_rate = two_digits(reached);
+}
+
+}  // namespace
+
+bool fills_pipeline(const LayoutSpec& layout, const BatchSpec& batch) {
+  return layout.pp_chunks == 1 || batch.accumulate % layout.pp == 0;
+}
+
+base::Result<void> complete(ModelSpec& m, const Value& document) {
+  const RuleErrors rule(document);
+  if (m.kv_heads == 0) m.kv_heads = m.heads;
+  ASSAY_TRY_VOID(complete_latent(m, rule));
+  if (m.head_dim == 0) {
+    if (m.dim % m.heads != 0) {
+      return rule.broken("model.heads",
+                         fmt::format("dim {} is not a multiple of {} heads", m.dim, m.heads),
+                         "change one of them or set model.head_dim");
+    }
+    m.head_dim = m.dim / m.heads;
+  }
+  ASSAY_TRY_VOID(check_heads(m, rule));
+  ASSAY_TRY_VOID(check_experts(m, rule));
+  if (auto counted = count_parameters(m); !counted) {
+    return rule.broken("model", counted.error().what, counted.error().hint);
+  }
+  return {};
+}
+
+double usual_learning_rate(std::int64_t dim, std::int64_t tokens_per_step) {
+  constexpr double kTokens = 4'194'304;
+  constexpr double kMost = 3e-3;
+  if (dim <= 0 || tokens_per_step <= 0) return kRate;
+  const double rate = kRate * kWidth / static_cast<double>(dim) *
+                      std::sqrt(static_cast<double>(tokens_per_step) / kTokens);
+  return std::min(kMost, two_digits(rate));
+}
+
+std::int64_t usual_warmup(std::int64_t dim, double rate, std::int64_t steps) {
+  constexpr std::int64_t kLong = 2000;
+  const auto rising = static_cast<std::int64_t>(std::ceil(rate / usual_rise(dim)));
+  const std::int64_t least = std::min(kLong, steps / 10);
+  return std::clamp<std::int64_t>(std::max(rising, least), 1, std::max<std::int64_t>(1, steps / 3));
 }
 
 base::Result<void> complete(JobSpec& job, const Value& document, const LayoutAdvice& advice,

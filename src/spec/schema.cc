@@ -44,6 +44,18 @@ void describe(V& key, ModelSpec& m) {
   key({"bias", "biases on the linear layers"}, m.bias);
   key({"qkv_bias", "biases on queries, keys and values only"}, m.qkv_bias);
   key({"tied", "the output head shares the weights of the embedding"}, m.tied);
+  key({"kv_lora_rank", "latent attention: width that keys and values are made from; 0: none", false,
+       0, 1e5},
+      m.kv_lora_rank);
+  key({"q_lora_rank", "the same for queries; 0: they are made directly", false, 0, 1e5},
+      m.q_lora_rank);
+  key({"qk_nope_head_dim", "latent attention: width of a head's keys without positions", false, 0,
+       1e5},
+      m.qk_nope_head_dim);
+  key({"qk_rope_head_dim", "latent attention: width of a key's positions, common to all heads",
+       false, 0, 1e5},
+      m.qk_rope_head_dim);
+  key({"v_head_dim", "latent attention: width of a head's values", false, 0, 1e5}, m.v_head_dim);
   key({"experts", "experts per mixture layer; 0 is a dense model", false, 0, 1e5}, m.experts);
   key({"experts_per_token", "experts each token is sent to", false, 0, 1e5}, m.experts_per_token);
   key({"moe_every", "every n-th layer is a mixture", false, 1, 1e5}, m.moe_every);
@@ -322,6 +334,14 @@ std::vector<KeyDoc> all_keys() {
   KeyLister price_lister("price");
   describe(price_lister, price);
   for (KeyDoc& key : price_lister.take()) keys.push_back(std::move(key));
+  return keys;
+}
+
+std::vector<std::string> override_keys() {
+  std::vector<std::string> keys;
+  for (const KeyDoc& key : all_keys()) {
+    if (!key.path.starts_with("price.")) keys.push_back(key.path + "=");
+  }
   return keys;
 }
 

@@ -65,4 +65,7 @@ std::vector<Row> section_rows(const T& section);
 // Every key, in the order in which the sections are usually written.
 std::vector<KeyDoc> all_keys();
 
+// "model.layers=", for the completion of --set.
+std::vector<std::string> override_keys();
+
 }  // namespace assay::spec

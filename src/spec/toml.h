@@ -15,4 +15,12 @@ base::Result<Value> parse_toml(std::string_view text, const std::string& source)
 // that `--set model.extends=tiny` needs no extra quotes.
 Value parse_override_value(std::string_view text, const std::string& source);
 
+// No key of a spec has more parts than this.
+inline constexpr int kMaxNameParts = 16;
+
+// The line of the first dotted name (a.b."c") with more than kMaxNameParts parts, or 0. toml++
+// makes a table of every part and destroys tables recursively: a long name would overflow the
+// stack.
+int line_of_deep_name(std::string_view toml);
+
 }  // namespace assay::spec

@@ -1,6 +1,9 @@
 // One decoder block, forward and backward. The recompute policy decides what the forward pass
 // keeps; the backward pass recomputes the rest right before it is needed.
-#include "step/builder.h"
+#include "step/block.h"
+
+#include "step/context.h"
+#include "step/mixture.h"
 #include "step/recompute.h"
 
 namespace assay::step {
@@ -10,21 +13,21 @@ bool has_heads(const spec::ModelSpec& m) {
   return m.qk_norm != spec::QkNorm::kNone;
 }
 
-const View* bias_view(Builder& b, Part part, View& place) {
+const View* bias_view(Builder& b, ModelPart part, View& place) {
   const Parameter* bias = b.find(part, true);
   if (bias == nullptr) return nullptr;
   place = b.weight(*bias);
   return &place;
 }
 
-void head_norm(Builder& b, Part part, const View& x, const View& y) {
-  Op op{.kind = Kind::kHeadNorm, .part = part, .in = {x}, .out = {y}};
+void head_norm(Builder& b, ModelPart part, const View& x, const View& y) {
+  Op op{.kind = OpKind::kHeadNorm, .part = part, .in = {x}, .out = {y}};
   if (const Parameter* p = b.find(part, true)) op.in.push_back(b.weight(*p));
   b.emit(std::move(op));
 }
 
-void head_norm_gradient(Builder& b, Part part, const View& dy, const View& x) {
-  Op op{.kind = Kind::kHeadNormGrad, .part = part, .in = {dy, x}, .out = {dy}};
+void head_norm_gradient(Builder& b, ModelPart part, const View& dy, const View& x) {
+  Op op{.kind = OpKind::kHeadNormGrad, .part = part, .in = {dy, x}, .out = {dy}};
   if (const Parameter* p = b.find(part, true)) {
     op.in.push_back(b.weight(*p));
     op.out.push_back(b.vector_gradient(*p));
@@ -32,39 +35,40 @@ void head_norm_gradient(Builder& b, Part part, const View& dy, const View& x) {
   b.emit(std::move(op));
 }
 
-void attention_norm(Builder& b, Kept& k) {
+void attention_norm(Builder& b, SavedActivations& k) {
   const View h = b.matrix(b.named("attention_norm"), b.stream_rows(), b.shape().dim);
-  b.norm(Part::kAttentionNorm, k.x, h);
-  k.h = b.all_tokens(Part::kAttentionNorm, "attention_norm of all", h);
+  b.norm(ModelPart::kAttentionNorm, k.x, h);
+  k.h = b.all_tokens(ModelPart::kAttentionNorm, "attention_norm of all", h);
 }
 
-void make_qkv(Builder& b, Kept& k) {
+void make_qkv(Builder& b, SavedActivations& k) {
   const spec::ModelSpec& m = b.model();
   const BlockShape& s = b.shape();
   const std::int64_t tokens = b.program().micro_tokens();
   attention_norm(b, k);
   k.qkv = b.matrix(b.named("qkv"), tokens, s.qkv());
   View bias;
-  b.forward(Part::kQkv, k.h, b.weight(Part::kQkv), k.qkv, nullptr, bias_view(b, Part::kQkv, bias));
+  b.forward(ModelPart::kQkv, k.h, b.weight(ModelPart::kQkv), k.qkv, nullptr,
+            bias_view(b, ModelPart::kQkv, bias));
   if (has_heads(m)) k.heads = b.matrix(b.named("heads"), tokens, s.q + s.kv);
-  const auto normalise = [&](Part part, std::int64_t first, std::int64_t count) {
+  const auto normalise = [&](ModelPart part, std::int64_t first, std::int64_t count) {
     if (!has_heads(m)) return;
     head_norm(b, part, k.qkv.columns(first, count), k.heads.columns(first, count));
   };
   const auto rotate = [&](std::int64_t first, std::int64_t count) {
     if (m.positions != spec::Positions::kRope) return;
     const View heads = query_key(k, s).columns(first, count);
-    b.emit({.kind = Kind::kRotate, .part = Part::kRope, .out = {heads}});
+    b.emit({.kind = OpKind::kRotate, .part = ModelPart::kRope, .out = {heads}});
   };
   if (b.shares_sequences()) {  // keys first: they are gathered while queries are computed
-    normalise(Part::kKeyNorm, s.q, s.kv);
+    normalise(ModelPart::kKeyNorm, s.q, s.kv);
     rotate(s.q, s.kv);
     share_keys(b, k);
-    normalise(Part::kQueryNorm, 0, s.q);
+    normalise(ModelPart::kQueryNorm, 0, s.q);
     return rotate(0, s.q);
   }
-  normalise(Part::kQueryNorm, 0, s.q);
-  normalise(Part::kKeyNorm, s.q, s.kv);
+  normalise(ModelPart::kQueryNorm, 0, s.q);
+  normalise(ModelPart::kKeyNorm, s.q, s.kv);
   rotate(0, s.q + s.kv);
 }
 
@@ -76,7 +80,7 @@ double attention_flops(const Builder& b, double passes) {
          static_cast<double>(p.choices.sequence) * static_cast<double>(b.shape().q) / 2.0;
 }
 
-void attend(Builder& b, Kept& k) {
+void attend(Builder& b, SavedActivations& k) {
   const BlockShape& s = b.shape();
   const std::int64_t tokens = b.program().micro_tokens();
   const View qk = query_key(k, s);
@@ -85,19 +89,19 @@ void attend(Builder& b, Kept& k) {
                            Storage::kActivations);
   if (b.shares_sequences()) return attend_in_context(b, k);
   b.emit_within_documents(
-      {.kind = Kind::kAttention,
-       .part = Part::kAttention,
+      {.kind = OpKind::kAttention,
+       .part = ModelPart::kAttention,
        .in = {qk.columns(0, s.q), qk.columns(s.q, s.kv), k.qkv.columns(s.q + s.kv, s.kv)},
        .out = {k.o, k.log_sum_exp},
        .sequences = b.program().choices.micro_batch,
        .flops = attention_flops(b, 2)});
 }
 
-void attention_out(Builder& b, Kept& k) {
+void attention_out(Builder& b, SavedActivations& k) {
   k.x1 = b.matrix(b.named("attention_out"), b.stream_rows(), b.shape().dim);
   View bias;
-  b.forward_into_stream(Part::kAttentionOut, "attention_out addend", k.o, k.x1, k.x,
-                        bias_view(b, Part::kAttentionOut, bias));
+  b.forward_into_stream(ModelPart::kAttentionOut, "attention_out addend", k.o, k.x1, k.x,
+                        bias_view(b, ModelPart::kAttentionOut, bias));
 }
 
 bool is_mixture(const Builder& b) {
@@ -105,75 +109,76 @@ bool is_mixture(const Builder& b) {
 }
 
 // `out`: the block's output; null during recomputation.
-void gate_up(Builder& b, Kept& k, const View* out = nullptr) {
+void gate_up(Builder& b, SavedActivations& k, const View* out = nullptr) {
   if (is_mixture(b)) return forward_mixture(b, k, out);
   k.inner = b.matrix(b.named("gate_up"), b.program().micro_tokens(), b.shape().inner);
   View bias;
-  b.forward(Part::kGateUp, k.h2, b.weight(Part::kGateUp), k.inner, nullptr,
-            bias_view(b, Part::kGateUp, bias));
+  b.forward(ModelPart::kGateUp, k.h2, b.weight(ModelPart::kGateUp), k.inner, nullptr,
+            bias_view(b, ModelPart::kGateUp, bias));
 }
 
-void activate(Builder& b, Kept& k) {
+void activate(Builder& b, SavedActivations& k) {
   if (is_mixture(b)) return activate_mixture(b, k);
   k.a = b.matrix(b.named("activation"), b.program().micro_tokens(), b.shape().ffn);
-  b.emit({.kind = Kind::kActivate, .part = Part::kActivation, .in = {k.inner}, .out = {k.a}});
+  b.emit(
+      {.kind = OpKind::kActivate, .part = ModelPart::kActivation, .in = {k.inner}, .out = {k.a}});
 }
 
-void down(Builder& b, Kept& k, const View& out) {
+void down(Builder& b, SavedActivations& k, const View& out) {
   if (is_mixture(b)) return mixture_into_stream(b, k, out);
   View bias;
-  b.forward_into_stream(Part::kDown, "down addend", k.a, out, k.x1,
-                        bias_view(b, Part::kDown, bias));
+  b.forward_into_stream(ModelPart::kDown, "down addend", k.a, out, k.x1,
+                        bias_view(b, ModelPart::kDown, bias));
 }
 
-void add_bias_gradient(Builder& b, Part part, const View& dc) {
+void add_bias_gradient(Builder& b, ModelPart part, const View& dc) {
   if (const Parameter* bias = b.find(part, true)) b.bias_gradient(dc, *bias);
 }
 
-View backward_mlp(Builder& b, Kept& k, const View& dx) {
+View backward_mlp(Builder& b, SavedActivations& k, const View& dx) {
   if (is_mixture(b)) return backward_mixture(b, k, dx);
   const BlockShape& s = b.shape();
   const std::int64_t tokens = b.program().micro_tokens();
-  add_bias_gradient(b, Part::kDown, dx);
-  const View dout = b.all_tokens(Part::kDown, "gradient of all", dx);
+  add_bias_gradient(b, ModelPart::kDown, dx);
+  const View dout = b.all_tokens(ModelPart::kDown, "gradient of all", dx);
   const View da = b.matrix(b.named("activation gradient"), tokens, s.ffn);
-  b.input_gradient(Part::kDown, dout, b.weight(Part::kDown), da);
+  b.input_gradient(ModelPart::kDown, dout, b.weight(ModelPart::kDown), da);
   // Each element is read before it is overwritten, so both results are written in place.
-  Op back{.kind = Kind::kActivateGrad, .part = Part::kActivation, .in = {k.inner, da}};
+  Op back{.kind = OpKind::kActivateGrad, .part = ModelPart::kActivation, .in = {k.inner, da}};
   back.out = {k.inner};
   if (k.a.buffer < 0) {
     back.out.push_back(da);
     k.a = da;
   }
   b.emit(std::move(back));
-  b.weight_gradient(Part::kDown, dout, k.a, *b.find(Part::kDown));
+  b.weight_gradient(ModelPart::kDown, dout, k.a, *b.find(ModelPart::kDown));
   if (k.h2.buffer < 0) {
     b.enter(Phase::kRecompute, b.layer());
     make_mlp_norm(b, k);
     b.enter(Phase::kBackward, b.layer());
   }
-  add_bias_gradient(b, Part::kGateUp, k.inner);
-  b.weight_gradient(Part::kGateUp, k.inner, k.h2, *b.find(Part::kGateUp));
+  add_bias_gradient(b, ModelPart::kGateUp, k.inner);
+  b.weight_gradient(ModelPart::kGateUp, k.inner, k.h2, *b.find(ModelPart::kGateUp));
   const View dh2 = b.matrix(b.named("mlp_norm gradient"), b.stream_rows(), s.dim);
-  b.gradient_into_stream(Part::kGateUp, "mlp_norm gradient addend", k.inner,
-                         b.weight(Part::kGateUp), dh2);
+  b.gradient_into_stream(ModelPart::kGateUp, "mlp_norm gradient addend", k.inner,
+                         b.weight(ModelPart::kGateUp), dh2);
   const View dx1 = b.in_place_of(dx, "gradient after attention");
-  b.norm_gradient(Part::kMlpNorm, dh2, k.x1, &dx, dx1);
+  b.norm_gradient(ModelPart::kMlpNorm, dh2, k.x1, &dx, dx1);
   return dx1;
 }
 
-View backward_attention(Builder& b, Kept& k, const View& dx) {
+View backward_attention(Builder& b, SavedActivations& k, const View& dx) {
   const spec::ModelSpec& m = b.model();
   const BlockShape& s = b.shape();
   const std::int64_t tokens = b.program().micro_tokens();
-  const View dx1 = b.all_tokens(Part::kAttentionOut, "gradient of all", dx);
+  const View dx1 = b.all_tokens(ModelPart::kAttentionOut, "gradient of all", dx);
   const auto out_gradients = [&] {
-    add_bias_gradient(b, Part::kAttentionOut, dx);
-    b.weight_gradient(Part::kAttentionOut, dx1, k.o, *b.find(Part::kAttentionOut));
+    add_bias_gradient(b, ModelPart::kAttentionOut, dx);
+    b.weight_gradient(ModelPart::kAttentionOut, dx1, k.o, *b.find(ModelPart::kAttentionOut));
   };
   if (!b.shares_sequences()) out_gradients();
   const View d_o = b.matrix(b.named("attention gradient"), tokens, s.q);
-  b.input_gradient(Part::kAttentionOut, dx1, b.weight(Part::kAttentionOut), d_o);
+  b.input_gradient(ModelPart::kAttentionOut, dx1, b.weight(ModelPart::kAttentionOut), d_o);
 
   const View qk = query_key(k, s);
   const View dqkv = b.matrix(b.named("qkv gradient"), tokens, k.qkv.cols);
@@ -184,8 +189,8 @@ View backward_attention(Builder& b, Kept& k, const View& dx) {
     out_gradients();  // while gradients of keys and values are in flight
     add_key_gradients(b, exchange, dqkv.columns(s.q, 2 * s.kv));
   } else {
-    b.emit_within_documents({.kind = Kind::kAttentionGrad,
-                             .part = Part::kAttention,
+    b.emit_within_documents({.kind = OpKind::kAttentionGrad,
+                             .part = ModelPart::kAttention,
                              .in = {qk.columns(0, s.q), qk.columns(s.q, s.kv),
                                     k.qkv.columns(s.q + s.kv, s.kv), k.o, k.log_sum_exp, d_o},
                              .out = {dq, dk, dqkv.columns(s.q + s.kv, s.kv)},
@@ -193,55 +198,57 @@ View backward_attention(Builder& b, Kept& k, const View& dx) {
                              .flops = attention_flops(b, 5)});
   }
   if (m.positions == spec::Positions::kRope) {
-    b.emit({.kind = Kind::kRotateGrad, .part = Part::kRope, .out = {dqkv.columns(0, s.q + s.kv)}});
+    b.emit({.kind = OpKind::kRotateGrad,
+            .part = ModelPart::kRope,
+            .out = {dqkv.columns(0, s.q + s.kv)}});
   }
   if (has_heads(m)) {
-    head_norm_gradient(b, Part::kQueryNorm, dq, k.qkv.columns(0, s.q));
-    head_norm_gradient(b, Part::kKeyNorm, dk, k.qkv.columns(s.q, s.kv));
+    head_norm_gradient(b, ModelPart::kQueryNorm, dq, k.qkv.columns(0, s.q));
+    head_norm_gradient(b, ModelPart::kKeyNorm, dk, k.qkv.columns(s.q, s.kv));
   }
   if (k.h.buffer < 0) {
     b.enter(Phase::kRecompute, b.layer());
     attention_norm(b, k);
     b.enter(Phase::kBackward, b.layer());
   }
-  add_bias_gradient(b, Part::kQkv, dqkv);
-  b.weight_gradient(Part::kQkv, dqkv, k.h, *b.find(Part::kQkv));
+  add_bias_gradient(b, ModelPart::kQkv, dqkv);
+  b.weight_gradient(ModelPart::kQkv, dqkv, k.h, *b.find(ModelPart::kQkv));
   const View dh = b.matrix(b.named("attention_norm gradient"), b.stream_rows(), s.dim);
-  b.gradient_into_stream(Part::kQkv, "attention_norm gradient addend", dqkv, b.weight(Part::kQkv),
-                         dh);
+  b.gradient_into_stream(ModelPart::kQkv, "attention_norm gradient addend", dqkv,
+                         b.weight(ModelPart::kQkv), dh);
   const View before = b.in_place_of(dx, "gradient before attention");
-  b.norm_gradient(Part::kAttentionNorm, dh, k.x, &dx, before);
+  b.norm_gradient(ModelPart::kAttentionNorm, dh, k.x, &dx, before);
   return before;
 }
 
 }  // namespace
 
-void make_mlp_norm(Builder& b, Kept& k) {
+void make_mlp_norm(Builder& b, SavedActivations& k) {
   const View h = b.matrix(b.named("mlp_norm"), b.stream_rows(), b.shape().dim);
-  b.norm(Part::kMlpNorm, k.x1, h);
-  k.h2 = b.all_tokens(Part::kMlpNorm, "mlp_norm of all", h);
+  b.norm(ModelPart::kMlpNorm, k.x1, h);
+  k.h2 = b.all_tokens(ModelPart::kMlpNorm, "mlp_norm of all", h);
 }
 
-View query_key(const Kept& k, const BlockShape& s) {
+View query_key(const SavedActivations& k, const BlockShape& s) {
   const View& from = k.heads.buffer >= 0 ? k.heads : k.qkv;
   return from.columns(0, s.q + s.kv);
 }
 
 std::int32_t attention_unit(const Builder& b) {
-  return b.find(Part::kQkv)->unit;
+  return b.find(ModelPart::kQkv)->unit;
 }
 
 // For a mixture: the unit without its experts, if these are a separate unit.
 std::int32_t mlp_unit(const Builder& b) {
-  return b.find(is_mixture(b) ? Part::kRouter : Part::kGateUp)->unit;
+  return b.find(is_mixture(b) ? ModelPart::kRouter : ModelPart::kGateUp)->unit;
 }
 
 bool has_experts_apart(const Builder& b) {
   return is_mixture(b) && b.program().choices.layout.spreads_experts();
 }
 
-Kept forward_block(Builder& b, const View& x, const View& out) {
-  Kept k;
+SavedActivations forward_block(Builder& b, const View& x, const View& out) {
+  SavedActivations k;
   k.x = x;
   b.use(attention_unit(b));
   make_qkv(b, k);
@@ -255,7 +262,7 @@ Kept forward_block(Builder& b, const View& x, const View& out) {
   return k;
 }
 
-View backward_block(Builder& b, Kept k, const View& dx) {
+View backward_block(Builder& b, SavedActivations k, const View& dx) {
   const std::int32_t layer = b.layer();
   const KeptParts kept = recomputes_layer(layer, b.model().layers)
                              ? kept_by(b.program().choices.recompute)
@@ -306,7 +313,7 @@ std::vector<std::int32_t> units_used(const Builder& b, Phase phase) {
                              ? kept_by(b.program().choices.recompute)
                              : KeptParts{};
   if (has_experts_apart(b)) {
-    const std::int32_t experts = b.find(Part::kGateUp)->unit;
+    const std::int32_t experts = b.find(ModelPart::kGateUp)->unit;
     if (phase == Phase::kForward) return {mlp, experts};
     // The rest of the block is needed after the experts in any case, and before them if norms are
     // recomputed.

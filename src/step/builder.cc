@@ -72,7 +72,7 @@ std::string Builder::named(const char* what) const {
                             : fmt::format("layers.{}.{}{}{}", layer_, what, again, own);
 }
 
-const Parameter* Builder::find(Part part, bool vector, int nth) const {
+const Parameter* Builder::find(ModelPart part, bool vector, int nth) const {
   for (const Parameter& p : program_.parameters) {
     if (p.part != part || p.layer != layer_ || p.is_vector() != vector) continue;
     if (nth-- == 0) return &p;
@@ -80,65 +80,66 @@ const Parameter* Builder::find(Part part, bool vector, int nth) const {
   return nullptr;
 }
 
-View Builder::weight(Part part) const {
+View Builder::weight(ModelPart part) const {
   const Parameter* parameter = find(part);
   ASSAY_CHECK(parameter != nullptr, "a matrix of this part");
   return weight(*parameter);
 }
 
-void Builder::forward(Part part, const View& a, const View& weight, const View& c,
+void Builder::forward(ModelPart part, const View& a, const View& weight, const View& c,
                       const View* residual, const View* bias) {
-  Op op{.kind = Kind::kMatmul, .part = part, .in = {a, weight}, .out = {c}, .transpose_b = true};
+  Op op{.kind = OpKind::kMatmul, .part = part, .in = {a, weight}, .out = {c}, .transpose_b = true};
   if (residual != nullptr) op.in.push_back(*residual);
   if (bias != nullptr) op.in.push_back(*bias);
   op.residual = residual != nullptr;
   op.bias = bias != nullptr;
   op.flops = 2.0 * static_cast<double>(c.elements()) * static_cast<double>(a.cols);
-  if (in_fp8() && part != Part::kRouter) to_fp8_forward(op);
+  if (in_fp8() && part != ModelPart::kRouter) to_fp8_forward(op);
   emit(std::move(op));
 }
 
-void Builder::input_gradient(Part part, const View& dc, const View& weight, const View& da,
+void Builder::input_gradient(ModelPart part, const View& dc, const View& weight, const View& da,
                              bool adds) {
-  Op op{.kind = Kind::kMatmul, .part = part, .in = {dc, weight}, .out = {da}};
+  Op op{.kind = OpKind::kMatmul, .part = part, .in = {dc, weight}, .out = {da}};
   op.adds = adds ? 1 : 0;
   op.flops = 2.0 * static_cast<double>(da.elements()) * static_cast<double>(dc.cols);
-  if (in_fp8() && part != Part::kRouter) to_fp8_input_gradient(op);
+  if (in_fp8() && part != ModelPart::kRouter) to_fp8_input_gradient(op);
   emit(std::move(op));
 }
 
-void Builder::weight_gradient(Part part, const View& dc, const View& a, const Parameter& weight,
-                              bool begun) {
+void Builder::weight_gradient(ModelPart part, const View& dc, const View& a,
+                              const Parameter& weight, bool begun) {
   make_weight_gradient([=, this] {
-    Op op{.kind = Kind::kMatmul,
-          .part = part,
-          .in = {dc, a},
-          .out = {gradient(weight, part == Part::kHead && weight.part == Part::kEmbedding)},
-          .transpose_a = true};
+    Op op{
+        .kind = OpKind::kMatmul,
+        .part = part,
+        .in = {dc, a},
+        .out = {gradient(weight, part == ModelPart::kHead && weight.part == ModelPart::kEmbedding)},
+        .transpose_a = true};
     op.adds = begun ? 1 : 0;
     op.flops = 2.0 * static_cast<double>(weight.elements()) * static_cast<double>(a.rows);
-    if (in_fp8() && part != Part::kRouter) to_fp8_weight_gradient(op);
+    if (in_fp8() && part != ModelPart::kRouter) to_fp8_weight_gradient(op);
     emit(std::move(op));
   });
 }
 
 void Builder::bias_gradient(const View& dc, const Parameter& bias) {
   make_weight_gradient([=, this] {
-    emit({.kind = Kind::kBiasGrad, .part = bias.part, .in = {dc}, .out = {gradient(bias)}});
+    emit({.kind = OpKind::kBiasGrad, .part = bias.part, .in = {dc}, .out = {gradient(bias)}});
   });
 }
 
-void Builder::norm(Part part, const View& x, const View& h) {
-  Op op{.kind = Kind::kNorm, .part = part, .in = {x}, .out = {h}};
+void Builder::norm(ModelPart part, const View& x, const View& h) {
+  Op op{.kind = OpKind::kNorm, .part = part, .in = {x}, .out = {h}};
   for (int i = 0; const Parameter* p = find(part, true, i); ++i) {
     op.in.push_back(weight(*p));
   }
   emit(std::move(op));
 }
 
-void Builder::norm_gradient(Part part, const View& dh, const View& x, const View* before,
+void Builder::norm_gradient(ModelPart part, const View& dh, const View& x, const View* before,
                             const View& dx) {
-  Op op{.kind = Kind::kNormGrad, .part = part, .in = {dh, x}, .out = {dx}};
+  Op op{.kind = OpKind::kNormGrad, .part = part, .in = {dh, x}, .out = {dx}};
   if (const Parameter* p = find(part, true)) op.in.push_back(weight(*p));
   for (int i = 0; const Parameter* p = find(part, true, i); ++i) {
     op.out.push_back(vector_gradient(*p));
@@ -179,7 +180,7 @@ View Builder::vector_gradient(const Parameter& p) {
   const View kept = matrix(named("vector gradient"), p.rows, p.cols,
                            program_.choices.numerics.gradients, Storage::kActivations);
   make_weight_gradient([=, this] {
-    emit({.kind = Kind::kFold, .part = p.part, .in = {kept}, .out = {gradient(p)}});
+    emit({.kind = OpKind::kFold, .part = p.part, .in = {kept}, .out = {gradient(p)}});
   });
   return kept;
 }

@@ -1,7 +1,8 @@
 // Builder: emits the ops of a step into a sink (sink.h). It is the only description of blocks, head
 // and optimizer, used both for the program that is executed and for the totals that are priced. Its
-// methods are in builder.cc, those for fp8 in quantised.cc, for communication in exchange.cc; the
-// functions below build the parts of a step with it.
+// methods are in builder.cc, those for fp8 in builder_quantised.cc, for communication in
+// builder_exchange.cc and builder_tensor.cc. block.h, head.h, embedding.h, passes.h and optimizer.h
+// build the parts of a step with it.
 #pragma once
 
 #include <deque>
@@ -73,20 +74,21 @@ class Builder {
 
   // c = a b^T: activations times a weight, as in the forward pass. `residual` and `bias` may be
   // null.
-  void forward(Part part, const View& a, const View& weight, const View& c,
+  void forward(ModelPart part, const View& a, const View& weight, const View& c,
                const View* residual = nullptr, const View* bias = nullptr);
   // For c = a b^T: da = dc b, or da += dc b if `adds`.
-  void input_gradient(Part part, const View& dc, const View& weight, const View& da,
+  void input_gradient(ModelPart part, const View& dc, const View& weight, const View& da,
                       bool adds = false);
   // dweight = dc^T a, added to the gradient if `begun`. May be emitted later, as may
   // bias_gradient(): see defer_weight_gradients().
-  void weight_gradient(Part part, const View& dc, const View& a, const Parameter& weight,
+  void weight_gradient(ModelPart part, const View& dc, const View& a, const Parameter& weight,
                        bool begun = false);
   void bias_gradient(const View& dc, const Parameter& bias);
   // kNorm, with the part's weight and bias if it has any.
-  void norm(Part part, const View& x, const View& h);
+  void norm(ModelPart part, const View& x, const View& h);
   // dx = the norm's gradient, plus `before` unless that is null; `before` may be dx itself.
-  void norm_gradient(Part part, const View& dh, const View& x, const View* before, const View& dx);
+  void norm_gradient(ModelPart part, const View& dh, const View& x, const View* before,
+                     const View& dx);
 
   // Zero-bubble pipelines (pipeline.h). Until the end of the pass, ops that compute and finish
   // gradients of weights are recorded, and make_deferred() emits them in a later pass of the same
@@ -112,31 +114,31 @@ class Builder {
   void emit_counting(Op op);
 
   // The current layer's parameter, or null.
-  [[nodiscard]] const Parameter* find(Part part, bool vector = false, int nth = 0) const;
-  [[nodiscard]] View weight(Part part) const;
+  [[nodiscard]] const Parameter* find(ModelPart part, bool vector = false, int nth = 0) const;
+  [[nodiscard]] View weight(ModelPart part) const;
   // Where the weight can currently be read, and where this micro-batch's gradient is written.
   [[nodiscard]] View weight(const Parameter& p) const;
   View gradient(const Parameter& p, bool head = false);
 
-  // tensor.cc. Number of a micro-batch's tokens whose residual stream this rank has.
+  // builder_tensor.cc. Number of a micro-batch's tokens whose residual stream this rank has.
   [[nodiscard]] std::int64_t stream_rows() const;
   // Gathers all tokens' rows, if tensor-parallel ranks have different tokens.
-  View all_tokens(Part part, const char* name, const View& own);
+  View all_tokens(ModelPart part, const char* name, const View& own);
   // Products whose results go into the residual stream: c = a weight^T + residual + bias, da = dc
   // weight. With tensor parallelism each rank computes an addend for all tokens.
-  void forward_into_stream(Part part, const char* name, const View& a, const View& c,
+  void forward_into_stream(ModelPart part, const char* name, const View& a, const View& c,
                            const View& residual, const View* bias);
-  void gradient_into_stream(Part part, const char* name, const View& dc, const View& weight,
+  void gradient_into_stream(ModelPart part, const char* name, const View& dc, const View& weight,
                             const View& da);
   // Where this rank's addend to `sum` is written: `sum` itself without tensor parallelism.
   View addend(const char* name, const View& sum);
   // sum = the addends of all ranks + residual + bias; nothing without tensor parallelism.
-  void add_up(Part part, const View& addend, const View& sum, const View* residual,
+  void add_up(ModelPart part, const View& addend, const View& sum, const View* residual,
               const View* bias);
 
-  // exchange.cc. If ranks gather weights (ZeRO 3): plan_uses() gives the order in which this
-  // micro-batch uses units; use() marks the next unit as used now, so that the one after it can be
-  // gathered meanwhile.
+  // builder_exchange.cc. If ranks gather weights (ZeRO 3): plan_uses() gives the order in which
+  // this micro-batch uses units; use() marks the next unit as used now, so that the one after it
+  // can be gathered meanwhile.
   void plan_uses(const std::vector<std::int32_t>& units);
   void use(std::int32_t unit);
   // Call when all uses have been planned: the units used first are already present when a step
@@ -175,15 +177,15 @@ class Builder {
   [[nodiscard]] bool shares_sequences() const { return program_.choices.layout.context.ranks > 1; }
   [[nodiscard]] std::string named(const char* what) const;
 
-  // quantised.cc: whether the layer's products are computed in fp8; to_fp8_…() add the conversion
-  // of their operands.
+  // builder_quantised.cc: whether the layer's products are computed in fp8; to_fp8_…() add the
+  // conversion of their operands.
   [[nodiscard]] bool in_fp8() const;
   void to_fp8_forward(Op& op);
   void to_fp8_input_gradient(Op& op);
   void to_fp8_weight_gradient(Op& op);
 
  private:
-  // quantised.cc: the fp8 operands of a block's product.
+  // builder_quantised.cc: the fp8 operands of a block's product.
   struct Quantised {
     View input_scale;
     View weight_scale;
@@ -191,7 +193,7 @@ class Builder {
     View gradient;    // with respect to the result
     View gradient_t;  // its transpose
   };
-  Quantised& quantised(Part part) { return quantised_[{slot_, layer_, part}]; }
+  Quantised& quantised(ModelPart part) { return quantised_[{slot_, layer_, part}]; }
   View scale(const Op& product, const View& x, bool by_row);
   View quantise(const Op& product, const View& x, const View& scale);
   View quantise_transposed(const Op& product, const View& x, const View& scale, bool by_row);
@@ -203,7 +205,7 @@ class Builder {
   // Sets the op's phase, layer and micro-batch to the current ones.
   void place(Op& op) const;
 
-  // exchange.cc
+  // builder_exchange.cc
   [[nodiscard]] bool gathers() const;
   struct Pending {  // gradients in flight
     Op issued;
@@ -245,8 +247,8 @@ class Builder {
   // is for experts, if they are separate units.
   std::int64_t block_room_[2] = {};
   std::int64_t block_part_[2] = {};
-  std::map<std::tuple<std::int32_t, std::int32_t, Part>, Quantised> quantised_;  // slot, layer
-  std::map<std::tuple<std::string, std::int32_t, Phase, int>, View> known_;      // name, slot
+  std::map<std::tuple<std::int32_t, std::int32_t, ModelPart>, Quantised> quantised_;  // slot, layer
+  std::map<std::tuple<std::string, std::int32_t, Phase, int>, View> known_;           // name, slot
   std::map<std::pair<std::string, Phase>, int> named_;  // counts in this pass
   std::map<std::string, View> shared_;
   GatherOrder gather_order_;
@@ -263,103 +265,9 @@ class Builder {
   std::map<std::int32_t, Deferred> deferred_;  // by micro-batch
 };
 
-// The assignment of a mixture's tokens to experts.
-struct Routed {
-  View logits;
-  View weights;  // for each of a token's experts
-  View experts;
-  View counts;      // slots per expert
-  View rows;        // the row of each slot
-  View slots;       // the slot of each row
-  View first_rows;  // of this rank's experts, then the end
-  // The factors that the activation multiplies rows by, and each row's index into them: the
-  // router's weights and slots or, with expert parallelism, what arrived (expert_exchange.h).
-  View row_weights;
-  View row_sources;
-  // Only with expert parallelism: row counts, and the position of each row that arrived.
-  View sent;
-  View received;
-  View places;
-};
-
-// The buffers of a block's forward pass that its backward pass needs.
-struct Kept {
-  View x;      // the block's input
-  View h;      // normalised; not kept, but recomputed
-  View qkv;    // rotated in place
-  View heads;  // normalised queries and keys, with qk_norm; else none
-  View o;
-  View log_sum_exp;
-  View keys_values;  // of whole sequences, with context parallelism; not kept, but gathered again
-  Op sharing;        // the gather of these, while in flight
-  View x1;           // after attention
-  View h2;
-  View inner;  // gate|up
-  View a;      // after the activation
-  Routed routed;
-  View expert_input;  // rows of h2 sorted by expert, if they had to be recomputed
-  View shared_inner;  // of the shared expert
-  View shared_a;
-  View sum;  // the addend to the residual stream, once started
-};
-
-// block.cc: computes the block's output from `x`. Everything is kept; the backward pass discards
-// what the recompute policy does not keep (recompute.h).
-Kept forward_block(Builder& b, const View& x, const View& out);
-// Computes the gradient of the block's input from that of its output, in place unless gradients of
-// weights are deferred.
-View backward_block(Builder& b, Kept kept, const View& dx);
-void make_mlp_norm(Builder& b, Kept& k);
-// mixture.cc: the parts of a block's MLP if it is a mixture. Experts are chosen only once, unless
-// attention is recomputed. `out`: the block's output; null during recomputation.
-void forward_mixture(Builder& b, Kept& k, const View* out);
-void activate_mixture(Builder& b, Kept& k);
-void mixture_into_stream(Builder& b, Kept& k, const View& out);
-View backward_mixture(Builder& b, Kept& k, const View& dx);
-// Queries and keys, side by side, as attention reads them; values follow them in k.qkv.
-View query_key(const Kept& k, const BlockShape& s);
-// context.cc: attention with context parallelism. share_keys() starts gathering keys and values as
-// early as possible; their gradients are exchanged while the caller computes something else.
-void share_keys(Builder& b, Kept& k);
-void attend_in_context(Builder& b, Kept& k);
-Op attention_gradients_in_context(Builder& b, Kept& k, const View& d_o, const View& dq);
-void add_key_gradients(Builder& b, const Op& exchange, const View& dkv);
-// The units whose weights the current layer uses in that phase, in order.
-std::vector<std::int32_t> units_used(const Builder& b, Phase phase);
-// head.cc: the final norm, the logits and the loss; for training also their gradients, into dx.
-void build_head(Builder& b, const View& x, const View& targets, const View* dx);
-std::vector<std::int32_t> units_of_head(const Builder& b);
-// embedding.cc: before the first block of a chunk. Tokens are read by the chunk that embeds them,
-// targets by the one that computes the loss, and document starts by every chunk if there is a
-// document mask.
-struct Inputs {
-  View tokens;
-  View targets;
-  View documents;
-};
-struct InputPlace {
-  std::int32_t chunk = 0;
-  std::int32_t slot = 0;
-  bool first = false;  // the chunk is the model's first
-  bool last = false;
-};
-Inputs read_inputs(Builder& b, const InputPlace& place);
-void embed(Builder& b, const View& tokens, const View& x);
-void table_gradients(Builder& b, const View& tokens, const View& dx);
-std::vector<std::int32_t> units_of_tables(const Builder& b);
-// passes.cc: a rank's passes over its micro-batches; and the parts that totals need as well:
-// sending the stream to a stage, receiving it, and the units that a pass uses, in order.
-void build_passes(Builder& b);
-Op send_stream(Builder& b, Pass::Direction direction, const View& x);
-Op receive_stream(Builder& b, Pass::Direction direction, const View& x);
-std::vector<std::int32_t> units_of_pass(Builder& b, const Pass& pass);
 // program.cc: everything that exists before the first op, given model and choices: parameters,
 // units and their buffers, and the step's scalars.
 void add_state(Program& program, Sink& sink);
 void add_scalars(Builder& b);
-// optimizer.cc, after the last micro-batch: sums the losses of all micro-batches, and updates
-// weights.
-void add_losses(Builder& b);
-void build_optimizer(Builder& b);
 
 }  // namespace assay::step

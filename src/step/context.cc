@@ -10,8 +10,7 @@
 // those of its own tokens from all ranks and sums them in rank order. Gathered keys and values are
 // not kept: they are gathered again while the gradients of the MLP are computed.
 #include "step/context.h"
-
-#include "step/builder.h"
+#include "step/block.h"
 
 namespace assay::step {
 namespace {
@@ -43,13 +42,13 @@ View by_rank(Builder& b, const char* name) {
 }
 
 // Waits for the keys and values of all ranks, and puts them into sequence order.
-void finish_sharing(Builder& b, Kept& k) {
+void finish_sharing(Builder& b, SavedActivations& k) {
   const Program& p = b.program();
   b.wait(k.sharing);
   k.keys_values = b.matrix(b.named("keys and values in order"),
                            p.choices.sequence * p.choices.micro_batch, 2 * b.shape().kv);
-  b.emit({.kind = Kind::kOrderKeys,
-          .part = Part::kAttention,
+  b.emit({.kind = OpKind::kOrderKeys,
+          .part = ModelPart::kAttention,
           .in = {k.sharing.out[0]},
           .out = {k.keys_values}});
   k.sharing = {};
@@ -64,14 +63,15 @@ KeysValues columns_of(const Builder& b, const View& both) {
   return {both.columns(0, kv), both.columns(kv, kv)};
 }
 
-KeysValues seen_by(const Builder& b, const Kept& k, const Piece& piece, std::int64_t sequence) {
+KeysValues seen_by(const Builder& b, const SavedActivations& k, const Piece& piece,
+                   std::int64_t sequence) {
   const std::int64_t from = sequence * b.program().choices.sequence;
   return columns_of(b, k.keys_values.rows_from(from, piece.keys));
 }
 
 }  // namespace
 
-SequencePart part_of_sequence(std::int64_t sequence, const Place& context) {
+SequencePart part_of_sequence(std::int64_t sequence, const AxisPosition& context) {
   if (context.ranks == 1) return {.tokens = sequence, .piece = sequence};
   const std::int64_t piece = sequence / (2 * context.ranks);
   return {.tokens = 2 * piece,
@@ -80,31 +80,31 @@ SequencePart part_of_sequence(std::int64_t sequence, const Place& context) {
           .second = (2 * context.ranks - 1 - context.rank) * piece};
 }
 
-void share_keys(Builder& b, Kept& k) {
+void share_keys(Builder& b, SavedActivations& k) {
   const BlockShape& s = b.shape();
   const std::int64_t tokens = b.program().micro_tokens();
   const View all = by_rank(b, "keys and values by rank");
   const View own = all.rows_from(b.program().choices.layout.context.rank * tokens, tokens);
-  b.emit({.kind = Kind::kPackKeys,
-          .part = Part::kAttention,
+  b.emit({.kind = OpKind::kPackKeys,
+          .part = ModelPart::kAttention,
           .in = {query_key(k, s).columns(s.q, s.kv), k.qkv.columns(s.q + s.kv, s.kv)},
           .out = {own}});
-  k.sharing = b.issue({.kind = Kind::kAllGather,
-                       .part = Part::kAttention,
+  k.sharing = b.issue({.kind = OpKind::kAllGather,
+                       .part = ModelPart::kAttention,
                        .in = {own},
                        .out = {all},
                        .axis = Axis::kContext});
 }
 
-void attend_in_context(Builder& b, Kept& k) {
+void attend_in_context(Builder& b, SavedActivations& k) {
   finish_sharing(b, k);
   const View q = query_key(k, b.shape()).columns(0, b.shape().q);
   b.repeat(b.program().choices.micro_batch, [&](std::int64_t sequence) {
     for (const bool second : {false, true}) {
       const Piece piece = piece_of(b, sequence, second);
       const KeysValues seen = seen_by(b, k, piece, sequence);
-      b.emit({.kind = Kind::kAttention,
-              .part = Part::kAttention,
+      b.emit({.kind = OpKind::kAttention,
+              .part = ModelPart::kAttention,
               .in = {q.rows_from(piece.rows_from, piece.rows), seen.keys, seen.values},
               .out = {k.o.rows_from(piece.rows_from, piece.rows),
                       k.log_sum_exp.rows_from(piece.rows_from, piece.rows)},
@@ -113,7 +113,8 @@ void attend_in_context(Builder& b, Kept& k) {
   });
 }
 
-Op attention_gradients_in_context(Builder& b, Kept& k, const View& d_o, const View& dq) {
+Op attention_gradients_in_context(Builder& b, SavedActivations& k, const View& d_o,
+                                  const View& dq) {
   const Program& p = b.program();
   const std::int64_t sequences = p.choices.micro_batch;
   if (k.sharing.is_exchange()) {
@@ -138,8 +139,8 @@ Op attention_gradients_in_context(Builder& b, Kept& k, const View& d_o, const Vi
       const KeysValues seen = seen_by(b, k, piece, sequence);
       const KeysValues to = columns_of(b, all.rows_from(sequence * keys, keys));
       const auto queries = [&](const View& x) { return x.rows_from(piece.rows_from, piece.rows); };
-      b.emit({.kind = Kind::kAttentionGrad,
-              .part = Part::kAttention,
+      b.emit({.kind = OpKind::kAttentionGrad,
+              .part = ModelPart::kAttention,
               .in = {queries(q), seen.keys, seen.values, queries(k.o), queries(k.log_sum_exp),
                      queries(d_o)},
               .out = {queries(dq), to.keys, to.values},
@@ -147,15 +148,15 @@ Op attention_gradients_in_context(Builder& b, Kept& k, const View& d_o, const Vi
     });
   }
   const View split = by_rank(b, "gradients of keys and values by rank");
-  b.emit({.kind = Kind::kSplitKeysGrad,
-          .part = Part::kAttention,
+  b.emit({.kind = OpKind::kSplitKeysGrad,
+          .part = ModelPart::kAttention,
           .in = std::move(gradients),
           .out = {split}});
   const std::int64_t ranks = p.choices.layout.context.ranks;
   View received = by_rank(b, "received gradients of keys and values");
   received = {received.buffer, 0, ranks, split.elements() / ranks, split.elements() / ranks};
-  return b.issue({.kind = Kind::kAllToAll,
-                  .part = Part::kAttention,
+  return b.issue({.kind = OpKind::kAllToAll,
+                  .part = ModelPart::kAttention,
                   .in = {split},
                   .out = {received},
                   .axis = Axis::kContext});
@@ -163,8 +164,8 @@ Op attention_gradients_in_context(Builder& b, Kept& k, const View& d_o, const Vi
 
 void add_key_gradients(Builder& b, const Op& exchange, const View& dkv) {
   b.wait(exchange);
-  b.emit({.kind = Kind::kSumKeysGrad,
-          .part = Part::kAttention,
+  b.emit({.kind = OpKind::kSumKeysGrad,
+          .part = ModelPart::kAttention,
           .in = {exchange.out[0]},
           .out = {dkv}});
 }

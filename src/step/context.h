@@ -1,6 +1,6 @@
 // Context parallelism: ranks that share sequences. A sequence is cut into two pieces for each of
 // its n ranks, and rank i has pieces i and 2n - 1 - i, so that with causal attention all ranks have
-// the same amount of work. context.cc builds attention from that.
+// the same amount of work.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,11 @@
 #include "step/layout.h"
 
 namespace assay::step {
+
+class Builder;
+struct SavedActivations;
+struct Op;
+struct View;
 
 // The tokens that a rank has of each of its sequences, in order: all of them, or those of two
 // pieces of equal length.
@@ -33,6 +38,13 @@ struct SequencePart {
   }
 };
 
-SequencePart part_of_sequence(std::int64_t sequence, const Place& context);
+SequencePart part_of_sequence(std::int64_t sequence, const AxisPosition& context);
+
+// The attention of a block. share_keys() starts gathering keys and values as early as possible;
+// their gradients are exchanged while the caller computes something else.
+void share_keys(Builder& b, SavedActivations& k);
+void attend_in_context(Builder& b, SavedActivations& k);
+Op attention_gradients_in_context(Builder& b, SavedActivations& k, const View& d_o, const View& dq);
+void add_key_gradients(Builder& b, const Op& exchange, const View& dkv);
 
 }  // namespace assay::step

@@ -84,7 +84,7 @@ TEST(StepContext, QueriesSeeTheKeysUpToTheirOwn) {
     for (std::int64_t rank = 0; rank < ranks; ++rank) {
       const Program p = shared_by(ranks, rank, sequence);
       for (const Op& op : p.ops) {
-        if (op.kind != Kind::kAttention || op.layer != 0 || op.micro != 0) continue;
+        if (op.kind != OpKind::kAttention || op.layer != 0 || op.micro != 0) continue;
         EXPECT_EQ(op.in[0].rows, sequence / (2 * ranks));
         EXPECT_EQ(op.in[1].rows, op.in[2].rows);
         ends.insert(op.in[1].rows);
@@ -111,20 +111,20 @@ TEST(StepContext, KeysAreGatheredAgainWhileTheMlpIsComputed) {
     std::map<Phase, int> gathers;
     int products = -1;
     for (const Op& op : p.ops) {
-      if (op.axis == Axis::kContext && op.kind == Kind::kAllGather) {
+      if (op.axis == Axis::kContext && op.kind == OpKind::kAllGather) {
         ++gathers[op.phase];
         products = 0;
       }
-      if (op.kind == Kind::kMatmul && products >= 0) ++products;
-      if (op.axis == Axis::kContext && op.kind == Kind::kWait && op.in[0].cols < op.out[0].cols) {
+      if (op.kind == OpKind::kMatmul && products >= 0) ++products;
+      if (op.axis == Axis::kContext && op.kind == OpKind::kWait && op.in[0].cols < op.out[0].cols) {
         EXPECT_GE(products, 1);  // of gradients: the attention's output product's
       }
-      const bool again = op.phase == Phase::kRecompute && op.kind == Kind::kOrderKeys;
+      const bool again = op.phase == Phase::kRecompute && op.kind == OpKind::kOrderKeys;
       const bool kept = recompute != spec::Recompute::kFull || op.layer == 2;
       if (again && kept) {
         EXPECT_GE(products, 4) << to_text(op, p);
       }
-      if (op.kind == Kind::kOrderKeys) products = 0;
+      if (op.kind == OpKind::kOrderKeys) products = 0;
     }
     EXPECT_EQ(gathers[Phase::kForward], 6);  // of three layers and two micro-batches
     EXPECT_EQ(gathers[Phase::kRecompute], 6);

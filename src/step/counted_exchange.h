@@ -22,7 +22,7 @@ std::string_view to_text(Exchanged what);
 
 // The same exchange, `calls` times per step.
 struct CountedExchange {
-  Kind kind = Kind::kAllGather;  // or kAllToAll, kExchangeRows, kSend, kReceive
+  OpKind kind = OpKind::kAllGather;  // or kAllToAll, kExchangeRows, kSend, kReceive
   Axis axis = Axis::kNone;
   std::int64_t ranks = 1;  // along the axis
   Phase phase = Phase::kForward;

@@ -24,17 +24,17 @@ View whole_numbers(Builder& b, const char* name, std::int64_t rows, std::int64_t
   return b.matrix(b.named(name), rows, cols, Dtype::kI32, Storage::kActivations);
 }
 
-View permute(Builder& b, Part part, const std::string& name, const View& x, const View& index,
+View permute(Builder& b, ModelPart part, const std::string& name, const View& x, const View& index,
              Dtype type) {
   const View to = b.matrix(b.named(name.c_str()), index.rows, x.cols, type, Storage::kActivations);
-  b.emit({.kind = Kind::kPermuteRows, .part = part, .in = {x, index}, .out = {to}});
+  b.emit({.kind = OpKind::kPermuteRows, .part = part, .in = {x, index}, .out = {to}});
   return to;
 }
 
-RowsInFlight exchange(Builder& b, Part part, const std::string& name, const View& rows,
+RowsInFlight exchange(Builder& b, ModelPart part, const std::string& name, const View& rows,
                       const View& sent, const View& received, std::int64_t most, Dtype type) {
   const View to = b.matrix(b.named(name.c_str()), most, rows.cols, type, Storage::kActivations);
-  return {to, b.issue({.kind = Kind::kExchangeRows,
+  return {to, b.issue({.kind = OpKind::kExchangeRows,
                        .part = part,
                        .in = {rows, sent, received},
                        .out = {to},
@@ -69,41 +69,41 @@ std::optional<Op> exchange_row_counts(Builder& b, Routed& r) {
   const std::int64_t own = b.model().experts / ranks;
   const std::int64_t most = rows_of_own_experts(b);
   r.received = whole_numbers(b, "expert rows received", ranks, own);
-  b.wait(b.issue({.kind = Kind::kAllToAll,
-                  .part = Part::kRouter,
+  b.wait(b.issue({.kind = OpKind::kAllToAll,
+                  .part = ModelPart::kRouter,
                   .in = {r.sent},
                   .out = {r.received},
                   .axis = Axis::kExpert}));
   r.first_rows = whole_numbers(b, "first rows of own experts", 1, ranks * own + 1);
   r.row_sources = whole_numbers(b, "rows as they arrived", most, 1);
   r.places = whole_numbers(b, "places of arrived rows", most, 1);
-  b.emit({.kind = Kind::kArrangeRows,
-          .part = Part::kRouter,
+  b.emit({.kind = OpKind::kArrangeRows,
+          .part = ModelPart::kRouter,
           .in = {r.sent, r.received},
           .out = {r.first_rows, r.row_sources, r.places}});
-  const View by_row = permute(b, Part::kRouter, "router weights of rows", as_column(r.weights),
+  const View by_row = permute(b, ModelPart::kRouter, "router weights of rows", as_column(r.weights),
                               r.slots, Dtype::kF32);
-  const RowsInFlight weights = exchange(b, Part::kRouter, "router weights received", by_row, r.sent,
-                                        r.received, most, Dtype::kF32);
+  const RowsInFlight weights = exchange(b, ModelPart::kRouter, "router weights received", by_row,
+                                        r.sent, r.received, most, Dtype::kF32);
   r.row_weights = weights.rows;
   return weights.issued;
 }
 
-RowsInFlight send_to_experts(Builder& b, Part part, const Routed& r, const char* name,
+RowsInFlight send_to_experts(Builder& b, ModelPart part, const Routed& r, const char* name,
                              const View& rows) {
   if (!experts_are_spread(b)) return {rows, std::nullopt};
   return exchange(b, part, std::string(name) + " received", rows, r.sent, r.received,
                   rows_of_own_experts(b), rows_type(b));
 }
 
-View rows_at_experts(Builder& b, Part part, const Routed& r, const char* name,
+View rows_at_experts(Builder& b, ModelPart part, const Routed& r, const char* name,
                      const RowsInFlight& sent) {
   const View rows = arrived(b, sent);
   if (!experts_are_spread(b)) return rows;
   return permute(b, part, std::string(name) + " by expert", rows, r.row_sources, rows_type(b));
 }
 
-RowsInFlight send_to_tokens(Builder& b, Part part, const Routed& r, const char* name,
+RowsInFlight send_to_tokens(Builder& b, ModelPart part, const Routed& r, const char* name,
                             const View& rows) {
   if (!experts_are_spread(b)) return {rows, std::nullopt};
   const View by_rank =
@@ -116,14 +116,14 @@ View rows_at_tokens(Builder& b, const RowsInFlight& sent) {
   return arrived(b, sent);
 }
 
-RowsInFlight send_numbers_to_slots(Builder& b, Part part, const Routed& r, const char* name,
+RowsInFlight send_numbers_to_slots(Builder& b, ModelPart part, const Routed& r, const char* name,
                                    const View& numbers) {
   if (!experts_are_spread(b)) return {numbers, std::nullopt};
   return exchange(b, part, std::string(name) + " returned", numbers, r.received, r.sent,
                   own_rows(b), Dtype::kF32);
 }
 
-View numbers_at_slots(Builder& b, Part part, const Routed& r, const char* name,
+View numbers_at_slots(Builder& b, ModelPart part, const Routed& r, const char* name,
                       const RowsInFlight& sent) {
   const View numbers = arrived(b, sent);
   if (!experts_are_spread(b)) return numbers;

@@ -15,7 +15,7 @@
 
 #include <optional>
 
-#include "step/builder.h"
+#include "step/mixture.h"
 
 namespace assay::step {
 
@@ -34,19 +34,19 @@ std::int64_t rows_of_own_experts(const Builder& b);
 std::optional<Op> exchange_row_counts(Builder& b, Routed& routed);
 
 // Sends rows of this rank's tokens to their experts.
-RowsInFlight send_to_experts(Builder& b, Part part, const Routed& routed, const char* name,
+RowsInFlight send_to_experts(Builder& b, ModelPart part, const Routed& routed, const char* name,
                              const View& rows);
-View rows_at_experts(Builder& b, Part part, const Routed& routed, const char* name,
+View rows_at_experts(Builder& b, ModelPart part, const Routed& routed, const char* name,
                      const RowsInFlight& sent);
 // Sends rows that this rank's experts have computed back to their tokens, in the order in which
 // they arrived.
-RowsInFlight send_to_tokens(Builder& b, Part part, const Routed& routed, const char* name,
+RowsInFlight send_to_tokens(Builder& b, ModelPart part, const Routed& routed, const char* name,
                             const View& rows);
 View rows_at_tokens(Builder& b, const RowsInFlight& sent);
 // Sends one number per row, in the order in which rows arrived, back to the slots of their tokens.
-RowsInFlight send_numbers_to_slots(Builder& b, Part part, const Routed& routed, const char* name,
-                                   const View& numbers);
-View numbers_at_slots(Builder& b, Part part, const Routed& routed, const char* name,
+RowsInFlight send_numbers_to_slots(Builder& b, ModelPart part, const Routed& routed,
+                                   const char* name, const View& numbers);
+View numbers_at_slots(Builder& b, ModelPart part, const Routed& routed, const char* name,
                       const RowsInFlight& sent);
 
 }  // namespace assay::step

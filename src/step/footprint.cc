@@ -18,7 +18,7 @@ std::string kind_of(const Unit& unit) {
 
 // Losses have one row per micro-batch, so their size is a multiple of the number of micro-batches.
 bool is_of_losses(const Op& op) {
-  return op.phase == Phase::kOptimizer && op.part == Part::kLoss;
+  return op.phase == Phase::kOptimizer && op.part == ModelPart::kLoss;
 }
 
 class Counter {
@@ -34,8 +34,8 @@ class Counter {
     for (const Op& op : p_.ops) {
       const std::int64_t times = times_of(op);
       result.flops += static_cast<double>(times) * op.flops;
-      if (op.kind == Kind::kFold) result.folded_bytes += static_cast<double>(times) * moved(op);
-      if (op.is_exchange() && op.kind != Kind::kWait) add(op, times, result.exchanges);
+      if (op.kind == OpKind::kFold) result.folded_bytes += static_cast<double>(times) * moved(op);
+      if (op.is_exchange() && op.kind != OpKind::kWait) add(op, times, result.exchanges);
     }
     return result;
   }
@@ -100,7 +100,7 @@ class Counter {
 void lengthen_losses(Program& p, std::int64_t micros) {
   std::vector<BufferId> lengthened;
   for (const Op& op : p.ops) {
-    if (!is_of_losses(op) || op.kind == Kind::kWait) continue;
+    if (!is_of_losses(op) || op.kind == OpKind::kWait) continue;
     for (const auto* views : {&op.in, &op.out}) {
       for (const View& view : *views) {
         const bool known =

@@ -13,7 +13,7 @@
 namespace assay::step {
 namespace {
 
-using ExchangeKey = std::tuple<Kind, Axis, Phase, Dtype, std::int64_t, std::int64_t>;
+using ExchangeKey = std::tuple<OpKind, Axis, Phase, Dtype, std::int64_t, std::int64_t>;
 
 // The rows of a rank's tokens at experts: all their choices, or what a capacity leaves of them.
 std::int64_t own_rows(const Program& p) {
@@ -29,9 +29,9 @@ std::int64_t own_rows(const Program& p) {
 std::map<ExchangeKey, std::int64_t> listed_exchanges(const Program& p) {
   std::map<ExchangeKey, std::int64_t> calls;
   for (const Op& op : p.ops) {
-    const bool rows = op.kind == Kind::kExchangeRows;
-    const bool sends = op.kind == Kind::kSend || op.kind == Kind::kAllToAll || rows;
-    const bool receives = op.kind == Kind::kReceive || op.kind == Kind::kAllGather;
+    const bool rows = op.kind == OpKind::kExchangeRows;
+    const bool sends = op.kind == OpKind::kSend || op.kind == OpKind::kAllToAll || rows;
+    const bool receives = op.kind == OpKind::kReceive || op.kind == OpKind::kAllGather;
     if (!sends && !receives) continue;
     const View& view = sends ? op.in.at(0) : op.out.at(0);
     ++calls[{op.kind, op.axis, op.phase, p.buffers[static_cast<std::size_t>(view.buffer)].type,
@@ -91,7 +91,7 @@ TEST(Footprint, OfReplicas) {
       model,
       {.layout = *layout_of({.dp = 2}, 0), .sequence = 16, .micro_batch = 1, .accumulate = 4});
   ASSERT_TRUE(footprint.has_value());
-  std::map<std::tuple<Exchanged, std::string, Kind, Axis>, std::int64_t> calls;
+  std::map<std::tuple<Exchanged, std::string, OpKind, Axis>, std::int64_t> calls;
   for (const CountedExchange& one : footprint->exchanges) {
     EXPECT_EQ(one.ranks, 2);
     calls[{one.what, one.units, one.kind, one.axis}] += one.calls;
@@ -100,13 +100,13 @@ TEST(Footprint, OfReplicas) {
     EXPECT_EQ(one.bytes(), 4 * (32 * (3 * 32 + 32 + 3 * 64) + 2 * 128));
   }
   const decltype(calls) expected = {
-      {{Exchanged::kGradients, "embedding", Kind::kAllToAll, Axis::kData}, 4},
-      {{Exchanged::kGradients, "layers", Kind::kAllToAll, Axis::kData}, 12},
-      {{Exchanged::kGradients, "head", Kind::kAllToAll, Axis::kData}, 4},
-      {{Exchanged::kGradients, "embedding", Kind::kAllGather, Axis::kReplica}, 1},
-      {{Exchanged::kGradients, "layers", Kind::kAllGather, Axis::kReplica}, 3},
-      {{Exchanged::kGradients, "head", Kind::kAllGather, Axis::kReplica}, 1},
-      {{Exchanged::kScalars, "", Kind::kAllGather, Axis::kData}, 2}};
+      {{Exchanged::kGradients, "embedding", OpKind::kAllToAll, Axis::kData}, 4},
+      {{Exchanged::kGradients, "layers", OpKind::kAllToAll, Axis::kData}, 12},
+      {{Exchanged::kGradients, "head", OpKind::kAllToAll, Axis::kData}, 4},
+      {{Exchanged::kGradients, "embedding", OpKind::kAllGather, Axis::kReplica}, 1},
+      {{Exchanged::kGradients, "layers", OpKind::kAllGather, Axis::kReplica}, 3},
+      {{Exchanged::kGradients, "head", OpKind::kAllGather, Axis::kReplica}, 1},
+      {{Exchanged::kScalars, "", OpKind::kAllGather, Axis::kData}, 2}};
   EXPECT_EQ(calls, expected);
   ASSERT_EQ(footprint->units.size(), 3U);
   EXPECT_EQ(footprint->units[1].name, "layers");

@@ -1,5 +1,5 @@
 // GatherOrder: with ZeRO 3, decides which unit's weights are gathered when, and into which buffer.
-// exchange.cc issues the all-gathers, or counts them.
+// builder_exchange.cc issues the all-gathers, or counts them.
 //
 // The order in which units are used is known, and there are buffers for the units of two blocks:
 // while one block is computed, the next is gathered into the other buffer. The last two blocks are

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "step/optimizer_gathers.h"
+#include "step/optimizer.h"
 
 namespace assay::step {
 
@@ -23,9 +23,9 @@ void GradientNorm::square(std::size_t index) {
 }
 
 void GradientNorm::find_norm() {
-  b_.emit({.kind = Kind::kGradientNorm,
-           .part = Part::kAllGroups,
-           .in = in_order(places_, gather(b_, "sums of squares", Part::kAllGroups, squares_,
+  b_.emit({.kind = OpKind::kGradientNorm,
+           .part = ModelPart::kAllGroups,
+           .in = in_order(places_, gather(b_, "sums of squares", ModelPart::kAllGroups, squares_,
                                           {Axis::kData, Axis::kTensor, Axis::kPipeline})),
            .out = {p_.scalars}});
 }
@@ -52,8 +52,9 @@ std::size_t GradientNorm::model_unit(const Unit& unit) const {
 // Gaps between parameters hold no gradients, so each parameter is squared separately.
 void GradientNorm::square(std::size_t index, const View& sums) {
   const Unit& unit = p_.units[index];
-  Op op{
-      .kind = Kind::kNormSums, .part = Part::kAllGroups, .unit = static_cast<std::int32_t>(index)};
+  Op op{.kind = OpKind::kNormSums,
+        .part = ModelPart::kAllGroups,
+        .unit = static_cast<std::int32_t>(index)};
   for (const Parameter* p : parameters_of_unit(p_, index)) {
     const Range part = unit.part.common({p->offset, (p->rows + p->padding_rows) * p->cols});
     if (part.count == 0 || p->group == Group::kBalanced) continue;

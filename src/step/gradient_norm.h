@@ -41,7 +41,7 @@ class GradientNorm {
 
   Builder& b_;
   Program& p_;
-  Place data_;
+  AxisPosition data_;
   std::int64_t block_;
   std::vector<SumsPlace> places_;  // for each unit of the model
   View squares_;                   // of this rank

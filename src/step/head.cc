@@ -1,35 +1,36 @@
 // After the last block: norm, logits, loss. The logits of all tokens at once would be the largest
 // buffer of the step, so they are computed for a part of the tokens at a time and overwritten by
 // their gradients before the next part.
+#include "step/head.h"
+
 #include <algorithm>
 #include <utility>
 
-#include "step/builder.h"
 #include "step/shapes.h"
 
 namespace assay::step {
 namespace {
 
 const Parameter& head_of(const Builder& b) {
-  const Parameter* head = b.find(Part::kHead);
-  return head != nullptr ? *head : *b.find(Part::kEmbedding);
+  const Parameter* head = b.find(ModelPart::kHead);
+  return head != nullptr ? *head : *b.find(ModelPart::kEmbedding);
 }
 
 // Tensor-parallel ranks have logits of different parts of the vocabulary: gathers each one's terms
 // of the loss.
 View terms_of_all_ranks(Builder& b, const Op& loss) {
-  const Place& tensor = b.program().choices.layout.tensor;
+  const AxisPosition& tensor = b.program().choices.layout.tensor;
   const std::int64_t tokens = loss.in[1].rows;
   const View all =
       b.matrix("loss terms", tensor.ranks * tokens, kLossTerms, Dtype::kF32, Storage::kActivations);
   const View own = all.rows_from(tensor.rank * tokens, tokens);
-  b.emit({.kind = Kind::kLossTerms,
-          .part = Part::kLoss,
+  b.emit({.kind = OpKind::kLossTerms,
+          .part = ModelPart::kLoss,
           .in = {loss.in[0], loss.in[1]},
           .out = {own},
           .first_token = loss.first_token});
-  b.wait(b.issue({.kind = Kind::kAllGather,
-                  .part = Part::kLoss,
+  b.wait(b.issue({.kind = OpKind::kAllGather,
+                  .part = ModelPart::kLoss,
                   .in = {own},
                   .out = {all},
                   .axis = Axis::kTensor}));
@@ -50,17 +51,17 @@ void build_head(Builder& b, const View& x, const View& targets, const View* dx) 
   const spec::ModelSpec& m = b.model();
   const std::int64_t tokens = p.micro_tokens();
   b.enter(Phase::kForward);
-  const Parameter* norm = b.find(Part::kFinalNorm, true);
+  const Parameter* norm = b.find(ModelPart::kFinalNorm, true);
   if (norm != nullptr) b.use(norm->unit);
   const View normed = b.matrix("final_norm", b.stream_rows(), m.dim);
-  b.norm(Part::kFinalNorm, x, normed);
-  const View h = b.all_tokens(Part::kFinalNorm, "final_norm of all", normed);
+  b.norm(ModelPart::kFinalNorm, x, normed);
+  const View h = b.all_tokens(ModelPart::kFinalNorm, "final_norm of all", normed);
   b.use(head_of(b).unit);
 
   // Padded like the weights: columns beyond the vocabulary belong to no token, and their gradients
   // are zero.
   Parameter head = head_of(b);
-  const Place& tensor = p.choices.layout.tensor;
+  const AxisPosition& tensor = p.choices.layout.tensor;
   const std::int64_t first_token = tensor.rank * (head.rows + head.padding_rows);
   head.rows += std::exchange(head.padding_rows, 0);
   const std::int64_t rows = rows_at_a_time(p, head.rows);
@@ -71,12 +72,12 @@ void build_head(Builder& b, const View& x, const View& targets, const View* dx) 
     const View logits = whole.rows_from(0, count);
     const View part = h.rows_from(first, count);
     b.enter(Phase::kForward);
-    b.forward(Part::kHead, part, b.weight(head), logits);
+    b.forward(ModelPart::kHead, part, b.weight(head), logits);
     if (p.choices.purpose == Purpose::kLogits) {
       p.logits = logits.columns(0, m.vocab);
       return;
     }
-    Op loss{.kind = Kind::kLoss, .part = Part::kLoss, .in = {logits}, .out = {logits}};
+    Op loss{.kind = OpKind::kLoss, .part = ModelPart::kLoss, .in = {logits}, .out = {logits}};
     loss.out.push_back(p.sums.rows_from(b.micro(), 1));
     loss.in.push_back(targets.rows_from(first, count));
     loss.first_token = first_token;
@@ -85,8 +86,8 @@ void build_head(Builder& b, const View& x, const View& targets, const View* dx) 
     b.emit(std::move(loss));
     if (dx == nullptr) return;
     b.enter(Phase::kBackward);
-    b.weight_gradient(Part::kHead, logits, part, head, first > 0);
-    b.input_gradient(Part::kHead, logits, b.weight(head), dh_addend.rows_from(first, count));
+    b.weight_gradient(ModelPart::kHead, logits, part, head, first > 0);
+    b.input_gradient(ModelPart::kHead, logits, b.weight(head), dh_addend.rows_from(first, count));
   };
   // The first part starts the sums that the others add to, and the last may be smaller.
   make_part(0, std::min(rows, tokens));
@@ -95,16 +96,16 @@ void build_head(Builder& b, const View& x, const View& targets, const View* dx) 
   if (whole_parts > 0 && tokens % rows > 0) make_part(whole_parts * rows, tokens % rows);
   if (dx == nullptr) return;
   b.enter(Phase::kBackward);
-  b.add_up(Part::kHead, dh_addend, dh, nullptr, nullptr);
+  b.add_up(ModelPart::kHead, dh_addend, dh, nullptr, nullptr);
   if (m.tied) b.finish_gradients(head.unit, true);
   if (norm != nullptr) b.use(norm->unit);
-  b.norm_gradient(Part::kFinalNorm, dh, x, nullptr, *dx);
+  b.norm_gradient(ModelPart::kFinalNorm, dh, x, nullptr, *dx);
   if (norm != nullptr && norm->unit != head.unit) b.finish_gradients(norm->unit);
   if (!m.tied) b.finish_gradients(head.unit);
 }
 
 std::vector<std::int32_t> units_of_head(const Builder& b) {
-  const Parameter* norm = b.find(Part::kFinalNorm, true);
+  const Parameter* norm = b.find(ModelPart::kFinalNorm, true);
   const std::int32_t head = head_of(b).unit;
   if (norm == nullptr) return {head};
   return {norm->unit, head, norm->unit};

@@ -13,7 +13,7 @@ namespace assay::step {
 namespace {
 
 struct Coordinate {
-  Place place;
+  AxisPosition place;
   std::int64_t apart = 1;  // difference in rank between neighbours along this axis
 };
 
@@ -63,7 +63,7 @@ std::int64_t Layout::ranks() const {
   return tensor.ranks * context.ranks * shards().ranks * replica.ranks * pipeline.ranks;
 }
 
-Place Layout::along(Axis axis) const {
+AxisPosition Layout::along(Axis axis) const {
   switch (axis) {
     case Axis::kData:
       return data();
@@ -134,8 +134,8 @@ base::Result<Layout> layout_of(const spec::LayoutSpec& spec, std::int64_t rank) 
                 .schedule = spec.pp > 1 ? spec.pp_schedule : spec::PipelineSchedule::k1f1b,
                 .chunks = spec.pp_chunks,
                 .sequence_parallel = spec.sequence_parallel && spec.tp > 1};
-  for (Place* place : {&layout.tensor, &layout.context, &layout.expert, &layout.shard,
-                       &layout.replica, &layout.pipeline}) {
+  for (AxisPosition* place : {&layout.tensor, &layout.context, &layout.expert, &layout.shard,
+                              &layout.replica, &layout.pipeline}) {
     place->rank = rank % place->ranks;
     rank /= place->ranks;
   }

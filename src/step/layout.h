@@ -12,7 +12,7 @@
 namespace assay::step {
 
 // A rank's index, and the number of ranks, along one axis of the layout.
-struct Place {
+struct AxisPosition {
   std::int64_t rank = 0;
   std::int64_t ranks = 1;
 };
@@ -37,12 +37,12 @@ enum class Axis : std::uint8_t {
 std::string_view to_text(Axis axis);
 
 struct Layout {
-  Place replica;   // layout.dp
-  Place shard;     // layout.fsdp
-  Place expert;    // layout.ep: which experts of a mixture the rank has
-  Place tensor;    // layout.tp
-  Place context;   // layout.cp
-  Place pipeline;  // layout.pp
+  AxisPosition replica;   // layout.dp
+  AxisPosition shard;     // layout.fsdp
+  AxisPosition expert;    // layout.ep: which experts of a mixture the rank has
+  AxisPosition tensor;    // layout.tp
+  AxisPosition context;   // layout.cp
+  AxisPosition pipeline;  // layout.pp
   // What shards divide: 1 and 2: optimizer state and gradients; 3: also parameters.
   std::int64_t zero = 3;
   spec::ShardUnit unit = spec::ShardUnit::kBlock;
@@ -53,16 +53,16 @@ struct Layout {
 
   // Position among the ranks that divide the training state. Ranks with different experts read
   // different sequences, so for everything except experts they are ordinary shards.
-  [[nodiscard]] Place shards() const { return within(shard, expert); }
+  [[nodiscard]] AxisPosition shards() const { return within(shard, expert); }
   // Position among the ranks that read different sequences; context-parallel ranks read the same
   // ones.
-  [[nodiscard]] Place sequences() const { return within(shards(), replica); }
+  [[nodiscard]] AxisPosition sequences() const { return within(shards(), replica); }
   // Position among the ranks that each sum a part of the gradients. Shards are contiguous, as are
   // the replicas of one shard: a replica sums a part of its own shard (units.h). For parameters,
   // context-parallel ranks are ordinary replicas.
-  [[nodiscard]] Place data() const { return within(sequences(), context); }
+  [[nodiscard]] AxisPosition data() const { return within(sequences(), context); }
   // The same for experts, among the ranks that have them.
-  [[nodiscard]] Place expert_data() const { return within(within(shard, replica), context); }
+  [[nodiscard]] AxisPosition expert_data() const { return within(within(shard, replica), context); }
   [[nodiscard]] bool spreads_experts() const { return expert.ranks > 1; }
   // Whether weights are gathered before use; those of experts only among the ranks that have them.
   [[nodiscard]] bool gathers_weights() const { return shards().ranks > 1 && zero == 3; }
@@ -74,12 +74,12 @@ struct Layout {
   // planner assumes when it prices links.
   [[nodiscard]] std::int64_t rank() const;
   [[nodiscard]] std::int64_t ranks() const;
-  [[nodiscard]] Place along(Axis axis) const;
+  [[nodiscard]] AxisPosition along(Axis axis) const;
   // The ranks of this rank's group along an axis, in the group's order.
   [[nodiscard]] std::vector<std::int64_t> members(Axis axis) const;
 
  private:
-  [[nodiscard]] static Place within(const Place& outer, const Place& inner) {
+  [[nodiscard]] static AxisPosition within(const AxisPosition& outer, const AxisPosition& inner) {
     return {outer.rank * inner.ranks + inner.rank, outer.ranks * inner.ranks};
   }
 };

@@ -16,7 +16,10 @@
 // while the shared expert is computed, if there is one. Experts are then a separate unit, whose
 // weights may be gathered into the buffer of the block's other weights: those are used before the
 // experts or after them.
+#include "step/mixture.h"
+
 #include "base/check.h"
+#include "step/block.h"
 #include "step/expert_exchange.h"
 #include "step/shared_expert.h"
 
@@ -37,17 +40,17 @@ View expert_rows(Builder& b, const char* name, std::int64_t cols) {
 
 // Uses the weights of experts that are a separate unit; otherwise the block has already used them.
 void use_experts(Builder& b) {
-  if (experts_are_spread(b)) b.use(b.find(Part::kGateUp)->unit);
+  if (experts_are_spread(b)) b.use(b.find(ModelPart::kGateUp)->unit);
 }
 
 void use_remaining_units(Builder& b) {
-  if (experts_are_spread(b)) b.use(b.find(Part::kRouter)->unit);
+  if (experts_are_spread(b)) b.use(b.find(ModelPart::kRouter)->unit);
 }
 
 // The flags and operands of kGroupedMatmul that its three uses have in common.
-Op grouped(const Builder& b, Part part, const View& a, const View& other, const View& first_rows,
-           const View& c) {
-  return {.kind = Kind::kGroupedMatmul,
+Op grouped(const Builder& b, ModelPart part, const View& a, const View& other,
+           const View& first_rows, const View& c) {
+  return {.kind = OpKind::kGroupedMatmul,
           .part = part,
           .in = {a, other, first_rows},
           .out = {c},
@@ -63,7 +66,8 @@ double flops_of_rows(const Builder& b, const View& rows, const View& made) {
   return 2.0 * static_cast<double>(count * rows.cols) * static_cast<double>(made.cols);
 }
 
-void forward_by_expert(Builder& b, Part part, const Kept& k, const View& a, const View& c) {
+void forward_by_expert(Builder& b, ModelPart part, const SavedActivations& k, const View& a,
+                       const View& c) {
   Op op = grouped(b, part, a, b.weight(part), k.routed.first_rows, c);
   op.transpose_b = true;
   op.flops = flops_of_rows(b, a, c);
@@ -71,14 +75,16 @@ void forward_by_expert(Builder& b, Part part, const Kept& k, const View& a, cons
   b.emit(std::move(op));
 }
 
-void row_gradients(Builder& b, Part part, const Kept& k, const View& dc, const View& da) {
+void row_gradients(Builder& b, ModelPart part, const SavedActivations& k, const View& dc,
+                   const View& da) {
   Op op = grouped(b, part, dc, b.weight(part), k.routed.first_rows, da);
   op.flops = flops_of_rows(b, dc, da);
   if (b.in_fp8()) b.to_fp8_input_gradient(op);
   b.emit(std::move(op));
 }
 
-void expert_gradients(Builder& b, Part part, const Kept& k, const View& dc, const View& a) {
+void expert_gradients(Builder& b, ModelPart part, const SavedActivations& k, const View& dc,
+                      const View& a) {
   const Parameter& weight = *b.find(part);
   const View first_rows = k.routed.first_rows;
   b.make_weight_gradient([&b, &weight, part, dc, a, first_rows] {
@@ -90,22 +96,23 @@ void expert_gradients(Builder& b, Part part, const Kept& k, const View& dc, cons
   });
 }
 
-View gather_rows(Builder& b, Part part, const Kept& k, const char* name, const View& x) {
+View gather_rows(Builder& b, ModelPart part, const SavedActivations& k, const char* name,
+                 const View& x) {
   const View rows = b.matrix(b.named(name), k.routed.slots.rows, x.cols);
-  b.emit({.kind = Kind::kGatherRows, .part = part, .in = {x, k.routed.slots}, .out = {rows}});
+  b.emit({.kind = OpKind::kGatherRows, .part = part, .in = {x, k.routed.slots}, .out = {rows}});
   return rows;
 }
 
 constexpr const char* kInput = "expert input";
 
-RowsInFlight send_input(Builder& b, Kept& k) {
-  return send_to_experts(b, Part::kGateUp, k.routed, kInput,
-                         gather_rows(b, Part::kGateUp, k, kInput, k.h2));
+RowsInFlight send_input(Builder& b, SavedActivations& k) {
+  return send_to_experts(b, ModelPart::kGateUp, k.routed, kInput,
+                         gather_rows(b, ModelPart::kGateUp, k, kInput, k.h2));
 }
 
-void combine_rows(Builder& b, Part part, const Kept& k, const View& rows, const View& sums,
-                  const View* residual) {
-  Op op{.kind = Kind::kCombineRows, .part = part, .in = {rows, k.routed.rows}, .out = {sums}};
+void combine_rows(Builder& b, ModelPart part, const SavedActivations& k, const View& rows,
+                  const View& sums, const View* residual) {
+  Op op{.kind = OpKind::kCombineRows, .part = part, .in = {rows, k.routed.rows}, .out = {sums}};
   if (residual != nullptr) op.in.push_back(*residual);
   op.residual = residual != nullptr;
   b.emit(std::move(op));
@@ -116,20 +123,20 @@ bool is_alone(const Builder& b) {
 }
 
 // Returns the exchange still in flight, which the activation needs.
-std::optional<Op> choose_experts(Builder& b, Kept& k) {
+std::optional<Op> choose_experts(Builder& b, SavedActivations& k) {
   const spec::ModelSpec& m = b.model();
   const std::int64_t tokens = b.program().micro_tokens();
   Routed& r = k.routed;
   r.logits = floats(b, "router logits", tokens, m.experts);
-  b.forward(Part::kRouter, k.h2, b.weight(Part::kRouter), r.logits);
+  b.forward(ModelPart::kRouter, k.h2, b.weight(ModelPart::kRouter), r.logits);
   r.weights = floats(b, "router weights", tokens, m.experts_per_token);
   r.experts = integers(b, "experts", tokens, m.experts_per_token);
   r.counts = floats(b, "expert counts", 1, m.experts);
-  Op op{.kind = Kind::kRoute,
-        .part = Part::kRouter,
+  Op op{.kind = OpKind::kRoute,
+        .part = ModelPart::kRouter,
         .in = {r.logits},
         .out = {r.weights, r.experts, r.counts}};
-  if (const Parameter* bias = b.find(Part::kRouter, true)) op.in.push_back(b.weight(*bias));
+  if (const Parameter* bias = b.find(ModelPart::kRouter, true)) op.in.push_back(b.weight(*bias));
   const bool is_counted = b.program().choices.purpose != Purpose::kLogits;
   const bool counts = b.phase() == Phase::kForward && is_counted;
   counts ? b.emit_counting(std::move(op)) : b.emit(std::move(op));
@@ -138,8 +145,8 @@ std::optional<Op> choose_experts(Builder& b, Kept& k) {
   r.rows = integers(b, "rows of slots", tokens, m.experts_per_token);
   r.slots = integers(b, "slots of rows", rows, 1);
   r.first_rows = integers(b, "first rows of experts", 1, m.experts + 1);
-  Op sort{.kind = Kind::kSortRows,
-          .part = Part::kRouter,
+  Op sort{.kind = OpKind::kSortRows,
+          .part = ModelPart::kRouter,
           .in = {r.experts},
           .out = {r.rows, r.slots, r.first_rows},
           .most_rows = most_rows_of_expert(m, tokens)};
@@ -153,31 +160,31 @@ std::optional<Op> choose_experts(Builder& b, Kept& k) {
 }
 
 // The gradient of the router's input: through its weights, and from its losses.
-void router_gradients(Builder& b, Kept& k, const View& dweights, const View& dh) {
+void router_gradients(Builder& b, SavedActivations& k, const View& dweights, const View& dh) {
   const Routed& r = k.routed;
   const View dlogits = b.matrix(b.named("router gradient"), r.logits.rows, r.logits.cols);
-  Op op{.kind = Kind::kRouteGrad,
-        .part = Part::kRouter,
+  Op op{.kind = OpKind::kRouteGrad,
+        .part = ModelPart::kRouter,
         .in = {r.logits, r.weights, r.experts, r.rows, r.counts, dweights},
         .out = {dlogits},
         .adds_losses = b.program().choices.layout.tensor.rank == 0};
-  if (const Parameter* bias = b.find(Part::kRouter, true)) {
+  if (const Parameter* bias = b.find(ModelPart::kRouter, true)) {
     op.out.push_back(b.vector_gradient(*bias));
   }
   b.emit(std::move(op));
-  b.weight_gradient(Part::kRouter, dlogits, k.h2, *b.find(Part::kRouter));
-  b.input_gradient(Part::kRouter, dlogits, b.weight(Part::kRouter), dh, true);
+  b.weight_gradient(ModelPart::kRouter, dlogits, k.h2, *b.find(ModelPart::kRouter));
+  b.input_gradient(ModelPart::kRouter, dlogits, b.weight(ModelPart::kRouter), dh, true);
 }
 
 // Starts the sum that rows of experts are added to: the stream, or a tensor-parallel rank's addend
 // to it.
-void begin_stream(Builder& b, Kept& k, const View& out) {
+void begin_stream(Builder& b, SavedActivations& k, const View& out) {
   k.sum = b.addend("mixture addend", out);
   shared_into(b, k, k.sum, is_alone(b) ? &k.x1 : nullptr);
 }
 
 // Gathers the experts' input rows again, unless that has been done already.
-RowsInFlight send_input_again(Builder& b, Kept& k) {
+RowsInFlight send_input_again(Builder& b, SavedActivations& k) {
   if (k.expert_input.buffer >= 0) return {k.expert_input, std::nullopt};
   if (k.h2.buffer < 0) {
     b.enter(Phase::kRecompute, b.layer());
@@ -190,7 +197,7 @@ RowsInFlight send_input_again(Builder& b, Kept& k) {
 
 }  // namespace
 
-void forward_mixture(Builder& b, Kept& k, const View* out) {
+void forward_mixture(Builder& b, SavedActivations& k, const View* out) {
   std::optional<Op> weights;
   if (k.routed.logits.buffer < 0) weights = choose_experts(b, k);
   const RowsInFlight sent = send_input(b, k);
@@ -202,10 +209,10 @@ void forward_mixture(Builder& b, Kept& k, const View* out) {
     }
     use_experts(b);
   }
-  const View rows = rows_at_experts(b, Part::kGateUp, k.routed, kInput, sent);
+  const View rows = rows_at_experts(b, ModelPart::kGateUp, k.routed, kInput, sent);
   if (weights) b.wait(*weights);
   k.inner = expert_rows(b, "gate_up", b.shape().expert_inner);
-  forward_by_expert(b, Part::kGateUp, k, rows, k.inner);
+  forward_by_expert(b, ModelPart::kGateUp, k, rows, k.inner);
   if (!experts_are_spread(b)) {
     forward_shared(b, k);
   } else if (b.phase() == Phase::kRecompute) {
@@ -213,43 +220,44 @@ void forward_mixture(Builder& b, Kept& k, const View* out) {
   }
 }
 
-void activate_mixture(Builder& b, Kept& k) {
+void activate_mixture(Builder& b, SavedActivations& k) {
   k.a = expert_rows(b, "activation", b.shape().expert_ffn);
-  b.emit({.kind = Kind::kActivate,
-          .part = Part::kActivation,
+  b.emit({.kind = OpKind::kActivate,
+          .part = ModelPart::kActivation,
           .in = {k.inner, k.routed.row_weights, k.routed.row_sources},
           .out = {k.a}});
   if (!experts_are_spread(b)) activate_shared(b, k);
 }
 
-void mixture_into_stream(Builder& b, Kept& k, const View& out) {
+void mixture_into_stream(Builder& b, SavedActivations& k, const View& out) {
   const View made = expert_rows(b, "expert output", b.shape().dim);
-  forward_by_expert(b, Part::kDown, k, k.a, made);
-  const RowsInFlight sent = send_to_tokens(b, Part::kDown, k.routed, "expert output", made);
+  forward_by_expert(b, ModelPart::kDown, k, k.a, made);
+  const RowsInFlight sent = send_to_tokens(b, ModelPart::kDown, k.routed, "expert output", made);
   if (!experts_are_spread(b)) begin_stream(b, k, out);
   const View* before = is_alone(b) ? &k.x1 : nullptr;
-  combine_rows(b, Part::kDown, k, rows_at_tokens(b, sent), k.sum, has_shared(b) ? &k.sum : before);
-  b.add_up(Part::kDown, k.sum, out, &k.x1, nullptr);
+  combine_rows(b, ModelPart::kDown, k, rows_at_tokens(b, sent), k.sum,
+               has_shared(b) ? &k.sum : before);
+  b.add_up(ModelPart::kDown, k.sum, out, &k.x1, nullptr);
 }
 
-View backward_mixture(Builder& b, Kept& k, const View& dx) {
+View backward_mixture(Builder& b, SavedActivations& k, const View& dx) {
   const BlockShape& s = b.shape();
   constexpr const char* kOutput = "expert output gradient";
-  const View dout = b.all_tokens(Part::kDown, "gradient of all", dx);
-  const RowsInFlight output = send_to_experts(b, Part::kDown, k.routed, kOutput,
-                                              gather_rows(b, Part::kDown, k, kOutput, dout));
+  const View dout = b.all_tokens(ModelPart::kDown, "gradient of all", dx);
+  const RowsInFlight output = send_to_experts(b, ModelPart::kDown, k.routed, kOutput,
+                                              gather_rows(b, ModelPart::kDown, k, kOutput, dout));
   // If rows move to other ranks, this starts as early as possible; otherwise as late.
   RowsInFlight input;
   if (experts_are_spread(b)) input = send_input_again(b, k);
   use_experts(b);
-  const View dmade = rows_at_experts(b, Part::kDown, k.routed, kOutput, output);
+  const View dmade = rows_at_experts(b, ModelPart::kDown, k.routed, kOutput, output);
   const View da = expert_rows(b, "activation gradient", s.expert_ffn);
-  row_gradients(b, Part::kDown, k, dmade, da);
+  row_gradients(b, ModelPart::kDown, k, dmade, da);
   const View& weights = k.routed.row_weights;
   const View drow_weights = floats(b, "router weights gradient", weights.rows, weights.cols);
   // As in a dense block, both results are written in place.
-  Op back{.kind = Kind::kActivateGrad,
-          .part = Part::kActivation,
+  Op back{.kind = OpKind::kActivateGrad,
+          .part = ModelPart::kActivation,
           .in = {k.inner, da, weights, k.routed.row_sources},
           .out = {k.inner, drow_weights}};
   if (k.a.buffer < 0) {
@@ -257,43 +265,43 @@ View backward_mixture(Builder& b, Kept& k, const View& dx) {
     k.a = da;
   }
   b.emit(std::move(back));
-  const RowsInFlight numbers = send_numbers_to_slots(b, Part::kActivation, k.routed,
+  const RowsInFlight numbers = send_numbers_to_slots(b, ModelPart::kActivation, k.routed,
                                                      "router weights gradient", drow_weights);
-  expert_gradients(b, Part::kDown, k, dmade, k.a);
+  expert_gradients(b, ModelPart::kDown, k, dmade, k.a);
   if (!experts_are_spread(b)) {
     backward_shared(b, k, dout);
     input = send_input_again(b, k);
   }
   const View rows = k.expert_input.buffer >= 0
                         ? k.expert_input
-                        : rows_at_experts(b, Part::kGateUp, k.routed, kInput, input);
+                        : rows_at_experts(b, ModelPart::kGateUp, k.routed, kInput, input);
   const View drows = expert_rows(b, "expert input gradient", s.dim);
   if (experts_are_spread(b)) {
-    row_gradients(b, Part::kGateUp, k, k.inner, drows);
+    row_gradients(b, ModelPart::kGateUp, k, k.inner, drows);
   } else {
-    expert_gradients(b, Part::kGateUp, k, k.inner, rows);
-    row_gradients(b, Part::kGateUp, k, k.inner, drows);
+    expert_gradients(b, ModelPart::kGateUp, k, k.inner, rows);
+    row_gradients(b, ModelPart::kGateUp, k, k.inner, drows);
   }
   const RowsInFlight returned =
-      send_to_tokens(b, Part::kGateUp, k.routed, "expert input gradient", drows);
+      send_to_tokens(b, ModelPart::kGateUp, k.routed, "expert input gradient", drows);
   if (experts_are_spread(b)) {  // while they are in flight
-    expert_gradients(b, Part::kGateUp, k, k.inner, rows);
-    b.finish_gradients(b.find(Part::kGateUp)->unit);
+    expert_gradients(b, ModelPart::kGateUp, k, k.inner, rows);
+    b.finish_gradients(b.find(ModelPart::kGateUp)->unit);
     use_remaining_units(b);
     backward_shared(b, k, dout);
   }
 
   const View dh2 = b.matrix(b.named("mlp_norm gradient"), b.stream_rows(), s.dim);
   const View sum = b.addend("mlp_norm gradient addend", dh2);
-  combine_rows(b, Part::kGateUp, k, rows_at_tokens(b, returned), sum, nullptr);
-  router_gradients(
-      b, k,
-      numbers_at_slots(b, Part::kActivation, k.routed, "router weights gradient of slots", numbers),
-      sum);
+  combine_rows(b, ModelPart::kGateUp, k, rows_at_tokens(b, returned), sum, nullptr);
+  router_gradients(b, k,
+                   numbers_at_slots(b, ModelPart::kActivation, k.routed,
+                                    "router weights gradient of slots", numbers),
+                   sum);
   add_shared_gradients(b, k, sum);
-  b.add_up(Part::kGateUp, sum, dh2, nullptr, nullptr);
+  b.add_up(ModelPart::kGateUp, sum, dh2, nullptr, nullptr);
   const View dx1 = b.in_place_of(dx, "gradient after attention");
-  b.norm_gradient(Part::kMlpNorm, dh2, k.x1, &dx, dx1);
+  b.norm_gradient(ModelPart::kMlpNorm, dh2, k.x1, &dx, dx1);
   return dx1;
 }
 

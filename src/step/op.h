@@ -14,7 +14,7 @@
 namespace assay::step {
 
 // Operands in order; those in brackets are optional.
-enum class Kind : std::uint8_t {
+enum class OpKind : std::uint8_t {
   kEmbed,          // tokens, table, [positions] -> x
   kEmbedGrad,      // tokens, dx -> dtable
   kPositionsGrad,  // dx -> dpositions
@@ -80,7 +80,7 @@ enum class Kind : std::uint8_t {
 enum class Phase : std::uint8_t { kForward, kRecompute, kBackward, kOptimizer };
 
 // The part of the model that an op belongs to.
-enum class Part : std::uint8_t {
+enum class ModelPart : std::uint8_t {
   kEmbedding,
   kPositions,
   kAttentionNorm,
@@ -106,16 +106,16 @@ enum class Part : std::uint8_t {
   kAllGroups,
 };
 
-std::string_view to_text(Kind kind);
+std::string_view to_text(OpKind kind);
 std::string_view to_text(Phase phase);
-std::string_view to_text(Part part);
+std::string_view to_text(ModelPart part);
 
 inline constexpr std::int32_t kNoLayer = -1;
 
 struct Op {
-  Kind kind = Kind::kMatmul;
+  OpKind kind = OpKind::kMatmul;
   Phase phase = Phase::kForward;
-  Part part = Part::kQkv;
+  ModelPart part = ModelPart::kQkv;
   std::int32_t layer = kNoLayer;
   std::int32_t micro = 0;  // which of the step's micro-batches; 0 in the optimizer
   std::vector<View> in;
@@ -162,5 +162,17 @@ struct Op {
 // memory: what is computed, and the sizes of operands.
 struct Program;
 std::string to_text(const Op& op, const Program& program);
+
+// The bytes that an op reads and writes: operands once, results once, and once more if they are
+// added to or changed in place; for table lookups only the rows. Determines the time of
+// memory-bound ops.
+struct MovedBytes {
+  std::int64_t read = 0;
+  std::int64_t written = 0;
+
+  [[nodiscard]] double total() const { return static_cast<double>(read + written); }
+};
+
+MovedBytes moved_bytes(const Op& op, const std::vector<Buffer>& buffers);
 
 }  // namespace assay::step

@@ -1,13 +1,11 @@
-// After the last micro-batch: the step's losses, the completion of gradients, the norm of all of
-// them (gradient_norm.h), then the updates (updates.h).
+#include "step/optimizer.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
-#include "step/builder.h"
 #include "step/gradient_norm.h"
-#include "step/optimizer_gathers.h"
 #include "step/updates.h"
 
 namespace assay::step {
@@ -56,15 +54,16 @@ class Optimizer {
   // The gather overlaps with what the caller does before add_losses().
   void begin_losses() {
     const View own{p_.sums.buffer, 0, 1, p_.sums.elements(), p_.sums.elements()};
-    losses_ = begin_gather(b_, "sums", Part::kLoss, own, Axis::kData);
+    losses_ = begin_gather(b_, "sums", ModelPart::kLoss, own, Axis::kData);
   }
   // The last stage has the losses.
   void add_losses() {
-    const View all = gather(b_, "sums", Part::kLoss, end_gather(b_, losses_), {Axis::kPipeline});
+    const View all =
+        gather(b_, "sums", ModelPart::kLoss, end_gather(b_, losses_), {Axis::kPipeline});
     // Every stage has some of the mixtures; rows are 0 where a stage knows nothing.
     const bool is_moe = p_.model.is_moe();
-    b_.emit({.kind = Kind::kStepSums,
-             .part = Part::kLoss,
+    b_.emit({.kind = OpKind::kStepSums,
+             .part = ModelPart::kLoss,
              .in = {is_moe ? all : all.rows_from(all.rows - data_.ranks, data_.ranks)},
              .out = {p_.scalars.columns(0, kSummedScalars)}});
     if (is_moe) add_loads();
@@ -76,19 +75,20 @@ class Optimizer {
   void add_loads() {
     const std::int64_t elements = p_.loads.elements();
     const View own{p_.loads.buffer, 0, 1, elements, elements};
-    const View all = gather(b_, "expert loads", Part::kRouter, own, {Axis::kData, Axis::kPipeline});
+    const View all =
+        gather(b_, "expert loads", ModelPart::kRouter, own, {Axis::kData, Axis::kPipeline});
     if (all.buffer == own.buffer) return;
     const View sums = b_.matrix("expert loads of all", p_.loads.rows, p_.loads.cols, Dtype::kF32,
                                 Storage::kScalars);
     const View row{sums.buffer, 0, 1, elements, elements};
-    b_.emit({.kind = Kind::kFold, .part = Part::kRouter, .in = {all}, .out = {row}});
+    b_.emit({.kind = OpKind::kFold, .part = ModelPart::kRouter, .in = {all}, .out = {row}});
     p_.loads = sums;
   }
 
   // A table that is also the head has two sums of gradients, which are added: on the first and the
   // last stage, which both keep the table.
   void add_head_gradients() {
-    const Place& stages = p_.choices.layout.pipeline;
+    const AxisPosition& stages = p_.choices.layout.pipeline;
     for (std::size_t i = 0; i < p_.units.size(); ++i) {
       const Unit& unit = p_.units[i];
       if (unit.head_gradients < 0) continue;
@@ -97,21 +97,21 @@ class Optimizer {
       if (stages.ranks > 1) {
         const bool first = p_.choices.layout.first_stage();
         const auto other = static_cast<std::int32_t>(first ? stages.ranks - 1 : 0);
-        const Op sent = b_.issue({.kind = Kind::kSend,
-                                  .part = Part::kHead,
+        const Op sent = b_.issue({.kind = OpKind::kSend,
+                                  .part = ModelPart::kHead,
                                   .in = {first ? looked_up : head},
                                   .axis = first ? Axis::kPipeline : Axis::kPipelineBack,
                                   .peer = other});
-        const Op received = b_.issue({.kind = Kind::kReceive,
-                                      .part = Part::kHead,
+        const Op received = b_.issue({.kind = OpKind::kReceive,
+                                      .part = ModelPart::kHead,
                                       .out = {first ? head : looked_up},
                                       .axis = first ? Axis::kPipelineBack : Axis::kPipeline,
                                       .peer = other});
         b_.wait(sent);
         b_.wait(received);
       }
-      b_.emit({.kind = Kind::kFold,
-               .part = Part::kAllGroups,
+      b_.emit({.kind = OpKind::kFold,
+               .part = ModelPart::kAllGroups,
                .in = {head},
                .out = {looked_up},
                .adds = 1,
@@ -122,7 +122,7 @@ class Optimizer {
   // For parameters that every tensor-parallel rank has in full, with a part of the gradient each:
   // all ranks sum all parts.
   void add_partial_gradients() {
-    const Place& tensor = p_.choices.layout.tensor;
+    const AxisPosition& tensor = p_.choices.layout.tensor;
     for (std::size_t i = 0; i < p_.units.size(); ++i) {
       const Unit& unit = p_.units[i];
       for (const Range& range : partial_ranges(i)) {
@@ -130,9 +130,9 @@ class Optimizer {
         const View all =
             b_.matrix(fmt::format("{} partial gradients", unit.name), tensor.ranks, range.count,
                       p_.choices.numerics.gradients, Storage::kActivations);
-        b_.wait(gather_along(b_, Axis::kTensor, Part::kUndecayed, own, all, -1));
-        b_.emit({.kind = Kind::kFold,
-                 .part = Part::kUndecayed,
+        b_.wait(gather_along(b_, Axis::kTensor, ModelPart::kUndecayed, own, all, -1));
+        b_.emit({.kind = OpKind::kFold,
+                 .part = ModelPart::kUndecayed,
                  .in = {all},
                  .out = {own},
                  .unit = static_cast<std::int32_t>(i)});
@@ -187,9 +187,9 @@ class Optimizer {
   void gather_gradients(std::size_t index) {
     const Unit& unit = p_.units[index];
     if (unit.part == unit.own) return;
-    waiting_[index] =
-        gather_along(b_, Axis::kReplica, Part::kAllGroups, unit.in_own(unit.gradients, unit.part),
-                     unit.in_own(unit.gradients, unit.own), static_cast<std::int32_t>(index));
+    waiting_[index] = gather_along(
+        b_, Axis::kReplica, ModelPart::kAllGroups, unit.in_own(unit.gradients, unit.part),
+        unit.in_own(unit.gradients, unit.own), static_cast<std::int32_t>(index));
   }
   void wait_for_gradients(std::size_t index) {
     if (const auto op = waiting_.find(index); op != waiting_.end()) b_.wait(op->second);
@@ -197,7 +197,7 @@ class Optimizer {
 
   Builder& b_;
   Program& p_;
-  Place data_;
+  AxisPosition data_;
   std::int64_t block_;
   GradientNorm norm_;
   Updates updates_;
@@ -216,6 +216,48 @@ void add_losses(Builder& b) {
 
 void build_optimizer(Builder& b) {
   Optimizer(b).build();
+}
+
+std::vector<const Parameter*> parameters_of_unit(const Program& program, std::size_t unit) {
+  std::vector<const Parameter*> list;
+  for (const Parameter& p : program.parameters) {
+    if (static_cast<std::size_t>(p.unit) == unit) list.push_back(&p);
+  }
+  std::stable_sort(list.begin(), list.end(),
+                   [](const Parameter* a, const Parameter* b) { return a->offset < b->offset; });
+  return list;
+}
+
+Op gather_along(Builder& b, Axis axis, ModelPart part, const View& own, const View& all,
+                std::int32_t unit) {
+  return b.issue({.kind = OpKind::kAllGather,
+                  .part = part,
+                  .in = {own},
+                  .out = {all},
+                  .axis = axis,
+                  .unit = unit});
+}
+
+Gathering begin_gather(Builder& b, const char* name, ModelPart part, const View& own, Axis axis) {
+  const AxisPosition place = b.program().choices.layout.along(axis);
+  if (place.ranks == 1) return {own, std::nullopt};
+  const View all = b.matrix(fmt::format("{} by {}", name, to_text(axis)), own.rows * place.ranks,
+                            own.cols, Dtype::kF32, Storage::kScalars);
+  return {all, gather_along(b, axis, part, own, all, -1)};
+}
+
+View end_gather(Builder& b, const Gathering& gathering) {
+  if (gathering.issued) b.wait(*gathering.issued);
+  return gathering.all;
+}
+
+View gather(Builder& b, const char* name, ModelPart part, const View& own,
+            std::initializer_list<Axis> axes) {
+  View everyones = own;
+  for (const Axis axis : axes) {
+    everyones = end_gather(b, begin_gather(b, name, part, everyones, axis));
+  }
+  return everyones;
 }
 
 }  // namespace assay::step

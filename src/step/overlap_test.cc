@@ -26,12 +26,12 @@ struct BlockFlops {
     std::map<std::int32_t, double> mlps;  // by layer
     for (const Op& op : p.ops) {
       if (op.phase != Phase::kForward || op.layer < 0 || op.micro != 0) continue;
-      const bool of_attention =
-          op.part == Part::kQkv || op.part == Part::kAttention || op.part == Part::kAttentionOut;
+      const bool of_attention = op.part == ModelPart::kQkv || op.part == ModelPart::kAttention ||
+                                op.part == ModelPart::kAttentionOut;
       if (!of_attention) mlps[op.layer] += op.flops;
       if (!of_attention || op.layer > 0) continue;
       attention += op.flops;
-      if (op.kind == Kind::kAttention) scores += op.flops;
+      if (op.kind == OpKind::kAttention) scores += op.flops;
     }
     mlp = std::ranges::min_element(mlps, {}, [](const auto& one) { return one.second; })->second;
   }
@@ -66,8 +66,8 @@ RC_GTEST_PROP(StepOverlap, ABlockIsComputedWhileAnythingLargeTravels, ()) {
   double update = 0;
   double squares = 0;
   for (const Op& op : p.ops) {
-    if (op.layer == 1 && op.kind == Kind::kAdamw) update += moved_bytes(op, p.buffers).total();
-    if (op.kind == Kind::kNormSums && p.units[static_cast<std::size_t>(op.unit)].layer == 3) {
+    if (op.layer == 1 && op.kind == OpKind::kAdamw) update += moved_bytes(op, p.buffers).total();
+    if (op.kind == OpKind::kNormSums && p.units[static_cast<std::size_t>(op.unit)].layer == 3) {
       squares += moved_bytes(op, p.buffers).total();
     }
   }
@@ -87,7 +87,7 @@ RC_GTEST_PROP(StepOverlap, ABlockIsComputedWhileAnythingLargeTravels, ()) {
       continue;
     }
     const std::string& unit = p.units[static_cast<std::size_t>(op.unit)].name;
-    const bool at_end = op.kind == Kind::kAllToAll && op.micro + 1 == p.choices.accumulate;
+    const bool at_end = op.kind == OpKind::kAllToAll && op.micro + 1 == p.choices.accumulate;
     const double least =
         at_end ? least_at_the_end(unit, block, job.layout.unit) : block.least(job.layout.unit);
     if (least == 0) {
@@ -118,13 +118,13 @@ class Versions {
 
   void execute(const Op& op) {
     for (const View& view : op.in) read(op, view);
-    if (op.kind == Kind::kWait) return;
+    if (op.kind == OpKind::kWait) return;
     for (const View& view : op.out) write(view);
     const auto unit = static_cast<std::size_t>(op.unit);
-    if (op.kind == Kind::kAdamw || op.kind == Kind::kMuon || op.kind == Kind::kBalance) {
+    if (op.kind == OpKind::kAdamw || op.kind == OpKind::kMuon || op.kind == OpKind::kBalance) {
       ++updates_[unit];
     }
-    if (op.kind == Kind::kAllGather && op.unit >= 0 && op.axis == p_.units[unit].shard &&
+    if (op.kind == OpKind::kAllGather && op.unit >= 0 && op.axis == p_.units[unit].shard &&
         op.in[0].buffer == p_.units[unit].weights) {
       held_[static_cast<std::size_t>(op.out[0].buffer)] = Held{op.unit, updates_[unit]};
       ++gathers_;
@@ -210,7 +210,7 @@ TEST(StepOverlap, AStepGathersAsMuchAsWithoutThePrologue) {
   ASSERT_TRUE(program.has_value());
   std::map<std::string, int> gathers;
   for (const Op& op : program->ops) {
-    if (op.kind != Kind::kAllGather || op.unit < 0) continue;
+    if (op.kind != OpKind::kAllGather || op.unit < 0) continue;
     EXPECT_NE(op.phase, Phase::kOptimizer);
     ++gathers[program->units[static_cast<std::size_t>(op.unit)].name];
   }
@@ -225,11 +225,11 @@ TEST(StepOverlap, AStepGathersAsMuchAsWithoutThePrologue) {
     const Op& waited = program->prologue[static_cast<std::size_t>(i + 2)];
     EXPECT_EQ(program->units[static_cast<std::size_t>(issued.unit)].name,
               i == 0 ? "embedding" : "layers.0");
-    EXPECT_EQ(issued.kind, Kind::kAllGather);
-    EXPECT_EQ(waited.kind, Kind::kWait);
+    EXPECT_EQ(issued.kind, OpKind::kAllGather);
+    EXPECT_EQ(waited.kind, OpKind::kWait);
     EXPECT_EQ(waited.ticket, issued.ticket);
   }
-  EXPECT_EQ(program->ops.back().kind, Kind::kWait);
+  EXPECT_EQ(program->ops.back().kind, OpKind::kWait);
   EXPECT_EQ(program->ops.back().ticket, program->prologue.back().ticket);
 }
 

@@ -46,13 +46,13 @@ class ParameterList {
     return ranges;
   }
 
-  void matrix(const char* name, Part part, std::int32_t layer,
+  void matrix(const char* name, ModelPart part, std::int32_t layer,
               const std::vector<std::int64_t>& heights, std::int64_t cols, Cut cut,
               double std_of = kInitStd) {
     add_matrix(name, part, layer, slice_of(heights, cols, cut), 0, std_of);
   }
   // A mixture's experts are stacked vertically, with equal heights.
-  void experts(const char* name, Part part, std::int32_t layer,
+  void experts(const char* name, ModelPart part, std::int32_t layer,
                const std::vector<std::int64_t>& heights, std::int64_t cols, Cut cut,
                double std_of = kInitStd) {
     Slice slice = slice_of(heights, cols, cut);
@@ -74,7 +74,7 @@ class ParameterList {
     return slice;
   }
   // One row per token; each rank's share is padded separately.
-  void table(const char* name, Part part) {
+  void table(const char* name, ModelPart part) {
     const std::int64_t each = rows_of_table(model_.vocab, tensor_.ranks);
     const Range all{0, model_.vocab};
     Slice slice{.whole_rows = model_.vocab, .whole_cols = model_.dim, .cols = {0, model_.dim}};
@@ -83,7 +83,7 @@ class ParameterList {
     const std::int64_t padding = each - slice.rows[0].count;
     add_matrix(name, part, kNoLayer, std::move(slice), padding, kInitStd);
   }
-  void add_matrix(const char* name, Part part, std::int32_t layer, Slice slice,
+  void add_matrix(const char* name, ModelPart part, std::int32_t layer, Slice slice,
                   std::int64_t padding, double std_of) {
     const bool in_block = layer != kNoLayer;
     std::int64_t rows = 0;
@@ -100,8 +100,8 @@ class ParameterList {
                     .init_std = std_of});
   }
   // `widths`: of concatenated vectors.
-  void vector(const char* name, Part part, std::int32_t layer, std::vector<std::int64_t> widths,
-              Init init, Cut cut = Cut::kNothing) {
+  void vector(const char* name, ModelPart part, std::int32_t layer,
+              std::vector<std::int64_t> widths, Init init, Cut cut = Cut::kNothing) {
     const std::int64_t size = std::accumulate(widths.begin(), widths.end(), std::int64_t{0});
     // As a column, so that its elements are divided like the rows of the matrix that they belong
     // to.
@@ -110,7 +110,7 @@ class ParameterList {
     if (slice.cut && tensor_.ranks > 1) slice.rows = shares(widths);
     std::int64_t own = 0;
     for (const Range& range : slice.rows) own += range.count;
-    const bool of_heads = part == Part::kQueryNorm || part == Part::kKeyNorm;
+    const bool of_heads = part == ModelPart::kQueryNorm || part == ModelPart::kKeyNorm;
     const bool partial =
         tensor_.ranks > 1 && cut == Cut::kNothing && (sequence_parallel_ || of_heads);
     list.push_back({.name = named(layer, name),
@@ -122,16 +122,16 @@ class ParameterList {
                     .partial_gradient = partial,
                     .init = init});
   }
-  void norm(const char* name, const char* bias, Part part, std::int32_t layer) {
+  void norm(const char* name, const char* bias, ModelPart part, std::int32_t layer) {
     if (model_.norm == spec::Norm::kRmsNormPlain) return;
     vector(name, part, layer, {model_.dim}, Init::kOnes);
     if (model_.norm == spec::Norm::kLayerNorm) {
       vector(bias, part, layer, {model_.dim}, Init::kZeros);
     }
   }
-  void bias(const char* name, Part part, std::int32_t layer, std::vector<std::int64_t> widths,
+  void bias(const char* name, ModelPart part, std::int32_t layer, std::vector<std::int64_t> widths,
             Cut cut) {
-    const bool exists = part == Part::kQkv ? model_.has_qkv_bias() : model_.bias;
+    const bool exists = part == ModelPart::kQkv ? model_.has_qkv_bias() : model_.bias;
     if (exists) vector(name, part, layer, std::move(widths), Init::kZeros, cut);
   }
   void block(std::int32_t layer);
@@ -139,8 +139,8 @@ class ParameterList {
 
   const spec::ModelSpec& model_;
   bool muon_;
-  Place tensor_;
-  Place expert_;
+  AxisPosition tensor_;
+  AxisPosition expert_;
   bool sequence_parallel_;
 };
 
@@ -153,21 +153,21 @@ void ParameterList::block(std::int32_t layer) {
   const std::vector<std::int64_t> qkv = {s.q, s.kv, s.kv};
   const std::vector<std::int64_t> gate_up =
       s.inner == s.ffn ? std::vector{s.ffn} : std::vector{s.ffn, s.ffn};
-  norm("attention_norm", "attention_norm_bias", Part::kAttentionNorm, layer);
-  matrix("qkv", Part::kQkv, layer, qkv, s.dim, Cut::kRows);
-  bias("qkv_bias", Part::kQkv, layer, qkv, Cut::kRows);
+  norm("attention_norm", "attention_norm_bias", ModelPart::kAttentionNorm, layer);
+  matrix("qkv", ModelPart::kQkv, layer, qkv, s.dim, Cut::kRows);
+  bias("qkv_bias", ModelPart::kQkv, layer, qkv, Cut::kRows);
   if (m.qk_norm == spec::QkNorm::kLearned) {
-    vector("query_norm", Part::kQueryNorm, layer, {m.head_dim}, Init::kOnes);
-    vector("key_norm", Part::kKeyNorm, layer, {m.head_dim}, Init::kOnes);
+    vector("query_norm", ModelPart::kQueryNorm, layer, {m.head_dim}, Init::kOnes);
+    vector("key_norm", ModelPart::kKeyNorm, layer, {m.head_dim}, Init::kOnes);
   }
-  matrix("attention_out", Part::kAttentionOut, layer, {s.dim}, s.q, Cut::kColumns, out_std);
-  bias("attention_out_bias", Part::kAttentionOut, layer, {s.dim}, Cut::kNothing);
-  norm("mlp_norm", "mlp_norm_bias", Part::kMlpNorm, layer);
+  matrix("attention_out", ModelPart::kAttentionOut, layer, {s.dim}, s.q, Cut::kColumns, out_std);
+  bias("attention_out_bias", ModelPart::kAttentionOut, layer, {s.dim}, Cut::kNothing);
+  norm("mlp_norm", "mlp_norm_bias", ModelPart::kMlpNorm, layer);
   if (m.is_moe_layer(layer)) return mixture(layer, out_std);
-  matrix("gate_up", Part::kGateUp, layer, gate_up, s.dim, Cut::kRows);
-  bias("gate_up_bias", Part::kGateUp, layer, gate_up, Cut::kRows);
-  matrix("down", Part::kDown, layer, {s.dim}, s.ffn, Cut::kColumns, out_std);
-  bias("down_bias", Part::kDown, layer, {s.dim}, Cut::kNothing);
+  matrix("gate_up", ModelPart::kGateUp, layer, gate_up, s.dim, Cut::kRows);
+  bias("gate_up_bias", ModelPart::kGateUp, layer, gate_up, Cut::kRows);
+  matrix("down", ModelPart::kDown, layer, {s.dim}, s.ffn, Cut::kColumns, out_std);
+  bias("down_bias", ModelPart::kDown, layer, {s.dim}, Cut::kNothing);
 }
 
 // Experts are stacked vertically. The router is small: every tensor-parallel rank has all of it.
@@ -176,31 +176,33 @@ void ParameterList::mixture(std::int32_t layer, double out_std) {
   const auto gate_up = [&](std::int64_t width, std::int64_t experts) {
     return std::vector(static_cast<std::size_t>(experts * m.inner_of(width) / width), width);
   };
-  matrix("router", Part::kRouter, layer, {m.experts}, m.dim, Cut::kNothing);
+  matrix("router", ModelPart::kRouter, layer, {m.experts}, m.dim, Cut::kNothing);
   if (tensor_.ranks > 1) list.back().partial_gradient = true;
   if (m.router == spec::Router::kSigmoid) {
-    vector("router_bias", Part::kRouter, layer, {m.experts}, Init::kZeros);
+    vector("router_bias", ModelPart::kRouter, layer, {m.experts}, Init::kZeros);
     list.back().group = Group::kBalanced;
     if (tensor_.ranks > 1) list.back().partial_gradient = true;
   }
-  experts("expert_gate_up", Part::kGateUp, layer, gate_up(m.expert_width(), m.experts), m.dim,
+  experts("expert_gate_up", ModelPart::kGateUp, layer, gate_up(m.expert_width(), m.experts), m.dim,
           Cut::kRows);
-  experts("expert_down", Part::kDown, layer, {m.experts * m.dim}, m.expert_width(), Cut::kColumns,
-          out_std);
+  experts("expert_down", ModelPart::kDown, layer, {m.experts * m.dim}, m.expert_width(),
+          Cut::kColumns, out_std);
   if (m.shared_ffn == 0) return;
-  matrix("shared_gate_up", Part::kSharedGateUp, layer, gate_up(m.shared_ffn, 1), m.dim, Cut::kRows);
-  matrix("shared_down", Part::kSharedDown, layer, {m.dim}, m.shared_ffn, Cut::kColumns, out_std);
+  matrix("shared_gate_up", ModelPart::kSharedGateUp, layer, gate_up(m.shared_ffn, 1), m.dim,
+         Cut::kRows);
+  matrix("shared_down", ModelPart::kSharedDown, layer, {m.dim}, m.shared_ffn, Cut::kColumns,
+         out_std);
 }
 
 void ParameterList::fill(std::span<const std::int32_t> layers) {
   const spec::ModelSpec& m = model_;
-  table("embedding", Part::kEmbedding);
+  table("embedding", ModelPart::kEmbedding);
   if (m.positions == spec::Positions::kLearned) {
-    matrix("positions", Part::kPositions, kNoLayer, {m.context}, m.dim, Cut::kNothing);
+    matrix("positions", ModelPart::kPositions, kNoLayer, {m.context}, m.dim, Cut::kNothing);
   }
   for (const std::int32_t layer : layers) block(layer);
-  norm("final_norm", "final_norm_bias", Part::kFinalNorm, kNoLayer);
-  if (!m.tied) table("head", Part::kHead);
+  norm("final_norm", "final_norm_bias", ModelPart::kFinalNorm, kNoLayer);
+  if (!m.tied) table("head", ModelPart::kHead);
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ struct Slice {
 
 struct Parameter {
   std::string name;  // "layers.3.qkv", "layers.3.qkv_bias", "embedding"
-  Part part = Part::kQkv;
+  ModelPart part = ModelPart::kQkv;
   std::int32_t layer = kNoLayer;
   Group group = Group::kDecayed;
   std::int64_t rows = 1;

@@ -1,20 +1,22 @@
 // The passes of a rank's micro-batches, one by one: read and embed, or receive from the previous
 // stage; the chunk's blocks; the head and the loss, or send to the next stage; and backward.
 // totals.cc has the same parts with the number of times each is executed.
+#include "step/passes.h"
+#include "step/block.h"
+#include "step/embedding.h"
+#include "step/head.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <deque>
 #include <map>
 
-#include "step/builder.h"
-#include "step/pipeline.h"
-
 namespace assay::step {
 namespace {
 
 std::int32_t stage_beside(const Builder& b, std::int64_t by) {
-  const Place& stages = b.program().choices.layout.pipeline;
+  const AxisPosition& stages = b.program().choices.layout.pipeline;
   return static_cast<std::int32_t>((stages.rank + by + stages.ranks) % stages.ranks);
 }
 
@@ -142,7 +144,7 @@ class Passes {
 
   void forward(const Pass& pass) {
     enter(pass);
-    std::vector<Kept>& kept = kept_[{pass.chunk, pass.slot}];
+    std::vector<SavedActivations>& kept = kept_[{pass.chunk, pass.slot}];
     kept.clear();
     const Inputs in = read_inputs(b_, {pass.chunk, pass.slot, is_first(pass), is_last(pass)});
     if (is_first(pass)) token_views_[pass.slot] = in.tokens;
@@ -176,7 +178,7 @@ class Passes {
   void backward(const Pass& pass) {
     enter(pass);
     if (defers_weight_gradients(layout_)) b_.defer_weight_gradients();
-    const std::vector<Kept>& kept = kept_[{pass.chunk, pass.slot}];
+    const std::vector<SavedActivations>& kept = kept_[{pass.chunk, pass.slot}];
     b_.set_documents(documents_[{pass.chunk, pass.slot}]);
     View dx = gradient_of(pass);
     wait_for_input(pass);
@@ -216,8 +218,9 @@ class Passes {
   View targets_;
   std::map<std::int32_t, std::int32_t> slots_;  // by chunk: number of slots
   std::map<std::int32_t, View> token_views_;    // by slot
-  std::map<std::pair<std::int32_t, std::int32_t>, std::vector<Kept>> kept_;  // by chunk and slot
-  std::map<std::pair<std::int32_t, std::int32_t>, View> documents_;          // likewise
+  std::map<std::pair<std::int32_t, std::int32_t>, std::vector<SavedActivations>>
+      kept_;                                                         // by chunk and slot
+  std::map<std::pair<std::int32_t, std::int32_t>, View> documents_;  // likewise
   std::map<std::pair<Pass::Direction, std::pair<std::int32_t, std::int32_t>>, Op> receives_;
   std::deque<Op> sends_;
 };
@@ -226,8 +229,8 @@ class Passes {
 
 Op send_stream(Builder& b, Pass::Direction direction, const View& x) {
   const bool forward = direction == Pass::Direction::kForward;
-  return b.issue({.kind = Kind::kSend,
-                  .part = Part::kAllGroups,
+  return b.issue({.kind = OpKind::kSend,
+                  .part = ModelPart::kAllGroups,
                   .in = {x},
                   .axis = forward ? Axis::kPipeline : Axis::kPipelineBack,
                   .peer = stage_beside(b, forward ? 1 : -1)});
@@ -235,8 +238,8 @@ Op send_stream(Builder& b, Pass::Direction direction, const View& x) {
 
 Op receive_stream(Builder& b, Pass::Direction direction, const View& x) {
   const bool forward = direction == Pass::Direction::kForward;
-  return b.issue({.kind = Kind::kReceive,
-                  .part = Part::kAllGroups,
+  return b.issue({.kind = OpKind::kReceive,
+                  .part = ModelPart::kAllGroups,
                   .out = {x},
                   .axis = forward ? Axis::kPipeline : Axis::kPipelineBack,
                   .peer = stage_beside(b, forward ? -1 : 1)});

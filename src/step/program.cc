@@ -1,6 +1,8 @@
 #include "step/program.h"
 
 #include "step/builder.h"
+#include "step/optimizer.h"
+#include "step/passes.h"
 #include "step/rules.h"
 
 namespace assay::step {
@@ -50,9 +52,9 @@ void select_stage(Program& p) {
 
 void set_scales(std::vector<Parameter>& parameters, const InitialScales& scales) {
   for (Parameter& parameter : parameters) {
-    if (parameter.part == Part::kEmbedding) {
+    if (parameter.part == ModelPart::kEmbedding) {
       parameter.init_std = scales.embedding;
-    } else if (parameter.part == Part::kHead) {
+    } else if (parameter.part == ModelPart::kHead) {
       parameter.init_std = scales.head;
     } else {
       parameter.init_std *= scales.matrices / kInitStd;
@@ -70,7 +72,8 @@ Numerics numerics_of(spec::Precision precision) {
           .gradients = half,
           .moments = half,
           .activations = half,
-          .fp8_blocks = precision == spec::Precision::kFp8};
+          .fp8_blocks = precision == spec::Precision::kFp8,
+          .block_scales = spec::has_block_scales(precision)};
 }
 
 Choices choices_of(const spec::JobSpec& job) {

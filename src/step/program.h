@@ -24,7 +24,8 @@ struct Numerics {
   Dtype gradients = Dtype::kF32;
   Dtype moments = Dtype::kF32;
   Dtype activations = Dtype::kF32;
-  bool fp8_blocks = false;  // the matrix products of blocks use fp8
+  bool fp8_blocks = false;    // the matrix products of blocks use fp8
+  bool block_scales = false;  // or mxfp8 or nvfp4, which are planned for other software only
 };
 Numerics numerics_of(spec::Precision precision);
 

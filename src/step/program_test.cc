@@ -127,16 +127,16 @@ void expect_same_in_fp8(const spec::ModelSpec& model, spec::Recompute policy) {
   EXPECT_EQ(rough.flops(), exact.flops());
   std::vector<const Op*> products;
   for (const Op& op : rough.ops) {
-    if (op.kind != Kind::kScale && op.kind != Kind::kQuantise) products.push_back(&op);
+    if (op.kind != OpKind::kScale && op.kind != OpKind::kQuantise) products.push_back(&op);
   }
   ASSERT_EQ(products.size(), exact.ops.size());
   for (std::size_t i = 0; i < products.size(); ++i) {
     const Op& op = *products[i];
-    const bool by_expert = op.kind == Kind::kGroupedMatmul;
+    const bool by_expert = op.kind == OpKind::kGroupedMatmul;
     EXPECT_EQ(op.kind, exact.ops[i].kind);
     EXPECT_EQ(op.out.front().elements(), exact.ops[i].out.front().elements());
-    EXPECT_EQ(op.scaled, (op.kind == Kind::kMatmul || by_expert) && op.layer != kNoLayer &&
-                             op.part != Part::kRouter);
+    EXPECT_EQ(op.scaled, (op.kind == OpKind::kMatmul || by_expert) && op.layer != kNoLayer &&
+                             op.part != ModelPart::kRouter);
     if (!op.scaled) continue;
     const std::int64_t experts = by_expert ? model.experts : 1;
     if (by_expert && op.transpose_a) {  // weights of experts from columns of both
@@ -188,7 +188,7 @@ void expect_places_hold(const Program& p) {
   for (const Op& op : steps) {
     for (const View& in : op.in) ASSERT_NO_FATAL_FAILURE(check(op, in));
     for (const View& out : op.out) {
-      if (op.kind == Kind::kWait) {
+      if (op.kind == OpKind::kWait) {
         ASSERT_NO_FATAL_FAILURE(check(op, out));
         continue;
       }
@@ -280,7 +280,7 @@ TEST(StepProgram, FoldsTheGradientsOfMicroBatches) {
         const View& out = op.out[i];
         if (p.buffers[static_cast<std::size_t>(out.buffer)].storage != Storage::kGradients)
           continue;
-        if (op.kind == Kind::kFold) {
+        if (op.kind == OpKind::kFold) {
           EXPECT_TRUE(op.adds_to(0));
           if (op.phase == Phase::kBackward) folded[out.buffer].push_back(op.micro);
           continue;

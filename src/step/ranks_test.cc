@@ -143,7 +143,7 @@ RC_GTEST_PROP(StepRanks, ExchangesOwnTheirBuffersUntilTheyAreWaitedFor, ()) {
     return false;
   };
   for (const Op& op : p.ops) {
-    if (op.kind == Kind::kWait) {
+    if (op.kind == OpKind::kWait) {
       RC_ASSERT(open.erase(op.ticket) == 1);
       done.insert(op.ticket);
       continue;
@@ -165,7 +165,7 @@ RC_GTEST_PROP(StepRanks, ExchangesOwnTheirBuffersUntilTheyAreWaitedFor, ()) {
 // sends is what the other receives, in order: for the same micro-batch, before the same layer.
 RC_GTEST_PROP(StepRanks, AgreeOnWhatTheyExchange, ()) {
   const Drawn d = drawn();
-  using Line = std::tuple<Kind, std::string, std::int64_t>;
+  using Line = std::tuple<OpKind, std::string, std::int64_t>;
   std::map<std::pair<Axis, std::vector<std::int64_t>>, std::vector<Line>> calls;
   using Message = std::tuple<std::int32_t, std::int32_t, std::int64_t>;  // micro, layer, elements
   std::map<std::tuple<Axis, std::int64_t, std::int64_t>, std::vector<Message>> sent, received;
@@ -174,10 +174,10 @@ RC_GTEST_PROP(StepRanks, AgreeOnWhatTheyExchange, ()) {
     const Layout& layout = p.choices.layout;
     std::map<Axis, std::vector<Line>> own;
     for (const Op& op : p.ops) {
-      if (!op.is_exchange() || op.kind == Kind::kWait) continue;
-      if (op.kind == Kind::kSend || op.kind == Kind::kReceive) {
+      if (!op.is_exchange() || op.kind == OpKind::kWait) continue;
+      if (op.kind == OpKind::kSend || op.kind == OpKind::kReceive) {
         const std::int64_t peer = layout.members(op.axis)[static_cast<std::size_t>(op.peer)];
-        if (op.kind == Kind::kSend) {
+        if (op.kind == OpKind::kSend) {
           sent[{op.axis, rank, peer}].emplace_back(op.micro, op.layer, op.in[0].elements());
         } else {
           received[{op.axis, peer, rank}].emplace_back(op.micro, op.layer, op.out[0].elements());
@@ -189,12 +189,12 @@ RC_GTEST_PROP(StepRanks, AgreeOnWhatTheyExchange, ()) {
           op.kind, of_unit ? p.units[static_cast<std::size_t>(op.unit)].name : "",
           of_unit ? p.units[static_cast<std::size_t>(op.unit)].elements : op.in[0].elements());
       if (op.axis == Axis::kContext) {
-        const View& all = op.kind == Kind::kAllToAll ? op.in[0] : op.out[0];
+        const View& all = op.kind == OpKind::kAllToAll ? op.in[0] : op.out[0];
         RC_ASSERT(all.rows == layout.context.ranks * p.micro_tokens());
         RC_ASSERT(op.in[0].elements() == op.out[0].elements() ||
                   op.in[0].elements() * layout.context.ranks == op.out[0].elements());
       }
-      if (op.kind != Kind::kAllToAll || !of_unit) continue;
+      if (op.kind != OpKind::kAllToAll || !of_unit) continue;
       const Unit& unit = p.units[static_cast<std::size_t>(op.unit)];
       RC_ASSERT(op.in[0].cols == unit.elements);
       RC_ASSERT(op.out[0].rows == layout.along(op.axis).ranks);
@@ -230,7 +230,7 @@ RC_GTEST_PROP(StepRanks, BuffersThatShareMemoryAreNotNeededAtOnce, ()) {
     for (const View& view : op.in) read(view);
     for (std::size_t i = 0; i < op.out.size(); ++i) {
       const auto buffer = static_cast<std::size_t>(op.out[i].buffer);
-      if (op.adds_to(i) || op.kind == Kind::kRotate || op.kind == Kind::kRotateGrad)
+      if (op.adds_to(i) || op.kind == OpKind::kRotate || op.kind == OpKind::kRotateGrad)
         read(op.out[i]);
       if (p.buffers[buffer].storage != Storage::kActivations) continue;
       for (const std::size_t other : moving) {
@@ -255,8 +255,9 @@ RC_GTEST_PROP(StepRanks, WhatIsAddedWasMadeByTheUnit, ()) {
   };
   std::map<BufferId, std::map<std::int64_t, Made>> made;  // by offset
   for (const Op& op : p.ops) {
-    const bool folds = op.kind == Kind::kFold && op.unit >= 0;  // else it is a copy
-    const bool adds = (folds && op.in[0].rows == 1) || (op.kind == Kind::kAllToAll && op.unit >= 0);
+    const bool folds = op.kind == OpKind::kFold && op.unit >= 0;  // else it is a copy
+    const bool adds =
+        (folds && op.in[0].rows == 1) || (op.kind == OpKind::kAllToAll && op.unit >= 0);
     if (adds && op.phase == Phase::kBackward) {
       const bool head = p.buffers[static_cast<std::size_t>(op.in[0].buffer)].name.find(
                             "embedding head grad") != std::string::npos;
@@ -265,13 +266,13 @@ RC_GTEST_PROP(StepRanks, WhatIsAddedWasMadeByTheUnit, ()) {
           continue;
         const auto& here = made[op.in[0].buffer];
         const auto found = here.find(parameter.offset);
-        if (op.kind == Kind::kFold && found == here.end() &&
+        if (op.kind == OpKind::kFold && found == here.end() &&
             p.choices.layout.along(p.units[static_cast<std::size_t>(op.unit)].data).ranks > 1)
           continue;  // received from others
         RC_ASSERT(found != here.end());
         const Op& by = *found->second.by;
         RC_ASSERT(by.micro == op.micro && by.layer == parameter.layer);
-        RC_ASSERT(by.part == (head ? Part::kHead : parameter.part));
+        RC_ASSERT(by.part == (head ? ModelPart::kHead : parameter.part));
       }
     }
     if (op.phase != Phase::kBackward || op.is_exchange() || folds) continue;
@@ -340,10 +341,10 @@ RC_GTEST_PROP(StepRanks, ElementsAndBlocksOfTheNormDoNotDependOnTheLayout, ()) {
 
 TEST(StepRanks, UpdateEveryMatrixOfMuonOnce) {
   for (const std::int64_t ranks : {1, 2, 3, 5, 12, 30}) {
-    std::map<std::pair<std::int32_t, Part>, int> updates;
+    std::map<std::pair<std::int32_t, ModelPart>, int> updates;
     for (std::int64_t rank = 0; rank < ranks; ++rank) {
       for (const Op& op : of_rank(among(rank, 1, ranks, 2), spec::Optimizer::kMuon).ops) {
-        if (op.kind == Kind::kMuon) ++updates[{op.layer, op.part}];
+        if (op.kind == OpKind::kMuon) ++updates[{op.layer, op.part}];
       }
     }
     EXPECT_EQ(updates.size(), 12U);
@@ -390,7 +391,7 @@ TEST(StepLayout, NumbersRanks) {
       for (const Axis axis : {Axis::kData, Axis::kShard, Axis::kReplica, Axis::kContext,
                               Axis::kExpert, Axis::kExpertData, Axis::kExpertShard, Axis::kWorld}) {
         const std::vector<std::int64_t> members = found->members(axis);
-        const Place place = found->along(axis);
+        const AxisPosition place = found->along(axis);
         ASSERT_EQ(static_cast<std::int64_t>(members.size()), place.ranks);
         EXPECT_EQ(members[static_cast<std::size_t>(place.rank)], rank);
         // Every member has this position in the same group.

@@ -1,6 +1,6 @@
 // Recomputation: what each policy keeps of a block's forward pass for its backward pass, and how a
 // policy is chosen if the job leaves it open. Used by the step, by the planner's memory model, and
-// by the two places that choose (train/planned_step.cc, plan/prediction.cc).
+// by those that choose (train/planned_step.cc, plan/prediction.cc, plan/rank_footprints.cc).
 #pragma once
 
 #include <algorithm>

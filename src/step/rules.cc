@@ -42,6 +42,15 @@ Error parts_error(const char* key, std::int64_t count, const Choices& c) {
 }
 
 constexpr Rule kRules[] = {
+    {[](const ModelSpec& m, const Choices&) { return m.has_latent_attention(); },
+     [](const ModelSpec&, const Choices&) {
+       return no_such_model("model.kv_lora_rank", "latent attention cannot be trained yet");
+     }},
+    {[](const ModelSpec&, const Choices& c) { return c.numerics.block_scales; },
+     [](const ModelSpec&, const Choices&) {
+       return usage_error("train.precision", "mxfp8 and nvfp4 cannot be trained yet",
+                          "set train.precision to \"fp8\" or \"bf16\"");
+     }},
     {[](const ModelSpec& m, const Choices&) { return m.is_moe() && m.bias; },
      [](const ModelSpec&, const Choices&) {
        return no_such_model("model.bias", "experts with biases cannot be trained yet");
@@ -89,6 +98,15 @@ constexpr Rule kRules[] = {
     {[](const ModelSpec& m, const Choices&) { return m.residual_lambdas; },
      [](const ModelSpec&, const Choices&) {
        return no_such_model("model.residual_lambdas", "residual lambdas cannot be trained yet");
+     }},
+    {[](const ModelSpec& m, const Choices& c) {
+       return c.layout.chunks > 1 && m.layers < c.layout.chunks * c.layout.pipeline.ranks;
+     },
+     [](const ModelSpec& m, const Choices& c) {
+       return usage_error("layout.pp_chunks",
+                          fmt::format("{} layers cannot fill {} stages of {} chunks", m.layers,
+                                      c.layout.pipeline.ranks, c.layout.chunks),
+                          "choose fewer chunks");
      }},
     {[](const ModelSpec&, const Choices& c) {
        return c.layout.chunks > 1 && c.accumulate % c.layout.pipeline.ranks != 0;

@@ -3,17 +3,17 @@
 // are in flight (mixture.cc). Without a shared expert these functions do nothing.
 #pragma once
 
-#include "step/builder.h"
+#include "step/block.h"
 
 namespace assay::step {
 
 bool has_shared(const Builder& b);
-void forward_shared(Builder& b, Kept& k);
-void activate_shared(Builder& b, Kept& k);
+void forward_shared(Builder& b, SavedActivations& k);
+void activate_shared(Builder& b, SavedActivations& k);
 // Adds the result into `sum`, with the residual if that is not null.
-void shared_into(Builder& b, Kept& k, const View& sum, const View* residual);
+void shared_into(Builder& b, SavedActivations& k, const View& sum, const View* residual);
 // The backward pass: first through the down projection and the activation, then to the MLP's input.
-void backward_shared(Builder& b, Kept& k, const View& dout);
-void add_shared_gradients(Builder& b, Kept& k, const View& dh);
+void backward_shared(Builder& b, SavedActivations& k, const View& dout);
+void add_shared_gradients(Builder& b, SavedActivations& k, const View& dh);
 
 }  // namespace assay::step

@@ -4,14 +4,86 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
+#include "step/block.h"
 #include "step/builder.h"
+#include "step/embedding.h"
+#include "step/head.h"
+#include "step/op.h"
+#include "step/optimizer.h"
+#include "step/passes.h"
 #include "step/recompute.h"
 #include "step/rules.h"
-#include "step/totals_sink.h"
+#include "step/sink.h"
 
 namespace assay::step {
 namespace {
+
+class TotalsSink final : public Sink {
+ public:
+  // `ordered`: also fills Totals::order.
+  explicit TotalsSink(const Layout& layout, bool ordered = false)
+      : layout_(layout), ordered_(ordered) {}
+
+  [[nodiscard]] bool unrolls() const override { return false; }
+  BufferId add(Buffer buffer) override {
+    buffers_.push_back(std::move(buffer));
+    return static_cast<BufferId>(buffers_.size() - 1);
+  }
+  void add(Op op, std::int64_t times) override;
+
+  // The totals since the last call.
+  Totals take() { return std::exchange(totals_, {}); }
+
+ private:
+  void note(Moment::What what, std::size_t index, std::int32_t ticket = -1) {
+    if (ordered_) totals_.order.push_back({what, index, ticket});
+  }
+
+  const Layout& layout_;
+  bool ordered_;
+  std::vector<Buffer> buffers_;  // without names
+  Totals totals_;
+};
+
+void TotalsSink::add(Op op, std::int64_t times) {
+  if (times == 0) return;
+  if (op.kind == OpKind::kWait) return note(Moment::What::kWait, 0, op.ticket);
+  if (op.is_exchange()) {
+    const std::size_t at =
+        add_calls(counted_exchange(op, buffers_, layout_, times), totals_.exchanges);
+    return note(Moment::What::kIssue, at, op.ticket);
+  }
+  const View& first = op.in.empty() ? op.out[0] : op.in[0];
+  const MovedBytes moved = moved_bytes(op, buffers_);
+  CountedOp one{.kind = op.kind,
+                .phase = op.phase,
+                .part = op.part,
+                .type = buffers_[static_cast<std::size_t>(first.buffer)].type,
+                .flops = op.flops,
+                .read = moved.read,
+                .written = moved.written,
+                .count = times};
+  if (one.is_product()) {
+    one.m = op.out[0].rows;
+    one.n = op.out[0].cols;
+    one.k = op.transpose_a && !op.scaled ? first.rows : first.cols;
+    if (op.kind == OpKind::kGroupedMatmul) {
+      // The operand holds the first row of each expert or piece, then the end.
+      one.groups = (op.in[2].cols - 1) / (op.transpose_a ? op.pieces : 1);
+      one.groups_share_k = op.transpose_a;
+    }
+  }
+  const auto same = std::find_if(totals_.ops.begin(), totals_.ops.end(),
+                                 [&](const CountedOp& known) { return known.same_but_count(one); });
+  note(Moment::What::kOp, static_cast<std::size_t>(same - totals_.ops.begin()));
+  if (same == totals_.ops.end()) {
+    totals_.ops.push_back(one);
+  } else {
+    same->count += times;
+  }
+}
 
 // Equal blocks: some layers of a stage in some micro-batches.
 struct BlockKind {
@@ -32,7 +104,7 @@ void emit_block(Builder& b, const BlockKind& kind) {
   b.set_repeats(kind.repeats);
   b.enter(Phase::kForward, kind.layer);
   b.forget_scales();
-  const Kept kept = forward_block(b, stream(), stream());
+  const SavedActivations kept = forward_block(b, stream(), stream());
   b.enter(Phase::kBackward, kind.layer);
   if (kind.defers) b.defer_weight_gradients();
   backward_block(b, kept, stream());

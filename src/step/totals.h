@@ -18,9 +18,9 @@ namespace assay::step {
 
 // The same op, `count` times.
 struct CountedOp {
-  Kind kind = Kind::kMatmul;
+  OpKind kind = OpKind::kMatmul;
   Phase phase = Phase::kForward;
-  Part part = Part::kQkv;
+  ModelPart part = ModelPart::kQkv;
   Dtype type = Dtype::kF32;  // of the first operand, or of the result if there is none
   // For products: rows and columns of the result, and the summed dimension. For kGroupedMatmul,
   // `groups` experts share m or, if it computes weight gradients (groups_share_k), k.
@@ -36,7 +36,7 @@ struct CountedOp {
 
   [[nodiscard]] std::int64_t bytes() const { return read + written; }  // per op
   [[nodiscard]] bool is_product() const {
-    return kind == Kind::kMatmul || kind == Kind::kGroupedMatmul;
+    return kind == OpKind::kMatmul || kind == OpKind::kGroupedMatmul;
   }
   [[nodiscard]] bool same_but_count(const CountedOp& other) const;
 };

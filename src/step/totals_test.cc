@@ -12,7 +12,7 @@
 
 #include "spec/load.h"
 #include "step/footprint.h"
-#include "step/moved_bytes.h"
+#include "step/op.h"
 #include "step/testing/drawn_jobs.h"
 
 namespace assay::step {
@@ -26,13 +26,13 @@ struct OpSum {
   bool operator==(const OpSum&) const = default;
 };
 // Includes the dimensions of products, so that what is priced by its shape has the right one.
-using TotalKey = std::tuple<Phase, Kind, Part, std::int64_t, std::int64_t, std::int64_t>;
+using TotalKey = std::tuple<Phase, OpKind, ModelPart, std::int64_t, std::int64_t, std::int64_t>;
 
 std::map<TotalKey, OpSum> sums_of(const Program& p) {
   std::map<TotalKey, OpSum> sums;
   for (const Op& op : p.ops) {
     if (op.is_exchange()) continue;
-    const bool product = op.kind == Kind::kMatmul || op.kind == Kind::kGroupedMatmul;
+    const bool product = op.kind == OpKind::kMatmul || op.kind == OpKind::kGroupedMatmul;
     const std::int64_t k = !product                       ? 0
                            : op.transpose_a && !op.scaled ? op.in[0].rows
                                                           : op.in[0].cols;
@@ -59,7 +59,7 @@ std::map<TotalKey, OpSum> sums_of(const Totals& totals) {
   return sums;
 }
 
-using CalledKey = std::tuple<Phase, Kind, Axis, std::int64_t, Exchanged, Dtype, std::int64_t>;
+using CalledKey = std::tuple<Phase, OpKind, Axis, std::int64_t, Exchanged, Dtype, std::int64_t>;
 
 // Counts calls. The phase in which a gather of weights is issued depends on the previous unit.
 std::map<CalledKey, std::int64_t> sums_of(const std::vector<CountedExchange>& exchanges) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <vector>
 
 #include "step/pipeline.h"
 #include "step/shapes.h"
@@ -25,20 +26,20 @@ std::int64_t room_of(const Parameter& p, std::int64_t block) {
 
 enum class Module : std::uint8_t { kBefore, kAttention, kMlp, kAfter };
 
-Module module_of(Part part) {
+Module module_of(ModelPart part) {
   switch (part) {
-    case Part::kEmbedding:
-    case Part::kPositions:
+    case ModelPart::kEmbedding:
+    case ModelPart::kPositions:
       return Module::kBefore;
-    case Part::kFinalNorm:
-    case Part::kHead:
+    case ModelPart::kFinalNorm:
+    case ModelPart::kHead:
       return Module::kAfter;
-    case Part::kMlpNorm:
-    case Part::kGateUp:
-    case Part::kDown:
-    case Part::kRouter:
-    case Part::kSharedGateUp:
-    case Part::kSharedDown:
+    case ModelPart::kMlpNorm:
+    case ModelPart::kGateUp:
+    case ModelPart::kDown:
+    case ModelPart::kRouter:
+    case ModelPart::kSharedGateUp:
+    case ModelPart::kSharedDown:
       return Module::kMlp;
     default:
       return Module::kAttention;
@@ -50,7 +51,7 @@ std::string unit_name(const Parameter& p, bool modules, bool experts_apart) {
   const Module module = module_of(p.part);
   // A table that is also the head is exchanged for both uses, so it must not share a unit with
   // positions.
-  if (module == Module::kBefore) return p.part == Part::kPositions ? "positions" : "embedding";
+  if (module == Module::kBefore) return p.part == ModelPart::kPositions ? "positions" : "embedding";
   if (module == Module::kAfter) return "head";
   if (p.group == Group::kMuon) return fmt::format("layers.{}.matrices", p.layer);
   if (experts_apart && p.of_experts) return fmt::format("layers.{}.experts", p.layer);
@@ -69,7 +70,8 @@ bool comes_before(const Parameter& a, const Parameter& b) {
 // The data rank that updates a matrix of Muon's. Matrices of one kind are assigned round-robin by
 // layer, each kind starting at a different rank, so that ranks get equally many of each.
 std::int64_t owner_of(const Parameter& p, std::int64_t ranks) {
-  constexpr Part kKinds[] = {Part::kQkv, Part::kAttentionOut, Part::kGateUp, Part::kDown};
+  constexpr ModelPart kKinds[] = {ModelPart::kQkv, ModelPart::kAttentionOut, ModelPart::kGateUp,
+                                  ModelPart::kDown};
   const auto kind = std::find(std::begin(kKinds), std::end(kKinds), p.part) - std::begin(kKinds);
   return (p.layer + kind * std::max<std::int64_t>(1, ranks / 4)) % ranks;
 }
@@ -143,8 +145,8 @@ class UnitMaker {
       p->offset = unit.elements;
       unit.elements += room_of(*p, block_);
     }
-    const Place data = layout_.along(unit.data);
-    const Place shards = layout_.along(unit.shard);
+    const AxisPosition data = layout_.along(unit.data);
+    const AxisPosition shards = layout_.along(unit.shard);
     unit.used = unit.elements;
     unit.elements = up_to(unit.elements, data.ranks * block_);
     const std::int64_t each = unit.elements / data.ranks;
@@ -157,7 +159,7 @@ class UnitMaker {
   }
 
   void deal_out(Unit& unit, const std::vector<Parameter*>& list) const {
-    const Place data = layout_.data();
+    const AxisPosition data = layout_.data();
     for (std::int64_t rank = 0; rank < data.ranks; ++rank) {
       Range part{unit.elements, 0};
       for (Parameter* p : list) {
@@ -192,6 +194,52 @@ std::int64_t norm_block(const spec::ModelSpec& model) {
 std::vector<Unit> make_units(const spec::ModelSpec& model, const Layout& layout,
                              std::vector<Parameter>& parameters) {
   return UnitMaker(model, layout, parameters).make();
+}
+
+UnitSizes unit_sizes(const spec::ModelSpec& model, std::int64_t tensor_ranks,
+                     std::int64_t expert_ranks) {
+  // With kModule and shards, attention and MLP of a block are separate units.
+  Layout layout{.unit = spec::ShardUnit::kModule};
+  layout.tensor.ranks = tensor_ranks;
+  layout.expert.ranks = expert_ranks;
+  layout.shard.ranks = 2;
+  std::vector<std::int32_t> layers;  // one of each kind
+  for (const bool mixture : {false, true}) {
+    for (std::int32_t layer = 0; layer < model.layers; ++layer) {
+      if (model.is_moe_layer(layer) != mixture) continue;
+      layers.push_back(layer);
+      break;
+    }
+  }
+  auto parameters = list_parameters(model, spec::Optimizer::kAdamw, layout, layers);
+  const std::vector<Unit> units = make_units(model, layout, parameters);
+  UnitSizes sizes{.block = norm_block(model)};
+  for (const Parameter& p : parameters) {
+    const std::int64_t used = units[static_cast<std::size_t>(p.unit)].used;
+    const bool mixture = p.layer != kNoLayer && model.is_moe_layer(p.layer);
+    const bool spread = mixture && expert_ranks > 1;
+    switch (p.part) {
+      case ModelPart::kQkv:
+        (spread ? sizes.beside_experts : sizes.attention) = used;
+        break;
+      case ModelPart::kGateUp:
+        (spread ? sizes.experts : mixture ? sizes.mixture_mlp : sizes.dense_mlp) = used;
+        break;
+      case ModelPart::kEmbedding:
+        sizes.embedding = used;
+        break;
+      case ModelPart::kPositions:
+        sizes.positions = used;
+        break;
+      case ModelPart::kFinalNorm:
+      case ModelPart::kHead:
+        sizes.head = used;
+        break;
+      default:
+        break;
+    }
+  }
+  return sizes;
 }
 
 }  // namespace assay::step

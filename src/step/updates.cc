@@ -1,6 +1,6 @@
 #include "step/updates.h"
 
-#include "step/optimizer_gathers.h"
+#include "step/optimizer.h"
 
 namespace assay::step {
 
@@ -36,8 +36,8 @@ void Updates::update(std::size_t index) {
 void Updates::update_range(std::size_t index, const Range& range, Group group) {
   if (range.count == 0) return;
   const Unit& unit = p_.units[index];
-  Op op{.kind = Kind::kAdamw,
-        .part = group == Group::kDecayed ? Part::kDecayed : Part::kUndecayed,
+  Op op{.kind = OpKind::kAdamw,
+        .part = group == Group::kDecayed ? ModelPart::kDecayed : ModelPart::kUndecayed,
         .adds = 0xff,
         .unit = static_cast<std::int32_t>(index),
         .element = unit.first_element + range.first};
@@ -45,8 +45,8 @@ void Updates::update_range(std::size_t index, const Range& range, Group group) {
   op.out = {weights_of(unit, range)};
   std::vector<BufferId> states = {unit.remainders, unit.first_moment, unit.second_moment};
   if (group == Group::kBalanced) {
-    op.kind = Kind::kBalance;
-    op.part = Part::kRouter;
+    op.kind = OpKind::kBalance;
+    op.part = ModelPart::kRouter;
     states.resize(1);
   }
   for (const BufferId state : states) {
@@ -62,8 +62,10 @@ void Updates::update_matrix(std::size_t index, const Parameter& p) {
   const auto in = [&](BufferId buffer, std::int64_t first) {
     return View{buffer, p.offset - first, p.rows, p.cols, p.cols};
   };
-  Op op{
-      .kind = Kind::kMuon, .part = p.part, .adds = 0xff, .unit = static_cast<std::int32_t>(index)};
+  Op op{.kind = OpKind::kMuon,
+        .part = p.part,
+        .adds = 0xff,
+        .unit = static_cast<std::int32_t>(index)};
   op.in = {in(unit.gradients, unit.own.first), p_.scalars};
   op.out = {in(unit.weights, 0)};
   if (unit.remainders >= 0) op.out.push_back(in(unit.remainders, unit.own.first));
@@ -78,7 +80,7 @@ void Updates::gather_weights(std::size_t index) {
   if (unit.gathered || unit.own.count == unit.elements) return;
   const Axis axis = unit.whole_matrices ? unit.data : unit.shard;
   const View whole{unit.weights, 0, 1, unit.elements, unit.elements};
-  gathers_.push_back(gather_along(b_, axis, Part::kAllGroups,
+  gathers_.push_back(gather_along(b_, axis, ModelPart::kAllGroups,
                                   whole.columns(unit.own.first, unit.own.count), whole,
                                   static_cast<std::int32_t>(index)));
 }

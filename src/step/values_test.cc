@@ -117,11 +117,11 @@ class HashedStep {
   }
 
   void execute(const Op& op) {
-    if (op.kind == Kind::kWait || op.kind == Kind::kSend) return;
-    if (op.kind == Kind::kFold) return fold(op);
-    if (op.kind == Kind::kAllToAll && op.unit >= 0) return all_to_all(op);
+    if (op.kind == OpKind::kWait || op.kind == OpKind::kSend) return;
+    if (op.kind == OpKind::kFold) return fold(op);
+    if (op.kind == OpKind::kAllToAll && op.unit >= 0) return all_to_all(op);
     // Gathered weights stay for the next micro-batch, unless others overwrite them first.
-    const std::int32_t micro = op.kind == Kind::kAllGather && op.unit >= 0 ? 0 : op.micro;
+    const std::int32_t micro = op.kind == OpKind::kAllGather && op.unit >= 0 ? 0 : op.micro;
     Hash value = 2;
     for (const int part :
          {static_cast<int>(op.kind), static_cast<int>(op.part), op.layer, micro,
@@ -131,13 +131,13 @@ class HashedStep {
               : static_cast<int>(element_of(p_.units[static_cast<std::size_t>(op.unit)]))}) {
       value = mixed(value, static_cast<Hash>(part + 1));
     }
-    const bool adds_apart = op.kind == Kind::kNormGrad && op.residual;
+    const bool adds_apart = op.kind == OpKind::kNormGrad && op.residual;
     for (std::size_t i = 0; i + (adds_apart ? 1 : 0) < op.in.size(); ++i) {
       value = mixed(value, read(op.in[i]));
     }
     std::vector<Hash> results;
     for (std::size_t i = 0; i < op.out.size(); ++i) {
-      const bool in_place = op.kind == Kind::kRotate || op.kind == Kind::kRotateGrad;
+      const bool in_place = op.kind == OpKind::kRotate || op.kind == OpKind::kRotateGrad;
       Hash result = mixed(value, i);
       if (op.adds_to(i) || in_place) result = mixed(result, read(op.out[i]));
       if (i == 0 && adds_apart) result = mixed(result, read(op.in.back()));

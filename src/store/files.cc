@@ -86,6 +86,19 @@ base::Result<void> make_private_file(const fs::path& path) {
   return {};
 }
 
+fs::path creation_mark(const Location& location) {
+  return location.directory / "creating";
+}
+
+base::Result<void> make_files(const Location& location) {
+  ASSAY_TRY_VOID(make_directory(location));
+  struct stat status {};
+  if (::lstat(location.database.c_str(), &status) != 0) {
+    ASSAY_TRY_VOID(make_private_file(creation_mark(location)));
+  }
+  return make_private_file(location.database);
+}
+
 base::Result<void> check_file(const fs::path& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) {

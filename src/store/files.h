@@ -16,6 +16,13 @@ base::Result<void> make_directory(const Location& location);
 // An empty file with mode 0600 whatever the umask is. Keeps one that is already there.
 base::Result<void> make_private_file(const std::filesystem::path& path);
 
+// Exists from before the database's empty file is made until it has its tables: without it, an
+// empty database is one that lost its content.
+std::filesystem::path creation_mark(const Location& location);
+
+// The directory, the mark if there is no database yet, and the database's file.
+base::Result<void> make_files(const Location& location);
+
 // Fails unless `path` is a regular file that this user can trust: the user owns it, or it is in a
 // store shared with a group that the user is in (shared.h), or the user is root.
 base::Result<void> check_file(const std::filesystem::path& path);

@@ -202,7 +202,7 @@ TEST_F(KillFilesTest, WhileMakingTheFilesThatSqliteDoesNotMake) {
     Child child([&](const Child::Report&) {
       ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
       ::raise(SIGSTOP);
-      if (!make_directory(location) || !make_private_file(location.database)) ::_exit(1);
+      if (!make_files(location)) ::_exit(1);
     });
     int status = 0;
     ::waitpid(child.pid(), &status, 0);

@@ -1,13 +1,14 @@
 #include "store/metrics.h"
 
-#include <map>
-
-#include <limits>
-
 #include <fmt/format.h>
 
 #include <chrono>
 #include <cmath>
+#include <limits>
+#include <map>
+
+#include "store/database.h"
+#include "store/statement.h"
 
 namespace assay::store {
 namespace {
@@ -168,6 +169,30 @@ std::vector<MetricRow> rows_of(std::span<const MetricSeries> series) {
   rows.reserve(by_step.size());
   for (auto& [step, row] : by_step) rows.push_back(std::move(row));
   return rows;
+}
+
+base::Result<void> write_parameters(Store& store, RunId run, const RunParameters& parameters) {
+  if (parameters.empty()) return {};
+  ASSAY_TRY(Transaction transaction, Transaction::begin(store.database()));
+  ASSAY_TRY(Statement insert,
+            store.database().prepare("INSERT OR REPLACE INTO run_parameter (run, name, value)"
+                                     " VALUES (?1, ?2, ?3)"));
+  for (const auto& [name, value] : parameters) {
+    ASSAY_TRY_VOID(insert.bind(run, name, value));
+    ASSAY_TRY_VOID(insert.run());
+  }
+  return transaction.commit();
+}
+
+base::Result<RunParameters> load_parameters(Store& store, RunId run) {
+  RunParameters parameters;
+  ASSAY_TRY(Statement select,
+            store.database().prepare("SELECT name, value FROM run_parameter WHERE run = ?1"));
+  ASSAY_TRY_VOID(select.bind(run));
+  ASSAY_TRY_VOID(select.each([&](const Statement& row) {
+    parameters[std::string(row.text(0))] = std::string(row.text(1));
+  }));
+  return parameters;
 }
 
 }  // namespace assay::store

@@ -1,5 +1,5 @@
-// Metrics: numbers by step that a run reports about itself. The program inside the run writes them
-// (MetricWriter); `assay show` and reports read them.
+// What a run reports about itself. Metrics are numbers by step: the program inside the run writes
+// them (MetricWriter); `assay show` and reports read them. Parameters are its settings.
 #pragma once
 
 #include <cstdint>
@@ -92,5 +92,12 @@ base::Json value_json(const std::string& unit, std::optional<double> value);
 
 // The series of one source as rows by step.
 std::vector<MetricRow> rows_of(std::span<const MetricSeries> series);
+
+// Names and values. Table `run_parameter`.
+using RunParameters = std::map<std::string, std::string>;
+
+// In one transaction; an existing parameter gets the new value.
+base::Result<void> write_parameters(Store& store, RunId run, const RunParameters& parameters);
+base::Result<RunParameters> load_parameters(Store& store, RunId run);
 
 }  // namespace assay::store

@@ -130,7 +130,7 @@ base::Result<Schema> read_schema(Database& database) {
 base::Result<void> check_schema(Database& database, const Schema& schema,
                                 const StoreProgram& program) {
   const std::string path = database.path().string();
-  if (schema.application_id == 0 && schema.version == 0 && schema.empty) return {};  // new
+  if (is_new(schema)) return {};
   if (schema.application_id != kApplicationId) {
     return base::fail(base::unfit_error(path, "is an SQLite database but not an Assay store",
                                         "move it away and run: assay init"));

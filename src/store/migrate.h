@@ -19,6 +19,11 @@ struct Schema {
   bool empty = true;  // no tables
 };
 
+// Nothing has been written to it.
+inline bool is_new(const Schema& schema) {
+  return schema.application_id == 0 && schema.version == 0 && schema.empty;
+}
+
 base::Result<Schema> read_schema(Database& database);
 
 // An Error when the file is not a store, is damaged, or has a newer schema than the program.

@@ -1,12 +1,15 @@
 #include "store/project.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/hex.h"
+#include "base/path_map.h"
 #include "store/column_encoding.h"
+#include "store/document.h"
 #include "store/sqlite_error.h"
 
 namespace assay::store {
@@ -30,25 +33,58 @@ constexpr std::array kBelow = {
     " WHERE root = ?1 OR root > ?1 || '/' AND root < ?1 || '0'",
 };
 
-// Strings such as "1>>/project/log" are packed into a blob, which SQL cannot search.
-base::Result<void> relocate_redirects(Database& database, const std::string& from,
-                                      const std::string& to) {
-  ASSAY_TRY(Statement select,
-            database.prepare("SELECT id, redirects FROM run WHERE length(redirects) > 0"));
-  std::vector<std::pair<std::int64_t, std::vector<std::string>>> changed;
+// What SQL cannot search, because it is a list of strings in a blob: commands, options such as
+// "--keep=/project/x" and redirections such as "1>>/project/log". A command that named the old
+// place would read and write there when its stage is repeated here.
+base::Result<void> relocate_commands(Database& database, const base::PathMap& map) {
+  struct Row {
+    std::int64_t run = 0;
+    std::vector<std::string> command, options, redirects;
+    bool operator==(const Row&) const = default;
+  };
+  ASSAY_TRY(Statement select, database.prepare("SELECT id, command, options, redirects FROM run"));
+  std::vector<Row> changed;
   ASSAY_TRY_VOID(select.each([&](const Statement& row) {
-    std::vector<std::string> redirects = strings_at(row, 1);
-    for (std::string& redirect : redirects) {
-      const std::size_t at = redirect.find('/');
-      if (at != redirect.npos && redirect.compare(at, from.size() + 1, from + "/") == 0) {
-        redirect.replace(at, from.size(), to);
-      }
+    Row now{row.integer(0), strings_at(row, 1), strings_at(row, 2), strings_at(row, 3)};
+    const Row before = now;
+    for (auto* list : {&now.command, &now.options}) {
+      for (std::string& word : *list) word = map.argument(word);
     }
-    changed.emplace_back(row.integer(0), std::move(redirects));
+    for (std::string& redirect : now.redirects) {
+      const std::size_t path = std::min(redirect.find('/'), redirect.size());
+      redirect = redirect.substr(0, path) + map.path(redirect.substr(path));
+    }
+    if (now != before) changed.push_back(std::move(now));
   }));
-  ASSAY_TRY(Statement update, database.prepare("UPDATE run SET redirects = ?2 WHERE id = ?1"));
-  for (const auto& [id, redirects] : changed) {
-    ASSAY_TRY_VOID(update.bind(id, packed_strings(redirects)));
+  ASSAY_TRY(Statement update,
+            database.prepare("UPDATE run SET command = ?2, options = ?3, redirects = ?4"
+                             " WHERE id = ?1"));
+  for (const Row& row : changed) {
+    ASSAY_TRY_VOID(update.bind(row.run, packed_strings(row.command), packed_strings(row.options),
+                               packed_strings(row.redirects)));
+    ASSAY_TRY_VOID(update.run());
+  }
+  return {};
+}
+
+// Variables such as "PYTHONPATH=/project/lib", which `reproduce` sets again.
+base::Result<void> relocate_environments(Database& database, const base::PathMap& map) {
+  std::vector<std::int64_t> environments;
+  ASSAY_TRY(Statement select, database.prepare("SELECT DISTINCT environment FROM run"
+                                               " WHERE environment IS NOT NULL"));
+  ASSAY_TRY_VOID(
+      select.each([&](const Statement& row) { environments.push_back(row.integer(0)); }));
+  ASSAY_TRY(Statement update,
+            database.prepare("UPDATE run SET environment = ?2 WHERE environment = ?1"));
+  for (const std::int64_t id : environments) {
+    ASSAY_TRY(const std::string before, read_document(database, id));
+    std::vector<std::string> variables = unpacked_strings(before);
+    for (std::string& variable : variables) variable = map.argument(variable);
+    const auto packed = packed_strings(variables);
+    const std::string_view after(reinterpret_cast<const char*>(packed.data()), packed.size());
+    if (after == before) continue;
+    ASSAY_TRY(const auto moved, keep_document(database, after));
+    ASSAY_TRY_VOID(update.bind(id, moved));
     ASSAY_TRY_VOID(update.run());
   }
   return {};
@@ -87,7 +123,9 @@ base::Result<void> relocate(Database& database, const std::string& from, const s
     ASSAY_TRY_VOID(update.bind(from, to));
     ASSAY_TRY_VOID(update.run());
   }
-  ASSAY_TRY_VOID(relocate_redirects(database, from, to));
+  const base::PathMap map(from, to);
+  ASSAY_TRY_VOID(relocate_commands(database, map));
+  ASSAY_TRY_VOID(relocate_environments(database, map));
   ASSAY_TRY(Statement root, database.prepare("UPDATE project SET root = ?1"));
   ASSAY_TRY_VOID(root.bind(to));
   ASSAY_TRY_VOID(root.run());

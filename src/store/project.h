@@ -21,8 +21,9 @@ base::Result<void> insert_project(Database& database, const std::filesystem::pat
 base::Result<Project> read_project(Database& database);
 
 // For a project that was moved or copied: rewrites recorded paths below `from`, so that files are
-// found where they are now. Commands are not changed. Uses its own transaction; both paths are
-// absolute, without a trailing slash.
+// found where they are now, also in commands and environments (base/path_map.h), so that a repeated
+// stage works here and not on the original. Uses its own transaction; both paths are absolute,
+// without a trailing slash.
 base::Result<void> relocate(Database& database, const std::string& from, const std::string& to);
 
 }  // namespace assay::store

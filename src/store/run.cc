@@ -36,6 +36,22 @@ std::string_view name_of(OutputStatus status) {
   ASSAY_CHECK(false, "every status has a name");
 }
 
+namespace {
+
+constexpr std::string_view kStdin = "stdin";
+
+}  // namespace
+
+Missed missed_stdin() {
+  return {std::string(kStdin),
+          "standard input was a pipe or a socket; what came through it was not recorded"};
+}
+
+bool read_a_pipe(const RunRecord& run) {
+  return std::any_of(run.missed.begin(), run.missed.end(),
+                     [](const Missed& missed) { return missed.what == kStdin; });
+}
+
 bool is_about_runs(const RunRecord& run) {
   return std::find(run.options.begin(), run.options.end(), kAboutRuns) != run.options.end();
 }

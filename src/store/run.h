@@ -117,6 +117,10 @@ struct Missed {
   std::string text;
 };
 
+// The run read a pipe or socket as its standard input. Unlike a file, it cannot be given to the
+// command again.
+Missed missed_stdin();
+
 // A package of which the run read at least one file.
 struct Package {
   std::string manager;  // "dpkg", "pip", "conda", "cuda"
@@ -207,6 +211,8 @@ struct RunRecord {  // NOLINT(bugprone-exception-escape): as Context
 };
 
 bool is_about_runs(const RunRecord& run);
+// Whether missed_stdin() is among what the run missed.
+bool read_a_pipe(const RunRecord& run);
 
 // When the run began, by the clock of the project's file system, which on a file server differs
 // from this machine's; by this machine's clock if that was not recorded.

@@ -103,7 +103,7 @@ base::Result<std::vector<ProcessRecord>> processes_of(Database& database, RunId 
   return processes;
 }
 
-base::Result<std::vector<Missed>> missed_of(Database& database, RunId run) {
+base::Result<std::vector<Missed>> rows_missed(Database& database, RunId run) {
   std::vector<Missed> missed;
   ASSAY_TRY_VOID(each_row(database, "SELECT what, text FROM missed WHERE run = ?1 ORDER BY number",
                           run, [&](const Statement& row) {
@@ -182,6 +182,10 @@ base::Result<RunRecord> head_of(Store& store, RunId id, WithContext context) {
   return run;
 }
 
+base::Result<std::vector<Missed>> missed_of(Store& store, RunId id) {
+  return rows_missed(store.database(), id);
+}
+
 base::Result<RunRecord> load_run(Store& store, RunId id) {
   Database& database = store.database();
   ASSAY_TRY(RunRecord run, head_of(store, id, WithContext::kYes));
@@ -191,7 +195,7 @@ base::Result<RunRecord> load_run(Store& store, RunId id) {
       each_output(store, id, -1, [&](Output output) { run.outputs.push_back(std::move(output)); }));
   ASSAY_TRY(run.facts, path_facts(store, id));
   ASSAY_TRY(run.processes, processes_of(database, id));
-  ASSAY_TRY(run.missed, missed_of(database, id));
+  ASSAY_TRY(run.missed, rows_missed(database, id));
   ASSAY_TRY(run.rules, rules_of(database, id));
   ASSAY_TRY(run.gpu, gpu_work_of(database, id));
   ASSAY_TRY(run.context.packages, packages_of(database, id));

@@ -30,6 +30,9 @@ base::Result<RunRecord> load_run(Store& store, RunId id);
 enum class WithContext { kNo, kYes };
 base::Result<RunRecord> head_of(Store& store, RunId id, WithContext context = WithContext::kNo);
 
+// Why the run is not complete.
+base::Result<std::vector<Missed>> missed_of(Store& store, RunId id);
+
 // One call per file, sorted by path; a limit of -1 means all.
 base::Result<void> each_input(Store& store, RunId id, std::int64_t limit,
                               const std::function<void(Input)>& visit);

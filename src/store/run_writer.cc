@@ -9,6 +9,7 @@
 #include "store/document.h"
 #include "store/path_facts.h"
 #include "store/run_row.h"
+#include "store/shared_outputs.h"
 #include "store/stage_identity.h"
 #include "store/stages.h"
 
@@ -188,6 +189,16 @@ base::Result<void> RunWriter::add_rule(const FileRule& rule) {
 
 base::Result<void> RunWriter::add_gpu(const GpuWork& work) {
   return insert_gpu_work(state_->database, state_->run, work);
+}
+
+base::Result<void> RunWriter::note_shared_outputs(RunRecord& run,
+                                                  const std::vector<RunId>& earlier) {
+  if (state_->outputs == 0) return {};
+  ASSAY_TRY(const std::vector<Missed> shared,
+            store::note_shared_outputs(state_->database, run, earlier));
+  for (const Missed& missed : shared) ASSAY_TRY_VOID(add_missed(missed));
+  run.complete = run.complete && shared.empty();
+  return {};
 }
 
 base::Result<std::int64_t> RunWriter::finish(const RunRecord& run) {

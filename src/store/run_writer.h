@@ -42,6 +42,9 @@ class RunWriter {
   // At most once.
   base::Result<void> add_gpu(const GpuWork& work);
 
+  // After the last output: shared_outputs.h. Sets `complete` to false if there are any.
+  base::Result<void> note_shared_outputs(RunRecord& run, const std::vector<RunId>& earlier);
+
   // Updates the run's row with everything in `run` but its lists, assigns a stage if it is kDone,
   // and commits. Returns the stage's number, or 0.
   base::Result<std::int64_t> finish(const RunRecord& run);

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <optional>
+#include <system_error>
 
 #include "store/files.h"
 #include "store/migrate.h"
@@ -12,9 +14,11 @@
 namespace assay::store {
 
 base::Result<Store> Store::create(const Location& location, const StoreProgram& program) {
-  ASSAY_TRY_VOID(make_directory(location));
-  ASSAY_TRY_VOID(make_private_file(location.database));
-  return open(location, program);
+  ASSAY_TRY_VOID(make_files(location));
+  ASSAY_TRY(Store store, open(location, program));
+  std::error_code ignored;
+  std::filesystem::remove(creation_mark(location), ignored);
+  return store;
 }
 
 base::Result<Store> Store::open(const Location& location, const StoreProgram& program,
@@ -51,7 +55,8 @@ base::Result<void> Store::prepare(const StoreProgram& program) {
   constexpr std::string_view kSettings =
       "PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL; PRAGMA cell_size_check = ON";
   ASSAY_TRY_VOID(database_.exec(kSettings).map_error(damaged_if_refused));
-  ASSAY_TRY(const Schema schema, read_schema(database_).map_error(damaged_if_refused));
+  ASSAY_TRY(Schema schema, read_schema(database_).map_error(damaged_if_refused));
+  if (is_new(schema)) ASSAY_TRY_VOID(check_creation(schema));
   // Nothing is written before this check: a file that is not a store stays as it is.
   if (auto fit = check_schema(database_, schema, program); !fit) {
     database_.leave_untouched_on_close();
@@ -81,6 +86,18 @@ base::Result<void> Store::prepare(const StoreProgram& program) {
   if (wal) ASSAY_TRY_VOID(database_.exec("PRAGMA synchronous = NORMAL"));
   ASSAY_TRY(project_, read_project(database_).map_error(damaged_if_refused));
   return follow_the_project();
+}
+
+base::Result<void> Store::check_creation(Schema& schema) {
+  std::error_code ignored;
+  if (std::filesystem::exists(creation_mark(location_), ignored)) return {};
+  // Another process may have finished creating it since the schema was read.
+  ASSAY_TRY(schema, read_schema(database_).map_error(damaged_if_refused));
+  if (!is_new(schema)) return {};
+  database_.leave_untouched_on_close();
+  return base::fail(base::unfit_error(
+      location_.database.string(), "the store is empty: what was recorded in it is lost",
+      "restore a copy of it, or move .assay away and run: assay init"));
 }
 
 base::Result<void> Store::prepare_to_read(const StoreProgram& program, std::int64_t version) {

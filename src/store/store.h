@@ -20,6 +20,8 @@
 
 namespace assay::store {
 
+struct Schema;  // migrate.h
+
 class Store {
  public:
   // Creates the store, or finishes an interrupted creation, or opens the existing one.
@@ -52,6 +54,8 @@ class Store {
   Store(Location location, Database database)
       : location_(std::move(location)), database_(std::move(database)) {}
   base::Result<void> prepare(const StoreProgram& program);
+  // A database without tables is either being created or has lost its content, which is an error.
+  base::Result<void> check_creation(Schema& schema);
   base::Result<void> prepare_to_read(const StoreProgram& program, std::int64_t version);
   // Corrects the recorded paths if the project directory was moved.
   base::Result<void> follow_the_project();

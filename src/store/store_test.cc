@@ -126,12 +126,30 @@ TEST_F(StoreTest, FinishesWhatAKillLeft) {
   EXPECT_EQ(mode_of(location_.directory), 0700U);
   fs::remove(location_.database);
   testing::write(location_.directory / ".gitignore", "");
+  testing::write(location_.directory / "creating", "");
   testing::write(location_.database, "");
   fs::permissions(location_.database, fs::perms::none);
   const auto store = Store::create(location_, {.version = "1"});
   EXPECT_TRUE(store) << line_of(store);
   EXPECT_EQ(mode_of(location_.database), 0600U);
   EXPECT_EQ(testing::read(location_.directory / ".gitignore"), "*\n");
+  EXPECT_FALSE(fs::exists(location_.directory / "creating"));
+}
+
+// `: > .assay/assay.db`, or a disk that lost it: nothing takes its place unasked.
+TEST_F(StoreTest, AnEmptiedStoreIsAnErrorAndStaysEmpty) {
+  ASSERT_TRUE(Store::create(location_, {.version = "1"}));
+  testing::write(location_.database, "");
+  for (const auto& refused : {Store::open(location_, {.version = "1"}),
+                              Store::open(location_, {.version = "1"}, Access::kRead),
+                              Store::create(location_, {.version = "1"})}) {
+    EXPECT_EQ(line_of(refused), location_.database.string() +
+                                    ": the store is empty: what was recorded in it is lost; "
+                                    "restore a copy of it, or move .assay away and run: assay "
+                                    "init");
+    EXPECT_EQ(refused.error().code, base::ExitCode::kUnfit);
+  }
+  EXPECT_EQ(fs::file_size(location_.database), 0U);
 }
 
 TEST_F(StoreTest, KeepsAPersonsGitignore) {

@@ -316,5 +316,23 @@ TEST(CollectiveJson, AsThePlannerHasItOrARefusal) {
   }
 }
 
+TEST(OutcomeText, NumbersAreWrittenForPeople) {
+  const FigureTable table;
+  Figure figure;
+  figure.published = 1411.6;
+  EXPECT_EQ(published_text(table, figure), "1,411.6");
+  figure.published = 5.2e-5;
+  EXPECT_EQ(published_text(table, figure), "0.000052");
+  OurValue ours{.label = FigureLabel::kRecorded, .value = 6495.1};
+  EXPECT_EQ(value_text(table, ours), "6,495.1");
+  ours.label = FigureLabel::kPlanned;
+  EXPECT_EQ(value_text(table, ours), "6,495");
+  Goal goal;
+  goal.text = "within 15%";
+  EXPECT_EQ(goal_text(goal), "within 15 %");
+  goal.text = "<= 1";
+  EXPECT_EQ(goal_text(goal), "<= 1");
+}
+
 }  // namespace
 }  // namespace assay::suite

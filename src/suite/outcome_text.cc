@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/units.h"
+#include "base/figure.h"
 
 namespace assay::suite {
 namespace {
@@ -15,20 +15,15 @@ using base::Json;
 constexpr double kWhole = 1000;  // shown without decimals from here on
 
 std::string number_text(double value, bool is_signed) {
-  if (!std::isfinite(value)) return "—";
-  const std::string sign = is_signed && value > 0 ? "+" : "";
-  if (std::abs(value) >= kWhole && std::abs(value) < 1e15) {
-    return sign + base::grouped(static_cast<std::int64_t>(std::llround(value)));
-  }
-  if (is_signed) return fmt::format("{}{:.2f}", sign, value);
-  return fmt::format("{:.4g}", value);
+  if (!is_signed || !std::isfinite(value)) return base::figure(value);
+  if (std::abs(value) >= kWhole)
+    return value > 0 ? base::signed_figure(value) : base::figure(value);
+  return fmt::format("{}{:.2f}", value > 0 ? "+" : "", value);
 }
 
 // With exactly the digits that were published.
 std::string as_published(double value, bool is_signed) {
-  const bool whole = value == std::floor(value) && std::abs(value) < 1e15;
-  return (is_signed && value > 0 ? "+" : "") +
-         (whole ? base::grouped(static_cast<std::int64_t>(value)) : fmt::format("{}", value));
+  return (is_signed && value > 0 ? "+" : "") + base::exact_figure(value);
 }
 
 std::optional<double> difference_of(const Figure& figure, const OurValue& ours) {
@@ -101,7 +96,7 @@ Json goal_json(const GoalOutcome& goal) {
   const bool seen = goal.ours && (goal.ours->label == FigureLabel::kMeasured ||
                                   goal.ours->label == FigureLabel::kRecorded);
   return {{"what", goal.table->title + ": " + goal.figure->what},
-          {"goal", goal.figure->goal->text},
+          {"goal", goal_text(*goal.figure->goal)},
           // A computed number is never reported under this key.
           {"measured", seen ? Json(*goal.ours->value) : Json(nullptr)},
           {"ours", goal.ours ? Json(*goal.ours->value) : Json(nullptr)},
@@ -160,6 +155,14 @@ Json ideal_json(const FigureChart& chart, const TableOutcome& found) {
 std::string label_text(const SuiteOutcome& outcome, const OurValue& ours) {
   std::string text(to_text(ours.label));
   if (ours.label == FigureLabel::kMeasured && outcome.folder->quick()) text += " (quick)";
+  return text;
+}
+
+std::string goal_text(const Goal& goal) {
+  std::string text = goal.text;
+  const std::size_t percent = text.find('%');
+  const bool joined = percent != std::string::npos && percent > 0 && text[percent - 1] != ' ';
+  if (joined) text.insert(percent, 1, ' ');
   return text;
 }
 

@@ -11,6 +11,8 @@ namespace assay::suite {
 // "measured (quick)", "+0.31 [-0.20, +0.85]", "+1.2 %"
 std::string label_text(const SuiteOutcome& outcome, const OurValue& ours);
 std::string value_text(const FigureTable& table, const OurValue& ours);
+// "within 15 %", "<= 1"
+std::string goal_text(const Goal& goal);
 std::string published_text(const FigureTable& table, const Figure& figure);
 // The origin of our value, and how it differs from the published quantity.
 std::string remark_text(const Figure& figure, const OurValue& ours);

@@ -5,8 +5,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "suite/catalogue.h"
-#include "suite/goal.h"
+#include "suite/suite.h"
 
 namespace assay::suite {
 namespace {

@@ -49,8 +49,9 @@ class CaseRunner {
         interrupts_(interrupts),
         environment_(environment_with(host.path)) {}
 
-  // Nothing if it was interrupted.
-  base::Result<std::optional<CaseRun>> run(const SuiteCase& suite_case) {
+  // Nothing if it was interrupted. `begins` is called unless the case is left out.
+  template <class Begins>
+  base::Result<std::optional<CaseRun>> run(const SuiteCase& suite_case, const Begins& begins) {
     CaseRun made{.name = suite_case.name, .state = CaseState::kDone};
     if (folder_.quick() && !suite_case.quick) {
       made.state = CaseState::kLeftOut;
@@ -62,6 +63,7 @@ class CaseRunner {
       made.why = *std::move(missing);
       return made;
     }
+    begins();
     if (suite_case.kind == CaseKind::kCollective) return compute(suite_case, made);
     const base::Stopwatch watch;
     const std::int64_t times = folder_.quick() ? 1 : suite_case.repeat;
@@ -147,20 +149,21 @@ class CaseRunner {
     const fs::path journal = folder_.directory() / "compare" / suite_case.name;
     std::error_code ignored;
     if (fs::exists(journal / "runs.jsonl", ignored)) {
-      return fmt::format("exec {} compare --resume {} --json", assay,
+      return fmt::format("exec {} compare --resume {} --json --quiet", assay,
                          base::shell_quoted(journal.string()));
     }
     const fs::path file = folder_.directory() / "cases" / (suite_case.name + ".toml");
     ASSAY_TRY_VOID(base::replace_file(file, text));
-    return fmt::format("exec {} compare --file {} -o {} --json", assay,
+    return fmt::format("exec {} compare --file {} -o {} --json --quiet", assay,
                        base::shell_quoted(file.string()), base::shell_quoted(journal.string()));
   }
 
   static bool succeeded(const SuiteCase& suite_case, const ProcessOutcome& outcome) {
     if (outcome.ok()) return true;
-    // A plan whose answer is no is a plan: the job does not fit.
+    // A plan whose answer is no or perhaps is a plan: the job does not fit, or may not.
     if (suite_case.kind == CaseKind::kPlan && !outcome.timed_out &&
-        base::shell_exit_code(outcome.wait_status) == static_cast<int>(base::ExitCode::kNo)) {
+        base::shell_exit_code(outcome.wait_status) <=
+            static_cast<int>(base::ExitCode::kInconclusive)) {
       return true;
     }
     return suite_case.kind == CaseKind::kCompare && !outcome.timed_out &&
@@ -199,8 +202,9 @@ base::Result<std::vector<CaseRun>> run_cases(const SuiteFolder& folder, const Su
     }
     interrupted = interrupted || interrupts.happened();
     if (!interrupted) {
-      if (callback) callback(runs.size() + 1, suite_case);
-      ASSAY_TRY(std::optional<CaseRun> made, runner.run(suite_case));
+      ASSAY_TRY(std::optional<CaseRun> made, runner.run(suite_case, [&] {
+        if (callback) callback(runs.size() + 1, suite_case);
+      }));
       if (made) {
         ASSAY_TRY_VOID(folder.keep(*made));
         runs.push_back(*std::move(made));

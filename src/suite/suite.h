@@ -18,9 +18,24 @@
 #include "base/units.h"
 #include "compare/metric.h"
 #include "spec/value.h"
-#include "suite/goal.h"
 
 namespace assay::suite {
+
+// A goal for a figure, as written in the file.
+enum class GoalKind {
+  kAtMost,
+  kAtLeast,
+  kSizeAtMost,  // limits the absolute value
+  kWithin,
+};
+struct Goal {
+  GoalKind kind = GoalKind::kAtMost;
+  double bound = 0;  // kWithin: percent of the published figure
+  std::string text;  // as written: "<= 1"
+};
+
+// "<= 1", ">= 0.9", "|x| <= 0.1", "within 15%"
+base::Result<Goal> parse_goal(std::string_view text);
 
 enum class CaseKind {
   kPlan,        // arguments of `assay plan`

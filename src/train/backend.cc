@@ -44,7 +44,7 @@ base::Result<Scalars> run_step(Backend& backend, const step::Program& program,
   std::vector<std::int32_t> targets(program.choices.purpose != step::Purpose::kLogits ? count : 0);
   std::vector<std::int32_t> begins(program.choices.document_mask ? count : 0);
   for (const step::Op& op : program.ops) {
-    if (op.kind == step::Kind::kRead) {
+    if (op.kind == step::OpKind::kRead) {
       ASSAY_TRY_VOID(batches(op.micro, tokens, targets));
       if (op.documents) ASSAY_TRY_VOID(documents(op.micro, begins));
       backend.set_batch(op, {tokens, targets, begins});

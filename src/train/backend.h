@@ -21,27 +21,9 @@
 #include "train/executed.h"
 #include "train/micro_batch.h"
 #include "train/start_up.h"
+#include "train/step_settings.h"
 
 namespace assay::train {
-
-// Values that change from step to step or do not affect the program's shape.
-struct StepSettings {
-  std::int64_t step = 1;  // counted from 1
-  double learning_rate = 0;
-  double muon_learning_rate = 0;
-  double muon_momentum = 0;
-  double beta1 = 0;
-  double beta2 = 0;
-  double epsilon = 0;
-  double weight_decay = 0;
-  double clip = 0;  // 0: gradients are not clipped
-  double z_loss = 0;
-  double counted_targets = 0;  // over all ranks and micro-batches; gradients are divided by it
-  // For mixtures of experts.
-  double balance_loss = 0;
-  double router_z_loss = 0;
-  double balance_rate = 0;
-};
 
 using Scalars = std::array<float, static_cast<std::size_t>(step::Scalar::kScalars)>;
 

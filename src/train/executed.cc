@@ -4,7 +4,7 @@
 
 namespace assay::train {
 
-void OpRecorder::executed(step::Kind kind, const std::vector<Shape>& in,
+void OpRecorder::executed(step::OpKind kind, const std::vector<Shape>& in,
                           const std::vector<Shape>& out) {
   if (log_ == nullptr) return;
   Executed entry{.op = op_, .kind = kind};

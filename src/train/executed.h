@@ -12,7 +12,7 @@ namespace assay::train {
 
 struct Executed {
   const step::Op* op = nullptr;  // the program's op that was being executed
-  step::Kind kind = step::Kind::kMatmul;
+  step::OpKind kind = step::OpKind::kMatmul;
   std::vector<std::array<std::int64_t, 2>> in;  // rows and columns
   std::vector<std::array<std::int64_t, 2>> out;
 };
@@ -48,7 +48,7 @@ class OpRecorder {
     op_ = op;
   }
   // Called by the code that executes an op. Empty operands are left out.
-  void executed(step::Kind kind, const std::vector<Shape>& in, const std::vector<Shape>& out);
+  void executed(step::OpKind kind, const std::vector<Shape>& in, const std::vector<Shape>& out);
 
  private:
   ExecutedLog* log_ = nullptr;

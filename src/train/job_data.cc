@@ -2,14 +2,25 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
+#include "base/embedded_file.h"
 #include "base/error.h"
-#include "spec/data_mix.h"
-#include "train/builtin_text.h"
+#include "spec/job.h"
+#include "train/data/bpe_tokenizer.h"
+#include "train/data/count_words.h"
+#include "train/data/shard_writer.h"
+#include "train/data/tiktoken.h"
+#include "train/data/tokenizer.h"
+#include "train/data/train_bpe.h"
+#include "train/data/word_splitter.h"
 
 namespace assay::train {
 
+std::span<const base::EmbeddedFile> embedded_files();  // generated: docs/*.md
 namespace {
 
 namespace fs = std::filesystem;
@@ -40,6 +51,32 @@ base::Result<data::TokenSet> open_tokens(const spec::JobSpec& job, const std::st
     }
   }
   return set;
+}
+
+constexpr std::int64_t kByteValues = 256;
+
+struct TextTokenizer {
+  std::unique_ptr<const data::Tokenizer> tokenizer;
+  std::optional<data::TokenId> bos = {};
+};
+
+base::Result<TextTokenizer> trained_tokenizer(std::int64_t vocabulary) {
+  ASSAY_TRY(const std::string pattern, data::split_pattern("llama3"));
+  ASSAY_TRY(data::WordSplitter splitter, data::WordSplitter::compile(pattern, "llama3"));
+  data::WordCounts words;
+  for (const base::EmbeddedFile& file : embedded_files()) {
+    ASSAY_TRY_VOID(data::count_words_of(splitter, file.contents, words));
+  }
+  // One token is kept for the beginning of documents.
+  const auto tokens = data::train_bpe(words, static_cast<std::size_t>(vocabulary - 1));
+  const auto bos = static_cast<data::TokenId>(tokens.size());
+  ASSAY_TRY(data::BpeVocabulary made,
+            data::read_tiktoken(data::tiktoken_text(tokens), "the built-in text",
+                                {fmt::format("<|bos|>={}", bos)}));
+  // The pages write about special tokens: there they are ordinary text.
+  made.added_as_text = true;
+  auto tokenizer = data::bpe_tokenizer(std::move(made), std::move(splitter), pattern);
+  return TextTokenizer{std::move(tokenizer), bos};
 }
 
 }  // namespace
@@ -92,7 +129,7 @@ data::DocumentMask mask_of(const step::Program& program) {
 
 data::BatchShare share_of(const step::Program& program) {
   const auto number = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
-  const step::Place place = program.choices.layout.sequences();
+  const step::AxisPosition place = program.choices.layout.sequences();
   data::BatchShare share{.rank = number(place.rank),
                          .ranks = number(place.ranks),
                          .micro = number(program.choices.micro_batch)};
@@ -101,6 +138,25 @@ data::BatchShare share_of(const step::Program& program) {
     share.part = data::WindowPart{number(part.piece), {number(part.first), number(part.second)}};
   }
   return share;
+}
+
+base::Result<void> write_builtin_text(const std::filesystem::path& path, std::int64_t vocabulary) {
+  TextTokenizer text{.tokenizer = data::byte_tokenizer()};
+  if (vocabulary > kByteValues) {
+    ASSAY_TRY(text, trained_tokenizer(vocabulary));
+  }
+  ASSAY_TRY(data::ShardWriter writer,
+            data::ShardWriter::create(
+                path, text.tokenizer->vocabulary(),
+                data::ShardDocuments{.definition = text.tokenizer->definition(), .bos = text.bos}));
+  for (const base::EmbeddedFile& file : embedded_files()) {
+    ASSAY_TRY(std::vector<data::TokenId> tokens, text.tokenizer->encode(file.contents));
+    if (text.bos) tokens.insert(tokens.begin(), *text.bos);
+    writer.begin_document();
+    ASSAY_TRY_VOID(writer.append(tokens));
+  }
+  ASSAY_TRY_VOID(writer.finish());
+  return {};
 }
 
 }  // namespace assay::train

@@ -25,7 +25,7 @@ struct ReadPlaces {
   explicit ReadPlaces(const step::Op& op) {
     std::size_t at = 0;
     const std::size_t end = op.out.size() - (op.documents ? 1 : 0);
-    if (op.part == step::Part::kEmbedding) tokens = &op.out[at++];
+    if (op.part == step::ModelPart::kEmbedding) tokens = &op.out[at++];
     if (at < end) targets = &op.out[at];
     if (op.documents) documents = &op.out[end];
   }

@@ -47,7 +47,7 @@ struct PartList {
 // Muon's matrices are assigned to ranks as a whole, so parts have different sizes.
 PartList parts_of(const step::Unit& unit, const step::Op& op) {
   PartList list;
-  const bool gather = op.kind == step::Kind::kAllGather;
+  const bool gather = op.kind == step::OpKind::kAllGather;
   for (std::size_t rank = 0; rank < unit.parts.size(); ++rank) {
     const step::Range& part = unit.parts[rank];
     list.send_counts.push_back(gather ? unit.part.count : part.count);
@@ -102,7 +102,7 @@ base::Result<std::unique_ptr<RankGroups>> RankGroups::make(comm::Communicator& w
        {Axis::kData, Axis::kShard, Axis::kReplica, Axis::kTensor, Axis::kContext, Axis::kExpert,
         Axis::kExpertData, Axis::kExpertShard, Axis::kPipeline, Axis::kPipelineBack}) {
     // The same decision on all ranks: whether an axis spans the whole world, or is trivial.
-    const step::Place place = layout.along(axis);
+    const step::AxisPosition place = layout.along(axis);
     if (place.ranks == 1 || (is_of_experts(axis) && !layout.spreads_experts())) continue;
     const std::vector<std::int64_t> members = layout.members(axis);
     const bool is_world = place.ranks == world.ranks() && std::ranges::is_sorted(members);
@@ -128,9 +128,9 @@ base::Result<void> RankGroups::issue(const step::Program& program, const step::O
   comm::Communicator& ranks = along(op.axis);
   const step::View& some = op.in.empty() ? op.out[0] : op.in[0];
   comm::Call call{.type = type_of(program.buffers[static_cast<std::size_t>(some.buffer)].type)};
-  if (op.kind == step::Kind::kSend || op.kind == step::Kind::kReceive) {
+  if (op.kind == step::OpKind::kSend || op.kind == step::OpKind::kReceive) {
     call.collective =
-        op.kind == step::Kind::kSend ? comm::Collective::kSend : comm::Collective::kReceive;
+        op.kind == step::OpKind::kSend ? comm::Collective::kSend : comm::Collective::kReceive;
     call.count = some.elements();
     call.peer = op.peer;
     ASSAY_TRY(open_[op.ticket], ranks.issue(call, in, out, stream));
@@ -146,9 +146,9 @@ base::Result<void> RankGroups::issue(const step::Program& program, const step::O
     ASSAY_TRY(open_[op.ticket], ranks.issue(call, in, out, stream, list.parts()));
     return {};
   }
-  call.collective = op.kind == step::Kind::kAllGather ? comm::Collective::kAllGather
-                                                      : comm::Collective::kAllToAll;
-  call.count = op.kind == step::Kind::kAllGather ? from.elements() : to.cols;
+  call.collective = op.kind == step::OpKind::kAllGather ? comm::Collective::kAllGather
+                                                        : comm::Collective::kAllToAll;
+  call.count = op.kind == step::OpKind::kAllGather ? from.elements() : to.cols;
   ASSAY_TRY(open_[op.ticket], ranks.issue(call, in, out, stream));
   return {};
 }

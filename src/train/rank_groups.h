@@ -35,12 +35,12 @@ class RankGroups {
   [[nodiscard]] int ranks() const { return world_->ranks(); }
   [[nodiscard]] comm::Communicator& world() const { return *world_; }
 
-  // Starts the communication of an op (step::Kind::kAllGather, kAllToAll, kSend, kReceive) between
-  // buffers of this rank and others.
-  // `stream`: for device memory, see comm::Communicator::issue.
+  // Starts the communication of an op (step::OpKind::kAllGather, kAllToAll, kSend, kReceive)
+  // between buffers of this rank and others. `stream`: for device memory, see
+  // comm::Communicator::issue.
   base::Result<void> issue(const step::Program& program, const step::Op& op, const std::byte* in,
                            std::byte* out, comm::Stream stream = {});
-  // The same for step::Kind::kExchangeRows, whose row counts are known only during the step.
+  // The same for step::OpKind::kExchangeRows, whose row counts are known only during the step.
   base::Result<void> issue_rows(const step::Program& program, const step::Op& op,
                                 const RowCounts& rows, const std::byte* in, std::byte* out,
                                 comm::Stream stream = {});

@@ -28,7 +28,7 @@ TEST(RankGroups, CountsThatDoNotFitAreAnError) {
     ASSAY_TRY(choices.layout, step::layout_of({.dp = 1, .ep = 2}, c.rank()));
     ASSAY_TRY(const step::Program program, step::build(model, choices));
     ASSAY_TRY(const auto groups, RankGroups::make(c, choices.layout));
-    const auto op = std::ranges::find(program.ops, step::Kind::kExchangeRows, &step::Op::kind);
+    const auto op = std::ranges::find(program.ops, step::OpKind::kExchangeRows, &step::Op::kind);
     for (const RowCounts& wrong :
          {RowCounts{{1, -1}, {0, 0}}, RowCounts{{3, 2}, {0, 0}}, RowCounts{{0, 0}, {1 << 30, 1}}}) {
       const auto issued = groups->issue_rows(program, *op, wrong, nullptr, nullptr);

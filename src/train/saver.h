@@ -1,6 +1,6 @@
 // Saver: one rank's part in saving checkpoints during a run. Between steps it takes a snapshot,
 // which is written in the background (checkpoint/background_writer.h) together with those of the
-// other ranks.
+// other ranks. Before that it checks that the disk has room.
 #pragma once
 
 #include <atomic>
@@ -8,9 +8,11 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "base/units.h"
 #include "comm/communicator.h"
 #include "spec/job.h"
 #include "train/checkpoint/background_writer.h"
@@ -19,6 +21,26 @@
 #include "train/trainer.h"
 
 namespace assay::train {
+
+// The checkpoints that a run will still write. Before the first step and before each of them the
+// saver checks that the disk has room for them.
+struct FutureCheckpoints {
+  std::int64_t bytes = 0;     // of one checkpoint, over all ranks
+  std::int64_t count = 1;     // written until the end of the run
+  std::int64_t keep = 0;      // at most this many are kept; 0: all
+  std::int64_t existing = 0;  // already in the folder
+
+  // The most further checkpoints that exist at once: one is written before the oldest is removed.
+  [[nodiscard]] std::int64_t at_once() const;
+};
+
+// Space available to unprivileged processes.
+base::Result<base::Bytes> free_space(const std::filesystem::path& folder);
+
+// Fails if the checkpoints will not fit; if all are kept, only if not even one fits, because users
+// may move them away during the run. In that case the result is a warning, and otherwise empty.
+base::Result<std::string> check_disk_space(const std::filesystem::path& folder, base::Bytes free,
+                                           const FutureCheckpoints& future);
 
 struct SaverOptions {
   std::filesystem::path root;

@@ -19,7 +19,7 @@
 #include "train/resume.h"
 #include "train/run_folder.h"
 #include "train/saver.h"
-#include "train/schedule.h"
+#include "train/step_settings.h"
 #include "train/tokenizer_record.h"
 #include "train/validation.h"
 #include "train/verify_together.h"
@@ -198,26 +198,6 @@ class Trainer {
     return static_cast<std::int64_t>(reader_.counted_targets(position_.cursor, step_windows()));
   }
 
-  [[nodiscard]] StepSettings settings(std::int64_t counted) const {
-    const spec::TrainSpec& t = job_.train;
-    const std::int64_t step = position_.step + 1;
-    const double fraction = schedule(t, step, steps_);
-    return {.step = step,
-            .learning_rate = t.learning_rate * fraction,
-            .muon_learning_rate = t.muon_learning_rate * fraction,
-            .muon_momentum = t.muon_momentum,
-            .beta1 = t.beta1,
-            .beta2 = t.beta2,
-            .epsilon = t.epsilon,
-            .weight_decay = t.weight_decay,
-            .clip = t.clip,
-            .z_loss = t.z_loss,
-            .counted_targets = static_cast<double>(std::max<std::int64_t>(counted, 1)),
-            .balance_loss = t.balance_loss,
-            .router_z_loss = t.router_z_loss,
-            .balance_rate = t.balance_rate};
-  }
-
   // Exchanged after every step: whether a rank was asked to stop, or must save once more; and rank
   // 0 receives the measurements of all ranks.
   struct Agreed {
@@ -252,7 +232,7 @@ class Trainer {
     if (options_.meter != nullptr) options_.meter->begin_step();
     const std::int64_t start_ns = options_.clock->monotonic_ns();
     const std::int64_t counted = counted_targets();
-    const StepSettings now = settings(counted);
+    const StepSettings now = settings_of_step(job_.train, position_.step + 1, steps_, counted);
     loaded_ = 0;
     ASSAY_TRY(const Scalars scalars,
               run_step(

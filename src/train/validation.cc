@@ -86,7 +86,7 @@ base::Result<std::optional<double>> Validation::loss(Backend& backend,
     backend.begin_step({.counted_targets = static_cast<double>(program_->micro_tokens())});
     ASSAY_TRY_VOID(gather_first_weights(backend, *program_));
     for (const step::Op* op : forward_) {
-      if (op->kind == step::Kind::kRead) {
+      if (op->kind == step::OpKind::kRead) {
         backend.set_batch(*op, {batch.tokens, batch.targets, batch.documents});
       } else {
         ASSAY_TRY_VOID(backend.execute(*op));

@@ -264,10 +264,17 @@ TEST(Cli, InitIsNotStoppedByWhatStandsAbove) {
   EXPECT_THAT(assay({"init", "mine"}, directory.path()).out, StartsWith("created "));
 }
 
-TEST(Cli, InitOfAnEmptyDatabaseFinishesIt) {
+TEST(Cli, InitFinishesAnInterruptedOneAndReplacesNothing) {
   base::testing::TempDir directory;
   fs::create_directories(directory.path() / ".assay");
   std::ofstream(directory.path() / ".assay/assay.db");
+  for (const std::vector<std::string>& verb :
+       {std::vector<std::string>{"init"}, {"log"}, {"top", "--once", "--interval", "0.1"}}) {
+    const auto refused = assay(verb, directory.path());
+    EXPECT_EQ(refused.exit_code, 3) << verb.front();
+    EXPECT_THAT(refused.err, HasSubstr("the store is empty")) << verb.front();
+  }
+  std::ofstream(directory.path() / ".assay/creating");
   EXPECT_THAT(assay({"init"}, directory.path()).out, StartsWith("created "));
 }
 
@@ -286,7 +293,7 @@ TEST(Cli, ClosedStreamsDoNotCrashIt) {
   };
   EXPECT_EQ(closed(" presets show nope 2>&-"), 64);
   EXPECT_EQ(closed(" presets show nope <&- >&- 2>&-"), 64);
-  EXPECT_EQ(closed(" presets list >&-"), 1);
+  EXPECT_EQ(closed(" presets list >&-"), 3);
   EXPECT_EQ(closed(" presets check - <&-"), 64);
 }
 
@@ -296,6 +303,14 @@ TEST(Cli, AFullDiskIsNotSuccess) {
   EXPECT_EQ(outcome.exit_code, 3);
   EXPECT_THAT(outcome.err, HasSubstr("standard output: cannot write"));
   EXPECT_THAT(outcome.err, HasSubstr("No space left on device"));
+  // One that would go on for ever ends.
+  for (const char* where : {"/dev/full", "&-"}) {
+    const auto endless = support::run(
+        {{"sh", "-c",
+          "timeout 20 " + support::program() + " top --json --interval 0.1 >" + where}});
+    EXPECT_EQ(endless.exit_code, 3) << where;
+    EXPECT_THAT(endless.err, HasSubstr("standard output: cannot write")) << where;
+  }
 }
 
 // Standard output is the command's.

@@ -14,9 +14,11 @@
 namespace assay::cli {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 class CommandLine : public ::testing::Test {
  protected:
@@ -25,6 +27,7 @@ class CommandLine : public ::testing::Test {
                     .description = "another command",
                     .examples = {},
                     .options = {{"--tracer", "which", &tracer_, {}, "NAME"},
+                                {"--prompt", "a text", &prompt_, {}, "TEXT"},
                                 {"--set", "values", &sets_},
                                 {"-b,--build", "flag", &build_}},
                     .wrapped = {"COMMAND", "what to run", &wrapped_, &stage_},
@@ -47,12 +50,24 @@ class CommandLine : public ::testing::Test {
     return request ? "" : request.error().line();
   }
 
+  std::string help_text(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "assay");
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    const auto request =
+        parse_command_line(root_, session_, static_cast<int>(argv.size()), argv.data());
+    const ShowHelp* help = request ? std::get_if<ShowHelp>(&*request) : nullptr;
+    return help == nullptr ? "no help" : help->text;
+  }
+
   Session session_;
   Verb root_{"assay", "test", {}};
   std::string tracer_, what_;
+  std::string prompt_;
   std::string stage_;
   std::vector<std::string> sets_, wrapped_, names_;
   bool build_ = false;
+  std::vector<OrderedValue> rules_;
 };
 
 TEST_F(CommandLine, ArgumentsAfterTheDashesBelongToTheCommand) {
@@ -81,6 +96,18 @@ TEST_F(CommandLine, AnOptionsValueIsNotAPositional) {
   EXPECT_EQ(parse({"run", "--set", "ls", "--tracer=x", "cat"}), "");
   EXPECT_THAT(sets_, ElementsAre("ls"));
   EXPECT_THAT(wrapped_, ElementsAre("cat"));
+}
+
+TEST_F(CommandLine, AnEmptyValueDoesNotSwallowTheNextArgument) {
+  prompt_ = "before";
+  EXPECT_EQ(parse({"run", "--prompt=", "--set", "a=b", "ls"}), "");
+  EXPECT_EQ(prompt_, "");
+  EXPECT_THAT(sets_, ElementsAre("a=b"));
+  EXPECT_THAT(wrapped_, ElementsAre("ls"));
+}
+
+TEST_F(CommandLine, AnEmptyNameIsRefused) {
+  EXPECT_THAT(parse({"run", "--tracer=", "ls"}), HasSubstr("--tracer: needs a name"));
 }
 
 TEST_F(CommandLine, TheWrappedCommandMayBeEmpty) {
@@ -135,10 +162,40 @@ TEST_F(CommandLine, HelpListsVerbsUnderTheirGroups) {
               ::testing::ContainsRegex("Observe:\n +run .*\n\nAsk:\n +label "));
 }
 
+// CLI11 would list verbs of a verb under the heading of that verb itself.
+TEST_F(CommandLine, VerbsOfAVerbHaveAHeadingOfTheirOwn) {
+  root_.verbs[1].group = "Ask";
+  root_.verbs[1].verbs = {{.name = "add", .description = "adds", .examples = {}}};
+  const std::string help = help_text({"label", "--help"});
+  EXPECT_THAT(help, HasSubstr("\n\nVerbs:\n  add "));
+  EXPECT_THAT(help, Not(HasSubstr("Ask:")));
+}
+
+TEST_F(CommandLine, OptionsThatMayBeRepeatedSaySo) {
+  root_.verbs[0].options.push_back({"--keep", "which", &rules_, {}, "PATTERN"});
+  root_.verbs[0].options.push_back({"--name", "a name", &names_, {}, "NAME", false, true});
+  const std::string help = help_text({"run", "--help"});
+  EXPECT_THAT(help, ContainsRegex("--set KEY=VALUE +values; repeatable\n"));
+  EXPECT_THAT(help, ContainsRegex("--keep PATTERN +which; repeatable\n"));
+  EXPECT_THAT(help, ContainsRegex("--name NAME +a name\n"));
+  EXPECT_THAT(help, Not(HasSubstr("KEY=VALUE ...")));
+}
+
+TEST_F(CommandLine, HelpIsAlsoAVerb) {
+  EXPECT_EQ(help_text({"help"}), help_text({"--help"}));
+  EXPECT_EQ(help_text({"help", "run"}), help_text({"run", "--help"}));
+  EXPECT_THAT(help_text({"help"}), Not(HasSubstr("\n\n\n")));
+  EXPECT_EQ(parse({"help", "rnu"}), "help: unknown command 'rnu'; did you mean 'run'?");
+}
+
 TEST_F(CommandLine, TheManPageHasEveryVerbAndCannotBeBrokenByText) {
   root_.verbs[1].description = ".SH not a request\n'nor this \\fB";
   const std::string page = man_page_of(root_);
   EXPECT_THAT(page, HasSubstr("\\fB\\-\\-tracer\\fR \\fINAME\\fR"));
+  EXPECT_THAT(page, HasSubstr("[\\fIWHAT\\fR] [\\fINAME\\fR…]"));
+  EXPECT_THAT(page, HasSubstr("\\-\\-version"));
+  EXPECT_THAT(page, HasSubstr("\n.SH FILES\n"));
+  EXPECT_THAT(page, HasSubstr("\n.SH ENVIRONMENT\n"));
   EXPECT_THAT(page, HasSubstr(".SS assay label\n\\&.SH not a request\n\\&'nor this \\efB"));
 }
 

@@ -191,6 +191,30 @@ TEST_F(CompareCli, ExportsGoWhereTheyCanBeWritten) {
   EXPECT_THAT(lost.out, HasSubstr("B against A"));
 }
 
+// `| true`: printing ends the program, but exports are written by then.
+TEST_F(CompareCli, ExportsDoNotNeedAReader) {
+  const auto pipe = [&](const std::string& arguments) {
+    return support::run({{"bash", "-c",
+                          support::program() +
+                              " compare --metric 'regex:took ([0-9.]+)' "
+                              "--max-pairs 2 --no-second-baseline " +
+                              arguments + " | true"},
+                         "",
+                         directory_.path()});
+  };
+  pipe("--a 'echo took 1; sleep 0.2' --b 'echo took 2' -o one --export one.csv");
+  EXPECT_THAT(read("one.csv"), HasSubstr("\n1,"));
+  pipe("--scan N=1,2 --a 'echo took {N}; sleep 0.1' --b 'echo took 2' -o s --export s.csv");
+  EXPECT_THAT(read("s.csv"), HasSubstr("\n2,1,"));
+}
+
+TEST_F(CompareCli, ARunThatPrintedNothingLeavesNoFiles) {
+  const auto outcome = compare({"--a", "true", "--b", "false", "-o", "x"});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("arm B: exited with 1; it printed nothing; correct it"));
+  EXPECT_TRUE(fs::is_empty(directory_.path() / "x/out"));
+}
+
 TEST_F(CompareCli, ADamagedScanIsOneLine) {
   fs::create_directory(directory_.path() / "s");
   write("s/scan.json", R"({"scanned": ["N"], "points": []})");
@@ -204,8 +228,12 @@ TEST_F(CompareCli, MistakesAreOneLine) {
           "compare: there is nothing to compare with; give --a and --b, or --under WRAPPER -- "
           "COMMAND");
   refused({"--a", "true"},
-          "compare: there is nothing to compare with; give --a and --b, or --under "
-          "WRAPPER -- COMMAND");
+          "compare: --b is missing or empty; give --a and --b, or --under WRAPPER -- COMMAND");
+  refused({"--a", "", "--b", "true"},
+          "compare: --a is missing or empty; give --a and --b, or --under WRAPPER -- COMMAND");
+  refused({"--scan", "N=1", "--", "echo {N}"},
+          "--scan: N has one value: there is nothing to compare it with; give more values, or two "
+          "commands with --a and --b");
   refused({"--a", "true", "--b", "true", "--metric", "regex:("},
           "--metric: '(' is not a regular expression; groups are (…), a digit is [0-9]");
   refused(
@@ -217,6 +245,8 @@ TEST_F(CompareCli, MistakesAreOneLine) {
           "--margin: 'much' is not a percentage; 0.5%, for example");
   refused({"--a", "true", "--b", "true", "--half-width", "0"},
           "--half-width: must be more than 0 %");
+  refused({"--a", "true", "--b", "true", "--max-pairs", "0"},
+          "compare --max-pairs: '0' is not a whole number of at least 1");
   refused({"--a", "true", "--b", "true", "--arm", "C"},
           "--arm: 'C' has no name; --arm NAME=COMMAND");
   refused({"--a", "true", "--b", "true", "--arm", "B=true"},

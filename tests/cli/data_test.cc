@@ -263,8 +263,16 @@ TEST_F(DataCli, MistakesAreOneLine) {
       {"tokenize", "a.txt", "-o", "x", "--tokenizer", "a.txt"}, 64,
       "a.txt: a tiktoken file does not define how text is split into words; add --pattern gpt2 or "
       "cl100k or o200k or llama3");
+  refused({"tokenize", "a.txt", "-o", "x", "--column", "body"}, 64,
+          "--column: there is no 'body': the files are text, one document each; leave it out; "
+          "JSON lines are files .jsonl");
   refused({"synth", "-o", "x", "--vocab", "5"}, 64,
           "--tokens: is missing; for example 1000000 or 1e6");
+  refused({"synth", "-o", "x", "--tokens", "0"}, 64,
+          "--tokens: '0' is not a whole number of at least 1; for example 1000000 or 1e6");
+  refused({"synth", "-o", "x", "--tokens", "1e30", "--vocab", "5"}, 64,
+          "--tokens: '1e30' is not a whole number from 0 to 9,223,372,036,854,775,807; for example "
+          "1000000 or 1e6");
   refused({"synth", "-o", "x", "--tokens", "5", "--vocab", "0"}, 64,
           "--vocab: 0 is not between 1 and 16777216");
   refused({"synth", "-o", "x", "--tokens", "5", "--vocab", "5", "--kind", "marcov"}, 64,

@@ -362,6 +362,27 @@ TEST_F(OnDisk, Words) {
   EXPECT_THAT(shell("$ASSAY diff 1 2").out, HasSubstr("end-of-this"));
 }
 
+TEST_F(OnDisk, NamesOfFilesThatAreUsedElsewhereToo) {
+  done("cp clean copy; $ASSAY run -q -- cp clean copy2; $ASSAY run -q -- cp copy2 copy3");
+  EXPECT_THAT(done("$ASSAY label copy2 m1").out, HasSubstr("m1 names copy2 ("));
+  EXPECT_THAT(done("$ASSAY label m1 m2").out, HasSubstr("also at "));
+  done("$ASSAY run -q -- cp clean ./--help");
+  EXPECT_THAT(done("$ASSAY lineage -- --help").out, HasSubstr("next: assay dag ./--help"));
+}
+
+TEST_F(OnDisk, AppendingIsNotOverwriting) {
+  done("$ASSAY run -q -- sh -c 'cat clean >> notes'; $ASSAY run -q -- sh -c 'cat clean >> notes'");
+  done("$ASSAY run -q -- echo x >> list; echo edited >> list");
+  EXPECT_THAT(shell("$ASSAY status").out, HasSubstr("appends to it"));
+}
+
+TEST_F(OnDisk, StagesWithOneCommandAreToldApartByFolder) {
+  done("for d in one two; do mkdir $d; (cd $d; $ASSAY run -q -- sh -c 'echo 1 > out'); done");
+  const auto status = shell("$ASSAY status").out;
+  EXPECT_THAT(status, HasSubstr("echo 1 > out'  in one"));
+  EXPECT_THAT(status, HasSubstr("echo 1 > out'  in two"));
+}
+
 TEST_F(OnDisk, FilesOfGitSayWhichCommit) {
   done(
       "git init -q . && echo 'cat raw' > s.sh && git add s.sh raw &&"

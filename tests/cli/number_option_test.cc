@@ -24,6 +24,9 @@ TEST(NumberOption, SaysWhatIsExpected) {
   }
   EXPECT_EQ(refusal(number_option<std::int64_t>("--step", "-1", 0)),
             "--step: '-1' is not a whole number of at least 0");
+  EXPECT_EQ(refusal(number_option<std::int64_t>("--step", "99999999999999999999", 0)),
+            "--step: '99999999999999999999' is not a whole number from 0 to "
+            "9,223,372,036,854,775,807");
   EXPECT_EQ(refusal(number_option<double>("--price", "nan", 0, 1e7, "as in --price 3.5")),
             "--price: 'nan' is not a number from 0 to 10,000,000; as in --price 3.5");
   EXPECT_EQ(refusal(number_option<double>("--top-p", "2", 0.5, 1)),

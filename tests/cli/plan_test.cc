@@ -26,10 +26,10 @@ support::ProcessResult plan(std::vector<std::string> arguments) {
   return support::run({arguments});
 }
 
-Json plan_json(std::vector<std::string> arguments) {
+Json plan_json(std::vector<std::string> arguments, int exit_code = 0) {
   arguments.emplace_back("--json");
   const auto outcome = plan(arguments);
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
   return Json::parse(outcome.out);
 }
 
@@ -191,7 +191,129 @@ TEST(PlanCli, WhatDoesNotFitHasNoBill) {
   EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("\nit does NOT fit: "));
   EXPECT_THAT(outcome.out, HasSubstr("not known: time and cost: the job does not fit"));
-  EXPECT_THAT(outcome.out, Not(HasSubstr("provider")));
+  for (const char* told : {"provider", "\nstep ", "predicted step", "tokens/s,", "hours"})
+    EXPECT_THAT(outcome.out, Not(HasSubstr(told)));
+  const Json json = plan_json(job, 1);
+  EXPECT_EQ(json["memory_gib"]["fit"], "does not fit");
+  for (const char* key : {"step_s", "step_low_s", "step_high_s", "tokens_per_s", "mfu", "hours",
+                          "breakdown", "parts", "carbon", "step_source"}) {
+    EXPECT_TRUE(json.contains(key) && json[key].is_null()) << key;
+  }
+  EXPECT_TRUE(json["cost"].empty());
+  ASSERT_FALSE(json["scaling"].empty());
+  for (const Json& point : json["scaling"]) {
+    if (point["fits"] == false) EXPECT_TRUE(point["step_s"].is_null());
+  }
+}
+
+// Of other software memory is predicted: where the interval reaches beyond the card, the answer is
+// open, and exit code 2 says so.
+TEST(PlanCli, WhatMayNotFitIsInconclusive) {
+  const std::vector<std::string> job = {"nanochat-d26-h100", "--set",
+                                        "cluster.device.memory=64GiB"};
+  const auto outcome = plan(job);
+  EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("\nit may not fit: 56.4 of 64.0 GiB per rank, interval "));
+  EXPECT_THAT(outcome.out, HasSubstr("device memory 64.00 GiB: it may not fit"));
+  EXPECT_THAT(outcome.out, HasSubstr("\nstep "));
+  const Json json = plan_json(job, 2);
+  EXPECT_EQ(json["memory_gib"]["fit"], "may not fit");
+  EXPECT_GT(json["memory_gib"]["total_high"].get<double>(), 64);
+  EXPECT_GT(json["hours"].get<double>(), 0);
+  // Counted memory is no range.
+  EXPECT_EQ(plan_json({"llama3-13b-h200x32"})["memory_gib"]["fit"], "fits");
+}
+
+TEST(PlanCli, MachinesAndGpusAreToldApart) {
+  const auto two =
+      plan({"llama3-13b-h200x32", "--search", "--min-devices", "8", "--max-devices", "8"});
+  EXPECT_EQ(two.exit_code, 0) << two.err;
+  EXPECT_THAT(two.out, ::testing::StartsWith("2 machines of 4 x NVIDIA H200 (8 GPUs), from "));
+  // A machine of eight of which one GPU works: the others are in the bill, and it says so.
+  const auto one = plan({"gpt2-124m-h200", "--search"});
+  EXPECT_THAT(one.out, ::testing::StartsWith("1 machine of 1 x NVIDIA H200 (1 GPU), from "));
+  EXPECT_THAT(one.out, HasSubstr("7 of 8 rented GPUs idle, and paid for"));
+  const Json json = plan_json({"gpt2-124m-h200", "--search"});
+  EXPECT_EQ(json["recommended"]["idle_devices"], 7);
+  EXPECT_THAT(plan({"gpt2-124m-h200"}).out, HasSubstr("7 of 8 GPUs idle"));
+}
+
+// What is printed below the answer is a command: pasted, it plans what was recommended.
+TEST(PlanCli, TheNextCommandOfASearchCanBePasted) {
+  const std::vector<std::string> search = {"llama3-13b-h200x32", "--search",      "--framework",
+                                           "torch-compiled",     "--max-devices", "32"};
+  const auto outcome = plan(search);
+  const std::string all = outcome.out + outcome.err;
+  const std::size_t at = all.find("next: assay plan ");
+  ASSERT_NE(at, std::string::npos) << all;
+  std::string command = all.substr(at + 6);
+  command = command.substr(0, command.find(", for the breakdown"));
+  EXPECT_THAT(command, HasSubstr("--framework torch-compiled"));
+  const std::string path = "PATH=$(dirname " + support::program() + "):$PATH; ";
+  const auto planned = support::run({{"bash", "-c", path + command + " --json"}});
+  // Its memory is predicted, and the interval may reach beyond the card.
+  EXPECT_TRUE(planned.exit_code == 0 || planned.exit_code == 2) << command << planned.err;
+  EXPECT_NEAR(Json::parse(planned.out)["step_s"].get<double>(),
+              plan_json(search)["recommended"]["step_s"].get<double>(), 1e-6);
+}
+
+// A job file has no key for the software, so it says how it is to be planned.
+TEST(PlanCli, AWrittenJobNamesTheSoftwareItIsFor) {
+  base::testing::TempDir directory;
+  const std::string file = directory.path() / "best.toml";
+  const auto found =
+      plan({"llama3-13b-h200x32", "--search", "--framework", "torch-compiled", "-o", file});
+  EXPECT_EQ(found.exit_code, 0) << found.err;
+  const std::string command = "assay plan " + file + " --framework torch-compiled";
+  EXPECT_THAT(found.out, HasSubstr(command));
+  std::stringstream text;
+  text << std::ifstream(file).rdbuf();
+  EXPECT_THAT(text.str(), HasSubstr("#   " + command + "\n"));
+}
+
+TEST(PlanCli, RecomputationIsNamedAsItWasAskedFor) {
+  const auto asks = [](const std::string& policy) {
+    return plan(
+               {"llama3-13b-h200x32", "--framework", "torch", "--set", "train.recompute=" + policy})
+        .out;
+  };
+  EXPECT_THAT(asks("selective"), Not(HasSubstr("the job asks for")));
+  EXPECT_THAT(asks("cheap"), HasSubstr("the job asks for train.recompute = \"cheap\": torch has no "
+                                       "such policy; \"selective\" is the nearest"));
+}
+
+// No price for these cards: the fastest layouts all the same, and no bill.
+TEST(PlanCli, ASearchWithoutPricesAnswers) {
+  const std::vector<std::string> job = {
+      "llama3-8b-h200", "--set", "cluster.extends=h20-sxm-8", "--set", "layout.fsdp=8", "--search"};
+  const auto outcome = plan(job);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("no price is known"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("$")));
+  const Json json = plan_json(job);
+  EXPECT_EQ(json["price_known"], false);
+  EXPECT_TRUE(json["recommended"]["cost_p50"].is_null());
+  EXPECT_GT(json["recommended"]["gpu_hours_p50"].get<double>(), 0);
+  auto budget = job;
+  budget.insert(budget.end(), {"--budget", "100"});
+  EXPECT_EQ(plan(budget).exit_code, 64);
+}
+
+TEST(PlanCli, AFolderThatCannotBeWrittenIsFoundBeforeAnythingIsPrinted) {
+  for (const char* search : {"", "--search"}) {
+    std::vector<std::string> arguments = {kJob, "--svg", "/dev/null/charts"};
+    if (*search != '\0') arguments.emplace_back(search);
+    const auto outcome = plan(arguments);
+    EXPECT_EQ(outcome.exit_code, 3);
+    EXPECT_THAT(outcome.out, IsEmpty());
+    EXPECT_THAT(outcome.err, HasSubstr("/dev/null/charts: cannot be written"));
+  }
+}
+
+TEST(PlanCli, EnergyIsInReadableUnits) {
+  EXPECT_THAT(plan({kJob, "--step-time", "1000"}).out,
+              ::testing::AllOf(HasSubstr(" MWh"), ::testing::ContainsRegex("CO2 +[0-9.]+ t")));
+  EXPECT_THAT(plan({kJob, "--step-time", "100000"}).out, HasSubstr(" GWh"));
 }
 
 TEST(PlanCli, ASearchWritesTheRecommendedJob) {
@@ -371,6 +493,8 @@ TEST(PlanCli, RowsArePredictedAndNonsenseGetsAReason) {
       << "short,me\n"
       << "far,me,gpt2,124439808,12,768,3072,12,12,50304,1024,64,8,99968,8,H100,450,,"
          "99968,1,1,1,1,none,bf16,yes,,,,,\n"
+      << "lost,me,gpt2,124439808,12,768,3072,12,12,50304,1024,64,8,8,8,H100-SXM5-80GB,450,,8,1,1,1,"
+         "1,none,bf16,yes,,nan,,,\n"
       << "open,me,\"gpt2\n";
   const auto outcome = plan({"--rows", file});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -387,11 +511,13 @@ TEST(PlanCli, RowsArePredictedAndNonsenseGetsAReason) {
   std::getline(lines, line);
   EXPECT_THAT(line, HasSubstr("outside the measured range: 99,968 ranks"));
   std::getline(lines, line);
+  EXPECT_THAT(line, HasSubstr("step_s: 'nan' is not a time: the row is not scored by it"));
+  std::getline(lines, line);
   EXPECT_EQ(line, "open,,,,,,a quote is not closed");
   EXPECT_THAT(outcome.err, HasSubstr("step time: mean error"));
   EXPECT_THAT(outcome.err, HasSubstr("80 % intervals"));
   const Json json = plan_json({"--rows", file});
-  EXPECT_EQ(json["rows"].size(), 5U);
+  EXPECT_EQ(json["rows"].size(), 6U);
   EXPECT_EQ(json["summary"]["step_time"]["rows"], 1);
 }
 
@@ -418,6 +544,26 @@ TEST(PlanCli, CalibratesToRowsAndToOwnRuns) {
               before["step_s"].get<double>() * 1.1, 0.01 * before["step_s"].get<double>());
   EXPECT_EQ(plan({kJob, "--constants", run}).exit_code, 64);
   EXPECT_EQ(plan({kJob, "--calibrate", rows}).exit_code, 64);
+}
+
+// The second panel's error is the shipped constants' and no other's.
+TEST(PlanCli, ErrorsThatAreToldAreThoseOfTheConstantsInUse) {
+  EXPECT_THAT(plan({kJob}).out, HasSubstr("9 projects held out of all fits"));
+  base::testing::TempDir directory;
+  const std::string rows = directory.path() / "rows.csv";
+  const std::string made = directory.path() / "made.json";
+  std::ofstream(rows) << kColumns << kGoodRow;
+  const auto fitted = plan({"--calibrate", rows, "-o", made});
+  EXPECT_THAT(fitted.err, HasSubstr("which were fitted to these rows"));
+  const auto outcome = plan({kJob, "--constants", made});
+  EXPECT_THAT(outcome.out, Not(HasSubstr("held out of all fits")));
+  EXPECT_THAT(outcome.out, HasSubstr("fitted to 1 rows of 1 projects"));
+  EXPECT_THAT(plan_json({kJob, "--constants", made})["known_errors"].get<std::string>(),
+              HasSubstr("made.json"));
+  // Rows of the very project that the constants were fitted to, and others.
+  EXPECT_THAT(plan({"--rows", rows, "--constants", made}).err,
+              HasSubstr("1 of 1 rows are of projects that the constants were fitted to (me)"));
+  EXPECT_THAT(plan({"--rows", rows}).err, HasSubstr("no row is of a project"));
 }
 
 TEST(PlanCli, UnknownPartsAreReportedBesideKnownOnes) {

@@ -71,6 +71,111 @@ TEST_F(Refresh, RunsWhatStatusCallsStaleAndLeavesNothingStale) {
   }
 }
 
+// The commands name the original, which still exists.
+TEST_F(Refresh, ACopiedProjectIsRefreshedWithoutTheOriginal) {
+  shell(
+      "mkdir p; cd p; $A init -q; echo 1 > in; $A run -q -- cp $PWD/in $PWD/out; cd ..;"
+      " cp -r p q; echo EDITED > q/in; echo 7 > p/in");
+  EXPECT_EQ(shell("cd q && $A refresh -q").exit_code, 0);
+  EXPECT_EQ(content("q/out"), "EDITED\n");
+  EXPECT_EQ(content("p/out"), "1\n");
+  EXPECT_EQ(shell("cd q && $A status -q").exit_code, 0);
+  EXPECT_EQ(shell("cd p && $A status -q").exit_code, 1);
+}
+
+// Running it again with an empty standard input would leave less.
+TEST_F(Refresh, AStageThatReadAPipeIsNotRepeated) {
+  shell("echo e > extra; printf 'precious\\n' | $A run -q -- sh -c 'cat - extra > out'");
+  EXPECT_EQ(content("out"), "precious\ne\n");
+  const Json run = json("show 1");
+  EXPECT_EQ(run["run"]["complete"], false);
+  EXPECT_EQ(run["missed"][0]["what"], "stdin");
+  shell("echo f > extra");
+  for (const char* verb : {"refresh", "run @1", "reproduce out --run"}) {
+    const auto refused = shell(std::string("$A ") + verb + " < /dev/null");
+    EXPECT_NE(refused.exit_code, 0) << verb;
+    EXPECT_THAT(refused.err + refused.out, HasSubstr("what came through it was not recorded"));
+    EXPECT_EQ(content("out"), "precious\ne\n") << verb;
+  }
+  EXPECT_EQ(shell("echo new | $A run -q @1").exit_code, 0);
+  EXPECT_EQ(content("out"), "new\nf\n");
+}
+
+TEST_F(Refresh, APipeThatNobodyReadIsNoInput) {
+  for (const char* tracer : {"preload", "ptrace"}) {
+    shell(std::string("echo unread | $A run -q --tracer ") + tracer + " -- sh -c 'echo 1 > out'");
+    EXPECT_EQ(json("show last")["run"]["complete"], true) << tracer;
+    // Through a duplicate, in a process of its own.
+    shell(std::string("echo read | $A run -q --tracer ") + tracer +
+          " -- sh -c '(exec 7<&0 0</dev/null; cat <&7 > out2)'");
+    EXPECT_EQ(json("show last")["run"]["complete"], false) << tracer;
+  }
+}
+
+// As running all stages in order does.
+TEST_F(Refresh, AStageThatOverwritesAFileFollowsTheOneBefore) {
+  shell(
+      "echo a > a; echo b > b; $A run -q -- cp a out; $A run -q -- cp b out;"
+      " $A run -q -- cp out final; echo c > a");
+  EXPECT_THAT(dry_run(), ElementsAre(1, 2, 3));
+  EXPECT_EQ(outcomes(json("refresh")), "1 done, 2 done, 3 unneeded");
+  EXPECT_EQ(content("final"), "b\n");
+  EXPECT_THAT(stale_by_status(), IsEmpty());
+  shell("$A run -q @1");
+  EXPECT_THAT(shell("$A status").out, HasSubstr("stage 1 wrote out again"));
+  EXPECT_EQ(shell("$A refresh -q").exit_code, 0);
+  EXPECT_EQ(content("out"), "b\n");
+}
+
+TEST_F(Refresh, AFailedStageIsNamedWithItsRun) {
+  shell(
+      "echo a > in; $A run -q -- sh -c 'cp in x; grep -q a in'; $A run -q -- sh -c 'cat x > y';"
+      " echo b > in");
+  const auto outcome = shell("$A refresh --keep-going");
+  EXPECT_THAT(outcome.out, HasSubstr("1    3  failed: 1"));
+  EXPECT_THAT(outcome.out, HasSubstr("blocked: stage 1 failed"));
+  EXPECT_THAT(outcome.out, HasSubstr("next: assay show 3"));
+  shell(
+      "$A pop -q; echo 'kill -9 $$' > s.sh; echo 1 > go; $A run -q -- sh -c '[ -e stop ] && kill"
+      " -9 $$; cat go > z'; touch stop; echo 2 > go");
+  EXPECT_THAT(shell("$A refresh @3").out, HasSubstr("failed: signal 9"));
+}
+
+TEST_F(Refresh, NothingIsFreshWhereNoRunHasSucceeded) {
+  shell("echo 1 > in; $A run -q -- sh -c 'cat in > out; exit 3'");
+  const auto outcome = shell("$A refresh");
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.out, HasSubstr("no run has succeeded yet"));
+  EXPECT_THAT(shell("$A lineage out").out, HasSubstr("unchanged since run 1 (failed)"));
+  EXPECT_THAT(shell("$A lineage out").out, HasSubstr("(run 1, failed)"));
+  EXPECT_THAT(shell("$A reproduce out").out, HasSubstr("run 1: it failed"));
+}
+
+TEST_F(Refresh, ALogThatNothingWasAppendedToIsNoOutput) {
+  shell(
+      "echo earlier > err.log; echo 1 > in; $A run -q -- cp in mid 2>> err.log;"
+      " $A run -q -- cp mid out 2>> err.log");
+  EXPECT_EQ(json("show 2")["outputs"].size(), 1U);
+  EXPECT_THAT(shell("$A lineage mid --down").out, Not(HasSubstr("err.log")));
+}
+
+TEST_F(Refresh, InAPipeCommandsAreWhole) {
+  const std::string word(150, 'w');
+  shell("$A run -q -- sh -c 'cat in > out; : " + word +
+        " end' ; echo 1 > in;"
+        " $A run -q -- sh -c 'cat in > out; : " +
+        word + " end'; $A label last good; echo 2 > in");
+  for (const char* verb : {"log", "status", "label", "refresh --dry-run", "lineage out", "dag"}) {
+    EXPECT_THAT(shell(std::string("$A ") + verb).out, HasSubstr(word + " end")) << verb;
+  }
+}
+
+TEST_F(Refresh, AVerbWithAWrongArgumentIsNoRun) {
+  shell("$A run -q -- true");
+  EXPECT_EQ(shell("$A report nothere").exit_code, 64);
+  EXPECT_EQ(json("log")["runs"].size(), 1U);
+}
+
 TEST_F(Refresh, StopsWhereTheSameWasMadeAgain) {
   shell("echo a > in; $A run -- sh -c 'tr a-z A-Z < in | head -1 > up'");
   shell("$A run -- sh -c 'cat up > copy'; $A run -- sh -c 'cat copy > copy2'; echo b >> in");

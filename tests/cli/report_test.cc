@@ -144,10 +144,27 @@ TEST_F(ReportCli, OneOfSeveralMayBeEmpty) {
   write("begun/runs.jsonl", journal.substr(0, journal.find('\n') + 1));
   fs::create_directory(project_.path() / "cut");
   write("cut/run.json", R"({"suite": "survival"})");
-  const auto outcome = run({"report", "begun", "exp", "cut", "--format", "json"});
+  // Killed before, or while, the first line of the journal was written.
+  for (const char* folder : {"killed", "killed-writing", "killed-scan"}) {
+    fs::create_directory(project_.path() / folder);
+  }
+  write("killed/runs.jsonl", "");
+  write("killed-writing/runs.jsonl", journal.substr(0, 200));
+  const Json experiment = Json::parse(journal.substr(0, journal.find('\n')))["experiment"];
+  const Json point{{"name", "N=1"}, {"values", Json::array({"1"})}, {"experiment", experiment}};
+  const Json plan{{"scanned", Json::array({"N"})}, {"points", Json::array({point})}};
+  write("killed-scan/scan.json", plan.dump());
+  const auto outcome = run({"report", "begun", "exp", "cut", "killed", "killed-writing",
+                            "killed-scan", "--format", "json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const Json parts = Json::parse(outcome.out)["parts"];
-  ASSERT_EQ(parts.size(), 3U);
+  ASSERT_EQ(parts.size(), 6U);
+  for (const std::size_t i : {3U, 4U, 5U}) {
+    EXPECT_EQ(parts[i]["verdict"], "NO VERDICT");
+    EXPECT_THAT(parts[i]["verdict_text"].get<std::string>(), HasSubstr("killed"));
+  }
+  EXPECT_EQ(parts[5]["kind"], "scan");
+  EXPECT_THAT(run({"report", "killed"}).err, HasSubstr("no complete first line"));
   EXPECT_EQ(parts[0]["verdict"], "NO VERDICT");
   EXPECT_EQ(parts[0]["sections"][0]["title"], "Nothing to compare yet");
   EXPECT_EQ(parts[0]["sections"][0]["blocks"][0]["note"], "No run has finished.");
@@ -459,6 +476,21 @@ constexpr const char* kSmallLabels = R"js((() => {
   return small.slice(0, 3).join('; ');
 })())js";
 
+// Labels of points that overlap another one's, in the drawing that is shown.
+constexpr const char* kTouchingLabels = R"js((() => {
+  const touching = [];
+  document.querySelectorAll('[data-chart="plan-offers"] svg').forEach(svg => {
+    const shown = [...svg.querySelectorAll('text.halo')].map(t => [t, t.getBoundingClientRect()])
+        .filter(([t, r]) => r.height > 0);
+    shown.forEach(([t, r], i) => shown.slice(i + 1).forEach(([u, q]) => {
+      const inside = 2;
+      if (r.left + inside < q.right && q.left + inside < r.right && r.top + inside < q.bottom &&
+          q.top + inside < r.bottom) touching.push(t.textContent + ' / ' + u.textContent);
+    }));
+  });
+  return touching.slice(0, 3).join('; ');
+})())js";
+
 TEST_F(ReportCli, APlanInABrowser) {
   if (support::Browser::program().empty()) {
     GTEST_SKIP() << "Chromium is not installed: scripts/setup browser";
@@ -480,6 +512,19 @@ TEST_F(ReportCli, APlanInABrowser) {
     EXPECT_EQ(browser->value("[...document.querySelectorAll('figure svg')].filter(s => "
                              "s.getBoundingClientRect().height > 50).length"),
               browser->value("document.querySelectorAll('figure').length"));
+    if (screen.width >= 1200) {
+      EXPECT_EQ(browser->value("[...document.querySelectorAll('.scroll[aria-label^=Pareto]')]"
+                               ".filter(s => s.scrollWidth > s.clientWidth).length"),
+                0)
+          << "layouts are cut";
+    }
+    // The recommendation is named in each drawing, and no two labels touch.
+    EXPECT_EQ(browser->value("[...document.querySelectorAll('[data-chart=\"plan-offers\"] svg')]"
+                             ".filter(s => s.getBoundingClientRect().height > 50 && "
+                             "![...s.querySelectorAll('text')].some(t => "
+                             "t.textContent.startsWith('recommended'))).length"),
+              0);
+    EXPECT_EQ(browser->value(kTouchingLabels), "");
     EXPECT_EQ(browser->value(kSmallLabels), "");
     EXPECT_EQ(browser->value(kBrokenWords), "");
     EXPECT_EQ(browser->value(kBrokenLines), "");

@@ -409,6 +409,22 @@ TEST_F(TrainCli, AClosedTerminalSavesToo) {
       << steps;
 }
 
+TEST_F(TrainCli, OutlivesTheReaderOfItsOutput) {
+  const std::string command = fmt::format("{}", fmt::join(arguments({"--out", "run"}), " "));
+  const auto outcome = support::run(
+      {{"bash", "-c", command + " | head -n 1; exit ${PIPESTATUS[0]}"}, "", directory_.path()});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.err,
+            "assay: nobody reads standard output any more; training goes on "
+            "without it\n");
+  EXPECT_TRUE(fs::exists(directory_.path() / "run/checkpoints/step-12"));
+  EXPECT_EQ(json_of({"show", "last", "--json"})["run"]["exit_code"], 0);
+  const auto full = support::run({{"bash", "-c", command + "2 >/dev/full"}, "", directory_.path()});
+  EXPECT_EQ(full.exit_code, 3);
+  EXPECT_THAT(full.err, HasSubstr("standard output: cannot write"));
+  EXPECT_TRUE(fs::exists(directory_.path() / "run2/checkpoints/step-12"));
+}
+
 TEST_F(TrainCli, UnderNohupAClosedTerminalChangesNothing) {
   struct sigaction ignore {
   }, before{};

@@ -49,9 +49,9 @@ inline Moved listed(const step::Program& program, const std::vector<step::Op>& o
                     std::int64_t times) {
   Moved moved;
   for (const step::Op& op : ops) {
-    const bool gather = op.kind == step::Kind::kAllGather;
-    const bool one_to_one = op.kind == step::Kind::kSend || op.kind == step::Kind::kReceive;
-    if (!gather && !one_to_one && op.kind != step::Kind::kAllToAll) continue;
+    const bool gather = op.kind == step::OpKind::kAllGather;
+    const bool one_to_one = op.kind == step::OpKind::kSend || op.kind == step::OpKind::kReceive;
+    if (!gather && !one_to_one && op.kind != step::OpKind::kAllToAll) continue;
     const step::View& view = op.in.empty() ? op.out[0] : op.in[0];
     const step::Dtype type = program.buffers[static_cast<std::size_t>(view.buffer)].type;
     const auto add = [&](GpuOperation operation, std::int64_t elements) {
@@ -61,11 +61,11 @@ inline Moved listed(const step::Program& program, const std::vector<step::Op>& o
       amount.bytes += static_cast<std::uint64_t>(elements * step::bytes_of(type));
     };
     if (one_to_one) {
-      add(op.kind == step::Kind::kSend ? GpuOperation::kSend : GpuOperation::kReceive,
+      add(op.kind == step::OpKind::kSend ? GpuOperation::kSend : GpuOperation::kReceive,
           view.elements());
       continue;
     }
-    const step::Place place = program.choices.layout.along(op.axis);
+    const step::AxisPosition place = program.choices.layout.along(op.axis);
     const step::Unit* unit =
         op.unit < 0 ? nullptr : &program.units[static_cast<std::size_t>(op.unit)];
     const bool uneven = unit != nullptr && unit->whole_matrices;

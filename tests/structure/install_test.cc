@@ -22,6 +22,7 @@ class Install : public ::testing::Test {
   Install() {
     fs::create_directories(tree() / "scripts");
     fs::copy(kRepository / "scripts/install", tree() / "scripts/install");
+    write(tree() / "docs/plan.md", "# assay plan\n");
     for (const char* name : {"assay", "assay-train", "libassay-shim.so", "libassay-gpu.so"}) {
       write(tree() / "build" / name, "#!/bin/sh\necho $*\n");
       fs::permissions(tree() / "build" / name, fs::perms::owner_all);
@@ -52,6 +53,7 @@ TEST_F(Install, IsRemovedWithTheFoldersThatItMade) {
   ASSERT_EQ(install(prefix()), 0);
   EXPECT_TRUE(fs::exists(prefix() / "lib/assay/assay-train"));
   EXPECT_TRUE(fs::exists(prefix() / "share/man/man1/assay.1"));
+  EXPECT_TRUE(fs::exists(prefix() / "share/doc/assay/plan.md"));
   ASSERT_EQ(install(prefix()), 0);  // again, over the first
   ASSERT_EQ(install("--remove " + prefix().string()), 0);
   EXPECT_EQ(installed(), before);

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <regex>
 #include <set>
+#include <string_view>
 
 namespace assay::structure {
 namespace {
@@ -33,6 +36,11 @@ class References {
 
   std::vector<std::string> check() {
     static const std::set<std::string> kSources = {".cc", ".h", ".cu", ".cuh", ".c", ".inc"};
+    for (const std::string& file : files_) {
+      if (!kSources.contains(fs::path(file).extension()) || file.starts_with("tests/")) continue;
+      std::ifstream stream(root_ / file);
+      code_.append(std::istreambuf_iterator<char>(stream), {}).push_back('\n');
+    }
     for (const std::string& file : files_) {
       if (file.starts_with("bench/results/") || file == "CHANGELOG.md") continue;  // history
       if (file == "tests/structure/references_test.cc") continue;  // its examples dangle
@@ -88,6 +96,7 @@ class References {
   void check_page(const std::string& file) {
     static const std::regex kLink(R"(\]\(([^)#\s]+)(#[^)]*)?\))");
     static const std::regex kName(R"(`([A-Za-z_][\w/-]*\.(?:h|cc|cu|cuh|cmake|inc))`)");
+    static const std::regex kFunction(R"(`(?:\w+::)*([a-z]\w*_\w+)\(\)`)");
     // Files and folders, in text and tables too; not patterns such as apps/assay/<verb>/.
     static const std::regex kPath(
         R"((?:^|[^\w./<-])((?:src|apps|tests)/[\w./-]*\w)(?![\w*<{]|/[\w*<{]|/?\xe2\x80\xa6))");
@@ -106,7 +115,22 @@ class References {
       for (std::sregex_iterator at(line.begin(), line.end(), kPath), end; at != end; ++at) {
         check_path(file, number, (*at)[1]);
       }
+      for (std::sregex_iterator at(line.begin(), line.end(), kFunction), end; at != end; ++at) {
+        if (is_called((*at)[1].str() + "(")) continue;
+        problems_.push_back(
+            fmt::format("{}:{}: names {}(), which does not exist", file, number, (*at)[1].str()));
+      }
     });
+  }
+
+  // Whether the code has a function of the name, which ends in "(".
+  [[nodiscard]] bool is_called(std::string_view name) const {
+    for (std::size_t at = code_.find(name); at != std::string::npos;
+         at = code_.find(name, at + 1)) {
+      const unsigned char before = at == 0 ? ' ' : static_cast<unsigned char>(code_[at - 1]);
+      if (std::isalnum(before) == 0 && before != '_') return true;
+    }
+    return false;
   }
 
   // A file, a folder, or both files of a pair: src/plot/axis.
@@ -126,6 +150,7 @@ class References {
 
   fs::path root_;
   std::set<std::string> files_;
+  std::string code_;                                         // of all sources but those of tests/
   std::map<std::string, std::vector<std::string>> by_name_;  // file name -> paths that end in it
   std::vector<std::string> problems_;
 };

@@ -1,5 +1,5 @@
 // Checks that what comments and documentation refer to exists: files of this repository that a
-// comment names, and the targets of links between Markdown pages.
+// comment names, and files, functions and the targets of links that Markdown pages name.
 #pragma once
 
 #include <filesystem>

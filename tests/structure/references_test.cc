@@ -25,15 +25,17 @@ TEST(References, WhatTheRepositoryRefersToExists) {
 TEST(References, MissingFilesAndBrokenLinksAreFound) {
   base::testing::TempDir directory;
   write(directory.path() / "src/base/here.h",
-        "// See here.h, base/here.h, gone.h and old/here.h.\n");
+        "// See here.h, base/here.h, gone.h and old/here.h.\nvoid do_it();\n");
   write(directory.path() / "README.md",
         "[a](src/base/here.h) [b](docs/none.md#x) `lost.cc`\n"
-        "| src/base/here, src/base, src/base/gone.cc | `src/old/` | src/<module>/x |\n");
+        "| src/base/here, src/base, src/base/gone.cc | `src/old/` | src/<module>/x |\n"
+        "`do_it()`, `base::do_it()`, `undo_it()`\n");
   EXPECT_THAT(dangling_references(directory.path()),
               ElementsAre("README.md:1: links to docs/none.md, which does not exist",
                           "README.md:1: names lost.cc, which does not exist",
                           "README.md:2: names src/base/gone.cc, which does not exist",
                           "README.md:2: names src/old, which does not exist",
+                          "README.md:3: names undo_it(), which does not exist",
                           "src/base/here.h:1: names gone.h, which does not exist",
                           "src/base/here.h:1: names old/here.h, which does not exist"));
 }

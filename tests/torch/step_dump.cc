@@ -17,7 +17,7 @@
 #include "train/float_bits.h"
 #include "train/planned_step.h"
 #include "train/resume.h"
-#include "train/schedule.h"
+#include "train/step_settings.h"
 
 namespace assay {
 namespace {

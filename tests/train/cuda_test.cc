@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "base/testing/temp_dir.h"
-#include "train/builtin_text.h"
 #include "train/cpu/cpu_backend.h"
 #include "train/cuda/testing/trial.h"
 #include "train/every_preset.h"
@@ -49,7 +48,8 @@ void compare(const Variant& variant, step::Choices choices, const StepSettings& 
   for (const step::Parameter& p : cpu.program().parameters) {
     if (p.group == step::Group::kBalanced) continue;  // the loads, which are compared below
     const TensorSimilarity like = tensor_similarity(cpu.gradient(p), gpu.gradient(p));
-    EXPECT_GE(like.cosine, p.part == step::Part::kRouter ? limits.router_cosine : limits.cosine)
+    EXPECT_GE(like.cosine,
+              p.part == step::ModelPart::kRouter ? limits.router_cosine : limits.cosine)
         << p.name;
     EXPECT_NEAR(like.ratio, 1.0, limits.ratio) << p.name;
   }

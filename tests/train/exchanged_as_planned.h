@@ -18,15 +18,15 @@ struct ExchangedTotal {
   std::int64_t elements = 0;
   bool operator==(const ExchangedTotal&) const = default;
 };
-using ExchangedTotals = std::map<std::pair<step::Kind, step::Axis>, ExchangedTotal>;
+using ExchangedTotals = std::map<std::pair<step::OpKind, step::Axis>, ExchangedTotal>;
 
 inline ExchangedTotals executed_totals(const ExecutedLog& log) {
   ExchangedTotals totals;
   for (const Executed& one : log) {
-    if (one.op->axis == step::Axis::kNone || one.kind == step::Kind::kWait) continue;
-    const bool out = one.kind == step::Kind::kAllGather || one.kind == step::Kind::kReceive;
+    if (one.op->axis == step::Axis::kNone || one.kind == step::OpKind::kWait) continue;
+    const bool out = one.kind == step::OpKind::kAllGather || one.kind == step::OpKind::kReceive;
     // Of rows that go to experts, this rank's own: those at the end where there are fewer.
-    const bool returns = one.kind == step::Kind::kExchangeRows && one.out.at(0) < one.in.at(0);
+    const bool returns = one.kind == step::OpKind::kExchangeRows && one.out.at(0) < one.in.at(0);
     const auto& shape = out || returns ? one.out.at(0) : one.in.at(0);
     ExchangedTotal& total = totals[{one.kind, one.op->axis}];
     ++total.calls;
@@ -53,7 +53,7 @@ inline void expect_exchanged_as_planned(const ExecutedLog& log, const spec::JobS
   }
   // Before the first step, once: what every step begins with and gathers for the next one.
   for (const step::Op& op : program.prologue) {
-    if (op.kind == step::Kind::kWait) continue;
+    if (op.kind == step::OpKind::kWait) continue;
     ExchangedTotal& total = expected[{op.kind, op.axis}];
     ++total.calls;
     total.elements += op.out[0].elements();

@@ -90,7 +90,7 @@ base::Result<Trained> train(const Drawn& d, const spec::LayoutSpec& layout, std:
            if (moved == nullptr) return {};
            const std::lock_guard lock(mutex);
            for (const step::Op& op : program.ops) {
-             if (op.kind != step::Kind::kExchangeRows) continue;
+             if (op.kind != step::OpKind::kExchangeRows) continue;
              moved->planned += steps * op.exchanged_elements() * 4;
            }
            moved->sent += groups->rows_moved().sent_bytes;

@@ -101,7 +101,7 @@ inline double counted_targets(const step::Program& program, std::int64_t micros,
 
 // `trained` is shared by the ranks, and guarded by the mutex.
 inline base::Result<void> run_rank(RankRun run, Trained& trained, std::mutex& mutex) {
-  const step::Place reads = run.choices.layout.sequences();
+  const step::AxisPosition reads = run.choices.layout.sequences();
   run.choices.accumulate = run.micros / reads.ranks;
   ASSAY_TRY(const step::Program program, step::build(run.model, run.choices));
   const step::MemoryPlan plan = step::plan_memory(program);

@@ -110,7 +110,7 @@ Result<ExitCode> archive(const Session& session, const ArchiveOptions& options) 
                               base::printable(lineage::shown_path(content.path, directory))));
   }
   if (report.missing.empty()) {
-    session.next("assay restore " + base::shell_quoted(options.names.front()));
+    session.next("assay restore " + base::path_argument(options.names.front()));
   }
   return report.missing.empty() ? ExitCode::kYes : ExitCode::kNo;
 }
@@ -136,7 +136,9 @@ Verb archive_verb(const Session& session) {
                        "maximum size of the archive from now on, or none",
                        &options->limits,
                        {},
-                       "SIZE"}},
+                       "SIZE",
+                       false,
+                       true}},
           .action = [&session, options] { return archive(session, *options); }};
 }
 

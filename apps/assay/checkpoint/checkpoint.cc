@@ -1,5 +1,6 @@
 // assay checkpoint list|verify|export-hf|import-hf: lists the checkpoints of a folder, checks that
-// they are intact, and converts weights to and from Hugging Face model folders. diff.cc compares.
+// they are intact, and converts weights to and from Hugging Face model folders. diff.cc compares
+// them.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -8,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "assay/checkpoint/diff.h"
 #include "assay/recorded_verb.h"
 #include "assay/verbs.h"
 #include "base/clock.h"

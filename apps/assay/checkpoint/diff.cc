@@ -1,7 +1,7 @@
 // assay checkpoint diff A B: whether two checkpoints are the same to the bit, and where they
 // differ, whichever layouts wrote them. Exit 0 if they are equal, 1 if not, 3 if one cannot be
 // read.
-#include "assay/checkpoint/diff.h"
+#include "assay/verbs.h"
 
 #include <fmt/format.h>
 

@@ -93,11 +93,12 @@ base::Result<base::ExitCode> finish_experiment(const Session& session,
                                                const CompareOptions& options,
                                                const fs::path& working_directory,
                                                const ExperimentResult& result) {
+  // First, because printing ends the process if nobody reads standard output any more.
+  const auto exported = export_experiment(options.exports, working_directory, result);
   session.print_json(experiment_json(result));
   if (!result.failure || !result.findings.blocks.complete.empty()) {
     print_experiment(session, result);
   }
-  const auto exported = export_experiment(options.exports, working_directory, result);
   if (result.failure) return base::fail(failure_of(result));
   ASSAY_TRY_VOID(exported);
   if (is_inconclusive(result)) session.next(how_to_continue(result));
@@ -110,9 +111,9 @@ base::Result<base::ExitCode> finish_scan(const Session& session, const CompareOp
   const base::Json document = scan_json(scan);
   ASSAY_TRY_VOID(
       base::replace_file(fs::path(scan.directory) / "result.json", base::json_text(document)));
+  const auto exported = export_scan(options.exports, working_directory, scan);
   session.print_json(document);
   print_scan(session, scan);
-  const auto exported = export_scan(options.exports, working_directory, scan);
   const ExperimentResult& last = *scan.points.back().result;
   if (last.failure) return base::fail(failure_of(scan));
   ASSAY_TRY_VOID(exported);
@@ -156,13 +157,9 @@ std::vector<Option> option_list(CompareOptions& o) {
   return {
       {"--a", "the baseline", &o.a, {}, "COMMAND"},
       {"--b", "what to compare with the baseline", &o.b, {}, "COMMAND"},
-      {"--arm", "another arm; repeatable", &o.arms, {}, "NAME=COMMAND"},
+      {"--arm", "another arm", &o.arms, {}, "NAME=COMMAND"},
       {"--under", "compare COMMAND with WRAPPER COMMAND", &o.under, {}, "WRAPPER"},
-      {"--scan",
-       "replace {N} in the commands by each value; repeatable",
-       &o.scans,
-       {},
-       "N=VALUE,VALUE"},
+      {"--scan", "replace {N} in the commands by each value", &o.scans, {}, "N=VALUE,VALUE"},
       {"--file", "an experiment in TOML", &o.file, {}, "FILE", true},
       {"--metric", "wall, cpu, regex:PATTERN, json:PATH or stored:NAME; default: wall", &o.metric,
        metric_forms, "METRIC"},
@@ -206,7 +203,7 @@ std::vector<Option> option_list(CompareOptions& o) {
        "DIR",
        true},
       {"--export",
-       "write every run (.csv), a table of the verdicts (.md) or all (.json); repeatable",
+       "write every run (.csv), a table of the verdicts (.md) or all (.json)",
        &o.exports,
        {},
        "FILE",

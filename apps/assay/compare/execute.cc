@@ -15,20 +15,29 @@
 #include "compare/stopping.h"
 #include "lineage/source/git.h"
 #include "machine/discover.h"
+#include "report/numbers.h"
 
 namespace assay::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
+// Where no line can be redrawn, one is written this often.
+constexpr std::int64_t kWrittenEveryNs = 60'000'000'000;
+
 // Only the commit is needed: untracked files are not read.
 constexpr lineage::GitLimits kCommitOnly = {
     .untracked_file = 0, .untracked_total = 0, .timeout = std::chrono::milliseconds(3000)};
 
+// How far it is: redrawn on a terminal, and now and then a line elsewhere.
 class CompareProgressLine {
  public:
   CompareProgressLine(const compare::StopRule& rule, std::string title, bool quiet)
-      : rule_(rule), title_(std::move(title)), shown_(!quiet && terminal_.is_terminal()) {}
+      : rule_(rule),
+        title_(std::move(title)),
+        quiet_(quiet),
+        redrawn_(!quiet && terminal_.is_terminal()),
+        next_ns_(base::system_clock().monotonic_ns() + (redrawn_ ? 0 : kWrittenEveryNs)) {}
   CompareProgressLine(const CompareProgressLine&) = delete;
   CompareProgressLine& operator=(const CompareProgressLine&) = delete;
   ~CompareProgressLine() {
@@ -38,8 +47,9 @@ class CompareProgressLine {
 
   void show(const compare::ExperimentProgress& progress) {
     const std::int64_t now = base::system_clock().monotonic_ns();
-    if (!shown_ || now < next_ns_) return;
-    next_ns_ = now + kIntervalNs;
+    if (quiet_ || now < next_ns_) return;
+    next_ns_ = now + (redrawn_ ? kIntervalNs : kWrittenEveryNs);
+    if (!redrawn_) return base::write_stderr("assay: " + line_of(progress) + "\n");
     drawn_ = true;
     base::progress_on_stderr = true;
     terminal_.write(std::string(base::kClearLine) +
@@ -53,7 +63,7 @@ class CompareProgressLine {
     std::string line = title_ + fmt::format("pair {}", p.estimate.pairs);
     if (p.estimate.method != compare::Method::kNone) {
       line += fmt::format("  {} ± {:.2f} % (to {:g} %)",
-                          percent_text(compare::percent(p.estimate.centre)),
+                          report::signed_percent(compare::percent(p.estimate.centre)),
                           p.estimate.half_width_pct(), rule_.half_width_pct);
     }
     line += "  " + base::to_text(p.elapsed);
@@ -64,9 +74,10 @@ class CompareProgressLine {
   const compare::StopRule rule_;
   const std::string title_;
   base::ProgressTerminal& terminal_ = base::stderr_terminal();
-  const bool shown_;
+  const bool quiet_;
+  const bool redrawn_;
   bool drawn_ = false;
-  std::int64_t next_ns_ = 0;
+  std::int64_t next_ns_;
 };
 
 std::string project_commit(const std::string& directory) {

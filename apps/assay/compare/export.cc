@@ -12,7 +12,8 @@
 
 #include "assay/compare/print.h"
 #include "base/csv.h"
-#include "base/output_file.h"
+#include "base/file.h"
+#include "report/numbers.h"
 
 namespace assay::cli {
 namespace {
@@ -126,8 +127,10 @@ void add_arms(const ExperimentResult& result, const std::vector<std::string>& va
     const compare::Estimate& estimate = comparison.effect.estimate;
     const compare::ConfidenceInterval p = compare::percent(estimate.interval);
     const bool known = estimate.method != compare::Method::kNone;
-    row.push_back(known ? percent_text(compare::percent(estimate.centre)) : "—");
-    row.push_back(known ? fmt::format("{} to {}", percent_text(p.low), percent_text(p.high)) : "—");
+    row.push_back(known ? report::signed_percent(compare::percent(estimate.centre)) : "—");
+    row.push_back(known ? fmt::format("{} to {}", report::signed_percent(p.low),
+                                      report::signed_percent(p.high))
+                        : "—");
     row.push_back(known ? compare::ratio_text(e, estimate.centre) : "—");
     row.emplace_back(result.verdict_text(comparison.verdict));
     add_markdown_row(text, row);

@@ -20,8 +20,9 @@ using compare::Experiment;
 constexpr std::string_view kVariableLetters =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
 
-base::Result<std::int64_t> whole_option(const std::string& option, const std::string& text) {
-  return number_option<std::int64_t>("compare " + option, text, 0);
+base::Result<std::int64_t> whole_option(const std::string& option, const std::string& text,
+                                        std::int64_t least) {
+  return number_option<std::int64_t>("compare " + option, text, least);
 }
 
 template <class T>
@@ -102,10 +103,10 @@ base::Result<void> apply_rules(const CompareOptions& options, Experiment& e) {
     ASSAY_TRY(e.stop.max_time, duration("--max-time", options.max_time));
   }
   if (!options.min_pairs.empty()) {
-    ASSAY_TRY(e.stop.min_pairs, whole_option("--min-pairs", options.min_pairs));
+    ASSAY_TRY(e.stop.min_pairs, whole_option("--min-pairs", options.min_pairs, 2));
   }
   if (!options.max_pairs.empty()) {
-    ASSAY_TRY(e.stop.max_pairs, whole_option("--max-pairs", options.max_pairs));
+    ASSAY_TRY(e.stop.max_pairs, whole_option("--max-pairs", options.max_pairs, 1));
   }
   return {};
 }
@@ -124,13 +125,13 @@ base::Result<void> apply_measuring(const CompareOptions& options, Experiment& e)
     ASSAY_TRY(e.quality, metric_of("--quality", options.quality));
   }
   if (!options.warm_up.empty()) {
-    ASSAY_TRY(e.warm_up, whole_option("--warm-up", options.warm_up));
+    ASSAY_TRY(e.warm_up, whole_option("--warm-up", options.warm_up, 0));
   }
   if (!options.timeout.empty()) {
     ASSAY_TRY(e.timeout, duration("--timeout", options.timeout));
   }
   if (!options.seed.empty()) {
-    ASSAY_TRY(const std::int64_t seed, whole_option("--seed", options.seed));
+    ASSAY_TRY(const std::int64_t seed, whole_option("--seed", options.seed, 0));
     e.seed = static_cast<std::uint64_t>(seed);
   }
   if (options.no_second_baseline) e.second_baseline = false;
@@ -139,6 +140,21 @@ base::Result<void> apply_measuring(const CompareOptions& options, Experiment& e)
                                         "leave it out: the steps are the metric"));
   }
   return {};
+}
+
+// Why there is only one arm, where the options show it.
+base::Result<void> check_arms(const CompareOptions& options, const Experiment& e) {
+  if (e.arms.size() != 1) return {};
+  if (!e.scanned.empty()) {
+    return base::fail(base::usage_error(
+        "--scan",
+        fmt::format("{} has one value: there is nothing to compare it with", e.scanned.front()),
+        "give more values, or two commands with --a and --b"));
+  }
+  if (options.a.empty() == options.b.empty()) return {};
+  return base::fail(base::usage_error(
+      "compare", fmt::format("{} is missing or empty", options.a.empty() ? "--a" : "--b"),
+      "give --a and --b, or --under WRAPPER -- COMMAND"));
 }
 
 std::uint64_t random_seed() {
@@ -227,7 +243,10 @@ base::Result<RequestedExperiments> requested_experiments(const CompareOptions& o
   } else {
     requested.points.push_back({.name = {}, .values = {}, .experiment = std::move(e)});
   }
-  for (const compare::ScanPoint& point : requested.points) ASSAY_TRY_VOID(check(point.experiment));
+  for (const compare::ScanPoint& point : requested.points) {
+    ASSAY_TRY_VOID(check_arms(options, point.experiment));
+    ASSAY_TRY_VOID(check(point.experiment));
+  }
   return requested;
 }
 

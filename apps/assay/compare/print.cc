@@ -1,12 +1,17 @@
 #include "assay/compare/print.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <utility>
 
+#include "base/figure.h"
+#include "base/number.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "report/numbers.h"
 
 namespace assay::cli {
 namespace {
@@ -29,8 +34,8 @@ std::string confidence(const Effect& effect) {
 std::vector<std::string> effect_cells(const Experiment& e, double centre,
                                       const ConfidenceInterval& interval) {
   const ConfidenceInterval p = compare::percent(interval);
-  return {percent_text(compare::percent(centre)), compare::ratio_text(e, centre),
-          percent_text(p.low), percent_text(p.high)};
+  return {report::signed_percent(compare::percent(centre)), compare::ratio_text(e, centre),
+          report::signed_percent(p.low), report::signed_percent(p.high)};
 }
 
 std::vector<std::string> estimate_cells(const Experiment& e, const Estimate& estimate) {
@@ -55,10 +60,12 @@ void print_arms(const Session& session, const ExperimentResult& c) {
   std::vector<std::string> titles = {"arm", "command", "runs", "median", "least", "most", "noise"};
   if (e.steps) titles.insert(titles.begin() + 3, "steps");
   base::Table table(titles);
+  const bool terminal = base::terminal_columns(STDOUT_FILENO).has_value();
   for (const compare::ArmSummary& arm : c.findings.arms) {
+    const std::string& command = e.arm_of(arm.arm).command;
     std::vector<std::string> row = {
         e.name_of(arm.arm),
-        base::shortened_middle(e.arm_of(arm.arm).command, kArmCommandColumns),
+        terminal ? base::shortened_middle(command, kArmCommandColumns) : command,
         base::grouped(arm.runs),
         value_text(e, arm, arm.median),
         value_text(e, arm, arm.low),
@@ -68,6 +75,14 @@ void print_arms(const Session& session, const ExperimentResult& c) {
     table.row(row);
   }
   session.print(table);
+}
+
+// Six digits: two medians that differ by a thousandth must not look the same.
+std::string metric_value(double value) {
+  constexpr double kWhole = 1e6;
+  if (std::abs(value) >= kWhole) return base::figure(value);
+  return base::exact_figure(
+      base::parse_number<double>(fmt::format("{:.6g}", value)).value_or(value));
 }
 
 std::string method_name(const Estimate& estimate) {
@@ -111,6 +126,13 @@ void print_quality(const Session& session, const Comparison& comparison) {
       comparison.quality_within_noise.value_or(false) ? "within its noise" : "BEYOND ITS NOISE"));
 }
 
+// "2 pairs"; with more than anybody would run, only that.
+std::string pairs_needed(double pairs) {
+  constexpr double kTooMany = 1e6;
+  if (pairs >= kTooMany) return "more than a million pairs";
+  return base::counted(static_cast<std::int64_t>(pairs), "pair");
+}
+
 void print_comparison(const Session& session, const ExperimentResult& c,
                       const Comparison& comparison) {
   const Experiment& e = c.measured.experiment;
@@ -134,8 +156,10 @@ void print_comparison(const Session& session, const ExperimentResult& c,
   session.print("\n");
   session.print(table);
   print_parts(session, comparison);
-  session.print(fmt::format("\n{} more in {}, less in {} of {} pairs", e.name_of(comparison.arm),
-                            effect.signs.more, effect.signs.less, effect.estimate.pairs));
+  session.print(fmt::format("\n{} was higher in {} and lower in {} of {}",
+                            e.name_of(comparison.arm), base::grouped(effect.signs.more),
+                            base::grouped(effect.signs.less),
+                            base::counted(effect.estimate.pairs, "pair")));
   if (comparison.steps > 0) {
     session.print(fmt::format(", {} steps in common", base::grouped(comparison.steps)));
   }
@@ -143,10 +167,8 @@ void print_comparison(const Session& session, const ExperimentResult& c,
   const auto fine = compare::pairs_to_detect(effect.estimate, kFineEffect, effect.alpha);
   if (const auto pairs =
           compare::pairs_to_detect(effect.estimate, margin > 0 ? margin : 1, effect.alpha)) {
-    session.print(fmt::format("; detecting {:g} % takes {} pairs, {:g} % {}",
-                              margin > 0 ? margin : 1,
-                              base::grouped(static_cast<std::int64_t>(*pairs)), kFineEffect,
-                              base::grouped(static_cast<std::int64_t>(*fine))));
+    session.print(fmt::format("; detecting {:g} % takes {}, {:g} % {}", margin > 0 ? margin : 1,
+                              pairs_needed(*pairs), kFineEffect, pairs_needed(*fine)));
   }
   session.print("\n");
   print_quality(session, comparison);
@@ -160,8 +182,9 @@ std::string verdict_line(const ExperimentResult& c) {
   std::string reason;
   switch (c.findings.verdict) {
     case IntervalVerdict::kPass:
-      reason = fmt::format("{}; worse than {:+g} % is excluded",
-                           percent_text(compare::percent(deciding.effect.estimate.centre)), margin);
+      reason = fmt::format(
+          "{}; worse than {:+g} % is excluded",
+          report::signed_percent(compare::percent(deciding.effect.estimate.centre)), margin);
       break;
     case IntervalVerdict::kFail:
       reason = "the interval is beyond " + about;
@@ -245,14 +268,10 @@ void print_notes(const Session& session, const ExperimentResult& c) {
 
 }  // namespace
 
-std::string percent_text(double percent) {
-  return fmt::format("{:+.2f} %", percent);
-}
-
 std::string value_text(const Experiment& e, const compare::ArmSummary& arm, double value) {
   if (arm.runs == 0) return "—";
   if (e.steps) return base::to_text(base::Seconds(value * e.step_seconds));
-  return e.is_time() ? base::to_text(base::Seconds(value)) : fmt::format("{:.6g}", value);
+  return e.is_time() ? base::to_text(base::Seconds(value)) : metric_value(value);
 }
 
 void print_experiment(const Session& session, const ExperimentResult& c) {

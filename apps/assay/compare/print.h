@@ -11,8 +11,6 @@ namespace assay::cli {
 void print_experiment(const Session& session, const ExperimentResult& result);
 void print_scan(const Session& session, const ScanResult& scan);
 
-// "+1.02 %"
-std::string percent_text(double percent);
 // A value of the experiment's metric; a dash for an arm without runs.
 std::string value_text(const compare::Experiment& experiment, const compare::ArmSummary& arm,
                        double value);

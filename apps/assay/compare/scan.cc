@@ -118,7 +118,7 @@ base::Result<ScanResult> resume_scan(const Session& session, const CompareOption
                       compare::Experiment changed = point.experiment;
                       ASSAY_TRY_VOID(change_experiment(options, changed));
                       std::error_code error;
-                      if (!fs::exists(folder / "runs.jsonl", error)) {
+                      if (!compare::has_begun(folder)) {
                         fs::current_path(changed.directory, error);
                         if (error) {
                           return base::fail(base::unfit_error(

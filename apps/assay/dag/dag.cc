@@ -7,14 +7,14 @@
 
 #include "assay/project.h"
 #include "assay/verbs.h"
-#include "base/output_file.h"
+#include "base/file.h"
 #include "base/suggestion.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "lineage/graph/dag_export.h"
+#include "lineage/graph/dag_picture.h"
 #include "lineage/graph/dag_query.h"
-#include "lineage/graph/dag_svg.h"
 #include "lineage/graph/dag_text.h"
+#include "lineage/graph/run_json.h"
 
 namespace assay::cli {
 namespace {
@@ -69,7 +69,7 @@ base::Result<base::ExitCode> dag(const Session& session, const DagOptions& optio
   if (format == "json") text = base::json_text(lineage::dag_json(graph));
   if (format == "dot") text = lineage::dag_dot(view);
   if (format == "svg") text = lineage::dag_svg(view);
-  if (format == "text") text = lineage::dag_text(view);
+  if (format == "text") text = lineage::dag_text(view, shown_commands(options.file.empty()));
   if (!options.file.empty()) {
     ASSAY_TRY_VOID(base::write_output(options.file, text));
     session.print_json(base::Json{{"file", options.file}});

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <span>
 
@@ -101,9 +102,13 @@ Result<std::uint64_t> count_of(const std::string& option, const std::string& tex
   const auto count =
       number ? base::decimal_times(text, 1) : tl::unexpected(base::DecimalError::kNotWhole);
   if (count) return static_cast<std::uint64_t>(*count);
-  return base::fail(base::usage_error(
-      option, text.empty() ? "is missing" : fmt::format("'{}' is not a whole number", text),
-      "for example 1000000 or 1e6"));
+  const bool large = number && count.error() == base::DecimalError::kTooLarge;
+  const std::string what =
+      large ? fmt::format("'{}' is not a whole number from 0 to {}", text,
+                          base::grouped(std::numeric_limits<std::int64_t>::max()))
+            : fmt::format("'{}' is not a whole number", text);
+  return base::fail(
+      base::usage_error(option, text.empty() ? "is missing" : what, "for example 1000000 or 1e6"));
 }
 
 Result<ExitCode> data_tokenize(const Session& session, const DataOptions& options) {
@@ -115,6 +120,7 @@ Result<ExitCode> data_tokenize(const Session& session, const DataOptions& option
   ASSAY_TRY(const std::uint64_t jobs, count_of("--jobs", options.jobs));
   ASSAY_TRY(const auto tokenizer, data::load_tokenizer(options.tokenizer));
   ASSAY_TRY(data::InputFiles inputs, data::input_files(options.files, format));
+  ASSAY_TRY_VOID(data::check_column("--column", inputs, options.column));
   data::TokenizeRequest request{
       .files = std::move(inputs.files),
       .output = options.output,
@@ -162,6 +168,10 @@ Result<ExitCode> data_synth(const Session& session, const DataOptions& options) 
   ASSAY_TRY_VOID(require_output("data synth", options.output));
   data::SynthRequest request{.output = options.output};
   ASSAY_TRY(request.tokens, count_of("--tokens", options.tokens));
+  if (request.tokens == 0) {
+    return base::fail(base::usage_error("--tokens", "'0' is not a whole number of at least 1",
+                                        "for example 1000000 or 1e6"));
+  }
   ASSAY_TRY(request.vocabulary, count_of("--vocab", options.vocabulary));
   ASSAY_TRY(request.seed, count_of("--seed", options.seed));
   ASSAY_TRY(request.kind, data::parse_synth_kind(options.kind));

@@ -1,5 +1,5 @@
 // assay data tokenize | train-tokenizer | synth | info: the options of the verbs; actions.cc and
-// train_tokenizer.cc carry them out.
+// actions_train_tokenizer.cc carry them out.
 #include <memory>
 
 #include "assay/data/actions.h"
@@ -7,8 +7,8 @@
 #include "assay/verbs.h"
 #include "train/data/documents/input_files.h"
 #include "train/data/shard_format.h"
-#include "train/data/split_pattern.h"
 #include "train/data/synth.h"
+#include "train/data/word_splitter.h"
 
 namespace assay::cli {
 
@@ -51,7 +51,7 @@ Verb data_verb(const Session& session) {
             {"--pattern", "how text is split for a tiktoken file: gpt2, cl100k, o200k or llama3",
              &options->tokenizer.pattern, data::split_pattern_names, "NAME"},
             {"--special",
-             "a special token of a tiktoken file; repeatable",
+             "a special token of a tiktoken file",
              &options->tokenizer.special,
              {},
              "TEXT=ID"},
@@ -95,7 +95,7 @@ Verb data_verb(const Session& session) {
             {"--pattern", "how text is split: gpt2, cl100k, o200k or llama3 (default)",
              &options->tokenizer.pattern, data::split_pattern_names, "NAME"},
             {"--special",
-             "a special token; repeatable; default: <|bos|>",
+             "a special token; default: <|bos|>",
              &options->tokenizer.special,
              {},
              "TEXT"},

@@ -8,7 +8,7 @@
 
 #include "assay/project.h"
 #include "assay/verbs.h"
-#include "base/output_file.h"
+#include "base/file.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "lineage/export/export.h"

@@ -7,7 +7,6 @@
 #include "assay/show/print_run.h"
 #include "assay/verbs.h"
 #include "base/clock.h"
-#include "base/local_time.h"
 #include "base/units.h"
 #include "cli/number_option.h"
 #include "lineage/archive/archive_names.h"

@@ -1,11 +1,14 @@
 // assay label: names a run or a content, removes names, or lists them.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
+#include <set>
 
 #include "assay/project.h"
 #include "assay/verbs.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "lineage/graph/dag_view.h"
 #include "lineage/graph/resolve.h"
 #include "store/artifacts.h"
@@ -21,27 +24,48 @@ struct LabelOptions {
   bool remove = false;
 };
 
+// "mid", "mid and 2 other paths"
+std::string more_text(std::set<std::string> paths, const std::string& but,
+                      const std::filesystem::path& directory) {
+  paths.erase(but);
+  std::string first = base::printable(lineage::shown_path(*paths.begin(), directory));
+  if (paths.size() == 1) return first;
+  return fmt::format("{} and {}", first,
+                     base::counted(static_cast<std::int64_t>(paths.size()) - 1, "other path"));
+}
+
 // What a label names, in words: "run 3: python train.py", "model.bin (d4d4d19b), left by run 2".
+// Of a content that is at several paths, `path` is the one to name; empty: the newest, and how many
+// others there are.
 base::Result<std::string> target_text(store::Store& store, const std::filesystem::path& directory,
-                                      const store::Labelled& target) {
-  constexpr std::size_t kCommandColumns = 60;
+                                      const store::Labelled& target, const std::string& path = {}) {
   constexpr std::size_t kDigits = 8;
   if (const store::RunId* id = std::get_if<store::RunId>(&target)) {
     const auto run = store::head_of(store, *id);
     if (!run) return fmt::format("run {}", *id);
-    return fmt::format(
-        "run {}: {}", *id,
-        base::shortened(base::printable(lineage::command_text(*run)), kCommandColumns));
+    return fmt::format("run {}: {}", *id, cell_text(lineage::command_text(*run)));
   }
   const auto& content = std::get<hash::Digest>(target);
   const std::string digits = content.hex().substr(0, kDigits);
-  ASSAY_TRY(const auto made, store::producers_of(store, content, 1));
-  ASSAY_TRY(const auto read, store::consumers_of(store, content, 1));
-  if (made.empty() && read.empty()) return digits;
-  const store::FileAt& file = made.empty() ? read.front() : made.front();
-  return fmt::format("{} ({}), {} by run {}",
+  ASSAY_TRY(const auto made, store::producers_of(store, content));
+  ASSAY_TRY(const auto read, store::consumers_of(store, content));
+  const auto at_path = [&](const store::FileAt& file) { return file.path == path; };
+  const auto left = std::find_if(made.begin(), made.end(), at_path);
+  const auto used = std::find_if(read.begin(), read.end(), at_path);
+  const bool is_made = left != made.end() || (used == read.end() && !made.empty());
+  const auto& files = is_made ? made : read;
+  if (files.empty()) return digits;
+  const auto named = is_made ? left : used;
+  const store::FileAt& file = named == files.end() ? files.front() : *named;
+  std::set<std::string> others;
+  for (const store::FileAt& one : files) others.insert(one.path);
+  const std::string also =
+      path.empty() && others.size() > 1
+          ? fmt::format(", also at {}", more_text(others, file.path, directory))
+          : "";
+  return fmt::format("{} ({}), {} by run {}{}",
                      base::printable(lineage::shown_path(file.path, directory)), digits,
-                     made.empty() ? "read" : "left", file.run);
+                     is_made ? "left" : "read", file.run, also);
 }
 
 base::Json label_json(const std::string& name, const store::Labelled& target) {
@@ -96,10 +120,15 @@ base::Result<base::ExitCode> remove_labels(const Session& session, store::Store&
   return base::ExitCode::kYes;
 }
 
-base::Result<store::Labelled> target_of(store::Store& store, const std::string& what) {
+struct NamedTarget {
+  store::Labelled target;
+  std::string path;  // if a file was named
+};
+
+base::Result<NamedTarget> target_of(store::Store& store, const std::string& what) {
   ASSAY_TRY(const std::filesystem::path directory, working_directory());
   ASSAY_TRY(const lineage::RunOrArtifact named, lineage::resolve_name(store, what, directory));
-  if (const store::RunId* id = std::get_if<store::RunId>(&named)) return *id;
+  if (const store::RunId* id = std::get_if<store::RunId>(&named)) return NamedTarget{*id, ""};
   const auto& artifact = std::get<lineage::Artifact>(named);
   if (!artifact.blake3) {
     return base::fail(base::usage_error(fmt::format("'{}'", what), "has no content to label",
@@ -107,7 +136,7 @@ base::Result<store::Labelled> target_of(store::Store& store, const std::string& 
                                             ? "it is a folder: label one of its files, or the run"
                                             : "the last run that changed it deleted it"));
   }
-  return *artifact.blake3;
+  return NamedTarget{*artifact.blake3, artifact.by_path ? artifact.path : ""};
 }
 
 base::Result<base::ExitCode> label(const Session& session, const LabelOptions& options) {
@@ -122,13 +151,14 @@ base::Result<base::ExitCode> label(const Session& session, const LabelOptions& o
                           fmt::format("assay label {} NAME", base::shell_quoted(options.what))));
   }
   for (const std::string& name : options.names) ASSAY_TRY_VOID(store::check_label(name));
-  ASSAY_TRY(const store::Labelled target, target_of(store, options.what));
+  ASSAY_TRY(const NamedTarget named, target_of(store, options.what));
+  const store::Labelled& target = named.target;
   ASSAY_TRY(const std::filesystem::path directory, working_directory());
   base::Json list = base::Json::array();
   for (const std::string& name : options.names) {
     ASSAY_TRY(const auto before, store::set_label(store, name, target));
     const bool moved = before && *before != target;
-    ASSAY_TRY(const std::string now, target_text(store, directory, target));
+    ASSAY_TRY(const std::string now, target_text(store, directory, target, named.path));
     std::string earlier;
     if (moved) {
       ASSAY_TRY(earlier, target_text(store, directory, *before));

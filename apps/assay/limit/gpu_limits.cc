@@ -29,8 +29,11 @@ void add_limit_options(share::LimitOptions& limits, std::vector<Option>& options
                      "memory limit on each GPU, for all processes of the run together",
                      &limits.memory,
                      {},
-                     "SIZE"});
-  options.push_back({"--gpu-compute", "share of each GPU's time", &limits.compute, {}, "PERCENT"});
+                     "SIZE",
+                     false,
+                     true});
+  options.push_back(
+      {"--gpu-compute", "share of each GPU's time", &limits.compute, {}, "PERCENT", false, true});
   options.push_back({"--gpu",
                      "limits of one GPU: an index or UUID, then memory, compute, priority, borrow",
                      &limits.devices,
@@ -43,7 +46,7 @@ void add_limit_options(share::LimitOptions& limits, std::vector<Option>& options
                      [] {
                        return std::vector<std::string>{"high", "normal", "low"};
                      },
-                     "LEVEL"});
+                     "LEVEL", false, true});
 }
 
 share::LimitContext limit_context() {

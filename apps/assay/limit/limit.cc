@@ -62,7 +62,7 @@ base::Result<std::optional<Target>> target_elsewhere(const std::string& name) {
   constexpr std::size_t kShortestUid = 4;
   std::optional<Target> found;
   if (name.size() < kShortestUid) return found;
-  TopSampler sampler;
+  ASSAY_TRY(TopSampler sampler, TopSampler::open());
   for (RunningRun& run : sampler.running()) {
     if (!run.gpu || !run.uid.starts_with(name)) continue;
     if (found) {

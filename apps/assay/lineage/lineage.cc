@@ -11,9 +11,9 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/number_option.h"
-#include "lineage/graph/dag_export.h"
 #include "lineage/graph/dag_query.h"
 #include "lineage/graph/dag_text.h"
+#include "lineage/graph/run_json.h"
 #include "lineage/source/commit_files.h"
 #include "store/labels.h"
 #include "store/run_reader.h"
@@ -84,7 +84,8 @@ base::Result<base::ExitCode> show_lineage(const Session& session, const LineageO
     ASSAY_TRY(lineage::Dag dag, lineage::dag_around(store, artifact, reach));
     ASSAY_TRY_VOID(add_origins(store, described.state.made ? 0 : described.state.run, dag));
     if (session.json) json["upstream"] = lineage::dag_json(dag);
-    print_tree(session, "came from", lineage::lineage_up_text(lineage::view_of(dag, directory)));
+    print_tree(session, "came from",
+               lineage::lineage_up_text(lineage::view_of(dag, directory), shown_commands()));
   }
   if (both) session.print("\n");
   if (both || options.down) {
@@ -92,11 +93,12 @@ base::Result<base::ExitCode> show_lineage(const Session& session, const LineageO
     reach.down = true;
     ASSAY_TRY(const lineage::Dag dag, lineage::dag_around(store, artifact, reach));
     if (session.json) json["downstream"] = lineage::dag_json(dag);
-    print_tree(session, "went into", lineage::lineage_down_text(lineage::view_of(dag, directory)));
+    print_tree(session, "went into",
+               lineage::lineage_down_text(lineage::view_of(dag, directory), shown_commands()));
   }
   session.print_json(json);
   if (base::printable(name) == name && !name.empty()) {
-    session.next(fmt::format("assay dag {}", base::shell_quoted(name)));
+    session.next(fmt::format("assay dag {}", base::path_argument(name)));
   }
   return base::ExitCode::kYes;
 }

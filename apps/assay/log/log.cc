@@ -10,7 +10,7 @@
 #include "assay/project.h"
 #include "assay/show/print_run.h"
 #include "assay/verbs.h"
-#include "base/local_time.h"
+#include "base/clock.h"
 #include "base/suggestion.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -104,7 +104,7 @@ base::Result<base::ExitCode> log(const Session& session, const LogOptions& optio
     for (const std::string& name : columns) {
       const auto value = value_of(reported[i], name);
       values[name] = value ? base::Json(*value) : base::Json();
-      row.push_back(value ? base::shortened(base::printable(*value), 24) : "");
+      row.push_back(value ? cell_text(*value, 24) : "");
     }
     row.push_back(log_command(run));
     table.row(row);

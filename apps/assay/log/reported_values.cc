@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "store/metrics.h"
-#include "store/parameters.h"
 
 namespace assay::cli {
 

@@ -61,7 +61,7 @@ Result<ExitCode> pack(const Session& session, const PackOptions& options) {
     session.print(fmt::format("left out: {}: {}\n",
                               base::printable(lineage::shown_path(one.path, directory)), one.why));
   }
-  session.next("assay unpack " + base::shell_quoted(output));
+  session.next("assay unpack " + base::path_argument(output));
   return ExitCode::kYes;
 }
 

@@ -1,14 +1,16 @@
 // assay plan JOB: communication, step time, memory and cost of one job.
+#include "assay/plan/job.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "assay/plan/options.h"
 #include "assay/plan/pictures.h"
 #include "assay/plan/print.h"
 #include "assay/presets/print.h"
 #include "base/decimal.h"
 #include "base/text.h"
+#include "plan/rank_footprints.h"
 #include "plan/search/layouts.h"
 #include "spec/enum_names.h"
 #include "spec/presets.h"
@@ -53,37 +55,21 @@ void take(base::Result<T> result, JobPlan& plan, Known known) {
 
 void add_scaling(JobPlan& plan, const plan::PlanInputs& inputs) {
   if (!plan.plan.step) return;
-  const plan::Assumed same{.framework = plan::parse_framework(plan.plan.framework),
-                           .imbalance = inputs.assumed.imbalance};
-  take(plan::scaling_of(plan.job(), same, inputs.constants), plan,
+  plan.interval = plan.plan.step->interval;
+  take(plan::scaling_of(plan.job(), plan.plan, inputs), plan,
        [&](std::vector<plan::ScalePoint> points) { plan.scaling = std::move(points); });
-  // The closed form is for comparing numbers of devices; the job's own figures are the plan's.
-  for (plan::ScalePoint& point : plan.scaling) {
-    if (!point.is_job || !plan.plan.memory->counted) continue;
-    plan::Prediction& own = point.prediction;
-    own.step = plan.plan.step->time;
-    own.tokens_per_second = plan.plan.step->tokens_per_s;
-    own.mfu = plan.plan.step->mfu;
-    own.mfu_with_embedding = plan.plan.step->mfu_with_embedding;
-    own.memory = plan.plan.memory->need;
-    own.fits = plan.plan.memory->fits();
-  }
-}
-
-bool fits(const JobPlan& plan) {
-  return !plan.plan.memory || plan.plan.memory->fits();
 }
 
 base::Result<void> add_run(JobPlan& plan, std::optional<base::Seconds> given,
                            const plan::EnergyChoices& choices) {
   const spec::JobSpec& job = plan.job();
-  if (!given && !plan.plan.step) return {};
-  if (!fits(plan)) {
+  if (plan.fit() == Fit::kNo) {
     plan.plan.unknown.push_back(
         "time and cost: the job does not fit into device memory; use --search, or change "
         "layout.tp, layout.fsdp, train.recompute or batch.micro_batch");
     return {};
   }
+  if (!given && !plan.plan.step) return {};
   const auto steps = spec::training_steps(job);
   if (!steps) {
     const auto error =
@@ -112,7 +98,97 @@ base::Result<void> add_run(JobPlan& plan, std::optional<base::Seconds> given,
   return {};
 }
 
+std::string in_quotes(std::string_view word) {
+  return fmt::format("\"{}\"", word);
+}
+
+// All names of a policy: a job file may have used any.
+std::string spelled(spec::Recompute policy) {
+  if (policy == spec::Recompute::kCheap) return "\"cheap\" (or \"selective\", its other name)";
+  return in_quotes(spec::to_text(policy));
+}
+
+// The policy that --set names, as it does; empty if it names none.
+std::string recompute_in(const std::vector<std::string>& sets) {
+  constexpr std::string_view kKey = "train.recompute=";
+  std::string policy;
+  for (const std::string& set : sets) {
+    if (!set.starts_with(kKey)) continue;
+    policy = base::trim(std::string_view(set).substr(kKey.size()));
+    std::erase(policy, '"');
+  }
+  return policy;
+}
+
+// What is known about errors of the constants in use.
+std::string known_errors(const plan::Calibration& calibration, const std::string& file,
+                         bool mixtures) {
+  const char* models = mixtures ? "mixtures" : "dense models";
+  if (file.empty()) {
+    const plan::PanelError panel = plan::panel_error(mixtures);
+    return fmt::format("mean error on {} of {} projects held out of all fits: {:.1f} %", models,
+                       panel.projects, 100 * panel.mean);
+  }
+  return plan::described(calibration.fitted_to, file, mixtures);
+}
+
 }  // namespace
+
+std::string room_for_experts(const JobPlan& plan) {
+  const auto layout = step::layout_of(plan.job().layout, 0);
+  if (!plan.plan.memory || !plan.plan.memory->counted || !layout) return {};
+  step::Choices choices = step::choices_of(plan.job());
+  choices.layout = *layout;
+  return plan::room_for_experts(plan.job().model, choices);
+}
+
+std::string why_recomputed(const JobPlan& plan) {
+  const spec::Recompute requested = plan.job().train.recompute;
+  const std::string& made = plan.plan.recompute;
+  if (made.empty() || requested == spec::Recompute::kAuto || made == spec::to_text(requested) ||
+      made == plan.asked_recompute) {
+    return {};
+  }
+  return fmt::format(
+      "the job asks for train.recompute = {}: {} has no such policy; \"{}\" is the nearest",
+      plan.asked_recompute.empty() ? spelled(requested) : in_quotes(plan.asked_recompute),
+      plan.plan.framework, made);
+}
+
+Fit fit_of(const std::optional<plan::PlannedMemory>& memory) {
+  if (!memory || memory->fits()) {
+    const bool open =
+        memory && !memory->counted && memory->device > base::Bytes(0) &&
+        plan::memory_interval().high * static_cast<double>(memory->need.total().count()) >
+            static_cast<double>(memory->device.count());
+    return open ? Fit::kPerhaps : Fit::kYes;
+  }
+  return Fit::kNo;
+}
+
+std::string_view to_text(Fit fit) {
+  switch (fit) {
+    case Fit::kYes:
+      return "fits";
+    case Fit::kPerhaps:
+      return "may not fit";
+    case Fit::kNo:
+      return "does not fit";
+  }
+  return "";
+}
+
+base::ExitCode exit_code_of(Fit fit) {
+  switch (fit) {
+    case Fit::kYes:
+      return base::ExitCode::kYes;
+    case Fit::kPerhaps:
+      return base::ExitCode::kInconclusive;
+    case Fit::kNo:
+      return base::ExitCode::kNo;
+  }
+  return base::ExitCode::kNo;
+}
 
 base::Result<JobPlan> make_job_plan(const PlanOptions& options) {
   ASSAY_TRY(const auto step, duration_of("--step-time", options.step_time, " s"));
@@ -129,21 +205,30 @@ base::Result<JobPlan> make_job_plan(const PlanOptions& options) {
   const auto& job = std::get<spec::JobSpec>(loaded.spec);
   JobPlan plan{.plan = plan::plan_of(loaded.name, job, inputs)};
   plan.loaded = std::move(loaded);
+  plan.asked_recompute = recompute_in(options.sets);
+  plan.known_errors = known_errors(calibration, options.constants, plan.job().model.is_moe());
   add_scaling(plan, inputs);
+  if (plan.fit() == Fit::kNo) plan.plan.step.reset();
   ASSAY_TRY_VOID(add_run(plan, step, choices));
   return plan;
 }
 
 base::Result<base::ExitCode> plan_job(const Session& session, const PlanOptions& options) {
+  ASSAY_TRY_VOID(check_svg(options));
   ASSAY_TRY(const JobPlan plan, make_job_plan(options));
+  // Before anything is printed.
+  if (!options.svg.empty() && !plan.plan.step && plan.fit() != Fit::kNo) {
+    return base::fail(base::usage_error("--svg", "there is no prediction to plot",
+                                        "see what the plan lists as not known"));
+  }
   session.print_json(plan_json(plan));
   print_plan(session, plan);
   if (!options.svg.empty()) ASSAY_TRY_VOID(draw_plan(session, plan, options.svg));
-  if (plan.plan.step) {
-    session.next(fmt::format("assay plan {} --search, for other layouts, machines and offers",
-                             base::shell_quoted(base::printable(options.job))));
+  if (plan.interval) {
+    session.next(
+        fmt::format("{} --search, for other layouts, machines and offers", plan_command(options)));
   }
-  return fits(plan) ? base::ExitCode::kYes : base::ExitCode::kNo;
+  return exit_code_of(plan.fit());
 }
 
 }  // namespace assay::cli

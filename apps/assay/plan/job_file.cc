@@ -32,28 +32,62 @@ std::string toml_string(std::string_view text) {
   return made + '"';
 }
 
-// A job file for what is recommended: the job, on those machines, in that layout. What says how
-// something is sharded is written where something is.
-std::string job_toml(const std::string& job, bool own_cluster, const plan::Candidate& one) {
+struct Setting {
+  const char* section;
+  const char* key;
+  std::string value;  // as TOML
+};
+
+// What says how something is sharded is set where something is.
+std::vector<Setting> all_settings(const spec::JobSpec& job, const plan::Candidate& one) {
   const spec::LayoutSpec& l = one.choice.layout;
-  const std::string description = fmt::format("recommended by assay plan --search: {} x {}, {}",
-                                              one.nodes, one.machines, one.offer.provider);
-  std::string text =
-      fmt::format("description = {}\nextends = {}\n\n", toml_string(description), toml_string(job));
-  text += "[cluster]\n";
-  if (!own_cluster) text += fmt::format("extends = {}\n", toml_string(one.machines));
-  text += fmt::format("nodes = {}\n\n", one.nodes);
-  text += fmt::format("[layout]\ndp = {}\nfsdp = {}\ntp = {}\npp = {}\ncp = {}\nep = {}\n", l.dp,
-                      l.fsdp, l.tp, l.pp, l.cp, l.ep);
-  if (l.fsdp * l.ep > 1) text += fmt::format("zero = {}\n", l.zero);
-  text += fmt::format("sequence_parallel = {}\npp_schedule = \"{}\"\npp_chunks = {}\n\n",
-                      l.sequence_parallel, spec::to_text(l.pp_schedule), l.pp_chunks);
-  text += fmt::format("[batch]\nmicro_batch = {}\naccumulate = {}\n\n",
-                      one.choice.batch.micro_batch, one.choice.batch.accumulate);
   // What other software recomputes selectively is what a job calls cheap.
   const bool selective = one.choice.recompute == plan::RecomputeKind::kSelective;
-  return text + fmt::format("[train]\nrecompute = \"{}\"\n",
-                            selective ? "cheap" : plan::to_text(one.choice.recompute));
+  std::vector<Setting> settings;
+  if (one.machines != job.cluster.device.name)
+    settings.push_back({"cluster", "extends", toml_string(one.machines)});
+  const auto number = [](std::int64_t value) { return fmt::format("{}", value); };
+  settings.push_back({"cluster", "nodes", number(one.nodes)});
+  settings.insert(settings.end(), {{"layout", "dp", number(l.dp)},
+                                   {"layout", "fsdp", number(l.fsdp)},
+                                   {"layout", "tp", number(l.tp)},
+                                   {"layout", "pp", number(l.pp)},
+                                   {"layout", "cp", number(l.cp)},
+                                   {"layout", "ep", number(l.ep)}});
+  if (l.fsdp * l.ep > 1) settings.push_back({"layout", "zero", number(l.zero)});
+  settings.insert(settings.end(),
+                  {{"layout", "sequence_parallel", fmt::format("{}", l.sequence_parallel)},
+                   {"layout", "pp_schedule", toml_string(spec::to_text(l.pp_schedule))},
+                   {"layout", "pp_chunks", number(l.pp_chunks)},
+                   {"batch", "micro_batch", number(one.choice.batch.micro_batch)},
+                   {"batch", "accumulate", number(one.choice.batch.accumulate)},
+                   {"train", "recompute",
+                    toml_string(selective ? "cheap" : plan::to_text(one.choice.recompute))}});
+  return settings;
+}
+
+// A job file for what is recommended: the job, on those machines, in that layout. `command`: how it
+// is planned as it was searched, where a job file cannot say that; else empty.
+std::string job_toml(const std::string& extended, const spec::JobSpec& job,
+                     const plan::Candidate& one, const std::string& command) {
+  const std::string description = fmt::format("recommended by assay plan --search: {} x {}, {}",
+                                              one.nodes, one.machines, one.offer.provider);
+  std::string text;
+  if (!command.empty()) {
+    text +=
+        "# It was searched with options that a job file has no keys for. To plan it with them:\n#  "
+        " " +
+        command + "\n";
+  }
+  text += fmt::format("description = {}\nextends = {}\n", toml_string(description),
+                      toml_string(extended));
+  std::string_view section;
+  for (const Setting& setting : all_settings(job, one)) {
+    if (section != setting.section) text += fmt::format("\n[{}]\n", setting.section);
+    section = setting.section;
+    text += fmt::format("{} = {}\n", setting.key, setting.value);
+  }
+  return text;
 }
 
 // A name without a folder would mean a preset.
@@ -66,6 +100,15 @@ bool names_file(const std::string& job) {
 }
 
 }  // namespace
+
+std::vector<std::string> settings_of(const spec::JobSpec& job, const plan::Candidate& one) {
+  std::vector<std::string> settings;
+  for (Setting& setting : all_settings(job, one)) {
+    std::erase(setting.value, '"');  // names of presets and policies need no quotes in --set
+    settings.push_back(fmt::format("{}.{}={}", setting.section, setting.key, setting.value));
+  }
+  return settings;
+}
 
 base::Result<void> check_job_output(const PlanOptions& options) {
   if (options.out.empty()) return {};
@@ -87,11 +130,15 @@ base::Result<void> write_job(const Session& session, const PlanOptions& options,
   const plan::Candidate& best = found.candidates[*found.recommended];
   const std::string base_job =
       names_file(options.job) ? fs::absolute(options.job).string() : options.job;
-  const bool own_cluster = best.machines == job.cluster.device.name;
+  PlanOptions again = options;
+  again.job = names_file(options.out) ? options.out : path_of(options.out);
+  again.sets.clear();
+  const bool has_more = !(options.framework + options.imbalance + options.constants).empty();
   const std::string path = path_of(options.out);
   const std::string draft = fmt::format("{}.{}.new", path, ::getpid());
   const std::string kept = fmt::format("{}.{}.old", path, ::getpid());
-  ASSAY_TRY_VOID(base::write_file(draft, job_toml(base_job, own_cluster, best)));
+  ASSAY_TRY_VOID(
+      base::write_file(draft, job_toml(base_job, job, best, has_more ? plan_command(again) : "")));
   // In its place, for what was there may be what the job extends.
   std::error_code failed;
   const bool replaces = fs::exists(path, failed);
@@ -107,6 +154,10 @@ base::Result<void> write_job(const Session& session, const PlanOptions& options,
   if (loaded) {
     fs::remove(kept, failed);
     session.print("\nwritten: " + options.out + "\n");
+    if (!options.framework.empty()) {
+      session.print(fmt::format("it is for {}, which a job file cannot say: plan it with {}\n",
+                                options.framework, plan_command(again)));
+    }
     return {};
   }
   if (replaces) {

@@ -1,6 +1,12 @@
 #include "assay/plan/options.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <utility>
 
 #include "base/decimal.h"
 #include "base/file.h"
@@ -15,6 +21,36 @@ namespace {
 constexpr base::Bytes kLongestConstants{1 << 20};
 
 }  // namespace
+
+std::string plan_command(const PlanOptions& options) {
+  const auto word = [](const std::string& text) {
+    return base::shell_quoted(base::printable(text));
+  };
+  std::string command = "assay plan " + word(options.job);
+  for (const std::string& set : options.sets) command += " --set " + word(set);
+  for (const auto& [name, value] :
+       {std::pair("--framework", &options.framework), std::pair("--imbalance", &options.imbalance),
+        std::pair("--constants", &options.constants)}) {
+    if (!value->empty()) command += fmt::format(" {} {}", name, word(*value));
+  }
+  return command;
+}
+
+base::Result<void> check_svg(const PlanOptions& options) {
+  if (options.svg.empty()) return {};
+  const std::filesystem::path folder = options.svg;
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (!failed && !std::filesystem::is_directory(folder)) {
+    failed = std::make_error_code(std::errc::not_a_directory);
+  }
+  if (!failed && ::access(folder.c_str(), W_OK | X_OK) != 0) {
+    failed = std::error_code(errno, std::generic_category());
+  }
+  if (!failed) return {};
+  return base::fail(
+      base::system_error(base::printable(options.svg), "cannot be written", failed.value()));
+}
 
 base::Result<spec::Loaded> load_job(const PlanOptions& options) {
   const auto advice = [](const spec::JobSpec& job) {

@@ -34,6 +34,11 @@ base::Result<base::ExitCode> plan_rows(const Session& session, const PlanOptions
 base::Result<base::ExitCode> plan_calibrate(const Session& session, const PlanOptions& options);
 
 // Parsing that several modes share (options.cc).
+// "assay plan JOB" with the options that the job's prediction depends on, as one may paste it.
+std::string plan_command(const PlanOptions& options);
+// Whether the folder of --svg can be written to. It is made, as far as possible before anything is
+// computed or printed.
+base::Result<void> check_svg(const PlanOptions& options);
 base::Result<spec::Loaded> load_job(const PlanOptions& options);
 // --framework and --imbalance.
 base::Result<plan::Assumed> assumed_by(const PlanOptions& options);

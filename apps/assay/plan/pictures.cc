@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "base/output_file.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "plan/calibrate/fit.h"
 #include "plan/search/layouts.h"
@@ -19,13 +19,6 @@ constexpr double kSecondsPerHour = 3600;
 
 base::Result<void> write_picture(const Session& session, const std::filesystem::path& folder,
                                  const char* file, const std::string& svg) {
-  std::error_code failed;
-  std::filesystem::create_directories(folder, failed);
-  if (failed) {
-    return base::fail(base::usage_error("--svg",
-                                        fmt::format("{}: {}", folder.string(), failed.message()),
-                                        "give a folder that can be created"));
-  }
   ASSAY_TRY_VOID(base::write_output(folder / file, svg));
   session.print(fmt::format("\nwrote {}\n", base::printable((folder / file).string())));
   return {};
@@ -72,7 +65,7 @@ plot::Lines scaling(const JobPlan& plan) {
   const plan::ErrorInterval& interval = plan.plan.step->interval;
   double per_device = 0;
   for (const plan::ScalePoint& point : plan.scaling) {
-    if (!point.prediction.fits) continue;
+    if (!point.prediction.fits || !point.own_recompute) continue;
     const double rate = point.prediction.tokens_per_second;
     const auto devices = static_cast<double>(point.devices);
     if (per_device == 0) per_device = rate / devices;
@@ -87,9 +80,11 @@ plot::Lines scaling(const JobPlan& plan) {
           .interval_name = "80 % interval"};
 }
 
-plot::Scatter pareto(const std::string& name, const plan::Found& found) {
-  plot::Scatter chart{.heading = {"Time versus cost", name + ", P50 with failures"},
-                      .x = {.title = "cost of the run, $", .scale = plot::Scale::kLog10},
+plot::Scatter pareto(const std::string& name, const plan::Found& found, bool is_priced) {
+  plot::Scatter chart{.heading = {is_priced ? "Time versus cost" : "Time versus GPU-hours",
+                                  name + ", P50 with failures"},
+                      .x = {.title = is_priced ? "cost of the run, $" : "GPU-hours of the run",
+                            .scale = plot::Scale::kLog10},
                       .y = {.title = "hours", .scale = plot::Scale::kLog10},
                       .groups = {"on demand", "spot"},
                       .points = {},
@@ -136,8 +131,8 @@ base::Result<void> draw_rows(const Session& session, const std::vector<plan::Row
 base::Result<void> draw_plan(const Session& session, const JobPlan& plan,
                              const std::string& folder) {
   if (!plan.plan.step) {
-    return base::fail(base::usage_error("--svg", "there is no prediction to plot",
-                                        "see what the plan lists as not known"));
+    session.print("\nno chart: the job does not fit\n");
+    return {};
   }
   ASSAY_TRY_VOID(
       write_picture(session, folder, "breakdown.svg", plot::draw(breakdown(plan)).svg()));
@@ -145,8 +140,10 @@ base::Result<void> draw_plan(const Session& session, const JobPlan& plan,
 }
 
 base::Result<void> draw_search(const Session& session, const std::string& name,
-                               const plan::Found& found, const std::string& folder) {
-  return write_picture(session, folder, "pareto.svg", plot::draw(pareto(name, found)).svg());
+                               const plan::Found& found, bool is_priced,
+                               const std::string& folder) {
+  return write_picture(session, folder, "pareto.svg",
+                       plot::draw(pareto(name, found, is_priced)).svg());
 }
 
 }  // namespace assay::cli

@@ -3,14 +3,14 @@
 
 #include <string>
 
-#include "assay/plan/print.h"
+#include "assay/plan/job.h"
 #include "cli/verb.h"
 #include "plan/calibrate/scores.h"
 #include "plan/search/search.h"
 
 namespace assay::cli {
 
-// DIR/breakdown.svg and DIR/scaling.svg. The folder is made; files of these names are replaced.
+// DIR/breakdown.svg and DIR/scaling.svg. Files of these names are replaced.
 base::Result<void> draw_plan(const Session& session, const JobPlan& plan,
                              const std::string& folder);
 
@@ -20,7 +20,8 @@ base::Result<void> draw_rows(const Session& session, const std::vector<plan::Row
                              const std::string& folder);
 
 // DIR/pareto.svg.
+// Without prices, GPU-hours take the place of money.
 base::Result<void> draw_search(const Session& session, const std::string& name,
-                               const plan::Found& found, const std::string& folder);
+                               const plan::Found& found, bool is_priced, const std::string& folder);
 
 }  // namespace assay::cli

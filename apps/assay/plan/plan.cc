@@ -5,9 +5,10 @@
 #include <utility>
 
 #include "assay/plan/options.h"
-#include "assay/presets/completions.h"
 #include "assay/verbs.h"
 #include "plan/model/software.h"
+#include "spec/presets.h"
+#include "spec/schema.h"
 
 namespace assay::cli {
 namespace {
@@ -93,9 +94,10 @@ Verb plan_verb(const Session& session) {
                    "assay plan nanochat-d26-h100 --step-time 0.7019",
                    "assay plan llama3-70b-h200x32 --search --deadline 30d",
                    "assay plan llama3-13b-h200x32 --set layout.tp=2 --set layout.fsdp=16 --json"},
-      .arguments = {{"JOB", "a preset or a job file", &options->job, false, job_presets, true}},
+      .arguments = {{"JOB", "a preset or a job file", &options->job, false,
+                     [] { return spec::preset_names(spec::Kind::kJob); }, true}},
       .options =
-          {{"--set", "override a key of the job; repeatable", &options->sets, override_keys},
+          {{"--set", "override a key of the job; repeatable", &options->sets, spec::override_keys},
            {"--framework",
             fmt::format("software that runs the job: {}; default: assay if assay train can run it, "
                         "nanochat for its models",

@@ -41,6 +41,15 @@ std::string figure(double value) {
   return plain ? fmt::format("{:.2f}", value) : fmt::format("{:.3g}", value);
 }
 
+// In the unit that leaves one to three digits before the point.
+std::string energy_text(double kwh) {
+  if (kwh >= 1e6) return figure(kwh / 1e6) + " GWh";
+  return kwh >= 1e3 ? figure(kwh / 1e3) + " MWh" : figure(kwh) + " kWh";
+}
+std::string mass_text(double kg) {
+  return kg >= 1e3 ? figure(kg / 1e3) + " t" : figure(kg) + " kg";
+}
+
 // Of the kinds of exchange those that there are; of a closed form the three that it knows.
 struct VolumeColumn {
   const char* name;
@@ -168,28 +177,83 @@ void print_energy(const Session& session, const plan::Energy& energy) {
   const auto given = [&](const char* what, const plan::Input& input, const char* unit) {
     table.row({what, fmt::format("{:.6g}{}", input.value, unit), input.source});
   };
-  const auto made = [&](const char* what, double value, const char* unit, const char* remark = "") {
-    table.row({what, figure(value) + unit, remark});
+  const auto made = [&](const char* what, std::string value, const char* remark = "") {
+    table.row({what, std::move(value), remark});
   };
   given("power per device", energy.watts_per_device, " W");
   table.row({"devices", grouped(energy.devices), ""});
-  made("time", energy.time.count() / 3600, " h");
-  made("energy of the devices", energy.devices_kwh(), " kWh", "without the rest of their nodes");
+  made("time", figure(energy.time.count() / 3600) + " h");
+  made("energy of the devices", energy_text(energy.devices_kwh()),
+       "without the rest of their nodes");
   given("PUE", energy.pue, "");
-  made("energy of the building", energy.building_kwh(), " kWh");
+  made("energy of the building", energy_text(energy.building_kwh()));
   given("grid", energy.grid_g_per_kwh, " g/kWh");
-  made("CO2", energy.carbon_kg(), " kg");
+  made("CO2", mass_text(energy.carbon_kg()));
   session.print("\n");
   session.print(table);
 }
 
 void print_run(const Session& session, const JobPlan& plan) {
   const double hours = plan.run->total().count() / 3600;
-  session.print(fmt::format("\ntime and cost: {} steps of {:.6g} s, as {}: {} hours\n",
-                            grouped(plan.run->steps), plan.run->step.count(),
-                            plan.step_given ? "given" : "predicted", figure(hours)));
+  session.print(fmt::format(
+      "\ntime and cost: {} steps of {:.6g} s, as {}: {} hours\n(rented: machines x GPUs of each)\n",
+      grouped(plan.run->steps), plan.run->step.count(), plan.step_given ? "given" : "predicted",
+      figure(hours)));
   if (!plan.costs.empty()) print_costs(session, plan.costs);
   if (plan.energy) print_energy(session, *plan.energy);
+}
+
+// What all offers of a market ask for: "on demand $37.35 - $220.92 (least: Vast)". Empty without
+// offers. Currencies are not compared: the first one's.
+std::string costs_of_market(const std::vector<plan::OfferCost>& costs, spec::Market market) {
+  const plan::OfferCost* least = nullptr;
+  spec::PriceRange all;
+  for (const plan::OfferCost& cost : costs) {
+    if (cost.offer.market != market) continue;
+    if (cost.total.low.currency() != costs.front().total.low.currency()) continue;
+    if (least == nullptr) {
+      least = &cost;  // they are in order
+      all = cost.total;
+    } else if (all.high.micros() < cost.total.high.micros()) {
+      all.high = cost.total.high;
+    }
+  }
+  if (least == nullptr) return {};
+  std::string text = fmt::format("{} {} (least: {}", to_text(market), cents(all),
+                                 base::shortened(least->offer.provider, 20));
+  if (least->idle_devices > 0) {
+    text += fmt::format(", with {} of {} GPUs idle", grouped(least->idle_devices),
+                        grouped(least->rented * least->offer.devices));
+  }
+  return text + ")";
+}
+
+void add_costs(const JobPlan& plan, std::string& text) {
+  const std::string on_demand = costs_of_market(plan.costs, spec::Market::kOnDemand);
+  const std::string spot = costs_of_market(plan.costs, spec::Market::kSpot);
+  if (on_demand.empty() && spot.empty()) return;
+  for (const std::string& market : {on_demand, spot}) {
+    if (!market.empty()) text += market + "\n";
+  }
+  text += "  of undisturbed machines; not in it: interruptions, restarts, storage, traffic\n";
+}
+
+// Predicted memory is a range, and so is the answer.
+std::string fit_line(const JobPlan& plan) {
+  const plan::PlannedMemory& memory = *plan.plan.memory;
+  const auto gib = [](base::Bytes bytes, double times = 1) {
+    return fmt::format("{:.1f}", times * (bytes / base::Bytes(std::int64_t{1} << 30)));
+  };
+  const Fit fit = plan.fit();
+  std::string text = fmt::format("it {}: {} of {} GiB per rank",
+                                 fit == Fit::kNo ? "does NOT fit" : std::string(to_text(fit)),
+                                 gib(memory.need.total()), gib(memory.device));
+  if (!memory.counted && fit != Fit::kYes) {
+    const plan::ErrorInterval interval = plan::memory_interval();
+    text += fmt::format(", interval {} to {}", gib(memory.need.total(), interval.low),
+                        gib(memory.need.total(), interval.high));
+  }
+  return text + "\n";
 }
 
 // What most people read: the step, how long it all takes, what it costs, whether it fits.
@@ -198,28 +262,15 @@ void print_answer(const Session& session, const JobPlan& plan) {
   if (plan.plan.step) {
     const plan::PlannedStep& step = *plan.plan.step;
     text +=
-        fmt::format("step {:.4g} s, {:.4g} to {:.4g} for 8 of 10 unseen projects; {} tokens/s\n",
+        fmt::format("step {:.4g} s, {:.4g} to {:.4g} for 8 of 10 measured projects; {} tokens/s\n",
                     step.time.total.count(), step.low().count(), step.high().count(),
                     grouped(static_cast<std::int64_t>(step.tokens_per_s)));
   }
   if (plan.run) {
-    text += fmt::format("{} hours", figure(plan.run->total().count() / 3600));
-    if (!plan.costs.empty()) {
-      const plan::OfferCost& least = plan.costs.front();
-      text += fmt::format(", {} from {}, {}", cents(least.total), least.offer.provider,
-                          to_text(least.offer.market));
-    }
-    text += "\n";
+    text += fmt::format("{} hours\n", figure(plan.run->total().count() / 3600));
+    add_costs(plan, text);
   }
-  if (plan.plan.memory && plan.plan.memory->device > base::Bytes(0)) {
-    const plan::PlannedMemory& memory = *plan.plan.memory;
-    const auto gib = [](base::Bytes bytes) {
-      return fmt::format("{:.1f}", bytes / base::Bytes(std::int64_t{1} << 30));
-    };
-    text +=
-        fmt::format("{}: {} of {} GiB per rank\n", memory.fits() ? "it fits" : "it does NOT fit",
-                    gib(memory.need.total()), gib(memory.device));
-  }
+  if (plan.plan.memory && plan.plan.memory->device > base::Bytes(0)) text += fit_line(plan);
   if (!text.empty()) session.print("\n" + text);
 }
 

@@ -1,9 +1,10 @@
 // A predicted step as tables: time, memory, scaling.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "assay/plan/print.h"
 #include "base/text.h"
-#include "plan/rank_footprints.h"
 #include "plan/search/layouts.h"
 #include "spec/enum_names.h"
 
@@ -77,8 +78,9 @@ void print_memory(const Session& session, const JobPlan& plan) {
                            interval.low, interval.high, interval.rows, interval.projects);
   line += fmt::format("recomputed: {}", plan.plan.recompute);
   if (memory.device > base::Bytes(0)) {
-    line += fmt::format("; {} {} GiB: {}", on_cpu ? "limit per rank" : "device memory",
-                        gib(memory.device), memory.fits() ? "it fits" : "it does NOT fit");
+    line += fmt::format(
+        "; {} {} GiB: {}", on_cpu ? "limit per rank" : "device memory", gib(memory.device),
+        plan.fit() == Fit::kNo ? "it does NOT fit" : fmt::format("it {}", to_text(plan.fit())));
   }
   const std::int64_t stages = plan.job().layout.pp;
   if (stages > 1) {
@@ -96,24 +98,35 @@ void print_scaling(const Session& session, const JobPlan& plan) {
   table.align(0, Align::kRight);
   for (const plan::ScalePoint& point : plan.scaling) {
     const plan::Prediction& made = point.prediction;
-    table.row({(point.is_job ? "> " : "") + grouped(point.devices), plan::to_text(point.layout),
-               seconds(made.step.total), grouped(static_cast<std::int64_t>(made.tokens_per_second)),
+    const std::string devices = (point.is_job ? "> " : "") + grouped(point.devices);
+    std::string layout = plan::to_text(point.layout);
+    if (!point.own_recompute) layout += fmt::format(", {}", plan::to_text(made.work.recompute));
+    if (!made.fits) {  // no run, no time
+      table.row({devices, layout, "-", "-", "-", "-", "-", gib(made.memory.total()) + " too much"});
+      continue;
+    }
+    table.row({devices, layout, seconds(made.step.total),
+               grouped(static_cast<std::int64_t>(made.tokens_per_second)),
                grouped(static_cast<std::int64_t>(made.tokens_per_second /
                                                  static_cast<double>(point.devices))),
                point.of_ideal > 0 ? percent(point.of_ideal) : "-", percent(made.mfu),
-               gib(made.memory.total()) + (made.fits ? "" : " too much")});
+               gib(made.memory.total())});
   }
   session.print("\nweak scaling (>: this job)\n");
+  const bool other = std::any_of(plan.scaling.begin(), plan.scaling.end(),
+                                 [](const auto& point) { return !point.own_recompute; });
+  if (other)
+    session.print("a policy after a layout: recomputed there, because else it would not fit\n");
   session.print(table);
 }
 
 void print_step(const Session& session, const JobPlan& plan) {
   const plan::PlannedStep& step = *plan.plan.step;
-  session.print(
-      fmt::format("\npredicted step: {} s; for 8 of 10 unseen projects: {} to {} s\n  ({} rows of "
-                  "{} projects that are {})\n",
-                  seconds(step.time.total), seconds(step.low()), seconds(step.high()),
-                  grouped(step.interval.rows), step.interval.projects, step.comparable));
+  session.print(fmt::format(
+      "\npredicted step: {} s; for 8 of 10 measured projects: {} to {} s\n  ({} rows of "
+      "{} projects that are {})\n",
+      seconds(step.time.total), seconds(step.low()), seconds(step.high()),
+      grouped(step.interval.rows), step.interval.projects, step.comparable));
   session.print(fmt::format(
       "run by {}{}: {} tokens/s, {} per device\n",
       plan.plan.refused.empty() || plan.plan.framework != "assay" ? "" : "software like ",
@@ -123,11 +136,7 @@ void print_step(const Session& session, const JobPlan& plan) {
   session.print(fmt::format(
       "MFU {} % without the embedding's parameters, {} % with them; clock {} % of full\n",
       percent(step.mfu), percent(step.mfu_with_embedding), percent(step.time.clock)));
-  const bool mixtures = plan.job().model.is_moe();
-  const plan::PanelError panel = plan::panel_error(mixtures);
-  session.print(fmt::format("mean error on {} of {} projects held out of all fits: {} %\n",
-                            mixtures ? "mixtures" : "dense models", panel.projects,
-                            percent(panel.mean)));
+  session.print(plan.known_errors + "\n");
   if (plan.plan.experts) {
     const plan::PlannedExperts& experts = *plan.plan.experts;
     session.print(fmt::format(
@@ -143,25 +152,6 @@ void print_step(const Session& session, const JobPlan& plan) {
 }
 
 }  // namespace
-
-std::string room_for_experts(const JobPlan& plan) {
-  const auto layout = step::layout_of(plan.job().layout, 0);
-  if (!plan.plan.memory || !plan.plan.memory->counted || !layout) return {};
-  step::Choices choices = step::choices_of(plan.job());
-  choices.layout = *layout;
-  return plan::room_for_experts(plan.job().model, choices);
-}
-
-std::string why_recomputed(const JobPlan& plan) {
-  const spec::Recompute requested = plan.job().train.recompute;
-  const std::string& made = plan.plan.recompute;
-  if (made.empty() || requested == spec::Recompute::kAuto || made == spec::to_text(requested))
-    return {};
-  return fmt::format(
-      "the job asks for train.recompute = \"{}\": {} has no such policy; \"{}\" is "
-      "the nearest",
-      spec::to_text(requested), plan.plan.framework, made);
-}
 
 void print_prediction(const Session& session, const JobPlan& plan) {
   if (plan.plan.step) print_step(session, plan);

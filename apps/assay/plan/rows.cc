@@ -8,7 +8,6 @@
 #include "assay/plan/pictures.h"
 #include "base/csv.h"
 #include "base/file.h"
-#include "base/output_file.h"
 #include "base/statistics.h"
 #include "base/terminal.h"
 #include "base/text.h"
@@ -48,7 +47,8 @@ std::string reason_of(const plan::Row& row, const plan::RowPrediction& made,
     reason += more;
   };
   if (made.work == nullptr) return reason;
-  for (const std::string& beyond : plan::extrapolations(*made.work, seen))
+  const double mfu = made.step_s ? plan::mfu_of(*made.work, *made.step_s) : 0;
+  for (const std::string& beyond : plan::extrapolations(*made.work, seen, mfu))
     add("outside the measured range: " + beyond);
   const double card_gib = made.work->card.memory / kOneGib;
   if (made.memory_gib && *made.memory_gib > card_gib)
@@ -111,6 +111,50 @@ Json errors_json(const plan::ErrorSummary& errors) {
   return {{"rows", errors.rows},
           {"mean_abs_pct_error", 100 * errors.mean},
           {"median_abs_pct_error", 100 * errors.median}};
+}
+
+// Rows that are scored although the constants were fitted to rows of the same project, by which
+// their errors are smaller than a stranger's.
+struct RowsInFit {
+  bool known = false;  // what the constants were fitted to
+  std::int64_t scored = 0;
+  std::int64_t in_fit = 0;
+  std::vector<std::string> projects;
+};
+
+RowsInFit rows_in_fit(const std::vector<plan::Row>& rows, const plan::Calibration& calibration) {
+  RowsInFit found{.known = calibration.fitted_to && !calibration.fitted_to->own_error};
+  for (const plan::Row& row : rows) {
+    if (!plan::has_time(row)) continue;
+    ++found.scored;
+    if (!found.known) continue;
+    const std::vector<std::string>& fitted = calibration.fitted_to->projects;
+    if (std::find(fitted.begin(), fitted.end(), row.project) == fitted.end()) continue;
+    ++found.in_fit;
+    if (std::find(found.projects.begin(), found.projects.end(), row.project) ==
+        found.projects.end()) {
+      found.projects.push_back(row.project);
+    }
+  }
+  return found;
+}
+
+std::string text_of(const RowsInFit& found) {
+  constexpr std::size_t kMostNamed = 4;
+  if (found.scored == 0) return {};
+  if (!found.known) return "whether the constants were fitted to these rows is not known\n";
+  if (found.in_fit == 0) {
+    return "no row is of a project (column `project`) that the constants were fitted to\n";
+  }
+  std::vector<std::string> named = found.projects;
+  if (named.size() > kMostNamed) {
+    named.resize(kMostNamed);
+    named.push_back(fmt::format("{} more", found.projects.size() - kMostNamed));
+  }
+  return fmt::format(
+      "{} of {} rows are of projects that the constants were fitted to ({}): the errors below are "
+      "partly those of a fit, smaller than for unseen projects\n",
+      base::grouped(found.in_fit), base::grouped(found.scored), fmt::join(named, ", "));
 }
 
 Json score_json(const plan::Score& score) {
@@ -223,18 +267,23 @@ base::Result<plan::Calibration> calibrate_to_tables(const PlanOptions& options,
 }  // namespace
 
 base::Result<base::ExitCode> plan_rows(const Session& session, const PlanOptions& options) {
+  ASSAY_TRY_VOID(check_svg(options));
   ASSAY_TRY(const plan::Calibration calibration, calibration_by(options));
   ASSAY_TRY(const std::vector<plan::Row> rows, read_rows(options.rows));
   const std::vector<plan::RowPrediction> predictions = plan::predict_all(rows, calibration);
   const plan::Score score = plan::score(rows, predictions);
   const auto reasons = reasons_of(rows, predictions, calibration.seen);
+  const RowsInFit fitted = rows_in_fit(rows, calibration);
   if (session.json) {
+    Json summary = score_json(score);
+    summary["rows_in_fit"] = fitted.known ? Json(fitted.in_fit) : Json(nullptr);
+    summary["projects_in_fit"] = fitted.projects;
     session.print_json(
-        {{"rows", rows_json(rows, predictions, reasons)}, {"summary", score_json(score)}});
+        {{"rows", rows_json(rows, predictions, reasons)}, {"summary", std::move(summary)}});
   } else {
     print_csv(session, rows, predictions, reasons);
   }
-  if (!session.quiet) base::write_stderr(score_text(score));
+  if (!session.quiet) base::write_stderr(text_of(fitted) + score_text(score));
   if (!options.svg.empty()) ASSAY_TRY_VOID(draw_rows(session, rows, predictions, options.svg));
   return base::ExitCode::kYes;
 }
@@ -252,7 +301,7 @@ base::Result<base::ExitCode> plan_calibrate(const Session& session, const PlanOp
     ASSAY_TRY_VOID(base::write_output(options.out, text));
   }
   if (!session.quiet) {
-    std::string summary = "with the new constants\n" +
+    std::string summary = "with the new constants, which were fitted to these rows\n" +
                           score_text(plan::score(rows, plan::predict_all(rows, calibration)));
     if (!own) {
       summary += "\neach project predicted with constants fitted without it\n" +

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <map>
 
 #include "assay/plan/job_file.h"
 #include "assay/plan/options.h"
@@ -100,6 +101,38 @@ std::string range(const spec::PriceRange& cost) {
   return dollars(cost.low) + " - " + dollars(cost.high);
 }
 
+struct Searched {
+  spec::Loaded loaded;
+  plan::Found found;
+  std::map<std::string, std::string> gpus;  // by the name of machines: what they have
+  bool is_priced = true;                    // else money is GPU-hours, and nothing may be billed
+
+  [[nodiscard]] const spec::JobSpec& job() const { return std::get<spec::JobSpec>(loaded.spec); }
+};
+
+std::int64_t gpus_of_machine(const Candidate& one) {
+  return one.devices / std::max<std::int64_t>(one.nodes, 1);
+}
+
+std::int64_t idle_gpus(const Candidate& one) {
+  return std::max<std::int64_t>(one.rented * one.offer.devices - one.devices, 0);
+}
+
+std::string gpu_of(const Searched& made, const Candidate& one) {
+  const auto found = made.gpus.find(one.machines);
+  return found == made.gpus.end() ? one.machines : found->second;
+}
+
+std::string counted(std::int64_t count, const char* what) {
+  return fmt::format("{} {}{}", grouped(count), what, count == 1 ? "" : "s");
+}
+
+// "2 machines of 4 x NVIDIA H200 (8 GPUs)".
+std::string machines_text(const Searched& made, const Candidate& one) {
+  return fmt::format("{} of {} x {} ({})", counted(one.nodes, "machine"), gpus_of_machine(one),
+                     gpu_of(made, one), counted(one.devices, "GPU"));
+}
+
 // What a candidate is, in one line.
 std::string layout_of(const Candidate& one) {
   return fmt::format("{}, {} x {}, {}", plan::to_text(one.choice.layout),
@@ -107,19 +140,41 @@ std::string layout_of(const Candidate& one) {
                      plan::to_text(one.choice.recompute));
 }
 
-void print_front(const Session& session, const plan::Found& found) {
-  Table table({"", "devices", "machines", "offer", "hours", "P90", "cost $", "P90 $", "layout"});
+void print_front(const Session& session, const Searched& made) {
+  const plan::Found& found = made.found;
+  std::vector<std::string> titles = {"", "GPUs", "machines", "of", "offer", "hours", "P90"};
+  if (made.is_priced) {
+    titles.insert(titles.end(), {"cost $", "P90 $"});
+  } else {
+    titles.emplace_back("GPU-hours");
+  }
+  titles.emplace_back("layout");
+  Table table(titles);
   for (const std::size_t at : found.front) {
     const Candidate& one = found.candidates[at];
-    table.row({found.recommended == at ? ">" : "", grouped(one.devices), one.machines,
-               fmt::format("{} {} {}", one.offer.provider, plan::to_text(one.policy),
-                           base::to_text(one.offer.date)),
-               hours(one.time_p50), hours(one.time_p90), range(one.cost_p50), range(one.cost_p90),
-               layout_of(one)});
+    const std::int64_t idle = idle_gpus(one);
+    std::vector<std::string> row = {
+        found.recommended == at ? ">" : "",
+        grouped(one.devices) + (idle > 0 ? fmt::format(" + {} idle", grouped(idle)) : ""),
+        grouped(one.nodes),
+        fmt::format("{} x {}", gpus_of_machine(one), gpu_of(made, one)),
+        made.is_priced ? fmt::format("{} {} {}", one.offer.provider, plan::to_text(one.policy),
+                                     base::to_text(one.offer.date))
+                       : "no price known",
+        hours(one.time_p50),
+        hours(one.time_p90)};
+    if (made.is_priced) {
+      row.insert(row.end(), {range(one.cost_p50), range(one.cost_p90)});
+    } else {
+      row.push_back(range(one.cost_p50));
+    }
+    row.push_back(layout_of(one));
+    table.row(std::move(row));
   }
-  session.print(
-      "\nPareto front of time and cost, P50 and P90 with failures (micro-batch x accumulation, "
-      "recomputation)\n");
+  session.print(fmt::format(
+      "\nPareto front of time and {}, P50 and P90 with failures (micro-batch x accumulation, "
+      "recomputation)\n",
+      made.is_priced ? "cost" : "GPU-hours"));
   session.print(table);
 }
 
@@ -140,24 +195,51 @@ void print_misses(const Session& session, const plan::Found& found) {
   session.print(table);
 }
 
+// What is paid for although nothing runs on it; empty where all is used.
+std::string idle_text(const Candidate& one) {
+  const std::int64_t idle = idle_gpus(one);
+  if (idle == 0) return {};
+  return fmt::format("{} of {} rented GPUs idle, and paid for", grouped(idle),
+                     grouped(one.rented * one.offer.devices));
+}
+
 // The answer: what to rent, how long it takes, what it costs.
-void print_recommended(const Session& session, const plan::Found& found) {
+void print_recommended(const Session& session, const Searched& made) {
+  const plan::Found& found = made.found;
   if (!found.recommended) {
     session.print("nothing to recommend: " + found.why + "\n");
-    print_misses(session, found);
+    if (made.is_priced) print_misses(session, found);
     return;
   }
   const Candidate& one = found.candidates[*found.recommended];
-  session.print(fmt::format("{} x {} from {}, {}: {} hours, ${}\n({})\n\n", grouped(one.nodes),
-                            one.machines, one.offer.provider, plan::to_text(one.policy),
-                            hours(one.time_p50), range(one.cost_p50), found.why));
+  std::string answer = machines_text(made, one);
+  if (made.is_priced) {
+    answer += fmt::format(", from {}, {}: {} hours, ${}", one.offer.provider,
+                          plan::to_text(one.policy), hours(one.time_p50), range(one.cost_p50));
+    if (const std::string idle = idle_text(one); !idle.empty()) answer += "; " + idle;
+  } else {
+    answer += fmt::format(": {} hours, {} GPU-hours; no price is known", hours(one.time_p50),
+                          range(one.cost_p50));
+  }
+  session.print(fmt::format("{}\n({})\n\n", answer, found.why));
   Table table({"recommended", ""});
   table.align(1, base::Align::kLeft);
-  table.row({"machines", fmt::format("{} x {}", grouped(one.nodes), one.machines)});
-  table.row({"offer", fmt::format("{} {}, {} x, {} per hour, {}", one.offer.provider,
-                                  one.offer.offer, grouped(one.rented), to_text(one.offer.per_hour),
-                                  base::to_text(one.offer.date))});
-  table.row({"policy", std::string(plan::to_text(one.policy))});
+  const bool preset = one.machines != made.job().cluster.device.name;
+  table.row({"machines",
+             machines_text(made, one) + (preset ? fmt::format(", cluster {}", one.machines) : "")});
+  if (made.is_priced) {
+    table.row({"offer", fmt::format("{} {}: {} of {}, {} per hour each, {}", one.offer.provider,
+                                    one.offer.offer, counted(one.rented, "machine"),
+                                    counted(one.offer.devices, "GPU"), to_text(one.offer.per_hour),
+                                    base::to_text(one.offer.date))});
+  }
+  if (const std::string idle = idle_text(one); !idle.empty()) table.row({"", idle});
+  if (made.is_priced && one.offer.devices != gpus_of_machine(one) && idle_gpus(one) == 0) {
+    table.row(
+        {"", fmt::format("the step is that of {} of {}, as the cluster has them",
+                         counted(one.nodes, "machine"), counted(gpus_of_machine(one), "GPU"))});
+  }
+  if (made.is_priced) table.row({"policy", std::string(plan::to_text(one.policy))});
   table.row({"layout", plan::to_text(one.choice.layout)});
   table.row({"batch", fmt::format("micro-batch {}, {} per step, sequences of {}",
                                   one.choice.batch.micro_batch, one.choice.batch.accumulate,
@@ -170,17 +252,23 @@ void print_recommended(const Session& session, const plan::Found& found) {
   table.row({"interruptions", fmt::format("{:.3g} expected", one.interruptions)});
   table.row({"time",
              fmt::format("{} h, {} h for 90 % of runs", hours(one.time_p50), hours(one.time_p90))});
-  table.row(
-      {"cost", fmt::format("${}, ${} for 90 % of runs", range(one.cost_p50), range(one.cost_p90))});
+  if (made.is_priced) {
+    table.row({"cost", fmt::format("${}, ${} for 90 % of runs; without storage and traffic",
+                                   range(one.cost_p50), range(one.cost_p90))});
+  } else {
+    table.row({"GPU-hours",
+               fmt::format("{}, {} for 90 % of runs", range(one.cost_p50), range(one.cost_p90))});
+  }
   session.print(table);
 }
 
-void print_found(const Session& session, const plan::Found& found) {
-  print_recommended(session, found);
-  if (!found.front.empty()) print_front(session, found);
-  session.print(fmt::format("\n{} configurations tried, {} machine offers priced\n",
-                            grouped(found.considered),
-                            grouped(static_cast<std::int64_t>(found.candidates.size()))));
+void print_found(const Session& session, const Searched& made) {
+  const plan::Found& found = made.found;
+  print_recommended(session, made);
+  if (!found.front.empty()) print_front(session, made);
+  session.print(fmt::format("\n{} configurations tried, {} {}\n", grouped(found.considered),
+                            grouped(static_cast<std::int64_t>(found.candidates.size())),
+                            made.is_priced ? "machine offers priced" : "numbers of machines"));
   if (!found.rejected.empty()) {
     Table table({"not possible", "how many"});
     for (std::size_t i = 0; i < std::min(kReasonsShown, found.rejected.size()); ++i) {
@@ -205,14 +293,21 @@ Json money_json(const spec::PriceRange& cost) {
   return {{"low", cost.low.units()}, {"high", cost.high.units()}};
 }
 
-Json candidate_json(const Candidate& one) {
+Json candidate_json(const Searched& made, const Candidate& one) {
   const spec::LayoutSpec& layout = one.choice.layout;
+  const auto if_priced = [&](Json value) {
+    return made.is_priced ? std::move(value) : Json(nullptr);
+  };
   return {{"machines", one.machines},
           {"nodes", one.nodes},
+          {"gpu", gpu_of(made, one)},
+          {"devices_per_node", gpus_of_machine(one)},
           {"devices", one.devices},
-          {"provider", one.offer.provider},
-          {"offer", one.offer.offer},
-          {"price_date", base::to_text(one.offer.date)},
+          {"idle_devices", idle_gpus(one)},
+          {"provider", if_priced(one.offer.provider)},
+          {"offer", if_priced(one.offer.offer)},
+          {"offer_devices", if_priced(one.offer.devices)},
+          {"price_date", if_priced(base::to_text(one.offer.date))},
           {"rented", one.rented},
           {"policy", plan::to_text(one.policy)},
           {"layout",
@@ -239,21 +334,23 @@ Json candidate_json(const Candidate& one) {
           {"interruptions", one.interruptions},
           {"hours_p50", one.time_p50.count() / kHour},
           {"hours_p90", one.time_p90.count() / kHour},
-          {"cost_p50", money_json(one.cost_p50)},
-          {"cost_p90", money_json(one.cost_p90)},
+          {"gpu_hours_p50", one.time_p50.count() / kHour * static_cast<double>(one.devices)},
+          {"cost_p50", if_priced(money_json(one.cost_p50))},
+          {"cost_p90", if_priced(money_json(one.cost_p90))},
           {"miss_chance", one.miss_chance},
           {"misses", one.misses.empty() ? Json(nullptr) : Json(one.misses)}};
 }
 
-Json found_json(const spec::Loaded& loaded, const plan::Found& found) {
+Json found_json(const Searched& made) {
+  const plan::Found& found = made.found;
+  const auto candidate = [&](const Candidate& one) { return candidate_json(made, one); };
   const auto at = [&](const std::optional<std::size_t>& index) {
-    return index ? candidate_json(found.candidates[*index]) : Json(nullptr);
+    return index ? candidate(found.candidates[*index]) : Json(nullptr);
   };
   Json front = Json::array();
-  for (const std::size_t index : found.front)
-    front.push_back(candidate_json(found.candidates[index]));
+  for (const std::size_t index : found.front) front.push_back(candidate(found.candidates[index]));
   Json candidates = Json::array();
-  for (const Candidate& one : found.candidates) candidates.push_back(candidate_json(one));
+  for (const Candidate& one : found.candidates) candidates.push_back(candidate(one));
   Json rejected = Json::array();
   for (const plan::Rejection& one : found.rejected) {
     rejected.push_back({{"reason", one.reason}, {"count", one.count}});
@@ -262,8 +359,9 @@ Json found_json(const spec::Loaded& loaded, const plan::Found& found) {
   for (const plan::Assumption& one : found.assumptions) {
     assumed.push_back({{"what", one.what}, {"value", one.value}, {"source", one.source}});
   }
-  return {{"name", loaded.name},
-          {"summary", summary(loaded)},
+  return {{"name", made.loaded.name},
+          {"summary", summary(made.loaded)},
+          {"price_known", made.is_priced},
           {"considered", found.considered},
           {"front", std::move(front)},
           {"fastest", at(found.fastest)},
@@ -275,50 +373,77 @@ Json found_json(const spec::Loaded& loaded, const plan::Found& found) {
           {"assumptions", std::move(assumed)}};
 }
 
-struct Searched {
-  spec::Loaded loaded;
-  plan::Found found;
-};
+// Where no machine has an offer, each GPU-hour is taken to cost the same, so that the search still
+// finds the fastest layouts and how many machines are worth their time. Nothing of it is shown as
+// money.
+bool take_gpu_hours(std::vector<plan::Machines>& machines) {
+  const bool priced = std::any_of(machines.begin(), machines.end(),
+                                  [](const plan::Machines& one) { return !one.offers.empty(); });
+  if (priced) return false;
+  for (plan::Machines& one : machines) {
+    const std::int64_t each = one.cluster.devices_per_node;
+    constexpr std::int64_t kMicros = 1'000'000;
+    const base::Money hour(each * kMicros, base::Currency{}, {});
+    one.offers.push_back({.provider = "no price known",
+                          .offer = "",
+                          .devices = each,
+                          .per_hour = {hour, hour},
+                          .network = true});
+  }
+  return true;
+}
 
 base::Result<Searched> searched(const PlanOptions& options) {
   ASSAY_TRY(const plan::SearchChoices choices, choices_of(options));
   ASSAY_TRY_VOID(check_job_output(options));
+  ASSAY_TRY_VOID(check_svg(options));
   ASSAY_TRY(spec::Loaded loaded, load_job(options));
   const auto& job = std::get<spec::JobSpec>(loaded.spec);
   ASSAY_TRY(const spec::PriceList prices, spec::preset_prices());
-  ASSAY_TRY(const std::vector<plan::Machines> machines,
+  ASSAY_TRY(std::vector<plan::Machines> machines,
             plan::machines_for(job, job.cluster.device.name, prices, options.everywhere));
-  ASSAY_TRY(plan::Found found, plan::search(job, machines, choices));
-  return Searched{std::move(loaded), std::move(found)};
+  Searched made;
+  // A budget cannot be kept without prices: the search says so.
+  if (!choices.limits.budget) made.is_priced = !take_gpu_hours(machines);
+  for (const plan::Machines& one : machines) made.gpus[one.name] = one.cluster.device.name;
+  ASSAY_TRY(made.found, plan::search(job, machines, choices));
+  if (!made.is_priced && made.found.recommended) {
+    made.found.why = fmt::format(
+        "{}; no price is known for '{}': set one with [[price]]",
+        choices.limits.deadline ? "the fewest GPU-hours that keep the deadline"
+                                : "least time times GPU-hours: to halve one would at least double "
+                                  "the other",
+        job.cluster.device.name);
+  }
+  made.loaded = std::move(loaded);
+  return made;
 }
 
 }  // namespace
 
 base::Result<base::Json> search_json(const PlanOptions& options) {
   ASSAY_TRY(const Searched made, searched(options));
-  return found_json(made.loaded, made.found);
+  return found_json(made);
 }
 
 base::Result<base::ExitCode> plan_search(const Session& session, const PlanOptions& options) {
   ASSAY_TRY(const Searched made, searched(options));
-  const auto& [loaded, found] = made;
-  const auto& job = std::get<spec::JobSpec>(loaded.spec);
-  session.print_json(found_json(loaded, found));
-  print_found(session, found);
+  const plan::Found& found = made.found;
+  session.print_json(found_json(made));
+  print_found(session, made);
   if (!options.svg.empty()) {
-    ASSAY_TRY_VOID(draw_search(session, loaded.name, found, options.svg));
+    ASSAY_TRY_VOID(draw_search(session, made.loaded.name, found, made.is_priced, options.svg));
   }
-  if (!options.out.empty()) ASSAY_TRY_VOID(write_job(session, options, job, found));
+  if (!options.out.empty()) ASSAY_TRY_VOID(write_job(session, options, made.job(), found));
   if (found.recommended) {
-    const plan::Candidate& best = found.candidates[*found.recommended];
-    if (!options.out.empty()) {
-      session.next(
-          fmt::format("assay plan {}, for the breakdown", base::shell_quoted(options.out)));
+    PlanOptions next = options;
+    if (options.out.empty()) {
+      for (std::string& setting : settings_of(made.job(), found.candidates[*found.recommended]))
+        next.sets.push_back(std::move(setting));
     } else {
-      session.next(fmt::format(
-          "assay plan {} --set cluster.nodes={} and the layout above, for the breakdown",
-          base::shell_quoted(base::printable(options.job)), best.nodes));
+      next.job = options.out;
     }
+    session.next(fmt::format("{}, for the breakdown", plan_command(next)));
   }
   return found.recommended ? base::ExitCode::kYes : base::ExitCode::kNo;
 }

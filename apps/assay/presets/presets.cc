@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "assay/presets/completions.h"
 #include "assay/presets/print.h"
 #include "assay/verbs.h"
 #include "base/suggestion.h"
@@ -136,8 +135,7 @@ Verb presets_verb(const Session& session) {
     std::vector<std::string> overrides;
   };
   const auto given = std::make_shared<Arguments>();
-  const Option set{"--set", "override a key of the spec; repeatable", &given->overrides,
-                   override_keys};
+  const Option set{"--set", "override a key of the spec", &given->overrides, spec::override_keys};
 
   Verb verb{"presets",
             "list, show and check models, clusters, prices and jobs",

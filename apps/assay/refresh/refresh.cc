@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "cli/number_option.h"
 #include "lineage/graph/dag_view.h"
+#include "lineage/refresh/plan_refresh.h"
 
 namespace assay::cli {
 namespace {
@@ -45,6 +46,11 @@ std::string reason_text(const lineage::PlannedRefresh& one, const Shown& shown) 
   return one.reasons.front().text(shown) + more;
 }
 
+void print_no_stages(const Session& session) {
+  session.print("no run has succeeded yet\n");
+  session.next("assay log");
+}
+
 ExitCode print_plan(const Session& session, const std::vector<lineage::PlannedRefresh>& plan,
                     const Shown& shown, const std::string& again) {
   base::Json list = base::Json::array();
@@ -55,8 +61,8 @@ ExitCode print_plan(const Session& session, const std::vector<lineage::PlannedRe
                     {"command", one.command},
                     {"why", reasons_json(one.reasons, shown)},
                     {"obstacle", one.obstacle.empty() ? base::Json() : base::Json(one.obstacle)}});
-    table.row({fmt::format("{}", one.stage), fmt::format("{}", one.run),
-               base::shortened(base::printable(one.command), 60), reason_text(one, shown)});
+    table.row({fmt::format("{}", one.stage), fmt::format("{}", one.run), cell_text(one.command),
+               reason_text(one, shown)});
   }
   session.print_json({{"dry_run", true}, {"stages", std::move(list)}});
   if (plan.empty()) {
@@ -77,25 +83,28 @@ ExitCode print_report(const Session& session, const lineage::RefreshReport& repo
                       const Shown& shown) {
   base::Json stages = base::Json::array();
   base::Table table({"stage", "run", "outcome", "took", "command"});
-  bool all_well = report.stale.empty() && report.interrupted_by == 0;
+  store::RunId failed = 0;  // the first
+  bool all_well = !report.no_stages && report.stale.empty() && report.interrupted_by == 0;
   for (const lineage::RefreshedStage& one : report.stages) {
     using lineage::StageOutcome;
     const bool ran = one.outcome == StageOutcome::kDone || one.outcome == StageOutcome::kFailed;
     all_well =
         all_well && (one.outcome == StageOutcome::kDone || one.outcome == StageOutcome::kUnneeded);
     stages.push_back({{"stage", one.stage},
-                      {"run", one.run},
+                      {"run", one.run == 0 ? base::Json() : base::Json(one.run)},
                       {"command", one.command},
                       {"outcome", to_text(one.outcome)},
                       {"exit_code", ran ? base::Json(one.exit_code) : base::Json()},
+                      {"signal", one.signal ? base::Json(*one.signal) : base::Json()},
                       {"duration_s", ran ? base::Json(one.duration_s) : base::Json()},
                       {"why", one.why.empty() ? base::Json() : base::Json(one.why)}});
     std::string outcome(to_text(one.outcome));
-    if (one.outcome == StageOutcome::kFailed) outcome += fmt::format(": {}", one.exit_code);
+    if (one.outcome == StageOutcome::kFailed) outcome += ": " + failure_text(one);
+    if (one.outcome == StageOutcome::kFailed && failed == 0) failed = one.run;
     if (!one.why.empty()) outcome += ": " + base::printable(one.why);
-    table.row({fmt::format("{}", one.stage), fmt::format("{}", one.run), outcome,
-               ran ? base::to_text(base::Seconds(one.duration_s)) : "",
-               base::shortened(base::printable(one.command), 60)});
+    table.row({fmt::format("{}", one.stage), one.run == 0 ? "" : fmt::format("{}", one.run),
+               outcome, ran ? base::to_text(base::Seconds(one.duration_s)) : "",
+               cell_text(one.command)});
   }
   base::Json stale = base::Json::array();
   for (const lineage::PlannedRefresh& one : report.stale) {
@@ -106,13 +115,15 @@ ExitCode print_report(const Session& session, const lineage::RefreshReport& repo
                       {"stages", std::move(stages)},
                       {"stale", std::move(stale)}});
   if (!table.empty()) session.print(table);
-  if (report.stale.empty()) {
+  if (report.no_stages) {
+    print_no_stages(session);
+  } else if (report.stale.empty()) {
     session.print("everything is fresh\n");
   } else {
     for (const lineage::PlannedRefresh& one : report.stale) {
       session.print(fmt::format("stage {} is stale: {}\n", one.stage, reason_text(one, shown)));
     }
-    session.next("assay log");
+    session.next(failed == 0 ? "assay log" : fmt::format("assay show {}", failed));
   }
   return all_well ? ExitCode::kYes : ExitCode::kNo;
 }
@@ -130,12 +141,18 @@ Result<ExitCode> refresh(const Session& session, const RefreshVerbOptions& optio
                                   .program = base::own_program()};
   if (options.overwrite) request.edited = lineage::EditedOutputs::kOverwrite;
   ASSAY_TRY(lineage::StageStates states, lineage::load_stage_states(store));
+  const bool no_stages = states.stages.runs().empty();
   std::string again = "assay refresh";
   for (const std::string& target : options.targets) {
     ASSAY_TRY(const std::vector<std::int64_t> named,
               lineage::stages_of_target(store, states.stages, target, directory));
     request.targets.insert(request.targets.end(), named.begin(), named.end());
-    again += " " + base::shell_quoted(target);
+    again += " " + base::path_argument(target);
+  }
+  if (options.dry_run && no_stages) {
+    session.print_json({{"dry_run", true}, {"stages", base::Json::array()}});
+    print_no_stages(session);
+    return ExitCode::kNo;
   }
   if (options.dry_run) {
     return print_plan(session, lineage::plan_refresh(states, request.targets, request.edited),

@@ -12,14 +12,12 @@
 #include "assay/verbs.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/output_file.h"
 #include "base/suggestion.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "report/html.h"
 #include "report/markdown.h"
-#include "report/perfetto.h"
-#include "report/prometheus.h"
+#include "report/run_exports.h"
 #include "report/run_part.h"
 
 namespace assay::cli {

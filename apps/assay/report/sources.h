@@ -23,25 +23,20 @@ struct ReportOptions {
 // error.
 enum class IfEmpty { kFail, kExplain };
 
-// run.cc: a run with its lineage, its plan and prices.
+// sources_run.cc: a run with its lineage, its plan and prices.
 base::Result<report::ReportedRun> reported_run(store::Store& store, const std::string& name,
                                                const report::Rates& rates);
 // --price and --carbon.
 base::Result<report::Rates> rates_of(const ReportOptions& options);
 
-// plan.cc: sets `predicted` of a run of the trainer, or `not_predicted`.
-void add_prediction(store::Store& store, report::ReportedRun& run);
-// Offers of the presets for the run's GPUs; none if these are unknown.
-std::vector<report::Offer> offers_of(const store::RunRecord& record);
-
-// planned_job.cc: a file of `assay plan --json`, of a job or of a search.
+// sources_plan.cc: a file of `assay plan --json`, of a job or of a search.
 bool is_plan(const std::filesystem::path& path);
 base::Result<report::PagePart> plan_in(const std::filesystem::path& path, bool every_candidate);
 // A job file, or a preset; planned now, with a search of machines and offers.
 bool is_job(const std::string& name);
 base::Result<report::PagePart> plan_of_job(const std::string& name, bool every_candidate);
 
-// experiment.cc: an experiment in a folder that `assay compare` wrote.
+// sources_experiment.cc: an experiment in a folder that `assay compare` wrote.
 bool is_experiment(const std::filesystem::path& path);
 base::Result<report::PagePart> experiment_in(const std::filesystem::path& directory,
                                              IfEmpty if_empty);
@@ -51,7 +46,7 @@ bool is_scan(const std::filesystem::path& path);
 base::Result<std::vector<report::PagePart>> scan_in(const std::filesystem::path& directory,
                                                     IfEmpty if_empty);
 
-// suite.cc: the result of a suite, as a JSON file or in a folder that `assay bench` wrote.
+// sources_suite.cc: the result of a suite, as a JSON file or in a folder that `assay bench` wrote.
 bool is_suite(const std::filesystem::path& path);
 base::Result<report::PagePart> suite_in(const std::filesystem::path& path, IfEmpty if_empty);
 // The folder of the suite's latest result in the project.

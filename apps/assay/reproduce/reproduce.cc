@@ -22,7 +22,7 @@
 #include "lineage/graph/dag_view.h"
 #include "lineage/graph/resolve.h"
 #include "lineage/reproduce/choose_runs.h"
-#include "lineage/reproduce/plan_json.h"
+#include "lineage/reproduce/plan.h"
 #include "lineage/reproduce/run_plan.h"
 
 namespace assay::cli {
@@ -181,7 +181,7 @@ Result<ExitCode> reproduce(const Session& session, const ReproduceOptions& optio
     const bool allowed = std::all_of(plan.obstacles.begin(), plan.obstacles.end(),
                                      [](const lineage::Obstacle& one) { return one.outside; });
     if (allowed) {
-      session.next(fmt::format("assay reproduce {} --run{}", base::shell_quoted(options.what),
+      session.next(fmt::format("assay reproduce {} --run{}", base::path_argument(options.what),
                                plan.obstacles.empty() ? "" : " --allow-outside"));
     }
     return ExitCode::kYes;

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "assay/top/print.h"
-#include "base/local_time.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "lineage/graph/dag_view.h"
@@ -20,8 +20,6 @@ namespace {
 using base::grouped;
 using base::printable;
 using base::Table;
-
-constexpr std::size_t kCommandColumns = 60;
 
 std::string digest_text(const std::optional<hash::Digest>& digest) {
   return digest ? digest->hex().substr(0, 16) : "—";
@@ -276,10 +274,9 @@ void print_processes(const Session& session, const store::RunRecord& run) {
     store::RunRecord executed;
     executed.command = process.arguments;
     const std::string on = process.host.empty() ? "" : "@" + printable(process.host);
-    table.row({fmt::format("{}{}", process.pid, on), fmt::format("{}", process.parent),
-               process.arguments.empty()
-                   ? "(forked)"
-                   : base::shortened(printable(lineage::command_text(executed)), kCommandColumns)});
+    table.row(
+        {fmt::format("{}{}", process.pid, on), fmt::format("{}", process.parent),
+         process.arguments.empty() ? "(forked)" : cell_text(lineage::command_text(executed))});
   }
   session.print("\n");
   session.print(table);
@@ -319,7 +316,7 @@ std::string took_text(const store::RunRecord& run) {
 std::string log_command(const store::RunRecord& run) {
   std::string text;
   if (!run.name.empty()) text += printable(run.name) + ": ";
-  text += base::shortened(printable(lineage::command_text(run)), kCommandColumns);
+  text += cell_text(lineage::command_text(run));
   if (!run.labels.empty()) text += fmt::format("  [{}]", fmt::join(run.labels, ", "));
   return text;
 }

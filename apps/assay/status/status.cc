@@ -1,6 +1,10 @@
 // assay status: the project's stages, and which of them are stale.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+#include <set>
+
 #include "assay/project.h"
 #include "assay/show/print_run.h"
 #include "assay/verbs.h"
@@ -25,18 +29,40 @@ std::string free_name(const std::filesystem::path& directory, const std::string&
   return free;
 }
 
+// What running it again does to a file that it left.
+std::string_view effect_on(const store::RunRecord& run, const std::string& path) {
+  for (const std::string& redirect : run.redirects) {
+    if (redirect.ends_with(">>" + path)) return "appends to";
+  }
+  const auto output = std::find_if(run.outputs.begin(), run.outputs.end(),
+                                   [&](const store::Output& one) { return one.path == path; });
+  return output != run.outputs.end() && output->before ? "changes" : "overwrites";
+}
+
 // The next command must not destroy an edit that exists nowhere else.
 void print_edited(const Session& session, const std::filesystem::path& directory,
-                  const std::vector<std::string>& edited, std::int64_t stage) {
+                  const std::vector<std::string>& edited, const store::RunRecord& run) {
+  const std::int64_t stage = run.stage;
   std::string keep;
   for (const std::string& path : edited) {
     const std::string name = lineage::shown_path(path, directory);
-    session.print(fmt::format("\n{}: changed by hand; running stage {} again overwrites it\n",
-                              base::printable(name), stage));
-    keep += fmt::format("cp {} {} && ", base::shell_quoted(name),
-                        base::shell_quoted(free_name(directory, name + ".edited")));
+    session.print(fmt::format("\n{}: changed by hand; running stage {} again {} it\n",
+                              base::printable(name), stage, effect_on(run, path)));
+    keep += fmt::format("cp {} {} && ", base::path_argument(name),
+                        base::path_argument(free_name(directory, name + ".edited")));
   }
   session.next(fmt::format("{}assay run @{}", keep, stage));
+}
+
+// Their stages can be told apart by the folder only.
+std::set<std::vector<std::string>> commands_of_several_folders(const lineage::LiveStages& stages) {
+  std::map<std::vector<std::string>, std::string> folders;
+  std::set<std::vector<std::string>> several;
+  for (const store::RunRecord& run : stages.runs()) {
+    const auto [known, first] = folders.emplace(run.command, run.directory);
+    if (!first && known->second != run.directory) several.insert(run.command);
+  }
+  return several;
 }
 
 // A stage that is run again gets the environment of this shell, which may give another result.
@@ -74,12 +100,17 @@ base::Result<base::ExitCode> status(const Session& session) {
   base::Json list = base::Json::array();
   base::Table table({"stage", "run", "state", "command", "why"});
   std::optional<std::int64_t> first_stale;
-  std::vector<std::string> edited;  // outputs of that stage
+  const store::RunRecord* stale_run = nullptr;  // of that stage
+  std::vector<std::string> edited;              // outputs of that stage
   std::string notes;
+  const std::set<std::vector<std::string>> ambiguous = commands_of_several_folders(stages);
   for (std::size_t i = 0; i < reasons.size(); ++i) {
     const store::RunRecord& run = stages.runs()[i];
     const bool stale = !reasons[i].empty();
-    if (stale && !first_stale) first_stale = run.stage;
+    if (stale && !first_stale) {
+      first_stale = run.stage;
+      stale_run = &run;
+    }
     base::Json why = base::Json::array();
     base::Json reason_list = base::Json::array();
     for (const lineage::Reason& reason : reasons[i]) {
@@ -98,8 +129,10 @@ base::Result<base::ExitCode> status(const Session& session) {
     }
     std::string text = stale ? reasons[i].front().text(shown) : "";
     if (reasons[i].size() > 1) text += fmt::format(", and {} more", reasons[i].size() - 1);
-    table.row({fmt::format("{}", run.stage), fmt::format("{}", run.id), stale ? "stale" : "fresh",
-               log_command(run), text});
+    table.row(
+        {fmt::format("{}", run.stage), fmt::format("{}", run.id), stale ? "stale" : "fresh",
+         log_command(run) + (ambiguous.contains(run.command) ? "  in " + shown(run.directory) : ""),
+         text});
     ASSAY_TRY(VariableNotes variables, variable_notes(store, run));
     notes += variables.text;
     list.push_back({{"stage", run.stage},
@@ -121,7 +154,7 @@ base::Result<base::ExitCode> status(const Session& session) {
   if (edited.empty()) {
     session.next(first_stale ? "assay refresh" : "assay dag");
   } else {
-    print_edited(session, directory, edited, *first_stale);
+    print_edited(session, directory, edited, *stale_run);
   }
   return first_stale ? base::ExitCode::kNo : base::ExitCode::kYes;
 }

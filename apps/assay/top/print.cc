@@ -31,12 +31,12 @@ std::string rate_text(const std::optional<base::BytesPerSecond>& rate) {
   return rate ? base::to_text(*rate) : kNothing;
 }
 
-// "412", "12.3K".
+// "4.1", "412", "12,345".
 std::string count_rate(const std::optional<share::RunRates>& rates, double share::RunRates::*what) {
   if (!rates) return kNothing;
   const double value = (*rates).*what;
   if (value > 0 && value < 10) return fmt::format("{:.1f}", value);
-  return base::short_count(static_cast<std::int64_t>(std::llround(std::min(value, 1e18))));
+  return base::grouped(std::llround(std::min(value, 1e18)));
 }
 
 std::string used_text(const share::DeviceState& device) {
@@ -63,7 +63,7 @@ struct FittedTable {
 
   [[nodiscard]] std::string text(const std::optional<std::size_t>& columns) const {
     std::set<std::string> gone;
-    if (!columns) return without(gone, kTitleColumns).text();
+    if (!columns) return without(gone, std::nullopt).text();
     for (const std::string& next : optional) {
       // Texts are shortened, down to a readable length, before columns are left out.
       if (base::display_width(rule_of(without(gone, kShortestText).text())) <= *columns) break;
@@ -79,12 +79,14 @@ struct FittedTable {
     const std::string_view rest = text.substr(end + 1);
     return rest.substr(0, rest.find('\n'));
   }
-  [[nodiscard]] base::Table without(const std::set<std::string>& gone, std::size_t width) const {
+  [[nodiscard]] base::Table without(const std::set<std::string>& gone,
+                                    std::optional<std::size_t> width) const {
     const auto kept = [&](const std::vector<std::string>& cells) {
       std::vector<std::string> out;
       for (std::size_t i = 0; i < cells.size(); ++i) {
         if (gone.contains(headers[i])) continue;
-        out.push_back(texts.contains(headers[i]) ? base::shortened(cells[i], width) : cells[i]);
+        const bool cut = width && texts.contains(headers[i]);
+        out.push_back(cut ? base::shortened(cells[i], *width) : cells[i]);
       }
       return out;
     };
@@ -125,7 +127,7 @@ std::string gpus_text(const share::UsageView& view, const std::optional<std::siz
 }
 
 std::string device_name(const share::DeviceView& device) {
-  return device.gpu.empty() ? base::shortened(device.uuid, 12) : device.gpu;
+  return device.gpu.empty() ? device.uuid : device.gpu;
 }
 
 std::string run_name(const share::RunSample& run) {
@@ -158,13 +160,13 @@ std::string runs_text(const share::UsageView& view, const std::optional<std::siz
         usage ? bytes_text(usage->memory_bytes) : kNothing};
     if (training) {
       const auto& progress = run.training;
-      row.push_back(progress ? fmt::format("{}", progress->step) : kNothing);
+      row.push_back(progress ? base::grouped(progress->step) : kNothing);
       row.push_back(progress ? loss_text(progress->loss) : kNothing);
       row.push_back(progress && progress->tokens_per_s
-                        ? base::short_count(std::llround(std::min(*progress->tokens_per_s, 1e18)))
+                        ? base::grouped(std::llround(std::min(*progress->tokens_per_s, 1e18)))
                         : kNothing);
     }
-    row.push_back(base::shortened(printable(run.title), kTitleColumns));
+    row.push_back(printable(run.title));
     table.rows.push_back(std::move(row));
   }
   return table.text(columns);

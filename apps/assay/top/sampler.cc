@@ -37,18 +37,23 @@ std::string title_from_processes(collect::GpuCounters& count, const std::vector<
 
 }  // namespace
 
-TopSampler::TopSampler() {
-  // Without a store, or with a damaged one, other runs and GPUs are still shown.
+base::Result<TopSampler> TopSampler::open() {
+  TopSampler sampler;
+  // Without a store, other runs and GPUs are still shown; one that cannot be read has runs that
+  // would be missing.
   std::error_code error;
   const auto directory = std::filesystem::current_path(error);
-  if (!error) {
-    if (const auto found = store::find(directory); found && *found) {
-      if (auto opened = store::Store::open(**found, store::StoreProgram{}, store::Access::kRead)) {
-        store_.emplace(*std::move(opened));
-        (void)store_->database().set_busy_timeout(kStoreTimeout);
-      }
-    }
-  }
+  if (error) return sampler;
+  const auto found = store::find(directory);
+  if (!found || !*found || !std::filesystem::exists((*found)->database, error)) return sampler;
+  ASSAY_TRY(store::Store opened,
+            store::Store::open(**found, store::StoreProgram{}, store::Access::kRead));
+  sampler.store_.emplace(std::move(opened));
+  (void)sampler.store_->database().set_busy_timeout(kStoreTimeout);
+  return sampler;
+}
+
+TopSampler::TopSampler() {
   if (auto watch = machine::GpuMonitor::open()) {
     gpus_.emplace(*std::move(watch));
     if (gpus_->gpus().empty()) no_gpus_ = "the driver reports none";

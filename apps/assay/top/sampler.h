@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "base/result.h"
 #include "machine/gpu_monitor.h"
 #include "observe/collect/gpu_counters.h"
 #include "share/usage_view.h"
@@ -26,13 +27,15 @@ struct RunningRun {
 
 class TopSampler {
  public:
-  TopSampler();
+  // An error if the project's store cannot be read.
+  static base::Result<TopSampler> open();
 
   share::UsageSample sample();
   // Runs of this user on this machine: those of the project by number, then others by uid.
   std::vector<RunningRun> running();
 
  private:
+  TopSampler();
   struct Stored {
     std::int64_t id = 0;
     std::string title;

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -97,8 +96,9 @@ base::ExitCode show_live(const Session& session, TopSampler& sampler, std::int64
     } else {
       session.print_json_line(document_of(view));
       session.print((first ? "" : "\n") + frame(view, std::nullopt));
-      // A reader at the other end of a pipe gets it now; one that has gone ends the loop.
-      if (std::fflush(stdout) != 0) return base::ExitCode::kNo;
+      // A reader at the other end of a pipe gets it now. Output that cannot be written ends the
+      // loop.
+      if (finish_stdout() != 0) return base::ExitCode::kUnfit;
     }
     first = false;
     due = now + interval_ns;
@@ -160,7 +160,7 @@ base::Result<base::ExitCode> top(const Session& session, const TopOptions& optio
                                         "it serves until interrupted, and prints nothing",
                                         "leave out --once and --json"));
   }
-  TopSampler sampler;
+  ASSAY_TRY(TopSampler sampler, TopSampler::open());
   if (!options.listen.empty()) return serve(session, sampler, interval_ns, options.listen.back());
   return options.once ? show_once(session, sampler, interval_ns)
                       : show_live(session, sampler, interval_ns);
@@ -187,7 +187,9 @@ Verb top_verb(const Session& session) {
             "interface",
             &given->listen,
             {},
-            "[HOST:]PORT"}},
+            "[HOST:]PORT",
+            false,
+            true}},
       .action = [&session, given] { return top(session, *given); }};
 }
 

@@ -44,8 +44,7 @@ Result<ExitCode> unpack(const Session& session, const UnpackOptions& options) {
   base::Table table({"run", "command"});
   for (const store::RunRecord& run : report.manifest.runs) {
     runs.push_back({{"run", run.id}, {"command", lineage::recorded_command_text(run)}});
-    table.row({fmt::format("{}", run.id),
-               base::shortened(base::printable(lineage::command_text(run)), 80)});
+    table.row({fmt::format("{}", run.id), cell_text(lineage::command_text(run), 80)});
   }
   base::Json left_out = base::Json::array();
   for (const lineage::LeftOutFile& one : report.manifest.left_out) {

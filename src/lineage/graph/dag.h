@@ -1,5 +1,5 @@
 // Dag: runs and the files between them. The one structure that `assay dag` and `assay lineage`
-// show; dag_query.h makes it, dag_text, dag_svg and dag_export write it.
+// show; dag_query.h makes it, dag_text, dag_picture and run_json write it.
 //
 // A file is one content at one path from one run: re-runs and changes in place make new files, so
 // there are no cycles by content, except between runs that ran at the same time. Code that walks a

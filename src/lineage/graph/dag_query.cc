@@ -51,6 +51,9 @@ base::Result<LiveStages> load_live_stages(store::Store& store) {
       run.outputs.push_back(std::move(output));
     }));
     ASSAY_TRY(run.facts, store::path_facts(store, run.id));
+    if (!run.complete) {
+      ASSAY_TRY(run.missed, store::missed_of(store, run.id));
+    }
     ASSAY_TRY(auto added, merge_earlier_runs(store, run));
     inherited.push_back(std::move(added));
   }

@@ -11,12 +11,16 @@
 namespace assay::lineage {
 namespace {
 
-constexpr std::size_t kCommandColumns = 100;
+constexpr std::size_t kCommandColumns = 90;
 constexpr std::size_t kNamesShown = 3;
 
-std::string heading(const store::RunRecord& run) {
-  const std::string command = base::shortened(base::printable(command_text(run)), kCommandColumns);
-  std::string text = fmt::format("{}  {}", short_name(run), command);
+std::string shown(const store::RunRecord& run, Commands commands) {
+  std::string text = base::printable(command_text(run));
+  return commands == Commands::kCut ? base::shortened(text, kCommandColumns) : text;
+}
+
+std::string heading(const store::RunRecord& run, Commands commands) {
+  std::string text = fmt::format("{}  {}", short_name(run), shown(run, commands));
   text += fmt::format("  (run {}, {})", run.id, store::name_of(run.status));
   return text + "\n";
 }
@@ -51,7 +55,7 @@ std::string read_line(const DagView& view, const Bundle& bundle, std::size_t at)
 
 }  // namespace
 
-std::string dag_text(const DagView& view) {
+std::string dag_text(const DagView& view, Commands commands) {
   const Dag& dag = *view.dag;
   std::vector<std::vector<std::size_t>> read(dag.runs.size());
   std::vector<std::vector<std::size_t>> left(dag.runs.size());
@@ -63,7 +67,7 @@ std::string dag_text(const DagView& view) {
   std::string text;
   for (const std::size_t index : view.order) {
     if (!text.empty()) text += "\n";
-    text += heading(dag.runs[index].run);
+    text += heading(dag.runs[index].run, commands);
     for (const bool into : {false, true}) {
       Listing reads(text, into ? "changes" : "reads");
       for (const std::size_t b : read[index]) {
@@ -90,8 +94,6 @@ std::string dag_text(const DagView& view) {
 
 namespace {
 
-constexpr std::size_t kTreeCommandColumns = 90;
-
 // Up: from a run to the bundles it read, from a bundle to its producer. Down: from a run to the
 // bundles it wrote, from a bundle to its readers.
 struct Direction {
@@ -100,8 +102,8 @@ struct Direction {
 
 class Tree {
  public:
-  Tree(const DagView& view, Direction direction)
-      : view_(&view), up_(direction.up), bundles_(view.dag->runs.size()) {
+  Tree(const DagView& view, Direction direction, Commands commands)
+      : view_(&view), up_(direction.up), commands_(commands), bundles_(view.dag->runs.size()) {
     for (std::size_t b = 0; b < view.bundles.size(); ++b) {
       const Bundle& bundle = view.bundles[b];
       if (up_) {
@@ -180,16 +182,18 @@ class Tree {
 
   void run(const Item& item) {
     const store::RunRecord& run = view_->dag->runs[item.index].run;
-    const std::string command =
-        base::shortened(base::printable(command_text(run)), kTreeCommandColumns);
+    const std::string failed = run.status == store::RunStatus::kDone
+                                   ? ""
+                                   : fmt::format(", {}", store::name_of(run.status));
     const bool again = !shown_.insert(item.index).second;
-    text_ += fmt::format("{}{} {}  (run {}){}\n", item.first, up_ ? "←" : "→", command, run.id,
-                         again ? ", see above" : "");
+    text_ += fmt::format("{}{} {}  (run {}{}){}\n", item.first, up_ ? "←" : "→",
+                         shown(run, commands_), run.id, failed, again ? ", see above" : "");
     if (!again) push_all(bundles_[item.index], false, item.rest);
   }
 
   const DagView* view_;
   bool up_;
+  Commands commands_;
   std::vector<std::vector<std::size_t>> bundles_;
   std::vector<std::size_t> subjects_;  // bundles
   std::set<std::size_t> shown_;
@@ -199,12 +203,12 @@ class Tree {
 
 }  // namespace
 
-std::string lineage_up_text(const DagView& view) {
-  return Tree(view, {.up = true}).text();
+std::string lineage_up_text(const DagView& view, Commands commands) {
+  return Tree(view, {.up = true}, commands).text();
 }
 
-std::string lineage_down_text(const DagView& view) {
-  return Tree(view, {.up = false}).text();
+std::string lineage_down_text(const DagView& view, Commands commands) {
+  return Tree(view, {.up = false}, commands).text();
 }
 
 }  // namespace assay::lineage

@@ -1,5 +1,5 @@
 // A Dag for display: files with the same producer and consumers are one bundle, paths are relative
-// to a directory. dag_text, dag_svg and dag_export draw this.
+// to a directory. dag_text and dag_picture show this.
 #pragma once
 
 #include <filesystem>

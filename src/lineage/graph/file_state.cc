@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "store/artifacts.h"
+#include "store/run_reader.h"
 
 namespace assay::lineage {
 namespace {
@@ -74,31 +75,7 @@ std::string folder_text(const FileState& state, const std::string& when) {
   return text;
 }
 
-}  // namespace
-
-std::string FileState::text(const std::string& when) const {
-  if (files > 0) return folder_text(*this, when);
-  const char* const did = made ? "left" : "read";
-  switch (kind) {
-    case Kind::kNotChecked:
-      return {};
-    case Kind::kUnchanged:
-      return made ? fmt::format("unchanged since run {}", run)
-                  : fmt::format("unchanged since run {} read it", run);
-    case Kind::kEarlier:
-      return fmt::format("this is what run {} {}; run {} left something else here later", run, did,
-                         newest);
-    case Kind::kChanged:
-      return fmt::format(
-          "this is not what run {} {}: changed by hand (or by something unrecorded) since {}", run,
-          did, when);
-    case Kind::kGone:
-      return fmt::format("gone: run {} {} it, and it was removed since", run, did);
-  }
-  return {};
-}
-
-base::Result<FileState> read_file_state(store::Store& store, DiskFiles& disk, Artifact& artifact) {
+base::Result<FileState> compare(store::Store& store, DiskFiles& disk, Artifact& artifact) {
   if (!artifact.by_path) return FileState{};
   if (artifact.is_folder) return read_folder_state(store, disk, artifact);
   FileState state;
@@ -135,11 +112,45 @@ base::Result<FileState> read_file_state(store::Store& store, DiskFiles& disk, Ar
   return state;
 }
 
+}  // namespace
+
+std::string FileState::text(const std::string& when) const {
+  if (files > 0) return folder_text(*this, when);
+  const char* const did = made ? "left" : "read";
+  const std::string by = fmt::format("run {}{}", run, failed ? " (failed)" : "");
+  switch (kind) {
+    case Kind::kNotChecked:
+      return {};
+    case Kind::kUnchanged:
+      return made ? fmt::format("unchanged since {}", by)
+                  : fmt::format("unchanged since {} read it", by);
+    case Kind::kEarlier:
+      return fmt::format("this is what {} {}; run {} left something else here later", by, did,
+                         newest);
+    case Kind::kChanged:
+      return fmt::format(
+          "this is not what {} {}: changed by hand (or by something unrecorded) since {}", by, did,
+          when);
+    case Kind::kGone:
+      return fmt::format("gone: {} {} it, and it was removed since", by, did);
+  }
+  return {};
+}
+
+base::Result<FileState> read_file_state(store::Store& store, DiskFiles& disk, Artifact& artifact) {
+  ASSAY_TRY(FileState state, compare(store, disk, artifact));
+  if (state.run == 0 || !state.made || artifact.is_folder) return state;
+  ASSAY_TRY(const store::RunRecord run, store::head_of(store, state.run));
+  state.failed = run.status == store::RunStatus::kFailed;
+  return state;
+}
+
 base::Json to_json(const FileState& state) {
   constexpr std::array kNames = {"", "unchanged", "earlier", "changed", "gone"};
   if (state.kind == Kind::kNotChecked) return nullptr;
   return {{"state", kNames[static_cast<std::size_t>(state.kind)]},
           {"run", state.run == 0 ? base::Json() : base::Json(state.run)},
+          {"failed", state.failed},
           {"blake3", state.now ? base::Json(state.now->hex()) : base::Json()},
           {"modified_at", state.modified_unix_ns == 0
                               ? base::Json()

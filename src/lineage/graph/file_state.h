@@ -26,6 +26,7 @@ struct FileState {
   Kind kind = Kind::kNotChecked;
   store::RunId run = 0;
   bool made = true;                 // `run` left the file; false: it only read it
+  bool failed = false;              // `run` left it, and did not end well
   store::RunId newest = 0;          // for kEarlier
   std::optional<hash::Digest> now;  // for kChanged
   std::int64_t modified_unix_ns = 0;

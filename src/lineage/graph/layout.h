@@ -1,4 +1,4 @@
-// Places the boxes and lines of a graph in layers from left to right. Pure; dag_svg draws the
+// Places the boxes and lines of a graph in layers from left to right. Pure; dag_picture draws the
 // result.
 #pragma once
 

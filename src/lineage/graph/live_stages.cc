@@ -148,6 +148,16 @@ const store::Output* LiveStages::left_at(std::string_view path) const {
   return left == touches.end() ? nullptr : left->output;
 }
 
+std::vector<std::size_t> LiveStages::later_writers(std::size_t stage, std::string_view path) const {
+  std::vector<std::size_t> later;
+  const auto found = path_changes_.find(path);
+  if (found == path_changes_.end()) return later;
+  for (const PathChange& change : found->second) {
+    if (change.stage > stage && change.output != nullptr) later.push_back(change.stage);
+  }
+  return later;
+}
+
 std::optional<std::size_t> LiveStages::owner(std::string_view path) const {
   const auto found = path_changes_.find(path);
   if (found == path_changes_.end()) return std::nullopt;

@@ -71,6 +71,11 @@ class LiveStages {
   [[nodiscard]] std::optional<Source> same_content(std::size_t stage,
                                                    const store::Input& input) const;
 
+  // Stages with higher numbers that leave a file at the path, too. If this stage writes it again,
+  // they have to follow, as when all stages ran in order.
+  [[nodiscard]] std::vector<std::size_t> later_writers(std::size_t stage,
+                                                       std::string_view path) const;
+
   // The stage that changed this path last: the file on disk is its output.
   [[nodiscard]] std::optional<std::size_t> owner(std::string_view path) const;
   // What owner() left there; null: it removed the file, or no stage changed it.

@@ -38,7 +38,7 @@ base::Result<void> load_inputs(store::Store& store, RunRecord& run) {
 // Whether a fact of an earlier run still applies. Links do, since they lead to what it read;
 // folders that it listed and files that it did not find do not, since a later run has listed and
 // looked for its own.
-bool lasts(const store::PathFact& fact) {
+bool still_applies(const store::PathFact& fact) {
   return fact.kind == store::PathFact::Kind::kFollowedLink ||
          fact.kind == store::PathFact::Kind::kMadeLink;
 }
@@ -54,9 +54,9 @@ std::set<std::string> left_by(const RunRecord& run) {
   return left;
 }
 
-// Paths that a later run of the stage has read, written or removed: what earlier runs did there no
+// Paths that later runs of the stage have read, written or removed: what earlier runs did there no
 // longer counts.
-struct Taken {
+struct LaterRuns {
   std::unordered_set<std::string> read, written;
   std::set<std::pair<store::PathFact::Kind, std::string>> facts;
 
@@ -76,12 +76,12 @@ struct Taken {
 
 // What `earlier` left and no later run has written since.
 base::Result<std::vector<Output>> still_there(store::Store& store, const RunRecord& earlier,
-                                              const Taken& taken) {
+                                              const LaterRuns& later) {
   const std::set<std::string> left = left_by(earlier);
   std::vector<Output> kept;
   for (const Output& output : earlier.outputs) {
-    if (!left.contains(output.path) || taken.written.contains(output.path)) continue;
-    if (taken.is_absent(output.path)) continue;
+    if (!left.contains(output.path) || later.written.contains(output.path)) continue;
+    if (later.is_absent(output.path)) continue;
     // Another stage may have written it.
     ASSAY_TRY(const auto newest, store::latest_at(store, output.path));
     if (newest && newest->run == earlier.id) kept.push_back(output);
@@ -104,8 +104,8 @@ base::Result<std::unordered_set<std::string>> merge_earlier_runs(store::Store& s
   const std::set<std::string> own = left_by(run);
   std::unordered_set<std::string> own_inputs;
   for (const store::Input& input : run.inputs) own_inputs.insert(input.path);
-  Taken taken;
-  taken.add(run);
+  LaterRuns later;
+  later.add(run);
   std::unordered_set<std::string> inherited;
   std::int64_t outputs = 0;
   for (const RunId id : earlier) {
@@ -114,31 +114,31 @@ base::Result<std::unordered_set<std::string>> merge_earlier_runs(store::Store& s
     if (outputs > kMostOutputs) break;
     ASSAY_TRY_VOID(load_outputs(store, before));
     ASSAY_TRY(before.facts, store::path_facts(store, before.id));
-    ASSAY_TRY(std::vector<Output> kept, still_there(store, before, taken));
+    ASSAY_TRY(std::vector<Output> kept, still_there(store, before, later));
     if (!kept.empty()) {
       ASSAY_TRY_VOID(load_inputs(store, before));
       const std::set<std::string> left = left_by(before);
       const bool repeats = std::includes(left.begin(), left.end(), own.begin(), own.end());
       const bool reads = std::any_of(kept.begin(), kept.end(), [&](const Output& output) {
-        return taken.read.contains(output.path);
+        return later.read.contains(output.path);
       });
       // The inputs of a run that was not repeated still count if it ran the same command on some of
       // the same files.
       const bool alike = before.command == run.command && have_common_input(before, own_inputs);
       if (!repeats && !reads && !alike) {
-        taken.add(before);
+        later.add(before);
         continue;
       }
       for (const store::Input& input : before.inputs) {
         // What a later run of the stage wrote is not an input of the stage.
-        if (taken.read.contains(input.path) || taken.written.contains(input.path)) continue;
-        if (taken.is_absent(input.path)) continue;
+        if (later.read.contains(input.path) || later.written.contains(input.path)) continue;
+        if (later.is_absent(input.path)) continue;
         added.insert(input.path);
         run.inputs.push_back(input);
       }
       for (const store::PathFact& fact : before.facts) {
-        if (lasts(fact) && !taken.facts.contains({fact.kind, fact.path}) &&
-            !taken.is_absent(fact.path)) {
+        if (still_applies(fact) && !later.facts.contains({fact.kind, fact.path}) &&
+            !later.is_absent(fact.path)) {
           added.insert(fact.path);
           run.facts.push_back(fact);
         }
@@ -150,7 +150,7 @@ base::Result<std::unordered_set<std::string>> merge_earlier_runs(store::Store& s
         }
       }
     }
-    taken.add(before);
+    later.add(before);
   }
   // An object file that an earlier run left and a later one linked stays inside the stage.
   std::erase_if(run.inputs,

@@ -16,7 +16,7 @@ struct RunDifference {
   std::string after;
 };
 
-// What a run reported about itself (store/parameters.h, store/metrics.h), by name, as text.
+// What a run reported about itself (store/metrics.h), by name, as text.
 struct ReportedValues {
   std::map<std::string, std::string> parameters;
   std::map<std::string, std::string> metrics;  // the last value of each

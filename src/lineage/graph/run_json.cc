@@ -163,4 +163,45 @@ Json run_json(const store::RunRecord& run) {
   return document;
 }
 
+base::Json dag_json(const Dag& dag) {
+  Json runs = Json::array();
+  for (const DagRun& one : dag.runs) {
+    Json inputs = Json::array();
+    Json outputs = Json::array();
+    for (const DagInput& input : one.inputs) {
+      inputs.push_back(
+          {{"file", input.file}, {"stale", input.stale}, {"written_into", input.written_into}});
+    }
+    for (const std::size_t file : one.outputs) outputs.push_back({{"file", file}});
+    const store::RunRecord& run = one.run;
+    runs.push_back({{"id", run.id},
+                    {"uid", run.uid},
+                    {"stage", run.stage == 0 ? Json(nullptr) : Json(run.stage)},
+                    {"superseded", run.superseded},
+                    {"command", recorded_command_text(run)},
+                    {"directory", run.directory},
+                    {"status", store::name_of(run.status)},
+                    {"inputs", std::move(inputs)},
+                    {"outputs", std::move(outputs)}});
+  }
+  Json files = Json::array();
+  for (const DagFile& file : dag.files) {
+    Json consumers = Json::array();
+    for (const std::size_t run : file.consumers) consumers.push_back(dag.runs[run].run.id);
+    files.push_back(
+        {{"path", file.path},
+         {"blake3", digest_json(file.blake3)},
+         {"size", file.size < 0 ? Json(nullptr) : Json(file.size)},
+         {"deleted", file.deleted},
+         {"files", file.files == 0 ? Json() : Json(file.files)},
+         {"origin", file.origin.empty() ? Json() : Json(file.origin)},
+         {"same_content", file.same_content ? Json{{"run", file.same_content->run},
+                                                   {"path", file.same_content->path}}
+                                            : Json(nullptr)},
+         {"producer", file.producer ? Json(dag.runs[*file.producer].run.id) : Json(nullptr)},
+         {"consumers", std::move(consumers)}});
+  }
+  return {{"runs", std::move(runs)}, {"files", std::move(files)}};
+}
+
 }  // namespace assay::lineage

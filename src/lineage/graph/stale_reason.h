@@ -24,7 +24,7 @@ enum class Cause {
   kListedMore,     // a folder that was listed has a new file
   kListedGone,     // a folder that was listed, or a name in it, is gone
   kInterpreter,    // the stage's interpreter has another version now, or is gone
-  kAppeared,       // a file that the stage looked for in vain exists now
+  kAppeared,       // a file that the stage looked for and did not find exists now
 };
 
 // "input-changed", …: for JSON.

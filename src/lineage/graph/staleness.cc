@@ -1,9 +1,10 @@
 #include "lineage/graph/staleness.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <set>
-
-#include "lineage/graph/listed_folder.h"
+#include <utility>
 
 namespace assay::lineage {
 namespace {
@@ -11,6 +12,77 @@ namespace {
 using store::Input;
 using store::Output;
 using store::RunRecord;
+
+// Names in a listed folder (`cat data/*.csv`) that do not count, whether new or gone.
+bool never_counts(std::string_view name) {
+  return name.starts_with('.') || name == "__pycache__/";
+}
+
+bool is_python(std::string_view kind) {
+  return kind == ".py" || kind == ".pyc" || kind == ".pyi";
+}
+
+// The first name that was in a listed folder and is gone, except names that stages write or remove.
+std::optional<std::string> gone_name(const LiveStages& stages, const store::PathFact& fact,
+                                     const std::vector<std::string>& names_now) {
+  const std::set<std::string_view> now(names_now.begin(), names_now.end());
+  const std::string folder = fact.path + "/";
+  for (const std::string& name : fact.names) {
+    if (now.contains(name) || never_counts(name)) continue;
+    if (name.ends_with('/')) {
+      if (!stages.is_written_below(folder + name.substr(0, name.size() - 1))) return name;
+    } else if (!is_python(extension_of(name)) && !stages.owner(folder + name)) {
+      return name;
+    }
+  }
+  return std::nullopt;
+}
+
+// A new name is a reason if the stage would probably read it: it has an extension of which the
+// stage read files in this folder, or the stage read nothing there. Outputs of stages, hidden
+// files, and Python sources (listed at every import) do not count. A name that is gone is a reason
+// only if the stage read nothing there; otherwise files that it read are missing inputs anyway.
+void check_listed(const LiveStages& stages, std::size_t stage, const store::PathFact& fact,
+                  const DiskQueries& disk, std::vector<Reason>& reasons) {
+  const auto now = disk.names(fact.path);
+  if (!now) {
+    // A missing folder of outputs is reported as missing outputs.
+    if (disk.exists && !disk.exists(fact.path) && !stages.is_written_below(fact.path)) {
+      reasons.push_back({Cause::kListedGone, fact.path});
+    }
+    return;
+  }
+  const std::set<std::string_view> then(fact.names.begin(), fact.names.end());
+  const LiveStages::FolderReads& reads = stages.reads_in(stage, fact.path);
+  const std::string folder = fact.path + "/";
+  // Interpreters list such folders, and the working directory, to find modules, so a new name there
+  // is no reason by itself.
+  const bool importable =
+      fact.path == stages.runs()[stage].directory ||
+      std::any_of(fact.names.begin(), fact.names.end(),
+                  [](const std::string& name) { return name.ends_with(".py"); });
+  const bool reads_below = reads.below && !importable;
+  const bool any = reads.kinds.empty() && !reads_below && !importable;
+  for (const std::string& name : *now) {
+    if (then.contains(name) || never_counts(name)) continue;
+    bool counts = false;
+    if (name.ends_with('/')) {
+      counts = (any || reads_below) &&
+               !stages.is_written_below(folder + name.substr(0, name.size() - 1));
+    } else {
+      const std::string_view kind = extension_of(name);
+      counts =
+          (any || reads.kinds.contains(kind)) && !is_python(kind) && !stages.owner(folder + name);
+    }
+    if (!counts) continue;
+    reasons.push_back({Cause::kListedMore, folder + name});
+    break;
+  }
+  if (!any) return;
+  if (const auto name = gone_name(stages, fact, *now)) {
+    reasons.push_back({Cause::kListedGone, folder + *name});
+  }
+}
 
 // Whether a later stage changes the file in place or removes it. Then the file on disk is that
 // stage's output; this stage read an earlier version, and would again.
@@ -62,10 +134,69 @@ void check_input(const LiveStages& stages, std::size_t stage, const Input& input
   }
 }
 
-void check_output(const LiveStages& stages, std::size_t stage, const Output& output,
-                  const DiskQueries& disk, std::vector<Reason>& reasons) {
-  if (!output.blake3 || stages.owner(output.path) != stage) return;
+// Which stages read what a stage makes, and an input that they read.
+using Feeds = std::vector<std::vector<std::pair<std::size_t, const Input*>>>;
+
+Feeds feeds_of(const LiveStages& stages) {
+  Feeds feeds(stages.runs().size());
+  for (std::size_t stage = 0; stage < feeds.size(); ++stage) {
+    std::set<std::size_t> seen;
+    for (const Input& input : stages.needs(stage)) {
+      const auto source = stages.source(stage, input);
+      if (source && seen.insert(source->stage).second)
+        feeds[source->stage].push_back({stage, &input});
+    }
+  }
+  return feeds;
+}
+
+// Of stages that write the same file.
+class OverwriteOrder {
+ public:
+  explicit OverwriteOrder(Feeds feeds) : feeds_(std::move(feeds)) {}
+
+  [[nodiscard]] const Feeds& feeds() const { return feeds_; }
+
+  // Whether `first` has the lower number and does not depend on `second`: then `second` overwrites
+  // what it wrote.
+  bool is_overwritten_by(std::size_t first, std::size_t second) {
+    if (first >= second) return false;
+    const auto known = known_.find({first, second});
+    if (known != known_.end()) return known->second;
+    return known_[{first, second}] = !depends_on(first, second);
+  }
+
+ private:
+  [[nodiscard]] bool depends_on(std::size_t stage, std::size_t other) const {
+    std::set<std::size_t> reached = {other};
+    std::vector<std::size_t> todo = {other};
+    while (!todo.empty()) {
+      const std::size_t from = todo.back();
+      todo.pop_back();
+      for (const auto& [next, input] : feeds_[from]) {
+        if (next == stage) return true;
+        if (reached.insert(next).second) todo.push_back(next);
+      }
+    }
+    return false;
+  }
+
+  Feeds feeds_;
+  std::map<std::pair<std::size_t, std::size_t>, bool> known_;
+};
+
+void check_output(const LiveStages& stages, OverwriteOrder& order, std::size_t stage,
+                  const Output& output, const DiskQueries& disk, std::vector<Reason>& reasons) {
+  if (!output.blake3) return;
   if (stages.is_only_log(stage, output.path)) return;  // other stages may write to it too
+  if (const std::size_t owner = *stages.owner(output.path); owner != stage) {
+    // A change in place is checked with the inputs.
+    if (stages.left_at(output.path) != nullptr && !stages.reads(stage, output.path) &&
+        order.is_overwritten_by(owner, stage)) {
+      reasons.push_back({Cause::kChangeUndone, output.path, stages.runs()[owner].stage});
+    }
+    return;
+  }
   switch (disk.content(output.path, *output.blake3, output.size)) {
     case OnDisk::kSame:
       break;
@@ -136,29 +267,30 @@ void check_fact(const LiveStages& stages, std::size_t stage, const store::PathFa
   }
 }
 
-// Adds a reason for every stage fed by a stale one, until nothing changes. Stages can feed each
-// other in cycles, by path: each pair is visited once.
-void propagate(const LiveStages& stages, std::vector<std::vector<Reason>>& reasons) {
-  const std::size_t count = stages.runs().size();
-  std::vector<std::vector<std::pair<std::size_t, const Input*>>> feeds(count);
-  for (std::size_t stage = 0; stage < count; ++stage) {
-    std::set<std::size_t> seen;
-    for (const Input& input : stages.needs(stage)) {
-      const auto source = stages.source(stage, input);
-      if (source && seen.insert(source->stage).second)
-        feeds[source->stage].push_back({stage, &input});
-    }
-  }
+// Adds a reason for every stage fed by a stale one, or that overwrites a file of it, until nothing
+// changes. Stages can feed each other in cycles, by path: each pair is visited once.
+void propagate(const LiveStages& stages, OverwriteOrder& order,
+               std::vector<std::vector<Reason>>& reasons) {
   std::vector<std::size_t> todo;
-  for (std::size_t stage = 0; stage < count; ++stage) {
+  for (std::size_t stage = 0; stage < reasons.size(); ++stage) {
     if (!reasons[stage].empty()) todo.push_back(stage);
   }
   while (!todo.empty()) {
     const std::size_t stale = todo.back();
     todo.pop_back();
-    for (const auto& [stage, input] : feeds[stale]) {
+    std::set<std::size_t> fed;
+    const auto add = [&](std::size_t stage, const std::string& path) {
+      if (!fed.insert(stage).second) return;
       if (reasons[stage].empty()) todo.push_back(stage);
-      reasons[stage].push_back({Cause::kUpstream, input->path, stages.runs()[stale].stage});
+      reasons[stage].push_back({Cause::kUpstream, path, stages.runs()[stale].stage});
+    };
+    for (const auto& [stage, input] : order.feeds()[stale]) add(stage, input->path);
+    for (const Output& output : stages.runs()[stale].outputs) {
+      if (!output.blake3 || stages.is_only_log(stale, output.path)) continue;
+      for (const std::size_t later : stages.later_writers(stale, output.path)) {
+        if (fed.contains(later) || stages.is_only_log(later, output.path)) continue;
+        if (order.is_overwritten_by(stale, later)) add(later, output.path);
+      }
     }
   }
 }
@@ -171,18 +303,19 @@ std::vector<std::vector<Reason>> staleness(const LiveStages& stages, const DiskC
 
 std::vector<std::vector<Reason>> staleness(const LiveStages& stages, const DiskQueries& disk) {
   std::vector<std::vector<Reason>> reasons(stages.runs().size());
+  OverwriteOrder order(feeds_of(stages));
   for (std::size_t stage = 0; stage < reasons.size(); ++stage) {
     const RunRecord& run = stages.runs()[stage];
     for (const Input& input : stages.needs(stage))
       check_input(stages, stage, input, disk, reasons[stage]);
     for (const Output& output : run.outputs) {
-      check_output(stages, stage, output, disk, reasons[stage]);
+      check_output(stages, order, stage, output, disk, reasons[stage]);
     }
     for (const store::PathFact& fact : run.facts) {
       check_fact(stages, stage, fact, disk, reasons[stage]);
     }
   }
-  propagate(stages, reasons);
+  propagate(stages, order, reasons);
   return reasons;
 }
 

@@ -162,6 +162,27 @@ TEST(Staleness, AnotherStageThatMakesTheSameFileCounts) {
               ElementsAre("-", "stage 3 has written p since", "-"));
 }
 
+TEST(Staleness, AFileThatAnEarlierStageMadeAgainIsOverwrittenAgain) {
+  const std::vector<std::string> runs = {"cp a=1 -> p=1", "cp b=2 -> p=2", "use p=2 -> q=2"};
+  const Disk disk = {{"/project/a", "1"}, {"/project/b", "2"}, {"/project/q", "2"}};
+  Disk in_order = disk;
+  in_order["/project/p"] = "2";
+  EXPECT_THAT(states(stages_of(runs), in_order), ElementsAre("-", "-", "-"));
+  Disk again = disk;
+  again["/project/p"] = "1";
+  EXPECT_THAT(states(stages_of(runs, {4, 2, 3}), again),
+              ElementsAre("-", "stage 1 wrote p again after this stage changed it",
+                          "stage 1 has written p since"));
+  Disk edited = in_order;
+  edited["/project/a"] = "9";
+  EXPECT_THAT(states(stages_of(runs), edited),
+              ElementsAre("input a has changed", "stage 1 is stale", "stage 2 is stale"));
+  // The first one needs what the second makes, so it is the last.
+  EXPECT_THAT(states(stages_of({"use q=1 -> p=1", "make -> p=2 q=1"}, {2, 1}),
+                     disk_of({{"p", "1"}, {"q", "1"}})),
+              ElementsAre("-", "-"));
+}
+
 TEST(Staleness, StagesThatFeedEachOtherEnd) {
   EXPECT_THAT(
       states(stages_of({"a y=1 -> x=1", "b x=1 -> y=1"}), disk_of({{"x", "1"}, {"y", "9"}})),
@@ -237,8 +258,30 @@ std::vector<bool> brute_force(const std::vector<RunRecord>& runs, const Disk& di
       if (o.blake3 && last_to_change(o.path) == s && differs(o.path, *o.blake3)) stale[s] = true;
     }
   }
+  // Whether `s` needs something that `t` makes, or that is made from it.
+  const auto depends = [&](std::size_t s, std::size_t t) {
+    std::set<std::size_t> made_from = {t};
+    for (std::size_t round = 0; round < n; ++round) {
+      for (const auto& [from, to] : feeds) {
+        if (made_from.contains(from)) made_from.insert(to);
+      }
+    }
+    return made_from.contains(s);
+  };
+  auto follows = feeds;
+  for (std::size_t s = 0; s < n; ++s) {
+    for (const store::Output& o : runs[s].outputs) {
+      if (!o.blake3) continue;
+      const std::size_t last = *last_to_change(o.path);
+      const bool undone = last < s && leaves(last, o.path) != nullptr && !reads(s, o.path);
+      if (undone && !depends(last, s)) stale[s] = true;
+      for (std::size_t t = s + 1; t < n; ++t) {
+        if (leaves(t, o.path) != nullptr && !depends(s, t)) follows.insert({s, t});
+      }
+    }
+  }
   for (std::size_t round = 0; round < n; ++round) {
-    for (const auto& [from, to] : feeds) {
+    for (const auto& [from, to] : follows) {
       if (stale[from]) stale[to] = true;
     }
   }

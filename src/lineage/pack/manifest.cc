@@ -6,10 +6,10 @@
 #include <filesystem>
 #include <set>
 
+#include "base/path_map.h"
 #include "base/utf8.h"
 #include "base/version.h"
 #include "lineage/record/redirects.h"
-#include "lineage/reproduce/path_map.h"
 #include "store/labels.h"
 
 namespace assay::lineage {
@@ -64,6 +64,7 @@ Json packed_run_json(const store::RunRecord& run) {
           {"exit_code", run.exit_code ? Json(*run.exit_code) : Json()},
           {"tracer", run.tracer},
           {"complete", run.complete},
+          {"read_a_pipe", store::read_a_pipe(run)},
           {"started_unix_ns", run.started_unix_ns},
           {"duration_s", run.duration_s},
           {"inputs", std::move(inputs)},
@@ -78,7 +79,7 @@ Json packed_run_json(const store::RunRecord& run) {
 }  // namespace
 
 bool is_reserved(const std::string& path, const std::string& project) {
-  const PathMap below(project, "");
+  const base::PathMap below(project, "");
   const std::filesystem::path relative = below.path(path);
   return std::any_of(relative.begin(), relative.end(), [](const std::filesystem::path& part) {
     return part == ".git" || part == ".assay";
@@ -163,6 +164,7 @@ store::RunRecord parsed_run(const Json& json) {
   if (!json.at("exit_code").is_null()) run.exit_code = json.at("exit_code").get<int>();
   run.tracer = json.at("tracer").get<std::string>();
   run.complete = json.at("complete").get<bool>();
+  if (json.value("read_a_pipe", false)) run.missed.push_back(store::missed_stdin());
   run.started_unix_ns = json.at("started_unix_ns").get<std::int64_t>();
   run.duration_s = json.at("duration_s").get<double>();
   for (const Json& input : json.at("inputs")) {

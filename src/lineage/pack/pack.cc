@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/file.h"
+#include "base/path_map.h"
 #include "hash/blake3.h"
 #include "lineage/archive/archive_names.h"
 #include "lineage/graph/upstream.h"
@@ -17,7 +18,6 @@
 #include "lineage/record/redirects.h"
 #include "lineage/redact/diff.h"
 #include "lineage/reproduce/choose_runs.h"
-#include "lineage/reproduce/path_map.h"
 #include "store/run_dependencies.h"
 #include "store/run_reader.h"
 
@@ -85,6 +85,9 @@ class Packer {
         return fact.kind != store::PathFact::Kind::kMadeFolder;
       });
       drop_reserved(run.facts);
+      if (store::read_a_pipe(run)) {
+        leave_out(fmt::format("the standard input of run {}", run.id), store::missed_stdin().text);
+      }
       for (const store::Input& needed : store::dependencies_of(run, store::Logs::kNo)) {
         if (!needed.blake3) {
           leave_out(needed.path, "its content was not recorded");
@@ -210,7 +213,7 @@ class Packer {
     std::string& diff = run.context.git->diff;
     std::vector<std::string> files;
     for (const LeftOutFile& one : manifest_.left_out) {
-      const PathMap below(run.context.git->root, "");
+      const base::PathMap below(run.context.git->root, "");
       if (below.inside(one.path)) files.push_back(below.path(one.path).substr(1));
     }
     diff = without_files(diff, files);

@@ -70,7 +70,7 @@ void Relocation::apply(store::RunRecord& run) const {
   std::error_code ignored;
   fs::create_directories(run.directory, ignored);
   const auto replace = [&](std::string& text) {
-    text = with_prefix(project_.argument(text), outside, outside_);
+    text = base::with_prefix(project_.argument(text), outside, outside_);
   };
   for (std::string& word : run.command) replace(word);
   for (auto& [name, value] : run.context.environment) replace(value);

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <string>
 
+#include "base/path_map.h"
 #include "lineage/pack/manifest.h"
-#include "lineage/reproduce/path_map.h"
 #include "store/run.h"
 
 namespace assay::lineage {
@@ -25,7 +25,7 @@ class Relocation {
   void apply(store::RunRecord& run) const;
 
  private:
-  PathMap project_;
+  base::PathMap project_;
   std::string outside_;
 };
 

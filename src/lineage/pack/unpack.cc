@@ -7,16 +7,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "base/file.h"
 #include "base/scratch_folder.h"
 #include "base/units.h"
 #include "hash/blake3.h"
 #include "lineage/archive/archive.h"
-#include "lineage/pack/fresh_folder.h"
 #include "lineage/pack/relocation.h"
 #include "lineage/pack/tar.h"
 #include "lineage/pack/zstd.h"
@@ -31,6 +32,54 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kLongestManifest = std::int64_t{256} << 20;
+
+// The folder that a pack is unpacked into. Starts with a new or empty folder, and restores that
+// state unless keep() is called.
+class FreshFolder {
+ public:
+  static base::Result<FreshFolder> make(const fs::path& folder);
+  FreshFolder(FreshFolder&& other) noexcept;
+  FreshFolder& operator=(FreshFolder&&) = delete;
+  ~FreshFolder();
+  [[nodiscard]] const fs::path& path() const { return path_; }
+  void keep() { path_.clear(); }
+
+ private:
+  FreshFolder(fs::path path, bool made) : path_(std::move(path)), made_(made) {}
+  fs::path path_;
+  bool made_;
+};
+
+base::Result<FreshFolder> FreshFolder::make(const fs::path& folder) {
+  const bool made = ::mkdir(folder.c_str(), 0777) == 0;
+  if (!made && errno != EEXIST) {
+    return base::fail(base::system_error(folder, "cannot be created", errno));
+  }
+  std::error_code error;
+  const bool empty =
+      fs::is_directory(fs::symlink_status(folder, error)) && fs::is_empty(folder, error) && !error;
+  if (!empty) {
+    return base::fail(
+        base::usage_error(folder, "is not an empty folder", "name a new one with --directory"));
+  }
+  fs::path real = fs::canonical(folder, error);
+  if (error) return base::fail(base::system_error(folder, "cannot be read", error.value()));
+  return FreshFolder(std::move(real), made);
+}
+
+FreshFolder::FreshFolder(FreshFolder&& other) noexcept
+    : path_(std::exchange(other.path_, {})), made_(other.made_) {}
+
+FreshFolder::~FreshFolder() {
+  if (path_.empty()) return;
+  std::error_code ignored;
+  for (fs::directory_iterator entry(path_, ignored), end; !ignored && entry != end;
+       entry.increment(ignored)) {
+    std::error_code left;
+    fs::remove_all(entry->path(), left);
+  }
+  if (made_) fs::remove(path_, ignored);
+}
 
 class Unpacker {
  public:

@@ -6,7 +6,7 @@
 
 #include "lineage/packages/cuda_libraries.h"
 #include "lineage/packages/dpkg.h"
-#include "lineage/packages/python_dist.h"
+#include "lineage/packages/python.h"
 #include "lineage/testing/checkout.h"
 
 namespace assay::lineage {

@@ -1,11 +1,39 @@
 #include "lineage/packages/python.h"
 
 #include <algorithm>
+#include <cctype>
 
-#include "lineage/packages/python_dist.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
 
 namespace assay::lineage {
 namespace {
+
+namespace fs = std::filesystem;
+
+constexpr base::Bytes kLargestMetadata{64 << 20};
+
+std::string text_of(const fs::path& path) {
+  return base::read_file(path, kLargestMetadata).value_or(std::string());
+}
+
+// "%20" -> " ".
+std::string percent_decoded(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::string digits(text.substr(i + 1, 2));
+    if (text[i] == '%' && digits.size() == 2 &&
+        std::all_of(digits.begin(), digits.end(),
+                    [](unsigned char c) { return std::isxdigit(c); })) {
+      out += static_cast<char>(std::stoi(digits, nullptr, 16));
+      i += 2;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
 
 bool is_module(std::string_view path) {
   return path.ends_with(".py") || path.ends_with(".pyc") || path.ends_with(".so");
@@ -37,6 +65,136 @@ PythonDist* owner_of(const std::string& module, std::vector<PythonDist>& all) {
 }
 
 }  // namespace
+
+std::string normal_name(std::string_view name) {
+  std::string normal;
+  for (const char c : name) {
+    const bool separator = c == '-' || c == '_' || c == '.';
+    if (separator && normal.ends_with('-')) continue;
+    normal += separator ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return normal;
+}
+
+std::string module_of(std::string_view path) {
+  const std::size_t slash = path.find('/');
+  const std::string_view first = path.substr(0, slash);
+  // Metadata is read by programs that look for plugins, too: it does not mean the distribution was
+  // loaded.
+  if (first.ends_with(".dist-info") || first.ends_with(".egg-info") || first.ends_with(".pth") ||
+      first.empty() || first == "..") {
+    return {};
+  }
+  if (slash == path.npos) return std::string(first);
+  const std::string_view rest = path.substr(slash + 1);
+  const std::string_view second = rest.substr(0, rest.find('/'));
+  if (first == "__pycache__") return std::string(second.substr(0, second.find('.'))) + ".py";
+  if (second == "__pycache__") {
+    const std::string_view file = rest.substr(rest.find('/') + 1);
+    return std::string(first) + "/" + std::string(file.substr(0, file.find('.'))) + ".py";
+  }
+  return std::string(first) + "/" + std::string(second);
+}
+
+std::vector<PythonDist> PythonDist::all_in(const fs::path& site) {
+  std::vector<fs::path> infos;
+  std::error_code error;
+  for (fs::directory_iterator at(site, error), end; !error && at != end; at.increment(error)) {
+    const std::string extension = at->path().extension().string();
+    if (extension == ".dist-info" || extension == ".egg-info") infos.push_back(at->path());
+  }
+  std::sort(infos.begin(), infos.end());
+  std::vector<PythonDist> all;
+  for (fs::path& info : infos) all.emplace_back(std::move(info));
+  return all;
+}
+
+PythonDist::PythonDist(fs::path info) : info_(std::move(info)) {
+  const std::string name = info_.stem().string();
+  name_ = normal_name(name.substr(0, name.find('-')));
+}
+
+bool PythonDist::lists(std::string_view first_part) {
+  if (first_part.ends_with(".py")) first_part.remove_suffix(3);
+  if (!top_level_) top_level_ = "\n" + text_of(info_ / "top_level.txt") + "\n";
+  return top_level_->find("\n" + std::string(first_part) + "\n") != std::string::npos;
+}
+
+bool PythonDist::has(const std::string& module) {
+  if (!read_) read_modules();
+  return modules_.contains(module);
+}
+
+// pip and similar tools write RECORD; older ones installed-files.txt; Debian keeps top_level.txt or
+// nothing.
+void PythonDist::read_modules() {
+  read_ = true;
+  const auto add = [this](std::string_view path) {
+    const std::string module = module_of(path);
+    if (module.empty()) return;
+    modules_.insert(module);
+    modules_.insert(module.substr(0, module.find('/')));
+  };
+  base::for_each_line(text_of(info_ / "RECORD"), [&](std::string_view line) {
+    const bool quoted = line.starts_with('"');
+    add(quoted ? line.substr(1, line.find('"', 1) - 1) : line.substr(0, line.find(',')));
+  });
+  if (!modules_.empty()) return;
+  base::for_each_line(text_of(info_ / "installed-files.txt"), [&](std::string_view line) {
+    if (line.starts_with("../")) add(line.substr(3));
+  });
+  if (!modules_.empty()) return;
+  base::for_each_line(text_of(info_ / "top_level.txt"), [&](std::string_view line) {
+    modules_.insert(std::string(line));
+    modules_.insert(std::string(line) + ".py");
+  });
+  if (!modules_.empty()) return;
+  const std::string name = info_.stem().string();
+  modules_.insert(name.substr(0, name.find('-')));
+}
+
+bool PythonDist::is_conda() const {
+  return text_of(info_ / "INSTALLER").starts_with("conda");
+}
+
+std::optional<std::string> PythonDist::editable_source() const {
+  const base::Json document = base::Json::parse(text_of(info_ / "direct_url.json"), nullptr, false);
+  if (!document.is_object() || !document.contains("dir_info") || !document.contains("url")) {
+    return std::nullopt;
+  }
+  const base::Json& info = document["dir_info"];
+  const base::Json& url = document["url"];
+  const bool editable =
+      info.is_object() && info.contains("editable") && info["editable"] == base::Json(true);
+  if (!editable || !url.is_string()) return std::nullopt;
+  const auto text = url.get<std::string>();
+  if (!text.starts_with("file://")) return std::nullopt;
+  std::string folder = percent_decoded(std::string_view(text).substr(7));
+  while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
+  return folder;
+}
+
+store::Package PythonDist::package() const {
+  store::Package package{.manager = "pip", .name = "", .version = ""};
+  std::string text = text_of(info_ / "METADATA");
+  if (text.empty()) text = text_of(info_ / "PKG-INFO");
+  if (text.empty()) text = text_of(info_);  // old eggs are a file
+  bool header = true;
+  base::for_each_line(text, [&](std::string_view line) {
+    header = header && !line.empty();
+    if (header && package.name.empty() && line.starts_with("Name: ")) package.name = line.substr(6);
+    if (header && package.version.empty() && line.starts_with("Version: ")) {
+      package.version = line.substr(9);
+    }
+  });
+  const std::string name = info_.stem().string();
+  if (package.name.empty()) package.name = name.substr(0, name.find('-'));
+  if (package.version.empty() && name.find('-') != name.npos) {
+    const std::string rest = name.substr(name.find('-') + 1);
+    package.version = rest.substr(0, rest.find('-'));
+  }
+  return package;
+}
 
 void PythonPackages::add(std::string_view path, std::size_t end) {
   if (end == 0) {

@@ -32,7 +32,7 @@ class JobPart {
   // Rank 0, once the run's spool folder exists: notes there where the parts are, for recovery, and
   // until end() tells processes on other nodes that the run is alive.
   base::Result<void> begin_run(const std::filesystem::path& spool);
-  // Rank 0: merges its own part with those of the other ranks (job_run.h).
+  // Rank 0: merges its own part with those of the other ranks.
   Part merge(Part own, const PartTimeouts& timeouts,
              const std::function<void(const std::string&)>& waiting, store::RunRecord& run) const;
 
@@ -54,5 +54,11 @@ class JobPart {
   // open, because an unrecorded rank 0 may have removed the folder before the file is read.
   base::UniqueFd note_;
 };
+
+// Everything that the ranks recorded: rank 0's own part merged with those that the others handed
+// over. Missing parts are listed in it. If a rank failed, a run that is kDone becomes kFailed.
+// JobPart::merge() does this at the end of a run, and recovery with the parts that exist.
+Part merge_job(const PartFolder& folder, Part own, const PartTimeouts& timeouts,
+               const std::function<void(const std::string&)>& waiting, store::RunRecord& run);
 
 }  // namespace assay::lineage

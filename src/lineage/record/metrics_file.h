@@ -18,7 +18,6 @@
 #include "base/process/environment.h"
 #include "base/result.h"
 #include "store/metrics.h"
-#include "store/parameters.h"
 #include "store/run.h"
 #include "store/store.h"
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -13,14 +14,11 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "lineage/archive/archive_names.h"
+#include "lineage/record/command_start.h"
 #include "lineage/record/context.h"
-#include "lineage/record/inherited.h"
 #include "lineage/record/merge_parts.h"
 #include "lineage/record/metrics_file.h"
-#include "lineage/record/new_run.h"
 #include "lineage/record/run_results.h"
-#include "lineage/record/run_summary.h"
-#include "lineage/record/unrecorded.h"
 #include "lineage/redact/command.h"
 #include "observe/collect/gate/gate.h"
 #include "observe/collect/process/launch.h"
@@ -29,6 +27,7 @@
 #include "store/cleaning.h"
 #include "store/run_row.h"
 #include "store/run_writer.h"
+#include "store/shared_outputs.h"
 #include "store/this_run.h"
 
 namespace assay::lineage {
@@ -114,6 +113,7 @@ base::Result<void> Recorder::prepare(collect::Tracer tracer) {
   for (std::string& problem : gathered.problems) problems_.push_back({"context", problem});
   if (!is_part()) {
     ASSAY_TRY(run_.id, store::begin_run(*store_, run_));
+    ASSAY_TRY(beside_, store::runs_beside(*store_, run_.id));
     store::set_run_variable({location, run_.uid}, launch_.environment);
     offer_metrics_file(run_.spool, launch_.environment);
   }
@@ -159,6 +159,7 @@ base::Result<void> Recorder::prepare_gpu() {
 base::Result<void> Recorder::run() {
   refresh_stamps(launch_.inherited);
   const auto outside = std::make_shared<collect::OutsideWriters>(launch_.inherited);
+  input_ = collect::InputStream::watch(STDIN_FILENO);
   started_ns_ = base::system_clock().monotonic_ns();
   started_file_ns_ = file_system_clock_ns(run_.spool);
   Tracker::Options options{.started_ns = started_ns_,
@@ -192,6 +193,11 @@ base::Result<void> Recorder::run() {
   };
   const auto outcome = collector_->run(launch_, control, *tracker_);
   if (abandoned_) return {};
+  if (outcome && request_.drop_misuse && wait_status_ &&
+      base::shell_exit_code(*wait_status_) == static_cast<int>(base::ExitCode::kUsage)) {
+    discard();
+    return {};
+  }
   if (!outcome) return base::fail(outcome.error());
   store::RunStatus status =
       outcome->wait_status == 0 ? store::RunStatus::kDone : store::RunStatus::kFailed;
@@ -215,6 +221,7 @@ void Recorder::finish_tracking(const collect::CollectorResult& outcome, Results&
   tracker_->finish(results);
   for (const collect::ObservationGap& missed : outcome.missed)
     results.missed({missed.what, missed.text});
+  if (input_.was_read()) results.missed(store::missed_stdin());
   if (outcome.dropped > 0) {
     results.missed({"dropped", fmt::format("{} events could not be recorded", outcome.dropped)});
   }
@@ -291,6 +298,7 @@ base::Result<void> Recorder::store(const collect::CollectorResult& outcome,
                             run_.directory, std::max(started_file_ns_, run_.started_unix_ns));
   ASSAY_TRY(store::RunWriter writer, store::RunWriter::begin(*store_, run_.id));
   ASSAY_TRY_VOID(results.write(writer));
+  ASSAY_TRY_VOID(writer.note_shared_outputs(run_, beside_));
   ASSAY_TRY_VOID(digests_->write());
   ASSAY_TRY_VOID(writer.add_gpu(gpu));
   ASSAY_TRY(run_.stage, writer.finish(run_));

@@ -19,6 +19,7 @@
 #include "lineage/track/tracker.h"
 #include "observe/collect/gpu_counters.h"
 #include "observe/collect/keeper.h"
+#include "observe/collect/process/input_stream.h"
 #include "observe/collect/tracers.h"
 #include "store/run.h"
 #include "store/store.h"
@@ -54,6 +55,7 @@ class Recorder {
   RunRequest request_;
   collect::KeeperChannel& channel_;
   collect::Launch launch_;
+  collect::InputStream input_;         // the command's standard input
   std::vector<int> descriptors_;       // inherited ones, closed here once the command has them
   std::optional<store::Store> store_;  // none: this process records a part of rank 0's run
   std::optional<Filter> filter_;
@@ -62,6 +64,7 @@ class Recorder {
   std::unique_ptr<collect::Collector> collector_;
   std::optional<collect::GpuCounters> gpu_;  // if a CUDA program may run
   store::RunRecord run_;
+  std::vector<store::RunId> beside_;  // other runs that were running when it began
   std::int64_t started_ns_ = 0;       // monotonic
   std::int64_t started_file_ns_ = 0;  // the file system's clock
   bool abandoned_ = false;

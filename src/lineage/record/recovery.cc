@@ -9,7 +9,7 @@
 #include "base/host_name.h"
 #include "base/process/exit_status.h"
 #include "lineage/record/context.h"
-#include "lineage/record/job_run.h"
+#include "lineage/record/job_part.h"
 #include "lineage/record/merge_parts.h"
 #include "lineage/record/metrics_file.h"
 #include "lineage/record/part_folder.h"

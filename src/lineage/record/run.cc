@@ -4,14 +4,21 @@
 #include "lineage/record/run.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <filesystem>
+#include <optional>
 
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/process/proc.h"
 #include "base/terminal.h"
+#include "base/units.h"
+#include "lineage/record/command_start.h"
 #include "lineage/record/recorder.h"
 #include "lineage/record/recovery.h"
-#include "lineage/record/unrecorded.h"
-#include "observe/collect/process/launch.h"
+#include "lineage/redact/command.h"
+#include "store/run_row.h"
 #include "store/store.h"
 
 namespace assay::lineage {
@@ -65,6 +72,50 @@ void repeat_option(const std::string& option, RunRequest& request) {
   for (const collect::Tracer tracer : collect::kTracers) {
     if (name == "--tracer" && value == collect::name_of(tracer)) request.tracer = tracer;
   }
+}
+
+base::Result<store::RunRecord> new_run(const RunRequest& request, const collect::Launch& launch,
+                                       const std::filesystem::path& directory) {
+  store::RunRecord run;
+  run.command = redact_arguments(request.command);
+  run.directory = directory;
+  run.redirects = inherited_redirects(launch.inherited);
+  run.name = request.name;
+  run.build = request.build;
+  run.repeats = request.stage;
+  run.options = repeatable_options(request);
+  run.collector_pid = ::getpid();
+  if (const auto stat = base::process_stat(::getpid())) {
+    run.collector_start_ticks = stat->start_ticks;
+  }
+  run.started_unix_ns = base::system_clock().wall_ns();
+  ASSAY_TRY(run.uid, store::random_uid());
+  return run;
+}
+
+std::string summary_text(SummaryFormat summary, const store::RunRecord& run, std::int64_t inputs,
+                         std::int64_t outputs, bool used_network) {
+  if (summary == SummaryFormat::kJson) {
+    const auto or_null = [](const std::optional<int>& value) {
+      return value ? base::Json(*value) : base::Json(nullptr);
+    };
+    return base::Json{{"run", run.id},
+                      {"uid", run.uid},
+                      {"status", store::name_of(run.status)},
+                      {"exit_code", or_null(run.exit_code)},
+                      {"signal", or_null(run.signal)},
+                      {"inputs", inputs},
+                      {"outputs", outputs},
+                      {"complete", run.complete},
+                      {"network", used_network},
+                      {"tracer", run.tracer}}
+        .dump();
+  }
+  if (summary == SummaryFormat::kNone) return {};
+  return fmt::format("assay: run {}: {}, {}, {} ({}){}; see `assay show {}`", run.id,
+                     base::counted(inputs, "input"), base::counted(outputs, "output"),
+                     run.complete ? "complete" : "NOT complete", run.tracer,
+                     used_network ? ", except data from the network" : "", run.id);
 }
 
 base::Result<collect::KeeperResult> run_command(const RunRequest& request) {

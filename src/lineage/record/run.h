@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,8 +14,10 @@
 #include "lineage/record/redirects.h"
 #include "lineage/track/filter.h"
 #include "observe/collect/keeper.h"
+#include "observe/collect/process/launch.h"
 #include "observe/collect/tracers.h"
 #include "share/limit_plan.h"
+#include "store/run.h"
 
 namespace assay::lineage {
 
@@ -39,6 +42,9 @@ struct RunRequest {
   // Archives the command's outputs (archive/archive.h), and prints how much space that takes.
   bool archive = false;
   bool about_runs = false;  // store::kAboutRuns
+  // A run whose command exits with 64 is not kept: a verb of this program was given a wrong
+  // argument.
+  bool drop_misuse = false;
   bool archive_note = true;
   bool explain = false;
   bool wait = true;  // for processes that the command leaves running
@@ -52,6 +58,14 @@ struct RunRequest {
 // "--keep=*.so". repeat_option() adds one of them to a request.
 std::vector<std::string> repeatable_options(const RunRequest& request);
 void repeat_option(const std::string& option, RunRequest& request);
+
+// The record of a run that is about to start: the command with its options, the user, and a uid.
+base::Result<store::RunRecord> new_run(const RunRequest& request, const collect::Launch& launch,
+                                       const std::filesystem::path& directory);
+
+// What is printed about a recorded run: one line; empty for SummaryFormat::kNone.
+std::string summary_text(SummaryFormat summary, const store::RunRecord& run, std::int64_t inputs,
+                         std::int64_t outputs, bool used_network);
 
 // Runs the command and records it. All messages have been printed to standard error when it
 // returns.

@@ -26,9 +26,16 @@ std::string obstacle_of(const store::RunRecord& run, const std::vector<Reason>& 
           word);
     }
   }
+  if (store::read_a_pipe(run)) {
+    return fmt::format(
+        "its standard input was a pipe, and what came through it was not recorded; give it again: "
+        "… | assay run @{}",
+        run.stage);
+  }
   for (const Redirect& redirect : parse_redirects(run.redirects)) {
     const bool changed = std::any_of(reasons.begin(), reasons.end(), [&](const Reason& reason) {
-      return reason.cause == Cause::kOutputChanged && reason.path == redirect.path;
+      return (reason.cause == Cause::kOutputChanged || reason.cause == Cause::kChangeUndone) &&
+             reason.path == redirect.path;
     });
     if (redirect.writes && !redirect.appends && changed) {
       return fmt::format(

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "lineage/graph/stage_states.h"
+#include "lineage/graph/stale_reason.h"
 #include "store/store.h"
 
 namespace assay::lineage {

@@ -18,6 +18,7 @@
 #include "lineage/refresh/running_stage.h"
 #include "lineage/refresh/stage_order.h"
 #include "observe/collect/gate/gate.h"
+#include "store/run_reader.h"
 #include "store/shared.h"
 
 namespace assay::lineage {
@@ -56,7 +57,7 @@ class Refresher {
     do {
       do {
         ASSAY_TRY_VOID(start_what_can());
-        wait_for_something();
+        ASSAY_TRY_VOID(wait_for_something());
       } while (!running_.empty() || waiting());
       // Another stage may have become stale: what a run writes is known only when it has ended.
       ASSAY_TRY_VOID(update_states());
@@ -67,7 +68,9 @@ class Refresher {
         give_up(one, StageOutcome::kNotRun, why_stopped_);
       }
     }
+    report_.no_stages = states_->stages.runs().empty();
     for (RefreshedStage& stage : report_.stages) {
+      if (stage.outcome == StageOutcome::kFailed) continue;
       const auto at = index_.find(stage.stage);
       if (at != index_.end()) stage.run = states_->stages.runs()[at->second].id;
     }
@@ -131,7 +134,10 @@ class Refresher {
     if (at == index_.end()) return {};  // `assay run` will report that the stage is gone
     for (const std::size_t before : order_->before(at->second)) {
       const std::int64_t number = states_->stages.runs()[before].stage;
-      if (failed_.contains(number)) return fmt::format("stage {} was not run", number);
+      if (const auto failed = failed_.find(number); failed != failed_.end()) {
+        return fmt::format("stage {} {}", number,
+                           failed->second == StageOutcome::kFailed ? "failed" : "was not run");
+      }
       const auto found = progress_.find(number);
       must_wait = must_wait || (found != progress_.end() && found->second != Progress::kEnded);
     }
@@ -152,7 +158,7 @@ class Refresher {
         return {};
       }
     }
-    ASSAY_TRY(const std::string obstacle, edit_made_meanwhile(one.stage));
+    ASSAY_TRY(const std::string obstacle, obstacle_now(one.stage));
     if (!obstacle.empty()) {
       give_up(one, StageOutcome::kBlocked, obstacle);
       options_.progress(fmt::format("stage {}: {}", one.stage, obstacle));
@@ -161,10 +167,12 @@ class Refresher {
     }
     const std::string name = fmt::format("@{}", one.stage);
     options_.progress(fmt::format("{} {}", name, one.command));
+    ASSAY_TRY(const std::vector<store::RunRecord> newest, store::list_runs(store_, {.limit = 1}));
     ASSAY_TRY(RunningStage stage,
               RunningStage::start({.program = options_.program,
                                    .project = store_.location().project,
                                    .stage = one.stage,
+                                   .last_run_before = newest.empty() ? 0 : newest.front().id,
                                    .output = options_.output,
                                    .label = options_.jobs > 1 ? name + " | " : ""}));
     running_.push_back(std::make_unique<RunningStage>(std::move(stage)));
@@ -172,8 +180,12 @@ class Refresher {
     return {};
   }
 
-  // An output may have been edited since the plan was made, while earlier stages ran.
-  base::Result<std::string> edit_made_meanwhile(std::int64_t stage) {
+  // Since the plan was made, an earlier stage may have written to a file of this one, or somebody
+  // may have edited an output.
+  base::Result<std::string> obstacle_now(std::int64_t stage) {
+    for (const PlannedRefresh& now : plan_refresh(*states_, options_.targets, options_.edited)) {
+      if (now.stage == stage && !now.obstacle.empty()) return now.obstacle;
+    }
     const auto at = index_.find(stage);
     if (at == index_.end() || options_.edited == EditedOutputs::kOverwrite) return std::string();
     ASSAY_TRY(DiskFiles files, DiskFiles::open(store_));
@@ -181,8 +193,8 @@ class Refresher {
     return edited.empty() ? std::string() : edit_obstacle(edited.front());
   }
 
-  void wait_for_something() {
-    if (running_.empty()) return;
+  base::Result<void> wait_for_something() {
+    if (running_.empty()) return {};
     std::vector<pollfd> waiting = {{interrupts_.fd(), POLLIN, 0}};
     bool blind = false;
     for (const auto& stage : running_) {
@@ -196,9 +208,10 @@ class Refresher {
     for (const auto& stage : running_) stage->copy_output();
     for (auto stage = running_.begin(); stage != running_.end();) {
       const auto code = (*stage)->exit_code();
-      if (code) finish(**stage, *code);
+      if (code) ASSAY_TRY_VOID(finish(**stage, *code));
       stage = code ? running_.erase(stage) : stage + 1;
     }
+    return {};
   }
 
   void handle_interrupt() {
@@ -209,32 +222,57 @@ class Refresher {
     stop("interrupted");
   }
 
-  void finish(const RunningStage& stage, int exit_code) {
+  // The run of this stage that has just failed: it belongs to no stage, so it is found by what ran.
+  base::Result<std::optional<store::RunRecord>> failed_run(const RunningStage& stage) {
+    const auto at = index_.find(stage.stage());
+    if (at == index_.end()) return std::nullopt;
+    const store::RunRecord& current = states_->stages.runs()[at->second];
+    ASSAY_TRY(std::vector<store::RunRecord> runs,
+              store::list_runs(store_, {.limit = static_cast<std::int64_t>(2 * options_.jobs + 20),
+                                        .status = store::RunStatus::kFailed}));
+    for (store::RunRecord& run : runs) {
+      if (run.id <= stage.last_run_before()) break;
+      if (run.command == current.command && run.directory == current.directory) return run;
+    }
+    return std::nullopt;
+  }
+
+  base::Result<void> finish(const RunningStage& stage, int exit_code) {
     const std::int64_t number = stage.stage();
     const auto planned = std::find_if(queue_.begin(), queue_.end(),
                                       [&](const auto& one) { return one.stage == number; });
-    report_.stages.push_back(
-        {.stage = number,
-         .command = planned->command,
-         .outcome = exit_code == 0 ? StageOutcome::kDone : StageOutcome::kFailed,
-         .exit_code = exit_code,
-         .duration_s = stage.duration_s(),
-         .why = {}});
-    options_.progress(fmt::format("@{} {} in {}", number,
-                                  exit_code == 0 ? "done" : fmt::format("failed ({})", exit_code),
-                                  base::to_text(base::Seconds(stage.duration_s()))));
+    RefreshedStage ended{.stage = number,
+                         .command = planned->command,
+                         .outcome = exit_code == 0 ? StageOutcome::kDone : StageOutcome::kFailed,
+                         .exit_code = exit_code,
+                         .signal = {},
+                         .duration_s = stage.duration_s(),
+                         .why = {}};
+    if (exit_code != 0) {
+      ASSAY_TRY(const auto run, failed_run(stage));
+      if (run) {
+        ended.run = run->id;
+        ended.signal = run->signal;
+      }
+    }
+    options_.progress(
+        fmt::format("@{} {} in {}", number,
+                    exit_code == 0 ? "done" : fmt::format("failed ({})", failure_text(ended)),
+                    base::to_text(base::Seconds(stage.duration_s()))));
+    report_.stages.push_back(std::move(ended));
     progress_[number] = Progress::kEnded;
     changed_ = true;
-    if (exit_code == 0) return;
-    failed_.insert(number);
+    if (exit_code == 0) return {};
+    failed_.emplace(number, StageOutcome::kFailed);
     if (!options_.keep_going) stop(fmt::format("stage {} failed", number));
+    return {};
   }
 
   void give_up(const PlannedRefresh& one, StageOutcome outcome, const std::string& why) {
     progress_[one.stage] = Progress::kEnded;
-    if (outcome == StageOutcome::kBlocked) failed_.insert(one.stage);
+    if (outcome == StageOutcome::kBlocked) failed_.emplace(one.stage, outcome);
     report_.stages.push_back(
-        {.stage = one.stage, .command = one.command, .outcome = outcome, .why = why});
+        {.stage = one.stage, .command = one.command, .outcome = outcome, .signal = {}, .why = why});
   }
 
   void stop(const std::string& why) {
@@ -259,13 +297,18 @@ class Refresher {
   std::vector<PlannedRefresh> queue_;
   std::map<std::int64_t, Progress> progress_;  // of the queue
   std::vector<std::unique_ptr<RunningStage>> running_;
-  std::set<std::int64_t> failed_;  // or blocked
+  std::map<std::int64_t, StageOutcome> failed_;  // or blocked
   bool stopping_ = false;
   std::string why_stopped_;
   RefreshReport report_;
 };
 
 }  // namespace
+
+std::string failure_text(const RefreshedStage& stage) {
+  return stage.signal ? fmt::format("signal {}", *stage.signal)
+                      : fmt::format("{}", stage.exit_code);
+}
 
 std::string_view to_text(StageOutcome outcome) {
   switch (outcome) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,8 +39,10 @@ struct RefreshedStage {
   std::int64_t stage = 0;
   std::string command;
   StageOutcome outcome = StageOutcome::kNotRun;
-  store::RunId run = 0;  // the stage's current run now
-  int exit_code = 0;     // if it was run
+  // The stage's current run now; if it failed, the run that failed (0: it was not recorded).
+  store::RunId run = 0;
+  int exit_code = 0;          // if it was run
+  std::optional<int> signal;  // that ended its command
   double duration_s = 0;
   std::string why;  // if it was not run
 };
@@ -47,8 +50,12 @@ struct RefreshedStage {
 struct RefreshReport {
   std::vector<RefreshedStage> stages;  // in the order in which they began or were skipped
   std::vector<PlannedRefresh> stale;   // what the same refresh would run now
+  bool no_stages = false;              // no run has succeeded yet
   int interrupted_by = 0;              // a signal, or 0
 };
+
+// How a stage that was run failed, as `assay log` says it: "2", "signal 9".
+std::string failure_text(const RefreshedStage& stage);
 
 // An error if nothing could be run. Only one refresh runs at a time in a project.
 base::Result<RefreshReport> refresh(store::Store& store, const RefreshOptions& options);

@@ -13,6 +13,7 @@
 #include "base/process/process.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "store/run.h"
 
 namespace assay::lineage {
 
@@ -20,6 +21,7 @@ struct StageCommand {
   std::filesystem::path program;  // assay
   std::filesystem::path project;
   std::int64_t stage = 0;
+  store::RunId last_run_before = 0;
   // Gets what the stage prints; if `label` is not empty, in whole lines that begin with it.
   std::function<void(std::string_view text)> output;
   std::string label = {};
@@ -32,6 +34,8 @@ class RunningStage {
   static base::Result<RunningStage> start(StageCommand command);
 
   [[nodiscard]] std::int64_t stage() const { return command_.stage; }
+  // The newest run in the store when the stage was started.
+  [[nodiscard]] store::RunId last_run_before() const { return command_.last_run_before; }
   // For poll(2), readable when there is output or the process has exited; the second is -1 where
   // there are no pidfds.
   [[nodiscard]] int output_descriptor() const { return output_.get(); }

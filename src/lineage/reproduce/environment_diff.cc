@@ -12,7 +12,7 @@
 #include "lineage/packages/dpkg.h"
 #include "lineage/packages/interpreter.h"
 #include "lineage/packages/packages.h"
-#include "lineage/packages/python_dist.h"
+#include "lineage/packages/python.h"
 #include "lineage/reproduce/environments.h"
 
 namespace assay::lineage {

@@ -8,8 +8,8 @@
 #include <optional>
 #include <string_view>
 
-#include "lineage/packages/python_dist.h"
-#include "lineage/reproduce/path_map.h"
+#include "base/path_map.h"
+#include "lineage/packages/python.h"
 
 namespace assay::lineage {
 namespace {
@@ -147,7 +147,7 @@ void note_editable(const std::string& environment, const std::string& root,
        at.increment(error)) {
     for (const PythonDist& dist : PythonDist::all_in(at->path() / "site-packages")) {
       const auto source = dist.editable_source();
-      if (!source || !PathMap(root, "").inside(*source)) continue;
+      if (!source || !base::PathMap(root, "").inside(*source)) continue;
       notes.push_back(fmt::format(
           "{} is installed from {} itself (editable): the copy uses that folder as it is now",
           dist.package().name, *source));
@@ -215,7 +215,7 @@ std::optional<std::string> no_program(const store::RunRecord& run, const std::st
   const bool is_input =
       std::any_of(run.inputs.begin(), run.inputs.end(),
                   [&](const store::Input& input) { return input.path == *place; });
-  if (is_input && PathMap(root, "").inside(*place)) return std::nullopt;
+  if (is_input && base::PathMap(root, "").inside(*place)) return std::nullopt;
   return fmt::format("run {} started {}, which no longer exists here", run.id, *place);
 }
 
@@ -223,7 +223,7 @@ std::optional<std::string> no_program(const store::RunRecord& run, const std::st
 
 NeededEnvironments needed_environments(const std::vector<store::RunRecord>& runs,
                                        const std::string& root) {
-  const PathMap map(root, "");
+  const base::PathMap map(root, "");
   NeededEnvironments needed;
   const auto maker = [&](const std::string& environment) {
     return std::find_if(runs.begin(), runs.end(),

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/path_map.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 
@@ -46,5 +47,10 @@ class StageIsolation {
   bool protects_ = false;
   bool layers_ = false;
 };
+// Where stages cannot be prevented from writing to the original: copies everything below an
+// environment (environments.h) to its place in the copy of the project, by reflink where the file
+// system supports that. In scripts in its bin/, the original's path is replaced by the copy's,
+// because they find their interpreter by it.
+base::Result<void> copy_environment(const std::string& environment, const base::PathMap& map);
 
 }  // namespace assay::lineage

@@ -11,7 +11,6 @@
 #include <fstream>
 
 #include "base/testing/temp_dir.h"
-#include "lineage/reproduce/environment_copy.h"
 
 namespace assay::lineage {
 namespace {
@@ -123,7 +122,7 @@ TEST_F(Isolation, AnEnvironmentIsCopiedAndItsScriptsFindTheCopy) {
   fs::create_symlink(project / ".venv/installed", project / ".venv/link");
   const StageIsolation isolation(project, copy, {}, false);
   EXPECT_FALSE(isolation.protects());
-  ASSERT_TRUE(copy_environment(project / ".venv", PathMap(project, copy)));
+  ASSERT_TRUE(copy_environment(project / ".venv", base::PathMap(project, copy)));
   EXPECT_EQ(read(copy / ".venv/bin/tool"),
             "#!" + (copy / ".venv/bin/python").string() + "\nprint()\n");
   EXPECT_EQ(::access((copy / ".venv/bin/tool").c_str(), X_OK), 0);

@@ -5,12 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "base/path_map.h"
 #include "hash/file.h"
 #include "lineage/export/common.h"
 #include "lineage/redact/command.h"
 #include "lineage/reproduce/environments.h"
-#include "lineage/reproduce/path_map.h"
 #include "lineage/source/commit_files.h"
 #include "store/run_dependencies.h"
 
@@ -33,7 +34,7 @@ bool has_content(const std::string& path, const hash::Digest& digest, std::int64
 std::string root_of(const std::vector<store::RunRecord>& runs, const std::string& project_root) {
   for (const store::RunRecord& run : runs) {
     const auto& git = run.context.git;
-    if (git && PathMap(git->root, "").inside(project_root)) return git->root;
+    if (git && base::PathMap(git->root, "").inside(project_root)) return git->root;
   }
   return project_root;
 }
@@ -90,9 +91,13 @@ std::vector<std::string> secrets_of(const store::RunRecord& run) {
   return names;
 }
 
-void add_obstacles(ReproductionPlan& plan, const PlannedStage& stage, const PathMap& map,
+void add_obstacles(ReproductionPlan& plan, const PlannedStage& stage, const base::PathMap& map,
                    const PlanInput& given) {
   const std::string title = fmt::format("run {} ({})", stage.run.id, title_of(stage.run));
+  if (store::read_a_pipe(stage.run)) {
+    plan.obstacles.push_back(
+        {title + " read a pipe as its standard input, and what came through it was not recorded"});
+  }
   for (const ExternalInput& external : stage.externals) {
     // A changed file outside the copy would be read as it is.
     const bool outside = !map.inside(external.path);
@@ -219,7 +224,7 @@ ReproductionPlan make_plan(PlanInput given) {
                         .differences = std::move(given.differences),
                         .obstacles = {},
                         .notes = {}};
-  const PathMap map(plan.root, "");
+  const base::PathMap map(plan.root, "");
   CommitFiles commits(given.environment);
   NeededEnvironments environments = needed_environments(given.runs, plan.root);
   plan.environments = std::move(environments.in_place);
@@ -254,6 +259,9 @@ ReproductionPlan make_plan(PlanInput given) {
     stage.secrets = secrets_of(run);
     stage.redacted_command = std::any_of(run.command.begin(), run.command.end(),
                                          [](const std::string& word) { return is_redacted(word); });
+    if (run.status == store::RunStatus::kFailed) {
+      plan.notes.push_back(fmt::format("run {}: it failed; what it left may be partial", run.id));
+    }
     if (!run.complete) {
       plan.notes.push_back(fmt::format(
           "run {}: it was not recorded completely; see `assay show {}`", run.id, run.id));
@@ -265,6 +273,56 @@ ReproductionPlan make_plan(PlanInput given) {
     plan.stages.push_back(std::move(stage));
   }
   return plan;
+}
+
+base::Json to_json(const ReproductionPlan& plan) {
+  base::Json stages = base::Json::array();
+  for (const PlannedStage& stage : plan.stages) {
+    base::Json externals = base::Json::array();
+    for (const ExternalInput& one : stage.externals) {
+      externals.push_back(
+          {{"path", one.path},
+           {"blake3", one.blake3 ? base::Json(one.blake3->hex()) : base::Json()},
+           {"size", one.size < 0 ? base::Json() : base::Json(one.size)},
+           {"state", to_text(one.state)},
+           {"from", one.found.empty() ? base::Json() : base::Json(one.found)},
+           {"same_content", one.same_content ? base::Json{{"run", one.same_content->run},
+                                                          {"path", one.same_content->path}}
+                                             : base::Json()}});
+    }
+    base::Json source;
+    if (const auto& git = stage.run.context.git) {
+      source = {{"remote", git->remote},          {"repository", git->root},
+                {"commit", git->commit},          {"dirty", git->dirty},
+                {"diff_bytes", git->diff.size()}, {"left_out", git->left_out}};
+    }
+    stages.push_back({{"run", stage.run.id},
+                      {"name", title_of(stage.run)},
+                      {"build", stage.run.build},
+                      {"command", stage.run.command},
+                      {"directory", stage.run.directory},
+                      {"redirects", stage.run.redirects},
+                      {"source", std::move(source)},
+                      {"inputs", std::move(externals)},
+                      {"made_before", stage.made_before},
+                      {"outputs", stage.run.outputs.size()},
+                      {"secrets", stage.secrets}});
+  }
+  base::Json differences = base::Json::array();
+  for (const EnvironmentDifference& one : plan.differences) {
+    differences.push_back({{"what", one.what}, {"recorded", one.recorded}, {"here", one.here}});
+  }
+  base::Json obstacles = base::Json::array();
+  for (const Obstacle& one : plan.obstacles) obstacles.push_back(one.text);
+  return {{"artifact",
+           {{"path", plan.artifact_path},
+            {"blake3", plan.artifact ? base::Json(plan.artifact->hex()) : base::Json()}}},
+          {"root", plan.root},
+          {"stages", std::move(stages)},
+          {"environments", plan.environments},
+          {"differences", std::move(differences)},
+          {"obstacles", std::move(obstacles)},
+          {"notes", plan.notes}};
 }
 
 }  // namespace assay::lineage

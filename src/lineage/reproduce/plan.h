@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "base/result.h"
 #include "hash/digest.h"
 #include "lineage/graph/dag.h"
@@ -87,5 +88,8 @@ struct PlanInput {
 };
 
 ReproductionPlan make_plan(PlanInput input);
+
+// For `assay reproduce --json` (docs/reproduce.md).
+base::Json to_json(const ReproductionPlan& plan);
 
 }  // namespace assay::lineage

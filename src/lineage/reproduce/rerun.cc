@@ -96,6 +96,13 @@ base::Result<std::vector<std::string>> absent_files(store::Store& store, store::
   return absent;
 }
 
+// Whether there is something to read for a stage that read a pipe: a pipe, a socket or a file.
+bool has_input() {
+  struct stat status {};
+  return ::fstat(STDIN_FILENO, &status) == 0 &&
+         (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode) || S_ISREG(status.st_mode));
+}
+
 }  // namespace
 
 base::Result<std::vector<std::string>> replace_values(std::span<const std::string> command,
@@ -140,6 +147,14 @@ base::Result<RunRequest> stage_request(const std::string& number,
   }
   ASSAY_TRY(store::Store store,
             store::Store::open(*location, store::StoreProgram{}, store::Access::kRead));
+  if (store.project().root != location->project.string()) {
+    return base::fail(base::unfit_error(
+        fmt::format("stage {}", stage),
+        fmt::format("the project was moved or copied from {}, and its commands still name that "
+                    "place, because the store cannot be written",
+                    store.project().root),
+        "make .assay writable for you"));
+  }
   ASSAY_TRY(store::RunRecord run, store::stage_run(store, stage));
   ASSAY_TRY(std::vector<std::string> command, replace_values(run.command, sets));
   for (const std::string& word : command) {
@@ -148,6 +163,12 @@ base::Result<RunRequest> stage_request(const std::string& number,
                                           fmt::format("its command contained a secret: '{}'", word),
                                           "secrets are not stored; give the whole command again"));
     }
+  }
+  if (store::read_a_pipe(run) && !has_input()) {
+    return base::fail(base::usage_error(
+        fmt::format("run @{}", stage),
+        "the stage read a pipe as its standard input, and what came through it was not recorded",
+        fmt::format("give it again: … | assay run @{}", stage)));
   }
   RunRequest request{.command = std::move(command),
                      .name = run.name,

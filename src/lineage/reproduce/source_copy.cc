@@ -56,7 +56,7 @@ class SetAside {
 
 }  // namespace
 
-SourceCopy::SourceCopy(const PathMap& map, std::set<std::string> not_from_source,
+SourceCopy::SourceCopy(const base::PathMap& map, std::set<std::string> not_from_source,
                        std::vector<std::string> environment)
     : map_(map),
       not_from_source_(std::move(not_from_source)),
@@ -108,7 +108,7 @@ base::Result<void> SourceCopy::clone(const store::Git& git, const std::string& f
 base::Result<void> SourceCopy::apply(const store::Git& git, const std::string& folder) {
   if (git.diff.empty()) return {};
   std::vector<std::string> arguments = {"apply", "--whitespace=nowarn", "--allow-empty"};
-  const PathMap here(git.root, "");
+  const base::PathMap here(git.root, "");
   for (const std::string& path : not_from_source_) {
     if (!here.inside(path) || path == git.root) continue;
     arguments.push_back("--exclude=" + literal_pattern(path.substr(git.root.size() + 1)) +

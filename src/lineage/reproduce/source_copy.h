@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "base/path_map.h"
 #include "base/process/environment.h"
 #include "base/result.h"
-#include "lineage/reproduce/path_map.h"
 #include "store/run.h"
 
 namespace assay::lineage {
@@ -20,7 +20,7 @@ class SourceCopy {
   // `not_from_source` are the original's paths that the stages produce. The diff must not create
   // them, even if it contains them because they were untracked. A path that ends with a slash means
   // everything below that folder.
-  SourceCopy(const PathMap& map, std::set<std::string> not_from_source,
+  SourceCopy(const base::PathMap& map, std::set<std::string> not_from_source,
              std::vector<std::string> environment);
 
   // Clones on the first call. `made` are the outputs of stages in the copy; they are not changed.
@@ -36,7 +36,7 @@ class SourceCopy {
                                 const std::vector<std::string>& arguments,
                                 const std::string& input = {}) const;
 
-  const PathMap& map_;
+  const base::PathMap& map_;
   std::set<std::string> not_from_source_;
   base::Environment environment_;
   std::map<std::string, SourceVersion> at_;  // by the repository's original root

@@ -2,17 +2,18 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 
 #include "base/clock.h"
 #include "base/process/environment.h"
+#include "base/process/exit_status.h"
+#include "base/process/process.h"
 #include "hash/file.h"
 #include "lineage/export/common.h"
 #include "lineage/redact/command.h"
-#include "lineage/reproduce/environment_copy.h"
-#include "lineage/reproduce/stage_process.h"
 
 namespace assay::lineage {
 namespace {
@@ -73,6 +74,44 @@ void create_folders(const fs::path& folder, const std::set<std::string>& made_by
     if (made_by_stage.contains(at->string())) return;
     fs::create_directory(*at, ignored);
   }
+}
+
+// Two descriptors of one file (`> log 2>&1`) share it, or one would write over the other.
+void add_redirections(const std::vector<Redirect>& redirects,
+                      std::vector<base::Redirection>& redirections) {
+  for (std::size_t i = 0; i < redirects.size(); ++i) {
+    const Redirect& one = redirects[i];
+    const auto end = redirects.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto same = std::find_if(redirects.begin(), end, [&one](const Redirect& other) {
+      return other.writes && one.writes && other.path == one.path;
+    });
+    redirections.push_back(
+        same != end
+            ? base::Redirection{.descriptor = one.descriptor, .from = same->descriptor}
+            : base::Redirection{
+                  .descriptor = one.descriptor, .path = one.path, .flags = open_flags(one)});
+  }
+}
+
+// Runs a recorded command again: the recorded arguments, no shell. If `redirects` does not name
+// them, standard input is empty and both outputs go to `output_fd`. Returns a shell's exit code:
+// 127 when the program does not exist, 126 when it cannot be run, 128+N for signal N.
+int run_stage_command(const std::vector<std::string>& arguments,
+                      const std::vector<std::string>& environment, const fs::path& directory,
+                      const std::vector<Redirect>& redirects, int output_fd) {
+  // In this process's group and with its signals: Ctrl-C ends the stage, as it would a command.
+  base::ProcessOptions options{.arguments = arguments,
+                               .environment = environment,
+                               .directory = directory,
+                               .redirections = {base::from_null(STDIN_FILENO),
+                                                {.descriptor = STDOUT_FILENO, .from = output_fd},
+                                                {.descriptor = STDERR_FILENO, .from = output_fd}},
+                               .own_group = false,
+                               .default_signals = std::nullopt};
+  add_redirections(redirects, options.redirections);
+  auto process = base::PreparedProcess(std::move(options)).start();
+  if (!process) return base::shell_exit_code_of_failed_start(process.error());
+  return base::shell_exit_code(process->wait().wait_status);
 }
 
 }  // namespace
@@ -146,7 +185,7 @@ void StageRunner::place_links(const PlannedStage& stage) {
     if (!at->is_symlink(broken)) continue;
     const fs::path real = fs::canonical(at->path(), broken);
     if (broken) continue;
-    const PathMap below(real.string(), "");
+    const base::PathMap below(real.string(), "");
     const bool needed =
         std::any_of(stage.externals.begin(), stage.externals.end(),
                     [&](const ExternalInput& external) { return below.inside(external.path); });

@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "base/path_map.h"
 #include "base/result.h"
 #include "lineage/record/redirects.h"
 #include "lineage/reproduce/isolation.h"
-#include "lineage/reproduce/path_map.h"
 #include "lineage/reproduce/run_plan.h"
 #include "lineage/reproduce/source_copy.h"
 
@@ -59,7 +59,7 @@ class StageRunner {
 
   const RunPlanOptions& options_;
   const std::set<std::string>& environments_;
-  PathMap map_;
+  base::PathMap map_;
   StageIsolation isolation_;
   SourceCopy source_;
   std::set<std::string> made_;  // in the copy

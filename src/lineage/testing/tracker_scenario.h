@@ -1,5 +1,6 @@
 // TrackerScenario: a project in a temporary folder and a tracker. Each operation is performed on
-// disk, and the tracker gets the events that a collector would report.
+// disk, and the tracker gets the events that a collector would report. Beside it: what a tracker
+// reports to and where it looks up digests.
 #pragma once
 
 #include <fcntl.h>
@@ -8,11 +9,13 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/testing/temp_dir.h"
 #include "hash/digest.h"
+#include "lineage/track/hash_queue.h"
 #include "lineage/track/tracker.h"
 #include "store/testing/runs.h"
 
@@ -42,6 +45,21 @@ class RecordedResults : public Results {
   std::string relative(const std::string& path) const;
   std::string last_input_;
   std::string last_output_;
+};
+
+// A cache of digests in memory.
+class FakeCache : public DigestCache {
+ public:
+  std::optional<hash::Digest> find(const hash::FileStamp& stamp) override {
+    ++lookups;
+    const auto found = entries.find(stamp);
+    return found == entries.end() ? std::nullopt : std::optional(found->second);
+  }
+  void insert(const hash::FileStamp& stamp, const hash::Digest& digest) override {
+    entries[stamp] = digest;
+  }
+  std::map<hash::FileStamp, hash::Digest> entries;
+  int lookups = 0;
 };
 
 // How collectors differ.

@@ -6,19 +6,20 @@
 #include <vector>
 
 #include "hash/digest.h"
+#include "lineage/track/containers.h"
 #include "lineage/track/path_table.h"
 #include "observe/wire/record.h"
 
 namespace assay::lineage {
 
 namespace file_flag {
-inline constexpr std::uint16_t kForeign = 1;     // existed before the run
-inline constexpr std::uint16_t kWanted = 2;      // its content before the run's changes is needed
-inline constexpr std::uint16_t kWritten = 4;     // opened for writing or truncated by the run
-inline constexpr std::uint16_t kRacy = 8;        // so new that its times may not show a change
-inline constexpr std::uint16_t kQueued = 16;     // in the hash queue
-inline constexpr std::uint16_t kGivenUp = 32;    // cannot be hashed; the reason is reported
-inline constexpr std::uint16_t kInherited = 64;  // standard output or error: always an output
+inline constexpr std::uint16_t kPreexisting = 1;  // existed before the run
+inline constexpr std::uint16_t kWanted = 2;       // its content before the run's changes is needed
+inline constexpr std::uint16_t kWritten = 4;      // opened for writing or truncated by the run
+inline constexpr std::uint16_t kRacy = 8;         // so new that its times may not show a change
+inline constexpr std::uint16_t kQueued = 16;      // in the hash queue
+inline constexpr std::uint16_t kGivenUp = 32;     // cannot be hashed; the reason is reported
+inline constexpr std::uint16_t kInherited = 64;   // standard output or error: always an output
 inline constexpr std::uint16_t kInheritedEmpty = 128;  // and it was empty at the start
 inline constexpr std::uint16_t kOnlyErrors = 32768;    // it was standard error and nothing else
 inline constexpr std::uint16_t kUnnamed = 256;         // O_TMPFILE

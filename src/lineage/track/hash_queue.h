@@ -20,7 +20,6 @@
 #include "hash/digest.h"
 #include "hash/file.h"
 #include "lineage/track/hash_task.h"
-#include "lineage/track/task_list.h"
 
 namespace assay::lineage {
 

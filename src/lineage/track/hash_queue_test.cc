@@ -10,7 +10,6 @@
 #include <thread>
 
 #include "base/testing/temp_dir.h"
-#include "lineage/testing/fake_cache.h"
 #include "lineage/testing/tracker_scenario.h"
 #include "lineage/track/stamp.h"
 

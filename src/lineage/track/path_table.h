@@ -19,13 +19,13 @@ using PathId = std::uint32_t;
 using FileId = std::uint32_t;
 
 namespace path_flag {
-inline constexpr std::uint16_t kRead = 1;     // the run read the file that was here before
-inline constexpr std::uint16_t kNamed = 2;    // renamed, linked or removed here
-inline constexpr std::uint16_t kCarried = 4;  // the file that was here before has moved
-inline constexpr std::uint16_t kTaken = 8;    // a file has been bound here at some time
-inline constexpr std::uint16_t kLinked = 16;  // the file here came by linking
-inline constexpr std::uint16_t kSame = 32;    // opened for writing, with unchanged content
-inline constexpr std::uint16_t kGone = 64;    // created by the run, then removed or moved by others
+inline constexpr std::uint16_t kRead = 1;       // the run read the file that was here before
+inline constexpr std::uint16_t kNamed = 2;      // renamed, linked or removed here
+inline constexpr std::uint16_t kMovedAway = 4;  // the file that was here before has moved
+inline constexpr std::uint16_t kTaken = 8;      // a file has been bound here at some time
+inline constexpr std::uint16_t kLinked = 16;    // the file here came by linking
+inline constexpr std::uint16_t kSame = 32;      // opened for writing, with unchanged content
+inline constexpr std::uint16_t kGone = 64;  // created by the run, then removed or moved by others
 }  // namespace path_flag
 
 struct Path {

@@ -142,7 +142,7 @@ void Tracker::write(FileId id, const Stamp* stamp) {
   File& file = files_[id];
   // Having inherited it as well does not matter once the run opens it itself.
   file.flags = static_cast<std::uint16_t>(file.flags & ~file::kPassedOn);
-  if (!file.has(file::kForeign) || file.has(file::kWritten)) return;
+  if (!file.has(file::kPreexisting) || file.has(file::kWritten)) return;
   if (!file.has(file::kWanted) && stamp != nullptr) files_.set_state(id, *stamp);
   file.flags |= file::kWritten;
 }
@@ -199,10 +199,10 @@ void Tracker::create(const Event& event, const Stamp* stamp) {
   const PathId id = add_path(resolved.folder, resolved.name);
   if (stamp != nullptr) {
     const FileId known = files_.find(stamp->device, stamp->inode);
-    if (known != 0 && paths_[id].now == known && !files_[known].has(file::kForeign)) return;
+    if (known != 0 && paths_[id].now == known && !files_[known].has(file::kPreexisting)) return;
     if (known != 0 && is_late_creation(id, known, *stamp)) {
       File& file = files_[known];
-      file.flags = static_cast<std::uint16_t>(file.flags & ~(file::kForeign | file::kWanted));
+      file.flags = static_cast<std::uint16_t>(file.flags & ~(file::kPreexisting | file::kWanted));
       paths_[id].before = 0;
       paths_[id].flags = static_cast<std::uint16_t>(paths_[id].flags & ~path_flag::kRead);
       return;
@@ -226,7 +226,7 @@ void Tracker::create_unreachable(const Stamp* stamp) {
 bool Tracker::is_late_creation(PathId path, FileId id, const Stamp& stamp) const {
   const File& file = files_[id];
   const bool was_here = paths_[path].before == id || paths_[path].now == id;
-  if (!file.has(file::kForeign) || !was_here) return false;
+  if (!file.has(file::kPreexisting) || !was_here) return false;
   return file.is_alive() ? file.ctime_ns >= stamp.ctime_ns : file.ctime_ns > stamp.ctime_ns;
 }
 

@@ -57,8 +57,8 @@ void Tracker::mark_origins() {
     if (path.now == 0 || path.now == path.before || path.from == 0) continue;
     Path& from = paths_[path.from];
     File& moved = files_[path.now];
-    if (!moved.has(file::kForeign) || from.before != path.now) continue;
-    if (from.now != path.now) from.flags |= path_flag::kCarried;
+    if (!moved.has(file::kPreexisting) || from.before != path.now) continue;
+    if (from.now != path.now) from.flags |= path_flag::kMovedAway;
     if (moved.has(file::kWritten) && !moved.has(file::kWanted)) {
       const auto real = status_at(paths_.text(id)).stamp;
       if (!real || !is_unchanged(path.now, *real)) continue;

@@ -90,7 +90,7 @@ void Tracker::register_file(PathId id, const Stamp& stamp) {
   if (paths_[id].now != 0) return;
   const FileId known = files_.find(stamp.device, stamp.inode);
   const bool alive = known != 0 && files_[known].is_alive();
-  attach(id, alive ? known : files_.add(&stamp, file::kForeign));
+  attach(id, alive ? known : files_.add(&stamp, file::kPreexisting));
 }
 
 void Tracker::add_moves(const std::string& from, const std::string& to, std::vector<Move>& moves) {

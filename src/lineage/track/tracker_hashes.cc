@@ -39,7 +39,7 @@ void Tracker::submit_backlog() {
     const FileId id = backlog_.back();
     backlog_.pop_back();
     File& file = files_[id];
-    const bool open = file.has(file::kForeign) && file.digest == 0 && !file.has(file::kGivenUp);
+    const bool open = file.has(file::kPreexisting) && file.digest == 0 && !file.has(file::kGivenUp);
     if (open && paths_[file.name].now == id) {
       queue_.submit(task_for(id, file.name));
     } else {
@@ -104,7 +104,7 @@ HashTask Tracker::task_for(FileId id, PathId path) const {
 void Tracker::apply_hash_result(const HashResult& result) {
   File& file = files_[result.id];
   file.flags = static_cast<std::uint16_t>(file.flags & ~file::kQueued);
-  if (file.digest != 0 || file.has(file::kGivenUp) || !file.has(file::kForeign)) return;
+  if (file.digest != 0 || file.has(file::kGivenUp) || !file.has(file::kPreexisting)) return;
   switch (result.state) {
     case HashResult::State::kDone:
       return files_.set_digest(result.id, result.digest);
@@ -144,7 +144,7 @@ void Tracker::finish_hashing() {
   for (int round = 0; round < 2; ++round) {
     for (FileId id = 1; id < files_.end(); ++id) {
       const File& file = files_[id];
-      if (file.has(file::kWanted) && file.has(file::kForeign)) request_hash(id, file.name);
+      if (file.has(file::kWanted) && file.has(file::kPreexisting)) request_hash(id, file.name);
     }
     do {
       for (const HashResult& result : taken_) apply_hash_result(result);

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <thread>
 
-#include "lineage/testing/fake_cache.h"
 #include "lineage/testing/tracker_fixture.h"
 
 namespace assay::lineage {

@@ -47,8 +47,19 @@ TEST_P(TrackerInheritedTest, StandardStreamsAreMeantForTheCommand) {
   inherit(2, Op::kWrite, "log");
   inherit(0, Op::kRead, "both", flag::kWritable);
   testing::write_file(scenario.path("log"), "onetwo");
-  EXPECT_THAT(end(), ElementsAre("in both = two", "in in = one", "out both: modified = two",
-                                 "out log: modified = onetwo", "out out: created = "));
+  EXPECT_THAT(end(), ElementsAre("in both = two", "in in = one", "out log: modified = onetwo",
+                                 "out out: created = "));
+}
+
+// `2>> log` of a command that reported no error.
+TEST_P(TrackerInheritedTest, AStandardStreamThatWasNotWrittenToIsNoOutput) {
+  scenario.put("log", "one");
+  scenario.put("racy", "two");
+  scenario.begin();
+  inherit(2, Op::kWrite, "log");
+  inherit(1, Op::kWrite, "racy", flag::kRacy);
+  EXPECT_THAT(end(), ElementsAre("out racy: modified = two"));
+  EXPECT_EQ(left_out("log"), "unchanged");
 }
 
 TEST_P(TrackerInheritedTest, AnUnusedInheritedDescriptorIsNoOutput) {

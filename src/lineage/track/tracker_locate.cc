@@ -93,7 +93,7 @@ Tracker::Located Tracker::locate_on_disk(std::string_view path, const Stamp* sta
     files_.identify(now, identity);
     return {id, now};
   }
-  const FileId added = files_.add(&identity, file::kForeign);
+  const FileId added = files_.add(&identity, file::kPreexisting);
   attach(id, added);
   return {id, added};
 }
@@ -101,7 +101,7 @@ Tracker::Located Tracker::locate_on_disk(std::string_view path, const Stamp* sta
 // The inode belonged to a file that has lost its last name. None: it has been reused.
 Tracker::Located Tracker::find_unlinked(FileId id, const ResolvedPath& resolved, const Stamp& stamp,
                                         bool there) {
-  const bool foreign = files_[id].has(file::kForeign);
+  const bool foreign = files_[id].has(file::kPreexisting);
   const bool same = !foreign || same_content(stamp, files_.stamp(id));
   const PathId name = files_[id].name;
   if (!same || name == 0) return {};
@@ -128,7 +128,7 @@ PathId Tracker::add_path(FolderId folder, std::string_view name) {
 void Tracker::attach(PathId id, FileId found) {
   unbind(id);
   const bool first = (paths_[id].flags & path_flag::kTaken) == 0;
-  if (!files_[found].has(file::kForeign)) {
+  if (!files_[found].has(file::kPreexisting)) {
     paths_[id].from = files_[found].name;
     paths_[id].flags |= path_flag::kNamed;
   } else if (!first) {

@@ -18,7 +18,7 @@ namespace file = file_flag;
 // the run creates are all known.
 void Tracker::find_other_links(Located located) {
   File& found = files_[located.file];
-  if (!found.has(file::kForeign) || found.has(file::kElsewhere)) return;
+  if (!found.has(file::kPreexisting) || found.has(file::kElsewhere)) return;
   struct stat status {};
   const bool there = ::lstat(paths_.text(located.path).c_str(), &status) == 0;
   if (there && status.st_nlink > found.names) found.flags |= file::kElsewhere;
@@ -97,7 +97,7 @@ void Tracker::link(const Event& event, const Stamp* stamp) {
   paths_[id].flags |= path_flag::kLinked;
   if (from == 0) return;
   paths_[from].flags |= path_flag::kNamed;
-  if (linked.has(file::kForeign) && !linked.has(file::kWritten) && kept(from))
+  if (linked.has(file::kPreexisting) && !linked.has(file::kWritten) && kept(from))
     request_hash(located.file, located.path);
 }
 
@@ -140,7 +140,7 @@ void Tracker::apply(const std::vector<Move>& moves) {
     // A moved file counts as read: its content is part of the result.
     File& moved = files_[move.file];
     moved.flags |= file::kRenamed;
-    if (moved.has(file::kForeign) && !moved.has(file::kWritten) && kept(move.origin)) {
+    if (moved.has(file::kPreexisting) && !moved.has(file::kWritten) && kept(move.origin)) {
       request_hash(move.file, move.to);
     }
   }

@@ -36,9 +36,9 @@ struct Tracker::Changed {
 std::optional<Tracker::Changed> Tracker::change_at(PathId id) {
   const Path& path = paths_[id];
   Changed changed{.path = id};
-  const bool carried = (path.flags & path_flag::kCarried) != 0;
+  const bool moved_away = (path.flags & path_flag::kMovedAway) != 0;
   if (path.now == 0) {
-    if (path.before == 0 || carried) return std::nullopt;
+    if (path.before == 0 || moved_away) return std::nullopt;
     changed.status = OutputStatus::kDeleted;
     return changed;
   }
@@ -62,7 +62,9 @@ std::optional<Tracker::Changed> Tracker::change_at(PathId id) {
   if (same_file) {
     const bool same = (path.flags & path_flag::kSame) != 0;
     const bool unchanged = same || (!inaccessible && is_unchanged(path.now, *real));
-    if (unchanged && !file.has(file::kInherited)) return std::nullopt;
+    // Empty standard output is a result (`grep x in > out`): the shell has made the file.
+    const bool made_for_it = file.has(file::kInherited) && file.has(file::kInheritedEmpty);
+    if (unchanged && !made_for_it) return std::nullopt;
     // An empty file that was only standard error is not a result.
     const bool no_errors = file.has(file::kOnlyErrors) && file.has(file::kInheritedEmpty);
     if (no_errors && real->size == 0) return std::nullopt;
@@ -71,7 +73,7 @@ std::optional<Tracker::Changed> Tracker::change_at(PathId id) {
     return changed;
   }
   const bool linked = path.from != 0 && paths_[path.from].now == path.now;
-  if (file.has(file::kForeign)) {
+  if (file.has(file::kPreexisting)) {
     if (path.from == 0) {
       report_outside_change(path.now);
       return std::nullopt;
@@ -138,7 +140,7 @@ std::optional<hash::Digest> Tracker::before_of(const Changed& changed) const {
   const FileId id = paths_[changed.path].now;
   if (id == 0 || changed.status == OutputStatus::kDeleted) return std::nullopt;
   const File& file = files_[id];
-  const bool into = file.has(file::kForeign) && file.has(file::kWritten);
+  const bool into = file.has(file::kPreexisting) && file.has(file::kWritten);
   if (!into || file.has(file::kEmptied) || file.digest == 0) return std::nullopt;
   return files_.digest(id);
 }

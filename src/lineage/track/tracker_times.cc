@@ -13,7 +13,7 @@ namespace file = file_flag;
 // Created by the run, or opened for writing by it and no longer in its state before that.
 bool Tracker::has_content_of_run(FileId id, const Stamp* stamp) const {
   const File& file = files_[id];
-  if (!file.has(file::kForeign)) return true;
+  if (!file.has(file::kPreexisting)) return true;
   if (!file.has(file::kWritten)) return false;
   return stamp == nullptr || !is_unchanged(id, *stamp);
 }

@@ -1,6 +1,7 @@
 // Children are recorded by their parent: it knows their pid after fork and their status after wait,
 // and has the log mapped already, so it costs the child nothing. Children created in other ways
 // (vfork, posix_spawn) call exec, which the gate sees.
+#include <dlfcn.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -78,4 +79,31 @@ ASSAY_EXPORTED int waitid(idtype_t type, id_t which, siginfo_t* info, int option
   return result;
 }
 
+// Remembers that vfork was called, and returns the C library's vfork.
+[[gnu::used]] void* assay_shim_before_vfork() {
+  assay::shim::shim.vforks.store(true, std::memory_order_relaxed);
+  return dlsym(RTLD_NEXT, "vfork");
+}
+
 }  // extern "C"
+
+// vfork is the one way in which two processes share a thread's memory while both call the shim.
+// Once it has been called, a thread asks the kernel for its id at every event (event.cc).
+//
+// vfork returns twice into the same stack frame, so no frame of the shim may lie in between: it is
+// jumped to, with the stack as the program left it.
+asm(R"(
+  .text
+  .globl vfork
+  .type vfork, @function
+vfork:
+  .cfi_startproc
+  subq $8, %rsp
+  .cfi_adjust_cfa_offset 8
+  call assay_shim_before_vfork
+  addq $8, %rsp
+  .cfi_adjust_cfa_offset -8
+  jmp *%rax
+  .cfi_endproc
+  .size vfork, . - vfork
+)");

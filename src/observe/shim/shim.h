@@ -1,5 +1,5 @@
 // The shim's state in one process: whether it is active, the log's header, and memory of its own
-// that a fork clears. Set by start.cc; everything else only reads it.
+// that a fork clears. Set when the shim starts (shim.cc); everything else only reads it.
 //
 // The shim runs inside arbitrary programs: in signal handlers, between fork and exec, in
 // constructors before its own and destructors after. So: no locks, no allocation, only

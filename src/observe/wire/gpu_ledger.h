@@ -7,10 +7,10 @@
 //              (slot)
 //
 // A process that replaces another's mark first confirms it in that process's slot (`confirmed`). So
-// a change has happened if and only if its mark is in the device's line or was confirmed. A process
-// that finds an exited one becomes the owner of its slot, completes or undoes the change that was
-// begun, and gives back the bytes held, by changes of the same kind; if it is killed, the next
-// process continues. There are no locks.
+// a change has happened if and only if its mark is the device's last one or was confirmed. A
+// process that finds an exited one becomes the owner of its slot, completes or undoes the change
+// that was begun, and gives back the bytes held, by changes of the same kind; if it is killed, the
+// next process continues. There are no locks.
 //
 // Used inside the target process: no allocation, no exceptions, no library calls.
 #pragma once
@@ -64,15 +64,15 @@ inline void confirm(GpuRegion& region, std::uint64_t mark) {
 // Only for the owner of the slot, one thread at a time: sets the bytes that it holds to `after`.
 // False, with nothing changed, if that is an increase and the run would then hold more than
 // `limit`.
-inline bool hold(GpuRegion& region, std::size_t slot, std::size_t line, std::uint64_t after,
+inline bool hold(GpuRegion& region, std::size_t slot, std::size_t device_index, std::uint64_t after,
                  std::uint64_t limit) {
   GpuSlot& mine = region.slots[slot];
-  GpuDevice& device = region.devices[line];
-  const std::uint64_t before = mine.used[line].load(std::memory_order_relaxed);
+  GpuDevice& device = region.devices[device_index];
+  const std::uint64_t before = mine.used[device_index].load(std::memory_order_relaxed);
   const std::uint64_t number = mine.sequence.load(std::memory_order_relaxed) + 1;
   const std::uint64_t most = limit < kGpuMostBytes ? limit : kGpuMostBytes;
   mine.sequence.store(number, std::memory_order_release);
-  mine.entry_line.store(line, std::memory_order_release);
+  mine.entry_device.store(device_index, std::memory_order_release);
   mine.entry_after.store(after, std::memory_order_release);
   mine.entry.store(number, std::memory_order_release);
   for (;;) {
@@ -91,7 +91,7 @@ inline bool hold(GpuRegion& region, std::size_t slot, std::size_t line, std::uin
     if (seen.last >> ledger::kNumberBits != slot + 1) ledger::confirm(region, seen.last);
     if (ledger::exchange(device, seen, {next, ledger::mark_of(slot, number)})) break;
   }
-  mine.used[line].store(after, std::memory_order_release);
+  mine.used[device_index].store(after, std::memory_order_release);
   mine.entry.store(0, std::memory_order_release);
   return true;
 }
@@ -100,13 +100,13 @@ inline bool hold(GpuRegion& region, std::size_t slot, std::size_t line, std::uin
 inline void settle(GpuRegion& region, std::size_t slot) {
   GpuSlot& mine = region.slots[slot];
   const std::uint64_t number = mine.entry.load(std::memory_order_acquire);
-  const std::uint64_t line = mine.entry_line.load(std::memory_order_acquire);
+  const std::uint64_t device_index = mine.entry_device.load(std::memory_order_acquire);
   if (number == 0) return;
-  if (line < kGpuDevices) {
+  if (device_index < kGpuDevices) {
     // In this order: a mark is confirmed before it is replaced.
-    const bool stands = region.devices[line].last.load() == ledger::mark_of(slot, number);
+    const bool stands = region.devices[device_index].last.load() == ledger::mark_of(slot, number);
     if (stands || mine.confirmed.load() >= number) {
-      mine.used[line].store(mine.entry_after.load(), std::memory_order_release);
+      mine.used[device_index].store(mine.entry_after.load(), std::memory_order_release);
     }
   }
   mine.entry.store(0, std::memory_order_release);
@@ -115,10 +115,10 @@ inline void settle(GpuRegion& region, std::size_t slot) {
 // For the new owner of a slot: gives back everything that its last owner held.
 inline void give_back_all(GpuRegion& region, std::size_t slot) {
   settle(region, slot);
-  for (std::size_t line = 0; line < kGpuDevices; ++line) {
-    region.slots[slot].overhead[line].store(0, std::memory_order_relaxed);
-    if (region.slots[slot].used[line].load(std::memory_order_relaxed) != 0) {
-      hold(region, slot, line, 0, kGpuUnlimited);
+  for (std::size_t device_index = 0; device_index < kGpuDevices; ++device_index) {
+    region.slots[slot].overhead[device_index].store(0, std::memory_order_relaxed);
+    if (region.slots[slot].used[device_index].load(std::memory_order_relaxed) != 0) {
+      hold(region, slot, device_index, 0, kGpuUnlimited);
     }
   }
 }

@@ -49,7 +49,7 @@ TEST(GpuLedger, NothingEverFallsBelowZero) {
   region->devices[0].last = ~std::uint64_t{0};  // a mark of no slot
   EXPECT_TRUE(hold(*region, 0, 0, 7, kGpuUnlimited));
   region->slots[0].entry = 99;
-  region->slots[0].entry_line = 12345;
+  region->slots[0].entry_device = 12345;
   give_back_all(*region, 0);
   EXPECT_EQ(region->devices[0].used.load(), 0U);
 }

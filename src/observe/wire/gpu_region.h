@@ -1,6 +1,6 @@
 // The GPU region: one file in shared memory, mapped by `assay run` and by every process of a run
 // that uses a GPU. Each thread counts in its own block (one writer, plain stores), each process has
-// a slot, each device a line for limits and use. Readers can sum at any time.
+// a slot, each device an entry for limits and use. Readers can sum at any time.
 //
 //   GpuHeader | GpuDevice × 16 | GpuSlot × 1024 | GpuCollective × 4096 | GpuBlock × 4096
 //
@@ -95,11 +95,11 @@ struct alignas(64) GpuSlot {
   std::atomic<std::uint64_t> namespace_id;  // of pids: the inode of /proc/self/ns/pid
   // The change of `used` in progress, so that a process that finds the owner exited knows what it
   // was doing and whether that took effect (gpu_ledger.h).
-  std::atomic<std::uint64_t> sequence;     // the number of the last change that was begun
-  std::atomic<std::uint64_t> entry;        // of the one in progress; 0: none
-  std::atomic<std::uint64_t> entry_line;   // the device it concerns
-  std::atomic<std::uint64_t> entry_after;  // what `used` will be there
-  std::atomic<std::uint64_t> confirmed;    // other processes saw changes up to this one take effect
+  std::atomic<std::uint64_t> sequence;      // the number of the last change that was begun
+  std::atomic<std::uint64_t> entry;         // of the one in progress; 0: none
+  std::atomic<std::uint64_t> entry_device;  // the device it concerns
+  std::atomic<std::uint64_t> entry_after;   // what `used` will be there
+  std::atomic<std::uint64_t> confirmed;  // other processes saw changes up to this one take effect
   // Bytes held now, by device of the region; the most so far; and the part taken by contexts and
   // modules.
   std::atomic<std::uint64_t> used[kGpuDevices];
@@ -229,7 +229,7 @@ constexpr std::uint64_t device_key(std::uint64_t uuid_low, std::uint64_t uuid_hi
   return gpu_mix(gpu_mix(uuid_low) ^ uuid_high);
 }
 
-// The line of a device, claimed if it is new; kGpuDevices if all are taken.
+// The index of a device, claimed if it is new; kGpuDevices if all are taken.
 inline std::size_t claim_device(GpuRegion& region, std::uint64_t low, std::uint64_t high) {
   const std::uint64_t key = device_key(low, high);
   for (std::size_t i = 0; i < kGpuDevices; ++i) {

@@ -1,7 +1,10 @@
 #include "plan/calibrate/calibration.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "plan/calibrate/cross_validation.h"
 #include "plan/calibrate/fit.h"
@@ -21,7 +24,53 @@ base::Result<void> check_measured(std::span<const Row> rows) {
                                       "fill in step_s, and what the reasons name as missing"));
 }
 
+FittedTo fit_of(std::span<const Row> rows) {
+  std::set<std::string> projects;
+  FittedTo fitted;
+  for (const Row& row : rows) {
+    if (!has_time(row)) continue;
+    ++fitted.rows;
+    projects.insert(row.project);
+  }
+  fitted.projects = {projects.begin(), projects.end()};
+  return fitted;
+}
+
+// A test compares them with the tables of measured rows.
+FittedTo shipped_fit() {
+  return {.projects = {"AMD-AGI/Primus", "IST-DASLab/llmq", "InternLM/InternEvo", "KempnerForge",
+                       "MLPerf Training", "NVIDIA-NeMo/Megatron-Bridge", "NVIDIA/dgxc-benchmarking",
+                       "arXiv:2104.04473", "arXiv:2205.05198", "arXiv:2407.21783",
+                       "arXiv:2412.19437", "arXiv:2603.07685", "bluenotebook.io",
+                       "jzhang38/TinyLlama", "karpathy/llm.c", "karpathy/nanochat", "vTrain"}};
+}
+
 }  // namespace
+
+std::string described(const std::optional<FittedTo>& fitted, const std::string& file,
+                      bool mixtures) {
+  if (!fitted) {
+    return fmt::format(
+        "constants of {}: it does not say what they were fitted to, so their errors are not known",
+        file);
+  }
+  if (fitted->own_error) {
+    return fmt::format(
+        "constants of {}, adjusted to {} of your runs: {:.1f} % mean error on these; on other jobs "
+        "not known",
+        file, fitted->rows, 100 * *fitted->own_error);
+  }
+  const char* models = mixtures ? "mixtures" : "dense models";
+  const KindScore& kind = mixtures ? fitted->mixtures : fitted->dense;
+  const std::string source = fmt::format("constants of {}, fitted to {} rows of {} projects", file,
+                                         fitted->rows, fitted->projects.size());
+  if (kind.projects == 0) {
+    return fmt::format("{}, none of them with {}: errors on {} are not known", source, models,
+                       models);
+  }
+  return fmt::format("{}: {:.1f} % mean error on {}, each project ({}) left out of the fit", source,
+                     100 * kind.mean, models, kind.projects);
+}
 
 PlanInputs Calibration::inputs(const Assumed& assumed) const {
   return {
@@ -37,14 +86,20 @@ Calibration shipped_calibration() {
   return {.constants = shipped_constants(),
           .memory = shipped_memory_constants(),
           .intervals = shipped_intervals(),
-          .seen = shipped_seen()};
+          .seen = shipped_seen(),
+          .fitted_to = shipped_fit()};
 }
 
 base::Result<Calibration> calibrate(std::span<const Row> rows) {
   ASSAY_TRY_VOID(check_measured(rows));
   Calibration made{.constants = fit(rows), .memory = shipped_memory_constants()};
   if (std::any_of(rows.begin(), rows.end(), has_memory)) made.memory = fit_memory(rows);
-  made.intervals = interval_table(residuals_of(rows, cross_validate(rows)));
+  const std::vector<RowPrediction> unseen = cross_validate(rows);
+  made.intervals = interval_table(residuals_of(rows, unseen));
+  const Score left_out = score(rows, unseen);
+  made.fitted_to = fit_of(rows);
+  made.fitted_to->dense = left_out.dense;
+  made.fitted_to->mixtures = left_out.mixtures;
   // Rows of dense models alone say nothing about mixtures, and the other way round.
   for (std::size_t c = 0; c < kSoftwareClasses; ++c) {
     if (!std::isfinite(made.intervals.by_class[c].high))
@@ -59,6 +114,8 @@ base::Result<Calibration> calibrate_to_runs(std::span<const Row> runs, const Cal
   Calibration made = general;
   made.constants =
       fit(runs, {.constants = general.constants, .pull = kPullOfOwnRuns, .habits = false});
+  made.fitted_to = FittedTo{.rows = fit_of(runs).rows,
+                            .own_error = score(runs, predict_all(runs, made)).time.mean};
   return made;
 }
 

@@ -2,6 +2,8 @@
 // writes one, and `assay plan --constants` reads it in place of the one the program ships with.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,11 +18,29 @@
 
 namespace assay::plan {
 
+// What constants were fitted to, so that whoever uses them can say what is known about their
+// errors.
+struct FittedTo {
+  std::vector<std::string> projects;  // whose steps are in the fit
+  std::int64_t rows = 0;              // measured steps, or runs
+  // Adjusted to runs of one job: by how much they are off afterwards, on average.
+  std::optional<double> own_error;
+  // Each project predicted by constants that were fitted without it. Of the shipped constants it is
+  // computed by tests alone.
+  KindScore dense;
+  KindScore mixtures;
+};
+
+// A sentence about the errors of constants from this file.
+std::string described(const std::optional<FittedTo>& fitted, const std::string& file,
+                      bool mixtures);
+
 struct Calibration {
   Constants constants;
   MemoryConstants memory;
   IntervalTable intervals;  // of predictions of rows whose project was left out
   Seen seen;
+  std::optional<FittedTo> fitted_to;  // files did not always have it
 
   [[nodiscard]] PlanInputs inputs(const Assumed& assumed) const;
 };

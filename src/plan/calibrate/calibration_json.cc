@@ -20,9 +20,11 @@ using base::Result;
 constexpr double kMostOff = 1e9;  // as a factor
 constexpr double kMostInRanges = 1e30;
 constexpr std::array kKindNames = {"dense", "mixtures"};
-constexpr std::array kRangeNames = {"parameters", "ranks", "sequence", "card_flops"};
+constexpr std::array kRangeNames = {"parameters", "ranks", "sequence", "card_flops",
+                                    "local_experts"};
 constexpr std::array kRangeMembers = {&SeenRanges::parameters, &SeenRanges::ranks,
-                                      &SeenRanges::sequence, &SeenRanges::card_flops};
+                                      &SeenRanges::sequence, &SeenRanges::card_flops,
+                                      &SeenRanges::local_experts};
 
 std::string class_name(std::size_t index) {
   return std::string(to_text(static_cast<SoftwareClass>(index)));
@@ -57,6 +59,46 @@ Json projects_json(const SeenProjects& projects) {
         cell[std::string(to_text(static_cast<SeenPrecision>(k)))] = projects[kind][g][k];
     }
   }
+  return json;
+}
+
+struct Case {
+  std::string name;  // "dense Hopper bf16"
+  std::uint64_t bit = 0;
+};
+
+std::vector<Case> all_cases() {
+  std::vector<Case> cases;
+  for (std::size_t kind = 0; kind < kKindNames.size(); ++kind)
+    for (std::size_t g = 0; g < kGenerations; ++g)
+      for (std::size_t k = 0; k < kPrecisions; ++k) {
+        const auto generation = static_cast<Generation>(g);
+        const auto precision = static_cast<SeenPrecision>(k);
+        cases.push_back(
+            {fmt::format("{} {} {}", kKindNames[kind], to_text(generation), to_text(precision)),
+             seen_case(kind == 1, generation, precision)});
+      }
+  return cases;
+}
+
+// The cases that each framework was measured in.
+Json software_json(const SeenSoftware& software) {
+  Json json = Json::object();
+  for (std::size_t f = 0; f < kFrameworks; ++f) {
+    Json names = Json::array();
+    for (const Case& one : all_cases())
+      if ((software[f] & one.bit) != 0) names.push_back(one.name);
+    if (!names.empty()) json[std::string(to_text(static_cast<Framework>(f)))] = std::move(names);
+  }
+  return json;
+}
+
+Json mfu_json(const SeenMfu& mfu) {
+  Json json = Json::object();
+  for (std::size_t g = 0; g < kGenerations; ++g)
+    for (std::size_t k = 0; k < kPrecisions; ++k)
+      json[std::string(to_text(static_cast<Generation>(g)))]
+          [std::string(to_text(static_cast<SeenPrecision>(k)))] = mfu[g][k];
   return json;
 }
 
@@ -192,6 +234,89 @@ Result<SeenProjects> projects_from(const Place& place) {
   return projects;
 }
 
+Result<SeenSoftware> software_from(const Place& place) {
+  ASSAY_TRY_VOID(check_keys(place, framework_names()));
+  SeenSoftware software{};
+  const std::vector<Case> cases = all_cases();
+  for (const auto& item : place.json->items()) {
+    const auto framework = static_cast<std::size_t>(*parse_framework(item.key()));
+    for (const Json& name : item.value()) {
+      const auto found = std::find_if(cases.begin(), cases.end(), [&](const Case& one) {
+        return name.is_string() && one.name == name.get<std::string>();
+      });
+      if (found == cases.end()) {
+        return base::fail(place.below(nullptr, item.key())
+                              .error(base::shortened(base::trim(base::json_line(name)), 40),
+                                     "expected a case like \"dense Hopper bf16\""));
+      }
+      software[framework] |= found->bit;
+    }
+  }
+  return software;
+}
+
+Result<SeenMfu> mfu_from(const Place& place) {
+  SeenMfu mfu{};
+  for (std::size_t g = 0; g < kGenerations; ++g) {
+    ASSAY_TRY(const Place cell, object_at(place, std::string(to_text(static_cast<Generation>(g)))));
+    for (std::size_t k = 0; k < kPrecisions; ++k) {
+      const std::string precision(to_text(static_cast<SeenPrecision>(k)));
+      ASSAY_TRY(mfu[g][k], number_at(cell, precision, 0, 1e3));
+    }
+  }
+  return mfu;
+}
+
+Json left_out_json(const KindScore& kind) {
+  return {{"projects", kind.projects}, {"mean", kind.mean}};
+}
+
+Result<KindScore> left_out_from(const Place& place) {
+  ASSAY_TRY_VOID(check_keys(place, {"projects", "mean"}));
+  KindScore kind;
+  ASSAY_TRY(const double projects, number_at(place, "projects", 0, 1e9));
+  kind.projects = static_cast<std::size_t>(std::llround(projects));
+  ASSAY_TRY(kind.mean, number_at(place, "mean", 0, 1e12));
+  return kind;
+}
+
+Json fitted_json(const FittedTo& fitted) {
+  Json json{{"rows", fitted.rows}, {"projects", fitted.projects}};
+  if (fitted.own_error) {
+    json["own_error"] = *fitted.own_error;
+  } else {
+    json["left_out"] = {{"dense", left_out_json(fitted.dense)},
+                        {"mixtures", left_out_json(fitted.mixtures)}};
+  }
+  return json;
+}
+
+Result<FittedTo> fitted_from(const Place& place) {
+  ASSAY_TRY_VOID(check_keys(place, {"rows", "projects", "own_error", "left_out"}));
+  FittedTo fitted;
+  ASSAY_TRY(const double rows, number_at(place, "rows", 0, 1e12));
+  fitted.rows = std::llround(rows);
+  const auto projects = place.json->find("projects");
+  if (projects == place.json->end() || !projects->is_array())
+    return base::fail(place.below(nullptr, "projects").error("missing", "expected names"));
+  for (const Json& name : *projects) {
+    if (!name.is_string())
+      return base::fail(place.below(nullptr, "projects").error("not names", "expected names"));
+    fitted.projects.push_back(name.get<std::string>());
+  }
+  if (place.json->contains("own_error")) {
+    ASSAY_TRY(fitted.own_error, number_at(place, "own_error", 0, 1e12));
+  }
+  if (!place.json->contains("left_out")) return fitted;
+  ASSAY_TRY(const Place left_out, object_at(place, "left_out"));
+  ASSAY_TRY_VOID(check_keys(left_out, {"dense", "mixtures"}));
+  ASSAY_TRY(const Place dense, object_at(left_out, "dense"));
+  ASSAY_TRY(fitted.dense, left_out_from(dense));
+  ASSAY_TRY(const Place mixtures, object_at(left_out, "mixtures"));
+  ASSAY_TRY(fitted.mixtures, left_out_from(mixtures));
+  return fitted;
+}
+
 }  // namespace
 
 std::string to_json(const Calibration& calibration) {
@@ -201,6 +326,9 @@ std::string to_json(const Calibration& calibration) {
   json["intervals"] = intervals_json(calibration.intervals);
   json["ranges"] = ranges_json(calibration.seen.ranges);
   json["projects"] = projects_json(calibration.seen.projects);
+  json["software"] = software_json(calibration.seen.software);
+  json["mfu"] = mfu_json(calibration.seen.most_mfu);
+  if (calibration.fitted_to) json["fitted_to"] = fitted_json(*calibration.fitted_to);
   return base::json_text(json);
 }
 
@@ -209,7 +337,8 @@ Result<Calibration> calibration_from_json(std::string_view text, const std::stri
   const Place top{&json, name};
   if (json.is_discarded())
     return base::fail(top.error("not JSON", "such files come from --calibrate"));
-  ASSAY_TRY_VOID(check_keys(top, {"constants", "memory", "intervals", "ranges", "projects"}));
+  ASSAY_TRY_VOID(check_keys(top, {"constants", "memory", "intervals", "ranges", "projects",
+                                  "software", "mfu", "fitted_to"}));
   Calibration read;
   ASSAY_TRY(const Place constants, object_at(top, "constants", true));
   ASSAY_TRY(read.constants, constants_from<Constants>(constants, constant_table()));
@@ -221,6 +350,14 @@ Result<Calibration> calibration_from_json(std::string_view text, const std::stri
   ASSAY_TRY(read.seen.ranges, ranges_from(ranges));
   ASSAY_TRY(const Place projects, object_at(top, "projects", true));
   ASSAY_TRY(read.seen.projects, projects_from(projects));
+  ASSAY_TRY(const Place software, object_at(top, "software", true));
+  ASSAY_TRY(read.seen.software, software_from(software));
+  ASSAY_TRY(const Place mfu, object_at(top, "mfu", true));
+  ASSAY_TRY(read.seen.most_mfu, mfu_from(mfu));
+  if (json.contains("fitted_to")) {
+    ASSAY_TRY(const Place fitted, object_at(top, "fitted_to", true));
+    ASSAY_TRY(read.fitted_to, fitted_from(fitted));
+  }
   return read;
 }
 

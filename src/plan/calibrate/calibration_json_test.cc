@@ -28,8 +28,13 @@ TEST(CalibrationJson, IsReadAsItWasWritten) {
   written.intervals.by_class[3] = {.low = 0.5, .high = 1.75, .rows = 12, .projects = 3};
   written.seen.projects[1][2][0] = 77;
   const SeenRange some{.low = 8, .high = 3072};
-  written.seen.ranges[2] = {
-      .parameters = some, .ranks = some, .sequence = some, .card_flops = some};
+  written.seen.ranges[2] = {.parameters = some,
+                            .ranks = some,
+                            .sequence = some,
+                            .card_flops = some,
+                            .local_experts = some};
+  written.seen.software[4] = seen_case(true, Generation::kBlackwell, SeenPrecision::kFp4);
+  written.seen.most_mfu[2][1] = 0.75;
   const std::string text = to_json(written);
   const auto read = calibration_from_json(text, "mine.json");
   ASSERT_TRUE(read) << read.error().line();
@@ -39,7 +44,35 @@ TEST(CalibrationJson, IsReadAsItWasWritten) {
   EXPECT_EQ(read->intervals.by_class[3].projects, 3);
   EXPECT_EQ(read->seen.projects[1][2][0], 77);
   EXPECT_EQ(read->seen.ranges[2].ranks.high, 3072);
+  EXPECT_EQ(read->seen.software[4], written.seen.software[4]);
+  EXPECT_EQ(read->seen.most_mfu[2][1], 0.75);
   EXPECT_EQ(to_json(*read), text);
+}
+
+TEST(CalibrationJson, SaysWhatItWasFittedTo) {
+  Calibration written = shipped_calibration();
+  written.fitted_to =
+      FittedTo{.projects = {"me", "you"}, .rows = 12, .dense = {.projects = 2, .mean = 0.125}};
+  const auto read = calibration_from_json(to_json(written), "mine.json");
+  ASSERT_TRUE(read) << read.error().line();
+  EXPECT_EQ(described(read->fitted_to, "mine.json", false),
+            "constants of mine.json, fitted to 12 rows of 2 projects: 12.5 % mean error on dense "
+            "models, each project (2) left out of the fit");
+  EXPECT_THAT(described(read->fitted_to, "mine.json", true),
+              HasSubstr("none of them with mixtures: errors on mixtures are not known"));
+  written.fitted_to = FittedTo{.rows = 3, .own_error = 0.01};
+  const auto own = calibration_from_json(to_json(written), "mine.json");
+  EXPECT_THAT(described(own->fitted_to, "mine.json", false),
+              HasSubstr("adjusted to 3 of your runs: 1.0 % mean error on these"));
+  // Files from before it was recorded are read, and nothing is said that is not known.
+  Json old = shipped_json();
+  old.erase("fitted_to");
+  const auto silent = calibration_from_json(old.dump(), "mine.json");
+  ASSERT_TRUE(silent) << silent.error().line();
+  EXPECT_THAT(described(silent->fitted_to, "mine.json", false), HasSubstr("not known"));
+  Json wrong = shipped_json();
+  wrong["fitted_to"]["projects"] = 7;
+  EXPECT_THAT(refusal(wrong.dump()), HasSubstr("mine.json: fitted_to.projects"));
 }
 
 TEST(CalibrationJson, NamesFileKeyAndWhatIsExpected) {

@@ -39,7 +39,9 @@ void add_intervals(std::span<const Row> rows, const std::string& project,
   const Seen seen = seen_in(seen_rows);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!predictions[i].step_s || rows[i].project != project) continue;
-    const ErrorInterval interval = interval_of(*predictions[i].work, table, seen, rows[i].assumed);
+    const ErrorInterval interval =
+        interval_of(*predictions[i].work, table, seen, rows[i].assumed,
+                    mfu_of(*predictions[i].work, *predictions[i].step_s));
     predictions[i].low = *predictions[i].step_s * interval.low;
     predictions[i].high = *predictions[i].step_s * interval.high;
   }

@@ -1,7 +1,11 @@
 // The constants of our trainer are those that fit its own runs.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "plan/calibrate/fit.h"
+#include "plan/testing/documented.h"
 #include "plan/testing/own_runs.h"
 #include "plan/work_of_job.h"
 #include "spec/load.h"
@@ -23,6 +27,15 @@ TEST(OwnConstants, AreFittedToOurTrainersRuns) {
   for (const ConstantInfo& info : constant_table()) {
     if (info.own) start.constants.*info.value = info.prior;
   }
+  double worst = 0;
+  for (const Row& row : rows) {
+    worst = std::max(worst, std::abs(predict(row, shipped_constants())->step_s / *row.step_s - 1));
+  }
+  testing::Page(ASSAY_SOURCE_DIR, "docs/plan-model.md")
+      .says("- the # runs of our own trainer: # % at most",
+            {static_cast<double>(rows.size()), 100 * worst});
+  testing::Page(ASSAY_SOURCE_DIR, "docs/plan.md")
+      .says("dense models and mixtures, are within # %", {std::ceil(100 * worst)});
   const Constants fitted = fit(rows, start);
   for (const ConstantInfo& info : constant_table()) {
     // As it is written in the table: to four digits.

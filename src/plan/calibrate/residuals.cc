@@ -110,13 +110,21 @@ IntervalTable interval_table(std::span<const Residual> residuals) {
 }
 
 Seen seen_in(std::span<const Row> rows) {
-  Seen seen{.ranges = ranges_of(rows)};
+  Seen seen;
+  seen.ranges = ranges_of(rows);
   std::map<std::string_view, SeenProjects> of_project;
   for (const Row& row : rows) {
     if (!has_time(row)) continue;
     const Work& work = row.candidates.front();
     of_project[row.project][work.shape.is_moe() ? 1 : 0][static_cast<std::size_t>(
         work.card.generation)][static_cast<std::size_t>(precision_of(work))] = 1;
+    seen.software[static_cast<std::size_t>(work.software.framework)] |=
+        seen_case(work.shape.is_moe(), work.card.generation, precision_of(work));
+    // Adapters leave out gradients of weights, and hybrids do not attend as their heads say.
+    if (work.lora || work.shape.state_share > 0) continue;
+    double& most = seen.most_mfu[static_cast<std::size_t>(work.card.generation)]
+                                [static_cast<std::size_t>(precision_of(work))];
+    most = std::max(most, mfu_of(work, *row.step_s));
   }
   for (const auto& [project, cells] : of_project)
     for (std::size_t moe = 0; moe < cells.size(); ++moe)
@@ -135,6 +143,7 @@ RangeTable ranges_of(std::span<const Row> rows) {
     widen(seen.ranks, work.degrees.ranks);
     widen(seen.sequence, work.batch.sequence);
     widen(seen.card_flops, work.card.bf16_flops.count());
+    widen(seen.local_experts, std::max(1.0, work.shape.experts / work.degrees.ep));
   }
   return table;
 }

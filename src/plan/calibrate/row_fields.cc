@@ -165,7 +165,11 @@ RowFields row_fields(const base::CsvTable& table, const base::CsvTable::Record& 
 
   for (const NumberField& known : kNumberFields) {
     const std::string_view written = field(table, record, known.column);
-    if (is_unknown(written)) continue;
+    if (is_unknown(written)) {
+      if (known.value == &RowFields::step_s && !written.empty())
+        row.remark = nonsense(known.column, written, "is not a time: the row is not scored by it");
+      continue;
+    }
     // The first error is reported; the other fields are read all the same.
     const std::string reason = read_number(known, written, row.*known.value);
     if (row.reason.empty()) row.reason = reason;

@@ -42,6 +42,8 @@ struct RowFields {
 
   // What makes the row useless, in one sentence; empty if nothing does.
   std::string reason;
+  // What was not used of a row that is not useless; usually empty.
+  std::string remark;
 };
 
 RowFields row_fields(const base::CsvTable& table, const base::CsvTable::Record& record);

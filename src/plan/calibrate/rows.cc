@@ -56,6 +56,8 @@ base::Result<std::vector<Row>> parse_rows(std::string_view csv, const std::strin
       RowWork work = row_work(fields);
       row.candidates = std::move(work.candidates);
       row.reason = std::move(work.reason);
+      if (!fields.remark.empty())
+        row.reason = fields.remark + (row.reason.empty() ? "" : "; ") + row.reason;
       row.assumed = work.assumed;
       row.flagged = row.flagged || work.batch_unknown;
       row.by_rate = work.by_rate;

@@ -10,6 +10,7 @@
 #include "plan/calibrate/row_text.h"
 #include "plan/model/memory.h"
 #include "plan/model/step_time.h"
+#include "plan/testing/documented.h"
 
 namespace assay::plan {
 namespace {
@@ -74,6 +75,12 @@ TEST(MeasuredRows, StepsOfTheSingleNodeGridArePredictedWithinSixPercent) {
   EXPECT_EQ(count, 1152);
   EXPECT_LT(sum / count, 0.06);
   fmt::print("mean absolute error of {} steps: {:.2f} %\n", count, 100 * sum / count);
+  testing::Page(ASSAY_SOURCE_DIR, "docs/plan-model.md")
+      .says("- the single-node grid (# rows of one study): # %,",
+            {static_cast<double>(count), 100 * sum / count});
+  testing::Page(ASSAY_SOURCE_DIR, "docs/plan.md")
+      .says("one study's grid of # steps on one node is within # % on average",
+            {static_cast<double>(count), 100 * sum / count});
 }
 
 TEST(MeasuredRows, MemoryIsPredictedWithinSevenPercent) {

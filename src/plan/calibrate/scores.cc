@@ -104,7 +104,8 @@ std::vector<RowPrediction> predict_all(std::span<const Row> rows, const Constant
     RowPrediction& prediction = predictions.emplace_back();
     const auto predicted = predict(row, constants);
     if (!predicted) continue;
-    const ErrorInterval interval = interval_of(*predicted->work, intervals, seen, row.assumed);
+    const ErrorInterval interval = interval_of(*predicted->work, intervals, seen, row.assumed,
+                                               mfu_of(*predicted->work, predicted->step_s));
     prediction = {.work = predicted->work,
                   .step_s = predicted->step_s,
                   .low = predicted->step_s * interval.low,

@@ -2,7 +2,7 @@
 // way, weights the other. Activations that tensor, pipeline, context and expert parallelism pass
 // around are not parameters and not counted here.
 //
-//   JobSpec ── held ── sharded_muon, or data_parallel ── Communication: rows per group, and calls
+//   JobSpec ── RankParameters ── sharded_muon, or data_parallel ── Communication: rows, and calls
 #pragma once
 
 #include <cstdint>
@@ -53,8 +53,8 @@ struct GroupTraffic {
 
 // Between which ranks, for pricing the links.
 enum class Among : std::uint8_t {
-  kShards,        // layout.fsdp
-  kReplicas,      // dp, cp and, but for experts, ep
+  kShards,        // fsdp above 1, with cp and, but for experts, ep
+  kReplicas,      // dp; without fsdp also cp and, but for experts, ep
   kTensor,        // tp
   kPipelineEnds,  // the first and the last stage
 };

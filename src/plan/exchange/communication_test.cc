@@ -212,8 +212,8 @@ TEST(DataParallel, ShardedOptimizerIsTheTrainersProgram) {
       std::int64_t gathered = 0;
       for (const step::Op& op : program.ops) {
         if (op.unit < 0) continue;  // norms and losses
-        if (op.kind == step::Kind::kAllToAll) scattered += program.bytes_of(op.in[0]);
-        if (op.kind == step::Kind::kAllGather) gathered += program.bytes_of(op.out[0]);
+        if (op.kind == step::OpKind::kAllToAll) scattered += program.bytes_of(op.in[0]);
+        if (op.kind == step::OpKind::kAllGather) gathered += program.bytes_of(op.out[0]);
       }
       const auto tensors = static_cast<std::int64_t>(program.parameters.size());
       const auto units = static_cast<std::int64_t>(program.units.size());

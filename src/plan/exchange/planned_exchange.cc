@@ -14,14 +14,14 @@ using step::CollectiveKind;
 using step::CountedExchange;
 using step::Exchanged;
 
-CollectiveKind collective_of(step::Kind kind) {
+CollectiveKind collective_of(step::OpKind kind) {
   switch (kind) {
-    case step::Kind::kAllToAll:
-    case step::Kind::kExchangeRows:
+    case step::OpKind::kAllToAll:
+    case step::OpKind::kExchangeRows:
       return CollectiveKind::kAllToAll;
-    case step::Kind::kSend:
+    case step::OpKind::kSend:
       return CollectiveKind::kSend;
-    case step::Kind::kReceive:
+    case step::OpKind::kReceive:
       return CollectiveKind::kReceive;
     default:
       return CollectiveKind::kAllGather;
@@ -76,7 +76,7 @@ std::vector<GroupTraffic> groups_of(const step::Footprint& footprint) {
         .elements_each = kind.elements_each,
         .elements = kind.elements};
     for (const CountedExchange& one : footprint.exchanges) {
-      const bool received = one.kind == step::Kind::kReceive;
+      const bool received = one.kind == step::OpKind::kReceive;
       if (!is_about_parameters(one) || kind.name != one.units || received) continue;
       volume_of(group.volume, collective_of(one.kind)) += one.calls * one.elements;
     }

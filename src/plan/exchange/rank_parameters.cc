@@ -28,10 +28,11 @@ ParameterGroup cut_by_tp(ParameterGroup g, const ModelSpec& m, std::int64_t tp) 
   const step::BlockShape shape = step::block_shape(m, tp);
   if (is_one_of({"embedding", "head"})) {
     g.rows = rounded_up_quotient(g.rows, tp);
-  } else if (is_one_of({"attn_q", "mlp_gate", "mlp_up", "expert_gate", "expert_up"})) {
+  } else if (is_one_of({"attn_q", "attn_kv", "mlp_gate", "mlp_up", "expert_gate", "expert_up",
+                        "shared_gate", "shared_up"})) {
     g.rows /= tp;
-  } else if (is_one_of({"attn_o", "mlp_down", "expert_down", "mlp_gate_bias", "mlp_up_bias",
-                        "expert_gate_bias", "expert_up_bias"})) {
+  } else if (is_one_of({"attn_o", "mlp_down", "expert_down", "shared_down", "mlp_gate_bias",
+                        "mlp_up_bias", "expert_gate_bias", "expert_up_bias"})) {
     g.cols /= tp;
   } else if (is_one_of({"attn_k", "attn_v"})) {
     g.rows = shape.kv;
@@ -50,7 +51,8 @@ enum class Where { kStart, kEnd, kEveryBlock, kDenseBlocks, kMoeBlocks, kValueBl
 
 Where where_of(const ParameterGroup& g) {
   const std::string_view name = g.name;
-  if (g.expert || name == "router") return Where::kMoeBlocks;
+  if (g.expert || name.starts_with("router") || name.starts_with("shared_"))
+    return Where::kMoeBlocks;
   if (name.starts_with("value_")) return Where::kValueBlocks;
   if (name.starts_with("mlp_") && !name.starts_with("mlp_norm")) return Where::kDenseBlocks;
   if (name.starts_with("attn_") || name.starts_with("mlp_norm")) return Where::kEveryBlock;
@@ -86,15 +88,15 @@ struct BlockKind {
   }
 };
 
-// How many blocks of each kind a stage has. Every n-th block is a mixture; value embeddings are in
-// every second, the last among them.
+// How many blocks of each kind a stage has. Value embeddings are in every second, the last among
+// them.
 std::map<BlockKind, std::int64_t> blocks_of(const ModelSpec& m, const LayoutSpec& l,
                                             std::int64_t stage) {
   std::map<BlockKind, std::int64_t> blocks;
   for (std::int64_t chunk = stage; chunk < l.pp * l.pp_chunks; chunk += l.pp) {
     const step::Layers layers = step::layers_of_chunk(m.layers, chunk, l.pp * l.pp_chunks);
     for (std::int64_t layer = layers.first; layer < layers.end; ++layer) {
-      const bool moe = m.is_moe() && (layer + 1) % m.moe_every == 0;
+      const bool moe = m.is_moe_layer(layer);
       const bool value = m.value_embeddings && (m.layers - 1 - layer) % 2 == 0;
       ++blocks[{moe, value}];
     }
@@ -104,11 +106,11 @@ std::map<BlockKind, std::int64_t> blocks_of(const ModelSpec& m, const LayoutSpec
 
 }  // namespace
 
-Held held_by_stage(const spec::JobSpec& job, std::int64_t stage) {
+RankParameters parameters_of_stage(const spec::JobSpec& job, std::int64_t stage) {
   const ModelSpec& m = job.model;
   const LayoutSpec& l = job.layout;
   const bool last = stage == l.pp - 1;
-  Held held{.stage = stage, .groups = {}, .units = {}};
+  RankParameters held{.stage = stage, .groups = {}, .units = {}};
   std::vector<Where> where;
   for (const ParameterGroup& group : spec::parameters_of(m).groups) {
     held.groups.push_back({cut_by_tp(group, m, l.tp), group.elements_each()});
@@ -117,7 +119,7 @@ Held held_by_stage(const spec::JobSpec& job, std::int64_t stage) {
   }
 
   const auto add_unit = [&](std::int64_t count, auto tensors_of) {
-    Unit unit{std::vector<std::int64_t>(held.groups.size()), count};
+    ExchangeUnit unit{std::vector<std::int64_t>(held.groups.size()), count};
     for (std::size_t i = 0; i < held.groups.size(); ++i) {
       unit.tensors[i] = tensors_of(i);
       held.groups[i].part.count += unit.tensors[i] * count;
@@ -156,16 +158,16 @@ Held held_by_stage(const spec::JobSpec& job, std::int64_t stage) {
   return held;
 }
 
-std::int64_t Held::elements() const {
+std::int64_t RankParameters::elements() const {
   std::int64_t sum = 0;
-  for (const HeldGroup& group : groups) sum += group.part.parameters();
+  for (const RankParameterGroup& group : groups) sum += group.part.parameters();
   return sum;
 }
 
-Held held_by_rank(const spec::JobSpec& job) {
-  Held first = held_by_stage(job, 0);
+RankParameters parameters_of_rank(const spec::JobSpec& job) {
+  RankParameters first = parameters_of_stage(job, 0);
   if (job.layout.pp == 1) return first;
-  Held last = held_by_stage(job, job.layout.pp - 1);
+  RankParameters last = parameters_of_stage(job, job.layout.pp - 1);
   return last.elements() > first.elements() ? last : first;
 }
 

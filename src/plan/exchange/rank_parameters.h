@@ -11,7 +11,7 @@
 
 namespace assay::plan {
 
-struct HeldGroup {
+struct RankParameterGroup {
   spec::ParameterGroup part;    // the rank's tensors: shape and count after the cuts
   std::int64_t whole_each = 0;  // elements of one tensor before tensor parallelism cut it
 
@@ -19,23 +19,23 @@ struct HeldGroup {
 };
 
 // Tensors that ranks exchange together: how many of each group. Equal units are listed once.
-struct Unit {
-  std::vector<std::int64_t> tensors;  // by the position in Held::groups
+struct ExchangeUnit {
+  std::vector<std::int64_t> tensors;  // by the position in RankParameters::groups
   std::int64_t count = 1;             // units like this on the rank
 };
 
-struct Held {
+struct RankParameters {
   std::int64_t stage = 0;
-  std::vector<HeldGroup> groups;
-  std::vector<Unit> units;
+  std::vector<RankParameterGroup> groups;
+  std::vector<ExchangeUnit> units;
 
   [[nodiscard]] std::int64_t elements() const;
 };
 
 // A rank in that stage of the pipeline.
-Held held_by_stage(const spec::JobSpec& job, std::int64_t stage);
+RankParameters parameters_of_stage(const spec::JobSpec& job, std::int64_t stage);
 
 // In the first or the last stage, whichever holds more: one has the embeddings, the other the head.
-Held held_by_rank(const spec::JobSpec& job);
+RankParameters parameters_of_rank(const spec::JobSpec& job);
 
 }  // namespace assay::plan

@@ -20,7 +20,7 @@ spec::JobSpec job_with_model(const std::string& preset) {
   return job;
 }
 
-TEST(Held, StagesAndExpertRanksHoldEverythingOnce) {
+TEST(RankParameters, StagesAndExpertRanksHoldEverythingOnce) {
   struct Case {
     const char* model;
     std::int64_t pp, chunks, ep, moe_every;
@@ -36,7 +36,7 @@ TEST(Held, StagesAndExpertRanksHoldEverythingOnce) {
     job.layout.ep = c.ep;
     std::map<std::string, std::int64_t> tensors;
     for (std::int64_t stage = 0; stage < c.pp; ++stage) {
-      for (const HeldGroup& group : held_by_stage(job, stage).groups) {
+      for (const RankParameterGroup& group : parameters_of_stage(job, stage).groups) {
         EXPECT_FALSE(group.cut());
         tensors[group.part.name] += group.part.count * (group.part.expert ? c.ep : 1);
       }
@@ -48,7 +48,7 @@ TEST(Held, StagesAndExpertRanksHoldEverythingOnce) {
 }
 
 std::int64_t tensors_held(const spec::JobSpec& job, std::int64_t stage, const std::string& name) {
-  for (const HeldGroup& group : held_by_stage(job, stage).groups) {
+  for (const RankParameterGroup& group : parameters_of_stage(job, stage).groups) {
     if (group.part.name == name) return group.part.count;
   }
   return -1;
@@ -56,7 +56,7 @@ std::int64_t tensors_held(const spec::JobSpec& job, std::int64_t stage, const st
 
 // The only mixture is layer 13 of 24: in the third of four runs of six layers, which is the first
 // stage's again when two stages take turns.
-TEST(Held, InterleavedStagesTakeTurns) {
+TEST(RankParameters, InterleavedStagesTakeTurns) {
   spec::JobSpec job = job_with_model("moe-9b");
   job.model.moe_every = 13;
   job.layout.pp = 2;
@@ -68,7 +68,7 @@ TEST(Held, InterleavedStagesTakeTurns) {
 }
 
 // The last block has them, the one before does not, and so on.
-TEST(Held, ValueEmbeddingsAreInEverySecondBlockFromTheEnd) {
+TEST(RankParameters, ValueEmbeddingsAreInEverySecondBlockFromTheEnd) {
   spec::JobSpec job = job_with_model("nanochat-d26");
   job.layout.pp = 26;
   for (std::int64_t stage = 0; stage < 26; ++stage) {
@@ -78,10 +78,10 @@ TEST(Held, ValueEmbeddingsAreInEverySecondBlockFromTheEnd) {
 
 // A block's projections, MLP and vocabulary in equal parts; norms, and heads of keys and values
 // beyond their number, on every rank.
-TEST(Held, TensorParallelRanksHoldEqualPartsAndCopies) {
+TEST(RankParameters, TensorParallelRanksHoldEqualPartsAndCopies) {
   spec::JobSpec job = job_with_model("llama3-8b");  // 32 heads, 8 of keys and values
   job.layout.tp = 16;
-  for (const HeldGroup& group : held_by_rank(job).groups) {
+  for (const RankParameterGroup& group : parameters_of_rank(job).groups) {
     const std::string& name = group.part.name;
     const bool copied = name.ends_with("norm");
     const bool keys = name == "attn_k" || name == "attn_v";
@@ -91,11 +91,11 @@ TEST(Held, TensorParallelRanksHoldEqualPartsAndCopies) {
 }
 
 // 50,257 tokens over 4 ranks: the last one's rows are filled up. Biases follow their matrices.
-TEST(Held, VocabularyIsFilledUpAndBiasesAreCutWithTheirMatrices) {
+TEST(RankParameters, VocabularyIsFilledUpAndBiasesAreCutWithTheirMatrices) {
   spec::JobSpec job = job_with_model("gpt2-124m");
   job.layout.tp = 4;
   std::map<std::string, std::int64_t> held;
-  for (const HeldGroup& group : held_by_rank(job).groups) {
+  for (const RankParameterGroup& group : parameters_of_rank(job).groups) {
     held[group.part.name] = group.part.elements_each();
   }
   EXPECT_EQ(held["embedding"], 12'565 * 768);
@@ -105,7 +105,7 @@ TEST(Held, VocabularyIsFilledUpAndBiasesAreCutWithTheirMatrices) {
   EXPECT_EQ(held["mlp_down_bias"], 768);
 }
 
-TEST(Held, ATiedEmbeddingIsAtBothEndsOfAPipeline) {
+TEST(RankParameters, ATiedEmbeddingIsAtBothEndsOfAPipeline) {
   spec::JobSpec job = job_with_model("gpt2-124m");
   job.layout.pp = 3;
   EXPECT_EQ(tensors_held(job, 0, "embedding"), 1);
@@ -115,7 +115,7 @@ TEST(Held, ATiedEmbeddingIsAtBothEndsOfAPipeline) {
 
 // What programs keep of the same model: tensor-parallel ranks together, who have different parts of
 // a table.
-TEST(Held, IsWhatProgramsKeep) {
+TEST(RankParameters, IsWhatProgramsKeep) {
   struct Case {
     const char* model;
     std::int64_t tp, pp;
@@ -137,22 +137,23 @@ TEST(Held, IsWhatProgramsKeep) {
           if (unit.stage == stage || is_head) kept += static_cast<double>(p.elements());
         }
       }
-      const auto held = static_cast<double>(held_by_stage(job, stage).elements() * c.tp);
+      const auto held = static_cast<double>(parameters_of_stage(job, stage).elements() * c.tp);
       EXPECT_NEAR(kept / held, 1.0, 1e-4) << c.model << ", stage " << stage;
     }
   }
 }
 
 // Units are only another way of listing what the groups count.
-RC_GTEST_PROP(Held, UnitsAddUpToGroups, ()) {
+RC_GTEST_PROP(RankParameters, UnitsAddUpToGroups, ()) {
   spec::JobSpec job =
       job_with_model(*rc::gen::element<std::string>("moe-9b", "nanochat-d12", "gpt2-124m"));
   job.layout.pp = *rc::gen::element(1, 2, 4);
   if (job.model.is_moe()) job.model.moe_every = *rc::gen::inRange(1, 6);
-  const Held held = held_by_stage(job, *rc::gen::inRange<std::int64_t>(0, job.layout.pp));
+  const RankParameters held =
+      parameters_of_stage(job, *rc::gen::inRange<std::int64_t>(0, job.layout.pp));
   for (std::size_t i = 0; i < held.groups.size(); ++i) {
     std::int64_t tensors = 0;
-    for (const Unit& unit : held.units) tensors += unit.tensors[i] * unit.count;
+    for (const ExchangeUnit& unit : held.units) tensors += unit.tensors[i] * unit.count;
     RC_ASSERT(tensors == held.groups[i].part.count);
   }
 }

@@ -1,6 +1,7 @@
 // What our trainer exchanges about parameters, in closed form: the gradients of every micro-batch
-// go by all-to-all to the ranks that keep their sums, which add them in order (step/exchange.cc).
-// Searches price this; folded_exchange_test.cc compares it with the programs (step/footprint.h).
+// go by all-to-all to the ranks that keep their sums, which add them in order
+// (step/builder_exchange.cc). Searches price this; folded_exchange_test.cc compares it with the
+// programs (step/footprint.h).
 #pragma once
 
 #include "plan/model/exchange_time.h"

@@ -21,7 +21,7 @@ class ReplicaPlan {
       return;
     }
     // Ranks of an axis of experts read tokens of their own and have the same dense layers.
-    const double same_experts = degrees_.dp * degrees_.cp;
+    const double same_experts = replicas(degrees_);
     const double n = same_experts * expert_axis_;
     // Replicas of shards reduce a shard each, and the shards lie between them.
     parameters /= degrees_.fsdp;
@@ -35,8 +35,11 @@ class ReplicaPlan {
                                  ? rank.expert_parameters * work.shape.layers / rank.expert_cut /
                                        degrees_.pp / degrees_.ep / degrees_.fsdp
                                  : 0;
-      add_replicas(std::max(0.0, parameters - experts), {n, apart});
-      if (experts > 0) add_replicas(experts, expert_axis(rank, same_experts, apart));
+      const double sharing = degrees_.state_shards;
+      add_replicas(std::max(0.0, parameters - experts), {n, apart}, sharing);
+      if (experts > 0)
+        add_replicas(experts, expert_axis(rank, same_experts, apart),
+                     sharing > 0 ? expert_replicas(degrees_, sharing) : 0);
     }
     if (work.muon) gather_matrices();
   }
@@ -87,16 +90,14 @@ class ReplicaPlan {
 
   // Those that share the optimizer's state reduce gradients to their shards and gather weights;
   // over all others gradients, or shards of them, are summed.
-  void add_replicas(double parameters, const Axis& replicas) {
+  void add_replicas(double parameters, const Axis& replicas, double sharing) {
     const double gradient = work_.software.gradient_bytes;
-    const double sharing = degrees_.state_shards > 0         ? degrees_.state_shards
-                           : work_.software.shards_optimizer ? replicas.ranks
-                                                             : 1;
+    if (sharing <= 0) sharing = work_.software.shards_optimizer ? replicas.ranks : 1;
     const double shards = std::min(sharing, replicas.ranks);
     Axis sharers = replicas;
     Axis others{replicas.ranks / shards, replicas.apart};
     if (shards < replicas.ranks) {
-      sharers = {shards, degrees_.tp * degrees_.cp * expert_axis_};
+      sharers = {shards, sharers_apart(degrees_) * expert_axis_};
       if (degrees_.dp > shards) others.apart *= shards;
     }
     // Sharded gradients have no room for the other shards until the next micro-batch.
@@ -114,7 +115,7 @@ class ReplicaPlan {
   void gather_matrices() {
     const double whole = kWeightBytes * work_.shape.body_parameters / degrees_.pp;
     const double shards = degrees_.fsdp > 1 ? degrees_.fsdp : degrees_.state_shards;
-    const double apart = degrees_.tp * degrees_.cp * expert_axis_;
+    const double apart = sharers_apart(degrees_) * expert_axis_;
     add({CollectiveKind::kAllGather, whole / degrees_.tp, {shards, apart}, kGradientBuckets});
     add({CollectiveKind::kAllGather, whole, {.ranks = degrees_.tp}, kGradientBuckets});
   }

@@ -71,6 +71,12 @@ std::vector<PricedCase> priced_cases() {
   cases.push_back({"Zero3OfTensorRanks",
                    "llama3-13b-h200x32",
                    {"layout.fsdp=8", "layout.tp=4", "layout.zero=3", "batch.accumulate=4"}});
+  for (const std::string zero : {"1", "2", "3"}) {
+    cases.push_back({"Zero" + zero + "OfContexts",
+                     "llama3-13b-h200x32",
+                     {"layout.fsdp=4", "layout.cp=4", "layout.dp=2", "layout.tp=1",
+                      "layout.zero=" + zero, "batch.accumulate=4"}});
+  }
   return cases;
 }
 

@@ -37,8 +37,8 @@ struct IntervalTable {
 // the project of the row.
 const IntervalTable& shipped_intervals();
 
-// Mean error on the frozen panel: projects that are never used for a fit, a choice of structure or
-// an interval (tests/data/plan/README.md). Each has the same weight.
+// Mean error on the second frozen panel: projects that were never used for a fit, a choice of
+// structure or an interval (tests/data/plan/README.md). Each has the same weight.
 struct PanelError {
   double mean = 0;
   std::int64_t projects = 0;
@@ -58,7 +58,8 @@ struct SeenRanges {
   SeenRange parameters;
   SeenRange ranks;
   SeenRange sequence;
-  SeenRange card_flops;  // of a card in bf16, per second
+  SeenRange card_flops;     // of a card in bf16, per second
+  SeenRange local_experts;  // of a rank; of dense models 1
 
   [[nodiscard]] bool any() const { return ranks.high > 0; }
 };
@@ -74,19 +75,35 @@ inline constexpr std::size_t kGenerations = 6;
 inline constexpr std::size_t kPrecisions = 3;
 using SeenProjects = std::array<std::array<std::array<std::int64_t, kPrecisions>, kGenerations>, 2>;
 
+// Which of these cases a framework was measured in: seen_case() is a bit of its number.
+inline constexpr std::size_t kFrameworks = 15;
+using SeenSoftware = std::array<std::uint64_t, kFrameworks>;
+std::uint64_t seen_case(bool mixture, Generation generation, SeenPrecision precision);
+
+// The most of a card's bf16 peak that measured steps reached as model flops; 0: none measured.
+using SeenMfu = std::array<std::array<double, kPrecisions>, kGenerations>;
+
 struct Seen {
   RangeTable ranges;
   SeenProjects projects{};
+  SeenSoftware software{};
+  SeenMfu most_mfu{};
 };
 const Seen& shipped_seen();
 
+// Model flops utilisation of bf16's peak in a step of so many seconds, without the embedding
+// (spec/parameters.h), of jobs and rows alike.
+double mfu_of(const Work& work, double seconds);
+
 // In which respects the work is outside of what was measured: "16,384 ranks; the largest comparable
 // row has 3,072", "no mixture was measured on AMD in fp8: wide".
-std::vector<std::string> extrapolations(const Work& work, const Seen& seen);
+// `mfu`: of the prediction; 0: not known.
+std::vector<std::string> extrapolations(const Work& work, const Seen& seen, double mfu = 0);
 
 // The interval of the work's class, wider for each respect in which the work differs from what was
-// measured, and if something about it was assumed.
+// measured, and if something about it was assumed. Where the prediction is more efficient than
+// everything measured, its upper end is that of a step that is not.
 ErrorInterval interval_of(const Work& work, const IntervalTable& table, const Seen& seen,
-                          bool assumed = false);
+                          bool assumed = false, double mfu = 0);
 
 }  // namespace assay::plan

@@ -16,7 +16,8 @@ Seen seen_of_fused() {
   seen.ranges[static_cast<std::size_t>(SoftwareClass::kFused)] = {.parameters = {1e9, 405e9},
                                                                   .ranks = {8, 3072},
                                                                   .sequence = {2048, 8192},
-                                                                  .card_flops = {312e12, 989e12}};
+                                                                  .card_flops = {312e12, 989e12},
+                                                                  .local_experts = {1, 16}};
   for (auto& kind : seen.projects)
     for (auto& cell : kind) cell = {5, 5, 5};
   return seen;
@@ -70,6 +71,56 @@ TEST(Extrapolations, SayHowFewProjectsMeasuredTheLike) {
   EXPECT_THAT(
       extrapolations(work, seen),
       ElementsAre("a dense model was measured on Hopper in fp8 by one project only: wider"));
+}
+
+// Of which no row is, or none like this one.
+TEST(Extrapolations, SayWhatWasNotMeasuredOfTheFramework) {
+  Seen seen = seen_of_fused();
+  Work work = fused_work();
+  work.software.framework = Framework::kTorchCompiled;
+  EXPECT_THAT(extrapolations(work, seen),
+              ElementsAre("no measured step is of torch-compiled: wider"));
+  auto& cases = seen.software[static_cast<std::size_t>(Framework::kTorchCompiled)];
+  cases = seen_case(false, Generation::kHopper, SeenPrecision::kHalf);
+  EXPECT_THAT(extrapolations(work, seen), IsEmpty());
+  work.fp8 = true;
+  EXPECT_THAT(
+      extrapolations(work, seen),
+      ElementsAre("no measured step of torch-compiled is of a dense model on Hopper in fp8: "
+                  "wider"));
+  // Our trainer was measured on Hopper by ourselves.
+  work.software.framework = Framework::kAssay;
+  EXPECT_THAT(extrapolations(work, seen), IsEmpty());
+  work.card.generation = Generation::kAmpere;
+  EXPECT_THAT(extrapolations(work, seen),
+              ElementsAre("no measured step of assay is of a dense model on Ampere in fp8: wider"));
+}
+
+TEST(Extrapolations, SayWhenARankHasMoreExpertsThanAnyDid) {
+  Seen seen = seen_of_fused();
+  seen.ranges[static_cast<std::size_t>(SoftwareClass::kMoe)] =
+      seen.ranges[static_cast<std::size_t>(SoftwareClass::kFused)];
+  Work work = fused_work();
+  work.shape.experts = 128;
+  work.degrees.ep = 2;
+  EXPECT_THAT(extrapolations(work, seen),
+              ElementsAre("64 experts on a rank; the largest comparable row has 16"));
+}
+
+// What is more efficient than all that was measured is said, and may be as slow as that.
+TEST(IntervalOf, ReachesTheMostThatWasMeasured) {
+  IntervalTable table;
+  for (ErrorInterval& one : table.by_class) one = {.low = 0.9, .high = 1.2};
+  Seen seen = seen_of_fused();
+  seen.most_mfu[static_cast<std::size_t>(Generation::kHopper)][0] = 0.7;
+  const Work work = fused_work();
+  EXPECT_THAT(extrapolations(work, seen, 0.7), IsEmpty());
+  EXPECT_THAT(extrapolations(work, seen, 0.84),
+              ElementsAre("MFU of 84 %; above everything measured on Hopper in bf16: 70 %"));
+  const ErrorInterval usual = interval_of(work, table, seen, false, 0.7);
+  const ErrorInterval above = interval_of(work, table, seen, false, 0.84);
+  EXPECT_EQ(above.low, usual.low);
+  EXPECT_NEAR(above.high, usual.high * 0.84 / 0.7, 1e-12);
 }
 
 TEST(IntervalOf, IsWiderForWhatIsUnlikeAndWhatWasAssumed) {

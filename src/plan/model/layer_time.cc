@@ -1,5 +1,7 @@
 #include "plan/model/layer_time.h"
 
+#include <algorithm>
+
 #include "plan/model/exchange_time.h"
 #include "plan/model/layer_pieces.h"
 #include "plan/model/mixture_time.h"
@@ -16,8 +18,12 @@ constexpr double kMixtureOperators = 30;
 constexpr double kCollectiveOperators = 4;
 constexpr double kLooseExpertOperators = 6;  // each expert by itself
 // Of the host's time for a mixture, a third does not depend on how many experts a rank has, and as
-// much again comes with each so many.
+// much again comes with each so many: their weights are tensors of their own, which are listed,
+// cast and hooked one by one. As far as that was measured without graphs; the products of further
+// experts are in the same two calls, which start kernels for each of them.
 constexpr double kExpertsOfHalf = 8;
+constexpr double kMeasuredExperts = 16;
+constexpr double kFurtherExpert = 2 * 5e-6;  // seconds: a kernel of each product
 
 // What each layer and direction pays for tensor parallelism: two sums, or as many pairs of
 // scattering and gathering, and ranks that wait for each other.
@@ -189,8 +195,11 @@ LayerTimes layer_times(const Work& work, const RankShare& rank, const Constants&
   const Software& software = work.software;
   // Without grouped products each expert has operators of its own.
   const double one_by_one = rank.local_experts * kLooseExpertOperators * rank.host_per_operator;
-  const double grouped = constants.moe_host_us * 1e-6 * (1 + rank.local_experts / kExpertsOfHalf) /
-                         3 * (1 - software.graphed_experts);
+  const double measured = std::min(rank.local_experts, kMeasuredExperts);
+  const double further = (rank.local_experts - measured) * kFurtherExpert;
+  const double grouped =
+      (constants.moe_host_us * 1e-6 * (1 + measured / kExpertsOfHalf) / 3 + further) *
+      (1 - software.graphed_experts);
   const double experts_host =
       software.hostless ? 0 : rank.moe_share * (rank.naive_experts ? one_by_one : grouped);
   add_host(launched, experts_host, rank, constants, forward);

@@ -200,7 +200,7 @@ RC_GTEST_PROP(MemoryProperty, MoreExpertsNeverHoldLess, ()) {
   Work work = any_work();
   RC_PRE(work.shape.is_moe());
   work.trainer.reset();
-  work.software = software_of(Framework::kMegatronCore, work.card);
+  work.software = software_of(static_cast<Framework>(*rc::gen::inRange(0, 15)), work.card);
   const Bytes before = need_of(work).total();
   const double each = work.shape.moe_layers * work.shape.mlp_matrices * work.shape.dim *
                       work.shape.experts * work.shape.expert_ffn;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "plan/model/exchange_time.h"
+#include "plan/model/step_time.h"
 #include "plan/testing/work.h"
 
 namespace assay::plan {
@@ -68,6 +69,24 @@ TEST(MixtureTime, RanksWithPartsOfExpertsGatherTheirRows) {
   EXPECT_NEAR(
       mixture_time(work, rank_share(work, constants), constants).products.forward / products, 1,
       0.15);
+}
+
+// The host prepares what was measured, 16 experts of a rank; for each further one it starts
+// kernels.
+TEST(MixtureHost, GrowsByKernelsBeyondWhatWasMeasured) {
+  const auto host = [](double experts) {
+    Work work = testing::llama_8b_on_h100();
+    work.software = software_of(Framework::kMegatronCore, work.card);
+    work.batch.sequence = 64;  // the device waits
+    work.shape.experts = experts;
+    work.shape.experts_per_token = 2;
+    work.shape.expert_ffn = 64;
+    work.shape.moe_layers = work.shape.layers;
+    testing::complete(work.shape);
+    return step_seconds(work, shipped_constants()).count() / work.shape.layers;
+  };
+  EXPECT_GT(host(16) - host(8), 2e-3);
+  EXPECT_LT(host(128) - host(16), 10e-3);
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ ShardsTime shards_time(const Work& work, const RankShare& rank, double forward, 
   const Software& software = work.software;
   const double n = degrees.fsdp;
   if (n <= 1) return {};
-  const double apart = degrees.tp * degrees.cp * (degrees.ep_axis ? degrees.ep : 1);
+  const double apart = sharers_apart(degrees) * (degrees.ep_axis ? degrees.ep : 1);
   const bool exposed = software.zero3_by_tensor || rank.naive_experts;
   const double calls = software.zero3_by_tensor ? kTensorsPerLayer : degrees.units;
   const auto seconds = [&](CollectiveKind kind, double bytes) {

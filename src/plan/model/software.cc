@@ -202,6 +202,21 @@ bool pads_vocabulary(Framework framework) {
   }
 }
 
+bool has_precision(Framework framework, bool nvfp4) {
+  switch (framework) {
+    case Framework::kMegatronBridge:
+    case Framework::kMegatronCore:
+      return true;
+    case Framework::kAutomodel:
+    case Framework::kTorch:
+    case Framework::kTorchCompiled:
+    case Framework::kXla:
+      return !nvfp4;
+    default:
+      return false;
+  }
+}
+
 Software software_of(Framework framework, const Card& card) {
   Software s = traits_of(framework, card);
   s.old_attention = s.flash && !has_native_attention(framework) && card.bf16_flops > kMostOfAmpere;

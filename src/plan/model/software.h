@@ -92,6 +92,10 @@ inline constexpr double kPureTraffic = 0.55;
 // Whether it rounds a vocabulary up to what products like, or its compiler pads the product.
 bool pads_vocabulary(Framework framework);
 
+// Whether it trains in mxfp8, or in nvfp4: with a scale for each block of a row. Transformer Engine
+// has both, PyTorch the first.
+bool has_precision(Framework framework, bool nvfp4);
+
 // As the framework runs by default.
 struct Card;
 Software software_of(Framework framework, const Card& card);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <array>
 #include <cmath>
 
 #include "plan/model/step_time.h"
@@ -148,10 +149,21 @@ RC_GTEST_PROP(StepTimeProperty, Fp8IsFasterWhereItWasPublishedToBe, ()) {
   Work work = llama_8b_on_h100();
   work.card = *card_of(
       *rc::gen::element("H100-SXM5-80GB", "H200-SXM-141GB", "B200-SXM-180GB", "GB200", "GB300"));
-  work.software = software_of(
-      *rc::gen::element(Framework::kMegatronBridge, Framework::kTorchCompiled), work.card);
-  work.shape.layers *= *rc::gen::element(1, 2, 3);
-  work.shape.body_parameters = work.shape.layers * 218e6;
+  work.software =
+      software_of(*rc::gen::element(Framework::kMegatronBridge, Framework::kMegatronCore,
+                                    Framework::kTorch, Framework::kTorchCompiled, Framework::kXla,
+                                    Framework::kLlmq, Framework::kAssay),
+                  work.card);
+  const auto [dim, ffn, layers] =
+      *rc::gen::element(std::array{4096, 14336, 32}, std::array{5120, 27648, 64},
+                        std::array{8192, 28672, 80}, std::array{16384, 53248, 126});
+  work.shape.dim = dim;
+  work.shape.ffn = ffn;
+  work.shape.layers = layers;
+  work.shape.heads = work.shape.dim / 128;
+  work.shape.mlp_matrices = *rc::gen::element(2, 3);
+  testing::complete(work.shape);
+  work.batch.sequence = *rc::gen::element(4096, 8192, 16384);
   work.degrees.tp = *rc::gen::element(1, 2);
   work.degrees.ranks *= work.degrees.tp;
   work.batch.micro_batch = *rc::gen::element(1, 2, 4);
@@ -174,7 +186,7 @@ RC_GTEST_PROP(StepTimeProperty, OnlyWhatIsUsedIsPaid, ()) {
     RC_ASSERT((t.gradients > Seconds(0)) ==
               (d.dp * d.cp * d.fsdp > 1 || work.batch.micros > 1 || work.shape.tied));
   } else {
-    RC_ASSERT((t.gradients > Seconds(0)) == (d.dp * d.cp * (d.ep_axis ? d.ep : 1) > 1));
+    RC_ASSERT((t.gradients > Seconds(0)) == (replicas(d) * (d.ep_axis ? d.ep : 1) > 1));
   }
   RC_ASSERT((t.routing > Seconds(0)) == work.shape.is_moe());
   RC_ASSERT((t.experts > Seconds(0)) == (work.shape.is_moe() && d.ep > 1));

@@ -21,6 +21,7 @@ struct KeptByLayer {
   double gate_up = 0;     // what goes into the activation
   double activation = 0;  // and what comes out of it
   double rows = 0;        // of a mixture, while it is at work: what goes to experts and comes back
+  double later_rows = 0;  // of these, what gradients of weights need that are made later
 
   [[nodiscard]] double with(const step::KeptParts& parts) const {
     double kept = stream;
@@ -71,6 +72,8 @@ double room_for_rows(const Work& work, const RankShare& rank) {
 // both; and where they travel, as they are sent or have arrived.
 constexpr double kOwnRows = 2;
 constexpr double kSpreadRows = 4;
+// Inputs of an expert's first product, and gradients of its last one's results.
+constexpr double kLaterRows = 2;
 
 KeptByLayer kept_by_layer(const Work& work, const RankShare& rank) {
   const Shape& shape = work.shape;
@@ -91,7 +94,11 @@ KeptByLayer kept_by_layer(const Work& work, const RankShare& rank) {
   kept.activation = kTwoBytes * ffn / tp;
   const bool is_mixture = rank.moe_share > 0;
   const double kinds = room > 1 ? kSpreadRows : kOwnRows;
-  if (is_mixture) kept.rows = kTwoBytes * kinds * room * shape.copies() * shape.dim;
+  if (is_mixture) {
+    const double kind = kTwoBytes * room * shape.copies() * shape.dim;
+    kept.rows = kinds * kind;
+    kept.later_rows = rank.moe_share * kLaterRows * kind;
+  }
   return kept;
 }
 
@@ -101,6 +108,7 @@ struct Stage {
   double layers = 0;
   bool first = false;
   bool last = false;
+  double deferred = 1;  // micro-batches whose gradients of weights are made later, where any are
 };
 
 // Micro-batches between their forward and backward pass (step/pipeline.cc).
@@ -139,7 +147,7 @@ double alive_bytes(const Work& work, const RankShare& rank, const Stage& stage) 
   const double whole = rank.tokens * kept.with({});  // of the layer at work, and of the last
   // And, as large as that, the inputs and gradients of all products of micro-batches whose
   // gradients of weights are made later.
-  const double later = stage.layers * (stage.last ? in_flight : 1);
+  const double later = stage.layers * std::min(in_flight, stage.deferred);
   const double kept_whole = d.zero_bubble ? later : stage.last && d.gpipe ? in_flight : 1;
   double layers = std::max(0.0, stage.layers * in_flight - kept_whole) * each + kept_whole * whole;
 
@@ -161,6 +169,8 @@ double alive_bytes(const Work& work, const RankShare& rank, const Stage& stage) 
   const double addends = d.tp > 1 ? 2 * kTwoBytes * rank.tokens * shape.dim : 0;
 
   layers += rank.tokens * kept.rows;
+  // Which every layer keeps until then, whatever is computed again.
+  if (d.zero_bubble) layers += rank.tokens * kept.later_rows * std::max(0.0, later - 1);
   double most = layers + 2 * stream + std::max(blocks, left + left_end) + addends;
   if (stage.last) {
     const double vocab = shape.vocab / d.tp;
@@ -215,13 +225,15 @@ MemoryNeed trainer_memory(const Work& work, const RankShare& rank) {
   };
   if (d.pp <= 1) return need_of({shape.layers, true, true});
   MemoryNeed most = need_of({stages.first, true, false});
+  // A stage makes gradients of weights as many micro-batches later as there are stages before it.
   const auto compare = [&](const Stage& stage, double number) {
     MemoryNeed need = need_of(stage);
     need.stage = number;
     if (need.total() > most.total()) most = need;
   };
-  if (d.pp > 2 && stages.most > stages.first) compare({stages.most, false, false}, 1);
-  compare({stages.last, false, true}, d.pp - 1);
+  if (d.pp > 2 && stages.most > stages.first) compare({stages.most, false, false, 2}, 1);
+  if (d.pp > 2 && d.zero_bubble) compare({stages.most, false, false, d.pp - 1}, d.pp - 2);
+  compare({stages.last, false, true, d.pp}, d.pp - 1);
   return most;
 }
 

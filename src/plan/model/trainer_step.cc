@@ -27,26 +27,26 @@ spec::Recompute policy_of(RecomputeKind kind) {
   return spec::Recompute::kNone;
 }
 
-PassKind kind_of_pass(step::Kind kind) {
+PassKind kind_of_pass(step::OpKind kind) {
   switch (kind) {
-    case step::Kind::kRoute:
-    case step::Kind::kRouteGrad:
-    case step::Kind::kSortRows:
-    case step::Kind::kGatherRows:
-    case step::Kind::kCombineRows:
-    case step::Kind::kArrangeRows:
-    case step::Kind::kPermuteRows:
+    case step::OpKind::kRoute:
+    case step::OpKind::kRouteGrad:
+    case step::OpKind::kSortRows:
+    case step::OpKind::kGatherRows:
+    case step::OpKind::kCombineRows:
+    case step::OpKind::kArrangeRows:
+    case step::OpKind::kPermuteRows:
       return PassKind::kRouting;
-    case step::Kind::kSum:
+    case step::OpKind::kSum:
       return PassKind::kSums;
     default:
       return PassKind::kElements;
   }
 }
 
-step::CollectiveKind collective_kind(step::Kind kind) {
-  return kind == step::Kind::kAllToAll ? step::CollectiveKind::kAllToAll
-                                       : step::CollectiveKind::kAllGather;
+step::CollectiveKind collective_kind(step::OpKind kind) {
+  return kind == step::OpKind::kAllToAll ? step::CollectiveKind::kAllToAll
+                                         : step::CollectiveKind::kAllGather;
 }
 
 // The one that is there already, or a new one; `same` compares what is priced.
@@ -58,9 +58,9 @@ Item& item_of(std::vector<Item>& list, const Item& item, Same same) {
 }
 
 void add(const step::CountedOp& op, double count, StepPieces& pieces) {
-  if (op.kind == step::Kind::kRead) return;  // by the host, ahead of time
+  if (op.kind == step::OpKind::kRead) return;  // by the host, ahead of time
   pieces.operators.of(op.phase) += count;
-  if (op.kind == step::Kind::kAttention || op.kind == step::Kind::kAttentionGrad) {
+  if (op.kind == step::OpKind::kAttention || op.kind == step::OpKind::kAttentionGrad) {
     pieces.attention.of(op.phase) += count * op.flops;
     return;
   }
@@ -132,7 +132,7 @@ void add_experts(const step::Totals& mixture, TrainerStep& step) {
     } else {
       const step::CountedExchange& one = mixture.exchanges[at.index];
       const ExpertMessage message{.bytes = static_cast<double>(one.bytes()),
-                                  .rows = one.kind == step::Kind::kExchangeRows};
+                                  .rows = one.kind == step::OpKind::kExchangeRows};
       const auto known = std::find(step.messages.begin(), step.messages.end(), message);
       moment.what = ExpertMoment::What::kIssue;
       moment.message = static_cast<std::size_t>(known - step.messages.begin());

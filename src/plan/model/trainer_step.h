@@ -19,7 +19,7 @@
 #include "step/collective.h"
 #include "step/layout.h"
 #include "step/op.h"
-#include "step/unit_sizes.h"
+#include "step/units.h"
 
 namespace assay::plan {
 

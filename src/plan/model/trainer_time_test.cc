@@ -6,7 +6,7 @@
 #include "plan/model/step_time.h"
 #include "plan/testing/searches.h"
 #include "plan/work_of_job.h"
-#include "step/moved_bytes.h"
+#include "step/op.h"
 #include "step/program.h"
 
 namespace assay::plan {
@@ -21,7 +21,7 @@ double pass_bytes(const spec::JobSpec& job) {
   const step::Program program = step::build(job.model, choices).value();
   double bytes = 0;
   for (const step::Op& op : program.ops) {
-    const bool is_read = op.kind == step::Kind::kRead;
+    const bool is_read = op.kind == step::OpKind::kRead;
     if (op.phase == step::Phase::kOptimizer || op.flops > 0 || is_read) continue;
     bytes += step::moved_bytes(op, program.buffers).total();
   }

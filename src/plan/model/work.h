@@ -37,6 +37,7 @@ struct Shape {
   // attention they do not follow from the heads.
   double qkv = 0;
   double attention_out = 0;
+  double latent_qkv = 0;  // columns that latent attention's products before it would have as one
   // A share of the layers attends to the last `window` keys only.
   double window = 0;
   double windowed_share = 0;
@@ -80,6 +81,7 @@ struct Degrees {
   double cp = 1;
   double ep = 1;
   bool ep_axis = false;      // else experts are spread over the ranks of dp or fsdp
+  bool cp_shards = false;    // ranks that share sequences divide the state, too
   double units = 1;          // that fsdp gathers a layer in
   double chunks = 1;         // of a stage, for interleaved pipelines
   bool gpipe = false;        // every micro-batch forward before any goes backward
@@ -176,6 +178,15 @@ struct Work {
 inline bool folds_gradients(const Work& work) {
   const bool executed = !work.shape.is_moe() || work.trainer != nullptr;
   return work.software.folds_gradients && executed && !work.lora;
+}
+
+// Ranks with the same parameters, or the same shards of them.
+inline double replicas(const Degrees& d) {
+  return d.dp * (d.cp_shards && d.fsdp > 1 ? 1 : d.cp);
+}
+// How far apart ranks are that share state: those in between compute the same tokens.
+inline double sharers_apart(const Degrees& d) {
+  return d.tp * (d.cp_shards ? 1 : d.cp);
 }
 
 // Replicas that share the optimizer's state.

@@ -51,10 +51,10 @@ Needed needed_by(const step::CountedExchange& one, const step::Layout& layout,
   const auto all = static_cast<double>(members.size());
   const auto devices = static_cast<double>(per_node);
   switch (one.kind) {
-    case step::Kind::kAllToAll:
-    case step::Kind::kExchangeRows:
+    case step::OpKind::kAllToAll:
+    case step::OpKind::kExchangeRows:
       return {devices * bytes * (all - here) / all, bytes * (here - 1) / all};
-    case step::Kind::kAllGather:
+    case step::OpKind::kAllGather:
       return {devices / here * bytes * (all - here) / all, bytes * (here - 1) / all};
     default:
       return {};

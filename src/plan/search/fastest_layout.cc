@@ -11,6 +11,16 @@
 namespace assay::plan {
 namespace {
 
+constexpr std::size_t kRanked = 32;
+
+// Behind those that are as fast.
+void rank(std::vector<LayoutChoice>& ranked, const LayoutChoice& choice) {
+  if (ranked.size() == kRanked && !(choice.step < ranked.back().step)) return;
+  const auto faster = [](const LayoutChoice& a, const LayoutChoice& b) { return a.step < b.step; };
+  ranked.insert(std::upper_bound(ranked.begin(), ranked.end(), choice, faster), choice);
+  if (ranked.size() > kRanked) ranked.pop_back();
+}
+
 // Sharded Muon is known as nanochat has it: every rank is a replica that updates its part.
 bool is_predicted(const Work& work, const spec::LayoutSpec& l) {
   return !work.muon || l.inner_ranks() * l.dp == 1 ||
@@ -31,7 +41,6 @@ FastestLayout fastest_layout(const spec::JobSpec& job, const Work& work, std::in
   Work tried = work;
   spec::JobSpec muon_job = job;
   spec::BatchSpec batch = job.batch;
-  base::Seconds fastest(std::numeric_limits<double>::infinity());
   std::int64_t unknown = 0;
   std::int64_t without_batch = 0;
   for (const spec::LayoutSpec& layout : layouts.valid) {
@@ -59,13 +68,13 @@ FastestLayout fastest_layout(const spec::JobSpec& job, const Work& work, std::in
       found.least_memory = std::min(found.least_memory, choice.memory.total());
       if (!choice.fits) {
         found.too_large += recomputations;
-      } else if (choice.step < fastest) {
-        fastest = choice.step;
-        found.best = {layout, batch, choice.kind, fastest, choice.memory};
+      } else {
+        rank(found.ranked, {layout, batch, choice.kind, choice.step, choice.memory});
       }
     }
     if (!accepted) ++without_batch;
   }
+  if (!found.ranked.empty()) found.best = found.ranked.front();
   if (without_batch > 0) {
     found.rejected.push_back(
         {fmt::format("batch: {} sequences per step have no micro-batch that suits stages and ranks",

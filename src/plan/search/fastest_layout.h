@@ -20,10 +20,13 @@ struct LayoutChoice {
   RecomputeKind recompute = RecomputeKind::kNone;
   base::Seconds step;
   MemoryNeed memory;
+  bool counted = false;  // from the programs of our trainer, not predicted
+  bool tight = false;    // nothing leaves as much memory free as it should: it may not fit
 };
 
 struct FastestLayout {
   std::optional<LayoutChoice> best;  // none where nothing fits
+  std::vector<LayoutChoice> ranked;  // this one and those that come next, fastest first
   std::int64_t considered = 0;       // layouts x micro-batches x recomputations
   std::int64_t too_large = 0;        // of these, for `memory`
   base::Bytes least_memory;          // that the smallest needs

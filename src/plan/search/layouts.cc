@@ -187,6 +187,33 @@ double change(const LayoutSpec& from, const LayoutSpec& to) {
   return sum;
 }
 
+// What was asked for beside the degrees, where it is possible with these: the schedule, with as
+// many chunks as there can be, and what is gathered at once.
+LayoutSpec as_asked(const JobSpec& job, LayoutSpec to, const TrainerRules& trainer) {
+  const LayoutSpec& asked = job.layout;
+  JobSpec tried = job;
+  const auto take = [&](const LayoutSpec& with) {
+    tried.layout = with;
+    const bool possible = spec::check_layout(tried) && spec::fills_pipeline(with, job.batch) &&
+                          (!trainer.accept(to, job.batch) || trainer.accept(with, job.batch));
+    if (possible) to = with;
+    return possible;
+  };
+  if (to.zero == 3 && to.fsdp * to.ep > 1) {
+    LayoutSpec with = to;
+    with.unit = asked.unit;
+    take(with);
+  }
+  if (to.pp == 1) return to;
+  for (std::int64_t chunks = asked.pp_chunks; chunks > 0; --chunks) {
+    LayoutSpec with = to;
+    with.pp_schedule = asked.pp_schedule;
+    with.pp_chunks = chunks;
+    if (take(with)) break;
+  }
+  return to;
+}
+
 }  // namespace
 
 Layouts layouts_of(const JobSpec& job, std::int64_t sequences, Framework framework) {
@@ -221,7 +248,8 @@ std::optional<Nearest> nearest_valid(const JobSpec& job) {
   const auto nearest =
       std::min_element(all.valid.begin(), all.valid.end(),
                        [&](const auto& a, const auto& b) { return distance(a) < distance(b); });
-  return Nearest{checked.error().what, *nearest};  // one is always valid: replicas alone
+  // One is always valid: replicas alone.
+  return Nearest{checked.error().what, as_asked(job, *nearest, trainer)};
 }
 
 std::string to_text(const LayoutSpec& l) {

@@ -185,6 +185,19 @@ TEST(Layouts, AnImpossibleOneNamesItsRuleAndTheNearest) {
   EXPECT_EQ(to_text(nearest_valid(job)->layout), "dp 2 x pp 16");
 }
 
+// Of a schedule with too many chunks, the one with fewer; chunks need not be equal.
+TEST(Layouts, TheNearestKeepsTheSchedule) {
+  JobSpec job = preset_job("llama3-70b-h200x32");
+  job.model.layers = 82;
+  job.batch.accumulate = 16;
+  job.layout = {
+      .dp = 0, .pp = 8, .pp_schedule = spec::PipelineSchedule::kInterleaved, .pp_chunks = 11};
+  const auto nearest = nearest_valid(job);
+  ASSERT_TRUE(nearest.has_value());
+  EXPECT_EQ(nearest->broken, "layout.pp: 82 layers are too few for 8 stages of 11 chunks");
+  EXPECT_EQ(to_text(nearest->layout), "dp 4 x pp 8 of 10 chunks");
+}
+
 TEST(Layouts, ReasonsAreSentences) {
   JobSpec job = preset_job("llama3-70b-h200x32");
   job.model.layers = 24;

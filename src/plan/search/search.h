@@ -30,8 +30,8 @@ struct SearchLimits {
   std::int64_t min_devices = 1;
   std::int64_t max_devices = std::numeric_limits<std::int64_t>::max();
   std::optional<base::Bytes> memory;  // of a card, at most
-  // Of a card's memory, left free. Default: the mean error of predicted memory, which of our
-  // trainer is counted and of other software is modelled.
+  // Of a card's memory, left free. Default: what planned memory was measured to be off by, where
+  // our trainer's is counted; of other software so much that 9 of 10 measured runs would have fit.
   std::optional<double> memory_headroom;
 };
 
@@ -47,6 +47,7 @@ struct SearchChoices {
 
 // Machines, the layout of the job on them, an offer, and the outcome of the run.
 struct Candidate {
+  std::size_t place = 0;  // among the kinds and numbers of machines that were searched
   std::string machines;
   std::int64_t nodes = 0;
   std::int64_t devices = 0;
@@ -85,8 +86,10 @@ struct Found {
   std::vector<Assumption> assumptions;
 };
 
-// The same input gives the same answer. Fails for a job that cannot be predicted or has no
-// training length, and where there is no offer for any of the machines.
+// What is recommended and what is on the front is counted (LayoutChoice::counted), where our
+// trainer runs it: `assay plan` of it says the same. The same input gives the same answer. Fails
+// for a job that cannot be predicted or has no training length, and where there is no offer for any
+// of the machines.
 base::Result<Found> search(const spec::JobSpec& job, const std::vector<Machines>& machines,
                            const SearchChoices& choices = {});
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "plan/plan.h"
+#include "plan/search/counted_layout.h"
 #include "plan/testing/searches.h"
 #include "spec/load.h"
 
@@ -138,8 +140,67 @@ TEST(Search, MoreMemoryIsLeftFreeForSoftwareWhoseNeedIsModelled) {
       if (one.what == "memory left free") return one.value;
     return std::string("not said");
   };
-  EXPECT_EQ(left_free(std::nullopt), "6 %");
-  EXPECT_EQ(left_free(Framework::kMegatronCore), "14 %");
+  EXPECT_EQ(left_free(std::nullopt), "1 %");
+  EXPECT_EQ(left_free(Framework::kMegatronCore), "24 %");
+}
+
+// Zero bubble keeps the rows of every mixture until it makes gradients of weights, and a search
+// that forgets them offers what cannot run.
+TEST(Search, WhatItListsFitsAsItsPlanSays) {
+  JobSpec job = job_of("moe-9b-h200x32", {"train.steps=1000", "batch.micro_batch=1"});
+  job.cluster.device.memory = base::Bytes(std::int64_t{40} << 30);
+  const Found found = search(job, rented_machines(job)).value();
+  ASSERT_TRUE(found.recommended.has_value());
+  for (const std::size_t i : found.front) {
+    const Candidate& c = found.candidates[i];
+    EXPECT_TRUE(c.choice.counted);
+    JobSpec run = job;
+    run.cluster.nodes = c.nodes;
+    run.layout = c.choice.layout;
+    run.batch = c.choice.batch;
+    run.train.recompute = recompute_key(c.choice.recompute);
+    const Plan plan = plan_of("run", run);
+    ASSERT_TRUE(plan.memory && plan.memory->counted);
+    EXPECT_TRUE(plan.memory->fits());
+    EXPECT_EQ(plan.memory->need.total(), c.choice.memory.total());
+  }
+}
+
+// Where the closed form is far too low, the next fastest is taken, down to what fits.
+TEST(Search, WhatDoesNotFitAsCountedIsNotTaken) {
+  JobSpec job = long_job();
+  const Work work = work_of(job).value();
+  const base::Bytes memory(std::int64_t{60} << 30);
+  FastestLayout found = fastest_layout(job, work, sequences_per_step(job), work.card.memory, {});
+  ASSERT_GT(found.best->memory.total(), memory);  // as if 141 GB had been predicted to be enough
+  const LayoutSearch search{job, work, sequences_per_step(job), memory};
+  const auto choice = fastest_counted(search, std::move(found), {});
+  ASSERT_TRUE(choice.has_value());
+  EXPECT_TRUE(choice->counted);
+  EXPECT_LE(choice->memory.total(), memory);
+}
+
+// Of software whose memory is modelled, what needs nearly all of it is offered where nothing else
+// is, and the answer says so.
+TEST(Search, WhatFitsTightlyIsOfferedWhereNothingElseDoes) {
+  JobSpec job = long_job();
+  job.cluster.nodes = job.cluster.max_nodes = 1;
+  job.layout = {.ranks = 4, .dp = 1, .fsdp = 4};
+  SearchChoices choices{.assumed = {.framework = Framework::kMegatronCore}};
+  const Work work = work_of(job, choices.assumed).value();
+  const auto least = fastest_layout(job, work, sequences_per_step(job), base::Bytes(1), {});
+  job.cluster.device.memory = base::Bytes(least.least_memory.count() * 11 / 10);
+  const Found found = search(job, rented_machines(job), choices).value();
+  ASSERT_TRUE(found.recommended.has_value());
+  EXPECT_TRUE(found.candidates[*found.recommended].choice.tight);
+  const bool told =
+      std::any_of(found.assumptions.begin(), found.assumptions.end(), [](const Assumption& one) {
+        return one.source ==
+               "may not fit: 8 of 10 measured runs used 0.80 to 1.32 times the predicted";
+      });
+  EXPECT_TRUE(told);
+  choices.limits.memory_headroom = 0.2;
+  EXPECT_FALSE(search(job, rented_machines(job), choices)->recommended.has_value());
 }
 
 TEST(Search, ARangeOfPricesIsARangeOfCosts) {

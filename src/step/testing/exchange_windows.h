@@ -5,7 +5,7 @@
 #include <set>
 #include <vector>
 
-#include "step/moved_bytes.h"
+#include "step/op.h"
 #include "step/program.h"
 
 namespace assay::step::testing {
@@ -24,7 +24,7 @@ inline std::vector<ExchangeWindow> exchange_windows(const Program& p) {
   std::vector<ExchangeWindow> list;
   std::map<std::int32_t, std::size_t> open;  // by ticket
   for (const Op& op : p.ops) {
-    if (op.kind == Kind::kWait) {
+    if (op.kind == OpKind::kWait) {
       open.erase(op.ticket);
     } else if (op.is_exchange()) {
       open[op.ticket] = list.size();

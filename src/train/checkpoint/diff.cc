@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "train/checkpoint/element_value.h"
+#include "train/checkpoint/tensor.h"
 
 namespace assay::checkpoint {
 namespace {

@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "base/testing/temp_dir.h"
-#include "train/checkpoint/element_value.h"
+#include "train/checkpoint/tensor.h"
 #include "train/checkpoint/testing/snapshots.h"
 
 namespace assay::checkpoint {

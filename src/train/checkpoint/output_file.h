@@ -6,17 +6,20 @@
 // from the cache.
 #pragma once
 
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
+#include <thread>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "hash/digest.h"
-#include "train/checkpoint/stream_hash.h"
 
 namespace assay::checkpoint {
 
@@ -26,6 +29,32 @@ struct FileRecord {
   std::int64_t bytes = 0;
   hash::Digest blake3;
   bool operator==(const FileRecord&) const = default;
+};
+
+// BLAKE3 of a sequence of spans, computed on its own thread while the caller writes the same bytes.
+class StreamHash {
+ public:
+  StreamHash();
+  StreamHash(const StreamHash&) = delete;
+  StreamHash& operator=(const StreamHash&) = delete;
+  // Discards bytes that were not hashed yet.
+  ~StreamHash();
+
+  // The bytes are not copied: they must not change until finish() or destruction.
+  void add(std::span<const std::byte> data);
+  // Waits for all bytes; call once.
+  hash::Digest finish();
+
+ private:
+  void hash_all();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::span<const std::byte>> waiting_;
+  bool complete_ = false;   // no more bytes will be added
+  bool abandoned_ = false;  // the result is not needed
+  hash::Digest digest_;
+  std::thread thread_;
 };
 
 class OutputFile {

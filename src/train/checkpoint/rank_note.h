@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "train/checkpoint/manifest.h"
+#include "train/checkpoint/write.h"
 
 namespace assay::checkpoint {
 
@@ -32,5 +33,18 @@ std::string rank_note_name(std::int64_t rank);
 // Renamed into place, so readers see the whole note or none.
 base::Result<void> leave_note(const std::filesystem::path& folder, const RankNote& note);
 base::Result<RankNote> read_note(const std::filesystem::path& folder, std::int64_t rank);
+
+// What rank 0 waits for.
+struct Awaited {
+  std::int64_t ranks = 1;
+  std::int64_t step = 0;
+};
+
+// Returns all notes, by rank. Waits until no file has grown and no note has appeared for
+// WriteOptions::patience; the error then names the missing ranks. If all notes are there but some
+// report failures, the error names the first such rank.
+base::Result<std::vector<RankNote>> collect_notes(const std::filesystem::path& folder,
+                                                  const Awaited& awaited,
+                                                  const WriteOptions& options);
 
 }  // namespace assay::checkpoint

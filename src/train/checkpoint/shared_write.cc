@@ -7,7 +7,6 @@
 #include <map>
 #include <utility>
 
-#include "train/checkpoint/collect_notes.h"
 #include "train/checkpoint/folder_name.h"
 #include "train/checkpoint/output_file.h"
 #include "train/checkpoint/rank_note.h"

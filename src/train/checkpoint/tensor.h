@@ -67,4 +67,12 @@ struct Tensor {
 
 Tensor owned_tensor(TensorInfo info, std::vector<std::byte> data);
 
+// A stored element as a number, from its dtype_bytes() bytes, little-endian. Integers beyond 2^53
+// are rounded.
+double element_value(TensorDtype dtype, std::span<const std::byte> bytes);
+
+// |a - b|; integers are subtracted before the result is rounded.
+double element_difference(TensorDtype dtype, std::span<const std::byte> a,
+                          std::span<const std::byte> b);
+
 }  // namespace assay::checkpoint

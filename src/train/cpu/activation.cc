@@ -36,7 +36,7 @@ ValueAndSlope plain(spec::Mlp kind, float x) {
 }  // namespace
 
 void activate(Device& device, spec::Mlp kind, Matrix inner, RowWeights by, Matrix a) {
-  device.executed(step::Kind::kActivate, {inner, by.weights, by.slots}, {a});
+  device.executed(step::OpKind::kActivate, {inner, by.weights, by.slots}, {a});
   device.ranges(a.rows, kActivationRows, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t t = first; t < last; ++t) {
       const float* gate = inner.row(t);
@@ -59,7 +59,7 @@ void activate(Device& device, spec::Mlp kind, Matrix inner, RowWeights by, Matri
 
 void activate_grad(Device& device, spec::Mlp kind, Matrix inner, Matrix da, RowWeights by,
                    Matrix dinner, Matrix dweights, Matrix a) {
-  device.executed(step::Kind::kActivateGrad, {inner, da, by.weights, by.slots},
+  device.executed(step::OpKind::kActivateGrad, {inner, da, by.weights, by.slots},
                   {dinner, dweights, a});
   device.ranges(da.rows, kActivationRows, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t t = first; t < last; ++t) {

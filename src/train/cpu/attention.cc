@@ -1,6 +1,7 @@
-// Causal attention. One task is one sequence and one key/value head with all the query heads that
-// share it, so that no two tasks add to the same gradient. Scores are computed for a block of
-// queries at a time and not stored: the backward pass recomputes them from the log-sum-exp.
+// Causal attention, and the rotary positions of its queries and keys. One task is one sequence and
+// one key/value head with all the query heads that share it, so that no two tasks add to the same
+// gradient. Scores are computed for a block of queries at a time and not stored: the backward pass
+// recomputes them from the log-sum-exp.
 #include <cblas.h>
 
 #include <algorithm>
@@ -94,11 +95,13 @@ void for_blocks(AttentionShape shape, Tokens documents, std::int64_t first_row, 
   }
 }
 
+constexpr std::int64_t kRotateRows = 64;
+
 }  // namespace
 
 void attention(Device& device, AttentionShape shape, Matrix q, Matrix k, Matrix v, Tokens documents,
                Matrix o, Matrix log_sum_exp) {
-  device.executed(step::Kind::kAttention, {q, k, v, documents}, {o, log_sum_exp});
+  device.executed(step::OpKind::kAttention, {q, k, v, documents}, {o, log_sum_exp});
   const std::int64_t width = shape.head_dim;
   const std::int64_t shared = shape.heads / shape.kv_heads;
   const std::int64_t tasks = q.rows / shape.queries * shape.kv_heads;
@@ -126,7 +129,7 @@ void attention(Device& device, AttentionShape shape, Matrix q, Matrix k, Matrix 
 
 void attention_grad(Device& device, AttentionShape shape, Matrix q, Matrix k, Matrix v, Matrix o,
                     Matrix log_sum_exp, Matrix d_o, Tokens documents, AttentionGrads grads) {
-  device.executed(step::Kind::kAttentionGrad, {q, k, v, o, log_sum_exp, d_o, documents},
+  device.executed(step::OpKind::kAttentionGrad, {q, k, v, o, log_sum_exp, d_o, documents},
                   {grads.dq, grads.dk, grads.dv});
   const std::int64_t width = shape.head_dim;
   const std::int64_t shared = shape.heads / shape.kv_heads;
@@ -172,6 +175,38 @@ void attention_grad(Device& device, AttentionShape shape, Matrix q, Matrix k, Ma
                  head_of(grads.dk, key, block.keys(), at.kv_head, width));
         multiply(false, false, scale, dp, keys, 0, head_of(grads.dq, row, block.rows, head, width));
       });
+    }
+  });
+}
+
+// The first and second half of a head are the real and imaginary parts of complex numbers, which
+// are rotated by position, as in the published Llama weights.
+void rotate(Device& device, const Rotation& rotation, int direction, Matrix heads) {
+  device.executed(direction > 0 ? step::OpKind::kRotate : step::OpKind::kRotateGrad, {}, {heads});
+  const auto half = static_cast<std::int64_t>(rotation.frequencies.size());
+  const std::int64_t count = heads.cols / (2 * half);
+  device.ranges(heads.rows, kRotateRows, [&](std::int64_t first, std::int64_t last) {
+    std::vector<float> turn(static_cast<std::size_t>(2 * half));
+    for (std::int64_t t = first; t < last; ++t) {
+      const auto position = static_cast<double>(rotation.part.position(t));
+      for (std::int64_t i = 0; i < half; ++i) {
+        const double angle = position * rotation.frequencies[static_cast<std::size_t>(i)];
+        turn[static_cast<std::size_t>(i)] = static_cast<float>(std::cos(angle));
+        turn[static_cast<std::size_t>(half + i)] =
+            static_cast<float>(std::sin(angle)) * static_cast<float>(direction);
+      }
+      for (std::int64_t head = 0; head < count; ++head) {
+        float* real = heads.row(t) + head * 2 * half;
+        float* imaginary = real + half;
+        for (std::int64_t i = 0; i < half; ++i) {
+          const float cosine = turn[static_cast<std::size_t>(i)];
+          const float sine = turn[static_cast<std::size_t>(half + i)];
+          const float x = real[i];
+          const float y = imaginary[i];
+          real[i] = x * cosine - y * sine;
+          imaginary[i] = y * cosine + x * sine;
+        }
+      }
     }
   });
 }

@@ -25,7 +25,7 @@ KeyPlace key_place(std::int64_t row, std::int64_t sequences, std::int64_t piece,
 }  // namespace
 
 void pack_keys(Device& device, Matrix k, Matrix v, Matrix packed) {
-  device.executed(step::Kind::kPackKeys, {k, v}, {packed});
+  device.executed(step::OpKind::kPackKeys, {k, v}, {packed});
   device.ranges(packed.rows, kKeyRows, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t t = first; t < last; ++t) {
       std::copy_n(k.row(t), k.cols, packed.row(t));
@@ -36,7 +36,7 @@ void pack_keys(Device& device, Matrix k, Matrix v, Matrix packed) {
 
 void order_keys(Device& device, std::int64_t sequences, std::int64_t piece, Matrix by_rank,
                 Matrix in_order) {
-  device.executed(step::Kind::kOrderKeys, {by_rank}, {in_order});
+  device.executed(step::OpKind::kOrderKeys, {by_rank}, {in_order});
   const std::int64_t ranks = by_rank.rows / (2 * piece * sequences);
   device.ranges(by_rank.rows, kKeyRows, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t row = first; row < last; ++row) {
@@ -49,7 +49,7 @@ void order_keys(Device& device, std::int64_t sequences, std::int64_t piece, Matr
 
 void split_keys_grad(Device& device, std::int64_t sequences, std::int64_t piece, Matrix first,
                      Matrix second, Matrix by_rank) {
-  device.executed(step::Kind::kSplitKeysGrad, {first, second}, {by_rank});
+  device.executed(step::OpKind::kSplitKeysGrad, {first, second}, {by_rank});
   const std::int64_t ranks = by_rank.rows / (2 * piece * sequences);
   // A piece contributes gradients to the keys that it has seen.
   const auto gradient = [&](const Matrix& of, const KeyPlace& place) -> const float* {
@@ -70,7 +70,7 @@ void split_keys_grad(Device& device, std::int64_t sequences, std::int64_t piece,
 }
 
 void sum_keys_grad(Device& device, Matrix addends, Matrix sum) {
-  device.executed(step::Kind::kSumKeysGrad, {addends}, {sum});
+  device.executed(step::OpKind::kSumKeysGrad, {addends}, {sum});
   device.ranges(sum.rows, kKeyRows, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t t = first; t < last; ++t) {
       float* to = sum.row(t);

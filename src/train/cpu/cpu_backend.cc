@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/process/proc.h"
 #include "base/units.h"
-#include "spec/rope.h"
+#include "spec/model.h"
 #include "step/shapes.h"
 #include "train/cpu/kernels.h"
 #include "train/host_memory.h"
@@ -23,8 +23,8 @@
 namespace assay::train::cpu {
 namespace {
 
-using step::Kind;
 using step::Op;
+using step::OpKind;
 using step::View;
 
 // The memory of a program. The kernel allocates pages on first touch, so resident memory shows use.
@@ -201,13 +201,13 @@ class CpuBackend : public Backend {
 };
 
 void CpuBackend::execute_norm(const Op& op) {
-  const bool heads = op.kind == Kind::kHeadNorm || op.kind == Kind::kHeadNormGrad;
+  const bool heads = op.kind == OpKind::kHeadNorm || op.kind == OpKind::kHeadNormGrad;
   const spec::ModelSpec& m = program_->model;
   const NormShape shape{.kind = op.kind,
                         .centred = !heads && m.norm == spec::Norm::kLayerNorm,
                         .width = heads ? m.head_dim : m.dim,
                         .epsilon = m.norm_epsilon};
-  if (op.kind == Kind::kNorm || op.kind == Kind::kHeadNorm) {
+  if (op.kind == OpKind::kNorm || op.kind == OpKind::kHeadNorm) {
     return norm(device_, shape, at(op.in, 0), at(op.in, 1), at(op.in, 2), at(op.out, 0));
   }
   const std::size_t weights = op.in.size() - (op.residual ? 1 : 0) - 2;
@@ -221,7 +221,7 @@ void CpuBackend::execute_attention(const Op& op) {
   const AttentionShape shape{op.in[0].rows / op.sequences, op.in[1].rows / op.sequences,
                              op.in[0].cols / m.head_dim, op.in[1].cols / m.head_dim, m.head_dim};
   const Tokens documents = op.documents ? tokens(op.in.back()) : Tokens{};
-  if (op.kind == Kind::kAttention) {
+  if (op.kind == OpKind::kAttention) {
     return attention(device_, shape, at(op.in, 0), at(op.in, 1), at(op.in, 2), documents,
                      at(op.out, 0), at(op.out, 1));
   }
@@ -233,13 +233,13 @@ void CpuBackend::execute_attention(const Op& op) {
 void CpuBackend::execute_context(const Op& op) {
   const std::int64_t sequences = program_->choices.micro_batch;
   const std::int64_t piece = program_->sequence_part().piece;
-  if (op.kind == Kind::kPackKeys) {
+  if (op.kind == OpKind::kPackKeys) {
     return pack_keys(device_, at(op.in, 0), at(op.in, 1), at(op.out, 0));
   }
-  if (op.kind == Kind::kOrderKeys) {
+  if (op.kind == OpKind::kOrderKeys) {
     return order_keys(device_, sequences, piece, at(op.in, 0), at(op.out, 0));
   }
-  if (op.kind == Kind::kSplitKeysGrad) {
+  if (op.kind == OpKind::kSplitKeysGrad) {
     return split_keys_grad(device_, sequences, piece, at(op.in, 0), at(op.in, 1), at(op.out, 0));
   }
   sum_keys_grad(device_, at(op.in, 0), at(op.out, 0));
@@ -251,28 +251,28 @@ void CpuBackend::execute_mixture(const Op& op) {
                         step::most_rows_of_expert(m, op.in[0].rows),
                         static_cast<double>(program_->global_step_tokens())};
   switch (op.kind) {
-    case Kind::kRoute:
+    case OpKind::kRoute:
       return route(device_, routing, at(op.in, 0), at(op.in, 1), at(op.out, 0),
                    whole_numbers(op.out[1]), at(op.out, 2), at(op.out, 3), op.adds_to(3),
                    at(op.out, 4), op.adds_to(4));
-    case Kind::kRouteGrad:
+    case OpKind::kRouteGrad:
       return route_grad(device_, routing, settings_, op.adds_losses, at(op.in, 0), at(op.in, 1),
                         whole_numbers(op.in[2]), whole_numbers(op.in[3]), at(op.in, 4),
                         at(op.in, 5), at(op.out, 0), at(op.out, 1));
-    case Kind::kSortRows:
+    case OpKind::kSortRows:
       return sort_rows(device_, op.most_rows, whole_numbers(op.in[0]), whole_numbers(op.out[0]),
                        whole_numbers(op.out[1]), whole_numbers(op.out[2]),
                        op.out.size() > 3 ? whole_numbers(op.out[3]) : Integers{});
-    case Kind::kArrangeRows:
+    case OpKind::kArrangeRows:
       return arrange_rows(device_, whole_numbers(op.in[0]), whole_numbers(op.in[1]),
                           whole_numbers(op.out[0]), whole_numbers(op.out[1]),
                           whole_numbers(op.out[2]));
-    case Kind::kPermuteRows:
+    case OpKind::kPermuteRows:
       return permute_rows(device_, at(op.in, 0), whole_numbers(op.in[1]), at(op.out, 0));
-    case Kind::kGatherRows:
+    case OpKind::kGatherRows:
       return gather_rows(device_, m.experts_per_token, at(op.in, 0), whole_numbers(op.in[1]),
                          at(op.out, 0));
-    case Kind::kCombineRows:
+    case OpKind::kCombineRows:
       return combine_rows(device_, at(op.in, 0), whole_numbers(op.in[1]), at(op.in, 2),
                           at(op.out, 0));
     default:
@@ -282,21 +282,21 @@ void CpuBackend::execute_mixture(const Op& op) {
 }
 
 void CpuBackend::execute_optimizer(const Op& op) {
-  if (op.kind == Kind::kFold) return fold(device_, at(op.in, 0), at(op.out, 0), op.adds_to(0));
-  if (op.kind == Kind::kNormSums) {
+  if (op.kind == OpKind::kFold) return fold(device_, at(op.in, 0), at(op.out, 0), op.adds_to(0));
+  if (op.kind == OpKind::kNormSums) {
     return norm_sums(device_, step::norm_block(program_->model), all(op.in), all(op.out));
   }
-  if (op.kind == Kind::kGradientNorm) {
+  if (op.kind == OpKind::kGradientNorm) {
     return gradient_norm(device_, all(op.in), settings_.clip, scalars(op.out[0]));
   }
-  if (op.kind == Kind::kStepSums) return step_sums(device_, at(op.in, 0), at(op.out, 0));
-  if (op.kind == Kind::kMuon) {
+  if (op.kind == OpKind::kStepSums) return step_sums(device_, at(op.in, 0), at(op.out, 0));
+  if (op.kind == OpKind::kMuon) {
     return muon(device_, settings_, scalars(op.in[1]), at(op.in, 0), at(op.out, 0), at(op.out, 1));
   }
-  if (op.kind == Kind::kBalance) {
+  if (op.kind == OpKind::kBalance) {
     return balance(device_, settings_, scalars(op.in[1]), at(op.in, 0), at(op.out, 0));
   }
-  adamw(device_, settings_, op.part == step::Part::kDecayed, scalars(op.in[1]), at(op.in, 0),
+  adamw(device_, settings_, op.part == step::ModelPart::kDecayed, scalars(op.in[1]), at(op.in, 0),
         at(op.out, 0), at(op.out, 1), at(op.out, 2));
 }
 
@@ -304,80 +304,80 @@ void CpuBackend::dispatch(const Op& op) {
   const spec::ModelSpec& m = program_->model;
   const step::SequencePart part = program_->sequence_part();
   switch (op.kind) {
-    case Kind::kEmbed:
+    case OpKind::kEmbed:
       return embed(device_, tokens(op.in[0]), op.first_token, at(op.in, 1), at(op.in, 2), part,
                    at(op.out, 0));
-    case Kind::kEmbedGrad:
+    case OpKind::kEmbedGrad:
       return embed_grad(device_, tokens(op.in[0]), op.first_token, at(op.in, 1), at(op.out, 0),
                         op.adds_to(0));
-    case Kind::kPositionsGrad:
+    case OpKind::kPositionsGrad:
       return positions_grad(device_, at(op.in, 0), part, at(op.out, 0), op.adds_to(0));
-    case Kind::kNorm:
-    case Kind::kNormGrad:
-    case Kind::kHeadNorm:
-    case Kind::kHeadNormGrad:
+    case OpKind::kNorm:
+    case OpKind::kNormGrad:
+    case OpKind::kHeadNorm:
+    case OpKind::kHeadNormGrad:
       return execute_norm(op);
-    case Kind::kMatmul:
+    case OpKind::kMatmul:
       return matmul(device_, {op.transpose_a, op.transpose_b, op.adds_to(0)}, at(op.in, 0),
                     at(op.in, 1), op.residual ? at(op.in, 2) : Matrix{},
                     op.bias ? at(op.in, op.residual ? 3 : 2) : Matrix{}, at(op.out, 0));
-    case Kind::kScale:
-    case Kind::kQuantise:
+    case OpKind::kScale:
+    case OpKind::kQuantise:
       return;  // prepare() refuses such programs
-    case Kind::kBiasGrad:
+    case OpKind::kBiasGrad:
       return bias_grad(device_, at(op.in, 0), at(op.out, 0), op.adds_to(0));
-    case Kind::kRotate:
-    case Kind::kRotateGrad:
-      return rotate(device_, {part, frequencies_}, op.kind == Kind::kRotate ? 1 : -1,
+    case OpKind::kRotate:
+    case OpKind::kRotateGrad:
+      return rotate(device_, {part, frequencies_}, op.kind == OpKind::kRotate ? 1 : -1,
                     at(op.out, 0));
-    case Kind::kAttention:
-    case Kind::kAttentionGrad:
+    case OpKind::kAttention:
+    case OpKind::kAttentionGrad:
       return execute_attention(op);
-    case Kind::kPackKeys:
-    case Kind::kOrderKeys:
-    case Kind::kSplitKeysGrad:
-    case Kind::kSumKeysGrad:
+    case OpKind::kPackKeys:
+    case OpKind::kOrderKeys:
+    case OpKind::kSplitKeysGrad:
+    case OpKind::kSumKeysGrad:
       return execute_context(op);
-    case Kind::kActivate:
+    case OpKind::kActivate:
       return activate(device_, m.mlp, at(op.in, 0), row_weights(op, 1), at(op.out, 0));
-    case Kind::kActivateGrad: {
+    case OpKind::kActivateGrad: {
       const RowWeights by = row_weights(op, 2);
       return activate_grad(device_, m.mlp, at(op.in, 0), at(op.in, 1), by, at(op.out, 0),
                            by.empty() ? Matrix{} : at(op.out, 1), at(op.out, by.empty() ? 1 : 2));
     }
-    case Kind::kRoute:
-    case Kind::kRouteGrad:
-    case Kind::kSortRows:
-    case Kind::kGatherRows:
-    case Kind::kGroupedMatmul:
-    case Kind::kCombineRows:
-    case Kind::kArrangeRows:
-    case Kind::kPermuteRows:
+    case OpKind::kRoute:
+    case OpKind::kRouteGrad:
+    case OpKind::kSortRows:
+    case OpKind::kGatherRows:
+    case OpKind::kGroupedMatmul:
+    case OpKind::kCombineRows:
+    case OpKind::kArrangeRows:
+    case OpKind::kPermuteRows:
       return execute_mixture(op);
-    case Kind::kLossTerms:
+    case OpKind::kLossTerms:
       return loss_terms(device_, vocabulary_of(op), at(op.in, 0), tokens(op.in[1]), at(op.out, 0));
-    case Kind::kLoss:
+    case OpKind::kLoss:
       return loss(device_, vocabulary_of(op), at(op.in, 0), tokens(op.in[1]), at(op.in, 2),
                   settings_, program_->choices.purpose == step::Purpose::kTrain, at(op.out, 1),
                   op.adds_to(1));
-    case Kind::kSum:
+    case OpKind::kSum:
       return sum(device_, at(op.in, 0), op.residual ? at(op.in, 1) : Matrix{},
                  op.bias ? at(op.in, op.residual ? 2 : 1) : Matrix{}, at(op.out, 0));
-    case Kind::kFold:
-    case Kind::kNormSums:
-    case Kind::kGradientNorm:
-    case Kind::kAdamw:
-    case Kind::kMuon:
-    case Kind::kBalance:
-    case Kind::kStepSums:
+    case OpKind::kFold:
+    case OpKind::kNormSums:
+    case OpKind::kGradientNorm:
+    case OpKind::kAdamw:
+    case OpKind::kMuon:
+    case OpKind::kBalance:
+    case OpKind::kStepSums:
       return execute_optimizer(op);
-    case Kind::kRead:
-    case Kind::kAllGather:
-    case Kind::kAllToAll:
-    case Kind::kExchangeRows:
-    case Kind::kSend:
-    case Kind::kReceive:
-    case Kind::kWait:
+    case OpKind::kRead:
+    case OpKind::kAllGather:
+    case OpKind::kAllToAll:
+    case OpKind::kExchangeRows:
+    case OpKind::kSend:
+    case OpKind::kReceive:
+    case OpKind::kWait:
       return;  // see set_batch() and exchange()
   }
 }
@@ -385,8 +385,8 @@ void CpuBackend::dispatch(const Op& op) {
 // Unlike arithmetic, communication can fail: another rank may have exited.
 base::Result<void> CpuBackend::exchange(const Op& op) {
   device_.executed(op.kind, {at(op.in, 0), at(op.in, 1), at(op.in, 2)}, {at(op.out, 0)});
-  if (op.kind == Kind::kWait) return groups_->wait(op);
-  if (op.kind == Kind::kExchangeRows) {
+  if (op.kind == OpKind::kWait) return groups_->wait(op);
+  if (op.kind == OpKind::kExchangeRows) {
     return groups_->issue_rows(*program_, op, {rows_by_rank(op.in[1]), rows_by_rank(op.in[2])},
                                address(op.in[0]), address(op.out[0]));
   }

@@ -14,7 +14,7 @@ constexpr std::int64_t kColumns = 32;
 
 void embed(Device& device, Tokens tokens, std::int64_t first_token, Matrix table, Matrix positions,
            const step::SequencePart& part, Matrix x) {
-  device.executed(step::Kind::kEmbed, {tokens, table, positions}, {x});
+  device.executed(step::OpKind::kEmbed, {tokens, table, positions}, {x});
   device.ranges(x.rows, kTokenRows, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t t = first; t < last; ++t) {
       const std::int64_t row = tokens[t] - first_token;
@@ -30,7 +30,7 @@ void embed(Device& device, Tokens tokens, std::int64_t first_token, Matrix table
 
 void embed_grad(Device& device, Tokens tokens, std::int64_t first_token, Matrix dx, Matrix dtable,
                 bool adds) {
-  device.executed(step::Kind::kEmbedGrad, {tokens, dx}, {dtable});
+  device.executed(step::OpKind::kEmbedGrad, {tokens, dx}, {dtable});
   device.ranges(dx.cols, kColumns, [&](std::int64_t first, std::int64_t last) {
     if (!adds) {
       for (std::int64_t v = 0; v < dtable.rows; ++v) {
@@ -49,7 +49,7 @@ void embed_grad(Device& device, Tokens tokens, std::int64_t first_token, Matrix 
 
 void positions_grad(Device& device, Matrix dx, const step::SequencePart& part, Matrix dpositions,
                     bool adds) {
-  device.executed(step::Kind::kPositionsGrad, {dx}, {dpositions});
+  device.executed(step::OpKind::kPositionsGrad, {dx}, {dpositions});
   device.ranges(dpositions.rows, 1, [&](std::int64_t position, std::int64_t) {
     float* to = dpositions.row(position);
     if (!adds) std::fill_n(to, dpositions.cols, 0.0F);

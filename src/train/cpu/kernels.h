@@ -52,8 +52,8 @@ void positions_grad(Device& device, Matrix dx, const step::SequencePart& part, M
 // norm.cc: weight and bias may be empty. Each group of `width` elements is normalised separately: x
 // may hold several per row, side by side (heads).
 struct NormShape {
-  step::Kind kind = step::Kind::kNorm;  // recorded in the log
-  bool centred = false;                 // LayerNorm
+  step::OpKind kind = step::OpKind::kNorm;  // recorded in the log
+  bool centred = false;                     // LayerNorm
   std::int64_t width = 0;
   double epsilon = 0;
 };
@@ -75,14 +75,15 @@ void multiply_rows(Device& device, Product product, Matrix a, Matrix b, Matrix r
                    Matrix bias, Matrix c);
 void bias_grad(Device& device, Matrix dy, Matrix dbias, bool adds);
 
-// rotate.cc: rotary position embedding of heads stored side by side; direction -1 is the inverse.
+// attention.cc: rotary position embedding of heads stored side by side; direction -1 is the
+// inverse.
 struct Rotation {
   step::SequencePart part;
   std::span<const double> frequencies;  // radians per position, for each pair of elements of a head
 };
 void rotate(Device& device, const Rotation& rotation, int direction, Matrix heads);
 
-// attention.cc: causal, with key and value heads shared evenly by the query heads. There may be
+// Causal, with key and value heads shared evenly by the query heads. There may be
 // more keys than queries; the last query of a sequence sees all of its keys. `documents` is empty,
 // or holds for each query the first key of its sequence that it sees, which never decreases from
 // one query to the next.
@@ -165,21 +166,22 @@ void loss(Device& device, Vocabulary vocabulary, Matrix logits, Tokens targets, 
           const StepSettings& settings, bool gradient, Matrix sums, bool adds);
 void loss_terms(Device& device, Vocabulary vocabulary, Matrix logits, Tokens targets, Matrix terms);
 
-// sum.cc: the sum of the rows of `addends`, each as long as `sum`, plus residual and bias if
+// sums.cc
+// The sum of the rows of `addends`, each as long as `sum`, plus residual and bias if
 // present. `residual` may be `sum`.
 void sum(Device& device, Matrix addends, Matrix residual, Matrix bias, Matrix sum);
 
-// optimizer.cc
 // Adds the rows of `addends` one after the other to `sum` or, unless `adds`, to zero.
 void fold(Device& device, Matrix addends, Matrix sum, bool adds);
 // Sums of squares of each gradient, per block.
 void norm_sums(Device& device, std::int64_t block, std::span<const Matrix> gradients,
                std::span<const Matrix> sums);
-void gradient_norm(Device& device, std::span<const Matrix> sums, double clip, Matrix scalars);
 void step_sums(Device& device, Matrix by_rank, Matrix sums);
+
+// optimizer.cc
+void gradient_norm(Device& device, std::span<const Matrix> sums, double clip, Matrix scalars);
 void adamw(Device& device, const StepSettings& settings, bool decays, Matrix scalars,
            Matrix gradient, Matrix weight, Matrix first, Matrix second);
-// muon.cc
 void muon(Device& device, const StepSettings& settings, Matrix scalars, Matrix gradient,
           Matrix weight, Matrix momentum);
 

@@ -67,7 +67,7 @@ void write_gradient(float* logits, const Vocabulary& v, std::int64_t target, dou
 
 void loss_terms(Device& device, Vocabulary vocabulary, Matrix logits, Tokens targets,
                 Matrix terms) {
-  device.executed(step::Kind::kLossTerms, {logits, targets}, {terms});
+  device.executed(step::OpKind::kLossTerms, {logits, targets}, {terms});
   device.ranges(logits.rows, kLossRows, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t t = first; t < last; ++t) {
       const Terms own = terms_of(logits.row(t), vocabulary, targets[t]);
@@ -81,7 +81,7 @@ void loss_terms(Device& device, Vocabulary vocabulary, Matrix logits, Tokens tar
 
 void loss(Device& device, Vocabulary vocabulary, Matrix logits, Tokens targets, Matrix terms,
           const StepSettings& settings, bool gradient, Matrix sums, bool adds) {
-  device.executed(step::Kind::kLoss, {logits, targets, terms}, {logits, sums});
+  device.executed(step::OpKind::kLoss, {logits, targets, terms}, {logits, sums});
   const auto weight = static_cast<float>(1.0 / settings.counted_targets);
   const auto z_loss = static_cast<float>(settings.z_loss);
   std::vector<LossSums> blocks(static_cast<std::size_t>((logits.rows + kLossRows - 1) / kLossRows));

@@ -30,7 +30,7 @@ void copy_residual_and_bias(Matrix residual, Matrix bias, Matrix c, std::int64_t
 
 void matmul(Device& device, Product product, Matrix a, Matrix b, Matrix residual, Matrix bias,
             Matrix c) {
-  device.executed(step::Kind::kMatmul, {a, b, residual, bias}, {c});
+  device.executed(step::OpKind::kMatmul, {a, b, residual, bias}, {c});
   multiply_rows(device, product, a, b, residual, bias, c);
 }
 
@@ -51,7 +51,7 @@ void multiply_rows(Device& device, Product product, Matrix a, Matrix b, Matrix r
 }
 
 void bias_grad(Device& device, Matrix dy, Matrix dbias, bool adds) {
-  device.executed(step::Kind::kBiasGrad, {dy}, {dbias});
+  device.executed(step::OpKind::kBiasGrad, {dy}, {dbias});
   device.ranges(dy.cols, kBiasColumns, [&](std::int64_t first, std::int64_t last) {
     if (!adds) std::fill(dbias.data + first, dbias.data + last, 0.0F);
     for (std::int64_t t = 0; t < dy.rows; ++t) {

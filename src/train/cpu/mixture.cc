@@ -70,7 +70,7 @@ void choose(const Scores& scores, const float* logits, const Matrix& bias, std::
 void route(Device& device, const Routing& routing, Matrix logits, Matrix bias, Matrix weights,
            Integers experts, Matrix counts, Matrix sums, bool adds_sums, Matrix loads,
            bool adds_loads) {
-  device.executed(step::Kind::kRoute, {logits, bias}, {weights, experts, counts, sums, loads});
+  device.executed(step::OpKind::kRoute, {logits, bias}, {weights, experts, counts, sums, loads});
   const std::int64_t tokens = logits.rows;
   const std::int64_t blocks = (tokens + kRoutedTokens - 1) / kRoutedTokens;
   struct Sums {
@@ -128,7 +128,7 @@ void route(Device& device, const Routing& routing, Matrix logits, Matrix bias, M
 void route_grad(Device& device, const Routing& routing, const StepSettings& settings,
                 bool adds_losses, Matrix logits, Matrix weights, Integers experts, Integers rows,
                 Matrix counts, Matrix dweights, Matrix dlogits, Matrix dbias) {
-  device.executed(step::Kind::kRouteGrad, {logits, weights, experts, rows, counts, dweights},
+  device.executed(step::OpKind::kRouteGrad, {logits, weights, experts, rows, counts, dweights},
                   {dlogits, dbias});
   const std::int64_t count = logits.cols;
   const auto tokens = static_cast<double>(logits.rows);
@@ -187,7 +187,7 @@ void route_grad(Device& device, const Routing& routing, const StepSettings& sett
 
 void sort_rows(Device& device, std::int64_t most_rows, Integers experts, Integers rows,
                Integers slots, Integers first_rows, Integers counts) {
-  device.executed(step::Kind::kSortRows, {experts}, {rows, slots, first_rows, counts});
+  device.executed(step::OpKind::kSortRows, {experts}, {rows, slots, first_rows, counts});
   const std::int64_t count = first_rows.cols - 1;
   std::vector<std::int64_t> next(static_cast<std::size_t>(count), 0);
   for (std::int64_t i = 0; i < experts.rows * experts.cols; ++i)
@@ -214,7 +214,7 @@ void sort_rows(Device& device, std::int64_t most_rows, Integers experts, Integer
 
 void arrange_rows(Device& device, Integers sent, Integers received, Integers first_rows,
                   Integers sources, Integers places) {
-  device.executed(step::Kind::kArrangeRows, {sent, received}, {first_rows, sources, places});
+  device.executed(step::OpKind::kArrangeRows, {sent, received}, {first_rows, sources, places});
   std::fill_n(sources.data, sources.rows, -1);
   std::fill_n(places.data, places.rows, -1);
   // The first received row for each rank and expert.
@@ -235,7 +235,7 @@ void arrange_rows(Device& device, Integers sent, Integers received, Integers fir
 }
 
 void permute_rows(Device& device, Matrix x, Integers index, Matrix rows) {
-  device.executed(step::Kind::kPermuteRows, {x, index}, {rows});
+  device.executed(step::OpKind::kPermuteRows, {x, index}, {rows});
   device.ranges(rows.rows, kRoutedTokens, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i) {
       if (index.data[i] >= 0) std::copy_n(x.row(index.data[i]), rows.cols, rows.row(i));
@@ -244,7 +244,7 @@ void permute_rows(Device& device, Matrix x, Integers index, Matrix rows) {
 }
 
 void gather_rows(Device& device, std::int64_t per_token, Matrix x, Integers slots, Matrix rows) {
-  device.executed(step::Kind::kGatherRows, {x, slots}, {rows});
+  device.executed(step::OpKind::kGatherRows, {x, slots}, {rows});
   device.ranges(rows.rows, kRoutedTokens, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i) {
       if (slots.data[i] < 0) {
@@ -257,7 +257,7 @@ void gather_rows(Device& device, std::int64_t per_token, Matrix x, Integers slot
 }
 
 void combine_rows(Device& device, Matrix x, Integers rows, Matrix residual, Matrix sums) {
-  device.executed(step::Kind::kCombineRows, {x, rows, residual}, {sums});
+  device.executed(step::OpKind::kCombineRows, {x, rows, residual}, {sums});
   device.ranges(sums.rows, kRoutedTokens, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t t = first; t < last; ++t) {
       for (std::int64_t i = 0; i < sums.cols; ++i) {
@@ -273,7 +273,7 @@ void combine_rows(Device& device, Matrix x, Integers rows, Matrix residual, Matr
 
 void grouped_matmul(Device& device, Product product, std::int64_t pieces, Matrix a, Matrix b,
                     Integers first_rows, Matrix c) {
-  device.executed(step::Kind::kGroupedMatmul, {a, b, first_rows}, {c});
+  device.executed(step::OpKind::kGroupedMatmul, {a, b, first_rows}, {c});
   const std::int64_t experts = (first_rows.cols - 1) / pieces;
   const auto part = [](const Matrix& m, std::int64_t first, std::int64_t count) {
     return Matrix{m.row(first), count, m.cols, m.stride};
@@ -303,7 +303,7 @@ void grouped_matmul(Device& device, Product product, std::int64_t pieces, Matrix
 
 void balance(Device& device, const StepSettings& settings, Matrix scalars, Matrix load,
              Matrix bias) {
-  device.executed(step::Kind::kBalance, {load, scalars}, {bias});
+  device.executed(step::OpKind::kBalance, {load, scalars}, {bias});
   if (scalars.data[static_cast<std::size_t>(step::Scalar::kNonFinite)] != 0) return;
   for (std::int64_t e = 0; e < bias.cols; ++e) {
     const float above = load.data[e];

@@ -191,7 +191,7 @@ void with_kind(spec::Mlp kind, Visit visit) {
 }  // namespace
 
 void activate(Device& device, spec::Mlp kind, Matrix inner, RowWeights by, Matrix a) {
-  device.executed(step::Kind::kActivate, {inner, by.weights, by.slots}, {a});
+  device.executed(step::OpKind::kActivate, {inner, by.weights, by.slots}, {a});
   ActivationArguments p{.inner = inner.as<Half>(),
                         .a = a.as<Half>(),
                         .inner_stride = inner.stride,
@@ -214,7 +214,7 @@ void activate(Device& device, spec::Mlp kind, Matrix inner, RowWeights by, Matri
 
 void activate_grad(Device& device, spec::Mlp kind, Matrix inner, Matrix da, RowWeights by,
                    Matrix dinner, Matrix dweights, Matrix a) {
-  device.executed(step::Kind::kActivateGrad, {inner, da, by.weights, by.slots},
+  device.executed(step::OpKind::kActivateGrad, {inner, da, by.weights, by.slots},
                   {dinner, dweights, a});
   if (dinner.data != inner.data) return device.failed("activation gradient: not in place");
   ActivationArguments p{.inner = inner.as<Half>(),

@@ -31,7 +31,7 @@ struct HostRange {
   std::vector<std::uint16_t> first;
   std::vector<std::uint16_t> second;
 
-  [[nodiscard]] bool decays() const { return op->part == step::Part::kDecayed; }
+  [[nodiscard]] bool decays() const { return op->part == step::ModelPart::kDecayed; }
 };
 
 void update(HostRange& group, const std::vector<std::uint16_t>& gradient, float clip,
@@ -75,7 +75,7 @@ TEST(CudaAdamw, IsTheHostsToTheLastBit) {
   };
   std::vector<HostRange> host;
   for (const step::Op& op : p.ops) {
-    if (op.kind != step::Kind::kAdamw) continue;
+    if (op.kind != step::OpKind::kAdamw) continue;
     const auto elements = static_cast<std::size_t>(op.out[0].elements());
     host.push_back({.op = &op,
                     .weight = weights_of(op),

@@ -118,7 +118,7 @@ void permute(Device& device, std::int64_t element, Matrix x, Matrix index, Matri
 
 void arrange_rows(Device& device, Matrix sent, Matrix received, Matrix first_rows, Matrix sources,
                   Matrix places, const ArrangedOnHost& on_host) {
-  device.executed(step::Kind::kArrangeRows, {sent, received}, {first_rows, sources, places});
+  device.executed(step::OpKind::kArrangeRows, {sent, received}, {first_rows, sources, places});
   if (on_host.first_rows == nullptr || on_host.sent == nullptr || on_host.received == nullptr) {
     return;  // has failed
   }
@@ -140,7 +140,7 @@ void arrange_rows(Device& device, Matrix sent, Matrix received, Matrix first_row
 }
 
 void permute_rows(Device& device, bool fp32, Matrix x, Matrix index, Matrix rows) {
-  device.executed(step::Kind::kPermuteRows, {x, index}, {rows});
+  device.executed(step::OpKind::kPermuteRows, {x, index}, {rows});
   if (fp32) return permute<std::uint32_t>(device, 4, x, index, rows);
   permute<uint4>(device, 2, x, index, rows);
 }

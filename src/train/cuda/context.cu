@@ -112,7 +112,7 @@ KeyRows key_rows(std::int64_t sequences, std::int64_t piece, const Matrix& by_ra
 }  // namespace
 
 void pack_keys(Device& device, Matrix k, Matrix v, Matrix packed) {
-  device.executed(step::Kind::kPackKeys, {k, v}, {packed});
+  device.executed(step::OpKind::kPackKeys, {k, v}, {packed});
   pack_keys_kernel<<<context_blocks(packed), kContextThreads, 0, device.stream>>>(
       k.as<Half>(), k.stride, v.as<Half>(), v.stride, packed.as<Half>(),
       static_cast<unsigned>(packed.rows), static_cast<unsigned>(k.cols));
@@ -121,7 +121,7 @@ void pack_keys(Device& device, Matrix k, Matrix v, Matrix packed) {
 
 void order_keys(Device& device, std::int64_t sequences, std::int64_t piece, Matrix by_rank,
                 Matrix in_order) {
-  device.executed(step::Kind::kOrderKeys, {by_rank}, {in_order});
+  device.executed(step::OpKind::kOrderKeys, {by_rank}, {in_order});
   order_keys_kernel<<<context_blocks(by_rank), kContextThreads, 0, device.stream>>>(
       by_rank.as<Half>(), in_order.as<Half>(), static_cast<unsigned>(by_rank.rows),
       static_cast<unsigned>(by_rank.cols), key_rows(sequences, piece, by_rank));
@@ -130,7 +130,7 @@ void order_keys(Device& device, std::int64_t sequences, std::int64_t piece, Matr
 
 void split_keys_grad(Device& device, std::int64_t sequences, std::int64_t piece, Matrix first,
                      Matrix second, Matrix by_rank) {
-  device.executed(step::Kind::kSplitKeysGrad, {first, second}, {by_rank});
+  device.executed(step::OpKind::kSplitKeysGrad, {first, second}, {by_rank});
   split_keys_grad_kernel<<<context_blocks(by_rank), kContextThreads, 0, device.stream>>>(
       first.as<Half>(), static_cast<unsigned>(first.rows / sequences), second.as<Half>(),
       static_cast<unsigned>(second.rows / sequences), by_rank.as<Half>(),
@@ -140,7 +140,7 @@ void split_keys_grad(Device& device, std::int64_t sequences, std::int64_t piece,
 }
 
 void sum_keys_grad(Device& device, Matrix addends, Matrix sum) {
-  device.executed(step::Kind::kSumKeysGrad, {addends}, {sum});
+  device.executed(step::OpKind::kSumKeysGrad, {addends}, {sum});
   sum_keys_grad_kernel<<<context_blocks(sum), kContextThreads, 0, device.stream>>>(
       addends.as<Half>(), addends.stride, static_cast<int>(addends.rows), sum.as<Half>(),
       sum.stride, static_cast<unsigned>(sum.rows), static_cast<unsigned>(sum.cols));

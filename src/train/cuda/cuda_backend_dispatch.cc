@@ -1,56 +1,32 @@
 // CudaBackendImpl::dispatch: maps each op to the function that launches it.
 #include <algorithm>
-#include <cmath>
 
 #include "step/shapes.h"
 #include "train/cuda/cuda_backend_impl.h"
 #include "train/cuda/kernels.h"
 #include "train/cuda/muon.h"
 #include "train/cuda/workspace.h"
+#include "train/step_settings.h"
 
 namespace assay::train::cuda {
 namespace {
 
-using step::Kind;
 using step::Op;
+using step::OpKind;
 
 // The seed of stochastic rounding: different for every step and, for Muon, for every matrix. AdamW
 // mixes in the index of each element instead, because which elements an op updates depends on the
 // layout.
 std::uint32_t rounding_seed(std::int64_t step, const Op& op) {
-  const auto part = op.kind == Kind::kAdamw ? 0U
-                                            : static_cast<std::uint32_t>(op.part) +
-                                                  32U * static_cast<std::uint32_t>(op.layer + 1);
+  const auto part = op.kind == OpKind::kAdamw ? 0U
+                                              : static_cast<std::uint32_t>(op.part) +
+                                                    32U * static_cast<std::uint32_t>(op.layer + 1);
   return static_cast<std::uint32_t>(step) * 0x9e3779b9U + part * 0x7f4a7c15U;
-}
-
-AdamwNumbers adamw_numbers(const StepSettings& s, const Op& op) {
-  const auto steps = static_cast<double>(s.step);
-  const bool decays = op.part == step::Part::kDecayed;
-  return {.beta1 = static_cast<float>(s.beta1),
-          .beta2 = static_cast<float>(s.beta2),
-          .rate = static_cast<float>(s.learning_rate),
-          .correct1 = static_cast<float>(1.0 / (1.0 - std::pow(s.beta1, steps))),
-          .correct2 = static_cast<float>(1.0 / (1.0 - std::pow(s.beta2, steps))),
-          .epsilon = static_cast<float>(s.epsilon),
-          .keep = decays ? static_cast<float>(1.0 - s.learning_rate * s.weight_decay) : 1.0F,
-          .rounding_seed = rounding_seed(s.step, op)};
 }
 
 Vocabulary vocabulary_of(const step::Program& program, const Op& op) {
   return {op.first_token,
           std::clamp<std::int64_t>(program.model.vocab - op.first_token, 0, op.in[0].cols)};
-}
-
-MuonNumbers muon_numbers(const StepSettings& s, const Op& op) {
-  // Tall matrices get a larger step per singular value, so that all outputs change equally.
-  const step::View& weight = op.out[0];
-  const double tall =
-      std::max(1.0, static_cast<double>(weight.rows) / static_cast<double>(weight.cols));
-  return {.beta = static_cast<float>(s.muon_momentum),
-          .rate = static_cast<float>(s.muon_learning_rate * std::sqrt(tall)),
-          .keep = static_cast<float>(1.0 - s.muon_learning_rate * s.weight_decay),
-          .rounding_seed = rounding_seed(s.step, op)};
 }
 
 }  // namespace
@@ -137,21 +113,21 @@ AttentionGradOperands CudaBackendImpl::attention_grad_of(const Op& op) const {
 
 void CudaBackendImpl::execute_norm(const Op& op) {
   const spec::ModelSpec& m = program_->model;
-  const bool heads = op.kind == Kind::kHeadNorm || op.kind == Kind::kHeadNormGrad;
+  const bool heads = op.kind == OpKind::kHeadNorm || op.kind == OpKind::kHeadNormGrad;
   const NormShape shape{.centred = !heads && m.norm == spec::Norm::kLayerNorm,
                         .width = heads ? m.head_dim : m.dim,
                         .epsilon = static_cast<float>(m.norm_epsilon)};
   switch (op.kind) {
-    case Kind::kNorm:
+    case OpKind::kNorm:
       return norm(device_, shape, at(op.in, 0), at(op.in, 1), at(op.in, 2), at(op.out, 0));
-    case Kind::kNormGrad: {
+    case OpKind::kNormGrad: {
       const std::size_t weights = op.in.size() - (op.residual ? 1 : 0) - 2;
       return norm_grad(device_, shape, at(op.in, 0), at(op.in, 1),
                        weights > 0 ? at(op.in, 2) : Matrix{},
                        op.residual ? at(op.in, op.in.size() - 1) : Matrix{}, at(op.out, 0),
                        op.adds_to(0), at(op.out, 1), at(op.out, 2), op.adds_to(1));
     }
-    case Kind::kHeadNorm:
+    case OpKind::kHeadNorm:
       return head_norm(device_, shape, at(op.in, 0), at(op.in, 1), at(op.out, 0));
     default:
       return head_norm_grad(device_, shape, at(op.in, 0), at(op.in, 1), at(op.in, 2), at(op.out, 0),
@@ -163,7 +139,7 @@ void CudaBackendImpl::execute_attention(const Op& op) {
   std::string failure;
   const Tokens documents = op.documents ? tokens(op.in.back()) : Tokens{};
   make_document_bias(op);
-  if (op.kind == Kind::kAttention) {
+  if (op.kind == OpKind::kAttention) {
     const AttentionOperands m = attention_of(op);
     device_.executed(op.kind, {m.q, m.k, m.v, documents}, {m.o, m.log_sum_exp});
     failure = attention_.forward(attention_shape(op), m, device_.workspace.attention);
@@ -180,13 +156,13 @@ void CudaBackendImpl::execute_attention(const Op& op) {
 void CudaBackendImpl::execute_context(const Op& op) {
   const std::int64_t sequences = program_->choices.micro_batch;
   const std::int64_t piece = program_->sequence_part().piece;
-  if (op.kind == Kind::kPackKeys) {
+  if (op.kind == OpKind::kPackKeys) {
     return pack_keys(device_, at(op.in, 0), at(op.in, 1), at(op.out, 0));
   }
-  if (op.kind == Kind::kOrderKeys) {
+  if (op.kind == OpKind::kOrderKeys) {
     return order_keys(device_, sequences, piece, at(op.in, 0), at(op.out, 0));
   }
-  if (op.kind == Kind::kSplitKeysGrad) {
+  if (op.kind == OpKind::kSplitKeysGrad) {
     return split_keys_grad(device_, sequences, piece, at(op.in, 0), at(op.in, 1), at(op.out, 0));
   }
   sum_keys_grad(device_, at(op.in, 0), at(op.out, 0));
@@ -198,21 +174,21 @@ void CudaBackendImpl::execute_mixture(const Op& op) {
                         step::most_rows_of_expert(m, op.in[0].rows),
                         static_cast<double>(program_->global_step_tokens())};
   switch (op.kind) {
-    case Kind::kRoute:
+    case OpKind::kRoute:
       return route(device_, routing, at(op.in, 0), at(op.in, 1), at(op.out, 0), at(op.out, 1),
                    at(op.out, 2), at(op.out, 3), op.adds_to(3), at(op.out, 4), op.adds_to(4));
-    case Kind::kRouteGrad:
+    case OpKind::kRouteGrad:
       return route_grad(device_, routing,
                         {op.adds_losses, settings_.balance_loss, settings_.router_z_loss},
                         at(op.in, 0), at(op.in, 1), at(op.in, 2), at(op.in, 3), at(op.in, 4),
                         at(op.in, 5), at(op.out, 0), at(op.out, 1));
-    case Kind::kSortRows: {
+    case OpKind::kSortRows: {
       const Matrix first_rows = at(op.out, 2);
       sort_rows(device_, op.most_rows, at(op.in, 0), at(op.out, 0), at(op.out, 1), first_rows,
                 at(op.out, 3), expert_rows_.begin_sort(device_, first_rows.data, first_rows.cols));
       return expert_rows_.end_sort(device_, first_rows.data);
     }
-    case Kind::kArrangeRows: {
+    case OpKind::kArrangeRows: {
       const Matrix sent = at(op.in, 0);
       const Matrix received = at(op.in, 1);
       const Matrix first_rows = at(op.out, 0);
@@ -225,11 +201,11 @@ void CudaBackendImpl::execute_mixture(const Op& op) {
       }
       return;
     }
-    case Kind::kPermuteRows:
+    case OpKind::kPermuteRows:
       return permute_rows(device_, is_fp32(op.in[0]), at(op.in, 0), at(op.in, 1), at(op.out, 0));
-    case Kind::kGatherRows:
+    case OpKind::kGatherRows:
       return gather_rows(device_, m.experts_per_token, at(op.in, 0), at(op.in, 1), at(op.out, 0));
-    case Kind::kCombineRows:
+    case OpKind::kCombineRows:
       return combine_rows(device_, at(op.in, 0), at(op.in, 1), at(op.in, 2), at(op.out, 0));
     default: {
       const GroupedProduct product = grouped_product_of(op);
@@ -245,34 +221,37 @@ void CudaBackendImpl::execute_mixture(const Op& op) {
 }
 
 void CudaBackendImpl::execute_optimizer(const Op& op) {
-  if (op.kind == Kind::kFold) {
+  if (op.kind == OpKind::kFold) {
     const auto add = is_fp32(op.out[0]) ? fold_fp32 : fold;
     return add(device_, at(op.in, 0), at(op.out, 0), op.adds_to(0));
   }
-  if (op.kind == Kind::kBalance) {
+  if (op.kind == OpKind::kBalance) {
     return balance(device_, settings_.balance_rate, at(op.in, 1), at(op.in, 0), at(op.out, 0),
                    at(op.out, 1));
   }
-  if (op.kind == Kind::kNormSums) {
+  if (op.kind == OpKind::kNormSums) {
     return norm_sums(device_, step::norm_block(program_->model), all(op.in), all(op.out));
   }
-  if (op.kind == Kind::kGradientNorm) {
+  if (op.kind == OpKind::kGradientNorm) {
     return gradient_norm(device_, all(op.in), settings_.clip, at(op.out, 0));
   }
-  if (op.kind == Kind::kStepSums) return step_sums(device_, at(op.in, 0), at(op.out, 0));
-  if (op.kind == Kind::kMuon) {
-    return muon(device_, products_, *program_, muon_numbers(settings_, op), at(op.in, 1),
-                at(op.in, 0), at(op.out, 0), at(op.out, 1), at(op.out, 2));
+  if (op.kind == OpKind::kStepSums) return step_sums(device_, at(op.in, 0), at(op.out, 0));
+  if (op.kind == OpKind::kMuon) {
+    return muon(device_, products_, *program_,
+                muon_numbers(settings_, op.out[0].rows, op.out[0].cols),
+                rounding_seed(settings_.step, op), at(op.in, 1), at(op.in, 0), at(op.out, 0),
+                at(op.out, 1), at(op.out, 2));
   }
-  adamw(device_, adamw_numbers(settings_, op), op.element, at(op.in, 1), at(op.in, 0),
-        at(op.out, 0), at(op.out, 1), at(op.out, 2), at(op.out, 3));
+  adamw(device_, adamw_numbers(settings_, op.part == step::ModelPart::kDecayed),
+        rounding_seed(settings_.step, op), op.element, at(op.in, 1), at(op.in, 0), at(op.out, 0),
+        at(op.out, 1), at(op.out, 2), at(op.out, 3));
 }
 
 // Makes streams wait, not the host.
 void CudaBackendImpl::exchange(const Op& op) {
   device_.executed(op.kind, {at(op.in, 0), at(op.in, 1), at(op.in, 2)}, {at(op.out, 0)});
-  if (op.kind == Kind::kExchangeRows) return exchange_rows(op);
-  if (op.kind == Kind::kWait) return wait_for_exchange(op);
+  if (op.kind == OpKind::kExchangeRows) return exchange_rows(op);
+  if (op.kind == OpKind::kWait) return wait_for_exchange(op);
   const auto done =
       options_.groups->issue(*program_, op, op.in.empty() ? nullptr : address(op.in[0]),
                              op.out.empty() ? nullptr : address(op.out[0]), {device_.stream});
@@ -304,21 +283,21 @@ void CudaBackendImpl::dispatch(const Op& op) {
   const spec::ModelSpec& m = program_->model;
   const step::SequencePart part = program_->sequence_part();
   switch (op.kind) {
-    case Kind::kEmbed:
+    case OpKind::kEmbed:
       return embed(device_, tokens(op.in[0]), op.first_token, at(op.in, 1), at(op.in, 2), part,
                    at(op.out, 0));
-    case Kind::kEmbedGrad:
+    case OpKind::kEmbedGrad:
       return embed_grad(device_, tokens(op.in[0]), op.first_token,
                         batches_.index_of(address(op.in[0])), at(op.in, 1), at(op.out, 0),
                         op.adds_to(0));
-    case Kind::kPositionsGrad:
+    case OpKind::kPositionsGrad:
       return positions_grad(device_, at(op.in, 0), part, at(op.out, 0), op.adds_to(0));
-    case Kind::kNorm:
-    case Kind::kNormGrad:
-    case Kind::kHeadNorm:
-    case Kind::kHeadNormGrad:
+    case OpKind::kNorm:
+    case OpKind::kNormGrad:
+    case OpKind::kHeadNorm:
+    case OpKind::kHeadNormGrad:
       return execute_norm(op);
-    case Kind::kMatmul: {
+    case OpKind::kMatmul: {
       const Product product = product_of(op);
       const Matrix residual = op.residual ? product.addend : Matrix{};
       device_.executed(
@@ -326,73 +305,73 @@ void CudaBackendImpl::dispatch(const Op& op) {
           {product.c});
       return products_.multiply(device_, product);
     }
-    case Kind::kScale:
+    case OpKind::kScale:
       return scale(device_, at(op.in, 0), at(op.in, 1), at(op.out, 0));
-    case Kind::kQuantise: {
+    case OpKind::kQuantise: {
       const bool both = op.out.size() == 2;
       return quantise(device_, at(op.in, 0), at(op.in, 1), {at(op.in, 2), op.pieces},
                       op.transpose_a ? Matrix{} : at(op.out, 0),
                       op.transpose_a ? at(op.out, 0) : at(op.out, both ? 1 : 2));
     }
-    case Kind::kBiasGrad:
+    case OpKind::kBiasGrad:
       return bias_grad(device_, at(op.in, 0), at(op.out, 0), op.adds_to(0));
-    case Kind::kRotate:
-    case Kind::kRotateGrad:
+    case OpKind::kRotate:
+    case OpKind::kRotateGrad:
       return rotate(device_, {program_->choices.sequence, m.head_dim, part},
-                    op.kind == Kind::kRotate ? 1 : -1, at(op.out, 0));
-    case Kind::kAttention:
-    case Kind::kAttentionGrad:
+                    op.kind == OpKind::kRotate ? 1 : -1, at(op.out, 0));
+    case OpKind::kAttention:
+    case OpKind::kAttentionGrad:
       return execute_attention(op);
-    case Kind::kPackKeys:
-    case Kind::kOrderKeys:
-    case Kind::kSplitKeysGrad:
-    case Kind::kSumKeysGrad:
+    case OpKind::kPackKeys:
+    case OpKind::kOrderKeys:
+    case OpKind::kSplitKeysGrad:
+    case OpKind::kSumKeysGrad:
       return execute_context(op);
-    case Kind::kActivate:
+    case OpKind::kActivate:
       return activate(device_, m.mlp, at(op.in, 0), row_weights(op, 1), at(op.out, 0));
-    case Kind::kActivateGrad: {
+    case OpKind::kActivateGrad: {
       const RowWeights by = row_weights(op, 2);
       return activate_grad(device_, m.mlp, at(op.in, 0), at(op.in, 1), by, at(op.out, 0),
                            by.empty() ? Matrix{} : at(op.out, 1), at(op.out, by.empty() ? 1 : 2));
     }
-    case Kind::kRoute:
-    case Kind::kRouteGrad:
-    case Kind::kSortRows:
-    case Kind::kGatherRows:
-    case Kind::kGroupedMatmul:
-    case Kind::kCombineRows:
-    case Kind::kArrangeRows:
-    case Kind::kPermuteRows:
+    case OpKind::kRoute:
+    case OpKind::kRouteGrad:
+    case OpKind::kSortRows:
+    case OpKind::kGatherRows:
+    case OpKind::kGroupedMatmul:
+    case OpKind::kCombineRows:
+    case OpKind::kArrangeRows:
+    case OpKind::kPermuteRows:
       return execute_mixture(op);
-    case Kind::kLossTerms:
+    case OpKind::kLossTerms:
       return loss_terms(device_, vocabulary_of(*program_, op), at(op.in, 0), tokens(op.in[1]),
                         at(op.out, 0));
-    case Kind::kSum:
+    case OpKind::kSum:
       return sum(device_, at(op.in, 0), op.residual ? at(op.in, 1) : Matrix{},
                  op.bias ? at(op.in, op.residual ? 2 : 1) : Matrix{}, at(op.out, 0));
-    case Kind::kLoss: {
+    case OpKind::kLoss: {
       const LossWeights weights{static_cast<float>(1.0 / settings_.counted_targets),
                                 static_cast<float>(settings_.z_loss)};
       return loss(device_, vocabulary_of(*program_, op), at(op.in, 0), tokens(op.in[1]),
                   at(op.in, 2), weights, program_->choices.purpose == step::Purpose::kTrain,
                   at(op.out, 1), op.adds_to(1));
     }
-    case Kind::kFold:
-    case Kind::kNormSums:
-    case Kind::kGradientNorm:
-    case Kind::kAdamw:
-    case Kind::kMuon:
-    case Kind::kBalance:
-    case Kind::kStepSums:
+    case OpKind::kFold:
+    case OpKind::kNormSums:
+    case OpKind::kGradientNorm:
+    case OpKind::kAdamw:
+    case OpKind::kMuon:
+    case OpKind::kBalance:
+    case OpKind::kStepSums:
       return execute_optimizer(op);
-    case Kind::kRead:
+    case OpKind::kRead:
       return;  // see set_batch()
-    case Kind::kAllGather:
-    case Kind::kAllToAll:
-    case Kind::kExchangeRows:
-    case Kind::kSend:
-    case Kind::kReceive:
-    case Kind::kWait:
+    case OpKind::kAllGather:
+    case OpKind::kAllToAll:
+    case OpKind::kExchangeRows:
+    case OpKind::kSend:
+    case OpKind::kReceive:
+    case OpKind::kWait:
       return exchange(op);
   }
 }

@@ -15,7 +15,6 @@
 #include "train/cuda/cudnn/attention_graphs.h"
 #include "train/cuda/device.h"
 #include "train/cuda/expert_rows.h"
-#include "train/cuda/gpu_capability.h"
 #include "train/cuda/grouped_products.h"
 #include "train/cuda/kernels.h"
 #include "train/cuda/matmul.h"

@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/units.h"
-#include "spec/rope.h"
+#include "spec/model.h"
 #include "step/rules.h"
 #include "train/cuda/cuda_backend_impl.h"
 #include "train/cuda/kernels.h"
@@ -17,8 +17,8 @@
 namespace assay::train::cuda {
 namespace {
 
-using step::Kind;
 using step::Op;
+using step::OpKind;
 
 // The limits in the rules must match those of the kernels.
 static_assert(step::kGpuVector == kVector && step::kGpuWidestRow == kWidestRow &&
@@ -109,10 +109,10 @@ base::Result<void> CudaBackendImpl::build_attention() {
   begin_startup_part("attention", "building attention");
   ASSAY_TRY_VOID(built(attention_.open(options_.deterministic_attention, device_.stream)));
   for (const Op& op : program_->ops) {
-    if (op.kind == Kind::kAttention) {
+    if (op.kind == OpKind::kAttention) {
       ASSAY_TRY_VOID(built(attention_.build_forward(attention_shape(op), attention_of(op))));
     }
-    if (op.kind == Kind::kAttentionGrad) {
+    if (op.kind == OpKind::kAttentionGrad) {
       ASSAY_TRY_VOID(built(attention_.build_backward(attention_shape(op), attention_grad_of(op))));
     }
   }
@@ -154,8 +154,8 @@ base::Result<void> CudaBackendImpl::tune_products() {
   products_.read_again();
   fill_random(device_, arena_, plan_->bytes / 2);
   for (const Op& op : program_->ops) {
-    if (op.kind == Kind::kMatmul) products_.tune(device_, product_of(op));
-    if (op.kind == Kind::kGroupedMatmul) grouped_.tune(device_, grouped_product_of(op));
+    if (op.kind == OpKind::kMatmul) products_.tune(device_, product_of(op));
+    if (op.kind == OpKind::kGroupedMatmul) grouped_.tune(device_, grouped_product_of(op));
   }
   device_.check(cudaStreamSynchronize(device_.stream), "timing of products");
   keep_tuning();

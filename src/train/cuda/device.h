@@ -1,5 +1,5 @@
 // Device: passed to all code that launches GPU work; has the stream, the workspace, the log of
-// executed ops and the first failure.
+// executed ops and the first failure. GpuCapability: what the GPU supports.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "base/result.h"
+#include "step/program.h"
 #include "train/cuda/matrix.h"
 #include "train/executed.h"
 
@@ -47,5 +49,20 @@ class Device : public OpRecorder {
  private:
   std::string failure_;
 };
+
+// What a GPU supports, according to its compute capability.
+struct GpuCapability {
+  std::string name;
+  int major = 0;  // of the compute capability
+  int minor = 0;
+
+  // Tensor cores for fp8: Ada, Hopper and later.
+  [[nodiscard]] bool has_fp8() const { return major * 10 + minor >= 89; }
+};
+
+// Whether the GPU can be used at all: libraries and kernels need bf16 tensor cores.
+base::Result<void> check_capability(const GpuCapability& capability);
+// Whether the GPU supports these number formats.
+base::Result<void> check_numerics(const GpuCapability& capability, const step::Numerics& numerics);
 
 }  // namespace assay::train::cuda

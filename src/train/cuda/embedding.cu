@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(kEmbeddingThreads)
 
 void embed(Device& device, Tokens tokens, std::int64_t first_token, Matrix table, Matrix positions,
            const step::SequencePart& part, Matrix x) {
-  device.executed(step::Kind::kEmbed, {tokens, table, positions}, {x});
+  device.executed(step::OpKind::kEmbed, {tokens, table, positions}, {x});
   const auto vectors = static_cast<unsigned>(x.cols / 8);
   const auto all = static_cast<std::uint64_t>(x.rows) * vectors;
   embed_kernel<<<blocks_for(static_cast<std::int64_t>(all), kEmbeddingThreads), kEmbeddingThreads,
@@ -94,7 +94,7 @@ void embed(Device& device, Tokens tokens, std::int64_t first_token, Matrix table
 
 void embed_grad(Device& device, Tokens tokens, std::int64_t first_token, const TokenIndex& index,
                 Matrix dx, Matrix dtable, bool adds) {
-  device.executed(step::Kind::kEmbedGrad, {tokens, dx}, {dtable});
+  device.executed(step::OpKind::kEmbedGrad, {tokens, dx}, {dtable});
   if (!adds) {
     const auto bytes = static_cast<std::size_t>(dtable.rows * dtable.cols) * sizeof(Half);
     device.check(cudaMemsetAsync(dtable.data, 0, bytes, device.stream), "embedding gradient");
@@ -112,7 +112,7 @@ void embed_grad(Device& device, Tokens tokens, std::int64_t first_token, const T
 
 void positions_grad(Device& device, Matrix dx, const step::SequencePart& part, Matrix dpositions,
                     bool adds) {
-  device.executed(step::Kind::kPositionsGrad, {dx}, {dpositions});
+  device.executed(step::OpKind::kPositionsGrad, {dx}, {dpositions});
   const auto vectors = static_cast<unsigned>(dx.cols / 8);
   const dim3 blocks(static_cast<unsigned>(dpositions.rows), blocks_for(vectors, kEmbeddingThreads));
   positions_kernel<<<blocks, kEmbeddingThreads, 0, device.stream>>>(

@@ -25,8 +25,8 @@ base::Result<void> ExpertRows::open(const step::Program& program) {
   std::set<std::pair<step::BufferId, std::int64_t>> places;
   for (const step::Op& op : program.ops) {
     const auto add = [&](const step::View& view) { places.insert({view.buffer, view.offset}); };
-    if (op.kind == step::Kind::kSortRows) add(op.out[2]);
-    if (op.kind == step::Kind::kArrangeRows) {
+    if (op.kind == step::OpKind::kSortRows) add(op.out[2]);
+    if (op.kind == step::OpKind::kArrangeRows) {
       for (const step::View& view : {op.in[0], op.in[1], op.out[0]}) add(view);
     }
   }

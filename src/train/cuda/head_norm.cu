@@ -101,7 +101,7 @@ void launch(Device& device, HeadArguments a, NormShape shape, Matrix x, int bloc
 }  // namespace
 
 void head_norm(Device& device, NormShape shape, Matrix x, Matrix weight, Matrix y) {
-  device.executed(step::Kind::kHeadNorm, {x, weight}, {y});
+  device.executed(step::OpKind::kHeadNorm, {x, weight}, {y});
   HeadArguments a{.x = x.as<Half>(),
                   .weight = weight.as<Half>(),
                   .out = y.as<Half>(),
@@ -112,7 +112,7 @@ void head_norm(Device& device, NormShape shape, Matrix x, Matrix weight, Matrix 
 
 void head_norm_grad(Device& device, NormShape shape, Matrix dy, Matrix x, Matrix weight, Matrix dx,
                     Matrix dweight, bool adds_weight) {
-  device.executed(step::Kind::kHeadNormGrad, {dy, x, weight}, {dx, dweight});
+  device.executed(step::OpKind::kHeadNormGrad, {dy, x, weight}, {dx, dweight});
   HeadArguments a{.dy = dy.as<Half>(),
                   .x = x.as<Half>(),
                   .weight = weight.as<Half>(),

@@ -11,6 +11,7 @@
 #include "train/cuda/batches.h"
 #include "train/cuda/device.h"
 #include "train/cuda/matrix.h"
+#include "train/step_settings.h"
 
 namespace assay::train::cuda {
 
@@ -79,7 +80,7 @@ struct Rotation {
   std::int64_t head_dim = 0;
   step::SequencePart part;  // the part of the sequence that the rows are
 };
-// `frequencies`: radians per position, for each pair of elements of a head (spec/rope.h).
+// `frequencies`: radians per position, for each pair of elements of a head (spec/model.h).
 void make_rotation_table(Device& device, const Rotation& rotation,
                          std::span<const double> frequencies);
 void rotate(Device& device, const Rotation& rotation, int direction, Matrix heads);
@@ -182,17 +183,8 @@ void loss_terms(Device& device, Vocabulary vocabulary, Matrix logits, Tokens tar
 
 // optimizer.cu. Moments are rounded to bf16 stochastically: with rounding to nearest a second
 // moment could never decrease, because one step changes it by less than half of bf16's last bit.
-// The random bits are a hash of element and step, so that a run can be repeated.
-struct AdamwNumbers {
-  float beta1 = 0;
-  float beta2 = 0;
-  float rate = 0;
-  float correct1 = 0;
-  float correct2 = 0;
-  float epsilon = 0;
-  float keep = 0;
-  std::uint32_t rounding_seed = 0;  // changes with every step
-};
+// The random bits are a hash of element and step (`rounding_seed`), so that a run can be repeated.
+//
 // Adds the rows of `addends` one after the other to `sum` or, unless `adds`, to zero.
 void fold(Device& device, Matrix addends, Matrix sum, bool adds);
 void fold_fp32(Device& device, Matrix addends, Matrix sum, bool adds);
@@ -202,19 +194,14 @@ void norm_sums(Device& device, std::int64_t block, std::span<const Matrix> gradi
 void gradient_norm(Device& device, std::span<const Matrix> sums, double clip, Matrix scalars);
 void step_sums(Device& device, Matrix by_rank, Matrix sums);
 // `element`: index of the first element among all elements of the model.
-void adamw(Device& device, const AdamwNumbers& numbers, std::int64_t element, Matrix scalars,
-           Matrix gradient, Matrix weight, Matrix remainder, Matrix first, Matrix second);
+void adamw(Device& device, const AdamwNumbers& numbers, std::uint32_t rounding_seed,
+           std::int64_t element, Matrix scalars, Matrix gradient, Matrix weight, Matrix remainder,
+           Matrix first, Matrix second);
 
 // muon_kernels.cu: the element-wise parts of Muon (muon.cc).
-struct MuonNumbers {
-  float beta = 0;
-  float rate = 0;
-  float keep = 0;
-  std::uint32_t rounding_seed = 0;
-};
 // Updates the momentum; `update` becomes the direction, scaled to norm one.
-void muon_direction(Device& device, const MuonNumbers& numbers, Matrix scalars, Matrix gradient,
-                    Matrix momentum, Matrix update);
+void muon_direction(Device& device, const MuonNumbers& numbers, std::uint32_t rounding_seed,
+                    Matrix scalars, Matrix gradient, Matrix momentum, Matrix update);
 void muon_move(Device& device, const MuonNumbers& numbers, Matrix scalars, Matrix update,
                Matrix weight, Matrix remainder);
 

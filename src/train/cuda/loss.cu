@@ -214,7 +214,7 @@ LossArguments arguments_of(const Vocabulary& vocabulary, const Matrix& logits,
 
 void loss_terms(Device& device, Vocabulary vocabulary, Matrix logits, Tokens targets,
                 Matrix terms) {
-  device.executed(step::Kind::kLossTerms, {logits, targets}, {terms});
+  device.executed(step::OpKind::kLossTerms, {logits, targets}, {terms});
   loss_terms_kernel<<<static_cast<unsigned>(logits.rows), kLossThreads, 0, device.stream>>>(
       arguments_of(vocabulary, logits, targets), terms.as<float>());
   device.launched("terms of the loss");
@@ -222,7 +222,7 @@ void loss_terms(Device& device, Vocabulary vocabulary, Matrix logits, Tokens tar
 
 void loss(Device& device, Vocabulary vocabulary, Matrix logits, Tokens targets, Matrix terms,
           LossWeights weights, bool gradient, Matrix sums, bool adds) {
-  device.executed(step::Kind::kLoss, {logits, targets, terms}, {logits, sums});
+  device.executed(step::OpKind::kLoss, {logits, targets, terms}, {logits, sums});
   double* row_sums = device.workspace.sums + kSums;
   LossArguments a = arguments_of(vocabulary, logits, targets);
   a.terms = terms.as<float>();

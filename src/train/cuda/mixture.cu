@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(kMixtureThreads)
 }  // namespace
 
 void gather_rows(Device& device, std::int64_t per_token, Matrix x, Matrix slots, Matrix rows) {
-  device.executed(step::Kind::kGatherRows, {x, slots}, {rows});
+  device.executed(step::OpKind::kGatherRows, {x, slots}, {rows});
   const auto vectors = static_cast<unsigned>(rows.cols / 8);
   const std::int64_t all = rows.rows * vectors;
   gather_rows_kernel<<<blocks_for(all, kMixtureThreads), kMixtureThreads, 0, device.stream>>>(
@@ -78,7 +78,7 @@ void gather_rows(Device& device, std::int64_t per_token, Matrix x, Matrix slots,
 }
 
 void combine_rows(Device& device, Matrix x, Matrix rows, Matrix residual, Matrix sums) {
-  device.executed(step::Kind::kCombineRows, {x, rows, residual}, {sums});
+  device.executed(step::OpKind::kCombineRows, {x, rows, residual}, {sums});
   const auto vectors = static_cast<unsigned>(sums.cols / 8);
   const std::int64_t all = sums.rows * vectors;
   combine_rows_kernel<<<blocks_for(all, kMixtureThreads), kMixtureThreads, 0, device.stream>>>(
@@ -90,7 +90,7 @@ void combine_rows(Device& device, Matrix x, Matrix rows, Matrix residual, Matrix
 
 void balance(Device& device, double rate, Matrix scalars, Matrix load, Matrix bias,
              Matrix remainder) {
-  device.executed(step::Kind::kBalance, {load, scalars}, {bias, remainder});
+  device.executed(step::OpKind::kBalance, {load, scalars}, {bias, remainder});
   const int count = static_cast<int>(bias.cols);
   balance_kernel<<<blocks_for(count, kMixtureThreads), kMixtureThreads, 0, device.stream>>>(
       scalars.as<float>(), load.as<Half>(), bias.as<Half>(), remainder.as<Half>(), count,

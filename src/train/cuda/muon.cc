@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "train/cuda/workspace.h"
-#include "train/muon_coefficients.h"
+#include "train/step_settings.h"
 
 namespace assay::train::cuda {
 namespace {
@@ -17,9 +17,9 @@ using muon_iteration::kQuintic;
 }  // namespace
 
 void muon(Device& device, Matmul& products, const step::Program& program,
-          const MuonNumbers& numbers, Matrix scalars, Matrix gradient, Matrix weight,
-          Matrix remainder, Matrix momentum) {
-  device.executed(step::Kind::kMuon, {gradient, scalars}, {weight, remainder, momentum});
+          const MuonNumbers& numbers, std::uint32_t rounding_seed, Matrix scalars, Matrix gradient,
+          Matrix weight, Matrix remainder, Matrix momentum) {
+  device.executed(step::OpKind::kMuon, {gradient, scalars}, {weight, remainder, momentum});
   const std::int64_t rows = gradient.rows;
   const std::int64_t cols = gradient.cols;
   const std::int64_t side = std::min(rows, cols);
@@ -30,7 +30,7 @@ void muon(Device& device, Matmul& products, const step::Program& program,
   Matrix next{memory + matrix, rows, cols, cols};
   const Matrix gram{memory + 2 * matrix, side, side, side};
   const Matrix mixed{memory + 2 * matrix + largest_square(program), side, side, side};
-  muon_direction(device, numbers, scalars, gradient, momentum, x);
+  muon_direction(device, numbers, rounding_seed, scalars, gradient, momentum, x);
   for (int i = 0; i < kIterations; ++i) {
     // Uses the smaller of x x^T and x^T x; a tall matrix is multiplied from the right.
     products.multiply(device,

@@ -8,7 +8,7 @@
 namespace assay::train::cuda {
 
 void muon(Device& device, Matmul& products, const step::Program& program,
-          const MuonNumbers& numbers, Matrix scalars, Matrix gradient, Matrix weight,
-          Matrix remainder, Matrix momentum);
+          const MuonNumbers& numbers, std::uint32_t rounding_seed, Matrix scalars, Matrix gradient,
+          Matrix weight, Matrix remainder, Matrix momentum);
 
 }  // namespace assay::train::cuda

@@ -18,6 +18,7 @@ struct MuonArguments {
   double* sums;
   std::int64_t elements;
   MuonNumbers n;
+  std::uint32_t rounding_seed;
 };
 
 __global__ void __launch_bounds__(kMuonThreads) direction_kernel(MuonArguments a) {
@@ -25,7 +26,7 @@ __global__ void __launch_bounds__(kMuonThreads) direction_kernel(MuonArguments a
   double square[1] = {0};
   const bool works = a.scalars[kNonFiniteIndex] == 0;
   const float clip = a.scalars[kClipIndex];
-  const std::uint32_t seed = mixed(a.n.rounding_seed);
+  const std::uint32_t seed = mixed(a.rounding_seed);
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kMuonThreads * 8;
   for (std::int64_t at = (static_cast<std::int64_t>(blockIdx.x) * kMuonThreads + threadIdx.x) * 8;
        at < a.elements; at += step) {
@@ -90,8 +91,8 @@ __global__ void __launch_bounds__(kMuonThreads) move_kernel(MuonArguments a) {
 
 }  // namespace
 
-void muon_direction(Device& device, const MuonNumbers& numbers, Matrix scalars, Matrix gradient,
-                    Matrix momentum, Matrix update) {
+void muon_direction(Device& device, const MuonNumbers& numbers, std::uint32_t rounding_seed,
+                    Matrix scalars, Matrix gradient, Matrix momentum, Matrix update) {
   double* sums = device.workspace.sums;
   const std::int64_t elements = gradient.rows * gradient.cols;
   const MuonArguments a{.scalars = scalars.as<float>(),
@@ -100,7 +101,8 @@ void muon_direction(Device& device, const MuonNumbers& numbers, Matrix scalars, 
                         .update = update.as<Half>(),
                         .sums = sums,
                         .elements = elements,
-                        .n = numbers};
+                        .n = numbers,
+                        .rounding_seed = rounding_seed};
   direction_kernel<<<kSquareBlocks, kMuonThreads, 0, device.stream>>>(a);
   length_kernel<<<1, kMuonSumThreads, 0, device.stream>>>(sums);
   scale_kernel<<<blocks_for(elements, kMuonThreads * 8), kMuonThreads, 0, device.stream>>>(

@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(kRowThreads) norm_kernel(NormArguments a) {
 }  // namespace
 
 void norm(Device& device, NormShape shape, Matrix x, Matrix weight, Matrix bias, Matrix h) {
-  device.executed(step::Kind::kNorm, {x, weight, bias}, {h});
+  device.executed(step::OpKind::kNorm, {x, weight, bias}, {h});
   NormArguments a{x.as<Half>(),
                   weight.as<Half>(),
                   bias.as<Half>(),

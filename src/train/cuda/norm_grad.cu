@@ -130,7 +130,7 @@ __global__ void __launch_bounds__(kRowThreads, kVectors <= 4 ? 2 : 1)
 
 void norm_grad(Device& device, NormShape shape, Matrix dh, Matrix x, Matrix weight, Matrix residual,
                Matrix dx, bool adds_dx, Matrix dweight, Matrix dbias, bool adds_weights) {
-  device.executed(step::Kind::kNormGrad, {dh, x, weight, residual}, {dx, dweight, dbias});
+  device.executed(step::OpKind::kNormGrad, {dh, x, weight, residual}, {dx, dweight, dbias});
   const Matrix added = adds_dx ? dx : residual;
   const int blocks = static_cast<int>(x.rows < kNormBlocks ? x.rows : kNormBlocks);
   float* partial = dweight.empty() ? nullptr : device.workspace.partial;

@@ -126,6 +126,7 @@ struct AdamwArguments {
   std::int64_t vectors;
   std::int64_t element;  // index of the first element among all of the model's
   AdamwNumbers n;
+  std::uint32_t rounding_seed;
 };
 
 __device__ Half half_of(const uint4& raw, int j) {
@@ -156,7 +157,7 @@ __global__ void __launch_bounds__(kOptimizerThreads) adamw_kernel(AdamwArguments
   const float rest1 = __fsub_rn(1.0F, n.beta1);
   const float rest2 = __fsub_rn(1.0F, n.beta2);
   const std::int64_t element = a.element + at;
-  const std::uint32_t seed = mixed(n.rounding_seed + static_cast<std::uint32_t>(element >> 32));
+  const std::uint32_t seed = mixed(a.rounding_seed + static_cast<std::uint32_t>(element >> 32));
   Half weight[8];
   Half remainder[8];
   Half first[8];
@@ -185,7 +186,7 @@ __global__ void __launch_bounds__(kOptimizerThreads) adamw_kernel(AdamwArguments
 }  // namespace
 
 void fold(Device& device, Matrix addends, Matrix sum, bool adds) {
-  device.executed(step::Kind::kFold, {addends}, {sum});
+  device.executed(step::OpKind::kFold, {addends}, {sum});
   const std::int64_t vectors = sum.cols / 8;
   const int rows = static_cast<int>(addends.rows);
   if (vectors > 0) {
@@ -201,7 +202,7 @@ void fold(Device& device, Matrix addends, Matrix sum, bool adds) {
 }
 
 void fold_fp32(Device& device, Matrix addends, Matrix sum, bool adds) {
-  device.executed(step::Kind::kFold, {addends}, {sum});
+  device.executed(step::OpKind::kFold, {addends}, {sum});
   fold_element_kernel<<<blocks_for(sum.cols, kOptimizerThreads), kOptimizerThreads, 0,
                         device.stream>>>(addends.as<float>(), addends.stride,
                                          static_cast<int>(addends.rows), sum.as<float>(), sum.cols,
@@ -211,7 +212,7 @@ void fold_fp32(Device& device, Matrix addends, Matrix sum, bool adds) {
 
 void norm_sums(Device& device, std::int64_t block, std::span<const Matrix> gradients,
                std::span<const Matrix> sums) {
-  device.executed(step::Kind::kNormSums, {gradients.begin(), gradients.end()},
+  device.executed(step::OpKind::kNormSums, {gradients.begin(), gradients.end()},
                   {sums.begin(), sums.end()});
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     square_kernel<<<static_cast<unsigned>(sums[i].cols), kOptimizerThreads, 0, device.stream>>>(
@@ -221,7 +222,7 @@ void norm_sums(Device& device, std::int64_t block, std::span<const Matrix> gradi
 }
 
 void gradient_norm(Device& device, std::span<const Matrix> sums, double clip, Matrix scalars) {
-  device.executed(step::Kind::kGradientNorm, {sums.begin(), sums.end()}, {scalars});
+  device.executed(step::OpKind::kGradientNorm, {sums.begin(), sums.end()}, {scalars});
   float* line = device.workspace.norm_sums;
   int count = 0;
   for (const Matrix& part : sums) {
@@ -236,16 +237,17 @@ void gradient_norm(Device& device, std::span<const Matrix> sums, double clip, Ma
 }
 
 void step_sums(Device& device, Matrix by_rank, Matrix sums) {
-  device.executed(step::Kind::kStepSums, {by_rank}, {sums});
+  device.executed(step::OpKind::kStepSums, {by_rank}, {sums});
   step_sums_kernel<<<1, kWarp, 0, device.stream>>>(
       by_rank.as<float>(), by_rank.stride, static_cast<int>(by_rank.rows),
       static_cast<int>(by_rank.cols), sums.as<float>(), static_cast<int>(sums.cols));
   device.launched("sums of micro-batches");
 }
 
-void adamw(Device& device, const AdamwNumbers& numbers, std::int64_t element, Matrix scalars,
-           Matrix gradient, Matrix weight, Matrix remainder, Matrix first, Matrix second) {
-  device.executed(step::Kind::kAdamw, {gradient, scalars}, {weight, remainder, first, second});
+void adamw(Device& device, const AdamwNumbers& numbers, std::uint32_t rounding_seed,
+           std::int64_t element, Matrix scalars, Matrix gradient, Matrix weight, Matrix remainder,
+           Matrix first, Matrix second) {
+  device.executed(step::OpKind::kAdamw, {gradient, scalars}, {weight, remainder, first, second});
   const AdamwArguments a{.scalars = scalars.as<float>(),
                          .gradient = gradient.as<Half>(),
                          .weight = weight.as<Half>(),
@@ -254,7 +256,8 @@ void adamw(Device& device, const AdamwNumbers& numbers, std::int64_t element, Ma
                          .second = second.as<Half>(),
                          .vectors = weight.cols / 8,
                          .element = element,
-                         .n = numbers};
+                         .n = numbers,
+                         .rounding_seed = rounding_seed};
   adamw_kernel<<<blocks_for(a.vectors, kOptimizerThreads), kOptimizerThreads, 0, device.stream>>>(
       a);
   device.launched("AdamW");

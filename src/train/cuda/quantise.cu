@@ -1,6 +1,6 @@
 // fp8: the scale of a matrix, and the matrix divided by it, as stored, transposed, or both in one
 // pass. With experts, only rows in use count; the transposes have gaps between experts, filled with
-// zeros (step/quantised.cc).
+// zeros (step/builder_quantised.cc).
 #include <cuda_fp8.h>
 
 #include "step/rules.h"
@@ -246,7 +246,7 @@ __global__ void __launch_bounds__(kTileThreads) quantise_kernel(QuantiseArgument
 }  // namespace
 
 void scale(Device& device, Matrix x, Matrix first_rows, Matrix scale) {
-  device.executed(step::Kind::kScale, {x, first_rows}, {scale});
+  device.executed(step::OpKind::kScale, {x, first_rows}, {scale});
   if (x.stride != x.cols) return device.failed("scale: the matrix must be contiguous");
   const std::int64_t vectors = x.rows * x.cols / 8;
   const unsigned needed = blocks_for(vectors, kScaleThreads);
@@ -263,7 +263,7 @@ void scale(Device& device, Matrix x, Matrix first_rows, Matrix scale) {
 
 void quantise(Device& device, Matrix x, Matrix scale, const RowsOfExperts& by, Matrix q,
               Matrix q_t) {
-  device.executed(step::Kind::kQuantise, {x, scale, by.first_rows}, {q, q_t});
+  device.executed(step::OpKind::kQuantise, {x, scale, by.first_rows}, {q, q_t});
   const bool by_expert = !by.first_rows.empty();
   const QuantiseArguments a{
       .x = x.as<Half>(),

@@ -81,7 +81,7 @@ void make_rotation_table(Device& device, const Rotation& rotation,
 }
 
 void rotate(Device& device, const Rotation& rotation, int direction, Matrix heads) {
-  device.executed(direction > 0 ? step::Kind::kRotate : step::Kind::kRotateGrad, {}, {heads});
+  device.executed(direction > 0 ? step::OpKind::kRotate : step::OpKind::kRotateGrad, {}, {heads});
   const auto half = static_cast<unsigned>(rotation.head_dim / 2);
   const unsigned wide = half % 8 == 0 ? 8 : 4;
   const float* cosines = device.workspace.rotation_table;

@@ -351,7 +351,7 @@ int route_blocks(std::int64_t tokens) {
 void route(Device& device, const Routing& routing, Matrix logits, Matrix bias, Matrix weights,
            Matrix experts, Matrix counts, Matrix sums, bool adds_sums, Matrix loads,
            bool adds_loads) {
-  device.executed(step::Kind::kRoute, {logits, bias}, {weights, experts, counts, sums, loads});
+  device.executed(step::OpKind::kRoute, {logits, bias}, {weights, experts, counts, sums, loads});
   RouteArguments a{};
   a.logits = logits.as<float>();
   a.bias = bias.as<Half>();
@@ -379,7 +379,7 @@ void route(Device& device, const Routing& routing, Matrix logits, Matrix bias, M
 void route_grad(Device& device, const Routing& routing, const RouterLosses& losses, Matrix logits,
                 Matrix weights, Matrix experts, Matrix rows, Matrix counts, Matrix dweights,
                 Matrix dlogits, Matrix dbias) {
-  device.executed(step::Kind::kRouteGrad, {logits, weights, experts, rows, counts, dweights},
+  device.executed(step::OpKind::kRouteGrad, {logits, weights, experts, rows, counts, dweights},
                   {dlogits, dbias});
   RouteGradArguments a{};
   a.logits = logits.as<float>();

@@ -159,7 +159,7 @@ std::int64_t sort_blocks(std::int64_t slots) {
 
 void sort_rows(Device& device, std::int64_t most_rows, Matrix experts, Matrix rows, Matrix slots,
                Matrix first_rows, Matrix row_counts, std::int32_t* on_host) {
-  device.executed(step::Kind::kSortRows, {experts}, {rows, slots, first_rows, row_counts});
+  device.executed(step::OpKind::kSortRows, {experts}, {rows, slots, first_rows, row_counts});
   SortArguments a{};
   a.experts = experts.as<std::int32_t>();
   a.rows = rows.as<std::int32_t>();

@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(kSumThreads)
 }  // namespace
 
 void sum(Device& device, Matrix addends, Matrix residual, Matrix bias, Matrix sum) {
-  device.executed(step::Kind::kSum, {addends, residual, bias}, {sum});
+  device.executed(step::OpKind::kSum, {addends, residual, bias}, {sum});
   const std::int64_t vectors = sum.rows * sum.cols / 8;
   sum_kernel<<<blocks_for(vectors, kSumThreads), kSumThreads, 0, device.stream>>>(
       addends.as<Half>(), static_cast<int>(addends.rows), residual.as<Half>(), bias.as<Half>(),
@@ -99,7 +99,7 @@ void sum_partial(Device& device, const float* partial, int count, Matrix out, bo
 }
 
 void bias_grad(Device& device, Matrix dy, Matrix dbias, bool adds) {
-  device.executed(step::Kind::kBiasGrad, {dy}, {dbias});
+  device.executed(step::OpKind::kBiasGrad, {dy}, {dbias});
   const int vectors = static_cast<int>(dy.cols / 8);
   const dim3 blocks(blocks_for(vectors, kBiasThreads), kBiasBlocks);
   const dim3 threads(kBiasThreads, kBiasRows);

@@ -34,7 +34,8 @@ std::int64_t routing_bytes(const step::Program& p) {
 std::int64_t token_places(const step::Program& p) {
   std::set<step::BufferId> places;
   for (const step::Op& op : p.ops) {
-    const bool reads_tokens = op.kind == step::Kind::kRead && op.part == step::Part::kEmbedding;
+    const bool reads_tokens =
+        op.kind == step::OpKind::kRead && op.part == step::ModelPart::kEmbedding;
     if (reads_tokens) places.insert(op.out[0].buffer);
   }
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(places.size()));

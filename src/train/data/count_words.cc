@@ -10,7 +10,7 @@
 #include "train/data/documents/unit_reader.h"
 #include "train/data/in_order.h"
 #include "train/data/shard.h"
-#include "train/data/utf8_run.h"
+#include "train/data/word_splitter.h"
 
 namespace assay::data {
 namespace {

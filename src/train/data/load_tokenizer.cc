@@ -5,9 +5,9 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "train/data/split_pattern.h"
 #include "train/data/tiktoken.h"
 #include "train/data/tokenizer_json.h"
+#include "train/data/word_splitter.h"
 
 namespace assay::data {
 namespace {

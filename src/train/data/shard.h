@@ -63,7 +63,7 @@ class Shard {
   [[nodiscard]] const std::optional<DocumentsHeader>& documents_header() const {
     return documents_;
   }
-  // The definition of the tokenizer (tokenizer_json_writer.h), checked against its hash; empty if
+  // The definition of the tokenizer (tokenizer_json.h), checked against its hash; empty if
   // the file has none.
   [[nodiscard]] base::Result<std::string> tokenizer_definition() const;
   [[nodiscard]] std::uint32_t token(std::uint64_t index) const;

@@ -22,7 +22,7 @@ namespace assay::data {
 
 // A shard's information about its documents.
 struct ShardDocuments {
-  std::string definition;  // of the tokenizer (tokenizer_json_writer.h); may be empty
+  std::string definition;  // of the tokenizer (tokenizer_json.h); may be empty
   std::optional<std::uint32_t> bos = {};
   std::optional<std::uint32_t> eos = {};
 };

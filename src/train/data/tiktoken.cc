@@ -40,6 +40,23 @@ std::optional<std::string> from_base64(std::string_view text) {
   return bytes;
 }
 
+std::string to_base64(std::string_view bytes) {
+  constexpr std::string_view kBase64Letters =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (std::size_t at = 0; at < bytes.size(); at += 3) {
+    std::uint32_t three = 0;
+    const std::size_t count = std::min<std::size_t>(3, bytes.size() - at);
+    for (std::size_t i = 0; i < 3; ++i) {
+      three = three << 8 | (i < count ? static_cast<unsigned char>(bytes[at + i]) : 0U);
+    }
+    for (std::size_t i = 0; i < 4; ++i) {
+      text += i <= count ? kBase64Letters[three >> (18 - 6 * i) & 63] : '=';
+    }
+  }
+  return text;
+}
+
 std::optional<TokenId> id_of(std::string_view text) {
   const auto id = base::parse_number<TokenId>(text);
   return id && *id < kMostTokens ? id : std::nullopt;
@@ -118,6 +135,14 @@ base::Result<BpeVocabulary> read_tiktoken(std::string_view text, const std::stri
   add_pairs(vocabulary);
   for (const std::string& given : special) ASSAY_TRY_VOID(add_special(given, vocabulary));
   return vocabulary;
+}
+
+std::string tiktoken_text(const std::vector<std::string>& tokens) {
+  std::string text;
+  for (std::size_t rank = 0; rank < tokens.size(); ++rank) {
+    text += fmt::format("{} {}\n", to_base64(tokens[rank]), rank);
+  }
+  return text;
 }
 
 }  // namespace assay::data

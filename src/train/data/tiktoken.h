@@ -1,5 +1,6 @@
-// Reads a tiktoken file: a line per token with its bytes in base64 and its rank, which is also its
-// id. Two tokens merge when their concatenated bytes are a token; the lowest rank first.
+// A tiktoken file, read and written: a line per token with its bytes in base64 and its rank, which
+// is also its id. Two tokens merge when their concatenated bytes are a token; the lowest rank
+// first.
 #pragma once
 
 #include <string>
@@ -15,5 +16,8 @@ namespace assay::data {
 // in errors.
 base::Result<BpeVocabulary> read_tiktoken(std::string_view text, const std::string& where,
                                           const std::vector<std::string>& special);
+
+// The tokens' bytes by rank, as such a file.
+std::string tiktoken_text(const std::vector<std::string>& tokens);
 
 }  // namespace assay::data

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "train/data/bpe_tokenizer.h"
-#include "train/data/tokenizer_json_writer.h"
+#include "train/data/tokenizer_json.h"
 
 namespace assay::data {
 namespace {

@@ -1,14 +1,12 @@
 #include "train/data/train_bpe.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <queue>
 #include <string_view>
 #include <unordered_map>
 
-#include "train/data/byte_spelling.h"
+#include "train/data/bpe.h"
 #include "train/data/mix.h"
 
 namespace assay::data {
@@ -169,36 +167,11 @@ class Trainer {
   std::priority_queue<Candidate> queue_;
 };
 
-std::string to_base64(std::string_view bytes) {
-  constexpr std::string_view kBase64Letters =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    std::uint32_t three = 0;
-    const std::size_t count = std::min<std::size_t>(3, bytes.size() - at);
-    for (std::size_t i = 0; i < 3; ++i) {
-      three = three << 8 | (i < count ? static_cast<unsigned char>(bytes[at + i]) : 0U);
-    }
-    for (std::size_t i = 0; i < 4; ++i) {
-      text += i <= count ? kBase64Letters[three >> (18 - 6 * i) & 63] : '=';
-    }
-  }
-  return text;
-}
-
 }  // namespace
 
 std::vector<std::string> train_bpe(const WordCounts& words, std::size_t tokens,
                                    const std::function<void(std::int64_t)>& progress) {
   return Trainer(words).run(tokens, progress);
-}
-
-std::string tiktoken_text(const std::vector<std::string>& tokens) {
-  std::string text;
-  for (std::size_t rank = 0; rank < tokens.size(); ++rank) {
-    text += fmt::format("{} {}\n", to_base64(tokens[rank]), rank);
-  }
-  return text;
 }
 
 }  // namespace assay::data

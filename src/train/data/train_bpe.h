@@ -12,14 +12,11 @@
 
 namespace assay::data {
 
-// The tokens' bytes, by rank: the 256 bytes in the order of their spellings (byte_spelling.h), then
+// The tokens' bytes, by rank: the 256 bytes in the order of their spellings (bpe.h), then
 // the merges in order; at most `tokens`, fewer if no pair is left. Ties go to the pair with the
 // lower ranks, so the result depends only on the counts. `progress` is called with the number of
 // tokens just made.
 std::vector<std::string> train_bpe(const WordCounts& words, std::size_t tokens,
                                    const std::function<void(std::int64_t)>& progress = {});
-
-// As a tiktoken file: one line per token, with its bytes in base64 and its rank.
-std::string tiktoken_text(const std::vector<std::string>& tokens);
 
 }  // namespace assay::data

@@ -6,11 +6,12 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <fstream>
 #include <map>
 
 #include "base/testing/temp_dir.h"
-#include "train/data/split_pattern.h"
 #include "train/data/tiktoken.h"
+#include "train/data/word_splitter.h"
 
 namespace assay::data {
 namespace {

@@ -117,10 +117,6 @@ constexpr auto kStopped32 = [] {
 
 }  // namespace
 
-std::span<const CallRow> all_calls() {
-  return kCalls;
-}
-
 const CallRow* find_call(std::uint32_t arch, int number) {
   if (arch != AUDIT_ARCH_I386 && arch != AUDIT_ARCH_X86_64) return nullptr;
   const bool x32 = (number & kX32Bit) != 0;

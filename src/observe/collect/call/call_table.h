@@ -65,8 +65,6 @@ struct CallRow {
   int i386 = -1;
 };
 
-std::span<const CallRow> all_calls();
-
 // Nothing for a call that is not in the table.
 const CallRow* find_call(std::uint32_t arch, int number);
 

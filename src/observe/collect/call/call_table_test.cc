@@ -5,6 +5,7 @@
 
 #include <fstream>
 #include <map>
+#include <set>
 #include <string>
 
 #include "observe/collect/call/stopped_call.h"
@@ -28,15 +29,27 @@ std::map<std::string, int> kernel_numbers(const std::string& header) {
   return numbers;
 }
 
+std::set<const CallRow*> every_row() {
+  std::set<const CallRow*> rows;
+  for (const std::uint32_t arch :
+       {std::uint32_t{AUDIT_ARCH_X86_64}, std::uint32_t{AUDIT_ARCH_I386}}) {
+    for (const CallToStop& stopped : calls_to_stop(arch)) {
+      rows.insert(find_call(arch, stopped.number));
+    }
+  }
+  rows.erase(nullptr);  // EveryStoppedCallIsFoundAgain
+  return rows;
+}
+
 void compare(int CallRow::*column, const std::string& header) {
   const auto numbers = kernel_numbers(header);
   if (numbers.empty()) GTEST_SKIP() << header << " is not installed";
-  for (const CallRow& row : all_calls()) {
-    const auto known = numbers.find(std::string(row.name));
+  for (const CallRow* row : every_row()) {
+    const auto known = numbers.find(std::string(row->name));
     // Newer than these headers.
-    if (known == numbers.end() && row.*column > numbers.rbegin()->second) continue;
-    if (known == numbers.end() && row.name == "open_tree_attr") continue;
-    EXPECT_EQ(row.*column, known == numbers.end() ? -1 : known->second) << row.name;
+    if (known == numbers.end() && row->*column > numbers.rbegin()->second) continue;
+    if (known == numbers.end() && row->name == "open_tree_attr") continue;
+    EXPECT_EQ(row->*column, known == numbers.end() ? -1 : known->second) << row->name;
   }
 }
 

@@ -14,7 +14,6 @@
 #include <cstddef>
 #include <utility>
 
-#include "observe/collect/call/remote_walk.h"
 #include "observe/wire/system_folders.h"
 
 namespace assay::collect {

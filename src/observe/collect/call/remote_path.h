@@ -107,6 +107,13 @@ class RemoteView {
   pid_t thread_;
 };
 
+// RemoteView's slow way (remote_path_walk.cc): a path walked one component after the other inside
+// the thread's own root, with the thread's /proc/self. Needed after chroot and in other mount
+// namespaces, for /dev/stdin and /proc/self/fd/N, for deleted directories and for paths that are
+// longer than one call takes. `base` is a descriptor of the collector, where a relative path
+// begins.
+RemoteFile walk_remote_path(const RemoteView& view, int base, std::string_view path, bool follow);
+
 // Fills status and path of an O_PATH descriptor.
 RemoteFile describe(base::UniqueFd fd);
 

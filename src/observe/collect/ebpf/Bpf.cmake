@@ -23,11 +23,10 @@ add_custom_command(
   DEPENDS ${_bpf_source} ${_bpf_headers}
   COMMENT "Compiling BPF programs"
   VERBATIM)
-set_source_files_properties(ebpf/bpf/object.cc PROPERTIES
+set_source_files_properties(ebpf/object_file_image.cc PROPERTIES
   OBJECT_DEPENDS ${_bpf_object}
   COMPILE_DEFINITIONS "ASSAY_BPF_OBJECT=\"${_bpf_object}\""
   SKIP_PRECOMPILE_HEADERS ON)
-module_sources(observe/collect ebpf/bpf/object.cc)
 
 if(ASSAY_TESTS)
   add_executable(ebpf_subject testing/ebpf_subject.cc)

@@ -231,9 +231,9 @@ class EbpfRun {
   Launched child_;
 };
 
-class EbpfCollector : public Collector {
+class EbpfCollector : public LoggingCollector {
  public:
-  explicit EbpfCollector(std::filesystem::path log) : path_(std::move(log)) {}
+  explicit EbpfCollector(std::filesystem::path log) : LoggingCollector(std::move(log)) {}
 
   base::Result<void> load() override {
     if (programs_) return {};
@@ -247,21 +247,16 @@ class EbpfCollector : public Collector {
 
   base::Result<void> prepare() override {
     ASSAY_TRY_VOID(load());
-    ASSAY_TRY(EventLog log, EventLog::create(path_));
-    log_.emplace(std::move(log));
-    return {};
+    return LoggingCollector::prepare();
   }
 
   base::Result<CollectorResult> run(const Launch& launch, const CollectorCallbacks& control,
                                     EventSink& sink) override {
-    if (!log_) ASSAY_TRY_VOID(prepare());
-    log_->redact_with(launch.redact);
-    return EbpfRun(*log_, *programs_, sink).run(launch, control);
+    ASSAY_TRY(EventLog* const log, log_for(launch));
+    return EbpfRun(*log, *programs_, sink).run(launch, control);
   }
 
  private:
-  std::filesystem::path path_;
-  std::optional<EventLog> log_;
   std::optional<EbpfPrograms> programs_;
 };
 

@@ -76,4 +76,7 @@ class ObjectFile {
   TypeTable types_;
 };
 
+// The file as it is compiled into this program (object_file_image.cc, by Bpf.cmake).
+std::span<const std::byte> object_file_image();
+
 }  // namespace assay::collect

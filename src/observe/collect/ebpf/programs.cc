@@ -1,6 +1,5 @@
 #include "observe/collect/ebpf/programs.h"
 
-#include <fmt/format.h>
 #include <linux/bpf.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -9,39 +8,57 @@
 
 #include <array>
 #include <cerrno>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/unique_fd.h"
-#include "observe/collect/ebpf/bpf/object.h"
 #include "observe/collect/ebpf/bpf_call.h"
-#include "observe/collect/ebpf/call_kinds.h"
-#include "observe/collect/ebpf/field_offsets.h"
 #include "observe/collect/ebpf/kernel_types.h"
 #include "observe/collect/ebpf/object_file.h"
+#include "observe/collect/ebpf/relocation.h"
 #include "observe/collect/ebpf/ring.h"
 
 namespace assay::collect {
 namespace {
 
-// Kernel symbols whose existence decides how programs are loaded.
-constexpr const char* kOpenFunction = "security_file_open";
-constexpr const char* kCastFunction = "bpf_rdonly_cast";
-constexpr std::array kNames = {
-    kOpenFunction,
-    kCastFunction,
-    "btf_trace_sys_exit",
-    "btf_trace_sched_process_fork",
-    "btf_trace_sched_process_exec",
-    "btf_trace_sched_process_exit",
-    "btf_trace_io_uring_submit_req",
-    "btf_trace_io_uring_submit_sqe",
-    "btf_trace_io_uring_local_work_run",
-    "btf_trace_io_uring_complete",
+// The system calls that the BPF program on_sys_exit handles, by number.
+struct CallKindRow {
+  std::size_t x86_64;  // 0: no such call
+  std::size_t i386;
+  unsigned kind;
 };
+
+constexpr unsigned kOpensByName = kAssayOpens | kAssayQueries;
+
+constexpr std::array kCallKindRows = std::to_array<CallKindRow>({
+    {2, 5, kOpensByName},                          // open
+    {257, 295, kOpensByName | kAssayPathSecond},   // openat
+    {437, 437, kOpensByName | kAssayPathSecond},   // openat2
+    {85, 8, kAssayOpens},                          // creat
+    {304, 342, kAssayOpens | kAssayByHandle},      // open_by_handle_at
+    {4, 106, kAssayQueries},                       // stat
+    {6, 107, kAssayQueries},                       // lstat
+    {0, 195, kAssayQueries},                       // stat64
+    {0, 196, kAssayQueries},                       // lstat64
+    {21, 33, kAssayQueries},                       // access
+    {89, 85, kAssayQueries},                       // readlink
+    {262, 300, kAssayQueries | kAssayPathSecond},  // newfstatat, fstatat64
+    {332, 383, kAssayQueries | kAssayPathSecond},  // statx
+    {269, 307, kAssayQueries | kAssayPathSecond},  // faccessat
+    {439, 439, kAssayQueries | kAssayPathSecond},  // faccessat2
+    {267, 305, kAssayQueries | kAssayPathSecond},  // readlinkat
+    {425, 425, kAssayUring},                       // io_uring_setup
+    {426, 426, kAssayUring},                       // io_uring_enter
+});
+
+void set_call_kinds(assay_constants& constants) {
+  for (const CallKindRow& row : kCallKindRows) {
+    if (row.x86_64 != 0) constants.calls[0][row.x86_64] = static_cast<__u8>(row.kind);
+    if (row.i386 != 0) constants.calls[1][row.i386] = static_cast<__u8>(row.kind);
+  }
+}
 
 // Programs that each mode has. `learn` is run by the collector, never attached.
 bool belongs_to(std::string_view program, EbpfMode mode) {
@@ -52,55 +69,12 @@ bool observes_uring(std::string_view program) {
   return program.starts_with("on_uring");
 }
 
-// io_uring's tracepoint for a request that begins, if it has the form that on_uring_submit knows.
-// 0 before Linux 6.1, and where io_uring is configured out.
-std::uint32_t uring_submission(const KernelTypes& types) {
-  if (const auto id = types.tracepoint("io_uring_submit_req"); id != 0) return id;
-  const bool new_form = types.tracepoint("io_uring_local_work_run") != 0;  // since 6.1
-  return new_form ? types.tracepoint("io_uring_submit_sqe") : 0;
-}
-
-// 0, or the error of attaching a program that does nothing.
-int try_attaching(bpf_attach_type type, std::uint32_t target) {
-  if (target == 0) return ENOENT;
-  // return 0
-  const std::array<bpf_insn, 2> code{{
-      {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
-      {.code = BPF_JMP | BPF_EXIT},
-  }};
-  const auto loaded = bpf::load_program(
-      {.name = "assay_probe", .attach_type = type, .target = target, .code = code});
-  if (!loaded) return errno;
-  return bpf::attach(loaded->get()) ? 0 : errno;
-}
-
-// Tests only what decides the mode; other problems are noticed when the programs are loaded.
-base::Result<EbpfSupport> support_of(const KernelTypes& types) {
-  EbpfSupport support{.follows_uring = uring_submission(types) != 0};
-  if (try_attaching(BPF_TRACE_FENTRY, types.function(kOpenFunction)) == 0) {
-    support.follows_uring = true;
-    return support;
-  }
-  support.mode = EbpfMode::kSyscall;
-  return support;
-}
-
 std::size_t page_aligned(std::size_t size) {
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   return (size + page - 1) / page * page;
 }
 
 }  // namespace
-
-base::Result<EbpfSupport> ebpf_support() {
-  ASSAY_TRY(const KernelTypes types, KernelTypes::read({kNames.begin(), kNames.end()}));
-  ASSAY_TRY(const EbpfSupport support, support_of(types));
-  if (support.mode == EbpfMode::kVfs) return support;
-  const int error = try_attaching(BPF_TRACE_RAW_TP, types.tracepoint("sys_exit"));
-  if (error == 0) return support;
-  return base::fail(base::system_error("ebpf", "the kernel refuses tracing programs", error,
-                                       "`assay tracers` shows what works here"));
-}
 
 // A program after relocation.
 struct EbpfPrograms::ReadyProgram {
@@ -115,7 +89,7 @@ struct EbpfPrograms::ReadyProgram {
 struct EbpfPrograms::Loaded {
   EbpfSupport support;
   base::UniqueFd types;
-  std::map<std::string, base::UniqueFd, std::less<>> maps;
+  BpfMaps maps;
   std::vector<base::UniqueFd> programs;
   std::vector<base::UniqueFd> links;
   std::vector<ReadyProgram> uring_programs;  // not loaded yet
@@ -137,8 +111,6 @@ struct EbpfPrograms::Loaded {
   base::Result<void> set_constants(const KernelTypes& kernel);
   base::Result<ReadyProgram> ready(const BpfProgram& program, const ObjectFile& object,
                                    const KernelTypes& kernel) const;
-  void fill_in(const CodeSection& section, std::size_t begin, std::size_t shared_begin,
-               const KernelTypes& kernel, std::vector<bpf_insn>& code) const;
   base::Result<void> start(const std::vector<ReadyProgram>& programs);
   base::Result<void> map_shared();
   base::Result<void> map_ring();
@@ -170,44 +142,6 @@ base::Result<void> EbpfPrograms::Loaded::set_constants(const KernelTypes& kernel
   return bpf::freeze(constants);
 }
 
-// `code` has the section from `begin` on, and the shared functions from `shared_begin` on.
-void EbpfPrograms::Loaded::fill_in(const CodeSection& section, std::size_t begin,
-                                   std::size_t shared_begin, const KernelTypes& kernel,
-                                   std::vector<bpf_insn>& code) const {
-  for (const Relocation& address : section.addresses) {
-    const std::size_t at = begin + address.at;
-    bpf_insn& instruction = code[at];
-    const auto distance = static_cast<__s32>(shared_begin + address.offset - at - 1);
-    switch (address.kind) {
-      case Relocation::Kind::kMap:
-        instruction.src_reg = BPF_PSEUDO_MAP_FD;
-        instruction.imm = maps.find(address.name)->second.get();
-        break;
-      case Relocation::Kind::kMapContent:
-        instruction.src_reg = BPF_PSEUDO_MAP_VALUE;
-        instruction.imm = maps.find(address.name)->second.get();
-        code[at + 1].imm = static_cast<__s32>(address.offset);
-        break;
-      case Relocation::Kind::kFunction:
-        instruction.src_reg = BPF_PSEUDO_FUNC;
-        instruction.imm = distance;
-        break;
-      case Relocation::Kind::kCall:
-        instruction.src_reg = BPF_PSEUDO_CALL;
-        instruction.imm = distance;
-        break;
-      case Relocation::Kind::kKernelFunction:
-        if (const auto id = kernel.function(address.name); id != 0) {
-          instruction.src_reg = BPF_PSEUDO_KFUNC_CALL;
-          instruction.imm = static_cast<__s32>(id);
-        } else {
-          instruction = impossible_instruction();
-        }
-        break;
-    }
-  }
-}
-
 base::Result<EbpfPrograms::ReadyProgram> EbpfPrograms::Loaded::ready(
     const BpfProgram& program, const ObjectFile& object, const KernelTypes& kernel) const {
   ReadyProgram out{.name = program.name, .code = program.instructions};
@@ -231,14 +165,14 @@ base::Result<EbpfPrograms::ReadyProgram> EbpfPrograms::Loaded::ready(
     std::vector<bpf_insn> shared = object.shared().instructions;
     ASSAY_TRY_VOID(fill_in_fields(object.shared().fields, object.types(), kernel, shared));
     out.code.insert(out.code.end(), shared.begin(), shared.end());
-    fill_in(object.shared(), shared_begin, shared_begin, kernel, out.code);
+    fill_in_addresses(object.shared(), shared_begin, shared_begin, maps, kernel, out.code);
     for (std::uint32_t i = 0; i < object.functions().size(); ++i) {
       out.functions.push_back(
           {.insn_off = static_cast<__u32>(shared_begin) + object.functions()[i].at,
            .type_id = bpf::kFirstFunction + 1 + i});
     }
   }
-  fill_in(program, 0, shared_begin, kernel, out.code);
+  fill_in_addresses(program, 0, shared_begin, maps, kernel, out.code);
   return out;
 }
 
@@ -289,8 +223,8 @@ EbpfPrograms::EbpfPrograms(EbpfPrograms&&) noexcept = default;
 EbpfPrograms::~EbpfPrograms() = default;
 
 base::Result<EbpfPrograms> EbpfPrograms::load() {
-  const ObjectFile object(bpf_object_bytes());
-  std::vector<std::string> names(kNames.begin(), kNames.end());
+  const ObjectFile object(object_file_image());
+  std::vector<std::string> names = symbols_that_decide();
   const auto add_names = [&](const CodeSection& section) {
     for (std::string& name : names_of_types(section.fields, object.types())) {
       names.push_back(std::move(name));
@@ -301,7 +235,7 @@ base::Result<EbpfPrograms> EbpfPrograms::load() {
 
   auto loaded = std::make_unique<Loaded>();
   ASSAY_TRY(const KernelTypes kernel, KernelTypes::read(names));
-  ASSAY_TRY(loaded->support, support_of(kernel));
+  loaded->support = ebpf_support(kernel);
   ASSAY_TRY_VOID(loaded->make_maps(object));
   ASSAY_TRY_VOID(loaded->set_constants(kernel));
   ASSAY_TRY_VOID(loaded->map_shared());

@@ -12,21 +12,9 @@
 
 #include "base/result.h"
 #include "observe/collect/ebpf/bpf/message.h"
+#include "observe/collect/ebpf/preflight.h"
 
 namespace assay::collect {
-
-// Where opens are observed.
-enum class EbpfMode {
-  kVfs,      // in the kernel's open function, whichever system call led there
-  kSyscall,  // at the exit of system calls: for kernels that cannot attach to functions
-};
-
-struct EbpfSupport {
-  EbpfMode mode = EbpfMode::kVfs;
-  bool follows_uring = false;  // kVfs always does
-};
-// What works here, determined by attaching a program that does nothing; an error if nothing does.
-base::Result<EbpfSupport> ebpf_support();
 
 class EbpfPrograms {
  public:

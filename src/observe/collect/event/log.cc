@@ -154,8 +154,7 @@ EventLog::EventLog(EventLog&& other) noexcept
       late_(std::move(other.late_)),
       overflow_(std::move(other.overflow_)),
       redact_(std::move(other.redact_)),
-      torn_(other.torn_),
-      ran_out_of_disk_(other.ran_out_of_disk_) {}
+      torn_(other.torn_) {}
 
 EventLog::~EventLog() {
   if (header_ != nullptr) ::munmap(header_, wire::kHeaderSize);
@@ -167,10 +166,7 @@ bool EventLog::allocate(std::uint64_t end) {
   end = wire::window_begin(end + wire::kWindowSize - 1);
   const int error =
       ::posix_fallocate(fd_.get(), static_cast<off_t>(begin), static_cast<off_t>(end - begin));
-  if (error != 0) {
-    ran_out_of_disk_ = true;
-    return false;
-  }
+  if (error != 0) return false;
   header_->allocated_end.store(end, std::memory_order_release);
   return true;
 }

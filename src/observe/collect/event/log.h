@@ -66,7 +66,6 @@ class EventLog {
   [[nodiscard]] wire::LogHeader& header() { return *header_; }
   [[nodiscard]] std::uint64_t torn() const { return torn_; }
   // Whether the disk was ever too full for the log: shims use the gate then.
-  [[nodiscard]] bool ran_out_of_disk() const { return ran_out_of_disk_; }
 
  private:
   EventLog(base::UniqueFd fd, wire::LogHeader* header) : fd_(std::move(fd)), header_(header) {}
@@ -95,7 +94,6 @@ class EventLog {
   std::deque<std::string> overflow_;
   RedactArguments redact_;
   std::uint64_t torn_ = 0;
-  bool ran_out_of_disk_ = false;
 };
 
 }  // namespace assay::collect

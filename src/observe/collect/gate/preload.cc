@@ -14,7 +14,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <optional>
 
 #include "base/file.h"
 #include "base/process/environment.h"
@@ -52,25 +51,18 @@ base::Environment with_shim(base::Environment environment, const std::string& sh
   return environment;
 }
 
-class PreloadCollector : public Collector {
+class PreloadCollector : public LoggingCollector {
  public:
-  explicit PreloadCollector(std::filesystem::path log) : path_(std::move(log)) {}
-
-  base::Result<void> prepare() override {
-    ASSAY_TRY(EventLog log, EventLog::create(path_));
-    log_.emplace(std::move(log));
-    return {};
-  }
+  explicit PreloadCollector(std::filesystem::path log) : LoggingCollector(std::move(log)) {}
 
   base::Result<CollectorResult> run(const Launch& launch, const CollectorCallbacks& control,
                                     EventSink& sink) override {
-    if (!log_) ASSAY_TRY_VOID(prepare());
-    EventLog& log = *log_;
-    log.redact_with(launch.redact);
-    Gate gate(GateMode::kEverything, path_);
+    ASSAY_TRY(EventLog* const prepared, log_for(launch));
+    EventLog& log = *prepared;
+    Gate gate(GateMode::kEverything, log_path());
     Launch shimmed = launch;
     if (const auto shim = shim_library(); !shim.empty()) {
-      shimmed.environment = with_shim(std::move(shimmed.environment), shim, path_);
+      shimmed.environment = with_shim(std::move(shimmed.environment), shim, log_path());
     }
     Reaper reaper;
     ASSAY_TRY(Launched child, collect::launch(shimmed, [&] { return gate.install(); }));
@@ -129,9 +121,6 @@ class PreloadCollector : public Collector {
     log.finish(outer);
     return {};
   }
-
-  std::filesystem::path path_;
-  std::optional<EventLog> log_;
 };
 
 }  // namespace

@@ -9,8 +9,10 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/process/environment.h"
@@ -74,6 +76,30 @@ class Collector {
   // (The shell's exit codes 127 and 126 are up to the caller.)
   virtual base::Result<CollectorResult> run(const Launch& launch, const CollectorCallbacks& control,
                                             EventSink& sink) = 0;
+};
+
+// A collector with an event log.
+class LoggingCollector : public Collector {
+ public:
+  base::Result<void> prepare() override {
+    ASSAY_TRY(EventLog log, EventLog::create(path_));
+    log_.emplace(std::move(log));
+    return {};
+  }
+
+ protected:
+  explicit LoggingCollector(std::filesystem::path log) : path_(std::move(log)) {}
+  // For running the command: prepares the log unless that was done.
+  base::Result<EventLog*> log_for(const Launch& launch) {
+    if (!log_) ASSAY_TRY_VOID(prepare());
+    log_->redact_with(launch.redact);
+    return &*log_;
+  }
+  [[nodiscard]] const std::filesystem::path& log_path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  std::optional<EventLog> log_;
 };
 
 // What `assay tracers` shows: whether a tracer works here, and if not, why and what to do.

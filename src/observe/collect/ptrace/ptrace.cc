@@ -13,7 +13,6 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -28,21 +27,14 @@
 namespace assay::collect {
 namespace {
 
-class PtraceCollector : public Collector {
+class PtraceCollector : public LoggingCollector {
  public:
-  explicit PtraceCollector(std::filesystem::path log) : path_(std::move(log)) {}
-
-  base::Result<void> prepare() override {
-    ASSAY_TRY(EventLog log, EventLog::create(path_));
-    log_.emplace(std::move(log));
-    return {};
-  }
+  explicit PtraceCollector(std::filesystem::path log) : LoggingCollector(std::move(log)) {}
 
   base::Result<CollectorResult> run(const Launch& command, const CollectorCallbacks& control,
                                     EventSink& sink) override {
-    if (!log_) ASSAY_TRY_VOID(prepare());
-    EventLog& log = *log_;
-    log.redact_with(command.redact);
+    ASSAY_TRY(EventLog* const prepared, log_for(command));
+    EventLog& log = *prepared;
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
       return base::fail(base::system_error("pipe", "cannot start the command", errno));
@@ -80,10 +72,6 @@ class PtraceCollector : public Collector {
     }
     return outcome;
   }
-
- private:
-  std::filesystem::path path_;
-  std::optional<EventLog> log_;
 };
 
 }  // namespace

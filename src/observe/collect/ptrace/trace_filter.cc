@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "observe/collect/call/call_table.h"
-#include "observe/collect/gate/gate.h"
+#include "observe/collect/gate/filter.h"
 
 namespace assay::collect {
 namespace {

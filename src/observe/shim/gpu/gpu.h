@@ -76,9 +76,14 @@ inline void count(GpuQuantity quantity, std::uint64_t amount = 0, std::uint64_t 
 // Adds a line to the file that ASSAY_GPU_LOG names, if it is set.
 void log_line(const char* what);
 
-// region/slots.cc: reclaims what exited processes of the run hold of a device. True if there were
-// any.
-bool reclaim_exited(std::size_t line);
+// region/slots.cc -----------------------------------------------------------------------------
+
+// Reclaims what exited processes of the run hold of a device. True if there were any.
+bool reclaim_exited(std::size_t device_index);
+// Field 22 of /proc/PID/stat; 0: no such process, or a zombie.
+std::uint64_t start_ticks_of(int pid);
+// The pid namespace of this process: pids are comparable only within one. 0: unknown.
+std::uint64_t pid_namespace();
 
 // Reset each module in the child of a fork (called by region/process.cc).
 void forget_finders();

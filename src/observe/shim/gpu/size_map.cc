@@ -32,6 +32,12 @@ std::size_t SizeMap::find_in(const Shard& shard, std::uint64_t key) {
   return at;
 }
 
+// Null: the key is not there.
+SizeMap::Entry* SizeMap::entry_of(const Shard& shard, std::uint64_t key) {
+  Entry* const entry = shard.capacity == 0 ? nullptr : &shard.entries[find_in(shard, key)];
+  return entry != nullptr && entry->key == key ? entry : nullptr;
+}
+
 bool SizeMap::grow(Shard& shard) {
   constexpr std::size_t kFirst = 128;
   Shard larger;
@@ -73,11 +79,10 @@ bool SizeMap::find(std::uint64_t key, SizeMapValue& value) {
   if (key == 0) return false;
   Shard& shard = shard_of(key);
   shard.lock.lock();
-  const Entry* entry = shard.capacity == 0 ? nullptr : &shard.entries[find_in(shard, key)];
-  const bool found = entry != nullptr && entry->key == key;
-  if (found) value = entry->value;
+  const Entry* const entry = entry_of(shard, key);
+  if (entry != nullptr) value = entry->value;
   shard.lock.unlock();
-  return found;
+  return entry != nullptr;
 }
 
 void SizeMap::remove(Shard& shard, std::size_t hole) {
@@ -97,29 +102,27 @@ bool SizeMap::take(std::uint64_t key, SizeMapValue& value) {
   if (key == 0) return false;
   Shard& shard = shard_of(key);
   shard.lock.lock();
-  const std::size_t at = shard.capacity == 0 ? 0 : find_in(shard, key);
-  const bool found = shard.capacity != 0 && shard.entries[at].key == key;
-  if (found) {
-    value = shard.entries[at].value;
-    remove(shard, at);
+  Entry* const entry = entry_of(shard, key);
+  if (entry != nullptr) {
+    value = entry->value;
+    remove(shard, static_cast<std::size_t>(entry - shard.entries));
   }
   shard.lock.unlock();
-  return found;
+  return entry != nullptr;
 }
 
 bool SizeMap::add(std::uint64_t key, int to_second, SizeMapValue& value) {
   if (key == 0) return false;
   Shard& shard = shard_of(key);
   shard.lock.lock();
-  const std::size_t at = shard.capacity == 0 ? 0 : find_in(shard, key);
-  const bool found = shard.capacity != 0 && shard.entries[at].key == key;
-  if (found) {
-    shard.entries[at].value.second += static_cast<std::uint32_t>(to_second);
-    value = shard.entries[at].value;
-    if (value.second == 0) remove(shard, at);
+  Entry* const entry = entry_of(shard, key);
+  if (entry != nullptr) {
+    entry->value.second += static_cast<std::uint32_t>(to_second);
+    value = entry->value;
+    if (value.second == 0) remove(shard, static_cast<std::size_t>(entry - shard.entries));
   }
   shard.lock.unlock();
-  return found;
+  return entry != nullptr;
 }
 
 void SizeMap::forget() {

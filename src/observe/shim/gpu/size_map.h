@@ -48,6 +48,7 @@ class SizeMap {
   static bool grow(Shard& shard);
   static std::size_t place(const Shard& shard, std::uint64_t key);
   static std::size_t find_in(const Shard& shard, std::uint64_t key);
+  static Entry* entry_of(const Shard& shard, std::uint64_t key);
   static void remove(Shard& shard, std::size_t hole);
   Shard& shard_of(std::uint64_t key);
 

@@ -108,7 +108,7 @@ class Trial {
     for (const step::Parameter& p : program_.parameters) {
       std::vector<float> values(static_cast<std::size_t>(p.elements()));
       step::Parameter wild = p;  // large values, so that everything has an effect
-      wild.init_std = p.part == step::Part::kRouter
+      wild.init_std = p.part == step::ModelPart::kRouter
                           ? (model.router == spec::Router::kSoftmax ? 1.0 : 0.5)
                           : 0.3;  // few tokens between experts
       initial_values(wild, 8, 0, values);

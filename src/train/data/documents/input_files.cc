@@ -120,6 +120,17 @@ base::Result<InputFiles> input_files(const std::vector<std::string>& paths,
   return found;
 }
 
+base::Result<void> check_column(const std::string& where, const InputFiles& inputs,
+                                const std::string& column) {
+  const bool all_text = std::all_of(inputs.files.begin(), inputs.files.end(), [](const auto& file) {
+    return file.format == DocumentFormat::kText;
+  });
+  if (column == kUsualColumn || !all_text || inputs.files.empty()) return {};
+  return base::fail(base::usage_error(
+      where, fmt::format("there is no '{}': the files are text, one document each", column),
+      "leave it out; JSON lines are files .jsonl"));
+}
+
 std::optional<std::int64_t> total_bytes(const std::vector<InputFile>& files) {
   std::int64_t total = 0;
   for (const InputFile& file : files) {

@@ -24,6 +24,9 @@ constexpr bool has_rows(DocumentFormat format) {
 
 enum class Compression { kNone, kGzip, kZstd };
 
+// The key or column of the text, unless another one is named.
+inline constexpr const char* kUsualColumn = "text";
+
 std::vector<std::string> document_format_names();  // "text", "jsonl", "parquet"
 base::Result<DocumentFormat> parse_document_format(std::string_view name);
 
@@ -45,6 +48,10 @@ struct InputFiles {
 // no hidden ones. `format`, if given, applies to all files regardless of their names.
 base::Result<InputFiles> input_files(const std::vector<std::string>& paths,
                                      std::optional<DocumentFormat> format);
+
+// An error if a column was named, but all files are text, which has none.
+base::Result<void> check_column(const std::string& where, const InputFiles& inputs,
+                                const std::string& column);
 
 // Total size on disk; nothing if standard input is among the files.
 std::optional<std::int64_t> total_bytes(const std::vector<InputFile>& files);

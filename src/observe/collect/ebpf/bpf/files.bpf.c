@@ -4,7 +4,7 @@
 //   vfs      on_file_open, where the kernel's functions can be attached to: every open, by any call
 //   syscall  on_sys_exit and on_uring_complete, where it does not: opens as system calls end
 //
-// and always on_sys_exit, which also sees look-ups in vain, and the programs for the life of
+// and always on_sys_exit, which also sees failed look-ups, and the programs for the life of
 // processes. Those for io_uring are loaded when a command first sets up a ring.
 #include <linux/bpf.h>
 // first: its types are used by these

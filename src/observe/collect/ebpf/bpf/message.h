@@ -80,7 +80,7 @@ enum assay_call {
 
 // Set before the programs are loaded: the verifier drops branches that are never taken.
 struct assay_constants {
-  bool can_cast;                     // bpf_rdonly_cast exists (bpf/field.h)
+  bool can_cast;                     // bpf_rdonly_cast exists (FIELD in kernel.h)
   bool opens_are_seen_inside;        // by on_file_open
   __u8 calls[2][kAssayCallNumbers];  // assay_call by number: x86-64's interface, i386's
 };

@@ -2,7 +2,9 @@
 // file.
 #pragma once
 
+#include "observe/collect/ebpf/bpf/path.h"
 #include "observe/collect/ebpf/bpf/run.h"
+#include "observe/collect/ebpf/bpf/stamp.h"
 
 static __always_inline enum assay_access access_of(unsigned int mode, unsigned int flags) {
   if (flags & kOpenTemporary) return kAssayCreateUnnamed;

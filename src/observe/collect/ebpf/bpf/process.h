@@ -2,7 +2,9 @@
 // give the programs its own root directory and namespaces.
 #pragma once
 
+#include "observe/collect/ebpf/bpf/path.h"
 #include "observe/collect/ebpf/bpf/run.h"
+#include "observe/collect/ebpf/bpf/stamp.h"
 
 // An empty message about the task, with space for its texts.
 static __always_inline struct process_scratch* begin_message(struct task_struct* from) {

@@ -8,7 +8,6 @@
 #include "observe/collect/ebpf/bpf/kernel.h"
 #include "observe/collect/ebpf/bpf/message.h"
 #include "observe/collect/ebpf/bpf/path.h"
-#include "observe/collect/ebpf/bpf/stamp.h"
 
 // In its own section, and so in its own map, because the collector maps it.
 struct assay_shared shared SEC(".bss.shared");

@@ -4,7 +4,6 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-#include "observe/collect/ebpf/bpf/field.h"
 #include "observe/collect/ebpf/bpf/kernel.h"
 #include "observe/collect/ebpf/bpf/message.h"
 

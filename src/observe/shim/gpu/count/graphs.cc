@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "observe/shim/gpu/gpu.h"
-#include "observe/shim/gpu/memory/limits.h"
+#include "observe/shim/gpu/memory/graph_memory.h"
 #include "observe/shim/gpu/pace/costs.h"
 #include "observe/shim/gpu/pace/pace.h"
 #include "observe/shim/gpu/size_map.h"

@@ -1,5 +1,5 @@
 // Destroying a context frees everything that was allocated in it.
-#include "observe/shim/gpu/memory/limits.h"
+#include "observe/shim/gpu/memory/devices.h"
 
 namespace assay::gpu {
 namespace {

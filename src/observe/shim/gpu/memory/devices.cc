@@ -1,5 +1,5 @@
-// Finds a device's line in the region, by the process's ordinal and by context.
-#include "observe/shim/gpu/memory/limits.h"
+#include "observe/shim/gpu/memory/devices.h"
+
 #include "observe/shim/gpu/region/hami.h"
 
 extern "C" int cuDeviceTotalMem_v2(std::size_t* bytes, int device);
@@ -9,9 +9,9 @@ namespace {
 
 using wire::kGpuDevices;
 
-// The line + 1; 0: not queried.
+// The index in the region + 1; 0: not queried.
 constexpr int kOrdinals = 64;
-constinit std::atomic<std::uint32_t> lines[kOrdinals] = {};
+constinit std::atomic<std::uint32_t> device_indices[kOrdinals] = {};
 // The ordinal + 1.
 constinit std::atomic<int> ordinals[kGpuDevices] = {};
 
@@ -19,17 +19,18 @@ constinit std::atomic<int> ordinals[kGpuDevices] = {};
 // destroyed.
 struct Found {
   const void* context;
-  std::uint32_t line;
-  std::uint32_t date;
+  std::uint32_t device_index;
+  std::uint32_t generation;
 };
 __thread Found found __attribute__((tls_model("initial-exec"))) = {};
-constinit std::atomic<std::uint32_t> date{1};
+constinit std::atomic<std::uint32_t> generation{1};
 
 }  // namespace
 
-std::uint32_t line_of(int ordinal) {
+std::uint32_t device_index_of(int ordinal) {
   if (ordinal < 0 || ordinal >= kOrdinals || region() == nullptr) return kGpuDevices;
-  if (const std::uint32_t known = lines[ordinal].load(std::memory_order_acquire); known != 0) {
+  if (const std::uint32_t known = device_indices[ordinal].load(std::memory_order_acquire);
+      known != 0) {
     return known - 1;
   }
   std::uint64_t uuid[2] = {};
@@ -37,22 +38,24 @@ std::uint32_t line_of(int ordinal) {
       helpers.device_uuid(reinterpret_cast<unsigned char*>(uuid), ordinal) != 0) {
     return kGpuDevices;
   }
-  const auto line = static_cast<std::uint32_t>(wire::claim_device(*region(), uuid[0], uuid[1]));
-  if (line < kGpuDevices) {
+  const auto device_index =
+      static_cast<std::uint32_t>(wire::claim_device(*region(), uuid[0], uuid[1]));
+  if (device_index < kGpuDevices) {
     std::size_t total = 0;
     auto* total_of = real<decltype(cuDeviceTotalMem_v2)>(assay_gpu_real_cuDeviceTotalMem_v2);
     if (total_of != nullptr && total_of(&total, ordinal) == 0) {
-      region()->devices[line].total.store(total, std::memory_order_relaxed);
+      region()->devices[device_index].total.store(total, std::memory_order_relaxed);
     }
-    set_hami_limits(ordinal, line);
-    ordinals[line].store(ordinal + 1, std::memory_order_relaxed);
+    set_hami_limits(ordinal, device_index);
+    ordinals[device_index].store(ordinal + 1, std::memory_order_relaxed);
   }
-  lines[ordinal].store(line + 1, std::memory_order_release);
-  return line;
+  device_indices[ordinal].store(device_index + 1, std::memory_order_release);
+  return device_index;
 }
 
-int ordinal_of(std::uint32_t line) {
-  return line < kGpuDevices ? ordinals[line].load(std::memory_order_relaxed) - 1 : -1;
+int ordinal_of(std::uint32_t device_index) {
+  return device_index < kGpuDevices ? ordinals[device_index].load(std::memory_order_relaxed) - 1
+                                    : -1;
 }
 
 std::uint32_t number_of_context(const void* context) {
@@ -65,17 +68,17 @@ MemoryOrigin current_origin() {
       helpers.current_context(&context) != 0 || context == nullptr) {
     return {};
   }
-  const std::uint32_t today = date.load(std::memory_order_acquire);
-  if (found.context != context || found.date != today) {
+  const std::uint32_t now = generation.load(std::memory_order_acquire);
+  if (found.context != context || found.generation != now) {
     int ordinal = -1;
     if (helpers.current_device == nullptr || helpers.current_device(&ordinal) != 0) return {};
-    found = {context, line_of(ordinal), today};
+    found = {context, device_index_of(ordinal), now};
   }
-  return {found.line, number_of_context(context)};
+  return {found.device_index, number_of_context(context)};
 }
 
 void forget_origins() {
-  date.fetch_add(1, std::memory_order_acq_rel);
+  generation.fetch_add(1, std::memory_order_acq_rel);
 }
 
 }  // namespace assay::gpu

@@ -1,9 +1,12 @@
 // Allocation nodes of graphs. Their memory is allocated at the first launch and kept for later
 // launches, also of other graphs, until it is trimmed. So a launch reserves what its graph needs
 // beyond what graphs already hold, and afterwards the driver is queried for the actual amount.
+#include "observe/shim/gpu/memory/graph_memory.h"
+
 #include <stdlib.h>
 
 #include "observe/shim/gpu/captures.h"
+#include "observe/shim/gpu/memory/devices.h"
 #include "observe/shim/gpu/memory/limits.h"
 
 namespace assay::gpu {
@@ -23,16 +26,16 @@ struct Parameters {
   unsigned char after[136];
 };
 
-void charge(std::uint32_t line, std::uint64_t bytes) {
-  const std::uint64_t before = charged[line].exchange(bytes);
-  if (bytes > before) add_unconditionally(line, bytes - before);
-  if (bytes < before) give_back(line, before - bytes);
+void charge(std::uint32_t device_index, std::uint64_t bytes) {
+  const std::uint64_t before = charged[device_index].exchange(bytes);
+  if (bytes > before) add_unconditionally(device_index, bytes - before);
+  if (bytes < before) give_back(device_index, before - bytes);
 }
 
 // False: the driver does not report it.
-bool query_driver(std::uint32_t line, std::uint64_t& bytes) {
+bool query_driver(std::uint32_t device_index, std::uint64_t& bytes) {
   constexpr int kReservedNow = 2;  // CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT
-  const int device = ordinal_of(line);
+  const int device = ordinal_of(device_index);
   const RelaxedCaptureMode harmless;
   return device >= 0 && helpers.graph_memory != nullptr &&
          helpers.graph_memory(device, kReservedNow, &bytes) == 0;
@@ -76,25 +79,26 @@ void GraphWalk::frees(void* node) {
 }
 
 bool reserve_for_graph(std::uint32_t kibibytes, GraphMemory& memory) {
-  memory.line = current_origin().line;
-  if (memory.line >= kGpuDevices) return true;
+  memory.device_index = current_origin().device_index;
+  if (memory.device_index >= kGpuDevices) return true;
   const std::uint64_t wanted = kibibytes * kKibibyte;
-  const std::uint64_t have = charged[memory.line].load();
+  const std::uint64_t have = charged[memory.device_index].load();
   memory.more = wanted > have ? wanted - have : 0;
-  if (reserve(memory.line, memory.more)) return true;
+  if (reserve(memory.device_index, memory.more)) return true;
   count(GpuQuantity::kRefused, memory.more);
   return false;
 }
 
 void graph_launched(const GraphMemory& memory, std::uint32_t kibibytes, Result result) {
-  if (memory.line >= kGpuDevices) return;
-  give_back(memory.line, memory.more);
+  if (memory.device_index >= kGpuDevices) return;
+  give_back(memory.device_index, memory.more);
   if (result != 0) return;
   std::uint64_t bytes = 0;
   const std::uint64_t wanted = kibibytes * kKibibyte;
-  const std::uint64_t have = charged[memory.line].load();
-  charge(memory.line,
-         query_driver(memory.line, bytes) && bytes != 0 ? bytes : (wanted > have ? wanted : have));
+  const std::uint64_t have = charged[memory.device_index].load();
+  charge(memory.device_index, query_driver(memory.device_index, bytes) && bytes != 0
+                                  ? bytes
+                                  : (wanted > have ? wanted : have));
 }
 
 void forget_graph_memory() {
@@ -107,9 +111,10 @@ extern "C" ASSAY_EXPORTED int cuDeviceGraphMemTrim(int device) {
   ASSAY_REAL(cuDeviceGraphMemTrim);
   const int result = next(device);
   std::uint64_t bytes = 0;
-  const std::uint32_t line = assay::gpu::line_of(device);
-  if (result == 0 && line < assay::wire::kGpuDevices && assay::gpu::query_driver(line, bytes)) {
-    assay::gpu::charge(line, bytes);
+  const std::uint32_t device_index = assay::gpu::device_index_of(device);
+  if (result == 0 && device_index < assay::wire::kGpuDevices &&
+      assay::gpu::query_driver(device_index, bytes)) {
+    assay::gpu::charge(device_index, bytes);
   }
   return result;
 }

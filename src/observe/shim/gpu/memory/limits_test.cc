@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <fstream>
+#include <cstring>
 #include <random>
 #include <thread>
 #include <vector>
@@ -154,8 +154,8 @@ TEST_F(GpuLimits, DevicesHaveLimitsOfTheirOwnByUuidInWhateverOrder) {
   uuid[15] = 1;
   std::uint64_t words[2];
   std::memcpy(words, uuid, sizeof words);
-  const std::size_t line = wire::claim_device(run_.region(), words[0], words[1]);
-  run_.region().devices[line].limits.bytes = 1000;
+  const std::size_t device_index = wire::claim_device(run_.region(), words[0], words[1]);
+  run_.region().devices[device_index].limits.bytes = 1000;
   limit(2000);
   for (const auto& [visible, first, second] :
        {std::tuple{"0,1", 2000, 1000}, std::tuple{"1,0", 1000, 2000},
@@ -192,15 +192,8 @@ TEST_F(GpuLimits, CreateCountsForTheDeviceItNames) {
 
 TEST_F(GpuLimits, ANewLimitHoldsForARunningRunAndTakesNothingAway) {
   limit(1000);
-  const std::string file = std::string(run_.path()) + ".new";
-  const std::uint64_t bytes = 900;
-  std::ofstream(file, std::ios::binary).write(reinterpret_cast<const char*>(&bytes), sizeof bytes);
-  constexpr std::size_t kAt = offsetof(wire::GpuHeader, limits);
-  const ProgramOutput ran =
-      memory("a=alloc:950 shell:OTHER t=total:0 i=info b=alloc:1 c=free:0 d=alloc:901 e=alloc:900",
-             "OTHER='dd if=" + file + " of=" + run_.path() +
-                 " bs=1 conv=notrunc seek=" + std::to_string(kAt) + " 2>/dev/null'");
-  ::unlink(file.c_str());
+  const ProgramOutput ran = memory_with_new_limit(
+      "a=alloc:950 shell:OTHER t=total:0 i=info b=alloc:1 c=free:0 d=alloc:901 e=alloc:900", 900);
   EXPECT_EQ(ran.values.at("a"), 0) << ran.text;
   EXPECT_EQ(ran.values.at("t.total"), 900);
   EXPECT_EQ(ran.values.at("i.free"), 0);  // not negative
@@ -404,7 +397,7 @@ TEST_F(GpuLimits, ACorruptRegionDoesNoHarm) {
   limit(1000);
   for (wire::GpuSlot& slot : run_.region().slots) {
     slot.entry = ~0ULL;
-    slot.entry_line = 77;
+    slot.entry_device = 77;
     slot.confirmed = ~0ULL;
   }
   run_.region().devices[0].last = ~0ULL;

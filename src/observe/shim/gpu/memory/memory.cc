@@ -1,6 +1,8 @@
 // Allocations and frees, by every allocator but cuMemCreate (virtual.cc): reserved before the
 // driver is called, returned if it refuses; counted by calls, bytes and live bytes per device.
+#include "observe/shim/gpu/memory/devices.h"
 #include "observe/shim/gpu/memory/limits.h"
+#include "observe/shim/gpu/memory/pools.h"
 #include "observe/shim/gpu/memory/shapes.h"
 #include "observe/shim/gpu/size_map.h"
 
@@ -27,21 +29,21 @@ void keep(SizeMap& in, std::uint64_t key, const SizeMapValue& known) {
 template <typename Call, typename Key, typename Size>
 Result allocate(GpuQuantity quantity, SizeMap& in, MemoryOrigin place, std::uint64_t bytes,
                 Call call, Key key, Size size) {
-  if (!reserve(place.line, bytes)) {
+  if (!reserve(place.device_index, bytes)) {
     count(GpuQuantity::kRefused, bytes);
     return kOutOfMemory;
   }
   const Result result = call();
   if (result != 0) {
-    give_back(place.line, bytes);
+    give_back(place.device_index, bytes);
     count(GpuQuantity::kRefused, bytes);
     return result;
   }
   const std::uint64_t got = size();
-  if (got > bytes) add_unconditionally(place.line, got - bytes);
-  if (got < bytes) give_back(place.line, bytes - got);
+  if (got > bytes) add_unconditionally(place.device_index, got - bytes);
+  if (got < bytes) give_back(place.device_index, bytes - got);
   count(quantity, got);
-  keep(in, key(), {got, place.line, place.context});
+  keep(in, key(), {got, place.device_index, place.context});
   return result;
 }
 
@@ -68,16 +70,16 @@ Result allocate_from_pool(Result (*is_capturing)(void*, int*), void* stream, std
         [&] { return bytes; });
   }
   std::uint64_t more = 0;
-  const bool fits = reserve_from_pool(place.line, bytes, more);
+  const bool fits = reserve_from_pool(place.device_index, bytes, more);
   const Result result = fits ? call() : kOutOfMemory;
   if (result != 0) {
-    if (fits) pool_refused(place.line, bytes, more);
+    if (fits) pool_refused(place.device_index, bytes, more);
     count(GpuQuantity::kRefused, bytes);
     return result;
   }
-  pool_gave(place.line, more);
+  pool_gave(place.device_index, more);
   count(GpuQuantity::kAllocAsync, bytes);
-  keep(pointers, *out, {bytes, place.line, place.context});
+  keep(pointers, *out, {bytes, place.device_index, place.context});
   return result;
 }
 

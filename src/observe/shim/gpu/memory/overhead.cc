@@ -10,6 +10,7 @@
 #include <cerrno>
 
 #include "observe/shim/gpu/memory/limits.h"
+#include "observe/shim/gpu/memory/pools.h"
 #include "observe/shim/gpu/spin_lock.h"
 #include "observe/wire/gpu_uuid.h"
 
@@ -75,8 +76,8 @@ bool open_nvml() {
   return nvml == Nvml::kOpen;
 }
 
-void* device_of(std::uint32_t line) {
-  const wire::GpuDevice& device = region()->devices[line];
+void* device_of(std::uint32_t device_index) {
+  const wire::GpuDevice& device = region()->devices[device_index];
   const wire::GpuUuid uuid = {device.uuid[0].load(), device.uuid[1].load()};
   char text[wire::kGpuUuidTextSize + 1];
   void* found = nullptr;
@@ -116,8 +117,8 @@ const Row* own_row(unsigned number) {
 }
 
 // What NVML reports for this process. False: unknown.
-bool query_overhead(std::uint32_t line, std::uint64_t& bytes) {
-  void* device = device_of(line);
+bool query_overhead(std::uint32_t device_index, std::uint64_t& bytes) {
+  void* device = device_of(device_index);
   unsigned number = kRows;
   if (device == nullptr || helpers.nvml_processes(device, &number, rows) != 0) return false;
   const Row* own = own_row(number < kRows ? number : kRows);
@@ -126,44 +127,44 @@ bool query_overhead(std::uint32_t line, std::uint64_t& bytes) {
   return true;
 }
 
-void update_overhead(std::uint32_t line) {
+void update_overhead(std::uint32_t device_index) {
   std::uint64_t taken = 0;
   const GpuSlot& mine = region()->slots[slot()];
-  settle_pools(line);  // their memory is not overhead
-  const std::uint64_t held = mine.used[line].load();
-  if (!query_overhead(line, taken)) {
+  settle_pools(device_index);  // their memory is not overhead
+  const std::uint64_t held = mine.used[device_index].load();
+  if (!query_overhead(device_index, taken)) {
     if (!said_doubt)
       log_line("NVML does not report the memory of contexts and modules of this process");
     said_doubt = true;
     return;
   }
-  settle_pools(line);
-  if (mine.used[line].load() != held) {  // another thread is allocating: retry in a second
-    changed[line] = true;
+  settle_pools(device_index);
+  if (mine.used[device_index].load() != held) {  // another thread is allocating: retry in a second
+    changed[device_index] = true;
     return;
   }
-  const std::uint64_t overhead = mine.overhead[line].load();
+  const std::uint64_t overhead = mine.overhead[device_index].load();
   const std::uint64_t counted = held - (overhead < held ? overhead : held);
   const std::uint64_t now = taken > counted ? taken - counted : 0;
-  changed[line] = now != overhead;
-  if (changed[line]) set_overhead(line, now);
+  changed[device_index] = now != overhead;
+  if (changed[device_index]) set_overhead(device_index, now);
 }
 
 }  // namespace
 
-void check_overhead(std::uint32_t line) {
+void check_overhead(std::uint32_t device_index) {
   const std::uint64_t now = now_ms();
-  if (now < next_look[line].load(std::memory_order_relaxed)) return;
+  if (now < next_look[device_index].load(std::memory_order_relaxed)) return;
   if (looking.exchange(true, std::memory_order_acquire)) return;
   const int error = errno;
-  next_look[line].store(now + kOften, std::memory_order_relaxed);
+  next_look[device_index].store(now + kOften, std::memory_order_relaxed);
   const std::uint64_t loaded = loads();
-  const bool due = loaded != last_loads[line] || changed[line] ||
-                   (loaded != 0 && now > last_asked[line] + kAnyway);
+  const bool due = loaded != last_loads[device_index] || changed[device_index] ||
+                   (loaded != 0 && now > last_asked[device_index] + kAnyway);
   if (due && open_nvml()) {
-    last_loads[line] = loaded;
-    last_asked[line] = now;
-    update_overhead(line);
+    last_loads[device_index] = loaded;
+    last_asked[device_index] = now;
+    update_overhead(device_index);
   }
   errno = error;
   looking.store(false, std::memory_order_release);
@@ -171,10 +172,10 @@ void check_overhead(std::uint32_t line) {
 
 void forget_overhead() {
   looking.store(false, std::memory_order_relaxed);
-  for (std::size_t line = 0; line < kGpuDevices; ++line) {
-    next_look[line].store(0, std::memory_order_relaxed);
-    last_loads[line] = 0;
-    changed[line] = false;
+  for (std::size_t device_index = 0; device_index < kGpuDevices; ++device_index) {
+    next_look[device_index].store(0, std::memory_order_relaxed);
+    last_loads[device_index] = 0;
+    changed[device_index] = false;
   }
   forget_pools();
 }

@@ -6,6 +6,8 @@
 //   free ── nothing yet: it may be released at the next synchronization ── query pools
 //
 // Before an allocation of this process is refused, its pools are trimmed.
+#include "observe/shim/gpu/memory/pools.h"
+
 #include "observe/shim/gpu/captures.h"
 #include "observe/shim/gpu/memory/limits.h"
 #include "observe/shim/gpu/memory/pool_list.h"
@@ -34,21 +36,21 @@ constinit std::atomic<bool> freed[kGpuDevices] = {};  // since they were last se
 // Memory of destroyed pools that is still in use.
 constinit std::atomic<bool> orphaned[kGpuDevices] = {};
 
-std::uint64_t live_on(std::uint32_t line) {
-  const std::int64_t bytes = live[line].load(std::memory_order_relaxed);
+std::uint64_t live_on(std::uint32_t device_index) {
+  const std::int64_t bytes = live[device_index].load(std::memory_order_relaxed);
   return bytes > 0 ? static_cast<std::uint64_t>(bytes) : 0;
 }
 
-bool counts_reserved(std::uint32_t line) {
-  return helpers.pool_attribute != nullptr && limit_of(line) != 0;
+bool counts_reserved(std::uint32_t device_index) {
+  return helpers.pool_attribute != nullptr && limit_of(device_index) != 0;
 }
 
 // Of all pools of the device. False: the driver does not report it.
 enum Attribute : int { kReservedNow = 5, kUsedNow = 7 };  // CU_MEMPOOL_ATTR_…_MEM_CURRENT
-bool query_pools(std::uint32_t line, Attribute what, std::uint64_t& sum) {
+bool query_pools(std::uint32_t device_index, Attribute what, std::uint64_t& sum) {
   bool succeeded = true;
   sum = 0;
-  pools.each(line, [&](void* pool) {
+  pools.each(device_index, [&](void* pool) {
     std::uint64_t bytes = 0;
     succeeded = helpers.pool_attribute(pool, what, &bytes) == 0 && succeeded;
     sum += bytes;
@@ -56,58 +58,60 @@ bool query_pools(std::uint32_t line, Attribute what, std::uint64_t& sum) {
   return succeeded;
 }
 
-bool query_charge(std::uint32_t line, std::uint64_t& bytes) {
+bool query_charge(std::uint32_t device_index, std::uint64_t& bytes) {
   const RelaxedCaptureMode harmless;
-  if (!query_pools(line, kReservedNow, bytes)) return false;
+  if (!query_pools(device_index, kReservedNow, bytes)) return false;
   std::uint64_t used = 0;
-  if (orphaned[line].load(std::memory_order_relaxed) && query_pools(line, kUsedNow, used) &&
-      live_on(line) > used) {
-    bytes += live_on(line) - used;  // too much while another thread is allocating
+  if (orphaned[device_index].load(std::memory_order_relaxed) &&
+      query_pools(device_index, kUsedNow, used) && live_on(device_index) > used) {
+    bytes += live_on(device_index) - used;  // too much while another thread is allocating
   }
   return true;
 }
 
 // Charges the current amount. `more` was reserved for an allocation that has since succeeded or
 // failed. Needs the lock.
-void settle(std::uint32_t line, std::uint64_t more) {
-  freed[line].store(false, std::memory_order_relaxed);
+void settle(std::uint32_t device_index, std::uint64_t more) {
+  freed[device_index].store(false, std::memory_order_relaxed);
   std::uint64_t now = 0;
-  if (!counts_reserved(line) || !query_charge(line, now)) now = 0;
-  if (live_on(line) > now) now = live_on(line);  // includes allocations in progress
-  const std::uint64_t others = pending[line].fetch_sub(more, std::memory_order_relaxed) - more;
+  if (!counts_reserved(device_index) || !query_charge(device_index, now)) now = 0;
+  if (live_on(device_index) > now) now = live_on(device_index);  // includes allocations in progress
+  const std::uint64_t others =
+      pending[device_index].fetch_sub(more, std::memory_order_relaxed) - more;
   now -= others < now ? others : now;
-  const std::uint64_t before = charged[line].exchange(now, std::memory_order_relaxed) + more;
-  if (now > before) add_unconditionally(line, now - before);
-  if (now < before) give_back(line, before - now);
+  const std::uint64_t before =
+      charged[device_index].exchange(now, std::memory_order_relaxed) + more;
+  if (now > before) add_unconditionally(device_index, now - before);
+  if (now < before) give_back(device_index, before - now);
 }
 
-void settle_locked(std::uint32_t line, std::uint64_t more) {
+void settle_locked(std::uint32_t device_index, std::uint64_t more) {
   pools.lock.lock();
-  settle(line, more);
+  settle(device_index, more);
   pools.lock.unlock();
 }
 
-bool is_beyond_limit(std::uint32_t line) {
-  const std::uint64_t limit = limit_of(line);
-  return limit != 0 && used_of(line) > limit;
+bool is_beyond_limit(std::uint32_t device_index) {
+  const std::uint64_t limit = limit_of(device_index);
+  return limit != 0 && used_of(device_index) > limit;
 }
 
 // Reserves what pools do not hold already: held memory is already charged, and only one of two
 // threads can use it.
-bool claim(std::uint32_t& line, std::uint64_t bytes, std::uint64_t& more) {
-  std::uint32_t at = line;
+bool claim(std::uint32_t& device_index, std::uint64_t bytes, std::uint64_t& more) {
+  std::uint32_t at = device_index;
   pools.lock.lock();
-  const std::uint64_t used = live_on(line);
-  const std::uint64_t charge = charged[line].load(std::memory_order_relaxed);
+  const std::uint64_t used = live_on(device_index);
+  const std::uint64_t charge = charged[device_index].load(std::memory_order_relaxed);
   const std::uint64_t kept = charge > used ? charge - used : 0;
   more = bytes > kept ? bytes - kept : 0;
-  const bool done = more == 0 ? !is_beyond_limit(line) : try_reserve(at, more);
+  const bool done = more == 0 ? !is_beyond_limit(device_index) : try_reserve(at, more);
   if (done && at < kGpuDevices) {
-    live[line].fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
-    pending[line].fetch_add(more, std::memory_order_relaxed);
+    live[device_index].fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
+    pending[device_index].fetch_add(more, std::memory_order_relaxed);
   }
   pools.lock.unlock();
-  if (done) line = at;
+  if (done) device_index = at;
   return done;
 }
 
@@ -119,71 +123,73 @@ bool pool_of(void* pool, MemoryOrigin& place) {
   bool known = true;
   if (pool == nullptr) {
     // The device's current pool is its default pool or one that was created, and is known.
-    if (place.line < kGpuDevices && counts_reserved(place.line)) pools.know_own(place.line);
+    if (place.device_index < kGpuDevices && counts_reserved(place.device_index))
+      pools.know_own(place.device_index);
   } else {
     pools.lock.lock();
-    known = pools.find(pool, place.line);
+    known = pools.find(pool, place.device_index);
     pools.lock.unlock();
   }
   if (known) place.context |= kFromPool;
   return known;
 }
 
-bool reserve_from_pool(std::uint32_t& line, std::uint64_t bytes, std::uint64_t& more) {
+bool reserve_from_pool(std::uint32_t& device_index, std::uint64_t bytes, std::uint64_t& more) {
   more = 0;
-  if (line >= kGpuDevices) return true;
-  refresh_accounts(line);
-  if (claim(line, bytes, more)) return true;
-  release_unused(line);
-  return claim(line, bytes, more);
+  if (device_index >= kGpuDevices) return true;
+  refresh_accounts(device_index);
+  if (claim(device_index, bytes, more)) return true;
+  release_unused(device_index);
+  return claim(device_index, bytes, more);
 }
 
-void pool_gave(std::uint32_t line, std::uint64_t more) {
-  if (line >= kGpuDevices) return;
-  settle_locked(line, more);
+void pool_gave(std::uint32_t device_index, std::uint64_t more) {
+  if (device_index >= kGpuDevices) return;
+  settle_locked(device_index, more);
   // The free memory in the pools may have been too fragmented to use.
-  if (is_beyond_limit(line)) trim_pools(line);
+  if (is_beyond_limit(device_index)) trim_pools(device_index);
 }
 
-void pool_refused(std::uint32_t line, std::uint64_t bytes, std::uint64_t more) {
-  if (line >= kGpuDevices) return;
-  live[line].fetch_sub(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
-  settle_locked(line, more);
+void pool_refused(std::uint32_t device_index, std::uint64_t bytes, std::uint64_t more) {
+  if (device_index >= kGpuDevices) return;
+  live[device_index].fetch_sub(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
+  settle_locked(device_index, more);
 }
 
-void pool_took_back(std::uint32_t line, std::uint64_t bytes) {
-  if (line >= kGpuDevices) return;
-  live[line].fetch_sub(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
-  if (!counts_reserved(line)) return settle_pools(line);
-  freed[line].store(true, std::memory_order_relaxed);
+void pool_took_back(std::uint32_t device_index, std::uint64_t bytes) {
+  if (device_index >= kGpuDevices) return;
+  live[device_index].fetch_sub(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
+  if (!counts_reserved(device_index)) return settle_pools(device_index);
+  freed[device_index].store(true, std::memory_order_relaxed);
   pools_freed.store(true, std::memory_order_relaxed);
 }
 
-void settle_pools(std::uint32_t line) {
-  if (line >= kGpuDevices) return;
-  if (charged[line].load(std::memory_order_relaxed) == 0 && live_on(line) == 0) return;
-  settle_locked(line, 0);
+void settle_pools(std::uint32_t device_index) {
+  if (device_index >= kGpuDevices) return;
+  if (charged[device_index].load(std::memory_order_relaxed) == 0 && live_on(device_index) == 0)
+    return;
+  settle_locked(device_index, 0);
 }
 
 void settle_all_freed() {
   pools_freed.store(false, std::memory_order_relaxed);
-  for (std::uint32_t line = 0; line < kGpuDevices; ++line) {
-    if (freed[line].load(std::memory_order_relaxed)) settle_pools(line);
+  for (std::uint32_t device_index = 0; device_index < kGpuDevices; ++device_index) {
+    if (freed[device_index].load(std::memory_order_relaxed)) settle_pools(device_index);
   }
 }
 
-bool trim_pools(std::uint32_t line) {
-  const std::uint64_t before = charged[line].load(std::memory_order_relaxed);
+bool trim_pools(std::uint32_t device_index) {
+  const std::uint64_t before = charged[device_index].load(std::memory_order_relaxed);
   if (before == 0) return false;
   pools.lock.lock();
-  if (counts_reserved(line)) {
+  if (counts_reserved(device_index)) {
     const RelaxedCaptureMode harmless;
     auto* const trim = real<int(void*, std::size_t)>(assay_gpu_real_cuMemPoolTrimTo);
-    pools.each(line, [&](void* pool) { trim(pool, 0); });
+    pools.each(device_index, [&](void* pool) { trim(pool, 0); });
   }
-  settle(line, 0);
+  settle(device_index, 0);
   pools.lock.unlock();
-  return charged[line].load(std::memory_order_relaxed) < before;
+  return charged[device_index].load(std::memory_order_relaxed) < before;
 }
 
 void forget_pools() {
@@ -198,16 +204,17 @@ void forget_pools() {
 namespace {
 
 // Memory in use of a pool that is being destroyed.
-void note_orphans(void* pool, std::uint32_t line) {
+void note_orphans(void* pool, std::uint32_t device_index) {
   std::uint64_t used = 0;
   const RelaxedCaptureMode harmless;
   const bool succeeded =
       helpers.pool_attribute != nullptr && helpers.pool_attribute(pool, kUsedNow, &used) == 0;
-  if (!succeeded || used != 0) orphaned[line].store(true, std::memory_order_relaxed);
+  if (!succeeded || used != 0) orphaned[device_index].store(true, std::memory_order_relaxed);
 }
 
 void settle_all_pools() {
-  for (std::uint32_t line = 0; line < kGpuDevices; ++line) settle_pools(line);
+  for (std::uint32_t device_index = 0; device_index < kGpuDevices; ++device_index)
+    settle_pools(device_index);
 }
 
 // Managed memory has no fixed place: it counts where it was allocated.
@@ -215,11 +222,11 @@ Result pool_known(Result result, void* const* pool, const Location* location) {
   if (result != 0 || pool == nullptr || location == nullptr || location->type == kUnspecified) {
     return result;
   }
-  const std::uint32_t line =
-      location->type == kOnDevice ? line_of(location->number) : std::uint32_t{kGpuDevices};
+  const std::uint32_t device_index =
+      location->type == kOnDevice ? device_index_of(location->number) : std::uint32_t{kGpuDevices};
   std::uint32_t before = kGpuDevices;
   pools.lock.lock();
-  if (!pools.find(*pool, before)) pools.add(*pool, line);
+  if (!pools.find(*pool, before)) pools.add(*pool, device_index);
   pools.lock.unlock();
   return result;
 }
@@ -255,10 +262,10 @@ ASSAY_EXPORTED int cuMemPoolTrimTo(void* pool, std::size_t keep) {
 // Removed before it is destroyed, because another pool may get its address.
 ASSAY_EXPORTED int cuMemPoolDestroy(void* pool) {
   ASSAY_REAL(cuMemPoolDestroy);
-  std::uint32_t line = assay::wire::kGpuDevices;
+  std::uint32_t device_index = assay::wire::kGpuDevices;
   assay::gpu::pools.lock.lock();
-  if (assay::gpu::pools.remove(pool, line) && line < assay::wire::kGpuDevices) {
-    assay::gpu::note_orphans(pool, line);
+  if (assay::gpu::pools.remove(pool, device_index) && device_index < assay::wire::kGpuDevices) {
+    assay::gpu::note_orphans(pool, device_index);
   }
   assay::gpu::pools.lock.unlock();
   const int result = next(pool);

@@ -1,9 +1,6 @@
 // Memory kept by pools and graphs, and arrays without memory of their own: limits apply to what is
 // really allocated, according to the fake driver.
 #include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <fstream>
 
 #include "observe/shim/gpu/testing/limits.h"
 
@@ -235,15 +232,8 @@ TEST_F(GpuPools, WithoutALimitPoolsCountWhatIsAllocated) {
 
 TEST_F(GpuPools, ALoweredLimitHoldsForWhatPoolsKeepToo) {
   limit(2000);
-  const std::string file = std::string(run_.path()) + ".new";
-  const std::uint64_t bytes = 900;
-  std::ofstream(file, std::ios::binary).write(reinterpret_cast<const char*>(&bytes), sizeof bytes);
-  constexpr std::size_t kAt = offsetof(wire::GpuHeader, limits);
-  const ProgramOutput ran =
-      memory("keep async:1000 async:800 free:1 sync shell:OTHER a=async:100 x=real",
-             "OTHER='dd if=" + file + " of=" + run_.path() +
-                 " bs=1 conv=notrunc seek=" + std::to_string(kAt) + " 2>/dev/null'");
-  ::unlink(file.c_str());
+  const ProgramOutput ran = memory_with_new_limit(
+      "keep async:1000 async:800 free:1 sync shell:OTHER a=async:100 x=real", 900);
   EXPECT_EQ(ran.values.at("a"), kOutOfMemory) << ran.text;
   EXPECT_EQ(ran.values.at("x.used"), 1000);
 }

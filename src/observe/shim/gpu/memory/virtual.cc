@@ -1,6 +1,7 @@
 // cuMemCreate and its handles. Such memory exists as long as it is referenced: by the handle that
 // was created, by one from cuMemRetainAllocationHandle, or by a mapping. It is freed with the last
 // of them; programs release handles while the memory is mapped.
+#include "observe/shim/gpu/memory/devices.h"
 #include "observe/shim/gpu/memory/limits.h"
 #include "observe/shim/gpu/size_map.h"
 
@@ -15,10 +16,10 @@ struct Properties {
   int location_type, location;
 };
 
-std::uint32_t line_for(const Properties* properties) {
+std::uint32_t device_index_for(const Properties* properties) {
   constexpr int kOnDevice = 1;
   return properties != nullptr && properties->location_type == kOnDevice
-             ? line_of(properties->location)
+             ? device_index_of(properties->location)
              : kGpuDevices;
 }
 
@@ -48,22 +49,22 @@ extern "C" {
 ASSAY_EXPORTED int cuMemCreate(std::uint64_t* out, std::size_t size,
                                const assay::gpu::Properties* properties, std::uint64_t flags) {
   ASSAY_REAL(cuMemCreate);
-  std::uint32_t line = assay::gpu::line_for(properties);
-  if (!assay::gpu::reserve(line, size)) {
+  std::uint32_t device_index = assay::gpu::device_index_for(properties);
+  if (!assay::gpu::reserve(device_index, size)) {
     assay::gpu::count(GpuQuantity::kRefused, size);
     return assay::gpu::kOutOfMemory;
   }
   const int result = next(out, size, properties, flags);
   if (result != 0) {
-    assay::gpu::give_back(line, size);
+    assay::gpu::give_back(device_index, size);
     assay::gpu::count(GpuQuantity::kRefused, size);
     return result;
   }
   assay::gpu::count(GpuQuantity::kAllocVirtual, size);
-  assay::gpu::note_peak(line);
+  assay::gpu::note_peak(device_index);
   SizeMapValue before;
-  if (!assay::gpu::handles.insert(*out, {size, line, 1}, &before)) {
-    assay::gpu::give_back(line, size);
+  if (!assay::gpu::handles.insert(*out, {size, device_index, 1}, &before)) {
+    assay::gpu::give_back(device_index, size);
   } else if (before.size != 0) {
     assay::gpu::give_back(before.first, before.size);
   }

@@ -13,7 +13,7 @@ namespace {
 constexpr double kLeastNs = 100;
 constexpr double kMostNs = kUnknownCost - 1;
 // Measurements after which a cost becomes a slowly moving mean, so that a lane's correction
-// (cost_correction.h) can follow.
+// (CostCorrection) can follow.
 constexpr std::uint8_t kSettled = 4;
 constexpr std::uint32_t kPlaces = kCosts + kCopyCosts;
 constinit std::atomic<std::uint8_t> timed[kPlaces] = {};

@@ -9,7 +9,7 @@ constexpr std::size_t kLanes = 32;
 constinit Lane lanes[kLanes];
 constinit SpinLock finding;
 
-std::uint32_t line_of_current_device() {
+std::uint32_t index_of_current_device() {
   int ordinal = -1;
   std::uint64_t uuid[2] = {};
   if (region() == nullptr || helpers.current_device == nullptr || helpers.device_uuid == nullptr ||
@@ -32,7 +32,7 @@ void begin(Lane& lane, std::uint64_t context) {
   lane.limited = false;
   lane.has_events = has_all_event_functions() && helpers.context_id != nullptr;
   lane.failures = 0;
-  lane.line = line_of_current_device();
+  lane.device_index = index_of_current_device();
   lane.device = nullptr;
   lane.place = nullptr;
   for (Pair& pair : lane.pairs) pair = {};
@@ -102,8 +102,8 @@ bool is_limited(Lane& lane, std::uint64_t now) {
   if (lane.generation == generation && same_row) return lane.limited;
   lane.generation = generation;
   lane.limited = false;
-  if (lane.line >= wire::kGpuDevices) return false;
-  const wire::GpuDevice& device = counted.devices[lane.line];
+  if (lane.device_index >= wire::kGpuDevices) return false;
+  const wire::GpuDevice& device = counted.devices[lane.device_index];
   const wire::GpuShare share = wire::share_of(counted, device);
   GpuTurns* file = share.limited() ? turns() : nullptr;
   TurnDevice* shared = file == nullptr ? nullptr : turn_device(*file, device.key);

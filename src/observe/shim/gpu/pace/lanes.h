@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "observe/shim/gpu/gpu.h"
-#include "observe/shim/gpu/pace/cost_correction.h"
+#include "observe/shim/gpu/pace/costs.h"
 #include "observe/shim/gpu/pace/turn_file.h"
 #include "observe/shim/gpu/spin_lock.h"
 
@@ -44,7 +44,7 @@ struct Lane {
   bool limited = false;
   bool has_events = true;
   int failures = 0;
-  std::uint32_t line = wire::kGpuDevices;
+  std::uint32_t device_index = wire::kGpuDevices;
   TurnDevice* device = nullptr;
   std::size_t row = 0;
   TurnProcess* place = nullptr;

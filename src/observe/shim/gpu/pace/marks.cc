@@ -104,7 +104,7 @@ void settle(Lane& lane, std::uint64_t now) {
   const bool busy = lane.count > 0 || (lane.unmarked_ns > 0 && now < lane.until);
   const std::uint64_t to = busy || now < lane.until ? now : lane.until;
   const std::uint64_t charged = charge_turn(*lane.device, lane.row, lane.busy_from, to);
-  region()->devices[lane.line].busy_ns.fetch_add(charged, std::memory_order_relaxed);
+  region()->devices[lane.device_index].busy_ns.fetch_add(charged, std::memory_order_relaxed);
   lane.busy_from = busy ? now : 0;
 }
 

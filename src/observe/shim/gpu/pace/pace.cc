@@ -169,9 +169,9 @@ bool wait_for_turn(Lane& lane, const Launch& launch) {
     const std::uint64_t longest = quantum_of(lane) < kQuantumNs ? kNearNs : wanted / 2;
     locked = rest(lane, seen, near ? kNearNs / 2 : longest, polling.may_go_on(near, now));
   }
-  if (waits_since != 0 && lane.line < wire::kGpuDevices) {
-    region()->devices[lane.line].waited_ns.fetch_add(now_ns() - waits_since,
-                                                     std::memory_order_relaxed);
+  if (waits_since != 0 && lane.device_index < wire::kGpuDevices) {
+    region()->devices[lane.device_index].waited_ns.fetch_add(now_ns() - waits_since,
+                                                             std::memory_order_relaxed);
   }
   return locked;
 }

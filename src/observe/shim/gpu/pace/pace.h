@@ -7,7 +7,7 @@
 // - pace.cc: the checkpoint
 // - lanes.h: contexts and their limits
 // - marks.h: work in flight: events, estimates, charges
-// - costs.h: costs of work; cost_correction.h: their correction factor
+// - costs.h: costs of work, and their correction factor
 // - budgets.h: how much a thread may launch until its next checkpoint
 // - turns.h: the file of turns
 #pragma once

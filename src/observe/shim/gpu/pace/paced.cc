@@ -7,7 +7,7 @@
 #include <pthread.h>
 
 #include "observe/shim/gpu/gpu.h"
-#include "observe/shim/gpu/memory/limits.h"
+#include "observe/shim/gpu/memory/pools.h"
 #include "observe/shim/gpu/pace/costs.h"
 #include "observe/shim/gpu/pace/lanes.h"
 #include "observe/shim/gpu/pace/pace.h"

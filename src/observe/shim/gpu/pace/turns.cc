@@ -15,7 +15,6 @@
 #include <atomic>
 
 #include "observe/shim/gpu/gpu.h"
-#include "observe/shim/gpu/region/liveness.h"
 #include "observe/shim/gpu/spin_lock.h"
 
 namespace assay::gpu {

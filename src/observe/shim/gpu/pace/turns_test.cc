@@ -64,7 +64,7 @@ class OneGpu {
   }
   [[nodiscard]] const std::string& turns_file() const { return turns_; }
 
-  // Starts another program; `kernels` as in testing/share.h.
+  // Starts another program; `kernels` as in testing/probe.h.
   void start(const GpuTestRun& run, const std::string& kernels, int windows = 3,
              const std::string& more = "") {
     const std::size_t place = results_.size();

@@ -194,12 +194,12 @@ void set_hami_limits() {
   if (changed) header.generation.fetch_add(1);
 }
 
-void set_hami_limits(int ordinal, std::uint32_t line) {
+void set_hami_limits(int ordinal, std::uint32_t device_index) {
   const HamiSettings& configured = hami();
   warn_of_invalid_variable();
   if (!configured.given || ordinal >= kHamiDevices) return;
   wire::GpuHeader& header = region()->header;
-  wire::GpuLimits& limits = region()->devices[line].limits;
+  wire::GpuLimits& limits = region()->devices[device_index].limits;
   std::uint64_t bytes = configured.bytes_of[ordinal];
   std::uint32_t share = configured.share_of[ordinal];
   bool changed = false;

@@ -32,7 +32,7 @@ int open_hami_region(char* path, std::size_t size);
 // Writes the limits for all devices into the opened region.
 void set_hami_limits();
 // Writes those of one device, when it is first used.
-void set_hami_limits(int ordinal, std::uint32_t line);
+void set_hami_limits(int ordinal, std::uint32_t device_index);
 // Memory limit of the device with this index; 0: none.
 std::uint64_t hami_limit_of(int ordinal);
 

@@ -1,5 +1,5 @@
 // Slots: claiming one, finding those whose owner has exited, and reclaiming what exited processes
-// hold.
+// hold. A process is identified by its pid and start time.
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "observe/shim/gpu/region/liveness.h"
 #include "observe/shim/gpu/region/process.h"
 #include "observe/wire/gpu_ledger.h"
 
@@ -165,7 +164,7 @@ void adopt_blocks() {
 }
 
 // Bounded by the number of slots; checks only owners that hold memory of the device.
-bool reclaim_exited(std::size_t line) {
+bool reclaim_exited(std::size_t device_index) {
   if (process.region == nullptr || !process.lock.try_lock_bounded()) return false;
   bool found = false;
   const int mine = process.slot.load();
@@ -174,7 +173,7 @@ bool reclaim_exited(std::size_t line) {
     for (std::uint32_t number = 0; number < given && number < kGpuSlots; ++number) {
       GpuSlot& other = process.region->slots[number];
       if (static_cast<int>(number) == mine ||
-          (other.used[line].load() == 0 && other.entry.load() == 0) ||
+          (other.used[device_index].load() == 0 && other.entry.load() == 0) ||
           !lock_byte(number, F_WRLCK)) {
         continue;
       }
@@ -187,6 +186,27 @@ bool reclaim_exited(std::size_t line) {
   }
   process.lock.unlock();
   return found;
+}
+
+std::uint64_t start_ticks_of(int pid) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%d/stat", pid);
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  char text[1024];
+  const ssize_t size = read(file, text, sizeof text - 1);
+  close(file);
+  if (size <= 0) return 0;
+  text[size] = 0;
+  const char* at = strrchr(text, ')');  // the name before it may contain anything
+  if (at != nullptr && at[1] == ' ' && (at[2] == 'Z' || at[2] == 'X')) return 0;
+  for (int field = 2; at != nullptr && field < 22; ++field) at = strchr(at + 1, ' ');
+  return at == nullptr ? 0 : strtoull(at + 1, nullptr, 10);
+}
+
+std::uint64_t pid_namespace() {
+  struct stat status {};
+  return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
 }
 
 }  // namespace assay::gpu

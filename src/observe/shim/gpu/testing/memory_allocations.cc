@@ -1,7 +1,7 @@
 // Actions that allocate and free memory.
 #include <utility>
 
-#include "observe/shim/gpu/testing/memory_actions.h"
+#include "observe/shim/gpu/testing/memory_script.h"
 
 namespace memory {
 namespace {

@@ -6,7 +6,7 @@
 #include <random>
 #include <thread>
 
-#include "observe/shim/gpu/testing/memory_actions.h"
+#include "observe/shim/gpu/testing/memory_script.h"
 
 namespace memory {
 namespace {

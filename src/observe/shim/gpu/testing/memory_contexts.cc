@@ -1,5 +1,5 @@
 // Actions about contexts, streams and kernels.
-#include "observe/shim/gpu/testing/memory_actions.h"
+#include "observe/shim/gpu/testing/memory_script.h"
 
 namespace memory {
 namespace {

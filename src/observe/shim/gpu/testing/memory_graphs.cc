@@ -2,7 +2,7 @@
 #include <cstring>
 #include <thread>
 
-#include "observe/shim/gpu/testing/memory_actions.h"
+#include "observe/shim/gpu/testing/memory_script.h"
 
 namespace memory {
 namespace {

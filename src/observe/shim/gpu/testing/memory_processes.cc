@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "observe/shim/gpu/testing/memory_actions.h"
+#include "observe/shim/gpu/testing/memory_script.h"
 
 namespace memory {
 namespace {

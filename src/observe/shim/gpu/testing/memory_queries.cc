@@ -1,5 +1,5 @@
 // Actions that print the program's memory queries.
-#include "observe/shim/gpu/testing/memory_actions.h"
+#include "observe/shim/gpu/testing/memory_script.h"
 
 namespace memory {
 namespace {

@@ -2,8 +2,6 @@
 
 #include <cstdlib>
 
-#include "observe/shim/gpu/testing/memory_actions.h"
-
 namespace memory {
 namespace {
 

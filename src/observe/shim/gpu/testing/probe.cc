@@ -9,7 +9,6 @@
 #include <map>
 
 #include "observe/shim/gpu/testing/memory_script.h"
-#include "observe/shim/gpu/testing/share.h"
 
 namespace probe {
 

@@ -1,0 +1,26 @@
+// InputStream: whether a run read the pipe or socket that is its standard input. What comes through
+// one is in no file, so it is not recorded. A command that inherits one and does not read it (as
+// under cron or ssh) has missed nothing.
+#pragma once
+
+#include "base/unique_fd.h"
+
+namespace assay::collect {
+
+class InputStream {
+ public:
+  // Watches `descriptor`, if it is a pipe or a socket. Call before the command starts, with the
+  // descriptor still open. The kernel reports the first read that returns data, by whichever
+  // process and call (inotify); that costs the command nothing.
+  static InputStream watch(int descriptor);
+
+  // Whether something was read. True as well if it is a pipe that cannot be watched (another
+  // user's) and was not at its end when the command started.
+  [[nodiscard]] bool was_read() const;
+
+ private:
+  base::UniqueFd events_;
+  bool unknown_ = false;
+};
+
+}  // namespace assay::collect

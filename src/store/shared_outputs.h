@@ -1,0 +1,25 @@
+// Files that several runs wrote while they overlapped: each of them recorded what was there when it
+// ended, which another one may have written.
+#pragma once
+
+#include <vector>
+
+#include "base/result.h"
+#include "store/database.h"
+#include "store/run.h"
+#include "store/store.h"
+
+namespace assay::store {
+
+// The other runs that are running now.
+base::Result<std::vector<RunId>> runs_beside(Store& store, RunId run);
+
+// Call with the run's outputs written, in the caller's transaction. `earlier`: runs_beside() when
+// the run began; later ones are found by their numbers. Returns what the run has missed for it, and
+// adds the same to what the other runs have missed, which then are not complete either. Files that
+// a run appended to as its standard output or error, or that were its standard error, do not count:
+// they are logs, which several runs may share.
+base::Result<std::vector<Missed>> note_shared_outputs(Database& database, const RunRecord& run,
+                                                      const std::vector<RunId>& earlier);
+
+}  // namespace assay::store
