@@ -57,9 +57,9 @@ benches:
 bench: benches
 	@bench/run
 
-# Tracked and new files; without git (a tarball) all of them.
-sources = $(shell git ls-files --cached --others --exclude-standard '*.cc' '*.h' '*.cu' '*.cuh' 2>/dev/null || \
-  find src apps tests bench -name '*.cc' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh')
+# Tracked and new files that are there; without git (a tarball) all of them.
+sources = $(wildcard $(shell git ls-files --cached --others --exclude-standard '*.cc' '*.h' '*.cu' '*.cuh' 2>/dev/null || \
+  find src apps tests bench -name '*.cc' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh'))
 
 format: setup
 	@clang-format -i $(sources)

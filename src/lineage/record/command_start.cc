@@ -23,7 +23,8 @@ void refresh_stamp(collect::Inherited& file) {
   struct stat status {};
   if (::fstat(file.descriptor, &status) != 0) return;
   file.stamp = to_wire(stamp_of(status));
-  file.racy = racily_new(to_hash(file.stamp), now_ns);
+  // What is appended shows in the size, whatever the clock says.
+  file.racy = !file.appends && racily_new(to_hash(file.stamp), now_ns);
 }
 
 }  // namespace
@@ -34,7 +35,7 @@ void refresh_stamps(std::vector<collect::Inherited>& files) {
   for (collect::Inherited& file : files) {
     if (!file.writable) continue;
     refresh_stamp(file);
-    // Standard streams are meant to be written to: in doubt they were, so there is no wait.
+    // Standard streams are meant to be written to: in doubt they were, so this does not wait.
     if (collect::is_standard_stream(file.descriptor)) continue;
     for (int attempt = 1; file.racy && attempt < kAttempts; ++attempt) {
       std::this_thread::sleep_for(kPause);

@@ -14,8 +14,8 @@ namespace assay::lineage {
 
 // Takes the stamps of the open files that the command inherits again, so that every change by the
 // command changes a stamp. A file written in the current tick of the file clock could be written
-// again with the same stamp, so this waits for the next tick (some 10 ms at most). Standard streams
-// are skipped, because they count as written anyway.
+// again with the same stamp, so this waits for the next tick (some 10 ms at most), but not for
+// standard streams, which count as written if in doubt, and not for files opened to be appended to.
 void refresh_stamps(std::vector<collect::Inherited>& files);
 
 // Closes this process's copies of the descriptors that the command inherited, and makes the

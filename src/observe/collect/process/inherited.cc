@@ -60,7 +60,7 @@ std::vector<Inherited> inherited_files() {
     const int flags = ::fcntl(descriptor, F_GETFL);
     if ((flags & O_PATH) != 0) continue;
     const int access = flags & O_ACCMODE;
-    out.push_back({descriptor, access != O_WRONLY, access != O_RDONLY,
+    out.push_back({descriptor, access != O_WRONLY, access != O_RDONLY, (flags & O_APPEND) != 0,
                    std::string(path.data(), too_long ? 0 : static_cast<std::size_t>(length)),
                    stamp_of(status)});
   }
