@@ -14,7 +14,7 @@ struct Inherited {
   bool readable = false;
   bool writable = false;
   bool appends = false;  // every write goes to the end
-  std::string path;  // empty: longer than PATH_MAX
+  std::string path;      // empty: longer than PATH_MAX
   wire::Stamp stamp;
   bool racy = false;  // so new that a change may not show in the stamp
 };
