@@ -18,7 +18,9 @@ class InputStreamTest : public ::testing::Test {
     const InputStream stream = InputStream::watch(reader);
     EXPECT_FALSE(stream.was_read());
     std::array<char, 100> buffer;
-    if (size > 0) EXPECT_GE(::read(reader, buffer.data(), size), 0);
+    if (size > 0) {
+      EXPECT_GE(::read(reader, buffer.data(), size), 0);
+    }
     return stream.was_read();
   }
 };
