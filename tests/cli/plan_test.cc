@@ -202,7 +202,9 @@ TEST(PlanCli, WhatDoesNotFitHasNoBill) {
   EXPECT_TRUE(json["cost"].empty());
   ASSERT_FALSE(json["scaling"].empty());
   for (const Json& point : json["scaling"]) {
-    if (point["fits"] == false) EXPECT_TRUE(point["step_s"].is_null());
+    if (point["fits"] == false) {
+      EXPECT_TRUE(point["step_s"].is_null());
+    }
   }
 }
 
