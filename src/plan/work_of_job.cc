@@ -189,8 +189,10 @@ base::Result<Work> work_of(const spec::JobSpec& job, const Assumed& assumed) {
   work.shape = shape_of(job.model, framework, job.batch.sequence);
   ASSAY_TRY(work.links, links_of(job.cluster));
   work.software = software_of(framework, work.card);
-  add_release({.date = kNewestRelease, .quantised = spec::has_fewer_bits(job.train.precision)},
-              work.shape.is_moe(), work.card, work.software);
+  const Release newest{.date = kNewestRelease,
+                       .quantised = spec::has_fewer_bits(job.train.precision)};
+  make_earlier(newest, work.card, work.software);
+  add_release(newest, work.shape.is_moe(), work.card, work.software);
   work.recompute = recompute_of(job.train.recompute, framework);
   work.fp8 = spec::has_fewer_bits(job.train.precision);
   work.fp8_by_block = spec::has_block_scales(job.train.precision);

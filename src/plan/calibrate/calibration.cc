@@ -38,11 +38,41 @@ FittedTo fit_of(std::span<const Row> rows) {
 
 // A test compares them with the tables of measured rows.
 FittedTo shipped_fit() {
-  return {.projects = {"AMD-AGI/Primus", "IST-DASLab/llmq", "InternLM/InternEvo", "KempnerForge",
-                       "MLPerf Training", "NVIDIA-NeMo/Megatron-Bridge", "NVIDIA/dgxc-benchmarking",
-                       "arXiv:2104.04473", "arXiv:2205.05198", "arXiv:2407.21783",
-                       "arXiv:2412.19437", "arXiv:2603.07685", "bluenotebook.io",
-                       "jzhang38/TinyLlama", "karpathy/llm.c", "karpathy/nanochat", "vTrain"}};
+  return {.projects = {"AMD-AGI/Primus",
+                       "IST-DASLab/llmq",
+                       "InternLM/InternEvo",
+                       "InternLM/xtuner",
+                       "KempnerForge",
+                       "MLPerf Training",
+                       "Modalities/modalities",
+                       "NVIDIA-NeMo/Automodel",
+                       "NVIDIA-NeMo/Megatron-Bridge",
+                       "NVIDIA/Megatron-LM",
+                       "NVIDIA/NeMo",
+                       "NVIDIA/dgxc-benchmarking",
+                       "arXiv:2104.04473",
+                       "arXiv:2201.11990",
+                       "arXiv:2205.05198",
+                       "arXiv:2311.05610",
+                       "arXiv:2401.10241",
+                       "arXiv:2402.15627",
+                       "arXiv:2407.21783",
+                       "arXiv:2409.02060",
+                       "arXiv:2412.19437",
+                       "arXiv:2505.11432",
+                       "arXiv:2603.07685",
+                       "bigscience-workshop/bigscience",
+                       "bluenotebook.io",
+                       "foundation-model-stack/fms-fsdp",
+                       "hpcaitech/ColossalAI",
+                       "jzhang38/TinyLlama",
+                       "karpathy/llm.c",
+                       "karpathy/nanochat",
+                       "marin-community/marin",
+                       "modelscope/ms-swift",
+                       "mosaicml/llm-foundry",
+                       "swiss-ai/Megatron-LM",
+                       "vTrain"}};
 }
 
 }  // namespace

@@ -13,7 +13,9 @@ namespace {
 // Times of the rows of one project, and their memory, as predicted from the others.
 void predict_unseen(std::span<const Row> rows, const Fitter& fitter, const std::string& project,
                     std::span<RowPrediction> predictions) {
-  const auto is_left_out = [&](const Row& row) { return has_time(row) && row.project == project; };
+  const auto is_left_out = [&](const Row& row) {
+    return (has_time(row) || has_memory(row)) && row.project == project;
+  };
   const Constants constants = fitter.fit_without(project);
   const bool says_memory = std::any_of(rows.begin(), rows.end(), [&](const Row& row) {
     return is_left_out(row) && has_memory(row);

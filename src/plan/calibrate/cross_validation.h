@@ -3,7 +3,7 @@
 //
 // This is an unbiased test of the constants only. The structure of the model was chosen with these
 // rows in view, and the errors of the other projects, from which the interval is made, come from
-// constants that were fitted to this one. The second frozen panel (tests/data/plan) has
+// constants that were fitted to this one. The frozen panel (tests/data/plan) has
 // neither flaw.
 #pragma once
 

@@ -29,7 +29,7 @@ double bounded(double coordinate, double low, double high) {
 constexpr double kProjectExponent = -0.5;
 // The residual of a project effect (habit) of 1. Effects are small for dense rows, which agree, and
 // larger for mixtures, where software decides half of a step.
-constexpr double kDenseHabitPull = 5;
+constexpr double kDenseHabitPull = 10;
 constexpr double kMixtureHabitPull = 0.5;
 // Step of differences, in units of coordinates.
 constexpr double kDifference = 1e-3;
@@ -127,7 +127,7 @@ MemoryConstants fit_memory_of(std::span<const Row> rows, const std::string_view*
   const Constants priors = prior_constants();
   std::vector<MemoryRow> known;
   for (const Row& row : rows)
-    if (has_memory(row) && (without == nullptr || row.project != *without))
+    if (has_memory(row) && row.memory_counted && (without == nullptr || row.project != *without))
       known.push_back({.work = predict(row, priors)->work, .gib = *row.memory_gib});
   return fit_memory_to(known);
 }

@@ -85,6 +85,13 @@ RowBatches row_batches(const RowFields& row, const Shape& shape, Framework frame
     result.unknown = true;
     return result;
   }
+  result.micro_unknown = true;
+  // In pipelines, where more micro-batches shorten the bubble, it is one sequence as a rule.
+  if (degrees.pp > 1 && per_rank >= 1) {
+    result.candidates = {{sequence, 1, at_least_one(per_rank)}};
+    result.assumed = "micro_batch: not said, 1 taken";
+    return result;
+  }
   for (const double micro : kMicroBatches) {
     const double micros = per_rank / micro;
     if (micros >= 1 && micros == std::floor(micros) && micro * sequence <= kMostMicroTokens)

@@ -19,6 +19,7 @@ struct RowBatches {
   std::string assumed;            // what the row does not say
   bool unknown = false;           // nothing implies how many tokens a step reads
   bool by_rate = false;           // likewise, but tokens per second can be compared
+  bool micro_unknown = false;     // a guess that memory depends on
 };
 
 RowBatches row_batches(const RowFields& row, const Shape& shape, Framework framework,

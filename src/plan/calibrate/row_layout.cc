@@ -200,6 +200,7 @@ RowLayouts row_layouts(const RowFields& row, const Shape& shape, Framework frame
     if (d.pp > 1) d.chunks = chunks ? *chunks : probable_chunks(row, shape, framework, d);
     d.gpipe = d.pp > 1 && contains(row.schedule, "gpipe");
     d.zero_bubble = d.pp > 1 && contains_any(row.schedule, {"zero", "zb", "dualpipe", "v-half"});
+    d.two_rounds = contains(row.schedule, "zb-2p");
     if (shape.is_moe() && d.ep == 1 && contains(row.lower_notes, "deepep"))
       d.ep = std::min(d.fsdp > 1 ? d.fsdp : d.dp, shape.experts);
     d.ep_axis = d.ep > 1 && d.dp * d.fsdp * d.tp * d.pp * d.cp * d.ep == d.ranks;

@@ -105,6 +105,14 @@ Software row_software(const RowFields& row, Framework framework, const Shape& sh
   const std::string& text = row.software;
   const bool compiled = is_compiled(row) || contains_any(row.compile, {"c/cuda", "xla", "c++"});
   Software s = software_of(framework, card);
+  const Release release{
+      .date = row.date,
+      .quantised = contains_any(row.precision, {"fp8", "float8", "fp4"}),
+      .engine = row.compile == "te" || contains_any(text, {"transformer engine", "nemo"}),
+      .fused_norms = shape.mlp_matrices < 3,
+      .graphs_known = contains_any(text, {"graph", "natural routing"}),
+      .hybrid = contains(row.attention, "mamba")};
+  make_earlier(release, card, s);
   s.compiled = s.compiled || compiled;
   s.fused = s.fused || compiled || row.compile == "te";
   if (contains_any(text, {"no flash", "without flash", "unfused attention"}))
@@ -117,7 +125,8 @@ Software row_software(const RowFields& row, Framework framework, const Shape& sh
     s.shards_optimizer = true;
   }
   if (contains(row.async_tp, "yes") || contains(row.async_tp, "userbuffers") ||
-      contains_any(text, {"async tp", "async-tp", "asynctp"})) {
+      contains_any(text, {"async tp", "async-tp", "asynctp", "tp overlap", "tp/dp overlap",
+                          "tp comm overlap", "tp_comm_overlap"})) {
     s.overlaps_tensor = true;
   }
   if (contains_any(text, {"full_iteration", "full-iteration", "full iteration"}))
@@ -133,20 +142,20 @@ Software row_software(const RowFields& row, Framework framework, const Shape& sh
                      !contains_any(text, {"no ep overlap", "ep overlap off"});
   if (hides || contains(row.schedule, "dualpipe")) s.overlaps_experts = true;
   if (contains(text, "shard_grad_op")) s.gathers_once = true;
-  // FSDP2 gathers in bf16 and reduces in fp32 by default.
-  const bool torch = framework == Framework::kTorch || framework == Framework::kTorchCompiled;
-  if (torch || contains(text, "mp=default")) s.gradient_bytes = 4;
+  // FSDP2 gathers in bf16 and reduces in fp32 by default; FSDP before it, in bf16 as a rule.
+  const bool second_fsdp = s.dtensor && s.overlaps_gradients;
+  if (second_fsdp || contains(text, "mp=default")) s.gradient_bytes = 4;
+  if (framework == Framework::kMegatronDeepspeed && contains(row.precision, "bf16")) {
+    s.keeps_both_gradients = true;
+    s.gradient_bytes = 4;
+  }
   if (contains(text, "pure")) {
     s.pure_bf16 = true;
     s.optimizer_traffic = kPureTraffic;
   }
   s.drops_tokens = contains_any(row.model, {"tokendrop"}) || contains(text, "tokendrop");
   const bool hidden_before = s.overlaps_experts;
-  add_release({.date = row.date,
-               .quantised = contains_any(row.precision, {"fp8", "float8", "fp4"}),
-               .graphs_known = contains_any(text, {"graph", "natural routing"}),
-               .hybrid = contains(row.attention, "mamba")},
-              shape.is_moe(), card, s);
+  add_release(release, shape.is_moe(), card, s);
   if (contains(text, "overlap off")) s.overlaps_experts = hidden_before;
   if (contains(text, "no permute fusion")) s.early_experts = shape.is_moe() && s.graphed < 1;
   if (contains(text, "alltoall")) s.sends_tokens_once = false;
@@ -155,6 +164,8 @@ Software row_software(const RowFields& row, Framework framework, const Shape& sh
   if (s.drops_tokens) s.graphed_experts = std::max(s.graphed_experts, kGraphedLayers);
   s.loose_experts =
       framework == Framework::kKempner && shape.is_moe() && contains(row.source, "unpacked");
+  // Steps that were put together from layers that were measured one by one (docs/plan-model.md, 6).
+  s.adds_gradients = !contains(text, "ground_truth_single");
   s.late_wrap = contains(row.lower_notes, "deferred fsdp");
   return s;
 }

@@ -15,6 +15,7 @@ struct RowWork {
   bool assumed = false;        // something that a step depends on
   bool batch_unknown = false;  // how much a step reads is a guess
   bool by_rate = false;        // only its tokens per second can be compared
+  bool micro_unknown = false;  // its memory cannot be compared
 };
 
 RowWork row_work(const RowFields& row);

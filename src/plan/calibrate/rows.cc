@@ -48,6 +48,9 @@ base::Result<std::vector<Row>> parse_rows(std::string_view csv, const std::strin
     if (row.memory_gib && contains_any(fields.lower_notes, {"peak allocated", "max allocated",
                                                             "gib allocated", "gb allocated"}))
       *row.memory_gib += kOutsideAllocatorGib;
+    // The first counts the allocator's cache, too, which grows to what the card has.
+    row.memory_counted =
+        !contains_any(fields.lower_notes, {"nvidia-smi", "what memory counts is not said"});
     // Terms that the tables use for rows that did not measure a normal step.
     row.flagged = contains_any(fields.notes, {"pathol", "IMPOSSIBLE", "OOM", "framework-bound"}) ||
                   !fields.doubt.empty();
@@ -61,7 +64,9 @@ base::Result<std::vector<Row>> parse_rows(std::string_view csv, const std::strin
       row.assumed = work.assumed;
       row.flagged = row.flagged || work.batch_unknown;
       row.by_rate = work.by_rate;
-      if (work.by_rate && !row.step_s) row.step_s = step_of_rate(row, *fields.tok_per_s);
+      if (work.micro_unknown) row.memory_gib.reset();
+      if (!row.step_s && fields.tok_per_s && !work.batch_unknown)
+        row.step_s = step_of_rate(row, *fields.tok_per_s);
     }
     rows.push_back(std::move(row));
   }

@@ -20,7 +20,8 @@ struct Row {
   std::string source;
   std::string project;               // a repository or paper, however many sources it has
   std::optional<double> step_s;      // measured
-  std::optional<double> memory_gib;  // likewise
+  std::optional<double> memory_gib;  // likewise; none where the micro-batch is not known
+  bool memory_counted = true;        // by the allocator: constants may be fitted to it
   // The row's notes say that it measured something other than a step (see parse_rows()), its table
   // has a `doubt`, or its batch is unknown. It is predicted, but neither fitted nor scored.
   bool flagged = false;

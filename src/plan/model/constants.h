@@ -28,6 +28,7 @@ struct Constants {
   double dp_overlap = 0;
   double fsdp_slow = 0;
   double opt_bytes = 0;
+  double grad_adds = 0;
   double moe_ops = 0;
   double moe_naive = 0;
   double dtensor_tp = 0;

@@ -37,7 +37,7 @@ struct IntervalTable {
 // the project of the row.
 const IntervalTable& shipped_intervals();
 
-// Mean error on the second frozen panel: projects that were never used for a fit, a choice of
+// Mean error on the frozen panel: projects that were never used for a fit, a choice of
 // structure or an interval (tests/data/plan/README.md). Each has the same weight.
 struct PanelError {
   double mean = 0;

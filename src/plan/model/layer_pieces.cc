@@ -14,6 +14,10 @@ constexpr double kScoreBytesForward = 11;
 constexpr double kScoreBytesBackward = 19;
 // Backward, attention's products are five where forward they are two.
 constexpr double kFlashBackward = 2.5;
+// Bytes of a weight that is read where it was gathered and written where it is used, and of a
+// gradient that is written and read.
+constexpr double kCopied = 4;
+constexpr double kMadeAndRead = 4;
 constexpr double kFittedHead = 128;  // that attn_eff is of
 
 // Keys that a query sees on average: half of the sequence, or of what a window leaves.
@@ -77,6 +81,31 @@ AttentionTime attention_time(const Work& work, const RankShare& rank, const Cons
   if (work.software.old_attention) rate *= constants.attn_old;
   if (work.software.triton_attention) rate *= constants.attn_tri;
   return {{flops / rate, kFlashBackward * flops / (rate * constants.attn_bwd)}, {}};
+}
+
+TwoWays parameter_passes(const Work& work, const RankShare& rank, const Constants& constants) {
+  const Software& software = work.software;
+  if (software.framework == Framework::kAssay || !rank.trained) return {};
+  const Shape& shape = work.shape;
+  const Degrees& degrees = work.degrees;
+  const double dense = shape.body_parameters / shape.layers - rank.expert_parameters;
+  const double parameters =
+      dense / degrees.tp + rank.expert_parameters / rank.expert_cut / degrees.ep;
+  const double sum = software.gradient_bytes;
+  double forward = 0;
+  double backward = 0;
+  if (degrees.fsdp > 1) {
+    forward = kCopied;
+    backward = (software.gathers_once ? 0 : kCopied) + kMadeAndRead + sum;
+  } else if (software.fused_adds) {
+    backward = 2 * sum;
+  } else if (work.batch.micros > 1 && software.adds_gradients) {
+    backward = kMadeAndRead + 2 * sum;
+  } else {
+    backward = sum;
+  }
+  const double each = constants.grad_adds * parameters / rank.memory_rate;
+  return {forward * each, backward * each};
 }
 
 LayerPasses layer_passes(const Work& work, const RankShare& rank, const Constants& constants) {

@@ -27,6 +27,10 @@ struct LayerPasses {
   double norms = 0;
   double activation = 0;
 };
+// Of a layer's parameters, in memory, each micro-batch: gradients are added up, and FSDP copies
+// weights out of what it gathered and gradients into what it reduces.
+TwoWays parameter_passes(const Work& work, const RankShare& rank, const Constants& constants);
+
 LayerPasses layer_passes(const Work& work, const RankShare& rank, const Constants& constants);
 
 }  // namespace assay::plan

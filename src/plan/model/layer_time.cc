@@ -154,6 +154,7 @@ LayerTimes layer_times(const Work& work, const RankShare& rank, const Constants&
   }
   const AttentionTime attention = attention_time(work, rank, constants);
   const LayerPasses passes = layer_passes(work, rank, constants);
+  const TwoWays parameters = parameter_passes(work, rank, constants);
   const TensorExchange tensor = tensor_exchange(work, rank, constants);
   const double context = context_seconds(work, rank, constants);
   const bool full = work.recompute == RecomputeKind::kFull;
@@ -183,11 +184,12 @@ LayerTimes layer_times(const Work& work, const RankShare& rank, const Constants&
   backward = again(work, forward, passes, products.up / times.clock, products.down / times.clock);
   backward.products += products.all.backward / times.clock;
   backward.attention += attention.cores.backward / times.clock + attention.memory.backward;
-  backward.passes += 2 * forward.passes;
+  backward.passes += 2 * forward.passes + parameters.backward;
   backward.routing += 2 * forward.routing;
   backward.experts += forward.experts;
   backward.tensor += forward.tensor;
   backward.context += 2 * context;
+  forward.passes += parameters.forward;
 
   double launched = operators + (work.degrees.tp > 1 ? kCollectiveOperators : 0);
   if (work.software.loose_experts)

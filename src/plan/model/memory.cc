@@ -32,6 +32,7 @@ StateBytes whole_state_bytes(const Work& work) {
   if (software.framework == Framework::kNanochat) return {6, 4, 4};
   if (software.framework == Framework::kLlmq) return {2, 2, 4};
   if (software.pure_bf16) return {2, 2, 4};
+  if (software.keeps_both_gradients) return {2, 6, software.optimizer_bytes};
   if (software.shards_optimizer) return {2, software.gradient_bytes, software.optimizer_bytes};
   // FSDP shards weights in fp32, which are their own masters; a replica has both, and fp32
   // gradients.
@@ -119,9 +120,13 @@ MemoryNeed memory_need(const Work& work, const MemoryConstants& constants) {
   const RankShare rank = rank_share(work, Constants{});  // sizes only: no rate is used
   if (work.software.framework == Framework::kAssay) return trainer_memory(work, rank);
   const double experts = rank.expert_parameters * shape.layers;
+  // Of a pipeline's stages, the first and the last have a table each.
+  const double all_ends = std::max(0.0, shape.parameters - shape.body_parameters);
+  const double ends = degrees.pp > 1 && !shape.tied ? all_ends / 2 : all_ends;
   const double parameters =
-      ((shape.parameters - experts) / degrees.tp + experts / degrees.ep / rank.expert_cut) /
-      degrees.pp;
+      ((shape.body_parameters - experts) / degrees.tp + experts / degrees.ep / rank.expert_cut) /
+          degrees.pp +
+      ends / degrees.tp;
   const StateBytes state = state_bytes(work);
   const double scores = work.software.flash
                             ? 0

@@ -26,7 +26,7 @@ double micros_in_flight(const Work& work, bool last) {
   const double micros = work.batch.micros;
   if (d.pp <= 1) return 1;
   if (d.gpipe) return micros;
-  if (d.zero_bubble) return std::min(micros, d.pp);
+  if (d.zero_bubble) return std::min(micros, d.pp * (d.two_rounds ? 2 : 1));
   if (last) return std::min(micros, ((d.chunks - 1) * d.pp + 1) / d.chunks);
   return std::min(micros, d.pp) * (d.chunks > 1 ? 1 + (d.pp - 1) / d.pp / d.chunks : 1);
 }

@@ -16,12 +16,47 @@ constexpr double kDeepEp = 2025.5;
 // what they captured.
 constexpr double kGraphedUnsaid = 0.8;
 
+// PyTorch's DTensor, and FSDP2, came into use.
+constexpr double kDTensor = 2024.5;
+// Before it, Megatron ran without Transformer Engine on cards that have no fp8.
+constexpr double kEngineOnAmpere = 2024.5;
+// Megatron's recipes fuse the loss.
+constexpr double kFusedLoss = 2025.0;
+// DeepSpeed's ZeRO-3 gathers ahead, and many tensors at once.
+constexpr double kPrefetchedZero3 = 2022.5;
+
 bool is_young(double date, Generation generation) {
   if (generation == Generation::kHopper) return date < kMatureHopper;
   return generation == Generation::kBlackwell && date < kMatureBlackwell;
 }
 
 }  // namespace
+
+void make_earlier(const Release& release, const Card& card, Software& software) {
+  const auto before = [&](double date) { return release.date && *release.date < date; };
+  const auto since = [&](double date) { return release.date && *release.date >= date; };
+  switch (software.framework) {
+    case Framework::kTorch:
+    case Framework::kTorchCompiled:
+      if (before(kDTensor)) software.dtensor = false;
+      break;
+    case Framework::kMegatronCore:
+      if (since(kFusedLoss)) software.vocab_parallel_loss = false;
+      if (card.generation == Generation::kAmpere && !release.engine && before(kEngineOnAmpere)) {
+        software.fused = false;
+        software.megatron_fused = release.fused_norms;
+      }
+      break;
+    case Framework::kZero3:
+      if (!since(kPrefetchedZero3)) break;
+      software.flash = true;
+      software.zero3_by_tensor = software.megatron_fused = software.vocab_parallel_loss = false;
+      software.overlaps_gradients = true;
+      break;
+    default:
+      break;
+  }
+}
 
 void add_release(const Release& release, bool mixture, const Card& card, Software& software) {
   const auto since = [&](double date) { return release.date && *release.date >= date; };

@@ -59,7 +59,8 @@ Software megatron_core(Framework framework) {
   Software s;
   s.framework = framework;
   s.compiled = false;
-  s.overlaps_tensor = true;
+  // Options that recipes of Megatron-Bridge and NeMo turn on.
+  s.overlaps_tensor = framework == Framework::kMegatronBridge;
   s.overlaps_gradients = true;
   s.shards_optimizer = true;
   // Megatron adds gradients up in fp32; recipes of Megatron-Bridge and NeMo that are made for speed
@@ -67,6 +68,7 @@ Software megatron_core(Framework framework) {
   s.gradient_bytes = framework == Framework::kMegatronCore ? 4 : 2;
   s.vocab_parallel_loss = framework == Framework::kMegatronCore;
   s.quantised_copies = true;
+  s.fused_adds = true;
   return s;
 }
 

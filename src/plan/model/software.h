@@ -74,7 +74,10 @@ struct Software {
   bool late_wrap = false;        // FSDP units that are made late hold more
   // Of fp8: weights are quantised, and transposed for the backward pass, beside their bf16.
   bool quantised_copies = false;
-  double gradient_bytes = 2;  // of an element when it is reduced
+  double gradient_bytes = 2;          // of an element when it is reduced
+  bool adds_gradients = true;         // else each micro-batch writes gradients of its own
+  bool fused_adds = false;            // products add their weights' gradients to what was there
+  bool keeps_both_gradients = false;  // those of a micro-batch in bf16, their sums in fp32
   // Of a parameter: master weight and moments.
   double optimizer_bytes = 12;
   double optimizer_traffic = 1;  // of what Adam in mixed precision moves

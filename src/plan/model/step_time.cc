@@ -106,7 +106,8 @@ struct SlowestStage {
 };
 
 SlowestStage slowest_stage(const Work& work, double layer_seconds, double head_seconds) {
-  const double pp = work.degrees.pp;
+  const Degrees& degrees = work.degrees;
+  const double pp = degrees.pp;
   const double layers = work.shape.layers;
   if (work.software.framework == Framework::kAssay) {
     const StageLayers stages = stage_layers(work);
@@ -114,12 +115,13 @@ SlowestStage slowest_stage(const Work& work, double layer_seconds, double head_s
     return head ? SlowestStage{stages.last, 1} : SlowestStage{stages.most, 0};
   }
   // Others fill stages, or chunks of them, with whole layers, and leave room for the head where
-  // that does not come out even.
-  const double chunks = std::clamp(work.degrees.chunks, 1.0, std::ceil(layers / pp));
+  // that does not come out even, or for both ends.
+  const double chunks = std::clamp(degrees.chunks, 1.0, std::ceil(layers / pp));
   const double most = std::ceil(layers / (pp * chunks)) * chunks;
   const double room = most * pp - layers;
   if (pp <= 1 || room == 0) return {layers / pp, 1};
-  const double last = most - std::min(room, most - 1);
+  const double spared = degrees.spared_ends ? std::ceil(room / 2) : room;
+  const double last = most - std::min(spared, most - 1);
   const bool head = last * layer_seconds + head_seconds > most * layer_seconds;
   return head ? SlowestStage{last, 1} : SlowestStage{most, 0};
 }

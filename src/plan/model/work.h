@@ -86,6 +86,8 @@ struct Degrees {
   double chunks = 1;         // of a stage, for interleaved pipelines
   bool gpipe = false;        // every micro-batch forward before any goes backward
   bool zero_bubble = false;  // gradients of weights are made later, where a stage would wait
+  bool two_rounds = false;   // zero bubble that holds twice as many micro-batches
+  bool spared_ends = false;  // the first stage has fewer layers too, where the last has
   bool sequence_parallel = false;
   bool experts_cut = false;  // over the tensor-parallel ranks, which gather rows for them
   double ranks = 1;
