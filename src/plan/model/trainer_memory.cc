@@ -125,18 +125,13 @@ double in_flight_of(const Work& work, const Stage& stage) {
   return std::min(micros, std::ceil(passes / d.pp) * d.pp / d.chunks);
 }
 
-// Of a block whose experts are spread, elements of the rest.
-double dense_of_block(const Work& work, const RankShare& rank) {
-  return work.shape.body_parameters / work.shape.layers / work.degrees.tp -
-         work.degrees.ep * spread_experts(work, rank);
-}
-
 // Elements of the largest unit of a block.
 double unit_of_block(const Work& work, const RankShare& rank) {
   const Shape& shape = work.shape;
   const double block = shape.body_parameters / shape.layers;
-  if (const double experts = spread_experts(work, rank); experts > 0)
-    return std::max(experts, dense_of_block(work, rank));
+  if (const double experts = spread_experts(work, rank); experts > 0) {
+    return std::max(experts, block / work.degrees.tp - work.degrees.ep * experts);
+  }
   const double mlp = shape.mlp_matrices * shape.dim * shape.ffn;
   const bool modules = work.degrees.units > 1 && !shape.is_moe();
   return (modules ? std::max(mlp, block - mlp) : block / work.degrees.units) / work.degrees.tp;
@@ -165,15 +160,7 @@ double alive_bytes(const Work& work, const RankShare& rank, const Stage& stage) 
   const bool travels = data > 1;
   const bool folds = work.batch.micros > 1 || travels;
   const double copies = travels ? 2 : folds ? 1 : 0;
-  const auto places = [&](double unit, bool sent) {
-    return gradient * unit * (sent ? 4 : work.batch.micros > 1 ? 1 : 0);
-  };
-  // Experts that one rank alone has stay where they are.
-  const double experts = spread_experts(work, rank);
-  const bool experts_travel = with_same_experts(work, data) > 1;
-  const double blocks = experts > 0 ? std::max(places(experts, experts_travel),
-                                               places(dense_of_block(work, rank), travels))
-                                    : places(unit_of_block(work, rank), travels);
+  const double blocks = gradient * unit_of_block(work, rank) * copies * (travels ? 2 : 1);
   const double end = gradient * table * copies;
   const bool repeats = travels && work.batch.micros > in_flight;  // after the first backward pass
   const double left = repeats ? blocks : 0;
@@ -184,9 +171,7 @@ double alive_bytes(const Work& work, const RankShare& rank, const Stage& stage) 
   layers += rank.tokens * kept.rows;
   // Which every layer keeps until then, whatever is computed again.
   if (d.zero_bubble) layers += rank.tokens * kept.later_rows * std::max(0.0, later - 1);
-  // When the gradients of a second block are on their way, what the first one kept is free.
-  const double blocks_beside = stage.layers >= 2 ? std::max(blocks / 2, blocks - each) : blocks / 2;
-  double most = layers + 2 * stream + std::max(blocks_beside, left + left_end) + addends;
+  double most = layers + 2 * stream + std::max(blocks, left + left_end) + addends;
   if (stage.last) {
     const double vocab = shape.vocab / d.tp;
     const double rows =
@@ -194,7 +179,7 @@ double alive_bytes(const Work& work, const RankShare& rank, const Stage& stage) 
     const double made = folds ? gradient * table : 0;
     most =
         std::max({most, layers + 4 * stream + addends + kTwoBytes * rows * vocab + gathered + made,
-                  layers + 2 * stream + blocks_beside + end + addends});
+                  layers + 2 * stream + blocks + end + addends});
   }
   if (stage.first) {
     const double others = stage.layers * (in_flight - 1) * each;
