@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/folders.h"
 #include "base/host_name.h"
 #include "base/text.h"
 #include "cli/number_option.h"
@@ -106,19 +107,12 @@ base::Result<TrainingDevice> choose_device(const std::string& name, spec::JobSpe
 }
 
 std::string tuning_file(std::string* why) {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
-  std::filesystem::path folder;
-  std::error_code error;
-  if (cache != nullptr && cache[0] == '/') {
-    folder = cache;
-  } else if (home != nullptr && home[0] == '/') {
-    folder = std::filesystem::path(home) / ".cache";
-  } else {
+  const std::filesystem::path folder = base::user_cache_folder();
+  if (folder.empty()) {
     if (why != nullptr) *why = "neither XDG_CACHE_HOME nor HOME names a folder";
     return {};
   }
-  folder /= "assay";
+  std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (!error) return (folder / "matrix-products").string();
   if (why != nullptr) *why = fmt::format("{}: {}", folder.string(), error.message());

@@ -118,13 +118,12 @@ class Ranks {
     }
     const std::string program = base::own_program().string();  // its own name, which ps shows
     for (int rank = 0; rank < options.ranks; ++rank) {
-      control::RankAssignment assignment{
-          .rank = rank,
-          .ranks = options.ranks,
-          .local_rank = rank,
-          .local_ranks = options.ranks,
-          .rendezvous = control::Endpoint{"127.0.0.1", listener.port},
-          .job = job};
+      control::RankAssignment assignment{.rank = rank,
+                                         .ranks = options.ranks,
+                                         .local_rank = rank,
+                                         .local_ranks = options.ranks,
+                                         .rendezvous = base::HostPort{"127.0.0.1", listener.port},
+                                         .job = job};
       if (rank == 0) assignment.listener_fd = listener.socket.get();
       base::ProcessOptions process{.arguments = options.arguments,
                                    .environment = base::Environment::from_current(),

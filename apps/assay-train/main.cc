@@ -1,9 +1,11 @@
 // The program `assay-train`: the verbs that need matrix libraries and devices. `assay train`,
 // `assay generate` and `assay score` start it; run directly it does the same without recording.
 #include <sys/resource.h>
-#include <unistd.h>
+
+#include <tuple>
 
 #include "assay-train/verbs.h"
+#include "base/process/program.h"
 #include "cli/program.h"
 #include "train/cpu/cpu_backend.h"
 
@@ -40,7 +42,9 @@ void allow_many_files() {
 
 int main(int argc, char** argv) {
   // If the restart fails, the slow kernels still work.
-  if (assay::train::cpu::better_kernels_after_restart()) ::execv("/proc/self/exe", argv);
+  if (assay::train::cpu::better_kernels_after_restart()) {
+    std::ignore = assay::base::restart_program(argv);
+  }
   assay::cli::allow_many_files();
   return assay::cli::run_program(argc, argv, assay::cli::describe);
 }

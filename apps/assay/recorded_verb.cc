@@ -2,15 +2,12 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "base/process/proc.h"
 #include "base/process/program.h"
 #include "lineage/record/run.h"
 #include "store/location.h"
@@ -22,19 +19,6 @@ namespace {
 // Set in the environment of the restarted verb, even if it could not be recorded, and in its
 // recorded environment, so that `assay reproduce` repeats the verb and not its recording.
 constexpr const char* kStartedAgain = "ASSAY_VERB_STARTED_AGAIN";
-
-// This process's own command line; empty where /proc is not mounted.
-std::vector<std::string> own_arguments() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  std::vector<std::string> arguments;
-  for (std::size_t from = 0; from < text.size();) {
-    const std::size_t end = std::min(text.find('\0', from), text.size());
-    arguments.push_back(text.substr(from, end - from));
-    from = end + 1;
-  }
-  return arguments;
-}
 
 // "assay" if that name finds this program, so that the recorded command also works after an
 // upgrade.
@@ -63,7 +47,7 @@ Verb recorded(const Session& session, Verb verb, std::function<bool()> makes_fil
     lineage::RunRequest request;
     request.drop_misuse = true;
     request.about_runs = about_runs == AboutRuns::kYes;
-    request.command = own_arguments();
+    request.command = base::own_arguments();
     if (std::getenv(kStartedAgain) != nullptr || (makes_files && !makes_files()) || !in_project() ||
         store::this_run() || request.command.empty() || base::own_program().empty()) {
       return action();

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/number.h"
 #include "base/result.h"
+#include "base/text.h"
 #include "base/units.h"
 
 namespace assay::cli {
@@ -26,10 +27,6 @@ std::string bound_text(T bound) {
   return base::grouped(static_cast<std::int64_t>(bound));
 }
 
-inline bool is_digits(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
 // The number that `text` is, if it is one from `least` to `most`; else a usage error:
 // "generate --tokens: 'x' is not a whole number from 1 to 1,000,000".
 template <class T>
@@ -39,7 +36,7 @@ base::Result<T> number_option(std::string where, std::string_view text, T least,
   if (number && *number >= least && *number <= most) return *number;
   const char* const kind = std::is_floating_point_v<T> ? "number" : "whole number";
   // The largest number of the type is worth naming only to those who have exceeded it.
-  const bool exceeded = !number && is_digits(text);
+  const bool exceeded = !number && base::is_digits(text);
   const std::string bounds =
       most == std::numeric_limits<T>::max() && !exceeded
           ? fmt::format("of at least {}", bound_text(least))

@@ -172,6 +172,20 @@ Result<struct stat> regular_status(int fd, const std::string& where) {
   return checked_status(fd, where, Pipes::kRefuse);
 }
 
+Result<std::size_t> read_at(int fd, const std::string& where, std::uint64_t offset,
+                            std::span<std::byte> data) {
+  std::size_t done = 0;
+  while (done < data.size()) {
+    const ssize_t count =
+        ::pread(fd, data.data() + done, data.size() - done, static_cast<off_t>(offset + done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return fail(system_error(where, "cannot read", errno));
+    if (count == 0) break;
+    done += static_cast<std::size_t>(count);
+  }
+  return done;
+}
+
 bool write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t count = ::write(fd, text.data(), text.size());

@@ -3,7 +3,10 @@
 
 #include <sys/stat.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -27,6 +30,11 @@ Result<UniqueFd> open_regular(const std::filesystem::path& path);
 
 // fstat; fails if the descriptor is not a regular file. Errors name `where`.
 Result<struct stat> regular_status(int fd, const std::string& where);
+
+// Reads up to data.size() bytes of an open file from `offset` on, without moving its position;
+// fewer only at the end of the file. Errors name `where`.
+Result<std::size_t> read_at(int fd, const std::string& where, std::uint64_t offset,
+                            std::span<std::byte> data);
 
 // Writes all of `text`, or returns false and sets errno.
 bool write_all(int fd, std::string_view text);

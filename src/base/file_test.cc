@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <span>
 #include <thread>
 
 #include "base/unique_fd.h"
@@ -55,6 +56,22 @@ TEST_F(ReadFile, ReadsEverythingAsItIs) {
   std::string large(300'000, 'x');
   large.back() = 'y';
   EXPECT_EQ(read_file(write("large", large), kLimit), large);
+}
+
+TEST_F(ReadFile, ReadsAPartFromAnOffset) {
+  const auto path = write("part", "0123456789");
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const auto read = [&](int fd, std::uint64_t offset, std::size_t size) -> std::string {
+    std::string text(size, '?');
+    const auto got = read_at(fd, "the file", offset, std::as_writable_bytes(std::span(text)));
+    return got ? text.substr(0, *got) : got.error().line();
+  };
+  EXPECT_EQ(read(file.get(), 3, 4), "3456");
+  EXPECT_EQ(read(file.get(), 0, 10), "0123456789") << "its position has not moved";
+  EXPECT_EQ(read(file.get(), 7, 10), "789");
+  EXPECT_EQ(read(file.get(), 10, 4), "");
+  EXPECT_EQ(read(file.get(), 0, 0), "");
+  EXPECT_EQ(read(-1, 0, 4), "the file: cannot read: Bad file descriptor");
 }
 
 TEST_F(ReadFile, FollowsLinks) {

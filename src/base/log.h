@@ -88,9 +88,6 @@ inline void log(LogLevel level, std::string_view message,
   log_detail::write(level, message, fields);
 }
 
-inline void log_debug(std::string_view message, std::initializer_list<LogField> fields = {}) {
-  log(LogLevel::kDebug, message, fields);
-}
 inline void log_info(std::string_view message, std::initializer_list<LogField> fields = {}) {
   log(LogLevel::kInfo, message, fields);
 }

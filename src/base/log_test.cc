@@ -86,14 +86,14 @@ TEST(LogLine, Json) {
 
 TEST(Log, LetsThroughItsLevelAndAbove) {
   Capture capture(LogLevel::kWarn);
-  log_debug("d");
+  log(LogLevel::kDebug, "d");
   log_info("i");
   log_warn("w");
   log_error("e");
   EXPECT_EQ(capture.lines_, (Lines{"assay: warn: w\n", "assay: error: e\n"}));
   capture.lines_.clear();
   set_log_settings({.level = LogLevel::kDebug});
-  log_debug("d", {{"k", 1}});
+  log(LogLevel::kDebug, "d", {{"k", 1}});
   EXPECT_EQ(capture.lines_, Lines{"assay: debug: d k=1\n"});
   capture.lines_.clear();
   set_log_settings({.level = LogLevel::kOff});
@@ -137,7 +137,7 @@ TEST(LogDeathTest, ReadsTheEnvironmentAtTheFirstLine) {
   EXPECT_EXIT(
       {
         ::setenv("ASSAY_LOG", "loud", 1);
-        log_debug("too quiet");
+        log(LogLevel::kDebug, "too quiet");
         log_warn("first");
         log_warn("second");
         std::exit(0);

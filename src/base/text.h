@@ -18,6 +18,14 @@ constexpr bool is_upper(char c) {
   return c >= 'A' && c <= 'Z';
 }
 
+// One digit or more, and nothing else.
+constexpr bool is_digits(std::string_view text) {
+  for (const char c : text) {
+    if (!is_digit(c)) return false;
+  }
+  return !text.empty();
+}
+
 // Blanks, tabs and line ends.
 constexpr bool is_space(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r';

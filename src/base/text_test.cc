@@ -95,6 +95,14 @@ RC_GTEST_PROP(Shortened, FitsAndIsMadeOfTheEnds, (const std::string& raw)) {
   RC_ASSERT(text.ends_with(shown.substr(gap + std::string("…").size())));
 }
 
+TEST(IsDigits, WantsDigitsAlone) {
+  for (const char* digits : {"0", "007", "12345678901234567890"}) EXPECT_TRUE(is_digits(digits));
+  for (const char* other : {"", " 1", "1 ", "-1", "+1", "1.0", "0x1", "1a", "\xd9\xa1", "\xb2"}) {
+    EXPECT_FALSE(is_digits(other)) << other;
+  }
+  EXPECT_FALSE(is_digits(std::string_view("1\0", 2)));
+}
+
 TEST(Trim, TakesSpaceFromBothEnds) {
   EXPECT_EQ(trim(" \t a b \r\n"), "a b");
   EXPECT_EQ(trim("ab"), "ab");

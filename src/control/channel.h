@@ -20,9 +20,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/host_port.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "control/endpoint.h"
 #include "control/handshake.h"
 #include "control/inbox.h"
 #include "control/member.h"
@@ -40,7 +40,7 @@ struct ChannelOptions {
   int ranks = 1;
   // The address of rank 0. On rank 0 an empty host means all of this machine's addresses, and port
   // 0 any free port.
-  Endpoint rendezvous;
+  base::HostPort rendezvous;
   // Rank 0: a listening socket created by the launcher, used instead of `rendezvous`.
   std::optional<int> listener_fd;
 
@@ -75,7 +75,7 @@ class Channel {
   [[nodiscard]] int rank() const { return options_.rank; }
   [[nodiscard]] int ranks() const { return options_.ranks; }
   // Rank 0's address, with the actual port.
-  [[nodiscard]] const Endpoint& rendezvous() const { return options_.rendezvous; }
+  [[nodiscard]] const base::HostPort& rendezvous() const { return options_.rendezvous; }
   // This rank's address on the route to rank 0, numeric; empty on rank 0.
   [[nodiscard]] std::string local_address() const;
 

@@ -212,12 +212,15 @@ TEST(Channel, WhatCannotBeIsRefusedAtOnce) {
 }
 
 TEST(Channel, OptionsForAPlace) {
-  RankAssignment assignment{
-      .rank = 0, .ranks = 4, .rendezvous = Endpoint{"node1", 7}, .job = "j", .listener_fd = 5};
-  EXPECT_EQ(options_for(assignment).rendezvous, (Endpoint{"", 7}));
+  RankAssignment assignment{.rank = 0,
+                            .ranks = 4,
+                            .rendezvous = base::HostPort{"node1", 7},
+                            .job = "j",
+                            .listener_fd = 5};
+  EXPECT_EQ(options_for(assignment).rendezvous, (base::HostPort{"", 7}));
   EXPECT_EQ(options_for(assignment).listener_fd, 5);
   assignment.rank = 2;
-  EXPECT_EQ(options_for(assignment).rendezvous, (Endpoint{"node1", 7}));
+  EXPECT_EQ(options_for(assignment).rendezvous, (base::HostPort{"node1", 7}));
   EXPECT_EQ(options_for(assignment).job, "j");
 }
 

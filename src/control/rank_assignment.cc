@@ -104,15 +104,17 @@ base::Result<RankAssignment> read_four(const Variables& variables, const Names& 
 
 // Rank 0's address for launchers that do not provide one: ASSAY_RENDEZVOUS, else MASTER_ADDR with
 // MASTER_PORT or `default_port`. Nothing if neither is set.
-base::Result<std::optional<Endpoint>> given_rendezvous(const Variables& variables,
-                                                       std::uint16_t default_port) {
+base::Result<std::optional<base::HostPort>> given_rendezvous(const Variables& variables,
+                                                             std::uint16_t default_port) {
   if (const Text text = variables.text("ASSAY_RENDEZVOUS")) {
-    ASSAY_TRY(Endpoint endpoint, parse_endpoint("ASSAY_RENDEZVOUS", *text));
+    ASSAY_TRY(base::HostPort endpoint,
+              base::parse_host_port("ASSAY_RENDEZVOUS", *text,
+                                    "write HOST:PORT or [IPV6]:PORT, for example node1:29500"));
     return endpoint;
   }
   const Text host = variables.text("MASTER_ADDR");
   if (!host) return std::nullopt;
-  Endpoint endpoint{std::string(*host), default_port};
+  base::HostPort endpoint{std::string(*host), default_port};
   if (endpoint.host.starts_with('[') && endpoint.host.ends_with(']')) {
     endpoint.host = endpoint.host.substr(1, endpoint.host.size() - 2);
   }
@@ -248,7 +250,7 @@ base::Result<std::optional<RankAssignment>> slurm_assignment(const Variables& va
   }
   // On a single node no name has to be resolved.
   const bool one_node = assignment.local_ranks == assignment.ranks;
-  assignment.rendezvous = Endpoint{one_node ? "127.0.0.1" : *host, port};
+  assignment.rendezvous = base::HostPort{one_node ? "127.0.0.1" : *host, port};
   return assignment;
 }
 

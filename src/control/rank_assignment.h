@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/host_port.h"
 #include "base/result.h"
-#include "control/endpoint.h"
 
 namespace assay::control {
 
@@ -27,7 +27,7 @@ struct RankAssignment {
   int local_ranks = 1;  // number of ranks on this node
   LauncherKind source = LauncherKind::kAssay;
   // Rank 0's address; empty if there is only one rank and the launcher gave none.
-  std::optional<Endpoint> rendezvous;
+  std::optional<base::HostPort> rendezvous;
   // The launcher's name for the job; empty if it has none.
   std::string job;
   // A socket already listening at the rendezvous, which rank 0 inherits from our launcher.

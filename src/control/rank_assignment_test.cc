@@ -83,7 +83,7 @@ TEST(RankAssignment, Torchrun) {
                                               .local_rank = 1,
                                               .local_ranks = 4,
                                               .source = LauncherKind::kTorchrun,
-                                              .rendezvous = Endpoint{"node1", 1234}}));
+                                              .rendezvous = base::HostPort{"node1", 1234}}));
   EXPECT_EQ(found(without(kTorchrun, "MASTER_PORT")).rendezvous->port, 29500);
   // The agent of torchrun itself listens at MASTER_PORT.
   EXPECT_EQ(found(with(kTorchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "True"}})).rendezvous->port,
@@ -113,14 +113,15 @@ TEST(RankAssignment, HalfSetOrContradictory) {
 }
 
 TEST(RankAssignment, Srun) {
-  EXPECT_EQ(found(kSrun),
-            (RankAssignment{.rank = 1,
-                            .ranks = 3,
-                            .local_rank = 1,
-                            .local_ranks = 2,
-                            .source = LauncherKind::kSlurm,
-                            .rendezvous = Endpoint{"gnode20", 12000 + (200505 + 2 * 7919) % 20000},
-                            .job = "slurm-200505.2"}));
+  EXPECT_EQ(
+      found(kSrun),
+      (RankAssignment{.rank = 1,
+                      .ranks = 3,
+                      .local_rank = 1,
+                      .local_ranks = 2,
+                      .source = LauncherKind::kSlurm,
+                      .rendezvous = base::HostPort{"gnode20", 12000 + (200505 + 2 * 7919) % 20000},
+                      .job = "slurm-200505.2"}));
   // Older releases name the job's variables only.
   const RankAssignment older =
       found(without(without(without(with(kSrun, {{"SLURM_NODEID", "3"}, {"SLURM_LOCALID", "0"}}),
@@ -138,7 +139,8 @@ TEST(RankAssignment, Srun) {
   EXPECT_EQ(found(with(kSrun, {{"SLURM_STEP_TASKS_PER_NODE", "3"}})).rendezvous->host, "127.0.0.1");
   // An explicitly given address is used.
   EXPECT_EQ(found(with(kSrun, {{"MASTER_ADDR", "10.0.0.1"}})).rendezvous->host, "10.0.0.1");
-  EXPECT_EQ(found(with(kSrun, {{"ASSAY_RENDEZVOUS", "[::1]:5"}})).rendezvous, (Endpoint{"::1", 5}));
+  EXPECT_EQ(found(with(kSrun, {{"ASSAY_RENDEZVOUS", "[::1]:5"}})).rendezvous,
+            (base::HostPort{"::1", 5}));
 }
 
 TEST(RankAssignment, ABatchScriptIsOneProcessWhateverItsTasks) {
@@ -170,7 +172,7 @@ TEST(RankAssignment, OpenMpiAndPmiNeedAnAddress) {
   EXPECT_THAT(refused(kOpenMpi), AllOf(HasSubstr("Open MPI"), HasSubstr("where rank 0 is")));
   const RankAssignment mpi = found(with(kOpenMpi, {{"MASTER_ADDR", "a"}}));
   EXPECT_EQ(mpi.source, LauncherKind::kOpenMpi);
-  EXPECT_EQ(mpi.rendezvous, (Endpoint{"a", 29500}));
+  EXPECT_EQ(mpi.rendezvous, (base::HostPort{"a", 29500}));
   const EnvironmentMap pmi{
       {"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}};
   EXPECT_THAT(refused(pmi), HasSubstr("PMI"));
@@ -207,8 +209,8 @@ RC_GTEST_PROP(RankAssignment, WhatALauncherSetsIsFound, ()) {
   assignment.rank = *rc::gen::inRange(0, assignment.ranks);
   assignment.local_rank = *rc::gen::inRange(0, assignment.rank + 1);
   assignment.local_ranks = *rc::gen::inRange(assignment.local_rank + 1, assignment.ranks + 1);
-  assignment.rendezvous = Endpoint{*rc::gen::element<std::string>("::1", "127.0.0.1", "node"),
-                                   *rc::gen::arbitrary<std::uint16_t>()};
+  assignment.rendezvous = base::HostPort{*rc::gen::element<std::string>("::1", "127.0.0.1", "node"),
+                                         *rc::gen::arbitrary<std::uint16_t>()};
   assignment.job = *rc::gen::element<std::string>("", "job 1");
   if (assignment.rank == 0) assignment.listener_fd = *rc::gen::inRange(3, 1000);
   const auto again = find_rank_assignment(rank_variables(assignment));

@@ -30,7 +30,7 @@ struct Address {
   [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
 };
 
-base::Result<std::vector<Address>> resolve(const Endpoint& endpoint, int flags) {
+base::Result<std::vector<Address>> resolve(const base::HostPort& endpoint, int flags) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = flags;
@@ -137,7 +137,7 @@ int connect_to(const Address& address, SteadyTime deadline, base::UniqueFd& sock
 
 }  // namespace
 
-base::Result<Listener> listen_at(const Endpoint& endpoint) {
+base::Result<Listener> listen_at(const base::HostPort& endpoint) {
   std::vector<Address> addresses;
   const bool any = endpoint.host.empty();
   if (any) {
@@ -187,7 +187,7 @@ base::Result<Listener> inherited_listener(int fd) {
   return listener;
 }
 
-base::Result<base::UniqueFd> connect_once(const Endpoint& endpoint, SteadyTime deadline) {
+base::Result<base::UniqueFd> connect_once(const base::HostPort& endpoint, SteadyTime deadline) {
   ASSAY_TRY(const std::vector<Address> addresses, resolve(endpoint, 0));
   int reason = ECONNREFUSED;
   for (std::size_t i = 0; i < addresses.size(); ++i) {
@@ -219,7 +219,7 @@ base::Result<std::string> address_towards(const std::string& host) {
 
 std::string peer_text(int socket) {
   const Address address = address_of(socket, ::getpeername);
-  return address.size == 0 ? "?" : to_text(Endpoint{host_text(address), port_of(address)});
+  return address.size == 0 ? "?" : to_text(base::HostPort{host_text(address), port_of(address)});
 }
 
 std::string local_host(int socket) {

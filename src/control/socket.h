@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <string>
 
+#include "base/host_port.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "control/endpoint.h"
 
 namespace assay::control {
 
@@ -20,14 +20,14 @@ struct Listener {
 };
 
 // An empty host means all addresses of this machine, IPv4 and IPv6; port 0 means any free port.
-base::Result<Listener> listen_at(const Endpoint& endpoint);
+base::Result<Listener> listen_at(const base::HostPort& endpoint);
 
 // Takes over an inherited descriptor, which must be a listening TCP socket.
 base::Result<Listener> inherited_listener(int fd);
 
 // Tries every address of the host once, until the deadline. An unknown host is a usage error,
 // anything else is not.
-base::Result<base::UniqueFd> connect_once(const Endpoint& endpoint, SteadyTime deadline);
+base::Result<base::UniqueFd> connect_once(const base::HostPort& endpoint, SteadyTime deadline);
 
 // The numeric local address from which packets to the host would be sent; nothing is sent.
 base::Result<std::string> address_towards(const std::string& host);

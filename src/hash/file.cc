@@ -37,21 +37,6 @@ void read_ahead(int fd, std::uint64_t offset, std::size_t length) {
   ::posix_fadvise(fd, from, static_cast<off_t>(length), POSIX_FADV_WILLNEED);
 }
 
-// Up to data.size() bytes from `offset`; fewer at the end of the file.
-base::Result<std::size_t> read_at(int fd, const std::string& where, std::uint64_t offset,
-                                  std::span<std::byte> data) {
-  std::size_t done = 0;
-  while (done < data.size()) {
-    const ssize_t count =
-        ::pread(fd, data.data() + done, data.size() - done, static_cast<off_t>(offset + done));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return base::fail(base::system_error(where, "cannot read", errno));
-    if (count == 0) break;
-    done += static_cast<std::size_t>(count);
-  }
-  return done;
-}
-
 class Copied : public SegmentSource {
  public:
   Copied(int fd, const std::string& where) : fd_(fd), where_(where) {}
@@ -63,7 +48,7 @@ class Copied : public SegmentSource {
     std::size_t done = 0;
     while (done < length) {
       const auto part = std::span(buffer).first(std::min(kCopyBytes, length - done));
-      ASSAY_TRY(const std::size_t count, read_at(fd_, where_, offset + done, part));
+      ASSAY_TRY(const std::size_t count, base::read_at(fd_, where_, offset + done, part));
       subtree.add(part.first(count));
       done += count;
       if (count < part.size()) break;
@@ -108,7 +93,7 @@ base::Result<Hashed> hash_unsized(int fd, const std::string& where, const HashOp
   std::uint64_t size = 0;
   while (true) {
     if (options.stop.stop_requested()) return base::fail(base::failed_error({}, "stopped"));
-    ASSAY_TRY(const std::size_t count, read_at(fd, where, size, buffer));
+    ASSAY_TRY(const std::size_t count, base::read_at(fd, where, size, buffer));
     ASSAY_TRY(const struct stat status, base::regular_status(fd, where));
     if (count == 0 || status.st_size != 0) return Hashed{hasher.finish(), size};
     hasher.update(std::span(buffer).first(count));

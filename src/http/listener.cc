@@ -8,36 +8,11 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "base/host_port.h"
 #include "base/number.h"
 
 namespace assay::http {
 namespace {
-
-struct HostAndPort {
-  std::string host = "127.0.0.1";
-  std::string port;
-};
-
-base::Result<HostAndPort> split_address(const std::string& where, const std::string& text) {
-  HostAndPort address;
-  address.port = text;
-  const std::size_t colon = text.rfind(':');
-  if (colon != std::string::npos) {
-    address.host = text.substr(0, colon);
-    address.port = text.substr(colon + 1);
-    if (address.host.starts_with('[') && address.host.ends_with(']')) {
-      address.host = address.host.substr(1, address.host.size() - 2);
-    } else if (address.host.find(':') != std::string::npos) {
-      return base::fail(base::usage_error(where, fmt::format("'{}' is not an address", text),
-                                          "write an IPv6 address in brackets: [::1]:9400"));
-    }
-  }
-  if (address.host.empty() || !base::parse_number<std::uint16_t>(address.port)) {
-    return base::fail(base::usage_error(where, fmt::format("'{}' is not an address", text),
-                                        "PORT or HOST:PORT, for example 9400"));
-  }
-  return address;
-}
 
 std::string bound_address(int socket) {
   sockaddr_storage storage{};
@@ -50,9 +25,8 @@ std::string bound_address(int socket) {
                     NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
     return "?";
   }
-  const bool brackets = storage.ss_family == AF_INET6;
-  return fmt::format("{}{}{}:{}", brackets ? "[" : "", host.data(), brackets ? "]" : "",
-                     port.data());
+  return base::to_text(
+      base::HostPort{host.data(), base::parse_number<std::uint16_t>(port.data()).value_or(0)});
 }
 
 // Invalid with errno set if it fails.
@@ -74,12 +48,16 @@ base::UniqueFd bound_socket(const addrinfo& address) {
 }  // namespace
 
 base::Result<Listener> listen_at(const std::string& where, const std::string& address) {
-  ASSAY_TRY(const HostAndPort wanted, split_address(where, address));
+  ASSAY_TRY(
+      const base::HostPort wanted,
+      base::parse_host_port(where, address,
+                            "write PORT, HOST:PORT or [IPV6]:PORT, for example 9400", "127.0.0.1"));
+  const std::string port = std::to_string(wanted.port);
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE;
   addrinfo* found = nullptr;
-  if (const int error = ::getaddrinfo(wanted.host.c_str(), wanted.port.c_str(), &hints, &found);
+  if (const int error = ::getaddrinfo(wanted.host.c_str(), port.c_str(), &hints, &found);
       error != 0) {
     return base::fail(base::usage_error(
         where, fmt::format("unknown host '{}': {}", wanted.host, ::gai_strerror(error))));

@@ -1,6 +1,6 @@
 // Op: one operation of a training step, as the trainer executes it (program.h). A backend logs what
-// it executed in the same terms (train/backend.h), so that a test can compare the two. The planner
-// prices the totals of the same ops (totals.h).
+// it executed in the same terms (train/backend.h), so that a test can compare the two. Of the
+// same ops, the planner prices those of a micro-batch (totals.h).
 #pragma once
 
 #include <cstdint>

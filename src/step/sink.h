@@ -1,6 +1,6 @@
 // Sink: receives a Builder's ops. There are two. A program stores them: every pass of every
-// micro-batch through every layer, with the buffers that it needs. Totals (totals.h) add them up:
-// each distinct kind of block once, with the number of times it is executed.
+// micro-batch through every layer, with the buffers that it needs. Totals (totals_sink.h) add them
+// up: each distinct kind of block once, with the number of times it is executed.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class Sink {
   virtual ~Sink() = default;
 
   // Whether it receives every pass, with named buffers that are reused. If not, it receives one
-  // pass of each kind, and how often it is made (totals.cc).
+  // pass of each kind, and how often it is made (totals_sink.h).
   [[nodiscard]] virtual bool unrolls() const = 0;
   virtual BufferId add(Buffer buffer) = 0;
   virtual void add(Op op, std::int64_t times) = 0;

@@ -1,16 +1,18 @@
-// Totals: a step as a short list of distinct ops and exchanges, each with the number of times it is
-// executed; without buffers, names or order. This is what a search prices.
+// Totals: a part of a step as a short list of distinct ops and exchanges, each with the number of
+// times it is executed; without buffers and names. The planner prices those of one micro-batch
+// through one block of each kind, and multiplies. It has closed forms of its own for what a step
+// has once: the exchange of parameters and their gradients, and the optimizer.
 //
-// They are built by the same functions as a program (builder.h), through another sink: one block of
-// each kind is emitted, and counts for all layers and micro-batches of that kind. totals_test.cc
-// compares them with the sum over the ops of programs.
+// They are built by the same functions as a program (builder.h), through another sink
+// (totals_sink.h). totals_test.cc compares them with the ops of programs: the flops of a
+// micro-batch, times layers and micro-batches; and everything, of a whole step built in the same
+// way (testing/rank_totals.h).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "base/result.h"
 #include "step/counted_exchange.h"
 #include "step/program.h"
 
@@ -53,15 +55,11 @@ struct Totals {
   std::vector<CountedOp> ops;
   // Exchanges of weights count as forward phase, whenever they are issued.
   std::vector<CountedExchange> exchanges;
-  // Only for micro_totals(): shows what is computed while exchanges are in flight.
+  // Only of micro_totals(): shows what is computed while exchanges are in flight.
   std::vector<Moment> order;
 
   [[nodiscard]] double flops() const;
 };
-
-// For a rank's whole step, exact; fails in the same cases as build(). Takes about a millisecond:
-// parameters are listed one by one, because a rank's part of them depends on their positions.
-base::Result<Totals> totals_of(const spec::ModelSpec& model, const Choices& choices);
 
 // For one micro-batch, through one block of each kind and what comes before and after the blocks;
 // includes the communication of activations, but not that of parameters. Takes microseconds, and

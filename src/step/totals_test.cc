@@ -14,6 +14,7 @@
 #include "step/footprint.h"
 #include "step/op.h"
 #include "step/testing/drawn_jobs.h"
+#include "step/testing/rank_totals.h"
 
 namespace assay::step {
 namespace {
@@ -108,7 +109,7 @@ std::string unlike(const Map& program, const Map& totals) {
 
 std::string unlike(const spec::ModelSpec& model, const Choices& choices) {
   const auto program = build(model, choices);
-  const auto totals = totals_of(model, choices);
+  const auto totals = testing::totals_of(model, choices);
   if (!program || !totals) return program.has_value() == totals.has_value() ? "" : "one is refused";
   return unlike(sums_of(*program), sums_of(*totals)) +
          unlike(sums_of(footprint_of(*program, {}).exchanges), sums_of(totals->exchanges));
@@ -179,14 +180,15 @@ TEST(StepTotals, OfPresetsHaveTheFlopsOfTheirPrograms) {
                           .recompute = spec::Recompute::kFfn,
                           .sequence = 1024,
                           .micro_batch = 4};
-    EXPECT_DOUBLE_EQ(totals_of(model, choices)->flops(), build(model, choices)->flops()) << name;
+    EXPECT_DOUBLE_EQ(testing::totals_of(model, choices)->flops(), build(model, choices)->flops())
+        << name;
   }
 }
 
 TEST(StepTotals, RefuseWhatProgramsRefuse) {
   spec::ModelSpec model = std::get<spec::ModelSpec>(spec::load("nanochat-d24")->spec);
   const Choices choices{.sequence = 64};
-  const auto totals = totals_of(model, choices);
+  const auto totals = testing::totals_of(model, choices);
   ASSERT_FALSE(totals.has_value());
   EXPECT_EQ(totals.error().line(), build(model, choices).error().line());
 }

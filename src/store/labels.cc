@@ -13,11 +13,6 @@ namespace {
 
 constexpr std::size_t kLongest = 100;
 
-bool all_digits(std::string_view name) {
-  return std::all_of(name.begin(), name.end(),
-                     [](unsigned char c) { return std::isdigit(c) != 0; });
-}
-
 // Columns run and blake3, from `column` on.
 std::optional<Labelled> target_at(const Statement& row, int column) {
   if (!row.is_null(column)) return row.integer(column);
@@ -33,7 +28,7 @@ base::Result<void> check_label(std::string_view name) {
                                         "use a word such as baseline or best-run"));
   };
   if (name.empty() || name.size() > kLongest) return wrong("must have 1 to 100 characters");
-  if (name == "last" || all_digits(name)) return wrong("already has another meaning");
+  if (name == "last" || base::is_digits(name)) return wrong("already has another meaning");
   if (name.front() == '-' || name.front() == '@' || name.front() == '.') {
     return wrong(fmt::format("cannot start with '{}'", name.front()));
   }

@@ -22,7 +22,7 @@ constexpr std::string_view kSuffix = ".sql";
 int version_of(std::string_view name) {
   if (name.size() <= kDigits + 1 || name[kDigits] != '_') return 0;
   const std::string_view digits = name.substr(0, kDigits);
-  if (!std::all_of(digits.begin(), digits.end(), base::is_digit)) return 0;
+  if (!base::is_digits(digits)) return 0;
   int version = 0;
   for (const char digit : digits) version = version * 10 + (digit - '0');
   return version;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/process/proc.h"
 #include "base/units.h"
 #include "machine/cgroup.h"
 #include "machine/file_tree.h"
@@ -18,11 +19,12 @@ namespace {
 // Reserved for other processes.
 constexpr std::int64_t kSpare = std::int64_t{1} << 30U;
 
-std::int64_t bytes_in(const char* file, const std::string& key_wanted) {
-  std::ifstream facts(file);
+// -1 if the kernel does not tell.
+std::int64_t available_without_swapping() {
+  std::ifstream facts("/proc/meminfo");
   std::string key;
   for (std::string rest; facts >> key && std::getline(facts, rest);) {
-    if (key == key_wanted) return std::strtoll(rest.c_str(), nullptr, 10) * 1024;
+    if (key == "MemAvailable:") return std::strtoll(rest.c_str(), nullptr, 10) * 1024;
   }
   return -1;
 }
@@ -30,12 +32,12 @@ std::int64_t bytes_in(const char* file, const std::string& key_wanted) {
 }  // namespace
 
 std::int64_t available_host_memory() {
-  std::int64_t available = bytes_in("/proc/meminfo", "MemAvailable:");
+  std::int64_t available = available_without_swapping();
   if (available < 0) available = ::sysconf(_SC_PHYS_PAGES) * ::sysconf(_SC_PAGESIZE);
   // An upper bound: memory used by other processes of the control group is not known.
   const auto limit = machine::read_cgroup_limits(machine::FileTree("/")).memory;
   if (!limit) return available;
-  const std::int64_t own = std::max<std::int64_t>(0, bytes_in("/proc/self/status", "VmRSS:"));
+  const std::int64_t own = base::ProcessMemory().now().resident_bytes;
   return std::clamp<std::int64_t>(limit->count() - own, 0, available);
 }
 

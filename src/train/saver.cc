@@ -1,16 +1,15 @@
 #include "train/saver.h"
 
 #include <fmt/format.h>
-#include <sys/statvfs.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <numeric>
 #include <tuple>
 #include <utility>
 
 #include "base/error.h"
+#include "base/folders.h"
 #include "base/units.h"
 #include "train/checkpoint/folder_name.h"
 #include "train/state.h"
@@ -133,7 +132,7 @@ base::Result<void> Saver::check_disk(const step::Program& program, std::int64_t 
   const std::int64_t every = job_.checkpoint.every.value_or(last_step);
   const std::int64_t regular = (last_step - 1) / every - (first_step - 1) / every;
   ASSAY_TRY(const std::vector<std::int64_t> existing, checkpoint::steps_in(options_.root));
-  ASSAY_TRY(const base::Bytes free, free_space(options_.root));
+  ASSAY_TRY(const base::Bytes free, base::free_space(options_.root));
   ASSAY_TRY(const std::string warning,
             check_disk_space(options_.root, free,
                              {.bytes = checkpoint_bytes_,
@@ -147,7 +146,7 @@ base::Result<void> Saver::check_disk(const step::Program& program, std::int64_t 
 // Checked again because other programs may fill the disk meanwhile.
 void Saver::warn_of_full_disk() {
   if (ranks_.rank() != 0) return;
-  const auto free = free_space(options_.root);
+  const auto free = base::free_space(options_.root);
   const bool full = free && free->count() < checkpoint_bytes_;
   if (full && !warned_of_disk_) {
     reporter_.note(fmt::format("THE DISK IS FULL: {} has {} free, and a checkpoint takes {}",
@@ -178,15 +177,6 @@ base::Result<void> Saver::finish() {
 std::int64_t FutureCheckpoints::at_once() const {
   if (keep == 0) return count;
   return std::min(count, std::max<std::int64_t>(1, keep + 1 - existing));
-}
-
-base::Result<base::Bytes> free_space(const std::filesystem::path& folder) {
-  struct statvfs system {};
-  if (::statvfs(folder.c_str(), &system) != 0) {
-    return base::fail(base::system_error(folder, "cannot be inspected", errno));
-  }
-  return base::Bytes(
-      static_cast<std::int64_t>(system.f_bavail * static_cast<std::uint64_t>(system.f_frsize)));
 }
 
 base::Result<std::string> check_disk_space(const std::filesystem::path& folder, base::Bytes free,

@@ -34,9 +34,6 @@ struct FutureCheckpoints {
   [[nodiscard]] std::int64_t at_once() const;
 };
 
-// Space available to unprivileged processes.
-base::Result<base::Bytes> free_space(const std::filesystem::path& folder);
-
 // Fails if the checkpoints will not fit; if all are kept, only if not even one fits, because users
 // may move them away during the run. In that case the result is a warning, and otherwise empty.
 base::Result<std::string> check_disk_space(const std::filesystem::path& folder, base::Bytes free,

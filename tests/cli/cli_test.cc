@@ -217,6 +217,11 @@ TEST(Cli, InitMakesAStoreOnceAndReportsIt) {
   const Json json = Json::parse(second.out);
   EXPECT_EQ(json["created"], false);
   EXPECT_THAT(first.out, HasSubstr(json["project"].get<std::string>()));
+  // The store has the same, read by another program.
+  const auto row = support::run({{"sqlite3", (directory.path() / ".assay/assay.db").string(),
+                                  "SELECT created_at || '|' || created_by FROM project"}});
+  EXPECT_EQ(row.out, json["created_at"].get<std::string>() + "|" +
+                         json["created_by"].get<std::string>() + "\n");
   struct stat status {};
   ASSERT_EQ(::stat((directory.path() / ".assay/assay.db").c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600U);

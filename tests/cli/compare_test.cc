@@ -199,8 +199,12 @@ TEST_F(CompareCli, RunsAndVerdictsAreExported) {
           "--export: 'r.txt' has an unknown format; .csv for every run, .md for a table of the "
           "verdicts, .json for everything");
   // A failed run is a row too.
-  EXPECT_EQ(compare({"--a", "true", "--b", "false", "--export", "f.csv"}).exit_code, 3);
+  EXPECT_EQ(compare({"--a", "true", "--b", "false `true`", "--export", "f.csv", "--export", "f.md"})
+                .exit_code,
+            3);
   EXPECT_THAT(read("f.csv"), HasSubstr(",false,false,,exited with 1"));
+  // Backticks of a command do not end it.
+  EXPECT_THAT(read("f.md"), HasSubstr("| B | `` false `true` `` | 0 |"));
 }
 
 // One command: an arm per value, all against the first, and nothing to judge without a margin.

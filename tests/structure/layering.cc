@@ -9,6 +9,7 @@
 #include <regex>
 #include <set>
 #include <sstream>
+#include <utility>
 
 namespace assay::structure {
 namespace {
@@ -18,6 +19,7 @@ namespace fs = std::filesystem;
 struct Layers {
   std::vector<std::string> modules;                            // lowest first
   std::map<std::string, std::set<std::string>> uses;           // module -> modules it may include
+  std::map<std::string, int> lines;                            // module -> its line
   std::map<std::string, std::set<std::string>> header_owners;  // "<sqlite3" -> folders
 };
 
@@ -55,6 +57,7 @@ Layers read_layers(const fs::path& file, std::vector<std::string>& found) {
         }
       }
       layers.modules.push_back(columns[0]);
+      layers.lines[columns[0]] = number;
       layers.uses[columns[0]] = words(columns[1]);
     }
   }
@@ -81,6 +84,18 @@ class Checker {
       static const std::set<std::string> kSources = {".cc", ".h", ".cu", ".cuh", ".c"};
       if (kSources.contains(entry.path().extension().string())) {
         check_file(fs::relative(entry.path(), root_).string());
+      }
+    }
+  }
+
+  // What a module may include and does not; its tests count. Those of reserved modules will.
+  void check_uses() {
+    for (const auto& [module, uses] : layers_.uses) {
+      if (!fs::exists(root_ / "src" / module)) continue;
+      for (const std::string& used : uses) {
+        if (used_.contains({module, used})) continue;
+        found_.push_back(fmt::format("src/LAYERS:{}: {} may use {}, but does not",
+                                     layers_.lines.at(module), module, used));
       }
     }
   }
@@ -150,6 +165,7 @@ class Checker {
     const auto target = module_of(layers_, path);
     if (!target)
       return fmt::format("{}\" is in no module; write the module's name in front", include);
+    used_.insert({folder, *target});
     if (*target == folder || layers_.uses.at(folder).contains(*target)) return "";
     if (is_test(file) && may_use(library_of(folder), *target)) return "";
     return fmt::format("{} must not include {}\": src/LAYERS does not let {} use {}", folder,
@@ -159,6 +175,7 @@ class Checker {
   fs::path root_;
   const Layers& layers_;
   std::vector<std::string>& found_;
+  std::set<std::pair<std::string, std::string>> used_;  // module, module that it includes
 };
 
 }  // namespace
@@ -169,6 +186,7 @@ std::vector<std::string> problems(const std::filesystem::path& root) {
   Checker checker(root, layers, found);
   checker.check_tree("src");
   checker.check_tree("apps");
+  checker.check_uses();
   std::sort(found.begin(), found.end());
   return found;
 }

@@ -125,6 +125,18 @@ TEST(Layering, AModuleMayOnlyUseModulesListedAboveIt) {
               ElementsAre("src/LAYERS:1: low uses high, which is not listed above it"));
 }
 
+TEST(Layering, WhatAModuleMayUseIsUsed) {
+  base::testing::TempDir directory;
+  write(directory.path() / "src/LAYERS",
+        "low | | x\nmiddle | low | y\nhigh | low middle | z\nreserved | low | not written\n");
+  write(directory.path() / "src/middle/a_test.cc", "#include \"low/a.h\"\n");
+  write(directory.path() / "src/high/a.cc", "#include \"middle/a.h\"\n");
+  EXPECT_THAT(problems(directory.path()),
+              ElementsAre("src/LAYERS:3: high may use low, but does not"));
+  write(directory.path() / "src/high/a.cc", "#include \"middle/a.h\"\n#include \"low/a.h\"\n");
+  EXPECT_THAT(problems(directory.path()), IsEmpty());
+}
+
 TEST(Layering, AMissingFileIsAProblemNotASuccess) {
   base::testing::TempDir directory;
   EXPECT_THAT(problems(directory.path()), ElementsAre(::testing::HasSubstr("cannot be read")));

@@ -13,12 +13,15 @@
 #include "assay/compare/print.h"
 #include "base/csv.h"
 #include "base/file.h"
+#include "base/markdown.h"
 #include "report/numbers.h"
 
 namespace assay::cli {
 namespace {
 
 namespace fs = std::filesystem;
+using base::add_markdown_row;
+using base::markdown_text;
 using compare::ArmRun;
 using compare::Comparison;
 using compare::Experiment;
@@ -87,36 +90,20 @@ void add_runs(const ExperimentResult& result, const std::vector<std::string>& va
   add_failures_before(std::numeric_limits<std::int64_t>::max());
 }
 
-// In a table cell: pipes and line ends would end it.
-std::string markdown_cell(const std::string& text) {
-  std::string cell;
-  for (const char c : text) {
-    if (c == '|') {
-      cell += "\\|";
-    } else {
-      cell += c == '\n' || c == '\r' ? ' ' : c;
-    }
-  }
-  return cell;
-}
-
-void add_markdown_row(std::string& text, const std::vector<std::string>& cells) {
-  for (const std::string& cell : cells) text += "| " + markdown_cell(cell) + " ";
-  text += "|\n";
-}
-
 // The arms of one experiment: the baseline, then each of the others with its verdict.
 void add_arms(const ExperimentResult& result, const std::vector<std::string>& values,
               std::string& text) {
   const Experiment& e = result.measured.experiment;
   const compare::Findings& f = result.findings;
   const auto row_of = [&](std::size_t arm) {
-    std::vector<std::string> row = e.scanned.empty() ? values : e.arms[arm].values;
-    for (std::string cell :
-         {e.arms[arm].name, "`" + e.arms[arm].command + "`", std::to_string(f.arms[arm].runs),
-          value_text(e, f.arms[arm], f.arms[arm].median)}) {
-      row.push_back(std::move(cell));
+    std::vector<std::string> row;
+    for (const std::string& value : e.scanned.empty() ? values : e.arms[arm].values) {
+      row.push_back(markdown_text(value));
     }
+    row.push_back(markdown_text(e.arms[arm].name));
+    row.push_back(base::markdown_code_cell(e.arms[arm].command));
+    row.push_back(std::to_string(f.arms[arm].runs));
+    row.push_back(markdown_text(value_text(e, f.arms[arm], f.arms[arm].median)));
     return row;
   };
   std::vector<std::string> baseline = row_of(0);
@@ -131,14 +118,15 @@ void add_arms(const ExperimentResult& result, const std::vector<std::string>& va
     row.push_back(known ? fmt::format("{} to {}", report::signed_percent(p.low),
                                       report::signed_percent(p.high))
                         : "—");
-    row.push_back(known ? compare::ratio_text(e, estimate.centre) : "—");
-    row.emplace_back(result.verdict_text(comparison.verdict));
+    row.push_back(known ? markdown_text(compare::ratio_text(e, estimate.centre)) : "—");
+    row.push_back(markdown_text(result.verdict_text(comparison.verdict)));
     add_markdown_row(text, row);
   }
 }
 
 std::string markdown_head(const std::vector<std::string>& parameters, double alpha) {
-  std::vector<std::string> titles = parameters;
+  std::vector<std::string> titles;
+  for (const std::string& parameter : parameters) titles.push_back(markdown_text(parameter));
   for (const char* title : {"arm", "command", "runs", "median", "effect"}) {
     titles.emplace_back(title);
   }
@@ -154,30 +142,34 @@ std::string markdown_head(const std::vector<std::string>& parameters, double alp
 // Below the table: what was measured, where, and against which margin.
 std::string markdown_foot(const ExperimentResult& result, bool of_scan) {
   const Experiment& e = result.measured.experiment;
-  std::string text = fmt::format("\nMetric: `{}`", e.steps ? e.steps->text() : e.metric.text());
+  std::string text =
+      fmt::format("\nMetric: {}", base::markdown_code(e.steps ? e.steps->text() : e.metric.text()));
   if (e.judgement.judged) text += fmt::format("; margin: {:g} %", e.judgement.margin_pct);
   if (result.findings.noise_floor_pct && !of_scan) {
     text += fmt::format("; noise floor: {:.2f} %", *result.findings.noise_floor_pct);
   }
   if (!result.measured.sessions.empty()) {
     const compare::SessionRecord& session = result.measured.sessions.back();
-    text += fmt::format("; {}, {}, assay {}", session.machine, session.begun, session.assay);
+    text += fmt::format("; {}, {}, assay {}", markdown_text(session.machine),
+                        markdown_text(session.begun), markdown_text(session.assay));
   }
   return text + ".\n";
 }
 
 // What could make the result wrong, and what failed; `point` names it in a scan.
 std::string markdown_notes(const ExperimentResult& result, const std::string& point) {
-  const std::string prefix = point.empty() ? "\n- " : fmt::format("\n- {}: ", point);
+  const std::string prefix = point.empty() ? "\n- " : fmt::format("\n- {}: ", markdown_text(point));
   std::string text;
-  if (result.failure) text += fmt::format("{}**{}**", prefix, result.failure->line());
+  if (result.failure)
+    text += fmt::format("{}**{}**", prefix, markdown_text(result.failure->line()));
   if (!point.empty() && result.findings.noise_floor_pct) {
     text += fmt::format("{}noise floor {:.2f} %", prefix, *result.findings.noise_floor_pct);
   }
   for (const std::string& warning : result.preflight) {
-    text += fmt::format("{}before it began: {}", prefix, warning);
+    text += fmt::format("{}before it began: {}", prefix, markdown_text(warning));
   }
-  for (const std::string& warning : result.findings.warnings) text += prefix + warning;
+  for (const std::string& warning : result.findings.warnings)
+    text += prefix + markdown_text(warning);
   return text;
 }
 

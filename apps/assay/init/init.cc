@@ -73,7 +73,9 @@ base::Result<base::ExitCode> init(const Session& session, const InitOptions& opt
                                 {"created", store.created()},
                                 {"schema", store.schema_version()},
                                 {"shared", store::is_shared(location.directory)},
-                                {"project", store.project().id}});
+                                {"project", store.project().id},
+                                {"created_at", store.project().created_at},
+                                {"created_by", store.project().created_by}});
   session.print(
       fmt::format("{} {} (schema {}, project {})\n", store.created() ? "created" : "already there:",
                   location.database.string(), store.schema_version(), store.project().id));

@@ -6,7 +6,7 @@
 #include <chrono>
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/process/proc.h"
 #include "base/text.h"
 #include "lineage/graph/dag_view.h"
 #include "store/location.h"
@@ -19,18 +19,16 @@ namespace {
 
 // A locked store must not hold the display up: the last known runs are shown instead.
 constexpr std::chrono::milliseconds kStoreTimeout{250};
+constexpr base::Bytes kLongestTitle{65536};
 
 // The command line of a living process of the run: all that is known of other projects' runs.
 std::string title_from_processes(collect::GpuCounters& count, const std::vector<bool>& living) {
   for (std::size_t i = 0; i < living.size(); ++i) {
     if (!living[i]) continue;
     const int process = count.region().slots[i].process.load();
-    const auto arguments =
-        base::read_file(fmt::format("/proc/{}/cmdline", process), base::Bytes{65536});
-    if (!arguments || arguments->empty()) continue;
-    std::string title = *arguments;
-    std::replace(title.begin(), title.end(), '\0', ' ');
-    return std::string(base::trim(title));
+    const auto arguments = base::process_arguments(process, kLongestTitle);
+    if (arguments.empty()) continue;
+    return std::string(base::trim(fmt::format("{}", fmt::join(arguments, " "))));
   }
   return "";
 }

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <string>
 
+#include "base/file.h"
 #include "base/number.h"
 
 namespace assay::base {
@@ -39,6 +40,17 @@ std::int64_t field_bytes(std::string_view status, std::string_view key) {
   std::int64_t kib = 0;
   std::from_chars(rest.data(), rest.data() + rest.size(), kib);
   return kib * 1024;
+}
+
+std::vector<std::string> arguments_in(const std::string& file, Bytes limit) {
+  std::vector<std::string> arguments;
+  const auto text = read_file(file, limit);
+  for (std::size_t from = 0; text && from < text->size();) {
+    const std::size_t end = std::min(text->find('\0', from), text->size());
+    arguments.push_back(text->substr(from, end - from));
+    from = end + 1;
+  }
+  return arguments;
 }
 
 }  // namespace
@@ -84,6 +96,15 @@ std::optional<ProcessStat> process_stat(pid_t process) {
   const std::string path = "/proc/" + std::to_string(process) + "/stat";
   std::array<char, 4096> buffer;
   return parse_process_stat(read_proc_file(path.c_str(), buffer));
+}
+
+std::vector<std::string> process_arguments(pid_t process, Bytes limit) {
+  return arguments_in("/proc/" + std::to_string(process) + "/cmdline", limit);
+}
+
+// Not by number: where /proc is that of another namespace, this process has another one in it.
+std::vector<std::string> own_arguments() {
+  return arguments_in("/proc/self/cmdline", kLongestCommandLine);
 }
 
 MemorySize parse_memory_size(std::string_view status) {

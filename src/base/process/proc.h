@@ -6,9 +6,12 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/unique_fd.h"
+#include "base/units.h"
 
 namespace assay::base {
 
@@ -36,6 +39,15 @@ struct ProcessStat {
 std::optional<ProcessStat> process_stat(pid_t process);
 // Parses the file's text; the program's name in it may contain anything.
 std::optional<ProcessStat> parse_process_stat(std::string_view text);
+
+// No command line is longer than the kernel's limit for arguments, of 6 MiB.
+inline constexpr Bytes kLongestCommandLine{8 << 20};
+
+// The arguments that a process was started with. None if it has ended, is not to be seen, is one of
+// the kernel's, or has more than `limit`.
+std::vector<std::string> process_arguments(pid_t process, Bytes limit = kLongestCommandLine);
+// Those of this process; none if /proc is not mounted.
+std::vector<std::string> own_arguments();
 
 struct MemorySize {
   std::int64_t resident_bytes = 0;  // 0: the kernel does not report it

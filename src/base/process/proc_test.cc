@@ -1,6 +1,8 @@
 // What /proc reports about processes, against processes that this test starts.
 #include "base/process/proc.h"
 
+#include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -8,6 +10,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -87,6 +90,60 @@ TEST(ProcessStat, TextThatIsCutShortIsNone) {
     EXPECT_FALSE(parse_process_stat(whole.substr(0, size))) << size;
   }
   EXPECT_FALSE(parse_process_stat("7 (a) S x 7 7 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 4711 9\n"));
+}
+
+// A program that waits, started with these arguments.
+class Waiting {
+ public:
+  explicit Waiting(std::vector<std::string> arguments) {
+    std::array<int, 2> started{};
+    EXPECT_EQ(::pipe2(started.data(), O_CLOEXEC), 0);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      std::vector<char*> pointers;
+      for (std::string& argument : arguments) pointers.push_back(argument.data());
+      pointers.push_back(nullptr);
+      ::execv("/bin/sh", pointers.data());
+      ::_exit(1);
+    }
+    ::close(started[1]);
+    char byte = 0;
+    EXPECT_EQ(::read(started[0], &byte, 1), 0);  // closed by exec
+    ::close(started[0]);
+  }
+  ~Waiting() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+  [[nodiscard]] pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_ = -1;
+};
+
+TEST(ProcessArguments, AreThoseThatItWasStartedWith) {
+  const std::vector<std::string> arguments = {"any name", "-c", "read x; :", "", "a\nb", "ü", ""};
+  const Waiting process(arguments);
+  EXPECT_EQ(process_arguments(process.pid()), arguments);
+  EXPECT_THAT(process_arguments(process.pid(), Bytes(10)), ::testing::IsEmpty());
+}
+
+TEST(ProcessArguments, OfThisProcess) {
+  std::ifstream file("/proc/self/cmdline");
+  std::string first;
+  std::getline(file, first, '\0');
+  ASSERT_FALSE(own_arguments().empty());
+  EXPECT_EQ(own_arguments().front(), first);
+  EXPECT_EQ(own_arguments(), process_arguments(::getpid()));
+}
+
+TEST(ProcessArguments, AreNoneOfAProcessThatIsGone) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_THAT(process_arguments(child), ::testing::IsEmpty());
 }
 
 TEST(ProcessMemory, ReadsStatusFile) {

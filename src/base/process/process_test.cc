@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <fstream>
@@ -228,6 +230,56 @@ TEST(OwnProgram, IsThisTest) {
   EXPECT_EQ(own, fs::canonical("/proc/self/exe"));
   EXPECT_EQ(beside_own_program(own.filename().string(), {"none", ""}), own);
   EXPECT_EQ(beside_own_program("no-such-file", {"", ".."}), std::nullopt);
+}
+
+TEST(BesideOwnProgram, FindsTheFirstFileThatCanBeUsed) {
+  const testing::TempDir folder;
+  const auto write = [&](const char* name, mode_t mode) {
+    const fs::path file = folder.path() / name;
+    fs::create_directories(file.parent_path());
+    std::ofstream(file) << "x";
+    ASSERT_EQ(::chmod(file.c_str(), mode), 0);
+  };
+  write("data/lib.so", 0644);
+  write("tools/lib.so", 0755);
+  fs::create_directories(folder.path() / "first/lib.so");  // a folder is neither
+  const std::string here = fs::relative(folder.path(), own_program().parent_path()).string() + "/";
+  const std::string first = here + "first";
+  const std::string data = here + "data";
+  const std::string tools = here + "tools";
+  EXPECT_EQ(beside_own_program("lib.so", {first, data, tools}), folder.path() / "tools/lib.so");
+  EXPECT_EQ(beside_own_program("lib.so", {first, data, tools}, FileUse::kRead),
+            folder.path() / "data/lib.so");
+  EXPECT_EQ(beside_own_program("lib.so", {first}, FileUse::kRead), std::nullopt);
+}
+
+TEST(RestartProgram, RunsThisProgramWithTheArgumentsAndTheEnvironmentAsItIs) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::dup2(ends[1], STDOUT_FILENO);
+    ::setenv("GTEST_FILTER", "RestartProgram.*", 1);
+    std::string name = "any name";
+    std::string list = "--gtest_list_tests";
+    char* const arguments[] = {name.data(), list.data(), nullptr};
+    (void)restart_program(arguments);
+    ::_exit(1);
+  }
+  ::close(ends[1]);
+  std::string listed;
+  char piece[256];
+  for (ssize_t got = 0; (got = ::read(ends[0], piece, sizeof piece)) > 0;) {
+    listed.append(piece, static_cast<std::size_t>(got));
+  }
+  ::close(ends[0]);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_THAT(listed,
+              ::testing::HasSubstr(
+                  "RestartProgram.\n  RunsThisProgramWithTheArgumentsAndTheEnvironmentAsItIs"));
+  EXPECT_THAT(listed, ::testing::Not(::testing::HasSubstr("OwnProgram.\n")));
 }
 
 TEST(ReplaceProcess, ReturnsWhyItFailed) {

@@ -13,25 +13,35 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_executable_file(const fs::path& path) {
+bool is_usable_file(const fs::path& path, FileUse use) {
   std::error_code ignored;
-  return ::access(path.c_str(), X_OK) == 0 && !fs::is_directory(path, ignored);
+  return ::access(path.c_str(), use == FileUse::kExecute ? X_OK : R_OK) == 0 &&
+         !fs::is_directory(path, ignored);
 }
+
+bool is_executable_file(const fs::path& path) {
+  return is_usable_file(path, FileUse::kExecute);
+}
+
+// Found also after the program's file was replaced or removed.
+constexpr const char* kOwnProgram = "/proc/self/exe";
 
 }  // namespace
 
 fs::path own_program() {
   std::error_code error;
-  fs::path program = fs::read_symlink("/proc/self/exe", error);
+  fs::path program = fs::read_symlink(kOwnProgram, error);
   return error ? fs::path() : program;
 }
 
 std::optional<fs::path> beside_own_program(std::string_view name,
-                                           std::initializer_list<std::string_view> folders) {
+                                           std::initializer_list<std::string_view> folders,
+                                           FileUse use) {
   const fs::path own = own_program().parent_path();
+  if (own.empty()) return std::nullopt;
   for (const std::string_view folder : folders) {
     fs::path candidate = folder.empty() ? own / name : own / folder / name;
-    if (is_executable_file(candidate)) return candidate.lexically_normal();
+    if (is_usable_file(candidate, use)) return candidate.lexically_normal();
   }
   return std::nullopt;
 }
@@ -60,6 +70,11 @@ Error replace_process(const std::vector<std::string>& arguments) {
   const std::vector<char*> pointers = null_terminated(arguments);
   ::execv(pointers.front(), pointers.data());
   return system_error(arguments.front(), "cannot be started", errno);
+}
+
+Error restart_program(char* const* arguments) {
+  ::execv(kOwnProgram, arguments);
+  return system_error(kOwnProgram, "cannot be started", errno);
 }
 
 }  // namespace assay::base

@@ -17,9 +17,14 @@ inline constexpr std::string_view kDefaultSearchPath = "/usr/local/bin:/usr/bin:
 
 // The path of the running program; empty if /proc is not mounted.
 std::filesystem::path own_program();
-// The first executable `name` in these folders, which are relative to the running program's folder.
+
+// What a file is wanted for.
+enum class FileUse { kExecute, kRead };
+// The first file `name` that can be used so in these folders, which are relative to the running
+// program's folder.
 std::optional<std::filesystem::path> beside_own_program(
-    std::string_view name, std::initializer_list<std::string_view> folders);
+    std::string_view name, std::initializer_list<std::string_view> folders,
+    FileUse use = FileUse::kExecute);
 
 // PATH of this process.
 std::string current_search_path();
@@ -32,5 +37,8 @@ std::optional<std::string> find_program(const std::string& name, std::string_vie
 // Replaces this process by the program whose path is the first argument, with the same environment.
 // Returns only on failure.
 Error replace_process(const std::vector<std::string>& arguments);
+// Starts this process's program again in it, with these arguments (main's argv) and the environment
+// as it is now. Returns only on failure.
+Error restart_program(char* const* arguments);
 
 }  // namespace assay::base

@@ -4,30 +4,17 @@
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <vector>
 
 #include "base/file.h"
+#include "base/folders.h"
 #include "base/units.h"
 
 namespace assay::lineage {
 namespace {
-
-base::Result<void> check_space(int to, std::int64_t needed, const std::string& where) {
-  struct statvfs disk {};
-  if (::fstatvfs(to, &disk) != 0) return {};
-  const auto free = static_cast<std::int64_t>(disk.f_bavail) *  //
-                    static_cast<std::int64_t>(disk.f_frsize);
-  if (needed <= free) return {};
-  return base::fail(base::unfit_error(
-      where,
-      fmt::format("needs {}, but the disk has {} free", base::to_text(base::Bytes(needed)),
-                  base::to_text(base::Bytes(free))),
-      "free some space"));
-}
 
 // Lets the kernel copy, or copies in user space where the kernel cannot between these files.
 base::Result<void> copy_bytes(int from, int to, const std::string& where) {
@@ -67,7 +54,8 @@ base::Result<Sharing> copy_contents(int from, int to, const std::string& where) 
   if (::fstat(from, &status) != 0) {
     return base::fail(base::system_error(where, "its source cannot be read", errno));
   }
-  ASSAY_TRY_VOID(check_space(to, status.st_size, where));
+  ASSAY_TRY_VOID(
+      base::check_free_space(base::free_space(to, where), base::Bytes(status.st_size), where));
   ASSAY_TRY_VOID(copy_bytes(from, to, where));
   return Sharing::kCopied;
 }

@@ -126,7 +126,7 @@ base::Result<store::RunId> resolve_run(store::Store& store, std::string_view tex
     return base::fail(base::usage_error("", "no run has been recorded yet",
                                         "record one with: assay run -- COMMAND"));
   }
-  const bool is_number = !text.empty() && std::all_of(text.begin(), text.end(), base::is_digit);
+  const bool is_number = base::is_digits(text);
   ASSAY_TRY(const auto newest, store::find_run(store, "last"));
   if (is_number && newest) {
     return base::fail(base::usage_error(
@@ -174,8 +174,7 @@ base::Result<RunOrArtifact> resolve_name(store::Store& store, std::string_view t
   if (file) return *std::move(file);
   ASSAY_TRY(auto content, by_digest(store, text));
   if (content) return *std::move(content);
-  const bool is_number = !text.empty() && std::all_of(text.begin(), text.end(), base::is_digit);
-  if (is_number) return base::fail(resolve_run(store, text).error());
+  if (base::is_digits(text)) return base::fail(resolve_run(store, text).error());
   return base::fail(unknown(text, "neither a run nor a file that a run has read or written"));
 }
 

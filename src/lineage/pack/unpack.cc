@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/folders.h"
 #include "base/scratch_folder.h"
 #include "base/units.h"
 #include "hash/blake3.h"
@@ -201,14 +201,7 @@ class Unpacker {
         return base::fail(bad("has contents of an impossible size"));
       }
     }
-    struct statvfs disk {};
-    if (::statvfs(folder_.c_str(), &disk) != 0) return {};
-    const auto free = static_cast<std::int64_t>(disk.f_bavail) *  //
-                      static_cast<std::int64_t>(disk.f_frsize);
-    if (needed <= free) return {};
-    return base::fail(base::unfit_error(
-        where_, fmt::format("needs {}, but the disk has {} free",
-                            base::to_text(base::Bytes(needed)), base::to_text(base::Bytes(free)))));
+    return base::check_free_space(base::free_space(folder_), base::Bytes(needed), where_);
   }
 
   // Names of members must be digests, so that no member can choose where it is written.

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <tuple>
 
 #include "lineage/packages/conda.h"
@@ -118,14 +117,6 @@ std::vector<store::Package> PackageFinder::packages() {
                         [&](const auto& a, const auto& b) { return key(a) == key(b); }),
             all.end());
   return all;
-}
-
-std::filesystem::path user_cache_folder() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && cache[0] == '/') return std::filesystem::path(cache) / "assay";
-  const char* home = std::getenv("HOME");
-  if (home != nullptr && home[0] == '/') return std::filesystem::path(home) / ".cache/assay";
-  return {};
 }
 
 }  // namespace assay::lineage

@@ -1,6 +1,6 @@
 // PackageFinder: which installed packages a run used, from the paths it opened.
 //
-//   PackageFinder finder({.cache = user_cache_folder()});
+//   PackageFinder finder({.cache = base::user_cache_folder()});
 //   for (…) finder.add(path);      // every path of the run, including those the filter leaves out
 //   finder.packages();
 //
@@ -24,9 +24,6 @@ struct PackageOptions {
   // Where the index of dpkg's files is kept between runs; empty: it is built each time.
   std::filesystem::path cache = {};
 };
-
-// $XDG_CACHE_HOME/assay or ~/.cache/assay; empty when there is no home.
-std::filesystem::path user_cache_folder();
 
 class PackageFinder {
  public:

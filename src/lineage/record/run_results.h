@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/folders.h"
 #include "base/result.h"
 #include "lineage/packages/packages.h"
 #include "lineage/track/created_folders.h"
@@ -84,7 +85,7 @@ class StagedResults : public Results {
   File file_;
   std::string path_;
   Explain explain_;
-  PackageFinder packages_{{.cache = user_cache_folder()}};
+  PackageFinder packages_{{.cache = base::user_cache_folder()}};
   CreatedFolders folders_;
   std::vector<store::PathFact> facts_;
   bool network_ = false;

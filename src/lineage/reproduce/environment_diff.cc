@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/folders.h"
 #include "lineage/packages/conda.h"
 #include "lineage/packages/cuda_libraries.h"
 #include "lineage/packages/dpkg.h"
 #include "lineage/packages/interpreter.h"
-#include "lineage/packages/packages.h"
 #include "lineage/packages/python.h"
 #include "lineage/reproduce/environments.h"
 
@@ -47,7 +47,7 @@ class InstalledHere {
   std::optional<std::string> dpkg_version(const std::string& name) {
     if (!dpkg_) {
       dpkg_.emplace();
-      const DpkgIndex index = DpkgIndex::open("/var/lib/dpkg", user_cache_folder());
+      const DpkgIndex index = DpkgIndex::open("/var/lib/dpkg", base::user_cache_folder());
       for (std::size_t i = 0; i < index.packages(); ++i) {
         dpkg_->emplace(index.name(i), index.version(i));
       }

@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "base/process/proc.h"
 #include "base/unique_fd.h"
-#include "observe/collect/process/launch.h"
+#include "observe/collect/process/installed_library.h"
 #include "observe/wire/gpu_uuid.h"
 
 namespace assay::collect {

@@ -64,16 +64,9 @@ base::Result<std::string> ReadLock::manifest() const {
     return base::fail(base::failed_error(where, "is too large to be a manifest"));
   }
   std::string text(static_cast<std::size_t>(status.st_size), '\0');
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t count =
-        ::pread(manifest_.get(), text.data() + done, text.size() - done, static_cast<off_t>(done));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return base::fail(base::system_error(where, "cannot read", errno));
-    if (count == 0) break;
-    done += static_cast<std::size_t>(count);
-  }
-  text.resize(done);
+  ASSAY_TRY(const std::size_t size,
+            base::read_at(manifest_.get(), where, 0, std::as_writable_bytes(std::span(text))));
+  text.resize(size);
   return text;
 }
 

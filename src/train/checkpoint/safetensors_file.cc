@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <new>
 #include <utility>
 
@@ -16,15 +15,11 @@ namespace {
 
 base::Result<void> read_exactly(int fd, const std::string& where, std::int64_t offset,
                                 std::span<std::byte> target) {
-  while (!target.empty()) {
-    const ssize_t count = ::pread(fd, target.data(), target.size(), offset);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return base::fail(base::system_error(where, "cannot read", errno));
-    if (count == 0) return base::fail(header_error(where, offset, "the file ends here"));
-    target = target.subspan(static_cast<std::size_t>(count));
-    offset += count;
-  }
-  return {};
+  ASSAY_TRY(const std::size_t size,
+            base::read_at(fd, where, static_cast<std::uint64_t>(offset), target));
+  if (size == target.size()) return {};
+  return base::fail(
+      header_error(where, offset + static_cast<std::int64_t>(size), "the file ends here"));
 }
 
 base::Result<std::int64_t> header_length(int fd, const std::string& where, std::int64_t size) {

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/number.h"
+#include "base/text.h"
 
 namespace assay::checkpoint {
 namespace {
@@ -15,9 +16,8 @@ constexpr std::string_view kSuffix = ".safetensors";
 constexpr std::string_view kOf = "-of-";
 constexpr std::size_t kDigits = 5;  // minimum; more if there are more shards
 
-bool is_digits(std::string_view text) {
-  return text.size() >= kDigits && text.size() < 10 &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+bool is_shard_number(std::string_view text) {
+  return text.size() >= kDigits && text.size() < 10 && base::is_digits(text);
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ std::optional<ShardName> parse_shard_name(std::string_view file) {
       of == std::string_view::npos || of == 0 ? std::string_view::npos : file.rfind('-', of - 1);
   if (dash == std::string_view::npos) return ShardName{std::string(file), 1};
   const std::string_view count = file.substr(of + kOf.size());
-  if (!is_digits(file.substr(dash + 1, of - dash - 1)) || !is_digits(count)) {
+  if (!is_shard_number(file.substr(dash + 1, of - dash - 1)) || !is_shard_number(count)) {
     return ShardName{std::string(file), 1};
   }
   return ShardName{std::string(file.substr(0, dash)),
@@ -81,8 +81,7 @@ std::optional<ShardName> parse_shard_name(std::string_view file) {
 
 base::Result<void> check_part_name(const std::string& part) {
   const bool plain = std::all_of(part.begin(), part.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '.';
+    return base::is_lower(c) || base::is_upper(c) || base::is_digit(c) || c == '_' || c == '.';
   });
   if (plain && !part.empty() && part.front() != '.' && part.size() < 100) return {};
   return base::fail(base::usage_error(fmt::format("part '{}'", part),

@@ -242,6 +242,21 @@ void BpeVocabulary::spell(TokenId id, std::string bytes) {
   spellings[id] = std::move(bytes);
 }
 
+base::Result<void> BpeVocabulary::find_byte_ids(const std::string& where, std::string_view list) {
+  for (unsigned byte = 0; byte < byte_ids.size(); ++byte) {
+    const auto found = words.find(std::string(1, static_cast<char>(byte)));
+    if (found == words.end()) {
+      return base::fail(
+          base::usage_error(where,
+                            fmt::format("{}{}has no token for the byte 0x{:02x}", list,
+                                        list.empty() ? "" : " ", byte),
+                            "byte-level vocabularies have one for each of the 256 bytes"));
+    }
+    byte_ids[byte] = found->second;
+  }
+  return {};
+}
+
 std::unique_ptr<const Tokenizer> bpe_tokenizer(BpeVocabulary vocabulary, WordSplitter splitter,
                                                std::string pattern) {
   AddedTokens added(vocabulary.added_as_text ? std::vector<AddedToken>() : vocabulary.added);

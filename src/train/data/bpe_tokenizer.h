@@ -43,6 +43,9 @@ struct BpeVocabulary {
   bool added_as_text = false;
 
   void spell(TokenId id, std::string bytes);
+  // Fills byte_ids from the words. Fails if a byte is no word; the error says that `list`, a part
+  // of the file at `where`, has none for it.
+  base::Result<void> find_byte_ids(const std::string& where, std::string_view list = {});
 };
 
 // `pattern` is the source of the splitter.

@@ -80,7 +80,10 @@ TEST(TokenizerJson, RefusesIncompleteFiles) {
   EXPECT_THAT(refusal_with("/model/vocab/qq", 1), HasSubstr("two tokens have the id 1"));
   JsonNode file = sample_json();
   file["model"]["vocab"].erase("a");
-  EXPECT_THAT(refusal(file), HasSubstr("has no token for the byte 0x61"));
+  EXPECT_EQ(
+      refusal(file),
+      "t.json: model.vocab has no token for the byte 0x61; byte-level vocabularies have one for "
+      "each of the 256 bytes");
   EXPECT_THAT(refusal_with("/added_tokens/0/content", ""), HasSubstr("added_tokens is not"));
 }
 

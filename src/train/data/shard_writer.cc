@@ -61,13 +61,12 @@ base::Result<void> read_range(int fd, std::uint64_t at, std::uint64_t count,
   std::vector<std::byte> part(kWriteBytes);
   while (count > 0) {
     const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(count, part.size()));
-    const ssize_t got = ::pread(fd, part.data(), wanted, static_cast<off_t>(at));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0)
-      return base::fail(base::system_error(path.string(), "cannot read", got < 0 ? errno : EIO));
-    ASSAY_TRY_VOID(use(std::span<const std::byte>(part).first(static_cast<std::size_t>(got))));
-    at += static_cast<std::uint64_t>(got);
-    count -= static_cast<std::uint64_t>(got);
+    ASSAY_TRY(const std::size_t got,
+              base::read_at(fd, path.string(), at, std::span(part).first(wanted)));
+    if (got < wanted) return base::fail(base::system_error(path.string(), "cannot read", EIO));
+    ASSAY_TRY_VOID(use(std::span<const std::byte>(part).first(got)));
+    at += got;
+    count -= got;
   }
   return {};
 }

@@ -123,15 +123,7 @@ base::Result<BpeVocabulary> read_tiktoken(std::string_view text, const std::stri
     if (line.empty()) continue;
     ASSAY_TRY_VOID(read_line(line, fmt::format("{}:{}", where, number), vocabulary));
   }
-  for (unsigned byte = 0; byte < 256; ++byte) {
-    const auto found = vocabulary.words.find(std::string(1, static_cast<char>(byte)));
-    if (found == vocabulary.words.end()) {
-      return base::fail(
-          base::usage_error(where, fmt::format("has no token for the byte 0x{:02x}", byte),
-                            "byte-pair vocabularies have one for each of the 256 bytes"));
-    }
-    vocabulary.byte_ids[byte] = found->second;
-  }
+  ASSAY_TRY_VOID(vocabulary.find_byte_ids(where));
   add_pairs(vocabulary);
   for (const std::string& given : special) ASSAY_TRY_VOID(add_special(given, vocabulary));
   return vocabulary;

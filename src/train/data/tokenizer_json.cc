@@ -71,16 +71,7 @@ base::Result<void> read_vocab(const JsonNode& vocab, const std::string& where,
     // A spelling outside the alphabet never results from text; it is kept literally.
     vocabulary.spell(token, bytes ? *bytes : spelling);
   }
-  for (unsigned byte = 0; byte < 256; ++byte) {
-    const auto found = vocabulary.words.find(std::string(1, static_cast<char>(byte)));
-    if (found == vocabulary.words.end()) {
-      return base::fail(base::usage_error(
-          where, fmt::format("model.vocab has no token for the byte 0x{:02x}", byte),
-          "byte-level vocabularies have one for each of the 256 bytes"));
-    }
-    vocabulary.byte_ids[byte] = found->second;
-  }
-  return {};
+  return vocabulary.find_byte_ids(where, "model.vocab");
 }
 
 // "left right", or in later files ["left", "right"].

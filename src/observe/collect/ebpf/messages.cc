@@ -5,9 +5,10 @@
 #include <unistd.h>
 
 #include <array>
+#include <filesystem>
 #include <optional>
 
-#include "base/file.h"
+#include "base/process/proc.h"
 #include "observe/collect/event/event.h"
 #include "observe/wire/system_folders.h"
 
@@ -93,9 +94,11 @@ std::string way_to(const std::string& path, std::string_view given, pid_t proces
   return {};
 }
 
+// As an event has them: with a NUL between them.
 std::string arguments_of(pid_t process) {
-  auto arguments = base::read_file(fmt::format("/proc/{}/cmdline", process), base::Bytes{4 << 20});
-  return arguments ? *std::move(arguments) : std::string();
+  constexpr base::Bytes kLongestOfEvent{4 << 20};
+  const auto arguments = base::process_arguments(process, kLongestOfEvent);
+  return fmt::format("{}", fmt::join(arguments, std::string_view("\0", 1)));
 }
 
 }  // namespace

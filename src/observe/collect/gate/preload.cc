@@ -21,6 +21,7 @@
 #include "observe/collect/event/log.h"
 #include "observe/collect/gate/gate.h"
 #include "observe/collect/process/exits.h"
+#include "observe/collect/process/installed_library.h"
 #include "observe/collect/process/launch.h"
 
 namespace assay::collect {

@@ -1,7 +1,6 @@
 #include "observe/collect/process/launch.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -17,7 +16,6 @@
 
 #include "base/process/environment.h"
 #include "base/process/exit_status.h"
-#include "base/process/program.h"
 
 namespace assay::collect {
 namespace {
@@ -184,37 +182,6 @@ base::Error gate_failure(const Launch& launch, const Launched& child) {
   ::waitpid(child.pid, nullptr, 0);
   const auto error = exec_failure(launch, child.exec_result.get());
   return error ? *error : base::unfit_error("tracer", "no seccomp listener came");
-}
-
-namespace {
-
-std::filesystem::path library_beside_program(std::string_view name) {
-  const auto folder = base::own_program().parent_path();
-  if (folder.empty()) return {};
-  for (const auto& place : {folder, folder.parent_path() / "lib" / "assay", folder.parent_path()}) {
-    auto library = place / name;
-    if (::access(library.c_str(), R_OK) == 0) return library;
-  }
-  return {};
-}
-
-// LD_PRELOAD is a list without quoting.
-bool can_be_preloaded(const std::filesystem::path& library) {
-  return library.native().find_first_of(" :") == std::string::npos;
-}
-
-}  // namespace
-
-std::filesystem::path installed_library(std::string_view name) {
-  auto library = library_beside_program(name);
-  return can_be_preloaded(library) ? library : std::filesystem::path();
-}
-
-std::string why_not_installed(std::string_view name) {
-  const auto library = library_beside_program(name);
-  if (library.empty()) return fmt::format("{} is not beside the program", name);
-  return fmt::format("{} cannot be preloaded, because its path has a blank or a colon",
-                     library.string());
 }
 
 }  // namespace assay::collect

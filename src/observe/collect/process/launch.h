@@ -6,11 +6,9 @@
 
 #include <sys/types.h>
 
-#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -67,11 +65,5 @@ void raise_limits();
 
 // Replaces the calling process with the command, unobserved. Returns only if that fails, and why.
 base::Error become(const std::vector<std::string>& command);
-
-// One of Assay's libraries for LD_PRELOAD, beside the program or in ../lib/assay; empty if there is
-// none that can be preloaded.
-std::filesystem::path installed_library(std::string_view name);
-// Why installed_library() is empty: "libassay-shim.so is not beside the program".
-std::string why_not_installed(std::string_view name);
 
 }  // namespace assay::collect

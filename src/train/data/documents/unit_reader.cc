@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
 #include "train/data/documents/parquet_source.h"
 
 namespace assay::data {
@@ -14,16 +15,12 @@ constexpr std::size_t kLongestLine = std::size_t{1} << 30;
 // How far back to look for a good place to cut a text.
 constexpr std::size_t kCutSearch = std::size_t{64} << 10;
 
-bool is_space(char c) {
-  return c == ' ' || c == '\n' || c == '\r' || c == '\t';
-}
-
 // Where to cut a text that continues: before a line that begins with something visible, where most
 // tokenizers begin a word; otherwise between characters. The resulting tokens do not depend on it.
 std::size_t cut_of(std::string_view text) {
   const std::size_t least = text.size() - std::min(text.size() / 2, kCutSearch);
   for (std::size_t at = text.size() - 1; at > least; --at) {
-    if (text[at - 1] == '\n' && !is_space(text[at])) return at;
+    if (text[at - 1] == '\n' && !base::is_space(text[at])) return at;
   }
   std::size_t at = text.size() - 1;
   while (at > text.size() - 4 && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80) --at;

@@ -3,6 +3,9 @@
 // run: it is counted separately, and launches of its graph are not seen here.
 #include "observe/shim/gpu/count/blas.h"
 
+#include "observe/shim/gpu/lookup/driver.h"
+#include "observe/shim/gpu/region/region.h"
+
 namespace assay::gpu {
 namespace {
 

@@ -1,6 +1,7 @@
 // Copies and memsets whose size is in a struct, in several arguments or in a list.
-#include "observe/shim/gpu/gpu.h"
+#include "observe/shim/gpu/lookup/driver.h"
 #include "observe/shim/gpu/pace/pace.h"
+#include "observe/shim/gpu/region/region.h"
 
 namespace assay::gpu {
 namespace {

@@ -1,10 +1,11 @@
 // Graphs: nodes are counted at instantiation and added at every launch.
 #include <stdlib.h>
 
-#include "observe/shim/gpu/gpu.h"
+#include "observe/shim/gpu/lookup/driver.h"
 #include "observe/shim/gpu/memory/graph_memory.h"
 #include "observe/shim/gpu/pace/costs.h"
 #include "observe/shim/gpu/pace/pace.h"
+#include "observe/shim/gpu/region/region.h"
 #include "observe/shim/gpu/size_map.h"
 
 namespace assay::gpu {

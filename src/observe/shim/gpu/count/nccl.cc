@@ -1,6 +1,7 @@
 // NCCL: collectives by communicator, operation and type. Bytes are those of the whole message:
 // every rank counts all that a gather collects or a scatter distributes.
-#include "observe/shim/gpu/gpu.h"
+#include "observe/shim/gpu/lookup/driver.h"
+#include "observe/shim/gpu/region/region.h"
 #include "observe/shim/gpu/size_map.h"
 
 namespace assay::gpu {

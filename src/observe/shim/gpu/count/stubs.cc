@@ -4,7 +4,7 @@
 //
 // The label `cold` is for a thread without a block, or a function whose real address is not known
 // yet.
-#include "observe/shim/gpu/gpu.h"
+#include "observe/shim/gpu/region/region.h"
 
 // Offset of a quantity in a block. Top-level assembly takes no operands, so these are numbers,
 // checked below.

@@ -1,5 +1,7 @@
 // The functions of the driver, NCCL and NVML that are wrapped or called.
+#include "observe/shim/gpu/lookup/driver.h"
 #include "observe/shim/gpu/lookup/finder.h"
+#include "observe/shim/gpu/region/region.h"
 
 extern "C" {
 
@@ -96,7 +98,7 @@ void found_driver(const Library& library) {
   find(library, helpers.event_query, "cuEventQuery");
   find(library, helpers.event_elapsed, "cuEventElapsedTime");
   find(library, helpers.exchange_capture_mode, "cuThreadExchangeStreamCaptureMode");
-  pacing_begins();
+  hooks.pacing_begins();
 }
 
 void found_nccl(const Library& library) {
@@ -132,3 +134,9 @@ bool nvml_ready() {
 }
 
 }  // namespace assay::gpu
+
+extern "C" int assay_gpu_enter() {
+  if (!assay::gpu::driver_ready()) return 0;
+  assay::gpu::block();
+  return 1;
+}

@@ -4,6 +4,9 @@
 #include <sched.h>
 #include <string.h>
 
+#include "observe/shim/gpu/lookup/driver.h"
+#include "observe/shim/gpu/region/region.h"
+
 namespace assay::gpu {
 namespace {
 

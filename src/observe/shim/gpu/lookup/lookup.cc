@@ -3,7 +3,9 @@
 // its result is replaced if, and only if, it is the address of a wrapped function.
 #include <dlfcn.h>
 
+#include "observe/shim/gpu/lookup/driver.h"
 #include "observe/shim/gpu/lookup/finder.h"
+#include "observe/shim/gpu/region/region.h"
 
 extern "C" {
 

@@ -1,5 +1,7 @@
 // Destroying a context frees everything that was allocated in it.
+#include "observe/shim/gpu/lookup/driver.h"
 #include "observe/shim/gpu/memory/devices.h"
+#include "observe/shim/gpu/region/region.h"
 
 namespace assay::gpu {
 namespace {

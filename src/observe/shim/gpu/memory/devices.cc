@@ -1,6 +1,8 @@
 #include "observe/shim/gpu/memory/devices.h"
 
+#include "observe/shim/gpu/lookup/driver.h"
 #include "observe/shim/gpu/region/hami.h"
+#include "observe/shim/gpu/region/region.h"
 
 extern "C" int cuDeviceTotalMem_v2(std::size_t* bytes, int device);
 

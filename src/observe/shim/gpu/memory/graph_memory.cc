@@ -5,9 +5,10 @@
 
 #include <stdlib.h>
 
-#include "observe/shim/gpu/captures.h"
+#include "observe/shim/gpu/lookup/driver.h"
 #include "observe/shim/gpu/memory/devices.h"
 #include "observe/shim/gpu/memory/limits.h"
+#include "observe/shim/gpu/region/region.h"
 
 namespace assay::gpu {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "observe/shim/gpu/memory/graph_memory.h"
 #include "observe/shim/gpu/memory/pools.h"
+#include "observe/shim/gpu/region/region.h"
 #include "observe/shim/gpu/spin_lock.h"
 #include "observe/wire/gpu_ledger.h"
 

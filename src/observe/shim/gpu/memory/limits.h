@@ -30,6 +30,9 @@ void set_overhead(std::uint32_t device_index, std::uint64_t bytes);
 // Reclaims memory of exited processes for queries, at most ten times a second.
 void reclaim_rate_limited(std::uint32_t device_index);
 
+// In the child of a fork.
+void forget_limits();
+
 // overhead.cc: queries NVML from time to time for the overhead of contexts and modules.
 void check_overhead(std::uint32_t device_index);
 void forget_overhead();

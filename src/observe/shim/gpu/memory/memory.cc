@@ -1,9 +1,11 @@
 // Allocations and frees, by every allocator but cuMemCreate (virtual.cc): reserved before the
 // driver is called, returned if it refuses; counted by calls, bytes and live bytes per device.
+#include "observe/shim/gpu/lookup/driver.h"
 #include "observe/shim/gpu/memory/devices.h"
 #include "observe/shim/gpu/memory/limits.h"
 #include "observe/shim/gpu/memory/pools.h"
 #include "observe/shim/gpu/memory/shapes.h"
+#include "observe/shim/gpu/region/region.h"
 #include "observe/shim/gpu/size_map.h"
 
 namespace assay::gpu {

@@ -9,8 +9,10 @@
 
 #include <cerrno>
 
+#include "observe/shim/gpu/lookup/driver.h"
 #include "observe/shim/gpu/memory/limits.h"
 #include "observe/shim/gpu/memory/pools.h"
+#include "observe/shim/gpu/region/region.h"
 #include "observe/shim/gpu/spin_lock.h"
 #include "observe/wire/gpu_uuid.h"
 

@@ -1,6 +1,8 @@
 #include "observe/shim/gpu/memory/pool_list.h"
 
+#include "observe/shim/gpu/lookup/driver.h"
 #include "observe/shim/gpu/memory/devices.h"
+#include "observe/shim/gpu/region/region.h"
 
 namespace assay::gpu {
 

@@ -3,6 +3,7 @@
 
 #include "observe/shim/gpu/gpu.h"
 #include "observe/shim/gpu/spin_lock.h"
+#include "observe/wire/gpu_region.h"
 
 namespace assay::gpu {
 

@@ -8,7 +8,7 @@
 // Before an allocation of this process is refused, its pools are trimmed.
 #include "observe/shim/gpu/memory/pools.h"
 
-#include "observe/shim/gpu/captures.h"
+#include "observe/shim/gpu/lookup/driver.h"
 #include "observe/shim/gpu/memory/limits.h"
 #include "observe/shim/gpu/memory/pool_list.h"
 

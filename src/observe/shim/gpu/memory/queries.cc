@@ -2,10 +2,12 @@
 // a limit, the limit and the run's use; for any other, the real result.
 #include <algorithm>
 
+#include "observe/shim/gpu/lookup/driver.h"
 #include "observe/shim/gpu/memory/devices.h"
 #include "observe/shim/gpu/memory/limits.h"
 #include "observe/shim/gpu/memory/pools.h"
 #include "observe/shim/gpu/region/hami.h"
+#include "observe/shim/gpu/region/region.h"
 #include "observe/wire/gpu_uuid.h"
 
 extern "C" {

@@ -1,8 +1,10 @@
 // cuMemCreate and its handles. Such memory exists as long as it is referenced: by the handle that
 // was created, by one from cuMemRetainAllocationHandle, or by a mapping. It is freed with the last
 // of them; programs release handles while the memory is mapped.
+#include "observe/shim/gpu/lookup/driver.h"
 #include "observe/shim/gpu/memory/devices.h"
 #include "observe/shim/gpu/memory/limits.h"
+#include "observe/shim/gpu/region/region.h"
 #include "observe/shim/gpu/size_map.h"
 
 namespace assay::gpu {

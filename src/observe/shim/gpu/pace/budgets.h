@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "observe/shim/gpu/gpu.h"
+#include "observe/shim/gpu/region/region.h"
 
 namespace assay::gpu {
 

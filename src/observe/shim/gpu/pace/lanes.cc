@@ -1,6 +1,8 @@
 #include "observe/shim/gpu/pace/lanes.h"
 
+#include "observe/shim/gpu/lookup/driver.h"
 #include "observe/shim/gpu/pace/turns.h"
+#include "observe/shim/gpu/region/region.h"
 
 namespace assay::gpu {
 namespace {

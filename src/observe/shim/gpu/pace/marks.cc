@@ -1,7 +1,9 @@
 #include "observe/shim/gpu/pace/marks.h"
 
+#include "observe/shim/gpu/lookup/driver.h"
 #include "observe/shim/gpu/pace/costs.h"
 #include "observe/shim/gpu/pace/turns.h"
+#include "observe/shim/gpu/region/region.h"
 
 namespace assay::gpu {
 namespace {

@@ -4,12 +4,14 @@
 
 #include <cerrno>
 
-#include "observe/shim/gpu/captures.h"
+#include "observe/shim/gpu/lookup/driver.h"
 #include "observe/shim/gpu/pace/budgets.h"
 #include "observe/shim/gpu/pace/costs.h"
 #include "observe/shim/gpu/pace/lanes.h"
 #include "observe/shim/gpu/pace/marks.h"
+#include "observe/shim/gpu/pace/paced.h"
 #include "observe/shim/gpu/pace/turns.h"
+#include "observe/shim/gpu/region/region.h"
 
 namespace assay::gpu {
 namespace {

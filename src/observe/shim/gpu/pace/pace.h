@@ -14,8 +14,9 @@
 
 #include <cstdint>
 
-#include "observe/shim/gpu/gpu.h"
 #include "observe/shim/gpu/pace/costs.h"
+#include "observe/shim/gpu/pace/paced.h"
+#include "observe/shim/gpu/region/region.h"
 
 namespace assay::gpu {
 

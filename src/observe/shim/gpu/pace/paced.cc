@@ -6,12 +6,13 @@
 // microseconds anyway, and are where an unlimited program notices a new limit.
 #include <pthread.h>
 
-#include "observe/shim/gpu/gpu.h"
 #include "observe/shim/gpu/memory/pools.h"
 #include "observe/shim/gpu/pace/costs.h"
 #include "observe/shim/gpu/pace/lanes.h"
 #include "observe/shim/gpu/pace/pace.h"
+#include "observe/shim/gpu/pace/paced.h"
 #include "observe/shim/gpu/pace/turns.h"
+#include "observe/shim/gpu/region/region.h"
 
 extern "C" {
 

@@ -14,7 +14,7 @@
 
 #include <atomic>
 
-#include "observe/shim/gpu/gpu.h"
+#include "observe/shim/gpu/region/region.h"
 #include "observe/shim/gpu/spin_lock.h"
 
 namespace assay::gpu {

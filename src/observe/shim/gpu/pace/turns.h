@@ -16,6 +16,9 @@ GpuTurns* turns();
 TurnProcess& own_place(TurnRun& run);
 bool is_process_alive(const TurnProcess& process);
 
+// In the child of a fork.
+void forget_turns();
+
 std::uint64_t now_ns();
 // Sleeps until more turns than `seen` have ended, or for `ns` at most. Not a cancellation point.
 void sleep_for(TurnDevice& device, std::uint32_t seen, std::uint64_t ns);

@@ -16,6 +16,7 @@
 #include <cerrno>
 
 #include "observe/shim/gpu/region/process.h"
+#include "observe/shim/gpu/region/region.h"
 
 namespace assay::gpu {
 namespace {

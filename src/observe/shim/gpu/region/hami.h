@@ -3,6 +3,7 @@
 #pragma once
 
 #include "observe/shim/gpu/gpu.h"
+#include "observe/wire/gpu_region.h"
 
 namespace assay::gpu {
 

@@ -14,6 +14,7 @@
 
 #include "observe/shim/gpu/region/hami.h"
 #include "observe/shim/gpu/region/process.h"
+#include "observe/shim/gpu/region/region.h"
 #include "observe/shim/gpu/size_map.h"
 
 extern "C" {
@@ -56,8 +57,8 @@ void forget_in_child() {
   if (process.state.load(std::memory_order_relaxed) == kBusy) {
     process.state.store(kUnknown, std::memory_order_relaxed);
   }
-  forget_finders();
-  forget_turns();
+  hooks.forget_finders();
+  hooks.forget_turns();
   if (process.state.load(std::memory_order_relaxed) == kUnknown) return;
   assay_gpu_block = nullptr;
   if (process.has_key) pthread_setspecific(process.key, nullptr);
@@ -66,7 +67,7 @@ void forget_in_child() {
   process.idle = 0;
   process.full = false;
   for (SizeMap* map : kAllMaps) map->forget();
-  forget_limits();
+  hooks.forget_limits();
 }
 
 // Registered first: a fork may happen while another thread initializes.
@@ -203,9 +204,3 @@ GpuBlock& block_of_thread() {
 }
 
 }  // namespace assay::gpu
-
-extern "C" int assay_gpu_enter() {
-  if (!assay::gpu::driver_ready()) return 0;
-  assay::gpu::block();
-  return 1;
-}

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <sys/types.h>
 
-#include "observe/shim/gpu/gpu.h"
+#include "observe/shim/gpu/region/region.h"
 #include "observe/shim/gpu/spin_lock.h"
 
 namespace assay::gpu {

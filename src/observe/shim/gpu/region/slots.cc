@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "observe/shim/gpu/region/process.h"
+#include "observe/shim/gpu/region/region.h"
 #include "observe/wire/gpu_ledger.h"
 
 namespace assay::gpu {

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <deque>
 
-#include "observe/shim/gpu/gpu.h"
+#include "observe/shim/gpu/lookup/driver.h"
 #include "observe/shim/gpu/pace/lanes.h"
 #include "observe/shim/gpu/pace/pace.h"
+#include "observe/shim/gpu/pace/paced.h"
 #include "observe/shim/gpu/pace/turns.h"
+#include "observe/shim/gpu/region/region.h"
 
 extern "C" {
 ASSAY_HIDDEN __thread assay::wire::GpuBlock* assay_gpu_block
@@ -341,6 +343,7 @@ wire::GpuBlock& block_of_thread() {
 void limits_changed() {
   seen_generation = region()->header.generation.load();
 }
+constinit const Hooks hooks = {.limits_changed = limits_changed};
 void log_line(const char*) {}
 
 GpuTurns* turns() {

@@ -1,4 +1,4 @@
-#include "lineage/pack/secret_search.h"
+#include "lineage/redact/secret_search.h"
 
 #include <gtest/gtest.h>
 

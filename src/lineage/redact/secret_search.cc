@@ -1,4 +1,4 @@
-#include "lineage/pack/secret_search.h"
+#include "lineage/redact/secret_search.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
