@@ -44,7 +44,7 @@ std::string machines_text(const Json& one) {
 std::string idle_text(const Json& one) {
   const double idle = number_in(one, "idle_devices");
   if (!(idle > 0)) return {};
-  return fmt::format("{} of {} rented GPUs idle, and paid for", figure(idle),
+  return fmt::format("{} of {} rented GPUs are paid for but idle", figure(idle),
                      figure(idle + number_in(one, "devices")));
 }
 

@@ -62,7 +62,7 @@ base::Result<std::vector<OfferCost>> costs_of(const spec::PriceList& offers,
   if (costs.empty()) {
     return base::fail(base::usage_error(
         "price",
-        fmt::format("of no offer for {} devices of '{}' is a network between its machines known",
+        fmt::format("no offer for {} devices of '{}' is known to connect its machines by a network",
                     cluster.devices(), cluster.device.name),
         "add a [[price]] to the job"));
   }

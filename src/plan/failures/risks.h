@@ -19,9 +19,9 @@ struct Risks {
   Input checkpoint_rate;  // bytes per second and node
   Input restart;          // s, before the state is read
   Input outage;           // s, until a lost machine is replaced
-  Input spot_available;   // s, until spot machines are taken: all of a run's at once
+  Input spot_available;   // s, until spot machines are preempted: all of a run's at once
   Input spot_gone;        // s, until they are available again
-  Input spot_notice;      // s, before they are taken
+  Input spot_notice;      // s, before preemption
 };
 
 Risks default_risks();

@@ -6,7 +6,7 @@
 //
 // The market comes and goes by itself: times with and without spot machines are exponential, and
 // begin as they are on average. What is rented is paid for while it is held: on demand also during
-// outages of hardware, spot machines until they are taken. Waiting for them costs time only.
+// outages of hardware, spot machines until they are preempted. Waiting for them costs time only.
 #pragma once
 
 #include <optional>
@@ -29,9 +29,9 @@ enum class SpotPolicy : std::uint8_t {
 struct SpotMarket {
   base::Money on_demand_per_hour;  // for the whole gang
   base::Money spot_per_hour;       // likewise, in the same currency
-  base::Seconds available;         // mean time until one of the gang's spot machines is taken
+  base::Seconds available;         // mean time until one of the gang's spot machines is preempted
   base::Seconds gone;              // mean time until the gang is available again
-  base::Seconds notice;            // before machines are taken; enough for a checkpoint: it is made
+  base::Seconds notice;            // before preemption; if long enough, a checkpoint is made
   base::Seconds interval;          // work between checkpoints on spot machines
 };
 

@@ -77,13 +77,14 @@ FastestLayout fastest_layout(const spec::JobSpec& job, const Work& work, std::in
   if (!found.ranked.empty()) found.best = found.ranked.front();
   if (without_batch > 0) {
     found.rejected.push_back(
-        {fmt::format("batch: {} sequences per step have no micro-batch that suits stages and ranks",
-                     sequences),
+        {fmt::format(
+             "batch: no micro-batch of {} sequences per step suits the pipeline stages and ranks",
+             sequences),
          without_batch});
   }
   if (unknown > 0) {
     found.rejected.push_back(
-        {"train.optimizer: muon is predicted for fsdp with zero 2 alone", unknown});
+        {"train.optimizer: muon can only be predicted with fsdp and zero 2 alone", unknown});
   }
   return found;
 }

@@ -99,7 +99,7 @@ base::Result<std::vector<Candidate>> candidates_by_offer(const Candidate& base,
   const auto done = completion(resilience, run.work, choices.sampling);
   for (const PriceSpec& offer : offers) {
     if (!is_connected(offer, base.devices)) {
-      rejected.push_back({fmt::format("price: no network between machines of {} {} is known",
+      rejected.push_back({fmt::format("price: no network is known between machines of {} {}",
                                       offer.provider, offer.offer),
                           1});
       continue;

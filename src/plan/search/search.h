@@ -25,7 +25,7 @@
 namespace assay::plan {
 
 struct SearchLimits {
-  std::optional<base::Seconds> deadline;  // that nine runs of ten keep
+  std::optional<base::Seconds> deadline;  // that 90 % of runs must meet
   std::optional<base::Money> budget;      // likewise
   std::int64_t min_devices = 1;
   std::int64_t max_devices = std::numeric_limits<std::int64_t>::max();
@@ -65,7 +65,7 @@ struct Candidate {
   spec::PriceRange cost_p90;
   double interruptions = 0;  // expected: failures, and spot machines that are taken
   double miss_chance = 0;    // of the deadline
-  std::string misses;        // the limit that it does not keep; empty when it keeps all
+  std::string misses;        // the limit that it does not meet; empty if it meets all
 
   // A range counts by its upper end: what a run may cost.
   [[nodiscard]] double cost() const { return cost_p50.high.units(); }
