@@ -152,7 +152,7 @@ base::Result<std::unique_ptr<train::RankGroups>> connect(const std::string& devi
 // GPUs choose algorithms by timing, but all ranks should choose the same ones, to compute the same
 // bits: one rank of each stage goes first, stage after stage, and the others adopt what these have
 // found.
-base::Result<void> prepare_in_turn(TrainingDevice& device, const train::PlannedStep& planned,
+base::Result<void> prepare_in_turn(TrainingDevice& device, const train::ExecutableStep& planned,
                                    comm::Communicator& world) {
   const step::Layout& layout = planned.program.choices.layout;
   const step::AxisPosition stage = layout.pipeline;
@@ -213,7 +213,7 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
                                               sizeof(std::int64_t), comm::ElementType::kU8));
     device.available_bytes = std::ranges::min(bytes);
   }
-  ASSAY_TRY(const train::PlannedStep planned,
+  ASSAY_TRY(const train::ExecutableStep planned,
             train::plan_step(job, choices,
                              train::memory_budget(*device.backend, device.available_bytes)));
   const data::BatchReader reader(data.mix(static_cast<std::uint64_t>(job.train.seed)),

@@ -110,9 +110,9 @@ class SegmentedHash {
 
 base::Result<Hashed> hash_segments(const SegmentSource& source, std::uint64_t size,
                                    const SegmentOptions& options) {
-  SegmentedHash hash(source, size, options);
+  SegmentedHash hashing(source, size, options);
   const unsigned wanted = options.threads == 0 ? usable_threads() : options.threads;
-  const auto threads = static_cast<std::size_t>(std::min<std::uint64_t>(wanted, hash.count()));
+  const auto threads = static_cast<std::size_t>(std::min<std::uint64_t>(wanted, hashing.count()));
   // All memory is taken here, where running out of it can be reported.
   std::vector<Subtree> subtrees(threads, Subtree(*options.kernel));
   for (Subtree& subtree : subtrees) subtree.begin(0, segment_bytes_of(size) / kChunkBytes);
@@ -121,14 +121,14 @@ base::Result<Hashed> hash_segments(const SegmentSource& source, std::uint64_t si
     helpers.reserve(threads);
     try {
       for (std::size_t i = 1; i < threads; ++i) {
-        helpers.emplace_back([&hash, &subtree = subtrees[i]] { hash.work(subtree); });
+        helpers.emplace_back([&hashing, &subtree = subtrees[i]] { hashing.work(subtree); });
       }
     } catch (const std::system_error&) {
       // No more threads can be created: the existing ones do the work.
     }
-    hash.work(subtrees[0]);
+    hashing.work(subtrees[0]);
   }
-  return hash.result();
+  return hashing.result();
 }
 
 unsigned usable_threads() {

@@ -22,7 +22,7 @@ using wire::Op;
 
 constexpr int kMostScripts = 5;  // nested interpreters that are themselves scripts
 
-Interpreter look_into(const RemoteFile& file) {
+ProgramInterpreter look_into(const RemoteFile& file) {
   return interpreter_of(fmt::format("/proc/self/fd/{}", file.fd.get()));
 }
 
@@ -86,7 +86,7 @@ std::optional<CallEffect> exec_effect(const RemoteView& view, PathArgument given
   }
   if (!memory) add_read(effect, file);
   for (int scripts = 0;; ++scripts) {
-    const Interpreter interpreter = look_into(file);
+    const ProgramInterpreter interpreter = look_into(file);
     const bool nameless = interpreter.kind == ProgramKind::kScript && interpreter.path.empty();
     const bool unknown = interpreter.kind == ProgramKind::kUnknown && !other_kinds_run();
     if (nameless || unknown) effect.will_succeed = false;

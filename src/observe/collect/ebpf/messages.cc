@@ -208,7 +208,8 @@ void EbpfMessages::opened(const assay_message& message, Event event, std::string
   handle(event);
 }
 
-const Interpreter& EbpfMessages::interpreter(const std::string& program, const wire::Stamp& stamp) {
+const ProgramInterpreter& EbpfMessages::interpreter(const std::string& program,
+                                                    const wire::Stamp& stamp) {
   Known& known = interpreters_[program];
   if (known.stamp != stamp || known.interpreter.kind == ProgramKind::kUnreadable) {
     known = {stamp, interpreter_of(program)};
@@ -238,7 +239,7 @@ void EbpfMessages::executed(const assay_message& message, Event event, const Eve
   event.other = {};
   handle(event);
   for (int i = 0; i < kMostInterpreters; ++i) {
-    const Interpreter& found = interpreter(file, event.stamp);
+    const ProgramInterpreter& found = interpreter(file, event.stamp);
     // The script has been removed already; its interpreter is known.
     const bool readable = found.kind != ProgramKind::kUnreadable;
     const std::string next = readable || file == running ? found.path : running;
