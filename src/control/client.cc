@@ -148,7 +148,7 @@ void Client::run() {
   while (open && !stopping_) open = run_once(steady_ns());
   if (open) {
     finish();
-  } else if (!inbox_.said_goodbye()) {
+  } else if (!inbox_.rank_0_left()) {
     inbox_.fail({0, base::failed_error("rank 0", "ended unexpectedly", "see its log")});
   }
   connection_.reset();  // at once: rank 0 may be waiting for it

@@ -104,7 +104,7 @@ base::Result<void> change(Target& target, const LimitOptions& options) {
         "give its UUID; nvidia-smi -L lists them"));
   }
   ASSAY_TRY(const share::LimitPlan plan, share::plan_limits("limit", options.limits, here));
-  if (options.none) share::lift_all(target.run.gpu->region());
+  if (options.none) share::clear_limits(target.run.gpu->region());
   if (!plan.empty() && !share::apply(plan, target.run.gpu->region())) {
     return base::fail(base::usage_error(
         "limit --gpu", fmt::format("the run has limits for {} GPUs already", wire::kGpuDevices),

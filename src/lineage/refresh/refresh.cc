@@ -56,7 +56,7 @@ class Refresher {
     }
     do {
       do {
-        ASSAY_TRY_VOID(start_what_can());
+        ASSAY_TRY_VOID(start_ready_stages());
         ASSAY_TRY_VOID(wait_for_something());
       } while (!running_.empty() || waiting());
       // Another stage may have become stale: what a run writes is known only when it has ended.
@@ -111,7 +111,7 @@ class Refresher {
     }
   }
 
-  base::Result<void> start_what_can() {
+  base::Result<void> start_ready_stages() {
     for (const PlannedRefresh& one : queue_) {
       if (progress_[one.stage] != Progress::kWaiting) continue;
       handle_interrupt();

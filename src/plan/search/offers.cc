@@ -39,7 +39,7 @@ base::Result<Candidate> on_demand_candidate(Candidate c, const PriceRange& per_h
   return c;
 }
 
-// Both ends of the prices; times are the same, for policies do not look at prices.
+// For both ends of the price range; times are the same, because policies ignore prices.
 base::Result<Candidate> spot_candidate(Candidate c, const RunOnMachines& run,
                                        const PriceRange& spot, const PriceRange& on_demand,
                                        const SearchChoices& choices) {

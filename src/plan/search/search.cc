@@ -36,7 +36,7 @@ std::set<std::int64_t> node_counts(const spec::ClusterSpec& cluster, const Searc
 }
 
 double headroom_of(const SearchLimits& limits, Framework framework) {
-  // What planned and measured memory of our trainer's runs differ by at most.
+  // The largest difference of planned and measured memory in our trainer's runs.
   constexpr double kOfOurTrainer = 0.01;
   const double of_others = 1 - 1 / memory_interval().high;
   return limits.memory_headroom.value_or(framework == Framework::kAssay ? kOfOurTrainer
@@ -64,12 +64,12 @@ base::Money whole_cents(const base::Money& amount) {
   return {(amount.micros() + kCent - 1) / kCent * kCent, amount.currency(), amount.as_of()};
 }
 
-// P90 over P50 of a product of two independent quantities, by their own.
+// P90 / P50 of a product of two independent quantities, from P90 / P50 of each.
 double joint_spread(double a, double b) {
   return std::exp(std::hypot(std::log(std::max(a, 1.0)), std::log(std::max(b, 1.0))));
 }
 
-// What predictions are off by comes on top of what failures do.
+// Adds the error of predictions to the spread by failures.
 base::Result<void> widen(Candidate& c, const ErrorInterval& interval) {
   c.step_low = interval.low * c.choice.step;
   c.step_high = interval.high * c.choice.step;
@@ -178,7 +178,7 @@ class Searching {
     bool counted = false;
   };
 
-  // A candidate for each offer; what cannot be done is returned.
+  // Adds a candidate for each offer; returns those that are impossible.
   base::Result<std::vector<Rejection>> price(std::size_t at, const LayoutChoice& choice) {
     const Place& place = places_[at];
     const spec::ClusterSpec& cluster = place.search.job.cluster;
@@ -218,7 +218,7 @@ class Searching {
     return {found_.candidates.front().place, cheapest->place};
   }
 
-  // Counts the memory of what is listed; whether anything had to change for it.
+  // Counts the memory of what is listed; returns whether anything had to change.
   base::Result<bool> count_listed() {
     bool changed = false;
     for (const std::size_t at : listed_places()) {

@@ -36,7 +36,7 @@ class EbpfMessages {
   const ProgramInterpreter& interpreter(const std::string& program, const wire::Stamp& stamp);
 
   std::string path_;                                // of the current message
-  std::string way_;                                 // the same
+  std::string given_path_;                          // the same
   std::unordered_map<pid_t, std::string> scripts_;  // of processes whose exec event follows
   struct Known {
     wire::Stamp stamp;

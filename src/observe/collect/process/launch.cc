@@ -159,7 +159,7 @@ std::optional<base::Error> exec_failure(const Launch& launch, int exec_result) {
   return why_not(launch, report);
 }
 
-base::Error become(const std::vector<std::string>& command) {
+base::Error replace_with_command(const std::vector<std::string>& command) {
   const std::vector<char*> list = base::null_terminated(command);
   ::prctl(PR_SET_CHILD_SUBREAPER, 0);
   restore_limits();

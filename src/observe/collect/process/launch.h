@@ -66,7 +66,7 @@ void save_signals();
 void raise_limits();
 
 // Replaces the calling process with the command, unobserved. Returns only if that fails, and why.
-base::Error become(const std::vector<std::string>& command);
+base::Error replace_with_command(const std::vector<std::string>& command);
 
 // One of Assay's libraries for LD_PRELOAD, beside the program or in ../lib/assay; empty if there is
 // none that can be preloaded.
