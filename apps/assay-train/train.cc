@@ -338,7 +338,7 @@ base::Result<void> check_executable(const spec::JobSpec& job) {
 
 base::Result<base::ExitCode> train_job(const Session& session, const TrainOptions& options) {
   outlive_reader_of_stdout(
-      "assay: nobody reads standard output any more; training goes on without it");
+      "assay: standard output was closed; training continues without printing");
   Prepared prepared{.startup = begin_start(session)};
   prepared.startup.begin("job", "reading the job");
   ASSAY_TRY(static_cast<TrainingJob&>(prepared), load_training_job(options));

@@ -105,8 +105,8 @@ void print_groups(const Session& session, const plan::PlannedExchange& exchange)
 }
 
 void print_calls(const Session& session, const plan::PlannedExchange& exchange) {
-  std::vector<std::string> titles = {"collective", "type",    "about",  "calls",
-                                     "total MB",   "mean MB", "min MB", "max MB"};
+  std::vector<std::string> titles = {"collective", "type",    "about",    "calls",
+                                     "total MB",   "mean MB", "least MB", "most MB"};
   if (exchange.counted) titles.insert(titles.begin() + 3, "among");
   Table table(titles);
   for (std::size_t column = titles.size() - 5; column < titles.size(); ++column) {
