@@ -1,5 +1,5 @@
-// Event: one thing that a traced command did. Sink: receives events. All collectors use the same
-// operations (wire/record.h), so that a command has the same lineage under each of them.
+// Event: one thing that a traced command did. EventSink: receives events. All collectors use the
+// same operations (wire/record.h), so that a command has the same lineage under each of them.
 #pragma once
 
 #include <sys/stat.h>
