@@ -37,7 +37,7 @@ std::string as_percent(double share) {
   return fmt::format("{:.2f} %", 100 * share);
 }
 
-// Why there is no prediction, or what was assumed for it and what it is beyond.
+// Why there is no prediction, or what was assumed for it and which measured range it exceeds.
 std::string reason_of(const plan::Row& row, const plan::RowPrediction& made,
                       const plan::Seen& seen) {
   constexpr base::Bytes kOneGib(std::int64_t{1} << 30);

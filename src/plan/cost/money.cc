@@ -7,7 +7,7 @@
 namespace assay::plan {
 namespace {
 
-// Averages of the world, for want of a place.
+// World averages, because the place is not known.
 constexpr double kWorldPue = 1.56;
 constexpr const char* kWorldPueSource = "assumed: average of the Uptime Institute's survey of 2024";
 constexpr double kWorldGrid = 473;

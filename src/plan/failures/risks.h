@@ -43,7 +43,7 @@ struct RunOnMachines {
   double state_bytes = 0;
 };
 
-// Checkpoints as often as loses least.
+// Checkpoints at the interval that minimizes lost time.
 Resilience resilience_of(const RunOnMachines& run, const Risks& risks);
 
 // The same with spot machines: `on_demand` is what the policy falls back to.

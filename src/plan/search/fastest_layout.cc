@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kRanked = 32;
 
-// Behind those that are as fast.
+// Inserts `choice`, after those that are as fast.
 void rank(std::vector<LayoutChoice>& ranked, const LayoutChoice& choice) {
   if (ranked.size() == kRanked && !(choice.step < ranked.back().step)) return;
   const auto faster = [](const LayoutChoice& a, const LayoutChoice& b) { return a.step < b.step; };
@@ -21,7 +21,8 @@ void rank(std::vector<LayoutChoice>& ranked, const LayoutChoice& choice) {
   if (ranked.size() > kRanked) ranked.pop_back();
 }
 
-// Sharded Muon is known as nanochat has it: every rank is a replica that updates its part.
+// Sharded Muon can be predicted as nanochat implements it: every rank is a replica that updates its
+// part.
 bool is_predicted(const Work& work, const spec::LayoutSpec& l) {
   return !work.muon || l.inner_ranks() * l.dp == 1 ||
          (l.dp * l.tp * l.pp * l.cp * l.ep == 1 && l.zero == 2);

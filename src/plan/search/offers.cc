@@ -59,8 +59,8 @@ base::Result<Candidate> spot_candidate(Candidate c, const RunOnMachines& run,
   return c;
 }
 
-// The on-demand offer that a run on spot machines falls back to: the cheapest of the same provider,
-// or of any.
+// The on-demand offer that a run on spot machines falls back to: the cheapest of the same provider
+// or, without one, of any.
 const PriceSpec* fallback_of(const PriceSpec& spot, const spec::PriceList& offers,
                              std::int64_t devices) {
   const PriceSpec* best = nullptr;
