@@ -115,7 +115,7 @@ void BM_SharedCheckpoint(benchmark::State& state) {
   std::vector<checkpoint::Snapshot> parts(static_cast<std::size_t>(ranks));
   for (std::size_t rank = 0; rank < parts.size(); ++rank) {
     parts[rank].state = whole.state;
-    checkpoint::Part& part = parts[rank].parts.emplace_back();
+    checkpoint::SnapshotPart& part = parts[rank].parts.emplace_back();
     part.name = "weights";
     for (const checkpoint::Tensor& tensor : whole.parts[0].tensors) {
       part.all.push_back(tensor.info);

@@ -186,7 +186,7 @@ RunTotals RunReport::totals() const {
 }
 
 store::PlanRecord plan_record(const std::string& name, const spec::JobSpec& job,
-                              const train::PlannedStep& planned, const TrainingDevice& device) {
+                              const train::ExecutableStep& planned, const TrainingDevice& device) {
   spec::JobSpec chosen = job;
   chosen.train.recompute = planned.program.choices.recompute;
   const bool gpu = device.gpu_bus_id.has_value();

@@ -100,6 +100,6 @@ class RunReport : public train::Reporter {
 // recomputation policy chosen in `planned`. Memory and communication are those that `assay plan`
 // computes for all ranks of the job; the memory of libraries is that of this device.
 store::PlanRecord plan_record(const std::string& name, const spec::JobSpec& job,
-                              const train::PlannedStep& planned, const TrainingDevice& device);
+                              const train::ExecutableStep& planned, const TrainingDevice& device);
 
 }  // namespace assay::cli

@@ -17,7 +17,7 @@ struct PlanRow {
   std::int64_t bytes;
 };
 
-std::vector<PlanRow> rows_of(const train::PlannedStep& planned) {
+std::vector<PlanRow> rows_of(const train::ExecutableStep& planned) {
   const step::MemoryPlan& plan = planned.plan;
   return {
       {"parameters", "parameters", plan.of(step::Storage::kWeights)},
@@ -30,16 +30,16 @@ std::vector<PlanRow> rows_of(const train::PlannedStep& planned) {
        planned.extra_bytes + plan.of(step::Storage::kInputs) + plan.of(step::Storage::kScalars)}};
 }
 
-std::int64_t planned_bytes(const train::PlannedStep& planned) {
+std::int64_t planned_bytes(const train::ExecutableStep& planned) {
   return planned.plan.bytes + planned.extra_bytes;
 }
 
 // This rank's communication in a step.
-std::vector<plan::PlannedCalls> calls_of(const train::PlannedStep& planned) {
+std::vector<plan::PlannedCalls> calls_of(const train::ExecutableStep& planned) {
   return plan::exchange_of(step::footprint_of(planned.program, planned.plan)).calls;
 }
 
-void print_calls(const Session& session, const train::PlannedStep& planned) {
+void print_calls(const Session& session, const train::ExecutableStep& planned) {
   base::Table table({"communication per step", "by", "among", "calls", "bytes"});
   table.align(2, base::Align::kLeft);
   for (const plan::PlannedCalls& one : calls_of(planned)) {
@@ -52,7 +52,7 @@ void print_calls(const Session& session, const train::PlannedStep& planned) {
   session.print("\n");
 }
 
-base::Json plan_json(const train::PlannedStep& planned, const TrainingDevice& device) {
+base::Json plan_json(const train::ExecutableStep& planned, const TrainingDevice& device) {
   base::Json bytes = base::Json::object();
   for (const PlanRow& row : rows_of(planned)) bytes[row.key] = row.bytes;
   const step::Choices& choices = planned.program.choices;
@@ -85,7 +85,7 @@ std::string_view ending_text(train::Ending ending) {
   return "stopped: gradients not finite";
 }
 
-double over_planned_percent(const train::PlannedStep& planned, const Telemetry& telemetry) {
+double over_planned_percent(const train::ExecutableStep& planned, const Telemetry& telemetry) {
   return 100 * (static_cast<double>(telemetry.peak_memory_bytes()) /
                     static_cast<double>(planned_bytes(planned)) -
                 1);
@@ -98,7 +98,7 @@ const char* measurement_text(const TrainingDevice& device) {
              : "growth of the process's resident memory since before the arena was allocated";
 }
 
-base::Json result_json(const train::PlannedStep& planned, const TrainingDevice& device,
+base::Json result_json(const train::ExecutableStep& planned, const TrainingDevice& device,
                        const Telemetry& telemetry, const RunReport& report,
                        const train::TrainingResult& result) {
   const RunTotals totals = report.totals();
@@ -162,7 +162,7 @@ void print_ranks(const Session& session, std::span<const store::RankRecord> rank
 
 }  // namespace
 
-void print_plan(const Session& session, const train::PlannedStep& planned,
+void print_plan(const Session& session, const train::ExecutableStep& planned,
                 const TrainingDevice& device) {
   session.print_json_line(plan_json(planned, device));
   base::Table table({"memory", "bytes"});
@@ -188,7 +188,7 @@ void print_plan(const Session& session, const train::PlannedStep& planned,
   print_calls(session, planned);
 }
 
-void print_result(const Session& session, const train::PlannedStep& planned,
+void print_result(const Session& session, const train::ExecutableStep& planned,
                   const TrainingDevice& device, const Telemetry& telemetry, const RunReport& report,
                   const train::TrainingResult& result) {
   session.print_json_line(result_json(planned, device, telemetry, report, result));

@@ -10,9 +10,9 @@
 
 namespace assay::cli {
 
-void print_plan(const Session& session, const train::PlannedStep& planned,
+void print_plan(const Session& session, const train::ExecutableStep& planned,
                 const TrainingDevice& device);
-void print_result(const Session& session, const train::PlannedStep& planned,
+void print_result(const Session& session, const train::ExecutableStep& planned,
                   const TrainingDevice& device, const Telemetry& telemetry, const RunReport& report,
                   const train::TrainingResult& result);
 

@@ -152,7 +152,7 @@ base::Result<std::unique_ptr<train::RankGroups>> connect(const std::string& devi
 // GPUs choose algorithms by timing, but all ranks should choose the same ones, to compute the same
 // bits: one rank of each stage goes first, stage after stage, and the others adopt what these have
 // found.
-base::Result<void> prepare_in_turn(TrainingDevice& device, const train::PlannedStep& planned,
+base::Result<void> prepare_in_turn(TrainingDevice& device, const train::ExecutableStep& planned,
                                    comm::Communicator& world) {
   const step::Layout& layout = planned.program.choices.layout;
   const step::AxisPosition stage = layout.pipeline;
@@ -213,7 +213,7 @@ base::Result<base::ExitCode> train_rank(const Session& session, const TrainOptio
                                               sizeof(std::int64_t), comm::ElementType::kU8));
     device.available_bytes = std::ranges::min(bytes);
   }
-  ASSAY_TRY(const train::PlannedStep planned,
+  ASSAY_TRY(const train::ExecutableStep planned,
             train::plan_step(job, choices,
                              train::memory_budget(*device.backend, device.available_bytes)));
   const data::BatchReader reader(data.mix(static_cast<std::uint64_t>(job.train.seed)),
@@ -338,7 +338,7 @@ base::Result<void> check_executable(const spec::JobSpec& job) {
 
 base::Result<base::ExitCode> train_job(const Session& session, const TrainOptions& options) {
   outlive_reader_of_stdout(
-      "assay: nobody reads standard output any more; training goes on without it");
+      "assay: standard output was closed; training continues without printing");
   Prepared prepared{.startup = begin_start(session)};
   prepared.startup.begin("job", "reading the job");
   ASSAY_TRY(static_cast<TrainingJob&>(prepared), load_training_job(options));

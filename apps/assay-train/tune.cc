@@ -42,7 +42,7 @@ base::Result<base::ExitCode> tune_products(const Session& session, const TuneOpt
   step::Choices choices = step::choices_of(job);
   choices.numerics = step::numerics_of(job.train.precision);
   ASSAY_TRY(choices.layout, step::layout_of(job.layout, 0));
-  ASSAY_TRY(const train::PlannedStep planned,
+  ASSAY_TRY(const train::ExecutableStep planned,
             train::plan_step(job, choices, train::memory_budget(*backend, available)));
   ASSAY_TRY_VOID(backend->prepare(planned.program, planned.plan));
   for (const std::string& note : backend->take_notes()) {

@@ -34,7 +34,7 @@ std::size_t take_digits(std::string_view& text) {
 }
 
 // 8030, 8,030 or 8,030,261: commas only where they group thousands, so that "1,2" is a list.
-bool take_whole(std::string_view& text) {
+bool take_whole_number(std::string_view& text) {
   const std::size_t lead = take_digits(text);
   if (lead == 0) return false;
   while (text.starts_with(',')) {
@@ -47,7 +47,7 @@ bool take_whole(std::string_view& text) {
 bool take_number(std::string_view& text) {
   constexpr std::array<std::string_view, 2> kNotFinite = {"inf", "nan"};
   if (take(text, kNotFinite)) return text.empty() || text.front() == ' ';
-  if (!take_whole(text)) return false;
+  if (!take_whole_number(text)) return false;
   if (text.starts_with('.')) {
     text.remove_prefix(1);
     if (take_digits(text) == 0) return false;

@@ -14,7 +14,7 @@
 namespace assay::base {
 namespace {
 
-struct Step {
+struct ScaledUnit {
   std::string_view name;
   double ratio;  // how many of this unit make one of the next; 0 for the last
 };
@@ -39,31 +39,31 @@ double as_shown(double value) {
 
 // Climbs to the largest unit of which there is at least one. What decides is the rounded number:
 // 59.97 s would read "60.0 s", so it is "1.00 min".
-std::string in_fitting_unit(double value, std::span<const Step> steps, std::string_view gap) {
-  if (!std::isfinite(value)) return fmt::format("{}{}{}", value, gap, steps.front().name);
+std::string in_fitting_unit(double value, std::span<const ScaledUnit> units, std::string_view gap) {
+  if (!std::isfinite(value)) return fmt::format("{}{}{}", value, gap, units.front().name);
   double magnitude = std::abs(value);
   std::size_t i = 0;
-  while (i + 1 < steps.size() && as_shown(magnitude) >= steps[i].ratio) {
-    magnitude = std::max(magnitude / steps[i].ratio, 1.0);
+  while (i + 1 < units.size() && as_shown(magnitude) >= units[i].ratio) {
+    magnitude = std::max(magnitude / units[i].ratio, 1.0);
     ++i;
   }
-  return fmt::format("{}{}{}{}", value < 0 ? "-" : "", three_digits(magnitude), gap, steps[i].name);
+  return fmt::format("{}{}{}{}", value < 0 ? "-" : "", three_digits(magnitude), gap, units[i].name);
 }
 
-constexpr Step kByteSteps[] = {{"B", 1024},   {"KiB", 1024}, {"MiB", 1024}, {"GiB", 1024},
-                               {"TiB", 1024}, {"PiB", 1024}, {"EiB", 0}};
-constexpr Step kByteRateSteps[] = {{"B/s", 1e3},  {"KB/s", 1e3}, {"MB/s", 1e3}, {"GB/s", 1e3},
-                                   {"TB/s", 1e3}, {"PB/s", 1e3}, {"EB/s", 0}};
-constexpr Step kFlopSteps[] = {{"FLOP", 1e3},  {"KFLOP", 1e3}, {"MFLOP", 1e3},
-                               {"GFLOP", 1e3}, {"TFLOP", 1e3}, {"PFLOP", 1e3},
-                               {"EFLOP", 1e3}, {"ZFLOP", 1e3}, {"YFLOP", 0}};
-constexpr Step kFlopRateSteps[] = {{"FLOP/s", 1e3},  {"KFLOP/s", 1e3}, {"MFLOP/s", 1e3},
-                                   {"GFLOP/s", 1e3}, {"TFLOP/s", 1e3}, {"PFLOP/s", 1e3},
-                                   {"EFLOP/s", 1e3}, {"ZFLOP/s", 0}};
-constexpr Step kWattSteps[] = {{"W", 1e3}, {"kW", 1e3}, {"MW", 1e3}, {"GW", 0}};
-constexpr Step kNanosecondSteps[] = {{"ns", 1e3}, {"µs", 1e3}, {"ms", 1e3}, {"s", 60},
-                                     {"min", 60}, {"h", 24},   {"d", 0}};
-constexpr Step kCountSteps[] = {{"", 1e3}, {"K", 1e3}, {"M", 1e3}, {"B", 1e3}, {"T", 0}};
+constexpr ScaledUnit kByteUnits[] = {{"B", 1024},   {"KiB", 1024}, {"MiB", 1024}, {"GiB", 1024},
+                                     {"TiB", 1024}, {"PiB", 1024}, {"EiB", 0}};
+constexpr ScaledUnit kByteRateUnits[] = {{"B/s", 1e3},  {"KB/s", 1e3}, {"MB/s", 1e3}, {"GB/s", 1e3},
+                                         {"TB/s", 1e3}, {"PB/s", 1e3}, {"EB/s", 0}};
+constexpr ScaledUnit kFlopUnits[] = {{"FLOP", 1e3},  {"KFLOP", 1e3}, {"MFLOP", 1e3},
+                                     {"GFLOP", 1e3}, {"TFLOP", 1e3}, {"PFLOP", 1e3},
+                                     {"EFLOP", 1e3}, {"ZFLOP", 1e3}, {"YFLOP", 0}};
+constexpr ScaledUnit kFlopRateUnits[] = {{"FLOP/s", 1e3},  {"KFLOP/s", 1e3}, {"MFLOP/s", 1e3},
+                                         {"GFLOP/s", 1e3}, {"TFLOP/s", 1e3}, {"PFLOP/s", 1e3},
+                                         {"EFLOP/s", 1e3}, {"ZFLOP/s", 0}};
+constexpr ScaledUnit kWattUnits[] = {{"W", 1e3}, {"kW", 1e3}, {"MW", 1e3}, {"GW", 0}};
+constexpr ScaledUnit kNanosecondUnits[] = {{"ns", 1e3}, {"µs", 1e3}, {"ms", 1e3}, {"s", 60},
+                                           {"min", 60}, {"h", 24},   {"d", 0}};
+constexpr ScaledUnit kCountUnits[] = {{"", 1e3}, {"K", 1e3}, {"M", 1e3}, {"B", 1e3}, {"T", 0}};
 
 std::uint64_t magnitude_of(std::int64_t value) {
   const auto bits = static_cast<std::uint64_t>(value);
@@ -175,29 +175,29 @@ Result<double> parse(const Grammar& grammar, std::string_view text) {
 std::string to_text(Bytes value) {
   // Below a kibibyte the count is exact; "1.00 B" would suggest that it was not.
   if (magnitude_of(value.count()) < 1024) return fmt::format("{} B", value.count());
-  return in_fitting_unit(static_cast<double>(value.count()), kByteSteps, " ");
+  return in_fitting_unit(static_cast<double>(value.count()), kByteUnits, " ");
 }
 
 std::string to_text(Seconds value) {
   if (value.count() == 0) return "0 s";
   if (!std::isfinite(value.count())) return fmt::format("{} s", value.count());
-  return in_fitting_unit(value.count() * 1e9, kNanosecondSteps, " ");
+  return in_fitting_unit(value.count() * 1e9, kNanosecondUnits, " ");
 }
 
 std::string to_text(Flops value) {
-  return in_fitting_unit(value.count(), kFlopSteps, " ");
+  return in_fitting_unit(value.count(), kFlopUnits, " ");
 }
 
 std::string to_text(BytesPerSecond value) {
-  return in_fitting_unit(value.count(), kByteRateSteps, " ");
+  return in_fitting_unit(value.count(), kByteRateUnits, " ");
 }
 
 std::string to_text(FlopsPerSecond value) {
-  return in_fitting_unit(value.count(), kFlopRateSteps, " ");
+  return in_fitting_unit(value.count(), kFlopRateUnits, " ");
 }
 
 std::string to_text(Watts value) {
-  return in_fitting_unit(value.count(), kWattSteps, " ");
+  return in_fitting_unit(value.count(), kWattUnits, " ");
 }
 
 std::string grouped(std::int64_t value) {
@@ -215,7 +215,7 @@ std::string counted(std::int64_t count, std::string_view noun, std::string_view 
 
 std::string short_count(std::int64_t value) {
   if (magnitude_of(value) < 1000) return fmt::format("{}", value);
-  return in_fitting_unit(static_cast<double>(value), kCountSteps, "");
+  return in_fitting_unit(static_cast<double>(value), kCountUnits, "");
 }
 
 Result<BytesPerSecond> parse_bytes_per_second(std::string_view text) {

@@ -99,14 +99,14 @@ base::UniqueFd listen_local(const std::string& name) {
 
 }  // namespace
 
-std::string Endpoint::text() const {
+std::string RankEndpoint::text() const {
   return fmt::format("{} {} {} {} {}", host, address, port, name.empty() ? "-" : name,
                      base::hex_of(token));
 }
 
-std::optional<Endpoint> Endpoint::parsed(const std::string& text) {
+std::optional<RankEndpoint> RankEndpoint::parsed(const std::string& text) {
   std::istringstream fields(text);
-  Endpoint endpoint;
+  RankEndpoint endpoint;
   std::string token;
   if (!(fields >> endpoint.host >> endpoint.address >> endpoint.port >> endpoint.name >> token)) {
     return std::nullopt;
@@ -135,7 +135,7 @@ base::Result<Listener> Listener::open(int rank, int ranks, const std::string& ad
   Listener listener;
   listener.rank_ = rank;
   listener.ranks_ = ranks;
-  Endpoint& endpoint = listener.endpoint_;
+  RankEndpoint& endpoint = listener.endpoint_;
   if (::getrandom(endpoint.token.data(), endpoint.token.size(), 0) !=
       static_cast<ssize_t>(endpoint.token.size())) {
     return base::fail(base::system_error(fmt::format("rank {}", rank),

@@ -28,7 +28,7 @@ constexpr std::array<char, 8> kHelloMagic = {'a', 's', 's', 'a', 'y', 'c', '0', 
 constexpr std::array<char, 8> kWelcome = {'w', 'e', 'l', 'c', 'o', 'm', 'e', '1'};
 
 // The addresses of a rank.
-struct Endpoint {
+struct RankEndpoint {
   std::string host;     // identifies the machine and its network namespace
   std::string address;  // numeric
   std::string port;
@@ -36,13 +36,13 @@ struct Endpoint {
   Token token{};
 
   [[nodiscard]] std::string text() const;
-  static std::optional<Endpoint> parsed(const std::string& text);
+  static std::optional<RankEndpoint> parsed(const std::string& text);
 };
 
 class Listener {
  public:
   static base::Result<Listener> open(int rank, int ranks, const std::string& address);
-  [[nodiscard]] const Endpoint& endpoint() const { return endpoint_; }
+  [[nodiscard]] const RankEndpoint& endpoint() const { return endpoint_; }
   // Accepts all ranks above this one into `sockets`. Connections without a valid hello are closed.
   base::Result<void> accept_all(std::chrono::steady_clock::time_point deadline,
                                 std::vector<base::UniqueFd>& sockets);
@@ -59,7 +59,7 @@ class Listener {
 
   int rank_ = 0;
   int ranks_ = 0;
-  Endpoint endpoint_;
+  RankEndpoint endpoint_;
   base::UniqueFd tcp_;
   base::UniqueFd local_;
   std::vector<PendingConnection> pending_;

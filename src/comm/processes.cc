@@ -63,7 +63,7 @@ base::UniqueFd connected_local(const std::string& name, Clock::time_point deadli
   return connected(reinterpret_cast<sockaddr*>(&address), size, deadline);
 }
 
-base::UniqueFd connected_tcp(const Endpoint& to, Clock::time_point deadline) {
+base::UniqueFd connected_tcp(const RankEndpoint& to, Clock::time_point deadline) {
   addrinfo hints{};
   hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
   hints.ai_socktype = SOCK_STREAM;
@@ -82,7 +82,7 @@ base::Result<base::UniqueFd> call_on(int peer, const ProcessGroupOptions& option
   const std::string where = fmt::format("rank {}", peer);
   ASSAY_TRY(const std::string text,
             store.get(fmt::format("{}/{}", options.prefix, peer), until(deadline)));
-  const auto to = Endpoint::parsed(text);
+  const auto to = RankEndpoint::parsed(text);
   if (!to) return base::fail(base::failed_error(where, "published no usable address"));
   base::UniqueFd socket;
   if (!options.only_tcp && !to->name.empty() && to->host == own_host) {

@@ -19,10 +19,12 @@ constexpr std::array<std::pair<StopReason, std::string_view>, 5> kStopTexts = {{
     {StopReason::kNo, "it was interrupted"},
     {StopReason::kNarrow, "the interval is narrow enough"},
     {StopReason::kTime, "the time limit was reached"},
-    {StopReason::kPairs, "all pairs were made"},
+    {StopReason::kPairs, "the maximum number of pairs was reached"},
     {StopReason::kFailed, "an arm failed"},
 }};
-constexpr std::string_view kOldTimeText = "the time was over";  // in journals of earlier versions
+// In journals of earlier versions.
+constexpr std::string_view kOldTimeText = "the time was over";
+constexpr std::string_view kOldPairsText = "all pairs were made";
 
 base::Result<void> need(bool good, const char* where, std::string what, const char* hint = "") {
   if (good) return {};
@@ -70,6 +72,7 @@ std::string_view to_text(StopReason stop) {
 
 StopReason stop_reason_from_text(std::string_view text) {
   if (text == kOldTimeText) return StopReason::kTime;
+  if (text == kOldPairsText) return StopReason::kPairs;
   for (const auto& [stop, named] : kStopTexts) {
     if (named == text) return stop;
   }

@@ -116,8 +116,8 @@ void warn_about_history(const Measured& measured, double alpha_share, const Find
   if (before > 0 && alpha_share > 0 && alpha_share < 1) {
     const ConfidenceInterval p = percent(f.deciding().judged.interval);
     warnings.push_back(fmt::format(
-        "the estimate was reported {} before (interim analyses), so the verdict is read off a "
-        "{:.5g} % interval, {:+.2f} % to {:+.2f} %",
+        "the estimate was reported {} before (interim analyses), so the verdict uses a {:.5g} % "
+        "interval, {:+.2f} % to {:+.2f} %",
         base::counted(before, "time"), 100 * (1 - measured.experiment.alpha() * alpha_share), p.low,
         p.high));
   } else if (before > 0) {

@@ -134,6 +134,7 @@ TEST_F(JournalFile, OldJournalsAreRead) {
       (InterimAnalysis{
           .run = 3, .pairs = 1, .stop = StopReason::kTime, .planned = true, .alpha_share = 0.25}));
   EXPECT_EQ(measured.experiment.judgement, (Judgement{.margin_pct = 7}));
+  EXPECT_EQ(stop_reason_from_text("all pairs were made"), StopReason::kPairs);
 }
 
 // A process that is killed at its very start leaves an empty file, or a part of the first line.

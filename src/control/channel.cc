@@ -174,14 +174,14 @@ std::vector<Member> Channel::members() const {
 
 base::Result<void> Channel::leave(Milliseconds timeout) {
   link_->send({.kind = FrameKind::kGoodbye});
-  const bool together = inbox_->wait_goodbye(Clock::now() + timeout);
+  const bool together = inbox_->wait_until_rank_0_leaves(Clock::now() + timeout);
   std::vector<int> staying;
   if (!together && options_.rank == 0) {
     for (const Member& member : link_->members()) {
       if (member.rank != 0 && member.state == MemberState::kPresent) staying.push_back(member.rank);
     }
     link_->send({.kind = FrameKind::kGoodbye, .number = 1});
-    inbox_->wait_goodbye(Clock::now() + Milliseconds(1'000));
+    inbox_->wait_until_rank_0_leaves(Clock::now() + Milliseconds(1'000));
   }
   link_->stop();
   if (const auto failure = inbox_->failure()) return base::fail(failure->error);

@@ -44,15 +44,16 @@ Attempt perform_handshake(Connection& connection, const Introduction& self, cons
       return {Attempt::Status::kRefused, "what listens there is not rank 0 of an assay job", {}};
     }
     if (*frame) {
-      HandshakeStep step = handshake.receive(**frame);
-      if (step.status == HandshakeStep::Status::kRefused) {
-        return {Attempt::Status::kRefused, std::move(step.reason), {}};
+      HandshakeResult result = handshake.receive(**frame);
+      if (result.status == HandshakeResult::Status::kRefused) {
+        return {Attempt::Status::kRefused, std::move(result.reason), {}};
       }
-      if (step.status == HandshakeStep::Status::kTryAgain) return again(std::move(step.reason));
-      if (step.status == HandshakeStep::Status::kAuthenticated) {
+      if (result.status == HandshakeResult::Status::kTryAgain)
+        return again(std::move(result.reason));
+      if (result.status == HandshakeResult::Status::kAuthenticated) {
         return {Attempt::Status::kAdmitted, {}, Milliseconds(handshake.remaining_ms())};
       }
-      connection.queue(step.bytes);
+      connection.queue(result.bytes);
       continue;
     }
     // Messages received before a connection broke may explain why.
@@ -147,7 +148,7 @@ void Client::run() {
   while (open && !stopping_) open = run_once(steady_ns());
   if (open) {
     finish();
-  } else if (!inbox_.said_goodbye()) {
+  } else if (!inbox_.rank_0_left()) {
     inbox_.fail({0, base::failed_error("rank 0", "ended unexpectedly", "see its log")});
   }
   connection_.reset();  // at once: rank 0 may be waiting for it

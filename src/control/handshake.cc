@@ -17,12 +17,12 @@ Sha256 proof(const Secret& secret, std::string_view side, std::string_view hello
   return hmac_sha256(secret.text(), PayloadWriter().text(side).text(hello).text(challenge).bytes());
 }
 
-HandshakeStep refused(std::string reason) {
-  return {HandshakeStep::Status::kRefused, refusal_bytes(reason), std::move(reason)};
+HandshakeResult refused(std::string reason) {
+  return {HandshakeResult::Status::kRefused, refusal_bytes(reason), std::move(reason)};
 }
 
-HandshakeStep ended(std::string reason) {
-  return {HandshakeStep::Status::kRefused, {}, std::move(reason)};
+HandshakeResult ended(std::string reason) {
+  return {HandshakeResult::Status::kRefused, {}, std::move(reason)};
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ std::string refusal_bytes(std::string_view reason, bool may_try_again) {
       PayloadWriter().text(reason.substr(0, kMaxReason)).number(may_try_again ? 1 : 0, 1).bytes());
 }
 
-HandshakeStep ServerHandshake::receive(const Frame& frame) {
+HandshakeResult ServerHandshake::receive(const Frame& frame) {
   if (frame.kind == FrameKind::kHello && hello_.empty()) return read_hello(frame.payload);
   if (frame.kind != FrameKind::kProof || hello_.empty()) {
     return refused("unexpected message while joining a job");
@@ -44,10 +44,10 @@ HandshakeStep ServerHandshake::receive(const Frame& frame) {
                     "same run folder",
                     job_));
   }
-  return {HandshakeStep::Status::kAuthenticated, {}, {}};
+  return {HandshakeResult::Status::kAuthenticated, {}, {}};
 }
 
-HandshakeStep ServerHandshake::read_hello(const std::string& payload) {
+HandshakeResult ServerHandshake::read_hello(const std::string& payload) {
   PayloadReader reader(payload);
   if (reader.text(kMagic.size()) != kMagic) return refused("this is not assay's control protocol");
   const std::uint64_t version = reader.number(2);
@@ -78,7 +78,7 @@ HandshakeStep ServerHandshake::read_hello(const std::string& payload) {
   }
   peer_ = std::move(peer);
   hello_ = payload;
-  return {HandshakeStep::Status::kContinue, frame_bytes(FrameKind::kChallenge, view(nonce_)), {}};
+  return {HandshakeResult::Status::kContinue, frame_bytes(FrameKind::kChallenge, view(nonce_)), {}};
 }
 
 std::string ServerHandshake::welcome_bytes(std::int64_t remaining_ms) const {
@@ -102,20 +102,20 @@ ClientHandshake::ClientHandshake(const Introduction& self, const Secret& secret,
                  .text(view(nonce))
                  .bytes()) {}
 
-HandshakeStep ClientHandshake::receive(const Frame& frame) {
+HandshakeResult ClientHandshake::receive(const Frame& frame) {
   if (frame.kind == FrameKind::kRefused) {
     PayloadReader reader(frame.payload);
     const std::string reason = reader.text(kMaxReason);
     const bool try_again = reader.number(1) != 0;
     if (!reader.complete()) return ended("for a reason that could not be decoded");
     if (!try_again) return ended(base::printable(reason));
-    return {HandshakeStep::Status::kTryAgain, {}, base::printable(reason)};
+    return {HandshakeResult::Status::kTryAgain, {}, base::printable(reason)};
   }
   if (frame.kind == FrameKind::kChallenge && challenge_.empty() &&
       frame.payload.size() == sizeof(Sha256)) {
     challenge_ = frame.payload;
     const Sha256 mine = proof(secret_, "client", hello_, challenge_);
-    return {HandshakeStep::Status::kContinue, frame_bytes(FrameKind::kProof, view(mine)), {}};
+    return {HandshakeResult::Status::kContinue, frame_bytes(FrameKind::kProof, view(mine)), {}};
   }
   if (frame.kind == FrameKind::kWelcome && !challenge_.empty()) {
     PayloadReader reader(frame.payload);
@@ -124,7 +124,7 @@ HandshakeStep ClientHandshake::receive(const Frame& frame) {
     if (reader.complete() && equal_digests(proof(secret_, "server", hello_, challenge_), theirs)) {
       remaining_ms_ = static_cast<std::int64_t>(
           std::min<std::uint64_t>(remaining, static_cast<std::uint64_t>(kLongestWait_ms)));
-      return {HandshakeStep::Status::kAuthenticated, {}, {}};
+      return {HandshakeResult::Status::kAuthenticated, {}, {}};
     }
     return ended("what listens there does not know the job's secret");
   }

@@ -36,7 +36,7 @@ inline constexpr std::size_t kMaxJob = 128;
 inline constexpr std::size_t kMaxHost = 255;
 
 // The result of processing a frame.
-struct HandshakeStep {
+struct HandshakeResult {
   enum class Status {
     kContinue,       // send the bytes and wait for more
     kAuthenticated,  // the peer knows the secret
@@ -57,7 +57,7 @@ class ServerHandshake {
   ServerHandshake(const std::string& job, const Secret& secret, std::uint16_t port, Sha256 nonce)
       : job_(job), secret_(secret), port_(port), nonce_(nonce) {}
 
-  HandshakeStep receive(const Frame& frame);
+  HandshakeResult receive(const Frame& frame);
   // Once the peer has authenticated: admits it, and says how long other ranks may still take to
   // join.
   [[nodiscard]] std::string welcome_bytes(std::int64_t remaining_ms) const;
@@ -66,7 +66,7 @@ class ServerHandshake {
   [[nodiscard]] bool introduced() const { return !hello_.empty(); }
 
  private:
-  HandshakeStep read_hello(const std::string& payload);
+  HandshakeResult read_hello(const std::string& payload);
 
   const std::string& job_;
   const Secret& secret_;
@@ -81,7 +81,7 @@ class ClientHandshake {
   ClientHandshake(const Introduction& self, const Secret& secret, Sha256 nonce);
 
   [[nodiscard]] std::string hello_bytes() const { return frame_bytes(FrameKind::kHello, hello_); }
-  HandshakeStep receive(const Frame& frame);
+  HandshakeResult receive(const Frame& frame);
   // Once rank 0 has authenticated: how long it still waits for other ranks.
   [[nodiscard]] std::int64_t remaining_ms() const { return remaining_ms_; }
 

@@ -9,7 +9,7 @@ namespace assay::control {
 namespace {
 
 using ::testing::HasSubstr;
-using Status = HandshakeStep::Status;
+using Status = HandshakeResult::Status;
 
 const std::string kJob = "job 1";
 const Secret kSecret("0123456789abcdef");
@@ -29,21 +29,21 @@ Frame frame_of(const std::string& bytes) {
 }
 
 // The server's view of a peer that introduces itself as `self` and has `secret`.
-HandshakeStep handshake_with(const Introduction& self, const Secret& secret) {
+HandshakeResult handshake_with(const Introduction& self, const Secret& secret) {
   ServerHandshake rank_0 = server();
   ClientHandshake client(self, secret, random_nonce());
-  HandshakeStep step = rank_0.receive(frame_of(client.hello_bytes()));
-  if (step.status != Status::kContinue) return step;
-  return rank_0.receive(frame_of(client.receive(frame_of(step.bytes)).bytes));
+  HandshakeResult result = rank_0.receive(frame_of(client.hello_bytes()));
+  if (result.status != Status::kContinue) return result;
+  return rank_0.receive(frame_of(client.receive(frame_of(result.bytes)).bytes));
 }
 
 TEST(Handshake, BothSidesProveThemselves) {
   ServerHandshake rank_0 = server();
   ClientHandshake client(kSelf, kSecret, random_nonce());
   EXPECT_FALSE(rank_0.introduced());
-  const HandshakeStep challenge = rank_0.receive(frame_of(client.hello_bytes()));
+  const HandshakeResult challenge = rank_0.receive(frame_of(client.hello_bytes()));
   EXPECT_EQ(rank_0.peer(), kSelf);
-  const HandshakeStep proof = client.receive(frame_of(challenge.bytes));
+  const HandshakeResult proof = client.receive(frame_of(challenge.bytes));
   EXPECT_EQ(rank_0.receive(frame_of(proof.bytes)).status, Status::kAuthenticated);
   EXPECT_EQ(client.receive(frame_of(rank_0.welcome_bytes(1234))).status, Status::kAuthenticated);
   EXPECT_EQ(client.remaining_ms(), 1234);
@@ -69,7 +69,7 @@ TEST(Handshake, WhoIsRefusedAndWhy) {
   EXPECT_EQ(server().receive({FrameKind::kProof, std::string(32, 'x')}).status, Status::kRefused);
   // The refusal says the same to the other side.
   ClientHandshake client(kSelf, kSecret, random_nonce());
-  const HandshakeStep refused = client.receive(frame_of(refusal_bytes("go\naway")));
+  const HandshakeResult refused = client.receive(frame_of(refusal_bytes("go\naway")));
   EXPECT_EQ(refused.status, Status::kRefused);
   EXPECT_EQ(refused.reason, "go\\x0aaway");
   EXPECT_EQ(client.receive(frame_of(refusal_bytes("slow", true))).status, Status::kTryAgain);
@@ -79,8 +79,8 @@ TEST(Handshake, AnImpostorCannotPlayRankZero) {
   // It has recorded an earlier handshake and replays it.
   ServerHandshake rank_0 = server();
   ClientHandshake first(kSelf, kSecret, random_nonce());
-  const HandshakeStep challenge = rank_0.receive(frame_of(first.hello_bytes()));
-  const HandshakeStep proof = first.receive(frame_of(challenge.bytes));
+  const HandshakeResult challenge = rank_0.receive(frame_of(first.hello_bytes()));
+  const HandshakeResult proof = first.receive(frame_of(challenge.bytes));
   const std::string welcome = rank_0.welcome_bytes(1);
   ClientHandshake second(kSelf, kSecret, random_nonce());
   EXPECT_EQ(second.receive(frame_of(challenge.bytes)).status, Status::kContinue);
@@ -111,7 +111,7 @@ RC_GTEST_PROP(Handshake, ChangedBytesAreNeverProven, ()) {
   };
   const bool in_hello = *rc::gen::arbitrary<bool>();
   if (in_hello) flip(hello.payload);
-  const HandshakeStep challenge = rank_0.receive(hello);
+  const HandshakeResult challenge = rank_0.receive(hello);
   if (challenge.status == Status::kRefused) return;
   Frame proof = frame_of(client.receive(frame_of(challenge.bytes)).bytes);
   if (!in_hello) flip(proof.payload);

@@ -100,7 +100,7 @@ base::Result<void> Inbox::wait_complete(SteadyTime limit, const base::Error& lat
   return base::fail(late);
 }
 
-bool Inbox::wait_goodbye(SteadyTime limit) {
+bool Inbox::wait_until_rank_0_leaves(SteadyTime limit) {
   std::unique_lock lock(mutex_);
   changed_.wait_until(lock, limit, [&] { return goodbye_ || failure_; });
   return goodbye_;
@@ -111,7 +111,7 @@ void Inbox::wait_failed(SteadyTime limit) {
   changed_.wait_until(lock, limit, [&] { return failure_.has_value() || goodbye_; });
 }
 
-bool Inbox::said_goodbye() const {
+bool Inbox::rank_0_left() const {
   const std::lock_guard lock(mutex_);
   return goodbye_;
 }

@@ -65,12 +65,12 @@ class Inbox {
   base::Result<std::string> take(std::uint64_t id, SteadyTime limit, const base::Error& late);
   base::Result<void> wait_complete(SteadyTime limit, const base::Error& late);
   // Waits until rank 0 says goodbye; false at the limit or when the job fails.
-  bool wait_goodbye(SteadyTime limit);
+  bool wait_until_rank_0_leaves(SteadyTime limit);
   // Waits until the job has failed or rank 0 says goodbye.
   void wait_failed(SteadyTime limit);
 
   [[nodiscard]] bool failed() const { return failed_.load(std::memory_order_acquire); }
-  [[nodiscard]] bool said_goodbye() const;
+  [[nodiscard]] bool rank_0_left() const;
   [[nodiscard]] std::optional<Failure> failure() const;
   // Readable once the job has failed.
   [[nodiscard]] int failure_fd() const { return event_.get(); }

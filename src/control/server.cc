@@ -213,9 +213,11 @@ bool Server::read_frames(PeerId id, Peer& peer) {
 }
 
 void Server::authenticate(PeerId id, Peer& peer, const Frame& frame) {
-  const HandshakeStep step = peer.handshake.receive(frame);
-  if (step.status == HandshakeStep::Status::kRefused) return refuse(peer, step.bytes, step.reason);
-  if (step.status == HandshakeStep::Status::kContinue) return peer.connection.queue(step.bytes);
+  const HandshakeResult result = peer.handshake.receive(frame);
+  if (result.status == HandshakeResult::Status::kRefused)
+    return refuse(peer, result.bytes, result.reason);
+  if (result.status == HandshakeResult::Status::kContinue)
+    return peer.connection.queue(result.bytes);
   const Introduction& who = peer.handshake.peer();
   if (const auto reason = hub_.admit(who, now_ns_)) {
     return refuse(peer, refusal_bytes(*reason), *reason);

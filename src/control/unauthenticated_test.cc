@@ -257,9 +257,9 @@ struct RawMember {
     for (bool proven = false; !proven && read_more();) {
       while (const auto frame = reader.next().value()) {
         if (frame->kind >= FrameKind::kComplete) continue;
-        const HandshakeStep step = handshake.receive(*frame);
-        send_bytes(socket, step.bytes);
-        proven = proven || step.status == HandshakeStep::Status::kAuthenticated;
+        const HandshakeResult result = handshake.receive(*frame);
+        send_bytes(socket, result.bytes);
+        proven = proven || result.status == HandshakeResult::Status::kAuthenticated;
       }
     }
   }

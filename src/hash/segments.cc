@@ -21,9 +21,9 @@ std::size_t segment_bytes_of(std::uint64_t size) {
   return bytes;
 }
 
-class Job {
+class SegmentedHash {
  public:
-  Job(const SegmentSource& source, std::uint64_t size, const SegmentOptions& options)
+  SegmentedHash(const SegmentSource& source, std::uint64_t size, const SegmentOptions& options)
       : source_(source),
         options_(options),
         size_(size),
@@ -60,7 +60,7 @@ class Job {
     subtree.begin(offset / kChunkBytes, segment_bytes_ / kChunkBytes);
     auto fed = source_.feed(subtree, offset, length);
     if (!fed) return give_up(segment, std::move(fed).error());
-    if (*fed < length) came_short(segment, offset + *fed);
+    if (*fed < length) report_truncation(segment, offset + *fed);
     const Node node = subtree.finish();
     if (segment == 0) first_ = node;
     values_[segment] = node.chaining_value();
@@ -69,7 +69,7 @@ class Job {
 
   // The input ends at `bytes`, in this segment or just before it. If several threads report an end,
   // the earliest counts.
-  void came_short(std::uint64_t segment, std::uint64_t bytes) {
+  void report_truncation(std::uint64_t segment, std::uint64_t bytes) {
     const std::scoped_lock lock(mutex_);
     if (bytes < end_.bytes) end_ = {segment + (bytes % segment_bytes_ == 0 ? 0 : 1), bytes};
     over_ = true;
@@ -110,9 +110,9 @@ class Job {
 
 base::Result<Hashed> hash_segments(const SegmentSource& source, std::uint64_t size,
                                    const SegmentOptions& options) {
-  Job job(source, size, options);
+  SegmentedHash hashing(source, size, options);
   const unsigned wanted = options.threads == 0 ? usable_threads() : options.threads;
-  const auto threads = static_cast<std::size_t>(std::min<std::uint64_t>(wanted, job.count()));
+  const auto threads = static_cast<std::size_t>(std::min<std::uint64_t>(wanted, hashing.count()));
   // All memory is taken here, where running out of it can be reported.
   std::vector<Subtree> subtrees(threads, Subtree(*options.kernel));
   for (Subtree& subtree : subtrees) subtree.begin(0, segment_bytes_of(size) / kChunkBytes);
@@ -121,14 +121,14 @@ base::Result<Hashed> hash_segments(const SegmentSource& source, std::uint64_t si
     helpers.reserve(threads);
     try {
       for (std::size_t i = 1; i < threads; ++i) {
-        helpers.emplace_back([&job, &subtree = subtrees[i]] { job.work(subtree); });
+        helpers.emplace_back([&hashing, &subtree = subtrees[i]] { hashing.work(subtree); });
       }
     } catch (const std::system_error&) {
       // No more threads can be created: the existing ones do the work.
     }
-    job.work(subtrees[0]);
+    hashing.work(subtrees[0]);
   }
-  return job.result();
+  return hashing.result();
 }
 
 unsigned usable_threads() {

@@ -233,7 +233,7 @@ TEST(WorkOfJob, ALinkThatIsNotDescribedIsRefused) {
   job.cluster.nodes = 1;
   job.cluster.link.bandwidth.reset();
   EXPECT_EQ(refusal(job),
-            "cluster.link.bandwidth: devices with a link of unknown bandwidth; set it, per device "
+            "cluster.link.bandwidth: is not set, but devices have links; set it, per device "
             "and direction");
 }
 

@@ -42,7 +42,7 @@ PagePart part_of(const compare::Measured& m) {
   return experiment_part({.measured = m,
                           .findings = findings,
                           .directory = "exp",
-                          .stopped = "all pairs were made",
+                          .stopped = "the maximum number of pairs was reached",
                           .preflight = {"load is 7"},
                           .data = {{"verdict", "FAIL"}}});
 }
@@ -204,7 +204,7 @@ std::string page_of(const compare::Measured& m, double share) {
                    .parts = {experiment_part({.measured = m,
                                               .findings = findings,
                                               .directory = "exp",
-                                              .stopped = "all pairs were made",
+                                              .stopped = "the maximum number of pairs was reached",
                                               .preflight = {},
                                               .data = {}})}});
 }

@@ -46,15 +46,16 @@ Fact cost_of_market(const Json& plan, const std::string& market) {
       low = from;
       least = text_in(offer, "provider");
       const double idle = number_in(offer, "idle_devices");
-      if (idle > 0) least += fmt::format(", with {} GPUs idle", figure(idle));
+      if (idle > 0) least += fmt::format(", {} GPUs idle", figure(idle));
     }
     if (!(high >= to)) high = to;
   }
   if (!is_known(low)) return {};
   const bool spot = market == "spot";
   return {spot ? "cost, spot" : "cost, on demand", cost_text({{"low", low}, {"high", high}}),
-          fmt::format("least: {}; without {}", least,
-                      spot ? "interruptions, storage, traffic" : "restarts, storage, traffic")};
+          fmt::format("cheapest: {}; without {}", least,
+                      spot ? "interruptions, storage and network traffic"
+                           : "restarts, storage and network traffic")};
 }
 
 Facts facts_of(const Json& plan) {
@@ -130,8 +131,7 @@ std::vector<Block> remarks_of(const Json& plan) {
   const auto add_remark = [&](std::string text) { remarks.emplace_back(Note{std::move(text)}); };
   if (const std::string refused = text_in(plan, "refused"); !refused.empty()) {
     add_remark(fmt::format(
-        "assay train refuses this job: {}. The plan below is for software that can run it.",
-        refused));
+        "assay train cannot run this job: {}. The plan below is for software that can.", refused));
   }
   if (const std::string why = text_in(plan, "recompute_why"); !why.empty()) add_remark(why + ".");
   for (const Json& line : list_in(plan, "extrapolations")) {

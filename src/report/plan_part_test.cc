@@ -84,7 +84,7 @@ Json candidate(const std::string& provider, double hours, double cost) {
 Json found() {
   const Json best = candidate("Lambda", 10, 200);
   Json late = candidate("Slow", 90, 20);
-  late["misses"] = "deadline: nine runs of ten are done after 5 d";
+  late["misses"] = "deadline: 90 % of runs need up to 5 d";
   return {{"name", "job"},
           {"summary", "9 parameters"},
           {"considered", 123456},
@@ -202,7 +202,8 @@ TEST(PlanPart, CostsAreRangesOfAMarketAndSayWhatIsNotInThem) {
   json["cost"][1]["cost"] = {{"low", 300}, {"high", 900}};
   const std::string text = text_of(made({.plan = json}));
   EXPECT_THAT(text, HasSubstr("\\$87.50 – \\$900"));
-  EXPECT_THAT(text, HasSubstr("least: Vast; without interruptions, storage, traffic"));
+  EXPECT_THAT(text,
+              HasSubstr("cheapest: Vast; without interruptions, storage and network traffic"));
 }
 
 TEST(PlanPart, IdleDevicesAreNamed) {
@@ -215,7 +216,7 @@ TEST(PlanPart, IdleDevicesAreNamed) {
   }
   const std::string text = text_of(made({.search = search}));
   EXPECT_THAT(text, HasSubstr("1 machine of 1 x NVIDIA H100 \\(1 GPU\\)"));
-  EXPECT_THAT(text, HasSubstr("7 of 8 rented GPUs idle, and paid for"));
+  EXPECT_THAT(text, HasSubstr("7 of 8 rented GPUs are paid for but idle"));
   EXPECT_THAT(text, HasSubstr("1 \\+ 7 idle"));
 }
 

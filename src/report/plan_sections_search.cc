@@ -44,7 +44,7 @@ std::string machines_text(const Json& one) {
 std::string idle_text(const Json& one) {
   const double idle = number_in(one, "idle_devices");
   if (!(idle > 0)) return {};
-  return fmt::format("{} of {} rented GPUs idle, and paid for", figure(idle),
+  return fmt::format("{} of {} rented GPUs are paid for but idle", figure(idle),
                      figure(idle + number_in(one, "devices")));
 }
 
@@ -147,11 +147,12 @@ Facts recommended_facts(const Json& one) {
   }
   facts.facts.push_back(
       {"time", figure(number_in(one, "hours_p50")) + " h",
-       fmt::format("{} h for 90 % of runs", figure(number_in(one, "hours_p90")))});
+       fmt::format("at most {} h for 90 % of runs", figure(number_in(one, "hours_p90")))});
   if (is_priced(one)) {
-    facts.facts.push_back({"cost", cost_text(object_in(one, "cost_p50")),
-                           fmt::format("{} for 90 % of runs; without storage and traffic",
-                                       cost_text(object_in(one, "cost_p90")))});
+    facts.facts.push_back(
+        {"cost", cost_text(object_in(one, "cost_p50")),
+         fmt::format("at most {} for 90 % of runs; without storage and network traffic",
+                     cost_text(object_in(one, "cost_p90")))});
   } else {
     facts.facts.push_back({"GPU-hours", figure(number_in(one, "gpu_hours_p50")), "no price known"});
   }

@@ -24,7 +24,7 @@ Rating rating_of(std::string word) {
 }
 
 // How the value that a goal was judged by was obtained: measured, recorded or planned.
-std::string how_of(const Json& goal) {
+std::string source_of_value(const Json& goal) {
   if (std::string label = suite_text(goal, "label"); !label.empty()) return label;
   return goal.contains("measured") && !goal.at("measured").is_null() ? "measured" : "";
 }
@@ -70,7 +70,7 @@ GoalCount count_goals(const Json& goals) {
     count.labelled = count.labelled || goal.contains("label");
     count.missed = count.missed || rating == Rating::kBad;
     if (rating != Rating::kGood) continue;
-    const std::string how = how_of(goal);
+    const std::string how = source_of_value(goal);
     ++count.good;
     if (how == "measured" || how == "recorded") ++count.seen;
     if (in_fit(goal)) ++count.in_fit;
@@ -122,7 +122,7 @@ base::Result<Table> suite_goals(const Json& goals, const std::string& where) {
       }
     }
     const std::string word = suite_text(goal, "verdict");
-    const std::string how = how_of(goal);
+    const std::string how = source_of_value(goal);
     const std::string note = suite_text(goal, "note");
     // The verdict comes second: narrow screens show the first two columns.
     table.rows.push_back(

@@ -99,7 +99,7 @@ base::Result<void> fits(const std::string& where, std::uint64_t bytes, const Gpu
       hint));
 }
 
-base::Result<Limits> limits_of_all(const std::string& verb, const LimitOptions& options) {
+base::Result<Limits> limits_of_all(const std::string& verb, const GpuLimitOptions& options) {
   Limits all;
   if (!options.memory.empty()) {
     ASSAY_TRY(all.bytes, at(verb + " --gpu-memory", parse_memory_limit(options.memory.back())));
@@ -201,7 +201,7 @@ std::vector<GpuName> visible_gpus(const std::vector<GpuName>& gpus,
   return visible;
 }
 
-base::Result<LimitPlan> plan_limits(const std::string& verb, const LimitOptions& options,
+base::Result<LimitPlan> plan_limits(const std::string& verb, const GpuLimitOptions& options,
                                     const LimitContext& context) {
   LimitPlan plan;
   ASSAY_TRY(plan.all, limits_of_all(verb, options));

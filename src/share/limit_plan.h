@@ -50,7 +50,7 @@ struct LimitContext {
 };
 
 // Errors are usage errors that begin with `verb` ("run") and the option.
-base::Result<LimitPlan> plan_limits(const std::string& verb, const LimitOptions& options,
+base::Result<LimitPlan> plan_limits(const std::string& verb, const GpuLimitOptions& options,
                                     const LimitContext& context);
 
 }  // namespace assay::share

@@ -128,7 +128,7 @@ base::Result<DeviceLimits> parse_device_limits(std::string_view text) {
   return found;
 }
 
-std::vector<std::string> to_arguments(const LimitOptions& options) {
+std::vector<std::string> to_arguments(const GpuLimitOptions& options) {
   std::vector<std::string> arguments;
   if (!options.memory.empty()) arguments.push_back("--gpu-memory=" + options.memory.back());
   if (!options.compute.empty()) arguments.push_back("--gpu-compute=" + options.compute.back());
@@ -138,7 +138,7 @@ std::vector<std::string> to_arguments(const LimitOptions& options) {
   return arguments;
 }
 
-bool parse_option(std::string_view argument, LimitOptions& options) {
+bool parse_option(std::string_view argument, GpuLimitOptions& options) {
   const std::size_t equals = argument.find('=');
   const std::string_view name = argument.substr(0, equals);
   if (argument == "--gpu-borrow") {
@@ -159,7 +159,7 @@ bool parse_option(std::string_view argument, LimitOptions& options) {
   return false;
 }
 
-void add_options(const LimitOptions& later, LimitOptions& options) {
+void add_options(const GpuLimitOptions& later, GpuLimitOptions& options) {
   const auto add = [](const std::vector<std::string>& from, std::vector<std::string>& to) {
     to.insert(to.end(), from.begin(), from.end());
   };

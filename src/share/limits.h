@@ -42,7 +42,7 @@ base::Result<DeviceLimits> parse_device_limits(std::string_view text);
 
 // The limit options of a command line. Each is a list, so that an empty value differs from an
 // absent one. The last value of a list counts, but all of `devices`.
-struct LimitOptions {
+struct GpuLimitOptions {
   std::vector<std::string> memory;
   std::vector<std::string> compute;
   std::vector<std::string> devices;
@@ -57,10 +57,10 @@ struct LimitOptions {
 };
 
 // As command-line arguments: "--gpu-memory=20GiB", "--gpu-borrow".
-std::vector<std::string> to_arguments(const LimitOptions& options);
+std::vector<std::string> to_arguments(const GpuLimitOptions& options);
 // Adds one such argument. False if it is not a limit option.
-bool parse_option(std::string_view argument, LimitOptions& options);
+bool parse_option(std::string_view argument, GpuLimitOptions& options);
 // Adds the options of a later command line, which take precedence.
-void add_options(const LimitOptions& later, LimitOptions& options);
+void add_options(const GpuLimitOptions& later, GpuLimitOptions& options);
 
 }  // namespace assay::share

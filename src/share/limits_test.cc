@@ -80,16 +80,16 @@ RC_GTEST_PROP(LimitsTest, SharesAreExact, ()) {
 }
 
 TEST(LimitsTest, OptionsCanBeGivenAgain) {
-  LimitOptions options{.memory = {"1GiB", "2GiB"},
-                       .compute = {"30%"},
-                       .devices = {"0=memory:1GiB", "1=compute:5%"},
-                       .priority = {"low"},
-                       .borrow = true};
+  GpuLimitOptions options{.memory = {"1GiB", "2GiB"},
+                          .compute = {"30%"},
+                          .devices = {"0=memory:1GiB", "1=compute:5%"},
+                          .priority = {"low"},
+                          .borrow = true};
   const std::vector<std::string> arguments = to_arguments(options);
   EXPECT_THAT(arguments,
               ElementsAre("--gpu-memory=2GiB", "--gpu-compute=30%", "--gpu=0=memory:1GiB",
                           "--gpu=1=compute:5%", "--gpu-borrow", "--priority=low"));
-  LimitOptions again;
+  GpuLimitOptions again;
   for (const std::string& argument : arguments)
     EXPECT_TRUE(parse_option(argument, again)) << argument;
   EXPECT_EQ(to_arguments(again), arguments);
@@ -123,7 +123,8 @@ class PlanTest : public ::testing::Test {
            .memory = base::Bytes(141 * kGi)});
     }
   }
-  std::string error(const LimitOptions& options, base::ExitCode expected = base::ExitCode::kUsage) {
+  std::string error(const GpuLimitOptions& options,
+                    base::ExitCode expected = base::ExitCode::kUsage) {
     const auto plan = plan_limits("run", options, here_);
     if (plan) return "none";
     EXPECT_EQ(plan.error().code, expected);

@@ -90,7 +90,7 @@ bool apply(const LimitPlan& plan, wire::GpuRegion& region) {
   return true;
 }
 
-void lift_all(wire::GpuRegion& region) {
+void clear_limits(wire::GpuRegion& region) {
   lift(region.header.limits);
   for (wire::GpuDevice& device : region.devices) lift(device.limits);
   region.header.generation.fetch_add(1);

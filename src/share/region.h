@@ -14,7 +14,7 @@ namespace assay::share {
 // number. False, with nothing changed, if the region has no row left for a device.
 bool apply(const LimitPlan& plan, wire::GpuRegion& region);
 // Removes all limits.
-void lift_all(wire::GpuRegion& region);
+void clear_limits(wire::GpuRegion& region);
 
 struct DeviceState {
   wire::GpuUuid uuid{};

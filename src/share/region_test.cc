@@ -45,7 +45,7 @@ TEST_F(RegionTest, LimitsHoldAsTheWireReadsThem) {
   EXPECT_EQ(wire::byte_limit(*region_, device(first_)), kGib);
   EXPECT_FALSE(wire::share_of(*region_, device(second_)).borrow);
   EXPECT_EQ(wire::share_of(*region_, device(second_)).thousandths, 300U);
-  lift_all(*region_);
+  clear_limits(*region_);
   EXPECT_EQ(region_->header.generation.load(), 3U);
   EXPECT_EQ(wire::byte_limit(*region_, device(first_)), 0U);
   EXPECT_FALSE(wire::share_of(*region_, device(first_)).limited());

@@ -119,8 +119,8 @@ base::Result<Parameters> count_parameters(const ModelSpec& m) {
   for (const ParameterGroup& group : result.groups) {
     const auto parameters = checked_product({group.rows, group.cols, group.count});
     if (!parameters || __builtin_add_overflow(result.total, *parameters, &result.total)) {
-      return base::fail(base::usage_error("", "the model has more parameters than 64 bits count",
-                                          "make it smaller"));
+      return base::fail(base::usage_error(
+          "", "the model has more parameters than 64 bits can count", "make it smaller"));
     }
     result.active += group.expert ? *parameters / m.experts * m.experts_per_token : *parameters;
     const bool matmul = group.role == Role::kMatrix || group.role == Role::kHead;

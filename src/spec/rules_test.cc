@@ -112,7 +112,8 @@ INSTANTIATE_TEST_SUITE_P(
              "tiny",
              {"model.layers=100000", "model.vocab=100000000", "model.dim=1000000",
               "model.ffn=10000000", "model.experts=100000", "model.experts_per_token=1"},
-             "presets/models/tiny.toml:3: model: the model has more parameters than 64 bits count; "
+             "presets/models/tiny.toml:3: model: the model has more parameters than 64 bits can "
+             "count; "
              "make it smaller"},
         Case{"WrongType",
              "tiny",

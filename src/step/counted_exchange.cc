@@ -11,7 +11,7 @@ const Buffer& buffer_of(const View& view, const std::vector<Buffer>& buffers) {
   return buffers[static_cast<std::size_t>(view.buffer)];
 }
 
-Exchanged what_of(const Op& op, const std::vector<Buffer>& buffers) {
+Exchanged exchanged_by(const Op& op, const std::vector<Buffer>& buffers) {
   switch (buffer_of(op.in.empty() ? op.out[0] : op.in[0], buffers).storage) {
     case Storage::kWeights:
       return Exchanged::kWeights;
@@ -43,7 +43,7 @@ CountedExchange counted_exchange(const Op& op, const std::vector<Buffer>& buffer
           .axis = op.axis,
           .ranks = layout.along(op.axis).ranks,
           .phase = op.phase,
-          .what = what_of(op, buffers),
+          .what = exchanged_by(op, buffers),
           .type = buffer_of(op.in.empty() ? op.out[0] : op.in[0], buffers).type,
           .elements = op.exchanged_elements(),
           .calls = calls};

@@ -213,7 +213,7 @@ Error unaligned_parts(const char* key, std::int64_t width, std::int64_t aligned,
   return usage_error("layout.tp",
                      fmt::format("{} ranks of {} {} cannot be trained on a GPU",
                                  c.layout.tensor.ranks, key, width),
-                     fmt::format("choose a width of a multiple of {} for each rank", aligned));
+                     fmt::format("choose a width that is a multiple of {} for each rank", aligned));
 }
 
 constexpr Rule kGpuRules[] = {
@@ -246,7 +246,7 @@ constexpr Rule kGpuRules[] = {
            "layout.tp",
            fmt::format("{} ranks of model.ffn {} cannot be trained on a GPU", c.layout.tensor.ranks,
                        m.ffn),
-           fmt::format("choose a width of a multiple of {} for each rank", aligned_sides(c)));
+           fmt::format("choose a width that is a multiple of {} for each rank", aligned_sides(c)));
      }},
     of_fp8_width<kGpuDim>(),
     of_fp8_width<kGpuFfn>(),

@@ -28,7 +28,7 @@ base::Result<void> erase(Database& database, RunId id) {
 
 // Adds the newest run that left the present content of a path: without it the file's origin would
 // be unknown.
-base::Result<void> add_makers_of_files(Store& store, const GcOptions& options,
+base::Result<void> add_makers_of_files(Store& store, const GcRequest& request,
                                        std::set<RunId>& needed, std::vector<RunId>& todo) {
   ASSAY_TRY(Statement select,
             store.database().prepare("SELECT run, path, blake3, size FROM run_output"
@@ -43,14 +43,14 @@ base::Result<void> add_makers_of_files(Store& store, const GcOptions& options,
     path = std::move(at);
     const auto content = digest_at(row, 2);
     if (!content || !seen.insert(*content).second) return;
-    if (!options.on_disk(path, *content, row.integer(3))) return;
+    if (!request.on_disk(path, *content, row.integer(3))) return;
     settled = path;
     if (needed.insert(row.integer(0)).second) todo.push_back(row.integer(0));
   });
 }
 
 // The runs that must stay, and recursively the runs whose outputs they read.
-base::Result<std::set<RunId>> needed_runs(Store& store, const GcOptions& options) {
+base::Result<std::set<RunId>> needed_runs(Store& store, const GcRequest& request) {
   ASSAY_TRY(const ReadTransaction snapshot, ReadTransaction::begin(store.database()));
   ASSAY_TRY(Statement select,
             store.database().prepare(
@@ -64,7 +64,7 @@ base::Result<std::set<RunId>> needed_runs(Store& store, const GcOptions& options
     needed.insert(row.integer(0));
     todo.push_back(row.integer(0));
   }));
-  if (options.on_disk) ASSAY_TRY_VOID(add_makers_of_files(store, options, needed, todo));
+  if (request.on_disk) ASSAY_TRY_VOID(add_makers_of_files(store, request, needed, todo));
   ASSAY_TRY(Producers producers, Producers::prepare(store));
   while (!todo.empty()) {
     ASSAY_TRY(const RunRecord reader, head_of(store, todo.back()));
@@ -93,10 +93,10 @@ constexpr const char* kUnreferencedPackages =
     "DELETE FROM package WHERE NOT EXISTS"
     " (SELECT 1 FROM run_package WHERE package = package.id)";
 
-base::Result<void> erase_leftovers(Database& database, const GcOptions& options, GcReport& report) {
+base::Result<void> erase_leftovers(Database& database, const GcRequest& request, GcReport& report) {
   ASSAY_TRY(report.documents, erase_unreferenced(database, kUnreferencedDocuments));
   ASSAY_TRY(report.packages, erase_unreferenced(database, kUnreferencedPackages));
-  ASSAY_TRY(report.hashes, forget_hashes_before(database, options.hashes_before_unix_ns));
+  ASSAY_TRY(report.hashes, forget_hashes_before(database, request.hashes_before_unix_ns));
   return {};
 }
 
@@ -160,27 +160,27 @@ base::Result<void> remove_run(Store& store, RunId id) {
   return transaction.commit();
 }
 
-base::Result<GcReport> collect_garbage(Store& store, const GcOptions& options) {
+base::Result<GcReport> collect_garbage(Store& store, const GcRequest& request) {
   GcReport report;
   report.bytes_before = size_of(store);
-  ASSAY_TRY(const std::set<RunId> needed, needed_runs(store, options));
+  ASSAY_TRY(const std::set<RunId> needed, needed_runs(store, request));
   ASSAY_TRY(report.runs, list_runs(store));
   std::int64_t kept = 0;
   std::erase_if(report.runs, [&](const RunRecord& run) {
-    if (needed.contains(run.id) || kept++ < options.keep) return true;
-    return options.before_unix_ns && run.started_unix_ns >= *options.before_unix_ns;
+    if (needed.contains(run.id) || kept++ < request.keep) return true;
+    return request.before_unix_ns && run.started_unix_ns >= *request.before_unix_ns;
   });
-  if (options.dry_run) {
+  if (request.dry_run) {
     // Does everything and rolls it back, so that a dry run reports exactly what a real one would
     // do.
     ASSAY_TRY(Transaction undone, Transaction::begin(store.database()));
     for (const RunRecord& run : report.runs) ASSAY_TRY_VOID(erase(store.database(), run.id));
-    ASSAY_TRY_VOID(erase_leftovers(store.database(), options, report));
+    ASSAY_TRY_VOID(erase_leftovers(store.database(), request, report));
   } else {
     ASSAY_TRY_VOID(erase_each(store, report.runs));
     {
       ASSAY_TRY(Transaction transaction, Transaction::begin(store.database()));
-      ASSAY_TRY_VOID(erase_leftovers(store.database(), options, report));
+      ASSAY_TRY_VOID(erase_leftovers(store.database(), request, report));
       ASSAY_TRY_VOID(transaction.commit());
     }
     ASSAY_TRY_VOID(shrink(store));

@@ -17,7 +17,7 @@ namespace assay::store {
 // A running run is a usage error, because its recorder will still write to it.
 base::Result<void> remove_run(Store& store, RunId id);
 
-struct GcOptions {
+struct GcRequest {
   std::int64_t keep = 0;                       // keep this many of the newest removable runs
   std::optional<std::int64_t> before_unix_ns;  // remove only runs that began before this
   std::int64_t hashes_before_unix_ns = 0;      // remove cache entries older than this
@@ -42,6 +42,6 @@ struct GcReport {
 // content, left no file that is still on disk, and made nothing that a remaining run has read; so
 // the lineage of what remains is complete. Then removes documents, packages and cached hashes
 // without references. Safe while other processes record runs.
-base::Result<GcReport> collect_garbage(Store& store, const GcOptions& options);
+base::Result<GcReport> collect_garbage(Store& store, const GcRequest& request);
 
 }  // namespace assay::store

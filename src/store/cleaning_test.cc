@@ -26,8 +26,8 @@ using testing::run_of;
 class CleaningTest : public testing::RunsTest {
  protected:
   std::vector<RunId> left() { return ids(*list_runs(store_)); }
-  std::vector<RunId> collected(const GcOptions& options = {}) {
-    const auto report = collect_garbage(store_, options);
+  std::vector<RunId> collected(const GcRequest& request = {}) {
+    const auto report = collect_garbage(store_, request);
     EXPECT_TRUE(report) << line_of(report);
     return ids(report->runs);
   }

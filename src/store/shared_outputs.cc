@@ -12,15 +12,16 @@
 namespace assay::store {
 namespace {
 
+// Another run that may have overlapped.
 struct Other {
   RunId id = 0;
   std::int64_t outputs = 0;
   std::vector<std::string> redirects;
 };
 
-// Those that have ended, with outputs.
-base::Result<std::vector<Other>> ended_beside(Database& database, RunId run,
-                                              const std::vector<RunId>& earlier) {
+// Runs that overlapped this one, have ended and have outputs.
+base::Result<std::vector<Other>> ended_with_outputs(Database& database, RunId run,
+                                                    const std::vector<RunId>& earlier) {
   std::vector<Other> others;
   const auto add = [&](const Statement& row) {
     others.push_back({row.integer(0), row.integer(1), strings_at(row, 2)});
@@ -67,7 +68,7 @@ base::Result<std::vector<std::string>> written_by_both(Database& database, const
   return paths;
 }
 
-Missed missed_beside(const std::vector<std::string>& paths, RunId other) {
+Missed also_written_by(const std::vector<std::string>& paths, RunId other) {
   const std::string more = paths.size() > 1 ? fmt::format(" and {} more", paths.size() - 1) : "";
   return {
       "changed",
@@ -89,7 +90,7 @@ base::Result<void> add_to(Database& database, RunId run, const Missed& missed) {
 
 }  // namespace
 
-base::Result<std::vector<RunId>> runs_beside(Store& store, RunId run) {
+base::Result<std::vector<RunId>> overlapping_runs(Store& store, RunId run) {
   std::vector<RunId> runs;
   ASSAY_TRY(Statement select, store.database().prepare("SELECT id FROM run WHERE status = 'running'"
                                                        " AND id <> ?1"));
@@ -101,7 +102,7 @@ base::Result<std::vector<RunId>> runs_beside(Store& store, RunId run) {
 base::Result<std::vector<Missed>> note_shared_outputs(Database& database, const RunRecord& run,
                                                       const std::vector<RunId>& earlier) {
   std::vector<Missed> missed;
-  ASSAY_TRY(const std::vector<Other> others, ended_beside(database, run.id, earlier));
+  ASSAY_TRY(const std::vector<Other> others, ended_with_outputs(database, run.id, earlier));
   if (others.empty()) return missed;
   ASSAY_TRY(Statement count, database.prepare("SELECT count(*) FROM run_output WHERE run = ?1"));
   ASSAY_TRY_VOID(count.bind(run.id));
@@ -110,8 +111,8 @@ base::Result<std::vector<Missed>> note_shared_outputs(Database& database, const 
   for (const Other& other : others) {
     ASSAY_TRY(const std::vector<std::string> paths, written_by_both(database, self, other));
     if (paths.empty()) continue;
-    missed.push_back(missed_beside(paths, other.id));
-    ASSAY_TRY_VOID(add_to(database, other.id, missed_beside(paths, run.id)));
+    missed.push_back(also_written_by(paths, other.id));
+    ASSAY_TRY_VOID(add_to(database, other.id, also_written_by(paths, run.id)));
   }
   return missed;
 }

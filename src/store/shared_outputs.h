@@ -12,13 +12,13 @@
 namespace assay::store {
 
 // The other runs that are running now.
-base::Result<std::vector<RunId>> runs_beside(Store& store, RunId run);
+base::Result<std::vector<RunId>> overlapping_runs(Store& store, RunId run);
 
-// Call with the run's outputs written, in the caller's transaction. `earlier`: runs_beside() when
-// the run began; later ones are found by their numbers. Returns what the run has missed for it, and
-// adds the same to what the other runs have missed, which then are not complete either. Files that
-// a run appended to as its standard output or error, or that were its standard error, do not count:
-// they are logs, which several runs may share.
+// Call with the run's outputs written, in the caller's transaction. `earlier`: overlapping_runs()
+// when the run began; later ones are found by their numbers. Returns what the run has missed for
+// it, and adds the same to what the other runs have missed, which then are not complete either.
+// Files that a run appended to as its standard output or error, or that were its standard error, do
+// not count: they are logs, which several runs may share.
 base::Result<std::vector<Missed>> note_shared_outputs(Database& database, const RunRecord& run,
                                                       const std::vector<RunId>& earlier);
 

@@ -17,21 +17,21 @@ class SharedOutputsTest : public testing::RunsTest {
  protected:
   struct Running {
     RunRecord run;
-    std::vector<RunId> beside;
+    std::vector<RunId> overlapping;
   };
   Running begin(const std::string& description, std::vector<std::string> redirects = {}) {
-    Running running{.run = run_of(description), .beside = {}};
+    Running running{.run = run_of(description), .overlapping = {}};
     running.run.redirects = std::move(redirects);
     running.run.status = RunStatus::kRunning;
     running.run.id = *begin_run(store_, running.run);
-    running.beside = *runs_beside(store_, running.run.id);
+    running.overlapping = *overlapping_runs(store_, running.run.id);
     return running;
   }
   void end(Running& running) {
     auto writer = RunWriter::begin(store_, running.run.id);
     for (const Output& output : running.run.outputs) ASSERT_TRUE(writer->add_output(output));
     running.run.status = RunStatus::kDone;
-    ASSERT_TRUE(writer->note_shared_outputs(running.run, running.beside));
+    ASSERT_TRUE(writer->note_shared_outputs(running.run, running.overlapping));
     ASSERT_TRUE(writer->finish(running.run));
   }
   std::string missed(RunId run) {

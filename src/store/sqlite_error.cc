@@ -43,7 +43,7 @@ std::string hint_for(int primary_code, std::string_view path) {
 }
 
 // Wrong SQL or wrong use of SQLite; everything else is about the machine.
-bool is_our_fault(int primary_code) {
+bool is_programming_error(int primary_code) {
   switch (primary_code) {
     case SQLITE_ERROR:
     case SQLITE_CONSTRAINT:
@@ -64,7 +64,7 @@ base::Error sqlite_error(std::string path, int code, std::string_view message) {
   const bool full = is_full(code);
   std::string what = fmt::format("{} (SQLite code {})", full ? "the disk is full" : message, code);
   std::string hint = hint_for(full ? SQLITE_FULL : primary_code, path);
-  return is_our_fault(primary_code)
+  return is_programming_error(primary_code)
              ? base::failed_error(std::move(path), std::move(what), std::move(hint))
              : base::unfit_error(std::move(path), std::move(what), std::move(hint));
 }

@@ -82,7 +82,7 @@ class FigureFinder {
     if (values.size() > 1) {
       ours.low = *std::min_element(values.begin(), values.end());
       ours.high = *std::max_element(values.begin(), values.end());
-      ours.remark = fmt::format("median of {}, least to most{}{}", values.size(),
+      ours.remark = fmt::format("median of {}, smallest to largest{}{}", values.size(),
                                 source.note.empty() ? "" : "; ", source.note);
       return ours;
     }

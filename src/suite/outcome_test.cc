@@ -121,7 +121,8 @@ TEST_F(SuiteRun, LabelsFollowTheKindOfCase) {
   EXPECT_EQ(measured.high, 3);
 
   // A remark about one of our values is not shown for the other.
-  EXPECT_EQ(figure(outcome, "noted").ours[0].remark, "median of 3, least to most; twice as wide");
+  EXPECT_EQ(figure(outcome, "noted").ours[0].remark,
+            "median of 3, smallest to largest; twice as wide");
   EXPECT_EQ(figure(outcome, "noted").ours[1].remark, "");
 
   // A figure that could lie anywhere passes no goal.

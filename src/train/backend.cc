@@ -22,7 +22,8 @@ base::Result<HostCopy> Backend::copy_out(const step::Program& program,
   }
   return copy;
 } catch (const std::bad_alloc&) {
-  return base::fail(base::unfit_error("host memory", "is too little for a copy of the state"));
+  return base::fail(
+      base::unfit_error("host memory", "is too small for a copy of the training state"));
 }
 
 base::Result<void> gather_first_weights(Backend& backend, const step::Program& program) {

@@ -19,8 +19,8 @@ std::string bytes_text(std::int64_t bytes) {
   return base::to_text(base::Bytes(bytes));
 }
 
-base::Result<PlannedStep> planned(const spec::ModelSpec& model, const step::Choices& choices) {
-  PlannedStep result;
+base::Result<ExecutableStep> planned(const spec::ModelSpec& model, const step::Choices& choices) {
+  ExecutableStep result;
   ASSAY_TRY(result.program, step::build(model, choices));
   result.plan = step::plan_memory(result.program);
   return result;
@@ -48,7 +48,7 @@ std::optional<std::int64_t> fitting_micro_batch(const spec::ModelSpec& model, st
 }
 
 base::Error does_not_fit(const spec::JobSpec& job, const step::Choices& choices,
-                         const PlannedStep& smallest, std::int64_t available) {
+                         const ExecutableStep& smallest, std::int64_t available) {
   std::string hint;
   const std::int64_t limit = available - smallest.extra_bytes;
   step::Choices full = choices;
@@ -75,12 +75,12 @@ MemoryBudget memory_budget(Backend& backend, std::int64_t available) {
   return {available, [&](const step::Program& program) { return backend.extra_bytes(program); }};
 }
 
-base::Result<PlannedStep> plan_step(const spec::JobSpec& job, step::Choices choices,
-                                    const MemoryBudget& budget) {
+base::Result<ExecutableStep> plan_step(const spec::JobSpec& job, step::Choices choices,
+                                       const MemoryBudget& budget) {
   const Recompute requested = choices.recompute;
   std::span<const Recompute> policies = step::kRecomputePolicies;
   if (requested != Recompute::kAuto) policies = {&requested, 1};
-  PlannedStep tried;
+  ExecutableStep tried;
   base::Result<void> built;
   const auto build = [&]() -> base::Result<void> {
     ASSAY_TRY(tried, planned(job.model, choices));

@@ -16,7 +16,7 @@
 
 namespace assay::train {
 
-struct PlannedStep {
+struct ExecutableStep {
   step::Program program;
   step::MemoryPlan plan;
   std::int64_t extra_bytes = 0;
@@ -30,7 +30,7 @@ struct MemoryBudget {
 MemoryBudget memory_budget(Backend& backend, std::int64_t available);
 
 // If the job does not fit, the error suggests settings that would.
-base::Result<PlannedStep> plan_step(const spec::JobSpec& job, step::Choices choices,
-                                    const MemoryBudget& budget);
+base::Result<ExecutableStep> plan_step(const spec::JobSpec& job, step::Choices choices,
+                                       const MemoryBudget& budget);
 
 }  // namespace assay::train

@@ -103,9 +103,9 @@ void draw(const step::Parameter& parameter, std::uint64_t seed,
 }
 
 // Draws a weight on the device, if the device supports it.
-base::Result<bool> draw_there(Backend& backend, const step::Program& program,
-                              const step::Parameter& parameter, const StateTensor& weight,
-                              std::uint64_t seed) {
+base::Result<bool> draw_on_device(Backend& backend, const step::Program& program,
+                                  const step::Parameter& parameter, const StateTensor& weight,
+                                  std::uint64_t seed) {
   if (parameter.init != step::Init::kNormal) return false;
   InitialDraw draw{.parameter = parameter,
                    .seed = seed,
@@ -234,7 +234,7 @@ base::Result<void> initialise(Backend& backend, const step::Program& program, st
     const step::Range own = weights[i].own;
     if (own.count == 0) continue;
     ASSAY_TRY(const bool drawn,
-              draw_there(backend, program, program.model_parameters[i], weights[i], seed));
+              draw_on_device(backend, program, program.model_parameters[i], weights[i], seed));
     if (drawn) continue;
     all.resize(std::max(all.size(), static_cast<std::size_t>(own.count)));
     const std::span<float> values = std::span(all).first(static_cast<std::size_t>(own.count));

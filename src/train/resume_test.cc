@@ -61,7 +61,7 @@ using Tensors = std::map<std::string, std::vector<std::byte>>;
 // Adds what one rank saves to what the others save. No element is saved twice.
 void add_tensors(const checkpoint::Snapshot& snapshot, Tensors& tensors,
                  std::map<std::string, std::size_t>& added) {
-  for (const checkpoint::Part& part : snapshot.parts) {
+  for (const checkpoint::SnapshotPart& part : snapshot.parts) {
     for (const checkpoint::Tensor& tensor : part.tensors) {
       const std::string name = part.name + "/" + tensor.info.name;
       std::vector<std::byte>& bytes = tensors[name];

@@ -15,7 +15,7 @@
 namespace assay::train {
 namespace {
 
-using checkpoint::Part;
+using checkpoint::SnapshotPart;
 
 constexpr struct {
   StateKind kind;
@@ -23,11 +23,11 @@ constexpr struct {
 } kParts[] = {{StateKind::kWeights, "weights"}, {StateKind::kOptimizer, "optimizer"}};
 
 // The tensors of one part that this rank saves, without their data, and the views that hold it.
-Part describe(const step::Program& program, StateKind kind, const char* name,
-              std::vector<step::View>& views) {
+SnapshotPart describe(const step::Program& program, StateKind kind, const char* name,
+                      std::vector<step::View>& views) {
   const step::Layout& layout = program.choices.layout;
   const bool alone = layout.ranks() == 1;
-  Part part{.name = name};
+  SnapshotPart part{.name = name};
   for (const StateTensor& tensor : state_tensors(program, kind)) {
     const checkpoint::TensorInfo info = file_info(tensor);
     if (alone) {
@@ -54,7 +54,7 @@ base::Result<void> copy_parts(Backend& backend, const step::Program& program,
   }
   ASSAY_TRY(HostCopy copy, backend.copy_out(program, views));
   auto bytes = copy.views.begin();
-  for (Part& part : snapshot.parts) {
+  for (SnapshotPart& part : snapshot.parts) {
     for (checkpoint::Tensor& tensor : part.tensors) {
       tensor.data = *bytes++;
       tensor.owner = copy.memory;

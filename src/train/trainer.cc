@@ -362,7 +362,7 @@ class Trainer {
 
 }  // namespace
 
-base::Result<TrainingResult> train(const spec::JobSpec& job, const PlannedStep& planned,
+base::Result<TrainingResult> train(const spec::JobSpec& job, const ExecutableStep& planned,
                                    Backend& backend, const data::BatchReader& reader,
                                    const TrainerOptions& options, Reporter& reporter) {
   if (!spec::training_steps(job)) {

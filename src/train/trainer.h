@@ -104,7 +104,7 @@ struct TrainingResult {
   std::filesystem::path checkpoint;
 };
 
-base::Result<TrainingResult> train(const spec::JobSpec& job, const PlannedStep& planned,
+base::Result<TrainingResult> train(const spec::JobSpec& job, const ExecutableStep& planned,
                                    Backend& backend, const data::BatchReader& reader,
                                    const TrainerOptions& options, Reporter& reporter);
 

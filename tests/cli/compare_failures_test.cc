@@ -240,7 +240,7 @@ TEST_F(CompareCli, MistakesAreOneLine) {
       {"--a", "true", "--b", "true", "--metric", "speed"},
       "--metric: 'speed' is not a metric; one of wall, cpu, regex:PATTERN, json:PATH, stored:NAME");
   refused({"--a", "true", "--b", "true", "--max-time", "10"},
-          "--max-time: 10 what? 10s, 10min, 10h");
+          "--max-time: '10' has no unit; for example 10s, 10min or 10h");
   refused({"--a", "true", "--b", "true", "--margin", "much"},
           "--margin: 'much' is not a percentage; 0.5%, for example");
   refused({"--a", "true", "--b", "true", "--half-width", "0"},

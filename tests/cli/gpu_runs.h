@@ -55,11 +55,11 @@ class GpuShareTest : public ::testing::Test {
     }
     return false;
   }
-  void let_go(const std::string& fifo = "go") {
+  void let_continue(const std::string& fifo = "go") {
     shell("timeout 10 sh -c 'echo on > " + fifo + "'");
   }
   void finish() {
-    let_go();
+    let_continue();
     EXPECT_TRUE(appears("rc", "\n"));
     running_ = false;
   }

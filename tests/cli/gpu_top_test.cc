@@ -82,7 +82,7 @@ TEST_F(GpuTop, RatesAddUpToWhatWasDone) {
   start("$ASSAY run", "wait go launch 1000 wait again");
   shell("($ASSAY top --json --interval 0.1 > lines 2> toperr & echo $! > toppid)");
   ASSERT_TRUE(appears("lines", "\n"));
-  let_go();
+  let_continue();
   shell(
       "while [ $(grep -c ready out) -lt 2 ]; do sleep 0.01; done; n=$(wc -l < lines);"
       " while [ $(wc -l < lines) -lt $((n + 2)) ]; do sleep 0.01; done; kill -INT $(cat toppid);"
@@ -98,7 +98,7 @@ TEST_F(GpuTop, RatesAddUpToWhatWasDone) {
   }
   EXPECT_NEAR(launched, 1000, 1e-6);
   EXPECT_EQ(text_of("toperr"), "");
-  let_go("again");
+  let_continue("again");
   EXPECT_TRUE(appears("rc", "0\n"));
   running_ = false;
 }

@@ -94,7 +94,7 @@ TEST_F(Pack, SecretsStayHere) {
       " cat in > out' - --password=opensesame");
   const auto packed = shell("cd project; $A pack out -o ../s.tar");
   ASSERT_EQ(packed.exit_code, 0) << packed.err;
-  EXPECT_THAT(packed.out, HasSubstr("left out: .env: its name is that of a file with secrets"));
+  EXPECT_THAT(packed.out, HasSubstr("left out: .env: files of this name usually hold secrets"));
   EXPECT_THAT(packed.out, HasSubstr("left out: conf.py: it contains a secret"));
   EXPECT_THAT(packed.out, HasSubstr("left out: id: it contains a secret"));
   EXPECT_THAT(packed.out, HasSubstr("left out: sub/copy: it has the content of a file with"));

@@ -173,7 +173,7 @@ TEST(PlanCli, WhatTheTrainerRefusesIsSaidFirst) {
       "set layout.tp=1, or train.optimizer=adamw";
   const auto outcome = plan(job);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("\nassay train refuses this job:\n  " + line + "\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("\nassay train cannot run this job:\n  " + line + "\n"));
   EXPECT_THAT(outcome.out,
               HasSubstr("the plan below is for software that can run it: megatron-core\n"));
   EXPECT_THAT(outcome.out, HasSubstr("run by megatron-core: "));
@@ -234,7 +234,7 @@ TEST(PlanCli, MachinesAndGpusAreToldApart) {
   // A machine of eight of which one GPU works: the others are in the bill, and it says so.
   const auto one = plan({"gpt2-124m-h200", "--search"});
   EXPECT_THAT(one.out, ::testing::StartsWith("1 machine of 1 x NVIDIA H200 (1 GPU), from "));
-  EXPECT_THAT(one.out, HasSubstr("7 of 8 rented GPUs idle, and paid for"));
+  EXPECT_THAT(one.out, HasSubstr("7 of 8 rented GPUs are paid for but idle"));
   const Json json = plan_json({"gpt2-124m-h200", "--search"});
   EXPECT_EQ(json["recommended"]["idle_devices"], 7);
   EXPECT_THAT(plan({"gpt2-124m-h200"}).out, HasSubstr("7 of 8 GPUs idle"));
@@ -418,7 +418,8 @@ TEST(PlanCli, OffersOfSeveralMachinesNeedANetwork) {
       EXPECT_EQ(one["provider"], "AWS");
     }
   }
-  EXPECT_THAT(search["rejected"].dump(), HasSubstr("price: no network between machines of"));
+  EXPECT_THAT(search["rejected"].dump(),
+              HasSubstr("price: no network is known between machines of"));
 }
 
 TEST(PlanCli, DrawsPictures) {
@@ -452,7 +453,8 @@ TEST(PlanCli, SearchesUnderLimits) {
   EXPECT_THAT(none.out, HasSubstr("budget"));
   refused({"llama3-70b-h200x32", "--deadline", "3d"},
           "--deadline: does not apply to one plan; use it with --search");
-  refused({"llama3-70b-h200x32", "--search", "--deadline", "48"}, "--deadline: 48 what? 48h, 48d");
+  refused({"llama3-70b-h200x32", "--search", "--deadline", "48"},
+          "--deadline: '48' has no unit; for example 48h or 48d");
   refused({"llama3-70b-h200x32", "--search", "--max-devices", "many"},
           "--max-devices: 'many' is not a whole number of at least 1");
   refused({"llama3-70b-h200x32", "--memory", "40GiB"},
@@ -564,8 +566,9 @@ TEST(PlanCli, ErrorsThatAreToldAreThoseOfTheConstantsInUse) {
               HasSubstr("made.json"));
   // Rows of the very project that the constants were fitted to, and others.
   EXPECT_THAT(plan({"--rows", rows, "--constants", made}).err,
-              HasSubstr("1 of 1 rows are of projects that the constants were fitted to (me)"));
-  EXPECT_THAT(plan({"--rows", rows}).err, HasSubstr("no row is of a project"));
+              HasSubstr("the constants were fitted to the projects of 1 of 1 rows (me)"));
+  EXPECT_THAT(plan({"--rows", rows}).err,
+              HasSubstr("the constants were fitted to none of the projects"));
 }
 
 TEST(PlanCli, UnknownPartsAreReportedBesideKnownOnes) {

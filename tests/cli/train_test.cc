@@ -415,8 +415,7 @@ TEST_F(TrainCli, OutlivesTheReaderOfItsOutput) {
       {{"bash", "-c", command + " | head -n 1; exit ${PIPESTATUS[0]}"}, "", directory_.path()});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.err,
-            "assay: nobody reads standard output any more; training goes on "
-            "without it\n");
+            "assay: standard output was closed; training continues without printing\n");
   EXPECT_TRUE(fs::exists(directory_.path() / "run/checkpoints/step-12"));
   EXPECT_EQ(json_of({"show", "last", "--json"})["run"]["exit_code"], 0);
   const auto full = support::run({{"bash", "-c", command + "2 >/dev/full"}, "", directory_.path()});

@@ -130,7 +130,7 @@ class Memory {
       const auto found = mappings_.find(at);
       if (found == mappings_.end()) return kInvalidValue;
       at += found->second.size;
-      let_go(found->second.handle);
+      drop_reference(found->second.handle);
       mappings_.erase(found);
     }
     return kOk;
@@ -145,7 +145,7 @@ class Memory {
   }
   int release_handle(std::uint64_t handle) {
     const std::lock_guard lock(mutex_);
-    return let_go(handle);
+    return drop_reference(handle);
   }
 
   // Contexts and modules, each with an overhead.
@@ -272,7 +272,7 @@ class Memory {
       give(live.device, live.size);
     }
   }
-  int let_go(std::uint64_t handle) {
+  int drop_reference(std::uint64_t handle) {
     const auto found = handles_.find(handle);
     if (found == handles_.end()) return kInvalidValue;
     if (--found->second.holders > 0) return kOk;

@@ -148,7 +148,7 @@ base::Result<void> dump(int argc, char** argv) {
   std::vector<float> norms;
   {
     ASSAY_TRY(cli::TrainingDevice device, cli::choose_device(device_name, job));
-    ASSAY_TRY(const train::PlannedStep planned,
+    ASSAY_TRY(const train::ExecutableStep planned,
               train::plan_step(job, step::choices_of(job),
                                train::memory_budget(*device.backend, device.available_bytes)));
     const step::Program& program = planned.program;

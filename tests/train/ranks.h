@@ -107,7 +107,7 @@ class RanksTest : public ::testing::Test {
     ASSAY_TRY(choices.layout, step::layout_of(job.layout, rank.ranks.rank()));
     ASSAY_TRY(const auto groups, RankGroups::make(rank.ranks, choices.layout));
     const auto backend = cpu::make_cpu_backend(1, groups.get());
-    ASSAY_TRY(const PlannedStep planned,
+    ASSAY_TRY(const ExecutableStep planned,
               plan_step(job, choices, memory_budget(*backend, std::int64_t{1} << 32U)));
     ASSAY_TRY_VOID(backend->prepare(planned.program, planned.plan));
     const data::BatchReader reader(*set_, static_cast<std::uint64_t>(job.train.seed),

@@ -30,7 +30,7 @@ class TrainerTest : public ::testing::Test {
   base::Result<TrainingResult> run(const spec::JobSpec& job, TrainerOptions options,
                                    Reporter& reporter, std::shared_ptr<Backend> backend) {
     ASSAY_TRY(
-        const PlannedStep planned,
+        const ExecutableStep planned,
         plan_step(job, step::choices_of(job), memory_budget(*backend, std::int64_t{1} << 32U)));
     ASSAY_TRY_VOID(backend->prepare(planned.program, planned.plan));
     const data::BatchReader reader(*set_, static_cast<std::uint64_t>(job.train.seed), 256,

@@ -224,7 +224,7 @@ base::Result<suite::SuiteFolder> resume_suite(const BenchOptions& options,
             suite::SuiteFolder::open(fs::absolute(options.resume), host));
   if (!options.suite.empty() && options.suite != folder.suite().name) {
     return base::fail(base::usage_error(options.resume,
-                                        fmt::format("is a run of '{}'", folder.suite().name),
+                                        fmt::format("is a run of suite '{}'", folder.suite().name),
                                         "leave the name out"));
   }
   return folder;

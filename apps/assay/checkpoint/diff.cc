@@ -144,8 +144,8 @@ Result<ExitCode> compare_checkpoints(const Session& session, const CheckpointDif
                            .total = a->manifest().bytes(),
                            .unit = base::ProgressUnit::kBytes,
                            .quiet = session.quiet});
-  const auto found = checkpoint::diff(
-      *a, *b, {.progress = [&progress](std::int64_t more) { progress.advance(more); }});
+  const auto found =
+      checkpoint::diff(*a, *b, [&progress](std::int64_t more) { progress.advance(more); });
   progress.finish();
   if (!found) return base::fail(unreadable(found.error()));
   session.print_json(difference_json(*a, *b, *found));

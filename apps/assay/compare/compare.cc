@@ -93,7 +93,7 @@ base::Result<base::ExitCode> finish_experiment(const Session& session,
                                                const CompareOptions& options,
                                                const fs::path& working_directory,
                                                const ExperimentResult& result) {
-  // First, because printing ends the process if nobody reads standard output any more.
+  // First, because printing ends the process if the reader of standard output has ended.
   const auto exported = export_experiment(options.exports, working_directory, result);
   session.print_json(experiment_json(result));
   if (!result.failure || !result.findings.blocks.complete.empty()) {

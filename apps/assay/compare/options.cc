@@ -185,7 +185,8 @@ base::Result<double> step_unit_of(const std::string& where, std::string_view tex
 
 base::Result<base::Seconds> duration(const std::string& where, std::string_view text) {
   if (!text.empty() && base::decimal_size(text) == text.size()) {
-    return base::fail(base::usage_error(where, fmt::format("{0} what? {0}s, {0}min, {0}h", text)));
+    return base::fail(base::usage_error(where, fmt::format("'{}' has no unit", text),
+                                        fmt::format("for example {0}s, {0}min or {0}h", text)));
   }
   return placed(where, base::parse_seconds(text));
 }

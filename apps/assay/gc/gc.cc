@@ -20,17 +20,17 @@ namespace {
 // Cached digests that were not used for this long are removed.
 constexpr double kHashesKept_s = 90 * 86400.0;
 
-struct GcVerbOptions {
+struct GcOptions {
   std::string keep, older_than;
   bool dry_run = false;
 };
 
-base::Result<store::GcOptions> options_of(const GcVerbOptions& given) {
-  store::GcOptions options{.dry_run = given.dry_run};
+base::Result<store::GcRequest> request_of(const GcOptions& given) {
+  store::GcRequest request{.dry_run = given.dry_run};
   const std::int64_t now = base::system_clock().wall_ns();
-  options.hashes_before_unix_ns = now - static_cast<std::int64_t>(kHashesKept_s * 1e9);
+  request.hashes_before_unix_ns = now - static_cast<std::int64_t>(kHashesKept_s * 1e9);
   if (!given.keep.empty()) {
-    ASSAY_TRY(options.keep, number_option<std::int64_t>("gc --keep", given.keep, 0));
+    ASSAY_TRY(request.keep, number_option<std::int64_t>("gc --keep", given.keep, 0));
   }
   if (!given.older_than.empty()) {
     const auto age = base::parse_seconds(given.older_than);
@@ -39,20 +39,20 @@ base::Result<store::GcOptions> options_of(const GcVerbOptions& given) {
           base::usage_error("gc", fmt::format("--older-than '{}' is not an age", given.older_than),
                             "for example 30d or 12h"));
     }
-    options.before_unix_ns = now - static_cast<std::int64_t>(age->count() * 1e9);
+    request.before_unix_ns = now - static_cast<std::int64_t>(age->count() * 1e9);
   }
-  return options;
+  return request;
 }
 
-base::Result<base::ExitCode> gc(const Session& session, const GcVerbOptions& given) {
-  ASSAY_TRY(store::GcOptions options, options_of(given));
+base::Result<base::ExitCode> gc(const Session& session, const GcOptions& given) {
+  ASSAY_TRY(store::GcRequest request, request_of(given));
   ASSAY_TRY(store::Store store, open_store());
   ASSAY_TRY(lineage::DiskFiles files, lineage::DiskFiles::open(store));
-  options.on_disk = [&files](const std::string& path, const hash::Digest& content,
+  request.on_disk = [&files](const std::string& path, const hash::Digest& content,
                              std::int64_t size) {
     return files.check(path, content, size) == lineage::OnDisk::kSame;
   };
-  ASSAY_TRY(const store::GcReport report, store::collect_garbage(store, options));
+  ASSAY_TRY(const store::GcReport report, store::collect_garbage(store, request));
   std::vector<store::RunId> gone;
   for (const store::RunRecord& run : report.runs) gone.push_back(run.id);
   ASSAY_TRY(const lineage::ArchiveUse archived,
@@ -101,7 +101,7 @@ base::Result<base::ExitCode> gc(const Session& session, const GcVerbOptions& giv
 }  // namespace
 
 Verb gc_verb(const Session& session) {
-  const auto given = std::make_shared<GcVerbOptions>();
+  const auto given = std::make_shared<GcOptions>();
   return {
       .name = "gc",
       .description = "remove runs that no stage, label or lineage needs",

@@ -24,7 +24,7 @@ base::Error cannot(const char* what, const char* hint) {
 
 }  // namespace
 
-void add_limit_options(share::LimitOptions& limits, std::vector<Option>& options) {
+void add_limit_options(share::GpuLimitOptions& limits, std::vector<Option>& options) {
   options.push_back({"--gpu-memory",
                      "memory limit on each GPU, for all processes of the run together",
                      &limits.memory,
@@ -62,7 +62,7 @@ share::LimitContext limit_context() {
   return here;
 }
 
-base::Result<share::LimitPlan> limits_of_run(const share::LimitOptions& options) {
+base::Result<share::LimitPlan> limits_of_run(const share::GpuLimitOptions& options) {
   if (options.empty()) return share::LimitPlan{};
   const std::optional<std::string> requested = variable("ASSAY_GPU");
   if (requested == "0") {

@@ -9,12 +9,12 @@
 namespace assay::cli {
 
 // --gpu-memory, --gpu-compute, --gpu, --gpu-borrow and --priority.
-void add_limit_options(share::LimitOptions& limits, std::vector<Option>& options);
+void add_limit_options(share::GpuLimitOptions& limits, std::vector<Option>& options);
 
 // This machine's GPUs, or why they are unknown, and this process's CUDA environment.
 share::LimitContext limit_context();
 
 // The limits of a command that is about to be started in this environment.
-base::Result<share::LimitPlan> limits_of_run(const share::LimitOptions& options);
+base::Result<share::LimitPlan> limits_of_run(const share::GpuLimitOptions& options);
 
 }  // namespace assay::cli

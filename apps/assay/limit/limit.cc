@@ -17,9 +17,9 @@
 namespace assay::cli {
 namespace {
 
-struct LimitVerbOptions {
+struct LimitOptions {
   std::string run;
-  share::LimitOptions limits;
+  share::GpuLimitOptions limits;
   bool none = false;
 };
 
@@ -90,7 +90,7 @@ base::Result<Target> find_target(const std::string& name) {
   return *std::move(target);
 }
 
-base::Result<void> change(Target& target, const LimitVerbOptions& options) {
+base::Result<void> change(Target& target, const LimitOptions& options) {
   share::LimitContext here = limit_context();
   here.cuda = target.cuda;
   here.unchecked_allowed = true;  // it is running, so there is a driver, with or without NVML
@@ -104,7 +104,7 @@ base::Result<void> change(Target& target, const LimitVerbOptions& options) {
         "give its UUID; nvidia-smi -L lists them"));
   }
   ASSAY_TRY(const share::LimitPlan plan, share::plan_limits("limit", options.limits, here));
-  if (options.none) share::lift_all(target.run.gpu->region());
+  if (options.none) share::clear_limits(target.run.gpu->region());
   if (!plan.empty() && !share::apply(plan, target.run.gpu->region())) {
     return base::fail(base::usage_error(
         "limit --gpu", fmt::format("the run has limits for {} GPUs already", wire::kGpuDevices),
@@ -113,7 +113,7 @@ base::Result<void> change(Target& target, const LimitVerbOptions& options) {
   return {};
 }
 
-base::Result<base::ExitCode> limit(const Session& session, const LimitVerbOptions& options) {
+base::Result<base::ExitCode> limit(const Session& session, const LimitOptions& options) {
   ASSAY_TRY(Target target, find_target(options.run));
   const bool changes = options.none || !options.limits.empty();
   if (changes) ASSAY_TRY_VOID(change(target, options));
@@ -144,7 +144,7 @@ base::Result<base::ExitCode> limit(const Session& session, const LimitVerbOption
 }  // namespace
 
 Verb limit_verb(const Session& session) {
-  const auto given = std::make_shared<LimitVerbOptions>();
+  const auto given = std::make_shared<LimitOptions>();
   Verb verb = {
       .name = "limit",
       .description = "show or change the GPU limits of a running run",

@@ -75,7 +75,7 @@ std::string job_toml(const std::string& extended, const spec::JobSpec& job,
   std::string text;
   if (!command.empty()) {
     text +=
-        "# It was searched with options that a job file has no keys for. To plan it with them:\n#  "
+        "# The search had options that a job file cannot contain. To plan this job with them:\n#  "
         " " +
         command + "\n";
   }
@@ -155,7 +155,7 @@ base::Result<void> write_job(const Session& session, const PlanOptions& options,
     fs::remove(kept, failed);
     session.print("\nwritten: " + options.out + "\n");
     if (!options.framework.empty()) {
-      session.print(fmt::format("it is for {}, which a job file cannot say: plan it with {}\n",
+      session.print(fmt::format("a job file cannot name the software ({}); plan it with {}\n",
                                 options.framework, plan_command(again)));
     }
     return {};

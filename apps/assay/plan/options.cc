@@ -99,7 +99,8 @@ base::Result<std::optional<base::Seconds>> duration_of(const std::string& option
   if (text.empty()) return std::nullopt;
   const bool bare = base::decimal_size(text) == text.size();
   if (bare && unit == nullptr) {
-    return base::fail(base::usage_error(option, fmt::format("{0} what? {0}h, {0}d", text)));
+    return base::fail(base::usage_error(option, fmt::format("'{}' has no unit", text),
+                                        fmt::format("for example {0}h or {0}d", text)));
   }
   auto value = base::parse_seconds(bare ? text + unit : text);
   if (!value) {

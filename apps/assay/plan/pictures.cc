@@ -82,13 +82,13 @@ plot::Lines scaling(const JobPlan& plan) {
 
 plot::Scatter pareto(const std::string& name, const plan::Found& found, bool is_priced) {
   plot::Scatter chart{.heading = {is_priced ? "Time versus cost" : "Time versus GPU-hours",
-                                  name + ", P50 with failures"},
+                                  name + ", medians with failures"},
                       .x = {.title = is_priced ? "cost of the run, $" : "GPU-hours of the run",
                             .scale = plot::Scale::kLog10},
                       .y = {.title = "hours", .scale = plot::Scale::kLog10},
                       .groups = {"on demand", "spot"},
                       .points = {},
-                      .front_name = "cheapest for its time"};
+                      .front_name = "Pareto front"};
   for (const plan::Candidate& one : found.candidates) {
     if (!one.misses.empty()) continue;
     chart.points.push_back(

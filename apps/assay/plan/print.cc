@@ -203,7 +203,7 @@ void print_run(const Session& session, const JobPlan& plan) {
   if (plan.energy) print_energy(session, *plan.energy);
 }
 
-// What all offers of a market ask for: "on demand $37.35 - $220.92 (least: Vast)". Empty without
+// What all offers of a market ask for: "on demand $37.35 - $220.92 (cheapest: Vast)". Empty without
 // offers. Currencies are not compared: the first one's.
 std::string costs_of_market(const std::vector<plan::OfferCost>& costs, spec::Market market) {
   const plan::OfferCost* least = nullptr;
@@ -219,10 +219,10 @@ std::string costs_of_market(const std::vector<plan::OfferCost>& costs, spec::Mar
     }
   }
   if (least == nullptr) return {};
-  std::string text = fmt::format("{} {} (least: {}", to_text(market), cents(all),
+  std::string text = fmt::format("{} {} (cheapest: {}", to_text(market), cents(all),
                                  base::shortened(least->offer.provider, 20));
   if (least->idle_devices > 0) {
-    text += fmt::format(", with {} of {} GPUs idle", grouped(least->idle_devices),
+    text += fmt::format(", {} of {} GPUs idle", grouped(least->idle_devices),
                         grouped(least->rented * least->offer.devices));
   }
   return text + ")";
@@ -235,7 +235,7 @@ void add_costs(const JobPlan& plan, std::string& text) {
   for (const std::string& market : {on_demand, spot}) {
     if (!market.empty()) text += market + "\n";
   }
-  text += "  of undisturbed machines; not in it: interruptions, restarts, storage, traffic\n";
+  text += "  without interruptions, restarts, storage and network traffic\n";
 }
 
 // Predicted memory is a range, and so is the answer.
@@ -290,7 +290,7 @@ void print_plan(const Session& session, const JobPlan& plan) {
   session.print(in_lines(base::printable(plan.loaded.name + ": " + summary(plan.loaded))));
   print_answer(session, plan);
   if (!plan.plan.refused.empty()) {
-    session.print("\nassay train refuses this job:\n  " + plan.plan.refused +
+    session.print("\nassay train cannot run this job:\n  " + plan.plan.refused +
                   fmt::format("\nthe plan below is for software that can run it{}\n",
                               plan.plan.framework == "assay" ? " and is otherwise like assay train"
                                                              : ": " + plan.plan.framework));

@@ -5,6 +5,7 @@
 
 #include "assay/plan/print.h"
 #include "base/text.h"
+#include "plan/model/software.h"
 #include "plan/search/layouts.h"
 #include "spec/enum_names.h"
 
@@ -74,7 +75,7 @@ void print_memory(const Session& session, const JobPlan& plan) {
                                    on_cpu ? "" : "; the workspace of libraries is an estimate")
                      : fmt::format(
                            "8 of 10 measured runs used {:.2f} to {:.2f} times the predicted memory "
-                           "({} rows of {} projects)\n",
+                           "({} runs of {} projects)\n",
                            interval.low, interval.high, interval.rows, interval.projects);
   line += fmt::format("recomputed: {}", plan.plan.recompute);
   if (memory.device > base::Bytes(0)) {
@@ -84,7 +85,7 @@ void print_memory(const Session& session, const JobPlan& plan) {
   }
   const std::int64_t stages = plan.job().layout.pp;
   if (stages > 1) {
-    line += fmt::format("; stage {} of {} is the largest", need.stage + 1, stages);
+    line += fmt::format("; pipeline stage {} of {} needs most", need.stage + 1, stages);
   }
   session.print(line + "\n");
   if (const std::string why = why_recomputed(plan); !why.empty()) session.print(why + "\n");
@@ -115,18 +116,29 @@ void print_scaling(const Session& session, const JobPlan& plan) {
   session.print("\nweak scaling (>: this job)\n");
   const bool other = std::any_of(plan.scaling.begin(), plan.scaling.end(),
                                  [](const auto& point) { return !point.own_recompute; });
-  if (other)
-    session.print("a policy after a layout: recomputed there, because else it would not fit\n");
+  if (other) session.print("recomputation after a layout: needed there to fit\n");
   session.print(table);
+}
+
+// What the measured projects behind an interval have in common, as a clause; plan/model/software.h
+// names the classes.
+std::string_view shared_by(std::string_view comparable) {
+  if (comparable == plan::to_text(plan::SoftwareClass::kFused))
+    return "whose software fuses operators";
+  if (comparable == plan::to_text(plan::SoftwareClass::kTorchEager))
+    return "that run PyTorch without compiling";
+  if (comparable == plan::to_text(plan::SoftwareClass::kMegatronEager))
+    return "that run Megatron of 2020 to 2022";
+  return "with mixtures of experts";
 }
 
 void print_step(const Session& session, const JobPlan& plan) {
   const plan::PlannedStep& step = *plan.plan.step;
   session.print(fmt::format(
-      "\npredicted step: {} s; for 8 of 10 measured projects: {} to {} s\n  ({} rows of "
-      "{} projects that are {})\n",
+      "\npredicted step: {} s; for 8 of 10 measured projects: {} to {} s\n  ({} measured "
+      "steps of {} projects {})\n",
       seconds(step.time.total), seconds(step.low()), seconds(step.high()),
-      grouped(step.interval.rows), step.interval.projects, step.comparable));
+      grouped(step.interval.rows), step.interval.projects, shared_by(step.comparable)));
   session.print(fmt::format(
       "run by {}{}: {} tokens/s, {} per device\n",
       plan.plan.refused.empty() || plan.plan.framework != "assay" ? "" : "software like ",

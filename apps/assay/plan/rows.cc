@@ -37,7 +37,7 @@ std::string as_percent(double share) {
   return fmt::format("{:.2f} %", 100 * share);
 }
 
-// Why there is no prediction, or what was assumed for it and what it is beyond.
+// Why there is no prediction, or what was assumed for it and which measured range it exceeds.
 std::string reason_of(const plan::Row& row, const plan::RowPrediction& made,
                       const plan::Seen& seen) {
   constexpr base::Bytes kOneGib(std::int64_t{1} << 30);
@@ -113,8 +113,8 @@ Json errors_json(const plan::ErrorSummary& errors) {
           {"median_abs_pct_error", 100 * errors.median}};
 }
 
-// Rows that are scored although the constants were fitted to rows of the same project, by which
-// their errors are smaller than a stranger's.
+// Rows that are scored although the constants were fitted to rows of the same project. Their errors
+// are smaller than those of unseen projects.
 struct RowsInFit {
   bool known = false;  // what the constants were fitted to
   std::int64_t scored = 0;
@@ -142,9 +142,9 @@ RowsInFit rows_in_fit(const std::vector<plan::Row>& rows, const plan::Calibratio
 std::string text_of(const RowsInFit& found) {
   constexpr std::size_t kMostNamed = 4;
   if (found.scored == 0) return {};
-  if (!found.known) return "whether the constants were fitted to these rows is not known\n";
+  if (!found.known) return "it is not known whether the constants were fitted to these rows\n";
   if (found.in_fit == 0) {
-    return "no row is of a project (column `project`) that the constants were fitted to\n";
+    return "the constants were fitted to none of the projects of these rows (column `project`)\n";
   }
   std::vector<std::string> named = found.projects;
   if (named.size() > kMostNamed) {
@@ -152,8 +152,9 @@ std::string text_of(const RowsInFit& found) {
     named.push_back(fmt::format("{} more", found.projects.size() - kMostNamed));
   }
   return fmt::format(
-      "{} of {} rows are of projects that the constants were fitted to ({}): the errors below are "
-      "partly those of a fit, smaller than for unseen projects\n",
+      "the constants were fitted to the projects of {} of {} rows ({}): the errors below are "
+      "smaller "
+      "than for unseen projects\n",
       base::grouped(found.in_fit), base::grouped(found.scored), fmt::join(named, ", "));
 }
 
@@ -171,7 +172,7 @@ Json score_json(const plan::Score& score) {
 }
 
 std::string errors_line(const char* what, const plan::ErrorSummary& errors) {
-  if (errors.rows == 0) return fmt::format("{}: no row to compare with\n", what);
+  if (errors.rows == 0) return fmt::format("{}: no row has a measurement to compare with\n", what);
   return fmt::format("{}: mean error {}, median {}, {} rows\n", what, as_percent(errors.mean),
                      as_percent(errors.median),
                      base::grouped(static_cast<std::int64_t>(errors.rows)));
@@ -225,14 +226,14 @@ base::Result<plan::Row> measured_run(const std::string& path, const plan::Work& 
     const auto found = json.is_object() ? json.find("seconds") : json.end();
     if (!json.is_object() || found == json.end() || !found->is_number()) {
       return base::fail(base::usage_error(fmt::format("{}:{}", path, line_number),
-                                          "is not a step of a run",
+                                          "has no step time (key `seconds`)",
                                           "give the metrics.jsonl of assay train"));
     }
     seconds.push_back(found->get<double>());
   }
   if (seconds.size() <= kWarmUp) {
     return base::fail(base::usage_error(
-        path, fmt::format("has {} steps, of which {} are warm-up", seconds.size(), kWarmUp),
+        path, fmt::format("has only {} steps, of which {} are warm-up", seconds.size(), kWarmUp),
         "train a little longer"));
   }
   const double median = base::median({seconds.begin() + kWarmUp, seconds.end()});

@@ -178,7 +178,7 @@ void print_front(const Session& session, const Searched& made) {
   session.print(table);
 }
 
-// Of candidates none of which keeps the limits: the fastest and the cheapest, and what they miss.
+// If no candidate meets the limits: the fastest and the cheapest, and which limits they miss.
 void print_misses(const Session& session, const plan::Found& found) {
   if (found.candidates.empty()) return;
   const auto cheapest =
@@ -199,7 +199,7 @@ void print_misses(const Session& session, const plan::Found& found) {
 std::string idle_text(const Candidate& one) {
   const std::int64_t idle = idle_gpus(one);
   if (idle == 0) return {};
-  return fmt::format("{} of {} rented GPUs idle, and paid for", grouped(idle),
+  return fmt::format("{} of {} rented GPUs are paid for but idle", grouped(idle),
                      grouped(one.rented * one.offer.devices));
 }
 
@@ -236,7 +236,7 @@ void print_recommended(const Session& session, const Searched& made) {
   if (const std::string idle = idle_text(one); !idle.empty()) table.row({"", idle});
   if (made.is_priced && one.offer.devices != gpus_of_machine(one) && idle_gpus(one) == 0) {
     table.row(
-        {"", fmt::format("the step is that of {} of {}, as the cluster has them",
+        {"", fmt::format("the step time is predicted for {} of {}, as in the cluster",
                          counted(one.nodes, "machine"), counted(gpus_of_machine(one), "GPU"))});
   }
   if (made.is_priced) table.row({"policy", std::string(plan::to_text(one.policy))});
@@ -250,14 +250,15 @@ void print_recommended(const Session& session, const Searched& made) {
   table.row({"useful time", base::to_text(one.work)});
   table.row({"checkpoint every", base::to_text(one.interval)});
   table.row({"interruptions", fmt::format("{:.3g} expected", one.interruptions)});
-  table.row({"time",
-             fmt::format("{} h, {} h for 90 % of runs", hours(one.time_p50), hours(one.time_p90))});
+  table.row({"time", fmt::format("{} h, at most {} h for 90 % of runs", hours(one.time_p50),
+                                 hours(one.time_p90))});
   if (made.is_priced) {
-    table.row({"cost", fmt::format("${}, ${} for 90 % of runs; without storage and traffic",
-                                   range(one.cost_p50), range(one.cost_p90))});
+    table.row({"cost",
+               fmt::format("${}, at most ${} for 90 % of runs; without storage and network traffic",
+                           range(one.cost_p50), range(one.cost_p90))});
   } else {
-    table.row({"GPU-hours",
-               fmt::format("{}, {} for 90 % of runs", range(one.cost_p50), range(one.cost_p90))});
+    table.row({"GPU-hours", fmt::format("{}, at most {} for 90 % of runs", range(one.cost_p50),
+                                        range(one.cost_p90))});
   }
   session.print(table);
 }
@@ -403,16 +404,16 @@ base::Result<Searched> searched(const PlanOptions& options) {
   ASSAY_TRY(std::vector<plan::Machines> machines,
             plan::machines_for(job, job.cluster.device.name, prices, options.everywhere));
   Searched made;
-  // A budget cannot be kept without prices: the search says so.
+  // A budget cannot be checked without prices: the search says so.
   if (!choices.limits.budget) made.is_priced = !take_gpu_hours(machines);
   for (const plan::Machines& one : machines) made.gpus[one.name] = one.cluster.device.name;
   ASSAY_TRY(made.found, plan::search(job, machines, choices));
   if (!made.is_priced && made.found.recommended) {
     made.found.why = fmt::format(
         "{}; no price is known for '{}': set one with [[price]]",
-        choices.limits.deadline ? "the fewest GPU-hours that keep the deadline"
-                                : "least time times GPU-hours: to halve one would at least double "
-                                  "the other",
+        choices.limits.deadline ? "the fewest GPU-hours that meet the deadline"
+                                : "lowest time x GPU-hours: halving one would at least double the "
+                                  "other",
         job.cluster.device.name);
   }
   made.loaded = std::move(loaded);

@@ -24,7 +24,7 @@ using base::Result;
 
 constexpr std::int64_t kMostJobs = 1024;
 
-struct RefreshVerbOptions {
+struct RefreshOptions {
   std::vector<std::string> targets;
   std::string jobs = "1";
   bool dry_run = false;
@@ -128,7 +128,7 @@ ExitCode print_report(const Session& session, const lineage::RefreshReport& repo
   return all_well ? ExitCode::kYes : ExitCode::kNo;
 }
 
-Result<ExitCode> refresh(const Session& session, const RefreshVerbOptions& options) {
+Result<ExitCode> refresh(const Session& session, const RefreshOptions& options) {
   ASSAY_TRY(const std::int64_t jobs,
             number_option<std::int64_t>("refresh --jobs", options.jobs, 1, kMostJobs));
   ASSAY_TRY(store::Store store, open_store());
@@ -136,7 +136,7 @@ Result<ExitCode> refresh(const Session& session, const RefreshVerbOptions& optio
   const Shown shown = [&](const std::string& path) {
     return base::printable(lineage::shown_path(path, directory));
   };
-  lineage::RefreshOptions request{.jobs = static_cast<std::size_t>(jobs),
+  lineage::RefreshRequest request{.jobs = static_cast<std::size_t>(jobs),
                                   .keep_going = options.keep_going,
                                   .program = base::own_program()};
   if (options.overwrite) request.edited = lineage::EditedOutputs::kOverwrite;
@@ -178,7 +178,7 @@ Result<ExitCode> refresh(const Session& session, const RefreshVerbOptions& optio
 }  // namespace
 
 Verb refresh_verb(const Session& session) {
-  const auto options = std::make_shared<RefreshVerbOptions>();
+  const auto options = std::make_shared<RefreshOptions>();
   return {
       .name = "refresh",
       .description = "rerun stale stages in dependency order",

@@ -16,7 +16,7 @@ namespace {
 using base::ExitCode;
 using base::Result;
 
-struct RestoreVerbOptions {
+struct RestoreOptions {
   std::string name;
   std::string output;
   bool force = false;
@@ -38,10 +38,10 @@ std::string_view how_text(lineage::Archive::Restored how) {
 // below it.
 void choose_place(const lineage::RunOrArtifact& what, const std::filesystem::path& given,
                   std::vector<lineage::RecordedContent>& contents,
-                  lineage::RestoreOptions& options) {
+                  lineage::RestoreRequest& request) {
   if (given.empty()) return;
   if (std::holds_alternative<store::RunId>(what)) {
-    options.root = given;
+    request.root = given;
     return;
   }
   std::error_code error;
@@ -50,7 +50,7 @@ void choose_place(const lineage::RunOrArtifact& what, const std::filesystem::pat
       folder ? given / std::filesystem::path(contents.front().path).filename() : given;
 }
 
-Result<ExitCode> restore(const Session& session, const RestoreVerbOptions& given) {
+Result<ExitCode> restore(const Session& session, const RestoreOptions& given) {
   ASSAY_TRY(store::Store store, open_store());
   ASSAY_TRY(const std::filesystem::path directory, working_directory());
   ASSAY_TRY(const lineage::RunOrArtifact what, lineage::resolve_name(store, given.name, directory));
@@ -61,11 +61,11 @@ Result<ExitCode> restore(const Session& session, const RestoreVerbOptions& given
         base::usage_error(fmt::format("restore '{}'", base::shortened(given.name, 200)),
                           "has no recorded content to restore"));
   }
-  lineage::RestoreOptions options;
-  if (given.force) options.existing = lineage::Archive::Existing::kReplace;
+  lineage::RestoreRequest request;
+  if (given.force) request.existing = lineage::Archive::Existing::kReplace;
   choose_place(what, given.output.empty() ? std::filesystem::path() : directory / given.output,
-               contents, options);
-  ASSAY_TRY(const auto restored, lineage::restore_contents(store, contents, options));
+               contents, request);
+  ASSAY_TRY(const auto restored, lineage::restore_contents(store, contents, request));
 
   base::Json list = base::Json::array();
   base::Table table({"content", "size", "file", "path"});
@@ -87,7 +87,7 @@ Result<ExitCode> restore(const Session& session, const RestoreVerbOptions& given
 }  // namespace
 
 Verb restore_verb(const Session& session) {
-  const auto options = std::make_shared<RestoreVerbOptions>();
+  const auto options = std::make_shared<RestoreOptions>();
   return {
       .name = "restore",
       .description = "restore an archived file, or all outputs of a run",

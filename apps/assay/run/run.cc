@@ -28,7 +28,7 @@ struct RunOptions {
   std::vector<std::string> sets;
   std::string stage;  // "@3"
   std::vector<std::string> command;
-  share::LimitOptions gpu;
+  share::GpuLimitOptions gpu;
 };
 
 std::vector<std::string> tracer_names() {

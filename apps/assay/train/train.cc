@@ -67,8 +67,8 @@ base::Result<base::ExitCode> train(const Session& session, const TrainOptions& o
 }
 
 // Runs the trainer's verb in this process: nothing is recorded.
-base::Result<base::ExitCode> become(const Session& session, const char* verb,
-                                    const std::vector<std::string>& arguments) {
+base::Result<base::ExitCode> replace_with_trainer(const Session& session, const char* verb,
+                                                  const std::vector<std::string>& arguments) {
   ASSAY_TRY(const std::string program, trainer());
   std::vector<std::string> all = {program, verb};
   all.insert(all.end(), arguments.begin(), arguments.end());
@@ -85,13 +85,13 @@ Verb train_verb(const Session& session) {
 
 Verb generate_verb(const Session& session) {
   return describe_generate([&session](const GenerateOptions& options) {
-    return become(session, "generate", options.arguments());
+    return replace_with_trainer(session, "generate", options.arguments());
   });
 }
 
 Verb score_verb(const Session& session) {
   return describe_score([&session](const ScoreOptions& options) {
-    return become(session, "score", options.arguments());
+    return replace_with_trainer(session, "score", options.arguments());
   });
 }
 

@@ -163,9 +163,9 @@ class NcclRank : public Communicator {
           "copy them first"));
     }
     const auto from = static_cast<cudaStream_t>(stream.handle);
-    const Way way = way_of(call);
-    ASSAY_TRY(const std::uint64_t number, ended(launched(call, way, in, out, parts, from)));
-    open_[++last_ticket_] = {way.queue, number, from};
+    const Route route = route_of(call);
+    ASSAY_TRY(const std::uint64_t number, ended(launched(call, route, in, out, parts, from)));
+    open_[++last_ticket_] = {route.queue, number, from};
     return Ticket{last_ticket_};
   }
   base::Result<std::unique_ptr<Communicator>> subgroup(const std::vector<int>&,
@@ -182,7 +182,7 @@ class NcclRank : public Communicator {
     cudaStream_t stream = nullptr;
   };
   // The queue that executes a call, and the peer's rank in that queue.
-  struct Way {
+  struct Route {
     NcclQueue* queue = nullptr;
     int peer = 0;
   };
@@ -199,7 +199,7 @@ class NcclRank : public Communicator {
   [[nodiscard]] std::string name() const { return fmt::format("rank {}", job_->options().rank); }
 
   // In a pair, the sender is 0 and the receiver 1.
-  [[nodiscard]] Way way_of(const Call& call) const {
+  [[nodiscard]] Route route_of(const Call& call) const {
     const bool sends = call.collective == Collective::kSend;
     if (!sends && call.collective != Collective::kReceive) return {group_.get()};
     const bool is_next = call.peer == (rank() + 1) % ranks();
@@ -212,21 +212,21 @@ class NcclRank : public Communicator {
     return {group_.get(), call.peer};
   }
 
-  base::Result<std::uint64_t> launched(const Call& call, const Way& way, const void* in, void* out,
-                                       const AllToAllParts& parts, cudaStream_t from) {
+  base::Result<std::uint64_t> launched(const Call& call, const Route& route, const void* in,
+                                       void* out, const AllToAllParts& parts, cudaStream_t from) {
     const NcclLibrary& nccl = job_->nccl();
     const auto count = static_cast<std::size_t>(call.count);
     switch (call.collective) {
       case Collective::kAllGather:
-        return way.queue->launch(to_text(call), from, [&](ncclComm_t comm, cudaStream_t stream) {
+        return route.queue->launch(to_text(call), from, [&](ncclComm_t comm, cudaStream_t stream) {
           return nccl.all_gather(in, out, count, nccl_type(call.type), comm, stream);
         });
       case Collective::kBroadcast:
-        return way.queue->launch(to_text(call), from, [&](ncclComm_t comm, cudaStream_t stream) {
+        return route.queue->launch(to_text(call), from, [&](ncclComm_t comm, cudaStream_t stream) {
           return nccl.broadcast(in, out, count, nccl_type(call.type), call.root, comm, stream);
         });
       case Collective::kBarrier:
-        return way.queue->launch(to_text(call), from, [&](ncclComm_t comm, cudaStream_t stream) {
+        return route.queue->launch(to_text(call), from, [&](ncclComm_t comm, cudaStream_t stream) {
           return nccl.all_gather(barrier_.get() + ranks(), barrier_.get(), 1, ncclUint8, comm,
                                  stream);
         });
@@ -235,10 +235,10 @@ class NcclRank : public Communicator {
     }
     ASSAY_TRY(Transfers transfers, transfers_of(call, rank(), ranks(), in, out, parts));
     if (call.collective == Collective::kSend || call.collective == Collective::kReceive) {
-      for (Outgoing& segment : transfers.out) segment.peer = way.peer;
-      for (Incoming& segment : transfers.in) segment.peer = way.peer;
+      for (Outgoing& segment : transfers.out) segment.peer = route.peer;
+      for (Incoming& segment : transfers.in) segment.peer = route.peer;
     }
-    return way.queue->launch(
+    return route.queue->launch(
         to_text(call), from,
         [&](ncclComm_t comm, cudaStream_t stream) {
           return exchange(nccl, transfers, call.type, comm, stream);

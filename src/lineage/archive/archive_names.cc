@@ -146,7 +146,7 @@ std::string cost_text(const ArchiveReport& report, const ArchiveUse& use) {
 
 base::Result<std::vector<RestoredContent>> restore_contents(
     store::Store& store, const std::vector<RecordedContent>& contents,
-    const RestoreOptions& options) {
+    const RestoreRequest& request) {
   const Archive archive(store.location());
   std::vector<RestoredContent> restored;
   for (const RecordedContent& content : contents) {
@@ -154,12 +154,12 @@ base::Result<std::vector<RestoredContent>> restore_contents(
       size.error().where = content.path;
       return base::fail(std::move(size).error());
     }
-    ASSAY_TRY(fs::path path, target_of(store, content, options.root));
-    ASSAY_TRY_VOID(archive.check_target(content.blake3, path, options.existing));
+    ASSAY_TRY(fs::path path, target_of(store, content, request.root));
+    ASSAY_TRY_VOID(archive.check_target(content.blake3, path, request.existing));
     restored.push_back({content, std::move(path)});
   }
   for (RestoredContent& one : restored) {
-    ASSAY_TRY(one.how, archive.restore(one.content.blake3, one.path, options.existing));
+    ASSAY_TRY(one.how, archive.restore(one.content.blake3, one.path, request.existing));
   }
   return restored;
 }

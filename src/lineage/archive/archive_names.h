@@ -60,13 +60,13 @@ struct RestoredContent {
 };
 // Each content is restored to its recorded path or, if `root` is not empty, to the same place below
 // `root` instead of the project. All targets are checked before the first is written.
-struct RestoreOptions {
+struct RestoreRequest {
   std::filesystem::path root = {};
   Archive::Existing existing = Archive::Existing::kKeep;
 };
 base::Result<std::vector<RestoredContent>> restore_contents(
     store::Store& store, const std::vector<RecordedContent>& contents,
-    const RestoreOptions& options);
+    const RestoreRequest& request);
 
 // Removes archived contents that neither a label nor a run refers to, except runs in `gone`, which
 // were or will be removed. With `dry_run` only counts them.

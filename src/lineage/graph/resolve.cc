@@ -103,8 +103,8 @@ bool is_page(const store::RunRecord& run) {
 }
 
 // As store::find_run(), except for "last".
-base::Result<std::optional<store::RunId>> find_meant_run(store::Store& store,
-                                                         std::string_view text) {
+base::Result<std::optional<store::RunId>> find_run_by_name(store::Store& store,
+                                                           std::string_view text) {
   if (text != "last") return store::find_run(store, text);
   constexpr std::int64_t kFew = 20;
   for (const std::int64_t limit : {kFew, std::int64_t{-1}}) {
@@ -120,7 +120,7 @@ base::Result<std::optional<store::RunId>> find_meant_run(store::Store& store,
 }  // namespace
 
 base::Result<store::RunId> resolve_run(store::Store& store, std::string_view text) {
-  ASSAY_TRY(const auto run, find_meant_run(store, text));
+  ASSAY_TRY(const auto run, find_run_by_name(store, text));
   if (run) return *run;
   if (text == "last") {
     return base::fail(base::usage_error("", "no run has been recorded yet",
@@ -166,7 +166,7 @@ base::Result<RunOrArtifact> resolve_name(store::Store& store, std::string_view t
     ASSAY_TRY(Artifact artifact, artifact_of(store, std::get<hash::Digest>(*label)));
     return artifact;
   }
-  ASSAY_TRY(const auto run, find_meant_run(store, text));
+  ASSAY_TRY(const auto run, find_run_by_name(store, text));
   if (!run && text == "last") return base::fail(resolve_run(store, text).error());
   ASSAY_TRY(auto file, by_path(store, text, directory));
   // Numbers and names mean runs; for a file of that name, write `./3`.

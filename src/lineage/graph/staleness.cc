@@ -95,8 +95,8 @@ bool is_changed_later(const LiveStages& stages, std::size_t stage, const std::st
 // Whether only an earlier run of the stage read or left the file, and it had already changed when
 // the current run began. The current run did not need it, so running the stage again would change
 // nothing.
-bool is_done_without(const LiveStages& stages, std::size_t stage, const std::string& path,
-                     const DiskQueries& disk) {
+bool is_no_longer_needed(const LiveStages& stages, std::size_t stage, const std::string& path,
+                         const DiskQueries& disk) {
   if (!stages.is_inherited(stage, path) || !disk.changed_unix_ns) return false;
   const auto changed = disk.changed_unix_ns(path);
   return changed && *changed < stages.began_file_ns(stage);
@@ -123,7 +123,7 @@ void check_input(const LiveStages& stages, std::size_t stage, const Input& input
     case OnDisk::kSame:
       break;
     case OnDisk::kChanged:
-      if (is_done_without(stages, stage, input.path, disk)) break;
+      if (is_no_longer_needed(stages, stage, input.path, disk)) break;
       reasons.push_back({Cause::kInputChanged, input.path});
       // If a stage makes the file, the reason says which other run changed it.
       if (source && disk.writer) reasons.back().writer = disk.writer(input.path);
@@ -201,7 +201,7 @@ void check_output(const LiveStages& stages, OverwriteOrder& order, std::size_t s
     case OnDisk::kSame:
       break;
     case OnDisk::kChanged:
-      if (is_done_without(stages, stage, output.path, disk)) break;
+      if (is_no_longer_needed(stages, stage, output.path, disk)) break;
       reasons.push_back({Cause::kOutputChanged, output.path});
       if (disk.writer) reasons.back().writer = disk.writer(output.path);
       break;
@@ -217,7 +217,7 @@ void check_link(const LiveStages& stages, std::size_t stage, const store::PathFa
   const std::optional<std::string> now = disk.link(fact.path);
   if (now == fact.target) return;
   if (!made && stages.owner(fact.path)) return;  // a stage has put a file there
-  if (is_done_without(stages, stage, fact.path, disk)) return;
+  if (is_no_longer_needed(stages, stage, fact.path, disk)) return;
   reasons.push_back({made ? Cause::kMadeLinkMoved : Cause::kLinkMoved, fact.path});
   reasons.back().now = now.value_or("");
 }

@@ -180,7 +180,7 @@ class Packer {
   base::Result<void> collect_file(const RecordedContent& content) {
     if (const auto secret = secrets_.find(content.blake3); secret != secrets_.end()) {
       leave_out(content.path, is_secret_file(content.path)
-                                  ? "its name is that of a file with secrets"
+                                  ? "files of this name usually hold secrets"
                                   : secret->second);
       return {};
     }

@@ -113,7 +113,7 @@ base::Result<void> Recorder::prepare(collect::Tracer tracer) {
   for (std::string& problem : gathered.problems) problems_.push_back({"context", problem});
   if (!is_part()) {
     ASSAY_TRY(run_.id, store::begin_run(*store_, run_));
-    ASSAY_TRY(beside_, store::runs_beside(*store_, run_.id));
+    ASSAY_TRY(overlapping_, store::overlapping_runs(*store_, run_.id));
     store::set_run_variable({location, run_.uid}, launch_.environment);
     offer_metrics_file(run_.spool, launch_.environment);
   }
@@ -298,7 +298,7 @@ base::Result<void> Recorder::store(const collect::CollectorResult& outcome,
                             run_.directory, std::max(started_file_ns_, run_.started_unix_ns));
   ASSAY_TRY(store::RunWriter writer, store::RunWriter::begin(*store_, run_.id));
   ASSAY_TRY_VOID(results.write(writer));
-  ASSAY_TRY_VOID(writer.note_shared_outputs(run_, beside_));
+  ASSAY_TRY_VOID(writer.note_shared_outputs(run_, overlapping_));
   ASSAY_TRY_VOID(digests_->write());
   ASSAY_TRY_VOID(writer.add_gpu(gpu));
   ASSAY_TRY(run_.stage, writer.finish(run_));

@@ -64,9 +64,9 @@ class Recorder {
   std::unique_ptr<collect::Collector> collector_;
   std::optional<collect::GpuCounters> gpu_;  // if a CUDA program may run
   store::RunRecord run_;
-  std::vector<store::RunId> beside_;  // other runs that were running when it began
-  std::int64_t started_ns_ = 0;       // monotonic
-  std::int64_t started_file_ns_ = 0;  // the file system's clock
+  std::vector<store::RunId> overlapping_;  // other runs that were running when it began
+  std::int64_t started_ns_ = 0;            // monotonic
+  std::int64_t started_file_ns_ = 0;       // the file system's clock
   bool abandoned_ = false;
   bool tracer_failed_ = false;  // the tracer does not work on this machine
   bool detached_ = false;       // the keeper ended on purpose: recording goes on in the background

@@ -133,7 +133,7 @@ base::Result<collect::KeeperResult> run_command(const RunRequest& request) {
     // The collector cannot be started. The command still can.
     why.what = "this run is not recorded: " + why.what;
     base::write_stderr("assay: " + why.line() + "\n");
-    const base::Error failed = collect::become(request.command);
+    const base::Error failed = collect::replace_with_command(request.command);
     base::write_stderr("assay: " + failed.line() + "\n");
     return collect::KeeperResult{.collector_status = exit_code_of(failed)};
   }

@@ -37,7 +37,7 @@ struct RunRequest {
   // Files that earlier runs of the stage read or left and that do not exist when this run begins.
   std::vector<std::string> absent = {};
   // The GPU limits as given (a repetition uses them again), and resolved for this machine.
-  share::LimitOptions gpu_options = {};
+  share::GpuLimitOptions gpu_options = {};
   share::LimitPlan gpu_limits = {};
   // Archives the command's outputs (archive/archive.h), and prints how much space that takes.
   bool archive = false;

@@ -42,13 +42,13 @@ base::Result<base::UniqueFd> lock_project(const store::Store& store) {
 
 class Refresher {
  public:
-  Refresher(store::Store& store, const RefreshOptions& options, base::Interrupts& interrupts)
-      : store_(store), options_(options), interrupts_(interrupts) {}
+  Refresher(store::Store& store, const RefreshRequest& request, base::Interrupts& interrupts)
+      : store_(store), request_(request), interrupts_(interrupts) {}
 
   base::Result<RefreshReport> run() {
     ASSAY_TRY_VOID(update_states());
     add_stale();
-    if (!options_.keep_going) {
+    if (!request_.keep_going) {
       for (const PlannedRefresh& one : queue_) {
         if (one.obstacle.empty()) continue;
         return base::fail(base::failed_error(fmt::format("stage {}", one.stage), one.obstacle));
@@ -56,7 +56,7 @@ class Refresher {
     }
     do {
       do {
-        ASSAY_TRY_VOID(start_what_can());
+        ASSAY_TRY_VOID(start_ready_stages());
         ASSAY_TRY_VOID(wait_for_something());
       } while (!running_.empty() || waiting());
       // Another stage may have become stale: what a run writes is known only when it has ended.
@@ -74,7 +74,7 @@ class Refresher {
       const auto at = index_.find(stage.stage);
       if (at != index_.end()) stage.run = states_->stages.runs()[at->second].id;
     }
-    report_.stale = plan_refresh(*states_, options_.targets, options_.edited);
+    report_.stale = plan_refresh(*states_, request_.targets, request_.edited);
     return std::move(report_);
   }
 
@@ -106,16 +106,16 @@ class Refresher {
 
   // Adds each stage at most once: one that is stale again after it has run would run for ever.
   void add_stale() {
-    for (PlannedRefresh& one : plan_refresh(*states_, options_.targets, options_.edited)) {
+    for (PlannedRefresh& one : plan_refresh(*states_, request_.targets, request_.edited)) {
       if (progress_.emplace(one.stage, Progress::kWaiting).second) queue_.push_back(std::move(one));
     }
   }
 
-  base::Result<void> start_what_can() {
+  base::Result<void> start_ready_stages() {
     for (const PlannedRefresh& one : queue_) {
       if (progress_[one.stage] != Progress::kWaiting) continue;
       handle_interrupt();
-      if (stopping_ || running_.size() >= options_.jobs) break;
+      if (stopping_ || running_.size() >= request_.jobs) break;
       bool must_wait = false;
       const std::string blocker = blocker_of(one.stage, must_wait);
       if (must_wait) continue;
@@ -161,20 +161,20 @@ class Refresher {
     ASSAY_TRY(const std::string obstacle, obstacle_now(one.stage));
     if (!obstacle.empty()) {
       give_up(one, StageOutcome::kBlocked, obstacle);
-      options_.progress(fmt::format("stage {}: {}", one.stage, obstacle));
-      if (!options_.keep_going) stop(fmt::format("stage {} was not run", one.stage));
+      request_.progress(fmt::format("stage {}: {}", one.stage, obstacle));
+      if (!request_.keep_going) stop(fmt::format("stage {} was not run", one.stage));
       return {};
     }
     const std::string name = fmt::format("@{}", one.stage);
-    options_.progress(fmt::format("{} {}", name, one.command));
+    request_.progress(fmt::format("{} {}", name, one.command));
     ASSAY_TRY(const std::vector<store::RunRecord> newest, store::list_runs(store_, {.limit = 1}));
     ASSAY_TRY(RunningStage stage,
-              RunningStage::start({.program = options_.program,
+              RunningStage::start({.program = request_.program,
                                    .project = store_.location().project,
                                    .stage = one.stage,
                                    .last_run_before = newest.empty() ? 0 : newest.front().id,
-                                   .output = options_.output,
-                                   .label = options_.jobs > 1 ? name + " | " : ""}));
+                                   .output = request_.output,
+                                   .label = request_.jobs > 1 ? name + " | " : ""}));
     running_.push_back(std::make_unique<RunningStage>(std::move(stage)));
     progress_[one.stage] = Progress::kRunning;
     return {};
@@ -183,11 +183,11 @@ class Refresher {
   // Since the plan was made, an earlier stage may have written to a file of this one, or somebody
   // may have edited an output.
   base::Result<std::string> obstacle_now(std::int64_t stage) {
-    for (const PlannedRefresh& now : plan_refresh(*states_, options_.targets, options_.edited)) {
+    for (const PlannedRefresh& now : plan_refresh(*states_, request_.targets, request_.edited)) {
       if (now.stage == stage && !now.obstacle.empty()) return now.obstacle;
     }
     const auto at = index_.find(stage);
-    if (at == index_.end() || options_.edited == EditedOutputs::kOverwrite) return std::string();
+    if (at == index_.end() || request_.edited == EditedOutputs::kOverwrite) return std::string();
     ASSAY_TRY(DiskFiles files, DiskFiles::open(store_));
     const auto edited = edited_outputs(states_->stages, at->second, files.queries());
     return edited.empty() ? std::string() : edit_obstacle(edited.front());
@@ -228,7 +228,7 @@ class Refresher {
     if (at == index_.end()) return std::nullopt;
     const store::RunRecord& current = states_->stages.runs()[at->second];
     ASSAY_TRY(std::vector<store::RunRecord> runs,
-              store::list_runs(store_, {.limit = static_cast<std::int64_t>(2 * options_.jobs + 20),
+              store::list_runs(store_, {.limit = static_cast<std::int64_t>(2 * request_.jobs + 20),
                                         .status = store::RunStatus::kFailed}));
     for (store::RunRecord& run : runs) {
       if (run.id <= stage.last_run_before()) break;
@@ -255,7 +255,7 @@ class Refresher {
         ended.signal = run->signal;
       }
     }
-    options_.progress(
+    request_.progress(
         fmt::format("@{} {} in {}", number,
                     exit_code == 0 ? "done" : fmt::format("failed ({})", failure_text(ended)),
                     base::to_text(base::Seconds(stage.duration_s()))));
@@ -264,7 +264,7 @@ class Refresher {
     changed_ = true;
     if (exit_code == 0) return {};
     failed_.emplace(number, StageOutcome::kFailed);
-    if (!options_.keep_going) stop(fmt::format("stage {} failed", number));
+    if (!request_.keep_going) stop(fmt::format("stage {} failed", number));
     return {};
   }
 
@@ -288,7 +288,7 @@ class Refresher {
   }
 
   store::Store& store_;
-  const RefreshOptions& options_;
+  const RefreshRequest& request_;
   base::Interrupts& interrupts_;
   std::optional<StageStates> states_;
   std::optional<StageOrder> order_;
@@ -326,7 +326,7 @@ std::string_view to_text(StageOutcome outcome) {
   return {};
 }
 
-base::Result<RefreshReport> refresh(store::Store& store, const RefreshOptions& options) {
+base::Result<RefreshReport> refresh(store::Store& store, const RefreshRequest& request) {
   if (store.is_read_only()) {
     return base::fail(base::unfit_error(store.location().directory, "cannot be written",
                                         "runs could not be recorded"));
@@ -338,7 +338,7 @@ base::Result<RefreshReport> refresh(store::Store& store, const RefreshOptions& o
   }
   ASSAY_TRY(const base::UniqueFd locked, lock_project(store));
   ASSAY_TRY(base::Interrupts interrupts, base::Interrupts::watch());
-  return Refresher(store, options, interrupts).run();
+  return Refresher(store, request, interrupts).run();
 }
 
 }  // namespace assay::lineage

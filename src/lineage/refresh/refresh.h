@@ -16,7 +16,7 @@
 
 namespace assay::lineage {
 
-struct RefreshOptions {
+struct RefreshRequest {
   std::vector<std::int64_t> targets;
   std::size_t jobs = 1;  // stages at the same time
   EditedOutputs edited = EditedOutputs::kKeep;
@@ -58,6 +58,6 @@ struct RefreshReport {
 std::string failure_text(const RefreshedStage& stage);
 
 // An error if nothing could be run. Only one refresh runs at a time in a project.
-base::Result<RefreshReport> refresh(store::Store& store, const RefreshOptions& options);
+base::Result<RefreshReport> refresh(store::Store& store, const RefreshRequest& request);
 
 }  // namespace assay::lineage

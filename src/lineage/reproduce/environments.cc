@@ -248,9 +248,10 @@ NeededEnvironments needed_environments(const std::vector<store::RunRecord>& runs
         needed.notes.push_back(
             fmt::format("run {} recreates {}, which may need the network", made->id, environment));
       } else if (!is_environment(environment)) {
-        needed.obstacles.push_back(fmt::format(
-            "run {} used the virtual environment {}, which is gone and which no recorded run made",
-            run.id, environment));
+        needed.obstacles.push_back(
+            fmt::format("run {} used the virtual environment {}, which no longer exists and which "
+                        "no recorded run created",
+                        run.id, environment));
       } else if (installs(run)) {
         needed.obstacles.push_back(fmt::format(
             "run {} installs packages into {}, which would be changed; record how it is made "

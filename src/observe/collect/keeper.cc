@@ -92,8 +92,8 @@ pid_t start_guard(int listener, int alive) {
   }
 }
 
-[[noreturn]] void be_collector(base::UniqueFd socket,
-                               const std::function<int(KeeperChannel&)>& collect) {
+[[noreturn]] void run_collector(base::UniqueFd socket,
+                                const std::function<int(KeeperChannel&)>& collect) {
   // Not the keeper's name: killing `assay` by name must not hit the process that the command
   // depends on.
   ::prctl(PR_SET_NAME, "lineage-collect");
@@ -305,7 +305,7 @@ base::Result<KeeperResult> run_under_keeper(bool wait,
   if (collector == 0) {
     mine.reset();
     watched.reset();
-    be_collector(std::move(theirs), collect);
+    run_collector(std::move(theirs), collect);
   }
   theirs.reset();
   // Pipes must end when the command closes them, not when the keeper exits.

@@ -47,7 +47,7 @@ bool key_of_name(std::uint64_t salt, int directory, const char* path, std::uint6
 // Records a name in a directory at most once per process. If the log is full, it is recorded at the
 // next lookup.
 void note(wire::Op op, std::uint64_t salt, int directory, const char* path) {
-  if (path[0] == 0 || (path[0] == '/' && wire::is_of_the_system(path)) || !log_ready()) return;
+  if (path[0] == 0 || (path[0] == '/' && wire::is_system_path(path)) || !log_ready()) return;
   const bool moving = (shim.moves.load(std::memory_order_acquire) & kMoving) != 0;
   if (path[0] != '/' && directory == AT_FDCWD && moving) return;
   std::uint64_t key = 0;

@@ -31,7 +31,7 @@ struct Local {
 };
 
 enum class State : std::uint32_t { kUnknown, kStarting, kOn, kOff };
-static_assert(static_cast<std::uint32_t>(State::kOff) == wire::kStepAside);
+static_assert(static_cast<std::uint32_t>(State::kOff) == wire::kShimDisabled);
 
 struct Shim {
   std::atomic<State> state{State::kUnknown};

@@ -16,9 +16,9 @@ inline constexpr std::uintptr_t kGateReturn = kGatePage + 2;
 inline constexpr unsigned char kGateCode[] = {0x0F, 0x05, 0xC3};
 
 // After the instruction follows the address of the shim's state, a 32-bit word. When a process is
-// about to restrict its own system calls (seccomp), the collector writes kStepAside there: from
+// about to restrict its own system calls (seccomp), the collector writes kShimDisabled there: from
 // then on the shim makes exactly the program's calls, and the gate sees them. A fork inherits it.
 inline constexpr std::uintptr_t kGateStateAddress = kGatePage + 8;
-inline constexpr std::uint32_t kStepAside = 3;
+inline constexpr std::uint32_t kShimDisabled = 3;
 
 }  // namespace assay::wire

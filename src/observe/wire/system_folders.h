@@ -8,7 +8,7 @@
 
 namespace assay::wire {
 
-inline bool is_of_the_system(const char* path) {
+inline bool is_system_path(const char* path) {
   static constexpr const char* kFolders[] = {"/usr/", "/lib",  "/etc/", "/proc/", "/sys/",
                                              "/dev/", "/run/", "/var/", "/bin/",  "/sbin/"};
   for (const char* folder : kFolders) {

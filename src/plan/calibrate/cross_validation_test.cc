@@ -318,7 +318,7 @@ TEST(CrossValidation, PagesStateTheErrorsOfOtherProjects) {
   plan.says("Memory of other software: # % mean, # % median (# runs of # projects, each left out",
             {100 * others.memory.mean, 100 * others.memory.median, memory_rows, memory_of});
   testing::Page(ASSAY_SOURCE_DIR, "README.md")
-      .says("# % on the # runs of # projects that it was fitted to, each left out",
+      .says("# % on the # runs of # other projects, each left out of the fit",
             {100 * others.memory.mean, memory_rows, memory_of});
 }
 

@@ -7,7 +7,7 @@
 namespace assay::plan {
 namespace {
 
-// Averages of the world, for want of a place.
+// World averages, because the place is not known.
 constexpr double kWorldPue = 1.56;
 constexpr const char* kWorldPueSource = "assumed: average of the Uptime Institute's survey of 2024";
 constexpr double kWorldGrid = 473;
@@ -62,7 +62,7 @@ base::Result<std::vector<OfferCost>> costs_of(const spec::PriceList& offers,
   if (costs.empty()) {
     return base::fail(base::usage_error(
         "price",
-        fmt::format("of no offer for {} devices of '{}' is a network between its machines known",
+        fmt::format("no offer for {} devices of '{}' is known to connect its machines by a network",
                     cluster.devices(), cluster.device.name),
         "add a [[price]] to the job"));
   }

@@ -106,8 +106,8 @@ TEST(Costs, OffersOfSeveralMachinesNeedANetwork) {
   const auto none = costs_of({apart}, cluster_of(20), Seconds(3600));
   ASSERT_FALSE(none.has_value());
   EXPECT_EQ(none.error().line(),
-            "price: of no offer for 20 devices of 'NVIDIA H100 80GB HBM3' is a network between its "
-            "machines known; add a [[price]] to the job");
+            "price: no offer for 20 devices of 'NVIDIA H100 80GB HBM3' is known to connect its "
+            "machines by a network; add a [[price]] to the job");
 }
 
 TEST(Costs, MissingPricesNameTheDeviceAndWhatToDo) {

@@ -272,7 +272,8 @@ std::vector<CallSummary> Communication::calls() const {
 
 base::Result<Communication> communication_of(const spec::JobSpec& job) {
   if (!fits_64_bits(job)) {
-    return base::fail(base::usage_error("model", "a step exchanges more bytes than 64 bits count",
+    return base::fail(base::usage_error("model",
+                                        "a step exchanges more bytes than 64 bits can count",
                                         "make the model or layout.fsdp smaller"));
   }
   return is_sharded_muon(job) ? sharded_muon(job) : data_parallel(job);

@@ -314,9 +314,10 @@ TEST(Communication, MoreThan64BitsIsAnError) {
   job.model.ffn = 10'000'000'000'000;
   const auto made = communication_of(job);
   ASSERT_FALSE(made.has_value());
-  EXPECT_EQ(made.error().line(),
-            "model: a step exchanges more bytes than 64 bits count; make the model or layout.fsdp "
-            "smaller");
+  EXPECT_EQ(
+      made.error().line(),
+      "model: a step exchanges more bytes than 64 bits can count; make the model or layout.fsdp "
+      "smaller");
 }
 
 // Any layout of 16 ranks: rows, calls and totals are three sums of the same bytes, and nothing is

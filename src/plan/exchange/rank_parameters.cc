@@ -46,18 +46,18 @@ ParameterGroup cut_by_tp(ParameterGroup g, const ModelSpec& m, std::int64_t tp) 
   return g;
 }
 
-// Where in the model a group's tensors are.
-enum class Where { kStart, kEnd, kEveryBlock, kDenseBlocks, kMoeBlocks, kValueBlocks };
+// Location in the model a group's tensors are.
+enum class Location { kStart, kEnd, kEveryBlock, kDenseBlocks, kMoeBlocks, kValueBlocks };
 
-Where where_of(const ParameterGroup& g) {
+Location location_of(const ParameterGroup& g) {
   const std::string_view name = g.name;
   if (g.expert || name.starts_with("router") || name.starts_with("shared_"))
-    return Where::kMoeBlocks;
-  if (name.starts_with("value_")) return Where::kValueBlocks;
-  if (name.starts_with("mlp_") && !name.starts_with("mlp_norm")) return Where::kDenseBlocks;
-  if (name.starts_with("attn_") || name.starts_with("mlp_norm")) return Where::kEveryBlock;
-  if (name == "head" || name.starts_with("final_norm")) return Where::kEnd;
-  return Where::kStart;
+    return Location::kMoeBlocks;
+  if (name.starts_with("value_")) return Location::kValueBlocks;
+  if (name.starts_with("mlp_") && !name.starts_with("mlp_norm")) return Location::kDenseBlocks;
+  if (name.starts_with("attn_") || name.starts_with("mlp_norm")) return Location::kEveryBlock;
+  if (name == "head" || name.starts_with("final_norm")) return Location::kEnd;
+  return Location::kStart;
 }
 
 bool is_attention(const ParameterGroup& g) {
@@ -70,18 +70,18 @@ struct BlockKind {
   bool value = false;
   auto operator<=>(const BlockKind&) const = default;
 
-  [[nodiscard]] bool has(Where where) const {
+  [[nodiscard]] bool has(Location where) const {
     switch (where) {
-      case Where::kEveryBlock:
+      case Location::kEveryBlock:
         return true;
-      case Where::kDenseBlocks:
+      case Location::kDenseBlocks:
         return !moe;
-      case Where::kMoeBlocks:
+      case Location::kMoeBlocks:
         return moe;
-      case Where::kValueBlocks:
+      case Location::kValueBlocks:
         return value;
-      case Where::kStart:
-      case Where::kEnd:
+      case Location::kStart:
+      case Location::kEnd:
         break;
     }
     return false;
@@ -111,11 +111,11 @@ RankParameters parameters_of_stage(const spec::JobSpec& job, std::int64_t stage)
   const LayoutSpec& l = job.layout;
   const bool last = stage == l.pp - 1;
   RankParameters held{.stage = stage, .groups = {}, .units = {}};
-  std::vector<Where> where;
+  std::vector<Location> where;
   for (const ParameterGroup& group : spec::parameters_of(m).groups) {
     held.groups.push_back({cut_by_tp(group, m, l.tp), group.elements_each()});
     held.groups.back().part.count = 0;
-    where.push_back(where_of(group));
+    where.push_back(location_of(group));
   }
 
   const auto add_unit = [&](std::int64_t count, auto tensors_of) {
@@ -128,13 +128,13 @@ RankParameters parameters_of_stage(const spec::JobSpec& job, std::int64_t stage)
                                    [](std::int64_t tensors) { return tensors == 0; });
     if (!empty) held.units.push_back(std::move(unit));
   };
-  const auto outside_blocks = [&](Where place) {
+  const auto outside_blocks = [&](Location place) {
     add_unit(1, [&](std::size_t i) { return where[i] == place ? std::int64_t{1} : 0; });
   };
   // The last stage multiplies by a tied head, which is the embedding of the first.
   const bool tied_copy = last && stage > 0 && m.tied;
 
-  if (stage == 0) outside_blocks(Where::kStart);
+  if (stage == 0) outside_blocks(Location::kStart);
   for (const auto& [kind, count] : blocks_of(m, l, stage)) {
     const auto in_block = [&, kind = kind](std::size_t i) -> std::int64_t {
       if (!kind.has(where[i])) return 0;
@@ -152,7 +152,7 @@ RankParameters parameters_of_stage(const spec::JobSpec& job, std::int64_t stage)
   }
   if (last) {
     add_unit(1, [&](std::size_t i) -> std::int64_t {
-      return where[i] == Where::kEnd || (tied_copy && held.groups[i].part.name == "embedding");
+      return where[i] == Location::kEnd || (tied_copy && held.groups[i].part.name == "embedding");
     });
   }
   return held;

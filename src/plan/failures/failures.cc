@@ -62,8 +62,8 @@ double mean_retried_segment(const Resilience& r, double segment) {
   return (m + r.outage.count()) * std::expm1((r.restart.count() + segment) / m);
 }
 
-// Variance of mean_segment(). A segment that is disturbed once goes on as a geometric number of
-// failed attempts and one that lives.
+// Variance of mean_segment(). After its first failure a segment takes a geometric number of failed
+// attempts and one that succeeds.
 double segment_variance(const Resilience& r, double segment) {
   const double m = r.mtbf.count();
   const double outage = r.outage.count();
@@ -143,18 +143,19 @@ base::Result<void> check(const Resilience& r) {
   ASSAY_TRY_VOID(need_duration("restart time", r.restart));
   ASSAY_TRY_VOID(need_duration("outage", r.outage));
   if (!(r.mtbf.count() > 0)) {
-    return base::fail(base::usage_error("mean time between failures",
-                                        fmt::format("{} s; it must be more", r.mtbf.count())));
+    return base::fail(
+        base::usage_error("mean time between failures",
+                          fmt::format("{} s; it must be greater than 0", r.mtbf.count())));
   }
   if (!is_duration(r.interval) || r.interval.count() == 0) {
     return base::fail(base::usage_error(
         "checkpoint interval", fmt::format("{} s of work between checkpoints", r.interval.count()),
-        "set it; one step is the least"));
+        "set it to at least one step"));
   }
   if ((r.restart + r.interval + r.checkpoint) / r.mtbf > kHopelessExponent) {
     return base::fail(base::usage_error(
         "checkpoint interval",
-        fmt::format("with a failure every {}, no attempt lives to its first checkpoint",
+        fmt::format("with a failure every {}, no attempt reaches its first checkpoint",
                     base::to_text(r.mtbf)),
         "save more often, or use fewer machines"));
   }
@@ -239,7 +240,7 @@ base::Result<Completion> completion(const Resilience& r, Seconds work, const Sam
 base::Result<void> check(const Sampling& sampling) {
   constexpr std::int64_t kMostTrials = 1'000'000;
   if (sampling.trials >= 1 && sampling.trials <= kMostTrials) return {};
-  return base::fail(base::usage_error("trials", "not between 1 and 1,000,000"));
+  return base::fail(base::usage_error("trials", "must be between 1 and 1,000,000"));
 }
 
 }  // namespace assay::plan

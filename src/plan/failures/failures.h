@@ -1,5 +1,5 @@
-// Failures: how often a gang of machines loses one, what that costs with checkpoints, and how long
-// a run takes in the end. Failures are exponential: they have no memory, and rates add up.
+// Failures: how often one of a gang of machines fails, what that costs with checkpoints, and how
+// long a run takes. Times between failures are exponential: they have no memory, and rates add up.
 //
 //   const Seconds mtbf = gang_mtbf(unit_mtbf(16'384, days(54), 419), gpus);
 //   Resilience r{.mtbf = mtbf, .checkpoint = Seconds(5), .restart = Seconds(300)};
@@ -20,14 +20,15 @@ namespace assay::plan {
 
 struct Resilience {
   base::Seconds mtbf;        // of the gang, whose members stop together; infinite: nothing fails
-  base::Seconds checkpoint;  // for which training stands still, at each
-  base::Seconds restart;     // from an attempt's begin to its first useful step
-  base::Seconds outage;      // from a failure to the next attempt; nothing with spares at hand
+  base::Seconds checkpoint;  // how long training pauses for each checkpoint
+  base::Seconds restart;     // from the beginning of an attempt to its first useful step
+  base::Seconds outage;      // from a failure to the next attempt; 0 if spare machines are ready
   base::Seconds interval;    // useful work from one checkpoint to the next
 };
 
-// Everything finite and not negative, but for an infinite mtbf; mtbf and interval not zero. A usage
-// error as well where an attempt would get to its first checkpoint less than once in 10^8.
+// Everything must be finite and not negative, except that mtbf may be infinite; mtbf and interval
+// must not be zero. Also a usage error if an attempt would reach its first checkpoint less than
+// once in 10^8.
 base::Result<void> check(const Resilience& r);
 
 // Of `units` machines (or devices), any of which stops all.
@@ -37,9 +38,9 @@ base::Seconds unit_mtbf(std::int64_t units, base::Seconds observed, std::int64_t
 // When a gang stops for either of two reasons.
 base::Seconds either_mtbf(base::Seconds a, base::Seconds b);
 
-// Useful work from checkpoint to checkpoint that loses least: the exact optimum under this model,
-// of which Young's sqrt(2 C M) is the limit for rare failures. 0 when checkpoints cost nothing:
-// then take a step. Infinite when nothing fails.
+// Useful work from checkpoint to checkpoint that minimizes lost time: the exact optimum in this
+// model, of which Young's sqrt(2 C M) is the limit for rare failures. 0 when checkpoints cost
+// nothing: then take a step. Infinite when nothing fails.
 base::Seconds best_interval(base::Seconds checkpoint, base::Seconds mtbf);
 
 // The part of a long run's time that ends up in the model, 0 to 1: with q = e^-(interval +

@@ -25,9 +25,9 @@ Risks default_risks() {
                       "Llama 3: 419 interruptions of 16,384 GPUs in 54 days (Meta, 2024)"},
       .checkpoint_rate = {1e9,
                           "Llama 3: storage of 2 TB/s for 2,048 nodes (Meta, 2024); training is "
-                          "taken to stand still meanwhile"},
-      .restart = {300, "assumed: to notice, start, connect and compile"},
-      .outage = {900, "assumed: to get and prepare another machine"},
+                          "assumed to pause meanwhile"},
+      .restart = {300, "assumed: time to notice, start, connect and compile"},
+      .outage = {900, "assumed: time to get and prepare another machine"},
       .spot_available = {8 * 3600.0, "assumed: spot markets differ widely"},
       .spot_gone = {3600, "assumed: spot markets differ widely"},
       .spot_notice = {0, "assumed: some providers give 30 s to 2 min"},
@@ -40,14 +40,14 @@ std::vector<Assumption> listed(const Risks& risks) {
   };
   return {
       time("mean time between failures of one device", risks.device_mtbf),
-      {"saving and reading state, per node",
+      {"writing and reading checkpoints, per node",
        base::to_text(base::BytesPerSecond(risks.checkpoint_rate.value)),
        risks.checkpoint_rate.source},
-      time("restart, before state is read", risks.restart),
+      time("restart, without reading the checkpoint", risks.restart),
       time("outage after a failure", risks.outage),
-      time("spot machines last", risks.spot_available),
-      time("spot machines are gone", risks.spot_gone),
-      time("notice before they are taken", risks.spot_notice),
+      time("time until spot machines are preempted", risks.spot_available),
+      time("time until they are available again", risks.spot_gone),
+      time("warning before preemption", risks.spot_notice),
   };
 }
 

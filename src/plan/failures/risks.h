@@ -19,9 +19,9 @@ struct Risks {
   Input checkpoint_rate;  // bytes per second and node
   Input restart;          // s, before the state is read
   Input outage;           // s, until a lost machine is replaced
-  Input spot_available;   // s, until spot machines are taken: all of a run's at once
+  Input spot_available;   // s, until spot machines are preempted: all of a run's at once
   Input spot_gone;        // s, until they are available again
-  Input spot_notice;      // s, before they are taken
+  Input spot_notice;      // s, before preemption
 };
 
 Risks default_risks();
@@ -43,7 +43,7 @@ struct RunOnMachines {
   double state_bytes = 0;
 };
 
-// Checkpoints as often as loses least.
+// Checkpoints at the interval that minimizes lost time.
 Resilience resilience_of(const RunOnMachines& run, const Risks& risks);
 
 // The same with spot machines: `on_demand` is what the policy falls back to.

@@ -13,19 +13,21 @@ namespace {
 using base::Money;
 using base::Seconds;
 
-constexpr double kMostAttempts = 1e5;  // in one run; more would play for minutes
+constexpr double kMostAttempts = 1e5;  // in one run; more would take minutes to simulate
 
 base::Result<void> check_spot_durations(const SpotRun& run) {
   const SpotMarket& m = run.market;
-  for (const auto& [what, value] : {std::pair{"work", run.work},
-                                    std::pair{"time that spot machines are available", m.available},
-                                    std::pair{"deadline", run.deadline.value_or(Seconds(1))}}) {
+  for (const auto& [what, value] :
+       {std::pair{"work", run.work},
+        std::pair{"time until spot machines are preempted", m.available},
+        std::pair{"deadline", run.deadline.value_or(Seconds(1))}}) {
     if (!std::isfinite(value.count()) || value.count() <= 0) {
-      return base::fail(base::usage_error(what, "not a duration above zero"));
+      return base::fail(base::usage_error(what, "must be a duration greater than 0"));
     }
   }
   for (const auto& [what, value] :
-       {std::pair{"time that spot machines are gone", m.gone}, std::pair{"notice", m.notice}}) {
+       {std::pair{"time until spot machines are available again", m.gone},
+        std::pair{"warning before preemption", m.notice}}) {
     if (!std::isfinite(value.count()) || value.count() < 0) {
       return base::fail(base::usage_error(what, "not a duration"));
     }
@@ -33,7 +35,7 @@ base::Result<void> check_spot_durations(const SpotRun& run) {
   return {};
 }
 
-// Whether playing it comes to an end.
+// Whether its simulation ends.
 base::Result<void> check_spot_attempts(const SpotRun& run, SpotPolicy policy) {
   if (policy == SpotPolicy::kOnDemand) return {};
   Resilience spot = run.resilience;
@@ -44,16 +46,18 @@ base::Result<void> check_spot_attempts(const SpotRun& run, SpotPolicy policy) {
   const double attempts = policy == SpotPolicy::kSpot ? expected_failures(spot, run.work)
                                                       : run.deadline->count() / segment;
   if (attempts <= kMostAttempts) return {};
-  return base::fail(base::usage_error("spot market", "machines are taken too often to get anywhere",
+  return base::fail(base::usage_error("spot market",
+                                      "machines are preempted too often for any progress",
                                       "save more often, or rent on demand"));
 }
 
 base::Result<void> check_spot(const SpotRun& run, SpotPolicy policy) {
   if (policy == SpotPolicy::kUniformProgress && !run.deadline) {
-    return base::fail(base::usage_error("deadline", "none, and progress is measured against it"));
+    return base::fail(
+        base::usage_error("deadline", "not set, but this policy measures progress against it"));
   }
   if (run.market.on_demand_per_hour.currency() != run.market.spot_per_hour.currency()) {
-    return base::fail(base::usage_error("spot market", "prices in two currencies"));
+    return base::fail(base::usage_error("spot market", "its prices are in two currencies"));
   }
   ASSAY_TRY_VOID(check(run.resilience));
   if (expected_failures(run.resilience, run.work) > kMostAttempts) {

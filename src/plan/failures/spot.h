@@ -4,9 +4,10 @@
 //   SpotRun run{.work = hours(40), .deadline = hours(60), .resilience = r, .market = market};
 //   ASSAY_TRY(const SpotOutcome o, spot_outcome(run, SpotPolicy::kUniformProgress));
 //
-// The market comes and goes by itself: times with and without spot machines are exponential, and
-// begin as they are on average. What is rented is paid for while it is held: on demand also during
-// outages of hardware, spot machines until they are taken. Waiting for them costs time only.
+// The market does not react to the run: periods with and without spot machines are exponential, and
+// a run begins at a random moment. What is rented is paid for while it is held: on demand also
+// during outages of hardware, spot machines until they are preempted. Waiting for them costs time
+// only.
 #pragma once
 
 #include <optional>
@@ -29,9 +30,9 @@ enum class SpotPolicy : std::uint8_t {
 struct SpotMarket {
   base::Money on_demand_per_hour;  // for the whole gang
   base::Money spot_per_hour;       // likewise, in the same currency
-  base::Seconds available;         // mean time until one of the gang's spot machines is taken
+  base::Seconds available;         // mean time until one of the gang's spot machines is preempted
   base::Seconds gone;              // mean time until the gang is available again
-  base::Seconds notice;            // before machines are taken; enough for a checkpoint: it is made
+  base::Seconds notice;            // before preemption; if long enough, a checkpoint is made
   base::Seconds interval;          // work between checkpoints on spot machines
 };
 
@@ -54,8 +55,8 @@ struct SpotOutcome {
   double miss_chance = 0;  // of the deadline; 0 without one
 };
 
-// A usage error for durations that are none, two currencies, a missing deadline, or a market in
-// which the run would hardly ever get to a checkpoint.
+// A usage error for invalid durations, two currencies, a missing deadline, or a market in which the
+// run would hardly ever reach a checkpoint.
 base::Result<SpotOutcome> spot_outcome(const SpotRun& run, SpotPolicy policy,
                                        const Sampling& sampling = {});
 

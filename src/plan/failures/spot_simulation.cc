@@ -22,8 +22,8 @@ struct Pace {
   [[nodiscard]] double saved(double seconds) const {
     return std::floor(std::max(0.0, seconds - restart) / (interval + checkpoint)) * interval;
   }
-  // And when it is stopped after so long with a last checkpoint, which the time includes.
-  [[nodiscard]] double saved_in_peace(double seconds) const {
+  // The same if it ends with a last checkpoint, which the time includes.
+  [[nodiscard]] double saved_with_last_checkpoint(double seconds) const {
     const double working = std::max(0.0, seconds - restart - checkpoint);
     const double segment = interval + checkpoint;
     const double segments = std::floor(working / segment);
@@ -65,7 +65,7 @@ class SpotPlay {
   }
 
  private:
-  // The market as it is met at a moment that it does not know of.
+  // The state of the market at a random moment.
   void first_window() {
     const double available = run_.market.available.count();
     const double gone = run_.market.gone.count();
@@ -87,29 +87,29 @@ class SpotPlay {
   // Time that a run on demand from now on would have to spare.
   [[nodiscard]] double slack() const { return deadline_ - now_ - on_demand_.needed(work_ - done_); }
 
-  // What spot machines can cost in vain: a restart, a segment, and a checkpoint more than on
+  // The most that a preemption can waste: a restart, a segment, and one checkpoint more than on
   // demand.
   [[nodiscard]] double risk() const {
     return spot_.restart + spot_.interval + 2 * spot_.checkpoint;
   }
 
-  // When on demand is the only way left that is sure.
+  // From when on only on-demand machines are certain to meet the deadline.
   [[nodiscard]] double last_moment() const {
     if (policy_ != SpotPolicy::kUniformProgress) return kForever;
     return now_ + slack() - risk();
   }
 
-  // How long spot machines may be kept: each segment on them may have more checkpoints than on
-  // demand, and that eats up what is to spare.
+  // How long spot machines may be kept: work on them may need more checkpoints than on demand,
+  // which uses up the slack.
   [[nodiscard]] double longest_on_spot() const {
     if (policy_ != SpotPolicy::kUniformProgress) return kForever;
-    const double eaten = spot_.checkpoint * (1 - spot_.interval / on_demand_.interval);
-    if (eaten <= 0) return kForever;
-    const double segments = std::floor(std::max(0.0, slack() - risk()) / eaten) + 1;
+    const double lost = spot_.checkpoint * (1 - spot_.interval / on_demand_.interval);
+    if (lost <= 0) return kForever;
+    const double segments = std::floor(std::max(0.0, slack() - risk()) / lost) + 1;
     return spot_.restart + segments * (spot_.interval + spot_.checkpoint);
   }
 
-  // When the deadline's part that has passed is more than what is done.
+  // When the share of the deadline that has passed exceeds the share of the work that is done.
   [[nodiscard]] double falls_behind() const { return done_ * deadline_ / work_; }
 
   void wait() {
@@ -120,7 +120,7 @@ class SpotPlay {
     now_ = std::min({window_begin_, falls_behind(), last_moment()});
   }
 
-  // When what is done catches up with the deadline's part and there are spot machines.
+  // When the share of the work that is done has caught up and spot machines are available.
   [[nodiscard]] double end_of_on_demand() {
     const double gain = on_demand_.rate() - work_ / deadline_;
     if (gain <= 0) return kForever;
@@ -143,7 +143,7 @@ class SpotPlay {
       done_ += on_demand_.saved(seconds);
       break_down(result_.on_demand_seconds);
     } else {
-      done_ += on_demand_.saved_in_peace(seconds);
+      done_ += on_demand_.saved_with_last_checkpoint(seconds);
     }
   }
 
@@ -161,11 +161,11 @@ class SpotPlay {
       done_ += spot_.saved(seconds);
       break_down(result_.spot_seconds);
     } else if (seconds == kept) {
-      done_ += spot_.saved_in_peace(seconds);
+      done_ += spot_.saved_with_last_checkpoint(seconds);
     } else {
       const bool warned =
           run_.market.notice >= run_.resilience.checkpoint && run_.market.notice.count() > 0;
-      done_ += warned ? spot_.saved_in_peace(seconds) : spot_.saved(seconds);
+      done_ += warned ? spot_.saved_with_last_checkpoint(seconds) : spot_.saved(seconds);
       result_.preemptions += 1;
     }
   }

@@ -13,7 +13,7 @@ struct SimulatedRun {
   double preemptions = 0;
 };
 
-// For a run that spot_outcome found in order.
+// For a run that passed the checks of spot_outcome().
 SimulatedRun simulate(const SpotRun& run, SpotPolicy policy, base::Draws draws);
 
 }  // namespace assay::plan

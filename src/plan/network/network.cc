@@ -46,7 +46,7 @@ base::Result<base::BytesPerSecond> pcie_of(const spec::LinkSpec& link) {
   if (link.pcie) return *link.pcie;
   if (link.kind == spec::LinkKind::kPcie && link.bandwidth) return *link.bandwidth;
   return base::fail(base::usage_error(
-      "cluster.link.pcie", "devices that talk over PCIe of unknown bandwidth",
+      "cluster.link.pcie", "is not set, but devices communicate over PCIe",
       "set it, per device and direction, e.g. --set 'cluster.link.pcie=\"64 GB/s\"'"));
 }
 
@@ -90,7 +90,7 @@ base::Result<Network> Network::of(const spec::ClusterSpec& cluster,
   if (n.devices_per_node_ > 1 && link.kind != LinkKind::kPcie) {
     if (!link.bandwidth) {
       return base::fail(base::usage_error("cluster.link.bandwidth",
-                                          "devices with a link of unknown bandwidth",
+                                          "is not set, but devices have links",
                                           "set it, per device and direction"));
     }
     const bool groups = link.kind == LinkKind::kNvlinkGroups;
@@ -114,7 +114,7 @@ base::Result<Network> Network::of(const spec::ClusterSpec& cluster,
   if (cluster.network.kind != spec::NetworkKind::kNone) {
     if (!cluster.network.bandwidth) {
       return base::fail(base::usage_error("cluster.network.bandwidth",
-                                          "a network of unknown bandwidth",
+                                          "is not set, but nodes have a network",
                                           "set it, per node and direction"));
     }
     const base::BytesPerSecond nominal = joined * *cluster.network.bandwidth;

@@ -9,8 +9,8 @@
 namespace assay::plan {
 namespace {
 
-// Of the memory that layouts are searched with, when none of those that were kept fits as counted:
-// then all closed forms were too low, and smaller layouts are looked for.
+// If none of the ranked layouts fits by count, all closed forms were too low: the next search gets
+// this fraction of the memory.
 constexpr double kLess = 0.85;
 constexpr int kMostSearches = 12;
 

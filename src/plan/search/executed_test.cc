@@ -153,7 +153,7 @@ TEST(Search, CountsLayoutsThatNoMicroBatchSuits) {
   const FastestLayout found = fastest_layout(job, work, 4, work.card.memory, {});
   const auto told = std::find_if(found.rejected.begin(), found.rejected.end(), [](const auto& r) {
     return r.reason ==
-           "batch: 4 sequences per step have no micro-batch that suits stages and ranks";
+           "batch: no micro-batch of 4 sequences per step suits the pipeline stages and ranks";
   });
   ASSERT_NE(told, found.rejected.end());  // more interleaved stages than micro-batches
   EXPECT_GT(told->count, 0);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kRanked = 32;
 
-// Behind those that are as fast.
+// Inserts `choice`, after those that are as fast.
 void rank(std::vector<LayoutChoice>& ranked, const LayoutChoice& choice) {
   if (ranked.size() == kRanked && !(choice.step < ranked.back().step)) return;
   const auto faster = [](const LayoutChoice& a, const LayoutChoice& b) { return a.step < b.step; };
@@ -21,7 +21,8 @@ void rank(std::vector<LayoutChoice>& ranked, const LayoutChoice& choice) {
   if (ranked.size() > kRanked) ranked.pop_back();
 }
 
-// Sharded Muon is known as nanochat has it: every rank is a replica that updates its part.
+// Sharded Muon can be predicted as nanochat implements it: every rank is a replica that updates its
+// part.
 bool is_predicted(const Work& work, const spec::LayoutSpec& l) {
   return !work.muon || l.inner_ranks() * l.dp == 1 ||
          (l.dp * l.tp * l.pp * l.cp * l.ep == 1 && l.zero == 2);
@@ -77,13 +78,14 @@ FastestLayout fastest_layout(const spec::JobSpec& job, const Work& work, std::in
   if (!found.ranked.empty()) found.best = found.ranked.front();
   if (without_batch > 0) {
     found.rejected.push_back(
-        {fmt::format("batch: {} sequences per step have no micro-batch that suits stages and ranks",
-                     sequences),
+        {fmt::format(
+             "batch: no micro-batch of {} sequences per step suits the pipeline stages and ranks",
+             sequences),
          without_batch});
   }
   if (unknown > 0) {
     found.rejected.push_back(
-        {"train.optimizer: muon is predicted for fsdp with zero 2 alone", unknown});
+        {"train.optimizer: muon can only be predicted with fsdp and zero 2 alone", unknown});
   }
   return found;
 }

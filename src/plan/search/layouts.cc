@@ -17,8 +17,8 @@ using spec::JobSpec;
 using spec::LayoutSpec;
 using spec::PipelineSchedule;
 
-// In how many ways `number` is a product of `degrees` degrees, in order: a prime's powers go to
-// the degrees like balls into boxes.
+// In how many ways `number` is a product of `degrees` degrees, in order: the power of each prime is
+// divided among the degrees independently.
 std::int64_t ways_to_spread(std::int64_t number, std::int64_t degrees) {
   if (degrees <= 0) return number == 1 ? 1 : 0;
   std::int64_t ways = 1;
@@ -82,7 +82,7 @@ class Enumeration {
     std::string reason = broken_by(degree, value);
     if (reason.empty() && degree == &LayoutSpec::tp && per_node % value != 0) {
       reason =
-          fmt::format("layout.tp: groups of tp {} would straddle the nodes of {}", value, per_node);
+          fmt::format("layout.tp: groups of tp {} would span nodes of {} devices", value, per_node);
     }
     if (reason.empty()) return true;
     reject(reason, ways_to_spread(left, others));
@@ -102,7 +102,7 @@ class Enumeration {
       const std::int64_t data_ranks = devices / cp;
       if (!can_cut(cp, data_ranks, moe_ ? 3 : 2, &LayoutSpec::cp)) continue;
       if (sequences_ % data_ranks != 0) {
-        reject(fmt::format("batch: {} sequences per step do not divide over {} data ranks",
+        reject(fmt::format("batch: {} sequences per step are not divisible by {} data ranks",
                            sequences_, data_ranks),
                ways_to_spread(data_ranks, moe_ ? 3 : 2));
         continue;
@@ -187,9 +187,9 @@ double change(const LayoutSpec& from, const LayoutSpec& to) {
   return sum;
 }
 
-// What was asked for beside the degrees, where it is possible with these: the schedule, with as
-// many chunks as there can be, and what is gathered at once.
-LayoutSpec as_asked(const JobSpec& job, LayoutSpec to, const TrainerRules& trainer) {
+// Adds what the job asks for beside the degrees, where these allow it: the schedule, with as many
+// chunks as possible, and the unit that is gathered at once.
+LayoutSpec with_schedule_and_unit(const JobSpec& job, LayoutSpec to, const TrainerRules& trainer) {
   const LayoutSpec& asked = job.layout;
   JobSpec tried = job;
   const auto take = [&](const LayoutSpec& with) {
@@ -249,7 +249,7 @@ std::optional<Nearest> nearest_valid(const JobSpec& job) {
       std::min_element(all.valid.begin(), all.valid.end(),
                        [&](const auto& a, const auto& b) { return distance(a) < distance(b); });
   // One is always valid: replicas alone.
-  return Nearest{checked.error().what, as_asked(job, *nearest, trainer)};
+  return Nearest{checked.error().what, with_schedule_and_unit(job, *nearest, trainer)};
 }
 
 std::string to_text(const LayoutSpec& l) {

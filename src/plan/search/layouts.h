@@ -30,7 +30,7 @@ struct Layouts {
 //
 // Three kinds are left out for being never, or hardly ever, better than others: GPipe, which takes
 // the time of 1F1B and more memory, tensor parallelism whose groups straddle nodes, and interleaved
-// stages whose chunks do not come out even. Stages of one chunk need not be equal.
+// stages with chunks of different lengths. Stages of one chunk need not be equal.
 Layouts layouts_of(const spec::JobSpec& job, std::int64_t sequences,
                    Framework framework = Framework::kAssay);
 

@@ -205,7 +205,7 @@ TEST(Layouts, ReasonsAreSentences) {
   std::set<std::string> reasons;
   for (const Rejection& r : found.rejected) reasons.insert(r.reason);
   EXPECT_TRUE(reasons.contains("layout.pp: 24 layers are too few for 32 stages of 1 chunk"));
-  EXPECT_TRUE(reasons.contains("layout.tp: groups of tp 8 would straddle the nodes of 4"));
+  EXPECT_TRUE(reasons.contains("layout.tp: groups of tp 8 would span nodes of 4 devices"));
 }
 
 TEST(Layouts, TextIsReadable) {

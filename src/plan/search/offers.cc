@@ -39,7 +39,7 @@ base::Result<Candidate> on_demand_candidate(Candidate c, const PriceRange& per_h
   return c;
 }
 
-// Both ends of the prices; times are the same, for policies do not look at prices.
+// For both ends of the price range; times are the same, because policies ignore prices.
 base::Result<Candidate> spot_candidate(Candidate c, const RunOnMachines& run,
                                        const PriceRange& spot, const PriceRange& on_demand,
                                        const SearchChoices& choices) {
@@ -59,8 +59,8 @@ base::Result<Candidate> spot_candidate(Candidate c, const RunOnMachines& run,
   return c;
 }
 
-// The on-demand offer that a run on spot machines falls back to: the cheapest of the same provider,
-// or of any.
+// The on-demand offer that a run on spot machines falls back to: the cheapest of the same provider
+// or, without one, of any.
 const PriceSpec* fallback_of(const PriceSpec& spot, const spec::PriceList& offers,
                              std::int64_t devices) {
   const PriceSpec* best = nullptr;
@@ -99,7 +99,7 @@ base::Result<std::vector<Candidate>> candidates_by_offer(const Candidate& base,
   const auto done = completion(resilience, run.work, choices.sampling);
   for (const PriceSpec& offer : offers) {
     if (!is_connected(offer, base.devices)) {
-      rejected.push_back({fmt::format("price: no network between machines of {} {} is known",
+      rejected.push_back({fmt::format("price: no network is known between machines of {} {}",
                                       offer.provider, offer.offer),
                           1});
       continue;

@@ -36,7 +36,7 @@ std::set<std::int64_t> node_counts(const spec::ClusterSpec& cluster, const Searc
 }
 
 double headroom_of(const SearchLimits& limits, Framework framework) {
-  // What planned and measured memory of our trainer's runs differ by at most.
+  // The largest difference of planned and measured memory in our trainer's runs.
   constexpr double kOfOurTrainer = 0.01;
   const double of_others = 1 - 1 / memory_interval().high;
   return limits.memory_headroom.value_or(framework == Framework::kAssay ? kOfOurTrainer
@@ -46,8 +46,8 @@ double headroom_of(const SearchLimits& limits, Framework framework) {
 std::string source_of_headroom(const SearchLimits& limits, Framework framework) {
   if (limits.memory_headroom) return "given";
   return framework == Framework::kAssay
-             ? "planned and measured memory of runs: at most 1 % apart (bench/results/train.md)"
-             : "9 of 10 measured runs would have fit (mean error 9.8 %)";
+             ? "planned and measured memory differ by at most 1 % (bench/results/train.md)"
+             : "enough for 9 of 10 measured runs (mean error 9.8 %)";
 }
 
 // Whole bytes that may be used, so rounded down.
@@ -64,12 +64,12 @@ base::Money whole_cents(const base::Money& amount) {
   return {(amount.micros() + kCent - 1) / kCent * kCent, amount.currency(), amount.as_of()};
 }
 
-// P90 over P50 of a product of two independent quantities, by their own.
+// P90 / P50 of a product of two independent quantities, from P90 / P50 of each.
 double joint_spread(double a, double b) {
   return std::exp(std::hypot(std::log(std::max(a, 1.0)), std::log(std::max(b, 1.0))));
 }
 
-// What predictions are off by comes on top of what failures do.
+// Adds the error of predictions to the spread by failures.
 base::Result<void> widen(Candidate& c, const ErrorInterval& interval) {
   c.step_low = interval.low * c.choice.step;
   c.step_high = interval.high * c.choice.step;
@@ -97,9 +97,10 @@ class Searching {
     const auto counts = node_counts(machines.cluster, choices_.limits);
     if (counts.empty()) {
       const std::int64_t each = machines.cluster.devices_per_node;
-      reject(fmt::format("devices: {} come by {}, up to {}: no number is within the limits",
-                         machines.name, each, each * machines.cluster.max_nodes),
-             1);
+      reject(
+          fmt::format("devices: {} comes in multiples of {}, up to {}: none is within the limits",
+                      machines.name, each, each * machines.cluster.max_nodes),
+          1);
     }
     any_number_ = any_number_ || !counts.empty();
     for (const std::int64_t nodes : counts) ASSAY_TRY_VOID(add(machines, nodes));
@@ -142,8 +143,8 @@ class Searching {
     FastestLayout fastest = fastest_layout(job, *work, sequences_, memory, choices_.constants);
     found_.considered += fastest.considered;
     for (const Rejection& r : fastest.rejected) reject(r.reason, r.count);
-    if (!fastest.best) take_tight(job, *work, fastest);
-    tell_memory(machines, nodes, fastest, memory);
+    if (!fastest.best) accept_without_headroom(job, *work, fastest);
+    reject_for_memory(machines, nodes, fastest, memory);
     if (!fastest.best) return {};
     const LayoutChoice best = *fastest.best;
     places_.push_back({.machines = &machines,
@@ -154,9 +155,10 @@ class Searching {
     return {};
   }
 
-  // What is predicted to fit with nothing to spare, where nothing else is: of other software, whose
-  // memory is not counted.
-  void take_tight(const spec::JobSpec& job, const Work& work, FastestLayout& fastest) const {
+  // If nothing fits with headroom, accepts what is predicted to fit without. Only for other
+  // software, whose memory is predicted, not counted.
+  void accept_without_headroom(const spec::JobSpec& job, const Work& work,
+                               FastestLayout& fastest) const {
     if (work.trainer != nullptr || choices_.limits.memory_headroom) return;
     const base::Bytes all = choices_.limits.memory
                                 ? std::min(work.card.memory, *choices_.limits.memory)
@@ -176,7 +178,7 @@ class Searching {
     bool counted = false;
   };
 
-  // A candidate for each offer; what cannot be done is returned.
+  // Adds a candidate for each offer; returns those that are impossible.
   base::Result<std::vector<Rejection>> price(std::size_t at, const LayoutChoice& choice) {
     const Place& place = places_[at];
     const spec::ClusterSpec& cluster = place.search.job.cluster;
@@ -205,7 +207,7 @@ class Searching {
     return impossible;
   }
 
-  // What the answer lists: the front, or where nothing keeps the limits, the fastest and cheapest.
+  // What the answer lists: the front or, if nothing meets the limits, the fastest and cheapest.
   [[nodiscard]] std::set<std::size_t> listed_places() const {
     std::set<std::size_t> places;
     for (const std::size_t i : found_.front) places.insert(found_.candidates[i].place);
@@ -216,7 +218,7 @@ class Searching {
     return {found_.candidates.front().place, cheapest->place};
   }
 
-  // Counts the memory of what is listed; whether anything had to change for it.
+  // Counts the memory of what is listed; returns whether anything had to change.
   base::Result<bool> count_listed() {
     bool changed = false;
     for (const std::size_t at : listed_places()) {
@@ -245,7 +247,7 @@ class Searching {
     if (choice) {
       ASSAY_TRY_VOID(price(at, *choice));
     } else {
-      reject(fmt::format("memory: {} x {}: counted, nothing fits the {} that may be used",
+      reject(fmt::format("memory: {} x {}: by exact count, nothing fits into the available {}",
                          place.search.job.cluster.nodes, place.machines->name,
                          base::to_text(place.search.memory)),
              1);
@@ -253,12 +255,12 @@ class Searching {
     return true;
   }
 
-  void tell_memory(const Machines& machines, std::int64_t nodes, const FastestLayout& fastest,
-                   base::Bytes memory) {
+  void reject_for_memory(const Machines& machines, std::int64_t nodes, const FastestLayout& fastest,
+                         base::Bytes memory) {
     if (fastest.too_large == 0) return;
-    reject(fastest.best ? fmt::format("memory: more than the {} that {} may use",
+    reject(fastest.best ? fmt::format("memory: more than the {} available on {}",
                                       base::to_text(memory), machines.cluster.device.name)
-                        : fmt::format("memory: {} x {}: the smallest needs {}, and {} may be used",
+                        : fmt::format("memory: {} x {}: the smallest needs {}, {} is available",
                                       nodes, machines.name, base::to_text(fastest.least_memory),
                                       base::to_text(memory)),
            fastest.too_large);
@@ -271,7 +273,7 @@ class Searching {
       currency_ = choices_.limits.budget ? choices_.limits.budget->currency() : currency;
     }
     if (currency != *currency_) {
-      return reject(fmt::format("price: {} asks for another currency than the others",
+      return reject(fmt::format("price: {} uses another currency, and no exchange rate is assumed",
                                 candidate.offer.provider),
                     1);
     }
@@ -281,10 +283,10 @@ class Searching {
   [[nodiscard]] std::string missed_limit(const Candidate& c) const {
     const SearchLimits& limits = choices_.limits;
     if (limits.deadline && c.time_p90 > *limits.deadline) {
-      return fmt::format("deadline: nine runs of ten are done after {}", base::to_text(c.time_p90));
+      return fmt::format("deadline: 90 % of runs need up to {}", base::to_text(c.time_p90));
     }
     if (limits.budget && c.cost_p90.high.micros() > limits.budget->micros()) {
-      return fmt::format("budget: nine runs of ten cost up to {}",
+      return fmt::format("budget: 90 % of runs cost up to {}",
                          base::to_text(whole_cents(c.cost_p90.high)));
     }
     return {};
@@ -303,10 +305,11 @@ class Searching {
     }
     for (const std::size_t i : base::pareto_front(points)) found_.front.push_back(within[i]);
     if (found_.front.empty()) {
-      found_.why = !any_number_ ? "no number of machines is within the limits"
-                   : found_.candidates.empty()
-                       ? "the job fits no machines that are for rent and can train together"
-                       : "nothing keeps the limits";
+      found_.why =
+          !any_number_ ? "no number of machines is within the limits"
+          : found_.candidates.empty()
+              ? "the job does not fit on any machines offered for rent with a network between them"
+              : "no configuration meets the limits";
       return;
     }
     found_.fastest = found_.front.front();
@@ -317,7 +320,7 @@ class Searching {
   void recommend() {
     if (choices_.limits.deadline) {
       found_.recommended = found_.cheapest;
-      found_.why = "the cheapest that keeps the deadline";
+      found_.why = "the cheapest that meets the deadline";
       return;
     }
     if (choices_.limits.budget) {
@@ -331,7 +334,7 @@ class Searching {
     found_.recommended =
         *std::min_element(found_.front.begin(), found_.front.end(),
                           [&](std::size_t a, std::size_t b) { return product(a) < product(b); });
-    found_.why = "least time times cost: to halve one would at least double the other";
+    found_.why = "lowest time x cost: halving one would at least double the other";
   }
 
   const spec::JobSpec& job_;
@@ -349,14 +352,14 @@ class Searching {
 
 base::Result<void> check_limits(const SearchLimits& limits) {
   if (limits.deadline && !(limits.deadline->count() > 0)) {
-    return base::fail(base::usage_error("deadline", "not a duration above zero"));
+    return base::fail(base::usage_error("deadline", "must be greater than 0"));
   }
   if (limits.budget && limits.budget->micros() <= 0) {
-    return base::fail(base::usage_error("budget", "not more than nothing"));
+    return base::fail(base::usage_error("budget", "must be greater than 0"));
   }
   if (limits.memory_headroom && !(*limits.memory_headroom >= 0 && *limits.memory_headroom < 1)) {
     return base::fail(base::usage_error("memory headroom",
-                                        "not a part of the memory: expected 0 to less than 1"));
+                                        "must be a fraction of the memory, from 0 to less than 1"));
   }
   if (limits.min_devices > limits.max_devices) {
     return base::fail(base::usage_error(
@@ -399,7 +402,7 @@ base::Result<Found> search(const spec::JobSpec& job, const std::vector<Machines>
   if (tight) {
     const ErrorInterval need = memory_interval();
     found.assumptions.push_back(
-        {"memory left free where nothing else fits", "none",
+        {"memory left free if nothing else fits", "none",
          fmt::format("may not fit: 8 of 10 measured runs used {:.2f} to {:.2f} times the predicted",
                      need.low, need.high)});
   }
@@ -407,16 +410,16 @@ base::Result<Found> search(const spec::JobSpec& job, const std::vector<Machines>
     found.assumptions.push_back(
         {"memory of a device, at most", base::to_text(*choices.limits.memory), "--memory"});
   }
-  found.assumptions.push_back({"network of what is rented", "the cluster's",
-                               "assumed, of offers whose machines are connected: price.network"});
+  found.assumptions.push_back({"network between rented machines", "the cluster's",
+                               "assumed, for offers with a network (price.network)"});
   if (job.model.is_moe()) {
     const double imbalance = choices.assumed.imbalance.value_or(usual_imbalance(framework));
     found.assumptions.push_back(
-        {"rows of the fullest expert", fmt::format("{:.4g} times an even share", imbalance),
+        {"load of the fullest expert", fmt::format("{:.4g} times an even share", imbalance),
          choices.assumed.imbalance ? "--imbalance"
          : framework == Framework::kAssay
-             ? "published: 1.04 to 1.22 with a loss that balances; --imbalance"
-             : "what measured rows had is in the model's constants; --imbalance"});
+             ? "published: 1.04 to 1.22 with a load-balancing loss; --imbalance"
+             : "relative to the measured runs that the model is fitted to; --imbalance"});
   }
   return found;
 }

@@ -3,9 +3,9 @@
 //   ASSAY_TRY(const auto machines, machines_for(job, "my-job", prices, /*presets=*/true));
 //   ASSAY_TRY(const Found found, search(job, machines, {.limits = {.deadline = hours(48)}}));
 //
-// For each number of machines the fastest layout is taken: whatever an hour costs, a faster step
-// costs less. Then each offer prices the whole run with everything that may interrupt it, saved as
-// often as loses least; what remains is a choice between time and money.
+// For each number of machines the fastest layout is taken: at any price per hour, a faster step
+// costs less. Then each offer prices the whole run with everything that may interrupt it, at the
+// checkpoint interval that minimizes lost time; what remains is a choice between time and money.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +25,13 @@
 namespace assay::plan {
 
 struct SearchLimits {
-  std::optional<base::Seconds> deadline;  // that nine runs of ten keep
+  std::optional<base::Seconds> deadline;  // that 90 % of runs must meet
   std::optional<base::Money> budget;      // likewise
   std::int64_t min_devices = 1;
   std::int64_t max_devices = std::numeric_limits<std::int64_t>::max();
   std::optional<base::Bytes> memory;  // of a card, at most
-  // Of a card's memory, left free. Default: what planned memory was measured to be off by, where
-  // our trainer's is counted; of other software so much that 9 of 10 measured runs would have fit.
+  // Fraction of a card's memory that is left free. Default: for our trainer, whose memory is
+  // counted, the largest measured error; for other software, enough for 9 of 10 measured runs.
   std::optional<double> memory_headroom;
 };
 
@@ -63,9 +63,9 @@ struct Candidate {
   base::Seconds time_p90;     // with failures, and with what predictions are off by
   spec::PriceRange cost_p50;  // as wide as the offer's price
   spec::PriceRange cost_p90;
-  double interruptions = 0;  // expected: failures, and spot machines that are taken
+  double interruptions = 0;  // expected: failures and preemptions
   double miss_chance = 0;    // of the deadline
-  std::string misses;        // the limit that it does not keep; empty when it keeps all
+  std::string misses;        // the limit that it does not meet; empty if it meets all
 
   // A range counts by its upper end: what a run may cost.
   [[nodiscard]] double cost() const { return cost_p50.high.units(); }

@@ -70,7 +70,7 @@ TEST(Search, ADeadlineIsKeptWithSpotMachinesWhereTheseSuffice) {
   ASSERT_TRUE(found.recommended.has_value());
   const Candidate& best = found.candidates[*found.recommended];
   EXPECT_LE(best.time_p90, *choices.limits.deadline);
-  EXPECT_EQ(found.why, "the cheapest that keeps the deadline");
+  EXPECT_EQ(found.why, "the cheapest that meets the deadline");
   const bool any_policy =
       std::any_of(found.candidates.begin(), found.candidates.end(),
                   [](const Candidate& c) { return c.policy == SpotPolicy::kUniformProgress; });
@@ -88,14 +88,14 @@ TEST(Search, LimitsThatNothingMeetsAreReported) {
   choices.limits.deadline = Seconds(kHour);
   const Found found = search(job, rented_machines(job), choices).value();
   EXPECT_FALSE(found.recommended.has_value());
-  EXPECT_EQ(found.why, "nothing keeps the limits");
+  EXPECT_EQ(found.why, "no configuration meets the limits");
   for (const Candidate& c : found.candidates) {
-    EXPECT_THAT(c.misses, ::testing::StartsWith("deadline: nine runs of ten are done after "));
+    EXPECT_THAT(c.misses, ::testing::StartsWith("deadline: 90 % of runs need up to "));
   }
   choices.limits = {.budget = base::Money(1'000'000, {}, {})};
   const Found poor = search(job, rented_machines(job), choices).value();
   EXPECT_THAT(poor.candidates.front().misses,
-              ::testing::StartsWith("budget: nine runs of ten cost up to $"));
+              ::testing::StartsWith("budget: 90 % of runs cost up to $"));
 }
 
 TEST(Search, DevicesStayWithinTheirLimits) {
@@ -119,7 +119,7 @@ TEST(Search, ReasonsForWhatIsNotTaken) {
   EXPECT_THAT(reasons, ::testing::HasSubstr("memory: 1 x h200-4-ib: the smallest needs "));
   EXPECT_THAT(reasons, ::testing::HasSubstr("layout.tp: tp 3 does not divide 64 heads"));
   EXPECT_THAT(reasons, ::testing::HasSubstr(
-                           "batch: 64 sequences per step do not divide over 12 data ranks"));
+                           "batch: 64 sequences per step are not divisible by 12 data ranks"));
 }
 
 TEST(Search, EveryAssumptionHasASource) {
@@ -235,11 +235,11 @@ TEST(Search, WhatCannotBeSearchedIsRefused) {
             "presets keys price");
   SearchChoices late;
   late.limits.deadline = Seconds(-1);
-  EXPECT_EQ(refusal(rented_machines(job), late), "deadline: not a duration above zero");
+  EXPECT_EQ(refusal(rented_machines(job), late), "deadline: must be greater than 0");
   SearchChoices full;
   full.limits.memory_headroom = 1;
   EXPECT_EQ(refusal(rented_machines(job), full),
-            "memory headroom: not a part of the memory: expected 0 to less than 1");
+            "memory headroom: must be a fraction of the memory, from 0 to less than 1");
   SearchChoices none;
   none.limits.min_devices = 9;
   none.limits.max_devices = 8;

@@ -48,8 +48,9 @@ void compare_chunk(std::span<const std::byte> a, std::span<const std::byte> b, s
 
 class Comparison {
  public:
-  Comparison(const Checkpoint& a, const Checkpoint& b, const DiffOptions& options)
-      : a_(a), b_(b), options_(options) {}
+  Comparison(const Checkpoint& a, const Checkpoint& b,
+             const std::function<void(std::int64_t)>& progress)
+      : a_(a), b_(b), progress_(progress) {}
 
   base::Result<Difference> run() {
     const auto other = state_of(b_);
@@ -127,14 +128,14 @@ class Comparison {
       ASSAY_TRY_VOID(b.set->read(*b.tensor, at, chunk_b_));
       if (chunk_a_ != chunk_b_) compare_chunk(chunk_a_, chunk_b_, at / size, found);
       result_.compared_bytes += static_cast<std::int64_t>(count);
-      if (options_.progress) options_.progress(static_cast<std::int64_t>(count));
+      if (progress_) progress_(static_cast<std::int64_t>(count));
     }
     return {};
   }
 
   const Checkpoint& a_;
   const Checkpoint& b_;
-  const DiffOptions& options_;
+  const std::function<void(std::int64_t)>& progress_;
   Difference result_;
   std::vector<std::byte> chunk_a_;
   std::vector<std::byte> chunk_b_;
@@ -143,8 +144,8 @@ class Comparison {
 }  // namespace
 
 base::Result<Difference> diff(const Checkpoint& a, const Checkpoint& b,
-                              const DiffOptions& options) {
-  return Comparison(a, b, options).run();
+                              const std::function<void(std::int64_t)>& progress) {
+  return Comparison(a, b, progress).run();
 }
 
 }  // namespace assay::checkpoint

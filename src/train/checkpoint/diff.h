@@ -48,12 +48,8 @@ struct Difference {
   [[nodiscard]] bool equal() const { return state.empty() && tensors.empty(); }
 };
 
-struct DiffOptions {
-  // Called with the number of bytes just compared.
-  std::function<void(std::int64_t)> progress = {};
-};
-
+// `progress` is called with the number of bytes just compared.
 base::Result<Difference> diff(const Checkpoint& a, const Checkpoint& b,
-                              const DiffOptions& options = {});
+                              const std::function<void(std::int64_t)>& progress = {});
 
 }  // namespace assay::checkpoint

@@ -51,7 +51,7 @@ TEST_F(DiffTest, EqualToTheBitWhateverTheLayout) {
   EXPECT_TRUE(found.equal());
   EXPECT_EQ(found.compared_tensors, 8);
   std::int64_t bytes = 0;
-  for (const Part& part : snapshot.parts) {
+  for (const SnapshotPart& part : snapshot.parts) {
     for (const Tensor& tensor : part.tensors)
       bytes += static_cast<std::int64_t>(tensor.data.size());
   }
@@ -117,7 +117,7 @@ RC_GTEST_PROP(Diff, FindsAnyChangedBit, ()) {
   const base::testing::MemoryDir other;
   const Snapshot a = snapshot_of_step(2, 30);
   Snapshot b = a;
-  Part& part = b.parts[*rc::gen::inRange<std::size_t>(0, 2)];
+  SnapshotPart& part = b.parts[*rc::gen::inRange<std::size_t>(0, 2)];
   Tensor& tensor = part.tensors[*rc::gen::inRange<std::size_t>(0, 3)];
   std::vector<std::byte> bytes(tensor.data.begin(), tensor.data.end());
   const std::size_t at = *rc::gen::inRange<std::size_t>(0, bytes.size());

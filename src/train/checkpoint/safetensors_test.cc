@@ -59,7 +59,7 @@ TEST(Safetensors, TheReferenceReadsWhatWeWrite) {
   }
   base::testing::MemoryDir directory;
   const fs::path path = directory.path() / "ours.safetensors";
-  for (const Part& part : testing::snapshot_of_step(7).parts) {
+  for (const SnapshotPart& part : testing::snapshot_of_step(7).parts) {
     fs::remove(path);
     ASSERT_TRUE(write_safetensors(path, part.tensors, part.metadata));
     std::string expected;

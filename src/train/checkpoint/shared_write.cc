@@ -28,7 +28,7 @@ std::vector<Tensor> entries_of(const std::vector<Tensor>& tensors) {
   return entries;
 }
 
-base::Result<void> check_pieces(const fs::path& folder, const Part& part) {
+base::Result<void> check_pieces(const fs::path& folder, const SnapshotPart& part) {
   for (const Tensor& tensor : part.tensors) {
     if (!tensor.elements && tensor.info.bytes()) continue;
     const ElementRange piece = tensor.elements.value_or(ElementRange{});
@@ -41,8 +41,9 @@ base::Result<void> check_pieces(const fs::path& folder, const Part& part) {
 }
 
 // The files of this rank for one part, recorded in its note.
-base::Result<void> write_own_part(const fs::path& folder, const Share& share, const Part& part,
-                                  std::int64_t shard_bytes, RankNote& note) {
+base::Result<void> write_own_part(const fs::path& folder, const Share& share,
+                                  const SnapshotPart& part, std::int64_t shard_bytes,
+                                  RankNote& note) {
   if (part.tensors.empty()) return {};
   ASSAY_TRY_VOID(check_pieces(folder, part));
   const std::string name =
@@ -82,7 +83,7 @@ base::Result<RankNote> write_own_files(const fs::path& root, const fs::path& fol
         folder.string(), fmt::format("rank {} does not see the folder of rank 0", share.rank),
         "all ranks must share the file system of --out"));
   }
-  for (const Part& part : snapshot.parts) {
+  for (const SnapshotPart& part : snapshot.parts) {
     ASSAY_TRY_VOID(write_own_part(folder, share, part, options.shard_bytes, note));
   }
   ASSAY_TRY_VOID(sync_folder(folder));
@@ -127,7 +128,7 @@ base::Result<std::int64_t> write_own(const fs::path& root, const fs::path& folde
 base::Result<void> add_pieces(const fs::path& folder, const Snapshot& snapshot,
                               std::span<const RankNote> notes, Manifest& manifest) {
   std::map<std::pair<std::string_view, std::string_view>, StoredTensor*> places;
-  for (const Part& part : snapshot.parts) {
+  for (const SnapshotPart& part : snapshot.parts) {
     StoredPart& stored = manifest.parts.emplace_back(StoredPart{part.name, {}});
     for (const TensorInfo& info : part.all) stored.tensors.push_back({info, {}});
   }

@@ -73,7 +73,7 @@ RC_GTEST_PROP(SharedWrite, ReadersGetWhatOneRankWouldHaveWritten, ()) {
   RC_ASSERT(entries_in(written->folder) == read->manifest().files.size() + 1);
   // Any range of bytes, across pieces.
   std::mt19937_64 random(seed);
-  for (const Part& part : whole.parts) {
+  for (const SnapshotPart& part : whole.parts) {
     const auto set = read->part(part.name);
     RC_ASSERT(set.has_value());
     for (const Tensor& tensor : part.tensors) {

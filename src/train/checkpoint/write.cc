@@ -17,8 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-base::Result<void> write_part(const fs::path& folder, const Part& part, std::int64_t shard_bytes,
-                              std::vector<FileRecord>& files) {
+base::Result<void> write_part(const fs::path& folder, const SnapshotPart& part,
+                              std::int64_t shard_bytes, std::vector<FileRecord>& files) {
   const std::vector<Shard> shards = plan_shards(part.name, part.tensors, shard_bytes);
   std::set<std::string_view> names;
   for (const Tensor& tensor : part.tensors) {
@@ -56,7 +56,7 @@ base::Result<void> check_snapshot(const fs::path& root, const Snapshot& snapshot
                                                      snapshot.state.step, snapshot.state.tokens)));
   }
   std::set<std::string> names;
-  for (const Part& part : snapshot.parts) {
+  for (const SnapshotPart& part : snapshot.parts) {
     ASSAY_TRY_VOID(check_part_name(part.name));
     if (!names.insert(part.name).second) {
       return base::fail(
@@ -84,7 +84,7 @@ base::Result<Written> write_checkpoint(const fs::path& root, const Snapshot& sna
   if (snapshot.ready) ASSAY_TRY_VOID(snapshot.ready());
   ASSAY_TRY(StagingFolder staging, StagingFolder::create(root, snapshot.state.step));
   Manifest manifest{snapshot.state, 0, {}};
-  for (const Part& part : snapshot.parts) {
+  for (const SnapshotPart& part : snapshot.parts) {
     ASSAY_TRY_VOID(write_part(staging.path(), part, options.shard_bytes, manifest.files));
   }
   ASSAY_TRY_VOID(write_texts(staging.path(), snapshot, manifest.files));

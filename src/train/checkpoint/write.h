@@ -22,7 +22,7 @@ namespace assay::checkpoint {
 class StagingFolder;
 
 // A named group of tensors: "weights", "optimizer".
-struct Part {
+struct SnapshotPart {
   std::string name;
   std::vector<Tensor> tensors;
   Metadata metadata = {};
@@ -47,7 +47,7 @@ struct TextFile {
 
 struct Snapshot {
   TrainingState state;
-  std::vector<Part> parts;
+  std::vector<SnapshotPart> parts;
   std::vector<TextFile> texts = {};  // with several ranks, only rank 0 writes them
   // Blocks until the tensors' bytes are complete; empty: they already are.
   std::function<base::Result<void>()> ready = {};

@@ -164,8 +164,8 @@ __device__ inline void wait_for_products() {
     ASSAY_SUMS_8(i + 56)
 // clang-format on
 
-// sums (64 x kWidth) += a (64 x 16) times b (16 x kWidth). kAcross: the operand's rows run across
-// the summed dimension.
+// sums (64 x kWidth) += a (64 x 16) times b (16 x kWidth). kAcrossA, kAcrossB: the
+// operand's rows run across the summed dimension.
 template <int kWidth, bool kAcrossA, bool kAcrossB>
 __device__ __forceinline__ void multiply(float (&sums)[kWidth / 2], std::uint64_t a,
                                          std::uint64_t b) {

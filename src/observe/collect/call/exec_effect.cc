@@ -22,12 +22,12 @@ using wire::Op;
 
 constexpr int kMostScripts = 5;  // nested interpreters that are themselves scripts
 
-Interpreter look_into(const RemoteFile& file) {
+ProgramInterpreter interpreter_of_file(const RemoteFile& file) {
   return interpreter_of(fmt::format("/proc/self/fd/{}", file.fd.get()));
 }
 
 // Whether other kinds of programs can be run here (binfmt_misc): their interpreters are unknown.
-bool other_kinds_run() {
+bool binfmt_misc_enabled() {
   return ::access("/proc/sys/fs/binfmt_misc/register", F_OK) == 0;
 }
 
@@ -86,9 +86,9 @@ std::optional<CallEffect> exec_effect(const RemoteView& view, PathArgument given
   }
   if (!memory) add_read(effect, file);
   for (int scripts = 0;; ++scripts) {
-    const Interpreter interpreter = look_into(file);
+    const ProgramInterpreter interpreter = interpreter_of_file(file);
     const bool nameless = interpreter.kind == ProgramKind::kScript && interpreter.path.empty();
-    const bool unknown = interpreter.kind == ProgramKind::kUnknown && !other_kinds_run();
+    const bool unknown = interpreter.kind == ProgramKind::kUnknown && !binfmt_misc_enabled();
     if (nameless || unknown) effect.will_succeed = false;
     if (interpreter.path.empty()) break;
     file = view.find(AT_FDCWD, interpreter.path, true);

@@ -100,7 +100,7 @@ std::optional<CallEffect> existing(const RemoteView& view, PathArgument given, R
 
 std::optional<CallEffect> absence(const RemoteView& view, PathArgument file) {
   std::string path = view.spelled(file.dirfd, file.path, {});
-  if (path.empty() || wire::is_of_the_system(path.c_str())) return std::nullopt;
+  if (path.empty() || wire::is_system_path(path.c_str())) return std::nullopt;
   CallEffect effect;
   effect.events.push_back(
       {.op = Op::kAbsent, .flags = wire::flag::kNoStamp, .path = std::move(path)});
@@ -109,7 +109,7 @@ std::optional<CallEffect> absence(const RemoteView& view, PathArgument file) {
 }
 
 std::optional<CallEffect> listing(const RemoteView& view, RemoteFile directory) {
-  if (!directory.path.starts_with('/') || wire::is_of_the_system(directory.path.c_str())) {
+  if (!directory.path.starts_with('/') || wire::is_system_path(directory.path.c_str())) {
     return std::nullopt;
   }
   CallEffect effect;
@@ -161,7 +161,7 @@ std::optional<CallEffect> open_effect(const RemoteView& view, PathArgument file,
 
 std::optional<CallEffect> query_effect(const RemoteView& view, PathArgument file) {
   if (file.path.empty()) return std::nullopt;
-  if (file.path.front() == '/' && wire::is_of_the_system(std::string(file.path).c_str())) {
+  if (file.path.front() == '/' && wire::is_system_path(std::string(file.path).c_str())) {
     return std::nullopt;
   }
   const RemoteFile found = view.find(file.dirfd, file.path, true);

@@ -92,7 +92,7 @@ struct Walk {
     return 0;
   }
 
-  int step(const std::string& name, bool last, bool follow_last) {
+  int enter(const std::string& name, bool last, bool follow_last) {
     if (name == ".") return 0;
     if (name == ".." && same_directory(current.get(), root.get())) return 0;
     UniqueFd next(::openat(current.get(), name.c_str(), O_PATH | O_CLOEXEC | O_NOFOLLOW));
@@ -128,7 +128,7 @@ RemoteFile walk_remote_path(const RemoteView& view, int base, std::string_view p
     const bool slashes = !last && walk.rest.find_first_not_of('/', end) == std::string::npos;
     only_directory = only_directory || slashes;
     walk.rest = last ? "" : walk.rest.substr(end);
-    if (const int error = walk.step(name, last, follow || only_directory); error != 0) {
+    if (const int error = walk.enter(name, last, follow || only_directory); error != 0) {
       return RemoteFile::none(error);
     }
   }

@@ -58,11 +58,11 @@ std::string script_path(std::string_view directory, std::string_view name, pid_t
 // The path as the process gave it, made absolute, if it goes through symbolic links. The working
 // directory of a process that has exited is unknown; then the folders above the file are tried, and
 // the result is checked.
-std::string way_to(const std::string& path, std::string_view given, pid_t process) {
+std::string given_path_to(const std::string& path, std::string_view given, pid_t process) {
   if (given.empty() || given == path) return {};
   if (given.starts_with('/')) {
-    std::string way(given);
-    return wire::is_of_the_system(way.c_str()) ? std::string() : way;
+    std::string absolute(given);
+    return wire::is_system_path(absolute.c_str()) ? std::string() : absolute;
   }
   std::string_view rest = given;
   while (rest.starts_with('/') || rest.starts_with("./") || rest.starts_with("../")) {
@@ -74,21 +74,22 @@ std::string way_to(const std::string& path, std::string_view given, pid_t proces
   }
   struct stat file {};
   if (::stat(path.c_str(), &file) != 0) return {};
-  const auto leads_there = [&](const std::string& way) {
+  const auto leads_there = [&](const std::string& absolute) {
     struct stat found {};
-    return ::stat(way.c_str(), &found) == 0 && found.st_dev == file.st_dev &&
+    return ::stat(absolute.c_str(), &found) == 0 && found.st_dev == file.st_dev &&
            found.st_ino == file.st_ino;
   };
   std::error_code error;
   const auto directory = std::filesystem::read_symlink(fmt::format("/proc/{}/cwd", process), error);
-  if (std::string way = fmt::format("{}/{}", directory.string(), given);
-      !error && leads_there(way)) {
-    return way;
+  if (std::string absolute = fmt::format("{}/{}", directory.string(), given);
+      !error && leads_there(absolute)) {
+    return absolute;
   }
   for (std::size_t slash = path.rfind('/'); slash != std::string::npos && slash > 0;
        slash = path.rfind('/', slash - 1)) {
-    if (std::string way = fmt::format("{}/{}", path.substr(0, slash), given); leads_there(way)) {
-      return way;
+    if (std::string absolute = fmt::format("{}/{}", path.substr(0, slash), given);
+        leads_there(absolute)) {
+      return absolute;
     }
   }
   return {};
@@ -130,7 +131,7 @@ void EbpfMessages::receive(const assay_message& message, std::string_view names,
       if (other.starts_with('/')) path_.clear();
       path_ += other;
       event.path = path_;
-      if (!wire::is_of_the_system(path_.c_str())) handle(event);
+      if (!wire::is_system_path(path_.c_str())) handle(event);
       break;
     case kAssayFork:
       event.op = Op::kProcess;
@@ -161,7 +162,7 @@ void EbpfMessages::opened(const assay_message& message, Event event, std::string
       event.op = Op::kList;
       event.flags = wire::flag::kNoStamp;
       event.path = path_;
-      if (message.hints == 0 && !wire::is_of_the_system(path_.c_str())) handle(event);
+      if (message.hints == 0 && !wire::is_system_path(path_.c_str())) handle(event);
       return;
     case kAssayRead:
       event.op = Op::kRead;
@@ -206,12 +207,13 @@ void EbpfMessages::opened(const assay_message& message, Event event, std::string
   }
   if ((message.hints & kAssayUnseenChange) != 0) ++unseen_changes_;
   event.path = path_;
-  way_ = way_to(path_, given, message.process);
-  event.other = way_;
+  given_path_ = given_path_to(path_, given, message.process);
+  event.other = given_path_;
   handle(event);
 }
 
-const Interpreter& EbpfMessages::interpreter(const std::string& program, const wire::Stamp& stamp) {
+const ProgramInterpreter& EbpfMessages::interpreter(const std::string& program,
+                                                    const wire::Stamp& stamp) {
   Known& known = interpreters_[program];
   if (known.stamp != stamp || known.interpreter.kind == ProgramKind::kUnreadable) {
     known = {stamp, interpreter_of(program)};
@@ -241,7 +243,7 @@ void EbpfMessages::executed(const assay_message& message, Event event, const Eve
   event.other = {};
   handle(event);
   for (int i = 0; i < kMostInterpreters; ++i) {
-    const Interpreter& found = interpreter(file, event.stamp);
+    const ProgramInterpreter& found = interpreter(file, event.stamp);
     // The script has been removed already; its interpreter is known.
     const bool readable = found.kind != ProgramKind::kUnreadable;
     const std::string next = readable || file == running ? found.path : running;

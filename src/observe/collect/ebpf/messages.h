@@ -33,14 +33,14 @@ class EbpfMessages {
   void opened(const assay_message& message, Event event, std::string_view given,
               const EventHandler& handle);
   void executed(const assay_message& message, Event event, const EventHandler& handle);
-  const Interpreter& interpreter(const std::string& program, const wire::Stamp& stamp);
+  const ProgramInterpreter& interpreter(const std::string& program, const wire::Stamp& stamp);
 
   std::string path_;                                // of the current message
-  std::string way_;                                 // the same
+  std::string given_path_;                          // the same
   std::unordered_map<pid_t, std::string> scripts_;  // of processes whose exec event follows
   struct Known {
     wire::Stamp stamp;
-    Interpreter interpreter;
+    ProgramInterpreter interpreter;
   };
   std::unordered_map<std::string, Known> interpreters_;  // by the program's path
   std::uint64_t foreign_opens_ = 0;

@@ -42,8 +42,9 @@ std::span<const T> table(std::string_view data) {
 }  // namespace
 
 bool BpfProgram::uses_shared() const {
-  return std::ranges::any_of(addresses, [](const Relocation& address) {
-    return address.kind == Relocation::Kind::kCall || address.kind == Relocation::Kind::kFunction;
+  return std::ranges::any_of(addresses, [](const BpfRelocation& address) {
+    return address.kind == BpfRelocation::Kind::kCall ||
+           address.kind == BpfRelocation::Kind::kFunction;
   });
 }
 
@@ -126,12 +127,12 @@ class ObjectFile::Reader {
     }
   }
 
-  Relocation address(const Elf64_Rel& relocation, const std::vector<bpf_insn>& code) {
-    using Kind = Relocation::Kind;
+  BpfRelocation address(const Elf64_Rel& relocation, const std::vector<bpf_insn>& code) {
+    using Kind = BpfRelocation::Kind;
     const Elf64_Sym& symbol = symbols_[ELF64_R_SYM(relocation.r_info)];
     const auto kind = ELF64_R_TYPE(relocation.r_info);
     const std::string_view section = section_name(symbol);
-    Relocation out{.at = static_cast<std::uint32_t>(relocation.r_offset / sizeof(bpf_insn))};
+    BpfRelocation out{.at = static_cast<std::uint32_t>(relocation.r_offset / sizeof(bpf_insn))};
     const bpf_insn& instruction = code[out.at];
     if (kind == kRelocateCall && symbol.st_shndx == SHN_UNDEF) {
       out.kind = Kind::kKernelFunction;

@@ -20,7 +20,7 @@
 namespace assay::collect {
 
 // A relocation: instruction `at` needs an address that is known when the programs are loaded.
-struct Relocation {
+struct BpfRelocation {
   enum class Kind { kMap, kMapContent, kFunction, kCall, kKernelFunction };
   Kind kind = Kind::kMap;
   std::uint32_t at = 0;
@@ -31,7 +31,7 @@ struct Relocation {
 
 struct CodeSection {
   std::vector<bpf_insn> instructions;
-  std::vector<Relocation> addresses;
+  std::vector<BpfRelocation> addresses;
   std::vector<bpf_core_relo> fields;  // insn_off counts bytes within this section
 };
 

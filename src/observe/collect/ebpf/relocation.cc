@@ -237,29 +237,29 @@ base::Result<void> fill_in_fields(std::span<const bpf_core_relo> fields, const T
 
 void fill_in_addresses(const CodeSection& section, std::size_t begin, std::size_t shared_begin,
                        const BpfMaps& maps, const KernelTypes& kernel, std::span<bpf_insn> code) {
-  for (const Relocation& address : section.addresses) {
+  for (const BpfRelocation& address : section.addresses) {
     const std::size_t at = begin + address.at;
     bpf_insn& instruction = code[at];
     const auto distance = static_cast<__s32>(shared_begin + address.offset - at - 1);
     switch (address.kind) {
-      case Relocation::Kind::kMap:
+      case BpfRelocation::Kind::kMap:
         instruction.src_reg = BPF_PSEUDO_MAP_FD;
         instruction.imm = maps.find(address.name)->second.get();
         break;
-      case Relocation::Kind::kMapContent:
+      case BpfRelocation::Kind::kMapContent:
         instruction.src_reg = BPF_PSEUDO_MAP_VALUE;
         instruction.imm = maps.find(address.name)->second.get();
         code[at + 1].imm = static_cast<__s32>(address.offset);
         break;
-      case Relocation::Kind::kFunction:
+      case BpfRelocation::Kind::kFunction:
         instruction.src_reg = BPF_PSEUDO_FUNC;
         instruction.imm = distance;
         break;
-      case Relocation::Kind::kCall:
+      case BpfRelocation::Kind::kCall:
         instruction.src_reg = BPF_PSEUDO_CALL;
         instruction.imm = distance;
         break;
-      case Relocation::Kind::kKernelFunction:
+      case BpfRelocation::Kind::kKernelFunction:
         if (const auto id = kernel.function(address.name); id != 0) {
           instruction.src_reg = BPF_PSEUDO_KFUNC_CALL;
           instruction.imm = static_cast<__s32>(id);

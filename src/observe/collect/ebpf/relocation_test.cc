@@ -95,7 +95,7 @@ bpf_insn add() {
   return {.code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = 1, .src_reg = 0, .off = 0, .imm = 0};
 }
 
-TEST(Relocation, InstructionsGetTheKernelsNumbers) {
+TEST(BpfRelocation, InstructionsGetTheKernelsNumbers) {
   const Ours ours;
   const std::vector<bpf_core_relo> fields = {
       {0, ours.outer, ours.to_c, BPF_CORE_FIELD_BYTE_OFFSET},
@@ -115,7 +115,7 @@ TEST(Relocation, InstructionsGetTheKernelsNumbers) {
   EXPECT_EQ(code[4].imm, 6);
 }
 
-TEST(Relocation, WhatTheKernelDoesNotHaveCannotBeReached) {
+TEST(BpfRelocation, WhatTheKernelDoesNotHaveCannotBeReached) {
   const Ours ours;
   const std::vector<bpf_core_relo> fields = {
       {0, ours.inner, ours.to_a, BPF_CORE_FIELD_BYTE_OFFSET},  // the kernel has another name for it
@@ -129,7 +129,7 @@ TEST(Relocation, WhatTheKernelDoesNotHaveCannotBeReached) {
   EXPECT_EQ(code[1].imm, 0);
 }
 
-TEST(Relocation, AFieldOfAnotherSizeIsRefused) {
+TEST(BpfRelocation, AFieldOfAnotherSizeIsRefused) {
   const Ours ours;
   const std::vector<bpf_core_relo> fields = {
       {0, ours.outer, ours.to_a, BPF_CORE_FIELD_BYTE_OFFSET}};

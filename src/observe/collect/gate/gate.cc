@@ -279,7 +279,7 @@ void disable_shim_gate(pid_t thread) {
       std::memcmp(page.code.data(), wire::kGateCode, sizeof wire::kGateCode) != 0) {
     return;
   }
-  const std::uint32_t aside = wire::kStepAside;
+  const std::uint32_t aside = wire::kShimDisabled;
   write_remote(thread, page.state, &aside, sizeof aside);
 }
 

@@ -50,7 +50,7 @@ std::string named_by_elf(int fd) {
 
 }  // namespace
 
-Interpreter interpreter_of(const std::string& program) {
+ProgramInterpreter interpreter_of(const std::string& program) {
   const base::UniqueFd fd(::open(program.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   std::array<char, kHeadSize> head{};
   const ssize_t length = fd.valid() ? ::pread(fd.get(), head.data(), head.size(), 0) : -1;

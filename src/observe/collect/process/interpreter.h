@@ -8,7 +8,7 @@ namespace assay::collect {
 
 enum class ProgramKind { kUnreadable, kUnknown, kScript, kElf };
 
-struct Interpreter {
+struct ProgramInterpreter {
   ProgramKind kind = ProgramKind::kUnreadable;
   std::string path;  // as the file has it; empty: it names none
 
@@ -17,6 +17,6 @@ struct Interpreter {
 };
 
 // `program` may be a name in /proc/self/fd.
-Interpreter interpreter_of(const std::string& program);
+ProgramInterpreter interpreter_of(const std::string& program);
 
 }  // namespace assay::collect

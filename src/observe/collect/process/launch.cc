@@ -20,10 +20,10 @@
 namespace assay::collect {
 namespace {
 
-// The step in which the child failed; sent with errno.
-enum class Stage : int { kDirectory, kPrepare, kExec };
+// Where starting the command failed in the child; sent with errno.
+enum class StartPhase : int { kDirectory, kPrepare, kExec };
 struct Report {
-  Stage stage;
+  StartPhase phase;
   int error;
 };
 
@@ -60,20 +60,20 @@ void restore_signals() {
   ::sigprocmask(SIG_SETMASK, &signals.mask, nullptr);
 }
 
-[[noreturn]] void give_up(int pipe, Stage stage) {
-  const Report report{stage, errno};
+[[noreturn]] void give_up(int pipe, StartPhase phase) {
+  const Report report{phase, errno};
   [[maybe_unused]] const auto written = ::write(pipe, &report, sizeof report);
   ::_exit(base::kExitNotFound);
 }
 
 base::Error why_not(const Launch& launch, const Report& report) {
-  switch (report.stage) {
-    case Stage::kDirectory:
+  switch (report.phase) {
+    case StartPhase::kDirectory:
       return base::system_error(launch.directory, "cannot enter the directory", report.error);
-    case Stage::kPrepare:
+    case StartPhase::kPrepare:
       return base::system_error("tracer", "the kernel refused to trace the command", report.error,
                                 "`assay tracers` shows what works here");
-    case Stage::kExec:
+    case StartPhase::kExec:
       break;
   }
   const std::string program = launch.command.front().empty() ? "''" : launch.command.front();
@@ -136,13 +136,13 @@ base::Result<Launched> launch(const Launch& launch, const std::function<bool()>&
   if (pid < 0) return base::fail(base::system_error("fork", "cannot start the command", errno));
   if (pid == 0) {
     if (!launch.directory.empty() && ::chdir(launch.directory.c_str()) != 0) {
-      give_up(writing.get(), Stage::kDirectory);
+      give_up(writing.get(), StartPhase::kDirectory);
     }
-    if (!in_child()) give_up(writing.get(), Stage::kPrepare);
+    if (!in_child()) give_up(writing.get(), StartPhase::kPrepare);
     restore_limits();
     restore_signals();
     ::execvpe(arguments.front(), arguments.data(), environment.data());
-    give_up(writing.get(), Stage::kExec);
+    give_up(writing.get(), StartPhase::kExec);
   }
   return Launched{pid, std::move(reading)};
 }
@@ -157,13 +157,13 @@ std::optional<base::Error> exec_failure(const Launch& launch, int exec_result) {
   return why_not(launch, report);
 }
 
-base::Error become(const std::vector<std::string>& command) {
+base::Error replace_with_command(const std::vector<std::string>& command) {
   const std::vector<char*> list = base::null_terminated(command);
   ::prctl(PR_SET_CHILD_SUBREAPER, 0);
   restore_limits();
   restore_signals();
   ::execvp(list.front(), list.data());
-  return why_not({.command = command}, {Stage::kExec, errno});
+  return why_not({.command = command}, {StartPhase::kExec, errno});
 }
 
 base::Result<bool> ExecWatch::began() {
@@ -181,7 +181,8 @@ base::Result<bool> ExecWatch::began() {
 base::Error gate_failure(const Launch& launch, const Launched& child) {
   ::waitpid(child.pid, nullptr, 0);
   const auto error = exec_failure(launch, child.exec_result.get());
-  return error ? *error : base::unfit_error("tracer", "no seccomp listener came");
+  return error ? *error
+               : base::unfit_error("tracer", "the child did not send its seccomp listener");
 }
 
 }  // namespace assay::collect

@@ -64,6 +64,6 @@ void save_signals();
 void raise_limits();
 
 // Replaces the calling process with the command, unobserved. Returns only if that fails, and why.
-base::Error become(const std::vector<std::string>& command);
+base::Error replace_with_command(const std::vector<std::string>& command);
 
 }  // namespace assay::collect

@@ -39,14 +39,14 @@ class PtraceCollector : public LoggingCollector {
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
       return base::fail(base::system_error("pipe", "cannot start the command", errno));
     }
-    base::UniqueFd go_read(ends[0]);
-    base::UniqueFd go_write(ends[1]);
+    base::UniqueFd start_read(ends[0]);
+    base::UniqueFd start_write(ends[1]);
     const std::vector<sock_filter> filter = trace_filter();
     // The child waits until it is traced: under the filter it depends on its tracer.
     const auto in_child = [&] {
-      ::close(go_write.get());
+      ::close(start_write.get());
       char word = 0;
-      if (::read(go_read.get(), &word, 1) != 1) {
+      if (::read(start_read.get(), &word, 1) != 1) {
         errno = EPERM;
         return false;
       }
@@ -55,13 +55,13 @@ class PtraceCollector : public LoggingCollector {
     ASSAY_TRY(const Launched child, launch(command, in_child));
     if (::ptrace(PTRACE_SEIZE, child.pid, nullptr, tracee::options()) != 0) {
       const int error = errno;
-      go_write.reset();
+      start_write.reset();
       ::waitpid(child.pid, nullptr, 0);
       return base::fail(base::system_error("ptrace", "the kernel refused to trace the command",
                                            error, "`assay tracers` shows what works here"));
     }
     const char word = 1;
-    [[maybe_unused]] const auto written = ::write(go_write.get(), &word, 1);
+    [[maybe_unused]] const auto written = ::write(start_write.get(), &word, 1);
 
     TraceLoop loop(child.pid, command.inherited, log, control, sink);
     CollectorResult outcome = loop.run();

@@ -53,7 +53,7 @@ std::vector<Snapshot> spread(const Snapshot& whole, int ranks, std::uint64_t see
   std::mt19937_64 random(seed);
   std::vector<Snapshot> snapshots(static_cast<std::size_t>(ranks));
   for (Snapshot& snapshot : snapshots) snapshot.state = whole.state;
-  for (const Part& part : whole.parts) {
+  for (const SnapshotPart& part : whole.parts) {
     for (Snapshot& snapshot : snapshots) {
       snapshot.parts.push_back({.name = part.name, .metadata = part.metadata});
       for (const Tensor& tensor : part.tensors) snapshot.parts.back().all.push_back(tensor.info);
@@ -99,7 +99,7 @@ base::Result<Written> write_by_ranks(const std::filesystem::path& root,
 std::string difference(const Checkpoint& checkpoint, const Snapshot& expected) {
   if (checkpoint.manifest().state != expected.state) return "the state";
   if (checkpoint.parts().size() != expected.parts.size()) return "the parts";
-  for (const Part& part : expected.parts) {
+  for (const SnapshotPart& part : expected.parts) {
     const auto set = checkpoint.part(part.name);
     if (!set) return set.error().line();
     if (set->tensors().size() != part.tensors.size()) return "the tensors of " + part.name;

@@ -9,7 +9,7 @@
 
 // The folders of wire/system_folders.h, where programs constantly look for libraries, settings and
 // devices.
-static __always_inline bool is_of_the_system(__u64 word) {
+static __always_inline bool is_system_word(__u64 word) {
   const __u64 four = 0xffffffff, five = 0xffffffffff, six = 0xffffffffffff;
   return BEGINS(word, five, 0x2f7273752f) ||   // /usr/
          BEGINS(word, four, 0x62696c2f) ||     // /lib
@@ -39,7 +39,7 @@ static __always_inline int report_failed_lookup(struct task_struct* task,
   long length = bpf_probe_read_user_str(scratch->text, kAssayPathMax, given);
   if (length <= 1) return 0;
   const bool absolute = scratch->text[0] == '/';
-  if (absolute && is_of_the_system(words[0])) return 0;
+  if (absolute && is_system_word(words[0])) return 0;
 
   __u64 hash = mixed(shared.seed ^ shared.epoch, member->id | (__u64)kAssayAbsent << 40);
   for (int i = 0; i < kWordsHashed; ++i) hash = mixed(hash, words[i]);

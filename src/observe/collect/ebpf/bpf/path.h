@@ -21,12 +21,12 @@ struct walk {
   __s32 state;  // 0: under way, 1: at the root, -1: unknown
 };
 
-// bpf_loop (kernel 5.17) verifies one step, however many are made; without it the verifier walks
-// every step, and files deeper than this (mounts count too) are counted as missed.
-enum { kMostSteps = kAssayPathMax, kMostPlainSteps = 64 };
+// bpf_loop (kernel 5.17) verifies one move, however many are made; without it the verifier walks
+// every move, and files deeper than this (mounts count too) are counted as missed.
+enum { kMostMoves = kAssayPathMax, kMostPlainMoves = 64 };
 enum bpf_func_id___here { BPF_FUNC_loop___here = 181 };
 
-// The fields of a directory entry that one step needs. Where reads are helper calls, one is cheaper
+// The fields of a directory entry that one move needs. Where reads are helper calls, one is cheaper
 // than three: d_parent and d_name are adjacent in every kernel so far, which is checked when the
 // program is loaded.
 struct entry {
@@ -53,7 +53,7 @@ static __always_inline bool read_entry(struct entry* entry, __u64 dentry) {
   return bpf_core_read(&entry->parent, 8, &from->d_parent) == 0;
 }
 
-static __always_inline void step(struct walk* walk, char* text) {
+static __always_inline void move_up(struct walk* walk, char* text) {
   if (walk->dentry == walk->root_dentry && walk->mount == walk->root_mount) {
     walk->state = 1;
     return;
@@ -91,8 +91,8 @@ struct walker {
   char* text;
 };
 
-static long step_again(__u32 index, struct walker* walker) {
-  step(walker->walk, walker->text);
+static long move_up_again(__u32 index, struct walker* walker) {
+  move_up(walker->walk, walker->text);
   return walker->walk->state != 0;
 }
 
@@ -115,9 +115,9 @@ static __noinline long write_path(struct walk* walk, char* text) {
   if (!walk || !text) return -1;
   struct walker walker = {walk, text};
   if (bpf_core_enum_value_exists(enum bpf_func_id___here, BPF_FUNC_loop___here)) {
-    bpf_loop(kMostSteps, step_again, &walker, 0);
+    bpf_loop(kMostMoves, move_up_again, &walker, 0);
   } else {
-    for (int i = 0; i < kMostPlainSteps && walk->state == 0; ++i) step(walk, text);
+    for (int i = 0; i < kMostPlainMoves && walk->state == 0; ++i) move_up(walk, text);
   }
   return walk->state == 1 ? (long)walk->length : -1;
 }

@@ -92,7 +92,7 @@ void* device_of(std::uint32_t device_index) {
 
 // NVML uses pids of the initial namespace, in which our own pid may belong to another process if we
 // are in another namespace.
-bool numbers_are_the_machines() {
+bool are_pids_of_host() {
   constexpr ino_t kFirstNamespace = 0xEFFFFFFC;
   struct stat status {};
   return stat("/proc/self/ns/pid", &status) == 0 && status.st_ino == kFirstNamespace;
@@ -110,7 +110,7 @@ bool all_are_here(unsigned number) {
 // Processes with a context are listed; if there is only one, it is this one, whatever its pid
 // there.
 const Row* own_row(unsigned number) {
-  const bool by_pid = numbers_are_the_machines() || all_are_here(number);
+  const bool by_pid = are_pids_of_host() || all_are_here(number);
   if (!by_pid) return number == 1 ? rows : nullptr;
   for (unsigned i = 0; i < number; ++i) {
     if (rows[i].pid == static_cast<unsigned>(getpid())) return &rows[i];

@@ -33,7 +33,7 @@ std::uint64_t handle_of(const SizeMapValue& mapping) {
 }
 
 // Drops a reference. Returns the bytes that are no longer referenced.
-std::uint64_t let_go(std::uint64_t handle) {
+std::uint64_t release_handle(std::uint64_t handle) {
   SizeMapValue known;
   if (!handles.add(handle, -1, known) || known.second != 0) return 0;
   give_back(known.first, known.size);
@@ -90,7 +90,7 @@ ASSAY_EXPORTED int cuMemMap(std::uint64_t address, std::size_t size, std::size_t
   // Imported handles are unknown: they are charged to the process that created them.
   assay::gpu::handles.add(handle, 1, known);
   if (!assay::gpu::mappings.insert(address, assay::gpu::mapping_of(handle, size))) {
-    assay::gpu::let_go(handle);
+    assay::gpu::release_handle(handle);
   }
   return result;
 }
@@ -103,7 +103,7 @@ ASSAY_EXPORTED int cuMemUnmap(std::uint64_t address, std::size_t size) {
   SizeMapValue mapping;
   for (std::uint64_t at = address; at - address < size; at += mapping.size) {
     if (!assay::gpu::mappings.take(at, mapping) || mapping.size == 0) break;
-    const std::uint64_t bytes = assay::gpu::let_go(assay::gpu::handle_of(mapping));
+    const std::uint64_t bytes = assay::gpu::release_handle(assay::gpu::handle_of(mapping));
     if (bytes != 0) assay::gpu::count(GpuQuantity::kFree, bytes, 0);
   }
   return result;
