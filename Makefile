@@ -1,5 +1,7 @@
 # The commands of the project. `make demo` and `make test` work on a fresh Debian 12 machine.
 .DEFAULT_GOAL := all
+# Targets follow one another under make -j, too: setup comes before CMake. Ninja uses all processors.
+.NOTPARALLEL:
 .PHONY: all setup demo test check asan tsan fuzz chaos pipeline benches bench format format-check tidy install uninstall clean
 
 # make CARDS=all compiles GPU code for every kind of card (cmake/Cuda.cmake).

@@ -68,9 +68,16 @@ double context_seconds(const Work& work, const RankShare& rank, const Constants&
                                                 {degrees.cp, degrees.tp}, work.links, constants);
 }
 
-// What the backward pass computes again; `up` and `down` are the MLP's products.
-LayerTime again(const Work& work, const LayerTime& forward, const LayerPasses& passes, double up,
-                double down) {
+// Forward times of the MLP's products, at the sustained clock.
+struct MlpProducts {
+  double up = 0;
+  double down = 0;
+  double dense_down = 0;  // of layers that are no mixtures
+};
+
+// What the backward pass computes again.
+LayerTime again(const Work& work, const LayerTime& forward, const LayerPasses& passes,
+                const MlpProducts& mlp, double dense_share) {
   LayerTime t;
   switch (work.recompute) {
     case RecomputeKind::kNone:
@@ -80,7 +87,7 @@ LayerTime again(const Work& work, const LayerTime& forward, const LayerPasses& p
       break;
     case RecomputeKind::kFfn:
       t.passes = passes.norms + passes.activation;
-      t.products = up;
+      t.products = mlp.up;
       break;
     case RecomputeKind::kSelective:
       if (!work.software.flash) {
@@ -92,19 +99,20 @@ LayerTime again(const Work& work, const LayerTime& forward, const LayerPasses& p
         t.passes = 0.3 * passes.total;
       }
       if (work.software.flash && work.recomputed.attention) t.attention = forward.attention;
-      if (work.recomputed.mlp && !work.shape.is_moe()) t.products = up + down;
+      if (work.recomputed.mlp && !work.shape.is_moe()) t.products = mlp.up + mlp.down;
       if (work.recomputed.experts && work.shape.is_moe()) {
-        t.products = up + down;
+        t.products = mlp.up + mlp.down;
         t.routing = forward.routing;
         t.experts = forward.experts;
       }
       break;
     case RecomputeKind::kFull:
       t = forward;
-      if (work.software.framework == Framework::kAssay) {
-        // The layer's own result, and the sum that completes it, are not needed.
-        t.products -= down;
-        t.tensor /= 2;
+      if (work.software.stops_early) {
+        // Nothing reads the layer's own result, nor the sum that completes it. Results of experts
+        // are read: their weights' gradients need them.
+        t.products -= mlp.dense_down;
+        t.tensor *= 1 - dense_share / 2;
       }
       break;
   }
@@ -144,6 +152,7 @@ LayerTime& LayerTime::operator*=(double factor) {
 
 LayerTimes layer_times(const Work& work, const RankShare& rank, const Constants& constants) {
   LayerProducts products = layer_products(work, rank, constants);
+  const double dense_down = products.down;
   MixtureTime mixture;
   if (rank.moe_share > 0) {
     mixture = mixture_time(work, rank, constants);
@@ -181,7 +190,9 @@ LayerTimes layer_times(const Work& work, const RankShare& rank, const Constants&
   forward.context = context;
 
   LayerTime& backward = times.backward;
-  backward = again(work, forward, passes, products.up / times.clock, products.down / times.clock);
+  const MlpProducts mlp = {products.up / times.clock, products.down / times.clock,
+                           dense_down / times.clock};
+  backward = again(work, forward, passes, mlp, 1 - rank.moe_share);
   backward.products += products.all.backward / times.clock;
   backward.attention += attention.cores.backward / times.clock + attention.memory.backward;
   backward.passes += 2 * forward.passes + parameters.backward;

@@ -16,6 +16,8 @@ constexpr double kDeepEp = 2025.5;
 // what they captured.
 constexpr double kGraphedUnsaid = 0.8;
 
+// PyTorch's checkpointing stops early by default (2.1).
+constexpr double kStopsEarly = 2023.8;
 // PyTorch's DTensor, and FSDP2, came into use.
 constexpr double kDTensor = 2024.5;
 // Before it, Megatron ran without Transformer Engine on cards that have no fp8.
@@ -39,6 +41,7 @@ void make_earlier(const Release& release, const Card& card, Software& software) 
     case Framework::kTorch:
     case Framework::kTorchCompiled:
       if (before(kDTensor)) software.dtensor = false;
+      if (before(kStopsEarly)) software.stops_early = false;
       break;
     case Framework::kMegatronCore:
       if (since(kFusedLoss)) software.vocab_parallel_loss = false;

@@ -49,6 +49,7 @@ Software assay_trainer() {
   s.overlaps_gradients = true;
   s.folds_gradients = true;
   s.shards_optimizer = true;
+  s.stops_early = true;
   s.optimizer_bytes = 6;
   s.optimizer_traffic = (10.0 + 8.0) / 28.0;
   return s;
@@ -86,6 +87,7 @@ Software eager_megatron(Framework framework, const Card& card) {
 Software dtensor(Framework framework) {
   Software s = eager_torch(framework);
   s.dtensor = true;
+  s.stops_early = true;
   if (framework == Framework::kKempner) {
     s.gathers_logits = true;
     s.pure_bf16 = true;

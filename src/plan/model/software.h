@@ -65,6 +65,8 @@ struct Software {
   bool gathers_once = false;         // FSDP that keeps gathered weights for the backward pass
   bool pure_bf16 = false;            // no fp32 master weights
   bool recomputes_products = false;  // selective recomputation of every other product
+  // Full recomputation ends with the last tensor that the backward pass reads.
+  bool stops_early = false;
   bool naive_experts = false;        // of mixtures: no grouped products, no fused permutation
   bool loose_experts = false;        // each expert by itself
   bool drops_tokens = false;
