@@ -41,12 +41,13 @@ spec::Recompute plan_recompute(const Plan& plan) {
 
 // What the trainer has no program for, and what others' software exchanges.
 void add_exchange_of_others(Plan& plan, const spec::JobSpec& job,
+                            std::optional<step::Dtype> gradients,
                             const base::Result<void>& programs) {
   spec::Recompute recompute = job.train.recompute;
   if (recompute == spec::Recompute::kAuto && plan.recompute == "full") {
     recompute = spec::Recompute::kFull;
   }
-  auto exchange = exchange_in_closed_form(job, recompute);
+  auto exchange = exchange_in_closed_form(job, recompute, gradients);
   if (!exchange) return plan.unknown.push_back(exchange.error().line());
   if (!programs) exchange->not_counted = programs.error().line();
   plan.exchange = *std::move(exchange);
@@ -86,8 +87,12 @@ Plan plan_of(const std::string& name, const spec::JobSpec& job, const PlanInputs
     }
   }
   plan.framework = to_text(framework);
+  std::optional<step::Dtype> gradients;
   if (const auto made = predict(chosen, assumed, inputs.constants)) {
     plan.recompute = to_text(made->work.recompute);
+    if (made->work.software.gradient_bytes == step::bytes_of(step::Dtype::kF32)) {
+      gradients = step::Dtype::kF32;
+    }
     plan.step = step_of(*made, inputs);
     if (made->work.shape.is_moe() && made->work.degrees.ep > 1) {
       plan.experts = PlannedExperts{.ranks = job.layout.ep,
@@ -101,7 +106,7 @@ Plan plan_of(const std::string& name, const spec::JobSpec& job, const PlanInputs
   } else {
     plan.unknown.push_back(made.error().line());
   }
-  if (!plan.exchange) add_exchange_of_others(plan, job, programs);
+  if (!plan.exchange) add_exchange_of_others(plan, job, gradients, programs);
   return plan;
 }
 

@@ -68,6 +68,7 @@ Json groups_json(const PlannedExchange& exchange) {
                     {"parameters", group.parameters},
                     {"optimizer", to_text(group.optimizer)},
                     {"dtype", to_text(group.type)},
+                    {"gradient_dtype", to_text(group.gradient_type)},
                     {"tensors", group.tensors},
                     {"padded_tensors", group.padded},
                     {"elements_each", group.elements_each},
@@ -210,15 +211,17 @@ GroupTraffic read_group(Reader& json) {
   json.lines("parameters", group.parameters);
   json.named("optimizer", spec::Optimizer::kMuon, group.optimizer);
   json.named("dtype", step::Dtype::kFp16, group.type);
+  group.gradient_type = group.type;  // in older plans, which do not say it
+  if (json.has("gradient_dtype")) {
+    json.named("gradient_dtype", step::Dtype::kFp16, group.gradient_type);
+  }
   json.count("tensors", group.tensors);
   json.count("padded_tensors", group.padded);
   json.count("elements_each", group.elements_each);
   json.count("elements", group.elements);
   Reader bytes = json.object("bytes");
-  for (const VolumePart& part : kVolumeParts) {
-    bytes.count(part.key, group.volume.*part.amount);
-    group.volume.*part.amount /= step::bytes_of(group.type);
-  }
+  for (const VolumePart& part : kVolumeParts) bytes.count(part.key, group.volume.*part.amount);
+  group.volume = group.elements_of(group.volume);
   json.take(bytes);
   return group;
 }

@@ -190,6 +190,7 @@ base::Result<Work> work_of(const spec::JobSpec& job, const Assumed& assumed) {
   ASSAY_TRY(work.links, links_of(job.cluster));
   work.software = software_of(framework, work.card);
   const Release newest{.date = kNewestRelease,
+                       .bf16 = job.train.precision != spec::Precision::kFp16,
                        .quantised = spec::has_fewer_bits(job.train.precision)};
   make_earlier(newest, work.card, work.software);
   add_release(newest, work.shape.is_moe(), work.card, work.software);

@@ -63,6 +63,12 @@ constexpr VolumeColumn kVolumeColumns[] = {{"RS MB", &plan::Volume::reduce_scatt
                                            {"sent MB", &plan::Volume::send, true, false},
                                            {"AR MB", &plan::Volume::all_reduce, false, true}};
 
+// "bf16"; where gradients are reduced in another type, that first: "f32, bf16".
+std::string types_text(const plan::GroupTraffic& group) {
+  if (group.gradient_type == group.type) return std::string(to_text(group.type));
+  return fmt::format("{}, {}", to_text(group.gradient_type), to_text(group.type));
+}
+
 void print_groups(const Session& session, const plan::PlannedExchange& exchange) {
   std::vector<std::string> titles = {exchange.counted ? "units" : "group",
                                      "kind",
@@ -95,7 +101,7 @@ void print_groups(const Session& session, const plan::PlannedExchange& exchange)
     std::string tensors = grouped(group.tensors);
     if (group.padded != group.tensors) tensors += " → " + grouped(group.padded);
     add({group.group, std::string(to_text(group.optimizer)), tensors, grouped(group.elements_each),
-         grouped(group.elements), std::string(to_text(group.type))},
+         grouped(group.elements), types_text(group)},
         group.bytes(), group.two_byte_bytes());
     elements += group.elements;
   }

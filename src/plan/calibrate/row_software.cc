@@ -107,6 +107,7 @@ Software row_software(const RowFields& row, Framework framework, const Shape& sh
   Software s = software_of(framework, card);
   const Release release{
       .date = row.date,
+      .bf16 = contains(row.precision, "bf16"),
       .quantised = contains_any(row.precision, {"fp8", "float8", "fp4"}),
       .engine = row.compile == "te" || contains_any(text, {"transformer engine", "nemo"}),
       .fused_norms = shape.mlp_matrices < 3,
@@ -142,13 +143,7 @@ Software row_software(const RowFields& row, Framework framework, const Shape& sh
                      !contains_any(text, {"no ep overlap", "ep overlap off"});
   if (hides || contains(row.schedule, "dualpipe")) s.overlaps_experts = true;
   if (contains(text, "shard_grad_op")) s.gathers_once = true;
-  // FSDP2 gathers in bf16 and reduces in fp32 by default; FSDP before it, in bf16 as a rule.
-  const bool second_fsdp = s.dtensor && s.overlaps_gradients;
-  if (second_fsdp || contains(text, "mp=default")) s.gradient_bytes = 4;
-  if (framework == Framework::kMegatronDeepspeed && contains(row.precision, "bf16")) {
-    s.keeps_both_gradients = true;
-    s.gradient_bytes = 4;
-  }
+  if (contains(text, "mp=default")) s.gradient_bytes = 4;
   if (contains(text, "pure")) {
     s.pure_bf16 = true;
     s.optimizer_traffic = kPureTraffic;

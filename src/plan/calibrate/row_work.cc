@@ -202,9 +202,9 @@ void add_layout(const RowFields& row, const Degrees& degrees, Work& work) {
   work.degrees.experts_cut = cuts_experts(row, work);
   if (contains(row.software, "natural routing")) work.degrees.expert_load = kNaturalLoad;
   work.shape.ragged_vocab = !pads_vocabulary(framework) && std::fmod(work.shape.vocab, 8) != 0;
-  // Megatron-DeepSpeed's vocabulary is padded for tensor parallelism only.
-  if (framework == Framework::kMegatronDeepspeed)
-    work.shape.ragged_vocab = degrees.tp == 1 && !contains(row.software, "mt-nlg");
+  // The heads of vTrain's grid are as slow as products that are not aligned, whatever its notes
+  // assume of the vocabulary (docs/plan-model.md, 6).
+  if (contains(row.software, "ground_truth_single")) work.shape.ragged_vocab = degrees.tp == 1;
 }
 
 }  // namespace

@@ -52,11 +52,12 @@ struct Times {
 // leave to a rank.
 class Replicas {
  public:
-  explicit Replicas(const spec::JobSpec& job)
+  Replicas(const spec::JobSpec& job, std::optional<step::Dtype> gradients)
       : job_(job),
         layout_(job.layout),
         parameters_(parameters_of_rank(job)),
-        type_(step::numerics_of(job.train.precision).weights) {}
+        type_(step::numerics_of(job.train.precision).weights),
+        gradient_type_(gradients.value_or(type_)) {}
 
   Communication exchange() {
     Communication result{
@@ -133,6 +134,7 @@ class Replicas {
             .parameters = {g.part.name},
             .optimizer = is_muon(g) ? spec::Optimizer::kMuon : spec::Optimizer::kAdamw,
             .type = type_,
+            .gradient_type = gradient_type_,
             .tensors = g.part.count,
             .padded = g.part.count,
             .elements_each = g.part.elements_each(),
@@ -164,7 +166,8 @@ class Replicas {
       const auto add = [&](CollectiveKind kind, std::int64_t message, std::int64_t calls,
                            Among among, Phase phase) {
         if (message == 0 || calls == 0) return;
-        const step::Collective collective{kind, type_, message, ranks_among(among, expert)};
+        const step::Dtype type = kind == CollectiveKind::kAllGather ? type_ : gradient_type_;
+        const step::Collective collective{kind, type, message, ranks_among(among, expert)};
         exchanges.push_back({collective, calls * unit.count, among, phase});
       };
       const std::int64_t shard = elements / shards(expert);
@@ -205,12 +208,9 @@ class Replicas {
   const spec::JobSpec& job_;
   const spec::LayoutSpec& layout_;
   RankParameters parameters_;
-  step::Dtype type_;
+  step::Dtype type_;  // of weights
+  step::Dtype gradient_type_;
 };
-
-Communication data_parallel(const spec::JobSpec& job) {
-  return Replicas(job).exchange();
-}
 
 }  // namespace
 
@@ -226,6 +226,24 @@ Volume& Volume::operator+=(const Volume& other) {
 Volume Volume::operator*(std::int64_t factor) const {
   return {reduce_scatter * factor, all_gather * factor, all_reduce * factor, all_to_all * factor,
           send * factor};
+}
+
+Volume GroupTraffic::bytes() const {
+  const std::int64_t of_gradients = step::bytes_of(gradient_type);
+  Volume bytes = volume * step::bytes_of(type);
+  bytes.reduce_scatter = volume.reduce_scatter * of_gradients;
+  bytes.all_reduce = volume.all_reduce * of_gradients;
+  return bytes;
+}
+
+Volume GroupTraffic::elements_of(const Volume& bytes) const {
+  const std::int64_t of_weights = step::bytes_of(type);
+  const std::int64_t of_gradients = step::bytes_of(gradient_type);
+  return {.reduce_scatter = bytes.reduce_scatter / of_gradients,
+          .all_gather = bytes.all_gather / of_weights,
+          .all_reduce = bytes.all_reduce / of_gradients,
+          .all_to_all = bytes.all_to_all / of_weights,
+          .send = bytes.send / of_weights};
 }
 
 Volume Communication::bytes() const {
@@ -270,13 +288,14 @@ std::vector<CallSummary> Communication::calls() const {
   return summaries;
 }
 
-base::Result<Communication> communication_of(const spec::JobSpec& job) {
+base::Result<Communication> communication_of(const spec::JobSpec& job,
+                                             std::optional<step::Dtype> gradients) {
   if (!fits_64_bits(job)) {
     return base::fail(base::usage_error("model",
                                         "a step exchanges more bytes than 64 bits can count",
                                         "make the model or layout.fsdp smaller"));
   }
-  return is_sharded_muon(job) ? sharded_muon(job) : data_parallel(job);
+  return is_sharded_muon(job) ? sharded_muon(job) : Replicas(job, gradients).exchange();
 }
 
 }  // namespace assay::plan

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,14 +40,17 @@ struct GroupTraffic {
   // The groups of spec::parameters_of in it, or the parts of a unit.
   std::vector<std::string> parameters;
   spec::Optimizer optimizer = spec::Optimizer::kAdamw;
-  step::Dtype type = step::Dtype::kBf16;  // of gradients and weights alike
-  std::int64_t tensors = 0;               // or units
-  std::int64_t padded = 0;                // tensors, with those of zeros that fill a stack up
-  std::int64_t elements_each = 0;         // of the rank's part of a tensor
-  std::int64_t elements = 0;              // of all of them, with padding
-  Volume volume;                          // elements per optimizer step
+  step::Dtype type = step::Dtype::kBf16;  // of weights
+  step::Dtype gradient_type = step::Dtype::kBf16;
+  std::int64_t tensors = 0;        // or units
+  std::int64_t padded = 0;         // tensors, with those of zeros that fill a stack up
+  std::int64_t elements_each = 0;  // of the rank's part of a tensor
+  std::int64_t elements = 0;       // of all of them, with padding
+  Volume volume;                   // elements per optimizer step
 
-  [[nodiscard]] Volume bytes() const { return volume * step::bytes_of(type); }
+  [[nodiscard]] Volume bytes() const;
+  // The reverse: elements of so many bytes.
+  [[nodiscard]] Volume elements_of(const Volume& bytes) const;
   // Two bytes an element, whatever its type: how volumes are often published.
   [[nodiscard]] Volume two_byte_bytes() const { return volume * 2; }
 };
@@ -95,7 +99,9 @@ struct Communication {
   [[nodiscard]] std::vector<CallSummary> calls() const;
 };
 
-// Fails only when the bytes do not fit 64 bits.
-base::Result<Communication> communication_of(const spec::JobSpec& job);
+// `gradients`: what software reduces them in; else they have the weights' type. nanochat's own
+// exchange says its types itself. Fails only when the bytes do not fit 64 bits.
+base::Result<Communication> communication_of(const spec::JobSpec& job,
+                                             std::optional<step::Dtype> gradients = {});
 
 }  // namespace assay::plan

@@ -71,6 +71,7 @@ std::vector<GroupTraffic> groups_of(const step::Footprint& footprint) {
         .parameters = {kind.parts.begin(), kind.parts.end()},
         .optimizer = kind.whole_matrices ? spec::Optimizer::kMuon : spec::Optimizer::kAdamw,
         .type = footprint.choices.numerics.weights,
+        .gradient_type = footprint.choices.numerics.weights,
         .tensors = kind.count,
         .padded = kind.count,
         .elements_each = kind.elements_each,
@@ -143,8 +144,9 @@ PlannedExchange exchange_of(const step::Footprint& footprint) {
 }
 
 base::Result<PlannedExchange> exchange_in_closed_form(const spec::JobSpec& job,
-                                                      spec::Recompute recompute) {
-  ASSAY_TRY(Communication made, communication_of(job));
+                                                      spec::Recompute recompute,
+                                                      std::optional<step::Dtype> gradients) {
+  ASSAY_TRY(Communication made, communication_of(job, gradients));
   PlannedExchange result{
       .scheme = std::move(made.scheme),
       .rank = made.stage * (job.layout.dp * job.layout.inner_ranks() / job.layout.pp),

@@ -42,8 +42,10 @@ struct PlannedExchange {
 
 PlannedExchange exchange_of(const step::Footprint& footprint);
 
-// Fails only when the bytes do not fit 64 bits. `recompute` as activation_calls has it.
+// Fails only when the bytes do not fit 64 bits. `recompute` as activation_calls has it, `gradients`
+// as communication_of.
 base::Result<PlannedExchange> exchange_in_closed_form(const spec::JobSpec& job,
-                                                      spec::Recompute recompute);
+                                                      spec::Recompute recompute,
+                                                      std::optional<step::Dtype> gradients = {});
 
 }  // namespace assay::plan

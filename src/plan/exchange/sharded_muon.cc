@@ -34,6 +34,7 @@ class Exchanges {
                      .parameters = {g.name},
                      .optimizer = spec::Optimizer::kAdamw,
                      .type = type_of(g),
+                     .gradient_type = type_of(g),
                      .tensors = g.count,
                      .padded = g.count,
                      .elements_each = g.elements_each(),
@@ -49,6 +50,7 @@ class Exchanges {
                      .parameters = {},
                      .optimizer = spec::Optimizer::kMuon,
                      .type = type_of(first),
+                     .gradient_type = type_of(first),
                      .elements_each = first.elements_each()};
     for (const ParameterGroup& g : same_shape) {
       row.parameters.push_back(g.name);

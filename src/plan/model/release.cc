@@ -40,7 +40,10 @@ void make_earlier(const Release& release, const Card& card, Software& software) 
   switch (software.framework) {
     case Framework::kTorch:
     case Framework::kTorchCompiled:
-      if (before(kDTensor)) software.dtensor = false;
+      if (before(kDTensor)) {
+        software.dtensor = false;
+        software.gradient_bytes = 2;  // FSDP before FSDP2 reduced in bf16 as a rule
+      }
       if (before(kStopsEarly)) software.stops_early = false;
       break;
     case Framework::kMegatronCore:
@@ -48,6 +51,12 @@ void make_earlier(const Release& release, const Card& card, Software& software) 
       if (card.generation == Generation::kAmpere && !release.engine && before(kEngineOnAmpere)) {
         software.fused = false;
         software.megatron_fused = release.fused_norms;
+      }
+      break;
+    case Framework::kMegatronDeepspeed:
+      if (release.bf16) {
+        software.keeps_both_gradients = true;
+        software.gradient_bytes = 4;
       }
       break;
     case Framework::kZero3:

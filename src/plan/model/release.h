@@ -13,6 +13,7 @@ inline constexpr double kNewestRelease = 2026.7;
 
 struct Release {
   std::optional<double> date;  // unknown: earlier than everything that came with some release
+  bool bf16 = false;           // weights, not fp16
   bool quantised = false;      // products in fp8 or fp4
   bool engine = false;         // the source says that it is Transformer Engine's
   // Norms and activations are what Megatron's own fusions are of, or have kernels of their own.
@@ -25,7 +26,8 @@ struct Release {
 // Share of launches that CUDA graphs of single layers replay.
 inline constexpr double kGraphedLayers = 0.5;
 
-// Takes away what came later than the release, before anything that a source says of its run.
+// Takes away what came later than the release, and adds what depends on the weights' type, before
+// anything that a source says of its run.
 void make_earlier(const Release& release, const Card& card, Software& software);
 
 // Adds what the release has to the traits of its framework, whose graphs are known by then.

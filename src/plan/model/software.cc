@@ -96,7 +96,10 @@ Software dtensor(Framework framework) {
   } else {
     s.recomputes_products = true;
   }
-  s.overlaps_gradients = framework == Framework::kTorch || framework == Framework::kTorchCompiled;
+  if (framework == Framework::kTorch || framework == Framework::kTorchCompiled) {
+    s.overlaps_gradients = true;
+    s.gradient_bytes = 4;  // FSDP2 reduces in fp32 by default
+  }
   s.naive_experts = framework == Framework::kKempner;
   if (framework == Framework::kTorchCompiled) s.fused = s.compiled = true;
   return s;

@@ -67,8 +67,8 @@ struct Software {
   bool recomputes_products = false;  // selective recomputation of every other product
   // Full recomputation ends with the last tensor that the backward pass reads.
   bool stops_early = false;
-  bool naive_experts = false;        // of mixtures: no grouped products, no fused permutation
-  bool loose_experts = false;        // each expert by itself
+  bool naive_experts = false;  // of mixtures: no grouped products, no fused permutation
+  bool loose_experts = false;  // each expert by itself
   bool drops_tokens = false;
   bool early_experts = false;      // before permutation and quantisation were fused
   bool sends_tokens_once = false;  // to a rank, however many of its experts they visit
