@@ -95,8 +95,8 @@ TwoWays parameter_passes(const Work& work, const RankShare& rank, const Constant
   double forward = 0;
   double backward = 0;
   if (degrees.fsdp > 1) {
-    forward = kCopied;
-    backward = (software.gathers_once ? 0 : kCopied) + kMadeAndRead + sum;
+    forward = software.copies_gathered ? kCopied : 0;
+    backward = (software.gathers_once ? 0 : forward) + kMadeAndRead + sum;
   } else if (software.fused_adds) {
     backward = 2 * sum;
   } else if (work.batch.micros > 1 && software.adds_gradients) {

@@ -42,7 +42,9 @@ void make_earlier(const Release& release, const Card& card, Software& software) 
     case Framework::kTorchCompiled:
       if (before(kDTensor)) {
         software.dtensor = false;
-        software.gradient_bytes = 2;  // FSDP before FSDP2 reduced in bf16 as a rule
+        // FSDP before FSDP2 reduced in bf16 as a rule, and its weights were views.
+        software.gradient_bytes = 2;
+        software.copies_gathered = false;
       }
       if (before(kStopsEarly)) software.stops_early = false;
       break;

@@ -80,6 +80,7 @@ Software eager_megatron(Framework framework, const Card& card) {
   s.megatron_fused = true;
   s.vocab_parallel_loss = true;
   s.zero3_by_tensor = framework == Framework::kZero3;
+  s.copies_gathered = framework == Framework::kZero3;
   return s;
 }
 
@@ -88,6 +89,7 @@ Software dtensor(Framework framework) {
   Software s = eager_torch(framework);
   s.dtensor = true;
   s.stops_early = true;
+  s.copies_gathered = true;
   if (framework == Framework::kKempner) {
     s.gathers_logits = true;
     s.pure_bf16 = true;
@@ -114,6 +116,7 @@ Software traits_of(Framework framework, const Card& card) {
       Software s;
       s.framework = framework;
       s.hostless = framework == Framework::kLlmc;
+      s.fused_adds = framework == Framework::kLlmc;
       s.shards_optimizer = true;
       s.naive_experts = true;
       return s;
@@ -134,6 +137,7 @@ Software traits_of(Framework framework, const Card& card) {
       s.hostless = true;
       s.overlaps_gradients = true;
       s.shards_optimizer = true;
+      s.fused_adds = true;
       s.optimizer_bytes = 4;
       s.optimizer_traffic = kPureTraffic;
       return s;

@@ -63,6 +63,7 @@ struct Software {
   bool shards_optimizer = false;     // over the data ranks
   bool zero3_by_tensor = false;      // gathers of single tensors, not hidden
   bool gathers_once = false;         // FSDP that keeps gathered weights for the backward pass
+  bool copies_gathered = false;      // FSDP that copies weights out of what it has gathered
   bool pure_bf16 = false;            // no fp32 master weights
   bool recomputes_products = false;  // selective recomputation of every other product
   // Full recomputation ends with the last tensor that the backward pass reads.
