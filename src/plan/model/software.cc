@@ -62,6 +62,7 @@ Software megatron_core(Framework framework) {
   s.compiled = false;
   // Options that recipes of Megatron-Bridge and NeMo turn on.
   s.overlaps_tensor = framework == Framework::kMegatronBridge;
+  s.overlaps_sends = true;
   s.overlaps_gradients = true;
   s.shards_optimizer = true;
   // Megatron adds gradients up in fp32; recipes of Megatron-Bridge and NeMo that are made for speed
@@ -126,6 +127,7 @@ Software traits_of(Framework framework, const Card& card) {
       s.framework = framework;
       s.hostless = true;
       s.overlaps_tensor = true;
+      s.overlaps_sends = true;
       s.overlaps_gradients = true;
       s.shards_optimizer = true;
       s.gradient_bytes = 4;

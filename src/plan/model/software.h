@@ -57,6 +57,7 @@ struct Software {
   bool dtensor = false;         // tensor parallelism by DTensor
   bool gathers_logits = false;  // a loss that wants all logits on every rank
   bool overlaps_tensor = false;
+  bool overlaps_sends = false;  // of pipelines
   bool overlaps_gradients = false;
   bool overlaps_experts = false;     // all-to-all beside another micro-batch's computation
   bool folds_gradients = false;      // as our trainer does it: folded_exchange.h

@@ -96,7 +96,7 @@ double send_seconds(const Work& work, const TrainerStep* trained, const RankShar
   const Axis stages{.ranks = degrees.pp, .apart = degrees.ranks / degrees.pp};
   const double one =
       exchange_seconds(step::CollectiveKind::kSendReceive, bytes, stages, work.links, constants);
-  return 2 * one * degrees.chunks * (work.software.overlaps_tensor ? kSendExposed : 1);
+  return 2 * one * degrees.chunks * (work.software.overlaps_sends ? kSendExposed : 1);
 }
 
 // Which the others wait for.
