@@ -34,7 +34,7 @@ JobSpec predicted_job(const std::string& preset, const std::vector<std::string>&
 // efficiency below 1. Then the time of products and attention is their flops over the rate.
 Constants only_flops() {
   Constants c;
-  c.gemm_eff = c.fp8_eff = c.attn_eff = c.attn_bwd = c.own_gemm = 1;
+  c.gemm_eff = c.fp8_eff = c.attn_eff = c.attn_bwd = c.own_gemm = c.own_fp8 = c.own_attn = 1;
   c.pow_ref = 1e-9;
   c.mem_eff = c.coll_eff = c.net_eff = c.a2a_eff = 1;
   return c;

@@ -1,5 +1,9 @@
 #include "plan/trainer_rules.h"
 
+#include <fmt/format.h>
+
+#include "plan/model/cards.h"
+
 namespace assay::plan {
 namespace {
 
@@ -12,7 +16,8 @@ bool has_gpus(const spec::JobSpec& job) {
 TrainerRules::TrainerRules(const spec::JobSpec& job, Framework framework)
     : model_(job.model), choices_(step::choices_of(job)), gpu_(has_gpus(job)) {
   const spec::LayoutSpec one{.dp = 1};
-  apply_ = framework == Framework::kAssay && broken(choices_of(one, easiest_batch(one))) == nullptr;
+  apply_ = framework == Framework::kAssay && check_device(job.cluster.device) &&
+           broken(choices_of(one, easiest_batch(one))) == nullptr;
 }
 
 // Every rule about micro-batches asks for a multiple of something.
@@ -56,7 +61,17 @@ std::string TrainerRules::reason(const spec::LayoutSpec& layout) const {
   return reason(layout, easiest_batch(layout));
 }
 
+base::Result<void> check_device(const spec::DeviceSpec& device) {
+  const auto card = card_of(device.name);
+  if (!card || card->generation != Generation::kAmd) return {};
+  return base::fail(
+      base::usage_error("cluster.device.name",
+                        fmt::format("the trainer runs on NVIDIA's GPUs, not '{}'", device.name),
+                        "name a cluster of those, or other software: --framework"));
+}
+
 base::Result<void> check_trained(const spec::JobSpec& job) {
+  ASSAY_TRY_VOID(check_device(job.cluster.device));
   step::Choices choices = step::choices_of(job);
   ASSAY_TRY(choices.layout, step::layout_of(job.layout, 0));
   ASSAY_TRY_VOID(step::check(job.model, choices));

@@ -43,6 +43,9 @@ class TrainerRules {
   bool apply_ = false;
 };
 
+// Whether our trainer has code for such a device.
+base::Result<void> check_device(const spec::DeviceSpec& device);
+
 // What `assay train` would say of the job on its own devices: the same line, before anything runs.
 base::Result<void> check_trained(const spec::JobSpec& job);
 

@@ -120,9 +120,8 @@ base::Result<Card> card_of_device(const spec::DeviceSpec& device, spec::Precisio
   return card;
 }
 
-// Formats with a scale per block need cards that multiply them, and software that does.
-base::Result<void> check_precision(const spec::JobSpec& job, Framework framework,
-                                   const Card& card) {
+base::Result<void> check_precision_on(const spec::JobSpec& job, Framework framework,
+                                      const Card& card) {
   const spec::Precision precision = job.train.precision;
   const auto refused = [&](const std::string& what, const char* hint) {
     return base::fail(base::usage_error("train.precision", what, hint));
@@ -163,6 +162,11 @@ RecomputeKind recompute_of(spec::Recompute recompute, Framework framework) {
 
 }  // namespace
 
+base::Result<void> check_precision(const spec::JobSpec& job, Framework framework) {
+  const auto card = card_of_device(job.cluster.device, job.train.precision);
+  return card ? check_precision_on(job, framework, *card) : base::Result<void>();
+}
+
 Framework framework_of(const spec::JobSpec& job, const Assumed& assumed) {
   const bool nanochat = job.model.value_embeddings || job.model.residual_lambdas;
   return assumed.framework.value_or(nanochat ? Framework::kNanochat : Framework::kAssay);
@@ -185,7 +189,7 @@ base::Result<Work> work_of(const spec::JobSpec& job, const Assumed& assumed) {
   const Framework framework = framework_of(job, assumed);
   Work work;
   ASSAY_TRY(work.card, card_of_device(job.cluster.device, job.train.precision));
-  ASSAY_TRY_VOID(check_precision(job, framework, work.card));
+  ASSAY_TRY_VOID(check_precision_on(job, framework, work.card));
   work.shape = shape_of(job.model, framework, job.batch.sequence);
   ASSAY_TRY(work.links, links_of(job.cluster));
   work.software = software_of(framework, work.card);

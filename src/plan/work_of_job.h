@@ -27,6 +27,11 @@ double load_of_fullest_rank(double imbalance, double experts, double ranks, doub
 
 Framework framework_of(const spec::JobSpec& job, const Assumed& assumed);
 
+// Whether steps in the job's precision are predicted: formats with a scale per block need cards
+// that multiply them, and software that does. Of devices that nothing is predicted for, nothing is
+// said.
+base::Result<void> check_precision(const spec::JobSpec& job, Framework framework);
+
 // With the job's recomputation; without any if that is auto, for which prediction.h chooses. Fails
 // for CPUs and for devices that lack what a prediction needs, naming the key to set.
 base::Result<Work> work_of(const spec::JobSpec& job, const Assumed& assumed = {});

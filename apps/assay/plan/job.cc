@@ -159,7 +159,7 @@ Fit fit_of(const std::optional<plan::PlannedMemory>& memory) {
   if (!memory || memory->fits()) {
     const bool open =
         memory && !memory->counted && memory->device > base::Bytes(0) &&
-        plan::memory_interval().high * static_cast<double>(memory->need.total().count()) >
+        plan::needed_memory_interval().high * static_cast<double>(memory->need.total().count()) >
             static_cast<double>(memory->device.count());
     return open ? Fit::kPerhaps : Fit::kYes;
   }
@@ -203,6 +203,9 @@ base::Result<JobPlan> make_job_plan(const PlanOptions& options) {
   const plan::PlanInputs inputs = calibration.inputs(assumed);
   ASSAY_TRY(spec::Loaded loaded, load_job(options));
   const auto& job = std::get<spec::JobSpec>(loaded.spec);
+  const plan::Framework framework = assumed.framework.value_or(
+      plan::framework_instead(job).value_or(plan::framework_of(job, assumed)));
+  ASSAY_TRY_VOID(plan::check_precision(job, framework));
   JobPlan plan{.plan = plan::plan_of(loaded.name, job, inputs)};
   plan.loaded = std::move(loaded);
   plan.asked_recompute = recompute_in(options.sets);

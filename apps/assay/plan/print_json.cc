@@ -52,7 +52,7 @@ Json memory_gib_json(const plan::PlannedMemory& memory) {
   const plan::MemoryNeed& need = memory.need;
   const double total = need.total() / kBytesPerGib;
   const plan::ErrorInterval interval =
-      memory.counted ? plan::ErrorInterval{.low = 1, .high = 1} : plan::memory_interval();
+      memory.counted ? plan::ErrorInterval{.low = 1, .high = 1} : plan::needed_memory_interval();
   return {{"total", total},
           {"total_low", total * interval.low},
           {"total_high", total * interval.high},

@@ -48,6 +48,18 @@ void print_breakdown(const Session& session, const plan::StepTime& step) {
   session.print(table);
 }
 
+// Of predicted memory.
+std::string known_memory_errors() {
+  const plan::ErrorInterval needed = plan::needed_memory_interval();
+  const plan::ErrorInterval shown = plan::shown_memory_interval();
+  return fmt::format(
+      "8 of 10 measured runs needed {:.2f} to {:.2f} times the predicted memory ({} runs of {} "
+      "projects);\n  nvidia-smi showed {:.2f} to {:.2f} times as much, with the allocator's cache "
+      "({} of {})\n",
+      needed.low, needed.high, needed.rows, needed.projects, shown.low, shown.high, shown.rows,
+      shown.projects);
+}
+
 void print_memory(const Session& session, const JobPlan& plan) {
   const plan::PlannedMemory& memory = *plan.plan.memory;
   const plan::MemoryNeed& need = memory.need;
@@ -69,14 +81,10 @@ void print_memory(const Session& session, const JobPlan& plan) {
   session.print("\n");
   session.print(table);
   const bool on_cpu = plan.job().cluster.device.kind == spec::DeviceKind::kCpu;
-  const plan::ErrorInterval interval = plan::memory_interval();
   std::string line =
       memory.counted ? fmt::format("counted from the buffers of rank {}'s program{}\n", memory.rank,
                                    on_cpu ? "" : "; the workspace of libraries is an estimate")
-                     : fmt::format(
-                           "8 of 10 measured runs used {:.2f} to {:.2f} times the predicted memory "
-                           "({} runs of {} projects)\n",
-                           interval.low, interval.high, interval.rows, interval.projects);
+                     : known_memory_errors();
   line += fmt::format("recomputed: {}", plan.plan.recompute);
   if (memory.device > base::Bytes(0)) {
     line += fmt::format(

@@ -106,6 +106,7 @@ struct Searched {
   plan::Found found;
   std::map<std::string, std::string> gpus;  // by the name of machines: what they have
   bool is_priced = true;                    // else money is GPU-hours, and nothing may be billed
+  std::string unpriced;                     // why, then
 
   [[nodiscard]] const spec::JobSpec& job() const { return std::get<spec::JobSpec>(loaded.spec); }
 };
@@ -160,7 +161,7 @@ void print_front(const Session& session, const Searched& made) {
         fmt::format("{} x {}", gpus_of_machine(one), gpu_of(made, one)),
         made.is_priced ? fmt::format("{} {} {}", one.offer.provider, plan::to_text(one.policy),
                                      base::to_text(one.offer.date))
-                       : "no price known",
+                       : "no price",
         hours(one.time_p50),
         hours(one.time_p90)};
     if (made.is_priced) {
@@ -218,8 +219,8 @@ void print_recommended(const Session& session, const Searched& made) {
                           plan::to_text(one.policy), hours(one.time_p50), range(one.cost_p50));
     if (const std::string idle = idle_text(one); !idle.empty()) answer += "; " + idle;
   } else {
-    answer += fmt::format(": {} hours, {} GPU-hours; no price is known", hours(one.time_p50),
-                          range(one.cost_p50));
+    answer += fmt::format(": {} hours, {} GPU-hours; {}", hours(one.time_p50), range(one.cost_p50),
+                          made.unpriced);
   }
   session.print(fmt::format("{}\n({})\n\n", answer, found.why));
   Table table({"recommended", ""});
@@ -374,24 +375,19 @@ Json found_json(const Searched& made) {
           {"assumptions", std::move(assumed)}};
 }
 
-// Where no machine has an offer, each GPU-hour is taken to cost the same, so that the search still
-// finds the fastest layouts and how many machines are worth their time. Nothing of it is shown as
-// money.
-bool take_gpu_hours(std::vector<plan::Machines>& machines) {
-  const bool priced = std::any_of(machines.begin(), machines.end(),
-                                  [](const plan::Machines& one) { return !one.offers.empty(); });
-  if (priced) return false;
+// Each GPU-hour is taken to cost the same, so that the search still finds the fastest layouts and
+// how many machines are worth their time. Nothing of it is shown as money.
+void take_gpu_hours(std::vector<plan::Machines>& machines) {
   for (plan::Machines& one : machines) {
     const std::int64_t each = one.cluster.devices_per_node;
     constexpr std::int64_t kMicros = 1'000'000;
     const base::Money hour(each * kMicros, base::Currency{}, {});
-    one.offers.push_back({.provider = "no price known",
-                          .offer = "",
-                          .devices = each,
-                          .per_hour = {hour, hour},
-                          .network = true});
+    one.offers = {{.provider = "no price",
+                   .offer = "",
+                   .devices = each,
+                   .per_hour = {hour, hour},
+                   .network = true}};
   }
-  return true;
 }
 
 base::Result<Searched> searched(const PlanOptions& options) {
@@ -404,17 +400,30 @@ base::Result<Searched> searched(const PlanOptions& options) {
   ASSAY_TRY(std::vector<plan::Machines> machines,
             plan::machines_for(job, job.cluster.device.name, prices, options.everywhere));
   Searched made;
-  // A budget cannot be checked without prices: the search says so.
-  if (!choices.limits.budget) made.is_priced = !take_gpu_hours(machines);
   for (const plan::Machines& one : machines) made.gpus[one.name] = one.cluster.device.name;
+  // A budget cannot be checked without prices: the search says so.
+  const bool offered = std::any_of(machines.begin(), machines.end(),
+                                   [](const plan::Machines& one) { return !one.offers.empty(); });
+  if (offered || choices.limits.budget) {
+    ASSAY_TRY(made.found, plan::search(job, machines, choices));
+    if (!made.found.unoffered || choices.limits.budget) {
+      made.loaded = std::move(loaded);
+      return made;
+    }
+    made.unpriced = "no offer of so many machines says what network is between them";
+  } else {
+    made.unpriced = fmt::format("no price is known for '{}'", job.cluster.device.name);
+  }
+  made.is_priced = false;
+  take_gpu_hours(machines);
   ASSAY_TRY(made.found, plan::search(job, machines, choices));
-  if (!made.is_priced && made.found.recommended) {
+  if (made.found.recommended) {
     made.found.why = fmt::format(
-        "{}; no price is known for '{}': set one with [[price]]",
+        "{}; {}: set one with [[price]]",
         choices.limits.deadline ? "the fewest GPU-hours that meet the deadline"
                                 : "lowest time x GPU-hours: halving one would at least double the "
                                   "other",
-        job.cluster.device.name);
+        made.unpriced);
   }
   made.loaded = std::move(loaded);
   return made;

@@ -123,7 +123,7 @@ Calibration shipped_calibration() {
 base::Result<Calibration> calibrate(std::span<const Row> rows) {
   ASSAY_TRY_VOID(check_measured(rows));
   Calibration made{.constants = fit(rows), .memory = shipped_memory_constants()};
-  if (std::any_of(rows.begin(), rows.end(), has_memory)) made.memory = fit_memory(rows);
+  if (std::any_of(rows.begin(), rows.end(), has_needed_memory)) made.memory = fit_memory(rows);
   const std::vector<RowPrediction> unseen = cross_validate(rows);
   made.intervals = interval_table(residuals_of(rows, unseen));
   const Score left_out = score(rows, unseen);

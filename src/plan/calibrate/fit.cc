@@ -127,7 +127,7 @@ MemoryConstants fit_memory_of(std::span<const Row> rows, const std::string_view*
   const Constants priors = prior_constants();
   std::vector<MemoryRow> known;
   for (const Row& row : rows)
-    if (has_memory(row) && row.memory_counted && (without == nullptr || row.project != *without))
+    if (has_needed_memory(row) && (without == nullptr || row.project != *without))
       known.push_back({.work = predict(row, priors)->work, .gib = *row.memory_gib});
   return fit_memory_to(known);
 }
@@ -241,6 +241,10 @@ Constants fit(std::span<const Row> rows, const FitStart& start) {
 bool has_memory(const Row& row) {
   return !row.flagged && !row.by_rate && !row.candidates.empty() && row.memory_gib &&
          *row.memory_gib > 0 && std::isfinite(*row.memory_gib);
+}
+
+bool has_needed_memory(const Row& row) {
+  return has_memory(row) && row.memory_counted;
 }
 
 MemoryConstants fit_memory(std::span<const Row> rows) {

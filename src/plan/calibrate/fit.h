@@ -30,6 +30,8 @@ namespace assay::plan {
 // Whether a row's time, or its memory, is fitted and scored.
 bool has_time(const Row& row);
 bool has_memory(const Row& row);
+// Of these, those whose allocator was read: constants of memory are fitted to them alone.
+bool has_needed_memory(const Row& row);
 
 // Where a fit begins, and the priors that its penalty refers to.
 struct FitStart {
@@ -40,8 +42,10 @@ struct FitStart {
   // Fit a project effect, if there are several projects.
   bool habits = true;
 };
-// Weight of the priors when fitting to our own runs. Small: the priors are guesses.
+// Weight of the priors when fitting to somebody's own runs: small, they know their machine. And to the
+// runs that are shipped, whose profile the priors are of, so that parts are right and not sums alone.
 inline constexpr double kOwnPull = 0.01;
+inline constexpr double kProfilePull = 0.1;
 
 // Fits the same rows several times, each time without some. Every fit begins at the same constants.
 // Derivatives at that point are computed once for all rows; nothing else of the rows left out is

@@ -23,7 +23,7 @@ TEST(OwnConstants, AreFittedToOurTrainersRuns) {
          .step_s = run.seconds,
          .candidates = {work_of(std::get<spec::JobSpec>(job->spec)).value()}});
   }
-  FitStart start{.constants = shipped_constants(), .pull = kOwnPull, .own = true};
+  FitStart start{.constants = shipped_constants(), .pull = kProfilePull, .own = true};
   for (const ConstantInfo& info : constant_table()) {
     if (info.own) start.constants.*info.value = info.prior;
   }

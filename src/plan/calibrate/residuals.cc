@@ -12,8 +12,6 @@ namespace {
 // Dense classes are mixed with all dense rows as if so many of their projects had been drawn from
 // them.
 constexpr double kPooledProjects = 3;
-// Few projects say little about the next one: by this over their number the logarithms of an
-// interval's ends are larger, as Student's tenth percentile is larger than a normal one.
 constexpr double kWiderByProjects = 1.35;
 // The structure of the model was chosen by these very errors, so those of a new project are larger.
 constexpr double kWiderThanChosen = 1.25;
@@ -77,6 +75,10 @@ double weighted_quantile(std::span<const WeightedValue> ordered, double part) {
   return before->value;
 }
 
+double wider_by_projects(double projects) {
+  return 1 + kWiderByProjects / projects;
+}
+
 IntervalTable interval_table(std::span<const Residual> residuals) {
   std::vector<Residual> ordered(residuals.begin(), residuals.end());
   std::stable_sort(ordered.begin(), ordered.end(),
@@ -99,7 +101,7 @@ IntervalTable interval_table(std::span<const Residual> residuals) {
       mixed.push_back({one.log_ratio, share + (is_alike(one) ? alike.weight(one) * pooled : 0)});
     }
     const double wider =
-        (1 + kWiderByProjects / static_cast<double>(alike.rows.size())) * kWiderThanChosen;
+        wider_by_projects(static_cast<double>(alike.rows.size())) * kWiderThanChosen;
     ErrorInterval& interval = table.by_class[c];
     interval.low = std::exp(wider * std::min(0.0, weighted_quantile(mixed, kLowPart)));
     interval.high = std::exp(wider * std::max(0.0, weighted_quantile(mixed, kHighPart)));

@@ -32,6 +32,10 @@ struct WeightedValue {
 // order and one must have weight.
 double weighted_quantile(std::span<const WeightedValue> ordered, double part);
 
+// Few projects say little about the next one: by this the logarithms of an interval's ends are
+// larger, as Student's tenth percentile is larger than a normal one.
+double wider_by_projects(double projects);
+
 // The tenth to the ninetieth percentile per class, with the same weight for every project, widened
 // more the fewer projects there are. The prediction itself is always inside. A dense class is mixed
 // with all dense rows as if three of its projects had been drawn from them; mixtures are a class of

@@ -56,6 +56,8 @@ struct Constants {
   double cross_socket_host = 0;
   // Of our trainer alone, fitted to its own runs.
   double own_gemm = 0;
+  double own_fp8 = 0;
+  double own_attn = 0;
   double own_pass = 0;
   double own_softmax = 0;
 

@@ -158,8 +158,12 @@ PanelError panel_error(bool mixtures) {
   return mixtures ? PanelError{0.366, 3} : PanelError{0.224, 22};
 }
 
-ErrorInterval memory_interval() {
-  return {0.892, 1.620, 74, 5};
+ErrorInterval needed_memory_interval() {
+  return {0.798, 1.281, 45, 2};
+}
+
+ErrorInterval shown_memory_interval() {
+  return {1.123, 1.963, 29, 3};
 }
 
 const Seen& shipped_seen() {

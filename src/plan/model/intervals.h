@@ -45,8 +45,12 @@ struct PanelError {
 };
 PanelError panel_error(bool mixtures);
 
-// Around predicted memory, likewise.
-ErrorInterval memory_interval();
+// Of predicted memory: what measured runs needed, as their allocator counted it, which decides
+// whether a run fits.
+ErrorInterval needed_memory_interval();
+// What nvidia-smi shows: the allocator's cache as well, which grows to what the card has and is
+// given back when memory runs short.
+ErrorInterval shown_memory_interval();
 
 // Ranges that the measured rows of a class cover.
 struct SeenRange {

@@ -127,6 +127,7 @@ LayerPasses layer_passes(const Work& work, const RankShare& rank, const Constant
   const double residual = factor * pass(elements * dim, dim * shape.streams);
   LayerPasses passes;
   passes.norms = kNormElements / elements * residual;
+  passes.result = (residual - passes.norms) / 2;
   passes.activation = factor * pass(shape.mlp_matrices * ffn, ffn);
   passes.total = residual + factor * pass(rank.qkv, rank.qkv) + passes.activation;
   if (shape.state_share > 0) {

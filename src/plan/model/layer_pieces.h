@@ -26,6 +26,7 @@ struct LayerPasses {
   double total = 0;
   double norms = 0;
   double activation = 0;
+  double result = 0;  // the second residual: what the layer hands on
 };
 // Of a layer's parameters, in memory, each micro-batch: gradients are added up, and FSDP copies
 // weights out of what it gathered and gradients into what it reduces.

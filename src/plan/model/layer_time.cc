@@ -111,6 +111,7 @@ LayerTime again(const Work& work, const LayerTime& forward, const LayerPasses& p
       if (work.software.stops_early) {
         // Nothing reads the layer's own result, nor the sum that completes it. Results of experts
         // are read: their weights' gradients need them.
+        t.passes -= passes.result;
         t.products -= mlp.dense_down;
         t.tensor *= 1 - dense_share / 2;
       }

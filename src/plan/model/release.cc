@@ -18,6 +18,8 @@ constexpr double kGraphedUnsaid = 0.8;
 
 // PyTorch's checkpointing stops early by default (2.1).
 constexpr double kStopsEarly = 2023.8;
+// PyTorch prefers cuDNN's attention on Hopper and Blackwell where it comes with cuDNN 9.15.1 (2.11).
+constexpr double kNativeAttention = 2026.25;
 // PyTorch's DTensor, and FSDP2, came into use.
 constexpr double kDTensor = 2024.5;
 // Before it, Megatron ran without Transformer Engine on cards that have no fp8.
@@ -37,9 +39,15 @@ bool is_young(double date, Generation generation) {
 void make_earlier(const Release& release, const Card& card, Software& software) {
   const auto before = [&](double date) { return release.date && *release.date < date; };
   const auto since = [&](double date) { return release.date && *release.date >= date; };
+  const bool has_cudnn =
+      card.generation == Generation::kHopper || card.generation == Generation::kBlackwell;
   switch (software.framework) {
+    case Framework::kKempner:
+      if (has_cudnn && since(kNativeAttention)) software.old_attention = false;
+      break;
     case Framework::kTorch:
     case Framework::kTorchCompiled:
+      if (has_cudnn && since(kNativeAttention)) software.old_attention = false;
       if (before(kDTensor)) {
         software.dtensor = false;
         // FSDP before FSDP2 reduced in bf16 as a rule, and its weights were views.

@@ -92,7 +92,7 @@ double seconds_of(const StepProduct& p, const DeviceRates& rates) {
   } else {
     seconds = p.groups * product_of_expert(p.m / p.groups, p.n, p.k, rate, c);
   }
-  return p.fp8 ? seconds : seconds * c.own_gemm;
+  return seconds * (p.fp8 ? c.own_fp8 : c.own_gemm);
 }
 
 double LayerTime::*part_of(PassKind kind) {
@@ -114,7 +114,7 @@ PhaseTimes device_times(const StepPieces& pieces, const DeviceRates& rates) {
     t.add(&LayerTime::products, product.times, seconds_of(product, rates));
   }
   // What softmax costs does not shrink with the width of heads.
-  const double attention = rates.head * c.attn_eff * (1 + c.own_softmax / kUsualHead) /
+  const double attention = rates.head * c.attn_eff * c.own_attn * (1 + c.own_softmax / kUsualHead) /
                            (1 + c.own_softmax / rates.head_dim);
   t.forward.attention = pieces.attention.forward / attention;
   t.again.attention = pieces.attention.again / attention;

@@ -38,7 +38,7 @@ std::set<std::int64_t> node_counts(const spec::ClusterSpec& cluster, const Searc
 double headroom_of(const SearchLimits& limits, Framework framework) {
   // The largest difference of planned and measured memory in our trainer's runs.
   constexpr double kOfOurTrainer = 0.01;
-  const double of_others = 1 - 1 / memory_interval().high;
+  const double of_others = 1 - 1 / needed_memory_interval().high;
   return limits.memory_headroom.value_or(framework == Framework::kAssay ? kOfOurTrainer
                                                                         : of_others);
 }
@@ -47,7 +47,8 @@ std::string source_of_headroom(const SearchLimits& limits, Framework framework) 
   if (limits.memory_headroom) return "given";
   return framework == Framework::kAssay
              ? "planned and measured memory differ by at most 1 % (bench/results/train.md)"
-             : "enough for 9 of 10 measured runs (mean error 9.8 %)";
+             : fmt::format("enough for 9 of 10 measured runs ({} runs of {} projects)",
+                           needed_memory_interval().rows, needed_memory_interval().projects);
 }
 
 // Whole bytes that may be used, so rounded down.
@@ -121,6 +122,9 @@ class Searching {
     for (const auto& [reason, count] : reasons_) found_.rejected.push_back({reason, count});
     std::stable_sort(found_.rejected.begin(), found_.rejected.end(),
                      [](const Rejection& a, const Rejection& b) { return a.count > b.count; });
+    // Few, and what users can do something about.
+    std::stable_partition(found_.rejected.begin(), found_.rejected.end(),
+                          [](const Rejection& one) { return one.reason.starts_with("price: "); });
     return std::move(found_);
   }
 
@@ -129,6 +133,13 @@ class Searching {
 
   // Each kind of machine executes the job with its own figures.
   base::Result<void> add(const Machines& machines, std::int64_t nodes) {
+    if (framework_of(job_, choices_.assumed) == Framework::kAssay) {
+      if (const auto able = check_device(machines.cluster.device); !able) {
+        reject(fmt::format("{}: {}", machines.name, able.error().what), 1);
+        if (!unpredictable_) unpredictable_ = able.error();
+        return {};
+      }
+    }
     spec::JobSpec job = job_;
     job.cluster = machines.cluster;
     job.cluster.nodes = nodes;
@@ -146,6 +157,7 @@ class Searching {
     if (!fastest.best) accept_without_headroom(job, *work, fastest);
     reject_for_memory(machines, nodes, fastest, memory);
     if (!fastest.best) return {};
+    fits_ = true;
     const LayoutChoice best = *fastest.best;
     places_.push_back({.machines = &machines,
                        .search = {std::move(job), *std::move(work), sequences_, memory},
@@ -305,11 +317,12 @@ class Searching {
     }
     for (const std::size_t i : base::pareto_front(points)) found_.front.push_back(within[i]);
     if (found_.front.empty()) {
-      found_.why =
-          !any_number_ ? "no number of machines is within the limits"
-          : found_.candidates.empty()
-              ? "the job does not fit on any machines offered for rent with a network between them"
-              : "no configuration meets the limits";
+      found_.unoffered = fits_ && found_.candidates.empty();
+      found_.why = !any_number_       ? "no number of machines is within the limits"
+                   : found_.unoffered ? "the job fits, but no offer of so many machines says what "
+                                        "network is between them"
+                   : found_.candidates.empty() ? "the job does not fit on any of the machines"
+                                               : "no configuration meets the limits";
       return;
     }
     found_.fastest = found_.front.front();
@@ -346,6 +359,7 @@ class Searching {
   std::optional<base::Currency> currency_;
   bool any_number_ = false;                   // of some machines is within the limits
   bool predictable_ = false;                  // on some machines
+  bool fits_ = false;                         // some layout on some number of machines
   std::optional<base::Error> unpredictable_;  // why not on the first that are not
   Found found_;
 };
@@ -400,11 +414,12 @@ base::Result<Found> search(const spec::JobSpec& job, const std::vector<Machines>
   const bool tight = std::any_of(found.front.begin(), found.front.end(),
                                  [&](std::size_t i) { return found.candidates[i].choice.tight; });
   if (tight) {
-    const ErrorInterval need = memory_interval();
+    const ErrorInterval need = needed_memory_interval();
     found.assumptions.push_back(
         {"memory left free if nothing else fits", "none",
-         fmt::format("may not fit: 8 of 10 measured runs used {:.2f} to {:.2f} times the predicted",
-                     need.low, need.high)});
+         fmt::format(
+             "may not fit: 8 of 10 measured runs needed {:.2f} to {:.2f} times the predicted",
+             need.low, need.high)});
   }
   if (choices.limits.memory) {
     found.assumptions.push_back(

@@ -79,9 +79,10 @@ struct Found {
   std::optional<std::size_t> cheapest;     // likewise
   std::optional<std::size_t> recommended;  // likewise: see `why`
   std::string why;                         // it is recommended, or there is nothing to recommend
+  bool unoffered = false;                  // it fits, but no offer is of so many machines together
   std::int64_t considered = 0;             // layouts x micro-batches x recomputations x machines
-  // Most frequent first. Layouts are counted by their degrees, what does not fit in memory by
-  // micro-batches and recomputations as well.
+  // Those about prices first, then the most frequent. Layouts are counted by their degrees, what
+  // does not fit in memory by micro-batches and recomputations as well.
   std::vector<Rejection> rejected;
   std::vector<Assumption> assumptions;
 };

@@ -196,7 +196,7 @@ TEST(Search, WhatFitsTightlyIsOfferedWhereNothingElseDoes) {
   const bool told =
       std::any_of(found.assumptions.begin(), found.assumptions.end(), [](const Assumption& one) {
         return one.source ==
-               "may not fit: 8 of 10 measured runs used 0.89 to 1.62 times the predicted";
+               "may not fit: 8 of 10 measured runs needed 0.80 to 1.28 times the predicted";
       });
   EXPECT_TRUE(told);
   choices.limits.memory_headroom = 0.2;
