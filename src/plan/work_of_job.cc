@@ -200,7 +200,6 @@ base::Result<Work> work_of(const spec::JobSpec& job, const Assumed& assumed) {
   add_release(newest, work.shape.is_moe(), work.card, work.software);
   work.recompute = recompute_of(job.train.recompute, framework);
   work.fp8 = spec::has_fewer_bits(job.train.precision);
-  work.fp8_by_block = spec::has_block_scales(job.train.precision);
   work.fp4 = job.train.precision == spec::Precision::kNvfp4;
   work.muon = job.train.optimizer == spec::Optimizer::kMuon;
   work.deterministic = job.train.deterministic;

@@ -187,7 +187,7 @@ TEST(WorkOfJob, PrecisionsWithBlockScalesNeedCardsAndSoftware) {
   };
   const JobSpec mx = job_in("mxfp8", "gb200");
   const JobSpec nv = job_in("nvfp4", "gb200");
-  EXPECT_TRUE(made(mx, Framework::kTorchCompiled)->fp8_by_block);
+  EXPECT_TRUE(made(mx, Framework::kTorchCompiled)->fp8);
   EXPECT_TRUE(made(nv, Framework::kMegatronCore)->fp4);
   EXPECT_EQ(made(nv, Framework::kTorchCompiled).error().line(),
             "train.precision: torch-compiled has no nvfp4; set it to \"fp8\" or \"bf16\", or name "

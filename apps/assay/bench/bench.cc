@@ -283,7 +283,7 @@ Verb bench_verb(const Session& session) {
   return {.name = "bench",
           .description = "repeat published experiments and compare the figures",
           .examples = {"assay bench", "assay bench interconnect",
-                       "assay bench mfu-scaling --quick -o mfu --json"},
+                       "assay bench survival --quick -o survival --json"},
           .arguments = {{"SUITE", "a name or a suite file; default: list the suites",
                          &options->suite, false, suite::suite_names, true}},
           .options =

@@ -126,8 +126,9 @@ std::string known_errors(const plan::Calibration& calibration, const std::string
   const char* models = mixtures ? "mixtures" : "dense models";
   if (file.empty()) {
     const plan::PanelError panel = plan::panel_error(mixtures);
-    return fmt::format("mean error on {} of {} projects held out of all fits: {:.1f} %", models,
-                       panel.projects, 100 * panel.mean);
+    return fmt::format(
+        "mean error on {} of {} projects held out of all fits: {:.1f} %; {:.0f} % inside intervals",
+        models, panel.projects, 100 * panel.mean, 100 * panel.coverage);
   }
   return plan::described(calibration.fitted_to, file, mixtures);
 }

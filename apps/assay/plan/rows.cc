@@ -298,15 +298,24 @@ base::Result<base::ExitCode> plan_calibrate(const Session& session, const PlanOp
   if (options.out.empty()) {
     session.print(text);
     session.print_json(Json::parse(text));
+    if (session.quiet) return base::ExitCode::kYes;
   } else {
     ASSAY_TRY_VOID(base::write_output(options.out, text));
   }
+  const plan::Score fitted = plan::score(rows, plan::predict_all(rows, calibration));
+  std::optional<plan::Score> left_out;
+  if (!own) left_out = plan::score(rows, plan::cross_validate(rows));
+  if (!options.out.empty()) {
+    session.print_json({{"constants", options.out},
+                        {"fitted", score_json(fitted)},
+                        {"left_out", left_out ? score_json(*left_out) : Json(nullptr)}});
+  }
   if (!session.quiet) {
-    std::string summary = "with the new constants, which were fitted to these rows\n" +
-                          score_text(plan::score(rows, plan::predict_all(rows, calibration)));
-    if (!own) {
-      summary += "\neach project predicted with constants fitted without it\n" +
-                 score_text(plan::score(rows, plan::cross_validate(rows)));
+    std::string summary =
+        "with the new constants, which were fitted to these rows\n" + score_text(fitted);
+    if (left_out) {
+      summary +=
+          "\neach project predicted with constants fitted without it\n" + score_text(*left_out);
     }
     base::write_stderr(summary);
   }

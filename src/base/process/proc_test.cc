@@ -92,28 +92,36 @@ TEST(ProcessStat, TextThatIsCutShortIsNone) {
   EXPECT_FALSE(parse_process_stat("7 (a) S x 7 7 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 4711 9\n"));
 }
 
-// A program that waits, started with these arguments.
+// A shell started with these arguments, whose script prints a line and then reads one, which never
+// comes: a process has its arguments in /proc only while it runs, and some time after exec.
 class Waiting {
  public:
   explicit Waiting(std::vector<std::string> arguments) {
-    std::array<int, 2> started{};
-    EXPECT_EQ(::pipe2(started.data(), O_CLOEXEC), 0);
+    std::array<int, 2> input{};
+    std::array<int, 2> output{};
+    EXPECT_EQ(::pipe2(input.data(), O_CLOEXEC), 0);
+    EXPECT_EQ(::pipe2(output.data(), O_CLOEXEC), 0);
     pid_ = ::fork();
     if (pid_ == 0) {
+      ::dup2(input[0], STDIN_FILENO);
+      ::dup2(output[1], STDOUT_FILENO);
       std::vector<char*> pointers;
       for (std::string& argument : arguments) pointers.push_back(argument.data());
       pointers.push_back(nullptr);
       ::execv("/bin/sh", pointers.data());
       ::_exit(1);
     }
-    ::close(started[1]);
+    ::close(input[0]);
+    ::close(output[1]);
+    open_input_ = input[1];
     char byte = 0;
-    EXPECT_EQ(::read(started[0], &byte, 1), 0);  // closed by exec
-    ::close(started[0]);
+    EXPECT_EQ(::read(output[0], &byte, 1), 1);
+    ::close(output[0]);
   }
   ~Waiting() {
     ::kill(pid_, SIGKILL);
     ::waitpid(pid_, nullptr, 0);
+    ::close(open_input_);
   }
   Waiting(const Waiting&) = delete;
   Waiting& operator=(const Waiting&) = delete;
@@ -121,10 +129,12 @@ class Waiting {
 
  private:
   pid_t pid_ = -1;
+  int open_input_ = -1;
 };
 
 TEST(ProcessArguments, AreThoseThatItWasStartedWith) {
-  const std::vector<std::string> arguments = {"any name", "-c", "read x; :", "", "a\nb", "ü", ""};
+  const std::vector<std::string> arguments = {"any name", "-c", "echo; read x", "", "a\nb",
+                                              "ü",        ""};
   const Waiting process(arguments);
   EXPECT_EQ(process_arguments(process.pid()), arguments);
   EXPECT_THAT(process_arguments(process.pid(), Bytes(10)), ::testing::IsEmpty());

@@ -42,8 +42,9 @@ struct FitStart {
   // Fit a project effect, if there are several projects.
   bool habits = true;
 };
-// Weight of the priors when fitting to somebody's own runs: small, they know their machine. And to the
-// runs that are shipped, whose profile the priors are of, so that parts are right and not sums alone.
+// Weight of the priors when fitting to somebody's own runs: small, they know their machine. And to
+// the runs that are shipped, whose profile the priors are of, so that parts are right and not sums
+// alone.
 inline constexpr double kOwnPull = 0.01;
 inline constexpr double kProfilePull = 0.1;
 

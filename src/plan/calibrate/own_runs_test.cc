@@ -31,6 +31,7 @@ TEST(OwnConstants, AreFittedToOurTrainersRuns) {
   for (const Row& row : rows) {
     worst = std::max(worst, std::abs(predict(row, shipped_constants())->step_s / *row.step_s - 1));
   }
+  EXPECT_LE(worst, 0.03);
   testing::Page(ASSAY_SOURCE_DIR, "docs/plan-model.md")
       .says("- the # runs of our own trainer: # % at most",
             {static_cast<double>(rows.size()), 100 * worst});

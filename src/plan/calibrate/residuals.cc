@@ -13,8 +13,10 @@ namespace {
 // them.
 constexpr double kPooledProjects = 3;
 constexpr double kWiderByProjects = 1.35;
-// The structure of the model was chosen by these very errors, so those of a new project are larger.
-constexpr double kWiderThanChosen = 1.25;
+// The structure of the model was chosen by these very errors, so those of a new project are larger:
+// by how much, the second panel's first evaluation says (docs/plan-model.md, section 9).
+constexpr double kDenseWiderThanChosen = 1.7;
+constexpr double kMixturesWiderThanChosen = 1.25;
 constexpr double kLowPart = 0.1;
 constexpr double kHighPart = 0.9;
 
@@ -100,8 +102,8 @@ IntervalTable interval_table(std::span<const Residual> residuals) {
       const double share = is_own(one) ? own.weight(one) * (1 - pooled) : 0;
       mixed.push_back({one.log_ratio, share + (is_alike(one) ? alike.weight(one) * pooled : 0)});
     }
-    const double wider =
-        wider_by_projects(static_cast<double>(alike.rows.size())) * kWiderThanChosen;
+    const double wider = wider_by_projects(static_cast<double>(alike.rows.size())) *
+                         (is_mixture(kind) ? kMixturesWiderThanChosen : kDenseWiderThanChosen);
     ErrorInterval& interval = table.by_class[c];
     interval.low = std::exp(wider * std::min(0.0, weighted_quantile(mixed, kLowPart)));
     interval.high = std::exp(wider * std::max(0.0, weighted_quantile(mixed, kHighPart)));

@@ -162,7 +162,6 @@ std::string add_all_but_layout(const RowFields& row, const CardSheet& sheet, Fra
   work.fp4 = contains(row.precision, "fp4");
   work.fp8 = work.fp4 || contains_any(row.precision, {"fp8", "float8"});
   work.fp8_by_row = contains(row.precision, "row");
-  work.fp8_by_block = work.fp4 || contains_any(row.precision, {"mx", "block", "sub-channel"});
   work.lora = contains(row.software, "lora");
   work.muon = framework == Framework::kNanochat || contains(row.software, "muon") ||
               contains(row.optimizer, "muon");

@@ -41,6 +41,7 @@ const IntervalTable& shipped_intervals();
 // structure or an interval (tests/data/plan/README.md). Each has the same weight.
 struct PanelError {
   double mean = 0;
+  double coverage = 0;  // share of measured steps inside their intervals
   std::int64_t projects = 0;
 };
 PanelError panel_error(bool mixtures);

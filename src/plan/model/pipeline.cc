@@ -11,7 +11,8 @@ double pipeline_seconds(const Pipeline& p) {
   const double busy = p.micros * p.slowest + (p.whole - p.slowest) / p.chunks;
   // What each of the other stages makes of the first and the last micro-batch of the slowest one is
   // not waited for, as long as there are as many.
-  const double filled = p.stages - 1 + std::min(p.micros, p.stages) - 1;
+  const double more = p.two_rounds ? std::clamp(p.micros - p.stages, 0.0, p.stages - 1) : 0;
+  const double filled = p.stages - 1 + std::min(p.micros, p.stages) - 1 + more;
   if (p.weights > 0) return std::max(p.micros * p.slowest, busy - p.weights * filled);
   if (p.chunks <= 1) return busy;
   // Micro-batches go round in groups of as many as there are stages. A group that is not full takes

@@ -16,6 +16,7 @@ struct Pipeline {
   // Zero bubble: seconds of a stage's weight gradients, which it computes later. 0: computed with
   // the rest of the backward pass.
   double weights = 0;
+  bool two_rounds = false;  // zero bubble that holds twice as many micro-batches
 };
 
 double pipeline_seconds(const Pipeline& pipeline);

@@ -18,7 +18,8 @@ constexpr double kGraphedUnsaid = 0.8;
 
 // PyTorch's checkpointing stops early by default (2.1).
 constexpr double kStopsEarly = 2023.8;
-// PyTorch prefers cuDNN's attention on Hopper and Blackwell where it comes with cuDNN 9.15.1 (2.11).
+// PyTorch prefers cuDNN's attention on Hopper and Blackwell where it comes with cuDNN 9.15.1
+// (2.11).
 constexpr double kNativeAttention = 2026.25;
 // PyTorch's DTensor, and FSDP2, came into use.
 constexpr double kDTensor = 2024.5;

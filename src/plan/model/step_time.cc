@@ -219,7 +219,8 @@ StepTime step_time(const Work& work, const Constants& constants) {
                                           .micros = micros,
                                           .slowest = slowest,
                                           .whole = whole,
-                                          .weights = weights});
+                                          .weights = weights,
+                                          .two_rounds = degrees.two_rounds});
   const double threads = work.links.scarce_threads;
   const double starved = threads > 0 ? constants.cross_socket_host / threads : 0;
 

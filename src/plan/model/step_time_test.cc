@@ -133,6 +133,7 @@ TEST(StepTime, StagesOfOthersHaveWholeLayers) {
 TEST(StepTime, FullRecomputationAddsAForwardPass) {
   Work work = llama_8b_on_h100();
   work.software.hostless = true;
+  work.software.stops_early = false;
   const StepTime kept = step_time(work, shipped_constants());
   work.recompute = RecomputeKind::kFull;
   const StepTime again = step_time(work, shipped_constants());
@@ -146,6 +147,11 @@ TEST(StepTime, FullRecomputationAddsAForwardPass) {
   EXPECT_NEAR(step_time(work, without).passes / once, 4.0 / 3, 1e-9);
   EXPECT_NEAR((again.passes - kept.passes).count(), once.count() / 3, 1e-9);
   EXPECT_EQ(again.head, kept.head);
+  // Nothing reads the result of the last product, which is 14,336 of 53,248 columns.
+  work.software.stops_early = true;
+  const StepTime early = step_time(work, shipped_constants());
+  EXPECT_NEAR((again.products - early.products) / (again.products - kept.products), 14336.0 / 53248,
+              0.01);
 }
 
 TEST(StepTime, RecomputationCostsMoreTheLessIsKept) {

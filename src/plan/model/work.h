@@ -161,9 +161,8 @@ struct Work {
   Software software;
   RecomputeKind recompute = RecomputeKind::kNone;
   RecomputedModules recomputed;
-  bool fp8 = false;           // or fewer bits
-  bool fp8_by_row = false;    // a scale per row, not per matrix
-  bool fp8_by_block = false;  // a scale per block, as mxfp8 and nvfp4 have it
+  bool fp8 = false;         // or fewer bits
+  bool fp8_by_row = false;  // a scale per row, not per matrix
   bool fp4 = false;
   bool lora = false;           // the model's own weights are not trained
   bool muon = false;           // for matrices, and AdamW for all else
