@@ -40,6 +40,8 @@ void add_latent_attention(const spec::ModelSpec& m, Shape& s) {
   const double keys = s.dim * as_real(m.kv_lora_rank + m.qk_rope_head_dim) +
                       as_real(m.kv_lora_rank) * heads * as_real(m.qk_nope_head_dim + m.v_head_dim);
   s.latent_qkv = (queries + keys) / s.dim;
+  s.qkv = heads * as_real(2 * m.head_dim + m.v_head_dim) +
+          as_real(m.q_lora_rank + m.kv_lora_rank + m.qk_rope_head_dim);
   s.head_dim = as_real(m.head_dim + m.v_head_dim) / 2;
   s.attention_out = heads * as_real(m.v_head_dim);
 }
@@ -271,7 +273,7 @@ void spread(Work& work, const spec::LayoutSpec& layout, const spec::BatchSpec& b
                 .micros = as_real(batch.accumulate)};
   // With fewer key heads than tensor-parallel ranks, ranks keep copies (step/shapes.h).
   Shape& s = work.shape;
-  s.qkv = s.latent_qkv > 0 ? s.latent_qkv : (s.heads + 2 * std::max(s.kv_heads, d.tp)) * s.head_dim;
+  if (s.latent_qkv <= 0) s.qkv = (s.heads + 2 * std::max(s.kv_heads, d.tp)) * s.head_dim;
 }
 
 }  // namespace assay::plan

@@ -85,20 +85,24 @@ double add_attention(std::string_view model, std::string_view attention, Shape& 
     shape.head_dim = kV4Head;
     const double in = dim * kV4Rank + kV4Rank * heads * kV4Head + dim * kV4Head;
     const double out = heads * kV4Head * kV4Rank + kV4Groups * kV4Rank * dim;
-    shape.qkv = in / dim;
+    shape.qkv = kV4Rank + heads * kV4Head + kV4Head;
+    shape.latent_qkv = in / dim;
     shape.attention_out = out / dim;
     return in + out;
   }
   if (latent) {  // queries through 1536, keys and values through 512 and 64 for positions
     constexpr double kQueries = 1536;
     constexpr double kKeys = 512;
+    constexpr double kRotated = 64;
     constexpr double kLeastWidth = 4096;  // of models that do not make queries directly
     shape.head_dim = 160;                 // 192 for keys, 128 for values
     shape.attention_out = heads * 128;
+    const double through = dim >= kLeastWidth ? kQueries : 0;
     const double queries =
-        dim >= kLeastWidth ? dim * kQueries + kQueries * heads * 192 : dim * heads * 192;
-    const double in = queries + dim * (kKeys + 64) + kKeys * heads * 256;
-    shape.qkv = in / dim;
+        through > 0 ? dim * through + through * heads * 192 : dim * heads * 192;
+    const double in = queries + dim * (kKeys + kRotated) + kKeys * heads * 256;
+    shape.qkv = heads * (2 * 192 + 128) + through + kKeys + kRotated;
+    shape.latent_qkv = in / dim;
     parameters = in + shape.attention_out * dim;
   }
   return parameters;

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "plan/model/folded_exchange.h"
-#include "plan/model/shards_time.h"
 
 namespace assay::plan {
 namespace {
@@ -14,44 +13,44 @@ constexpr double kGradientBuckets = 20;
 
 class ReplicaPlan {
  public:
-  ReplicaPlan(const Work& work, const RankShare& rank, double parameters)
-      : work_(work), degrees_(work.degrees), expert_axis_(degrees_.ep_axis ? degrees_.ep : 1) {
+  ReplicaPlan(const Work& work, const RankShare& rank, const TrainedParameters& parameters)
+      : work_(work), degrees_(work.degrees), rank_(rank) {
     if (folds_gradients(work)) {
       add_folded();
       return;
     }
+    const double fsdp = degrees_.fsdp;
     // Ranks of an axis of experts read tokens of their own and have the same dense layers.
-    const double same_experts = replicas(degrees_);
-    const double n = same_experts * expert_axis_;
+    const double same = replicas(degrees_);
+    const double n = same * (degrees_.ep_axis ? degrees_.ep : 1);
     // Replicas of shards reduce a shard each, and the shards lie between them.
-    parameters /= degrees_.fsdp;
-    const double apart = degrees_.tp * (degrees_.dp > 1 ? degrees_.fsdp : 1);
+    const double apart = degrees_.tp * (degrees_.dp > 1 ? fsdp : 1);
     if (work.muon && work.muon_exchange.stacked) {
-      if (n > 1) add_stacks(parameters, {n, apart});
+      if (n > 1) add_stacks((parameters.dense + parameters.experts) / fsdp, {n, apart});
       return;
     }
-    if (n > 1) {
-      const double experts = degrees_.ep > 1 && rank.trained
-                                 ? rank.expert_parameters * work.shape.layers / rank.expert_cut /
-                                       degrees_.pp / degrees_.ep / degrees_.fsdp
-                                 : 0;
-      const double sharing = degrees_.state_shards;
-      add_replicas(std::max(0.0, parameters - experts), {n, apart}, sharing);
-      if (experts > 0)
-        add_replicas(experts, expert_axis(rank, same_experts, apart),
-                     sharing > 0 ? expert_replicas(degrees_, sharing) : 0);
+    const double between = sharers_apart(degrees_) * (degrees_.ep_axis ? degrees_.ep : 1);
+    const double sharing = degrees_.state_shards;
+    if (degrees_.ep <= 1) {
+      add_replicas((parameters.dense + parameters.experts) / fsdp, {n, apart}, sharing, between);
+    } else {
+      add_replicas(parameters.dense / fsdp, {n, apart}, sharing, between);
+      add_experts(parameters.experts, same, sharing);
     }
-    if (work.muon) gather_matrices();
+    if (work.muon) gather_matrices(between);
   }
 
   ReplicaExchanges result;
 
  private:
-  // Ranks that have the same experts.
-  [[nodiscard]] Axis expert_axis(const RankShare& rank, double same_layers, double apart) const {
-    if (rank.experts_over_tensor)
-      return {expert_replicas(degrees_, same_layers * degrees_.tp), degrees_.ep};
-    return {expert_replicas(degrees_, same_layers), apart * degrees_.ep};
+  // Some of the ranks with the same dense layers hold the same experts: first among FSDP's ranks,
+  // which divide them.
+  void add_experts(double parameters, double same_layers, double sharing) {
+    const double shards = degrees_.fsdp > 1 ? expert_holders(degrees_, rank_, degrees_.fsdp) : 1;
+    const double holders = expert_holders(degrees_, rank_, same_layers * degrees_.fsdp) / shards;
+    const double apart = expert_holders_apart(degrees_, rank_);
+    add_replicas(parameters / shards, {holders, apart * shards},
+                 sharing > 0 ? expert_holders(degrees_, rank_, sharing) : 0, apart);
   }
 
   void add(const ReplicaExchange& exchange) {
@@ -90,14 +89,14 @@ class ReplicaPlan {
 
   // Those that share the optimizer's state reduce gradients to their shards and gather weights;
   // over all others gradients, or shards of them, are summed.
-  void add_replicas(double parameters, const Axis& replicas, double sharing) {
+  void add_replicas(double parameters, const Axis& replicas, double sharing, double between) {
     const double gradient = work_.software.gradient_bytes;
     if (sharing <= 0) sharing = work_.software.shards_optimizer ? replicas.ranks : 1;
     const double shards = std::min(sharing, replicas.ranks);
     Axis sharers = replicas;
     Axis others{replicas.ranks / shards, replicas.apart};
     if (shards < replicas.ranks) {
-      sharers = {shards, sharers_apart(degrees_) * expert_axis_};
+      sharers = {shards, between};
       if (degrees_.dp > shards) others.apart *= shards;
     }
     // Sharded gradients have no room for the other shards until the next micro-batch.
@@ -112,27 +111,33 @@ class ReplicaPlan {
 
   // Muon updates whole matrices, and each is put together from its shards and from what
   // tensor-parallel ranks have of it.
-  void gather_matrices() {
-    const double whole = kWeightBytes * work_.shape.body_parameters / degrees_.pp;
+  void gather_matrices(double between) {
+    const double experts = rank_.expert_parameters * work_.shape.layers;
     const double shards = degrees_.fsdp > 1 ? degrees_.fsdp : degrees_.state_shards;
-    const double apart = sharers_apart(degrees_) * expert_axis_;
-    add({CollectiveKind::kAllGather, whole / degrees_.tp, {shards, apart}, kGradientBuckets});
-    add({CollectiveKind::kAllGather, whole, {.ranks = degrees_.tp}, kGradientBuckets});
+    const auto gather = [&](double elements, double cut, const Axis& axis) {
+      const double whole = kWeightBytes * elements / degrees_.pp;
+      add({CollectiveKind::kAllGather, whole / cut, axis, kGradientBuckets});
+      add({CollectiveKind::kAllGather, whole, {.ranks = cut}, kGradientBuckets});
+    };
+    gather(work_.shape.body_parameters - experts, degrees_.tp, {shards, between});
+    gather(experts / degrees_.ep, rank_.expert_cut,
+           {expert_holders(degrees_, rank_, shards), expert_holders_apart(degrees_, rank_)});
   }
 
   const Work& work_;
   const Degrees& degrees_;
-  double expert_axis_;
+  const RankShare& rank_;
 };
 
 }  // namespace
 
-ReplicaExchanges replica_exchanges(const Work& work, const RankShare& rank, double parameters) {
+ReplicaExchanges replica_exchanges(const Work& work, const RankShare& rank,
+                                   const TrainedParameters& parameters) {
   return ReplicaPlan(work, rank, parameters).result;
 }
 
-double gradients_seconds(const Work& work, const RankShare& rank, double parameters,
-                         const HidingPasses& passes, const Constants& constants) {
+double gradients_seconds(const Work& work, const RankShare& rank,
+                         const TrainedParameters& parameters, const HidingPasses& passes, const Constants& constants) {
   double repeated = 0;  // after every micro-batch
   double repeats = 0;   // but the last
   double last = 0;

@@ -8,6 +8,7 @@
 #include "plan/model/constants.h"
 #include "plan/model/exchange_time.h"
 #include "plan/model/rank_share.h"
+#include "plan/model/shards_time.h"
 #include "plan/model/work.h"
 #include "step/collective.h"
 
@@ -25,15 +26,15 @@ struct ReplicaExchange {
 struct ReplicaExchanges {
   // Dense layers and experts with three each, and what Muon gathers; or what our trainer exchanges
   // of each after every micro-batch, and twice after the last.
-  std::array<ReplicaExchange, 8> each;
+  std::array<ReplicaExchange, 10> each;
   std::size_t count = 0;
 
   [[nodiscard]] const ReplicaExchange* begin() const { return each.data(); }
   [[nodiscard]] const ReplicaExchange* end() const { return each.data() + count; }
 };
 
-// `parameters` as trained_parameters has them.
-ReplicaExchanges replica_exchanges(const Work& work, const RankShare& rank, double parameters);
+ReplicaExchanges replica_exchanges(const Work& work, const RankShare& rank,
+                                   const TrainedParameters& parameters);
 
 // Seconds of a rank's passes that gradients are reduced behind, and weights gathered.
 struct HidingPasses {
@@ -43,7 +44,7 @@ struct HidingPasses {
 
 // Seconds per step that are not hidden, with the time of adding gradients up where that is a
 // separate pass (our trainer).
-double gradients_seconds(const Work& work, const RankShare& rank, double parameters,
-                         const HidingPasses& passes, const Constants& constants);
+double gradients_seconds(const Work& work, const RankShare& rank,
+                         const TrainedParameters& parameters, const HidingPasses& passes, const Constants& constants);
 
 }  // namespace assay::plan

@@ -57,7 +57,8 @@ LayerProducts layer_products(const Work& work, const RankShare& rank, const Cons
   const auto linear = [&](double n, double k) {
     return linear_seconds(rank.tokens, n, k, rank.products, rank.trained, constants);
   };
-  LayerProducts products{.all = linear(rank.qkv, shape.dim)};
+  const double columns = shape.latent_qkv > 0 ? shape.latent_qkv / tp : rank.qkv;
+  LayerProducts products{.all = linear(columns, shape.dim)};
   products.all += linear(shape.dim, shape.attention_out / tp);
   const double dense = 1 - rank.moe_share;
   if (dense > 0) {

@@ -58,14 +58,14 @@ TensorExchange tensor_exchange(const Work& work, const RankShare& rank,
   return t;
 }
 
-// Keys and values go round the ranks of a sequence beside attention; what slows it is paid.
+// Keys and values, of two bytes each, go round the ranks of a sequence beside attention.
 double context_seconds(const Work& work, const RankShare& rank, const Constants& constants) {
   const Degrees& degrees = work.degrees;
   if (degrees.cp <= 1) return 0;
   const double bytes =
-      8 * rank.tokens * work.shape.kv_heads * work.shape.head_dim / degrees.tp * degrees.cp;
-  return constants.fsdp_slow * exchange_seconds(CollectiveKind::kAllGather, bytes,
-                                                {degrees.cp, degrees.tp}, work.links, constants);
+      4 * rank.tokens * work.shape.kv_heads * work.shape.head_dim / degrees.tp * degrees.cp;
+  return exchange_seconds(CollectiveKind::kAllGather, bytes, {degrees.cp, degrees.tp}, work.links,
+                          constants);
 }
 
 // Forward times of the MLP's products, at the sustained clock.
@@ -188,19 +188,22 @@ LayerTimes layer_times(const Work& work, const RankShare& rank, const Constants&
   forward.routing = rank.moe_share * mixture.permutation;
   forward.experts = rank.moe_share * mixture.all_to_all;
   forward.tensor = 2 * tensor.all_reduce * tensor.exposed;
-  forward.context = context;
+  forward.context = unhidden_seconds(context, forward.attention, constants.fsdp_slow);
 
   LayerTime& backward = times.backward;
   const MlpProducts mlp = {products.up / times.clock, products.down / times.clock,
                            dense_down / times.clock};
   backward = again(work, forward, passes, mlp, 1 - rank.moe_share);
   backward.products += products.all.backward / times.clock;
-  backward.attention += attention.cores.backward / times.clock + attention.memory.backward;
+  const double attention_backward =
+      attention.cores.backward / times.clock + attention.memory.backward;
+  backward.attention += attention_backward;
   backward.passes += 2 * forward.passes + parameters.backward;
   backward.routing += 2 * forward.routing;
   backward.experts += forward.experts;
   backward.tensor += forward.tensor;
-  backward.context += 2 * context;
+  // Keys and values once more, and their gradients.
+  backward.context += unhidden_seconds(2 * context, attention_backward, constants.fsdp_slow);
   forward.passes += parameters.forward;
 
   double launched = operators + (work.degrees.tp > 1 ? kCollectiveOperators : 0);

@@ -42,7 +42,6 @@ StateBytes whole_state_bytes(const Work& work) {
 StateBytes state_bytes(const Work& work) {
   StateBytes state = whole_state_bytes(work);
   if (work.fp8 && work.software.quantised_copies && !work.lora) state.weight += kQuantisedCopies;
-  state.gradient /= std::max(1.0, work.degrees.gradient_shards);
   return state;
 }
 
@@ -148,19 +147,15 @@ MemoryNeed memory_need(const Work& work, const MemoryConstants& constants) {
   MemoryNeed need;
   // Fewer ranks share the same experts, and their state, than share the rest.
   const double local_experts = experts / degrees.ep / rank.expert_cut / degrees.pp;
-  const bool spread = degrees.ep > 1 && !degrees.ep_axis;
-  const double tensor = rank.experts_over_tensor ? degrees.tp : 1;
-  const auto same_experts = [&](double ranks) {
-    return spread ? std::max(1.0, ranks * tensor / degrees.ep) : ranks;
-  };
   const double shards = parameters - local_experts;
-  const double held =
-      shards / degrees.fsdp + local_experts / (degrees.fsdp > 1 ? same_experts(degrees.fsdp) : 1);
-  need.parameters = whole_bytes(held * state.weight);
-  need.gradients = whole_bytes(held * state.gradient);
-  const double sharers = state_shards(work) * degrees.fsdp;
-  need.optimizer =
-      whole_bytes((shards / sharers + local_experts / same_experts(sharers)) * state.optimizer);
+  const auto divided_by = [&](double sharers) {
+    const double holders = sharers > 1 ? expert_holders(degrees, rank, sharers) : 1;
+    return shards / sharers + local_experts / holders;
+  };
+  need.parameters = whole_bytes(divided_by(degrees.fsdp) * state.weight);
+  const double gradient_sharers = degrees.fsdp * std::max(1.0, degrees.gradient_shards);
+  need.gradients = whole_bytes(divided_by(gradient_sharers) * state.gradient);
+  need.optimizer = whole_bytes(divided_by(state_shards(work) * degrees.fsdp) * state.optimizer);
   need.gathered = whole_bytes(gathered_bytes(work, rank, parameters, constants));
   const double kept = (kept_bytes(work, rank, scores) + kept_routed) * shape.layers / degrees.pp;
   const double logits = logit_bytes(work, rank, constants);

@@ -62,6 +62,10 @@ double cache_miss(double bytes, base::Bytes cache) {
   return kCacheFloor + (1 - kCacheFloor) * bytes / (bytes + static_cast<double>(cache.count()));
 }
 
+double unhidden_seconds(double exchange, double compute, double slowed) {
+  return std::max(0.0, exchange - compute) + slowed * std::min(compute, exchange);
+}
+
 double smooth_max(double a, double b) {
   const double larger = std::max(a, b);
   if (larger <= 0) return 0;

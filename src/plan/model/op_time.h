@@ -49,4 +49,8 @@ double cache_miss(double bytes, base::Bytes cache);
 // equally long, because neither is even over time.
 double smooth_max(double a, double b);
 
+// Of an exchange beside computation: what outlasts it, and by how much it slows it, as a share of
+// the time that both run.
+double unhidden_seconds(double exchange, double compute, double slowed);
+
 }  // namespace assay::plan

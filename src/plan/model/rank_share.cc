@@ -60,6 +60,15 @@ RankShare rank_share(const Work& work, const Constants& constants) {
   return r;
 }
 
+double expert_holders(const Degrees& degrees, const RankShare& rank, double ranks) {
+  if (degrees.ep_axis) return ranks;
+  return std::max(1.0, ranks * (rank.experts_over_tensor ? degrees.tp : 1) / degrees.ep);
+}
+
+double expert_holders_apart(const Degrees& degrees, const RankShare& rank) {
+  return rank.experts_over_tensor ? degrees.ep : sharers_apart(degrees) * degrees.ep;
+}
+
 double unsharded_units(const Work& work, const RankShare& rank) {
   const Shape& shape = work.shape;
   const Degrees& d = work.degrees;

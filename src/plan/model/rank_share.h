@@ -33,6 +33,11 @@ struct RankShare {
 
 RankShare rank_share(const Work& work, const Constants& constants);
 
+// Of `ranks` that have the same dense layers, those that hold the same experts.
+double expert_holders(const Degrees& degrees, const RankShare& rank, double ranks);
+// How far apart those are.
+double expert_holders_apart(const Degrees& degrees, const RankShare& rank);
+
 // Bytes of parameters and gradients that FSDP holds unsharded during a step: a few units, not the
 // whole model.
 double unsharded_units(const Work& work, const RankShare& rank);

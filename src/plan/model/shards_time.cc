@@ -22,16 +22,13 @@ constexpr double kLoraShare = 0.003;  // of the model's parameters, in adapters
 constexpr double kMuonFlops = 40.0 / 12;
 constexpr double kMuonRate = 0.6;
 
-// A layer's parameters, as one FSDP rank has them gathered. As many bytes of experts as would be
-// sent among all n, though fewer ranks hold the same ones.
-double gathered_of_layer(const Work& work, const RankShare& rank) {
+// A layer's parameters that FSDP's ranks gather: of experts those that other ranks hold as well.
+TrainedParameters gathered_of_layer(const Work& work, const RankShare& rank) {
   const Degrees& degrees = work.degrees;
-  const double n = degrees.fsdp;
-  const double holders = expert_replicas(degrees, n);
   const double dense = work.shape.body_parameters / work.shape.layers - rank.expert_parameters;
-  const double experts =
-      rank.expert_parameters / rank.expert_cut / degrees.ep * (holders - 1) / holders * n / (n - 1);
-  return dense / degrees.tp + experts;
+  const bool shared = expert_holders(degrees, rank, degrees.fsdp) > 1;
+  return {.dense = dense / degrees.tp,
+          .experts = shared ? rank.expert_parameters / rank.expert_cut / degrees.ep : 0};
 }
 
 // Bytes per parameter and micro-batch.
@@ -45,10 +42,6 @@ double bytes_reduced(const Work& work, const RankShare& rank) {
 
 }  // namespace
 
-double expert_replicas(const Degrees& degrees, double ranks) {
-  return degrees.ep_axis ? ranks : std::max(1.0, ranks / degrees.ep);
-}
-
 ShardsTime shards_time(const Work& work, const RankShare& rank, double forward, double backward,
                        const Constants& constants) {
   const Degrees& degrees = work.degrees;
@@ -58,8 +51,8 @@ ShardsTime shards_time(const Work& work, const RankShare& rank, double forward, 
   const double apart = sharers_apart(degrees) * (degrees.ep_axis ? degrees.ep : 1);
   const bool exposed = software.zero3_by_tensor || rank.naive_experts;
   const double calls = software.zero3_by_tensor ? kTensorsPerLayer : degrees.units;
-  const auto seconds = [&](CollectiveKind kind, double bytes) {
-    return calls * exchange_seconds(kind, bytes / calls, {n, apart}, work.links, constants,
+  const auto seconds = [&](CollectiveKind kind, double bytes, const Axis& axis) {
+    return calls * exchange_seconds(kind, bytes / calls, axis, work.links, constants,
                                     exposed ? constants.zero3_bw : 1);
   };
 
@@ -80,7 +73,7 @@ ShardsTime shards_time(const Work& work, const RankShare& rank, double forward, 
     const double sums = of(CollectiveKind::kAllToAll, gradient * unit, axes.data) +
                         of(CollectiveKind::kAllToAll, gradient * experts, axes.expert_data);
     const auto exposed_of = [&](double compute, double exchange) {
-      return std::max(0.0, exchange - compute) + constants.fsdp_slow * std::min(compute, exchange);
+      return unhidden_seconds(exchange, compute, constants.fsdp_slow);
     };
     const double end = part.used > 0 ? part.table : 0;
     return {
@@ -89,28 +82,33 @@ ShardsTime shards_time(const Work& work, const RankShare& rank, double forward, 
         .ends = kEndsExposed * (of(CollectiveKind::kAllGather, kWeightBytes * end, axes.shards) +
                                 of(CollectiveKind::kAllToAll, gradient * end, axes.data))};
   }
-  const double unit = gathered_of_layer(work, rank);
-  const double gather = seconds(CollectiveKind::kAllGather, kWeightBytes * unit);
-  const double reduce = seconds(CollectiveKind::kReduceScatter, bytes_reduced(work, rank) * unit);
+  const TrainedParameters unit = gathered_of_layer(work, rank);
+  const Axis shards{n, apart};
+  const Axis expert_shards{expert_holders(degrees, rank, n), expert_holders_apart(degrees, rank)};
+  const auto of_layer = [&](CollectiveKind kind, double each) {
+    return seconds(kind, each * unit.dense, shards) +
+           seconds(kind, each * unit.experts, expert_shards);
+  };
+  const double gather = of_layer(CollectiveKind::kAllGather, kWeightBytes);
+  const double reduce = of_layer(CollectiveKind::kReduceScatter, bytes_reduced(work, rank));
   const auto unhidden = [&](double compute, double exchange) {
     if (exposed) return exchange;
     const double slowed =
         constants.fsdp_slow * (work.software.framework == Framework::kXla ? kXlaSlowed : 1);
-    return std::max(0.0, exchange - compute) + slowed * std::min(compute, exchange);
+    return unhidden_seconds(exchange, compute, slowed);
   };
   // Of one end: what the other one exchanges is beside layers.
   const double ends = (2 * kWeightBytes + bytes_reduced(work, rank)) * work.shape.vocab *
                       work.shape.dim / degrees.tp;
   return {.forward = unhidden(forward, gather),
           .backward = unhidden(backward, (software.gathers_once ? 0 : gather) + reduce),
-          .ends = kEndsExposed * seconds(CollectiveKind::kAllGather, ends)};
+          .ends = kEndsExposed * seconds(CollectiveKind::kAllGather, ends, shards)};
 }
 
-double trained_parameters(const Work& work, const RankShare& rank) {
+TrainedParameters trained_parameters(const Work& work, const RankShare& rank) {
   if (folds_gradients(work)) {
-    // Experts that fewer ranks have are divided by fewer.
     const TrainedPart part = trained_part(work);
-    return part.held() + work.degrees.ep * part.experts;
+    return {part.held(), part.experts};
   }
   const Shape& shape = work.shape;
   const Degrees& degrees = work.degrees;
@@ -119,15 +117,15 @@ double trained_parameters(const Work& work, const RankShare& rank) {
   // Of a pipeline's stages the first and the last have one table each.
   double ends = degrees.pp > 1 ? 0.6 * table : (shape.tied ? 1 : 2) * table;
   if (work.muon) ends = (shape.parameters - shape.body_parameters) / degrees.pp;
-  const double held = (shape.body_parameters - experts) / degrees.tp / degrees.pp +
-                      experts / rank.expert_cut / degrees.pp / degrees.ep + ends / degrees.tp;
-  return work.lora ? kLoraShare * held : held;
+  const double part = work.lora ? kLoraShare : 1;
+  return {part * ((shape.body_parameters - experts) / degrees.pp + ends) / degrees.tp,
+          part * experts / rank.expert_cut / degrees.pp / degrees.ep};
 }
 
 ParameterTraffic parameter_traffic(const Work& work) {
   const RankShare rank = rank_share(work, Constants{});  // sizes only: no rate is used
   const Degrees& degrees = work.degrees;
-  const double parameters = trained_parameters(work, rank);
+  const TrainedParameters parameters = trained_parameters(work, rank);
   ParameterTraffic traffic;
   if (folds_gradients(work) && degrees.fsdp > 1) {
     const TrainedPart part = trained_part(work);
@@ -141,7 +139,8 @@ ParameterTraffic parameter_traffic(const Work& work) {
     traffic.all_to_all = work.software.gradient_bytes * micros *
                          (part.made() + (axes.expert_data.ranks > 1 ? part.experts : 0));
   } else if (degrees.fsdp > 1) {
-    const double layers = gathered_of_layer(work, rank) * work.shape.layers / degrees.pp;
+    const TrainedParameters layer = gathered_of_layer(work, rank);
+    const double layers = (layer.dense + layer.experts) * work.shape.layers / degrees.pp;
     const double ends = work.shape.parameters - work.shape.body_parameters;
     const double all = work.batch.micros * (layers + ends / degrees.tp / degrees.pp);
     traffic.all_gather = bytes_gathered(work.software) * all;
@@ -161,14 +160,16 @@ ParameterTraffic parameter_traffic(const Work& work) {
   return traffic;
 }
 
-double optimizer_seconds(const Work& work, const RankShare& rank, double parameters,
-                         const Constants& constants) {
+double optimizer_seconds(const Work& work, const RankShare& rank,
+                         const TrainedParameters& parameters, const Constants& constants) {
   const Degrees& degrees = work.degrees;
   const double replicas = state_shards(work);
-  const double shard = parameters / replicas / degrees.fsdp;
+  const double sharers = replicas * degrees.fsdp;
+  const double shard =
+      parameters.dense / sharers + parameters.experts / expert_holders(degrees, rank, sharers);
   double seconds = shard * constants.opt_bytes * work.software.optimizer_traffic / rank.memory_rate;
   if (work.muon && rank.trained) {
-    const double ranks = replicas * degrees.fsdp * degrees.tp * degrees.pp;
+    const double ranks = sharers * degrees.tp * degrees.pp;
     const double flops = kMuonFlops * work.shape.body_parameters * work.shape.dim / ranks;
     const double clock = sustained_clock(1, work.card, constants);  // products and nothing else
     seconds += flops / (rank.head.flops * kMuonRate) / clock;

@@ -19,8 +19,13 @@ struct ShardsTime {
 ShardsTime shards_time(const Work& work, const RankShare& rank, double forward, double backward,
                        const Constants& constants);
 
-// Parameters that a rank trains, before FSDP divides them.
-double trained_parameters(const Work& work, const RankShare& rank);
+// Parameters that a rank trains, before FSDP divides them. Experts that only some ranks hold are
+// divided by fewer.
+struct TrainedParameters {
+  double dense = 0;
+  double experts = 0;
+};
+TrainedParameters trained_parameters(const Work& work, const RankShare& rank);
 
 // Parameters and gradients exchanged in a step: bytes of whole messages. Tests compare what the
 // model prices with what plan/exchange counts and, of our trainer, with its programs.
@@ -32,10 +37,7 @@ struct ParameterTraffic {
 };
 ParameterTraffic parameter_traffic(const Work& work);
 
-// Ranks that hold the same expert, of `ranks` that hold the same dense layer.
-double expert_replicas(const Degrees& degrees, double ranks);
-
-double optimizer_seconds(const Work& work, const RankShare& rank, double parameters,
-                         const Constants& constants);
+double optimizer_seconds(const Work& work, const RankShare& rank,
+                         const TrainedParameters& parameters, const Constants& constants);
 
 }  // namespace assay::plan

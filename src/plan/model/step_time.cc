@@ -226,7 +226,7 @@ StepTime step_time(const Work& work, const Constants& constants) {
 
   StepTime t;
   t.clock = layer.clock;
-  const double parameters = trained_parameters(work, rank);
+  const TrainedParameters parameters = trained_parameters(work, rank);
   const double hiding =
       hiding_seconds(work, stage, each, free_backward + shards.backward, head.total());
   const HidingPasses beside{

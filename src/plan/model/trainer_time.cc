@@ -175,9 +175,7 @@ void add_calls(const Work& work, const TrainerStep& step, double moe_share,
     const bool context = call.axis == step::Axis::kContext;
     double seconds = exchange_seconds(
         call.kind, call.bytes, {context ? d.cp : d.tp, context ? d.tp : 1}, work.links, constants);
-    if (context) {
-      seconds *= constants.fsdp_slow;  // beside attention; what slows it is paid
-    } else if (call.kind == step::CollectiveKind::kAllToAll) {
+    if (!context && call.kind == step::CollectiveKind::kAllToAll) {
       // Ranks wait for each other where they exchange addends; then they are together.
       seconds += kSyncShare * constants.tp_sync_us * 1e-6 * (d.tp - 1);
     }
@@ -252,6 +250,8 @@ TrainerTimes trainer_times(const Work& work, const TrainerStep& step, const Rank
   PhaseTimes mean = mixed(device.dense, device.mixture, rank.moe_share);
   PhaseTimes ends = device.ends;
   add_calls(work, step, rank.moe_share, constants, mean, ends);
+  for (LayerTime* phase : {&mean.forward, &mean.again, &mean.backward})
+    phase->context = unhidden_seconds(phase->context, phase->attention, constants.fsdp_slow);
   const ExpertsTime experts =
       step.exchange.empty() ? ExpertsTime{} : experts_time(work, step, device, constants);
   mean.add(&LayerTime::experts, experts.waited, rank.moe_share);

@@ -33,8 +33,8 @@ struct Shape {
   double vocab = 0;
   bool tied = false;
   bool ragged_vocab = false;  // not a multiple of 8: the head's products are unaligned
-  // Columns of the joint q, k, v product and rows of the product after attention. In latent
-  // attention they do not follow from the heads.
+  // Columns of queries, keys and values, with the latents that they are made from, and rows of the
+  // product after attention.
   double qkv = 0;
   double attention_out = 0;
   double latent_qkv = 0;  // columns that latent attention's products before it would have as one
