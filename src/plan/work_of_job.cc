@@ -251,7 +251,10 @@ void spread(Work& work, const spec::LayoutSpec& layout, const spec::BatchSpec& b
   d.chunks = as_real(layout.pp_chunks);
   d.gpipe = layout.pp_schedule == spec::PipelineSchedule::kGpipe;
   d.zero_bubble = layout.pp_schedule == spec::PipelineSchedule::kZbH1;
-  d.sequence_parallel = layout.sequence_parallel;
+  // PyTorch's trainers cut sequences wherever they cut layers.
+  const bool torch = work.software.framework == Framework::kTorch ||
+                     work.software.framework == Framework::kTorchCompiled;
+  d.sequence_parallel = layout.sequence_parallel || (torch && layout.tp > 1);
   d.experts_cut =
       is_megatron_core(work.software.framework) && work.shape.is_moe() && d.tp > 1 && d.ep == 1;
   d.ranks = as_real(layout.dp * layout.inner_ranks());

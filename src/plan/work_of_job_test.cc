@@ -168,7 +168,8 @@ TEST(WorkOfJob, LatentAttentionIsThatOfRows) {
                                                 "layout.tp=1", "layout.fsdp=4", "layout.ep=8"});
   const Work work = work_of(job, {.framework = Framework::kMegatronCore}).value();
   const double in = 7168.0 * 1536 + 1536.0 * 128 * 192 + 7168.0 * 576 + 512.0 * 128 * 256;
-  EXPECT_DOUBLE_EQ(work.shape.qkv, in / 7168);
+  EXPECT_DOUBLE_EQ(work.shape.latent_qkv, in / 7168);
+  EXPECT_EQ(work.shape.qkv, 128 * (192 + 192 + 128) + 1536 + 512 + 64);
   EXPECT_EQ(work.shape.head_dim, 160);
   EXPECT_EQ(work.shape.attention_out, 128 * 128);
   EXPECT_EQ(work.shape.parameters, 671'026'419'200);

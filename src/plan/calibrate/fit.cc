@@ -29,7 +29,7 @@ double bounded(double coordinate, double low, double high) {
 constexpr double kProjectExponent = -0.5;
 // The residual of a project effect (habit) of 1. Effects are small for dense rows, which agree, and
 // larger for mixtures, where software decides half of a step.
-constexpr double kDenseHabitPull = 10;
+constexpr double kDenseHabitPull = 25;
 constexpr double kMixtureHabitPull = 0.5;
 // Step of differences, in units of coordinates.
 constexpr double kDifference = 1e-3;

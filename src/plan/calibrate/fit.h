@@ -46,7 +46,7 @@ struct FitStart {
 // the runs that are shipped, whose profile the priors are of, so that parts are right and not sums
 // alone.
 inline constexpr double kOwnPull = 0.01;
-inline constexpr double kProfilePull = 0.1;
+inline constexpr double kProfilePull = 0.03;
 
 // Fits the same rows several times, each time without some. Every fit begins at the same constants.
 // Derivatives at that point are computed once for all rows; nothing else of the rows left out is

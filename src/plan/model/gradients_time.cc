@@ -137,7 +137,8 @@ ReplicaExchanges replica_exchanges(const Work& work, const RankShare& rank,
 }
 
 double gradients_seconds(const Work& work, const RankShare& rank,
-                         const TrainedParameters& parameters, const HidingPasses& passes, const Constants& constants) {
+                         const TrainedParameters& parameters, const HidingPasses& passes,
+                         const Constants& constants) {
   double repeated = 0;  // after every micro-batch
   double repeats = 0;   // but the last
   double last = 0;

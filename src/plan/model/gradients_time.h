@@ -45,6 +45,7 @@ struct HidingPasses {
 // Seconds per step that are not hidden, with the time of adding gradients up where that is a
 // separate pass (our trainer).
 double gradients_seconds(const Work& work, const RankShare& rank,
-                         const TrainedParameters& parameters, const HidingPasses& passes, const Constants& constants);
+                         const TrainedParameters& parameters, const HidingPasses& passes,
+                         const Constants& constants);
 
 }  // namespace assay::plan

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plan/model/fsdp_memory.h"
 #include "plan/model/pipeline.h"
 #include "plan/model/rank_share.h"
 #include "plan/model/trainer_memory.h"
@@ -17,13 +18,6 @@ constexpr double kStateElements = 1;
 // same transposed.
 constexpr double kQuantisedCopies = 2;
 constexpr double kLogitChunks = 8;  // that llm.q computes one after the other
-
-// Per parameter of a rank, before FSDP cuts it.
-struct StateBytes {
-  double weight = 0;
-  double gradient = 0;
-  double optimizer = 0;
-};
 
 StateBytes whole_state_bytes(const Work& work) {
   const Software& software = work.software;
@@ -118,6 +112,8 @@ MemoryNeed memory_need(const Work& work, const MemoryConstants& constants) {
   const Degrees& degrees = work.degrees;
   const RankShare rank = rank_share(work, Constants{});  // sizes only: no rate is used
   if (work.software.framework == Framework::kAssay) return trainer_memory(work, rank);
+  if (has_fsdp_moments(work))
+    return fsdp_memory(work, rank, state_bytes(work), constants.base_gib * kGib);
   const double experts = rank.expert_parameters * shape.layers;
   // Of a pipeline's stages, the first and the last have a table each.
   const double all_ends = std::max(0.0, shape.parameters - shape.body_parameters);

@@ -100,6 +100,7 @@ TEST(Memory, WeightsInFp8HaveCopies) {
 
 TEST(Memory, LayersWithAStateKeepMore) {
   Work work = llama_8b_on_h100();
+  work.software = software_of(Framework::kAutomodel, work.card);
   const Bytes attending = need_of(work).activations;
   work.shape.state_share = 0.5;
   const double kept = 2 * work.batch.sequence * work.batch.micro_batch * work.shape.layers * 0.5 *
@@ -124,6 +125,7 @@ TEST(Memory, WholeBytes) {
 TEST(Memory, UnitsAreGathered) {
   const auto as_double = [](Bytes bytes) { return static_cast<double>(bytes.count()); };
   Work work = llama_8b_on_h100();
+  work.software = software_of(Framework::kAutomodel, work.card);
   const double layer = 2 * work.shape.body_parameters / work.shape.layers;
   const double ends = 2 * 2 * work.shape.vocab * work.shape.dim;
   EXPECT_NEAR(as_double(need_of(work).gathered), 3 * layer + 2 * ends, 1);
