@@ -113,12 +113,10 @@ base::Result<std::optional<hash::Digest>> replaceable_content(store::Store& stor
   const auto now = files.content_of(path);
   const store::RunId writer = now == own ? 0 : files.writer_of(path);
   if (writer == 0) return own;
-  ASSAY_TRY(store::RunRecord other, store::head_of(store, writer));
-  if (store::stream_paths(other).contains(path)) {
-    ASSAY_TRY(other, store::load_run(store, writer));
-    if (store::log_paths(other).contains(path)) return own;
-  }
-  return now;
+  ASSAY_TRY(const store::RunRecord other, store::head_of(store, writer));
+  ASSAY_TRY(const std::set<std::string> logs,
+            store::load_log_paths(store.database(), writer, other.redirects));
+  return logs.contains(path) ? own : now;
 }
 
 // Whether there is something to read for a stage that read a pipe: a pipe, a socket or a file.
