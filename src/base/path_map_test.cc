@@ -61,7 +61,8 @@ RC_GTEST_PROP(WithPrefixProperty, EveryPathAtOnceIsOneAfterTheOther, ()) {
     paths.insert(path);
   }
   std::string word;
-  for (const std::string& part : *some("/a", "/b", "/c", "-I", "=", ":", " ", "-b", "b", "/", ",", "'")) {
+  for (const std::string& part :
+       *some("/a", "/b", "/c", "-I", "=", ":", " ", "-b", "b", "/", ",", "'")) {
     word += part;
   }
   std::string expected = word;

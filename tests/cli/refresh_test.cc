@@ -204,6 +204,21 @@ TEST_F(Refresh, AVerbWithAWrongArgumentIsNoRun) {
   EXPECT_EQ(json("log")["runs"].size(), 1U);
 }
 
+// The exit code is the same.
+TEST_F(Refresh, AVerbThatFailedOnItsInputIsAFailedRun) {
+  shell(
+      "for i in $(seq 100); do echo '{\"text\": \"a\"}'; done > rows.jsonl; echo '{' >> "
+      "rows.jsonl");
+  EXPECT_EQ(shell("$A data tokenize rows.jsonl -o x.tokens --frobnicate").exit_code, 64);
+  EXPECT_EQ(shell("$A data tokenize nothere.jsonl -o x.tokens 2> log").exit_code, 64);
+  EXPECT_EQ(json("log")["runs"].size(), 0U);
+  EXPECT_EQ(shell("$A data tokenize rows.jsonl -o x.tokens").exit_code, 64);
+  const Json run = json("show last");
+  EXPECT_EQ(run["run"]["status"], "failed");
+  EXPECT_EQ(run["run"]["exit_code"], 64);
+  EXPECT_THAT(run["inputs"].dump(), HasSubstr("rows.jsonl"));
+}
+
 TEST_F(Refresh, StopsWhereTheSameWasMadeAgain) {
   shell("echo a > in; $A run -- sh -c 'tr a-z A-Z < in | head -1 > up'");
   shell("$A run -- sh -c 'cat up > copy'; $A run -- sh -c 'cat copy > copy2'; echo b >> in");

@@ -69,8 +69,7 @@ std::vector<PlannedRefresh> plan_refresh(const StageStates& states,
   for (const std::size_t stage : order.order()) {
     if (states.reasons[stage].empty() || !needed.contains(stage)) continue;
     plan.push_back({runs[stage].stage, runs[stage].id, command_text(runs[stage]),
-                    states.reasons[stage],
-                    obstacle_of(runs[stage], states.edited[stage], edited)});
+                    states.reasons[stage], obstacle_of(runs[stage], states.edited[stage], edited)});
   }
   return plan;
 }

@@ -99,8 +99,8 @@ base::Result<std::vector<std::string>> absent_files(store::Store& store, store::
   return absent;
 }
 
-// The content at `path`, where the stage's standard output or error went, that may be replaced: what
-// the stage left there, or another run as its result. A log of either has lines of its own.
+// The content at `path`, where the stage's standard output or error went, that may be replaced:
+// what the stage left there, or another run as its result. A log of either has lines of its own.
 base::Result<std::optional<hash::Digest>> replaceable_content(store::Store& store,
                                                               const store::RunRecord& run,
                                                               const std::string& path) {
