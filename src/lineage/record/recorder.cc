@@ -220,7 +220,16 @@ void Recorder::finish_tracking(const collect::CollectorResult& outcome, Results&
   tracker_->finish(results);
   for (const collect::ObservationGap& missed : outcome.missed)
     results.missed({missed.what, missed.text});
-  if (input_.was_read()) results.missed(store::missed_stdin());
+  switch (input_.state()) {
+    case collect::InputStream::State::kNotRead:
+      break;
+    case collect::InputStream::State::kRead:
+      results.missed(store::missed_stdin());
+      break;
+    case collect::InputStream::State::kUnknown:
+      results.missed(store::unknown_stdin());
+      break;
+  }
   if (outcome.dropped > 0) {
     results.missed({"dropped", fmt::format("{} events could not be recorded", outcome.dropped)});
   }
