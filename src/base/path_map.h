@@ -20,7 +20,8 @@ class PathMap {
   // A path outside the project is not changed.
   [[nodiscard]] std::string path(std::string_view path) const;
   // Replaces every occurrence of the folder as a whole path: "--data=/p/x", "/p/a:/p/b",
-  // "-I/p/include", "file:///p/x", but not "/mnt/p" or "/p2".
+  // "-I/p/include", "file:///p/x", "cd /p && true", but not "/mnt/p", "/p2", "/p@v1/x" or, where
+  // the argument or the value of the option is a path and no script, "/p 2/x".
   [[nodiscard]] std::string argument(std::string_view argument) const;
 
  private:

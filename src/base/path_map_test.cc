@@ -34,6 +34,17 @@ TEST(PathMap, Arguments) {
                          {"/home/u/p2", "/home/u/p2"},
                          {"/home/u/p.bak/x", "/home/u/p.bak/x"},
                          {"/home/u/p-old", "/home/u/p-old"},
+                         {"/home/u/p@v1/x", "/home/u/p@v1/x"},
+                         {"/home/u/p 2/x", "/home/u/p 2/x"},
+                         {"--data=/home/u/p 2/x", "--data=/home/u/p 2/x"},
+                         {"-I/home/u/p,2", "-I/home/u/p,2"},
+                         {"/lib:/home/u/p (1)/x:/home/u/p", "/lib:/home/u/p (1)/x:/c"},
+                         {"file:///home/u/p 2/x", "file:///home/u/p 2/x"},
+                         {"cat '/home/u/p 2/x' /home/u/p~/y", "cat '/home/u/p 2/x' /home/u/p~/y"},
+                         {"cat /home/u/p\\ 2/x", "cat /home/u/p\\ 2/x"},
+                         {"LIB=/home/u/p run;ls /home/u/p;", "LIB=/c run;ls /c;"},
+                         {"ls \"/home/u/p\">/home/u/p/x", "ls \"/c\">/c/x"},
+                         {"--all=/home/u/p,/home/u/p/x", "--all=/c,/c/x"},
                          {"plain", "plain"},
                          {"", ""}}) {
     EXPECT_EQ(map.argument(c.word), c.expected) << c.word;
@@ -50,7 +61,8 @@ RC_GTEST_PROP(WithPrefixProperty, EveryPathAtOnceIsOneAfterTheOther, ()) {
     paths.insert(path);
   }
   std::string word;
-  for (const std::string& part : *some("/a", "/b", "/c", "-I", "=", ":", " ", "-b", "b", "/")) {
+  for (const std::string& part :
+       *some("/a", "/b", "/c", "-I", "=", ":", " ", "-b", "b", "/", ",", "'")) {
     word += part;
   }
   std::string expected = word;

@@ -79,7 +79,10 @@ base::Result<void> relocate_environments(Database& database, const base::PathMap
   for (const std::int64_t id : environments) {
     ASSAY_TRY(const std::string before, read_document(database, id));
     std::vector<std::string> variables = unpacked_strings(before);
-    for (std::string& variable : variables) variable = map.argument(variable);
+    for (std::string& variable : variables) {
+      const std::size_t value = std::min(variable.find('='), variable.size() - 1) + 1;
+      variable = variable.substr(0, value) + map.argument(std::string_view(variable).substr(value));
+    }
     const auto packed = packed_strings(variables);
     const std::string_view after(reinterpret_cast<const char*>(packed.data()), packed.size());
     if (after == before) continue;

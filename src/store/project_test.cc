@@ -58,5 +58,21 @@ TEST_F(ProjectMoveTest, CommandsOptionsAndEnvironmentsLeadToTheCopy) {
   EXPECT_EQ(there.outputs.front().path, copy_ + "/out");
 }
 
+TEST_F(ProjectMoveTest, FoldersBesideItThatBeginWithItsNameStay) {
+  RunRecord run = run_of("cp in=1 -> out=2", old_);
+  run.command = {"cp"};
+  for (const char* more : {"@v1", " 2", "+", ",old", "~", " (copy)"}) {
+    run.command.push_back(old_ + more + "/in");
+    run.command.push_back("--from=" + old_ + more);
+    run.command.push_back("cat '" + old_ + more + "/in'");
+  }
+  run.options = {"--keep=" + old_ + " 2/*.so"};
+  run.context.environment = {{"DATA", old_ + " 2"}, {"PYTHONPATH", "/lib:" + old_ + "@v1/lib"}};
+  const RunRecord there = run_in_copy(run);
+  EXPECT_EQ(there.command, run.command);
+  EXPECT_EQ(there.options, run.options);
+  EXPECT_EQ(there.context.environment, run.context.environment);
+}
+
 }  // namespace
 }  // namespace assay::store

@@ -47,6 +47,12 @@ Missed missed_stdin() {
           "standard input was a pipe or a socket; what came through it was not recorded"};
 }
 
+Missed unknown_stdin() {
+  return {"stdin-unknown",
+          "standard input was a pipe, and whether it was read is not known: this user has no inotify "
+          "instance left (fs.inotify.max_user_instances)"};
+}
+
 bool read_a_pipe(const RunRecord& run) {
   return std::any_of(run.missed.begin(), run.missed.end(),
                      [](const Missed& missed) { return missed.what == kStdin; });

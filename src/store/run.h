@@ -120,6 +120,8 @@ struct Missed {
 // The run read a pipe or socket as its standard input. Unlike a file, it cannot be given to the
 // command again.
 Missed missed_stdin();
+// It may have, or may not: the run is not complete, and can be repeated.
+Missed unknown_stdin();
 
 // A package of which the run read at least one file.
 struct Package {

@@ -13,13 +13,17 @@ constexpr std::int64_t kUnknownSize = -1;
 
 }  // namespace
 
-std::set<std::string> stream_paths(const RunRecord& run) {
+std::set<std::string> stream_paths(const std::vector<std::string>& redirects) {
   std::set<std::string> paths;
-  for (const std::string& redirect : run.redirects) {
+  for (const std::string& redirect : redirects) {
     const std::size_t path = redirect.find('/');
     if (path != std::string::npos) paths.insert(redirect.substr(path));
   }
   return paths;
+}
+
+std::set<std::string> stream_paths(const RunRecord& run) {
+  return stream_paths(run.redirects);
 }
 
 std::set<std::string> log_paths(const RunRecord& run) {
@@ -34,6 +38,31 @@ std::set<std::string> log_paths(const RunRecord& run) {
   }
   if (!leaves_files) return {};
   for (const Input& input : run.inputs) logs.erase(input.path);
+  return logs;
+}
+
+base::Result<std::set<std::string>> load_log_paths(Database& database, RunId run,
+                                                   const std::vector<std::string>& redirects) {
+  std::set<std::string> logs;
+  const std::set<std::string> streams = stream_paths(redirects);
+  if (streams.empty()) return logs;
+  // Of more files than it has streams, one is not a stream.
+  ASSAY_TRY(Statement left, database.prepare("SELECT path FROM run_output WHERE run = ?1"
+                                             " AND status <> 'deleted' LIMIT ?2"));
+  ASSAY_TRY_VOID(left.bind(run, static_cast<std::int64_t>(streams.size() + 1)));
+  bool leaves_files = false;
+  ASSAY_TRY_VOID(left.each([&](const Statement& row) {
+    leaves_files = leaves_files || !streams.contains(row.text(0));
+  }));
+  if (!leaves_files) return logs;
+  ASSAY_TRY(Statement written,
+            database.prepare("SELECT 1 FROM run_output o WHERE o.run = ?1 AND o.path = ?2 AND NOT"
+                             " EXISTS (SELECT 1 FROM run_input i WHERE i.path = ?2"
+                             " AND i.run = ?1)"));
+  for (const std::string& stream : streams) {
+    ASSAY_TRY_VOID(written.bind(run, stream));
+    ASSAY_TRY_VOID(written.each([&](const Statement&) { logs.insert(stream); }));
+  }
   return logs;
 }
 

@@ -7,7 +7,10 @@
 #include <string>
 #include <utility>
 
+#include "base/host_name.h"
 #include "store/column_encoding.h"
+#include "store/run_dependencies.h"
+#include "store/run_reader.h"
 
 namespace assay::store {
 namespace {
@@ -40,20 +43,12 @@ base::Result<std::vector<Other>> ended_with_outputs(Database& database, RunId ru
   return others;
 }
 
-void add_logs(const std::vector<std::string>& redirects, std::set<std::string>& logs) {
-  for (const std::string& redirect : redirects) {
-    const std::size_t path = redirect.find('/');
-    const bool log = redirect.starts_with("2>") || redirect.find(">>") < path;
-    if (log && path != redirect.npos) logs.insert(redirect.substr(path));
-  }
-}
-
 // Reads the smaller run's outputs and looks each up among the other's.
 base::Result<std::vector<std::string>> written_by_both(Database& database, const Other& a,
                                                        const Other& b) {
-  std::set<std::string> logs;
-  add_logs(a.redirects, logs);
-  add_logs(b.redirects, logs);
+  ASSAY_TRY(std::set<std::string> logs, load_log_paths(database, a.id, a.redirects));
+  ASSAY_TRY(std::set<std::string> more, load_log_paths(database, b.id, b.redirects));
+  logs.merge(more);
   ASSAY_TRY(Statement same,
             database.prepare("SELECT a.path FROM run_output a CROSS JOIN run_output b"
                              " WHERE a.run = ?1 AND b.path = a.path AND b.run = ?2"
@@ -92,10 +87,15 @@ base::Result<void> add_to(Database& database, RunId run, const Missed& missed) {
 
 base::Result<std::vector<RunId>> overlapping_runs(Store& store, RunId run) {
   std::vector<RunId> runs;
-  ASSAY_TRY(Statement select, store.database().prepare("SELECT id FROM run WHERE status = 'running'"
-                                                       " AND id <> ?1"));
+  ASSAY_TRY(Statement select,
+            store.database().prepare("SELECT id, collector_pid, collector_start_ticks, host"
+                                     " FROM run WHERE status = 'running' AND id <> ?1"));
   ASSAY_TRY_VOID(select.bind(run));
-  ASSAY_TRY_VOID(select.each([&](const Statement& row) { runs.push_back(row.integer(0)); }));
+  const std::string here = base::host_name();
+  ASSAY_TRY_VOID(select.each([&](const Statement& row) {
+    const bool elsewhere = row.text(3) != here;
+    if (elsewhere || is_alive(row.integer(1), row.integer(2))) runs.push_back(row.integer(0));
+  }));
   return runs;
 }
 

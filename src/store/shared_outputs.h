@@ -11,14 +11,15 @@
 
 namespace assay::store {
 
-// The other runs that are running now.
+// The other runs that are running now, not those whose collector was killed on this machine: no
+// verb has recovered them yet (lineage/record/recovery.h), and they are long over. Processes of
+// another machine cannot be seen, so its runs count.
 base::Result<std::vector<RunId>> overlapping_runs(Store& store, RunId run);
 
 // Call with the run's outputs written, in the caller's transaction. `earlier`: overlapping_runs()
 // when the run began; later ones are found by their numbers. Returns what the run has missed for
 // it, and adds the same to what the other runs have missed, which then are not complete either.
-// Files that a run appended to as its standard output or error, or that were its standard error, do
-// not count: they are logs, which several runs may share.
+// Logs of either run (run_dependencies.h) do not count: several runs may share them.
 base::Result<std::vector<Missed>> note_shared_outputs(Database& database, const RunRecord& run,
                                                       const std::vector<RunId>& earlier);
 

@@ -1,5 +1,8 @@
 #include "store/shared_outputs.h"
 
+#include <unistd.h>
+
+#include "base/host_name.h"
 #include "store/run_reader.h"
 #include "store/run_writer.h"
 #include "store/testing/runs.h"
@@ -23,6 +26,9 @@ class SharedOutputsTest : public testing::RunsTest {
     Running running{.run = run_of(description), .overlapping = {}};
     running.run.redirects = std::move(redirects);
     running.run.status = RunStatus::kRunning;
+    running.run.context.host = base::host_name();
+    running.run.collector_pid = ::getpid();
+    running.run.collector_start_ticks = testing::own_start_ticks();
     running.run.id = *begin_run(store_, running.run);
     running.overlapping = *overlapping_runs(store_, running.run.id);
     return running;
@@ -68,6 +74,39 @@ TEST_F(SharedOutputsTest, RunsAfterEachOtherAndOtherFilesDoNotCount) {
   end(second);
   end(third);
   for (const RunId run : {1, 2, 3}) EXPECT_EQ(missed(run), "");
+}
+
+// Killed with everything that it had started, and recovered while another run runs.
+TEST_F(SharedOutputsTest, ARunWhoseCollectorWasKilledBeforeDoesNotCount) {
+  RunRecord killed = run_of("a -> f=1");
+  killed.status = RunStatus::kRunning;
+  killed.context.host = base::host_name();
+  killed.collector_pid = ::getpid();
+  killed.collector_start_ticks = testing::own_start_ticks() - 1;  // a process before this one
+  Running first{.run = killed, .overlapping = {}};
+  first.run.id = *begin_run(store_, killed);
+  killed.context.host = "another";
+  const RunId elsewhere = *begin_run(store_, killed);
+  Running second = begin("b -> f=2");
+  EXPECT_THAT(second.overlapping, ElementsAre(elsewhere)) << "which may run";
+  end(first);
+  end(second);
+  for (const RunId run : {first.run.id, second.run.id}) EXPECT_EQ(missed(run), "");
+}
+
+TEST_F(SharedOutputsTest, AnySharedStreamOfRunsThatLeaveFilesIsALog) {
+  Running first = begin("a -> log=1 x=1", {"1>/project/log"});
+  Running second = begin("b -> log=2 y=1", {"1>/project/log"});
+  end(first);
+  end(second);
+  for (const RunId run : {1, 2}) EXPECT_EQ(missed(run), "");
+  // Nothing else: it is the result.
+  Running third = begin("c -> out=1 -gone", {"1>/project/out"});
+  Running fourth = begin("d -> out=2", {"1>/project/out"});
+  end(third);
+  end(fourth);
+  EXPECT_THAT(missed(3), HasSubstr("/project/out was also written by run 4"));
+  EXPECT_THAT(missed(4), HasSubstr("/project/out was also written by run 3"));
 }
 
 TEST_F(SharedOutputsTest, ASharedLogDoesNotCount) {

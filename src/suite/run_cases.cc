@@ -9,6 +9,7 @@
 #include "base/process/environment.h"
 #include "base/process/exit_status.h"
 #include "base/text.h"
+#include "compare/journal.h"
 #include "suite/collective.h"
 
 namespace assay::suite {
@@ -147,8 +148,7 @@ class CaseRunner {
                          base::shell_quoted(rows.string()));
     }
     const fs::path journal = folder_.directory() / "compare" / suite_case.name;
-    std::error_code ignored;
-    if (fs::exists(journal / "runs.jsonl", ignored)) {
+    if (compare::has_begun(journal)) {
       return fmt::format("exec {} compare --resume {} --json --quiet", assay,
                          base::shell_quoted(journal.string()));
     }

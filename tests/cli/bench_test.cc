@@ -348,6 +348,35 @@ TEST_F(BenchCli, AFailingCaseKeepsItsOutputAndAnInterruptedRunGoesOn) {
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(ran), {}), "x\n");  // once
 }
 
+// Killed, or out of disk space, while the first line of its journal was written.
+TEST_F(BenchCli, AnExperimentThatHadHardlyBegunIsStartedAgain) {
+  write("one.toml", R"toml(title = "one"
+[[case]]
+name = "a"
+compare = """
+metric = "regex:t=([0-9.]+)"
+max_pairs = 2
+[[arm]]
+name = "x"
+command = "echo t=1"
+[[arm]]
+name = "y"
+command = "echo t=2"
+"""
+[[table]]
+title = "t"
+value = "json:effect_pct"
+figures = [ { what = "w", measured = "a" } ]
+)toml");
+  ASSERT_EQ(bench({"one.toml", "-o", "x"}).exit_code, 0);
+  const fs::path journal = directory_.path() / "x/compare/a/runs.jsonl";
+  ASSERT_GT(fs::file_size(journal), 100U);
+  fs::resize_file(journal, 100);
+  fs::remove(directory_.path() / "x/cases/a.json");
+  const Json whole = bench_json({"--resume", "x"}, 0);
+  EXPECT_EQ(case_of(whole, "a")["state"], "done");
+}
+
 // Release 0.1 kept cases as steps.
 TEST_F(BenchCli, AFolderOfRelease01IsResumed) {
   write("three.toml", kThreeCases);

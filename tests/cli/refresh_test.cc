@@ -127,6 +127,34 @@ TEST_F(Refresh, AStageThatOverwritesAFileFollowsTheOneBefore) {
   EXPECT_EQ(content("out"), "b\n");
 }
 
+// The shell opens the file, and `run @N` does instead of it.
+TEST_F(Refresh, ARedirectionThatOverwritesAFileFollowsTheOneBefore) {
+  shell("echo a > a; echo b > b; echo 1 > in; $A run -q -- cat a > out; $A run -q -- cat b > out");
+  shell("$A run -q -- cp in other; $A run -q -- cat a > out; echo 2 > in");
+  EXPECT_THAT(shell("$A status").out, HasSubstr("stage 1 wrote out again"));
+  EXPECT_EQ(outcomes(json("refresh")), "2 done, 3 done");
+  EXPECT_EQ(content("out"), "b\n");
+  EXPECT_EQ(content("other"), "2\n");
+  EXPECT_THAT(stale_by_status(), IsEmpty());
+  shell("echo c > a");
+  const auto both = shell("$A refresh --json");
+  EXPECT_EQ(outcomes(Json::parse(both.out)), "1 done, 2 done");
+  EXPECT_THAT(both.err, Not(HasSubstr("is not redirected")));
+  EXPECT_EQ(json("show 1")["run"]["redirects"], json("show 7")["run"]["redirects"]);
+  EXPECT_EQ(content("out"), "b\n");
+  shell("$A run -q -- cat a > out; rm out");
+  EXPECT_EQ(shell("$A refresh -q").exit_code, 0) << "there is nothing to lose";
+  EXPECT_EQ(content("out"), "b\n");
+  // No run left this.
+  shell("echo mine > out");
+  for (const char* options : {"", " --keep-going", " --overwrite", " @1"}) {
+    const auto refused = shell(std::string("echo d >> a; $A refresh") + options);
+    EXPECT_EQ(refused.exit_code, 1) << options;
+    EXPECT_THAT(refused.err + refused.out, HasSubstr("remove it to have it made again"));
+    EXPECT_EQ(content("out"), "mine\n") << options;
+  }
+}
+
 TEST_F(Refresh, AFailedStageIsNamedWithItsRun) {
   shell(
       "echo a > in; $A run -q -- sh -c 'cp in x; grep -q a in'; $A run -q -- sh -c 'cat x > y';"
@@ -174,6 +202,21 @@ TEST_F(Refresh, AVerbWithAWrongArgumentIsNoRun) {
   shell("$A run -q -- true");
   EXPECT_EQ(shell("$A report nothere").exit_code, 64);
   EXPECT_EQ(json("log")["runs"].size(), 1U);
+}
+
+// The exit code is the same.
+TEST_F(Refresh, AVerbThatFailedOnItsInputIsAFailedRun) {
+  shell(
+      "for i in $(seq 100); do echo '{\"text\": \"a\"}'; done > rows.jsonl; echo '{' >> "
+      "rows.jsonl");
+  EXPECT_EQ(shell("$A data tokenize rows.jsonl -o x.tokens --frobnicate").exit_code, 64);
+  EXPECT_EQ(shell("$A data tokenize nothere.jsonl -o x.tokens 2> log").exit_code, 64);
+  EXPECT_EQ(json("log")["runs"].size(), 0U);
+  EXPECT_EQ(shell("$A data tokenize rows.jsonl -o x.tokens").exit_code, 64);
+  const Json run = json("show last");
+  EXPECT_EQ(run["run"]["status"], "failed");
+  EXPECT_EQ(run["run"]["exit_code"], 64);
+  EXPECT_THAT(run["inputs"].dump(), HasSubstr("rows.jsonl"));
 }
 
 TEST_F(Refresh, StopsWhereTheSameWasMadeAgain) {

@@ -63,6 +63,14 @@ TEST_F(RunAgain, ALogThatTheStageWasTheFirstToWriteToStaysWhole) {
                            "is not redirected\n");
 }
 
+// What the second stage left there is recorded, but as a log.
+TEST_F(RunAgain, ALogOfALaterStageStaysWhole) {
+  shell("($A run -- echo first; $A run -- sh -c 'echo second; echo x > out') > log");
+  ASSERT_EQ(content("log"), "first\nsecond\n");
+  EXPECT_THAT(shell("$A run @1").err, HasSubstr("is not redirected"));
+  EXPECT_EQ(content("log"), "first\nsecond\n");
+}
+
 TEST_F(RunAgain, TheLogThatIsBeingWrittenGetsNoHoles) {
   shell("(echo one; $A run -- sh -c 'echo stage; echo x > out'; $A run @1; echo end) > log 2>&1");
   EXPECT_EQ(content("log"), "one\nstage\nstage\nend\n");

@@ -40,7 +40,6 @@ std::optional<hash::Digest> DiskFiles::content_at(const std::string& path,
   return hashed->digest;
 }
 
-// The newest run that left this content here.
 store::RunId DiskFiles::writer_of(const std::string& path) {
   const auto content = content_of(path);
   if (!content) return 0;

@@ -28,6 +28,10 @@ class DiskFiles {
   // What is at `path` now; nothing if that is not a readable file.
   std::optional<hash::Digest> content_of(const std::string& path);
 
+  // The newest run that left what is at `path` now; 0: none, so that it was changed by hand or by
+  // an unrecorded program.
+  store::RunId writer_of(const std::string& path);
+
   // The callbacks for staleness(). This object must outlive them.
   DiskQueries queries();
 
@@ -36,8 +40,6 @@ class DiskFiles {
 
  private:
   std::optional<hash::Digest> content_at(const std::string& path, const struct stat& status);
-  store::RunId writer_of(const std::string& path);
-
   DiskFiles(store::Store& store, store::HashCache cache)
       : store_(&store), cache_(std::move(cache)) {}
 

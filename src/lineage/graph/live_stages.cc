@@ -148,14 +148,20 @@ const store::Output* LiveStages::left_at(std::string_view path) const {
   return left == touches.end() ? nullptr : left->output;
 }
 
-std::vector<std::size_t> LiveStages::later_writers(std::size_t stage, std::string_view path) const {
-  std::vector<std::size_t> later;
+std::optional<std::size_t> LiveStages::next_writer(
+    std::size_t stage, std::string_view path,
+    const std::function<bool(std::size_t later)>& counts) const {
   const auto found = path_changes_.find(path);
-  if (found == path_changes_.end()) return later;
-  for (const PathChange& change : found->second) {
-    if (change.stage > stage && change.output != nullptr) later.push_back(change.stage);
-  }
-  return later;
+  if (found == path_changes_.end()) return std::nullopt;
+  // In the order of the stages' numbers.
+  const std::vector<PathChange>& all = found->second;
+  auto next =
+      std::upper_bound(all.begin(), all.end(), stage,
+                       [](std::size_t at, const PathChange& change) { return at < change.stage; });
+  next = std::find_if(next, all.end(), [&](const PathChange& change) {
+    return change.output != nullptr && counts(change.stage);
+  });
+  return next == all.end() ? std::nullopt : std::optional(next->stage);
 }
 
 std::optional<std::size_t> LiveStages::owner(std::string_view path) const {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -71,10 +72,11 @@ class LiveStages {
   [[nodiscard]] std::optional<Source> same_content(std::size_t stage,
                                                    const store::Input& input) const;
 
-  // Stages with higher numbers that leave a file at the path, too. If this stage writes it again,
-  // they have to follow, as when all stages ran in order.
-  [[nodiscard]] std::vector<std::size_t> later_writers(std::size_t stage,
-                                                       std::string_view path) const;
+  // The next stage, by number, that leaves a file at the path, too, and that `counts`. If this
+  // stage writes it again, that one has to follow, as when all stages ran in order.
+  [[nodiscard]] std::optional<std::size_t> next_writer(
+      std::size_t stage, std::string_view path,
+      const std::function<bool(std::size_t later)>& counts) const;
 
   // The stage that changed this path last: the file on disk is its output.
   [[nodiscard]] std::optional<std::size_t> owner(std::string_view path) const;

@@ -153,36 +153,43 @@ Feeds feeds_of(const LiveStages& stages) {
 // Of stages that write the same file.
 class OverwriteOrder {
  public:
-  explicit OverwriteOrder(Feeds feeds) : feeds_(std::move(feeds)) {}
+  explicit OverwriteOrder(Feeds feeds)
+      : feeds_(std::move(feeds)), sources_(feeds_.size()), needed_(feeds_.size()) {
+    for (std::size_t stage = 0; stage < feeds_.size(); ++stage) {
+      for (const auto& [reader, input] : feeds_[stage]) sources_[reader].push_back(stage);
+    }
+  }
 
   [[nodiscard]] const Feeds& feeds() const { return feeds_; }
 
   // Whether `first` has the lower number and does not depend on `second`: then `second` overwrites
   // what it wrote.
   bool is_overwritten_by(std::size_t first, std::size_t second) {
-    if (first >= second) return false;
-    const auto known = known_.find({first, second});
-    if (known != known_.end()) return known->second;
-    return known_[{first, second}] = !depends_on(first, second);
+    return first < second && !needed_by(first)[second];
   }
 
  private:
-  [[nodiscard]] bool depends_on(std::size_t stage, std::size_t other) const {
-    std::set<std::size_t> reached = {other};
-    std::vector<std::size_t> todo = {other};
+  // For each stage, whether this one depends on it.
+  const std::vector<bool>& needed_by(std::size_t stage) {
+    std::vector<bool>& needed = needed_[stage];
+    if (!needed.empty()) return needed;
+    needed.resize(feeds_.size());
+    std::vector<std::size_t> todo = {stage};
     while (!todo.empty()) {
-      const std::size_t from = todo.back();
+      const std::size_t reader = todo.back();
       todo.pop_back();
-      for (const auto& [next, input] : feeds_[from]) {
-        if (next == stage) return true;
-        if (reached.insert(next).second) todo.push_back(next);
+      for (const std::size_t source : sources_[reader]) {
+        if (needed[source]) continue;
+        needed[source] = true;
+        todo.push_back(source);
       }
     }
-    return false;
+    return needed;
   }
 
   Feeds feeds_;
-  std::map<std::pair<std::size_t, std::size_t>, bool> known_;
+  std::vector<std::vector<std::size_t>> sources_;  // the feeds, from the reader
+  std::vector<std::vector<bool>> needed_;          // of the stages that were asked about
 };
 
 void check_output(const LiveStages& stages, OverwriteOrder& order, std::size_t stage,
@@ -267,8 +274,9 @@ void check_fact(const LiveStages& stages, std::size_t stage, const store::PathFa
   }
 }
 
-// Adds a reason for every stage fed by a stale one, or that overwrites a file of it, until nothing
-// changes. Stages can feed each other in cycles, by path: each pair is visited once.
+// Adds a reason for every stage fed by a stale one, or that is the next to overwrite a file of it,
+// until nothing changes: those that overwrite it after that follow from the next one. Stages can
+// feed each other in cycles, by path: each pair is visited once.
 void propagate(const LiveStages& stages, OverwriteOrder& order,
                std::vector<std::vector<Reason>>& reasons) {
   std::vector<std::size_t> todo;
@@ -286,11 +294,12 @@ void propagate(const LiveStages& stages, OverwriteOrder& order,
     };
     for (const auto& [stage, input] : order.feeds()[stale]) add(stage, input->path);
     for (const Output& output : stages.runs()[stale].outputs) {
-      if (!output.blake3 || stages.is_only_log(stale, output.path)) continue;
-      for (const std::size_t later : stages.later_writers(stale, output.path)) {
-        if (fed.contains(later) || stages.is_only_log(later, output.path)) continue;
-        if (order.is_overwritten_by(stale, later)) add(later, output.path);
-      }
+      if (output.status == store::OutputStatus::kDeleted) continue;
+      if (stages.is_only_log(stale, output.path)) continue;
+      const auto next = stages.next_writer(stale, output.path, [&](std::size_t later) {
+        return !stages.is_only_log(later, output.path) && order.is_overwritten_by(stale, later);
+      });
+      if (next) add(*next, output.path);
     }
   }
 }

@@ -183,6 +183,21 @@ TEST(Staleness, AFileThatAnEarlierStageMadeAgainIsOverwrittenAgain) {
               ElementsAre("-", "-"));
 }
 
+// One reason each, not one for every stage before.
+TEST(Staleness, StagesThatOverwriteOneFileFollowTheOneBeforeEach) {
+  EXPECT_THAT(states(stages_of({"cp a=1 -> p=1", "cp b=1 -> p=2 q=2", "cp c=1 -> p=3",
+                                "cp d=1 -> q=4 p=4", "use q=4 -> r=1"}),
+                     disk_of({{"a", "9"},
+                              {"b", "1"},
+                              {"c", "1"},
+                              {"d", "1"},
+                              {"p", "4"},
+                              {"q", "4"},
+                              {"r", "1"}})),
+              ElementsAre("input a has changed", "stage 1 is stale", "stage 2 is stale",
+                          "stage 2 is stale; stage 3 is stale", "stage 4 is stale"));
+}
+
 TEST(Staleness, StagesThatFeedEachOtherEnd) {
   EXPECT_THAT(
       states(stages_of({"a y=1 -> x=1", "b x=1 -> y=1"}), disk_of({{"x", "1"}, {"y", "9"}})),

@@ -6,11 +6,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/host_name.h"
 #include "base/process/environment.h"
 #include "base/process/exit_status.h"
+#include "base/process/program.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "lineage/archive/archive_names.h"
@@ -25,6 +28,7 @@
 #include "observe/collect/process/outside_writers.h"
 #include "share/region.h"
 #include "store/cleaning.h"
+#include "store/run_dependencies.h"
 #include "store/run_row.h"
 #include "store/run_writer.h"
 #include "store/shared_outputs.h"
@@ -193,11 +197,6 @@ base::Result<void> Recorder::run() {
   };
   const auto outcome = collector_->run(launch_, control, *tracker_);
   if (abandoned_) return {};
-  if (outcome && request_.drop_misuse && wait_status_ &&
-      base::shell_exit_code(*wait_status_) == static_cast<int>(base::ExitCode::kUsage)) {
-    discard();
-    return {};
-  }
   if (!outcome) return base::fail(outcome.error());
   store::RunStatus status =
       outcome->wait_status == 0 ? store::RunStatus::kDone : store::RunStatus::kFailed;
@@ -221,7 +220,16 @@ void Recorder::finish_tracking(const collect::CollectorResult& outcome, Results&
   tracker_->finish(results);
   for (const collect::ObservationGap& missed : outcome.missed)
     results.missed({missed.what, missed.text});
-  if (input_.was_read()) results.missed(store::missed_stdin());
+  switch (input_.state()) {
+    case collect::InputStream::State::kNotRead:
+      break;
+    case collect::InputStream::State::kRead:
+      results.missed(store::missed_stdin());
+      break;
+    case collect::InputStream::State::kUnknown:
+      results.missed(store::unknown_stdin());
+      break;
+  }
   if (outcome.dropped > 0) {
     results.missed({"dropped", fmt::format("{} events could not be recorded", outcome.dropped)});
   }
@@ -280,6 +288,9 @@ base::Result<void> Recorder::store(const collect::CollectorResult& outcome,
       StagedResults::create(
           run_.spool, request_.explain ? [this](const std::string& line) { channel_.print(line); }
                                        : StagedResults::Explain{}));
+  std::set<std::string> expected = store::stream_paths(run_);
+  expected.insert(base::own_program());
+  results.expect(std::move(expected));
   store::GpuWork gpu;
   if (job_part_) {
     store_parts(outcome, results, gpu);
@@ -291,6 +302,10 @@ base::Result<void> Recorder::store(const collect::CollectorResult& outcome,
     for (store::Missed& problem : problems_) results.missed(std::move(problem));
   }
 
+  if (was_misused(results)) {
+    discard();
+    return {};
+  }
   results.note_began(store_->location().project.string(), started_file_ns_);
   results.find_created_folders(started_file_ns_);
   results.note_absent(request_.absent);
@@ -312,6 +327,13 @@ base::Result<void> Recorder::store(const collect::CollectorResult& outcome,
   if (!summary.empty()) channel_.print(summary);
   if (request_.archive) archive_outputs();
   return {};
+}
+
+// A verb of this program that had a wrong argument. Bad input ends with the same code, but only
+// after it was read.
+bool Recorder::was_misused(const StagedResults& results) const {
+  return request_.drop_misuse && !abandoned_ && !results.has_others() &&
+         run_.exit_code == static_cast<int>(base::ExitCode::kUsage);
 }
 
 // The run is already stored; a failure to archive its outputs does not change that.

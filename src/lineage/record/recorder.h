@@ -47,6 +47,7 @@ class Recorder {
   Part own_part(const collect::CollectorResult& outcome);
   [[nodiscard]] bool is_part() const { return request_.part_of && request_.part_of->rank > 0; }
   [[nodiscard]] bool keeper_gone() const;
+  [[nodiscard]] bool was_misused(const StagedResults& results) const;
   void discard();
   void archive_outputs();
   void remove_spool();

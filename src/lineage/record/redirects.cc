@@ -97,10 +97,6 @@ bool may_be_truncated(const Redirect& redirect, const struct stat& file) {
   return redirect.left && hashed && !hashed->changed && hashed->digest == *redirect.left;
 }
 
-std::string_view stream_name(int descriptor) {
-  return descriptor == STDOUT_FILENO ? "standard output" : "standard error";
-}
-
 class RedirectApplier {
  public:
   explicit RedirectApplier(std::span<const Redirect> redirects)
@@ -174,6 +170,10 @@ class RedirectApplier {
 };
 
 }  // namespace
+
+std::string_view stream_name(int descriptor) {
+  return descriptor == STDOUT_FILENO ? "standard output" : "standard error";
+}
 
 base::Result<std::vector<std::string>> apply_redirects(std::span<const Redirect> redirects) {
   return RedirectApplier(redirects).apply();

@@ -19,7 +19,7 @@ struct Redirect {
   bool writes = false;
   bool appends = false;  // other programs wrote, or may write, to the file
   std::string path;
-  // What the stage left there; none: not known, or only read.
+  // Content that may be replaced, because a run left it there; none: not known, or only read.
   std::optional<hash::Digest> left = std::nullopt;
 };
 
@@ -35,9 +35,11 @@ int open_flags(const Redirect& redirect);
 // A file is opened once: two descriptors of one file (`> log 2>&1`) share it, and one that this
 // process already writes to is shared with that stream. To lose no data, an output stream is left
 // as it is if the user redirected it to another file, if the stage's file has other content than
-// the stage left, or if it cannot be opened; the result has a message for each. An error, before
-// anything is changed, if an input file cannot be opened.
+// `left`, or if it cannot be opened; the result has a message for each. An error, before anything
+// is changed, if an input file cannot be opened.
 base::Result<std::vector<std::string>> apply_redirects(std::span<const Redirect> redirects);
+// "standard output", "standard error".
+std::string_view stream_name(int descriptor);
 std::optional<Redirect> parse_redirect(std::string_view text);
 std::vector<Redirect> parse_redirects(std::span<const std::string> texts);
 

@@ -42,8 +42,8 @@ struct RunRequest {
   // Archives the command's outputs (archive/archive.h), and prints how much space that takes.
   bool archive = false;
   bool about_runs = false;  // store::kAboutRuns
-  // A run whose command exits with 64 is not kept: a verb of this program was given a wrong
-  // argument.
+  // The command is a verb of this program. If it exits with 64 and has neither read nor left a
+  // file, it was given a wrong argument, and its run is not kept.
   bool drop_misuse = false;
   bool archive_note = true;
   bool explain = false;

@@ -79,6 +79,7 @@ void StagedResults::count(std::string_view what, const std::string& path, const 
 
 void StagedResults::input(store::Input input, const Rule& rule) {
   ++inputs_;
+  others_ = others_ || !expected_.contains(input.path);
   packages_.add(input.path);
   count("input", input.path, rule);
   put(file_.get(), {.is_output = false, .size = input.size}, input.blake3, input.path, {});
@@ -86,6 +87,7 @@ void StagedResults::input(store::Input input, const Rule& rule) {
 
 void StagedResults::output(store::Output output, const Rule& rule) {
   ++outputs_;
+  others_ = others_ || !expected_.contains(output.path);
   count("output", output.path, rule);
   if (output.status != store::OutputStatus::kDeleted) folders_.add_output(output.path);
   put(file_.get(),

@@ -8,7 +8,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/folders.h"
@@ -66,6 +68,11 @@ class StagedResults : public Results {
   // Everything, including packages, in the caller's transaction.
   base::Result<void> write(store::RunWriter& writer);
 
+  // Files that a command has before it does anything: its program and standard streams. Call before
+  // the first file.
+  void expect(std::set<std::string> files) { expected_ = std::move(files); }
+  // Whether there are inputs or outputs besides them.
+  [[nodiscard]] bool has_others() const { return others_; }
   [[nodiscard]] std::int64_t inputs() const { return inputs_; }
   [[nodiscard]] std::int64_t outputs() const { return outputs_; }
   [[nodiscard]] bool used_network() const { return network_; }
@@ -92,6 +99,8 @@ class StagedResults : public Results {
   std::vector<store::ProcessRecord> processes_;
   std::vector<store::Missed> missed_;
   std::map<std::string, store::FileRule> rules_;
+  std::set<std::string> expected_;
+  bool others_ = false;
   std::int64_t inputs_ = 0;
   std::int64_t outputs_ = 0;
 };

@@ -16,8 +16,8 @@ namespace assay::lineage {
 namespace {
 
 // Cases in which `run @N` would not fail, but would not do what the user expects either.
-std::string obstacle_of(const store::RunRecord& run, const std::vector<Reason>& reasons,
-                        const std::vector<std::string>& edited) {
+std::string obstacle_of(const store::RunRecord& run, const std::vector<std::string>& edited,
+                        EditedOutputs policy) {
   for (const std::string& word : run.command) {
     if (is_redacted(word)) {
       return fmt::format(
@@ -32,29 +32,26 @@ std::string obstacle_of(const store::RunRecord& run, const std::vector<Reason>& 
         "… | assay run @{}",
         run.stage);
   }
-  for (const Redirect& redirect : parse_redirects(run.redirects)) {
-    const bool changed = std::any_of(reasons.begin(), reasons.end(), [&](const Reason& reason) {
-      return (reason.cause == Cause::kOutputChanged || reason.cause == Cause::kChangeUndone) &&
-             reason.path == redirect.path;
-    });
-    if (redirect.writes && !redirect.appends && changed) {
-      return fmt::format(
-          "{} differs from what the stage left there, and is not overwritten; remove it to have it "
-          "made again",
-          redirect.path);
-    }
-  }
-  if (!edited.empty()) return edit_obstacle(edited.front());
-  return {};
+  return edit_obstacle(run, edited, policy);
 }
 
 }  // namespace
 
-std::string edit_obstacle(const std::string& path) {
+std::string edit_obstacle(const store::RunRecord& run, const std::vector<std::string>& edited,
+                          EditedOutputs policy) {
+  for (const Redirect& redirect : parse_redirects(run.redirects)) {
+    if (!redirect.writes || redirect.appends) continue;
+    if (std::find(edited.begin(), edited.end(), redirect.path) == edited.end()) continue;
+    return fmt::format(
+        "{} has content that no run left there, and is not overwritten by the stage's {}; remove "
+        "it to have it made again",
+        redirect.path, stream_name(redirect.descriptor));
+  }
+  if (edited.empty() || policy == EditedOutputs::kOverwrite) return {};
   return fmt::format(
       "{} was changed by hand and would be overwritten; keep a copy and remove it, or use "
       "--overwrite",
-      path);
+      edited.front());
 }
 
 std::vector<PlannedRefresh> plan_refresh(const StageStates& states,
@@ -72,10 +69,7 @@ std::vector<PlannedRefresh> plan_refresh(const StageStates& states,
   for (const std::size_t stage : order.order()) {
     if (states.reasons[stage].empty() || !needed.contains(stage)) continue;
     plan.push_back({runs[stage].stage, runs[stage].id, command_text(runs[stage]),
-                    states.reasons[stage],
-                    obstacle_of(runs[stage], states.reasons[stage],
-                                edited == EditedOutputs::kKeep ? states.edited[stage]
-                                                               : std::vector<std::string>())});
+                    states.reasons[stage], obstacle_of(runs[stage], states.edited[stage], edited)});
   }
   return plan;
 }

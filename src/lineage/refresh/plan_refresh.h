@@ -29,8 +29,11 @@ std::vector<PlannedRefresh> plan_refresh(const StageStates& states,
                                          const std::vector<std::int64_t>& targets,
                                          EditedOutputs edited);
 
-// The obstacle of a stage that would overwrite an edited file.
-std::string edit_obstacle(const std::string& path);
+// The obstacle of a stage that would overwrite one of `edited` (edited_outputs()); empty: none. A
+// file that its standard output or error went to is one with either policy, because `run @N` does
+// not overwrite it: the stage would run without its redirection.
+std::string edit_obstacle(const store::RunRecord& run, const std::vector<std::string>& edited,
+                          EditedOutputs policy);
 
 // The stages that a name on the command line stands for: one, or all that change a file.
 base::Result<std::vector<std::int64_t>> stages_of_target(store::Store& store,

@@ -187,10 +187,11 @@ class Refresher {
       if (now.stage == stage && !now.obstacle.empty()) return now.obstacle;
     }
     const auto at = index_.find(stage);
-    if (at == index_.end() || request_.edited == EditedOutputs::kOverwrite) return std::string();
+    if (at == index_.end()) return std::string();
     ASSAY_TRY(DiskFiles files, DiskFiles::open(store_));
-    const auto edited = edited_outputs(states_->stages, at->second, files.queries());
-    return edited.empty() ? std::string() : edit_obstacle(edited.front());
+    return edit_obstacle(states_->stages.runs()[at->second],
+                         edited_outputs(states_->stages, at->second, files.queries()),
+                         request_.edited);
   }
 
   base::Result<void> wait_for_something() {

@@ -16,8 +16,11 @@
 #include "base/number.h"
 #include "base/terminal.h"
 #include "base/text.h"
+#include "lineage/graph/disk_files.h"
 #include "lineage/graph/merged_runs.h"
 #include "lineage/redact/command.h"
+#include "store/run_dependencies.h"
+#include "store/run_reader.h"
 #include "store/stages.h"
 #include "store/store.h"
 
@@ -94,6 +97,26 @@ base::Result<std::vector<std::string>> absent_files(store::Store& store, store::
     if (output.status != store::OutputStatus::kDeleted) look(output.path);
   }
   return absent;
+}
+
+// The content at `path`, where the stage's standard output or error went, that may be replaced:
+// what the stage left there, or another run as its result. A log of either has lines of its own.
+base::Result<std::optional<hash::Digest>> replaceable_content(store::Store& store,
+                                                              const store::RunRecord& run,
+                                                              const std::string& path) {
+  std::optional<hash::Digest> own;
+  for (const store::Output& output : run.outputs) {
+    if (output.path == path) own = output.blake3;
+  }
+  if (store::log_paths(run).contains(path)) return own;
+  ASSAY_TRY(DiskFiles files, DiskFiles::open(store));
+  const auto now = files.content_of(path);
+  const store::RunId writer = now == own ? 0 : files.writer_of(path);
+  if (writer == 0) return own;
+  ASSAY_TRY(const store::RunRecord other, store::head_of(store, writer));
+  ASSAY_TRY(const std::set<std::string> logs,
+            store::load_log_paths(store.database(), writer, other.redirects));
+  return logs.contains(path) ? own : now;
 }
 
 // Whether there is something to read for a stage that read a pipe: a pipe, a socket or a file.
@@ -177,9 +200,8 @@ base::Result<RunRequest> stage_request(const std::string& number,
                      .directory = run.directory,
                      .redirects = parse_redirects(run.redirects)};
   for (Redirect& redirect : request.redirects) {
-    for (const store::Output& output : run.outputs) {
-      if (redirect.writes && output.path == redirect.path) redirect.left = output.blake3;
-    }
+    if (!redirect.writes || redirect.appends) continue;
+    ASSAY_TRY(redirect.left, replaceable_content(store, run, redirect.path));
   }
   for (const std::string& option : run.options) repeat_option(option, request);
   ASSAY_TRY(request.absent, absent_files(store, std::move(run)));

@@ -19,19 +19,21 @@ InputStream InputStream::watch(int descriptor) {
     return stream;
   }
   stream.events_.reset(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  // A user may have 128 instances: as many runs at the same time need them all.
+  const bool instance = stream.events_.valid();
   const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
-  if (!stream.events_.valid() ||
+  if (!instance ||
       ::inotify_add_watch(stream.events_.get(), link.c_str(), IN_ACCESS | IN_ONESHOT) < 0) {
     stream.events_.reset();
-    stream.unknown_ = S_ISFIFO(status.st_mode);
+    if (S_ISFIFO(status.st_mode)) stream.unwatched_ = instance ? State::kRead : State::kUnknown;
   }
   return stream;
 }
 
-bool InputStream::was_read() const {
-  if (!events_.valid()) return unknown_;
+InputStream::State InputStream::state() const {
+  if (!events_.valid()) return unwatched_;
   pollfd events{events_.get(), POLLIN, 0};
-  return ::poll(&events, 1, 0) > 0;
+  return ::poll(&events, 1, 0) > 0 ? State::kRead : State::kNotRead;
 }
 
 }  // namespace assay::collect

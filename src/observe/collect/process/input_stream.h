@@ -14,13 +14,16 @@ class InputStream {
   // process and call (inotify); that costs the command nothing.
   static InputStream watch(int descriptor);
 
-  // Whether something was read. True as well if it is a pipe that cannot be watched (another
-  // user's) and was not at its end when the command started.
-  [[nodiscard]] bool was_read() const;
+  enum class State {
+    kNotRead,
+    kRead,     // or it is another user's pipe, which cannot be watched, and was not at its end
+    kUnknown,  // a pipe that was not at its end, and there was no inotify instance to watch it
+  };
+  [[nodiscard]] State state() const;
 
  private:
   base::UniqueFd events_;
-  bool unknown_ = false;
+  State unwatched_ = State::kNotRead;  // without events_
 };
 
 }  // namespace assay::collect
