@@ -22,8 +22,13 @@ constexpr double kLoraShare = 0.003;  // of the model's parameters, in adapters
 constexpr double kMuonFlops = 40.0 / 12;
 constexpr double kMuonRate = 0.6;
 
-// A layer's parameters, as one FSDP rank has them gathered. As many bytes of experts as would be
-// sent among all n, though fewer ranks hold the same ones.
+}  // namespace
+
+double expert_replicas(const Degrees& degrees, double ranks) {
+  return degrees.ep_axis ? ranks : std::max(1.0, ranks / degrees.ep);
+}
+
+// As many bytes of experts as would be sent among all n, though fewer ranks hold the same ones.
 double gathered_of_layer(const Work& work, const RankShare& rank) {
   const Degrees& degrees = work.degrees;
   const double n = degrees.fsdp;
@@ -34,19 +39,8 @@ double gathered_of_layer(const Work& work, const RankShare& rank) {
   return dense / degrees.tp + experts;
 }
 
-// Bytes per parameter and micro-batch.
-double bytes_gathered(const Software& software) {
-  return software.gathers_once ? kWeightBytes : 2 * kWeightBytes;
-}
-
 double bytes_reduced(const Work& work, const RankShare& rank) {
   return rank.trained ? work.software.gradient_bytes : 0;
-}
-
-}  // namespace
-
-double expert_replicas(const Degrees& degrees, double ranks) {
-  return degrees.ep_axis ? ranks : std::max(1.0, ranks / degrees.ep);
 }
 
 ShardsTime shards_time(const Work& work, const RankShare& rank, double forward, double backward,
@@ -122,43 +116,6 @@ double trained_parameters(const Work& work, const RankShare& rank) {
   const double held = (shape.body_parameters - experts) / degrees.tp / degrees.pp +
                       experts / rank.expert_cut / degrees.pp / degrees.ep + ends / degrees.tp;
   return work.lora ? kLoraShare * held : held;
-}
-
-ParameterTraffic parameter_traffic(const Work& work) {
-  const RankShare rank = rank_share(work, Constants{});  // sizes only: no rate is used
-  const Degrees& degrees = work.degrees;
-  const double parameters = trained_parameters(work, rank);
-  ParameterTraffic traffic;
-  if (folds_gradients(work) && degrees.fsdp > 1) {
-    const TrainedPart part = trained_part(work);
-    const double micros = work.batch.micros;
-    const double units = part.layers * units_of_layer(work);
-    const double passes = 2 * micros - resident_units(work, units) / units;
-    const FoldedAxes axes = folded_axes(work);
-    const double experts = axes.expert_shards.ranks > 1 ? part.experts : 0;
-    traffic.all_gather =
-        kWeightBytes * (passes * (part.blocks + experts) + micros * part.gathered * part.table);
-    traffic.all_to_all = work.software.gradient_bytes * micros *
-                         (part.made() + (axes.expert_data.ranks > 1 ? part.experts : 0));
-  } else if (degrees.fsdp > 1) {
-    const double layers = gathered_of_layer(work, rank) * work.shape.layers / degrees.pp;
-    const double ends = work.shape.parameters - work.shape.body_parameters;
-    const double all = work.batch.micros * (layers + ends / degrees.tp / degrees.pp);
-    traffic.all_gather = bytes_gathered(work.software) * all;
-    traffic.reduce_scatter = bytes_reduced(work, rank) * all;
-  }
-  for (const ReplicaExchange& exchange : replica_exchanges(work, rank, parameters)) {
-    const double bytes = exchange.bytes * exchange.times;
-    if (exchange.kind == CollectiveKind::kReduceScatter)
-      traffic.reduce_scatter += bytes;
-    else if (exchange.kind == CollectiveKind::kAllGather)
-      traffic.all_gather += bytes;
-    else if (exchange.kind == CollectiveKind::kAllToAll)
-      traffic.all_to_all += bytes;
-    else
-      traffic.all_reduce += bytes;
-  }
-  return traffic;
 }
 
 double optimizer_seconds(const Work& work, const RankShare& rank, double parameters,

@@ -22,15 +22,10 @@ ShardsTime shards_time(const Work& work, const RankShare& rank, double forward, 
 // Parameters that a rank trains, before FSDP divides them.
 double trained_parameters(const Work& work, const RankShare& rank);
 
-// Parameters and gradients exchanged in a step: bytes of whole messages. Tests compare what the
-// model prices with what plan/exchange counts and, of our trainer, with its programs.
-struct ParameterTraffic {
-  double reduce_scatter = 0;
-  double all_gather = 0;
-  double all_reduce = 0;
-  double all_to_all = 0;
-};
-ParameterTraffic parameter_traffic(const Work& work);
+// A layer's parameters, as one FSDP rank has them gathered.
+double gathered_of_layer(const Work& work, const RankShare& rank);
+// Bytes per parameter and micro-batch.
+double bytes_reduced(const Work& work, const RankShare& rank);
 
 // Ranks that hold the same expert, of `ranks` that hold the same dense layer.
 double expert_replicas(const Degrees& degrees, double ranks);
