@@ -103,7 +103,7 @@ base::Result<base::ExitCode> log(const Session& session, const LogOptions& optio
     base::Json values = base::Json::object();
     for (const std::string& name : columns) {
       const auto value = value_of(reported[i], name);
-      values[name] = value ? base::Json(*value) : base::Json();
+      values[name] = base::or_null(value);
       row.push_back(value ? cell_text(*value, 24) : "");
     }
     row.push_back(log_command(run));

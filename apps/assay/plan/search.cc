@@ -340,7 +340,7 @@ Json candidate_json(const Searched& made, const Candidate& one) {
           {"cost_p50", if_priced(money_json(one.cost_p50))},
           {"cost_p90", if_priced(money_json(one.cost_p90))},
           {"miss_chance", one.miss_chance},
-          {"misses", one.misses.empty() ? Json(nullptr) : Json(one.misses)}};
+          {"misses", base::or_null(one.misses)}};
 }
 
 Json found_json(const Searched& made) {

@@ -137,8 +137,8 @@ void add_spec(Json& json, const spec::JobSpec& job) {
   json["tokens_per_step"] = job.tokens_per_step();
   const auto steps = spec::training_steps(job);
   const auto tokens = spec::training_tokens(job);
-  json["steps"] = steps ? Json(*steps) : Json(nullptr);
-  json["tokens"] = tokens ? Json(*tokens) : Json(nullptr);
+  json["steps"] = base::or_null(steps);
+  json["tokens"] = base::or_null(tokens);
   json["devices"] = job.cluster.devices();
   add_model(json, job.model);
   json["batch"] = spec::section_json(job.batch);

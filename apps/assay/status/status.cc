@@ -116,7 +116,7 @@ base::Result<base::ExitCode> status(const Session& session) {
     for (const lineage::Reason& reason : reasons[i]) {
       why.push_back(reason.text(shown));
       reason_list.push_back(
-          {{"path", reason.path.empty() ? base::Json(nullptr) : base::Json(reason.path)},
+          {{"path", base::or_null(reason.path)},
            {"stage", reason.stage == 0 ? base::Json(nullptr) : base::Json(reason.stage)},
            {"cause", lineage::name_of(reason.cause)},
            {"written_by_run",
