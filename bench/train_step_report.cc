@@ -11,7 +11,7 @@
 #include "base/units.h"
 #include "spec/parameters.h"
 #include "step/op.h"
-#include "train/split_master.h"
+#include "train/float_bits.h"
 
 namespace assay::bench {
 namespace {

@@ -93,14 +93,11 @@ std::string place_text(const spec::LayoutSpec& layout, std::int64_t rank) {
 }
 
 base::Json rank_json(const store::RankRecord& rank) {
-  const auto or_null = [](const std::optional<double>& value) {
-    return value ? base::Json(*value) : base::Json(nullptr);
-  };
   return {{"rank", rank.rank},
           {"host", rank.host},
           {"place", rank.place},
           {"step_s", rank.mean_step_s()},
-          {"wait_s", or_null(rank.mean_wait_s())},
+          {"wait_s", base::or_null(rank.mean_wait_s())},
           {"planned_bytes", rank.planned_bytes},
           {"measured_bytes", rank.memory_bytes},
           {"host_peak_bytes", rank.host_bytes}};

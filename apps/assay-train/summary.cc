@@ -58,7 +58,7 @@ base::Json plan_json(const train::ExecutableStep& planned, const TrainingDevice&
   const step::Choices& choices = planned.program.choices;
   return {{"event", "plan"},
           {"device", device.backend->description()},
-          {"device_reason", device.why.empty() ? base::Json() : base::Json(device.why)},
+          {"device_reason", base::or_null(device.why)},
           {"recompute", spec::to_text(choices.recompute)},
           {"ops", planned.program.ops.size()},
           {"sequence", choices.sequence},

@@ -39,6 +39,10 @@ constexpr std::int64_t nanoseconds(const timespec& time) {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
+constexpr double seconds_between(std::int64_t from_ns, std::int64_t to_ns) {
+  return static_cast<double>(to_ns - from_ns) / 1e9;
+}
+
 // Time since construction or restart().
 class Stopwatch {
  public:

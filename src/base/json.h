@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 namespace assay::base {
@@ -17,5 +18,20 @@ using Json = nlohmann::ordered_json;
 std::string json_text(const Json& document);
 // The same as one line, for streams of documents (JSON lines).
 std::string json_line(const Json& document);
+
+// A value, of quantities their count; null where there is none.
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  if (!value) return nullptr;
+  if constexpr (requires { value->count(); }) {
+    return value->count();
+  } else {
+    return *value;
+  }
+}
+// Null for an empty text.
+inline Json or_null(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
 
 }  // namespace assay::base

@@ -6,6 +6,8 @@
 #include <limits>
 #include <set>
 
+#include "base/units.h"
+
 namespace assay::base {
 namespace {
 
@@ -83,6 +85,15 @@ TEST(Json, NumbersThatAreNotFiniteBecomeNull) {
   EXPECT_EQ(json_text(Json(infinity)), "null\n");
   EXPECT_EQ(json_text(Json(-infinity)), "null\n");
   EXPECT_EQ(json_text(Json(std::numeric_limits<double>::quiet_NaN())), "null\n");
+}
+
+TEST(Json, WhatIsNotThereIsNull) {
+  EXPECT_EQ(or_null(std::optional<int>()), Json(nullptr));
+  EXPECT_EQ(or_null(std::optional(0)), Json(0));
+  EXPECT_EQ(or_null(std::optional(false)), Json(false));
+  EXPECT_EQ(or_null(std::optional(Bytes(7))), Json(7));
+  EXPECT_EQ(or_null(""), Json(nullptr));
+  EXPECT_EQ(or_null("a"), Json("a"));
 }
 
 TEST(Json, ControlCharactersAreEscaped) {

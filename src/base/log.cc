@@ -28,7 +28,6 @@ std::span<const std::string> format_names() {
 }
 
 std::atomic<LogFormat> g_format = LogFormat::kText;
-std::atomic<LogSink*> g_sink = nullptr;
 std::once_flag g_environment_read;
 
 // The position of `name` in `names`, or -1.
@@ -140,10 +139,6 @@ LogSettings log_settings() {
   return {static_cast<LogLevel>(log_detail::threshold.load()), g_format};
 }
 
-LogSink* set_log_sink(LogSink* sink) {
-  return g_sink.exchange(sink);
-}
-
 void set_log_environment(const char* level, const char* format) {
   // Shell scripts often unset a variable by making it empty.
   const bool has_level = level != nullptr && *level != '\0';
@@ -169,10 +164,6 @@ void write(LogLevel level, std::string_view message, std::initializer_list<LogFi
   std::string line = log_line(g_format, level, message, {std::data(fields), fields.size()},
                               system_clock().wall_ns());
   line += '\n';
-  if (LogSink* sink = g_sink) {
-    sink->write(line);
-    return;
-  }
   // The progress line comes back with its next drawing.
   if (progress_on_stderr.exchange(false)) line.insert(0, kClearLine);
   write_stderr(line);

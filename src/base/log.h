@@ -50,13 +50,6 @@ struct LogField {
   LogValue value;
 };
 
-// The destination of log lines; each ends with a newline. Called from any thread.
-class LogSink {
- public:
-  virtual ~LogSink() = default;
-  virtual void write(std::string_view line) = 0;
-};
-
 struct LogSettings {
   LogLevel level = LogLevel::kWarn;
   LogFormat format = LogFormat::kText;
@@ -65,8 +58,6 @@ struct LogSettings {
 // These settings replace those of the environment.
 void set_log_settings(LogSettings settings);
 LogSettings log_settings();
-// Returns the previous sink; nullptr means standard error. The sink must outlive its use.
-LogSink* set_log_sink(LogSink* sink);
 // Takes the values of ASSAY_LOG and ASSAY_LOG_FORMAT (nullptr: unset). An unknown value
 // is ignored with one warning line.
 void set_log_environment(const char* level, const char* format);

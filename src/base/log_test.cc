@@ -3,13 +3,14 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <limits>
-#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -22,25 +23,41 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-// Captures log lines while it exists, and then restores the settings.
-class Capture final : public LogSink {
+// Standard error is a file in memory while this exists; the settings are restored then, too.
+class Capture {
  public:
   explicit Capture(LogLevel level, LogFormat format = LogFormat::kText) {
     set_log_settings({level, format});
-    set_log_sink(this);
+    ::dup2(file_.get(), STDERR_FILENO);
   }
-  ~Capture() override {
-    set_log_sink(nullptr);
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+  ~Capture() {
+    ::dup2(saved_.get(), STDERR_FILENO);
     set_log_settings({});
   }
-  void write(std::string_view line) override {
-    const std::lock_guard lock(mutex_);
-    lines_.emplace_back(line);
+  // Written since the last call; each ends with a newline.
+  Lines take() {
+    std::string text;
+    char buffer[4096];
+    for (ssize_t count; (count = ::pread(file_.get(), buffer, sizeof buffer, taken_)) > 0;) {
+      text.append(buffer, static_cast<std::size_t>(count));
+      taken_ += count;
+    }
+    Lines lines;
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t end = text.find('\n', at);
+      const std::size_t next = end == std::string::npos ? text.size() : end + 1;
+      lines.push_back(text.substr(at, next - at));
+      at = next;
+    }
+    return lines;
   }
-  Lines lines_;
 
  private:
-  std::mutex mutex_;
+  UniqueFd file_{::memfd_create("log", MFD_CLOEXEC)};
+  UniqueFd saved_{::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3)};
+  off_t taken_ = 0;
 };
 
 std::string text(std::string_view message, std::initializer_list<LogField> fields) {
@@ -90,16 +107,14 @@ TEST(Log, LetsThroughItsLevelAndAbove) {
   log_info("i");
   log_warn("w");
   log_error("e");
-  EXPECT_EQ(capture.lines_, (Lines{"assay: warn: w\n", "assay: error: e\n"}));
-  capture.lines_.clear();
+  EXPECT_EQ(capture.take(), (Lines{"assay: warn: w\n", "assay: error: e\n"}));
   set_log_settings({.level = LogLevel::kDebug});
   log(LogLevel::kDebug, "d", {{"k", 1}});
-  EXPECT_EQ(capture.lines_, Lines{"assay: debug: d k=1\n"});
-  capture.lines_.clear();
+  EXPECT_EQ(capture.take(), Lines{"assay: debug: d k=1\n"});
   set_log_settings({.level = LogLevel::kOff});
   log_error("e");
   log(LogLevel::kOff, "nothing is logged at this level");
-  EXPECT_EQ(capture.lines_, Lines{});
+  EXPECT_EQ(capture.take(), Lines{});
 }
 
 TEST(Log, EnvironmentChoosesLevelAndFormat) {
@@ -108,27 +123,27 @@ TEST(Log, EnvironmentChoosesLevelAndFormat) {
   EXPECT_EQ(log_settings().level, LogLevel::kInfo);
   EXPECT_EQ(log_settings().format, LogFormat::kJson);
   log_info("hello");
-  ASSERT_EQ(capture.lines_.size(), 1U);
-  EXPECT_EQ(Json::parse(capture.lines_[0])["message"], "hello");
+  const Lines lines = capture.take();
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_EQ(Json::parse(lines[0])["message"], "hello");
   for (const char* unset : {static_cast<const char*>(nullptr), ""}) {
     set_log_environment(unset, unset);
     EXPECT_EQ(log_settings().level, LogLevel::kWarn);
     EXPECT_EQ(log_settings().format, LogFormat::kText);
   }
-  EXPECT_EQ(capture.lines_.size(), 1U);
+  EXPECT_EQ(capture.take(), Lines{});
 }
 
 TEST(Log, AnInvalidEnvironmentIsOneWarning) {
   Capture capture(LogLevel::kOff);
   set_log_environment("inof", nullptr);
-  EXPECT_EQ(capture.lines_,
+  EXPECT_EQ(capture.take(),
             Lines{"assay: warn: ASSAY_LOG is ignored value=inof hint=\"did you mean 'info'?\"\n"});
   EXPECT_EQ(log_settings().level, LogLevel::kWarn);
-  capture.lines_.clear();
   set_log_environment("error", "xml");
-  EXPECT_EQ(capture.lines_, Lines{});  // asked for errors only
+  EXPECT_EQ(capture.take(), Lines{});  // asked for errors only
   set_log_environment(nullptr, "xml");
-  EXPECT_EQ(capture.lines_, Lines{"assay: warn: ASSAY_LOG_FORMAT is ignored value=xml "
+  EXPECT_EQ(capture.take(), Lines{"assay: warn: ASSAY_LOG_FORMAT is ignored value=xml "
                                   "hint=\"expected one of: text, json\"\n"});
 }
 
@@ -156,7 +171,11 @@ TEST(Log, ManyThreadsKeepTheirLinesWhole) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(capture.lines_.size(), 400U);
+  const Lines lines = capture.take();
+  EXPECT_EQ(lines.size(), 400U);
+  EXPECT_TRUE(std::ranges::all_of(lines, [](const std::string& line) {
+    return line.starts_with("assay: info: line thread=");
+  }));
 }
 
 TEST(Log, AStandardErrorThatCannotBeWrittenIsNoMatter) {

@@ -9,14 +9,22 @@
 
 namespace assay::base {
 
+// Its finaliser: every bit of the result depends on every bit of `x`.
+constexpr std::uint64_t mixed_bits(std::uint64_t x) {
+  x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9U;
+  x = (x ^ (x >> 27U)) * 0x94D049BB133111EBU;
+  return x ^ (x >> 31U);
+}
+
 class Draws {
  public:
   explicit Draws(std::uint64_t seed) : Draws(seed, 0) {}
-  Draws(std::uint64_t seed, std::uint64_t stream) : state_(mixed(mixed(seed) + stream * kStep)) {}
+  Draws(std::uint64_t seed, std::uint64_t stream)
+      : state_(mixed_bits(mixed_bits(seed) + stream * kStep)) {}
 
   std::uint64_t next() {
     state_ += kStep;
-    return mixed(state_);
+    return mixed_bits(state_);
   }
   // Below `count`, which must be less than 2^32; uniform up to a bias of one part in 2^32.
   std::uint64_t below(std::uint64_t count) { return ((next() >> 32U) * count) >> 32U; }
@@ -26,12 +34,6 @@ class Draws {
 
  private:
   static constexpr std::uint64_t kStep = 0x9E3779B97F4A7C15U;
-
-  static constexpr std::uint64_t mixed(std::uint64_t x) {
-    x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9U;
-    x = (x ^ (x >> 27U)) * 0x94D049BB133111EBU;
-    return x ^ (x >> 31U);
-  }
 
   std::uint64_t state_;
 };

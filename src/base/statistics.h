@@ -4,8 +4,9 @@
 // - quantile: nearest rank, i.e. the smallest value that at least `share` of all do not exceed. It
 //   is always one of the values, so that a p99 is a step that happened.
 // - MAD: the median of the distances from the median.
-// Values must not be NaN, and there must be at least one unless a comment says otherwise. The
-// planner has its own weighted, interpolating quantile (plan/calibrate/residuals.h).
+// Values must not be NaN, and there must be at least one unless a comment says otherwise. Two
+// computations interpolate instead: the planner's weighted quantile (plan/calibrate/residuals.h),
+// and the shifted quantiles of a bootstrap (compare/intervals.cc).
 #pragma once
 
 #include <span>

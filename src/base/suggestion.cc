@@ -30,7 +30,9 @@ std::u32string lower(std::u32string text) {
   return text;
 }
 
-// Optimal string alignment: Levenshtein's table plus adjacent swaps, keeping three rows of it.
+// The smallest number of single-character insertions, deletions, substitutions and adjacent swaps
+// that turn a into b (optimal string alignment): Levenshtein's table plus the swaps, keeping three
+// rows of it.
 std::size_t distance(std::u32string_view a, std::u32string_view b) {
   std::vector<std::size_t> before(b.size() + 1);
   std::vector<std::size_t> previous(b.size() + 1);
@@ -87,10 +89,6 @@ std::optional<Nearness> nearness(const std::u32string& name, const std::u32strin
 }
 
 }  // namespace
-
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  return distance(characters(a), characters(b));
-}
 
 std::optional<std::string> nearest(std::string_view name, std::span<const std::string> candidates) {
   const std::u32string decoded = characters(name);

@@ -1,17 +1,12 @@
 // "Did you mean": finds the valid name that a misspelt one was meant to be.
 #pragma once
 
-#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 namespace assay::base {
-
-// The smallest number of single-character insertions, deletions, substitutions and adjacent swaps
-// that turn a into b.
-std::size_t edit_distance(std::string_view a, std::string_view b);
 
 // The candidate most likely meant by `name`, if any is close enough.
 // Nothing if `name` itself is a candidate.

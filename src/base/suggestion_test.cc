@@ -1,9 +1,11 @@
-// Edit distance against its definition; which suggestion is made for which mistake.
+// What counts as a typo, against the definition of edit distance; which suggestion is made for
+// which mistake.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/suggestion.h"
@@ -29,38 +31,70 @@ std::size_t by_definition(std::string_view a, std::string_view b) {
   return best;
 }
 
+// Of letters a to c, so that words are often near each other by chance.
 std::string short_word() {
-  const auto size = *rc::gen::inRange<std::size_t>(0, 7);
+  const auto size = *rc::gen::inRange<std::size_t>(3, 7);
   return *rc::gen::container<std::string>(size, rc::gen::inRange<char>('a', 'd'));
 }
 
-TEST(EditDistance, Examples) {
-  EXPECT_EQ(edit_distance("", ""), 0U);
-  EXPECT_EQ(edit_distance("", "abc"), 3U);
-  EXPECT_EQ(edit_distance("kitten", "sitting"), 3U);
-  EXPECT_EQ(edit_distance("layers", "lyaers"), 1U);
-  EXPECT_EQ(edit_distance("ca", "abc"), 3U);  // 2 if a swapped pair could be edited again
-  EXPECT_EQ(edit_distance("Layers", "layers"), 1U);
+std::string edited(std::string word) {
+  for (int edits = *rc::gen::inRange(1, 5); edits > 0 && word.size() > 1; --edits) {
+    const auto at = *rc::gen::inRange<std::size_t>(0, word.size() - 1);
+    switch (*rc::gen::inRange(0, 4)) {
+      case 0:
+        word.insert(at, 1, 'a');
+        break;
+      case 1:
+        word.erase(at, 1);
+        break;
+      case 2:
+        word[at] = 'b';
+        break;
+      default:
+        std::swap(word[at], word[at + 1]);
+    }
+  }
+  return word;
 }
 
-TEST(EditDistance, CountsCharactersNotBytes) {
-  EXPECT_EQ(edit_distance("für", "fur"), 1U);
-  EXPECT_EQ(edit_distance("日本", "本日"), 1U);
-  EXPECT_EQ(edit_distance("\xff", "\xfe"), 1U);
+// A typo is at most one edit in three characters.
+bool is_typo(std::string_view name, std::string_view candidate) {
+  const std::size_t edits = by_definition(name, candidate);
+  return edits <= std::max<std::size_t>(1, name.size() / 3) &&
+         edits < std::max(name.size(), candidate.size());
 }
 
-RC_GTEST_PROP(EditDistance, EqualsItsDefinition, ()) {
-  const std::string a = short_word();
-  const std::string b = short_word();
-  RC_ASSERT(edit_distance(a, b) == by_definition(a, b));
+RC_GTEST_PROP(Nearest, TyposAreThoseOfTheDefinition, ()) {
+  const std::string name = short_word();
+  const std::string candidate = edited(name);
+  if (candidate.starts_with(name)) return;  // the same, or what a prefix stands for
+  RC_ASSERT(nearest(name, Names{candidate}).has_value() == is_typo(name, candidate));
 }
 
-RC_GTEST_PROP(EditDistance, IsSymmetricAndBounded, (const std::string& a, const std::string& b)) {
-  const std::size_t distance = edit_distance(a, b);
-  RC_ASSERT(distance == edit_distance(b, a));
-  RC_ASSERT(distance <= std::max(a.size(), b.size()));
-  RC_ASSERT((distance == 0) == (a == b));
-  RC_ASSERT(edit_distance(a, a) == 0U);
+RC_GTEST_PROP(Nearest, TheNearerTypoIsMeant, ()) {
+  const std::string name = short_word();
+  const std::string a = edited(name);
+  const std::string b = edited(name);
+  if (a == name || b == name || !is_typo(name, a) || !is_typo(name, b)) return;
+  const auto ranked = [&](const std::string& word) {
+    return std::pair(by_definition(name, word), word);
+  };
+  RC_ASSERT(nearest(name, Names{a, b}) == std::min(ranked(a), ranked(b)).second);
+}
+
+TEST(Nearest, CountsEdits) {
+  EXPECT_EQ(nearest("kitten", Names{"sitten"}), "sitten");
+  EXPECT_EQ(nearest("kitten", Names{"sitting"}), std::nullopt);       // 3
+  EXPECT_EQ(nearest("layers", Names{"lyaers", "luaers"}), "lyaers");  // a swap is one
+  EXPECT_EQ(nearest("ca", Names{"abc"}),
+            std::nullopt);  // 2 if a swapped pair could be edited again
+  EXPECT_EQ(nearest("layers", Names{"Layerz", "layerz"}), "layerz");
+}
+
+TEST(Nearest, CountsCharactersNotBytes) {
+  EXPECT_EQ(nearest("für", Names{"fur"}), "fur");
+  EXPECT_EQ(nearest("日本", Names{"本日"}), "本日");
+  EXPECT_EQ(nearest("a\xff", Names{"a\xfe"}), "a\xfe");
 }
 
 TEST(Nearest, FindsTypos) {

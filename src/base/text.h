@@ -58,6 +58,16 @@ void for_each_line(std::string_view text, const Visit& visit) {
   }
 }
 
+// Calls visit(part) for what is between any of the `separators`, except where nothing is.
+template <class Visit>
+void for_each_part(std::string_view text, std::string_view separators, const Visit& visit) {
+  while (!text.empty()) {
+    const std::string_view part = text.substr(0, text.find_first_of(separators));
+    text.remove_prefix(part.size() < text.size() ? part.size() + 1 : text.size());
+    if (!part.empty()) visit(part);
+  }
+}
+
 std::string_view trim(std::string_view text);
 
 // The text as one word of a shell command line: unchanged if that is safe, else quoted.

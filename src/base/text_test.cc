@@ -103,6 +103,20 @@ TEST(IsDigits, WantsDigitsAlone) {
   EXPECT_FALSE(is_digits(std::string_view("1\0", 2)));
 }
 
+TEST(ForEachPart, LeavesEmptyOnesOut) {
+  const auto parts = [](std::string_view text, std::string_view separators) {
+    std::vector<std::string> list;
+    for_each_part(text, separators, [&](std::string_view part) { list.emplace_back(part); });
+    return list;
+  };
+  using List = std::vector<std::string>;
+  EXPECT_EQ(parts("/a:/b", ":"), (List{"/a", "/b"}));
+  EXPECT_EQ(parts("::/a::/b;c:", ":"), (List{"/a", "/b;c"}));
+  EXPECT_EQ(parts(";/a:/b;c:", ":;"), (List{"/a", "/b", "c"}));
+  EXPECT_EQ(parts("", ":"), List{});
+  EXPECT_EQ(parts(":", ":"), List{});
+}
+
 TEST(Trim, TakesSpaceFromBothEnds) {
   EXPECT_EQ(trim(" \t a b \r\n"), "a b");
   EXPECT_EQ(trim("ab"), "ab");

@@ -98,11 +98,6 @@ class Communicator {
                                 Stream stream = {}) {
     return run({Collective::kAllToAll, count, type}, in, out, stream);
   }
-  // The same with counts and offsets per rank.
-  base::Result<void> all_to_all_v(const void* in, void* out, ElementType type,
-                                  const AllToAllParts& parts, Stream stream = {}) {
-    return run({Collective::kAllToAllV, 0, type}, in, out, stream, parts);
-  }
   // Copies the root's elements to all ranks.
   base::Result<void> broadcast(void* data, std::int64_t count, ElementType type, int root,
                                Stream stream = {}) {
@@ -156,9 +151,8 @@ class Communicator {
   virtual void set_next_group_id(std::int64_t id) = 0;
 
  private:
-  base::Result<void> run(const Call& call, const void* in, void* out, Stream stream,
-                         const AllToAllParts& parts = {}) {
-    ASSAY_TRY(const Ticket ticket, issue(call, in, out, stream, parts));
+  base::Result<void> run(const Call& call, const void* in, void* out, Stream stream) {
+    ASSAY_TRY(const Ticket ticket, issue(call, in, out, stream));
     return wait(ticket);
   }
 };

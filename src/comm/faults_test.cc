@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "comm/local.h"
+#include "comm/testing/uneven_all_to_all.h"
 
 namespace assay::comm {
 namespace {
@@ -136,7 +137,8 @@ TEST(LocalFaults, CountsThatDifferAreAnError) {
     const std::int64_t sent[] = {0, c.rank() == 0 ? 3 : 0};
     const std::int64_t received[] = {c.rank() == 0 ? 0 : 4, 0};
     const std::int64_t at[] = {0, 0};
-    return c.all_to_all_v(buffer, buffer + 8, ElementType::kF32, {sent, at, received, at});
+    return testing::uneven_all_to_all(c, buffer, buffer + 8, ElementType::kF32,
+                                      {sent, at, received, at});
   });
   ASSERT_FALSE(done.has_value());
   EXPECT_EQ(
@@ -188,7 +190,7 @@ TEST(LocalFaults, WrongArgumentsAreRefused) {
   EXPECT_FALSE(group[0]->broadcast(data, -1, ElementType::kU8, 0).has_value());
   EXPECT_FALSE(group[0]->send(data, 4, ElementType::kU8, 0).has_value());
   EXPECT_FALSE(group[0]->receive(data, 4, ElementType::kU8, -1).has_value());
-  EXPECT_FALSE(group[0]->all_to_all_v(data, data, ElementType::kU8, {}).has_value());
+  EXPECT_FALSE(group[0]->issue({Collective::kAllToAllV}, data, data).has_value());
   EXPECT_FALSE(group[0]->wait({77}).has_value());
   EXPECT_FALSE(
       group[0]

@@ -1,5 +1,5 @@
-// Communicators within one process: a single rank, or ranks that are threads (tests, and training
-// on the CPUs of one machine). Results depend only on the ranks' inputs, never on timing.
+// Communicators within one process: a single rank, and ranks that are threads, for tests and
+// benchmarks. Results depend only on the ranks' inputs, never on timing.
 #pragma once
 
 #include <chrono>

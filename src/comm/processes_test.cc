@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "comm/testing/rank_processes.h"
+#include "comm/testing/uneven_all_to_all.h"
 
 namespace assay::comm::testing {
 namespace {
@@ -191,15 +192,15 @@ TEST(Processes, CallsThatDifferAreBothNamed) {
 
 TEST(Processes, CountsThatDifferAreAnError) {
   for (const std::int64_t sent : {std::int64_t{3}, std::int64_t{100'000}}) {
-    const auto lines =
-        run_processes({.ranks = 2, .body = [&](Communicator& c) -> base::Result<void> {
-                         std::vector<float> buffer(400'000);
-                         const std::int64_t mine[] = {0, c.rank() == 0 ? sent : 0};
-                         const std::int64_t theirs[] = {c.rank() == 0 ? 0 : 50'000, 0};
-                         const std::int64_t at[] = {0, 0};
-                         return c.all_to_all_v(buffer.data(), buffer.data() + 200'000,
-                                               ElementType::kF32, {mine, at, theirs, at});
-                       }});
+    const auto lines = run_processes(
+        {.ranks = 2, .body = [&](Communicator& c) -> base::Result<void> {
+           std::vector<float> buffer(400'000);
+           const std::int64_t mine[] = {0, c.rank() == 0 ? sent : 0};
+           const std::int64_t theirs[] = {c.rank() == 0 ? 0 : 50'000, 0};
+           const std::int64_t at[] = {0, 0};
+           return testing::uneven_all_to_all(c, buffer.data(), buffer.data() + 200'000,
+                                             ElementType::kF32, {mine, at, theirs, at});
+         }});
     EXPECT_THAT(lines, Each(AllOf(HasSubstr("in all_to_all_v of f32"),
                                   HasSubstr("counts of sender and receiver must agree"))));
   }

@@ -52,11 +52,6 @@ Arm arm_from_json(const Json& json) {
           .scanned_command = json.value("scanned_command", "")};
 }
 
-template <class T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
 Json metric_or_null(const std::optional<ComparedMetric>& metric) {
   return metric ? Json(metric->text()) : Json(nullptr);
 }
@@ -151,8 +146,8 @@ Json to_json(const Experiment& e) {
                {"max_time_s", e.stop.max_time.count()},
                {"margin_pct", e.judgement.margin_pct},
                {"more_is_better", e.judgement.more_is_better},
-               {"warm_up", or_null(e.warm_up)},
-               {"timeout_s", e.timeout ? Json(e.timeout->count()) : Json(nullptr)},
+               {"warm_up", base::or_null(e.warm_up)},
+               {"timeout_s", base::or_null(e.timeout)},
                {"seed", e.seed},
                {"directory", e.directory}};
   if (!e.scanned.empty()) json["scanned"] = e.scanned;

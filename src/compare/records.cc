@@ -10,10 +10,6 @@ namespace {
 
 using base::Json;
 
-Json optional_json(const std::optional<double>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
 std::optional<double> optional_from(const Json& json, const char* key) {
   return json.contains(key) && !json.at(key).is_null() ? std::optional(json.at(key).get<double>())
                                                        : std::nullopt;
@@ -135,8 +131,8 @@ Json to_json(const ArmRun& run) {
     Json steps = Json::array();
     for (const StepValue& step : run.steps) steps.push_back({step.step, step.value});
     json["steps"] = std::move(steps);
-    json["startup_s"] = optional_json(run.startup_s);
-    json["after_s"] = optional_json(run.after_s);
+    json["startup_s"] = base::or_null(run.startup_s);
+    json["after_s"] = base::or_null(run.after_s);
   }
   return json;
 }

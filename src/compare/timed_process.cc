@@ -28,10 +28,6 @@ base::Result<base::UniqueFd> output_file(const std::filesystem::path& path) {
   return fd;
 }
 
-double seconds_between(std::int64_t from_ns, std::int64_t to_ns) {
-  return static_cast<double>(to_ns - from_ns) / 1e9;
-}
-
 // A pipe that a process writes to, and the file that receives its output.
 struct Stream {
   int pipe = -1;
@@ -66,7 +62,7 @@ class ProcessWaiter {
       if (fds[2].revents != 0) copy_output(out, outcome_.moments, now);
       if (fds[3].revents != 0) copy_output(err, outcome_.err_moments, now);
       if (fds[0].revents != 0 || process_.descriptor() < 0) {
-        outcome_.wall_s = seconds_between(started_ns_, now);
+        outcome_.wall_s = base::seconds_between(started_ns_, now);
         ended_ = true;
       } else if (fds[1].revents != 0 && !ending_) {
         outcome_.interrupted = true;
@@ -112,7 +108,7 @@ class ProcessWaiter {
       return;
     }
     stream.bytes += static_cast<std::size_t>(got);
-    moments.push_back({stream.bytes, seconds_between(started_ns_, now)});
+    moments.push_back({stream.bytes, base::seconds_between(started_ns_, now)});
     base::write_all(stream.file, {buffer.data(), static_cast<std::size_t>(got)});
   }
 

@@ -78,21 +78,8 @@ std::string gpu_summary(const Machine& machine) {
 
 using base::Json;
 
-Json text_or_null(const std::string& text) {
-  return text.empty() ? Json() : Json(text);
-}
 Json count_or_null(int count) {
   return count == 0 ? Json() : Json(count);
-}
-
-template <class T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
-}
-
-template <class Tag, class Rep>
-Json or_null(const std::optional<base::Quantity<Tag, Rep>>& value) {
-  return value ? Json(value->count()) : Json();
 }
 
 Json bytes_or_null(base::Bytes value) {
@@ -100,12 +87,12 @@ Json bytes_or_null(base::Bytes value) {
 }
 
 Json cpu_json(const Cpu& cpu) {
-  return {{"model", text_or_null(cpu.model)},
+  return {{"model", base::or_null(cpu.model)},
           {"sockets", count_or_null(cpu.sockets)},
           {"cores", count_or_null(cpu.cores)},
           {"threads", count_or_null(cpu.threads)},
           {"allowed_threads", count_or_null(cpu.allowed_threads)},
-          {"quota_threads", or_null(cpu.quota_threads)},
+          {"quota_threads", base::or_null(cpu.quota_threads)},
           {"usable_threads", count_or_null(cpu.usable_threads())},
           {"features", cpu.features}};
 }
@@ -123,20 +110,20 @@ Json gpu_json(const Gpu& gpu) {
     compute = std::to_string(gpu.compute->major) + "." + std::to_string(gpu.compute->minor);
   }
   return {{"index", gpu.index},
-          {"name", text_or_null(gpu.name)},
-          {"uuid", text_or_null(gpu.uuid)},
-          {"pci_bus_id", text_or_null(gpu.pci_bus_id)},
-          {"memory_bytes", or_null(gpu.memory)},
-          {"numa_node", or_null(gpu.numa_node)},
+          {"name", base::or_null(gpu.name)},
+          {"uuid", base::or_null(gpu.uuid)},
+          {"pci_bus_id", base::or_null(gpu.pci_bus_id)},
+          {"memory_bytes", base::or_null(gpu.memory)},
+          {"numa_node", base::or_null(gpu.numa_node)},
           {"pcie",
-           {{"gen", or_null(gpu.pcie.gen)},
-            {"width", or_null(gpu.pcie.width)},
-            {"max_gen", or_null(gpu.pcie.max_gen)},
-            {"max_width", or_null(gpu.pcie.max_width)}}},
-          {"nvlinks", or_null(gpu.nvlinks)},
-          {"nvlink_rate_bytes_per_s", or_null(gpu.nvlink_rate)},
-          {"power_limit_w", or_null(gpu.power_limit)},
-          {"sm_count", or_null(gpu.sm_count)},
+           {{"gen", base::or_null(gpu.pcie.gen)},
+            {"width", base::or_null(gpu.pcie.width)},
+            {"max_gen", base::or_null(gpu.pcie.max_gen)},
+            {"max_width", base::or_null(gpu.pcie.max_width)}}},
+          {"nvlinks", base::or_null(gpu.nvlinks)},
+          {"nvlink_rate_bytes_per_s", base::or_null(gpu.nvlink_rate)},
+          {"power_limit_w", base::or_null(gpu.power_limit)},
+          {"sm_count", base::or_null(gpu.sm_count)},
           {"compute_capability", std::move(compute)}};
 }
 
@@ -151,19 +138,19 @@ Json link_json(const GpuLink& link) {
 Json nic_json(const Nic& nic) {
   return {{"name", nic.name},
           {"port", nic.port},
-          {"interface", text_or_null(nic.interface)},
+          {"interface", base::or_null(nic.interface)},
           {"kind", to_text(nic.kind)},
-          {"rate_bytes_per_s", or_null(nic.rate)},
-          {"up", or_null(nic.up)},
-          {"numa_node", or_null(nic.numa_node)},
-          {"pci_bus_id", text_or_null(nic.pci_bus_id)}};
+          {"rate_bytes_per_s", base::or_null(nic.rate)},
+          {"up", base::or_null(nic.up)},
+          {"numa_node", base::or_null(nic.numa_node)},
+          {"pci_bus_id", base::or_null(nic.pci_bus_id)}};
 }
 
 Json drivers_json(const Drivers& drivers) {
   Json modules = Json::object();
-  for (const auto& [name, version] : drivers.modules) modules[name] = text_or_null(version);
-  return {{"nvidia", text_or_null(drivers.nvidia)},
-          {"cuda", text_or_null(drivers.cuda)},
+  for (const auto& [name, version] : drivers.modules) modules[name] = base::or_null(version);
+  return {{"nvidia", base::or_null(drivers.nvidia)},
+          {"cuda", base::or_null(drivers.cuda)},
           {"modules", std::move(modules)}};
 }
 
@@ -235,14 +222,14 @@ std::string summary(const Machine& machine) {
 }
 
 Json to_json(const Machine& machine) {
-  return {{"hostname", text_or_null(machine.hostname)},
+  return {{"hostname", base::or_null(machine.hostname)},
           {"os",
-           {{"name", text_or_null(machine.os.name)},
-            {"version", text_or_null(machine.os.version)},
-            {"kernel", text_or_null(machine.os.kernel)}}},
+           {{"name", base::or_null(machine.os.name)},
+            {"version", base::or_null(machine.os.version)},
+            {"kernel", base::or_null(machine.os.kernel)}}},
           {"cpu", cpu_json(machine.cpu)},
           {"memory_bytes", bytes_or_null(machine.memory)},
-          {"memory_limit_bytes", or_null(machine.memory_limit)},
+          {"memory_limit_bytes", base::or_null(machine.memory_limit)},
           {"numa_nodes", array_json(machine.numa_nodes, numa_json)},
           {"gpu_source", to_text(machine.gpu_source)},
           {"gpus", array_json(machine.gpus, gpu_json)},

@@ -7,14 +7,10 @@ namespace {
 
 constexpr double kStale = 1;  // seconds
 
-double seconds_between(std::int64_t from_ns, std::int64_t to_ns) {
-  return static_cast<double>(to_ns - from_ns) / 1e9;
-}
-
 }  // namespace
 
 double Consumption::interpolated_joules(std::int64_t now_ns) const {
-  return last_->joules + *slope_ * seconds_between(last_->ns, now_ns);
+  return last_->joules + *slope_ * base::seconds_between(last_->ns, now_ns);
 }
 
 std::optional<double> Consumption::joules_at(std::int64_t now_ns,
@@ -23,7 +19,7 @@ std::optional<double> Consumption::joules_at(std::int64_t now_ns,
   if (!reading.watts) return std::nullopt;
   if (!last_) return 0;
   const double mean = (last_->watts.value_or(*reading.watts) + *reading.watts) / 2;
-  return last_->joules + mean * seconds_between(last_->ns, now_ns);
+  return last_->joules + mean * base::seconds_between(last_->ns, now_ns);
 }
 
 void Consumption::add(std::int64_t now_ns, const MeterReading& reading) {
@@ -41,12 +37,12 @@ void Consumption::add(std::int64_t now_ns, const MeterReading& reading) {
   }
   // Drivers update their counters a few times a second; an unchanged value is not zero power.
   if (last_ && reading.joules && slope_ && *joules == last_->joules &&
-      seconds_between(last_->ns, now_ns) < kStale) {
+      base::seconds_between(last_->ns, now_ns) < kStale) {
     return;
   }
   const bool first = !slope_;
   if (last_ && reading.joules) {
-    slope_ = (*joules - last_->joules) / seconds_between(last_->ns, now_ns);
+    slope_ = (*joules - last_->joules) / base::seconds_between(last_->ns, now_ns);
   } else if (reading.watts) {
     slope_ = reading.watts;
   }
@@ -56,7 +52,7 @@ void Consumption::add(std::int64_t now_ns, const MeterReading& reading) {
 
 PowerUse Consumption::take(std::int64_t now_ns) {
   PowerUse used{
-      .seconds = seconds_between(taken_ns_, now_ns), .joules = {}, .clock_mhz = last_clock_};
+      .seconds = base::seconds_between(taken_ns_, now_ns), .joules = {}, .clock_mhz = last_clock_};
   if (clocks_ > 0) used.clock_mhz = clock_sum_ / clocks_;
   clock_sum_ = 0;
   clocks_ = 0;

@@ -6,7 +6,6 @@
 
 #include "plan/trainer_rules.h"
 #include "spec/enum_names.h"
-#include "step/recompute.h"
 
 namespace assay::plan {
 namespace {
@@ -29,14 +28,6 @@ Framework able_framework(const spec::JobSpec& job) {
   const spec::LayoutSpec& l = job.layout;
   const bool cut = l.tp > 1 || l.pp > 1 || l.cp > 1 || l.ep > 1;
   return job.model.is_moe() || cut ? Framework::kMegatronCore : Framework::kTorchCompiled;
-}
-
-// As it was chosen.
-spec::Recompute plan_recompute(const Plan& plan) {
-  for (const spec::Recompute policy : step::kRecomputePolicies) {
-    if (plan.recompute == spec::to_text(policy)) return policy;
-  }
-  return spec::Recompute::kNone;
 }
 
 // What the trainer has no program for, and what others' software exchanges.
@@ -68,6 +59,10 @@ class Fingerprint {
 
 }  // namespace
 
+RecomputeKind recompute_of(const Plan& plan) {
+  return parse_recompute(plan.recompute).value_or(RecomputeKind::kNone);
+}
+
 Plan plan_of(const std::string& name, const spec::JobSpec& job, const PlanInputs& inputs) {
   Plan plan = plan_without_step(name, job, job.cluster.device.name, "");
   plan.constants = constants_version(inputs.constants);
@@ -79,7 +74,7 @@ Plan plan_of(const std::string& name, const spec::JobSpec& job, const PlanInputs
     programs = check_trained(job);
     if (!programs) plan.refused = programs.error().line();
     if (programs) programs = add_programs(plan, job, device_of(job));
-    if (programs) chosen.train.recompute = plan_recompute(plan);
+    if (programs) chosen.train.recompute = recompute_key(recompute_of(plan));
     // Ours only for what ours can do, unless it was asked for by name.
     if (!plan.refused.empty() && !assumed.framework) {
       framework = able_framework(job);

@@ -70,6 +70,9 @@ struct Plan {
   std::vector<std::string> unknown;  // what could not be predicted, why, and what to set
 };
 
+// `recompute` as the model has it; none where nothing was chosen.
+RecomputeKind recompute_of(const Plan& plan);
+
 struct PlanInputs {
   Assumed assumed;
   ModelConstants constants;

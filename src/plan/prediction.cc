@@ -62,35 +62,4 @@ base::Result<Prediction> predict(const spec::JobSpec& job, const Assumed& assume
   return p;
 }
 
-spec::Recompute recompute_key(RecomputeKind kind) {
-  switch (kind) {
-    case RecomputeKind::kNone:
-      return spec::Recompute::kNone;
-    case RecomputeKind::kCheap:
-    case RecomputeKind::kSelective:
-      return spec::Recompute::kCheap;
-    case RecomputeKind::kFfn:
-      return spec::Recompute::kFfn;
-    case RecomputeKind::kFull:
-      break;
-  }
-  return spec::Recompute::kFull;
-}
-
-std::string_view to_text(RecomputeKind kind) {
-  switch (kind) {
-    case RecomputeKind::kNone:
-      return "none";
-    case RecomputeKind::kCheap:
-      return "cheap";
-    case RecomputeKind::kSelective:
-      return "selective";
-    case RecomputeKind::kFfn:
-      return "ffn";
-    case RecomputeKind::kFull:
-      return "full";
-  }
-  return "";
-}
-
 }  // namespace assay::plan

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <span>
-#include <string_view>
 
 #include "base/result.h"
 #include "base/units.h"
@@ -47,10 +46,5 @@ struct RecomputeChoice {
 // trainer chooses (step/recompute.h), but with the model's memory.
 RecomputeChoice choose_recompute(const Work& work, const ModelConstants& constants,
                                  base::Bytes memory);
-
-std::string_view to_text(RecomputeKind kind);
-
-// What a job says for it: what other software recomputes selectively is what a job calls cheap.
-spec::Recompute recompute_key(RecomputeKind kind);
 
 }  // namespace assay::plan

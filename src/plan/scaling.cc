@@ -41,14 +41,6 @@ bool is_certain(const MemoryNeed& need, base::Bytes device) {
   return share > kCertain || share < 1 / kCertain;
 }
 
-RecomputeKind recompute_of(const Plan& plan) {
-  for (const RecomputeKind kind : {RecomputeKind::kCheap, RecomputeKind::kSelective,
-                                   RecomputeKind::kFfn, RecomputeKind::kFull}) {
-    if (plan.recompute == to_text(kind)) return kind;
-  }
-  return RecomputeKind::kNone;
-}
-
 class Scaling {
  public:
   Scaling(const spec::JobSpec& job, const Plan& plan, const PlanInputs& inputs)

@@ -145,23 +145,6 @@ base::Result<void> check_precision_on(const spec::JobSpec& job, Framework framew
   return {};
 }
 
-// Other frameworks have one policy between none and full.
-RecomputeKind recompute_of(spec::Recompute recompute, Framework framework) {
-  const bool ours = framework == Framework::kAssay;
-  switch (recompute) {
-    case spec::Recompute::kCheap:
-      return ours ? RecomputeKind::kCheap : RecomputeKind::kSelective;
-    case spec::Recompute::kFfn:
-      return ours ? RecomputeKind::kFfn : RecomputeKind::kSelective;
-    case spec::Recompute::kFull:
-      return RecomputeKind::kFull;
-    case spec::Recompute::kNone:
-    case spec::Recompute::kAuto:
-      break;
-  }
-  return RecomputeKind::kNone;
-}
-
 }  // namespace
 
 base::Result<void> check_precision(const spec::JobSpec& job, Framework framework) {

@@ -17,11 +17,6 @@ namespace {
 
 using base::Json;
 
-template <class T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
 Json series_json(const store::MetricSeries& series, std::size_t most_points) {
   std::vector<double> values;
   values.reserve(series.points.size());
@@ -106,8 +101,8 @@ Json run_json(const ReportedRun& run, std::size_t most_points) {
           {"command", run.command},
           {"directory", record.directory},
           {"status", store::name_of(record.status)},
-          {"exit_code", or_null(record.exit_code)},
-          {"signal", or_null(record.signal)},
+          {"exit_code", base::or_null(record.exit_code)},
+          {"signal", base::or_null(record.signal)},
           {"started_at", base::utc_millis_text(record.started_unix_ns)},
           {"ran_s", ran_s(run)},
           {"complete", record.complete},
@@ -123,9 +118,9 @@ Json run_json(const ReportedRun& run, std::size_t most_points) {
           {"checkpoints", std::move(checkpoints)},
           {"predicted", predicted_json(run)},
           {"ranks", ranks_json(run)},
-          {"dollars_per_hour", or_null(run.rates.dollars_per_hour)},
-          {"grams_per_kwh", or_null(run.rates.grams_per_kwh)},
-          {"joules", or_null(joules_of(run))},
+          {"dollars_per_hour", base::or_null(run.rates.dollars_per_hour)},
+          {"grams_per_kwh", base::or_null(run.rates.grams_per_kwh)},
+          {"joules", base::or_null(joules_of(run))},
           {"metrics", std::move(metrics)}};
 }
 

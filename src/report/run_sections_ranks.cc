@@ -149,9 +149,6 @@ Section ranks_section(const ReportedRun& run) {
 
 base::Json ranks_json(const ReportedRun& run) {
   if (run.ranks.empty()) return nullptr;
-  const auto or_null = [](const auto& value) {
-    return value ? base::Json(*value) : base::Json(nullptr);
-  };
   base::Json list = base::Json::array();
   for (const store::RankRecord& rank : run.ranks) {
     list.push_back({{"rank", rank.rank},
@@ -160,8 +157,8 @@ base::Json ranks_json(const ReportedRun& run) {
                     {"step", rank.step},
                     {"steps", rank.steps},
                     {"step_s", rank.mean_step_s()},
-                    {"wait_s", or_null(rank.mean_wait_s())},
-                    {"busy_s", or_null(rank.mean_busy_s())},
+                    {"wait_s", base::or_null(rank.mean_wait_s())},
+                    {"busy_s", base::or_null(rank.mean_busy_s())},
                     {"planned_bytes", rank.planned_bytes},
                     {"memory_bytes", rank.memory_bytes},
                     {"host_bytes", rank.host_bytes}});

@@ -52,28 +52,14 @@ DeviceView device_view(const DeviceState& device, const DeviceState* before, con
   return view;
 }
 
-template <class T>
-base::Json or_null(const std::optional<T>& value) {
-  return value ? base::Json(*value) : base::Json(nullptr);
-}
-base::Json count_or_null(const std::optional<base::BytesPerSecond>& value) {
-  return value ? base::Json(value->count()) : base::Json(nullptr);
-}
-base::Json count_or_null(const std::optional<base::Bytes>& value) {
-  return value ? base::Json(value->count()) : base::Json(nullptr);
-}
 base::Json nonzero_or_null(std::uint64_t value) {
   return value != 0 ? base::Json(value) : base::Json(nullptr);
 }
-base::Json text_or_null(const std::string& text) {
-  return text.empty() ? base::Json(nullptr) : base::Json(text);
-}
-
 base::Json device_json(const DeviceView& device) {
   const wire::GpuShare& share = device.state.share;
   const bool whole = share.thousandths >= wire::kGpuWholeShare;
   return {
-      {"gpu", text_or_null(device.gpu)},
+      {"gpu", base::or_null(device.gpu)},
       {"uuid", device.uuid},
       {"memory_used_bytes", device.state.used},
       {"memory_limit_bytes", nonzero_or_null(device.state.limit)},
@@ -83,8 +69,8 @@ base::Json device_json(const DeviceView& device) {
       {"priority", name_of(share.priority)},
       {"busy_seconds", static_cast<double>(device.state.busy_ns) / 1e9},
       {"waited_seconds", static_cast<double>(device.state.waited_ns) / 1e9},
-      {"busy_percent", or_null(device.busy_percent)},
-      {"waited_percent", or_null(device.waited_percent)}};
+      {"busy_percent", base::or_null(device.busy_percent)},
+      {"waited_percent", base::or_null(device.waited_percent)}};
 }
 
 base::Json rank_json(const RankProgress& rank) {
@@ -93,7 +79,7 @@ base::Json rank_json(const RankProgress& rank) {
           {"place", rank.place},
           {"step", rank.step},
           {"step_s", rank.step_s},
-          {"wait_s", or_null(rank.wait_s)},
+          {"wait_s", base::or_null(rank.wait_s)},
           {"memory_bytes", rank.memory_bytes},
           {"planned_bytes", rank.planned_bytes},
           {"slowest", rank.slowest}};
@@ -116,16 +102,16 @@ base::Json run_json(const RunView& view) {
   base::Json ranks = base::Json::array();
   for (const RankProgress& rank : run.ranks) ranks.push_back(rank_json(rank));
   return {{"uid", run.uid},
-          {"run", or_null(run.id)},
+          {"run", base::or_null(run.id)},
           {"title", run.title},
-          {"elapsed_seconds", or_null(run.elapsed_s)},
+          {"elapsed_seconds", base::or_null(run.elapsed_s)},
           {"processes", usage(&ProcessUsage::processes)},
-          {"cpu_percent", or_null(view.cpu_percent)},
+          {"cpu_percent", base::or_null(view.cpu_percent)},
           {"cpu_seconds", usage(&ProcessUsage::cpu_seconds)},
           {"memory_bytes", usage(&ProcessUsage::memory_bytes)},
           {"step", training ? base::Json(training->step) : base::Json(nullptr)},
-          {"loss", training ? or_null(training->loss) : base::Json(nullptr)},
-          {"tokens_per_s", training ? or_null(training->tokens_per_s) : base::Json(nullptr)},
+          {"loss", training ? base::or_null(training->loss) : base::Json(nullptr)},
+          {"tokens_per_s", training ? base::or_null(training->tokens_per_s) : base::Json(nullptr)},
           {"ranks", std::move(ranks)},
           {"gpu_processes", total(&RunState::processes)},
           {"launches", total(&RunState::launches)},
@@ -148,21 +134,21 @@ base::Json run_json(const RunView& view) {
 base::Json gpu_json(const GpuView& view) {
   const machine::GpuActivity& now = view.activity;
   return {{"gpu", short_name(view.name)},
-          {"uuid", text_or_null(view.name.uuid)},
-          {"name", text_or_null(view.name.name)},
-          {"memory_used_bytes", count_or_null(now.memory_used)},
-          {"memory_total_bytes", count_or_null(view.name.memory)},
-          {"busy_percent", or_null(now.busy_percent)},
-          {"sm_percent", or_null(now.sm_percent)},
-          {"occupancy_percent", or_null(now.occupancy_percent)},
-          {"tensor_percent", or_null(now.tensor_percent)},
-          {"dram_percent", or_null(now.dram_percent)},
-          {"pcie_sent_bytes_per_s", count_or_null(now.pcie_sent)},
-          {"pcie_received_bytes_per_s", count_or_null(now.pcie_received)},
-          {"nvlink_sent_bytes_per_s", count_or_null(now.nvlink_sent)},
-          {"nvlink_received_bytes_per_s", count_or_null(now.nvlink_received)},
-          {"watts", or_null(now.watts)},
-          {"clock_mhz", or_null(now.clock_mhz)}};
+          {"uuid", base::or_null(view.name.uuid)},
+          {"name", base::or_null(view.name.name)},
+          {"memory_used_bytes", base::or_null(now.memory_used)},
+          {"memory_total_bytes", base::or_null(view.name.memory)},
+          {"busy_percent", base::or_null(now.busy_percent)},
+          {"sm_percent", base::or_null(now.sm_percent)},
+          {"occupancy_percent", base::or_null(now.occupancy_percent)},
+          {"tensor_percent", base::or_null(now.tensor_percent)},
+          {"dram_percent", base::or_null(now.dram_percent)},
+          {"pcie_sent_bytes_per_s", base::or_null(now.pcie_sent)},
+          {"pcie_received_bytes_per_s", base::or_null(now.pcie_received)},
+          {"nvlink_sent_bytes_per_s", base::or_null(now.nvlink_sent)},
+          {"nvlink_received_bytes_per_s", base::or_null(now.nvlink_received)},
+          {"watts", base::or_null(now.watts)},
+          {"clock_mhz", base::or_null(now.clock_mhz)}};
 }
 
 }  // namespace
@@ -206,7 +192,7 @@ base::Json limits_json(const Limits& limits) {
       {"compute_limit_percent",
        share ? base::Json(*limits.thousandths / 10.0) : base::Json(nullptr)},
       {"priority", limits.priority ? base::Json(name_of(*limits.priority)) : base::Json(nullptr)},
-      {"borrow", or_null(limits.borrow)}};
+      {"borrow", base::or_null(limits.borrow)}};
 }
 
 base::Json usage_json(const UsageView& view) {
@@ -217,7 +203,7 @@ base::Json usage_json(const UsageView& view) {
   return {{"seconds", view.seconds > 0 ? base::Json(view.seconds) : base::Json(nullptr)},
           {"runs", std::move(runs)},
           {"gpus", std::move(gpus)},
-          {"no_gpus", text_or_null(view.no_gpus)}};
+          {"no_gpus", base::or_null(view.no_gpus)}};
 }
 
 }  // namespace assay::share

@@ -22,6 +22,10 @@
 
 namespace assay::step {
 
+namespace testing {
+class ExchangeTotals;
+}
+
 class Builder {
  public:
   // The program has its model, choices and parameters already and, if the sink unrolls, its units.
@@ -153,10 +157,6 @@ class Builder {
   // embedding.
   void finish_gradients(std::int32_t unit, bool head = false);
   void finish_exchanges();  // waits for gradients still in flight
-  // For sinks that do not unroll: the gathers of all passes, and the communication and sums of
-  // gradients of all micro-batches.
-  void count_gathers(const std::vector<Pass>& passes);
-  void count_gradients(std::int64_t micros);
   [[nodiscard]] bool is_in_flight(std::int32_t unit) const;
   // Starts an exchange, and waits for it. wait() takes the op that issue() returned.
   Op issue(Op op);
@@ -185,6 +185,9 @@ class Builder {
   void to_fp8_weight_gradient(Op& op);
 
  private:
+  // Emits what sinks that do not unroll are not given otherwise: a step's exchange of parameters.
+  friend class testing::ExchangeTotals;
+
   // builder_quantised.cc: the fp8 operands of a block's product.
   struct Quantised {
     View input_scale;

@@ -18,7 +18,6 @@
 
 #include "base/check.h"
 #include "step/builder.h"
-#include "step/passes.h"
 
 namespace assay::step {
 namespace {
@@ -261,52 +260,6 @@ void Builder::finish_oldest() {
   fold(oldest.issued.out[0], oldest.issued.unit, oldest.head);
   micro_ = micro;
   layer_ = layer;
-}
-
-void Builder::count_gathers(const std::vector<Pass>& passes) {
-  if (!program_.choices.layout.gathers_weights()) return;
-  std::vector<std::pair<std::int32_t, std::vector<std::int32_t>>> uses;  // by micro-batch
-  for (const Pass& pass : passes) uses.emplace_back(pass.micro, units_of_pass(*this, pass));
-  for (const auto& [micro, units] : uses) {
-    for (const std::int32_t index : units) {
-      if (unit(index).gathered) gather_order_.plan(index, micro);
-    }
-  }
-  std::vector<std::int64_t> gathers(program_.units.size());
-  const auto count = [&](const GatherOrder::Use& use) {
-    ++gathers[static_cast<std::size_t>(use.unit)];
-  };
-  gather_order_.begin_with_gathered();  // what the optimizer gathers for the next step
-  for (const auto& [micro, units] : uses) {
-    for (const std::int32_t index : units) {
-      if (unit(index).gathered) gather_order_.use(index, micro, count);
-    }
-  }
-  enter(Phase::kForward);
-  for (std::size_t i = 0; i < gathers.size(); ++i) {
-    set_repeats({.micros = gathers[i]});
-    if (gathers[i] > 0) issue_gather({static_cast<std::int32_t>(i), 0});
-  }
-}
-
-// Each unit once per micro-batch; the first micro-batch starts the sums.
-void Builder::count_gradients(std::int64_t micros) {
-  for (const bool first : {true, false}) {
-    begin_pass(first ? 0 : 1, 0);
-    enter(Phase::kBackward);
-    set_repeats({.micros = first ? 1 : micros - 1});
-    if (times_ == 0) continue;
-    for (std::size_t i = 0; i < program_.units.size(); ++i) {
-      const auto index = static_cast<std::int32_t>(i);
-      const Layout& layout = program_.choices.layout;
-      // A table that is also the head: the first stage looks tokens up in it, the last computes
-      // logits.
-      const bool is_table = program_.units[i].head_gradients >= 0;
-      if (!is_table || layout.first_stage()) exchange_gradients(index, false);
-      if (is_table && layout.last_stage()) exchange_gradients(index, true);
-    }
-    finish_exchanges();
-  }
 }
 
 bool Builder::is_in_flight(std::int32_t index) const {

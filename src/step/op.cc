@@ -73,11 +73,11 @@ std::string_view to_text(Phase phase) {
 std::string_view to_text(ModelPart part) {
   return name(
       part,
-      std::array<std::string_view, 23>{
+      std::array<std::string_view, 22>{
           "embedding", "positions", "attention_norm", "qkv",         "query_norm", "key_norm",
           "rope",      "attention", "attention_out",  "mlp_norm",    "gate_up",    "activation",
           "down",      "router",    "shared_gate_up", "shared_down", "final_norm", "head",
-          "loss",      "matrices",  "decayed",        "undecayed",   "all"});
+          "loss",      "decayed",   "undecayed",      "all"});
 }
 
 std::string_view to_text(Axis axis) {

@@ -100,8 +100,7 @@ enum class ModelPart : std::uint8_t {
   kFinalNorm,
   kHead,
   kLoss,
-  kMatrices,  // from here on: the optimizer's parameter groups
-  kDecayed,
+  kDecayed,  // from here on: the optimizer's parameter groups
   kUndecayed,
   kAllGroups,
 };

@@ -1,5 +1,7 @@
-// Shapes: the widths of a model's blocks and head on one tensor-parallel rank. The only definition,
-// used by the step (block.cc, head.cc, parameter.cc) and the planner.
+// Shapes: the widths of a model's blocks and head on one tensor-parallel rank. The step (block.cc,
+// head.cc, parameter.cc) and what the planner counts exactly (plan/exchange) have them from here.
+// Closed forms divide widths themselves, as real numbers (plan/work_of_job.cc: the same rule for
+// key heads); spec/parameters.h has those of the whole model.
 #pragma once
 
 #include <cstdint>

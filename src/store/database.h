@@ -93,6 +93,23 @@ class Transaction {
   std::unique_ptr<sqlite3, Rollback> open_;
 };
 
+// Runs `write`, which returns a Result<void>, in a transaction. False: other processes kept the
+// store locked and nothing was written; try again.
+template <class Write>
+base::Result<bool> write_unless_busy(Database& database, const Write& write) {
+  auto transaction = Transaction::begin(database);
+  if (!transaction) {
+    if (database.was_busy()) return false;
+    return base::fail(std::move(transaction).error());
+  }
+  ASSAY_TRY_VOID(write());
+  if (auto committed = transaction->commit(); !committed) {
+    if (database.was_busy()) return false;
+    return base::fail(std::move(committed).error());
+  }
+  return true;
+}
+
 // A read transaction: while it exists, all queries see the same state whatever other connections
 // write, and each is cheaper because locks are taken once. Nothing can be written through it. Must
 // not outlive the Database.

@@ -1,13 +1,12 @@
 #include "store/metrics.h"
 
-#include <fmt/format.h>
-
 #include <chrono>
 #include <cmath>
 #include <limits>
 #include <map>
 
 #include "store/database.h"
+#include "store/run_row.h"
 #include "store/statement.h"
 
 namespace assay::store {
@@ -27,19 +26,13 @@ MetricPoint point_at(const Statement& row, int column) {
 base::Result<MetricWriter> MetricWriter::begin(Store& store, const std::string& run_uid) {
   Database& database = store.database();
   ASSAY_TRY_VOID(database.set_busy_timeout(kMetricBusyTimeout));
-  ASSAY_TRY(Statement find, database.prepare("SELECT id FROM run WHERE uid = ?1"));
-  ASSAY_TRY_VOID(find.bind(run_uid));
-  ASSAY_TRY(const bool found, find.next_row());
-  if (!found) {
-    return base::fail(
-        base::failed_error(database.path().string(), fmt::format("there is no run {}", run_uid)));
-  }
+  ASSAY_TRY(const RunId run, run_with_uid(database, run_uid));
   ASSAY_TRY(Statement series, database.prepare("INSERT INTO metric_series (run, source, name, unit)"
                                                " VALUES (?1, ?2, ?3, ?4)"));
   ASSAY_TRY(Statement point,
             database.prepare("INSERT INTO metric_point (series, step, value) VALUES (?1, ?2, ?3)"
                              " ON CONFLICT DO UPDATE SET value = excluded.value"));
-  return MetricWriter(database, find.integer(0), std::move(series), std::move(point));
+  return MetricWriter(database, run, std::move(series), std::move(point));
 }
 
 base::Result<std::int64_t> MetricWriter::next_source() {
@@ -77,19 +70,10 @@ base::Result<void> MetricWriter::insert(std::span<const MetricRow> rows, Begun& 
 }
 
 base::Result<bool> MetricWriter::write(std::span<const MetricRow> rows) {
-  auto transaction = Transaction::begin(*database_);
-  if (!transaction) {
-    if (database_->was_busy()) return false;
-    return base::fail(std::move(transaction).error());
-  }
   Begun begun = begun_;  // a copy, so that a rollback leaves begun_ unchanged
-  ASSAY_TRY_VOID(insert(rows, begun));
-  if (auto committed = transaction->commit(); !committed) {
-    if (database_->was_busy()) return false;
-    return base::fail(std::move(committed).error());
-  }
-  begun_ = std::move(begun);
-  return true;
+  ASSAY_TRY(const bool written, write_unless_busy(*database_, [&] { return insert(rows, begun); }));
+  if (written) begun_ = std::move(begun);
+  return written;
 }
 
 base::Result<std::vector<MetricSeries>> load_metrics(Store& store, RunId run) {

@@ -2,44 +2,30 @@
 
 #include <fmt/format.h>
 
+#include "store/run_row.h"
+
 namespace assay::store {
 namespace {
 
 base::Result<void> insert_plan(Database& database, const std::string& run_uid,
                                const PlanRecord& record) {
-  ASSAY_TRY(Statement insert,
+  ASSAY_TRY(const RunId run, run_with_uid(database, run_uid));
+  ASSAY_TRY(Statement insert,  // unless it has a plan
             database.prepare("INSERT INTO plan (run, planned_ns, job, device, step_s,"
                              " memory_bytes, plan)"
-                             " SELECT id, ?2, ?3, ?4, ?5, ?6, ?7 FROM run WHERE uid = ?1"
+                             " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
                              " ON CONFLICT DO NOTHING"));
   const std::string plan = record.plan.dump(-1, ' ', false, base::Json::error_handler_t::replace);
-  ASSAY_TRY_VOID(insert.bind(run_uid, record.planned_unix_ns, record.job, record.device,
-                             record.step_s, record.memory_bytes, plan));
-  ASSAY_TRY_VOID(insert.run());
-  if (database.changes() > 0) return {};
-  ASSAY_TRY(Statement find, database.prepare("SELECT 1 FROM run WHERE uid = ?1"));
-  ASSAY_TRY_VOID(find.bind(run_uid));
-  ASSAY_TRY(const bool found, find.next_row());
-  if (found) return {};  // it has a plan
-  return base::fail(
-      base::failed_error(database.path().string(), fmt::format("there is no run {}", run_uid)));
+  ASSAY_TRY_VOID(insert.bind(run, record.planned_unix_ns, record.job, record.device, record.step_s,
+                             record.memory_bytes, plan));
+  return insert.run();
 }
 
 }  // namespace
 
 base::Result<bool> write_plan(Store& store, const std::string& run_uid, const PlanRecord& record) {
   Database& database = store.database();
-  auto transaction = Transaction::begin(database);
-  if (!transaction) {
-    if (database.was_busy()) return false;
-    return base::fail(std::move(transaction).error());
-  }
-  ASSAY_TRY_VOID(insert_plan(database, run_uid, record));
-  if (auto committed = transaction->commit(); !committed) {
-    if (database.was_busy()) return false;
-    return base::fail(std::move(committed).error());
-  }
-  return true;
+  return write_unless_busy(database, [&] { return insert_plan(database, run_uid, record); });
 }
 
 base::Result<std::optional<PlanRecord>> load_plan(Store& store, RunId run) {

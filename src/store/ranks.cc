@@ -1,22 +1,14 @@
 #include "store/ranks.h"
 
-#include <fmt/format.h>
-
 #include "base/statistics.h"
+#include "store/run_row.h"
 
 namespace assay::store {
 namespace {
 
 base::Result<void> insert_ranks(Database& database, const std::string& run_uid,
                                 std::span<const RankRecord> ranks) {
-  ASSAY_TRY(Statement find, database.prepare("SELECT id FROM run WHERE uid = ?1"));
-  ASSAY_TRY_VOID(find.bind(run_uid));
-  ASSAY_TRY(const bool found, find.next_row());
-  if (!found) {
-    return base::fail(
-        base::failed_error(database.path().string(), fmt::format("there is no run {}", run_uid)));
-  }
-  const RunId run = find.integer(0);
+  ASSAY_TRY(const RunId run, run_with_uid(database, run_uid));
   ASSAY_TRY(Statement insert,
             database.prepare("INSERT OR REPLACE INTO run_rank (run, rank, host, place, step, steps,"
                              " step_s, wait_s, last_step_s, last_wait_s, planned_bytes,"
@@ -41,17 +33,7 @@ std::optional<double> real_or_nothing(const Statement& row, int column) {
 base::Result<bool> write_ranks(Store& store, const std::string& run_uid,
                                std::span<const RankRecord> ranks) {
   Database& database = store.database();
-  auto transaction = Transaction::begin(database);
-  if (!transaction) {
-    if (database.was_busy()) return false;
-    return base::fail(std::move(transaction).error());
-  }
-  ASSAY_TRY_VOID(insert_ranks(database, run_uid, ranks));
-  if (auto committed = transaction->commit(); !committed) {
-    if (database.was_busy()) return false;
-    return base::fail(std::move(committed).error());
-  }
-  return true;
+  return write_unless_busy(database, [&] { return insert_ranks(database, run_uid, ranks); });
 }
 
 base::Result<std::vector<RankRecord>> load_ranks(Store& store, RunId run) {

@@ -104,6 +104,15 @@ base::Result<std::string> random_uid() {
   return base::random_hex(8);
 }
 
+base::Result<RunId> run_with_uid(Database& database, const std::string& uid) {
+  ASSAY_TRY(Statement find, database.prepare("SELECT id FROM run WHERE uid = ?1"));
+  ASSAY_TRY_VOID(find.bind(uid));
+  ASSAY_TRY(const bool found, find.next_row());
+  if (found) return find.integer(0);
+  return base::fail(
+      base::failed_error(database.path().string(), fmt::format("there is no run {}", uid)));
+}
+
 base::Result<RunId> insert_run(Database& database, const RunRecord& run) {
   std::string uid = run.uid;
   if (uid.empty()) {

@@ -13,6 +13,9 @@ namespace assay::store {
 // 16 random hexadecimal digits.
 base::Result<std::string> random_uid();
 
+// The run with this uid; fails if there is none.
+base::Result<RunId> run_with_uid(Database& database, const std::string& uid);
+
 // Inside the caller's transaction. insert_run ignores `id`, `stage` and the counts.
 base::Result<RunId> insert_run(Database& database, const RunRecord& run);
 base::Result<void> update_run(Database& database, const RunRecord& run);

@@ -34,17 +34,10 @@ std::optional<double> difference_of(const Figure& figure, const OurValue& ours) 
   return 100 * (*ours.value / *figure.published - 1);
 }
 
-Json optional_json(const std::optional<double>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
 Json ours_json(const OurValue& ours) {
-  return {{"label", to_text(ours.label)},
-          {"value", optional_json(ours.value)},
-          {"low", optional_json(ours.low)},
-          {"high", optional_json(ours.high)},
-          {"remark", ours.remark},
-          {"command", ours.command.empty() ? Json(nullptr) : Json(ours.command)}};
+  return {{"label", to_text(ours.label)},   {"value", base::or_null(ours.value)},
+          {"low", base::or_null(ours.low)}, {"high", base::or_null(ours.high)},
+          {"remark", ours.remark},          {"command", base::or_null(ours.command)}};
 }
 
 Json figures_json(const TableOutcome& table) {
@@ -55,9 +48,8 @@ Json figures_json(const TableOutcome& table) {
     const Figure& figure = *found.figure;
     figures.push_back({{"table", table.table->title},
                        {"what", figure.what},
-                       {"published", figure.published              ? Json(*figure.published)
-                                     : figure.published_as.empty() ? Json(nullptr)
-                                                                   : Json(figure.published_as)},
+                       {"published", figure.published ? Json(*figure.published)
+                                                      : base::or_null(figure.published_as)},
                        {"unit", table.table->unit},
                        {"ours", std::move(ours)},
                        {"note", figure.note}});

@@ -36,7 +36,7 @@ struct HostCopy {
 
 // Elements of a parameter that are initialised from a normal distribution (train/init.h), and their
 // destination: the concatenated `pieces` of the parameter fill `weight`. If weights are stored as
-// two halves (split_master.h), the low halves from element `remainder_at` on go to `remainder`.
+// two halves (float_bits.h), the low halves from element `remainder_at` on go to `remainder`.
 struct InitialDraw {
   const step::Parameter& parameter;
   std::uint64_t seed = 0;

@@ -10,11 +10,27 @@
 #include "base/result.h"
 #include "step/buffer.h"
 #include "train/checkpoint/tensor.h"
-#include "train/split_master.h"
 
 namespace assay::train {
 
-// Arrays of the two halves of split_master.h.
+// An fp32 weight stored as two 16-bit halves: the high half is the bf16 weight used in matrix
+// products, the low half restores the exact fp32 value.
+//
+// The high half is the fp32 number rounded to the nearest bf16, ties away from zero: its bits plus
+// half a unit, truncated. The low half is the low 16 bits of the fp32 number; read as a signed
+// number it is the distance from the high half. So joining is one addition (vectors.cuh), and every
+// fp32 number, including infinities and NaNs, is restored bit for bit.
+struct SplitMaster {
+  std::uint16_t high = 0;
+  std::uint16_t low = 0;
+};
+
+inline SplitMaster split_master(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  return {static_cast<std::uint16_t>((bits + 0x8000U) >> 16U), static_cast<std::uint16_t>(bits)};
+}
+
+// Arrays of the two halves.
 struct SplitFloats {
   std::vector<std::uint16_t> high;
   std::vector<std::uint16_t> low;

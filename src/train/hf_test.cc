@@ -25,6 +25,7 @@
 #include "train/hf_names.h"
 #include "train/hf_tokenizer.h"
 #include "train/resume.h"
+#include "train/testing/join_master.h"
 
 namespace assay::train {
 namespace {

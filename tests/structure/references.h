@@ -1,5 +1,7 @@
 // Checks that what comments and documentation refer to exists: files of this repository that a
-// comment names, and files, functions and the targets of links that Markdown pages name.
+// comment of a source, script or src/LAYERS names; files, functions and the targets of links that
+// Markdown pages name; and that the files in the walks of ARCHITECTURE.md have the functions named
+// beside them, and are as many as it says.
 #pragma once
 
 #include <filesystem>

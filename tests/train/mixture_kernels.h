@@ -11,7 +11,8 @@
 #include "train/cuda/grouped_products.h"
 #include "train/cuda/kernels.h"
 #include "train/cuda/testing/trial.h"
-#include "train/split_master.h"
+#include "train/float_bits.h"
+#include "train/testing/join_master.h"
 
 namespace assay::train::mixture_test {
 

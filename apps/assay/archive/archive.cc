@@ -46,9 +46,8 @@ Result<void> set_limit(const lineage::Archive& archive, const std::string& text)
 Result<base::Json> use_json(const lineage::Archive& archive) {
   ASSAY_TRY(const lineage::ArchiveUse use, archive.use());
   ASSAY_TRY(const auto limit, archive.limit());
-  return base::Json{{"contents", use.contents},
-                    {"bytes", use.bytes},
-                    {"limit_bytes", limit ? base::Json(*limit) : base::Json()}};
+  return base::Json{
+      {"contents", use.contents}, {"bytes", use.bytes}, {"limit_bytes", base::or_null(limit)}};
 }
 
 Result<ExitCode> show_use(const Session& session, const lineage::Archive& archive) {

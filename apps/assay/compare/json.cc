@@ -30,10 +30,6 @@ void add_estimate(const Estimate& e, Json& json) {
   json["pairs"] = e.pairs;
 }
 
-Json number_or_null(const std::optional<double>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
 Json shift_json(const std::optional<compare::Shift>& shift) {
   if (!shift || shift->estimate.method == Method::kNone) return nullptr;
   return {{"baseline", shift->baseline},
@@ -63,8 +59,8 @@ Json effect_json(const Effect& effect) {
            : Json(nullptr);
   json["outliers"] = effect.outliers;
   json["pairs_needed"] = {
-      {"for_0.1_pct", number_or_null(compare::pairs_to_detect(e, 0.1, effect.alpha))},
-      {"for_1_pct", number_or_null(compare::pairs_to_detect(e, 1, effect.alpha))}};
+      {"for_0.1_pct", base::or_null(compare::pairs_to_detect(e, 0.1, effect.alpha))},
+      {"for_1_pct", base::or_null(compare::pairs_to_detect(e, 1, effect.alpha))}};
   return json;
 }
 
@@ -130,8 +126,7 @@ Json comparison_json(const ExperimentResult& c, const Comparison& comparison) {
   }
   if (experiment.quality) {
     json["quality"] = shift_json(comparison.quality);
-    json["quality_within_noise"] =
-        comparison.quality_within_noise ? Json(*comparison.quality_within_noise) : Json(nullptr);
+    json["quality_within_noise"] = base::or_null(comparison.quality_within_noise);
   }
   return json;
 }
@@ -188,7 +183,7 @@ Json experiment_json(const ExperimentResult& c) {
   Json json;
   json["arm"] = experiment.name_of(f.deciding().arm);
   add_estimate(f.deciding().effect.estimate, json);
-  json["noise_floor_pct"] = number_or_null(f.noise_floor_pct);
+  json["noise_floor_pct"] = base::or_null(f.noise_floor_pct);
   json["verdict"] = verdict_json(c, f.verdict);
   json["margin_pct"] =
       experiment.judgement.judged ? Json(experiment.judgement.margin_pct) : Json(nullptr);

@@ -4,8 +4,8 @@
 
 #include <random>
 
-#include "assay/compare/experiment_file.h"
 #include "assay/project.h"
+#include "assay/shared/experiment_file.h"
 #include "base/decimal.h"
 #include "base/number.h"
 #include "base/text.h"

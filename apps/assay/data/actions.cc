@@ -142,7 +142,7 @@ Result<ExitCode> data_tokenize(const Session& session, const DataOptions& option
   json["files"] = request.files.size();
   json["files_left_out"] = inputs.left_out;
   json["text_bytes"] = made.bytes;
-  json["tokens_resumed"] = made.resumed_at ? base::Json(*made.resumed_at) : base::Json();
+  json["tokens_resumed"] = base::or_null(made.resumed_at);
   session.print_json(json);
   std::string text = fmt::format("{}; from {} {}, {}", shard_text(options.output, made.shard),
                                  base::grouped(static_cast<std::int64_t>(made.documents)),
@@ -212,17 +212,16 @@ Result<ExitCode> data_info(const Session& session, const DataOptions& options) {
     const auto& documents = shard.documents_header();
     const std::string identity =
         documents && documents->definition_bytes > 0 ? documents->tokenizer.hex() : "";
-    list.push_back(
-        {{"file", path},
-         {"dtype", data::name_of(shard.type())},
-         {"vocabulary", vocabulary ? base::Json(*vocabulary) : base::Json()},
-         {"tokens", shard.count()},
-         {"blake3", shard.digest() ? base::Json(shard.digest()->hex()) : base::Json()},
-         {"documents", documents ? base::Json(documents->count) : base::Json()},
-         {"tokenizer", identity.empty() ? base::Json() : base::Json(identity)},
-         {"bos", documents && documents->bos ? base::Json(*documents->bos) : base::Json()},
-         {"eos", documents && documents->eos ? base::Json(*documents->eos) : base::Json()},
-         {"ok", ok}});
+    list.push_back({{"file", path},
+                    {"dtype", data::name_of(shard.type())},
+                    {"vocabulary", base::or_null(vocabulary)},
+                    {"tokens", shard.count()},
+                    {"blake3", shard.digest() ? base::Json(shard.digest()->hex()) : base::Json()},
+                    {"documents", documents ? base::Json(documents->count) : base::Json()},
+                    {"tokenizer", base::or_null(identity)},
+                    {"bos", documents ? base::or_null(documents->bos) : base::Json()},
+                    {"eos", documents ? base::or_null(documents->eos) : base::Json()},
+                    {"ok", ok}});
     const std::string checked = !shard.digest() ? "no hash" : ok == true ? "yes" : "no";
     table.row({path, std::string(data::name_of(shard.type())),
                vocabulary ? base::grouped(static_cast<std::int64_t>(*vocabulary)) : "—",

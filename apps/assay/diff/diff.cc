@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "assay/log/reported_values.h"
 #include "assay/project.h"
+#include "assay/shared/reported_values.h"
 #include "assay/verbs.h"
 #include "base/text.h"
 #include "lineage/graph/dag_view.h"
@@ -66,8 +66,8 @@ base::Result<base::ExitCode> diff(const Session& session, const DiffOptions& opt
     if (session.json) {
       list.push_back({{"section", one.section},
                       {"what", one.what},
-                      {"before", one.before.empty() ? base::Json(nullptr) : base::Json(one.before)},
-                      {"after", one.after.empty() ? base::Json(nullptr) : base::Json(one.after)}});
+                      {"before", base::or_null(one.before)},
+                      {"after", base::or_null(one.after)}});
     }
     if (i >= kRows) continue;
     const bool file = one.section == "input" || one.section == "output";

@@ -6,9 +6,9 @@
 #include <memory>
 #include <set>
 
-#include "assay/log/reported_values.h"
 #include "assay/project.h"
-#include "assay/show/print_run.h"
+#include "assay/shared/reported_values.h"
+#include "assay/shared/run_text.h"
 #include "assay/verbs.h"
 #include "base/clock.h"
 #include "base/suggestion.h"
@@ -103,7 +103,7 @@ base::Result<base::ExitCode> log(const Session& session, const LogOptions& optio
     base::Json values = base::Json::object();
     for (const std::string& name : columns) {
       const auto value = value_of(reported[i], name);
-      values[name] = value ? base::Json(*value) : base::Json();
+      values[name] = base::or_null(value);
       row.push_back(value ? cell_text(*value, 24) : "");
     }
     row.push_back(log_command(run));

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "assay/plan/print.h"
-#include "assay/presets/print.h"
+#include "assay/shared/spec_summary.h"
 #include "plan/search/layouts.h"
 #include "spec/enum_names.h"
 
@@ -143,7 +143,7 @@ Json plan_json(const JobPlan& plan) {
   Json json = plan::to_json(plan.plan);
   json["summary"] = summary(plan.loaded);
   json["layout"] = plan::to_text(job.layout);
-  json["steps"] = steps ? Json(*steps) : Json(nullptr);
+  json["steps"] = base::or_null(steps);
   std::string room = room_for_experts(plan);  // in lines, for a terminal
   std::replace(room.begin(), room.end(), '\n', ' ');
   json["room_for_experts"] = std::move(room);

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "assay/plan/options.h"
+#include "assay/plan/modes.h"
 #include "assay/plan/pictures.h"
 #include "base/csv.h"
 #include "base/file.h"
@@ -87,19 +87,16 @@ void print_csv(const Session& session, const std::vector<plan::Row>& rows,
 Json rows_json(const std::vector<plan::Row>& rows,
                const std::vector<plan::RowPrediction>& predictions,
                const std::vector<std::string>& reasons) {
-  const auto known = [](const std::optional<double>& value) {
-    return value ? Json(*value) : Json(nullptr);
-  };
   Json all = Json::array();
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const plan::RowPrediction& made = predictions[i];
     all.push_back({{"id", rows[i].id},
                    {"source", rows[i].source},
-                   {"step_s", known(rows[i].step_s)},
-                   {"pred_step_s", known(made.step_s)},
+                   {"step_s", base::or_null(rows[i].step_s)},
+                   {"pred_step_s", base::or_null(made.step_s)},
                    {"pred_low", made.step_s ? Json(made.low) : Json(nullptr)},
                    {"pred_high", made.step_s ? Json(made.high) : Json(nullptr)},
-                   {"pred_mem_gb", known(made.memory_gib)},
+                   {"pred_mem_gb", base::or_null(made.memory_gib)},
                    {"scored", plan::has_time(rows[i])},
                    {"assumed", rows[i].assumed},
                    {"reason", reasons[i]}});

@@ -7,9 +7,9 @@
 #include <map>
 
 #include "assay/plan/job_file.h"
-#include "assay/plan/options.h"
+#include "assay/plan/modes.h"
 #include "assay/plan/pictures.h"
-#include "assay/presets/print.h"
+#include "assay/shared/spec_summary.h"
 #include "base/text.h"
 #include "cli/number_option.h"
 #include "plan/search/search.h"
@@ -124,14 +124,10 @@ std::string gpu_of(const Searched& made, const Candidate& one) {
   return found == made.gpus.end() ? one.machines : found->second;
 }
 
-std::string counted(std::int64_t count, const char* what) {
-  return fmt::format("{} {}{}", grouped(count), what, count == 1 ? "" : "s");
-}
-
 // "2 machines of 4 x NVIDIA H200 (8 GPUs)".
 std::string machines_text(const Searched& made, const Candidate& one) {
-  return fmt::format("{} of {} x {} ({})", counted(one.nodes, "machine"), gpus_of_machine(one),
-                     gpu_of(made, one), counted(one.devices, "GPU"));
+  return fmt::format("{} of {} x {} ({})", base::counted(one.nodes, "machine"),
+                     gpus_of_machine(one), gpu_of(made, one), base::counted(one.devices, "GPU"));
 }
 
 // What a candidate is, in one line.
@@ -230,15 +226,15 @@ void print_recommended(const Session& session, const Searched& made) {
              machines_text(made, one) + (preset ? fmt::format(", cluster {}", one.machines) : "")});
   if (made.is_priced) {
     table.row({"offer", fmt::format("{} {}: {} of {}, {} per hour each, {}", one.offer.provider,
-                                    one.offer.offer, counted(one.rented, "machine"),
-                                    counted(one.offer.devices, "GPU"), to_text(one.offer.per_hour),
-                                    base::to_text(one.offer.date))});
+                                    one.offer.offer, base::counted(one.rented, "machine"),
+                                    base::counted(one.offer.devices, "GPU"),
+                                    to_text(one.offer.per_hour), base::to_text(one.offer.date))});
   }
   if (const std::string idle = idle_text(one); !idle.empty()) table.row({"", idle});
   if (made.is_priced && one.offer.devices != gpus_of_machine(one) && idle_gpus(one) == 0) {
-    table.row(
-        {"", fmt::format("the step time is predicted for {} of {}, as in the cluster",
-                         counted(one.nodes, "machine"), counted(gpus_of_machine(one), "GPU"))});
+    table.row({"", fmt::format("the step time is predicted for {} of {}, as in the cluster",
+                               base::counted(one.nodes, "machine"),
+                               base::counted(gpus_of_machine(one), "GPU"))});
   }
   if (made.is_priced) table.row({"policy", std::string(plan::to_text(one.policy))});
   table.row({"layout", plan::to_text(one.choice.layout)});
@@ -340,7 +336,7 @@ Json candidate_json(const Searched& made, const Candidate& one) {
           {"cost_p50", if_priced(money_json(one.cost_p50))},
           {"cost_p90", if_priced(money_json(one.cost_p90))},
           {"miss_chance", one.miss_chance},
-          {"misses", one.misses.empty() ? Json(nullptr) : Json(one.misses)}};
+          {"misses", base::or_null(one.misses)}};
 }
 
 Json found_json(const Searched& made) {

@@ -60,7 +60,7 @@ ExitCode print_plan(const Session& session, const std::vector<lineage::PlannedRe
                     {"run", one.run},
                     {"command", one.command},
                     {"why", reasons_json(one.reasons, shown)},
-                    {"obstacle", one.obstacle.empty() ? base::Json() : base::Json(one.obstacle)}});
+                    {"obstacle", base::or_null(one.obstacle)}});
     table.row({fmt::format("{}", one.stage), fmt::format("{}", one.run), cell_text(one.command),
                reason_text(one, shown)});
   }
@@ -95,9 +95,9 @@ ExitCode print_report(const Session& session, const lineage::RefreshReport& repo
                       {"command", one.command},
                       {"outcome", to_text(one.outcome)},
                       {"exit_code", ran ? base::Json(one.exit_code) : base::Json()},
-                      {"signal", one.signal ? base::Json(*one.signal) : base::Json()},
+                      {"signal", base::or_null(one.signal)},
                       {"duration_s", ran ? base::Json(one.duration_s) : base::Json()},
-                      {"why", one.why.empty() ? base::Json() : base::Json(one.why)}});
+                      {"why", base::or_null(one.why)}});
     std::string outcome(to_text(one.outcome));
     if (one.outcome == StageOutcome::kFailed) outcome += ": " + failure_text(one);
     if (one.outcome == StageOutcome::kFailed && failed == 0) failed = one.run;

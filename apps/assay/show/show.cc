@@ -160,8 +160,8 @@ base::Json metrics_summary_json(const std::vector<store::MetricSeries>& metrics)
                     {"last_step", series.points.back().step},
                     {"first", json(summary.first)},
                     {"last", json(summary.last)},
-                    {"median", summary.median ? base::Json(*summary.median) : nullptr},
-                    {"mean", summary.mean ? base::Json(*summary.mean) : nullptr},
+                    {"median", base::or_null(summary.median)},
+                    {"mean", base::or_null(summary.mean)},
                     {"most", json(summary.most)}});
   }
   return list;

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "assay/project.h"
-#include "assay/show/print_run.h"
+#include "assay/shared/run_text.h"
 #include "assay/verbs.h"
 #include "base/process/environment.h"
 #include "base/text.h"
@@ -116,7 +116,7 @@ base::Result<base::ExitCode> status(const Session& session) {
     for (const lineage::Reason& reason : reasons[i]) {
       why.push_back(reason.text(shown));
       reason_list.push_back(
-          {{"path", reason.path.empty() ? base::Json(nullptr) : base::Json(reason.path)},
+          {{"path", base::or_null(reason.path)},
            {"stage", reason.stage == 0 ? base::Json(nullptr) : base::Json(reason.stage)},
            {"cause", lineage::name_of(reason.cause)},
            {"written_by_run",

@@ -23,8 +23,7 @@ base::Result<base::ExitCode> tracers(const Session& session) {
     table.row({name, found.available ? "yes" : "no", found.reason});
     for (const std::string& note : found.notes) table.row({"", "", note});
   }
-  session.print_json(
-      base::Json{{"auto", chosen.empty() ? base::Json() : base::Json(chosen)}, {"tracers", list}});
+  session.print_json(base::Json{{"auto", base::or_null(chosen)}, {"tracers", list}});
   session.print(table);
   session.print(chosen.empty() ? "no tracer works here: `assay run` runs commands unrecorded\n"
                                : fmt::format("`--tracer auto` uses {}\n", chosen));

@@ -52,7 +52,7 @@ Result<ExitCode> unpack(const Session& session, const UnpackOptions& options) {
   }
   const std::string& artifact = report.manifest.artifact_path;
   session.print_json({{"directory", (here / folder).string()},
-                      {"artifact", artifact.empty() ? base::Json() : base::Json(artifact)},
+                      {"artifact", base::or_null(artifact)},
                       {"runs", std::move(runs)},
                       {"placed", report.placed},
                       {"older", report.older},

@@ -9,11 +9,6 @@ namespace {
 
 using base::Json;
 
-template <class T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
 Json digest_json(const std::optional<hash::Digest>& digest) {
   return digest ? Json(digest->hex()) : Json(nullptr);
 }
@@ -31,8 +26,8 @@ Json process_json(const store::ProcessRecord& process) {
             {"program", process.program},
             {"arguments", process.arguments},
             {"started_ns", process.started_ns},
-            {"ended_ns", or_null(process.ended_ns)},
-            {"wait_status", or_null(process.wait_status)}};
+            {"ended_ns", base::or_null(process.ended_ns)},
+            {"wait_status", base::or_null(process.wait_status)}};
   if (!process.host.empty()) json["host"] = process.host;
   return json;
 }
@@ -53,9 +48,9 @@ Json gpu_json(const store::GpuWork& work) {
     return Json{{"device", memory.device}, {"peak_bytes", memory.peak_bytes}};
   });
   document["shares"] = array_of(work.shares, [](const store::GpuShareUse& share) {
-    return Json{{"device", share.device.empty() ? Json(nullptr) : Json(share.device)},
-                {"memory_bytes", or_null(share.memory_bytes)},
-                {"share_thousandths", or_null(share.share_thousandths)},
+    return Json{{"device", base::or_null(share.device)},
+                {"memory_bytes", base::or_null(share.memory_bytes)},
+                {"share_thousandths", base::or_null(share.share_thousandths)},
                 {"priority", share.priority},
                 {"borrow", share.borrow},
                 {"busy_ns", share.busy_ns},
@@ -85,8 +80,8 @@ Json run_head_json(const store::RunRecord& run) {
           {"labels", run.labels},
           {"build", run.build},
           {"status", store::name_of(run.status)},
-          {"exit_code", or_null(run.exit_code)},
-          {"signal", or_null(run.signal)},
+          {"exit_code", base::or_null(run.exit_code)},
+          {"signal", base::or_null(run.signal)},
           {"stage", run.stage == 0 ? Json(nullptr) : Json(run.stage)},
           {"superseded", run.superseded},
           {"tracer", run.tracer},
@@ -131,7 +126,7 @@ Json run_json(const store::RunRecord& run) {
                 {"blake3", digest_json(output.blake3)},
                 {"size", output.size},
                 {"status", store::name_of(output.status)},
-                {"from", output.from.empty() ? Json(nullptr) : Json(output.from)},
+                {"from", base::or_null(output.from)},
                 {"before", digest_json(output.before)}};
   });
   document["processes"] = run.process_count;
@@ -194,7 +189,7 @@ base::Json dag_json(const Dag& dag) {
          {"size", file.size < 0 ? Json(nullptr) : Json(file.size)},
          {"deleted", file.deleted},
          {"files", file.files == 0 ? Json() : Json(file.files)},
-         {"origin", file.origin.empty() ? Json() : Json(file.origin)},
+         {"origin", base::or_null(file.origin)},
          {"same_content", file.same_content ? Json{{"run", file.same_content->run},
                                                    {"path", file.same_content->path}}
                                             : Json(nullptr)},

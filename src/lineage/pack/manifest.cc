@@ -61,7 +61,7 @@ Json packed_run_json(const store::RunRecord& run) {
           {"options", run.options},
           {"name", run.name},
           {"build", run.build},
-          {"exit_code", run.exit_code ? Json(*run.exit_code) : Json()},
+          {"exit_code", base::or_null(run.exit_code)},
           {"tracer", run.tracer},
           {"complete", run.complete},
           {"read_a_pipe", store::read_a_pipe(run)},

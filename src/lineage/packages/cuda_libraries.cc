@@ -1,5 +1,7 @@
 #include "lineage/packages/cuda_libraries.h"
 
+#include "base/text.h"
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -60,12 +62,7 @@ std::optional<std::string> installed_cuda_library(const std::string& name,
                                                   const std::vector<fs::path>& prefixes) {
   std::vector<fs::path> folders;
   if (const char* given = std::getenv("LD_LIBRARY_PATH")) {
-    std::string_view rest = given;
-    while (!rest.empty()) {
-      const std::size_t end = std::min(rest.find(':'), rest.size());
-      if (end > 0) folders.emplace_back(rest.substr(0, end));
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-    }
+    base::for_each_part(given, ":", [&](std::string_view folder) { folders.emplace_back(folder); });
   }
   for (const fs::path& prefix : prefixes) {
     for (const char* folder : {"lib", "lib64"}) folders.push_back(prefix / folder);

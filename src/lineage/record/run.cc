@@ -96,14 +96,11 @@ base::Result<store::RunRecord> new_run(const RunRequest& request, const collect:
 std::string summary_text(SummaryFormat summary, const store::RunRecord& run, std::int64_t inputs,
                          std::int64_t outputs, bool used_network) {
   if (summary == SummaryFormat::kJson) {
-    const auto or_null = [](const std::optional<int>& value) {
-      return value ? base::Json(*value) : base::Json(nullptr);
-    };
     return base::Json{{"run", run.id},
                       {"uid", run.uid},
                       {"status", store::name_of(run.status)},
-                      {"exit_code", or_null(run.exit_code)},
-                      {"signal", or_null(run.signal)},
+                      {"exit_code", base::or_null(run.exit_code)},
+                      {"signal", base::or_null(run.signal)},
                       {"inputs", inputs},
                       {"outputs", outputs},
                       {"complete", run.complete},

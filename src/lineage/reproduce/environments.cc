@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/path_map.h"
+#include "base/text.h"
 #include "lineage/packages/python.h"
 
 namespace assay::lineage {
@@ -23,11 +24,7 @@ std::string variable(const store::RunRecord& run, const char* name) {
 
 std::vector<std::string> split(std::string_view text, std::string_view separators) {
   std::vector<std::string> parts;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find_first_of(separators), text.size());
-    if (end > 0) parts.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+  base::for_each_part(text, separators, [&](std::string_view part) { parts.emplace_back(part); });
   return parts;
 }
 

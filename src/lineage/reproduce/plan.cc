@@ -285,7 +285,7 @@ base::Json to_json(const ReproductionPlan& plan) {
            {"blake3", one.blake3 ? base::Json(one.blake3->hex()) : base::Json()},
            {"size", one.size < 0 ? base::Json() : base::Json(one.size)},
            {"state", to_text(one.state)},
-           {"from", one.found.empty() ? base::Json() : base::Json(one.found)},
+           {"from", base::or_null(one.found)},
            {"same_content", one.same_content ? base::Json{{"run", one.same_content->run},
                                                           {"path", one.same_content->path}}
                                              : base::Json()}});

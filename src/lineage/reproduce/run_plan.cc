@@ -171,8 +171,7 @@ base::Json to_json(const Reproduction& reproduction) {
       {"directory", reproduction.directory.string()},
       {"artifact", reproduction.artifact ? comparison_json(*reproduction.artifact) : base::Json()},
       {"stages", std::move(stages)},
-      {"undecided",
-       reproduction.undecided.empty() ? base::Json() : base::Json(reproduction.undecided)}};
+      {"undecided", base::or_null(reproduction.undecided)}};
 }
 
 }  // namespace assay::lineage

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/random_draws.h"
+
 namespace assay::lineage {
 
 // A list that grows in chunks, so it never moves its elements or needs twice its memory to grow.
@@ -34,15 +36,8 @@ class Chunks {
   std::uint32_t size_ = 0;
 };
 
-// The finaliser of SplitMix64.
-constexpr std::uint64_t mixed(std::uint64_t value) {
-  value = (value ^ (value >> 30U)) * 0xBF58'476D'1CE4'E5B9;
-  value = (value ^ (value >> 27U)) * 0x94D0'49BB'1331'11EB;
-  return value ^ (value >> 31U);
-}
-
 inline std::uint64_t hash_of(std::string_view text, std::uint64_t seed = 0) {
-  return mixed(std::hash<std::string_view>{}(text) + seed * 0x9E37'79B9'7F4A'7C15);
+  return base::mixed_bits(std::hash<std::string_view>{}(text) + seed * 0x9E37'79B9'7F4A'7C15);
 }
 
 // A hash table of ids whose keys are stored elsewhere, four bytes a slot. The owner supplies the

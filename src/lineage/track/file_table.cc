@@ -6,7 +6,7 @@ namespace assay::lineage {
 namespace {
 
 std::uint64_t hash_of_identity(std::uint64_t device, std::uint64_t inode) {
-  return mixed(inode + device * 0x9E37'79B9'7F4A'7C15);
+  return base::mixed_bits(inode + device * 0x9E37'79B9'7F4A'7C15);
 }
 
 }  // namespace

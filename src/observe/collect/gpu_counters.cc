@@ -14,6 +14,7 @@
 
 #include "base/file.h"
 #include "base/process/proc.h"
+#include "base/text.h"
 #include "base/unique_fd.h"
 #include "observe/collect/process/installed_library.h"
 #include "observe/wire/gpu_uuid.h"
@@ -85,12 +86,10 @@ bool cuda_may_run(const base::Environment& environment) {
   const std::string_view requested = environment.get("ASSAY_GPU").value_or("");
   if (requested == "1") return true;
   if (requested == "0") return false;
-  std::string_view folders = environment.get("LD_LIBRARY_PATH").value_or("");
-  while (!folders.empty()) {
-    const std::size_t end = std::min(folders.find_first_of(":;"), folders.size());
-    if (end > 0 && is_in(fs::path(folders.substr(0, end)))) return true;
-    folders.remove_prefix(std::min(end + 1, folders.size()));
-  }
+  bool found = false;
+  base::for_each_part(environment.get("LD_LIBRARY_PATH").value_or(""), ":;",
+                      [&](std::string_view folder) { found = found || is_in(fs::path(folder)); });
+  if (found) return true;
   for (const char* usual :
        {"/usr/lib/x86_64-linux-gnu", "/lib/x86_64-linux-gnu", "/usr/lib64", "/lib64", "/usr/lib"}) {
     if (is_in(usual)) return true;

@@ -14,8 +14,8 @@
 namespace assay::plan {
 namespace {
 
-// A step measured on the very machine is trusted to a percent or so, not to the 5 %
-// by which tables of others are off.
+// Weight of the priors when fitting to somebody's own runs. A step measured on the very machine is
+// trusted to a percent or so, not to the 5 % by which tables of others are off.
 constexpr double kPullOfOwnRuns = 0.02;
 
 base::Result<void> check_measured(std::span<const Row> rows) {

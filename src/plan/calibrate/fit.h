@@ -42,11 +42,6 @@ struct FitStart {
   // Fit a project effect, if there are several projects.
   bool habits = true;
 };
-// Weight of the priors when fitting to somebody's own runs: small, they know their machine. And to
-// the runs that are shipped, whose profile the priors are of, so that parts are right and not sums
-// alone.
-inline constexpr double kOwnPull = 0.01;
-inline constexpr double kProfilePull = 0.03;
 
 // Fits the same rows several times, each time without some. Every fit begins at the same constants.
 // Derivatives at that point are computed once for all rows; nothing else of the rows left out is

@@ -76,12 +76,6 @@ base::Result<Money> money_of(const SpotMarket& market, double micros) {
   return Money(std::llround(micros), a.currency(), std::min(a.as_of(), b.as_of()));
 }
 
-double mean_of(const std::vector<double>& samples) {
-  double sum = 0;
-  for (const double s : samples) sum += s;
-  return sum / static_cast<double>(samples.size());
-}
-
 }  // namespace
 
 base::Result<SpotOutcome> spot_outcome(const SpotRun& run, SpotPolicy policy,
@@ -94,8 +88,6 @@ base::Result<SpotOutcome> spot_outcome(const SpotRun& run, SpotPolicy policy,
 
   std::vector<double> times;
   std::vector<double> costs;
-  double spot = 0;
-  double paid = 0;
   double late = 0;
   double preemptions = 0;
   for (std::int64_t trial = 0; trial < sampling.trials; ++trial) {
@@ -103,21 +95,16 @@ base::Result<SpotOutcome> spot_outcome(const SpotRun& run, SpotPolicy policy,
         simulate(run, policy, {sampling.seed, static_cast<std::uint64_t>(trial)});
     times.push_back(p.seconds);
     costs.push_back(p.spot_seconds * spot_price + p.on_demand_seconds * full_price);
-    spot += p.spot_seconds;
-    paid += p.spot_seconds + p.on_demand_seconds;
     preemptions += p.preemptions;
     if (run.deadline && p.seconds > run.deadline->count()) late += 1;
   }
 
   const auto trials = static_cast<double>(sampling.trials);
   SpotOutcome o;
-  ASSAY_TRY(o.cost_expected, money_of(run.market, mean_of(costs)));
   ASSAY_TRY(o.cost_p50, money_of(run.market, base::quantile(costs, 0.5)));
   ASSAY_TRY(o.cost_p90, money_of(run.market, base::quantile(costs, 0.9)));
-  o.time_expected = Seconds(mean_of(times));
   o.time_p50 = Seconds(base::quantile(times, 0.5));
   o.time_p90 = Seconds(base::quantile(times, 0.9));
-  o.spot_share = spot / paid;
   o.preemptions = preemptions / trials;
   o.miss_chance = late / trials;
   return o;

@@ -44,13 +44,10 @@ struct SpotRun {
 };
 
 struct SpotOutcome {
-  base::Money cost_expected;
   base::Money cost_p50;
   base::Money cost_p90;
-  base::Seconds time_expected;
   base::Seconds time_p50;
   base::Seconds time_p90;
-  double spot_share = 0;   // of the hours that are paid for
   double preemptions = 0;  // expected
   double miss_chance = 0;  // of the deadline; 0 without one
 };

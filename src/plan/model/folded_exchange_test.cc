@@ -9,9 +9,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "plan/model/shards_time.h"
 #include "plan/model/trainer_step.h"
 #include "plan/plan.h"
+#include "plan/testing/parameter_traffic.h"
 #include "plan/testing/searches.h"
 #include "step/testing/drawn_jobs.h"
 
@@ -94,7 +94,7 @@ void check_exchange(const spec::JobSpec& job, double filled) {
   const auto found = rank_footprints(job, device_of(job));
   RC_PRE(found.has_value());
   const Work work = work_of(job).value();
-  const ParameterTraffic priced = parameter_traffic(work);
+  const testing::ParameterTraffic priced = testing::parameter_traffic(work);
   const auto of_kind = [&](step::OpKind kind) {
     return most_of(*found, [&](const step::Footprint& one) { return about_parameters(one, kind); });
   };

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "plan/exchange/communication.h"
-#include "plan/model/shards_time.h"
 #include "plan/model/step_time.h"
+#include "plan/testing/parameter_traffic.h"
 #include "plan/testing/searches.h"
 #include "plan/work_of_job.h"
 
@@ -40,7 +40,8 @@ TEST_P(PricedTraffic, IsWhatTheTableCounts) {
        {std::pair(Framework::kTorch, step::Dtype::kF32),
         std::pair(Framework::kMegatronBridge, step::Dtype::kBf16)}) {
     const Volume counted = communication_of(job, type).value().bytes();
-    const ParameterTraffic priced = parameter_traffic(priced_work(GetParam(), framework));
+    const testing::ParameterTraffic priced =
+        testing::parameter_traffic(priced_work(GetParam(), framework));
     // Megatron's replicas share the optimizer's state, whatever the layout says.
     if (framework == Framework::kMegatronBridge && job.layout.fsdp == 1) continue;
     expect_same(priced.reduce_scatter, counted.reduce_scatter, "reduce-scatter");
@@ -95,7 +96,7 @@ TEST(PricedMuon, StacksAreWhatTheTableCounts) {
     const spec::JobSpec job =
         testing::job_of("nanochat-d26-h100", {"model.extends=" + model, "batch.sequence=1024"});
     const Work work = work_of(job, {.framework = Framework::kNanochat}).value();
-    const ParameterTraffic priced = parameter_traffic(work);
+    const testing::ParameterTraffic priced = testing::parameter_traffic(work);
     const double counted = static_cast<double>(communication_of(job).value().bytes().total());
     EXPECT_NEAR(priced.reduce_scatter + priced.all_gather + priced.all_reduce, counted,
                 1e-9 * counted)

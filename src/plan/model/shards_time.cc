@@ -22,7 +22,8 @@ constexpr double kLoraShare = 0.003;  // of the model's parameters, in adapters
 constexpr double kMuonFlops = 40.0 / 12;
 constexpr double kMuonRate = 0.6;
 
-// A layer's parameters that FSDP's ranks gather: of experts those that other ranks hold as well.
+}  // namespace
+
 TrainedParameters gathered_of_layer(const Work& work, const RankShare& rank) {
   const Degrees& degrees = work.degrees;
   const double dense = work.shape.body_parameters / work.shape.layers - rank.expert_parameters;
@@ -31,16 +32,9 @@ TrainedParameters gathered_of_layer(const Work& work, const RankShare& rank) {
           .experts = shared ? rank.expert_parameters / rank.expert_cut / degrees.ep : 0};
 }
 
-// Bytes per parameter and micro-batch.
-double bytes_gathered(const Software& software) {
-  return software.gathers_once ? kWeightBytes : 2 * kWeightBytes;
-}
-
 double bytes_reduced(const Work& work, const RankShare& rank) {
   return rank.trained ? work.software.gradient_bytes : 0;
 }
-
-}  // namespace
 
 ShardsTime shards_time(const Work& work, const RankShare& rank, double forward, double backward,
                        const Constants& constants) {
@@ -120,44 +114,6 @@ TrainedParameters trained_parameters(const Work& work, const RankShare& rank) {
   const double part = work.lora ? kLoraShare : 1;
   return {part * ((shape.body_parameters - experts) / degrees.pp + ends) / degrees.tp,
           part * experts / rank.expert_cut / degrees.pp / degrees.ep};
-}
-
-ParameterTraffic parameter_traffic(const Work& work) {
-  const RankShare rank = rank_share(work, Constants{});  // sizes only: no rate is used
-  const Degrees& degrees = work.degrees;
-  const TrainedParameters parameters = trained_parameters(work, rank);
-  ParameterTraffic traffic;
-  if (folds_gradients(work) && degrees.fsdp > 1) {
-    const TrainedPart part = trained_part(work);
-    const double micros = work.batch.micros;
-    const double units = part.layers * units_of_layer(work);
-    const double passes = 2 * micros - resident_units(work, units) / units;
-    const FoldedAxes axes = folded_axes(work);
-    const double experts = axes.expert_shards.ranks > 1 ? part.experts : 0;
-    traffic.all_gather =
-        kWeightBytes * (passes * (part.blocks + experts) + micros * part.gathered * part.table);
-    traffic.all_to_all = work.software.gradient_bytes * micros *
-                         (part.made() + (axes.expert_data.ranks > 1 ? part.experts : 0));
-  } else if (degrees.fsdp > 1) {
-    const TrainedParameters layer = gathered_of_layer(work, rank);
-    const double layers = (layer.dense + layer.experts) * work.shape.layers / degrees.pp;
-    const double ends = work.shape.parameters - work.shape.body_parameters;
-    const double all = work.batch.micros * (layers + ends / degrees.tp / degrees.pp);
-    traffic.all_gather = bytes_gathered(work.software) * all;
-    traffic.reduce_scatter = bytes_reduced(work, rank) * all;
-  }
-  for (const ReplicaExchange& exchange : replica_exchanges(work, rank, parameters)) {
-    const double bytes = exchange.bytes * exchange.times;
-    if (exchange.kind == CollectiveKind::kReduceScatter)
-      traffic.reduce_scatter += bytes;
-    else if (exchange.kind == CollectiveKind::kAllGather)
-      traffic.all_gather += bytes;
-    else if (exchange.kind == CollectiveKind::kAllToAll)
-      traffic.all_to_all += bytes;
-    else
-      traffic.all_reduce += bytes;
-  }
-  return traffic;
 }
 
 double optimizer_seconds(const Work& work, const RankShare& rank,

@@ -27,15 +27,10 @@ struct TrainedParameters {
 };
 TrainedParameters trained_parameters(const Work& work, const RankShare& rank);
 
-// Parameters and gradients exchanged in a step: bytes of whole messages. Tests compare what the
-// model prices with what plan/exchange counts and, of our trainer, with its programs.
-struct ParameterTraffic {
-  double reduce_scatter = 0;
-  double all_gather = 0;
-  double all_reduce = 0;
-  double all_to_all = 0;
-};
-ParameterTraffic parameter_traffic(const Work& work);
+// A layer's parameters that FSDP's ranks gather: of experts those that other ranks hold as well.
+TrainedParameters gathered_of_layer(const Work& work, const RankShare& rank);
+// Bytes per parameter and micro-batch.
+double bytes_reduced(const Work& work, const RankShare& rank);
 
 double optimizer_seconds(const Work& work, const RankShare& rank,
                          const TrainedParameters& parameters, const Constants& constants);

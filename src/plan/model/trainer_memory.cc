@@ -33,21 +33,6 @@ struct KeptByLayer {
   }
 };
 
-step::KeptParts kept_parts(RecomputeKind recompute) {
-  switch (recompute) {
-    case RecomputeKind::kNone:
-      break;
-    case RecomputeKind::kCheap:
-    case RecomputeKind::kSelective:
-      return step::kept_by(spec::Recompute::kCheap);
-    case RecomputeKind::kFfn:
-      return step::kept_by(spec::Recompute::kFfn);
-    case RecomputeKind::kFull:
-      return step::kept_by(spec::Recompute::kFull);
-  }
-  return {};
-}
-
 // Of experts that only some ranks have (layout.ep), a layer's on one rank; 0 where all have all.
 double spread_experts(const Work& work, const RankShare& rank) {
   return work.degrees.ep > 1 ? rank.expert_parameters / rank.expert_cut / work.degrees.ep : 0;
@@ -143,7 +128,7 @@ double alive_bytes(const Work& work, const RankShare& rank, const Stage& stage) 
   const KeptByLayer kept = kept_by_layer(work, rank);
   const double stream = kTwoBytes * rank.tokens * shape.dim / rank.sequence_cut;
   const double in_flight = in_flight_of(work, stage);
-  const double each = rank.tokens * kept.with(kept_parts(work.recompute));
+  const double each = rank.tokens * kept.with(step::kept_by(recompute_key(work.recompute)));
   const double whole = rank.tokens * kept.with({});  // of the layer at work, and of the last
   // And, as large as that, the inputs and gradients of all products of micro-batches whose
   // gradients of weights are made later.

@@ -12,21 +12,6 @@ namespace {
 
 constexpr double kLoadDigits = 1e6;  // of what is kept
 
-spec::Recompute policy_of(RecomputeKind kind) {
-  switch (kind) {
-    case RecomputeKind::kNone:
-      break;
-    case RecomputeKind::kCheap:
-    case RecomputeKind::kSelective:
-      return spec::Recompute::kCheap;
-    case RecomputeKind::kFfn:
-      return spec::Recompute::kFfn;
-    case RecomputeKind::kFull:
-      return spec::Recompute::kFull;
-  }
-  return spec::Recompute::kNone;
-}
-
 PassKind kind_of_pass(step::OpKind kind) {
   switch (kind) {
     case step::OpKind::kRoute:
@@ -187,7 +172,7 @@ TrainerStep TrainerSteps::make(const Work& work) const {
       key.values;
   step::Choices choices{
       .numerics = step::numerics_of(fp8 > 0 ? spec::Precision::kFp8 : spec::Precision::kBf16),
-      .recompute = policy_of(work.recompute),
+      .recompute = recompute_key(work.recompute),
       .sequence = sequence,
       .micro_batch = micro_batch};
   choices.layout.tensor.ranks = tp;

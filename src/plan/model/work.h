@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "base/units.h"
+#include "plan/model/recompute.h"
 #include "plan/model/software.h"
 #include "plan/network/network.h"
 
@@ -130,8 +131,6 @@ struct Links {
 
   [[nodiscard]] double per_node() const { return static_cast<double>(network.devices_per_node()); }
 };
-
-enum class RecomputeKind : std::uint8_t { kNone, kCheap, kSelective, kFfn, kFull };
 
 // Modules that other software's selective recomputation repeats, beside norms and activations.
 struct RecomputedModules {

@@ -13,6 +13,64 @@
 #include "step/totals_sink.h"
 
 namespace assay::step::testing {
+
+// The exchange of parameters and gradients of all micro-batches, into a sink that does not unroll.
+class ExchangeTotals {
+ public:
+  explicit ExchangeTotals(Builder& builder) : b_(builder), p_(builder.program()) {}
+
+  void gathers(const std::vector<Pass>& passes) {
+    if (!p_.choices.layout.gathers_weights()) return;
+    std::vector<std::pair<std::int32_t, std::vector<std::int32_t>>> uses;  // by micro-batch
+    for (const Pass& pass : passes) uses.emplace_back(pass.micro, units_of_pass(b_, pass));
+    for (const auto& [micro, units] : uses) {
+      for (const std::int32_t index : units) {
+        if (b_.unit(index).gathered) b_.gather_order_.plan(index, micro);
+      }
+    }
+    std::vector<std::int64_t> gathers(p_.units.size());
+    const auto count = [&](const GatherOrder::Use& use) {
+      ++gathers[static_cast<std::size_t>(use.unit)];
+    };
+    b_.gather_order_.begin_with_gathered();  // what the optimizer gathers for the next step
+    for (const auto& [micro, units] : uses) {
+      for (const std::int32_t index : units) {
+        if (b_.unit(index).gathered) b_.gather_order_.use(index, micro, count);
+      }
+    }
+    b_.enter(Phase::kForward);
+    for (std::size_t i = 0; i < gathers.size(); ++i) {
+      b_.set_repeats({.micros = gathers[i]});
+      if (gathers[i] > 0) b_.issue_gather({static_cast<std::int32_t>(i), 0});
+    }
+  }
+
+  // Each unit once per micro-batch; the first micro-batch starts the sums.
+  void gradients(std::int64_t micros) {
+    const Layout& layout = p_.choices.layout;
+    for (const bool first : {true, false}) {
+      const std::int64_t times = first ? 1 : micros - 1;
+      b_.begin_pass(first ? 0 : 1, 0);
+      b_.enter(Phase::kBackward);
+      b_.set_repeats({.micros = times});
+      if (times == 0) continue;
+      for (std::size_t i = 0; i < p_.units.size(); ++i) {
+        const auto index = static_cast<std::int32_t>(i);
+        // A table that is also the head: the first stage looks tokens up in it, the last computes
+        // logits.
+        const bool is_table = p_.units[i].head_gradients >= 0;
+        if (!is_table || layout.first_stage()) b_.exchange_gradients(index, false);
+        if (is_table && layout.last_stage()) b_.exchange_gradients(index, true);
+      }
+      b_.finish_exchanges();
+    }
+  }
+
+ private:
+  Builder& b_;
+  const Program& p_;
+};
+
 namespace {
 
 bool recomputes(const Program& p, std::int32_t layer) {
@@ -29,8 +87,9 @@ class RankWalk {
   void walk() {
     for (const BlockKind& kind : block_kinds()) emit_block(b_, kind);
     for (std::int32_t chunk = 0; chunk < layout_.chunks; ++chunk) emit_ends(chunk);
-    b_.count_gathers(passes_of(layout_, p_.choices.accumulate, true));
-    b_.count_gradients(p_.choices.accumulate);
+    ExchangeTotals exchange(b_);
+    exchange.gathers(passes_of(layout_, p_.choices.accumulate, true));
+    exchange.gradients(p_.choices.accumulate);
     b_.begin_pass(0, 0);
     b_.set_repeats({});
     build_optimizer(b_);

@@ -13,18 +13,6 @@ namespace {
 
 constexpr std::int64_t kChunkBytes = std::int64_t{4} << 20;
 
-std::vector<std::pair<std::string, base::Json>> state_of(const Checkpoint& checkpoint) {
-  const TrainingState& state = checkpoint.manifest().state;
-  return {{"step", state.step},
-          {"tokens", state.tokens},
-          {"seed", state.seed},
-          {"data_cursor", state.data_cursor},
-          {"random_state", state.random_state},
-          {"schedule", state.schedule},
-          {"layout", state.layout},
-          {"extra", state.extra}};
-}
-
 void compare_chunk(std::span<const std::byte> a, std::span<const std::byte> b, std::int64_t first,
                    TensorDifference& found) {
   const auto size = static_cast<std::size_t>(dtype_bytes(found.a.dtype));
@@ -53,10 +41,10 @@ class Comparison {
       : a_(a), b_(b), progress_(progress) {}
 
   base::Result<Difference> run() {
-    const auto other = state_of(b_);
-    for (std::size_t i = 0; auto& [key, value] : state_of(a_)) {
-      if (value != other[i].second) result_.state.push_back({key, value, other[i].second});
-      ++i;
+    const base::Json other = state_json(b_.manifest().state);
+    const base::Json state = state_json(a_.manifest().state);
+    for (const auto& [key, value] : state.items()) {
+      if (value != other.at(key)) result_.state.push_back({key, value, other.at(key)});
     }
     const std::vector<std::string> in_a = a_.parts();
     const std::vector<std::string> in_b = b_.parts();

@@ -44,19 +44,22 @@ std::int64_t Manifest::bytes() const {
   return sum;
 }
 
+Json state_json(const TrainingState& state) {
+  return {{"step", state.step},
+          {"tokens", state.tokens},
+          {"seed", state.seed},
+          {"data_cursor", state.data_cursor},
+          {"random_state", state.random_state},
+          {"schedule", state.schedule},
+          {"layout", state.layout},
+          {"extra", state.extra}};
+}
+
 std::string manifest_text(const Manifest& manifest) {
-  const TrainingState& state = manifest.state;
   const bool in_pieces = !manifest.parts.empty();
-  Json document = Json{{"format_version", in_pieces ? kPiecesFormatVersion : kFormatVersion},
-                       {"step", state.step},
-                       {"tokens", state.tokens},
-                       {"seed", state.seed},
-                       {"data_cursor", state.data_cursor},
-                       {"random_state", state.random_state},
-                       {"schedule", state.schedule},
-                       {"layout", state.layout},
-                       {"extra", state.extra},
-                       {"files", files_json(manifest.files)}};
+  Json document = Json{{"format_version", in_pieces ? kPiecesFormatVersion : kFormatVersion}};
+  document.update(state_json(manifest.state));
+  document["files"] = files_json(manifest.files);
   if (in_pieces) {
     document["ranks"] = manifest.ranks;
     document["parts"] = parts_json(manifest.parts);

@@ -34,6 +34,9 @@ struct TrainingState {
   bool operator==(const TrainingState&) const = default;
 };
 
+// By the manifest's keys, in their order.
+base::Json state_json(const TrainingState& state);
+
 // A range of a tensor's elements, and the file that holds it (under the name that entry_of() of
 // tensor.h gives it).
 struct Piece {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "train/cuda/testing/trial.h"
-#include "train/split_master.h"
+#include "train/testing/join_master.h"
 
 namespace assay::train::cuda {
 namespace {

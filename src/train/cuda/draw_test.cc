@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "train/cuda/testing/trial.h"
+#include "train/float_bits.h"
 #include "train/init.h"
 #include "train/resume.h"
-#include "train/split_master.h"
 #include "train/threads.h"
 
 namespace assay::train::cuda {

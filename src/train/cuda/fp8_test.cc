@@ -10,7 +10,6 @@
 #include "train/cuda/kernels.h"
 #include "train/cuda/testing/trial.h"
 #include "train/float_bits.h"
-#include "train/split_master.h"
 #include "train/testing/executed_as_listed.h"
 #include "train/testing/tensor_similarity.h"
 

@@ -91,7 +91,7 @@ __device__ inline Half narrow_stochastic(float value, std::uint32_t random) {
   return static_cast<Half>((__float_as_uint(value) + random) >> 16);
 }
 
-// See train/split_master.h.
+// See train/float_bits.h.
 __device__ inline float join_halves(Half high, Half low) {
   const int away = static_cast<std::int16_t>(low);
   return __uint_as_float((static_cast<std::uint32_t>(high) << 16) +

@@ -114,8 +114,8 @@ class Tokenization {
   [[nodiscard]] hash::Digest request_digest(const ReadPosition& position) const {
     base::Json json{{"tokenizer", hash::blake3(std::as_bytes(std::span(definition_))).hex()},
                     {"column", request_.rules.column},
-                    {"bos", request_.rules.bos ? base::Json(*request_.rules.bos) : base::Json()},
-                    {"eos", request_.rules.eos ? base::Json(*request_.rules.eos) : base::Json()}};
+                    {"bos", base::or_null(request_.rules.bos)},
+                    {"eos", base::or_null(request_.rules.eos)}};
     const std::size_t read = std::min(position.file + 1, request_.files.size());
     for (std::size_t i = 0; i < read; ++i) {
       const InputFile& file = request_.files[i];

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "train/backend.h"
+#include "train/float_bits.h"
 #include "train/init.h"
-#include "train/split_master.h"
 #include "train/testing/state_pieces.h"
 
 namespace assay::train::testing {

@@ -8,8 +8,9 @@
 #include <filesystem>
 
 #include "train/cuda/cuda_backend.h"
+#include "train/float_bits.h"
 #include "train/init.h"
-#include "train/split_master.h"
+#include "train/testing/join_master.h"
 
 namespace assay::train::cuda::testing {
 namespace {

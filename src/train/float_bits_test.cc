@@ -1,4 +1,5 @@
-#include "train/split_master.h"
+#include "train/float_bits.h"
+#include "train/testing/join_master.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -1,4 +1,4 @@
-#include "assay/compare/experiment_file.h"
+#include "assay/shared/experiment_file.h"
 
 #include <fmt/format.h>
 
