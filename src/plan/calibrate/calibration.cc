@@ -143,7 +143,7 @@ base::Result<Calibration> calibrate_to_runs(std::span<const Row> runs, const Cal
   ASSAY_TRY_VOID(check_measured(runs));
   Calibration made = general;
   made.constants =
-      fit(runs, {.constants = general.constants, .pull = kPullOfOwnRuns, .habits = false});
+      fit(runs, {.constants = general.constants, .pull = kPullOfOwnRuns, .project_effects = false});
   made.fitted_to = FittedTo{.rows = fit_of(runs).rows,
                             .own_error = score(runs, predict_all(runs, made)).time.mean};
   return made;

@@ -6,10 +6,10 @@
 // - A penalty draws each constant towards its prior (constants.h), and it stays within its bounds.
 // - A row of a project that has n rows weighs n^-1/2: a thousand rows of one machine are not a
 //   thousand observations.
-// - A project effect ("habit" in the code) is a factor common to all dense or all mixture rows of a
-//   project. It is fitted beside the constants and then discarded, so that constants explain how
-//   the rows of a project differ and what all projects have in common. Without it, the unusual
-//   mixtures of one project determined the host time of all.
+// - A project effect is a factor common to all dense or all mixture rows of a project. It is fitted
+//   beside the constants and then discarded, so that constants explain how the rows of a project
+//   differ and what all projects have in common. Without it, the unusual mixtures of one project
+//   determined the host time of all.
 //
 //   const Constants constants = fit(rows);
 //   const Fitter fitter(rows);
@@ -40,7 +40,7 @@ struct FitStart {
       0.3;           // the residual of a constant at distance 1: from the middle to 73 % of a range
   bool own = false;  // fits our trainer's constants, and leaves the others
   // Fit a project effect, if there are several projects.
-  bool habits = true;
+  bool project_effects = true;
 };
 // Weight of the priors when fitting to somebody's own runs: small, they know their machine. And to
 // the runs that are shipped, whose profile the priors are of, so that parts are right and not sums
@@ -64,7 +64,7 @@ class Fitter {
   struct Known {
     const Row* row = nullptr;
     std::size_t project = 0;  // index
-    std::size_t habit = 0;    // likewise: two of each project, of dense rows and of mixtures
+    std::size_t effect = 0;   // likewise: two of each project, of dense rows and of mixtures
     double weight = 0;
     // By constant: whether the time depends on it, and its logarithm's derivative at the priors.
     std::vector<bool> depends;
