@@ -38,10 +38,10 @@ struct Setting {
   std::string value;  // as TOML
 };
 
-// What says how something is sharded is set where something is.
+// Keys about sharding are written only if something is sharded.
 std::vector<Setting> all_settings(const spec::JobSpec& job, const plan::Candidate& one) {
   const spec::LayoutSpec& l = one.choice.layout;
-  // What other software recomputes selectively is what a job calls cheap.
+  // "selective" in other software is recompute = "cheap" in a job.
   const bool selective = one.choice.recompute == plan::RecomputeKind::kSelective;
   std::vector<Setting> settings;
   if (one.machines != job.cluster.device.name)

@@ -18,8 +18,7 @@
 
 namespace assay::plan {
 
-// What constants were fitted to, so that whoever uses them can say what is known about their
-// errors.
+// What constants were fitted to, so that plans can state the known errors.
 struct FittedTo {
   std::vector<std::string> projects;  // whose steps are in the fit
   std::int64_t rows = 0;              // measured steps, or runs

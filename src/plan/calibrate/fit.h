@@ -36,16 +36,17 @@ bool has_needed_memory(const Row& row);
 // Where a fit begins, and the priors that its penalty refers to.
 struct FitStart {
   Constants constants = prior_constants();
-  double pull =
-      0.3;           // the residual of a constant at distance 1: from the middle to 73 % of a range
+  // The residual of a constant at distance 1, which is from the middle of its range to 73 %.
+  double pull = 0.3;
   bool own = false;  // fits our trainer's constants, and leaves the others
   // Fit a project effect, if there are several projects.
   bool project_effects = true;
 };
-// Weight of the priors when fitting to somebody's own runs: small, they know their machine. And to
-// the runs that are shipped, whose profile the priors are of, so that parts are right and not sums
-// alone.
+// Weight of the priors when fitting to a user's own runs: small, because these runs say more about
+// the machine than the priors do.
 inline constexpr double kOwnPull = 0.01;
+// The same for the shipped runs of our trainer: larger, because the priors come from a profile of
+// these runs, which keeps the parts of a step right and not only their sum.
 inline constexpr double kProfilePull = 0.1;
 
 // Fits the same rows several times, each time without some. Every fit begins at the same constants.

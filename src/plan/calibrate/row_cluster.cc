@@ -65,7 +65,7 @@ spec::ClusterSpec row_cluster(const RowFields& row, const CardSheet& sheet) {
   else if (contains(row.lower_notes, "two numa") ||
            (slots && cluster.devices_per_node > kCardsPerSocket))
     cluster.numa_nodes = 2;
-  // Who counts virtual processors rents a container, whose threads run where there is room.
+  // Rows that give virtual processors are containers, whose threads are not pinned.
   if (const auto threads = number_before(row.lower_notes, "vcpu")) {
     cluster.cpus = static_cast<std::int64_t>(std::min(*threads, kMostThreads));
     cluster.unpinned = true;

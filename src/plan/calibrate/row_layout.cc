@@ -135,7 +135,7 @@ std::string taken(const RowFields& row, const Degrees& degrees, bool cp_said) {
   return text.empty() ? text : text + " taken";
 }
 
-// Nobody lets stages wait for half of the time where interleaving them is an option.
+// If stages would idle for more than 30 % of the time, interleaving is assumed.
 double probable_chunks(const RowFields& row, const Shape& shape, Framework framework,
                        const Degrees& d) {
   constexpr double kMostIdle = 0.3;

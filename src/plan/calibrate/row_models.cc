@@ -290,7 +290,7 @@ RowShape row_shape(const RowFields& row) {
     result.reason = fmt::format("heads: {} of a width of {}", shape.heads, shape.dim);
     return result;
   }
-  // Routers of these models choose groups of experts first, of which each has a node of its own.
+  // Routers of these models choose groups of experts first, each on a separate node.
   if (contains_like(row.model, "deepseek?v3")) shape.expert_groups = 4;
   if (contains_like(row.model, "deepseek?v2")) shape.expert_groups = 3;
   if (contains_like(row.model, "gpt?oss")) {

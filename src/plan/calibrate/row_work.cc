@@ -98,8 +98,8 @@ double share_of_card(const Work& work) {
   return work.software.hostless ? need : kReserved * need;
 }
 
-// What makes a run that happened impossible was not so: of what the row does not say, the next
-// likelier that the card holds is taken. Says which.
+// A measured run must fit its card. If assumed values make it impossible, the next most likely
+// values that fit are used. Returns a description of them.
 std::string make_possible(const RowFields& row, Work& work) {
   if (share_of_card(work) <= 1) return {};
   std::string taken;
@@ -118,7 +118,7 @@ std::string make_possible(const RowFields& row, Work& work) {
     if (stop("flash attention taken: scores would not fit the card")) return taken;
   }
   if (!row.recompute.empty()) return taken;
-  // Eager software recomputed what did not fit. Later software has ways of its own to save memory:
+  // Eager software recomputed what did not fit. Later software saves memory in other ways:
   // in pipelines, for mixtures, and where hosts lend theirs.
   const bool eager = !s.fused && s.framework != Framework::kAutomodel;
   const bool other_ways = work.shape.is_moe() ||

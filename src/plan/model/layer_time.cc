@@ -204,7 +204,7 @@ LayerTimes layer_times(const Work& work, const RankShare& rank, const Constants&
   forward.passes += parameters.forward;
 
   double launched = operators + (work.degrees.tp > 1 ? kCollectiveOperators : 0);
-  if (work.software.loose_experts)
+  if (work.software.unbatched_experts)
     launched += rank.moe_share * rank.local_experts * kLooseExpertOperators;
   const Software& software = work.software;
   // Without grouped products each expert has operators of its own.

@@ -9,8 +9,8 @@ double pipeline_seconds(const Pipeline& p) {
   // The slowest stage is never idle between its first and its last chunk. Before that the others
   // work on the first micro-batch, and after it on the last one, a chunk each.
   const double busy = p.micros * p.slowest + (p.whole - p.slowest) / p.chunks;
-  // What each of the other stages makes of the first and the last micro-batch of the slowest one is
-  // not waited for, as long as there are as many.
+  // While a stage waits for the first and last micro-batches, it computes deferred weight
+  // gradients, if it has that many.
   const double more = p.two_rounds ? std::clamp(p.micros - p.stages, 0.0, p.stages - 1) : 0;
   const double filled = p.stages - 1 + std::min(p.micros, p.stages) - 1 + more;
   if (p.weights > 0) return std::max(p.micros * p.slowest, busy - p.weights * filled);

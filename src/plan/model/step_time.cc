@@ -99,7 +99,7 @@ double send_seconds(const Work& work, const TrainerStep* trained, const RankShar
   return 2 * one * degrees.chunks * (work.software.overlaps_sends ? kSendExposed : 1);
 }
 
-// Which the others wait for.
+// The pipeline stage that the others wait for.
 struct SlowestStage {
   double layers = 0;
   double head_share = 1;
@@ -135,8 +135,8 @@ double micros_beside(const Work& work, const SlowestStage& slowest) {
   return interleaved ? std::min(work.degrees.pp, work.shape.layers / slowest.layers) : 1;
 }
 
-// What gradients are exchanged behind, of one micro-batch: the backward pass of the stage that has
-// most of them, and what it waits for the slowest one.
+// Time of one micro-batch in which gradients can be exchanged: the backward pass of the pipeline
+// stage with most gradients, and its wait for the slowest stage.
 double hiding_seconds(const Work& work, const SlowestStage& slowest, double layer_seconds,
                       double layer_backward, double head_seconds) {
   const double alone = layer_backward * slowest.layers;

@@ -13,15 +13,17 @@ namespace assay::plan {
 // Forward, recomputed and backward, at full clock.
 struct PhaseTimes {
   LayerTime forward;
-  LayerTime again;
+  LayerTime recomputed;
   LayerTime backward;
 
   void add(double LayerTime::*part, const ByPhase& times, double each) {
     forward.*part += times.forward * each;
-    again.*part += times.again * each;
+    recomputed.*part += times.recomputed * each;
     backward.*part += times.backward * each;
   }
-  [[nodiscard]] double total() const { return forward.total() + again.total() + backward.total(); }
+  [[nodiscard]] double total() const {
+    return forward.total() + recomputed.total() + backward.total();
+  }
 };
 
 // All that the time of a device depends on, beside the pieces themselves.
@@ -117,7 +119,7 @@ PhaseTimes device_times(const StepPieces& pieces, const DeviceRates& rates) {
   const double attention = rates.head * c.attn_eff * c.own_attn * (1 + c.own_softmax / kUsualHead) /
                            (1 + c.own_softmax / rates.head_dim);
   t.forward.attention = pieces.attention.forward / attention;
-  t.again.attention = pieces.attention.again / attention;
+  t.recomputed.attention = pieces.attention.recomputed / attention;
   t.backward.attention = pieces.attention.backward / (attention * c.attn_bwd) *
                          (rates.deterministic ? kDeterministicBackward : 1);
   for (const StepPass& pass : pieces.passes) {
@@ -155,7 +157,7 @@ PhaseTimes mixed(const PhaseTimes& dense, const PhaseTimes& mixture, double moe_
   if (moe_share <= 0) return dense;
   PhaseTimes mean;
   for (LayerTime PhaseTimes::*phase :
-       {&PhaseTimes::forward, &PhaseTimes::again, &PhaseTimes::backward}) {
+       {&PhaseTimes::forward, &PhaseTimes::recomputed, &PhaseTimes::backward}) {
     add_share(dense.*phase, 1 - moe_share, mean.*phase);
     add_share(mixture.*phase, moe_share, mean.*phase);
   }
@@ -164,7 +166,7 @@ PhaseTimes mixed(const PhaseTimes& dense, const PhaseTimes& mixture, double moe_
 
 ByPhase mixed(const ByPhase& dense, const ByPhase& mixture, double moe_share) {
   const auto mean = [&](double a, double b) { return (1 - moe_share) * a + moe_share * b; };
-  return {mean(dense.forward, mixture.forward), mean(dense.again, mixture.again),
+  return {mean(dense.forward, mixture.forward), mean(dense.recomputed, mixture.recomputed),
           mean(dense.backward, mixture.backward)};
 }
 
@@ -232,7 +234,7 @@ ExpertsTime experts_time(const Work& work, const TrainerStep& step, const Device
     }
   }
   // What is hidden takes processors and memory from what hides it.
-  for (double ByPhase::*phase : {&ByPhase::forward, &ByPhase::again, &ByPhase::backward}) {
+  for (double ByPhase::*phase : {&ByPhase::forward, &ByPhase::recomputed, &ByPhase::backward}) {
     const double hidden = std::max(0.0, time.sent.*phase - time.waited.*phase);
     time.waited.*phase += constants.fsdp_slow * hidden;
   }
@@ -266,11 +268,11 @@ TrainerTimes trainer_times(const Work& work, const TrainerStep& step, const Rank
   layer.forward = mean.forward;
   layer.backward = mean.backward;
   const double recomputed = 1 - 1 / work.shape.layers;
-  add_share(mean.again, recomputed, layer.backward);
+  add_share(mean.recomputed, recomputed, layer.backward);
   layer.links_forward = rank.moe_share * experts.sent.forward;
-  layer.links_backward = rank.moe_share * (experts.sent.backward + experts.sent.again);
+  layer.links_backward = rank.moe_share * (experts.sent.backward + experts.sent.recomputed);
   // The last layer's rows come again as well, if not to be recomputed.
-  layer.backward.experts += (1 - recomputed) * rank.moe_share * experts.waited.again;
+  layer.backward.experts += (1 - recomputed) * rank.moe_share * experts.waited.recomputed;
   at_clock(layer.forward, layer.clock);
   at_clock(layer.backward, layer.clock);
   times.ends = ends.forward;
