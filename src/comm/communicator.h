@@ -125,7 +125,7 @@ class Communicator {
 
   // Collective: announces that this rank will send to and receive from the previous and the next
   // rank (cyclically). Where a transport executes a group's calls one after the other, these sends
-  // and receives get connections of their own, so that they wait for nothing else. Without this
+  // and receives get separate connections, so that they wait for nothing else. Without this
   // call, and for other peers, sends and receives on such a transport must be issued in the same
   // order on all ranks, like collectives.
   virtual base::Result<void> connect_neighbours() { return {}; }

@@ -92,7 +92,7 @@ base::Result<void> complete_latent(ModelSpec& m, const RuleErrors& rule) {
                        "remove it");
   }
   if (m.qk_norm != QkNorm::kNone) {
-    return rule.broken("model.qk_norm", "latent attention has norms of its own", "remove it");
+    return rule.broken("model.qk_norm", "latent attention has its own norms", "remove it");
   }
   return {};
 }

@@ -1,6 +1,6 @@
 // Totals: a part of a step as a short list of distinct ops and exchanges, each with the number of
 // times it is executed; without buffers and names. The planner prices those of one micro-batch
-// through one block of each kind, and multiplies. It has closed forms of its own for what a step
+// through one block of each kind, and multiplies. It has separate closed forms for what a step
 // has once: the exchange of parameters and their gradients, and the optimizer.
 //
 // They are built by the same functions as a program (builder.h), through another sink

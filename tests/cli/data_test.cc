@@ -161,7 +161,7 @@ TEST_F(DataCli, ReadsParquetThroughPyarrow) {
           "x.parquet: its column 'id' is int64, not text");
 }
 
-// With a pyarrow of our own that has three rows: a text, none, and one that is no text.
+// With a fake pyarrow that has three rows: a text, none, and one that is not text.
 TEST_F(DataCli, RowsOfParquetAreCountedAsTheyAreInTheFile) {
   write("x.parquet", "PAR1");
   fs::create_directories(file("fake/pyarrow"));

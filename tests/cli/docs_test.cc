@@ -68,7 +68,7 @@ void make_checkpoints(const fs::path& directory) {
   }
 }
 
-// `assay limit` needs a run that is running: one named sweep, in a project of its own.
+// `assay limit` needs a run that is running: one named sweep, in a separate project.
 std::string with_running_run(const std::string& command) {
   return "mkdir -p limited && cd limited && assay init -q && rm -f started;"
          " ASSAY_GPU=1 assay run -q --name sweep -- sh -c 'touch started; exec sleep 60' & run=$!;"

@@ -114,7 +114,7 @@ base::Result<void> check_job_output(const PlanOptions& options) {
   if (options.out.empty()) return {};
   if (!options.sets.empty()) {
     return base::fail(base::usage_error("--output", "no job file is written with --set",
-                                        "put the changes of --set into a job file of your own"));
+                                        "put the changes of --set into your own job file"));
   }
   std::error_code ignored;
   if (names_file(options.job) && fs::equivalent(options.job, options.out, ignored)) {

@@ -19,7 +19,7 @@ using ::testing::IsEmpty;
 // The recorders of rank N are "N-first" and "N-second" in two attempts; rank 0's name the run.
 class CollectPartsTest : public ::testing::Test {
  protected:
-  // A launcher that tells attempts apart gives each a folder of its own.
+  // A launcher that tells attempts apart gives each a separate folder.
   bool may_be_old_ = false;
 
   PartFolder folder_of(int rank, int ranks = 3, const std::string& attempt = "first") {

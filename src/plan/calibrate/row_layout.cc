@@ -84,7 +84,7 @@ class Spreader {
 
  private:
   void add(Degrees degrees, double data, double rest) {
-    // Experts may have an axis of their own, and then they explain what is left.
+    // Experts may have a separate axis, which then explains what is left.
     if (shape_.is_moe() && degrees.ep > 1 && divides(degrees.ep, rest)) rest /= degrees.ep;
     if (rest > kMostContexts || rest > fewest_left_) return;
     if (rest < fewest_left_) found_.clear();
@@ -177,7 +177,7 @@ RowLayouts row_layouts(const RowFields& row, const Shape& shape, Framework frame
   const bool all_said = row.dp && row.fsdp && row.tp && row.pp;
   if (shape.is_moe() && !row.ep && all_said && left <= shape.experts) said.ep = left;
 
-  // Experts that do not fit among the ranks that read data have an axis of their own.
+  // Experts that do not fit among the ranks that read data have a separate axis.
   const bool data_said = row.dp && row.fsdp;
   if (said.ep > 1 && data_said && !divides(said.ep, said.dp * said.fsdp) && divides(said.ep, left))
     left /= said.ep;

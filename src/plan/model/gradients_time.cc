@@ -20,7 +20,7 @@ class ReplicaPlan {
       add_folded();
       return;
     }
-    // Ranks of an axis of experts read tokens of their own and have the same dense layers.
+    // Ranks of an axis of experts read different tokens and have the same dense layers.
     const double same_experts = replicas(degrees_);
     const double n = same_experts * expert_axis_;
     // Replicas of shards reduce a shard each, and the shards lie between them.

@@ -18,7 +18,7 @@ constexpr double kMixtureOperators = 30;
 constexpr double kCollectiveOperators = 4;
 constexpr double kLooseExpertOperators = 6;  // each expert by itself
 // Of the host's time for a mixture, a third does not depend on how many experts a rank has, and as
-// much again comes with each so many: their weights are tensors of their own, which are listed,
+// much again comes with each so many: their weights are separate tensors, which are listed,
 // cast and hooked one by one. As far as that was measured without graphs; the products of further
 // experts are in the same two calls, which start kernels for each of them.
 constexpr double kExpertsOfHalf = 8;
@@ -207,7 +207,7 @@ LayerTimes layer_times(const Work& work, const RankShare& rank, const Constants&
   if (work.software.unbatched_experts)
     launched += rank.moe_share * rank.local_experts * kLooseExpertOperators;
   const Software& software = work.software;
-  // Without grouped products each expert has operators of its own.
+  // Without grouped products each expert has separate operators.
   const double one_by_one = rank.local_experts * kLooseExpertOperators * rank.host_per_operator;
   const double measured = std::min(rank.local_experts, kMeasuredExperts);
   const double further = (rank.local_experts - measured) * kFurtherExpert;

@@ -16,7 +16,7 @@ struct Release {
   bool bf16 = false;           // weights, not fp16
   bool quantised = false;      // products in fp8 or fp4
   bool engine = false;         // the source says that it is Transformer Engine's
-  // Norms and activations are what Megatron's own fusions are of, or have kernels of their own.
+  // Norms and activations are fused as Megatron does it, or have separate kernels.
   bool fused_norms = true;
   // The source says which CUDA graphs are captured, or that the recipe is not tuned.
   bool graphs_known = false;

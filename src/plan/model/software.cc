@@ -28,7 +28,7 @@ constexpr std::array<std::string_view, 15> kFrameworkNames = {"assay",
 constexpr std::array<std::string_view, 4> kSoftwareClassNames = {"megatron-eager", "torch-eager",
                                                                  "fused", "moe"};
 
-// Hopper's tensor cores, and later ones, want kernels of their own.
+// Tensor cores of Hopper and later generations need their own kernels.
 constexpr base::FlopsPerSecond kMostOfAmpere(400e12);
 
 Software eager_torch(Framework framework) {

@@ -80,7 +80,7 @@ double product_of_expert(double rows, double n, double k, const ProductRate& rat
   return fewer + (tiles - whole) * seconds(whole + 1);
 }
 
-// Each expert's product is a call of its own, with waves of its own. For 8 experts with 4,096 rows
+// Each expert's product is a separate call, with separate waves. For 8 experts with 4,096 rows
 // that is 0.966 of the rate of one product of all rows, measured 0.965 (uneven rows; 2,048 x
 // 7,168); for 64 with 1,536 (2,048 x 1,408) 0.86, measured 0.84 (bench/results/moe.md).
 double seconds_of(const StepProduct& p, const DeviceRates& rates) {

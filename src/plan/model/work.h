@@ -72,7 +72,7 @@ struct Shape {
   [[nodiscard]] double copies() const { return experts_per_token * capacity; }
 };
 
-// Ranks = dp * fsdp * tp * pp * cp, and * ep where experts have an axis of their own.
+// Ranks = dp * fsdp * tp * pp * cp, and * ep where experts have a separate axis.
 struct Degrees {
   double dp = 1;
   double fsdp = 1;

@@ -28,7 +28,7 @@ struct LoggedEvent {
   std::string path;
 };
 
-// An event log of its own, with `space` bytes promised to writers.
+// A private event log, with `space` bytes promised to writers.
 class ShimLog {
  public:
   ShimLog(std::filesystem::path path, std::uint64_t space);
