@@ -35,7 +35,7 @@ class TrainerRules {
   [[nodiscard]] step::Choices choices_of(const spec::LayoutSpec& layout,
                                          const spec::BatchSpec& batch) const;
   [[nodiscard]] spec::BatchSpec easiest_batch(const spec::LayoutSpec& layout) const;
-  [[nodiscard]] const step::Rule* broken(const step::Choices& choices) const;
+  [[nodiscard]] const step::ProgramRule* broken(const step::Choices& choices) const;
 
   spec::ModelSpec model_;
   step::Choices choices_;

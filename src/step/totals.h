@@ -44,7 +44,7 @@ struct CountedOp {
 };
 
 // An event in the order in which a rank reaches it.
-struct Moment {
+struct ScheduleEvent {
   enum class What : std::uint8_t { kOp, kIssue, kWait };
   What what = What::kOp;
   std::size_t index = 0;     // into Totals::ops or Totals::exchanges
@@ -56,7 +56,7 @@ struct Totals {
   // Exchanges of weights count as forward phase, whenever they are issued.
   std::vector<CountedExchange> exchanges;
   // Only of micro_totals(): shows what is computed while exchanges are in flight.
-  std::vector<Moment> order;
+  std::vector<ScheduleEvent> order;
 
   [[nodiscard]] double flops() const;
 };

@@ -37,12 +37,12 @@ TrainedPart trained_part(const Work& work);
 
 // The groups of ranks that exchange.
 struct FoldedAxes {
-  Axis data;      // ranks that read different tokens
-  Axis shards;    // ranks that divide the training state
-  Axis replicas;  // ranks with the same part of the state
+  RankAxis data;      // ranks that read different tokens
+  RankAxis shards;    // ranks that divide the training state
+  RankAxis replicas;  // ranks with the same part of the state
   // data and shards, among ranks with the same experts.
-  Axis expert_data;
-  Axis expert_shards;
+  RankAxis expert_data;
+  RankAxis expert_shards;
 };
 FoldedAxes folded_axes(const Work& work);
 

@@ -48,7 +48,8 @@ class ReplicaPlan {
 
  private:
   // Ranks that have the same experts.
-  [[nodiscard]] Axis expert_axis(const RankShare& rank, double same_layers, double apart) const {
+  [[nodiscard]] RankAxis expert_axis(const RankShare& rank, double same_layers,
+                                     double apart) const {
     if (rank.experts_over_tensor)
       return {expert_replicas(degrees_, same_layers * degrees_.tp), degrees_.ep};
     return {expert_replicas(degrees_, same_layers), apart * degrees_.ep};
@@ -83,19 +84,19 @@ class ReplicaPlan {
   }
 
   // Reducing costs what gathering does.
-  void add_stacks(double parameters, const Axis& replicas) {
+  void add_stacks(double parameters, const RankAxis& replicas) {
     const MuonExchange& muon = work_.muon_exchange;
     add({CollectiveKind::kAllGather, muon.bytes * parameters, replicas, muon.calls, 1, true});
   }
 
   // Those that share the optimizer's state reduce gradients to their shards and gather weights;
   // over all others gradients, or shards of them, are summed.
-  void add_replicas(double parameters, const Axis& replicas, double sharing) {
+  void add_replicas(double parameters, const RankAxis& replicas, double sharing) {
     const double gradient = work_.software.gradient_bytes;
     if (sharing <= 0) sharing = work_.software.shards_optimizer ? replicas.ranks : 1;
     const double shards = std::min(sharing, replicas.ranks);
-    Axis sharers = replicas;
-    Axis others{replicas.ranks / shards, replicas.apart};
+    RankAxis sharers = replicas;
+    RankAxis others{replicas.ranks / shards, replicas.apart};
     if (shards < replicas.ranks) {
       sharers = {shards, sharers_apart(degrees_) * expert_axis_};
       if (degrees_.dp > shards) others.apart *= shards;

@@ -77,7 +77,7 @@ double all_to_all_seconds(const Work& work, const RankShare& rank, const Constan
   const double to_nodes = once ? nodes_visited(work.shape, nodes) : experts;
   const double bytes = 2 * work.shape.capacity * work.degrees.expert_load * rank.tokens *
                        work.shape.expert_width() / rank.sequence_cut;
-  const auto seconds = [&](double sent, const Axis& axis) {
+  const auto seconds = [&](double sent, const RankAxis& axis) {
     return exchange_alone_seconds(step::CollectiveKind::kAllToAll, sent, axis, work.links,
                                   constants.a2a_eff);
   };

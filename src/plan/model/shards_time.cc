@@ -68,7 +68,7 @@ ShardsTime shards_time(const Work& work, const RankShare& rank, double forward, 
     const double unit = part.blocks / part.layers;
     const double experts = part.experts / part.layers;
     const FoldedAxes axes = folded_axes(work);
-    const auto of = [&](CollectiveKind kind, double bytes, const Axis& axis) {
+    const auto of = [&](CollectiveKind kind, double bytes, const RankAxis& axis) {
       return calls * exchange_seconds(kind, bytes / calls, axis, work.links, constants);
     };
     const double units = part.layers * units_of_layer(work);

@@ -93,7 +93,7 @@ double send_seconds(const Work& work, const TrainerStep* trained, const RankShar
   if (degrees.pp <= 1) return 0;
   const double bytes =
       trained != nullptr ? trained->stream : 2 * rank.tokens * work.shape.dim / degrees.tp;
-  const Axis stages{.ranks = degrees.pp, .apart = degrees.ranks / degrees.pp};
+  const RankAxis stages{.ranks = degrees.pp, .apart = degrees.ranks / degrees.pp};
   const double one =
       exchange_seconds(step::CollectiveKind::kSendReceive, bytes, stages, work.links, constants);
   return 2 * one * degrees.chunks * (work.software.overlaps_sends ? kSendExposed : 1);

@@ -2,7 +2,7 @@
 // every question is arithmetic over at most four tiers of links, however many ranks there are.
 //
 //   ASSAY_TRY(const Network network, Network::of(job.cluster));
-//   const Group fsdp = network.group(job.layout.fsdp, /*stride=*/job.layout.tp);
+//   const RankGroup fsdp = network.group(job.layout.fsdp, /*stride=*/job.layout.tp);
 //   const CollectiveTime t = network.time(gather, fsdp);   // t.total, t.algorithm, …
 //
 // The model is NCCL's own, t = latency + bytes / bandwidth, as small as any algorithm and protocol
@@ -38,7 +38,7 @@ struct Tier {
 
 // Ranks that do a collective together: every `stride`-th of consecutive ranks, and ranks fill node
 // after node. What is innermost in a layout has stride 1.
-struct Group {
+struct RankGroup {
   std::int64_t ranks = 1;
   std::int64_t per_node = 1;  // of its ranks on one node
   std::int64_t stride = 1;
@@ -89,15 +89,16 @@ class Network {
   [[nodiscard]] bool has_nvls() const { return nvls_share_ > 0; }
 
   // `ranks` ranks, `stride` apart. May be more than the cluster has: a search asks about others.
-  [[nodiscard]] Group group(std::int64_t ranks, std::int64_t stride = 1) const;
+  [[nodiscard]] RankGroup group(std::int64_t ranks, std::int64_t stride = 1) const;
 
   // How long the group takes; its ranks count, not the collective's. One rank, or nothing to send,
   // takes no time. kSendReceive is from one rank of the group to the next, over the slowest link
   // that two neighbours have between them. For a group beyond one node the cluster must have a
   // network.
-  [[nodiscard]] CollectiveTime time(const step::Collective& collective, const Group& group) const;
+  [[nodiscard]] CollectiveTime time(const step::Collective& collective,
+                                    const RankGroup& group) const;
   // The same of any number of bytes, of the whole.
-  [[nodiscard]] CollectiveTime time(step::CollectiveKind kind, double bytes, const Group& group,
+  [[nodiscard]] CollectiveTime time(step::CollectiveKind kind, double bytes, const RankGroup& group,
                                     const LinkShares& shares = {}) const;
 
  private:

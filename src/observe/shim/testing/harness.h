@@ -18,7 +18,7 @@ namespace assay::shim::testing {
 
 // A record as found in the log.
 struct LoggedEvent {
-  wire::Op op = wire::Op::kNone;
+  wire::RecordOp op = wire::RecordOp::kNone;
   pid_t thread = 0;
   pid_t process = 0;
   pid_t parent = 0;
