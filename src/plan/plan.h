@@ -49,7 +49,7 @@ struct PlannedMemory {
 // Of a mixture whose experts are spread over ranks.
 struct PlannedExperts {
   std::int64_t ranks = 1;
-  double imbalance = 1;     // rows of the fullest expert, of an even share: an input of the plan
+  double imbalance = 1;     // rows of the most loaded expert / an even share: an input of the plan
   bool is_assumed = false;  // nobody gave it
   double fullest_rank = 1;  // rows that it computes and receives, of an even share
 };

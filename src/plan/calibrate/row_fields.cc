@@ -180,11 +180,11 @@ RowFields row_fields(const base::CsvTable& table, const base::CsvTable::Record& 
     row.reason = fmt::format("has {} fields where the table has {} columns", record.fields.size(),
                              table.columns.size());
   } else if (!row.gpus) {
-    row.reason = "gpus: not said";
+    row.reason = "gpus: not stated";
   } else if (!row.seq) {
-    row.reason = "seq: not said";
+    row.reason = "seq: not stated";
   } else if (row.gpu_type.empty()) {
-    row.reason = "gpu_type: not said";
+    row.reason = "gpu_type: not stated";
   } else {
     row.reason = unknown_word(row);
   }

@@ -56,7 +56,7 @@ std::vector<double> ways(bool free, double left) {
   return {divisors.begin(), divisors.end()};
 }
 
-// All ways to give the ranks that are left to the degrees that are not said. Where not every rank
+// All ways to give the ranks that are left to the degrees that are not stated. Where not every rank
 // finds a place, those ways that leave the fewest, to be split over sequences.
 class Spreader {
  public:
@@ -132,7 +132,7 @@ std::string taken(const RowFields& row, const Degrees& degrees, bool cp_said) {
   add(row.pp.has_value(), "pp", degrees.pp);
   add(row.ep.has_value(), "ep", degrees.ep);
   add(cp_said, "cp", degrees.cp);
-  return text.empty() ? text : text + " taken";
+  return text.empty() ? text : text + " assumed";
 }
 
 // If stages would idle for more than 30 % of the time, interleaving is assumed.
@@ -206,7 +206,7 @@ RowLayouts row_layouts(const RowFields& row, const Shape& shape, Framework frame
     d.ep_axis = d.ep > 1 && d.dp * d.fsdp * d.tp * d.pp * d.cp * d.ep == d.ranks;
   }
   if (result.candidates.size() > 1) {
-    result.assumed = "layout unknown: the fastest that fits taken";
+    result.assumed = "layout unknown: the fastest that fits assumed";
   } else {
     result.assumed = taken(row, result.candidates.front(), contexts.has_value());
   }

@@ -311,7 +311,7 @@ RowShape row_shape(const RowFields& row) {
            matrix * shape.shared_ffn);
   if (row.params && !shape.is_moe() && *row.params > kExpertsUnsaid * shape.body_parameters &&
       *row.params > kExpertsUnsaid * shape.vocab * shape.dim) {
-    result.reason = fmt::format("params: {:.3g} where such layers have {:.3g}; experts not said?",
+    result.reason = fmt::format("params: {:.3g} where such layers have {:.3g}; experts not stated?",
                                 *row.params, shape.body_parameters);
     return result;
   }

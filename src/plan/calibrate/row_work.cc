@@ -21,7 +21,7 @@
 namespace assay::plan {
 namespace {
 
-// Recomputation that is not said is assumed when the model's need is so far beyond the card.
+// Recomputation that is not stated is assumed when the model's need is so far beyond the card.
 constexpr double kBeyondCard = 1.164;
 constexpr double kV4Keys = 340;
 // When Megatron could spread whole experts over tensor-parallel ranks.
@@ -110,12 +110,12 @@ std::string make_possible(const RowFields& row, Work& work) {
   Software& s = work.software;
   if (work.fp8 && s.quantised_copies && !work.lora) {
     s.quantised_copies = false;
-    if (stop("weights in fp8 alone taken: copies in bf16 would not fit the card")) return taken;
+    if (stop("weights in fp8 alone assumed: copies in bf16 would not fit the card")) return taken;
   }
   if (!s.flash && !contains(row.software, "no flash") && !contains(row.software, "unfused") &&
       (!row.recompute.empty() || row.mem_gb)) {
     s.flash = true;
-    if (stop("flash attention taken: scores would not fit the card")) return taken;
+    if (stop("flash attention assumed: scores would not fit the card")) return taken;
   }
   if (!row.recompute.empty()) return taken;
   // Eager software recomputed what did not fit. Later software saves memory in other ways:
@@ -126,11 +126,11 @@ std::string make_possible(const RowFields& row, Work& work) {
   if (other_ways) return taken;
   work.recompute = RecomputeKind::kSelective;
   if (!eager && share_of_card(work) <= 1) {
-    note(taken, "ac: not said, selective taken for what the card holds");
+    note(taken, "ac: not stated, selective assumed to fit the card");
     return taken;
   }
   work.recompute = RecomputeKind::kFull;
-  note(taken, "ac: not said, full taken for what the card holds");
+  note(taken, "ac: not stated, full assumed to fit the card");
   return taken;
 }
 
@@ -246,7 +246,7 @@ RowWork row_work(const RowFields& row) {
     note(result.reason, assumed);
   }
   note(result.reason, possible);
-  if (!contains(possible, "ac: ") && row.recompute.empty()) note(result.reason, "ac none taken");
+  if (!contains(possible, "ac: ") && row.recompute.empty()) note(result.reason, "ac none assumed");
   result.assumed = !result.reason.empty();
   result.batch_unknown = batches.unknown;
   result.by_rate = batches.by_rate;

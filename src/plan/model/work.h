@@ -168,7 +168,7 @@ struct Work {
   bool muon = false;           // for matrices, and AdamW for all else
   bool deterministic = false;  // attention has the same bits every time
   MuonExchange muon_exchange;
-  // Of a mixture: rows of the fullest expert, of an even share.
+  // Of a mixture: rows of the most loaded expert, as a multiple of an even share.
   double imbalance = 1;
   // Of a job that our trainer executes: what its steps are (trainer_step.h).
   std::shared_ptr<TrainerSteps> trainer;
