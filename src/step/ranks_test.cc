@@ -47,7 +47,7 @@ TEST(StepRanks, OneRankExchangesNothing) {
 
 constexpr std::int64_t kDrawnSequence = 24;  // which can be shared by two or three
 
-// Any layout that the trainer executes, with as many micro-batches as its schedule wants.
+// Any layout that the trainer executes, with as many micro-batches as its schedule needs.
 struct Drawn {
   spec::LayoutSpec layout;
   spec::Optimizer optimizer = spec::Optimizer::kAdamw;

@@ -32,7 +32,7 @@ class CollectPartsTest : public ::testing::Test {
     EXPECT_TRUE(opened) << opened.error().line();
     return *std::move(opened);
   }
-  // `run` is the attempt that the rank was told of.
+  // `run` is the attempt that was announced to the rank.
   static Part part_of(int rank, const std::string& attempt = "first", bool met = true) {
     Part part;
     part.rank = rank;

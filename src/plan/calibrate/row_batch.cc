@@ -10,12 +10,12 @@
 namespace assay::plan {
 namespace {
 
-// Where the micro-batch is not stated, these are tried, with at most so many tokens.
+// Where the micro-batch is not stated, these are tried, up to kMostMicroTokens tokens.
 constexpr double kMicroBatches[] = {1, 2, 4, 8, 16};
 constexpr double kMostMicroTokens = 16384;
 
-// A step of a row that says its rate alone: so many tokens, and in a pipeline as many micro-batches
-// per stage as the median of rows that say both, of dense models and of mixtures.
+// The assumed step of a row that states only its rate: its tokens, and in a pipeline as many
+// micro-batches per stage as the median of the rows that state both, for dense models and mixtures.
 constexpr double kTypicalTokens = 4e6;
 constexpr double kTypicalMicrosPerStage = 8;
 constexpr double kTypicalMicrosOfMixtures = 16;

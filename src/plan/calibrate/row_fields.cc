@@ -94,7 +94,7 @@ std::string read_number(const NumberField& known, std::string_view text,
   return {};
 }
 
-// Policies and precisions that the model knows nothing of.
+// Policies and precisions that the model does not have.
 std::string unknown_word(const RowFields& row) {
   const std::string& policy = row.recompute;
   if (!policy.empty() && policy != "no" && policy != "false" && policy != "off" &&

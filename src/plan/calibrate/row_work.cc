@@ -134,8 +134,8 @@ std::string make_possible(const RowFields& row, Work& work) {
   return taken;
 }
 
-// Of layouts that are possible, those that the card holds; if it holds none, the smallest. Nobody
-// cuts a model further than it must be.
+// Keeps the possible layouts that fit the card; if none does, the smallest. A model is rarely
+// divided further than necessary.
 void keep_probable(std::vector<Work>& works) {
   double least = std::numeric_limits<double>::infinity();
   for (const Work& work : works) least = std::min(least, share_of_card(work));

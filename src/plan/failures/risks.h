@@ -34,7 +34,7 @@ struct Assumption {
 };
 std::vector<Assumption> listed(const Risks& risks);
 
-// One run: so much useful time on so many machines, with so much state to save.
+// One run: its useful time, its machines, and the size of its state.
 struct RunOnMachines {
   base::Seconds work;
   base::Seconds step;

@@ -13,15 +13,15 @@ namespace {
 
 constexpr double kTwoBytes = 2;  // bf16, as everything below
 
-// Bytes that layers keep per token, by who computes them again.
+// Bytes that layers keep per token, by part: a recomputation policy keeps or drops each.
 struct KeptByLayer {
   double stream = 0;      // before attention
   double middle = 0;      // before the MLP, and attention's inputs and results
   double norms = 0;       // results of norms
-  double gate_up = 0;     // what goes into the activation
-  double activation = 0;  // and what comes out of it
-  double rows = 0;        // of a mixture, while it is at work: what goes to experts and comes back
-  double later_rows = 0;  // of these, what gradients of weights need that are made later
+  double gate_up = 0;     // inputs of the activation
+  double activation = 0;  // outputs of the activation
+  double rows = 0;        // of a mixture, during its exchange: rows sent to experts and back
+  double later_rows = 0;  // of these, what deferred weight gradients need
 
   [[nodiscard]] double with(const step::KeptParts& parts) const {
     double kept = stream;

@@ -191,7 +191,8 @@ void add_calls(const Work& work, const TrainerStep& step, double moe_share,
 
 // Of a mixture's layer: rows on their way between ranks that have different experts. One message
 // follows the other on the links, and what is computed from an exchange's issue to its wait hides
-// it, as the program has it. The fullest rank gets more than the others, who wait for it.
+// it, as the program has it. The rank with the most rows gets more than the others, which wait for
+// it.
 struct ExpertsTime {
   ByPhase waited;  // with what hidden messages slow
   ByPhase sent;    // all of it

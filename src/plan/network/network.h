@@ -30,7 +30,7 @@ enum class TierKind : std::uint8_t { kNvlink, kPcie, kSockets, kNetwork };
 // Links between domains: a domain of a tier is what the tiers below connect.
 struct Tier {
   TierKind kind = TierKind::kNvlink;
-  std::int64_t devices = 1;         // that one domain above this tier has
+  std::int64_t devices = 1;         // in one domain above this tier
   base::BytesPerSecond nominal;     // per device and direction; kNetwork: per node
   base::BytesPerSecond achievable;  // by collectives; kSockets: by all of a node's together
   HopLatency hop{};                 // us
@@ -59,7 +59,8 @@ std::string_view to_text(Algorithm algorithm);
 std::string_view to_text(Protocol protocol);
 std::string_view to_text(TierKind kind);
 
-// What a collective has of its links while a step computes beside it, of what it has alone.
+// Fractions of its links' bandwidth that a collective reaches while a step computes beside it,
+// relative to a collective that runs alone.
 struct LinkShares {
   double nvlink = 1;
   double host = 1;  // PCIe, and what is between sockets
@@ -78,7 +79,7 @@ struct CollectiveTime {
 class Network {
  public:
   Network() = default;  // of a single device
-  // A usage error when the cluster does not give the speed of a link that it needs.
+  // A usage error if the cluster lacks the speed of a link that it needs.
   static base::Result<Network> of(const spec::ClusterSpec& cluster,
                                   const NetworkConstants& constants = {});
 
