@@ -130,7 +130,7 @@ base::Result<Calibration> calibrate(std::span<const Row> rows) {
   made.fitted_to = fit_of(rows);
   made.fitted_to->dense = left_out.dense;
   made.fitted_to->mixtures = left_out.mixtures;
-  // Rows of dense models alone say nothing about mixtures, and the other way round.
+  // Rows of dense models alone say nothing about mixtures, and vice versa.
   for (std::size_t c = 0; c < kSoftwareClasses; ++c) {
     if (!std::isfinite(made.intervals.by_class[c].high))
       made.intervals.by_class[c] = shipped_intervals().by_class[c];

@@ -10,8 +10,8 @@
 
 namespace assay::plan {
 
-// Layers of a pipeline's stages. Our trainer gives those in the middle one more where they do not
-// come out even; of other software all count as equal.
+// Layers of a pipeline's stages. If they do not divide evenly, our trainer gives the stages in the
+// middle one more; those of other software count as equal.
 struct StageLayers {
   double first = 0;
   double last = 0;

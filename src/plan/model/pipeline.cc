@@ -15,8 +15,8 @@ double pipeline_seconds(const Pipeline& p) {
   const double filled = p.stages - 1 + std::min(p.micros, p.stages) - 1 + more;
   if (p.weights > 0) return std::max(p.micros * p.slowest, busy - p.weights * filled);
   if (p.chunks <= 1) return busy;
-  // Micro-batches go round in groups of as many as there are stages. A group that is not full takes
-  // as long to come round: its first one passes every chunk, and the others follow a chunk apart.
+  // Micro-batches pass the chunks in groups, with as many as there are stages. A group that is not
+  // full takes as long: its first one passes every chunk, and the others follow a chunk apart.
   const double groups = std::ceil(p.micros / p.stages);
   const double followers = p.micros - (groups - 1) * p.stages - 1;
   return std::max(busy, p.whole * (groups + followers / p.stages / p.chunks));

@@ -53,7 +53,7 @@ double spread_experts(const Work& work, const RankShare& rank) {
   return work.degrees.ep > 1 ? rank.expert_parameters / rank.expert_cut / work.degrees.ep : 0;
 }
 
-// Of so many ranks, those that have the same experts as one of them.
+// The number of ranks, of `ranks`, that have the same experts as one of them.
 double with_same_experts(const Work& work, double ranks) {
   return std::max(1.0, ranks / work.degrees.ep);
 }
@@ -102,13 +102,13 @@ KeptByLayer kept_by_layer(const Work& work, const RankShare& rank) {
   return kept;
 }
 
-// What is alive at once beside the training state and what blocks have gathered, in the stage with
-// so many layers.
+// For the memory in use at once, besides the training state and gathered blocks, in a stage with
+// `layers` layers.
 struct Stage {
   double layers = 0;
   bool first = false;
   bool last = false;
-  double deferred = 1;  // micro-batches whose gradients of weights are made later, where any are
+  double deferred = 1;  // micro-batches whose weight gradients are deferred, if any are
 };
 
 // Micro-batches between their forward and backward pass (step/pipeline.cc).

@@ -10,7 +10,7 @@
 namespace assay::plan {
 namespace {
 
-constexpr double kLoadDigits = 1e6;  // of what is kept
+constexpr double kLoadDigits = 1e6;  // rounding of loads in the key
 
 spec::Recompute policy_of(RecomputeKind kind) {
   switch (kind) {

@@ -15,7 +15,7 @@ double ll_limit_of(const LlLimit& limit, std::int64_t nodes) {
   return (nodes == 2 ? limit.two_nodes : limit.one_node) * 1e9;
 }
 
-// How many of the group are among so many consecutive devices of a node.
+// How many ranks of the group are among `devices` consecutive devices of a node.
 double ranks_among(const RankGroup& group, std::int64_t devices) {
   return static_cast<double>(std::clamp<std::int64_t>(devices / group.stride, 1, group.per_node));
 }
