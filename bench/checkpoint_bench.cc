@@ -134,7 +134,7 @@ void BM_SharedCheckpoint(benchmark::State& state) {
     if (!share) return state.SkipWithError(share.error().line().c_str());
     std::vector<std::jthread> threads;
     for (std::size_t rank = 1; rank < parts.size(); ++rank) {
-      parts[rank].share = checkpoint::Share{
+      parts[rank].share = checkpoint::RankOfWrite{
           .rank = static_cast<std::int64_t>(rank), .ranks = ranks, .staging = share->staging};
       threads.emplace_back([&root, &part = parts[rank]] {
         static_cast<void>(checkpoint::write_shared(root, part));

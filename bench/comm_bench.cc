@@ -15,7 +15,7 @@
 namespace {
 
 using namespace assay;
-using comm::Collective;
+using comm::CommKind;
 using comm::Communicator;
 using comm::ElementType;
 using comm::testing::run_processes;
@@ -95,7 +95,7 @@ double copy_bandwidth(std::size_t bytes) {
 }
 
 // Seconds per call as rank 0 sees it, the median over rounds.
-double call_seconds(int ranks, Collective collective, std::size_t bytes, bool only_tcp) {
+double call_seconds(int ranks, CommKind collective, std::size_t bytes, bool only_tcp) {
   SharedMemory shared;
   constexpr int kRounds = 7;
   const int repeats =
@@ -131,14 +131,14 @@ void collectives(bool only_tcp) {
   fmt::print(
       "| call | result per rank | ranks | ms | GB/s, all ranks together | of a copy |\n"
       "|---|---|---|---|---|---|\n");
-  for (const auto collective : {Collective::kAllGather, Collective::kAllToAll}) {
+  for (const auto collective : {CommKind::kAllGather, CommKind::kAllToAll}) {
     for (const int ranks : {2, 4, 8}) {
       for (const std::size_t kib : std::initializer_list<std::size_t>{1, 16, 256, 4096, 65536}) {
         const std::size_t bytes = kib * 1024;
         const double seconds = call_seconds(ranks, collective, bytes, only_tcp);
         const double moved = static_cast<double>(bytes) * (ranks - 1);  // between processes
         fmt::print("| {} | {} KiB | {} | {:.3f} | {:.2f} | {:.0f}% |\n",
-                   collective == Collective::kAllGather ? "all_gather" : "all_to_all", kib, ranks,
+                   collective == CommKind::kAllGather ? "all_gather" : "all_to_all", kib, ranks,
                    seconds * 1e3, moved / seconds / 1e9,
                    100 * moved / seconds / copy_bandwidth(bytes));
       }

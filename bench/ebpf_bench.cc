@@ -130,7 +130,7 @@ int main(int argc, char** argv) {
   const std::vector<std::string> words = {fs::canonical("/proc/self/exe"), "--worker", folder,
                                           result};
   const std::vector<Work> list = works(folder);
-  constexpr std::array<const char*, 3> kKinds = {"bare", "traced", "stranger"};
+  constexpr std::array<const char*, 3> kKinds = {"bare", "traced", "other"};
   std::vector<std::array<std::vector<double>, 3>> times(list.size());
   for (int round = 0; round < kRounds + 1; ++round) {  // the first warms up
     for (std::size_t kind = 0; kind < kKinds.size(); ++kind) {
@@ -159,7 +159,7 @@ int main(int argc, char** argv) {
   fmt::print(
       "{}; {} rounds, ns of one: the median of bare; what is added, as the median of the rounds' "
       "differences and their quartiles\n\n"
-      "| | bare | as the command | as a stranger |\n|---|---|---|---|\n",
+      "| | bare | as the command | other processes |\n|---|---|---|---|\n",
       found.reason, kRounds);
   for (std::size_t i = 0; i < list.size(); ++i) {
     const auto added = [&](std::size_t kind) {

@@ -13,7 +13,7 @@ void price_collective(benchmark::State& state, CollectiveKind kind) {
   const auto loaded = assay::spec::load("p4d-24xlarge");
   const auto& cluster = std::get<assay::spec::ClusterSpec>(loaded->spec);
   const auto network = assay::plan::Network::of(cluster);
-  const assay::plan::Group group = network->group(state.range(0));
+  const assay::plan::RankGroup group = network->group(state.range(0));
   assay::step::Collective collective{
       .kind = kind, .type = assay::step::Dtype::kBf16, .elements = 1 << 20};
   for (auto _ : state) {

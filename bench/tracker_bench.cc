@@ -39,15 +39,15 @@ std::int64_t thread_ns() {
 
 class Counted : public lineage::Results {
  public:
-  void input(store::Input input, const lineage::Rule&) override {
+  void input(store::Input input, const lineage::FilterRule&) override {
     ++inputs;
     if (input.blake3) ++hashed;
   }
-  void output(store::Output output, const lineage::Rule&) override {
+  void output(store::Output output, const lineage::FilterRule&) override {
     ++outputs;
     if (output.blake3) ++hashed;
   }
-  void left_out(LeftOut, const lineage::Rule&) override {}
+  void left_out(LeftOut, const lineage::FilterRule&) override {}
   void fact(store::PathFact) override {}
   void process(store::ProcessRecord) override {}
   void missed(store::Missed missed) override { std::printf("missed %s\n", missed.text.c_str()); }
@@ -98,7 +98,7 @@ int main(int argc, char** argv) {
   for (int i = 0; i < 1000; ++i) thread_ns();
   clock_ns = (thread_ns() - clock_ns) / 1001;
   std::int64_t told_ns = 0;
-  const auto add = [&](wire::Op op, std::uint32_t i, const wire::Stamp& stamp) {
+  const auto add = [&](wire::RecordOp op, std::uint32_t i, const wire::Stamp& stamp) {
     const std::string path = name_of(root, i);
     collect::Event event;
     event.op = op;
@@ -111,7 +111,7 @@ int main(int argc, char** argv) {
   };
   for (std::uint32_t i = 0; i < files; ++i) {
     const wire::Stamp stamp = real ? make_file(name_of(root, i), i) : made_up(i);
-    if (!inputs) add(wire::Op::kCreate, i, stamp);
+    if (!inputs) add(wire::RecordOp::kCreate, i, stamp);
   }
   const std::int64_t created_ns = told_ns;
   for (std::uint32_t i = 0; i < files; ++i) {
@@ -121,7 +121,7 @@ int main(int argc, char** argv) {
       if (::stat(name_of(root, i).c_str(), &status) != 0) return 1;
       stamp = stamp_of(status);
     }
-    add(wire::Op::kRead, i, stamp);
+    add(wire::RecordOp::kRead, i, stamp);
   }
   const double count = files;
   const double per_s = 1e9 * 2 * count / static_cast<double>(told_ns);

@@ -66,7 +66,7 @@ set(ASSAY_SANITIZED_VARIANTS OFF)
 # libstdc++. Sanitizer runtimes belong to a compiler, so what is sanitized is linked by clang as well.
 # In the sanitized build trees gcc compiles everything.
 find_program(ASSAY_CLANG clang++)
-if(ASSAY_CLANG AND NOT DEFINED ASSAY_CLANG_SANITIZES)  # its runtimes are a package of their own
+if(ASSAY_CLANG AND NOT DEFINED ASSAY_CLANG_SANITIZES)  # its runtimes are a separate package
   file(WRITE ${CMAKE_BINARY_DIR}/sanitizes.cc "int main() {}\n")
   execute_process(
     COMMAND ${ASSAY_CLANG} -fsanitize=address,undefined sanitizes.cc -o sanitizes
@@ -226,7 +226,7 @@ function(_optimised_first program modules)
   target_link_options(${program} PRIVATE "SHELL:-Wl,--whole-archive ${files} -Wl,--no-whole-archive")
 endfunction()
 
-# Cases that run the command-line program are ctest tests of their own. The cases of a module are so
+# Cases that run the command-line program are separate ctest tests. The cases of a module are so
 # quick that starting a process for each would be most of the time, so they share one.
 function(_test_program program objects libraries environment)
   add_executable(${program} $<TARGET_OBJECTS:${objects}>)

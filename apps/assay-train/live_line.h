@@ -13,7 +13,7 @@
 
 namespace assay::cli {
 
-// The estimated time left, from the durations of steps and validations. Has no clock of its own.
+// The estimated time left, from the durations of steps and validations. Reads no clock.
 class Eta {
  public:
   // For steps `first` to `last` with a validation after every `validate_every`-th (0: none).

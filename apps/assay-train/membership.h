@@ -40,7 +40,7 @@ class Membership {
   base::Result<comm::Communicator*> connect_gpus(int gpu);
   // Ends this rank's waits for other ranks on its GPU.
   void stop_gpus();
-  // Told to rank 0 with the next heartbeat, which names the step of a rank that is lost.
+  // Sent to rank 0 with the next heartbeat, which names the step of a rank that is lost.
   void step_begins(std::int64_t step) { channel_->progress(step); }
   // This rank cannot continue; the others end with its error.
   void fail(const base::Error& error);

@@ -164,13 +164,13 @@ std::int64_t rows_at_once(const spec::ModelSpec& model, std::int64_t sequence) {
 }
 
 // Over all shards together; at most `most` tokens unless it is 0.
-base::Result<train::Score> score_all(const LoadedModel& loaded, const OpenedModel& opened,
-                                     const std::vector<data::Shard>& shards, std::int64_t most,
-                                     base::Progress& progress) {
-  train::Score all;
+base::Result<train::TextScore> score_all(const LoadedModel& loaded, const OpenedModel& opened,
+                                         const std::vector<data::Shard>& shards, std::int64_t most,
+                                         base::Progress& progress) {
+  train::TextScore all;
   for (const data::Shard& shard : shards) {
     if (most > 0 && all.tokens == most) break;
-    ASSAY_TRY(const train::Score one,
+    ASSAY_TRY(const train::TextScore one,
               train::score(*loaded.device.backend, loaded.program, shard, *opened.tokenizer,
                            {.tokens = most > 0 ? most - all.tokens : 0,
                             .progress = [&](std::int64_t n) { progress.advance(n); }}));
@@ -196,7 +196,7 @@ base::Result<base::ExitCode> score_text(const Session& session, const ScoreOptio
   base::Progress progress({.label = "scoring",
                            .total = most > 0 ? std::min(most, total) : total,
                            .quiet = session.quiet});
-  ASSAY_TRY(const train::Score found,
+  ASSAY_TRY(const train::TextScore found,
             about_documents(score_all(*loaded, opened, shards, most, progress), options));
   progress.finish();
   const double perplexity = std::exp(found.loss());

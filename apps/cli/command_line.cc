@@ -84,7 +84,7 @@ void build(CLI::App& app, const Verb& verb, Session& session, Built& built) {
   if (!verb.verbs.empty()) app.require_subcommand(0, 1);
   for (const Verb& child : verb.verbs) {
     CLI::App& command = *app.add_subcommand(child.name, child.description);
-    // Without one of its own, CLI11 gives it the group that the verb above is listed under.
+    // Without a group, CLI11 gives it the one that the verb above is listed under.
     command.group(child.group.empty() ? "Verbs" : child.group);
     build(command, child, session, built);
   }

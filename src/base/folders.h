@@ -1,4 +1,4 @@
-// Where the program may keep files of its own, and what the disk of a folder still has room for.
+// Where the program may keep its files, and how much space the disk of a folder still has.
 #pragma once
 
 #include <filesystem>

@@ -70,7 +70,7 @@ Result<Date> parse_date(std::string_view text) {
                   .day = has_day ? digits(text, 8, 2) : 0};
   const std::size_t size = has_day ? 10 : has_month ? 7 : 4;
   if (text.size() != size || date.year < 0 || date.month < 0 || date.day < 0) {
-    return refused("it is not written like one");
+    return refused("its format is wrong");
   }
   if (date.year == 0) return refused("there is no year 0");
   // Parts that were not given are filled with 1, which always exists.

@@ -17,7 +17,7 @@ namespace assay::base {
 namespace {
 
 constexpr double kSmoothingSeconds = 5;
-constexpr double kLongestEtaSeconds = 365.0 * 86400;  // beyond this the guess is worth nothing
+constexpr double kLongestEtaSeconds = 365.0 * 86400;  // beyond this the estimate is useless
 
 std::string amount(std::int64_t value, ProgressUnit unit) {
   return unit == ProgressUnit::kBytes ? to_text(Bytes(value)) : grouped(value);

@@ -15,7 +15,7 @@ constexpr double kMadToDeviation =
 
 // Index in sorted order, for count >= 1.
 std::size_t nearest_rank(std::size_t count, double share) {
-  ASSAY_CHECK(count > 0, "a quantile is of at least one value");
+  ASSAY_CHECK(count > 0, "a quantile needs at least one value");
   ASSAY_CHECK(share >= 0 && share <= 1, "a quantile's share is from 0 to 1");
   const double rank = std::ceil(share * static_cast<double>(count));
   return static_cast<std::size_t>(std::max(1.0, rank)) - 1;
@@ -24,7 +24,7 @@ std::size_t nearest_rank(std::size_t count, double share) {
 }  // namespace
 
 double median(std::vector<double> values) {
-  ASSAY_CHECK(!values.empty(), "a median is of at least one value");
+  ASSAY_CHECK(!values.empty(), "a median needs at least one value");
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   if (values.size() % 2 == 1) return *middle;

@@ -15,11 +15,11 @@ constexpr std::array<std::string_view, 7> kCollectives = {
     "all_gather", "broadcast", "all_to_all", "barrier", "all_to_all_v", "send", "receive"};
 
 bool takes_parts(const Call& call) {
-  return call.collective == Collective::kAllToAllV;
+  return call.kind == CommKind::kAllToAllV;
 }
 
 bool one_to_one(const Call& call) {
-  return call.collective == Collective::kSend || call.collective == Collective::kReceive;
+  return call.kind == CommKind::kSend || call.kind == CommKind::kReceive;
 }
 
 base::Error wrong(const Call& call, int rank, std::string_view what) {
@@ -40,7 +40,7 @@ base::Result<void> checked(const Call& call, int rank, int ranks, const AllToAll
   if (call.count < 0 || call.count > std::numeric_limits<std::int64_t>::max() / 16 / ranks) {
     return base::fail(wrong(call, rank, "the count is out of range"));
   }
-  if (call.collective == Collective::kBroadcast && (call.root < 0 || call.root >= ranks)) {
+  if (call.kind == CommKind::kBroadcast && (call.root < 0 || call.root >= ranks)) {
     return base::fail(wrong(call, rank, fmt::format("the group has ranks 0 to {}", ranks - 1)));
   }
   if (one_to_one(call) && (call.peer < 0 || call.peer >= ranks || call.peer == rank)) {
@@ -61,12 +61,12 @@ std::int64_t bytes_of(ElementType type) {
 }
 
 std::string to_text(const Call& call) {
-  std::string text(kCollectives[static_cast<std::size_t>(call.collective)]);
-  if (call.collective == Collective::kBarrier) return text;
+  std::string text(kCollectives[static_cast<std::size_t>(call.kind)]);
+  if (call.kind == CommKind::kBarrier) return text;
   const std::string_view type = kTypes[static_cast<std::size_t>(call.type)];
-  if (call.collective == Collective::kAllToAllV) return fmt::format("{} of {}", text, type);
+  if (call.kind == CommKind::kAllToAllV) return fmt::format("{} of {}", text, type);
   text += fmt::format(" of {} {}", call.count, type);
-  if (call.collective == Collective::kBroadcast) text += fmt::format(" from rank {}", call.root);
+  if (call.kind == CommKind::kBroadcast) text += fmt::format(" from rank {}", call.root);
   return text;
 }
 

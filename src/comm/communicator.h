@@ -19,7 +19,7 @@
 namespace assay::comm {
 
 enum class ElementType : std::uint8_t { kU8, kI32, kBf16, kF32, kF64 };
-enum class Collective : std::uint8_t {
+enum class CommKind : std::uint8_t {
   kAllGather,
   kBroadcast,
   kAllToAll,
@@ -34,7 +34,7 @@ std::int64_t bytes_of(ElementType type);
 // The part of a call that all ranks of the group must agree on. A send and its receive must agree
 // on count and type, and name each other as peers.
 struct Call {
-  Collective collective = Collective::kBarrier;
+  CommKind kind = CommKind::kBarrier;
   std::int64_t count = 0;  // per rank; 0 for kAllToAllV
   ElementType type = ElementType::kU8;
   int root = 0;  // for kBroadcast
@@ -91,25 +91,25 @@ class Communicator {
   // count.
   base::Result<void> all_gather(const void* in, void* out, std::int64_t count, ElementType type,
                                 Stream stream = {}) {
-    return run({Collective::kAllGather, count, type}, in, out, stream);
+    return run({CommKind::kAllGather, count, type}, in, out, stream);
   }
   // Sends `count` elements to each rank and receives as many from each. Not in place.
   base::Result<void> all_to_all(const void* in, void* out, std::int64_t count, ElementType type,
                                 Stream stream = {}) {
-    return run({Collective::kAllToAll, count, type}, in, out, stream);
+    return run({CommKind::kAllToAll, count, type}, in, out, stream);
   }
   // Copies the root's elements to all ranks.
   base::Result<void> broadcast(void* data, std::int64_t count, ElementType type, int root,
                                Stream stream = {}) {
-    return run({Collective::kBroadcast, count, type, root}, data, data, stream);
+    return run({CommKind::kBroadcast, count, type, root}, data, data, stream);
   }
   base::Result<void> send(const void* in, std::int64_t count, ElementType type, int peer,
                           Stream stream = {}) {
-    return run({Collective::kSend, count, type, 0, peer}, in, nullptr, stream);
+    return run({CommKind::kSend, count, type, 0, peer}, in, nullptr, stream);
   }
   base::Result<void> receive(void* out, std::int64_t count, ElementType type, int peer,
                              Stream stream = {}) {
-    return run({Collective::kReceive, count, type, 0, peer}, nullptr, out, stream);
+    return run({CommKind::kReceive, count, type, 0, peer}, nullptr, out, stream);
   }
   base::Result<void> barrier() { return run({}, nullptr, nullptr, {}); }
 
@@ -120,7 +120,7 @@ class Communicator {
 
   // Collective: announces that this rank will send to and receive from the previous and the next
   // rank (cyclically). Where a transport executes a group's calls one after the other, these sends
-  // and receives get connections of their own, so that they wait for nothing else. Without this
+  // and receives get separate connections, so that they wait for nothing else. Without this
   // call, and for other peers, sends and receives on such a transport must be issued in the same
   // order on all ranks, like collectives.
   virtual base::Result<void> connect_neighbours() { return {}; }

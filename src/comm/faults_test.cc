@@ -161,7 +161,7 @@ TEST(LocalFaults, AReceiveThatNobodyAnswersIsBounded) {
 }
 
 TEST(LocalFaults, BuffersAreFreeAfterLeavingOrAborting) {
-  const Call call = {Collective::kAllGather, 1000, ElementType::kF32};
+  const Call call = {CommKind::kAllGather, 1000, ElementType::kF32};
   for (const bool leaves : {true, false}) {
     auto group = make_local(2);
     std::vector<float> mine(1000, 1);
@@ -194,7 +194,7 @@ TEST(LocalFaults, WrongArgumentsAreRefused) {
   EXPECT_FALSE(group[0]->wait({77}).has_value());
   EXPECT_FALSE(
       group[0]
-          ->issue({Collective::kAllToAllV}, data, data, {}, {.send_counts = {}, .on_device = true})
+          ->issue({CommKind::kAllToAllV}, data, data, {}, {.send_counts = {}, .on_device = true})
           .has_value());
 }
 

@@ -20,8 +20,8 @@ std::string LocalGroup::name(int rank) const {
 // Counts this rank's calls on the channel: the collectives, or the sends from one rank to another.
 LocalGroup::Key LocalGroup::next_key(int rank, const Call& call) {
   Key channel = {-1, -1, 0};
-  if (call.collective == Collective::kSend) channel = {rank, call.peer, 0};
-  if (call.collective == Collective::kReceive) channel = {call.peer, rank, 0};
+  if (call.kind == CommKind::kSend) channel = {rank, call.peer, 0};
+  if (call.kind == CommKind::kReceive) channel = {call.peer, rank, 0};
   std::get<2>(channel) = ++issued_[{rank, channel}];
   return channel;
 }
@@ -53,9 +53,9 @@ std::optional<base::Error> LocalGroup::disagreement(const GroupCall& shared) con
   const auto& [first, reference] = *shared.posts.begin();
   for (const auto& [rank, post] : shared.posts) {
     Call expected = reference.call;
-    if (reference.call.collective != post.call.collective &&
-        std::min(reference.call.collective, post.call.collective) == Collective::kSend) {
-      expected.collective = post.call.collective;  // a send and its receive
+    if (reference.call.kind != post.call.kind &&
+        std::min(reference.call.kind, post.call.kind) == CommKind::kSend) {
+      expected.kind = post.call.kind;  // a send and its receive
       expected.peer = post.call.peer;
     }
     if (post.call == expected) continue;

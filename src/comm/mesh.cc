@@ -66,8 +66,7 @@ base::Result<std::shared_ptr<Operation>> Mesh::issue(std::uint64_t id, const Cal
   auto operation = std::make_shared<Operation>();
   operation->group = id;
   operation->call = call;
-  operation->one_to_one =
-      call.collective == Collective::kSend || call.collective == Collective::kReceive;
+  operation->one_to_one = call.kind == CommKind::kSend || call.kind == CommKind::kReceive;
   operation->number = group.assign_number(call);
   operation->transfers = std::move(transfers);
   const Transfers& list = operation->transfers;

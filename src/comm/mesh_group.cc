@@ -18,7 +18,7 @@ std::uint64_t issued_so_far(const std::map<int, std::uint64_t>& counts, int peer
 Call compared(const Call& call) {
   Call result = call;
   result.peer = 0;
-  if (call.collective == Collective::kReceive) result.collective = Collective::kSend;
+  if (call.kind == CommKind::kReceive) result.kind = CommKind::kSend;
   return result;
 }
 
@@ -27,8 +27,8 @@ Message Operation::message(MessageKind kind, std::uint64_t bytes) const {
 }
 
 std::uint64_t MeshGroup::assign_number(const Call& call) {
-  if (call.collective == Collective::kSend) return ++sends[call.peer];
-  if (call.collective == Collective::kReceive) return ++receives[call.peer];
+  if (call.kind == CommKind::kSend) return ++sends[call.peer];
+  if (call.kind == CommKind::kReceive) return ++receives[call.peer];
   history.push_back(call);
   if (history.size() > kHistory) history.pop_front();
   return ++collectives;

@@ -48,7 +48,7 @@ Header encoded(const Message& message) {
   write.field(kMagic);
   write.field(static_cast<std::uint8_t>(message.kind));
   write.field(static_cast<std::uint8_t>(message.one_to_one ? 1 : 0));
-  write.field(static_cast<std::uint8_t>(message.call.collective));
+  write.field(static_cast<std::uint8_t>(message.call.kind));
   write.field(static_cast<std::uint8_t>(message.call.type));
   write.field(static_cast<std::int32_t>(message.call.root));
   write.field(message.group);
@@ -74,14 +74,14 @@ std::optional<Message> decoded(const Header& header) {
   constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
   if (kind < static_cast<std::uint8_t>(MessageKind::kData) ||
       kind > static_cast<std::uint8_t>(MessageKind::kAbort) || one_to_one > 1 ||
-      collective > static_cast<std::uint8_t>(Collective::kReceive) ||
+      collective > static_cast<std::uint8_t>(CommKind::kReceive) ||
       type > static_cast<std::uint8_t>(ElementType::kF64) || message.call.count < 0 ||
       message.bytes > kMost) {
     return std::nullopt;
   }
   message.kind = static_cast<MessageKind>(kind);
   message.one_to_one = one_to_one != 0;
-  message.call.collective = static_cast<Collective>(collective);
+  message.call.kind = static_cast<CommKind>(collective);
   message.call.type = static_cast<ElementType>(type);
   message.call.root = root;
   if (message.kind == MessageKind::kAbort && message.bytes > kReasonBytes) return std::nullopt;

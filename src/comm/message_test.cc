@@ -21,7 +21,7 @@ RC_GTEST_PROP(Messages, ComeBackAsTheyWere, ()) {
   message.one_to_one = *rc::gen::arbitrary<bool>();
   message.group = *rc::gen::arbitrary<std::uint64_t>();
   message.number = *rc::gen::arbitrary<std::uint64_t>();
-  message.call.collective = static_cast<Collective>(*rc::gen::inRange(0, 7));
+  message.call.kind = static_cast<CommKind>(*rc::gen::inRange(0, 7));
   message.call.count = *rc::gen::inRange<std::int64_t>(0, 1'000'000'000'000);
   message.call.type = static_cast<ElementType>(*rc::gen::inRange(0, 5));
   message.call.root = *rc::gen::inRange(0, 1000);
@@ -85,7 +85,7 @@ class Peer {
     return done ? "ok" : done.error().line();
   }
 
-  static constexpr Call kGather = {Collective::kAllGather, 4};
+  static constexpr Call kGather = {CommKind::kAllGather, 4};
   std::shared_ptr<Mesh> mesh;
   std::array<std::byte, 4> mine{};
   std::array<std::byte, 8> all{};
@@ -115,7 +115,7 @@ TEST(MeshPeers, GarbageEndsTheConnection) {
 TEST(MeshPeers, DataThatWasNotAskedForEndsTheConnection) {
   Peer peer;
   const Header header =
-      encoded({MessageKind::kData, true, 0, 1, {Collective::kSend, 1 << 20}, 1 << 20});
+      encoded({MessageKind::kData, true, 0, 1, {CommKind::kSend, 1 << 20}, 1 << 20});
   peer.send(header.data(), header.size());
   EXPECT_THAT(peer.outcome(), ::testing::StartsWith("rank 1: sent an unexpected message"));
 }
@@ -133,7 +133,7 @@ RC_GTEST_PROP(MeshPeers, AnyMessagesAreSurvived, (unsigned seed)) {
     message.number = random() % 3;
     message.call = Peer::kGather;
     if (random() % 5 == 0) message.call.count = static_cast<std::int64_t>(random() % 9);
-    if (random() % 5 == 0) message.call.collective = static_cast<Collective>(random() % 7);
+    if (random() % 5 == 0) message.call.kind = static_cast<CommKind>(random() % 7);
     message.bytes = random() % 3 == 0 ? random() % 40'000 : 4;
     if (message.kind == MessageKind::kAbort) message.bytes %= kReasonBytes;
     Header header = encoded(message);

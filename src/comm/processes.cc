@@ -163,7 +163,7 @@ class ProcessRank : public Communicator {
     for (Outgoing& segment : transfers.out) segment.peer = members_[at(segment.peer)];
     for (Incoming& segment : transfers.in) segment.peer = members_[at(segment.peer)];
     Call named = call;
-    if (call.collective == Collective::kSend || call.collective == Collective::kReceive) {
+    if (call.kind == CommKind::kSend || call.kind == CommKind::kReceive) {
       named.peer = members_[at(call.peer)];
     }
     ASSAY_TRY(auto operation, mesh_->issue(id_, named, std::move(transfers)));

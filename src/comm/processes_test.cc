@@ -95,7 +95,7 @@ TEST(Processes, ARankKilledWithinATransferIsNoticed) {
          .body = [](Communicator& c) -> base::Result<void> {
            const std::vector<std::byte> mine(std::size_t{12} << 20U);
            std::vector<std::byte> all(mine.size() * 3);
-           const Call call = {Collective::kAllGather, static_cast<std::int64_t>(mine.size())};
+           const Call call = {CommKind::kAllGather, static_cast<std::int64_t>(mine.size())};
            ASSAY_TRY(const Ticket ticket, c.issue(call, mine.data(), all.data()));
            if (c.rank() == 1) ::raise(SIGKILL);
            return c.wait(ticket);
@@ -264,7 +264,7 @@ TEST(Processes, ARankMayBeFarAhead) {
                        }
                        if (!sends) ASSAY_TRY_VOID(c.barrier());
                        for (std::int32_t& value : data) {
-                         const Call call = {sends ? Collective::kSend : Collective::kReceive, 1,
+                         const Call call = {sends ? CommKind::kSend : CommKind::kReceive, 1,
                                             ElementType::kI32, 0, 1 - c.rank()};
                          ASSAY_TRY(tickets.emplace_back(), c.issue(call, &value, &value));
                        }

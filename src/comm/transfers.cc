@@ -65,30 +65,30 @@ base::Result<Transfers> transfers_of(const Call& call, int rank, int ranks, cons
   for (int step = 1; step <= ranks; ++step) {
     const int peer = (rank + step) % ranks;
     const auto at = static_cast<std::size_t>(peer);
-    switch (call.collective) {
-      case Collective::kAllGather:
+    switch (call.kind) {
+      case CommKind::kAllGather:
         builder.send(peer, {0, bytes});
         builder.receive(peer, {peer * bytes, bytes});
         break;
-      case Collective::kAllToAll:
+      case CommKind::kAllToAll:
         builder.send(peer, {peer * bytes, bytes});
         builder.receive(peer, {peer * bytes, bytes});
         break;
-      case Collective::kBarrier:
+      case CommKind::kBarrier:
         builder.send(peer, {});
         builder.receive(peer, {});
         break;
-      case Collective::kBroadcast:
+      case CommKind::kBroadcast:
         if (rank == call.root) builder.send(peer, {0, bytes});
         if (peer == call.root) builder.receive(peer, {0, bytes});
         break;
-      case Collective::kSend:
+      case CommKind::kSend:
         if (peer == call.peer) builder.send(peer, {0, bytes});
         break;
-      case Collective::kReceive:
+      case CommKind::kReceive:
         if (peer == call.peer) builder.receive(peer, {0, bytes});
         break;
-      case Collective::kAllToAllV:
+      case CommKind::kAllToAllV:
         builder.send(peer, {parts.send_offsets[at] * element, parts.send_counts[at] * element});
         builder.receive(peer,
                         {parts.receive_offsets[at] * element, parts.receive_counts[at] * element});

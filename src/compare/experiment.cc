@@ -112,7 +112,7 @@ base::Result<void> check(const Experiment& e) {
     const bool plain = !arm.name.empty() && arm.name.find_first_of("/'\n") == std::string::npos;
     ASSAY_TRY_VOID(need(plain && names.insert(arm.name).second, "compare",
                         fmt::format("'{}' cannot name an arm", arm.name),
-                        "names are distinct, not empty, and have no slash or quote"));
+                        "names must be distinct, not empty, and without slash or quote"));
   }
   ASSAY_TRY_VOID(need(std::isfinite(e.stop.half_width_pct) && e.stop.half_width_pct > 0,
                       "--half-width", "must be more than 0 %"));

@@ -41,7 +41,7 @@ std::size_t running_threads() {
 }
 
 TEST(Channel, JoinsExchangesAndLeavesNothingBehind) {
-  std::thread([] {}).join();  // a thread sanitizer starts one of its own with the first
+  std::thread([] {}).join();  // a thread sanitizer starts one as well with the first
   const std::size_t descriptors = open_descriptors();
   const std::size_t threads = running_threads();
   {

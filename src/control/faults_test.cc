@@ -114,7 +114,7 @@ TEST(ChannelFaults, WhoHasSaidGoodbyeIsNotMissed) {
   EXPECT_FALSE(channels[2]->failed());
 }
 
-// A process of its own, killed in the middle.
+// A separate process, killed in the middle.
 TEST(ChannelFaults, AKilledProcessIsNoticed) {
   testing::Job job(3);
   ChannelOptions theirs = job.options(2);

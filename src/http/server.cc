@@ -96,7 +96,7 @@ class Connection;
 // Connections in the order of their last request. Held here and by their pending operations.
 using Connections = std::list<std::shared_ptr<Connection>>;
 
-// One client: reads a request, answers it, and starts over unless either side wants to close.
+// One client: reads a request, answers it, and starts over unless either side closes.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(asio::ip::tcp::socket socket, const Handler& handler, const ServerLimits& limits,

@@ -1,4 +1,4 @@
-// GpuMonitor: the driver's GPUs, each MIG slice as a device of its own, and their current activity.
+// GpuMonitor: the driver's GPUs, each MIG slice as a separate device, and their current activity.
 // NVML stays open as long as this object exists. Not thread-safe.
 #pragma once
 

@@ -67,7 +67,7 @@ class GpuMeter : public Meter {
   nvml::Device device_;
 };
 
-// CUDA numbers GPUs in an order of its own, so they are identified by their bus id.
+// CUDA numbers GPUs in a different order, so they are identified by their bus id.
 nvml::Device device_at(const nvml::Functions& f, const std::string& bus_id) {
   unsigned count = 0;
   if (f.device_count(&count) != nvml::kSuccess) return nullptr;

@@ -38,27 +38,27 @@ struct PlannedStep {
 };
 
 struct PlannedMemory {
-  MemoryNeed need;        // of the rank that needs most
-  base::Bytes device;     // that it has; 0: not known
+  MemoryNeed need;        // of the rank that needs the most memory
+  base::Bytes device;     // memory of a device; 0: not known
   bool counted = false;   // from the buffers of the trainer's program: exact, not predicted
-  std::int64_t rank = 0;  // one of those that need most
+  std::int64_t rank = 0;  // one of the ranks that need the most
 
   [[nodiscard]] bool fits() const { return device.count() == 0 || need.total() <= device; }
 };
 
-// Of a mixture whose experts are spread over ranks.
+// For a mixture whose experts are spread over ranks.
 struct PlannedExperts {
   std::int64_t ranks = 1;
-  double imbalance = 1;     // rows of the fullest expert, of an even share: an input of the plan
-  bool is_assumed = false;  // nobody gave it
-  double fullest_rank = 1;  // rows that it computes and receives, of an even share
+  double imbalance = 1;     // rows of the most loaded expert / an even share: an input of the plan
+  bool is_assumed = false;  // not given by the user
+  double fullest_rank = 1;  // rows that it computes and receives / an even share
 };
 
 struct Plan {
   std::string job;        // its name
-  std::string device;     // that it was planned for
-  std::string framework;  // that runs it
-  std::string refused;    // as `assay train` would say it, where that is ours; empty: it is not
+  std::string device;     // for which it was planned
+  std::string framework;  // the software that runs it
+  std::string refused;    // the error of `assay train`; empty: none, or other software runs it
   std::string recompute;  // as chosen, where the job leaves it open
   std::string constants;  // version of the model's constants: constants_version()
   std::int64_t ranks = 1;

@@ -291,7 +291,8 @@ TEST(Prediction, OurExpertsComputeWhatComes) {
   EXPECT_DOUBLE_EQ(ours({}, 8).work.degrees.expert_load, 2);
 }
 
-// The rank that has the fullest expert is waited for; one that has all experts has all rows.
+// All ranks wait for the rank that has the most loaded expert; one that has all experts has all
+// rows.
 TEST(Prediction, TheSlowestRankIsWaitedFor) {
   for (const Framework framework : {Framework::kAssay, Framework::kMegatronCore}) {
     for (const char* layout : {"layout={ep=8,fsdp=4}", "layout={ep=8,dp=4}", "layout={fsdp=32}"}) {

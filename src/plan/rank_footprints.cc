@@ -22,7 +22,7 @@ using spec::JobSpec;
 using spec::Recompute;
 
 // More than any model has. The time to place the buffers of a stage grows with the square of its
-// blocks: a second for so many.
+// blocks: a second for this many.
 constexpr std::int64_t kMostBlocks = 512;
 constexpr std::int64_t kMostPasses = 20'000;     // of a block by a micro-batch
 constexpr std::int64_t kMostParts = 20'000'000;  // of a unit on a data rank
@@ -62,7 +62,7 @@ base::Result<step::Choices> choices_of_rank(const JobSpec& job, const RankDevice
   return choices;
 }
 
-// How much each data rank has of what ranks do not have equally much of.
+// Amounts that differ between data ranks, by rank.
 struct Shares {
   std::vector<std::int64_t> matrices;   // Muon's, which are whole
   std::vector<std::int64_t> of_a_unit;  // the same, of the unit of which it has most

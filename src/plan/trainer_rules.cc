@@ -36,8 +36,8 @@ step::Choices TrainerRules::choices_of(const spec::LayoutSpec& layout,
   return choices;
 }
 
-const step::Rule* TrainerRules::broken(const step::Choices& choices) const {
-  const step::Rule* rule = step::broken_rule(model_, choices);
+const step::ProgramRule* TrainerRules::broken(const step::Choices& choices) const {
+  const step::ProgramRule* rule = step::broken_rule(model_, choices);
   return rule == nullptr && gpu_ ? step::broken_gpu_rule(model_, choices) : rule;
 }
 
@@ -53,7 +53,7 @@ std::string TrainerRules::reason(const spec::LayoutSpec& layout,
                                  const spec::BatchSpec& batch) const {
   const auto text = [](const base::Error& error) { return error.where + ": " + error.what; };
   const step::Choices choices = choices_of(layout, batch);
-  const step::Rule* rule = broken(choices);
+  const step::ProgramRule* rule = broken(choices);
   return rule == nullptr ? std::string() : text(rule->error(model_, choices));
 }
 

@@ -14,19 +14,19 @@ namespace assay::plan {
 
 class TrainerRules {
  public:
-  // Nothing is refused of jobs that other software runs, and of those that the trainer executes in
-  // no layout: their predictions are of others in any case.
+  // Refuses nothing for jobs that other software runs, and for jobs that the trainer cannot execute
+  // in any layout: these are predicted for other software in any case.
   TrainerRules(const spec::JobSpec& job, Framework framework);
 
   // Whether the trainer executes the job in some layout, and so refuses others.
   [[nodiscard]] bool apply() const { return apply_; }
 
-  // job.layout and job.batch do not matter, but for the length of sequences.
+  // Of job.layout and job.batch only the length of sequences matters.
   [[nodiscard]] bool accept(const spec::LayoutSpec& layout, const spec::BatchSpec& batch) const;
   // Whether some number of micro-batches of some size would be accepted.
   [[nodiscard]] bool accept(const spec::LayoutSpec& layout) const;
 
-  // "layout.tp: …", of what is not accepted.
+  // Why a layout is not accepted: "layout.tp: …".
   [[nodiscard]] std::string reason(const spec::LayoutSpec& layout,
                                    const spec::BatchSpec& batch) const;
   [[nodiscard]] std::string reason(const spec::LayoutSpec& layout) const;
@@ -35,7 +35,7 @@ class TrainerRules {
   [[nodiscard]] step::Choices choices_of(const spec::LayoutSpec& layout,
                                          const spec::BatchSpec& batch) const;
   [[nodiscard]] spec::BatchSpec easiest_batch(const spec::LayoutSpec& layout) const;
-  [[nodiscard]] const step::Rule* broken(const step::Choices& choices) const;
+  [[nodiscard]] const step::ProgramRule* broken(const step::Choices& choices) const;
 
   spec::ModelSpec model_;
   step::Choices choices_;

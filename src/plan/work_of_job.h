@@ -12,7 +12,8 @@ namespace assay::plan {
 struct Assumed {
   // Default: nanochat for models with its value embeddings or residual scales, else our trainer.
   std::optional<Framework> framework;
-  // Of a mixture: rows of the fullest expert, of an even share. Default: usual_imbalance().
+  // Of a mixture: rows of the most loaded expert, as a multiple of an even share. Default:
+  // usual_imbalance().
   std::optional<double> imbalance;
 };
 
@@ -21,8 +22,9 @@ struct Assumed {
 // 1: the rows that the model was fitted to have theirs in them.
 double usual_imbalance(Framework framework);
 
-// Rows of the rank that has the fullest expert, of an even share: of so many experts over so many
-// ranks, where the other experts share the rest evenly. A capacity bounds the fullest one.
+// Rows of the rank that has the most loaded expert, as a multiple of an even share: of so many
+// experts over so many ranks, where the other experts share the rest evenly. A capacity bounds the
+// fullest one.
 double load_of_fullest_rank(double imbalance, double experts, double ranks, double capacity);
 
 Framework framework_of(const spec::JobSpec& job, const Assumed& assumed);

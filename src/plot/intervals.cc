@@ -93,7 +93,7 @@ Drawing draw(const Intervals& chart, double width) {
   double y = plot.top + pitch - kRowPitch / 2;
   for (const IntervalRow& row : rows) {
     if (above) {
-      // On paper of its own: lines of the chart do not cross the label.
+      // With a background, so that lines of the chart do not cross the label.
       const std::string label = fitted(row.label, kTextSize, canvas.inner_width());
       canvas.svg.element("rect", {{"class", "fill-paper"},
                                   {"x", kMargin - 2},

@@ -87,9 +87,9 @@ std::string interval_text(const Estimate& estimate) {
 }
 
 // What was allowed, what was measured, and the verdict.
-Table goals_table(const ExperimentRecord& record) {
+PageTable goals_table(const ExperimentRecord& record) {
   const Experiment& e = record.measured.experiment;
-  Table table{"Goals", {"what", "verdict", "measured", "ratio", "interval", "goal", "pairs"}};
+  PageTable table{"Goals", {"what", "verdict", "measured", "ratio", "interval", "goal", "pairs"}};
   const auto add = [&](const Comparison& comparison, const std::string& name, Cell verdict,
                        const std::string& goal) {
     const Estimate& estimate = comparison.effect.estimate;
@@ -111,9 +111,9 @@ Table goals_table(const ExperimentRecord& record) {
 }
 
 // The arms of a scan by value, each against the first.
-Table values_table(const ExperimentRecord& record) {
+PageTable values_table(const ExperimentRecord& record) {
   const Experiment& e = record.measured.experiment;
-  Table table{"By value", e.scanned};
+  PageTable table{"By value", e.scanned};
   for (const char* column :
        {"median", "against", "ratio", "interval", "noise of one run", "runs"}) {
     table.columns.emplace_back(column);
@@ -146,9 +146,10 @@ Table values_table(const ExperimentRecord& record) {
   return table;
 }
 
-Table arms_table(const ExperimentRecord& record) {
+PageTable arms_table(const ExperimentRecord& record) {
   const Experiment& e = record.measured.experiment;
-  Table table{"Arms", {"arm", "command", "runs", "median", "least", "most", "noise of one run"}};
+  PageTable table{"Arms",
+                  {"arm", "command", "runs", "median", "least", "most", "noise of one run"}};
   for (const compare::ArmSummary& arm : record.findings.arms) {
     const auto value = [&](double v) { return Cell(metric_text(e, v), v); };
     table.rows.push_back({Cell(e.name_of(arm.arm)), Cell(e.arm_of(arm.arm).command),
@@ -159,7 +160,7 @@ Table arms_table(const ExperimentRecord& record) {
   return table;
 }
 
-void add_shift(Table& table, const char* name, const std::optional<compare::Shift>& shift,
+void add_shift(PageTable& table, const char* name, const std::optional<compare::Shift>& shift,
                bool seconds) {
   if (!shift || shift->estimate.method == compare::Method::kNone) return;
   const auto text = [&](double v) {
@@ -178,7 +179,7 @@ void add_shift(Table& table, const char* name, const std::optional<compare::Shif
 
 // Start-up, time after the last step, and quality, if they were measured.
 void add_shifts(const Comparison& comparison, Section& section) {
-  Table table{"Other measurements", {"what", "baseline", "added", "from", "to"}};
+  PageTable table{"Other measurements", {"what", "baseline", "added", "from", "to"}};
   add_shift(table, "start-up", comparison.startup_s, true);
   add_shift(table, "after the last step", comparison.after_s, true);
   add_shift(table, "everything except steps", comparison.outside_s, true);
@@ -236,9 +237,9 @@ Section notes_section(const ExperimentRecord& record) {
   return section_with_seed(record, std::move(section));
 }
 
-Table fingerprint_of(const ExperimentRecord& record) {
+PageTable fingerprint_of(const ExperimentRecord& record) {
   const Experiment& e = record.measured.experiment;
-  Table table{"The experiment", {"", ""}};
+  PageTable table{"The experiment", {"", ""}};
   const auto add = [&](const char* name, std::string value) {
     if (!value.empty()) table.rows.push_back({Cell(name), Cell(std::move(value))});
   };
@@ -265,7 +266,7 @@ Table fingerprint_of(const ExperimentRecord& record) {
 }
 
 // Where it ran: a row for every time that it was started or resumed.
-Table sessions_table(const ExperimentRecord& record) {
+PageTable sessions_table(const ExperimentRecord& record) {
   const std::vector<std::string> columns = {"begun",      "host",  "machine", "kernel",
                                             "GPU driver", "assay", "project"};
   const auto row_of = [](const compare::SessionRecord& session) {
@@ -276,12 +277,12 @@ Table sessions_table(const ExperimentRecord& record) {
   };
   const auto& sessions = record.measured.sessions;
   if (sessions.size() != 1) {
-    Table table{"Where it ran", columns};
+    PageTable table{"Where it ran", columns};
     for (const compare::SessionRecord& session : sessions) table.rows.push_back(row_of(session));
     return table;
   }
   // A single session is readable on a phone if its facts are below each other.
-  Table table{"Where it ran", {"", ""}};
+  PageTable table{"Where it ran", {"", ""}};
   std::vector<Cell> cells = row_of(sessions.front());
   for (std::size_t i = 0; i < columns.size(); ++i) {
     table.rows.push_back({Cell(columns[i]), std::move(cells[i])});
@@ -290,9 +291,9 @@ Table sessions_table(const ExperimentRecord& record) {
 }
 
 // When the estimate was shown, and the confidence that a verdict needed after that.
-Table analyses_table(const ExperimentRecord& record) {
-  Table table{"Interim analyses",
-              {"pairs", "it ended because", "as planned", "confidence of the verdict"}};
+PageTable analyses_table(const ExperimentRecord& record) {
+  PageTable table{"Interim analyses",
+                  {"pairs", "it ended because", "as planned", "confidence of the verdict"}};
   const double alpha = record.measured.experiment.alpha();
   for (const compare::InterimAnalysis& analysis : record.measured.analyses) {
     const double confidence = 100 * (1 - alpha * analysis.alpha_share);
@@ -309,7 +310,7 @@ Section history_section(const ExperimentRecord& record) {
   Section section{"History"};
   if (!record.measured.sessions.empty()) section.blocks.emplace_back(sessions_table(record));
   if (!record.measured.analyses.empty()) section.blocks.emplace_back(analyses_table(record));
-  Table failed{"Runs that failed", {"run", "arm", "started", "what"}};
+  PageTable failed{"Runs that failed", {"run", "arm", "started", "what"}};
   for (const compare::FailedRun& run : record.measured.failures) {
     failed.rows.push_back({Cell(std::to_string(run.run), static_cast<double>(run.run)),
                            Cell(record.measured.experiment.name_of(run.arm)), Cell(run.started),
@@ -337,7 +338,7 @@ Section nothing_section(const ExperimentRecord& record) {
     section.blocks.emplace_back(Note{fmt::format("Continue with: assay compare --resume {}",
                                                  base::shell_quoted(record.directory))});
   }
-  Table arms{"Arms", {"arm", "command"}};
+  PageTable arms{"Arms", {"arm", "command"}};
   for (std::size_t arm = 0; arm < e.arms.size(); ++arm) {
     arms.rows.push_back({Cell(e.name_of(arm)), Cell(e.arm_of(arm).command)});
   }

@@ -165,7 +165,7 @@ TEST(ExperimentPart, AScanIsShownByValue) {
   EXPECT_EQ(part.verdict.word, "NOT JUDGED");
   EXPECT_EQ(part.verdict.text, "least: N=1, the first");
   EXPECT_EQ(part.sections[0].title, "By value");
-  const auto& table = std::get<Table>(part.sections[0].blocks[0]);
+  const auto& table = std::get<PageTable>(part.sections[0].blocks[0]);
   EXPECT_EQ(table.columns.front(), "N");
   ASSERT_EQ(table.rows.size(), 3U);
   EXPECT_EQ(table.rows[1][0].text, "2");

@@ -89,7 +89,7 @@ void write_cell(Html& out, const Cell& cell, bool names_row, std::string css) {
 
 // The class of a column: numbers (n), sentences (t), or cells so short that none needs a second
 // line (s).
-std::string class_of(const Table& table, std::size_t column) {
+std::string class_of(const PageTable& table, std::size_t column) {
   constexpr std::size_t kBlank = 3;  // bytes: a dash
   constexpr std::size_t kShort = 18;
   constexpr std::size_t kName = 28;      // of a row
@@ -109,7 +109,7 @@ std::string class_of(const Table& table, std::size_t column) {
   return longest <= (column == 0 ? kName : kShort) ? "s" : "";
 }
 
-void write(Html& out, const Table& table, std::string_view heading) {
+void write(Html& out, const PageTable& table, std::string_view heading) {
   out.open(
       "div",
       {{"class", "scroll"}, {"role", "region"}, {"aria-label", table.caption}, {"tabindex", "0"}});

@@ -75,8 +75,8 @@ TEST(Html, HasEveryChartAndLandmark) {
 
 TEST(Html, ACaptionThatRepeatsItsHeadingIsShownOnce) {
   PagePart part{.kind = "k", .title = "t"};
-  add_section(part, {"Goals", {Table{"Goals", {"a"}, {{Cell("x")}}}}});
-  add_section(part, {"More", {Table{"Other", {"a"}, {{Cell("x")}}}}});
+  add_section(part, {"Goals", {PageTable{"Goals", {"a"}, {{Cell("x")}}}}});
+  add_section(part, {"More", {PageTable{"Other", {"a"}, {{Cell("x")}}}}});
   const Page page{.title = "t", .parts = {part}};
   EXPECT_THAT(html(page), HasSubstr("<caption class=\"same\">Goals</caption>"));
   EXPECT_THAT(html(page), Not(HasSubstr("<caption class=\"same\">Other")));
@@ -86,7 +86,7 @@ TEST(Html, ACaptionThatRepeatsItsHeadingIsShownOnce) {
 
 TEST(Html, NumbersAndVerdictsAreKeptWhole) {
   PagePart part{.kind = "k", .title = "t"};
-  Table table{"T", {"what", "ours", "verdict", "remark"}};
+  PageTable table{"T", {"what", "ours", "verdict", "remark"}};
   table.rows = {
       {Cell("a"), Cell("+8.31 [-62.50, +70.1]", 8.31), Cell("NOT JUDGED", {}, Rating::kOpen),
        Cell("a sentence that is longer than a line of a table may be")},
@@ -213,7 +213,7 @@ Page page_with(const std::string& bytes) {
                 .data = {{bytes, bytes}}};
   add_section(part, {bytes,
                      {Note{bytes}, Facts{{{bytes, bytes, bytes}}},
-                      Table{bytes, {bytes, bytes}, {{Cell(bytes), Cell(bytes, 1.0)}}},
+                      PageTable{bytes, {bytes, bytes}, {{Cell(bytes), Cell(bytes, 1.0)}}},
                       drawn_chart(bytes, bytes, flow, bytes)}});
   return {.title = bytes, .made_unix_ns = 0, .parts = {part, part}};
 }

@@ -35,7 +35,7 @@ std::string bytes_at(const Json& json, const char* key) {
   return base::to_text(base::Bytes(json.at(key).get<std::int64_t>()));
 }
 
-void add_row_of(Table& table, const char* name, std::string value) {
+void add_row_of(PageTable& table, const char* name, std::string value) {
   if (!value.empty()) table.rows.push_back({Cell(name), Cell(std::move(value))});
 }
 
@@ -43,8 +43,8 @@ std::string joined(const std::string& a, const char* between, const std::string&
   return a.empty() || b.empty() ? a + b : a + between + b;
 }
 
-Table gpus_table(const Json& machine) {
-  Table table{"GPUs", {"GPU", "name", "memory", "SMs", "PCIe", "NVLinks", "power limit"}};
+PageTable gpus_table(const Json& machine) {
+  PageTable table{"GPUs", {"GPU", "name", "memory", "SMs", "PCIe", "NVLinks", "power limit"}};
   for (const Json& gpu : list_at(machine, "gpus")) {
     const std::string gen = text_at(gpu, {"pcie", "max_gen"});
     const std::string width = text_at(gpu, {"pcie", "max_width"});
@@ -58,8 +58,8 @@ Table gpus_table(const Json& machine) {
   return table;
 }
 
-Table links_table(const Json& machine) {
-  Table table{"How the GPUs are connected", {"GPUs", "PCIe", "NVLinks"}};
+PageTable links_table(const Json& machine) {
+  PageTable table{"How the GPUs are connected", {"GPUs", "PCIe", "NVLinks"}};
   const Json& links = list_at(machine, "gpu_links");
   for (const Json& link : links) {
     if (table.rows.size() == kMostLinks) break;
@@ -72,7 +72,7 @@ Table links_table(const Json& machine) {
 
 }  // namespace
 
-void add_machine_rows(Table& table, const Json& machine) {
+void add_machine_rows(PageTable& table, const Json& machine) {
   const std::string threads = joined(text_at(machine, {"cpu", "usable_threads"}), " of ",
                                      text_at(machine, {"cpu", "threads"}));
   add_row_of(table, "processors",
@@ -97,8 +97,8 @@ void add_machine_rows(Table& table, const Json& machine) {
   }
 }
 
-std::vector<Table> gpu_tables(const Json& machine) {
-  std::vector<Table> tables;
+std::vector<PageTable> gpu_tables(const Json& machine) {
+  std::vector<PageTable> tables;
   if (!list_at(machine, "gpus").empty()) tables.push_back(gpus_table(machine));
   if (!list_at(machine, "gpu_links").empty()) tables.push_back(links_table(machine));
   return tables;

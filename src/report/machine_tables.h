@@ -10,9 +10,9 @@
 namespace assay::report {
 
 // Adds a row of two cells for each of processors, memory, system, driver and network, if known.
-void add_machine_rows(Table& table, const base::Json& machine);
+void add_machine_rows(PageTable& table, const base::Json& machine);
 
 // GPUs and their links; none if there are none.
-std::vector<Table> gpu_tables(const base::Json& machine);
+std::vector<PageTable> gpu_tables(const base::Json& machine);
 
 }  // namespace assay::report

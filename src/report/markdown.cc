@@ -28,7 +28,7 @@ void write_markdown(std::string& out, const Facts& facts, std::string_view) {
   out += '\n';
 }
 
-void write_markdown(std::string& out, const Table& table, std::string_view heading) {
+void write_markdown(std::string& out, const PageTable& table, std::string_view heading) {
   if (table.caption != heading) out += fmt::format("**{}**\n\n", markdown_text(table.caption));
   std::vector<std::string> titles;
   std::vector<std::string> rules;

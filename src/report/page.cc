@@ -24,7 +24,7 @@ Json block_json(const Facts& facts) {
   return {{"facts", std::move(list)}};
 }
 
-Json block_json(const Table& table) {
+Json block_json(const PageTable& table) {
   Json rows = Json::array();
   for (const auto& row : table.rows) {
     Json cells = Json::array();
@@ -81,9 +81,9 @@ std::string title_of(const std::vector<PagePart>& parts) {
   return title;
 }
 
-std::optional<Table> overview_of(const Page& page) {
+std::optional<PageTable> overview_of(const Page& page) {
   if (page.parts.size() < 2) return std::nullopt;
-  Table table{"Overview", {"what", "verdict", "result", "kind"}};
+  PageTable table{"Overview", {"what", "verdict", "result", "kind"}};
   for (std::size_t i = 0; i < page.parts.size(); ++i) {
     const PagePart& part = page.parts[i];
     Cell name(part.title);

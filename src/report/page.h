@@ -51,7 +51,7 @@ struct Cell {
 };
 
 // The first cell of a row names it.
-struct Table {
+struct PageTable {
   std::string caption;
   std::vector<std::string> columns;
   std::vector<std::vector<Cell>> rows = {};
@@ -66,7 +66,7 @@ struct Chart {
   std::string note = {};
 };
 
-using Block = std::variant<Note, Facts, Table, Chart>;
+using Block = std::variant<Note, Facts, PageTable, Chart>;
 
 struct Section {
   std::string title;
@@ -106,7 +106,7 @@ std::string part_id(std::size_t index);
 std::string title_of(const std::vector<PagePart>& parts);
 
 // The outcome of every part, for the top of a page with several; nothing for a page with one.
-std::optional<Table> overview_of(const Page& page);
+std::optional<PageTable> overview_of(const Page& page);
 
 // Sections and data.
 base::Json json(const Page& page);

@@ -110,7 +110,7 @@ std::string cost_text(const Json& range) {
 Section breakdown_section(const Json& plan) {
   const std::vector<NamedSeconds> parts = parts_of(plan);
   if (parts.empty()) return {};
-  Table table{"Parts of a step of this job", {"part", "ms", "%"}};
+  PageTable table{"Parts of a step of this job", {"part", "ms", "%"}};
   const double sum = total_seconds(parts);
   for (const NamedSeconds& part : parts) {
     const double share = 100 * part.seconds / sum;
@@ -133,7 +133,7 @@ Section memory_section(const Json& plan) {
   plot::StackedBars chart{.heading = {"Memory per rank", "of the rank that needs most"},
                           .value = {.title = unit_name, .format = figure},
                           .bars = {{"this job", {}}}};
-  Table table{"Memory per rank", {"for", unit_name, "%"}};
+  PageTable table{"Memory per rank", {"for", unit_name, "%"}};
   for (const auto& [key, name] : kMemoryParts) {
     const double part = number_in(bytes, key);
     if (!(part > 0)) continue;
@@ -169,8 +169,9 @@ Section scaling_section(const Json& plan) {
   const Json& points = list_in(plan, "scaling");
   if (points.size() < 2) return {};
   plot::LineSeries series{.name = "predicted", .points = {}};
-  Table table{"Weak scaling",
-              {"devices", "layout", "step", "tokens/s", "per device", "of ideal", "MFU", "GiB"}};
+  PageTable table{
+      "Weak scaling",
+      {"devices", "layout", "step", "tokens/s", "per device", "of ideal", "MFU", "GiB"}};
   double per_device = 0;
   for (const Json& point : points) {
     const double devices = number_in(point, "devices");
@@ -223,8 +224,8 @@ Section scaling_section(const Json& plan) {
 }
 
 Section exchange_section(const Json& plan) {
-  Table table{"Calls of one rank in a step",
-              {"collective", "type", "about", "among", "calls", "GB total", "MB each"}};
+  PageTable table{"Calls of one rank in a step",
+                  {"collective", "type", "about", "among", "calls", "GB total", "MB each"}};
   for (const Json& call : list_in(plan, "collectives")) {
     const double bytes = number_in(call, "bytes");
     const double ranks = number_in(call, "ranks");
@@ -246,8 +247,8 @@ Section exchange_section(const Json& plan) {
 }
 
 Section offers_section(const Json& plan) {
-  Table table{"This job, by offer",
-              {"provider", "offer", "market", "rented", "per hour", "cost", "as of"}};
+  PageTable table{"This job, by offer",
+                  {"provider", "offer", "market", "rented", "per hour", "cost", "as of"}};
   for (const Json& offer : list_in(plan, "cost")) {
     const Json& cost = object_in(offer, "cost");
     const Json& hour = object_in(offer, "per_hour");

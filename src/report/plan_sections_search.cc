@@ -113,11 +113,11 @@ Chart pareto_chart(const Json& search, const Json& recommended) {
 }
 
 // So few columns that the layout stays in the window.
-Table front_table(const Json& search, const Json& recommended) {
+PageTable front_table(const Json& search, const Json& recommended) {
   const bool priced = is_priced(recommended);
-  Table table{priced ? "Pareto front of time and cost" : "Pareto front of time and GPU-hours",
-              {"offer", "machines x GPUs", "GPUs", "hours", "P90", priced ? "cost" : "GPU-hours",
-               "layout"}};
+  PageTable table{priced ? "Pareto front of time and cost" : "Pareto front of time and GPU-hours",
+                  {"offer", "machines x GPUs", "GPUs", "hours", "P90",
+                   priced ? "cost" : "GPU-hours", "layout"}};
   bool is_marked = false;
   for (const Json& one : list_in(search, "front")) {
     const bool is_recommended = !is_marked && one == recommended;
@@ -167,7 +167,7 @@ Facts recommended_facts(const Json& one) {
 }
 
 Section rejected_section(const Json& search) {
-  Table table{"What was ruled out", {"why", "how many"}};
+  PageTable table{"What was ruled out", {"why", "how many"}};
   const Json& rejected = list_in(search, "rejected");
   for (std::size_t i = 0; i < std::min(kReasonsShown, rejected.size()); ++i) {
     const double count = number_in(rejected[i], "count");
@@ -179,7 +179,7 @@ Section rejected_section(const Json& search) {
 }
 
 Section assumed_section(const Json& search) {
-  Table table{"Assumptions", {"what", "value", "source"}};
+  PageTable table{"Assumptions", {"what", "value", "source"}};
   for (const Json& one : list_in(search, "assumptions")) {
     table.rows.push_back(
         {Cell(text_in(one, "what")), Cell(text_in(one, "value")), Cell(text_in(one, "source"))});

@@ -28,14 +28,14 @@ Cell bytes_cell(std::int64_t value) {
   return {base::to_text(base::Bytes(value)), static_cast<double>(value)};
 }
 
-void add(Table& table, const char* name, std::string value) {
+void add(PageTable& table, const char* name, std::string value) {
   if (!value.empty()) table.rows.push_back({Cell(name), Cell(std::move(value))});
 }
 
-Table machine_table(const ReportedRun& run) {
+PageTable machine_table(const ReportedRun& run) {
   const store::RunRecord& record = run.record;
   const Json& machine = record.context.machine;
-  Table table{"Where it ran", {"what", "value"}};
+  PageTable table{"Where it ran", {"what", "value"}};
   add(table, "command", run.command);
   add(table, "commit", record.context.git ? record.context.git->commit : "");
   if (record.context.git) {
@@ -78,7 +78,7 @@ std::string time_text(double hours) {
                               : figure(hours) + " h";
 }
 
-void add_row(Table& table, const char* what, double predicted, std::optional<double> measured,
+void add_row(PageTable& table, const char* what, double predicted, std::optional<double> measured,
              const char* unit, std::string note = {}) {
   if (predicted <= 0) return;
   const bool is_time = std::string_view(unit) == "s";
@@ -101,7 +101,7 @@ std::optional<double> median_of(const ReportedRun& run, std::string_view name) {
   return summary ? std::optional(summary->median) : std::nullopt;
 }
 
-void add_energy(const ReportedRun& run, double hours, Table& table) {
+void add_energy(const ReportedRun& run, double hours, PageTable& table) {
   const auto joules = joules_of(run);
   if (!joules) {
     table.rows.push_back({Cell("energy"), Cell("unknown"),
@@ -138,7 +138,7 @@ Section gpu_section(const ReportedRun& run) {
   Section section{"GPU work"};
   const store::GpuWork& gpu = run.record.gpu;
   if (!gpu.use.empty()) {
-    Table table{"Work submitted to GPUs", {"what", "times", "in all"}};
+    PageTable table{"Work submitted to GPUs", {"what", "times", "in all"}};
     for (const store::GpuUse& use : gpu.use) {
       std::string name = use.quantity;
       std::replace(name.begin(), name.end(), '_', ' ');
@@ -153,14 +153,15 @@ Section gpu_section(const ReportedRun& run) {
     section.blocks.emplace_back(std::move(table));
   }
   if (!gpu.memory.empty()) {
-    Table table{"GPU memory", {"device", "peak of one process"}};
+    PageTable table{"GPU memory", {"device", "peak of one process"}};
     for (const store::GpuMemory& memory : gpu.memory) {
       table.rows.push_back({Cell(memory.device), bytes_cell(memory.peak_bytes)});
     }
     section.blocks.emplace_back(std::move(table));
   }
   if (!gpu.collectives.empty()) {
-    Table table{"Collectives", {"operation", "type", "ranks", "times", "in all", "communicator"}};
+    PageTable table{"Collectives",
+                    {"operation", "type", "ranks", "times", "in all", "communicator"}};
     for (const store::GpuCollectiveUse& row : gpu.collectives) {
       table.rows.push_back({Cell(row.operation), Cell(row.type), count_cell(row.ranks),
                             count_cell(row.calls), bytes_cell(row.bytes), Cell(row.communicator)});
@@ -186,12 +187,12 @@ Section lineage_section(const ReportedRun& run) {
 
 Section fingerprint_section(const ReportedRun& run) {
   Section section{"Fingerprint", {machine_table(run)}};
-  for (Table& gpus : gpu_tables(run.record.context.machine)) {
+  for (PageTable& gpus : gpu_tables(run.record.context.machine)) {
     section.blocks.emplace_back(std::move(gpus));
   }
   const auto& packages = run.record.context.packages;
   if (!packages.empty()) {
-    Table table{"Packages whose files it read", {"package", "version", "from"}};
+    PageTable table{"Packages whose files it read", {"package", "version", "from"}};
     for (std::size_t i = 0; i < std::min(packages.size(), kMostPackages); ++i) {
       table.rows.push_back(
           {Cell(packages[i].name), Cell(packages[i].version), Cell(packages[i].manager)});
@@ -206,8 +207,9 @@ Section metrics_section(const ReportedRun& run) {
   if (run.metrics.empty()) {
     return {"Metrics", {Note{"The run recorded no metrics."}}};
   }
-  Table table{"Every quantity",
-              {"quantity", "unit", "process", "points", "least", "median", "mean", "most", "last"}};
+  PageTable table{
+      "Every quantity",
+      {"quantity", "unit", "process", "points", "least", "median", "mean", "most", "last"}};
   // Units that scale with the number stand beside it; others have a column, to save space.
   const std::set<std::string> scaled = {"s", "bytes", "fraction", "J"};
   for (const store::MetricSeries& series : run.metrics) {
@@ -236,8 +238,8 @@ Section predicted_section(const ReportedRun& run) {
   if (!run.predicted) return section;
   const Predicted& p = *run.predicted;
   if (!p.source.empty()) section.blocks.emplace_back(Note{"Prediction: " + p.source + "."});
-  Table table{fmt::format("Predicted for {}", p.of),
-              {"quantity", "predicted", "measured (median)", "off", "remark"}};
+  PageTable table{fmt::format("Predicted for {}", p.of),
+                  {"quantity", "predicted", "measured (median)", "off", "remark"}};
   add_row(table, "step", p.step_s, median_of(run, "seconds"), "s",
           fmt::format("80 %: {} to {}", amount(p.step_interval_s.low, "s"),
                       amount(p.step_interval_s.high, "s")));
@@ -273,7 +275,7 @@ Section predicted_section(const ReportedRun& run) {
 Section cost_section(const ReportedRun& run) {
   const double hours = ran_s(run) / kSecondsPerHour;
   if (hours <= 0) return {};
-  Table table{"Cost, with every input", {"input or result", "value", "where from"}};
+  PageTable table{"Cost, with every input", {"input or result", "value", "where from"}};
   const bool running = run.record.status == store::RunStatus::kRunning;
   table.rows.push_back({Cell("time"), Cell(time_text(hours), hours),
                         Cell(running ? "from the command's start until now: it is still running"
@@ -292,8 +294,8 @@ Section cost_section(const ReportedRun& run) {
   add_energy(run, hours, table);
   Section section{"Cost and carbon", {std::move(table)}};
   if (run.rates.dollars_per_hour || run.rates.offers.empty()) return section;
-  Table offers{"What this run would have cost, by offer of the presets",
-               {"offer", "market", "per hour", "this run", "as of", "source"}};
+  PageTable offers{"What this run would have cost, by offer of the presets",
+                   {"offer", "market", "per hour", "this run", "as of", "source"}};
   for (const Offer& offer : run.rates.offers) {
     offers.rows.push_back(
         {Cell(fmt::format("{}, {}", offer.provider, offer.name)), Cell(offer.market),

@@ -127,7 +127,7 @@ const std::vector<CurveChart>& known_charts() {
   return charts;
 }
 
-// Other programs measure losses in units of their own, or do not say in which.
+// Other programs measure losses in other units, or do not say in which.
 std::string loss_title(const ReportedRun& run,
                        const std::vector<const store::MetricSeries*>& drawn) {
   std::set<std::string> units;

@@ -79,10 +79,10 @@ Cell off_cell(double measured, double predicted) {
   return {fmt::format("{:+.1f} %", percent), percent};
 }
 
-Table rank_table(const ReportedRun& run) {
+PageTable rank_table(const ReportedRun& run) {
   const double predicted_s = run.predicted ? run.predicted->step_s : 0;
-  Table table{"Every rank: a mean step, and the most memory",
-              {"rank", "node", "step", "own work", "waiting", "memory", "planned", "off"}};
+  PageTable table{"Every rank: a mean step, and the most memory",
+                  {"rank", "node", "step", "own work", "waiting", "memory", "planned", "off"}};
   if (predicted_s > 0) {
     table.columns.insert(table.columns.begin() + 3, {"predicted step", "off by"});
   }

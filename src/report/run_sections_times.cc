@@ -189,8 +189,8 @@ Section steps_section(const ReportedRun& run) {
   chart.name_of = [&](std::size_t i) { return fmt::format("step {}", steps[i]); };
   section.blocks.emplace_back(drawn_chart("step-times", "Distribution of step times", chart,
                                           "Every dot is a step; its height has no meaning."));
-  Table table{"Step times by process",
-              {"process", "steps", "least", "median", "mean", "p90", "p99", "most"}};
+  PageTable table{"Step times by process",
+                  {"process", "steps", "least", "median", "mean", "p90", "p99", "most"}};
   for (const store::MetricSeries& one : run.metrics) {
     if (one.name != "seconds") continue;
     const auto s = summary_of(&one);
@@ -220,7 +220,7 @@ Section times_section(const ReportedRun& run) {
                           .value = {.title = unit.name, .format = figure},
                           .parts = {},
                           .bars = {{"the run", {}}}};
-  Table table{"Time of the run", {"part", "time", "share"}};
+  PageTable table{"Time of the run", {"part", "time", "share"}};
   for (const auto& [name, seconds] : parts) {
     if (seconds <= 0) continue;
     chart.parts.emplace_back(name);
@@ -240,7 +240,7 @@ Section events_section(const ReportedRun& run) {
   const std::vector<CheckpointLeft> saved = checkpoints_of(run.record);
   if (!saved.empty()) {
     const std::vector<StepEnd> ends = step_ends(run);
-    Table table{"Checkpoints of the run", {"step", "files", "size", "after"}};
+    PageTable table{"Checkpoints of the run", {"step", "files", "size", "after"}};
     for (std::size_t i = 0; i < std::min(saved.size(), kMostListed); ++i) {
       const CheckpointLeft& one = saved[i];
       const auto number = [](std::int64_t value) { return static_cast<double>(value); };
@@ -257,7 +257,7 @@ Section events_section(const ReportedRun& run) {
     table.more = static_cast<std::int64_t>(saved.size() - table.rows.size());
     section.blocks.emplace_back(std::move(table));
   }
-  Table failures{"Failures, and what was not recorded", {"what", "how often", "where"}};
+  PageTable failures{"Failures, and what was not recorded", {"what", "how often", "where"}};
   const auto add = [&](const char* what, const std::vector<std::int64_t>& steps) {
     if (steps.empty()) return;
     failures.rows.push_back({Cell(what, std::nullopt, Rating::kBad),

@@ -42,8 +42,8 @@ std::string scanned_title(const ScanRecord& scan) {
   return title;
 }
 
-Table scan_table(const ScanRecord& scan) {
-  Table table{"By value", scan.parameters};
+PageTable scan_table(const ScanRecord& scan) {
+  PageTable table{"By value", scan.parameters};
   for (const char* column :
        {"arm", "verdict", "measured", "ratio", "interval", "median", "baseline", "pairs"}) {
     table.columns.emplace_back(column);

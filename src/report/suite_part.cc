@@ -110,8 +110,8 @@ std::string failures_of(const Json& suite) {
   return failed ? "a figure could not be read" : "";
 }
 
-base::Result<Table> suite_goals(const Json& goals, const std::string& where) {
-  Table table{"Goals", {"what", "verdict", "ours", "goal", "how", "note"}};
+base::Result<PageTable> suite_goals(const Json& goals, const std::string& where) {
+  PageTable table{"Goals", {"what", "verdict", "ours", "goal", "how", "note"}};
   for (const Json& goal : goals) {
     if (!goal.is_object() || !goal.contains("what")) {
       return base::fail(bad_suite(where, "has a goal that is not an object with 'what'"));
@@ -182,7 +182,7 @@ Section about_section(const Json& suite) {
 }
 
 Section cases_section(const Json& suite) {
-  Table table{"Cases", {"case", "kind", "state", "took", "why"}};
+  PageTable table{"Cases", {"case", "kind", "state", "took", "why"}};
   for (const Json& each : suite_cases(suite)) {
     double took = 0;
     if (each.contains("wall_s") && each.at("wall_s").is_array()) {
@@ -203,7 +203,7 @@ Section cases_section(const Json& suite) {
 }
 
 Section fingerprint_of_suite(const Json& suite) {
-  Table table{"Where it ran", {"what", "value"}};
+  PageTable table{"Where it ran", {"what", "value"}};
   const auto add = [&](const char* name, std::string value) {
     if (!value.empty()) table.rows.push_back({Cell(name), Cell(std::move(value))});
   };
@@ -220,7 +220,7 @@ Section fingerprint_of_suite(const Json& suite) {
   Section section{"Fingerprint"};
   if (table.rows.empty()) return section;
   section.blocks.emplace_back(std::move(table));
-  for (Table& gpus : gpu_tables(machine)) section.blocks.emplace_back(std::move(gpus));
+  for (PageTable& gpus : gpu_tables(machine)) section.blocks.emplace_back(std::move(gpus));
   return section;
 }
 
@@ -241,7 +241,7 @@ base::Result<PagePart> suite_part(const Json& suite, const std::string& where) {
   }
   add_section(part, about_section(suite));
   if (suite.contains("goals") && !suite.at("goals").empty()) {
-    ASSAY_TRY(Table goals, suite_goals(suite.at("goals"), where));
+    ASSAY_TRY(PageTable goals, suite_goals(suite.at("goals"), where));
     add_section(part, {"Goals", {std::move(goals)}});
   }
   part.verdict = suite_verdict(suite);

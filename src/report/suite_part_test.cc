@@ -27,7 +27,7 @@ TEST(SuitePart, GoalsGetAVerdictAndTablesASection) {
   EXPECT_EQ(part->verdict.word, "open");
   EXPECT_EQ(part->verdict.text, "1 of 2 goals reached");
   ASSERT_EQ(part->sections.size(), 3U);
-  const auto& goals = std::get<Table>(part->sections[1].blocks[0]);
+  const auto& goals = std::get<PageTable>(part->sections[1].blocks[0]);
   EXPECT_EQ(goals.rows[0][1].rating, Rating::kGood);
   EXPECT_EQ(goals.rows[1][1].rating, Rating::kOpen);
   EXPECT_EQ(goals.rows[0][2].number, 7.5);
@@ -69,7 +69,7 @@ TEST(SuitePart, GoalsInTheFitAreMarked) {
   const auto part = suite_part(made, "s");
   ASSERT_TRUE(part);
   EXPECT_THAT(part->verdict.text, HasSubstr("2 planned; 1 in the fit"));
-  const auto& goals = std::get<Table>(part->sections[0].blocks[0]);
+  const auto& goals = std::get<PageTable>(part->sections[0].blocks[0]);
   EXPECT_EQ(goals.rows[0][4].text, "planned, in the fit");
   EXPECT_EQ(goals.rows[1][4].text, "planned");
 }
@@ -122,7 +122,7 @@ TEST(SuitePart, TextsThatStandForNumbersAreSortedAsNumbers) {
   made["tables"][0]["rows"] =
       Json::parse(R"([["a", {"text": "+3.12 [1, 5]", "value": 3.12}], ["b", {"text": "x"}]])");
   const auto part = suite_part(made, "s");
-  const auto& table = std::get<Table>(part->sections[2].blocks[0]);
+  const auto& table = std::get<PageTable>(part->sections[2].blocks[0]);
   EXPECT_EQ(table.rows[0][1].text, "+3.12 [1, 5]");
   EXPECT_EQ(table.rows[0][1].number, 3.12);
   EXPECT_FALSE(table.rows[1][1].number.has_value());
@@ -133,12 +133,12 @@ TEST(SuitePart, ColumnsInWhichNothingStandsAreLeftOut) {
   made["tables"][0] = Json::parse(R"({"title": "t", "columns": ["", "a", "b", "c"],
       "rows": [["", "—", 0, ""], ["", "", "—", null]]})");
   const auto part = suite_part(made, "s");
-  const auto& table = std::get<Table>(part->sections[2].blocks[0]);
+  const auto& table = std::get<PageTable>(part->sections[2].blocks[0]);
   EXPECT_THAT(table.columns, ::testing::ElementsAre("", "b"));
   EXPECT_EQ(table.rows[1].size(), 2U);
   // Goals without a note have no column for notes, and a note that only says how is none.
   const auto planned = suite_part(judged({"planned"}), "s");
-  const auto& goals = std::get<Table>(planned->sections[0].blocks[0]);
+  const auto& goals = std::get<PageTable>(planned->sections[0].blocks[0]);
   EXPECT_EQ(goals.columns.back(), "how");
 }
 
@@ -148,7 +148,7 @@ TEST(SuitePart, GoalsBeginWithTheVerdictAndOurValue) {
   made["goals"][0]["ours"] = 37.4;
   made["goals"][0]["unit"] = "$";
   const auto part = suite_part(made, "s");
-  const auto& goals = std::get<Table>(part->sections[0].blocks[0]);
+  const auto& goals = std::get<PageTable>(part->sections[0].blocks[0]);
   EXPECT_EQ(goals.columns[1], "verdict");
   EXPECT_EQ(goals.columns[2], "ours");
   EXPECT_EQ(goals.rows[0][2].text, "$37.40");

@@ -118,7 +118,7 @@ Json suite_cases(const Json& suite) {
   return cases;
 }
 
-void leave_out_blank(Table& table) {
+void leave_out_blank(PageTable& table) {
   for (std::size_t column = table.columns.size(); column-- > 1;) {
     bool blank = !table.rows.empty();
     for (const auto& row : table.rows) {
@@ -137,7 +137,7 @@ base::Result<Section> suite_table(const Json& json, const std::string& where) {
                      json.at("rows").is_array();
   if (!sound) return base::fail(bad_suite(where, "has a table without columns and rows"));
   const std::string title = suite_text(json, "title");
-  Table table{title.empty() ? "Table" : title, {}};
+  PageTable table{title.empty() ? "Table" : title, {}};
   for (const Json& column : json.at("columns")) table.columns.push_back(suite_cell(column).text);
   for (const Json& row : json.at("rows")) {
     if (!row.is_array() || row.size() != table.columns.size()) {

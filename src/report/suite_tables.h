@@ -22,7 +22,7 @@ std::string suite_text(const base::Json& object, const char* key);
 base::Json suite_cases(const base::Json& suite);
 
 // Removes columns that are empty in every row.
-void leave_out_blank(Table& table);
+void leave_out_blank(PageTable& table);
 
 // A table with its note, and its chart if it has one.
 base::Result<Section> suite_table(const base::Json& json, const std::string& where);

@@ -139,9 +139,9 @@ struct EnumNames<NonFinite> {
       {{"skip", NonFinite::kSkip}, {"stop", NonFinite::kStop}}};
 };
 template <>
-struct EnumNames<TokenType> {
-  static constexpr Names<TokenType, 2> kNames = {
-      {{"u16", TokenType::kU16}, {"u32", TokenType::kU32}}};
+struct EnumNames<base::TokenType> {
+  static constexpr Names<base::TokenType, 2> kNames = {
+      {{"u16", base::TokenType::kU16}, {"u32", base::TokenType::kU32}}};
 };
 
 }  // namespace assay::spec

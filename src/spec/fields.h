@@ -257,16 +257,16 @@ class RowWriter {
     } else if constexpr (Section<T>) {
       RowWriter inner(path);
       describe(inner, field);
-      for (Row& row : inner.rows_) rows_.push_back(std::move(row));
+      for (KeyRow& row : inner.rows_) rows_.push_back(std::move(row));
     } else {
       rows_.push_back({path, FieldType<T>::text(field)});
     }
   }
-  [[nodiscard]] std::vector<Row> take() { return std::move(rows_); }
+  [[nodiscard]] std::vector<KeyRow> take() { return std::move(rows_); }
 
  private:
   std::string path_;
-  std::vector<Row> rows_;
+  std::vector<KeyRow> rows_;
 };
 
 class KeyLister {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/token_type.h"
 #include "spec/cluster.h"
 #include "spec/layout.h"
 #include "spec/model.h"
@@ -34,7 +35,6 @@ constexpr bool has_block_scales(Precision precision) {
 enum class Recompute { kNone, kCheap, kFfn, kFull, kAuto };
 enum class Schedule { kCosine, kLinear, kWsd, kConstant };
 enum class NonFinite { kSkip, kStop };
-enum class TokenType { kU16, kU32 };
 enum class Packing { kStream, kDocuments };
 enum class Mask { kNone, kDocument };
 
@@ -82,7 +82,7 @@ struct DataSpec {
   std::optional<std::string> train;       // a shard or a folder of shards; none: the built-in text
   std::optional<std::string> mix;         // instead of `train`: several of them with weights
   std::optional<std::string> validation;  // like train; none: no validation
-  std::optional<TokenType> type;          // for files without a header
+  std::optional<base::TokenType> type;    // for files without a header
   Packing pack = Packing::kStream;
   Mask mask = Mask::kNone;
 };

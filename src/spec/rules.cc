@@ -54,7 +54,7 @@ base::Result<void> check_heads(const ModelSpec& m, const RuleErrors& rule) {
 // Latent attention says how wide its heads are; other attention has none of its widths.
 base::Result<void> complete_latent(ModelSpec& m, const RuleErrors& rule) {
   if (!m.has_latent_attention()) {
-    // Written as 0 they say the same: a checkpoint's spec has every key.
+    // 0 means the same: a checkpoint's spec has every key.
     const std::pair<const char*, std::int64_t> none[] = {{"q_lora_rank", m.q_lora_rank},
                                                          {"qk_nope_head_dim", m.qk_nope_head_dim},
                                                          {"qk_rope_head_dim", m.qk_rope_head_dim},
@@ -92,7 +92,7 @@ base::Result<void> complete_latent(ModelSpec& m, const RuleErrors& rule) {
                        "remove it");
   }
   if (m.qk_norm != QkNorm::kNone) {
-    return rule.broken("model.qk_norm", "latent attention has norms of its own", "remove it");
+    return rule.broken("model.qk_norm", "latent attention has its own norms", "remove it");
   }
   return {};
 }

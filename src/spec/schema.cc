@@ -299,7 +299,7 @@ base::Json section_json(const T& section) {
 }
 
 template <class T>
-std::vector<Row> section_rows(const T& section) {
+std::vector<KeyRow> section_rows(const T& section) {
   T copy = section;
   RowWriter writer("");
   describe(writer, copy);
@@ -308,7 +308,7 @@ std::vector<Row> section_rows(const T& section) {
 
 #define ASSAY_SECTION(T)                         \
   template base::Json section_json<T>(const T&); \
-  template std::vector<Row> section_rows<T>(const T&)
+  template std::vector<KeyRow> section_rows<T>(const T&)
 ASSAY_SECTION(ModelSpec);
 ASSAY_SECTION(BatchSpec);
 ASSAY_SECTION(TrainSpec);

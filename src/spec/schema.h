@@ -49,7 +49,7 @@ struct Sections {
 base::Result<Sections> read_sections(const Value& document);
 
 // A key and its value as text, for people.
-struct Row {
+struct KeyRow {
   std::string key;
   std::string value;
 };
@@ -60,7 +60,7 @@ struct Row {
 template <class T>
 base::Json section_json(const T& section);
 template <class T>
-std::vector<Row> section_rows(const T& section);
+std::vector<KeyRow> section_rows(const T& section);
 
 // Every key, in the order in which the sections are usually written.
 std::vector<KeyDoc> all_keys();

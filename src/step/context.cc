@@ -28,7 +28,7 @@ Piece piece_of(const Builder& b, std::int64_t sequence, bool second) {
           (second ? part.second : part.first) + part.piece};
 }
 
-// Causal: a piece sees all keys before itself, and half of the square of its own.
+// Causal: a piece sees all keys before itself, and half of its own square.
 double piece_flops(const Builder& b, const Piece& piece, double passes) {
   const auto rows = static_cast<double>(piece.rows);
   const double pairs = rows * (static_cast<double>(piece.keys) - rows / 2);

@@ -4,7 +4,7 @@
 // The order in which units are used is known, and there are buffers for the units of two blocks:
 // while one block is computed, the next is gathered into the other buffer. The last two blocks are
 // still there when the backward pass begins, and when the next micro-batch does. Units before and
-// after the blocks have buffers of their own, filled once per micro-batch.
+// after the blocks have separate buffers, filled once per micro-batch.
 #pragma once
 
 #include <cstdint>

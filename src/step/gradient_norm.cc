@@ -57,7 +57,7 @@ void GradientNorm::square(std::size_t index, const View& sums) {
         .unit = static_cast<std::int32_t>(index)};
   for (const Parameter* p : parameters_of_unit(p_, index)) {
     const Range part = unit.part.common({p->offset, (p->rows + p->padding_rows) * p->cols});
-    if (part.count == 0 || p->group == Group::kBalanced) continue;
+    if (part.count == 0 || p->rule == UpdateRule::kBalanced) continue;
     op.in.push_back(unit.in_own(unit.gradients, part));
     op.out.push_back(
         sums.columns((part.first - unit.part.first) / block_, (part.count + block_ - 1) / block_));

@@ -92,7 +92,7 @@ class ParameterList {
     list.push_back({.name = named(layer, name),
                     .part = part,
                     .layer = layer,
-                    .group = muon_ && in_block ? Group::kMuon : Group::kDecayed,
+                    .rule = muon_ && in_block ? UpdateRule::kMuon : UpdateRule::kDecayed,
                     .rows = rows,
                     .cols = cols,
                     .padding_rows = padding,
@@ -116,7 +116,7 @@ class ParameterList {
     list.push_back({.name = named(layer, name),
                     .part = part,
                     .layer = layer,
-                    .group = Group::kUndecayed,
+                    .rule = UpdateRule::kUndecayed,
                     .cols = own,
                     .slice = std::move(slice),
                     .partial_gradient = partial,
@@ -180,7 +180,7 @@ void ParameterList::mixture(std::int32_t layer, double out_std) {
   if (tensor_.ranks > 1) list.back().partial_gradient = true;
   if (m.router == spec::Router::kSigmoid) {
     vector("router_bias", ModelPart::kRouter, layer, {m.experts}, Init::kZeros);
-    list.back().group = Group::kBalanced;
+    list.back().rule = UpdateRule::kBalanced;
     if (tensor_.ranks > 1) list.back().partial_gradient = true;
   }
   experts("expert_gate_up", ModelPart::kGateUp, layer, gate_up(m.expert_width(), m.experts), m.dim,

@@ -13,7 +13,7 @@
 namespace assay::step {
 
 // How the optimizer treats a parameter.
-enum class Group : std::uint8_t {
+enum class UpdateRule : std::uint8_t {
   kMuon,       // matrices of the blocks, where the optimizer is Muon
   kDecayed,    // other matrices and embeddings: AdamW with weight decay
   kUndecayed,  // norms and biases: AdamW without
@@ -46,7 +46,7 @@ struct Parameter {
   std::string name;  // "layers.3.qkv", "layers.3.qkv_bias", "embedding"
   ModelPart part = ModelPart::kQkv;
   std::int32_t layer = kNoLayer;
-  Group group = Group::kDecayed;
+  UpdateRule rule = UpdateRule::kDecayed;
   std::int64_t rows = 1;
   std::int64_t cols = 0;
   std::int64_t padding_rows = 0;  // zeros after the last row, for matrix products of a round size

@@ -47,7 +47,7 @@ TEST(StepRanks, OneRankExchangesNothing) {
 
 constexpr std::int64_t kDrawnSequence = 24;  // which can be shared by two or three
 
-// Any layout that the trainer executes, with as many micro-batches as its schedule wants.
+// Any layout that the trainer executes, with as many micro-batches as its schedule needs.
 struct Drawn {
   spec::LayoutSpec layout;
   spec::Optimizer optimizer = spec::Optimizer::kAdamw;
@@ -312,7 +312,7 @@ RC_GTEST_PROP(StepRanks, EveryElementIsAddedUpByOneRankAndKeptByOneShard, ()) {
       const Range all{parameter.offset, parameter.elements()};
       added[parameter.name] += unit.part.common(all).count;
       kept[parameter.name] += unit.own.common(all).count;
-      if (parameter.group != Group::kMuon) continue;
+      if (parameter.rule != UpdateRule::kMuon) continue;
       const std::int64_t own = unit.own.common(all).count;
       RC_ASSERT(own == 0 || own == parameter.elements());
     }
@@ -320,7 +320,7 @@ RC_GTEST_PROP(StepRanks, EveryElementIsAddedUpByOneRankAndKeptByOneShard, ()) {
   for (const Parameter& parameter : of_rank({}, optimizer).parameters) {
     RC_ASSERT(added[parameter.name] == parameter.elements());
     RC_ASSERT(kept[parameter.name] ==
-              parameter.elements() * (parameter.group == Group::kMuon ? 1 : dp * cp));
+              parameter.elements() * (parameter.rule == UpdateRule::kMuon ? 1 : dp * cp));
   }
 }
 

@@ -41,7 +41,7 @@ Error parts_error(const char* key, std::int64_t count, const Choices& c) {
       "choose a divisor");
 }
 
-constexpr Rule kRules[] = {
+constexpr ProgramRule kRules[] = {
     {[](const ModelSpec& m, const Choices&) { return m.has_latent_attention(); },
      [](const ModelSpec&, const Choices&) {
        return no_such_model("model.kv_lora_rank", "latent attention cannot be trained yet");
@@ -172,7 +172,7 @@ constexpr GpuWidth kGpuFfn{"model.ffn", &ModelSpec::ffn, kGpuWidestFfn};
 constexpr GpuWidth kGpuHead{"model.head_dim", &ModelSpec::head_dim, kGpuWidestHead};
 
 template <const GpuWidth& width>
-constexpr Rule of_width() {
+constexpr ProgramRule of_width() {
   return {[](const ModelSpec& m, const Choices&) {
             return m.*width.value % kGpuVector != 0 || m.*width.value > width.most;
           },
@@ -189,7 +189,7 @@ Error no_fp8(const char* key, std::int64_t size) {
 }
 
 template <const GpuWidth& width>
-constexpr Rule of_fp8_width() {
+constexpr ProgramRule of_fp8_width() {
   return {[](const ModelSpec& m, const Choices& c) {
             return c.numerics.fp8_blocks && m.*width.value % kFp8Alignment != 0;
           },
@@ -216,7 +216,7 @@ Error unaligned_parts(const char* key, std::int64_t width, std::int64_t aligned,
                      fmt::format("choose a width that is a multiple of {} for each rank", aligned));
 }
 
-constexpr Rule kGpuRules[] = {
+constexpr ProgramRule kGpuRules[] = {
     {[](const ModelSpec& m, const Choices&) { return m.experts > kGpuMostExperts; },
      [](const ModelSpec& m, const Choices&) {
        return usage_error("model.experts",
@@ -257,26 +257,27 @@ constexpr Rule kGpuRules[] = {
      [](const ModelSpec&, const Choices& c) { return no_fp8("batch.sequence", micro_tokens(c)); }},
 };
 
-const Rule* first_broken(std::span<const Rule> rules, const ModelSpec& model,
-                         const Choices& choices) {
-  for (const Rule& rule : rules) {
+const ProgramRule* first_broken(std::span<const ProgramRule> rules, const ModelSpec& model,
+                                const Choices& choices) {
+  for (const ProgramRule& rule : rules) {
     if (rule.broken(model, choices)) return &rule;
   }
   return nullptr;
 }
 
-base::Result<void> as_error(const Rule* rule, const ModelSpec& model, const Choices& choices) {
+base::Result<void> as_error(const ProgramRule* rule, const ModelSpec& model,
+                            const Choices& choices) {
   if (rule == nullptr) return {};
   return base::fail(rule->error(model, choices));
 }
 
 }  // namespace
 
-const Rule* broken_rule(const ModelSpec& model, const Choices& choices) {
+const ProgramRule* broken_rule(const ModelSpec& model, const Choices& choices) {
   return first_broken(kRules, model, choices);
 }
 
-const Rule* broken_gpu_rule(const ModelSpec& model, const Choices& choices) {
+const ProgramRule* broken_gpu_rule(const ModelSpec& model, const Choices& choices) {
   return first_broken(kGpuRules, model, choices);
 }
 

@@ -11,7 +11,7 @@
 namespace assay::step {
 
 // Checking a rule does not allocate, because searches check every layout that they try.
-struct Rule {
+struct ProgramRule {
   bool (*broken)(const spec::ModelSpec& model, const Choices& choices);
   // Names the key to change. Call it only for a broken rule.
   base::Error (*error)(const spec::ModelSpec& model, const Choices& choices);
@@ -19,8 +19,8 @@ struct Rule {
 
 // The first broken rule for programs, or of those added for GPUs; null: none is broken.
 // Divisibility by parallel degrees is left to spec's rules where both have it.
-const Rule* broken_rule(const spec::ModelSpec& model, const Choices& choices);
-const Rule* broken_gpu_rule(const spec::ModelSpec& model, const Choices& choices);
+const ProgramRule* broken_rule(const spec::ModelSpec& model, const Choices& choices);
+const ProgramRule* broken_gpu_rule(const spec::ModelSpec& model, const Choices& choices);
 
 // The same as errors.
 base::Result<void> check(const spec::ModelSpec& model, const Choices& choices);

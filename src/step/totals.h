@@ -1,6 +1,6 @@
 // Totals: a part of a step as a short list of distinct ops and exchanges, each with the number of
 // times it is executed; without buffers and names. The planner prices those of one micro-batch
-// through one block of each kind, and multiplies. It has closed forms of its own for what a step
+// through one block of each kind, and multiplies. It has separate closed forms for what a step
 // has once: the exchange of parameters and their gradients, and the optimizer.
 //
 // They are built by the same functions as a program (builder.h), through another sink
@@ -44,7 +44,7 @@ struct CountedOp {
 };
 
 // An event in the order in which a rank reaches it.
-struct Moment {
+struct ScheduleEvent {
   enum class What : std::uint8_t { kOp, kIssue, kWait };
   What what = What::kOp;
   std::size_t index = 0;     // into Totals::ops or Totals::exchanges
@@ -56,7 +56,7 @@ struct Totals {
   // Exchanges of weights count as forward phase, whenever they are issued.
   std::vector<CountedExchange> exchanges;
   // Only of micro_totals(): shows what is computed while exchanges are in flight.
-  std::vector<Moment> order;
+  std::vector<ScheduleEvent> order;
 
   [[nodiscard]] double flops() const;
 };

@@ -11,11 +11,11 @@ namespace assay::step {
 
 void TotalsSink::add(Op op, std::int64_t times) {
   if (times == 0) return;
-  if (op.kind == OpKind::kWait) return note(Moment::What::kWait, 0, op.ticket);
+  if (op.kind == OpKind::kWait) return note(ScheduleEvent::What::kWait, 0, op.ticket);
   if (op.is_exchange()) {
     const std::size_t at =
         add_calls(counted_exchange(op, buffers_, layout_, times), totals_.exchanges);
-    return note(Moment::What::kIssue, at, op.ticket);
+    return note(ScheduleEvent::What::kIssue, at, op.ticket);
   }
   const View& first = op.in.empty() ? op.out[0] : op.in[0];
   const MovedBytes moved = moved_bytes(op, buffers_);
@@ -39,7 +39,7 @@ void TotalsSink::add(Op op, std::int64_t times) {
   }
   const auto same = std::find_if(totals_.ops.begin(), totals_.ops.end(),
                                  [&](const CountedOp& known) { return known.same_but_count(one); });
-  note(Moment::What::kOp, static_cast<std::size_t>(same - totals_.ops.begin()));
+  note(ScheduleEvent::What::kOp, static_cast<std::size_t>(same - totals_.ops.begin()));
   if (same == totals_.ops.end()) {
     totals_.ops.push_back(one);
   } else {

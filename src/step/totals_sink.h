@@ -29,7 +29,7 @@ class TotalsSink final : public Sink {
   Totals take() { return std::exchange(totals_, {}); }
 
  private:
-  void note(Moment::What what, std::size_t index, std::int32_t ticket = -1) {
+  void note(ScheduleEvent::What what, std::size_t index, std::int32_t ticket = -1) {
     if (ordered_) totals_.order.push_back({what, index, ticket});
   }
 

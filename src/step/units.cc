@@ -53,7 +53,7 @@ std::string unit_name(const Parameter& p, bool modules, bool experts_apart) {
   // positions.
   if (module == Module::kBefore) return p.part == ModelPart::kPositions ? "positions" : "embedding";
   if (module == Module::kAfter) return "head";
-  if (p.group == Group::kMuon) return fmt::format("layers.{}.matrices", p.layer);
+  if (p.rule == UpdateRule::kMuon) return fmt::format("layers.{}.matrices", p.layer);
   if (experts_apart && p.of_experts) return fmt::format("layers.{}.experts", p.layer);
   if (!modules || experts_apart) return fmt::format("layers.{}", p.layer);
   return fmt::format("layers.{}.{}", p.layer, module == Module::kMlp ? "mlp" : "attention");
@@ -114,7 +114,7 @@ class UnitMaker {
       if (found == units_.end()) {
         units_.push_back({.name = name, .layer = p.layer, .stage = stage_of(p)});
         found = units_.end() - 1;
-        found->whole_matrices = p.group == Group::kMuon;
+        found->whole_matrices = p.rule == UpdateRule::kMuon;
         found->gathered = layout_.gathers_weights();
         if (apart && p.of_experts) {
           found->experts = true;

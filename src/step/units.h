@@ -1,6 +1,6 @@
 // Units: parameters that ranks exchange together. A unit is a block (or its attention and MLP
 // separately), the embeddings, or what follows the last block. Its parameters are contiguous in
-// buffers of their own, so that a rank's part of a unit is a range:
+// separate buffers, so that a rank's part of a unit is a range:
 //
 //   unit        | matrices, vectors | matrices, vectors | padding |      attention, then MLP
 //   data ranks  |    0    |    1    |    2    |    3    |    4    | …    each adds up a part

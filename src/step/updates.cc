@@ -13,9 +13,9 @@ void Updates::update(std::size_t index) {
   const Unit& unit = p_.units[index];
   const std::vector<const Parameter*> parameters = parameters_of_unit(p_, index);
   for (std::size_t from = 0; from < parameters.size();) {
-    const Group group = parameters[from]->group;
+    const UpdateRule rule = parameters[from]->rule;
     std::size_t to = from + 1;
-    if (group == Group::kMuon) {
+    if (rule == UpdateRule::kMuon) {
       if (parameters[from]->offset >= unit.own.first && parameters[from]->offset < unit.own.end()) {
         update_matrix(index, *parameters[from]);
       }
@@ -23,28 +23,28 @@ void Updates::update(std::size_t index) {
       continue;
     }
     // Adjacent parameters that are treated alike form one range.
-    while (to < parameters.size() && parameters[to]->group == group) ++to;
+    while (to < parameters.size() && parameters[to]->rule == rule) ++to;
     const std::int64_t end = to < parameters.size() ? parameters[to]->offset : unit.elements;
     const std::int64_t first = parameters[from]->offset;
-    update_range(index, unit.own.common({first, end - first}), group);
+    update_range(index, unit.own.common({first, end - first}), rule);
     from = to;
   }
   b_.enter(Phase::kOptimizer);
   gather_weights(index);
 }
 
-void Updates::update_range(std::size_t index, const Range& range, Group group) {
+void Updates::update_range(std::size_t index, const Range& range, UpdateRule rule) {
   if (range.count == 0) return;
   const Unit& unit = p_.units[index];
   Op op{.kind = OpKind::kAdamw,
-        .part = group == Group::kDecayed ? ModelPart::kDecayed : ModelPart::kUndecayed,
+        .part = rule == UpdateRule::kDecayed ? ModelPart::kDecayed : ModelPart::kUndecayed,
         .adds = 0xff,
         .unit = static_cast<std::int32_t>(index),
         .element = unit.first_element + range.first};
   op.in = {unit.in_own(unit.gradients, range), p_.scalars};
   op.out = {weights_of(unit, range)};
   std::vector<BufferId> states = {unit.remainders, unit.first_moment, unit.second_moment};
-  if (group == Group::kBalanced) {
+  if (rule == UpdateRule::kBalanced) {
     op.kind = OpKind::kBalance;
     op.part = ModelPart::kRouter;
     states.resize(1);

@@ -19,7 +19,7 @@ class Updates {
 
  private:
   [[nodiscard]] View weights_of(const Unit& unit, const Range& range) const;
-  void update_range(std::size_t index, const Range& range, Group group);
+  void update_range(std::size_t index, const Range& range, UpdateRule rule);
   void update_matrix(std::size_t index, const Parameter& p);
   void gather_weights(std::size_t index);
 

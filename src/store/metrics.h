@@ -30,7 +30,7 @@ struct MetricRow {
   std::vector<Metric> values;
 };
 
-// Writes metrics of one run. Each writer is a source of its own (MetricSeries::source).
+// Writes metrics of one run. Each writer is a separate source (MetricSeries::source).
 class MetricWriter {
  public:
   // The run must have begun. The Store must outlive the writer and stay where it is.

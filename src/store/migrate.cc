@@ -21,7 +21,7 @@ std::string last_writer(Database& database) {
 }
 
 // Called with the write lock held, so that the schema does not change while it is copied. The copy
-// is read through a connection of its own because VACUUM cannot run inside a transaction.
+// is read through a separate connection because VACUUM cannot run inside a transaction.
 base::Result<void> back_up(const Database& database, std::int64_t version) {
   const std::filesystem::path copy = fmt::format("{}.v{}", database.path().string(), version);
   const std::filesystem::path partial = copy.string() + ".partial";

@@ -101,7 +101,7 @@ class SuiteRun : public ::testing::Test {
   [[nodiscard]] fs::path place() const { return directory_.path() / "r"; }
 
   base::testing::TempDir directory_;
-  // No project of its own is needed for commands like these.
+  // Commands like these need no separate project.
   SuiteHost host_{.program = "/bin/true", .path = "/bin:/usr/bin"};
   std::optional<SuiteFolder> folder_;
 };

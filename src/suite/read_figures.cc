@@ -238,8 +238,9 @@ class FigureReader {
     const bool ours = figure.measured || figure.planned || figure.recorded;
     if (!ours && figure.why.empty()) {
       return base::fail(base::usage_error(
-          value.origin().text(), fmt::format("'{}' has no value of our own", figure.what),
-          "measured, planned or recorded; or why = \"…\" there is none"));
+          value.origin().text(),
+          fmt::format("'{}' is neither measured, planned nor recorded", figure.what),
+          "give one of these; or why = \"…\" there is none"));
     }
     if (figure.measured && !figure.why.empty()) {
       return base::fail(base::usage_error(

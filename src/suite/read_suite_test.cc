@@ -76,7 +76,7 @@ TEST(ReadSuite, EveryKeyIsRead) {
   EXPECT_EQ(one.published, 1.5);
   EXPECT_EQ(one.planned->times, 1000);
   EXPECT_EQ(one.planned->value.text(), "json:a");
-  EXPECT_EQ(one.measured->times, 1);  // a place of its own begins anew
+  EXPECT_EQ(one.measured->times, 1);  // a separate place begins anew
   EXPECT_EQ(one.recorded->commit, "abc1234");
   EXPECT_EQ(one.recorded->date, "2026-11-15");
   EXPECT_EQ(one.goal->kind, GoalKind::kWithin);
@@ -98,7 +98,7 @@ TEST(ReadSuite, WhatDividesIsInTheSameOutputOrInAnother) {
   const auto other = read_suite(text, "f");
   ASSERT_TRUE(other.has_value()) << other.error().line();
   EXPECT_EQ(other->tables[0].figures[0].planned->per_case, "other");
-  EXPECT_EQ(other->tables[0].figures[0].measured->per_case, "");  // a place of its own begins anew
+  EXPECT_EQ(other->tables[0].figures[0].measured->per_case, "");  // a separate place begins anew
 }
 
 // Release 0.1 called cases steps.
@@ -189,7 +189,8 @@ TEST(ReadSuite, ErrorsNameFileAndLine) {
        "f.toml:13: date is the string 'today', not a date"},
       {"within 10%", "about 10", "f.toml:35: goal: 'about 10' is not a goal"},
       {"published = 1.5, ", "", "f.toml:35: a goal with 'within' needs a published number"},
-      {", why = \"there is no such machine\"", "", "f.toml:36: 'two' has no value of our own"},
+      {", why = \"there is no such machine\"", "",
+       "f.toml:36: 'two' is neither measured, planned nor recorded"},
       {"what = \"one\"", "what = \"one\", why = \"no\"",
        "f.toml:35: 'one' is measured, so it needs no why"},
       {"title = \"what it is\"\n", "", "f.toml: a suite has a title"},

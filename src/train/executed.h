@@ -27,16 +27,16 @@ struct Tokens {
 };
 
 // The shape of an operand: a backend's Matrix, which may be empty, or Tokens.
-struct Shape {
+struct OperandShape {
   std::int64_t rows = 0;
   std::int64_t cols = 0;
   bool empty = true;
 
-  Shape(const Tokens& t)
+  OperandShape(const Tokens& t)
       : rows(t.count), cols(1), empty(t.data == nullptr) {}  // NOLINT: converts implicitly
   template <class Matrix>
   requires requires(const Matrix& m) { m.rows, m.cols, m.empty(); }
-  Shape(const Matrix& m)  // NOLINT: converts implicitly
+  OperandShape(const Matrix& m)  // NOLINT: converts implicitly
       : rows(m.rows), cols(m.cols), empty(m.empty()) {}
 };
 
@@ -48,7 +48,8 @@ class OpRecorder {
     op_ = op;
   }
   // Called by the code that executes an op. Empty operands are left out.
-  void executed(step::OpKind kind, const std::vector<Shape>& in, const std::vector<Shape>& out);
+  void executed(step::OpKind kind, const std::vector<OperandShape>& in,
+                const std::vector<OperandShape>& out);
 
  private:
   ExecutedLog* log_ = nullptr;

@@ -137,7 +137,7 @@ constexpr std::array kFamilies = std::to_array<Family>({
 
 base::Error no_such_model(const Keys& config, std::string_view type) {
   return base::usage_error(config.where(), fmt::format("does not describe a {} model", type),
-                           "its sizes are whole numbers from 1, and heads share keys evenly");
+                           "sizes must be whole numbers from 1, and heads must share keys evenly");
 }
 
 base::Result<spec::ModelSpec> gpt2_model(Keys& config) {
@@ -180,9 +180,10 @@ base::Result<void> read_scaling(const base::Json& object, const std::string& whe
     ASSAY_TRY(m.rope_high, rope.number("high_freq_factor", 4));
     ASSAY_TRY(m.rope_context, rope.whole_number("original_max_position_embeddings", 8192));
     if (!(m.rope_factor >= 1 && m.rope_low > 0 && m.rope_high > m.rope_low && m.rope_context > 0)) {
-      return base::fail(base::usage_error(where, "has impossible factors",
-                                          "factor is 1 or more, and low_freq_factor is less than "
-                                          "high_freq_factor"));
+      return base::fail(
+          base::usage_error(where, "has impossible factors",
+                            "factor must be at least 1, and low_freq_factor less than "
+                            "high_freq_factor"));
     }
   } else if (type != nullptr && *type != "default") {
     return base::fail(base::usage_error(
@@ -236,7 +237,7 @@ base::Result<void> read_qwen_mixture(Keys& config, spec::ModelSpec& m) {
   if (m.expert_ffn < 1 || m.moe_every < 1) {
     return base::fail(
         base::usage_error(config.where(), "does not describe a qwen3_moe model",
-                          "moe_intermediate_size and decoder_sparse_step are 1 or more"));
+                          "moe_intermediate_size and decoder_sparse_step must be at least 1"));
   }
   const base::Json* dense = config.find("mlp_only_layers");
   if (dense == nullptr) return {};

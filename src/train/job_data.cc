@@ -31,8 +31,7 @@ base::Result<data::TokenSet> open_tokens(const spec::JobSpec& job, const std::st
   data::TokenSource source{.paths = {path}};
   if (job.data.type) {
     source.vocabulary = static_cast<std::uint64_t>(job.model.vocab);
-    source.headerless =
-        *job.data.type == spec::TokenType::kU16 ? data::TokenType::kU16 : data::TokenType::kU32;
+    source.headerless = job.data.type;
   }
   std::optional<std::uint64_t> pack;
   if (job.data.pack == spec::Packing::kDocuments) pack = seed;

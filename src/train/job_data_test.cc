@@ -17,7 +17,7 @@ class JobData : public ::testing::Test {
     job_.batch.sequence = 16;
     job_.train.validate_every = 1;
   }
-  // Documents of different lengths: bytes after a token of their own.
+  // Documents of different lengths: bytes after a separator token.
   std::string write(const std::string& name, const std::string& definition) {
     const auto path = directory_.path() / name;
     auto writer = data::ShardWriter::create(path, 257, data::ShardDocuments{definition, 256, {}});

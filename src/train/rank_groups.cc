@@ -129,8 +129,7 @@ base::Result<void> RankGroups::issue(const step::Program& program, const step::O
   const step::View& some = op.in.empty() ? op.out[0] : op.in[0];
   comm::Call call{.type = type_of(program.buffers[static_cast<std::size_t>(some.buffer)].type)};
   if (op.kind == step::OpKind::kSend || op.kind == step::OpKind::kReceive) {
-    call.collective =
-        op.kind == step::OpKind::kSend ? comm::Collective::kSend : comm::Collective::kReceive;
+    call.kind = op.kind == step::OpKind::kSend ? comm::CommKind::kSend : comm::CommKind::kReceive;
     call.count = some.elements();
     call.peer = op.peer;
     ASSAY_TRY(open_[op.ticket], ranks.issue(call, in, out, stream));
@@ -141,13 +140,13 @@ base::Result<void> RankGroups::issue(const step::Program& program, const step::O
   const step::Unit* unit =
       op.unit < 0 ? nullptr : &program.units[static_cast<std::size_t>(op.unit)];
   if (unit != nullptr && unit->whole_matrices) {
-    call.collective = comm::Collective::kAllToAllV;
+    call.kind = comm::CommKind::kAllToAllV;
     const PartList list = parts_of(*unit, op);
     ASSAY_TRY(open_[op.ticket], ranks.issue(call, in, out, stream, list.parts()));
     return {};
   }
-  call.collective = op.kind == step::OpKind::kAllGather ? comm::Collective::kAllGather
-                                                        : comm::Collective::kAllToAll;
+  call.kind =
+      op.kind == step::OpKind::kAllGather ? comm::CommKind::kAllGather : comm::CommKind::kAllToAll;
   call.count = op.kind == step::OpKind::kAllGather ? from.elements() : to.cols;
   ASSAY_TRY(open_[op.ticket], ranks.issue(call, in, out, stream));
   return {};
@@ -169,7 +168,7 @@ base::Result<void> RankGroups::issue_rows(const step::Program& program, const st
                            "the counts of experts' rows are wrong: an exchange before has failed"));
   }
   const step::Buffer& buffer = program.buffers[static_cast<std::size_t>(from.buffer)];
-  const comm::Call call{.collective = comm::Collective::kAllToAllV, .type = type_of(buffer.type)};
+  const comm::Call call{.kind = comm::CommKind::kAllToAllV, .type = type_of(buffer.type)};
   const PartList list = parts_of(rows, from.cols);
   ASSAY_TRY(open_[op.ticket], along(op.axis).issue(call, in, out, stream, list.parts()));
   const std::int64_t row_bytes = from.cols * step::bytes_of(buffer.type);

@@ -48,7 +48,7 @@ struct SaverOptions {
 
 class Saver {
  public:
-  // All arguments must outlive the saver. The reporter is told about checkpoints on rank 0, from
+  // All arguments must outlive the saver. The reporter is notified of checkpoints on rank 0, from
   // another thread.
   Saver(const spec::JobSpec& job, SaverOptions options, comm::Communicator& ranks,
         Reporter& reporter);

@@ -13,7 +13,7 @@ namespace {
 // Rows of a micro-batch, filled one after the other.
 class Rows {
  public:
-  Rows(Backend& backend, const step::Program& program, Score& score)
+  Rows(Backend& backend, const step::Program& program, TextScore& score)
       : backend_(backend),
         program_(program),
         score_(score),
@@ -55,7 +55,7 @@ class Rows {
  private:
   Backend& backend_;
   const step::Program& program_;
-  Score& score_;
+  TextScore& score_;
   std::vector<std::int32_t> tokens_;
   std::vector<std::int32_t> targets_;
   std::size_t row_ = 0;
@@ -77,7 +77,7 @@ std::vector<std::int64_t> token_bytes(const data::Tokenizer& tokenizer) {
 
 }  // namespace
 
-Score& Score::operator+=(const Score& other) {
+TextScore& TextScore::operator+=(const TextScore& other) {
   nats += other.nats;
   tokens += other.tokens;
   bytes += other.bytes;
@@ -85,7 +85,7 @@ Score& Score::operator+=(const Score& other) {
   return *this;
 }
 
-double Score::bits_per_byte() const {
+double TextScore::bits_per_byte() const {
   return nats / std::numbers::ln2 / static_cast<double>(bytes);
 }
 
@@ -102,9 +102,10 @@ base::Result<std::int64_t> longest_row(const data::Shard& shard, const ScoreRequ
   return options.tokens > 0 ? std::min(row, options.tokens) : row;
 }
 
-base::Result<Score> score(Backend& backend, const step::Program& program, const data::Shard& shard,
-                          const data::Tokenizer& tokenizer, const ScoreRequest& options) {
-  Score found;
+base::Result<TextScore> score(Backend& backend, const step::Program& program,
+                              const data::Shard& shard, const data::Tokenizer& tokenizer,
+                              const ScoreRequest& options) {
+  TextScore found;
   Rows rows(backend, program, found);
   const std::vector<std::int64_t> bytes = token_bytes(tokenizer);
   const auto sequence = static_cast<std::uint64_t>(program.choices.sequence);

@@ -11,13 +11,13 @@
 
 namespace assay::train {
 
-struct Score {
+struct TextScore {
   double nats = 0;             // sum of the losses
   std::int64_t tokens = 0;     // predicted
   std::int64_t bytes = 0;      // of text, in the predicted tokens
   std::int64_t documents = 0;  // with at least one predicted token
 
-  Score& operator+=(const Score& other);
+  TextScore& operator+=(const TextScore& other);
   [[nodiscard]] double loss() const { return nats / static_cast<double>(tokens); }
   [[nodiscard]] double bits_per_byte() const;
 };
@@ -35,7 +35,8 @@ base::Result<std::int64_t> longest_row(const data::Shard& shard, const ScoreRequ
 // the first of a document is predicted from those before it in its row. A row begins with a
 // document's first token or, if a document is longer than `sequence`, with the last token of the
 // previous row.
-base::Result<Score> score(Backend& backend, const step::Program& program, const data::Shard& shard,
-                          const data::Tokenizer& tokenizer, const ScoreRequest& options);
+base::Result<TextScore> score(Backend& backend, const step::Program& program,
+                              const data::Shard& shard, const data::Tokenizer& tokenizer,
+                              const ScoreRequest& options);
 
 }  // namespace assay::train

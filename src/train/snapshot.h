@@ -32,7 +32,7 @@ base::Result<checkpoint::Snapshot> take_snapshot(Backend& backend, const step::P
 // Called by every rank before it submits a snapshot: agrees on the folder to which all ranks write
 // this checkpoint. No share if rank 0 cannot create it.
 struct AgreedShare {
-  std::optional<checkpoint::Share> share;
+  std::optional<checkpoint::RankOfWrite> share;
   std::optional<base::Error> failure;  // why there is no share; only on rank 0
 };
 base::Result<AgreedShare> agree_on_share(comm::Communicator& ranks,

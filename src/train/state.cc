@@ -91,7 +91,7 @@ std::vector<StateTensor> state_tensors(const step::Program& program, StateKind k
     if (auto remainder = remainder_tensor(program, p)) list.push_back(*std::move(remainder));
     list.push_back(
         tensor_of(program, p, "first_moment/", &step::Unit::first_moment, moments, false));
-    if (p.group == step::Group::kMuon) continue;
+    if (p.rule == step::UpdateRule::kMuon) continue;
     list.push_back(
         tensor_of(program, p, "second_moment/", &step::Unit::second_moment, moments, false));
   }

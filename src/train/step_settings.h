@@ -1,5 +1,5 @@
 // What changes from step to step: the learning rate and the other settings of a step, and the
-// numbers that an update of weights makes of them, the same on every backend.
+// numbers that an update of weights computes from them, the same on every backend.
 #pragma once
 
 #include <cstdint>

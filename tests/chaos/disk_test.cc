@@ -13,7 +13,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// In a mount namespace of its own, so that nothing stays mounted. `text` runs in the project, which
+// In a separate mount namespace, so that nothing stays mounted. `text` runs in the project, which
 // is a small file system of so many bytes; $W is a folder elsewhere.
 support::ProcessResult on_small_disk(const Project& project, const std::string& size,
                                      const std::string& text) {

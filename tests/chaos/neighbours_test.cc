@@ -70,7 +70,7 @@ TEST_P(Neighbours, LinkedByTheProgram) {
 }
 
 TEST_P(Neighbours, PreloadedForTheWholeSystem) {
-  // In a mount namespace of its own with a changed copy of /etc, so that nothing stays.
+  // In a separate mount namespace with a changed copy of /etc, so that nothing stays.
   const std::string changed_etc =
       "W=$(mktemp -d); mkdir $W/up $W/work; export A P W RUN\n"
       "unshare -m bash -c 'mount -t tmpfs none $W && mkdir $W/up $W/work && mount -t overlay none "

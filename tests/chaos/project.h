@@ -1,4 +1,4 @@
-// A project in a directory of its own, `assay run` in the background, and its processes by role.
+// A project in a temporary directory, `assay run` in the background, and its processes by role.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ class Project {
   std::filesystem::path path_;
 };
 
-// A program in a process group of its own whose output goes to files.
+// A program in a separate process group whose output goes to files.
 class Background {
  public:
   Background(const std::vector<std::string>& arguments, const std::filesystem::path& where);

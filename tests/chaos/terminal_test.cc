@@ -142,7 +142,7 @@ TEST_P(Terminal, ACommandThatDiesOfControlC) {
 }
 
 TEST_P(Terminal, ControlZStopsAndGoesOn) {
-  // Job control as a shell does it: a process group of its own in the foreground of the terminal.
+  // Job control as a shell does it: a separate process group in the foreground of the terminal.
   OnTerminal shell(
       {"bash", "-i", "-c",
        "set -m; '" + support::program() + "' run --tracer " + GetParam() +

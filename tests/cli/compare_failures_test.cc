@@ -250,8 +250,8 @@ TEST_F(CompareCli, MistakesAreOneLine) {
   refused({"--a", "true", "--b", "true", "--arm", "C"},
           "--arm: 'C' has no name; --arm NAME=COMMAND");
   refused({"--a", "true", "--b", "true", "--arm", "B=true"},
-          "compare: 'B' cannot name an arm; names are distinct, not empty, and have no slash or "
-          "quote");
+          "compare: 'B' cannot name an arm; names must be distinct, not empty, and "
+          "without slash or quote");
   refused({"--a", "true", "--b", "printf '\xff'"},
           "compare: the command of arm 'B' is not UTF-8; put it into a script");
   refused({"--resume", "nowhere"}, directory_.path().string() +

@@ -161,7 +161,7 @@ TEST_F(DataCli, ReadsParquetThroughPyarrow) {
           "x.parquet: its column 'id' is int64, not text");
 }
 
-// With a pyarrow of our own that has three rows: a text, none, and one that is no text.
+// With a fake pyarrow that has three rows: a text, none, and one that is not text.
 TEST_F(DataCli, RowsOfParquetAreCountedAsTheyAreInTheFile) {
   write("x.parquet", "PAR1");
   fs::create_directories(file("fake/pyarrow"));
@@ -265,7 +265,7 @@ TEST_F(DataCli, MistakesAreOneLine) {
       "cl100k or o200k or llama3");
   refused({"tokenize", "a.txt", "-o", "x", "--column", "body"}, 64,
           "--column: there is no 'body': the files are text, one document each; leave it out; "
-          "JSON lines are files .jsonl");
+          "files of JSON lines end in .jsonl");
   refused({"synth", "-o", "x", "--vocab", "5"}, 64,
           "--tokens: is missing; for example 1000000 or 1e6");
   refused({"synth", "-o", "x", "--tokens", "0"}, 64,

@@ -18,7 +18,7 @@ class ReadOnlyCli : public ::testing::Test {
     return support::run(
         {{"sh", "-c", "A='" + support::program() + "'; " + script}, "", project_.path()});
   }
-  // In a mount namespace of its own, with the project mounted read-only.
+  // In a separate mount namespace, with the project mounted read-only.
   support::ProcessResult read_only(const std::string& script) {
     std::ofstream(project_.path().string() + ".sh")
         << "mount --bind \"$1\" \"$1\" && mount -o remount,ro,bind \"$1\" && cd \"$1\" || exit 77\n"

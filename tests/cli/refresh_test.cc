@@ -105,7 +105,7 @@ TEST_F(Refresh, APipeThatNobodyReadIsNoInput) {
   for (const char* tracer : {"preload", "ptrace"}) {
     shell(std::string("echo unread | $A run -q --tracer ") + tracer + " -- sh -c 'echo 1 > out'");
     EXPECT_EQ(json("show last")["run"]["complete"], true) << tracer;
-    // Through a duplicate, in a process of its own.
+    // Through a duplicate, in a separate process.
     shell(std::string("echo read | $A run -q --tracer ") + tracer +
           " -- sh -c '(exec 7<&0 0</dev/null; cat <&7 > out2)'");
     EXPECT_EQ(json("show last")["run"]["complete"], false) << tracer;

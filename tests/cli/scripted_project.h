@@ -1,4 +1,4 @@
-// A project in a folder of its own, in which scripts run the program itself.
+// A project in a temporary folder, in which scripts run the program itself.
 #pragma once
 
 #include <gmock/gmock.h>

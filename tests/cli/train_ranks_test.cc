@@ -258,7 +258,7 @@ TEST_F(StartedByOthers, AllRanksAreOneRun) {
   EXPECT_EQ(exit_of(*zero), 0) << content("printed-0");
   const base::Json runs = base::Json::parse(assay({"log", "--json"}).out)["runs"];
   ASSERT_EQ(runs.size(), 1U) << runs;
-  // A sanitizer looks for leaks from a process of its own.
+  // A sanitizer looks for leaks from a separate process.
   if (!support::program_is_sanitized()) {
     EXPECT_EQ(runs[0]["processes"], 2);
   }

@@ -42,7 +42,7 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
 }
 
 Part part_of(int rank) {
-  const lineage::Rule kept{"project", true, "it is in the project"};
+  const lineage::FilterRule kept{"project", true, "it is in the project"};
   const std::string name = std::to_string(rank);
   Part part;
   part.rank = rank;

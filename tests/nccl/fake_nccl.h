@@ -1,5 +1,5 @@
 // NCCL for ranks that are threads of one process, with its manners: communicators that do not block
-// do everything on threads of their own and may not be used meanwhile; one thread may use a
+// do everything on separate threads and may not be used meanwhile; one thread may use a
 // communicator at a time; what is sent waits until it is received; a communicator's kernels end
 // when it is aborted, but not before, and aborting waits for the kernels of the whole device.
 // Whoever breaks a rule of it ends the test.

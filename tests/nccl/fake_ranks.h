@@ -45,7 +45,7 @@ inline const NcclLibrary& fake() {
   return library;
 }
 
-// Each rank is a thread with a device of its own. One line per rank.
+// Each rank is a thread with its own device. One line per rank.
 inline std::vector<std::string> run(int ranks, const Body& body, NcclOptions options = {}) {
   fakenccl::reset();
   Values values;

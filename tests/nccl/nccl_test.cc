@@ -56,13 +56,13 @@ TEST(NcclNeighbours, SendAndReceiveIndependently) {
         std::vector<std::byte*> received;
         for (const int peer : {next, before}) {
           ASSAY_TRY(tickets.emplace_back(),
-                    c.issue({Collective::kSend, 100, ElementType::kU8, 0, peer}, from, nullptr,
+                    c.issue({CommKind::kSend, 100, ElementType::kU8, 0, peer}, from, nullptr,
                             memory.stream()));
         }
         for (const int peer : {before, next}) {
           received.push_back(memory.place(Bytes(100, kUntouched)));
           ASSAY_TRY(tickets.emplace_back(),
-                    c.issue({Collective::kReceive, 100, ElementType::kU8, 0, peer}, nullptr,
+                    c.issue({CommKind::kReceive, 100, ElementType::kU8, 0, peer}, nullptr,
                             received.back(), memory.stream()));
         }
         for (const Ticket ticket : tickets) ASSAY_TRY_VOID(c.wait(ticket));
@@ -134,7 +134,7 @@ TEST(NcclFaults, ACallThatHasFinishedAndIsWaitedForLateIsNoHang) {
       [&](Communicator& c) -> base::Result<void> {
         DeviceMemoryOfCalls memory;
         std::byte* const buffer = memory.place(Bytes(100));
-        const Call call = {Collective::kAllGather, 10, ElementType::kU8};
+        const Call call = {CommKind::kAllGather, 10, ElementType::kU8};
         ASSAY_TRY(const Ticket ticket, c.issue(call, buffer, buffer + 20, memory.stream()));
         ++issued;
         while (issued < 2) std::this_thread::sleep_for(milliseconds(1));
@@ -158,7 +158,7 @@ TEST(NcclFaults, AnAbortFromAnotherThreadEndsAllGroups) {
       return {};
     }
     std::byte* const buffer = memory.place(Bytes(100));
-    const Call call = {Collective::kAllGather, 10, ElementType::kU8};
+    const Call call = {CommKind::kAllGather, 10, ElementType::kU8};
     ASSAY_TRY(const Ticket first, c.issue(call, buffer, buffer + 20, memory.stream()));
     ASSAY_TRY(const Ticket second, other->issue(call, buffer, buffer + 50, memory.stream()));
     std::thread aborts([&] {
@@ -267,7 +267,7 @@ TEST(NcclFaults, WhatCannotBeDoneIsRefused) {
     std::byte data[8] = {};
     EXPECT_FALSE(c.wait({77}).has_value());
     EXPECT_FALSE(c.broadcast(data, 4, ElementType::kU8, 2).has_value());
-    const auto refused = c.issue({Collective::kAllToAllV}, data, data, {}, {.on_device = true});
+    const auto refused = c.issue({CommKind::kAllToAllV}, data, data, {}, {.on_device = true});
     EXPECT_FALSE(refused.has_value());
     return refused.map([](Ticket) {});
   });

@@ -64,7 +64,7 @@ class TrainTest(unittest.TestCase):
             self.expect_one_run(name)
 
     def expect_one_run(self, name):
-        """What all four recorded is one run: its files, its processes on all nodes, nothing of strangers."""
+        """What all four recorded is one run: its files, its processes on all nodes, nothing of others."""
         listed = json.loads(self.run_here(PROGRAM, "log", "--json").stdout)["runs"]
         runs = [run for run in listed if name in run["command"]]
         self.assertEqual(len(runs), 1, runs)

@@ -1,4 +1,4 @@
-// A fixture for tests of the program as people use it: shell scripts in a project of their own,
+// A fixture for tests of the program as people use it: shell scripts in a temporary project,
 // where $A is the program.
 #pragma once
 

@@ -46,7 +46,7 @@ void compare(const Variant& variant, step::Choices choices, const StepSettings& 
   EXPECT_EQ(scalar(found, step::Scalar::kCount), scalar(expected, step::Scalar::kCount));
   EXPECT_EQ(scalar(found, step::Scalar::kNonFinite), 0.0F);
   for (const step::Parameter& p : cpu.program().parameters) {
-    if (p.group == step::Group::kBalanced) continue;  // the loads, which are compared below
+    if (p.rule == step::UpdateRule::kBalanced) continue;  // the loads, which are compared below
     const TensorSimilarity like = tensor_similarity(cpu.gradient(p), gpu.gradient(p));
     EXPECT_GE(like.cosine,
               p.part == step::ModelPart::kRouter ? limits.router_cosine : limits.cosine)
@@ -148,7 +148,7 @@ TEST_F(CudaAgainstCpu, MuonMovesTheSameWay) {
   gpu.step(settings);
   for (std::size_t i = 0; i < before.size(); ++i) {
     const step::Parameter& p = cpu.program().parameters[i];
-    if (p.group != step::Group::kMuon) continue;
+    if (p.rule != step::UpdateRule::kMuon) continue;
     std::vector<float> expected = cpu.get(cpu.program().weight(p));
     std::vector<float> found = gpu.get(gpu.program().weight(p));
     for (std::size_t j = 0; j < expected.size(); ++j) {

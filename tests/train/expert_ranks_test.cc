@@ -51,7 +51,7 @@ struct Moved {
 // The bias of a sigmoid router decides which experts are chosen, and nothing else.
 base::Result<void> prefer(Backend& backend, const step::Program& program, std::int64_t expert) {
   for (const step::Parameter& p : program.model_parameters) {
-    if (p.group != step::Group::kBalanced) continue;
+    if (p.rule != step::UpdateRule::kBalanced) continue;
     const StateTensor tensor = weight_tensor(program, p);
     if (tensor.own.count == 0) continue;
     std::vector<float> bias(static_cast<std::size_t>(p.cols), 0.0F);

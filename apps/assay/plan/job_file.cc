@@ -38,10 +38,10 @@ struct Setting {
   std::string value;  // as TOML
 };
 
-// What says how something is sharded is set where something is.
+// Keys about sharding are written only if something is sharded.
 std::vector<Setting> all_settings(const spec::JobSpec& job, const plan::Candidate& one) {
   const spec::LayoutSpec& l = one.choice.layout;
-  // What other software recomputes selectively is what a job calls cheap.
+  // "selective" in other software is recompute = "cheap" in a job.
   const bool selective = one.choice.recompute == plan::RecomputeKind::kSelective;
   std::vector<Setting> settings;
   if (one.machines != job.cluster.device.name)
@@ -114,7 +114,7 @@ base::Result<void> check_job_output(const PlanOptions& options) {
   if (options.out.empty()) return {};
   if (!options.sets.empty()) {
     return base::fail(base::usage_error("--output", "no job file is written with --set",
-                                        "put the changes of --set into a job file of your own"));
+                                        "put the changes of --set into your own job file"));
   }
   std::error_code ignored;
   if (names_file(options.job) && fs::equivalent(options.job, options.out, ignored)) {

@@ -180,7 +180,7 @@ void print_costs(const Session& session, const std::vector<plan::OfferCost>& cos
 void print_energy(const Session& session, const plan::Energy& energy) {
   Table table({"energy and carbon", "", ""});
   table.align(1, Align::kRight).align(2, Align::kLeft);
-  const auto given = [&](const char* what, const plan::Input& input, const char* unit) {
+  const auto given = [&](const char* what, const plan::SourcedNumber& input, const char* unit) {
     table.row({what, fmt::format("{:.6g}{}", input.value, unit), input.source});
   };
   const auto made = [&](const char* what, std::string value, const char* remark = "") {

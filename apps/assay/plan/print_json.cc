@@ -30,7 +30,7 @@ Json costs_json(const std::vector<plan::OfferCost>& costs) {
   return rows;
 }
 
-Json input_json(const plan::Input& input) {
+Json input_json(const plan::SourcedNumber& input) {
   return {{"value", input.value}, {"source", input.source}};
 }
 

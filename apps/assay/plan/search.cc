@@ -406,7 +406,7 @@ base::Result<Searched> searched(const PlanOptions& options) {
       made.loaded = std::move(loaded);
       return made;
     }
-    made.unpriced = "no offer of so many machines says what network is between them";
+    made.unpriced = "no offer of that many machines states the network between them";
   } else {
     made.unpriced = fmt::format("no price is known for '{}'", job.cluster.device.name);
   }

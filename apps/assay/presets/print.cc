@@ -20,7 +20,7 @@ template <class T>
 void print_section(const Session& session, const std::string& title, const T& section) {
   Table table({title, ""});
   table.align(1, base::Align::kLeft);
-  for (spec::Row& row : spec::section_rows(section)) {
+  for (spec::KeyRow& row : spec::section_rows(section)) {
     table.row({std::move(row.key), std::move(row.value)});
   }
   session.print("\n");

@@ -1,4 +1,4 @@
-// assay train, assay generate, assay score: start the trainer, a program of its own
+// assay train, assay generate, assay score: start the trainer, a separate program
 // (apps/assay-train). Training is recorded like any other command that `assay run` runs.
 #include <fmt/format.h>
 #include <unistd.h>

@@ -144,7 +144,7 @@ class NcclRank : public Communicator {
                                            ncclUint8, comm, stream);
           })));
     }
-    const Call call = {Collective::kAllToAll, 1, ElementType::kU8};
+    const Call call = {CommKind::kAllToAll, 1, ElementType::kU8};
     ASSAY_TRY(const Transfers transfers,
               transfers_of(call, rank(), ranks(), barrier_.get(), barrier_.get() + all, {}));
     ASSAY_TRY_VOID(ended(
@@ -200,8 +200,8 @@ class NcclRank : public Communicator {
 
   // In a pair, the sender is 0 and the receiver 1.
   [[nodiscard]] Route route_of(const Call& call) const {
-    const bool sends = call.collective == Collective::kSend;
-    if (!sends && call.collective != Collective::kReceive) return {group_.get()};
+    const bool sends = call.kind == CommKind::kSend;
+    if (!sends && call.kind != CommKind::kReceive) return {group_.get()};
     const bool is_next = call.peer == (rank() + 1) % ranks();
     const bool is_before = call.peer == (rank() + ranks() - 1) % ranks();
     const auto& [to_next, to_before, from_next, from_before] = neighbours_;
@@ -216,16 +216,16 @@ class NcclRank : public Communicator {
                                        void* out, const AllToAllParts& parts, cudaStream_t from) {
     const NcclLibrary& nccl = job_->nccl();
     const auto count = static_cast<std::size_t>(call.count);
-    switch (call.collective) {
-      case Collective::kAllGather:
+    switch (call.kind) {
+      case CommKind::kAllGather:
         return route.queue->launch(to_text(call), from, [&](ncclComm_t comm, cudaStream_t stream) {
           return nccl.all_gather(in, out, count, nccl_type(call.type), comm, stream);
         });
-      case Collective::kBroadcast:
+      case CommKind::kBroadcast:
         return route.queue->launch(to_text(call), from, [&](ncclComm_t comm, cudaStream_t stream) {
           return nccl.broadcast(in, out, count, nccl_type(call.type), call.root, comm, stream);
         });
-      case Collective::kBarrier:
+      case CommKind::kBarrier:
         return route.queue->launch(to_text(call), from, [&](ncclComm_t comm, cudaStream_t stream) {
           return nccl.all_gather(barrier_.get() + ranks(), barrier_.get(), 1, ncclUint8, comm,
                                  stream);
@@ -234,7 +234,7 @@ class NcclRank : public Communicator {
         break;
     }
     ASSAY_TRY(Transfers transfers, transfers_of(call, rank(), ranks(), in, out, parts));
-    if (call.collective == Collective::kSend || call.collective == Collective::kReceive) {
+    if (call.kind == CommKind::kSend || call.kind == CommKind::kReceive) {
       for (Outgoing& segment : transfers.out) segment.peer = route.peer;
       for (Incoming& segment : transfers.in) segment.peer = route.peer;
     }

@@ -20,7 +20,7 @@ base::Error not_usable(std::string what) {
 }
 
 base::Result<NcclLibrary> loaded() {
-  // Never closed: it has threads of its own.
+  // Never closed: it runs threads.
   void* const library = ::dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return base::fail(not_usable(::dlerror()));
   NcclLibrary nccl;

@@ -74,10 +74,10 @@ TEST_F(Nccl, SendsDoNotWaitForReceives) {
     std::byte* const from = memory.place(mine);
     std::byte* const to = memory.place(mine);
     const int peer = 1 - c.rank();
-    ASSAY_TRY(const Ticket sent, c.issue({Collective::kSend, kBytes, ElementType::kU8, 0, peer},
-                                         from, nullptr, memory.stream()));
+    ASSAY_TRY(const Ticket sent, c.issue({CommKind::kSend, kBytes, ElementType::kU8, 0, peer}, from,
+                                         nullptr, memory.stream()));
     ASSAY_TRY(const Ticket received,
-              c.issue({Collective::kReceive, kBytes, ElementType::kU8, 0, peer}, nullptr, to,
+              c.issue({CommKind::kReceive, kBytes, ElementType::kU8, 0, peer}, nullptr, to,
                       memory.stream()));
     ASSAY_TRY_VOID(c.wait(received));
     ASSAY_TRY_VOID(c.wait(sent));
@@ -92,7 +92,7 @@ TEST_F(Nccl, WhatCannotBeDoneIsRefused) {
     std::byte data[8] = {};
     EXPECT_FALSE(c.wait({77}).has_value());
     EXPECT_FALSE(c.broadcast(data, 4, ElementType::kU8, 2).has_value());
-    const auto refused = c.issue({Collective::kAllToAllV}, data, data, {}, {.on_device = true});
+    const auto refused = c.issue({CommKind::kAllToAllV}, data, data, {}, {.on_device = true});
     if (refused || HasFailure()) return base::fail(base::failed_error("rank", "was not refused"));
     return base::fail(refused.error());
   });

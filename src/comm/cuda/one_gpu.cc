@@ -151,8 +151,8 @@ class OneGpuGroup {
 
   Key next_key(int rank, const Call& call) {
     Key channel = {-1, -1, 0};
-    if (call.collective == Collective::kSend) channel = {rank, call.peer, 0};
-    if (call.collective == Collective::kReceive) channel = {call.peer, rank, 0};
+    if (call.kind == CommKind::kSend) channel = {rank, call.peer, 0};
+    if (call.kind == CommKind::kReceive) channel = {call.peer, rank, 0};
     std::get<2>(channel) = ++issued_[static_cast<std::size_t>(rank)][channel];
     return channel;
   }
@@ -224,8 +224,8 @@ class OneGpuGroup {
   base::Result<void> agree(const GroupCall& shared) const {
     const auto& [first, reference] = *shared.posts.begin();
     for (const auto& [rank, post] : shared.posts) {
-      const bool pair = shared.participants == 2 && (post.call.collective == Collective::kSend ||
-                                                     post.call.collective == Collective::kReceive);
+      const bool pair = shared.participants == 2 &&
+                        (post.call.kind == CommKind::kSend || post.call.kind == CommKind::kReceive);
       if (pair ? post.call.count == reference.call.count : post.call == reference.call) continue;
       return base::fail(
           base::failed_error(name(rank),

@@ -57,7 +57,7 @@ struct GroupMember {
 struct Draw {
   int number = 0;
   std::size_t family = 0;  // which split
-  Collective collective = Collective::kBarrier;
+  CommKind kind = CommKind::kBarrier;
   std::int64_t count = 0;
   ElementType type = ElementType::kU8;
   int chosen = 0;  // root, or distance of the peer
@@ -101,7 +101,7 @@ inline std::vector<std::int64_t> v_offsets(const std::vector<std::int64_t>& coun
 struct InFlightCall {
   GroupMember group;
   Draw draw;
-  Collective collective = Collective::kBarrier;
+  CommKind kind = CommKind::kBarrier;
   int peer = 0;
   Bytes in, out, expected;
   std::vector<std::int64_t> send_counts, send_offsets, receive_counts, receive_offsets;
@@ -130,10 +130,10 @@ inline void InFlightCall::prepare(CallMemory& memory) {
   const std::size_t bytes = static_cast<std::size_t>(draw.count) * element;
   std::size_t in_size = bytes;
   std::size_t out_size = bytes;
-  if (collective == Collective::kAllGather) out_size = bytes * all;
-  if (collective == Collective::kAllToAll) in_size = out_size = bytes * all;
-  if (collective == Collective::kBarrier) in_size = out_size = 0;
-  if (collective == Collective::kAllToAllV) {
+  if (kind == CommKind::kAllGather) out_size = bytes * all;
+  if (kind == CommKind::kAllToAll) in_size = out_size = bytes * all;
+  if (kind == CommKind::kBarrier) in_size = out_size = 0;
+  if (kind == CommKind::kAllToAllV) {
     send_counts = v_counts(draw, group, group.rank, true);
     receive_counts = v_counts(draw, group, group.rank, false);
     send_offsets = v_offsets(send_counts, true);
@@ -147,8 +147,8 @@ inline void InFlightCall::prepare(CallMemory& memory) {
   expected = out;
   std::size_t from_out = 0;
   bool in_place = false;
-  switch (collective) {
-    case Collective::kAllGather:
+  switch (kind) {
+    case CommKind::kAllGather:
       for (std::size_t r = 0; r < all; ++r) expect(r * bytes, group.members[r], 0, bytes);
       if (draw.in_place) {
         std::ranges::copy(in, out.begin() + static_cast<std::ptrdiff_t>(me * bytes));
@@ -156,22 +156,22 @@ inline void InFlightCall::prepare(CallMemory& memory) {
         in_place = true;
       }
       break;
-    case Collective::kAllToAll:
+    case CommKind::kAllToAll:
       for (std::size_t r = 0; r < all; ++r) {
         expect(r * bytes, group.members[r], me * bytes, bytes);
       }
       break;
-    case Collective::kBroadcast:
+    case CommKind::kBroadcast:
       expect(0, group.members[static_cast<std::size_t>(peer)], 0, bytes);
       if (draw.in_place) {
         out = in;
         in_place = true;
       }
       break;
-    case Collective::kReceive:
+    case CommKind::kReceive:
       expect(0, group.members[static_cast<std::size_t>(peer)], 0, bytes);
       break;
-    case Collective::kAllToAllV:
+    case CommKind::kAllToAllV:
       for (std::size_t r = 0; r < all; ++r) {
         const auto theirs = v_counts(draw, group, static_cast<int>(r), true);
         expect(static_cast<std::size_t>(receive_offsets[r]) * element, group.members[r],
@@ -187,11 +187,11 @@ inline void InFlightCall::prepare(CallMemory& memory) {
 }
 
 inline base::Result<void> InFlightCall::issue(Stream stream) {
-  Call call = {collective, draw.count, draw.type};
-  if (collective == Collective::kBarrier) call = {};
-  if (collective == Collective::kAllToAllV) call.count = 0;
-  if (collective == Collective::kBroadcast) call.root = peer;
-  if (collective == Collective::kSend || collective == Collective::kReceive) call.peer = peer;
+  Call call = {kind, draw.count, draw.type};
+  if (kind == CommKind::kBarrier) call = {};
+  if (kind == CommKind::kAllToAllV) call.count = 0;
+  if (kind == CommKind::kBroadcast) call.root = peer;
+  if (kind == CommKind::kSend || kind == CommKind::kReceive) call.peer = peer;
   ASSAY_TRY(ticket, group.communicator->issue(
                         call, from, to, stream,
                         {send_counts, send_offsets, receive_counts, receive_offsets}));
@@ -234,9 +234,9 @@ inline base::Result<std::optional<GroupMember>> split_group(
 // The calls that a draw makes on this rank: one, or a send and a receive.
 inline void add_calls(const Draw& draw, const GroupMember& group, bool only_neighbours,
                       std::vector<InFlightCall>& flights) {
-  InFlightCall flight{.group = group, .draw = draw, .collective = draw.collective};
+  InFlightCall flight{.group = group, .draw = draw, .kind = draw.kind};
   const int ranks = group.ranks();
-  if (draw.collective != Collective::kSend) {
+  if (draw.kind != CommKind::kSend) {
     flight.peer = draw.chosen % ranks;
     flights.push_back(flight);
     return;
@@ -246,7 +246,7 @@ inline void add_calls(const Draw& draw, const GroupMember& group, bool only_neig
   if (distance == 0) return;  // to itself
   flight.peer = (group.rank + distance) % ranks;
   flights.push_back(flight);
-  flight.collective = Collective::kReceive;
+  flight.kind = CommKind::kReceive;
   flight.peer = (group.rank + ranks - distance) % ranks;
   flights.push_back(flight);
 }
@@ -273,11 +273,11 @@ inline base::Result<void> make_round(const std::vector<Draw>& draws,
     ASSAY_TRY_VOID(flight->group.communicator->wait(flight->ticket));
   }
   for (InFlightCall* flight : order) {
-    if (flight->collective == Collective::kSend) continue;
+    if (flight->kind == CommKind::kSend) continue;
     flight->out = memory.fetch(flight->to, flight->out.size());
     if (flight->out == flight->expected) continue;
     return base::fail(
-        base::failed_error(to_text({flight->collective, flight->draw.count, flight->draw.type}),
+        base::failed_error(to_text({flight->kind, flight->draw.count, flight->draw.type}),
                            fmt::format("wrong bytes, call {} on rank {} of {}", flight->draw.number,
                                        flight->group.rank, flight->group.ranks())));
   }
@@ -303,9 +303,8 @@ inline base::Result<void> make_random_calls(Communicator& world, unsigned seed,
     families.push_back(std::move(known));
   }
   constexpr std::int64_t kCounts[] = {0, 1, 3, 7, 64, 1021, 4097, 12'007};
-  constexpr Collective kKinds[] = {Collective::kAllGather, Collective::kAllToAll,
-                                   Collective::kBarrier,   Collective::kBroadcast,
-                                   Collective::kSend,      Collective::kAllToAllV};
+  constexpr CommKind kKinds[] = {CommKind::kAllGather, CommKind::kAllToAll, CommKind::kBarrier,
+                                 CommKind::kBroadcast, CommKind::kSend,     CommKind::kAllToAllV};
   constexpr ElementType kTypes[] = {ElementType::kU8, ElementType::kI32, ElementType::kBf16,
                                     ElementType::kF32, ElementType::kF64};
   int number = 0;
@@ -315,7 +314,7 @@ inline base::Result<void> make_random_calls(Communicator& world, unsigned seed,
     for (Draw& draw : draws) {
       draw.number = ++number;
       draw.family = common() % families.size();
-      draw.collective = kKinds[common() % std::size(kKinds)];
+      draw.kind = kKinds[common() % std::size(kKinds)];
       draw.count = kCounts[common() % std::size(kCounts)];
       draw.type = kTypes[common() % std::size(kTypes)];
       draw.chosen = static_cast<int>(common() % 64);

@@ -125,7 +125,7 @@ inline bool threads_remain(std::size_t before) {
 // Runs in a rank's process: "ok", or the error's line.
 inline std::string rank_outcome(const RankProcesses& run, int rank, SharedMemory& shared) {
   const std::size_t files = entries_of("/proc/self/fd");
-  std::thread([] {}).join();  // a sanitizer starts a thread of its own with the first one
+  std::thread([] {}).join();  // a sanitizer starts another thread with the first one
   const std::size_t threads = entries_of("/proc/self/task");
   std::string outcome = "ok";
   {

@@ -77,7 +77,7 @@ TEST_F(ArchiveTest, ChangingTheFileDoesNotChangeWhatIsKept) {
   EXPECT_EQ(read(object("before")), "before");
   ASSERT_TRUE(archive().restore(digest("before"), project() / "b", Archive::Existing::kKeep));
   std::ofstream(project() / "b", std::ios::in | std::ios::out) << "AFTER!";
-  EXPECT_EQ(read(object("before")), "before") << "what is restored is a file of its own";
+  EXPECT_EQ(read(object("before")), "before") << "the restored file is a separate file";
 }
 
 TEST_F(ArchiveTest, OtherContentIsNotKept) {

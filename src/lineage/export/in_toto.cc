@@ -1,5 +1,5 @@
 // in-toto Statement v1 with the predicate SLSA Provenance v1. One statement about the last run:
-// provenance is not transitive, each earlier run has a statement of its own. It is not signed; the
+// provenance is not transitive, each earlier run has a separate statement. It is not signed; the
 // publisher puts it into an envelope.
 #include <fmt/format.h>
 

@@ -33,7 +33,7 @@ std::vector<Bundle> bundles_of(const Dag& dag) {
       old.push_back(input.stale);
       into.push_back(input.written_into);
     }
-    // The subject, and files with a remark, get bundles of their own.
+    // The subject, and files with a remark, get separate bundles.
     std::optional<std::pair<store::RunId, std::string>> same_content;
     if (one.same_content) same_content.emplace(one.same_content->run, one.same_content->path);
     const auto [at, is_new] =

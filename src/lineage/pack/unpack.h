@@ -18,7 +18,7 @@ struct UnpackReport {
 };
 
 // `folder` must be new or empty; after an error it is as it was. Files of the project have the same
-// place below it, files from elsewhere are in a folder of their own (relocation.h).
+// place below it, files from elsewhere are in a separate folder (relocation.h).
 base::Result<UnpackReport> unpack(const std::filesystem::path& file,
                                   const std::filesystem::path& folder);
 

@@ -19,7 +19,7 @@ using ::testing::IsEmpty;
 // The recorders of rank N are "N-first" and "N-second" in two attempts; rank 0's name the run.
 class CollectPartsTest : public ::testing::Test {
  protected:
-  // A launcher that tells attempts apart gives each a folder of its own.
+  // A launcher that tells attempts apart gives each a separate folder.
   bool may_be_old_ = false;
 
   PartFolder folder_of(int rank, int ranks = 3, const std::string& attempt = "first") {
@@ -32,7 +32,7 @@ class CollectPartsTest : public ::testing::Test {
     EXPECT_TRUE(opened) << opened.error().line();
     return *std::move(opened);
   }
-  // `run` is the attempt that the rank was told of.
+  // `run` is the attempt that was announced to the rank.
   static Part part_of(int rank, const std::string& attempt = "first", bool met = true) {
     Part part;
     part.rank = rank;

@@ -11,8 +11,8 @@ namespace {
 
 using store::OutputStatus;
 
-const Rule kKept{"project", true, "it is in the project"};
-const Rule kGone{"gone", false, "the run created and removed it"};
+const FilterRule kKept{"project", true, "it is in the project"};
+const FilterRule kGone{"gone", false, "the run created and removed it"};
 
 hash::Digest content(std::uint8_t byte) {
   hash::Digest made;

@@ -23,7 +23,7 @@ struct Part : Results {
   template <class What>
   struct WithRule {
     What what;
-    Rule rule;
+    FilterRule rule;
   };
 
   int rank = 0;
@@ -43,13 +43,13 @@ struct Part : Results {
   std::vector<store::Missed> what_was_missed;  // makes the run incomplete
   std::vector<store::Missed> problems;         // does not
 
-  void input(store::Input input, const Rule& rule) override {
+  void input(store::Input input, const FilterRule& rule) override {
     inputs.push_back({std::move(input), rule});
   }
-  void output(store::Output output, const Rule& rule) override {
+  void output(store::Output output, const FilterRule& rule) override {
     outputs.push_back({std::move(output), rule});
   }
-  void left_out(LeftOut file, const Rule& rule) override {
+  void left_out(LeftOut file, const FilterRule& rule) override {
     files_left_out.push_back({std::move(file), rule});
   }
   void fact(store::PathFact fact) override { facts.push_back(std::move(fact)); }

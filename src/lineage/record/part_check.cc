@@ -115,7 +115,7 @@ class PartCheck {
       note("{} has no absolute path", what);
     }
   }
-  void rule(const Rule& rule) {
+  void rule(const FilterRule& rule) {
     if (rule.name.empty()) note("a rule of the filter has no name");
   }
 

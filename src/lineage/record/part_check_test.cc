@@ -10,7 +10,7 @@
 namespace assay::lineage {
 namespace {
 
-const Rule kProjectRule{"project", true, ""};
+const FilterRule kProjectRule{"project", true, ""};
 constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 

@@ -32,7 +32,7 @@ TEST_F(PartFolderTest, NothingIsLeftBehindWhereRank0IsNotRecorded) {
   EXPECT_FALSE(one.hand_over(Part(), false));
   one.leave();
   EXPECT_TRUE(fs::exists(folder())) << "rank 2 still uses it";
-  // It was told nothing, and rank 0 does not come.
+  // It received nothing, and rank 0 does not appear.
   const auto refused = two.hand_over(Part(), std::nullopt, 1ms);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().line(), "rank 0, which records the run, did not start");

@@ -27,7 +27,7 @@ Part some_part() {
   part.gpu.memory = {{"GPU-1", 1024}};
   part.gpu.collectives = {{"00ff", 4, "all-gather", "bf16", 12, 4096}};
   part.gpu.shares = {{"GPU-1", 5, std::nullopt, "high", true, 6, 7}};
-  const Rule kept{"project", true, "it is in the project"};
+  const FilterRule kept{"project", true, "it is in the project"};
   part.input({"/p/in", digest(1), 10}, kept);
   part.input({"/p/\xff\n", std::nullopt, 0}, kept);
   part.output({"/p/out", digest(2), 20, store::OutputStatus::kModified, "", digest(3)}, kept);

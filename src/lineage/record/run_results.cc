@@ -60,7 +60,7 @@ base::Result<StagedResults> StagedResults::create(const std::filesystem::path& f
   return StagedResults(std::move(file), path, std::move(explain));
 }
 
-void StagedResults::count(std::string_view what, const std::string& path, const Rule& rule) {
+void StagedResults::count(std::string_view what, const std::string& path, const FilterRule& rule) {
   store::FileRule& counted = rules_[rule.name];
   if (counted.files++ == 0) {
     counted.name = rule.name;
@@ -77,7 +77,7 @@ void StagedResults::count(std::string_view what, const std::string& path, const 
       fmt::format("{:<8} {}  ({}: {})", what, base::printable(path), rule.name, rule.sentence));
 }
 
-void StagedResults::input(store::Input input, const Rule& rule) {
+void StagedResults::input(store::Input input, const FilterRule& rule) {
   ++inputs_;
   others_ = others_ || !expected_.contains(input.path);
   packages_.add(input.path);
@@ -85,7 +85,7 @@ void StagedResults::input(store::Input input, const Rule& rule) {
   put(file_.get(), {.is_output = false, .size = input.size}, input.blake3, input.path, {});
 }
 
-void StagedResults::output(store::Output output, const Rule& rule) {
+void StagedResults::output(store::Output output, const FilterRule& rule) {
   ++outputs_;
   others_ = others_ || !expected_.contains(output.path);
   count("output", output.path, rule);
@@ -99,7 +99,7 @@ void StagedResults::output(store::Output output, const Rule& rule) {
       output.blake3, output.path, output.from);
 }
 
-void StagedResults::left_out(LeftOut file, const Rule& rule) {
+void StagedResults::left_out(LeftOut file, const FilterRule& rule) {
   if (file.read) packages_.add(file.path);
   count("left out", file.path, rule);
 }

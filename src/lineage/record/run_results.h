@@ -37,9 +37,9 @@ class StagedResults : public Results {
   // Stages in `folder`. `explain`, if set, gets a line about every file.
   static base::Result<StagedResults> create(const std::filesystem::path& folder, Explain explain);
 
-  void input(store::Input input, const Rule& rule) override;
-  void output(store::Output output, const Rule& rule) override;
-  void left_out(LeftOut file, const Rule& rule) override;
+  void input(store::Input input, const FilterRule& rule) override;
+  void output(store::Output output, const FilterRule& rule) override;
+  void left_out(LeftOut file, const FilterRule& rule) override;
   void fact(store::PathFact fact) override {
     network_ = network_ || fact.kind == store::PathFact::Kind::kNetwork;
     facts_.push_back(std::move(fact));
@@ -86,7 +86,7 @@ class StagedResults : public Results {
 
   StagedResults(File file, std::string path, Explain explain)
       : file_(std::move(file)), path_(std::move(path)), explain_(std::move(explain)) {}
-  void count(std::string_view what, const std::string& path, const Rule& rule);
+  void count(std::string_view what, const std::string& path, const FilterRule& rule);
   base::Result<void> write_files(store::RunWriter& writer);
 
   File file_;

@@ -125,7 +125,7 @@ class Redactor {
  private:
   [[nodiscard]] bool pending() const { return next_ != Secrecy::kPublic || next_after_colon_; }
 
-  // Each part between spaces is handled as an argument of its own; quoted parts stay together.
+  // Each part between spaces is handled as a separate argument; quoted parts stay together.
   std::string script(std::string_view text) {
     std::string out;
     std::string_view before;

@@ -225,7 +225,8 @@ base::Result<int> StageIsolation::run(const std::function<int()>& act) const {
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (got == 1) return int{result};
-  return base::fail(base::failed_error("a stage", "was not run to its end in its own mounts"));
+  return base::fail(
+      base::failed_error("a stage", "was not run to its end in a separate mount namespace"));
 }
 
 base::Result<void> copy_environment(const std::string& environment, const base::PathMap& map) {

@@ -156,7 +156,7 @@ TEST_F(Reproduce, InsideAGitHook) {
   EXPECT_THAT(verdicts(reproduce(plan())), ElementsAre("identical out"));
   EXPECT_EQ(testing::content_of(git_folder / "index"), index);
   EXPECT_EQ(project_.git({"count-objects"}), objects);
-  // The copy has objects of its own: it does not depend on the variables.
+  // The copy has its own objects: it does not depend on the variables.
   EXPECT_NE(Checkout(folder_.path() / "copy").git({"ls-tree", "HEAD"}), "");
 }
 

@@ -16,21 +16,21 @@
 namespace assay::lineage::testing {
 
 using collect::Change;
-using wire::Op;
+using wire::RecordOp;
 namespace flag = wire::flag;
 
 std::string RecordedResults::relative(const std::string& path) const {
   return path.starts_with(root + "/") ? path.substr(root.size() + 1) : path;
 }
 
-void RecordedResults::input(store::Input input, const Rule& rule) {
+void RecordedResults::input(store::Input input, const FilterRule& rule) {
   EXPECT_TRUE(rule.keep);
   sorted = sorted && last_input_ < input.path;
   last_input_ = input.path;
   inputs[relative(input.path)] = std::move(input);
 }
 
-void RecordedResults::output(store::Output output, const Rule& rule) {
+void RecordedResults::output(store::Output output, const FilterRule& rule) {
   EXPECT_TRUE(rule.keep);
   sorted = sorted && last_output_ < output.path;
   last_output_ = output.path;
@@ -38,7 +38,7 @@ void RecordedResults::output(store::Output output, const Rule& rule) {
   outputs[relative(output.path)] = std::move(output);
 }
 
-void RecordedResults::left_out(LeftOut file, const Rule& rule) {
+void RecordedResults::left_out(LeftOut file, const FilterRule& rule) {
   EXPECT_FALSE(rule.keep);
   reasons[relative(file.path)] = rule.name;
 }
@@ -79,7 +79,8 @@ void TrackerScenario::begin() {
   std::this_thread::sleep_for(std::chrono::milliseconds(30));
 }
 
-collect::Event TrackerScenario::event(Op op, const std::string& path, const std::string& other) {
+collect::Event TrackerScenario::event(RecordOp op, const std::string& path,
+                                      const std::string& other) {
   text_ = path;
   other_ = other;
   collect::Event event;
@@ -91,7 +92,7 @@ collect::Event TrackerScenario::event(Op op, const std::string& path, const std:
   return event;
 }
 
-void TrackerScenario::report(Op op, const std::string& name, const wire::Stamp* stamp,
+void TrackerScenario::report(RecordOp op, const std::string& name, const wire::Stamp* stamp,
                              std::uint16_t flags, const std::string& other) {
   auto reported = event(op, path(name), other.empty() ? other : path(other));
   reported.flags = flags;
@@ -105,16 +106,16 @@ void TrackerScenario::report(Op op, const std::string& name, const wire::Stamp* 
 
 void TrackerScenario::read(const std::string& name) {
   const auto now = stamp(name);
-  report(Op::kRead, name, &now);
+  report(RecordOp::kRead, name, &now);
 }
 
 void TrackerScenario::create(const std::string& name, const std::string& content) {
-  if (!mode.stamped_creation) report(Op::kCreate, name, nullptr);
+  if (!mode.stamped_creation) report(RecordOp::kCreate, name, nullptr);
   const base::UniqueFd fd(::open(path(name).c_str(), O_WRONLY | O_CREAT | O_EXCL, 0600));
   ASSERT_TRUE(fd.valid()) << name;
   if (mode.stamped_creation) {
     const auto now = stamp(name);
-    report(Op::kCreate, name, &now);
+    report(RecordOp::kCreate, name, &now);
   }
   EXPECT_EQ(::write(fd.get(), content.data(), content.size()),
             static_cast<ssize_t>(content.size()));
@@ -123,40 +124,41 @@ void TrackerScenario::create(const std::string& name, const std::string& content
 void TrackerScenario::append(const std::string& name, const std::string& content) {
   const auto before = stamp(name);
   tracker->before_change(path(name), before, Change::kContent);
-  if (mode.events_before_change) report(Op::kWrite, name, &before);
+  if (mode.events_before_change) report(RecordOp::kWrite, name, &before);
   std::ofstream(path(name), std::ios::app) << content;
-  if (!mode.events_before_change) report(Op::kWrite, name, &before);
+  if (!mode.events_before_change) report(RecordOp::kWrite, name, &before);
 }
 
 void TrackerScenario::overwrite(const std::string& name, const std::string& content) {
   const auto before = stamp(name);
   tracker->before_change(path(name), before, Change::kTruncate);
-  if (mode.events_before_change) report(Op::kTruncate, name, &before);
+  if (mode.events_before_change) report(RecordOp::kTruncate, name, &before);
   write_file(path(name), content);
-  if (!mode.events_before_change) report(Op::kTruncate, name, &before);
+  if (!mode.events_before_change) report(RecordOp::kTruncate, name, &before);
 }
 
 void TrackerScenario::update(const std::string& name, const std::string& content) {
   const auto before = stamp(name);
   tracker->before_change(path(name), before, Change::kContentReadable);
-  if (mode.events_before_change) report(Op::kRead, name, &before, flag::kWritable);
+  if (mode.events_before_change) report(RecordOp::kRead, name, &before, flag::kWritable);
   std::fstream(path(name), std::ios::in | std::ios::out) << content;
-  if (!mode.events_before_change) report(Op::kRead, name, &before, flag::kWritable);
+  if (!mode.events_before_change) report(RecordOp::kRead, name, &before, flag::kWritable);
 }
 
 void TrackerScenario::open_only(const std::string& name, bool readable) {
   const auto before = stamp(name);
   tracker->before_change(path(name), before,
                          readable ? Change::kContentReadable : Change::kContent);
-  report(readable ? Op::kRead : Op::kWrite, name, &before, readable ? flag::kWritable : 0);
+  report(readable ? RecordOp::kRead : RecordOp::kWrite, name, &before,
+         readable ? flag::kWritable : 0);
 }
 
 void TrackerScenario::remove(const std::string& name) {
   const auto before = stamp(name);
   tracker->before_change(path(name), before, Change::kName);
-  if (mode.events_before_change) report(Op::kDelete, name, &before);
+  if (mode.events_before_change) report(RecordOp::kDelete, name, &before);
   EXPECT_EQ(::unlink(path(name).c_str()), 0) << name;
-  if (!mode.events_before_change) report(Op::kDelete, name, &before);
+  if (!mode.events_before_change) report(RecordOp::kDelete, name, &before);
 }
 
 void TrackerScenario::rename(const std::string& from, const std::string& to, bool exchange) {
@@ -168,35 +170,35 @@ void TrackerScenario::rename(const std::string& from, const std::string& to, boo
     }
   }
   const auto flags = static_cast<std::uint16_t>(exchange ? flag::kExchange : 0);
-  if (mode.events_before_change) report(Op::kRename, from, &before, flags, to);
+  if (mode.events_before_change) report(RecordOp::kRename, from, &before, flags, to);
   EXPECT_EQ(::renameat2(AT_FDCWD, path(from).c_str(), AT_FDCWD, path(to).c_str(),
                         exchange ? RENAME_EXCHANGE : 0),
             0)
       << from << " " << to;
-  if (!mode.events_before_change) report(Op::kRename, from, &before, flags, to);
+  if (!mode.events_before_change) report(RecordOp::kRename, from, &before, flags, to);
 }
 
 void TrackerScenario::link(const std::string& from, const std::string& to) {
   const auto before = stamp(from);
-  if (mode.events_before_change) report(Op::kLink, from, &before, 0, to);
+  if (mode.events_before_change) report(RecordOp::kLink, from, &before, 0, to);
   EXPECT_EQ(::link(path(from).c_str(), path(to).c_str()), 0) << from << " " << to;
-  if (!mode.events_before_change) report(Op::kLink, from, &before, 0, to);
+  if (!mode.events_before_change) report(RecordOp::kLink, from, &before, 0, to);
 }
 
 void TrackerScenario::unnamed_then_link(const std::string& name, const std::string& content) {
-  if (!mode.stamped_creation) report(Op::kCreate, ".", nullptr, flag::kUnnamed);
+  if (!mode.stamped_creation) report(RecordOp::kCreate, ".", nullptr, flag::kUnnamed);
   const base::UniqueFd fd(::open(root.c_str(), O_WRONLY | O_TMPFILE, 0600));
   ASSERT_TRUE(fd.valid());
   const std::string link = "/proc/self/fd/" + std::to_string(fd.get());
   const auto made = stamp(link);
-  if (mode.stamped_creation) report(Op::kCreate, ".", &made, flag::kUnnamed);
+  if (mode.stamped_creation) report(RecordOp::kCreate, ".", &made, flag::kUnnamed);
   EXPECT_EQ(::write(fd.get(), content.data(), content.size()),
             static_cast<ssize_t>(content.size()));
   const auto now = stamp(link);
   const std::string seen = path("#" + std::to_string(now.inode) + " (deleted)");
-  if (mode.events_before_change) report(Op::kLink, seen, &now, 0, name);
+  if (mode.events_before_change) report(RecordOp::kLink, seen, &now, 0, name);
   EXPECT_EQ(::linkat(AT_FDCWD, link.c_str(), AT_FDCWD, path(name).c_str(), AT_SYMLINK_FOLLOW), 0);
-  if (!mode.events_before_change) report(Op::kLink, seen, &now, 0, name);
+  if (!mode.events_before_change) report(RecordOp::kLink, seen, &now, 0, name);
 }
 
 void TrackerScenario::write_outside(const std::string& name, const std::string& content) {

@@ -24,9 +24,9 @@ namespace assay::lineage::testing {
 // Collects everything that finish() reported.
 class RecordedResults : public Results {
  public:
-  void input(store::Input input, const Rule& rule) override;
-  void output(store::Output output, const Rule& rule) override;
-  void left_out(LeftOut file, const Rule& rule) override;
+  void input(store::Input input, const FilterRule& rule) override;
+  void output(store::Output output, const FilterRule& rule) override;
+  void left_out(LeftOut file, const FilterRule& rule) override;
   void fact(store::PathFact fact) override { facts.push_back(std::move(fact)); }
   void process(store::ProcessRecord process) override { processes.push_back(std::move(process)); }
   void missed(store::Missed missed) override { missing.push_back(std::move(missed)); }
@@ -100,8 +100,8 @@ class TrackerScenario {
 
   [[nodiscard]] std::string path(const std::string& name) const;
   [[nodiscard]] wire::Stamp stamp(const std::string& name) const;
-  collect::Event event(wire::Op op, const std::string& path, const std::string& other = {});
-  void report(wire::Op op, const std::string& name, const wire::Stamp* stamp,
+  collect::Event event(wire::RecordOp op, const std::string& path, const std::string& other = {});
+  void report(wire::RecordOp op, const std::string& name, const wire::Stamp* stamp,
               std::uint16_t flags = 0, const std::string& other = {});
 
   CollectorMode mode;

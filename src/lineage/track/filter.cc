@@ -32,8 +32,8 @@ enum : RuleId {
   kModels,
 };
 
-const std::vector<Rule>& builtin_rules() {
-  static const std::vector<Rule> rules = {
+const std::vector<FilterRule>& builtin_rules() {
+  static const std::vector<FilterRule> rules = {
       {"project", true, "it is inside the project"},
       {"data", true, "it is outside the project and no rule leaves it out"},
       {"temporary", true, "it is in a folder for temporary files and outlived the run"},

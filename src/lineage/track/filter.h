@@ -18,7 +18,7 @@
 
 namespace assay::lineage {
 
-struct Rule {
+struct FilterRule {
   std::string name;  // one word, for programs
   bool keep = false;
   std::string sentence;  // completes "it was kept/left out because …"
@@ -54,8 +54,8 @@ class Filter {
   // Clears the cache of which folders are virtual environments: one may have been created since.
   void forget() { environments_.clear(); }
 
-  [[nodiscard]] const Rule& rule(RuleId id) const { return rules_[id]; }
-  [[nodiscard]] std::span<const Rule> rules() const { return rules_; }
+  [[nodiscard]] const FilterRule& rule(RuleId id) const { return rules_[id]; }
+  [[nodiscard]] std::span<const FilterRule> rules() const { return rules_; }
 
  private:
   RuleId inside(std::string_view below_root) const;
@@ -64,7 +64,7 @@ class Filter {
 
   std::string root_;
   std::string home_;
-  std::vector<Rule> rules_;
+  std::vector<FilterRule> rules_;
   std::vector<std::pair<Glob, RuleId>> user_rules_;
   std::unordered_map<std::string, bool> environments_;  // folders that are one, or are inside one
 };

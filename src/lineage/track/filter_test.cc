@@ -73,7 +73,7 @@ TEST(Filter, RulesByPath) {
 TEST(Filter, KeepsWhatItShould) {
   const std::set<std::string> keep = {"project", "data", "temporary", "models"};
   Filter filter({.root = "/p", .home = "/h", .user_rules = {}});
-  for (const Rule& rule : filter.rules()) {
+  for (const FilterRule& rule : filter.rules()) {
     EXPECT_EQ(rule.keep, keep.contains(rule.name)) << rule.name;
     EXPECT_FALSE(rule.sentence.empty());
   }

@@ -1,4 +1,4 @@
-// HashQueue: hashes files in threads of its own: while the command runs, without slowing it down;
+// HashQueue: hashes files in background threads: while the command runs, without slowing it down;
 // afterwards, as fast as possible. One thread, the owner, submits tasks and takes results.
 //
 // While the command runs the threads have idle priority, so on a busy machine one may be

@@ -2,13 +2,13 @@
 
 namespace assay::lineage {
 
-using wire::Op;
+using wire::RecordOp;
 
 void ProcessList::on_event(const collect::Event& event) {
   if (event.process == 0) return;
   auto [found, is_new] = latest_.try_emplace(event.process, 0);
   // After an exit, only a start means another process: all other events are late records.
-  const bool begins = event.op == Op::kProcess || event.op == Op::kExec;
+  const bool begins = event.op == RecordOp::kProcess || event.op == RecordOp::kExec;
   // So is a start that the parent reports after its child has exited.
   if (!is_new && begins) {
     const std::int64_t ended_ns = processes_[found->second].ended_ns;
@@ -21,10 +21,10 @@ void ProcessList::on_event(const collect::Event& event) {
   Process& process = processes_[found->second];
   // The first parent created it; later ones are reapers.
   if (process.parent == 0) process.parent = event.parent;
-  if (event.op == Op::kExec) {
+  if (event.op == RecordOp::kExec) {
     process.program = program(event.path);
     process.arguments = event.other;
-  } else if (event.op == Op::kExit && process.ended_ns < 0) {
+  } else if (event.op == RecordOp::kExit && process.ended_ns < 0) {
     process.ended_ns = event.time_ns - started_ns_;
     if ((event.flags & wire::flag::kNoStatus) == 0) process.wait_status = event.value;
   }

@@ -19,8 +19,8 @@ namespace assay::lineage {
 class Results {
  public:
   virtual ~Results() = default;
-  virtual void input(store::Input input, const Rule& rule) = 0;
-  virtual void output(store::Output output, const Rule& rule) = 0;
+  virtual void input(store::Input input, const FilterRule& rule) = 0;
+  virtual void output(store::Output output, const FilterRule& rule) = 0;
   // A file that is neither input nor output, but that a user might look for. If it was read, this
   // is its path at that time.
   struct LeftOut {
@@ -28,7 +28,7 @@ class Results {
     bool read = false;
     bool changed = false;  // written, created, renamed or removed
   };
-  virtual void left_out(LeftOut file, const Rule& rule) = 0;
+  virtual void left_out(LeftOut file, const FilterRule& rule) = 0;
   // What is known about paths besides contents: links, listed folders, paths without a file.
   virtual void fact(store::PathFact fact) = 0;
   virtual void process(store::ProcessRecord process) = 0;

@@ -12,7 +12,7 @@ namespace assay::lineage {
 
 using collect::Change;
 using collect::Event;
-using wire::Op;
+using wire::RecordOp;
 using wire::Stamp;
 namespace file = file_flag;
 
@@ -40,48 +40,48 @@ void Tracker::on_event(const Event& event) {
   processes_.on_event(event);
   const Stamp* const stamp = (event.flags & wire::flag::kNoStamp) != 0 ? nullptr : &event.stamp;
   switch (event.op) {
-    case Op::kRead:
-    case Op::kWrite:
-    case Op::kTruncate: {
+    case RecordOp::kRead:
+    case RecordOp::kWrite:
+    case RecordOp::kTruncate: {
       const Located located = locate(event.path, stamp, Lookup::kOpened);
       if (located.file == 0) return;
       note_link_path(event.other.empty() ? event.path : event.other, located.path);
       if (event.source == wire::Source::kInherited) return inherited(located, event);
-      if (event.op == Op::kRead) read(located, stamp);
-      if (event.op != Op::kRead || (event.flags & wire::flag::kWritable) != 0) {
+      if (event.op == RecordOp::kRead) read(located, stamp);
+      if (event.op != RecordOp::kRead || (event.flags & wire::flag::kWritable) != 0) {
         write(located.file, stamp);
       }
       return;
     }
-    case Op::kExec:
+    case RecordOp::kExec:
       if (const Located located = locate(event.path, stamp, Lookup::kOpened); located.file != 0) {
         note_link_path(event.path, located.path);
         read(located, stamp);
       }
       return;
-    case Op::kCreate:
+    case RecordOp::kCreate:
       return create(event, stamp);
-    case Op::kDelete:
+    case RecordOp::kDelete:
       return remove(event, stamp);
-    case Op::kRename:
+    case RecordOp::kRename:
       return rename(event, stamp);
-    case Op::kLink:
+    case RecordOp::kLink:
       return link(event, stamp);
-    case Op::kRelink:
+    case RecordOp::kRelink:
       note_link(event.path);
       return resolver_.forget();
-    case Op::kList:
+    case RecordOp::kList:
       return note_listed(event.path);
-    case Op::kAbsent:
+    case RecordOp::kAbsent:
       return note_absent(event.path);
-    case Op::kNetwork:
+    case RecordOp::kNetwork:
       return note_network(event.path, stamp);
-    case Op::kMissed:
+    case RecordOp::kMissed:
       other_namespaces_ = other_namespaces_ || event.path == "namespace";
       return missed_.add(std::string(event.path), std::string(event.other));
-    case Op::kProcess:
-    case Op::kExit:
-    case Op::kNone:
+    case RecordOp::kProcess:
+    case RecordOp::kExit:
+    case RecordOp::kNone:
       return;
   }
 }
@@ -151,15 +151,15 @@ void Tracker::write(FileId id, const Stamp* stamp) {
 // descriptors. Standard output and error count as written; other descriptors may be meant for the
 // command or have leaked, which only the file's state can show: see is_written_by_others().
 void Tracker::inherited(Located located, const Event& event) {
-  const bool writable = event.op != Op::kRead || (event.flags & wire::flag::kWritable) != 0;
-  if (event.op == Op::kRead && (!writable || event.stamp.size > 0)) {
+  const bool writable = event.op != RecordOp::kRead || (event.flags & wire::flag::kWritable) != 0;
+  if (event.op == RecordOp::kRead && (!writable || event.stamp.size > 0)) {
     read(located, &event.stamp);
     const File& file = files_[located.file];
     if (writable && file.has(file::kWanted) && file.digest == 0)
       hash_now(located.file, located.path);
   }
   if (!writable) return;
-  if (event.op == Op::kWrite && event.stamp.size > 0 && kept(located.path)) {
+  if (event.op == RecordOp::kWrite && event.stamp.size > 0 && kept(located.path)) {
     files_.set_state(located.file, event.stamp);
     hash_before_write(located.file, located.path);
   }

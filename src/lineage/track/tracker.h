@@ -198,7 +198,7 @@ class Tracker : public collect::EventSink {
   [[nodiscard]] std::optional<hash::Digest> before_of(const Changed& changed) const;
   [[nodiscard]] bool is_written_by_others(FileId file, const std::optional<wire::Stamp>& now) const;
   void hash_outputs(std::vector<Changed>& window);
-  [[nodiscard]] const Rule* reason_left_out(PathId path) const;
+  [[nodiscard]] const FilterRule* reason_left_out(PathId path) const;
   [[nodiscard]] bool kept(PathId path) const { return filter_.rule(paths_[path].rule).keep; }
 
   const Options options_;

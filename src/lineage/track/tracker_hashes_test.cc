@@ -24,7 +24,7 @@ using testing::RecordedResults;
 using testing::report_lines;
 using testing::TrackerScenario;
 using ::testing::UnorderedElementsAre;
-using wire::Op;
+using wire::RecordOp;
 namespace fs = std::filesystem;
 
 using TrackerHashesTest = testing::TrackerFixture;
@@ -49,8 +49,8 @@ TEST_P(TrackerHashesTest, ChangedByOthersBeforeItCouldBeHashed) {
   const auto stamp_b = scenario.stamp("b");
   scenario.write_outside("a", "onetwo");
   fs::remove(scenario.path("b"));
-  scenario.report(Op::kRead, "a", &stamp_a);
-  scenario.report(Op::kRead, "b", &stamp_b);
+  scenario.report(RecordOp::kRead, "a", &stamp_a);
+  scenario.report(RecordOp::kRead, "b", &stamp_b);
   EXPECT_THAT(end(), UnorderedElementsAre("in a = -", "in b = -", "missed changed", "missed gone"));
 }
 
@@ -110,7 +110,7 @@ TEST_P(TrackerHashesTest, ReadAfterItWasOpenedForWriting) {
   const auto before = scenario.stamp("a");
   scenario.open_only("a");
   testing::write_file(scenario.path("a"), "two");
-  scenario.report(Op::kRead, "a", &before);
+  scenario.report(RecordOp::kRead, "a", &before);
   EXPECT_THAT(end(), ElementsAre("in a = one", "out a: modified = two"));
 }
 
@@ -125,7 +125,7 @@ TEST_P(TrackerHashesTest, ChangedAfterItsLastNameWasRemoved) {
   const std::string gone = scenario.path("a") + " (deleted)";
   scenario.tracker->before_change(gone, nameless, Change::kContentReadable);
   ASSERT_EQ(::pwrite(held.get(), "two", 3, 0), 3);
-  scenario.report(Op::kRead, gone, &nameless, wire::flag::kWritable);
+  scenario.report(RecordOp::kRead, gone, &nameless, wire::flag::kWritable);
   EXPECT_THAT(end(), ElementsAre("in a = one", "out a: deleted = -"));
 }
 
@@ -151,7 +151,7 @@ TEST_P(TrackerHashesTest, WhatCannotBeReadIsReported) {
   // Root reads everything, so the test is someone else for a while.
   const uid_t me = ::geteuid();
   ASSERT_EQ(::seteuid(me == 0 ? 65534 : me), 0);
-  scenario.report(Op::kRead, "a", &stamp);
+  scenario.report(RecordOp::kRead, "a", &stamp);
   const auto lines = end();
   ASSERT_EQ(::seteuid(me), 0);
   EXPECT_THAT(lines, ElementsAre("in a = -", "missed unreadable"));

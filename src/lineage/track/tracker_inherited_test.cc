@@ -14,13 +14,13 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using testing::report_lines;
 using testing::TrackerScenario;
-using wire::Op;
+using wire::RecordOp;
 namespace fs = std::filesystem;
 namespace flag = wire::flag;
 
 class TrackerInheritedTest : public testing::TrackerFixture {
  protected:
-  void inherit(TrackerScenario& in, int descriptor, Op op, const std::string& name,
+  void inherit(TrackerScenario& in, int descriptor, RecordOp op, const std::string& name,
                std::uint16_t flags = 0) {
     auto event = in.event(op, in.path(name));
     event.source = wire::Source::kInherited;
@@ -29,7 +29,7 @@ class TrackerInheritedTest : public testing::TrackerFixture {
     event.stamp = in.stamp(name);
     in.tracker->on_event(event);
   }
-  void inherit(int descriptor, Op op, const std::string& name, std::uint16_t flags = 0) {
+  void inherit(int descriptor, RecordOp op, const std::string& name, std::uint16_t flags = 0) {
     inherit(scenario, descriptor, op, name, flags);
   }
   std::string left_out(const std::string& name) { return scenario.finish().reasons[name]; }
@@ -42,10 +42,10 @@ TEST_P(TrackerInheritedTest, StandardStreamsAreMeantForTheCommand) {
   scenario.put("log", "one");
   scenario.put("both", "two");
   scenario.begin();
-  inherit(0, Op::kRead, "in");
-  inherit(1, Op::kWrite, "out");
-  inherit(2, Op::kWrite, "log");
-  inherit(0, Op::kRead, "both", flag::kWritable);
+  inherit(0, RecordOp::kRead, "in");
+  inherit(1, RecordOp::kWrite, "out");
+  inherit(2, RecordOp::kWrite, "log");
+  inherit(0, RecordOp::kRead, "both", flag::kWritable);
   testing::write_file(scenario.path("log"), "onetwo");
   EXPECT_THAT(end(), ElementsAre("in both = two", "in in = one", "out log: modified = onetwo",
                                  "out out: created = "));
@@ -56,8 +56,8 @@ TEST_P(TrackerInheritedTest, AStandardStreamThatWasNotWrittenToIsNoOutput) {
   scenario.put("log", "one");
   scenario.put("racy", "two");
   scenario.begin();
-  inherit(2, Op::kWrite, "log");
-  inherit(1, Op::kWrite, "racy", flag::kRacy);
+  inherit(2, RecordOp::kWrite, "log");
+  inherit(1, RecordOp::kWrite, "racy", flag::kRacy);
   EXPECT_THAT(end(), ElementsAre("out racy: modified = two"));
   EXPECT_EQ(left_out("log"), "unchanged");
 }
@@ -67,9 +67,9 @@ TEST_P(TrackerInheritedTest, AnUnusedInheritedDescriptorIsNoOutput) {
   scenario.put("empty", "");
   scenario.put("lock", "two");
   scenario.begin();
-  inherit(3, Op::kWrite, "log");
-  inherit(4, Op::kWrite, "empty");
-  inherit(5, Op::kRead, "lock", flag::kWritable);
+  inherit(3, RecordOp::kWrite, "log");
+  inherit(4, RecordOp::kWrite, "empty");
+  inherit(5, RecordOp::kRead, "lock", flag::kWritable);
   EXPECT_THAT(end(), ElementsAre("in lock = two"));
   EXPECT_EQ(left_out("log"), "unchanged");
   EXPECT_EQ(left_out("empty"), "unchanged");
@@ -79,8 +79,8 @@ TEST_P(TrackerInheritedTest, OneThatIsWrittenToIsAnOutput) {
   scenario.put("log", "one");
   scenario.put("empty", "");
   scenario.begin();
-  inherit(3, Op::kWrite, "log");
-  inherit(4, Op::kWrite, "empty");
+  inherit(3, RecordOp::kWrite, "log");
+  inherit(4, RecordOp::kWrite, "empty");
   testing::write_file(scenario.path("log"), "onetwo");
   testing::write_file(scenario.path("empty"), "two");
   EXPECT_THAT(end(), ElementsAre("out empty: created = two", "out log: modified = onetwo"));
@@ -94,11 +94,11 @@ TEST_P(TrackerInheritedTest, ChangedWhileOthersWroteToItIsAStream) {
   }});
   for (const char* name : {"log", "same", "out", "own"}) shared.put(name, "one");
   shared.begin();
-  inherit(shared, 3, Op::kWrite, "log");
-  inherit(shared, 4, Op::kWrite, "same");
-  inherit(shared, 5, Op::kWrite, "out");
-  inherit(shared, 1, Op::kWrite, "out");
-  inherit(shared, 6, Op::kWrite, "own");
+  inherit(shared, 3, RecordOp::kWrite, "log");
+  inherit(shared, 4, RecordOp::kWrite, "same");
+  inherit(shared, 5, RecordOp::kWrite, "out");
+  inherit(shared, 1, RecordOp::kWrite, "out");
+  inherit(shared, 6, RecordOp::kWrite, "own");
   for (const char* name : {"log", "out"}) testing::write_file(shared.path(name), "onetwo");
   shared.append("own", "two");
   EXPECT_THAT(report_lines(shared.finish(), {"onetwo"}),
@@ -113,8 +113,8 @@ TEST_P(TrackerInheritedTest, ALogThatIsRotatedIsNotMissed) {
   scenario.put("rotated", "one");
   scenario.put("removed", "one");
   scenario.begin();
-  inherit(3, Op::kWrite, "rotated");
-  inherit(4, Op::kWrite, "removed");
+  inherit(3, RecordOp::kWrite, "rotated");
+  inherit(4, RecordOp::kWrite, "removed");
   fs::rename(scenario.path("rotated"), scenario.path("rotated.1"));
   testing::write_file(scenario.path("rotated"), "two");
   fs::remove(scenario.path("removed"));
@@ -125,14 +125,14 @@ TEST_P(TrackerInheritedTest, ALogThatIsRotatedIsNotMissed) {
 TEST_P(TrackerInheritedTest, WhereAChangeNeedNotShowItIsTakenToBeOne) {
   scenario.put("log", "one");
   scenario.begin();
-  inherit(3, Op::kWrite, "log", flag::kRacy);
+  inherit(3, RecordOp::kWrite, "log", flag::kRacy);
   EXPECT_THAT(end(), ElementsAre("out log: modified = one"));
 }
 
 TEST_P(TrackerInheritedTest, WhatTheRunDoesToItByNameCounts) {
   scenario.put("log", "one");
   scenario.begin();
-  inherit(3, Op::kWrite, "log");
+  inherit(3, RecordOp::kWrite, "log");
   scenario.rename("log", "kept");
   EXPECT_THAT(end(), ElementsAre("in log = one", "out kept: renamed from log = one"));
 }

@@ -13,7 +13,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::report_lines;
 using testing::TrackerScenario;
-using wire::Op;
+using wire::RecordOp;
 namespace fs = std::filesystem;
 
 class TrackerLinksTest : public testing::TrackerFixture {
@@ -35,7 +35,7 @@ INSTANTIATE_TEST_SUITE_P(Modes, TrackerLinksTest, testing::all_modes());
 
 TEST_P(TrackerLinksTest, TurnedByTheRun) {
   scenario.read("latest/x");
-  scenario.report(Op::kRelink, "latest", nullptr);
+  scenario.report(RecordOp::kRelink, "latest", nullptr);
   turn();
   scenario.read("latest/x");
   scenario.create("latest/out", "xyz");

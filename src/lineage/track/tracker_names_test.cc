@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using wire::Op;
+using wire::RecordOp;
 namespace fs = std::filesystem;
 
 using TrackerNamesTest = testing::TrackerFixture;
@@ -190,7 +190,7 @@ TEST_P(TrackerNamesTest, ALinkThatIsPointedElsewhereIsNoticed) {
 TEST_P(TrackerNamesTest, MadeThroughALinkThatLeadsToNothing) {
   scenario.alias("l", "real");
   scenario.mode.stamped_creation = false;
-  scenario.report(Op::kCreate, "l", nullptr);
+  scenario.report(RecordOp::kCreate, "l", nullptr);
   testing::write_file(scenario.path("l"), "one");
   scenario.read("l");
   EXPECT_THAT(end(), ElementsAre("out real: created = one"));

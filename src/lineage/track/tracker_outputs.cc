@@ -16,11 +16,11 @@ namespace {
 
 constexpr std::size_t kWindow = 4096;
 
-const Rule kUnchangedFile{"unchanged", false,
-                          "the run opened it for writing and did not change it"};
-const Rule kSharedFile{"shared", false,
-                       "a program outside the run has it open for writing, too, and wrote to it"};
-const Rule kGoneFile{"gone", false, "the run created it, and it was removed"};
+const FilterRule kUnchangedFile{"unchanged", false,
+                                "the run opened it for writing and did not change it"};
+const FilterRule kSharedFile{
+    "shared", false, "a program outside the run has it open for writing, too, and wrote to it"};
+const FilterRule kGoneFile{"gone", false, "the run created it, and it was removed"};
 
 }  // namespace
 
@@ -174,7 +174,7 @@ void Tracker::hash_outputs(std::vector<Changed>& window) {
 }
 
 // Why this path is neither input nor output; nullptr: the run did not touch it.
-const Rule* Tracker::reason_left_out(PathId id) const {
+const FilterRule* Tracker::reason_left_out(PathId id) const {
   const Path& path = paths_[id];
   const bool made = (path.now == 0 && path.before == 0) || (path.flags & path_flag::kGone) != 0;
   const bool opened = path.now != 0 && files_[path.now].has(file::kWritten);
@@ -190,7 +190,7 @@ void Tracker::report_left_out(const std::vector<PathId>& order, Results& results
   for (const PathId id : order) {
     const Path& path = paths_[id];
     if ((path.flags & path_flag::kTaken) == 0) continue;
-    const Rule* rule = reason_left_out(id);
+    const FilterRule* rule = reason_left_out(id);
     if (rule == nullptr) continue;
     if (rule == &kUnchangedFile) {
       // Computed again, for the few files that were opened for writing.

@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::RecordedResults;
-using wire::Op;
+using wire::RecordOp;
 namespace fs = std::filesystem;
 
 using TrackerTest = testing::TrackerFixture;
@@ -130,8 +130,8 @@ TEST_P(TrackerTest, ALateCreationEventIsStillACreation) {
   const auto stamp_b = scenario.stamp("b");
   scenario.read("a");
   scenario.rename("b", "c");
-  scenario.report(Op::kCreate, "a", &stamp_a);
-  scenario.report(Op::kCreate, "b", &stamp_b);
+  scenario.report(RecordOp::kCreate, "a", &stamp_a);
+  scenario.report(RecordOp::kCreate, "b", &stamp_b);
   EXPECT_THAT(end(), ElementsAre("out a: created = one", "out c: created = two"));
 }
 
@@ -142,10 +142,10 @@ TEST_P(TrackerTest, ARemovalThatFailedIsNoRemoval) {
   const auto stamp_a = scenario.stamp("a");
   const auto stamp_b = scenario.stamp("b");
   scenario.tracker->before_change(scenario.path("a"), stamp_a, Change::kName);
-  scenario.report(Op::kDelete, "a", &stamp_a);
+  scenario.report(RecordOp::kDelete, "a", &stamp_a);
   scenario.tracker->before_change(scenario.path("b"), stamp_b, Change::kName);
-  scenario.report(Op::kRename, "b", &stamp_b, 0, "c");
-  scenario.report(Op::kCreate, "never", nullptr);
+  scenario.report(RecordOp::kRename, "b", &stamp_b, 0, "c");
+  scenario.report(RecordOp::kCreate, "never", nullptr);
   scenario.read("a");
   EXPECT_THAT(end(), ElementsAre("in a = one"));
 }
@@ -156,10 +156,10 @@ TEST_P(TrackerTest, ProgramsAreInputsAndFiltersApply) {
   scenario.put("venv/lib/x.py", "two");
   scenario.begin();
   const auto stamp = scenario.stamp("tool");
-  scenario.report(Op::kExec, "tool", &stamp);
+  scenario.report(RecordOp::kExec, "tool", &stamp);
   scenario.read("venv/lib/x.py");
   const auto system = scenario.stamp("/bin/sh");
-  scenario.report(Op::kExec, "/bin/sh", &system);
+  scenario.report(RecordOp::kExec, "/bin/sh", &system);
   scenario.create("a.pyc", "one");
   EXPECT_THAT(end(), ElementsAre("in tool = one"));
   const auto& reasons = scenario.finish().reasons;
@@ -172,16 +172,16 @@ TEST_P(TrackerTest, DevicesAndFoldersAreNothing) {
   scenario.folder("d");
   const auto folder = scenario.stamp("d");
   const auto device = scenario.stamp("/dev/null");
-  scenario.report(Op::kRead, "d", &folder);
-  scenario.report(Op::kRead, "/dev/null", &device);
-  scenario.report(Op::kWrite, "/dev/null", &device);
+  scenario.report(RecordOp::kRead, "d", &folder);
+  scenario.report(RecordOp::kRead, "/dev/null", &device);
+  scenario.report(RecordOp::kWrite, "/dev/null", &device);
   EXPECT_THAT(end(), IsEmpty());
 }
 
 TEST_P(TrackerTest, GapsAreListedOnceAndNotWithoutEnd) {
   for (int i = 0; i < 150; ++i) {
     for (int twice = 0; twice < 2; ++twice) {
-      auto event = scenario.event(Op::kMissed, "io_uring", "process " + std::to_string(i));
+      auto event = scenario.event(RecordOp::kMissed, "io_uring", "process " + std::to_string(i));
       scenario.tracker->on_event(event);
     }
   }

@@ -16,7 +16,7 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using testing::report_lines;
 using testing::TrackerScenario;
-using wire::Op;
+using wire::RecordOp;
 
 class TrackerTimesTest : public testing::TrackerFixture {
  protected:
@@ -66,7 +66,7 @@ TEST_P(TrackerTimesTest, SetByTheRunWithoutReading) {
 TEST_P(TrackerTimesTest, SetBeforeItCouldBeHashed) {
   const auto before = scenario.stamp("a");
   set_times(scenario, "a");  // by an unobserved process
-  scenario.report(Op::kRead, "a", &before);
+  scenario.report(RecordOp::kRead, "a", &before);
   EXPECT_THAT(end(), ElementsAre("in a = -", "missed changed"));
   EXPECT_THAT(scenario.finish().missing[0].text,
               EndsWith("/a: its times changed during the run; its content may have changed"));

@@ -137,7 +137,7 @@ char* append(char* to, Text text) {
 
 // The content of a record except process and time. Without a status, it is not about a file.
 struct RecordFields {
-  wire::Op op;
+  wire::RecordOp op;
   const struct stat* status = nullptr;
   std::int32_t value = 0;
   std::int32_t child = 0;  // the process it is about, if not this one
@@ -209,11 +209,11 @@ std::int64_t monotonic_ns() {
   return nanoseconds(now);
 }
 
-void record_child(wire::Op op, pid_t child, int status, std::int64_t time_ns) {
+void record_child(wire::RecordOp op, pid_t child, int status, std::int64_t time_ns) {
   write({.op = op, .value = status, .child = child, .time_ns = time_ns}, {}, {});
 }
 
-void record_text(wire::Op op, const char* text, std::size_t length) {
+void record_text(wire::RecordOp op, const char* text, std::size_t length) {
   write({.op = op}, {}, {text, length});
 }
 
@@ -225,10 +225,10 @@ void record_traffic(const char* text, std::size_t length, std::uint64_t connecti
   counted.st_size = static_cast<off_t>(received);
   counted.st_mtim.tv_sec = static_cast<time_t>(sent / kNsPerSecond);
   counted.st_mtim.tv_nsec = static_cast<long>(sent % kNsPerSecond);
-  write({.op = wire::Op::kNetwork, .status = &counted}, {}, {text, length});
+  write({.op = wire::RecordOp::kNetwork, .status = &counted}, {}, {text, length});
 }
 
-[[gnu::noinline]] void record_name(wire::Op op, int directory, const char* path,
+[[gnu::noinline]] void record_name(wire::RecordOp op, int directory, const char* path,
                                    std::size_t path_length) {
   char buffer[PATH_MAX];
   const Text given{path, path_length};
@@ -243,8 +243,8 @@ void record_traffic(const char* text, std::size_t length, std::uint64_t connecti
   }
 }
 
-[[gnu::noinline]] void record_open(wire::Op op, int file, const struct stat& status, int directory,
-                                   const char* path, std::size_t path_length) {
+[[gnu::noinline]] void record_open(wire::RecordOp op, int file, const struct stat& status,
+                                   int directory, const char* path, std::size_t path_length) {
   char buffer[PATH_MAX];
   const Text given{path, path_length};
   if (path_length > 0 && path[0] == '/') {
@@ -264,7 +264,7 @@ void record_traffic(const char* text, std::size_t length, std::uint64_t connecti
   }
   if (name.length > 0) return write({op, &status}, {}, name);
   if (name.too_long) {
-    return write({wire::Op::kMissed, &status}, {}, text_of(wire::kLongPath), given,
+    return write({wire::RecordOp::kMissed, &status}, {}, text_of(wire::kLongPath), given,
                  text_of(wire::kLongPathText));
   }
   shim.header->dropped.fetch_add(1, std::memory_order_relaxed);

@@ -18,15 +18,15 @@ bool log_ready();
 
 // `file` is a regular file that this thread has opened as (directory, path). Uses a little more
 // than PATH_MAX bytes of stack, so that its callers need not.
-void record_open(wire::Op op, int file, const struct stat& status, int directory, const char* path,
-                 std::size_t path_length);
+void record_open(wire::RecordOp op, int file, const struct stat& status, int directory,
+                 const char* path, std::size_t path_length);
 
 // The same for a name without an open file (kList, kAbsent). Nothing is recorded if the collector
 // could not interpret the name.
-void record_name(wire::Op op, int directory, const char* path, std::size_t path_length);
+void record_name(wire::RecordOp op, int directory, const char* path, std::size_t path_length);
 
 // A text that is no path (kNetwork).
-void record_text(wire::Op op, const char* text, std::size_t length);
+void record_text(wire::RecordOp op, const char* text, std::size_t length);
 
 // The bytes transferred so far over a connection to the address in `text`. The record's stamp holds
 // the connection as the inode, and the bytes as size (received) and modification time (sent).
@@ -34,7 +34,7 @@ void record_traffic(const char* text, std::size_t length, std::uint64_t connecti
                     std::uint64_t received, std::uint64_t sent);
 
 // A child of this process was created (kProcess) or has ended (kExit, with its wait status).
-void record_child(wire::Op op, pid_t child, int status, std::int64_t time_ns);
+void record_child(wire::RecordOp op, pid_t child, int status, std::int64_t time_ns);
 
 std::int64_t monotonic_ns();
 

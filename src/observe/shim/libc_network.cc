@@ -29,7 +29,7 @@ void note_text(const char* text, std::size_t length) {
   if (!log_ready()) return;
   const std::uint64_t key = recorded_key(text, length, kNetworkName, kAbsolute);
   if (is_recorded(key)) return;
-  record_text(wire::Op::kNetwork, text, length);
+  record_text(wire::RecordOp::kNetwork, text, length);
   remember(key);
 }
 

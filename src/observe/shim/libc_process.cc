@@ -15,7 +15,7 @@ namespace {
 
 void ended(pid_t child, int status) {
   if (child <= 0 || !(WIFEXITED(status) || WIFSIGNALED(status))) return;
-  if (on() && log_ready()) record_child(wire::Op::kExit, child, status, monotonic_ns());
+  if (on() && log_ready()) record_child(wire::RecordOp::kExit, child, status, monotonic_ns());
 }
 
 }  // namespace
@@ -32,7 +32,7 @@ ASSAY_EXPORTED pid_t fork() noexcept {
   const std::int64_t begun = assay::shim::on() ? assay::shim::monotonic_ns() : 0;
   const pid_t child = next_once<pid_t()>(Function::kFork)();
   if (child > 0 && begun != 0 && assay::shim::on() && assay::shim::log_ready()) {
-    assay::shim::record_child(assay::wire::Op::kProcess, child, 0, begun);
+    assay::shim::record_child(assay::wire::RecordOp::kProcess, child, 0, begun);
   }
   return child;
 }

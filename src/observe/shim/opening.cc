@@ -46,7 +46,7 @@ bool key_of_name(std::uint64_t salt, int directory, const char* path, std::uint6
 
 // Records a name in a directory at most once per process. If the log is full, it is recorded at the
 // next lookup.
-void note(wire::Op op, std::uint64_t salt, int directory, const char* path) {
+void note(wire::RecordOp op, std::uint64_t salt, int directory, const char* path) {
   if (path[0] == 0 || (path[0] == '/' && wire::is_system_path(path)) || !log_ready()) return;
   const bool moving = (shim.moves.load(std::memory_order_acquire) & kMoving) != 0;
   if (path[0] != '/' && directory == AT_FDCWD && moving) return;
@@ -67,9 +67,9 @@ constexpr std::uint64_t kListedAgain = ~kListedOnce;
 void note_listed(int directory, const char* path) {
   std::uint64_t key = 0;
   if (key_of_name(kListedOnce, directory, path, key) && is_recorded(key)) {
-    return note(wire::Op::kList, kListedAgain, directory, path);
+    return note(wire::RecordOp::kList, kListedAgain, directory, path);
   }
-  note(wire::Op::kList, kListedOnce, directory, path);
+  note(wire::RecordOp::kList, kListedOnce, directory, path);
 }
 
 // The path is read only after the kernel has accepted it: a bad pointer must give EFAULT, not
@@ -100,7 +100,7 @@ long open_for_reading(int directory, const char* path, int flags) {
   struct stat status;
   if (gate_call(SYS_fstat, file, &status) != 0) return file;  // another thread has closed it
   if (S_ISREG(status.st_mode)) {
-    record_open(wire::Op::kRead, static_cast<int>(file), status, directory, path, length);
+    record_open(wire::RecordOp::kRead, static_cast<int>(file), status, directory, path, length);
   } else if (S_ISDIR(status.st_mode)) {
     note_listed(directory, path);
     return file;
@@ -121,7 +121,8 @@ long open_creating(int directory, const char* path, int flags, mode_t mode) {
   }
   struct stat status;
   if (gate_call(SYS_fstat, file, &status) == 0) {
-    record_open(wire::Op::kCreate, static_cast<int>(file), status, directory, path, strlen(path));
+    record_open(wire::RecordOp::kCreate, static_cast<int>(file), status, directory, path,
+                strlen(path));
   }
   return file;
 }
@@ -129,7 +130,7 @@ long open_creating(int directory, const char* path, int flags, mode_t mode) {
 }  // namespace
 
 void note_absent(int directory, const char* path) {
-  note(wire::Op::kAbsent, kAbsentName, directory, path);
+  note(wire::RecordOp::kAbsent, kAbsentName, directory, path);
 }
 
 bool takes_mode(int flags) {

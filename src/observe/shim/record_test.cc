@@ -16,8 +16,8 @@ namespace assay::shim::testing {
 namespace {
 
 using ::testing::ElementsAre;
-using wire::Op;
-using Event = std::pair<Op, std::string>;
+using wire::RecordOp;
+using Event = std::pair<RecordOp, std::string>;
 
 class Record : public ::testing::Test {
  protected:
@@ -50,15 +50,16 @@ TEST_F(Record, EveryWayToNameAFile) {
   const auto at = [&](const char* name) { return workspace_.path(name); };
   EXPECT_THAT(
       events(*log),
-      ElementsAre(Event(Op::kRead, at("file")), Event(Op::kRead, at("readonly")),
-                  Event(Op::kRead, at("link")), Event(Op::kRead, at("file")),
-                  Event(Op::kList, at("folder")), Event(Op::kList, at("folder")),
-                  Event(Op::kRead, at("folder/file")),
-                  Event(Op::kCreate, at("folder/../folder/made")),
-                  Event(Op::kRead, at("folder/file")), Event(Op::kCreate, at("made")),
-                  Event(Op::kRead, at("folder/./file")), Event(Op::kCreate, at("stream")),
-                  Event(Op::kRead, at("folder/made")), Event(Op::kRead, at("folder/made")),
-                  Event(Op::kRead, at("folder/made")), Event(Op::kRead, at("folder/file"))));
+      ElementsAre(
+          Event(RecordOp::kRead, at("file")), Event(RecordOp::kRead, at("readonly")),
+          Event(RecordOp::kRead, at("link")), Event(RecordOp::kRead, at("file")),
+          Event(RecordOp::kList, at("folder")), Event(RecordOp::kList, at("folder")),
+          Event(RecordOp::kRead, at("folder/file")),
+          Event(RecordOp::kCreate, at("folder/../folder/made")),
+          Event(RecordOp::kRead, at("folder/file")), Event(RecordOp::kCreate, at("made")),
+          Event(RecordOp::kRead, at("folder/./file")), Event(RecordOp::kCreate, at("stream")),
+          Event(RecordOp::kRead, at("folder/made")), Event(RecordOp::kRead, at("folder/made")),
+          Event(RecordOp::kRead, at("folder/made")), Event(RecordOp::kRead, at("folder/file"))));
   EXPECT_THAT(stopped(outcome), ElementsAre("dangling", "file"));
   EXPECT_EQ(log->header().dropped, 0U);
 }
@@ -70,12 +71,13 @@ TEST_F(Record, NamesThatAreNotThereAndFoldersThatAreListed) {
   const auto at = [&](const char* name) { return workspace_.path(name); };
   EXPECT_THAT(
       events(*log),
-      ElementsAre(Event(Op::kAbsent, at("nothing")), Event(Op::kAbsent, at("no/where")),
-                  Event(Op::kList, at("folder")), Event(Op::kList, at("folder")),
-                  Event(Op::kAbsent, at("neither")),
+      ElementsAre(Event(RecordOp::kAbsent, at("nothing")), Event(RecordOp::kAbsent, at("no/where")),
+                  Event(RecordOp::kList, at("folder")), Event(RecordOp::kList, at("folder")),
+                  Event(RecordOp::kAbsent, at("neither")),
                   // By a name in a directory, once in each.
-                  Event(Op::kAbsent, at("folder/neither")), Event(Op::kAbsent, at("folder/none")),
-                  Event(Op::kAbsent, at("neither")), Event(Op::kAbsent, at("none"))));
+                  Event(RecordOp::kAbsent, at("folder/neither")),
+                  Event(RecordOp::kAbsent, at("folder/none")),
+                  Event(RecordOp::kAbsent, at("neither")), Event(RecordOp::kAbsent, at("none"))));
 }
 
 TEST_F(Record, TheStampIsTheFiles) {
@@ -100,7 +102,7 @@ TEST_F(Record, ARepeatedReadIsRecordedOnceInEveryEpoch) {
   const auto log = workspace_.new_log();
   Command command = workspace_.traced_probe(*log, {"repeated", "1000"});
   EXPECT_EQ(run(command).wait_status, 0);
-  EXPECT_THAT(events(*log), ElementsAre(Event(Op::kRead, workspace_.path("file"))));
+  EXPECT_THAT(events(*log), ElementsAre(Event(RecordOp::kRead, workspace_.path("file"))));
 
   const auto second = workspace_.new_log();
   command = workspace_.traced_probe(*second, {"repeated", "1000"});
@@ -136,7 +138,7 @@ TEST_F(Record, EveryProcessAndThreadByItsNumber) {
   std::set<pid_t> seen_first;
   std::set<pid_t> ended;
   for (const LoggedEvent& seen : log->records(nullptr, ShimLog::Kind::kProcesses)) {
-    if (seen.op == wire::Op::kExit) {
+    if (seen.op == wire::RecordOp::kExit) {
       EXPECT_EQ(seen.value, 0);
       ended.insert(seen.process);
     } else if (seen_first.insert(seen.process).second) {
@@ -185,7 +187,7 @@ TEST_F(Record, InSignalHandlers) {
   std::size_t reads = 0;
   int torn = 0;
   for (const LoggedEvent& seen : log->records(&torn))
-    (seen.op == Op::kCreate ? creates : reads) += 1;
+    (seen.op == RecordOp::kCreate ? creates : reads) += 1;
   EXPECT_EQ(creates, made);
   EXPECT_EQ(reads, 20000U);
   EXPECT_EQ(torn, 0);
@@ -241,7 +243,7 @@ TEST_F(Record, AKilledProgramLeavesAReadableLog) {
     const auto records = log->records(&torn);
     EXPECT_FALSE(records.empty());
     for (const LoggedEvent& seen : records) {
-      ASSERT_EQ(seen.op, Op::kRead);
+      ASSERT_EQ(seen.op, RecordOp::kRead);
       ASSERT_EQ(seen.stamp.size, 7);
       ASSERT_EQ(seen.path.substr(seen.path.size() - 6), "./file");
     }
@@ -257,8 +259,8 @@ TEST_F(Record, BeforeConstructorsAndAfterDestructors) {
   EXPECT_EQ(outcome.wait_status, 0) << outcome.output;
   // A preinit function runs before the environment is available: the gate sees it.
   EXPECT_THAT(stopped(outcome), ElementsAre("file"));
-  EXPECT_THAT(events(*log), ElementsAre(Event(Op::kRead, workspace_.path("folder/file")),
-                                        Event(Op::kRead, workspace_.path("readonly"))));
+  EXPECT_THAT(events(*log), ElementsAre(Event(RecordOp::kRead, workspace_.path("folder/file")),
+                                        Event(RecordOp::kRead, workspace_.path("readonly"))));
 }
 
 // There a path means another file than it does outside.
@@ -279,10 +281,11 @@ TEST_F(Record, AShellAndItsChildren) {
   ASSERT_EQ(run(command).wait_status, 0);
   std::set<Event> found;
   for (const Event& event : events(*log)) found.insert(event);
-  for (const Event& event :
-       {Event(Op::kRead, workspace_.path("file")), Event(Op::kRead, workspace_.path("readonly")),
-        Event(Op::kCreate, workspace_.path("made")), Event(Op::kRead, workspace_.path("made")),
-        Event(Op::kCreate, workspace_.path("made2"))}) {
+  for (const Event& event : {Event(RecordOp::kRead, workspace_.path("file")),
+                             Event(RecordOp::kRead, workspace_.path("readonly")),
+                             Event(RecordOp::kCreate, workspace_.path("made")),
+                             Event(RecordOp::kRead, workspace_.path("made")),
+                             Event(RecordOp::kCreate, workspace_.path("made2"))}) {
     EXPECT_TRUE(found.contains(event)) << name_of(event.first) << ' ' << event.second;
   }
   EXPECT_GE(log->header().shims, 4U);

@@ -40,7 +40,7 @@ TEST_P(Same, WithTheShimAndWithout) {
   const auto records = log->records();
   // What it asks about afterwards is not there.
   const bool opened = std::any_of(records.begin(), records.end(), [](const auto& record) {
-    return record.op != wire::Op::kAbsent;
+    return record.op != wire::RecordOp::kAbsent;
   });
   EXPECT_EQ(opened, scenario != "cancelled");
 

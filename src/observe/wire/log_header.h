@@ -57,8 +57,8 @@ constexpr std::uint64_t window_begin(std::uint64_t offset) {
 }
 
 // A place for a record of `size` bytes (record_size), or 0 when there is none. `pad` is the offset
-// of a gap of `pad_size` bytes that the caller must first commit as padding (Op::kNone, only the
-// word is written), or 0.
+// of a gap of `pad_size` bytes that the caller must first commit as padding (RecordOp::kNone, only
+// the word is written), or 0.
 struct Reservation {
   std::uint64_t offset = 0;
   std::uint64_t pad = 0;

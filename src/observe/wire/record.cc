@@ -2,39 +2,39 @@
 
 namespace assay::wire {
 
-const char* name_of(Op op) {
+const char* name_of(RecordOp op) {
   switch (op) {
-    case Op::kNone:
+    case RecordOp::kNone:
       return "none";
-    case Op::kRead:
+    case RecordOp::kRead:
       return "read";
-    case Op::kWrite:
+    case RecordOp::kWrite:
       return "write";
-    case Op::kCreate:
+    case RecordOp::kCreate:
       return "create";
-    case Op::kTruncate:
+    case RecordOp::kTruncate:
       return "truncate";
-    case Op::kDelete:
+    case RecordOp::kDelete:
       return "delete";
-    case Op::kRename:
+    case RecordOp::kRename:
       return "rename";
-    case Op::kLink:
+    case RecordOp::kLink:
       return "link";
-    case Op::kExec:
+    case RecordOp::kExec:
       return "exec";
-    case Op::kProcess:
+    case RecordOp::kProcess:
       return "process";
-    case Op::kExit:
+    case RecordOp::kExit:
       return "exit";
-    case Op::kMissed:
+    case RecordOp::kMissed:
       return "missed";
-    case Op::kList:
+    case RecordOp::kList:
       return "list";
-    case Op::kAbsent:
+    case RecordOp::kAbsent:
       return "absent";
-    case Op::kNetwork:
+    case RecordOp::kNetwork:
       return "network";
-    case Op::kRelink:
+    case RecordOp::kRelink:
       return "relink";
   }
   return "unknown";

@@ -12,7 +12,7 @@
 namespace assay::wire {
 
 // The operations that lineage needs, and events of processes. All collectors use these.
-enum class Op : std::uint8_t {
+enum class RecordOp : std::uint8_t {
   kNone = 0,  // padding
   kRead,      // opened for reading; with flag::kWritable, also for writing. The stamp is the opened
               // file's. For opens, other is the path as given, if that goes through links and path
@@ -33,9 +33,9 @@ enum class Op : std::uint8_t {
   kNetwork,   // path is a host name that was looked up, or an address that was connected to. With a
               // stamp: traffic of the connection `inode`, size bytes received, mtime_ns bytes sent
 };
-inline constexpr Op kLastOp = Op::kNetwork;
+inline constexpr RecordOp kLastOp = RecordOp::kNetwork;
 
-const char* name_of(Op op);
+const char* name_of(RecordOp op);
 
 // kMissed of a file so deep that its path is longer than PATH_MAX: it could not be found again.
 inline constexpr char kLongPath[] = "long-path";
@@ -76,7 +76,7 @@ constexpr std::uint64_t record_word(State state, std::uint32_t length) {
 
 struct Record {
   std::atomic<std::uint64_t> word{0};  // see record_word
-  Op op = Op::kNone;
+  RecordOp op = RecordOp::kNone;
   Source source = Source::kShim;
   std::uint16_t flags = 0;
   std::uint16_t path_length = 0;   // of the text: path first,

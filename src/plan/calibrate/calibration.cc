@@ -130,7 +130,7 @@ base::Result<Calibration> calibrate(std::span<const Row> rows) {
   made.fitted_to = fit_of(rows);
   made.fitted_to->dense = left_out.dense;
   made.fitted_to->mixtures = left_out.mixtures;
-  // Rows of dense models alone say nothing about mixtures, and the other way round.
+  // Rows of dense models alone say nothing about mixtures, and vice versa.
   for (std::size_t c = 0; c < kSoftwareClasses; ++c) {
     if (!std::isfinite(made.intervals.by_class[c].high))
       made.intervals.by_class[c] = shipped_intervals().by_class[c];
@@ -143,7 +143,7 @@ base::Result<Calibration> calibrate_to_runs(std::span<const Row> runs, const Cal
   ASSAY_TRY_VOID(check_measured(runs));
   Calibration made = general;
   made.constants =
-      fit(runs, {.constants = general.constants, .pull = kPullOfOwnRuns, .habits = false});
+      fit(runs, {.constants = general.constants, .pull = kPullOfOwnRuns, .project_effects = false});
   made.fitted_to = FittedTo{.rows = fit_of(runs).rows,
                             .own_error = score(runs, predict_all(runs, made)).time.mean};
   return made;

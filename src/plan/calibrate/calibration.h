@@ -18,15 +18,14 @@
 
 namespace assay::plan {
 
-// What constants were fitted to, so that whoever uses them can say what is known about their
-// errors.
+// What constants were fitted to, so that plans can state the known errors.
 struct FittedTo {
-  std::vector<std::string> projects;  // whose steps are in the fit
+  std::vector<std::string> projects;  // projects whose steps are in the fit
   std::int64_t rows = 0;              // measured steps, or runs
-  // Adjusted to runs of one job: by how much they are off afterwards, on average.
+  // If adjusted to runs of one job: the mean error on these runs afterwards.
   std::optional<double> own_error;
-  // Each project predicted by constants that were fitted without it. Of the shipped constants it is
-  // computed by tests alone.
+  // Each project predicted by constants that were fitted without it. For the shipped constants only
+  // tests compute it.
   KindScore dense;
   KindScore mixtures;
 };
@@ -38,9 +37,9 @@ std::string described(const std::optional<FittedTo>& fitted, const std::string& 
 struct Calibration {
   Constants constants;
   MemoryConstants memory;
-  IntervalTable intervals;  // of predictions of rows whose project was left out
+  IntervalTable intervals;  // errors of predictions of rows whose project was left out of the fit
   Seen seen;
-  std::optional<FittedTo> fitted_to;  // files did not always have it
+  std::optional<FittedTo> fitted_to;  // absent in older files
 
   [[nodiscard]] PlanInputs inputs(const Assumed& assumed) const;
 };

@@ -57,7 +57,7 @@ std::vector<RowPrediction> cross_validate(std::span<const Row> rows, unsigned th
   const std::vector<std::string>& projects = fitter.projects();
   std::vector<RowPrediction> predictions(rows.size());
   {
-    // Each project's predictions are places of their own.
+    // Each project's predictions have separate places.
     std::atomic<std::size_t> next = 0;
     const auto work = [&] {
       for (std::size_t i = next++; i < projects.size(); i = next++)

@@ -182,7 +182,7 @@ TEST(CrossValidation, PredictsProjectsItHasNotSeen) {
   EXPECT_EQ(left_out.dense.projects, 30U);
   EXPECT_LE(left_out.dense.mean, 0.102);
   EXPECT_GE(left_out.dense.coverage, 0.80);
-  // More than 80 %: intervals are for strangers, who are further off (interval_table).
+  // More than 80 %: intervals are for unseen software, whose errors are larger (interval_table).
   EXPECT_LE(left_out.dense.coverage, 0.94);
   EXPECT_EQ(left_out.mixtures.projects, 14U);
   EXPECT_LE(left_out.mixtures.mean, 0.225);
@@ -217,7 +217,7 @@ TEST(CrossValidation, ThePanelIsOfProjectsThatNothingElseHas) {
 TEST(CrossValidation, PredictsThePanel) {
   const Score& panel = panel_score();
   print_score("the panel", panel);
-  // What plans and the documentation say of strangers.
+  // What plans and the documentation say about unseen software.
   EXPECT_EQ(panel_error(false).projects, static_cast<std::int64_t>(panel.dense.projects));
   EXPECT_EQ(panel_error(true).projects, static_cast<std::int64_t>(panel.mixtures.projects));
   EXPECT_NEAR(panel.dense.mean, panel_error(false).mean, 0.001);

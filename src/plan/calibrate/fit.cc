@@ -27,10 +27,10 @@ double bounded(double coordinate, double low, double high) {
 
 // How fast a row counts less with the rows of its project.
 constexpr double kProjectExponent = -0.5;
-// The residual of a project effect (habit) of 1. Effects are small for dense rows, which agree, and
+// The residual of a project effect of 1. Effects are small for dense rows, which agree, and
 // larger for mixtures, where software decides half of a step.
-constexpr double kDenseHabitPull = 25;
-constexpr double kMixtureHabitPull = 0.5;
+constexpr double kDenseEffectPull = 25;
+constexpr double kMixtureEffectPull = 0.5;
 // Step of differences, in units of coordinates.
 constexpr double kDifference = 1e-3;
 
@@ -145,7 +145,7 @@ Fitter::Fitter(std::span<const Row> rows, FitStart start) : start_(start) {
     const auto place = std::find(projects_.begin(), projects_.end(), row.project);
     const auto project = static_cast<std::size_t>(place - projects_.begin());
     const std::size_t mixture = row.candidates.front().shape.is_moe() ? 1 : 0;
-    known_.push_back({.row = &row, .project = project, .habit = 2 * project + mixture});
+    known_.push_back({.row = &row, .project = project, .effect = 2 * project + mixture});
     if (place == projects_.end()) projects_.push_back(row.project);
   }
   std::vector<double> counts(projects_.size());
@@ -163,7 +163,7 @@ Fitter::Fitter(std::span<const Row> rows, FitStart start) : start_(start) {
   }
 }
 
-// Unknowns are the coordinates of the constants and, after them, the project effects (habits).
+// Unknowns are the coordinates of the constants and, after them, the project effects.
 Constants Fitter::fit_to(std::span<const Known* const> rows) const {
   const std::vector<double> start = coordinates_of(start_);
   double mean = 0;
@@ -172,25 +172,26 @@ Constants Fitter::fit_to(std::span<const Known* const> rows) const {
   for (const Known* known : rows) roots.push_back(std::sqrt(known->weight / mean));
 
   const std::size_t count = start.size();
-  const std::size_t habits = start_.habits && projects_.size() > 1 ? 2 * projects_.size() : 0;
+  const std::size_t effects =
+      start_.project_effects && projects_.size() > 1 ? 2 * projects_.size() : 0;
   std::vector<double> first = start;
-  first.resize(count + habits);
-  const auto habit_of = [&](const Known& known, std::span<const double> at) {
-    return habits > 0 ? at[count + known.habit] : 0;
+  first.resize(count + effects);
+  const auto effect_of = [&](const Known& known, std::span<const double> at) {
+    return effects > 0 ? at[count + known.effect] : 0;
   };
-  const auto habit_pull = [](std::size_t habit) {
-    return habit % 2 == 0 ? kDenseHabitPull : kMixtureHabitPull;
+  const auto effect_pull = [](std::size_t effect) {
+    return effect % 2 == 0 ? kDenseEffectPull : kMixtureEffectPull;
   };
 
   LeastSquaresProblem problem{.residuals = rows.size() + first.size()};
   problem.evaluate = [&](std::span<const double> at, std::span<double> values) {
     const Constants constants = constants_at(at, start_);
     for (std::size_t i = 0; i < rows.size(); ++i)
-      values[i] = roots[i] * (error_of(*rows[i]->row, constants) - habit_of(*rows[i], at));
+      values[i] = roots[i] * (error_of(*rows[i]->row, constants) - effect_of(*rows[i], at));
     for (std::size_t k = 0; k < count; ++k)
       values[rows.size() + k] = start_.pull * (at[k] - start[k]);
-    for (std::size_t k = 0; k < habits; ++k)
-      values[rows.size() + count + k] = habit_pull(k) * at[count + k];
+    for (std::size_t k = 0; k < effects; ++k)
+      values[rows.size() + count + k] = effect_pull(k) * at[count + k];
   };
   problem.differentiate = [&](std::span<const double> at, std::span<const double> values,
                               std::span<double> derivatives) {
@@ -205,17 +206,17 @@ Constants Fitter::fit_to(std::span<const Known* const> rows) const {
       const auto column = column_of(k);
       for (std::size_t i = 0; i < rows.size(); ++i) {
         if (!rows[i]->depends[k]) continue;
-        const double here = values[i] + roots[i] * habit_of(*rows[i], at);
+        const double here = values[i] + roots[i] * effect_of(*rows[i], at);
         column[i] = at_start ? roots[i] * rows[i]->derivatives[k]
                              : (roots[i] * error_of(*rows[i]->row, near[k]) - here) / kDifference;
       }
       column[rows.size() + k] = start_.pull;
     }
-    for (std::size_t k = 0; k < habits; ++k) {
+    for (std::size_t k = 0; k < effects; ++k) {
       const auto column = column_of(count + k);
       for (std::size_t i = 0; i < rows.size(); ++i)
-        if (rows[i]->habit == k) column[i] = -roots[i];
-      column[rows.size() + count + k] = habit_pull(k);
+        if (rows[i]->effect == k) column[i] = -roots[i];
+      column[rows.size() + count + k] = effect_pull(k);
     }
   };
   return constants_at(least_squares(problem, first).at, start_);

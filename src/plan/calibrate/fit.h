@@ -6,10 +6,10 @@
 // - A penalty draws each constant towards its prior (constants.h), and it stays within its bounds.
 // - A row of a project that has n rows weighs n^-1/2: a thousand rows of one machine are not a
 //   thousand observations.
-// - A project effect ("habit" in the code) is a factor common to all dense or all mixture rows of a
-//   project. It is fitted beside the constants and then discarded, so that constants explain how
-//   the rows of a project differ and what all projects have in common. Without it, the unusual
-//   mixtures of one project determined the host time of all.
+// - A project effect is a factor common to all dense or all mixture rows of a project. It is fitted
+//   beside the constants and then discarded, so that constants explain how the rows of a project
+//   differ and what all projects have in common. Without it, the unusual mixtures of one project
+//   determined the host time of all.
 //
 //   const Constants constants = fit(rows);
 //   const Fitter fitter(rows);
@@ -36,11 +36,11 @@ bool has_needed_memory(const Row& row);
 // Where a fit begins, and the priors that its penalty refers to.
 struct FitStart {
   Constants constants = prior_constants();
-  double pull =
-      0.3;           // the residual of a constant at distance 1: from the middle to 73 % of a range
+  // The residual of a constant at distance 1, which is from the middle of its range to 73 %.
+  double pull = 0.3;
   bool own = false;  // fits our trainer's constants, and leaves the others
   // Fit a project effect, if there are several projects.
-  bool habits = true;
+  bool project_effects = true;
 };
 
 // Fits the same rows several times, each time without some. Every fit begins at the same constants.
@@ -59,7 +59,7 @@ class Fitter {
   struct Known {
     const Row* row = nullptr;
     std::size_t project = 0;  // index
-    std::size_t habit = 0;    // likewise: two of each project, of dense rows and of mixtures
+    std::size_t effect = 0;   // likewise: two of each project, of dense rows and of mixtures
     double weight = 0;
     // By constant: whether the time depends on it, and its logarithm's derivative at the priors.
     std::vector<bool> depends;

@@ -106,20 +106,20 @@ TEST(Fit, FindsThemThroughNoiseAndRowsThatAreWrong) {
 }
 
 Row mixture(const std::string& project, double dim, double layers, double micro_batch,
-            double habit) {
+            double effect) {
   Work work = decoder(Framework::kMegatronCore, dim, layers, micro_batch, 1);
   work.shape.experts = 64;
   work.shape.experts_per_token = 4;
   work.shape.expert_ffn = dim / 2;
   work.shape.moe_layers = layers;
   work.degrees.ep = 8;
-  const double seconds = habit * step_seconds(work, prior_constants()).count();
+  const double seconds = effect * step_seconds(work, prior_constants()).count();
   return {.project = project, .step_s = seconds, .candidates = {std::move(work)}};
 }
 
-// All mixtures of a project take twice as long, and it has more rows: its habit, which says nothing
-// of others.
-TEST(Fit, AHabitOfOneProjectIsNotEverybodys) {
+// All mixtures of a project take twice as long, and it has more rows: an effect of this project,
+// which says nothing of others.
+TEST(Fit, EffectsOfOneProjectAreNotLearntForOthers) {
   std::vector<Row> others;
   std::vector<Row> all;
   for (const double dim : {512, 1024, 2048, 4096, 6144})
@@ -129,9 +129,9 @@ TEST(Fit, AHabitOfOneProjectIsNotEverybodys) {
       for (const double layers : {12, 24, 48, 96})
         all.push_back(mixture("slow", dim, layers, micro_batch, 2));
     }
-  const double with_habits = mean_error(others, fit(all));
-  EXPECT_LT(with_habits, 0.1);
-  EXPECT_LT(with_habits, 0.5 * mean_error(others, fit(all, {.habits = false})));
+  const double with_effects = mean_error(others, fit(all));
+  EXPECT_LT(with_effects, 0.1);
+  EXPECT_LT(with_effects, 0.5 * mean_error(others, fit(all, {.project_effects = false})));
 }
 
 TEST(Fit, WhatNoRowDependsOnStaysAsItWas) {

@@ -9,8 +9,8 @@
 namespace assay::plan {
 namespace {
 
-// Dense classes are mixed with all dense rows as if so many of their projects had been drawn from
-// them.
+// Dense classes are mixed with all dense rows, as if this many of their projects had been drawn
+// from those.
 constexpr double kPooledProjects = 3;
 constexpr double kWiderByProjects = 1.35;
 // The structure of the model was chosen by these very errors, so those of a new project are larger:
@@ -24,7 +24,7 @@ bool is_mixture(SoftwareClass kind) {
   return kind == SoftwareClass::kMoe;
 }
 
-// Every project weighs the same, within what it is a part of.
+// Every project has the same weight, however many of its residuals count.
 struct ProjectMass {
   std::map<std::string_view, double> rows;
 

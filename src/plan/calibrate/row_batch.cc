@@ -10,12 +10,12 @@
 namespace assay::plan {
 namespace {
 
-// Where the micro-batch is not said, these are tried, with at most so many tokens.
+// Where the micro-batch is not stated, these are tried, up to kMostMicroTokens tokens.
 constexpr double kMicroBatches[] = {1, 2, 4, 8, 16};
 constexpr double kMostMicroTokens = 16384;
 
-// A step of a row that says its rate alone: so many tokens, and in a pipeline as many micro-batches
-// per stage as the median of rows that say both, of dense models and of mixtures.
+// The assumed step of a row that states only its rate: its tokens, and in a pipeline as many
+// micro-batches per stage as the median of the rows that state both, for dense models and mixtures.
 constexpr double kTypicalTokens = 4e6;
 constexpr double kTypicalMicrosPerStage = 8;
 constexpr double kTypicalMicrosOfMixtures = 16;
@@ -32,7 +32,7 @@ RowBatches typical_batch(const RowFields& row, const Shape& shape, const Degrees
   const double fill = degrees.pp > 1 ? per_stage * degrees.pp : 1;
   batch.micros = row.grad_accum.value_or(std::max(fill, at_least_one(kTypicalTokens / tokens)));
   return {.candidates = {batch},
-          .assumed = fmt::format("batch unknown: {} micro-batches taken, compared by tokens/s",
+          .assumed = fmt::format("batch unknown: {} micro-batches assumed, compared by tokens/s",
                                  batch.micros),
           .by_rate = true};
 }
@@ -61,8 +61,8 @@ RowBatches row_batches(const RowFields& row, const Shape& shape, Framework frame
     if (!row.grad_accum) {
       if (sequences) batch.micros = at_least_one(per_rank / batch.micro_batch);
       result.unknown = !sequences;
-      result.assumed = result.unknown ? "batch unknown: grad_accum 1 taken, not scored"
-                                      : fmt::format("grad_accum {} taken", batch.micros);
+      result.assumed = result.unknown ? "batch unknown: grad_accum 1 assumed, not scored"
+                                      : fmt::format("grad_accum {} assumed", batch.micros);
     }
     // Automodel's rows give a pipeline's local batch, and their notes what it is cut into.
     const auto cut = number_after(row.lower_notes, "mbs ", true);
@@ -76,12 +76,12 @@ RowBatches row_batches(const RowFields& row, const Shape& shape, Framework frame
   if (row.grad_accum && sequences) {
     const double micro = at_least_one(per_rank / *row.grad_accum);
     result.candidates = {{sequence, micro, *row.grad_accum}};
-    result.assumed = fmt::format("micro_batch {} taken", micro);
+    result.assumed = fmt::format("micro_batch {} assumed", micro);
     return result;
   }
   if (!sequences) {
     result.candidates = {{sequence, 1, row.grad_accum.value_or(1)}};
-    result.assumed = "batch unknown: micro-batches of one sequence taken, not scored";
+    result.assumed = "batch unknown: micro-batches of one sequence assumed, not scored";
     result.unknown = true;
     return result;
   }
@@ -89,7 +89,7 @@ RowBatches row_batches(const RowFields& row, const Shape& shape, Framework frame
   // In pipelines, where more micro-batches shorten the bubble, it is one sequence as a rule.
   if (degrees.pp > 1 && per_rank >= 1) {
     result.candidates = {{sequence, 1, at_least_one(per_rank)}};
-    result.assumed = "micro_batch: not said, 1 taken";
+    result.assumed = "micro_batch: not stated, 1 assumed";
     return result;
   }
   for (const double micro : kMicroBatches) {
@@ -99,7 +99,7 @@ RowBatches row_batches(const RowFields& row, const Shape& shape, Framework frame
   }
   if (result.candidates.empty())
     result.candidates.push_back({sequence, 1, std::max(1.0, per_rank)});
-  result.assumed = "micro_batch: not said, the fastest taken";
+  result.assumed = "micro_batch: not stated, the fastest assumed";
   return result;
 }
 

@@ -8,12 +8,13 @@ namespace assay::plan {
 namespace {
 
 constexpr std::int64_t kCardsPerSocket = 4;
-// Boards of so many connect their cards directly, larger ones through switches.
+// Boards of up to this many cards connect them directly, larger ones through switches.
 constexpr std::int64_t kDirectlyLinked = 4;
 constexpr double kMostThreads = 1e6;
 constexpr double kLargestDomain = 576;
-// What is slower is PCIe. No NVLink is, and links of this reach no less than PCIe does, also beside
-// computation; bridges between pairs, of which less is reached, from a little more on.
+// Slower links are PCIe: no NVLink is slower, and a link of this speed reaches no less than PCIe,
+// also while cards compute. Bridges between pairs reach a smaller part of their speed, so their
+// limit is higher.
 constexpr base::BytesPerSecond kLeastNvlink(150e9);
 constexpr base::BytesPerSecond kLeastBridge(200e9);
 constexpr base::BytesPerSecond kMostPcie(64e9);  // generation 5, 16 lanes
@@ -65,7 +66,7 @@ spec::ClusterSpec row_cluster(const RowFields& row, const CardSheet& sheet) {
   else if (contains(row.lower_notes, "two numa") ||
            (slots && cluster.devices_per_node > kCardsPerSocket))
     cluster.numa_nodes = 2;
-  // Who counts virtual processors rents a container, whose threads run where there is room.
+  // Rows that give virtual processors are containers, whose threads are not pinned.
   if (const auto threads = number_before(row.lower_notes, "vcpu")) {
     cluster.cpus = static_cast<std::int64_t>(std::min(*threads, kMostThreads));
     cluster.unpinned = true;

@@ -94,7 +94,7 @@ std::string read_number(const NumberField& known, std::string_view text,
   return {};
 }
 
-// Policies and precisions that the model knows nothing of.
+// Policies and precisions that the model does not have.
 std::string unknown_word(const RowFields& row) {
   const std::string& policy = row.recompute;
   if (!policy.empty() && policy != "no" && policy != "false" && policy != "off" &&
@@ -180,11 +180,11 @@ RowFields row_fields(const base::CsvTable& table, const base::CsvTable::Record& 
     row.reason = fmt::format("has {} fields where the table has {} columns", record.fields.size(),
                              table.columns.size());
   } else if (!row.gpus) {
-    row.reason = "gpus: not said";
+    row.reason = "gpus: not stated";
   } else if (!row.seq) {
-    row.reason = "seq: not said";
+    row.reason = "seq: not stated";
   } else if (row.gpu_type.empty()) {
-    row.reason = "gpu_type: not said";
+    row.reason = "gpu_type: not stated";
   } else {
     row.reason = unknown_word(row);
   }

@@ -12,14 +12,15 @@ namespace assay::plan {
 struct RowFields {
   std::string id;
   std::string source;
-  std::string project;  // the repository or paper that the row is of; by its source where not said
-  std::string doubt;    // why the row should not be trusted; usually empty
-  std::string model;    // lower case
+  std::string
+      project;        // the repository or paper that the row is of; by its source where not stated
+  std::string doubt;  // why the row should not be trusted; usually empty
+  std::string model;  // lower case
   std::string gpu_type;
   std::string notes;
   std::string lower_notes;
   std::string software;   // source and notes, lower case
-  std::string recompute;  // lower case; empty: not said
+  std::string recompute;  // lower case; empty: not stated
   std::string precision;  // lower case
   std::string compile;    // lower case
   // Lower case, of tables that have such columns.

@@ -56,7 +56,7 @@ std::vector<double> ways(bool free, double left) {
   return {divisors.begin(), divisors.end()};
 }
 
-// All ways to give the ranks that are left to the degrees that are not said. Where not every rank
+// All ways to give the ranks that are left to the degrees that are not stated. Where not every rank
 // finds a place, those ways that leave the fewest, to be split over sequences.
 class Spreader {
  public:
@@ -84,7 +84,7 @@ class Spreader {
 
  private:
   void add(Degrees degrees, double data, double rest) {
-    // Experts may have an axis of their own, and then they explain what is left.
+    // Experts may have a separate axis, which then explains what is left.
     if (shape_.is_moe() && degrees.ep > 1 && divides(degrees.ep, rest)) rest /= degrees.ep;
     if (rest > kMostContexts || rest > fewest_left_) return;
     if (rest < fewest_left_) found_.clear();
@@ -132,10 +132,10 @@ std::string taken(const RowFields& row, const Degrees& degrees, bool cp_said) {
   add(row.pp.has_value(), "pp", degrees.pp);
   add(row.ep.has_value(), "ep", degrees.ep);
   add(cp_said, "cp", degrees.cp);
-  return text.empty() ? text : text + " taken";
+  return text.empty() ? text : text + " assumed";
 }
 
-// Nobody lets stages wait for half of the time where interleaving them is an option.
+// If stages would idle for more than 30 % of the time, interleaving is assumed.
 double probable_chunks(const RowFields& row, const Shape& shape, Framework framework,
                        const Degrees& d) {
   constexpr double kMostIdle = 0.3;
@@ -177,7 +177,7 @@ RowLayouts row_layouts(const RowFields& row, const Shape& shape, Framework frame
   const bool all_said = row.dp && row.fsdp && row.tp && row.pp;
   if (shape.is_moe() && !row.ep && all_said && left <= shape.experts) said.ep = left;
 
-  // Experts that do not fit among the ranks that read data have an axis of their own.
+  // Experts that do not fit among the ranks that read data have a separate axis.
   const bool data_said = row.dp && row.fsdp;
   if (said.ep > 1 && data_said && !divides(said.ep, said.dp * said.fsdp) && divides(said.ep, left))
     left /= said.ep;
@@ -206,7 +206,7 @@ RowLayouts row_layouts(const RowFields& row, const Shape& shape, Framework frame
     d.ep_axis = d.ep > 1 && d.dp * d.fsdp * d.tp * d.pp * d.cp * d.ep == d.ranks;
   }
   if (result.candidates.size() > 1) {
-    result.assumed = "layout unknown: the fastest that fits taken";
+    result.assumed = "layout unknown: the fastest that fits assumed";
   } else {
     result.assumed = taken(row, result.candidates.front(), contexts.has_value());
   }

@@ -294,7 +294,7 @@ RowShape row_shape(const RowFields& row) {
     result.reason = fmt::format("heads: {} of a width of {}", shape.heads, shape.dim);
     return result;
   }
-  // Routers of these models choose groups of experts first, of which each has a node of its own.
+  // Routers of these models choose groups of experts first, each on a separate node.
   if (contains_like(row.model, "deepseek?v3")) shape.expert_groups = 4;
   if (contains_like(row.model, "deepseek?v2")) shape.expert_groups = 3;
   if (contains_like(row.model, "gpt?oss")) {
@@ -315,7 +315,7 @@ RowShape row_shape(const RowFields& row) {
            matrix * shape.shared_ffn);
   if (row.params && !shape.is_moe() && *row.params > kExpertsUnsaid * shape.body_parameters &&
       *row.params > kExpertsUnsaid * shape.vocab * shape.dim) {
-    result.reason = fmt::format("params: {:.3g} where such layers have {:.3g}; experts not said?",
+    result.reason = fmt::format("params: {:.3g} where such layers have {:.3g}; experts not stated?",
                                 *row.params, shape.body_parameters);
     return result;
   }

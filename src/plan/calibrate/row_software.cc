@@ -157,7 +157,7 @@ Software row_software(const RowFields& row, Framework framework, const Shape& sh
   if (contains_any(text, {"hybridep", "deepep", "hai-llm"})) s.sends_tokens_once = true;
   // With a capacity nothing waits for counts of tokens.
   if (s.drops_tokens) s.graphed_experts = std::max(s.graphed_experts, kGraphedLayers);
-  s.loose_experts =
+  s.unbatched_experts =
       framework == Framework::kKempner && shape.is_moe() && contains(row.source, "unpacked");
   // Steps that were put together from layers that were measured one by one (docs/plan-model.md, 6).
   s.adds_gradients = !contains(text, "ground_truth_single");

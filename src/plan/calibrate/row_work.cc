@@ -21,7 +21,7 @@
 namespace assay::plan {
 namespace {
 
-// Recomputation that is not said is assumed when the model's need is so far beyond the card.
+// Recomputation that is not stated is assumed when the model's need is so far beyond the card.
 constexpr double kBeyondCard = 1.164;
 constexpr double kV4Keys = 340;
 // When Megatron could spread whole experts over tensor-parallel ranks.
@@ -98,8 +98,8 @@ double share_of_card(const Work& work) {
   return work.software.hostless ? need : kReserved * need;
 }
 
-// What makes a run that happened impossible was not so: of what the row does not say, the next
-// likelier that the card holds is taken. Says which.
+// A measured run must fit its card. If assumed values make it impossible, the next most likely
+// values that fit are used. Returns a description of them.
 std::string make_possible(const RowFields& row, Work& work) {
   if (share_of_card(work) <= 1) return {};
   std::string taken;
@@ -110,15 +110,15 @@ std::string make_possible(const RowFields& row, Work& work) {
   Software& s = work.software;
   if (work.fp8 && s.quantised_copies && !work.lora) {
     s.quantised_copies = false;
-    if (stop("weights in fp8 alone taken: copies in bf16 would not fit the card")) return taken;
+    if (stop("weights in fp8 alone assumed: copies in bf16 would not fit the card")) return taken;
   }
   if (!s.flash && !contains(row.software, "no flash") && !contains(row.software, "unfused") &&
       (!row.recompute.empty() || row.mem_gb)) {
     s.flash = true;
-    if (stop("flash attention taken: scores would not fit the card")) return taken;
+    if (stop("flash attention assumed: scores would not fit the card")) return taken;
   }
   if (!row.recompute.empty()) return taken;
-  // Eager software recomputed what did not fit. Later software has ways of its own to save memory:
+  // Eager software recomputed what did not fit. Later software saves memory in other ways:
   // in pipelines, for mixtures, and where hosts lend theirs.
   const bool eager = !s.fused && s.framework != Framework::kAutomodel;
   const bool other_ways = work.shape.is_moe() ||
@@ -126,16 +126,16 @@ std::string make_possible(const RowFields& row, Work& work) {
   if (other_ways) return taken;
   work.recompute = RecomputeKind::kSelective;
   if (!eager && share_of_card(work) <= 1) {
-    note(taken, "ac: not said, selective taken for what the card holds");
+    note(taken, "ac: not stated, selective assumed to fit the card");
     return taken;
   }
   work.recompute = RecomputeKind::kFull;
-  note(taken, "ac: not said, full taken for what the card holds");
+  note(taken, "ac: not stated, full assumed to fit the card");
   return taken;
 }
 
-// Of layouts that are possible, those that the card holds; if it holds none, the smallest. Nobody
-// cuts a model further than it must be.
+// Keeps the possible layouts that fit the card; if none does, the smallest. A model is rarely
+// divided further than necessary.
 void keep_probable(std::vector<Work>& works) {
   double least = std::numeric_limits<double>::infinity();
   for (const Work& work : works) least = std::min(least, share_of_card(work));
@@ -246,7 +246,7 @@ RowWork row_work(const RowFields& row) {
     note(result.reason, assumed);
   }
   note(result.reason, possible);
-  if (!contains(possible, "ac: ") && row.recompute.empty()) note(result.reason, "ac none taken");
+  if (!contains(possible, "ac: ") && row.recompute.empty()) note(result.reason, "ac none assumed");
   result.assumed = !result.reason.empty();
   result.batch_unknown = batches.unknown;
   result.by_rate = batches.by_rate;

@@ -24,6 +24,7 @@ struct Row {
   bool memory_counted = true;        // by the allocator: constants may be fitted to it
   // The row's notes say that it measured something other than a step (see parse_rows()), its table
   // has a `doubt`, or its batch is unknown. It is predicted, but neither fitted nor scored.
+  // Rows with tokens per second and no batch are not flagged (by_rate).
   bool flagged = false;
   // The row has tokens per second but no batch: step_s is that of an assumed batch, and its memory
   // is not used.

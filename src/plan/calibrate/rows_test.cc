@@ -154,7 +154,7 @@ TEST(Rows, NonsenseHasAReasonAndNoWork) {
       {"precision", "int3", "precision: 'int3' is none of bf16, fp16, fp8, mxfp8, nvfp4"},
       {"precision", "fp32", "precision: 'fp32' is none of bf16, fp16, fp8, mxfp8, nvfp4"},
       {"gpus_per_node", "1e12", "gpus_per_node: '1e12' is no size that exists"},
-      {"params", "9e10", "params: 9e+10 where such layers have 1.61e+09; experts not said?"},
+      {"params", "9e10", "params: 9e+10 where such layers have 1.61e+09; experts not stated?"},
       {"notes", "\"open", "a quote is not closed"},
       {"dp", "8,9,10", "has 12 fields where the table has 10 columns"},
   };
@@ -169,10 +169,10 @@ TEST(Rows, NonsenseHasAReasonAndNoWork) {
 TEST(Rows, MissingEssentialValuesHaveAReason) {
   const std::string columns = "gpus,gpu_type,seq,model\n";
   const auto reason = [&](const std::string& row) { return rows_of(columns + row)[0].reason; };
-  EXPECT_EQ(reason(",H100,2048,Llama3-8B\n"), "gpus: not said");
+  EXPECT_EQ(reason(",H100,2048,Llama3-8B\n"), "gpus: not stated");
   EXPECT_EQ(reason("0,H100,2048,Llama3-8B\n"), "gpus: '0' is not above zero");
-  EXPECT_EQ(reason("8,,2048,Llama3-8B\n"), "gpu_type: not said");
-  EXPECT_EQ(reason("8,H100,nan,Llama3-8B\n"), "seq: not said");
+  EXPECT_EQ(reason("8,,2048,Llama3-8B\n"), "gpu_type: not stated");
+  EXPECT_EQ(reason("8,H100,nan,Llama3-8B\n"), "seq: not stated");
   EXPECT_EQ(reason("8,abacus,2048,Llama3-8B\n"), "gpu_type: no data sheet of 'abacus'");
   EXPECT_EQ(reason("8,H100,2048,mine\n"),
             "layers, dim: missing, and neither params nor the model's name implies them");
@@ -224,15 +224,15 @@ struct Unsaid {
 
 TEST(Rows, AssumedValuesAreReported) {
   const Unsaid cases[] = {
-      {"source,ac,fsdp,tp,pp", "Megatron-LM,none,1,2,1", "dp 4 taken"},
-      {"source,ac,dp,tp,pp", "Megatron-LM,none,1,2,1", "fsdp 4 taken"},
-      {"source,ac,dp,fsdp,tp", "Megatron-LM,none,2,1,1", "pp 4 taken"},
-      {"source,ac,dp,fsdp,pp", "Megatron-LM,none,2,1,1", "tp 4 taken"},
-      {"source,ac,dp,fsdp,tp,pp", "Megatron-LM,none,2,1,1,1", "cp 4 taken"},
-      {"source,ac", "Megatron-LM,none", "layout unknown: the fastest that fits taken"},
+      {"source,ac,fsdp,tp,pp", "Megatron-LM,none,1,2,1", "dp 4 assumed"},
+      {"source,ac,dp,tp,pp", "Megatron-LM,none,1,2,1", "fsdp 4 assumed"},
+      {"source,ac,dp,fsdp,tp", "Megatron-LM,none,2,1,1", "pp 4 assumed"},
+      {"source,ac,dp,fsdp,pp", "Megatron-LM,none,2,1,1", "tp 4 assumed"},
+      {"source,ac,dp,fsdp,tp,pp", "Megatron-LM,none,2,1,1,1", "cp 4 assumed"},
+      {"source,ac", "Megatron-LM,none", "layout unknown: the fastest that fits assumed"},
       {"source,ac,dp", "me,none,8", "software unknown: eager PyTorch assumed"},
       {"ac,tp,pp,dp", "none,2,2,2", "software unknown: megatron-bridge assumed"},
-      {"source,dp", "Megatron-LM,8", "ac none taken"},
+      {"source,dp", "Megatron-LM,8", "ac none assumed"},
   };
   for (const Unsaid& c : cases) {
     const Row row = row_with(c.columns, c.fields);

@@ -35,8 +35,8 @@ base::Result<OfferCost> cost_of(const spec::PriceSpec& offer, std::int64_t devic
   return cost;
 }
 
-Input given_or(const std::optional<double>& given, double fallback, const char* source) {
-  return given ? Input{*given, "given"} : Input{fallback, source};
+SourcedNumber given_or(const std::optional<double>& given, double fallback, const char* source) {
+  return given ? SourcedNumber{*given, "given"} : SourcedNumber{fallback, source};
 }
 
 }  // namespace

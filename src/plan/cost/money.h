@@ -43,7 +43,7 @@ base::Result<std::vector<OfferCost>> costs_of(const spec::PriceList& offers,
                                               const spec::ClusterSpec& cluster, base::Seconds time);
 
 // A number that was assumed or given, with its source.
-struct Input {
+struct SourcedNumber {
   double value = 0;
   std::string source;
 };
@@ -56,11 +56,11 @@ struct EnergyChoices {
 
 // Of the devices alone: what processors, memory and fans of the nodes draw is not known.
 struct Energy {
-  Input watts_per_device;
+  SourcedNumber watts_per_device;
   std::int64_t devices = 0;
   base::Seconds time;
-  Input pue;
-  Input grid_g_per_kwh;
+  SourcedNumber pue;
+  SourcedNumber grid_g_per_kwh;
 
   [[nodiscard]] double devices_kwh() const;
   [[nodiscard]] double building_kwh() const { return devices_kwh() * pue.value; }

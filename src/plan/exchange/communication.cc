@@ -77,7 +77,7 @@ class Replicas {
     return layout_.fsdp * layout_.cp * (expert ? 1 : layout_.ep);
   }
 
-  // Ranks with the same tensors (the same shard of them) and tokens of their own.
+  // Ranks with the same tensors (the same shard of them) and different tokens.
   [[nodiscard]] std::int64_t replicas(bool expert) const {
     return layout_.fsdp > 1 ? layout_.dp : layout_.dp * layout_.cp * (expert ? 1 : layout_.ep);
   }
@@ -145,7 +145,7 @@ class Replicas {
                                      (times.reduced + times.reduced_ends)}};
   }
 
-  // Experts have replicas of their own and so collectives of their own; Muon's matrices likewise.
+  // Experts have separate replicas and so separate collectives; Muon's matrices likewise.
   void add_unit(const ExchangeUnit& unit, std::vector<Exchange>& exchanges) const {
     for (const bool expert : {false, true}) {
       std::int64_t elements = 0;

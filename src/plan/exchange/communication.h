@@ -43,13 +43,13 @@ struct GroupTraffic {
   step::Dtype type = step::Dtype::kBf16;  // of weights
   step::Dtype gradient_type = step::Dtype::kBf16;
   std::int64_t tensors = 0;        // or units
-  std::int64_t padded = 0;         // tensors, with those of zeros that fill a stack up
+  std::int64_t padded = 0;         // tensors, including zeros that pad a stack
   std::int64_t elements_each = 0;  // of the rank's part of a tensor
   std::int64_t elements = 0;       // of all of them, with padding
   Volume volume;                   // elements per optimizer step
 
   [[nodiscard]] Volume bytes() const;
-  // The reverse: elements of so many bytes.
+  // The reverse: the number of elements in these bytes.
   [[nodiscard]] Volume elements_of(const Volume& bytes) const;
   // Two bytes an element, whatever its type: how volumes are often published.
   [[nodiscard]] Volume two_byte_bytes() const { return volume * 2; }
@@ -57,18 +57,18 @@ struct GroupTraffic {
 
 // Between which ranks, for pricing the links.
 enum class Among : std::uint8_t {
-  kShards,        // fsdp above 1, with cp and, but for experts, ep
-  kReplicas,      // dp; without fsdp also cp and, but for experts, ep
+  kShards,        // fsdp above 1, with cp and, except for experts, ep
+  kReplicas,      // dp; without fsdp also cp and, except for experts, ep
   kTensor,        // tp
   kPipelineEnds,  // the first and the last stage
 };
 
-// The same collective, so many times per optimizer step.
+// A collective, and how often it is called per optimizer step.
 struct Exchange {
   step::Collective collective;
   std::int64_t calls = 1;
   Among among = Among::kShards;
-  step::Phase phase = step::Phase::kOptimizer;  // beside what it can be hidden
+  step::Phase phase = step::Phase::kOptimizer;  // which computation can hide it
 };
 
 // All calls of one kind and type.
@@ -87,7 +87,7 @@ struct CallSummary {
 
 struct Communication {
   std::string scheme;      // for people
-  std::int64_t stage = 0;  // of the pipeline, whose rank this is
+  std::int64_t stage = 0;  // pipeline stage of this rank
   std::vector<GroupTraffic> groups;
   std::vector<Exchange> exchanges;
 

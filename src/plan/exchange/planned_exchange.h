@@ -29,8 +29,8 @@ struct PlannedExchange {
   bool counted = false;     // from the trainer's program: exact
   std::string not_counted;  // why the trainer has no program for the job; empty: it has one
   std::string scheme;       // for people
-  std::int64_t rank = 0;    // whose this is
-  std::int64_t stage = 0;   // of the pipeline, that it is in
+  std::int64_t rank = 0;    // whose exchange this is
+  std::int64_t stage = 0;   // pipeline stage of this rank
   std::vector<GroupTraffic> groups;
   std::vector<PlannedCalls> calls;
   double sent_bytes = 0;  // about parameters: a ring's share of every message

@@ -31,9 +31,9 @@ struct Resilience {
 // once in 10^8.
 base::Result<void> check(const Resilience& r);
 
-// Of `units` machines (or devices), any of which stops all.
+// Mean time between failures of `units` machines (or devices), any of which stops all.
 base::Seconds gang_mtbf(base::Seconds unit_mtbf, std::int64_t units);
-// Of one of `units`, when so many together were interrupted so often.
+// Of one unit, if `units` of them had `interruptions` in the observed time.
 base::Seconds unit_mtbf(std::int64_t units, base::Seconds observed, std::int64_t interruptions);
 // When a gang stops for either of two reasons.
 base::Seconds either_mtbf(base::Seconds a, base::Seconds b);
@@ -55,7 +55,7 @@ double expected_failures(const Resilience& r, base::Seconds work);
 // The same seed gives the same figures, on every machine.
 struct Sampling {
   std::uint64_t seed = 1;
-  std::int64_t trials = 2000;  // a P90 of so many is the P89.3 to P90.7, two times of three
+  std::int64_t trials = 2000;  // with 2,000, a P90 is between P89.3 and P90.7 in two of three cases
 };
 base::Result<void> check(const Sampling& sampling);  // 1 to 1,000,000 trials
 

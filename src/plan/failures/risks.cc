@@ -35,7 +35,7 @@ Risks default_risks() {
 }
 
 std::vector<Assumption> listed(const Risks& risks) {
-  const auto time = [](const char* what, const Input& input) {
+  const auto time = [](const char* what, const SourcedNumber& input) {
     return Assumption{what, base::to_text(Seconds(input.value)), input.source};
   };
   return {

@@ -15,13 +15,13 @@
 namespace assay::plan {
 
 struct Risks {
-  Input device_mtbf;      // s, of one device with its share of a node
-  Input checkpoint_rate;  // bytes per second and node
-  Input restart;          // s, before the state is read
-  Input outage;           // s, until a lost machine is replaced
-  Input spot_available;   // s, until spot machines are preempted: all of a run's at once
-  Input spot_gone;        // s, until they are available again
-  Input spot_notice;      // s, before preemption
+  SourcedNumber device_mtbf;      // s, of one device with its share of a node
+  SourcedNumber checkpoint_rate;  // bytes per second and node
+  SourcedNumber restart;          // s, before the state is read
+  SourcedNumber outage;           // s, until a lost machine is replaced
+  SourcedNumber spot_available;   // s, until spot machines are preempted: all of a run's at once
+  SourcedNumber spot_gone;        // s, until they are available again
+  SourcedNumber spot_notice;      // s, before preemption
 };
 
 Risks default_risks();
@@ -34,7 +34,7 @@ struct Assumption {
 };
 std::vector<Assumption> listed(const Risks& risks);
 
-// One run: so much useful time on so many machines, with so much state to save.
+// One run: its useful time, its machines, and the size of its state.
 struct RunOnMachines {
   base::Seconds work;
   base::Seconds step;

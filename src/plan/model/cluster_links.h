@@ -7,7 +7,7 @@
 
 namespace assay::plan {
 
-// A usage error when the cluster does not describe a link that it needs.
+// A usage error if the cluster lacks the description of a link that it needs.
 base::Result<Links> links_of(const spec::ClusterSpec& cluster);
 
 }  // namespace assay::plan

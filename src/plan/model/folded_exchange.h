@@ -10,8 +10,8 @@
 
 namespace assay::plan {
 
-// Layers of a pipeline's stages. Our trainer gives those in the middle one more where they do not
-// come out even; of other software all count as equal.
+// Layers of a pipeline's stages. If they do not divide evenly, our trainer gives the stages in the
+// middle one more; those of other software count as equal.
 struct StageLayers {
   double first = 0;
   double last = 0;
@@ -21,13 +21,13 @@ StageLayers stage_layers(const Work& work);
 
 // Elements of a rank in the stage that has most of them, before shards divide them.
 struct TrainedPart {
-  double layers = 0;   // that it has
-  double blocks = 0;   // their parameters, but those of experts that only some ranks have
-  double experts = 0;  // these
+  double layers = 0;   // layers of the rank
+  double blocks = 0;   // their parameters, without experts that are spread over ranks
+  double experts = 0;  // parameters of those experts
   double table = 0;    // the embedding, or the head
-  double tables = 0;   // that it keeps
+  double tables = 0;   // vocabulary tables that the rank keeps
   double used = 0;  // tables that a micro-batch uses: a table that is also the head is used twice
-  double gathered = 0;  // tables that it gathers: that one once
+  double gathered = 0;  // tables gathered; a table that is also the head counts once
 
   // That all ranks of an axis have.
   [[nodiscard]] double held() const { return blocks + tables * table; }
@@ -37,16 +37,16 @@ TrainedPart trained_part(const Work& work);
 
 // The groups of ranks that exchange.
 struct FoldedAxes {
-  Axis data;      // who reads tokens of its own
-  Axis shards;    // who divides the state
-  Axis replicas;  // who has the same part of it
-  // The first two among ranks that have the same experts.
-  Axis expert_data;
-  Axis expert_shards;
+  RankAxis data;      // ranks that read different tokens
+  RankAxis shards;    // ranks that divide the training state
+  RankAxis replicas;  // ranks with the same part of the state
+  // data and shards, among ranks with the same experts.
+  RankAxis expert_data;
+  RankAxis expert_shards;
 };
 FoldedAxes folded_axes(const Work& work);
 
-// Units that a layer is gathered in: experts that only some ranks hold are a unit of their own.
+// Units that a layer is gathered in: experts that only some ranks hold are a separate unit.
 double units_of_layer(const Work& work);
 
 // Units of blocks per step that need no gathering, because they are still held from the pass

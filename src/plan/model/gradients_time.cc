@@ -20,7 +20,7 @@ class ReplicaPlan {
       return;
     }
     const double fsdp = degrees_.fsdp;
-    // Ranks of an axis of experts read tokens of their own and have the same dense layers.
+    // Ranks of an axis of experts read different tokens and have the same dense layers.
     const double same = replicas(degrees_);
     const double n = same * (degrees_.ep_axis ? degrees_.ep : 1);
     // Replicas of shards reduce a shard each, and the shards lie between them.
@@ -82,19 +82,19 @@ class ReplicaPlan {
   }
 
   // Reducing costs what gathering does.
-  void add_stacks(double parameters, const Axis& replicas) {
+  void add_stacks(double parameters, const RankAxis& replicas) {
     const MuonExchange& muon = work_.muon_exchange;
     add({CollectiveKind::kAllGather, muon.bytes * parameters, replicas, muon.calls, 1, true});
   }
 
   // Those that share the optimizer's state reduce gradients to their shards and gather weights;
   // over all others gradients, or shards of them, are summed.
-  void add_replicas(double parameters, const Axis& replicas, double sharing, double between) {
+  void add_replicas(double parameters, const RankAxis& replicas, double sharing, double between) {
     const double gradient = work_.software.gradient_bytes;
     if (sharing <= 0) sharing = work_.software.shards_optimizer ? replicas.ranks : 1;
     const double shards = std::min(sharing, replicas.ranks);
-    Axis sharers = replicas;
-    Axis others{replicas.ranks / shards, replicas.apart};
+    RankAxis sharers = replicas;
+    RankAxis others{replicas.ranks / shards, replicas.apart};
     if (shards < replicas.ranks) {
       sharers = {shards, between};
       if (degrees_.dp > shards) others.apart *= shards;
@@ -114,7 +114,7 @@ class ReplicaPlan {
   void gather_matrices(double between) {
     const double experts = rank_.expert_parameters * work_.shape.layers;
     const double shards = degrees_.fsdp > 1 ? degrees_.fsdp : degrees_.state_shards;
-    const auto gather = [&](double elements, double cut, const Axis& axis) {
+    const auto gather = [&](double elements, double cut, const RankAxis& axis) {
       const double whole = kWeightBytes * elements / degrees_.pp;
       add({CollectiveKind::kAllGather, whole / cut, axis, kGradientBuckets});
       add({CollectiveKind::kAllGather, whole, {.ranks = cut}, kGradientBuckets});

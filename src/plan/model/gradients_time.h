@@ -17,7 +17,7 @@ namespace assay::plan {
 struct ReplicaExchange {
   step::CollectiveKind kind = step::CollectiveKind::kAllReduce;
   double bytes = 0;  // of the whole, each time
-  Axis axis;
+  RankAxis axis;
   double calls = 1;     // that the bytes are cut into
   double times = 1;     // per step
   bool hidden = false;  // some of it, behind the backward pass, where software does that

@@ -132,7 +132,7 @@ TEST(PricedGradients, OfOurTrainerArePaidForEveryMicroBatch) {
             5 * ours("layout.zero=1", "batch.accumulate=1"));
 }
 
-// Muon wants whole matrices, wherever their parts are.
+// Muon needs whole matrices, wherever their parts are.
 TEST(PricedGradients, MuonOfShardsGathersItsMatrices) {
   EXPECT_EQ(gradients_of({"layout.zero=3"}), 0);
   EXPECT_GT(gradients_of({"layout.zero=3", "train.optimizer=muon"}), 0);

@@ -1,4 +1,4 @@
-// The tables are what plan/calibrate makes of the measured rows in tests/data/plan; a test there
+// The tables are computed by plan/calibrate from the measured rows in tests/data/plan; a test there
 // compares them.
 #include "plan/model/intervals.h"
 

@@ -98,7 +98,7 @@ TwoWays parameter_passes(const Work& work, const RankShare& rank, const Constant
   if (degrees.fsdp > 1) {
     forward = software.copies_gathered ? kCopied : 0;
     backward = (software.gathers_once ? 0 : forward) + kMadeAndRead + sum;
-  } else if (software.fused_adds) {
+  } else if (software.fused_accumulation) {
     backward = 2 * sum;
   } else if (work.batch.micros > 1 && software.adds_gradients) {
     backward = kMadeAndRead + 2 * sum;

@@ -16,11 +16,11 @@ using step::CollectiveKind;
 constexpr double kOperators = 30;
 constexpr double kMixtureOperators = 30;
 constexpr double kCollectiveOperators = 4;
-constexpr double kLooseExpertOperators = 6;  // each expert by itself
-// Of the host's time for a mixture, a third does not depend on how many experts a rank has, and as
-// much again comes with each so many: their weights are tensors of their own, which are listed,
-// cast and hooked one by one. As far as that was measured without graphs; the products of further
-// experts are in the same two calls, which start kernels for each of them.
+constexpr double kUnbatchedExpertOperators = 6;  // one product per expert
+// A third of the host's time for a mixture does not depend on the number of experts of a rank, and
+// as much again comes with every kExpertsOfHalf of them: their weights are separate tensors, which
+// are listed, cast and hooked one by one. That was measured without graphs up to kMeasuredExperts;
+// the products of further experts are in the same two calls, which start kernels for each of them.
 constexpr double kExpertsOfHalf = 8;
 constexpr double kMeasuredExperts = 16;
 constexpr double kFurtherExpert = 2 * 5e-6;  // seconds: a kernel of each product
@@ -207,11 +207,11 @@ LayerTimes layer_times(const Work& work, const RankShare& rank, const Constants&
   forward.passes += parameters.forward;
 
   double launched = operators + (work.degrees.tp > 1 ? kCollectiveOperators : 0);
-  if (work.software.loose_experts)
-    launched += rank.moe_share * rank.local_experts * kLooseExpertOperators;
+  if (work.software.unbatched_experts)
+    launched += rank.moe_share * rank.local_experts * kUnbatchedExpertOperators;
   const Software& software = work.software;
-  // Without grouped products each expert has operators of its own.
-  const double one_by_one = rank.local_experts * kLooseExpertOperators * rank.host_per_operator;
+  // Without grouped products each expert has separate operators.
+  const double one_by_one = rank.local_experts * kUnbatchedExpertOperators * rank.host_per_operator;
   const double measured = std::min(rank.local_experts, kMeasuredExperts);
   const double further = (rank.local_experts - measured) * kFurtherExpert;
   const double grouped =

@@ -28,11 +28,10 @@ struct LayerTime {
 
 struct LayerTimes {
   LayerTime forward;
-  LayerTime backward;     // with what is computed again
-  double clock = 1;       // of full clock
-  double all_reduce = 0;  // one, of tensor parallelism
-  // Of our trainer: seconds in which rows of experts are on the links, waited for or not, so that
-  // nothing else is.
+  LayerTime backward;     // including recomputation
+  double clock = 1;       // as a fraction of full clock
+  double all_reduce = 0;  // one all-reduce of tensor parallelism
+  // Of our trainer: seconds in which the exchange of expert rows occupies the links, hidden or not.
   double links_forward = 0;
   double links_backward = 0;
 };

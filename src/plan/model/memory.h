@@ -18,15 +18,15 @@ struct MemoryNeed {
   base::Bytes activations;  // kept for the backward pass, logits included
   base::Bytes gathered;     // what FSDP holds unsharded, communication's buffers
   base::Bytes workspace;    // of the layer at work, context, libraries, fragmentation
-  double stage = 0;         // of the pipeline, whose ranks are the largest
+  double stage = 0;         // pipeline stage whose ranks need the most
 
   [[nodiscard]] base::Bytes total() const {
     return parameters + gradients + optimizer + activations + gathered + workspace;
   }
 };
 
-// The nearest, of a part that is not negative. What no machine holds counts as an exbibyte, and so
-// does what is not a number: it fits nowhere, and sums of parts do not overflow.
+// Rounds a part, which is not negative. Amounts beyond an exbibyte, and values that are not
+// numbers, count as an exbibyte: that fits nowhere, and sums of parts do not overflow.
 inline base::Bytes whole_bytes(double bytes) {
   constexpr double kMostBytes = 1024.0 * 1024 * 1024 * 1024 * 1024 * 1024;
   return base::Bytes(std::llround(std::min(kMostBytes, bytes)));

@@ -10,7 +10,7 @@ namespace {
 
 // Bytes of a routed token's copy that one unit of moe_ops moves, per element: four passes of bf16.
 constexpr double kRoutingBytes = 8;
-// Rows are permuted and quantised by their width, and what experts make of them by theirs.
+// Rows are permuted and quantised by their width, and the output of experts by its own.
 constexpr double kExpertPasses = 1;
 
 // Each expert's tokens fill whole tiles; one launch does all local experts.
@@ -77,7 +77,7 @@ double all_to_all_seconds(const Work& work, const RankShare& rank, const Constan
   const double to_nodes = once ? nodes_visited(work.shape, nodes) : experts;
   const double bytes = 2 * work.shape.capacity * work.degrees.expert_load * rank.tokens *
                        work.shape.expert_width() / rank.sequence_cut;
-  const auto seconds = [&](double sent, const Axis& axis) {
+  const auto seconds = [&](double sent, const RankAxis& axis) {
     return exchange_alone_seconds(step::CollectiveKind::kAllToAll, sent, axis, work.links,
                                   constants.a2a_eff);
   };
@@ -87,8 +87,8 @@ double all_to_all_seconds(const Work& work, const RankShare& rank, const Constan
   return 2 * (inside + outside) * exposed;
 }
 
-// Ranks that hold parts of the same experts gather the rows for them, and add up and scatter what
-// they make of them.
+// Ranks that hold parts of the same experts gather the rows for them, and add up and scatter
+// the output of the experts.
 double gathered_rows_seconds(const Work& work, const RankShare& rank, const Constants& constants) {
   if (!rank.gathers_rows) return 0;
   const double bytes =
@@ -113,7 +113,7 @@ MixtureTime mixture_time(const Work& work, const RankShare& rank, const Constant
   const double width = work.shape.expert_width() + kExpertPasses * ffn;
   const double rows = rank.routed_tokens * work.shape.copies() * work.degrees.expert_load;
   time.permutation = factor * constants.moe_ops * kRoutingBytes * rows * width / rank.memory_rate;
-  // Biases and clamped activations: bf16, each a pass of its own.
+  // Biases and clamped activations: bf16, each a separate pass.
   const double extra =
       work.shape.expert_passes * ffn + work.shape.row_passes * work.shape.expert_width();
   time.permutation += 2 * rows * extra / rank.memory_rate;

@@ -33,7 +33,7 @@ double all_to_all(const Work& work) {
 double of_copies(const Work& work, double across, double inside) {
   const double row_bytes = 2 * work.batch.sequence * work.batch.micro_batch * work.shape.dim;
   const double eff = shipped_constants().a2a_eff;
-  const auto seconds = [&](double copies, const Axis& axis) {
+  const auto seconds = [&](double copies, const RankAxis& axis) {
     return exchange_alone_seconds(step::CollectiveKind::kAllToAll, copies * row_bytes, axis,
                                   work.links, eff);
   };

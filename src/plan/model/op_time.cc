@@ -19,7 +19,7 @@ constexpr std::array<ProductTile, 3> kProductTiles = {
 // A product of few tiles is split along K, down to this part of a wave.
 constexpr double kLeastWave = 0.25;
 
-// The cache serves what it has 1 / 0.4 times as fast as memory would.
+// Data in the cache is read 1 / 0.4 times as fast as from memory.
 constexpr double kCacheFloor = 0.4;
 
 // The part of full power that does not follow what tensor cores do: leakage, memory, clocks.

@@ -9,14 +9,14 @@ double pipeline_seconds(const Pipeline& p) {
   // The slowest stage is never idle between its first and its last chunk. Before that the others
   // work on the first micro-batch, and after it on the last one, a chunk each.
   const double busy = p.micros * p.slowest + (p.whole - p.slowest) / p.chunks;
-  // What each of the other stages makes of the first and the last micro-batch of the slowest one is
-  // not waited for, as long as there are as many.
+  // While a stage waits for the first and last micro-batches, it computes deferred weight
+  // gradients, if it has that many.
   const double more = p.two_rounds ? std::clamp(p.micros - p.stages, 0.0, p.stages - 1) : 0;
   const double filled = p.stages - 1 + std::min(p.micros, p.stages) - 1 + more;
   if (p.weights > 0) return std::max(p.micros * p.slowest, busy - p.weights * filled);
   if (p.chunks <= 1) return busy;
-  // Micro-batches go round in groups of as many as there are stages. A group that is not full takes
-  // as long to come round: its first one passes every chunk, and the others follow a chunk apart.
+  // Micro-batches pass the chunks in groups, with as many as there are stages. A group that is not
+  // full takes as long: its first one passes every chunk, and the others follow a chunk apart.
   const double groups = std::ceil(p.micros / p.stages);
   const double followers = p.micros - (groups - 1) * p.stages - 1;
   return std::max(busy, p.whole * (groups + followers / p.stages / p.chunks));

@@ -28,7 +28,8 @@ RankShare rank_share(const Work& work, const Constants& constants) {
   r.ffn = shape.ffn;
   r.trained = !work.lora;
 
-  const double reached = constants.gemm_eff * (software.young ? constants.young_eff : 1) *
+  const double reached = constants.gemm_eff *
+                         (software.first_year_kernels ? constants.young_eff : 1) *
                          (card.generation == Generation::kAmd ? constants.amd_eff : 1);
   r.head = {card.bf16_flops.count() * reached, card.multiprocessors};
   r.products = r.head;

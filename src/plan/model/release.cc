@@ -85,7 +85,7 @@ void add_release(const Release& release, bool mixture, const Card& card, Softwar
   const auto since = [&](double date) { return release.date && *release.date >= date; };
   const bool hopper = card.generation == Generation::kHopper;
   const bool blackwell = card.generation == Generation::kBlackwell;
-  software.young = release.date && is_young(*release.date, card.generation);
+  software.first_year_kernels = release.date && is_young(*release.date, card.generation);
   if (!mixture || software.framework == Framework::kAssay) return;
 
   const bool megatron = is_megatron_core(software.framework);

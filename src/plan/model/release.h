@@ -15,8 +15,8 @@ struct Release {
   std::optional<double> date;  // unknown: earlier than everything that came with some release
   bool bf16 = false;           // weights, not fp16
   bool quantised = false;      // products in fp8 or fp4
-  bool engine = false;         // the source says that it is Transformer Engine's
-  // Norms and activations are what Megatron's own fusions are of, or have kernels of their own.
+  bool engine = false;         // the source states Transformer Engine
+  // Norms and activations are fused as Megatron does it, or have separate kernels.
   bool fused_norms = true;
   // The source says which CUDA graphs are captured, or that the recipe is not tuned.
   bool graphs_known = false;
@@ -26,11 +26,11 @@ struct Release {
 // Share of launches that CUDA graphs of single layers replay.
 inline constexpr double kGraphedLayers = 0.5;
 
-// Takes away what came later than the release, and adds what depends on the weights' type, before
-// anything that a source says of its run.
+// Removes traits that came later than the release, and adds those that depend on the weights' type.
+// To be called before what a source states about its run is applied.
 void make_earlier(const Release& release, const Card& card, Software& software);
 
-// Adds what the release has to the traits of its framework, whose graphs are known by then.
+// Adds the traits of the release to those of its framework. CUDA graphs must be known by then.
 void add_release(const Release& release, bool mixture, const Card& card, Software& software);
 
 }  // namespace assay::plan

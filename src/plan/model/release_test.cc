@@ -31,7 +31,7 @@ TEST(Release, AnUnknownDateIsAnEarlyOne) {
   const Software software = released(Framework::kMegatronCore, "H100-SXM5-80GB", {});
   EXPECT_TRUE(software.early_experts);
   EXPECT_FALSE(software.sends_tokens_once);
-  EXPECT_FALSE(software.young);
+  EXPECT_FALSE(software.first_year_kernels);
 }
 
 TEST(Release, TheNewestCapturesWholeIterationsOnBlackwell) {
@@ -41,7 +41,7 @@ TEST(Release, TheNewestCapturesWholeIterationsOnBlackwell) {
   EXPECT_TRUE(software.overlaps_experts);
   EXPECT_TRUE(software.sends_tokens_once);
   EXPECT_FALSE(software.early_experts);
-  EXPECT_FALSE(software.young);
+  EXPECT_FALSE(software.first_year_kernels);
 }
 
 TEST(Release, OtherSoftwareAndDenseModelsHaveNoneOfIt) {
@@ -51,7 +51,8 @@ TEST(Release, OtherSoftwareAndDenseModelsHaveNoneOfIt) {
       released(Framework::kAssay, "H100-SXM5-80GB", {.date = kNewestRelease}).early_experts);
   EXPECT_FALSE(released(Framework::kMegatronCore, "GB200", {.date = kNewestRelease}, false)
                    .overlaps_experts);
-  EXPECT_TRUE(released(Framework::kMegatronCore, "GB200", {.date = 2025.0}, false).young);
+  EXPECT_TRUE(
+      released(Framework::kMegatronCore, "GB200", {.date = 2025.0}, false).first_year_kernels);
 }
 
 }  // namespace

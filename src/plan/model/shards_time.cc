@@ -45,7 +45,7 @@ ShardsTime shards_time(const Work& work, const RankShare& rank, double forward, 
   const double apart = sharers_apart(degrees) * (degrees.ep_axis ? degrees.ep : 1);
   const bool exposed = software.zero3_by_tensor || rank.naive_experts;
   const double calls = software.zero3_by_tensor ? kTensorsPerLayer : degrees.units;
-  const auto seconds = [&](CollectiveKind kind, double bytes, const Axis& axis) {
+  const auto seconds = [&](CollectiveKind kind, double bytes, const RankAxis& axis) {
     return calls * exchange_seconds(kind, bytes / calls, axis, work.links, constants,
                                     exposed ? constants.zero3_bw : 1);
   };
@@ -55,7 +55,7 @@ ShardsTime shards_time(const Work& work, const RankShare& rank, double forward, 
     const double unit = part.blocks / part.layers;
     const double experts = part.experts / part.layers;
     const FoldedAxes axes = folded_axes(work);
-    const auto of = [&](CollectiveKind kind, double bytes, const Axis& axis) {
+    const auto of = [&](CollectiveKind kind, double bytes, const RankAxis& axis) {
       return calls * exchange_seconds(kind, bytes / calls, axis, work.links, constants);
     };
     const double units = part.layers * units_of_layer(work);
@@ -77,8 +77,8 @@ ShardsTime shards_time(const Work& work, const RankShare& rank, double forward, 
                                 of(CollectiveKind::kAllToAll, gradient * end, axes.data))};
   }
   const TrainedParameters unit = gathered_of_layer(work, rank);
-  const Axis shards{n, apart};
-  const Axis expert_shards{expert_holders(degrees, rank, n), expert_holders_apart(degrees, rank)};
+  const RankAxis shards{n, apart};
+  const RankAxis expert_shards{expert_holders(degrees, rank, n), expert_holders_apart(degrees, rank)};
   const auto of_layer = [&](CollectiveKind kind, double each) {
     return seconds(kind, each * unit.dense, shards) +
            seconds(kind, each * unit.experts, expert_shards);

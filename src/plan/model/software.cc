@@ -28,7 +28,7 @@ constexpr std::array<std::string_view, 15> kFrameworkNames = {"assay",
 constexpr std::array<std::string_view, 4> kSoftwareClassNames = {"megatron-eager", "torch-eager",
                                                                  "fused", "moe"};
 
-// Hopper's tensor cores, and later ones, want kernels of their own.
+// Tensor cores of Hopper and later generations need their own kernels.
 constexpr base::FlopsPerSecond kMostOfAmpere(400e12);
 
 Software eager_torch(Framework framework) {
@@ -70,7 +70,7 @@ Software megatron_core(Framework framework) {
   s.gradient_bytes = framework == Framework::kMegatronCore ? 4 : 2;
   s.vocab_parallel_loss = framework == Framework::kMegatronCore;
   s.quantised_copies = true;
-  s.fused_adds = true;
+  s.fused_accumulation = true;
   return s;
 }
 
@@ -117,7 +117,7 @@ Software traits_of(Framework framework, const Card& card) {
       Software s;
       s.framework = framework;
       s.hostless = framework == Framework::kLlmc;
-      s.fused_adds = framework == Framework::kLlmc;
+      s.fused_accumulation = framework == Framework::kLlmc;
       s.shards_optimizer = true;
       s.naive_experts = true;
       return s;
@@ -139,7 +139,7 @@ Software traits_of(Framework framework, const Card& card) {
       s.hostless = true;
       s.overlaps_gradients = true;
       s.shards_optimizer = true;
-      s.fused_adds = true;
+      s.fused_accumulation = true;
       s.optimizer_bytes = 4;
       s.optimizer_traffic = kPureTraffic;
       return s;

@@ -45,17 +45,17 @@ struct Software {
   bool flash = true;           // attention's scores never reach memory
   bool old_attention = false;  // flash kernels that were not written for the card
   bool triton_attention = false;
-  bool fused = true;            // compiled, Transformer Engine, or by hand
-  bool compiled = true;         // the loss too
-  bool fused_loss = false;      // holds what a compiled one does; rows show no time saved
-  bool megatron_fused = false;  // Megatron's own fusions of 2020 to 2022
-  bool hostless = false;        // no interpreter on the host
-  double graphed = 0;           // share of launches that CUDA graphs replay
-  double graphed_experts = 0;   // and of those of experts
-  bool young = false;           // kernels for a generation of cards that is in its first year
+  bool fused = true;                // compiled, Transformer Engine, or by hand
+  bool compiled = true;             // the loss too
+  bool fused_loss = false;          // holds what a compiled one does; rows show no time saved
+  bool megatron_fused = false;      // Megatron's own fusions of 2020 to 2022
+  bool hostless = false;            // no interpreter on the host
+  double graphed = 0;               // share of launches that CUDA graphs replay
+  double graphed_experts = 0;       // and of those of experts
+  bool first_year_kernels = false;  // for a generation of cards that is in its first year
   bool vocab_parallel_loss = false;
   bool dtensor = false;         // tensor parallelism by DTensor
-  bool gathers_logits = false;  // a loss that wants all logits on every rank
+  bool gathers_logits = false;  // the loss gathers all logits on every rank
   bool overlaps_tensor = false;
   bool overlaps_sends = false;  // of pipelines
   bool overlaps_gradients = false;
@@ -69,8 +69,8 @@ struct Software {
   bool recomputes_products = false;  // selective recomputation of every other product
   // Full recomputation ends with the last tensor that the backward pass reads.
   bool stops_early = false;
-  bool naive_experts = false;  // of mixtures: no grouped products, no fused permutation
-  bool loose_experts = false;  // each expert by itself
+  bool naive_experts = false;      // of mixtures: no grouped products, no fused permutation
+  bool unbatched_experts = false;  // one product per expert
   bool drops_tokens = false;
   bool early_experts = false;      // before permutation and quantisation were fused
   bool sends_tokens_once = false;  // to a rank, however many of its experts they visit
@@ -79,8 +79,8 @@ struct Software {
   // Of fp8: weights are quantised, and transposed for the backward pass, beside their bf16.
   bool quantised_copies = false;
   double gradient_bytes = 2;          // of an element when it is reduced
-  bool adds_gradients = true;         // else each micro-batch writes gradients of its own
-  bool fused_adds = false;            // products add their weights' gradients to what was there
+  bool adds_gradients = true;         // else each micro-batch writes separate gradients
+  bool fused_accumulation = false;    // weight-gradient products accumulate in place
   bool keeps_both_gradients = false;  // those of a micro-batch in bf16, their sums in fp32
   // Of a parameter: master weight and moments.
   double optimizer_bytes = 12;

@@ -93,13 +93,13 @@ double send_seconds(const Work& work, const TrainerStep* trained, const RankShar
   if (degrees.pp <= 1) return 0;
   const double bytes =
       trained != nullptr ? trained->stream : 2 * rank.tokens * work.shape.dim / degrees.tp;
-  const Axis stages{.ranks = degrees.pp, .apart = degrees.ranks / degrees.pp};
+  const RankAxis stages{.ranks = degrees.pp, .apart = degrees.ranks / degrees.pp};
   const double one =
       exchange_seconds(step::CollectiveKind::kSendReceive, bytes, stages, work.links, constants);
   return 2 * one * degrees.chunks * (work.software.overlaps_sends ? kSendExposed : 1);
 }
 
-// Which the others wait for.
+// The pipeline stage that the others wait for.
 struct SlowestStage {
   double layers = 0;
   double head_share = 1;
@@ -114,8 +114,8 @@ SlowestStage slowest_stage(const Work& work, double layer_seconds, double head_s
     const bool head = stages.last * layer_seconds + head_seconds >= stages.most * layer_seconds;
     return head ? SlowestStage{stages.last, 1} : SlowestStage{stages.most, 0};
   }
-  // Others fill stages, or chunks of them, with whole layers, and leave room for the head where
-  // that does not come out even, or for both ends.
+  // Other software fills stages, or their chunks, with whole layers. If the layers do not divide
+  // evenly, it leaves room for the head, or for both ends.
   const double chunks = std::clamp(degrees.chunks, 1.0, std::ceil(layers / pp));
   const double most = std::ceil(layers / (pp * chunks)) * chunks;
   const double room = most * pp - layers;
@@ -126,17 +126,17 @@ SlowestStage slowest_stage(const Work& work, double layer_seconds, double head_s
   return head ? SlowestStage{last, 1} : SlowestStage{most, 0};
 }
 
-// Of interleaved stages, gradients of one chunk after the other are complete while a whole group of
-// micro-batches goes backward, and weights are needed while one goes forward. A group that is not
-// full comes round no sooner. The group passes each layer once: where stages are uneven, the
-// slowest has more than its share of them.
+// With interleaved stages, the gradients of one chunk after another become complete during the
+// backward passes of a whole group of micro-batches, and weights are needed during its forward
+// passes. A group that is not full takes as long as a full one. It passes each layer once: where
+// stages are uneven, the slowest has more than its share of them.
 double micros_beside(const Work& work, const SlowestStage& slowest) {
   const bool interleaved = work.degrees.pp > 1 && work.degrees.chunks > 1;
   return interleaved ? std::min(work.degrees.pp, work.shape.layers / slowest.layers) : 1;
 }
 
-// What gradients are exchanged behind, of one micro-batch: the backward pass of the stage that has
-// most of them, and what it waits for the slowest one.
+// Time of one micro-batch in which gradients can be exchanged: the backward pass of the pipeline
+// stage with most gradients, and its wait for the slowest stage.
 double hiding_seconds(const Work& work, const SlowestStage& slowest, double layer_seconds,
                       double layer_backward, double head_seconds) {
   const double alone = layer_backward * slowest.layers;

@@ -13,15 +13,15 @@ namespace {
 
 constexpr double kTwoBytes = 2;  // bf16, as everything below
 
-// Bytes that layers keep per token, by who computes them again.
+// Bytes that layers keep per token, by part: a recomputation policy keeps or drops each.
 struct KeptByLayer {
   double stream = 0;      // before attention
   double middle = 0;      // before the MLP, and attention's inputs and results
   double norms = 0;       // results of norms
-  double gate_up = 0;     // what goes into the activation
-  double activation = 0;  // and what comes out of it
-  double rows = 0;        // of a mixture, while it is at work: what goes to experts and comes back
-  double later_rows = 0;  // of these, what gradients of weights need that are made later
+  double gate_up = 0;     // inputs of the activation
+  double activation = 0;  // outputs of the activation
+  double rows = 0;        // of a mixture, during its exchange: rows sent to experts and back
+  double later_rows = 0;  // of these, what deferred weight gradients need
 
   [[nodiscard]] double with(const step::KeptParts& parts) const {
     double kept = stream;
@@ -38,7 +38,7 @@ double spread_experts(const Work& work, const RankShare& rank) {
   return work.degrees.ep > 1 ? rank.expert_parameters / rank.expert_cut / work.degrees.ep : 0;
 }
 
-// Of so many ranks, those that have the same experts as one of them.
+// The number of ranks, of `ranks`, that have the same experts as one of them.
 double with_same_experts(const Work& work, double ranks) {
   return std::max(1.0, ranks / work.degrees.ep);
 }
@@ -87,13 +87,13 @@ KeptByLayer kept_by_layer(const Work& work, const RankShare& rank) {
   return kept;
 }
 
-// What is alive at once beside the training state and what blocks have gathered, in the stage with
-// so many layers.
+// For the memory in use at once, besides the training state and gathered blocks, in a stage with
+// `layers` layers.
 struct Stage {
   double layers = 0;
   bool first = false;
   bool last = false;
-  double deferred = 1;  // micro-batches whose gradients of weights are made later, where any are
+  double deferred = 1;  // micro-batches whose weight gradients are deferred, if any are
 };
 
 // Micro-batches between their forward and backward pass (step/pipeline.cc).

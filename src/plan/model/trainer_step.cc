@@ -10,7 +10,7 @@
 namespace assay::plan {
 namespace {
 
-constexpr double kLoadDigits = 1e6;  // of what is kept
+constexpr double kLoadDigits = 1e6;  // rounding of loads in the key
 
 PassKind kind_of_pass(step::OpKind kind) {
   switch (kind) {
@@ -89,15 +89,15 @@ void add(const step::Totals& totals, StepPieces& pieces, ByPhase StepCall::*time
 // What a mixture's layer exchanges among ranks with different experts, when, and what it computes
 // from the first of these to the last.
 void add_experts(const step::Totals& mixture, TrainerStep& step) {
-  using What = step::Moment::What;
+  using What = step::ScheduleEvent::What;
   std::map<std::int32_t, step::Phase> tickets;
-  const auto is_of_experts = [&](const step::Moment& at) {
+  const auto is_of_experts = [&](const step::ScheduleEvent& at) {
     if (at.what == What::kWait) return tickets.contains(at.ticket);
     return at.what == What::kIssue && mixture.exchanges[at.index].axis == step::Axis::kExpert;
   };
   StepPieces computed;
   bool is_empty = true;
-  for (const step::Moment& at : mixture.order) {
+  for (const step::ScheduleEvent& at : mixture.order) {
     if (at.what == What::kOp) {
       // Each moment is one of the op's executions.
       add(mixture.ops[at.index], 1, computed);

@@ -25,14 +25,14 @@ namespace assay::plan {
 
 struct DeviceTimes;
 
-// How often, or how much, in each part of a micro-batch's passes.
+// A count or amount per phase of a micro-batch.
 struct ByPhase {
   double forward = 0;
-  double again = 0;  // what the backward pass recomputes
+  double recomputed = 0;
   double backward = 0;
 
   [[nodiscard]] double& of(step::Phase phase) {
-    if (phase == step::Phase::kRecompute) return again;
+    if (phase == step::Phase::kRecompute) return recomputed;
     return phase == step::Phase::kForward ? forward : backward;
   }
 };

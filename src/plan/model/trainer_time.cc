@@ -13,15 +13,17 @@ namespace assay::plan {
 // Forward, recomputed and backward, at full clock.
 struct PhaseTimes {
   LayerTime forward;
-  LayerTime again;
+  LayerTime recomputed;
   LayerTime backward;
 
   void add(double LayerTime::*part, const ByPhase& times, double each) {
     forward.*part += times.forward * each;
-    again.*part += times.again * each;
+    recomputed.*part += times.recomputed * each;
     backward.*part += times.backward * each;
   }
-  [[nodiscard]] double total() const { return forward.total() + again.total() + backward.total(); }
+  [[nodiscard]] double total() const {
+    return forward.total() + recomputed.total() + backward.total();
+  }
 };
 
 // All that the time of a device depends on, beside the pieces themselves.
@@ -78,7 +80,7 @@ double product_of_expert(double rows, double n, double k, const ProductRate& rat
   return fewer + (tiles - whole) * seconds(whole + 1);
 }
 
-// Each expert's product is a call of its own, with waves of its own. For 8 experts with 4,096 rows
+// Each expert's product is a separate call, with separate waves. For 8 experts with 4,096 rows
 // that is 0.966 of the rate of one product of all rows, measured 0.965 (uneven rows; 2,048 x
 // 7,168); for 64 with 1,536 (2,048 x 1,408) 0.86, measured 0.84 (bench/results/moe.md).
 double seconds_of(const StepProduct& p, const DeviceRates& rates) {
@@ -117,7 +119,7 @@ PhaseTimes device_times(const StepPieces& pieces, const DeviceRates& rates) {
   const double attention = rates.head * c.attn_eff * c.own_attn * (1 + c.own_softmax / kUsualHead) /
                            (1 + c.own_softmax / rates.head_dim);
   t.forward.attention = pieces.attention.forward / attention;
-  t.again.attention = pieces.attention.again / attention;
+  t.recomputed.attention = pieces.attention.recomputed / attention;
   t.backward.attention = pieces.attention.backward / (attention * c.attn_bwd) *
                          (rates.deterministic ? kDeterministicBackward : 1);
   for (const StepPass& pass : pieces.passes) {
@@ -155,7 +157,7 @@ PhaseTimes mixed(const PhaseTimes& dense, const PhaseTimes& mixture, double moe_
   if (moe_share <= 0) return dense;
   PhaseTimes mean;
   for (LayerTime PhaseTimes::*phase :
-       {&PhaseTimes::forward, &PhaseTimes::again, &PhaseTimes::backward}) {
+       {&PhaseTimes::forward, &PhaseTimes::recomputed, &PhaseTimes::backward}) {
     add_share(dense.*phase, 1 - moe_share, mean.*phase);
     add_share(mixture.*phase, moe_share, mean.*phase);
   }
@@ -164,7 +166,7 @@ PhaseTimes mixed(const PhaseTimes& dense, const PhaseTimes& mixture, double moe_
 
 ByPhase mixed(const ByPhase& dense, const ByPhase& mixture, double moe_share) {
   const auto mean = [&](double a, double b) { return (1 - moe_share) * a + moe_share * b; };
-  return {mean(dense.forward, mixture.forward), mean(dense.again, mixture.again),
+  return {mean(dense.forward, mixture.forward), mean(dense.recomputed, mixture.recomputed),
           mean(dense.backward, mixture.backward)};
 }
 
@@ -187,7 +189,8 @@ void add_calls(const Work& work, const TrainerStep& step, double moe_share,
 
 // Of a mixture's layer: rows on their way between ranks that have different experts. One message
 // follows the other on the links, and what is computed from an exchange's issue to its wait hides
-// it, as the program has it. The fullest rank gets more than the others, who wait for it.
+// it, as the program has it. The rank with the most rows gets more than the others, which wait for
+// it.
 struct ExpertsTime {
   ByPhase waited;  // with what hidden messages slow
   ByPhase sent;    // all of it
@@ -230,7 +233,7 @@ ExpertsTime experts_time(const Work& work, const TrainerStep& step, const Device
     }
   }
   // What is hidden takes processors and memory from what hides it.
-  for (double ByPhase::*phase : {&ByPhase::forward, &ByPhase::again, &ByPhase::backward}) {
+  for (double ByPhase::*phase : {&ByPhase::forward, &ByPhase::recomputed, &ByPhase::backward}) {
     const double hidden = std::max(0.0, time.sent.*phase - time.waited.*phase);
     time.waited.*phase += constants.fsdp_slow * hidden;
   }
@@ -266,11 +269,11 @@ TrainerTimes trainer_times(const Work& work, const TrainerStep& step, const Rank
   layer.forward = mean.forward;
   layer.backward = mean.backward;
   const double recomputed = 1 - 1 / work.shape.layers;
-  add_share(mean.again, recomputed, layer.backward);
+  add_share(mean.recomputed, recomputed, layer.backward);
   layer.links_forward = rank.moe_share * experts.sent.forward;
-  layer.links_backward = rank.moe_share * (experts.sent.backward + experts.sent.again);
+  layer.links_backward = rank.moe_share * (experts.sent.backward + experts.sent.recomputed);
   // The last layer's rows come again as well, if not to be recomputed.
-  layer.backward.experts += (1 - recomputed) * rank.moe_share * experts.waited.again;
+  layer.backward.experts += (1 - recomputed) * rank.moe_share * experts.waited.recomputed;
   at_clock(layer.forward, layer.clock);
   at_clock(layer.backward, layer.clock);
   times.ends = ends.forward;

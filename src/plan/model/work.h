@@ -42,7 +42,7 @@ struct Shape {
   // A share of the layers attends to the last `window` keys only.
   double window = 0;
   double windowed_share = 0;
-  double state_share = 0;  // of the layers, those that keep a state instead of attending
+  double state_share = 0;  // share of layers that keep a state instead of attending
   // Mixtures.
   double experts = 1;
   double experts_per_token = 1;
@@ -73,7 +73,7 @@ struct Shape {
   [[nodiscard]] double copies() const { return experts_per_token * capacity; }
 };
 
-// Ranks = dp * fsdp * tp * pp * cp, and * ep where experts have an axis of their own.
+// Ranks = dp * fsdp * tp * pp * cp, and * ep where experts have a separate axis.
 struct Degrees {
   double dp = 1;
   double fsdp = 1;
@@ -95,7 +95,7 @@ struct Degrees {
   // Replicas that share the optimizer's state, and gradients; 0: by software.shards_optimizer.
   double state_shards = 0;
   double gradient_shards = 0;
-  // Rows of the fullest rank's experts / an even share: the other ranks wait for it.
+  // Rows of the rank whose experts have the most / an even share: the other ranks wait for it.
   double expert_load = 1;
 };
 
@@ -116,7 +116,7 @@ struct Card {
   base::FlopsPerSecond fp4_flops;  // 0: none
   base::BytesPerSecond memory_rate;
   double multiprocessors = 0;
-  double exponentials = 1;  // per second and flop, relative to others
+  double exponentials = 1;  // per second and flop, relative to other cards
   base::Watts watts;
   base::Bytes cache;  // L2
   base::Bytes memory;
@@ -167,7 +167,7 @@ struct Work {
   bool muon = false;           // for matrices, and AdamW for all else
   bool deterministic = false;  // attention has the same bits every time
   MuonExchange muon_exchange;
-  // Of a mixture: rows of the fullest expert, of an even share.
+  // Of a mixture: rows of the most loaded expert, as a multiple of an even share.
   double imbalance = 1;
   // Of a job that our trainer executes: what its steps are (trainer_step.h).
   std::shared_ptr<TrainerSteps> trainer;

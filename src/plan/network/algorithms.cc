@@ -15,8 +15,8 @@ double ll_limit_of(const LlLimit& limit, std::int64_t nodes) {
   return (nodes == 2 ? limit.two_nodes : limit.one_node) * 1e9;
 }
 
-// How many of the group are among so many consecutive devices of a node.
-double ranks_among(const Group& group, std::int64_t devices) {
+// How many ranks of the group are among `devices` consecutive devices of a node.
+double ranks_among(const RankGroup& group, std::int64_t devices) {
   return static_cast<double>(std::clamp<std::int64_t>(devices / group.stride, 1, group.per_node));
 }
 
@@ -28,7 +28,7 @@ double share_of(TierKind kind, const LinkShares& shares) {
 }  // namespace
 
 AlgorithmChoice::AlgorithmChoice(const NetworkConstants& constants, const GroupLinks& links,
-                                 const Group& group, LinkGeneration generation, double bytes)
+                                 const RankGroup& group, LinkGeneration generation, double bytes)
     : constants_(constants),
       links_(links),
       bytes_(bytes),
@@ -139,7 +139,7 @@ double AlgorithmChoice::tree_load() const {
 }
 
 // Groups of one kind fill the node, so there are devices / per_node of them beside each other.
-Crossing GroupLinks::crossing(const Network& network, const Group& group, const Tier& tier,
+Crossing GroupLinks::crossing(const Network& network, const RankGroup& group, const Tier& tier,
                               double below, const LinkShares& shares) const {
   const bool network_tier = tier.kind == TierKind::kNetwork;
   const auto ranks = static_cast<double>(group.ranks);
@@ -183,7 +183,7 @@ Crossing GroupLinks::crossing(const Network& network, const Group& group, const 
   return c;
 }
 
-GroupLinks::GroupLinks(const Network& network, const Group& group, const LinkShares& shares)
+GroupLinks::GroupLinks(const Network& network, const RankGroup& group, const LinkShares& shares)
     : inside_(std::numeric_limits<double>::infinity()), between_(inside_) {
   double below = 1;
   for (const Tier& tier : network.tiers()) {

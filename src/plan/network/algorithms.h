@@ -32,7 +32,7 @@ struct Crossing {
 // The links that one group crosses, and what it has of each.
 class GroupLinks {
  public:
-  GroupLinks(const Network& network, const Group& group, const LinkShares& shares);
+  GroupLinks(const Network& network, const RankGroup& group, const LinkShares& shares);
 
   // Innermost first; those that the group does not cross are left out.
   [[nodiscard]] std::span<const Crossing> crossings() const { return {crossings_.data(), count_}; }
@@ -44,7 +44,7 @@ class GroupLinks {
   }
 
  private:
-  [[nodiscard]] Crossing crossing(const Network& network, const Group& group, const Tier& tier,
+  [[nodiscard]] Crossing crossing(const Network& network, const RankGroup& group, const Tier& tier,
                                   double below, const LinkShares& shares) const;
 
   std::array<Crossing, 4> crossings_{};
@@ -66,8 +66,8 @@ struct AlgorithmCandidate {
 class AlgorithmChoice {
  public:
   // Of `bytes` over the group, whose links these are. Both must outlive it.
-  AlgorithmChoice(const NetworkConstants& constants, const GroupLinks& links, const Group& group,
-                  LinkGeneration generation, double bytes);
+  AlgorithmChoice(const NetworkConstants& constants, const GroupLinks& links,
+                  const RankGroup& group, LinkGeneration generation, double bytes);
 
   // What may be used; `traffic` are the bytes over every link, in `passes` laps.
   void ring(double passes, double traffic);

@@ -127,7 +127,7 @@ base::Result<Network> Network::of(const spec::ClusterSpec& cluster,
   return n;
 }
 
-Group Network::group(std::int64_t ranks, std::int64_t stride) const {
+RankGroup Network::group(std::int64_t ranks, std::int64_t stride) const {
   const std::int64_t apart = std::max<std::int64_t>(1, stride);
   const std::int64_t all = std::max<std::int64_t>(1, ranks);
   return {.ranks = all,
@@ -136,11 +136,11 @@ Group Network::group(std::int64_t ranks, std::int64_t stride) const {
 }
 
 // The least over what NCCL can choose from.
-CollectiveTime Network::time(const step::Collective& collective, const Group& group) const {
+CollectiveTime Network::time(const step::Collective& collective, const RankGroup& group) const {
   return time(collective.kind, static_cast<double>(collective.bytes()), group);
 }
 
-CollectiveTime Network::time(step::CollectiveKind kind, double bytes, const Group& group,
+CollectiveTime Network::time(step::CollectiveKind kind, double bytes, const RankGroup& group,
                              const LinkShares& shares) const {
   if (group.ranks <= 1 || bytes <= 0) return {};
   const bool has_network = count_ > 0 && tiers_[count_ - 1].kind == TierKind::kNetwork;

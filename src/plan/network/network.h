@@ -2,7 +2,7 @@
 // every question is arithmetic over at most four tiers of links, however many ranks there are.
 //
 //   ASSAY_TRY(const Network network, Network::of(job.cluster));
-//   const Group fsdp = network.group(job.layout.fsdp, /*stride=*/job.layout.tp);
+//   const RankGroup fsdp = network.group(job.layout.fsdp, /*stride=*/job.layout.tp);
 //   const CollectiveTime t = network.time(gather, fsdp);   // t.total, t.algorithm, …
 //
 // The model is NCCL's own, t = latency + bytes / bandwidth, as small as any algorithm and protocol
@@ -30,7 +30,7 @@ enum class TierKind : std::uint8_t { kNvlink, kPcie, kSockets, kNetwork };
 // Links between domains: a domain of a tier is what the tiers below connect.
 struct Tier {
   TierKind kind = TierKind::kNvlink;
-  std::int64_t devices = 1;         // that one domain above this tier has
+  std::int64_t devices = 1;         // in one domain above this tier
   base::BytesPerSecond nominal;     // per device and direction; kNetwork: per node
   base::BytesPerSecond achievable;  // by collectives; kSockets: by all of a node's together
   HopLatency hop{};                 // us
@@ -38,7 +38,7 @@ struct Tier {
 
 // Ranks that do a collective together: every `stride`-th of consecutive ranks, and ranks fill node
 // after node. What is innermost in a layout has stride 1.
-struct Group {
+struct RankGroup {
   std::int64_t ranks = 1;
   std::int64_t per_node = 1;  // of its ranks on one node
   std::int64_t stride = 1;
@@ -59,7 +59,8 @@ std::string_view to_text(Algorithm algorithm);
 std::string_view to_text(Protocol protocol);
 std::string_view to_text(TierKind kind);
 
-// What a collective has of its links while a step computes beside it, of what it has alone.
+// Fractions of its links' bandwidth that a collective reaches while a step computes beside it,
+// relative to a collective that runs alone.
 struct LinkShares {
   double nvlink = 1;
   double host = 1;  // PCIe, and what is between sockets
@@ -78,7 +79,7 @@ struct CollectiveTime {
 class Network {
  public:
   Network() = default;  // of a single device
-  // A usage error when the cluster does not give the speed of a link that it needs.
+  // A usage error if the cluster lacks the speed of a link that it needs.
   static base::Result<Network> of(const spec::ClusterSpec& cluster,
                                   const NetworkConstants& constants = {});
 
@@ -89,15 +90,16 @@ class Network {
   [[nodiscard]] bool has_nvls() const { return nvls_share_ > 0; }
 
   // `ranks` ranks, `stride` apart. May be more than the cluster has: a search asks about others.
-  [[nodiscard]] Group group(std::int64_t ranks, std::int64_t stride = 1) const;
+  [[nodiscard]] RankGroup group(std::int64_t ranks, std::int64_t stride = 1) const;
 
   // How long the group takes; its ranks count, not the collective's. One rank, or nothing to send,
   // takes no time. kSendReceive is from one rank of the group to the next, over the slowest link
   // that two neighbours have between them. For a group beyond one node the cluster must have a
   // network.
-  [[nodiscard]] CollectiveTime time(const step::Collective& collective, const Group& group) const;
+  [[nodiscard]] CollectiveTime time(const step::Collective& collective,
+                                    const RankGroup& group) const;
   // The same of any number of bytes, of the whole.
-  [[nodiscard]] CollectiveTime time(step::CollectiveKind kind, double bytes, const Group& group,
+  [[nodiscard]] CollectiveTime time(step::CollectiveKind kind, double bytes, const RankGroup& group,
                                     const LinkShares& shares = {}) const;
 
  private:

@@ -53,10 +53,10 @@ TEST(Network, OnlySwitchesOfHopperReduce) {
 
 TEST(Network, GroupsFillNodesFromTheInside) {
   const Network network = network_of(with_network(preset_cluster("h100-sxm-8"), 16, 400));
-  const Group tensor = network.group(8);
+  const RankGroup tensor = network.group(8);
   EXPECT_EQ(tensor.per_node, 8);
   EXPECT_EQ(tensor.nodes(), 1);
-  const Group sharded = network.group(32, 4);
+  const RankGroup sharded = network.group(32, 4);
   EXPECT_EQ(sharded.per_node, 2);
   EXPECT_EQ(sharded.nodes(), 16);
   EXPECT_EQ(network.group(16, 8).per_node, 1);
@@ -103,7 +103,7 @@ TEST(Network, AnAllToAllOverNodesIsAsSlowAsItsNetwork) {
 TEST(Network, SendingUsesTheLinkToOneRank) {
   const Network network = network_of(preset_cluster("h200-4-ib"));
   const auto c = collective(CollectiveKind::kSendReceive, kLargeMessage);
-  const auto bandwidth = [&](const Group& group) {
+  const auto bandwidth = [&](const RankGroup& group) {
     return network.time(c, group).bus_bandwidth.count();
   };
   EXPECT_NEAR(bandwidth(network.group(2)), 370.8e9 / 3, 1e9);

@@ -37,7 +37,7 @@ CollectiveKind any_kind() {
                            CollectiveKind::kAllToAll, CollectiveKind::kSendReceive);
 }
 
-Group any_group(const Network& network) {
+RankGroup any_group(const Network& network) {
   return network.group(*rc::gen::element(2, 3, 4, 8, 16, 64, 1000, 100'000),
                        *rc::gen::element(1, 2, 4, 8, 16));
 }
@@ -47,7 +47,7 @@ std::int64_t any_bytes() {
 }
 
 double seconds_of(const Network& network, CollectiveKind kind, std::int64_t bytes,
-                  const Group& group) {
+                  const RankGroup& group) {
   return network.time(collective(kind, bytes), group).total.count();
 }
 
@@ -69,7 +69,7 @@ RC_GTEST_PROP(NetworkProperty, OneRankOrNothingToSendCostsNothing, ()) {
 RC_GTEST_PROP(NetworkProperty, MoreBytesAreNeverFaster, ()) {
   const Network network = network_of(any_cluster());
   const CollectiveKind kind = any_kind();
-  const Group group = any_group(network);
+  const RankGroup group = any_group(network);
   const std::int64_t few = any_bytes();
   RC_ASSERT(seconds_of(network, kind, few, group) <=
             seconds_of(network, kind, few + any_bytes(), group) * kSlack);
@@ -79,7 +79,7 @@ RC_GTEST_PROP(NetworkProperty, MoreBytesAreNeverFaster, ()) {
 RC_GTEST_PROP(NetworkProperty, SplittingNeverWinsAndCostsOnlyLatency, ()) {
   const Network network = network_of(any_cluster());
   const CollectiveKind kind = any_kind();
-  const Group group = any_group(network);
+  const RankGroup group = any_group(network);
   const std::int64_t half = any_bytes();
   const CollectiveTime whole = network.time(collective(kind, 2 * half), group);
   const double halves = 2 * seconds_of(network, kind, half, group);
@@ -91,7 +91,7 @@ RC_GTEST_PROP(NetworkProperty, MoreBandwidthNeverSlows, ()) {
   auto cluster = any_cluster();
   const Network before = network_of(cluster);
   const CollectiveKind kind = any_kind();
-  const Group group = any_group(before);
+  const RankGroup group = any_group(before);
   const std::int64_t bytes = any_bytes();
   const double factor = 1 + *rc::gen::inRange(0, 400) / 100.0;
   *cluster.link.bandwidth = factor * *cluster.link.bandwidth;

@@ -153,7 +153,7 @@ using step::CollectiveKind;
 using testing::collective;
 using testing::network_of;
 
-// One algorithm, no protocols, hops of our own: what is left is the closed form.
+// One algorithm, no protocols, hops that we set: what is left is the closed form.
 NetworkConstants bare(Algorithm only, double inside_us, double between_us) {
   constexpr double kNever = 1e12;
   NetworkConstants c;

@@ -319,8 +319,8 @@ class Searching {
     if (found_.front.empty()) {
       found_.unoffered = fits_ && found_.candidates.empty();
       found_.why = !any_number_       ? "no number of machines is within the limits"
-                   : found_.unoffered ? "the job fits, but no offer of so many machines says what "
-                                        "network is between them"
+                   : found_.unoffered ? "the job fits, but no offer of that many machines states "
+                                        "the network between them"
                    : found_.candidates.empty() ? "the job does not fit on any of the machines"
                                                : "no configuration meets the limits";
       return;
@@ -430,7 +430,7 @@ base::Result<Found> search(const spec::JobSpec& job, const std::vector<Machines>
   if (job.model.is_moe()) {
     const double imbalance = choices.assumed.imbalance.value_or(usual_imbalance(framework));
     found.assumptions.push_back(
-        {"load of the fullest expert", fmt::format("{:.4g} times an even share", imbalance),
+        {"rows of the most loaded expert", fmt::format("{:.4g} times an even share", imbalance),
          choices.assumed.imbalance ? "--imbalance"
          : framework == Framework::kAssay
              ? "published: 1.04 to 1.22 with a load-balancing loss; --imbalance"

@@ -60,7 +60,7 @@ struct Candidate {
   base::Seconds work;      // all steps, undisturbed
   base::Seconds interval;  // useful work from one checkpoint to the next
   base::Seconds time_p50;
-  base::Seconds time_p90;     // with failures, and with what predictions are off by
+  base::Seconds time_p90;     // with failures and the errors of predictions
   spec::PriceRange cost_p50;  // as wide as the offer's price
   spec::PriceRange cost_p90;
   double interruptions = 0;  // expected: failures and preemptions
@@ -79,7 +79,7 @@ struct Found {
   std::optional<std::size_t> cheapest;     // likewise
   std::optional<std::size_t> recommended;  // likewise: see `why`
   std::string why;                         // it is recommended, or there is nothing to recommend
-  bool unoffered = false;                  // it fits, but no offer is of so many machines together
+  bool unoffered = false;                  // it fits, but no offer has that many connected machines
   std::int64_t considered = 0;             // layouts x micro-batches x recomputations x machines
   // Those about prices first, then the most frequent. Layouts are counted by their degrees, what
   // does not fit in memory by micro-batches and recomputations as well.

@@ -99,7 +99,7 @@ inline Software any_software(const Card& card) {
   s.fused = *rc::gen::arbitrary<bool>();
   s.hostless = *rc::gen::arbitrary<bool>();
   s.gathers_once = *rc::gen::arbitrary<bool>();
-  s.loose_experts = *rc::gen::arbitrary<bool>();
+  s.unbatched_experts = *rc::gen::arbitrary<bool>();
   return s;
 }
 

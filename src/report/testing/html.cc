@@ -74,7 +74,7 @@ HtmlPage read_html(std::string_view document) {
   EXPECT_EQ(styles.size(), 1U);
   if (!styles.empty()) page.style = styles.front();
   const std::vector<std::string> scripts = take_raw(rest, "script");
-  // A browser takes <br/> and <br></br> for different things: only elements of its own have no end.
+  // A browser treats <br/> and <br></br> differently: only void elements have no end tag.
   for (std::size_t at = 0; (at = rest.find("/>", at)) != std::string::npos; ++at) {
     const std::size_t open = rest.rfind('<', at);
     const std::string name = rest.substr(open + 1, rest.find_first_of(" /", open + 1) - open - 1);

@@ -1,4 +1,4 @@
-// Runs a piece of a test in a process of its own, so that it can be killed or drop its privileges.
+// Runs a piece of a test in a separate process, so that it can be killed or drop its privileges.
 #pragma once
 
 #include <functional>

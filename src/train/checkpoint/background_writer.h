@@ -5,8 +5,8 @@
 //   …  ASSAY_TRY_VOID(writer->wait());
 //
 // One checkpoint is in flight at a time. If a write fails, the next call of any method returns the
-// error; if there is no further call, it is logged. A snapshot with a Share is this rank's part of
-// a checkpoint (shared_write.h).
+// error; if there is no further call, it is logged. A snapshot with a RankOfWrite is this rank's
+// part of a checkpoint (shared_write.h).
 #pragma once
 
 #include <chrono>

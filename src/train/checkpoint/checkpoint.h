@@ -22,11 +22,11 @@ struct VerifyOptions {
   std::function<void(std::int64_t)> progress = {};
   // When several processes verify a checkpoint together: the share of this one. Files are
   // distributed so that all processes read about the same number of bytes.
-  struct Share {
+  struct VerifyPart {
     std::size_t index = 0;
     std::size_t of = 1;
   };
-  Share share = {};
+  VerifyPart share = {};
 };
 
 // An open checkpoint is locked: retention does not remove it while this object lives.

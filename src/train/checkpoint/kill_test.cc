@@ -168,7 +168,7 @@ int follow(const fs::path& root, int from) {
     std::int64_t step = 0;
     std::memcpy(&step, &name[kNameBytes - sizeof(step)], sizeof(step));
     Snapshot snapshot = testing::spread(snapshot_of_step(step, 64), 2, 3)[1];
-    snapshot.share = Share{.rank = 1, .ranks = 2, .staging = name.data()};
+    snapshot.share = RankOfWrite{.rank = 1, .ranks = 2, .staging = name.data()};
     static_cast<void>(write_shared(root, snapshot));
   }
   return 0;

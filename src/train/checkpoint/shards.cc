@@ -22,9 +22,9 @@ bool is_shard_number(std::string_view text) {
 
 }  // namespace
 
-std::vector<Shard> plan_shards(const std::string& part, std::span<const Tensor> tensors,
-                               std::int64_t limit_bytes) {
-  std::vector<Shard> shards;
+std::vector<WeightShard> plan_shards(const std::string& part, std::span<const Tensor> tensors,
+                                     std::int64_t limit_bytes) {
+  std::vector<WeightShard> shards;
   std::size_t first = 0;
   std::int64_t bytes = 0;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -49,12 +49,12 @@ std::string index_name(const std::string& part) {
   return fmt::format("{}{}.index.json", part, kSuffix);
 }
 
-std::string index_text(std::span<const Shard> shards) {
+std::string index_text(std::span<const WeightShard> shards) {
   std::int64_t total = 0;
   base::Json map = base::Json::object();
   // Names are known to be distinct: the ordered object's own lookup would take quadratic time.
   auto& entries = map.get_ref<base::Json::object_t&>();
-  for (const Shard& shard : shards) {
+  for (const WeightShard& shard : shards) {
     for (const Tensor& tensor : shard.tensors) {
       total += static_cast<std::int64_t>(tensor.data.size());
       entries.emplace_back(tensor.info.name, shard.file);

@@ -15,17 +15,17 @@
 
 namespace assay::checkpoint {
 
-struct Shard {
+struct WeightShard {
   std::string file;
   std::span<const Tensor> tensors;
 };
 
 // Keeps the order; a shard exceeds the limit only if a single tensor does. At least one shard.
-std::vector<Shard> plan_shards(const std::string& part, std::span<const Tensor> tensors,
-                               std::int64_t limit_bytes);
+std::vector<WeightShard> plan_shards(const std::string& part, std::span<const Tensor> tensors,
+                                     std::int64_t limit_bytes);
 
 std::string index_name(const std::string& part);
-std::string index_text(std::span<const Shard> shards);
+std::string index_text(std::span<const WeightShard> shards);
 
 // "weights-00002-of-00003.safetensors" -> {"weights", 3}; "weights.safetensors" -> {"weights", 1}.
 struct ShardName {

@@ -41,7 +41,7 @@ base::Result<void> check_pieces(const fs::path& folder, const SnapshotPart& part
 }
 
 // The files of this rank for one part, recorded in its note.
-base::Result<void> write_own_part(const fs::path& folder, const Share& share,
+base::Result<void> write_own_part(const fs::path& folder, const RankOfWrite& share,
                                   const SnapshotPart& part, std::int64_t shard_bytes,
                                   RankNote& note) {
   if (part.tensors.empty()) return {};
@@ -50,7 +50,7 @@ base::Result<void> write_own_part(const fs::path& folder, const Share& share,
       fmt::format("{}-rank-{:05}-of-{:05}", part.name, share.rank, share.ranks);
   const std::vector<Tensor> entries = entries_of(part.tensors);
   std::vector<std::string> file_of;
-  for (const Shard& shard : plan_shards(name, entries, shard_bytes)) {
+  for (const WeightShard& shard : plan_shards(name, entries, shard_bytes)) {
     ASSAY_TRY(FileRecord file,
               write_safetensors(folder / shard.file, shard.tensors, part.metadata));
     file_of.insert(file_of.end(), shard.tensors.size(), file.name);
@@ -73,7 +73,7 @@ base::Result<void> write_own_part(const fs::path& folder, const Share& share,
 
 base::Result<RankNote> write_own_files(const fs::path& root, const fs::path& folder,
                                        const Snapshot& snapshot, const WriteOptions& options) try {
-  const Share& share = *snapshot.share;
+  const RankOfWrite& share = *snapshot.share;
   RankNote note{.rank = share.rank, .ranks = share.ranks, .step = snapshot.state.step};
   ASSAY_TRY_VOID(check_snapshot(root, snapshot));
   if (snapshot.ready) ASSAY_TRY_VOID(snapshot.ready());
@@ -94,7 +94,7 @@ base::Result<RankNote> write_own_files(const fs::path& root, const fs::path& fol
 }
 
 // Frees the space taken by a failed rank's files, which its note may need.
-void remove_own_files(const fs::path& folder, const Share& share) {
+void remove_own_files(const fs::path& folder, const RankOfWrite& share) {
   const std::string mark = fmt::format("-rank-{:05}-of-{:05}", share.rank, share.ranks);
   std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
@@ -106,7 +106,7 @@ void remove_own_files(const fs::path& folder, const Share& share) {
 
 base::Result<std::int64_t> write_own(const fs::path& root, const fs::path& folder,
                                      const Snapshot& snapshot, const WriteOptions& options) {
-  const Share& share = *snapshot.share;
+  const RankOfWrite& share = *snapshot.share;
   auto note = write_own_files(root, folder, snapshot, options);
   std::int64_t bytes = 0;
   if (note) {
@@ -157,7 +157,7 @@ base::Result<void> add_pieces(const fs::path& folder, const Snapshot& snapshot,
 }
 
 base::Result<Written> commit_shared(const Snapshot& snapshot, const WriteOptions& options) try {
-  const Share& share = *snapshot.share;
+  const RankOfWrite& share = *snapshot.share;
   StagingFolder& staging = *share.folder;
   const fs::path folder = staging.path();
   ASSAY_TRY(const std::vector<RankNote> notes,
@@ -189,16 +189,17 @@ base::Result<Written> commit_shared(const Snapshot& snapshot, const WriteOptions
 
 }  // namespace
 
-base::Result<Share> begin_shared(const fs::path& root, std::int64_t step, std::int64_t ranks) {
+base::Result<RankOfWrite> begin_shared(const fs::path& root, std::int64_t step,
+                                       std::int64_t ranks) {
   ASSAY_TRY(StagingFolder staging, StagingFolder::create(root, step));
-  Share share{.rank = 0, .ranks = ranks, .staging = staging.path().filename().string()};
+  RankOfWrite share{.rank = 0, .ranks = ranks, .staging = staging.path().filename().string()};
   share.folder = std::make_shared<StagingFolder>(std::move(staging));
   return share;
 }
 
 base::Result<Written> write_shared(const fs::path& root, const Snapshot& snapshot,
                                    const WriteOptions& options) {
-  const Share& share = *snapshot.share;
+  const RankOfWrite& share = *snapshot.share;
   const fs::path folder = root / share.staging;
   const auto own = write_own(root, folder, snapshot, options);
   if (share.rank != 0) {

@@ -17,10 +17,10 @@
 namespace assay::checkpoint {
 
 // Called by rank 0 before any rank writes: creates the hidden folder. Every rank, including rank 0,
-// then gives its snapshot a Share with the folder's name, which the others learn from rank 0; only
-// rank 0's has a `folder`.
-base::Result<Share> begin_shared(const std::filesystem::path& root, std::int64_t step,
-                                 std::int64_t ranks);
+// then gives its snapshot a RankOfWrite with the folder's name, which the others learn from rank 0;
+// only rank 0's has a `folder`.
+base::Result<RankOfWrite> begin_shared(const std::filesystem::path& root, std::int64_t step,
+                                       std::int64_t ranks);
 
 // Called by every rank, with its share. On rank 0 it returns when the checkpoint is committed, with
 // the bytes written by all ranks; on the others when their own files are on disk.

@@ -146,7 +146,7 @@ TEST_F(SharedWriteFaults, ARankThatNeverComesIsNamedAndNotWaitedForForEver) {
   std::vector<Snapshot> snapshots = spread(snapshot_of_step(2), 3, 1);
   auto share = begin_shared(root_, 2, 3);
   ASSERT_TRUE(share);
-  snapshots[1].share = Share{.rank = 1, .ranks = 3, .staging = share->staging};
+  snapshots[1].share = RankOfWrite{.rank = 1, .ranks = 3, .staging = share->staging};
   ASSERT_TRUE(write_shared(root_, snapshots[1]));
   snapshots[0].share = *share;
   const auto written = write_shared(root_, snapshots[0], {.timeout = kShort});
@@ -154,7 +154,7 @@ TEST_F(SharedWriteFaults, ARankThatNeverComesIsNamedAndNotWaitedForForEver) {
   EXPECT_THAT(written.error().line(), HasSubstr("rank 2 of 3 did not write a part"));
   expect_untouched();
   // Too late: the rank gets an error, and nothing appears.
-  snapshots[2].share = Share{.rank = 2, .ranks = 3, .staging = share->staging};
+  snapshots[2].share = RankOfWrite{.rank = 2, .ranks = 3, .staging = share->staging};
   const auto late = write_shared(root_, snapshots[2]);
   ASSERT_FALSE(late);
   EXPECT_THAT(late.error().line(), HasSubstr("rank 2 does not see the folder of rank 0"));
@@ -166,7 +166,7 @@ TEST_F(SharedWriteFaults, NotesThatLieAreRefused) {
     std::vector<Snapshot> snapshots = spread(snapshot_of_step(2), 2, 1);
     auto share = begin_shared(root_, 2, 2);
     EXPECT_TRUE(share);
-    snapshots[1].share = Share{.rank = 1, .ranks = 2, .staging = share->staging};
+    snapshots[1].share = RankOfWrite{.rank = 1, .ranks = 2, .staging = share->staging};
     EXPECT_TRUE(write_shared(root_, snapshots[1]));
     lie(root_ / share->staging);
     snapshots[0].share = *share;

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 base::Result<void> write_part(const fs::path& folder, const SnapshotPart& part,
                               std::int64_t shard_bytes, std::vector<FileRecord>& files) {
-  const std::vector<Shard> shards = plan_shards(part.name, part.tensors, shard_bytes);
+  const std::vector<WeightShard> shards = plan_shards(part.name, part.tensors, shard_bytes);
   std::set<std::string_view> names;
   for (const Tensor& tensor : part.tensors) {
     if (names.insert(tensor.info.name).second) continue;
@@ -27,7 +27,7 @@ base::Result<void> write_part(const fs::path& folder, const SnapshotPart& part,
         base::usage_error(fmt::format("part '{}'", part.name),
                           fmt::format("two tensors are called '{}'", tensor.info.name)));
   }
-  for (const Shard& shard : shards) {
+  for (const WeightShard& shard : shards) {
     ASSAY_TRY(FileRecord file,
               write_safetensors(folder / shard.file, shard.tensors, part.metadata));
     files.push_back(std::move(file));

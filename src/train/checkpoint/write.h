@@ -32,7 +32,7 @@ struct SnapshotPart {
 };
 
 // A rank's share of a checkpoint that several ranks write together (shared_write.h).
-struct Share {
+struct RankOfWrite {
   std::int64_t rank = 0;
   std::int64_t ranks = 1;
   std::string staging;                              // the hidden folder's name, for all ranks
@@ -51,7 +51,7 @@ struct Snapshot {
   std::vector<TextFile> texts = {};  // with several ranks, only rank 0 writes them
   // Blocks until the tensors' bytes are complete; empty: they already are.
   std::function<base::Result<void>()> ready = {};
-  std::optional<Share> share = {};  // nothing: this rank writes the whole checkpoint
+  std::optional<RankOfWrite> share = {};  // nothing: this rank writes the whole checkpoint
 };
 
 struct WriteOptions {

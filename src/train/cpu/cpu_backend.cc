@@ -102,7 +102,7 @@ class CpuBackend : public Backend {
   }
   void set_batch(const Op& op, const MicroBatch& batch) override {
     device_.log_to(log_, &op);
-    std::vector<Shape> read;
+    std::vector<OperandShape> read;
     const auto copy = [&](const View* to, std::span<const std::int32_t> from) {
       if (to == nullptr) return;
       std::copy(from.begin(), from.end(), integers(*to));

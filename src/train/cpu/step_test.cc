@@ -61,7 +61,7 @@ void expect_finite_differences(const Variant& variant, bool mask) {
                  {.purpose = step::Purpose::kLoss, .accumulate = 2, .document_mask = mask});
   measured.loss();
   for (const step::Parameter& p : trained.program().parameters) {
-    if (p.group == step::Group::kBalanced) continue;  // no loss depends on it
+    if (p.rule == step::UpdateRule::kBalanced) continue;  // no loss depends on it
     const std::vector<float> gradient = trained.get(trained.program().gradient(p));
     const step::View place = measured.program().weight(p);
     const std::vector<float> weights = measured.get(place);

@@ -176,7 +176,7 @@ void CudaBackendImpl::begin_step(const StepSettings& settings) {
 
 void CudaBackendImpl::set_batch(const step::Op& op, const MicroBatch& batch) {
   device_.log_to(log_, &op);
-  std::vector<Shape> read;
+  std::vector<OperandShape> read;
   for (const step::View& view : op.out) read.emplace_back(this->tokens(view));
   device_.executed(op.kind, {}, read);
   const auto to = [&](const step::View* view) {

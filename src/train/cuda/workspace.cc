@@ -60,7 +60,7 @@ template <class Measure>
 std::int64_t largest_of(const step::Program& p, Measure measure) {
   std::int64_t largest = 0;
   for (const step::Parameter& parameter : p.parameters) {
-    if (parameter.group == step::Group::kMuon) largest = std::max(largest, measure(parameter));
+    if (parameter.rule == step::UpdateRule::kMuon) largest = std::max(largest, measure(parameter));
   }
   return largest;
 }

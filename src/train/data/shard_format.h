@@ -13,14 +13,14 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/token_type.h"
 #include "hash/digest.h"
 
 namespace assay::data {
 
 static_assert(std::endian::native == std::endian::little, "shards are mapped, not converted");
 
-// How a shard stores its tokens: two or four bytes each, little-endian.
-enum class TokenType : std::uint8_t { kU16, kU32 };
+using base::TokenType;
 
 // Token ids are int32 in a batch.
 inline constexpr std::uint64_t kMostVocabulary = std::uint64_t{1} << 31;

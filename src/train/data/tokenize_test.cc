@@ -208,7 +208,7 @@ TEST_F(TokenizeTest, DamagedCompressedFilesAreRefused) {
   EXPECT_THAT(error_of(request({path("d.txt.zst").string()})), HasSubstr("is not valid zstd: "));
 }
 
-// Kills a tokenization after `bytes` of input, in a process of its own.
+// Kills a tokenization after `bytes` of input, in a separate process.
 void killed_after(const Tokenizer& tokenizer, TokenizeRequest request, std::int64_t bytes) {
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);

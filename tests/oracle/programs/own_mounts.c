@@ -1,4 +1,4 @@
-/* In a mount namespace of its own a folder stands at two places, and hides what was at one. */
+/* In a separate mount namespace a folder stands at two places, and hides what was at one. */
 #include "must.h"
 
 #include <sched.h>

@@ -26,7 +26,7 @@ std::string program_of(pid_t thread) {
 
 CallEffect missed_effect(const RemoteView& view, std::string_view what, std::string_view text) {
   CallEffect effect;
-  effect.events.push_back({.op = wire::Op::kMissed,
+  effect.events.push_back({.op = wire::RecordOp::kMissed,
                            .flags = wire::flag::kNoStamp,
                            .path = std::string(what),
                            .other = fmt::format("{} (process {}) {}", program_of(view.thread()),

@@ -18,7 +18,7 @@
 namespace assay::collect {
 namespace {
 
-using wire::Op;
+using wire::RecordOp;
 
 constexpr int kMostScripts = 5;  // nested interpreters that are themselves scripts
 
@@ -32,7 +32,8 @@ bool binfmt_misc_enabled() {
 }
 
 void add_read(CallEffect& effect, const RemoteFile& file) {
-  effect.events.push_back({.op = Op::kRead, .stamp = stamp_of(file.status), .path = file.path});
+  effect.events.push_back(
+      {.op = RecordOp::kRead, .stamp = stamp_of(file.status), .path = file.path});
 }
 
 // Whether only no_new_privs keeps the program from gaining privileges (set-user-id, set-group-id,
@@ -69,7 +70,7 @@ std::optional<CallEffect> exec_effect(const RemoteView& view, PathArgument given
   effect.will_succeed = view.may(file, X_OK);
   // Memory that is executed (memfd_create) is not a file.
   const bool memory = file.path.starts_with("/memfd:");
-  effect.events.push_back({.op = Op::kExec,
+  effect.events.push_back({.op = RecordOp::kExec,
                            .flags = memory ? wire::flag::kNoStamp : std::uint16_t{0},
                            .stamp = stamp_of(file.status),
                            .path = file.path});
@@ -79,7 +80,7 @@ std::optional<CallEffect> exec_effect(const RemoteView& view, PathArgument given
   }
   if (drops_privileges(view, file)) {
     effect.events.push_back(
-        {.op = Op::kMissed,
+        {.op = RecordOp::kMissed,
          .flags = wire::flag::kNoStamp,
          .path = "setuid",
          .other = fmt::format("{} is setuid and ran without its privileges", file.path)});

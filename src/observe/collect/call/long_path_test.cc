@@ -47,7 +47,7 @@ class LongPathEffect : public EffectTest {
     if (!place.seen.effect) return "nothing";
     EXPECT_TRUE(place.seen.effect->changes.empty());
     const auto& all = place.seen.effect->events;
-    if (all.size() != 1 || all[0].op != wire::Op::kMissed || all[0].path != "long-path") {
+    if (all.size() != 1 || all[0].op != wire::RecordOp::kMissed || all[0].path != "long-path") {
       return "no gap";
     }
     EXPECT_THAT(all[0].other,
@@ -129,7 +129,7 @@ TEST_P(LongPathEffect, AnInheritedOpenFileIsReported) {
   append_inherited(inherited_files(), 1, *log);
   EventRecorder recorder;
   log->drain(recorder);
-  const auto missed = recorder.of(wire::Op::kMissed);
+  const auto missed = recorder.of(wire::RecordOp::kMissed);
   ASSERT_EQ(missed.size(), 1U);
   EXPECT_EQ(missed[0].path, "long-path");
   EXPECT_THAT(missed[0].other,

@@ -23,7 +23,7 @@
 namespace assay::collect {
 namespace {
 
-using wire::Op;
+using wire::RecordOp;
 
 bool is_link(const RemoteFile& file) {
   return file.error == 0 && S_ISLNK(file.status.st_mode);
@@ -32,7 +32,7 @@ bool is_link(const RemoteFile& file) {
 // Added whether or not the call will succeed: resolving paths again does no harm.
 void add_relink(CallEffect& effect, std::string path) {
   effect.events.push_back(
-      {.op = Op::kRelink, .flags = wire::flag::kNoStamp, .path = std::move(path)});
+      {.op = RecordOp::kRelink, .flags = wire::flag::kNoStamp, .path = std::move(path)});
   effect.will_succeed = true;
 }
 
@@ -106,7 +106,7 @@ std::optional<CallEffect> unlink_effect(const RemoteView& view, PathArgument fil
   if (!name.file.regular()) return std::nullopt;
   add_change(effect, name.file, Change::kName);
   effect.events.push_back(
-      {.op = Op::kDelete, .stamp = stamp_of(name.file.status), .path = name.file.path});
+      {.op = RecordOp::kDelete, .stamp = stamp_of(name.file.status), .path = name.file.path});
   effect.will_succeed = may_remove(view, name);
   if (too_long) return long_path_effect(view, "removed", file, effect.will_succeed);
   return effect;
@@ -132,7 +132,7 @@ std::optional<CallEffect> rename_effect(const RemoteView& view, PathArgument fro
   const bool source_counts = from.file.regular() || from.file.directory();
   const bool target_counts = replaced || to.file.directory();
   if (source_counts || (exchange && target_counts)) {
-    effect.events.push_back({.op = Op::kRename,
+    effect.events.push_back({.op = RecordOp::kRename,
                              .flags = exchange ? wire::flag::kExchange : std::uint16_t{0},
                              .stamp = stamp_of(from.file.status),
                              .path = from.path(),
@@ -140,7 +140,7 @@ std::optional<CallEffect> rename_effect(const RemoteView& view, PathArgument fro
   } else if (replaced) {
     // A link or a device replaces a file, which counts as deleting that file.
     effect.events.push_back(
-        {.op = Op::kDelete, .stamp = stamp_of(to.file.status), .path = to.path()});
+        {.op = RecordOp::kDelete, .stamp = stamp_of(to.file.status), .path = to.path()});
   }
   effect.will_succeed = rename_will_succeed(view, from, to, flags);
   if (too_long && !effect.events.empty()) {
@@ -178,8 +178,10 @@ std::optional<CallEffect> link_effect(const RemoteView& view, PathArgument from_
     return effect;
   }
   if (!from.regular()) return std::nullopt;
-  effect.events.push_back(
-      {.op = Op::kLink, .stamp = stamp_of(from.status), .path = from.path, .other = to.path()});
+  effect.events.push_back({.op = RecordOp::kLink,
+                           .stamp = stamp_of(from.status),
+                           .path = from.path,
+                           .other = to.path()});
   // A file without a name can be linked only if it was created without one (O_TMPFILE); the kernel
   // shows such a file as "#inode".
   const bool linkable =

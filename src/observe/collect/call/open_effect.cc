@@ -15,7 +15,7 @@
 namespace assay::collect {
 namespace {
 
-using wire::Op;
+using wire::RecordOp;
 
 constexpr std::uint64_t kUnnamedFile = O_TMPFILE & ~O_DIRECTORY;
 
@@ -46,7 +46,8 @@ std::optional<CallEffect> creation(const RemoteView& view, PathArgument file, Re
   const bool too_long = made.accept_too_long_path();
   if (made.error != 0 || made.only_directory) return std::nullopt;
   CallEffect effect;
-  effect.events.push_back({.op = Op::kCreate, .flags = wire::flag::kNoStamp, .path = made.path()});
+  effect.events.push_back(
+      {.op = RecordOp::kCreate, .flags = wire::flag::kNoStamp, .path = made.path()});
   effect.will_succeed = made.file.error == ENOENT && view.may(made.parent, W_OK | X_OK);
   if (too_long) return long_path_effect(view, "made", file, effect.will_succeed);
   return effect;
@@ -55,7 +56,7 @@ std::optional<CallEffect> creation(const RemoteView& view, PathArgument file, Re
 std::optional<CallEffect> unnamed_creation(const RemoteView& view, const RemoteFile& directory) {
   if (!directory.directory()) return std::nullopt;
   CallEffect effect;
-  effect.events.push_back({.op = Op::kCreate,
+  effect.events.push_back({.op = RecordOp::kCreate,
                            .flags = wire::flag::kNoStamp | wire::flag::kUnnamed,
                            .path = directory.path});
   effect.will_succeed = view.may(directory, W_OK | X_OK);
@@ -75,13 +76,13 @@ std::optional<CallEffect> existing(const RemoteView& view, PathArgument given, R
   const bool too_long = file.accept_too_long_path();
   if (!file.regular()) return std::nullopt;
   CallEffect effect;
-  CallEffect::ExpectedEvent event{.op = Op::kRead, .stamp = stamp_of(file.status)};
+  CallEffect::ExpectedEvent event{.op = RecordOp::kRead, .stamp = stamp_of(file.status)};
   if (access.cut) {
-    event.op = Op::kTruncate;
+    event.op = RecordOp::kTruncate;
   } else if (access.write && access.read) {
     event.flags = wire::flag::kWritable;
   } else if (access.write) {
-    event.op = Op::kWrite;
+    event.op = RecordOp::kWrite;
   }
   if (access.write || access.cut) {
     const Change kept = access.read ? Change::kContentReadable : Change::kContent;
@@ -103,7 +104,7 @@ std::optional<CallEffect> absence(const RemoteView& view, PathArgument file) {
   if (path.empty() || wire::is_system_path(path.c_str())) return std::nullopt;
   CallEffect effect;
   effect.events.push_back(
-      {.op = Op::kAbsent, .flags = wire::flag::kNoStamp, .path = std::move(path)});
+      {.op = RecordOp::kAbsent, .flags = wire::flag::kNoStamp, .path = std::move(path)});
   effect.reports_failure = true;
   return effect;
 }
@@ -115,7 +116,7 @@ std::optional<CallEffect> listing(const RemoteView& view, RemoteFile directory) 
   CallEffect effect;
   effect.will_succeed = view.may(directory, R_OK);
   effect.events.push_back(
-      {.op = Op::kList, .flags = wire::flag::kNoStamp, .path = std::move(directory.path)});
+      {.op = RecordOp::kList, .flags = wire::flag::kNoStamp, .path = std::move(directory.path)});
   return effect;
 }
 

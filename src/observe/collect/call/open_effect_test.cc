@@ -326,7 +326,7 @@ TEST_P(OpenEffect, WhatCannotBeFollowedIsReported) {
     place.effect_lines(act);
     if (!place.seen.effect || place.seen.effect->events.size() != 1) return std::string("nothing");
     const CallEffect::ExpectedEvent& event = place.seen.effect->events[0];
-    EXPECT_EQ(event.op, wire::Op::kMissed);
+    EXPECT_EQ(event.op, wire::RecordOp::kMissed);
     EXPECT_THAT(event.other, ::testing::MatchesRegex("/.*_test[a-z_]* \\(process [0-9]+\\) .*"));
     return event.path;
   };

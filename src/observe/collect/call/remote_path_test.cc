@@ -100,7 +100,7 @@ TEST(UnreadableProcess, IsReported) {
               probe([] { ::syscall(SYS_openat, AT_FDCWD, "/etc/passwd", O_RDONLY); },
                     [] { ::prctl(PR_SET_DUMPABLE, 0); });
           const bool said = seen.effect && seen.effect->events.size() == 1 &&
-                            seen.effect->events[0].op == wire::Op::kMissed &&
+                            seen.effect->events[0].op == wire::RecordOp::kMissed &&
                             seen.effect->events[0].path == "unreadable";
           ::_exit(said ? 0 : 2);
         },

@@ -133,7 +133,8 @@ std::optional<CallEffect> Reading::exec(bool at, std::uint64_t flags) {
   std::string arguments;
   error_ = read_remote_arguments(view_.thread(), argument(at ? 2 : 1), narrow() ? 4 : 8,
                                  kMostArgumentBytes, arguments);
-  if (CallEffect::ExpectedEvent& event = effect->events.front(); event.op == wire::Op::kExec) {
+  if (CallEffect::ExpectedEvent& event = effect->events.front();
+      event.op == wire::RecordOp::kExec) {
     event.other = std::move(arguments);
   }
   return error_ == 0 ? effect : std::nullopt;

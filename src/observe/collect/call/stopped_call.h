@@ -44,7 +44,7 @@ struct CallEffect {
   std::vector<PendingChange> changes;
   // The events, in order; for most calls one. `path` and `other` are owned.
   struct ExpectedEvent {
-    wire::Op op = wire::Op::kNone;
+    wire::RecordOp op = wire::RecordOp::kNone;
     std::uint16_t flags = 0;
     wire::Stamp stamp;  // of the file before the call; zero with flag::kNoStamp for one to be made
     std::string path;

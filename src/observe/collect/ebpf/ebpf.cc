@@ -137,7 +137,7 @@ class EbpfRun {
       ::waitpid(child_.pid, nullptr, 0);
       return adopted;
     }
-    log_.append({.op = wire::Op::kProcess,
+    log_.append({.op = wire::RecordOp::kProcess,
                  .source = wire::Source::kEbpf,
                  .flags = wire::flag::kNoStamp,
                  .thread = child_.pid,
@@ -150,7 +150,7 @@ class EbpfRun {
   std::size_t take() {
     const EbpfMessages::EventHandler append = [&](const Event& event) {
       // The command's own exit is reported by the reaper, after all its other events.
-      if (event.op != wire::Op::kExit || event.process != child_.pid) log_.append(event);
+      if (event.op != wire::RecordOp::kExit || event.process != child_.pid) log_.append(event);
     };
     return intake_->take(
         [&](const assay_message& message, std::string_view names, std::string_view other) {
@@ -175,7 +175,7 @@ class EbpfRun {
 
   // A file that moves is another file to the programs; files below a directory that moves are not.
   void note(const CallEffect::ExpectedEvent& event) {
-    if (event.op != wire::Op::kRename || !is_directory(event.path)) return;
+    if (event.op != wire::RecordOp::kRename || !is_directory(event.path)) return;
     programs_.shared().epoch = programs_.shared().epoch + 1;
   }
 

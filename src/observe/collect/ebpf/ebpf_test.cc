@@ -34,10 +34,10 @@ using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
 using ::testing::Key;
 using ::testing::UnorderedElementsAre;
-using wire::Op;
+using wire::RecordOp;
 
 struct RecordedEvent {
-  Op op;
+  RecordOp op;
   std::uint16_t flags;
   pid_t process, parent;
   int value;
@@ -58,18 +58,18 @@ class EventRecorder : public EventSink {
   std::vector<RecordedEvent> events;
   std::vector<std::string> changes;
 
-  [[nodiscard]] std::set<std::string> paths(Op op) const {
+  [[nodiscard]] std::set<std::string> paths(RecordOp op) const {
     std::set<std::string> out;
     for (const RecordedEvent& event : events) {
       if (event.op == op) out.insert(event.path);
     }
     return out;
   }
-  [[nodiscard]] std::size_t count(Op op) const {
+  [[nodiscard]] std::size_t count(RecordOp op) const {
     return static_cast<std::size_t>(std::count_if(
         events.begin(), events.end(), [&](const RecordedEvent& t) { return t.op == op; }));
   }
-  [[nodiscard]] const RecordedEvent* find(Op op, const std::string& path) const {
+  [[nodiscard]] const RecordedEvent* find(RecordOp op, const std::string& path) const {
     for (const RecordedEvent& event : events) {
       if (event.op == op && event.path == path) return &event;
     }
@@ -161,18 +161,18 @@ TEST_F(EbpfTest, ReportsTheLifeOfTheCommand) {
   EXPECT_THAT(outcome.missed, IsEmpty());
   EXPECT_EQ(outcome.dropped, 0U);
 
-  const RecordedEvent* cat = recorder.find(Op::kExec, fs::canonical("/bin/cat"));
+  const RecordedEvent* cat = recorder.find(RecordOp::kExec, fs::canonical("/bin/cat"));
   ASSERT_NE(cat, nullptr);
   EXPECT_EQ(cat->other, std::string("/bin/cat\0/dev/null", 18));
   EXPECT_EQ(cat->stamp, stamp_at("/bin/cat"));
-  EXPECT_EQ(recorder.count(Op::kExec), 2U);
+  EXPECT_EQ(recorder.count(RecordOp::kExec), 2U);
 
   std::vector<int> ends;
   for (const RecordedEvent& event : recorder.events) {
-    if (event.op == Op::kExit) ends.push_back(WEXITSTATUS(event.value));
+    if (event.op == RecordOp::kExit) ends.push_back(WEXITSTATUS(event.value));
   }
   EXPECT_THAT(ends, UnorderedElementsAre(0, 3, 5));
-  EXPECT_EQ(recorder.count(Op::kProcess), 3U);  // the command and two children
+  EXPECT_EQ(recorder.count(RecordOp::kProcess), 3U);  // the command and two children
 }
 
 // What the collector has mapped when it forks counts as the command's for ever.
@@ -200,21 +200,21 @@ TEST_F(EbpfTest, AgreesWithStraceOnAShellPipeline) {
   EventRecorder recorder;
   const CollectorResult outcome = run({script}, recorder);
   EXPECT_THAT(outcome.missed, IsEmpty());
-  std::set<std::string> seen = recorder.paths(Op::kRead);
-  seen.merge(recorder.paths(Op::kCreate));
-  seen.merge(recorder.paths(Op::kTruncate));
-  seen.merge(recorder.paths(Op::kWrite));
+  std::set<std::string> seen = recorder.paths(RecordOp::kRead);
+  seen.merge(recorder.paths(RecordOp::kCreate));
+  seen.merge(recorder.paths(RecordOp::kTruncate));
+  seen.merge(recorder.paths(RecordOp::kWrite));
   EXPECT_THAT(seen, IsSupersetOf(expected));
   // Beyond strace's opens there are only the programs and what the kernel read to run them.
-  std::set<std::string> more = recorder.paths(Op::kExec);
+  std::set<std::string> more = recorder.paths(RecordOp::kExec);
   more.insert({"/bin/sh", "/lib64/ld-linux-x86-64.so.2"});
   for (const std::string& path : seen) {
     // /proc has other numbers each time.
     EXPECT_TRUE(expected.contains(path) || more.contains(path) || path.starts_with("/proc/"))
         << path;
   }
-  EXPECT_THAT(recorder.paths(Op::kExec), Contains(script));
-  EXPECT_THAT(mine(recorder.paths(Op::kCreate)),
+  EXPECT_THAT(recorder.paths(RecordOp::kExec), Contains(script));
+  EXPECT_THAT(mine(recorder.paths(RecordOp::kCreate)),
               UnorderedElementsAre(folder() / "out", folder() / "copy", folder() / "found"));
 }
 
@@ -226,17 +226,17 @@ TEST_F(EbpfTest, SeesEveryWayToOpen) {
   fs::create_hard_link(folder() / "relative", folder() / "hard");
   EventRecorder recorder;
   subject({"ways", folder()}, recorder);
-  EXPECT_THAT(mine(recorder.paths(Op::kRead)),
+  EXPECT_THAT(mine(recorder.paths(RecordOp::kRead)),
               UnorderedElementsAre(folder() / "both", folder() / "openat2", folder() / "relative",
                                    folder() / "target", folder() / "hard"));
-  EXPECT_NE(recorder.find(Op::kRead, folder() / "both")->flags & wire::flag::kWritable, 0);
-  EXPECT_EQ(recorder.find(Op::kRead, folder() / "hard")->flags, 0);
-  std::set<std::string> created = recorder.paths(Op::kCreate);
+  EXPECT_NE(recorder.find(RecordOp::kRead, folder() / "both")->flags & wire::flag::kWritable, 0);
+  EXPECT_EQ(recorder.find(RecordOp::kRead, folder() / "hard")->flags, 0);
+  std::set<std::string> created = recorder.paths(RecordOp::kCreate);
   created.erase(folder());  // O_TMPFILE
   EXPECT_THAT(created, UnorderedElementsAre(folder() / "created", folder() / "exclusive",
                                             folder() / "creat"));
-  EXPECT_THAT(mine(recorder.paths(Op::kWrite)), Contains(folder() / "written"));
-  const RecordedEvent* read = recorder.find(Op::kRead, folder() / "openat2");
+  EXPECT_THAT(mine(recorder.paths(RecordOp::kWrite)), Contains(folder() / "written"));
+  const RecordedEvent* read = recorder.find(RecordOp::kRead, folder() / "openat2");
   EXPECT_EQ(read->stamp, stamp_at(folder() / "openat2"));
   // memfd has no path
   for (const RecordedEvent& event : recorder.events)
@@ -248,9 +248,9 @@ TEST_F(EbpfTest, TenThousandFilesOnceEach) {
   EventRecorder recorder;
   const CollectorResult outcome = subject({"many", folder(), "10000", "3"}, recorder);
   EXPECT_THAT(outcome.missed, IsEmpty());
-  EXPECT_EQ(mine(recorder.paths(Op::kRead)), expected);
+  EXPECT_EQ(mine(recorder.paths(RecordOp::kRead)), expected);
   // Repeated opens are reported again only if two files share a slot of the table.
-  EXPECT_LT(recorder.count(Op::kRead), 16'000U);
+  EXPECT_LT(recorder.count(RecordOp::kRead), 16'000U);
 }
 
 TEST_F(EbpfTest, ThreadsBelongToTheirProcess) {
@@ -258,11 +258,11 @@ TEST_F(EbpfTest, ThreadsBelongToTheirProcess) {
   EventRecorder recorder;
   const CollectorResult outcome = subject({"threads", folder(), "50"}, recorder);
   EXPECT_THAT(outcome.missed, IsEmpty());
-  EXPECT_EQ(mine(recorder.paths(Op::kRead)), expected);
+  EXPECT_EQ(mine(recorder.paths(RecordOp::kRead)), expected);
   std::set<pid_t> processes;
   for (const RecordedEvent& event : recorder.events) processes.insert(event.process);
   EXPECT_EQ(processes.size(), 1U);
-  EXPECT_EQ(recorder.count(Op::kExit), 1U);
+  EXPECT_EQ(recorder.count(RecordOp::kExit), 1U);
 }
 
 TEST_F(EbpfTest, FollowsChildrenThatOutliveTheirParents) {
@@ -270,12 +270,12 @@ TEST_F(EbpfTest, FollowsChildrenThatOutliveTheirParents) {
   EventRecorder recorder;
   const CollectorResult outcome = subject({"chain", folder(), "300"}, recorder);
   EXPECT_THAT(outcome.missed, IsEmpty());
-  EXPECT_EQ(mine(recorder.paths(Op::kRead)), expected);
-  EXPECT_EQ(recorder.count(Op::kProcess), 301U);
-  EXPECT_EQ(recorder.count(Op::kExit), 301U);
+  EXPECT_EQ(mine(recorder.paths(RecordOp::kRead)), expected);
+  EXPECT_EQ(recorder.count(RecordOp::kProcess), 301U);
+  EXPECT_EQ(recorder.count(RecordOp::kExit), 301U);
   std::set<pid_t> known;
   for (const RecordedEvent& event : recorder.events) {
-    if (event.op != Op::kProcess) continue;
+    if (event.op != RecordOp::kProcess) continue;
     EXPECT_TRUE(known.empty() || known.contains(event.parent)) << event.parent;
     known.insert(event.process);
   }
@@ -286,25 +286,25 @@ TEST_F(EbpfTest, FollowsThousandsOfProcesses) {
   EventRecorder recorder;
   const CollectorResult outcome = subject({"forks", folder(), "3000"}, recorder);
   EXPECT_THAT(outcome.missed, IsEmpty());
-  EXPECT_EQ(mine(recorder.paths(Op::kRead)), expected);
-  EXPECT_EQ(recorder.count(Op::kExit), 3001U);
+  EXPECT_EQ(mine(recorder.paths(RecordOp::kRead)), expected);
+  EXPECT_EQ(recorder.count(RecordOp::kExit), 3001U);
 }
 
 TEST_F(EbpfTest, TheLastThreadEndsTheProcess) {
   EventRecorder recorder;
   const CollectorResult outcome = subject({"outlived", "."}, recorder);
   EXPECT_EQ(WEXITSTATUS(outcome.wait_status), 7);
-  ASSERT_EQ(recorder.count(Op::kExit), 1U);
+  ASSERT_EQ(recorder.count(RecordOp::kExit), 1U);
   EXPECT_EQ(recorder.events.back().value, outcome.wait_status);
 }
 
 TEST_F(EbpfTest, AReusedInodeIsAnotherFile) {
   EventRecorder recorder;
   subject({"reuse", folder(), "100"}, recorder);
-  EXPECT_EQ(recorder.count(Op::kCreate), 100U);
+  EXPECT_EQ(recorder.count(RecordOp::kCreate), 100U);
   std::size_t reads = 0;
   for (const RecordedEvent& event : recorder.events) {
-    if (event.op == Op::kRead && event.path == folder() / "again") ++reads;
+    if (event.op == RecordOp::kRead && event.path == folder() / "again") ++reads;
   }
   EXPECT_EQ(reads, 100U);
 }
@@ -328,7 +328,7 @@ TEST_F(EbpfTest, PathsUpToTheKernelsLimit) {
     EventRecorder recorder;
     const CollectorResult outcome = run({"/bin/cat", file}, recorder);
     EXPECT_THAT(outcome.missed, IsEmpty());
-    EXPECT_THAT(recorder.paths(Op::kRead), Contains(file));
+    EXPECT_THAT(recorder.paths(RecordOp::kRead), Contains(file));
     fs::remove_all(folder() / "deep");
   }
 }
@@ -363,7 +363,7 @@ TEST_F(EbpfTest, CrossesMounts) {
   EventRecorder recorder;
   const CollectorResult outcome = run({"/bin/cat", outer / "file", inner / "file"}, recorder);
   ::umount2(outer.c_str(), MNT_DETACH);
-  EXPECT_THAT(mine(recorder.paths(Op::kRead)),
+  EXPECT_THAT(mine(recorder.paths(RecordOp::kRead)),
               UnorderedElementsAre(outer / "file", inner / "file"));
   EXPECT_THAT(outcome.missed, IsEmpty());
 }
@@ -384,10 +384,10 @@ TEST_F(EbpfTest, SeesIoUring) {
   const CollectorResult outcome = subject({"uring", folder()}, recorder);
   if (WEXITSTATUS(outcome.wait_status) == 77) GTEST_SKIP() << "io_uring is not allowed here";
   ASSERT_EQ(outcome.wait_status, 0);
-  EXPECT_THAT(mine(recorder.paths(Op::kRead)),
+  EXPECT_THAT(mine(recorder.paths(RecordOp::kRead)),
               UnorderedElementsAre(folder() / "inline", folder() / "worker"));
-  EXPECT_THAT(mine(recorder.paths(Op::kWrite)), ElementsAre(folder() / "written"));
-  EXPECT_THAT(mine(recorder.paths(Op::kCreate)), ElementsAre(folder() / "created"));
+  EXPECT_THAT(mine(recorder.paths(RecordOp::kWrite)), ElementsAre(folder() / "written"));
+  EXPECT_THAT(mine(recorder.paths(RecordOp::kCreate)), ElementsAre(folder() / "created"));
   ASSERT_EQ(outcome.missed.size(), 1U);  // the content that was there before
   EXPECT_EQ(outcome.missed[0].what, "unseen");
 }
@@ -401,7 +401,7 @@ TEST_F(EbpfTest, ContentIsOfferedBeforeItIsLost) {
       std::ifstream stream{std::string(path)};
       contents.emplace_back(std::istreambuf_iterator<char>(stream),
                             std::istreambuf_iterator<char>());
-      reads_before.push_back(paths(Op::kRead).contains(std::string(path)));
+      reads_before.push_back(paths(RecordOp::kRead).contains(std::string(path)));
     }
     std::vector<std::string> contents;
     std::vector<bool> reads_before;
@@ -412,7 +412,8 @@ TEST_F(EbpfTest, ContentIsOfferedBeforeItIsLost) {
   EXPECT_THAT(outcome.missed, IsEmpty());
   EXPECT_THAT(reader.contents, ElementsAre("kept", "new\n"));
   EXPECT_THAT(reader.reads_before, ElementsAre(true, true));  // earlier events came first
-  EXPECT_EQ(reader.count(Op::kTruncate), 1U);  // by the gate, and not a second time by the programs
+  EXPECT_EQ(reader.count(RecordOp::kTruncate),
+            1U);  // by the gate, and not a second time by the programs
 }
 
 // A named pipe that both sides have open for the whole test.
@@ -463,7 +464,7 @@ TEST_F(EbpfTest, LosesNothingWhileTheSinkThinks) {
       << " 2000; sleep 0.1; done; echo >&9; wait\n";
   const CollectorResult outcome = run({"sh", folder() / "script.sh"}, slow);
   EXPECT_THAT(outcome.missed, IsEmpty());
-  EXPECT_GE(slow.count(Op::kRead), 80'000U);
+  EXPECT_GE(slow.count(RecordOp::kRead), 80'000U);
 }
 
 TEST_F(EbpfTest, FilesOfAMovedDirectoryAreReportedAgain) {
@@ -473,7 +474,7 @@ TEST_F(EbpfTest, FilesOfAMovedDirectoryAreReportedAgain) {
       "cd {0}; read x < old/file; read x < old/file; /bin/mv old new; read x < new/file",
       folder().string());
   run({"sh", "-c", script}, recorder);
-  EXPECT_THAT(mine(recorder.paths(Op::kRead)),
+  EXPECT_THAT(mine(recorder.paths(RecordOp::kRead)),
               UnorderedElementsAre(folder() / "old/file", folder() / "new/file"));
 }
 
@@ -493,7 +494,7 @@ TEST_F(EbpfTest, IgnoresOtherProcesses) {
   run({"sh", "-c", fmt::format("cat {}; sleep 0.1", (folder() / "mine").string())}, recorder);
   ::kill(other, SIGKILL);
   ::waitpid(other, nullptr, 0);
-  EXPECT_THAT(mine(recorder.paths(Op::kRead)), ElementsAre(folder() / "mine"));
+  EXPECT_THAT(mine(recorder.paths(RecordOp::kRead)), ElementsAre(folder() / "mine"));
 }
 
 TEST_F(EbpfTest, AMissingProgram) {

@@ -55,7 +55,7 @@ TEST(KernelTypes, RefusesWhatIsDamaged) {
   for (std::size_t length = 0; length < whole.size(); ++length) {
     EXPECT_FALSE(KernelTypes::parse(whole.substr(0, length), kWanted).has_value()) << length;
   }
-  for (std::size_t at = 0; at < whole.size(); ++at) {  // must only not crash
+  for (std::size_t at = 0; at < whole.size(); ++at) {  // only has to survive
     std::string damaged = whole;
     damaged[at] = static_cast<char>(damaged[at] ^ 0x55);
     if (const auto types = KernelTypes::parse(damaged, kWanted)) {

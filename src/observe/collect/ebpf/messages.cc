@@ -15,7 +15,7 @@
 namespace assay::collect {
 namespace {
 
-using wire::Op;
+using wire::RecordOp;
 
 constexpr int kMostInterpreters = 5;  // the kernel's limit of nested scripts
 
@@ -125,7 +125,7 @@ void EbpfMessages::receive(const assay_message& message, std::string_view names,
       opened(message, event, other, handle);
       break;
     case kAssayAbsent:
-      event.op = Op::kAbsent;
+      event.op = RecordOp::kAbsent;
       event.flags = wire::flag::kNoStamp;
       if (!other.starts_with('/')) path_ += '/';
       if (other.starts_with('/')) path_.clear();
@@ -134,7 +134,7 @@ void EbpfMessages::receive(const assay_message& message, std::string_view names,
       if (!wire::is_system_path(path_.c_str())) handle(event);
       break;
     case kAssayFork:
-      event.op = Op::kProcess;
+      event.op = RecordOp::kProcess;
       event.flags = wire::flag::kNoStamp;
       handle(event);
       break;
@@ -146,7 +146,7 @@ void EbpfMessages::receive(const assay_message& message, std::string_view names,
       executed(message, event, handle);
       break;
     case kAssayExit:
-      event.op = Op::kExit;
+      event.op = RecordOp::kExit;
       event.flags = wire::flag::kNoStamp;
       handle(event);
       break;
@@ -159,29 +159,29 @@ void EbpfMessages::opened(const assay_message& message, Event event, std::string
                           const EventHandler& handle) {
   switch (message.access) {
     case kAssayList:
-      event.op = Op::kList;
+      event.op = RecordOp::kList;
       event.flags = wire::flag::kNoStamp;
       event.path = path_;
       if (message.hints == 0 && !wire::is_system_path(path_.c_str())) handle(event);
       return;
     case kAssayRead:
-      event.op = Op::kRead;
+      event.op = RecordOp::kRead;
       break;
     case kAssayReadWrite:
-      event.op = Op::kRead;
+      event.op = RecordOp::kRead;
       event.flags = wire::flag::kWritable;
       break;
     case kAssayWrite:
-      event.op = Op::kWrite;
+      event.op = RecordOp::kWrite;
       break;
     case kAssayTruncate:
-      event.op = Op::kTruncate;
+      event.op = RecordOp::kTruncate;
       break;
     case kAssayCreate:
-      event.op = Op::kCreate;
+      event.op = RecordOp::kCreate;
       break;
     case kAssayCreateUnnamed: {
-      event.op = Op::kCreate;
+      event.op = RecordOp::kCreate;
       event.flags = wire::flag::kUnnamed;
       // Its name is "#inode", by which it cannot be found; as at the gate, the directory is
       // reported.
@@ -235,11 +235,11 @@ void EbpfMessages::executed(const assay_message& message, Event event, const Eve
   if (!arguments.empty()) event.other = arguments;
   while (event.other.ends_with('\0')) event.other.remove_suffix(1);
 
-  event.op = Op::kExec;
+  event.op = RecordOp::kExec;
   event.path = file;
   handle(event);
   // The same files as the gate reports: the program, and what the kernel reads to run it.
-  event.op = Op::kRead;
+  event.op = RecordOp::kRead;
   event.other = {};
   handle(event);
   for (int i = 0; i < kMostInterpreters; ++i) {

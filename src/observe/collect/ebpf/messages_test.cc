@@ -13,7 +13,7 @@ namespace assay::collect {
 namespace {
 
 using ::testing::ElementsAre;
-using wire::Op;
+using wire::RecordOp;
 
 TEST(TurnRound, NamesBecomeAPath) {
   std::string path = "left over";
@@ -41,7 +41,7 @@ RC_GTEST_PROP(TurnRound, IsThePathOfTheNames, ()) {
 }
 
 struct SampleMessage {
-  Op op;
+  RecordOp op;
   std::string path, other;
   bool operator==(const SampleMessage&) const = default;
 };
@@ -73,10 +73,10 @@ TEST_F(EbpfMessagesTest, AScriptIsReportedWithItsInterpreters) {
   receive({.kind = kAssayScript}, reversed(folder_.path()), "script");
   receive({.kind = kAssayExec}, "sh/bin/", std::string("sh\0-x\0", 6));
   ASSERT_GE(told_.size(), 4U);
-  EXPECT_EQ(told_[0], (SampleMessage{Op::kExec, script, std::string("sh\0-x", 5)}));
-  EXPECT_EQ(told_[1], (SampleMessage{Op::kRead, script, ""}));
-  EXPECT_EQ(told_[2], (SampleMessage{Op::kRead, between, ""}));
-  EXPECT_EQ(told_[3], (SampleMessage{Op::kRead, "/bin/sh", ""}));
+  EXPECT_EQ(told_[0], (SampleMessage{RecordOp::kExec, script, std::string("sh\0-x", 5)}));
+  EXPECT_EQ(told_[1], (SampleMessage{RecordOp::kRead, script, ""}));
+  EXPECT_EQ(told_[2], (SampleMessage{RecordOp::kRead, between, ""}));
+  EXPECT_EQ(told_[3], (SampleMessage{RecordOp::kRead, "/bin/sh", ""}));
   // then the shell's loader, if it has one
 }
 
@@ -84,13 +84,13 @@ TEST_F(EbpfMessagesTest, AScriptThatIsGoneLeavesItsInterpreter) {
   receive({.kind = kAssayScript}, reversed(folder_.path()), "gone");
   receive({.kind = kAssayExec}, "sh/bin/", "sh");
   ASSERT_GE(told_.size(), 3U);
-  EXPECT_EQ(told_[0], (SampleMessage{Op::kExec, folder_.path() / "gone", "sh"}));
-  EXPECT_EQ(told_[2], (SampleMessage{Op::kRead, "/bin/sh", ""}));
+  EXPECT_EQ(told_[0], (SampleMessage{RecordOp::kExec, folder_.path() / "gone", "sh"}));
+  EXPECT_EQ(told_[2], (SampleMessage{RecordOp::kRead, "/bin/sh", ""}));
 }
 
 TEST_F(EbpfMessagesTest, AnUnnamedFileIsReportedByItsDirectory) {
   receive({.kind = kAssayOpen, .access = kAssayCreateUnnamed}, "#123/tmp/");
-  EXPECT_THAT(told_, ElementsAre(SampleMessage{Op::kCreate, "/tmp", ""}));
+  EXPECT_THAT(told_, ElementsAre(SampleMessage{RecordOp::kCreate, "/tmp", ""}));
 }
 
 TEST_F(EbpfMessagesTest, CountsFilesWhosePathsLeadElsewhere) {

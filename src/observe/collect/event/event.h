@@ -17,7 +17,7 @@ namespace assay::collect {
 // Paths are absolute, as seen from the collector's root directory; they may contain symbolic links,
 // "." and "..". The string_views are valid only during the call.
 struct Event {
-  wire::Op op = wire::Op::kNone;
+  wire::RecordOp op = wire::RecordOp::kNone;
   wire::Source source = wire::Source::kShim;
   std::uint16_t flags = 0;  // wire::flag
   pid_t thread = 0;

@@ -53,7 +53,7 @@ Event event_of(const wire::Record& record) {
 }
 
 bool deliver(const wire::Record& record, std::uint32_t length, EventSink& sink) {
-  if (record.op == wire::Op::kNone || record.op > wire::kLastOp) return false;
+  if (record.op == wire::RecordOp::kNone || record.op > wire::kLastOp) return false;
   const std::size_t text = std::size_t{record.path_length} + record.other_length;
   if (length < sizeof(wire::Record) + text) return false;
   sink.on_event(event_of(record));
@@ -180,7 +180,7 @@ void EventLog::allocate_ahead() {
 }
 
 void EventLog::append(const Event& event) {
-  if (event.op != wire::Op::kExec || !redact_) return append_redacted(event);
+  if (event.op != wire::RecordOp::kExec || !redact_) return append_redacted(event);
   const std::string arguments = redact_(event.other);
   Event kept = event;
   kept.other = arguments;
@@ -208,7 +208,7 @@ bool EventLog::write(const Event& event) {
   constexpr int kBoth = PROT_READ | PROT_WRITE;
   if (place.pad != 0) {
     if (auto* gap = reinterpret_cast<wire::Record*>(writing_.at(fd_.get(), kBoth, place.pad))) {
-      gap->op = wire::Op::kNone;
+      gap->op = wire::RecordOp::kNone;
       gap->word.store(wire::record_word(wire::State::kCommitted, place.pad_size),
                       std::memory_order_release);
     }

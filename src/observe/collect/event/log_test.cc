@@ -26,7 +26,8 @@ class RecordingSink : public EventSink {
 };
 
 Event read_of(std::string_view path) {
-  return {.op = wire::Op::kRead, .process = 7, .stamp = {.inode = 5, .size = 3}, .path = path};
+  return {
+      .op = wire::RecordOp::kRead, .process = 7, .stamp = {.inode = 5, .size = 3}, .path = path};
 }
 
 class LogTest : public ::testing::Test {
@@ -39,7 +40,7 @@ TEST_F(LogTest, ReadsRecordsInTheOrderOfAppending) {
   auto log = EventLog::create(path_);
   ASSERT_TRUE(log) << log.error().line();
   log->append(read_of("/a"));
-  log->append({.op = wire::Op::kRename, .value = -2, .path = "/a", .other = "/b"});
+  log->append({.op = wire::RecordOp::kRename, .value = -2, .path = "/a", .other = "/b"});
   RecordingSink seen;
   EXPECT_EQ(log->drain(seen), 2U);
   EXPECT_EQ(seen.paths, (std::vector<std::string>{"/a", "/a"}));

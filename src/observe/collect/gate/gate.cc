@@ -88,20 +88,20 @@ WaitResult wait_for_call(int listener, int timeout_ms) {
 // existing file.
 bool seen_by_ebpf(const CallEffect::ExpectedEvent& event) {
   switch (event.op) {
-    case wire::Op::kRead:
+    case wire::RecordOp::kRead:
       return (event.flags & wire::flag::kWritable) == 0;
-    case wire::Op::kExec:
-    case wire::Op::kList:
-    case wire::Op::kAbsent:
+    case wire::RecordOp::kExec:
+    case wire::RecordOp::kList:
+    case wire::RecordOp::kAbsent:
       return true;
     default:
       return false;
   }
 }
 
-bool changes_names(wire::Op op) {
-  return op == wire::Op::kRename || op == wire::Op::kDelete || op == wire::Op::kLink ||
-         op == wire::Op::kRelink;
+bool changes_names(wire::RecordOp op) {
+  return op == wire::RecordOp::kRename || op == wire::RecordOp::kDelete ||
+         op == wire::RecordOp::kLink || op == wire::RecordOp::kRelink;
 }
 
 constexpr std::size_t kRequestPage = 4096;
@@ -196,7 +196,7 @@ void Gate::record(pid_t thread, const SystemCall& call, std::uint64_t id, EventL
   for (const CallEffect::ExpectedEvent& event : effect->events) {
     hooks_.expected(event);
     if (mode_ == GateMode::kChanges && seen_by_ebpf(event)) continue;
-    const Member& who = member(thread, event.op == wire::Op::kExec);
+    const Member& who = member(thread, event.op == wire::RecordOp::kExec);
     log.append({.op = event.op,
                 .source = wire::Source::kGate,
                 .flags = event.flags,

@@ -54,7 +54,7 @@ ExitWatcher::ExitWatcher(pid_t command, EventSink& sink)
 
 void ExitWatcher::on_event(const Event& event) {
   // Each process occurs at least once with its parent.
-  if (event.op == wire::Op::kExit) {
+  if (event.op == wire::RecordOp::kExit) {
     watched_.erase(event.process);
     fresh_.erase(event.process);
   } else if (event.parent != 0 && event.process != command_ && !watched_.contains(event.process)) {
@@ -81,7 +81,7 @@ void ExitWatcher::watch(pid_t process) {
 
 void ExitWatcher::append(pid_t process, std::optional<int> status, std::int64_t time_ns,
                          EventLog& log) {
-  log.append({.op = wire::Op::kExit,
+  log.append({.op = wire::RecordOp::kExit,
               .source = wire::Source::kGate,
               .flags = static_cast<std::uint16_t>(wire::flag::kNoStamp |
                                                   (status ? 0 : wire::flag::kNoStatus)),
@@ -156,7 +156,7 @@ bool Reaper::reap(pid_t command, EventLog& log) {
   }
   if (ended_ || ::wait4(command, &status_, WNOHANG, &usage_) != command) return false;
   ended_ = true;
-  log.append({.op = wire::Op::kExit,
+  log.append({.op = wire::RecordOp::kExit,
               .source = wire::Source::kGate,
               .thread = command,
               .process = command,

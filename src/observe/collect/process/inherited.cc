@@ -27,7 +27,7 @@ std::vector<int> open_descriptors() {
 void append_too_long(const Inherited& file, pid_t command, EventLog& log) {
   const std::string text = "the file that is open as descriptor " +
                            std::to_string(file.descriptor) + wire::kLongPathText;
-  log.append({.op = wire::Op::kMissed,
+  log.append({.op = wire::RecordOp::kMissed,
               .source = wire::Source::kInherited,
               .flags = wire::flag::kNoStamp,
               .thread = command,
@@ -76,7 +76,7 @@ void append_inherited(const std::vector<Inherited>& files, pid_t command, EventL
     std::uint16_t flags = 0;
     if (file.readable && file.writable) flags |= wire::flag::kWritable;
     if (file.racy) flags |= wire::flag::kRacy;
-    log.append({.op = file.readable ? wire::Op::kRead : wire::Op::kWrite,
+    log.append({.op = file.readable ? wire::RecordOp::kRead : wire::RecordOp::kWrite,
                 .source = wire::Source::kInherited,
                 .flags = flags,
                 .thread = command,

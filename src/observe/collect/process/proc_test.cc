@@ -19,7 +19,7 @@ void use_cpu(double seconds) {
   } while (static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9 < seconds);
 }
 
-// A tree of its own: root, its child parent, and two children of that: one that exited after using
+// A separate tree: root, its child parent, and two children of that: one that exited after using
 // 0.2 s of CPU, and one that has used 0.1 s and waits when the pipe is closed.
 TEST(ProcessUsage, IsOfAllDescendantsAndTheirExitedChildren) {
   std::array<int, 2> ready{};

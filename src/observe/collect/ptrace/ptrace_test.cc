@@ -28,7 +28,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
-using wire::Op;
+using wire::RecordOp;
 
 const std::string kDynamic = ASSAY_CORPUS "dynamic";
 const std::string kStatic = ASSAY_CORPUS "static";
@@ -98,7 +98,7 @@ TEST_F(Ptrace, ACreatedFileHasItsStamp) {
   EXPECT_EQ(shell("echo > new"), 0);
   struct stat made {};
   ASSERT_EQ(::stat(place.path("new").c_str(), &made), 0);
-  const auto created = recorder.of(Op::kCreate);
+  const auto created = recorder.of(RecordOp::kCreate);
   ASSERT_EQ(created.size(), 1U);
   EXPECT_EQ(created[0].stamp.inode, made.st_ino);
   EXPECT_EQ(created[0].stamp.device, made.st_dev);
@@ -106,18 +106,18 @@ TEST_F(Ptrace, ACreatedFileHasItsStamp) {
 
 TEST_F(Ptrace, ProcessesAndPrograms) {
   EXPECT_EQ(shell("/bin/true; /bin/echo hello world; exit 3") >> 8, 3);
-  const auto processes = recorder.of(Op::kProcess);
+  const auto processes = recorder.of(RecordOp::kProcess);
   ASSERT_EQ(processes.size(), 3U);
   const pid_t root = processes[0].process;
   EXPECT_EQ(processes[0].parent, ::getpid());
   EXPECT_EQ(processes[1].parent, root);
   EXPECT_EQ(processes[2].parent, root);
-  const auto programs = recorder.of(Op::kExec);
+  const auto programs = recorder.of(RecordOp::kExec);
   ASSERT_EQ(programs.size(), 3U);
   EXPECT_EQ(programs[2].process, processes[2].process);
   EXPECT_EQ(programs[2].parent, root);
   EXPECT_EQ(programs[2].other, std::string("/bin/echo\0hello\0world", 21));
-  const auto ends = recorder.of(Op::kExit);
+  const auto ends = recorder.of(RecordOp::kExit);
   ASSERT_EQ(ends.size(), 3U);
   EXPECT_EQ(ends[2].process, root);
   EXPECT_EQ(ends[2].value, 3 << 8);
@@ -136,9 +136,9 @@ TEST_F(Ptrace, ThreadsAreNotProcesses) {
   place.file("b");
   EXPECT_EQ(status_of({kDynamic, "threads", "a", "b"}), 0);
   EXPECT_THAT(recorder.lines, ElementsAre("read T/a", "read T/b"));
-  EXPECT_EQ(recorder.of(Op::kProcess).size(), 1U);
-  EXPECT_EQ(recorder.of(Op::kExit).size(), 1U);
-  for (const RecordedEvent& event : recorder.of(Op::kRead)) {
+  EXPECT_EQ(recorder.of(RecordOp::kProcess).size(), 1U);
+  EXPECT_EQ(recorder.of(RecordOp::kExit).size(), 1U);
+  for (const RecordedEvent& event : recorder.of(RecordOp::kRead)) {
     EXPECT_EQ(event.process, started.at(0));
     if (event.path == place.path("a")) {
       EXPECT_NE(event.thread, event.process);
@@ -148,8 +148,8 @@ TEST_F(Ptrace, ThreadsAreNotProcesses) {
 
 TEST_F(Ptrace, AThreadThatExecutes) {
   EXPECT_EQ(status_of({kDynamic, "thread-exec", "/bin/true"}), 0);
-  EXPECT_EQ(recorder.of(Op::kProcess).size(), 1U);
-  const auto programs = recorder.of(Op::kExec);
+  EXPECT_EQ(recorder.of(RecordOp::kProcess).size(), 1U);
+  const auto programs = recorder.of(RecordOp::kExec);
   ASSERT_EQ(programs.size(), 2U);
   EXPECT_EQ(programs[1].path, std::filesystem::canonical("/bin/true"));
   EXPECT_EQ(programs[1].process, started.at(0));
@@ -159,9 +159,9 @@ TEST_F(Ptrace, ChildrenAreSeenFromTheirFirstInstruction) {
   place.file("a");
   EXPECT_EQ(status_of({kStatic, "vfork", "a", "/bin/true"}), 0);
   EXPECT_THAT(recorder.lines, ElementsAre("read T/a"));
-  const auto processes = recorder.of(Op::kProcess);
+  const auto processes = recorder.of(RecordOp::kProcess);
   ASSERT_EQ(processes.size(), 2U);
-  for (const RecordedEvent& event : recorder.of(Op::kRead)) {
+  for (const RecordedEvent& event : recorder.of(RecordOp::kRead)) {
     if (event.path == place.path("a")) {
       EXPECT_EQ(event.process, processes[1].process);
     }
@@ -171,7 +171,7 @@ TEST_F(Ptrace, ChildrenAreSeenFromTheirFirstInstruction) {
 TEST_F(Ptrace, ATreeOfProcesses) {
   place.file("a");
   EXPECT_EQ(status_of({kStatic, "tree", "7", "a"}), 0);
-  EXPECT_EQ(recorder.of(Op::kProcess).size(), 255U);
+  EXPECT_EQ(recorder.of(RecordOp::kProcess).size(), 255U);
   EXPECT_EQ(recorder.lines.size(), 255U);
 }
 
@@ -202,11 +202,11 @@ TEST_F(Ptrace, AFileThatGetsItsNameLater) {
   EXPECT_EQ(status_of({kDynamic, "unnamed", ".", "named"}), 0);
   struct stat made {};
   ASSERT_EQ(::stat(place.path("named").c_str(), &made), 0);
-  const auto created = recorder.of(Op::kCreate);
+  const auto created = recorder.of(RecordOp::kCreate);
   ASSERT_EQ(created.size(), 1U);
   EXPECT_EQ(created[0].flags, wire::flag::kUnnamed);
   EXPECT_EQ(created[0].stamp.inode, made.st_ino);
-  const auto links = recorder.of(Op::kLink);
+  const auto links = recorder.of(RecordOp::kLink);
   ASSERT_EQ(links.size(), 1U);
   EXPECT_EQ(links[0].other, place.path("named"));
   EXPECT_EQ(links[0].stamp.inode, made.st_ino);
@@ -298,7 +298,7 @@ class ClosingSink : public EventSink {
   ClosingSink(EventSink& sink, int descriptor) : sink_(sink), descriptor_(descriptor) {}
   void on_event(const Event& event) override {
     sink_.on_event(event);
-    if (event.op == Op::kExec && ++execs_ == 2) ::close(descriptor_);
+    if (event.op == RecordOp::kExec && ++execs_ == 2) ::close(descriptor_);
   }
   void before_change(std::string_view path, const wire::Stamp& stamp, Change change) override {
     sink_.before_change(path, stamp, change);
@@ -327,7 +327,7 @@ TEST_F(Ptrace, GoesOnSilentlyWithoutAKeeper) {
   ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->wait_status, 4 << 8);
   EXPECT_EQ(abandoned, 1);
-  EXPECT_EQ(recorder.of(Op::kExec).size(), 2U);  // sh and sleep
+  EXPECT_EQ(recorder.of(RecordOp::kExec).size(), 2U);  // sh and sleep
   EXPECT_THAT(recorder.lines, IsEmpty());
   EXPECT_TRUE(std::filesystem::exists(place.path("b")));
 }
@@ -340,7 +340,7 @@ TEST_F(Ptrace, InheritedFilesComeFirst) {
   ASSERT_TRUE(make_ptrace_collector(logs.path() / "log")->run(launch, {}, recorder));
   ASSERT_FALSE(recorder.events.empty());
   EXPECT_EQ(recorder.events[0].path, place.path("in"));
-  EXPECT_EQ(recorder.events[0].process, recorder.of(Op::kProcess).at(0).process);
+  EXPECT_EQ(recorder.events[0].process, recorder.of(RecordOp::kProcess).at(0).process);
 }
 
 // Meanwhile a thread of the test starts a child of its own, which the collector must not wait for.

@@ -19,7 +19,7 @@
 namespace assay::collect {
 namespace {
 
-using wire::Op;
+using wire::RecordOp;
 
 void add_time(timeval& sum, const timeval& more) {
   const timeval before = sum;
@@ -77,8 +77,11 @@ void TraceLoop::ended(pid_t thread, int status, const struct rusage& usage) {
   const pid_t parent = process->second.parent;
   processes_.erase(process);
   if (thread != root_ || started_) {
-    record(
-        {.op = Op::kExit, .thread = thread, .process = thread, .parent = parent, .value = status});
+    record({.op = RecordOp::kExit,
+            .thread = thread,
+            .process = thread,
+            .parent = parent,
+            .value = status});
   }
   // The kernel's count for a process includes the children it waited for. No process of the command
   // waits for orphans.
@@ -103,7 +106,7 @@ TraceLoop::Thread& TraceLoop::known(pid_t thread) {
 
 void TraceLoop::add_process(pid_t process, pid_t parent) {
   processes_[process] = {.parent = parent};
-  record({.op = Op::kProcess, .thread = process, .process = process, .parent = parent});
+  record({.op = RecordOp::kProcess, .thread = process, .process = process, .parent = parent});
 }
 
 void TraceLoop::record(pid_t thread, const Thread& state, const CallEffect& effect) {
@@ -138,7 +141,8 @@ bool is_certain(const CallEffect& effect) {
   if (effect.reports_failure) return true;
   if (!effect.will_succeed || !effect.changes.empty() || effect.events.size() != 1) return false;
   const CallEffect::ExpectedEvent& event = effect.events.front();
-  return event.op == wire::Op::kList || (event.op == wire::Op::kRead && event.flags == 0);
+  return event.op == wire::RecordOp::kList ||
+         (event.op == wire::RecordOp::kRead && event.flags == 0);
 }
 
 }  // namespace
@@ -218,7 +222,8 @@ void TraceLoop::at_exec(pid_t thread, Thread& state) {
   }
   if (thread == root_ && !std::exchange(started_, true)) {
     append_inherited(inherited_, root_, log_);
-    record({.op = wire::Op::kProcess, .thread = root_, .process = root_, .parent = ::getpid()});
+    record(
+        {.op = wire::RecordOp::kProcess, .thread = root_, .process = root_, .parent = ::getpid()});
     control_.started(root_, -1);
   }
   const std::optional<CallEffect> effect = std::exchange(state.pending, std::nullopt);

@@ -66,7 +66,7 @@ void trace_child(pid_t thread, const __ptrace_syscall_info& info) {
 
 void stamp_created(pid_t thread, long fd, CallEffect& effect) {
   for (CallEffect::ExpectedEvent& event : effect.events) {
-    if (event.op != wire::Op::kCreate) continue;
+    if (event.op != wire::RecordOp::kCreate) continue;
     const std::string link = fmt::format("/proc/{}/fd/{}", thread, fd);
     struct stat status {};
     if (::stat(link.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;

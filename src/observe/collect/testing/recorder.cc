@@ -15,7 +15,7 @@ void EventRecorder::on_event(const Event& event) {
   };
   if (!inside(event.path) && !inside(event.other)) return;
   std::string line = std::string(wire::name_of(event.op)) + " " + shorten(event.path);
-  if (event.op == wire::Op::kRename || event.op == wire::Op::kLink) {
+  if (event.op == wire::RecordOp::kRename || event.op == wire::RecordOp::kLink) {
     line += " " + shorten(event.other);
   }
   if ((event.flags & wire::flag::kWritable) != 0) line += " writable";
@@ -31,7 +31,7 @@ void EventRecorder::before_change(std::string_view path, const wire::Stamp&, Cha
                   std::string(path.substr(root.size())));
 }
 
-std::vector<RecordedEvent> EventRecorder::of(wire::Op op) const {
+std::vector<RecordedEvent> EventRecorder::of(wire::RecordOp op) const {
   std::vector<RecordedEvent> found;
   for (const RecordedEvent& event : events) {
     if (event.op == op) found.push_back(event);
@@ -42,8 +42,8 @@ std::vector<RecordedEvent> EventRecorder::of(wire::Op op) const {
 std::set<pid_t> EventRecorder::unfinished() const {
   std::set<pid_t> alive;
   for (const RecordedEvent& event : events) {
-    if (event.op == wire::Op::kProcess) alive.insert(event.process);
-    if (event.op == wire::Op::kExit) alive.erase(event.process);
+    if (event.op == wire::RecordOp::kProcess) alive.insert(event.process);
+    if (event.op == wire::RecordOp::kExit) alive.erase(event.process);
   }
   return alive;
 }

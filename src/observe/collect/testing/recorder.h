@@ -10,7 +10,7 @@
 namespace assay::collect::testing {
 
 struct RecordedEvent {
-  wire::Op op = wire::Op::kNone;
+  wire::RecordOp op = wire::RecordOp::kNone;
   std::uint16_t flags = 0;
   pid_t thread = 0;
   pid_t process = 0;
@@ -31,7 +31,7 @@ class EventRecorder : public EventSink {
   std::vector<std::string> lines;
   std::string root = "/nowhere";
 
-  [[nodiscard]] std::vector<RecordedEvent> of(wire::Op op) const;
+  [[nodiscard]] std::vector<RecordedEvent> of(wire::RecordOp op) const;
   // Processes that were announced and whose end was not: empty if all events arrived.
   [[nodiscard]] std::set<pid_t> unfinished() const;
 };

@@ -73,7 +73,7 @@ TEST_P(UnderASanitizer, NothingIsFoundAtALimit) {
   EXPECT_EQ(hami.values.at("b"), 0) << hami.text;
 }
 
-// The same with a share: every launch may come to the checkpoint, from several threads.
+// The same with a share: every launch may come to the pacing point, from several threads.
 TEST_P(UnderASanitizer, NothingIsFoundWhereLaunchesArePaced) {
   run_.region().header.limits.share = 900;
   const std::string turns = std::string(run_.path()) + ".turns";

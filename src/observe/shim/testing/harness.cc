@@ -103,8 +103,9 @@ std::vector<LoggedEvent> ShimLog::records(int* torn, Kind kind) const {
     const std::uint64_t word = record.word.load(std::memory_order_acquire);
     const auto length = static_cast<std::uint32_t>(word);
     if (word == wire::record_word(wire::State::kCommitted, length) && length > 0) {
-      const bool of_process = record.op == wire::Op::kProcess || record.op == wire::Op::kExit;
-      if (record.op != wire::Op::kNone && of_process == (kind == Kind::kProcesses)) {
+      const bool of_process =
+          record.op == wire::RecordOp::kProcess || record.op == wire::RecordOp::kExit;
+      if (record.op != wire::RecordOp::kNone && of_process == (kind == Kind::kProcesses)) {
         found.push_back({record.op, record.thread, record.process, record.parent, record.value,
                          record.time_ns, record.stamp,
                          std::string(record.text(), record.path_length)});

@@ -18,7 +18,7 @@ namespace assay::shim::testing {
 
 // A record as found in the log.
 struct LoggedEvent {
-  wire::Op op = wire::Op::kNone;
+  wire::RecordOp op = wire::RecordOp::kNone;
   pid_t thread = 0;
   pid_t process = 0;
   pid_t parent = 0;
@@ -28,7 +28,7 @@ struct LoggedEvent {
   std::string path;
 };
 
-// An event log of its own, with `space` bytes promised to writers.
+// A private event log, with `space` bytes promised to writers.
 class ShimLog {
  public:
   ShimLog(std::filesystem::path path, std::uint64_t space);

@@ -81,11 +81,11 @@ std::vector<Snapshot> spread(const Snapshot& whole, int ranks, std::uint64_t see
 base::Result<Written> write_by_ranks(const std::filesystem::path& root,
                                      std::vector<Snapshot> snapshots, const WriteOptions& options) {
   const auto ranks = static_cast<std::int64_t>(snapshots.size());
-  ASSAY_TRY(const Share first, begin_shared(root, snapshots[0].state.step, ranks));
+  ASSAY_TRY(const RankOfWrite first, begin_shared(root, snapshots[0].state.step, ranks));
   std::vector<std::thread> threads;
   for (std::int64_t rank = 0; rank < ranks; ++rank) {
     Snapshot& snapshot = snapshots[static_cast<std::size_t>(rank)];
-    snapshot.share = Share{.rank = rank, .ranks = ranks, .staging = first.staging};
+    snapshot.share = RankOfWrite{.rank = rank, .ranks = ranks, .staging = first.staging};
     if (rank == 0) snapshot.share = first;
     if (rank == 0) continue;
     threads.emplace_back(

@@ -128,7 +128,7 @@ base::Result<void> check_column(const std::string& where, const InputFiles& inpu
   if (column == kUsualColumn || !all_text || inputs.files.empty()) return {};
   return base::fail(base::usage_error(
       where, fmt::format("there is no '{}': the files are text, one document each", column),
-      "leave it out; JSON lines are files .jsonl"));
+      "leave it out; files of JSON lines end in .jsonl"));
 }
 
 std::optional<std::int64_t> total_bytes(const std::vector<InputFile>& files) {

@@ -1,5 +1,5 @@
-// Threads' budgets: how much each may launch until its next checkpoint, stored in its block of the
-// region. The launch path subtracts from it; everything else is here.
+// Threads' budgets: how much each may launch until its next pacing point, stored in its block of
+// the region. The launch path subtracts from it; everything else is here.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ inline std::uint64_t used_of(const wire::GpuBlock& block, std::uint32_t subtract
   return used <= 0 || used > granted ? 0 : static_cast<std::uint64_t>(used);
 }
 
-// Work that a thread has launched since its last checkpoint, and since when.
+// Work that a thread has launched since its last pacing point, and since when.
 struct BudgetUse {
   std::uint64_t estimated_ns;
   std::uint64_t since_ns;
@@ -32,8 +32,8 @@ inline BudgetUse used_since(const wire::GpuBlock& block, std::uint32_t subtracte
 }
 
 // At the end of a turn the other threads' budgets are withdrawn as well. Returns what they have
-// launched since their last checkpoint, which is in flight, too. (A thread that is launching at
-// this moment may keep some of its budget; it reaches its checkpoint within a millisecond.)
+// launched since their last pacing point, which is in flight, too. (A thread that is launching at
+// this moment may keep some of its budget; it reaches its pacing point within a millisecond.)
 inline std::uint64_t withdraw_budgets(const wire::GpuBlock& mine) {
   if (region() == nullptr || slot() < 0) return 0;
   std::uint64_t used = 0;

@@ -9,7 +9,7 @@ namespace assay::gpu {
 namespace {
 
 // A lower bound for kernels: a function that was once measured as almost nothing still reaches the
-// checkpoint after a bounded number of launches.
+// pacing point after a bounded number of launches.
 constexpr double kLeastNs = 100;
 constexpr double kMostNs = kUnknownCost - 1;
 // Measurements after which a cost becomes a slowly moving mean, so that a lane's correction

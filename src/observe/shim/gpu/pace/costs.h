@@ -12,7 +12,7 @@
 namespace assay::gpu {
 
 inline constexpr std::uint32_t kCosts = 4096;
-// More than any budget, so that work that was never timed goes to the checkpoint.
+// More than any budget, so that work that was never timed goes to the pacing point.
 inline constexpr std::uint32_t kUnknownCost = 1U << 30U;
 
 // As computed by the assembly (paced.cc): the upper 12 bits of a product.

@@ -42,7 +42,7 @@ void begin(Lane& lane, std::uint64_t context) {
   lane.passed = -1;
   lane.marked_ns = lane.unmarked_ns = lane.busy_from = lane.until = 0;
   lane.unmarked_known = true;
-  lane.unmarked_parts = lane.checkpoints = 0;
+  lane.unmarked_parts = lane.pacing_points = 0;
   lane.correction = {};
   lane.context.store(context, std::memory_order_relaxed);
   if (!lane.has_events) log_line("no CUDA events: shares are enforced by estimates alone");

@@ -58,7 +58,7 @@ struct Lane {
   std::uint64_t unmarked_ns = 0;  // and after the last mark
   bool unmarked_known = true;
   std::uint32_t unmarked_parts = 0;
-  std::uint32_t checkpoints = 0;
+  std::uint32_t pacing_points = 0;
   CostCorrection correction;    // factor from estimated to actual time
   std::uint64_t busy_from = 0;  // charged up to here; 0: nothing is in flight
   std::uint64_t until = 0;      // expected end of all work in flight

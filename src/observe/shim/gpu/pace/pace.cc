@@ -1,5 +1,5 @@
-// The checkpoint: reached about once per millisecond of a thread's work on the device, and after a
-// synchronization.
+// The pacing point: reached about once per millisecond of a thread's work on the device, and after
+// a synchronization.
 #include "observe/shim/gpu/pace/pace.h"
 
 #include <cerrno>
@@ -16,8 +16,8 @@
 namespace assay::gpu {
 namespace {
 
-// How much a thread may launch between two checkpoints, and all threads may have in flight: enough
-// that the device does not become idle while a thread is briefly descheduled.
+// How much a thread may launch between two pacing points, and all threads may have in flight:
+// enough that the device does not become idle while a thread is briefly descheduled.
 constexpr std::uint64_t kQuantumNs = 1'000'000;
 constexpr std::uint64_t kQuantaInFlight = 4;
 // Assumed cost of unknown work: few such launches are in flight at a time, until the first has been
@@ -115,7 +115,7 @@ bool run_out(Lane& lane, const Launch& launch, std::uint64_t now, std::uint64_t 
   if (!is_drained(lane, now) || now < others_until) return false;
   drained(lane, now);
   lane.place->until_ns.store(now, std::memory_order_relaxed);
-  // Other processes of the run reach the same conclusion at their checkpoints.
+  // Other processes of the run reach the same conclusion at their pacing points.
   for (const TurnProcess& other : lane.device->runs[lane.row].processes) {
     const std::uint64_t until = other.until_ns.load(std::memory_order_relaxed);
     const bool busy = until > now && until < now + kTurnPromiseNs;
@@ -183,12 +183,12 @@ bool wait_for_turn(Lane& lane, const Launch& launch) {
 // time.
 bool is_worth_timing(Lane& lane, const Launch& launch, std::uint32_t place) {
   constexpr std::uint32_t kOneOf = 4;
-  return !launch.known || !is_settled(place) || ++lane.checkpoints % kOneOf == 0;
+  return !launch.known || !is_settled(place) || ++lane.pacing_points % kOneOf == 0;
 }
 
-// Budget until the next checkpoint: a millisecond of device time, or of host time if the thread's
-// launches take longer than their execution. A thread that rarely reaches its checkpoint would miss
-// the end of its turn, and would seem idle.
+// Budget until the next pacing point: a millisecond of device time, or of host time if the thread's
+// launches take longer than their execution. A thread that rarely reaches its pacing point would
+// miss the end of its turn, and would seem idle.
 std::int64_t next_budget(const Lane& lane, const BudgetUse& used, std::uint64_t now) {
   constexpr std::uint64_t kLeastPart = 16;
   const std::uint64_t quantum = quantum_of(lane);

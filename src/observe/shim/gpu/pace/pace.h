@@ -1,14 +1,14 @@
 // Paces the work of a limited run: each piece of work is charged to its thread's budget; when that
-// is used up, the thread goes to the checkpoint, where it waits for the run's turn and for work in
-// flight.
+// is used up, the thread goes to the pacing point, where it waits for the run's turn and for work
+// in flight.
 //
 // - paced.cc: which entry points are paced, the launch path in assembly, and the slow path when the
 //   budget is used up
-// - pace.cc: the checkpoint
+// - pace.cc: the pacing point
 // - lanes.h: contexts and their limits
 // - marks.h: work in flight: events, estimates, charges
 // - costs.h: costs of work, and their correction factor
-// - budgets.h: how much a thread may launch until its next checkpoint
+// - budgets.h: how much a thread may launch until its next pacing point
 // - turns.h: the file of turns
 #pragma once
 

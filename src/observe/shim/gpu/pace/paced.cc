@@ -1,6 +1,6 @@
 // The paced launch path: where a counting stub (stubs.cc) jumps to if its run has a share or a
 // priority. Thirteen instructions: hash function and grid, subtract the cost from the thread's
-// budget, jump to the driver, or below zero call the checkpoint.
+// budget, jump to the driver, or below zero call the pacing point.
 //
 // Also here: synchronization and copies, which always check whether limits have changed. They take
 // microseconds anyway, and are where an unlimited program notices a new limit.

@@ -3,8 +3,8 @@
 // A run has a bucket of credit that fills at its share of the time and is charged for the time in
 // which its work was on the device. A run that waits and has credit may take a turn: by priority,
 // then by which has held the device least for its share. The holder of a turn checks at every
-// checkpoint whether it may continue. A turn whose holder has no work on the device, because it is
-// idle, stopped or has exited, may be taken by any run.
+// pacing point whether it may continue. A turn whose holder has no work on the device, because it
+// is idle, stopped or has exited, may be taken by any run.
 //
 // All functions are given the time (CLOCK_MONOTONIC, nanoseconds) and never wait.
 #pragma once

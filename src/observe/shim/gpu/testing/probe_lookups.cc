@@ -108,7 +108,7 @@ int symbols(const char* file, const std::string& loader) {
   return 0;
 }
 
-// everything FILE: every name with versions around each of its own, and all flags.
+// everything FILE: every name with versions around each of its versions, and all flags.
 int everything(const char* file) {
   open_driver();
   auto* get = symbol<GetProcAddress2>("cuGetProcAddress_v2");
