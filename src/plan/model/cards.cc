@@ -10,7 +10,8 @@
 namespace assay::plan {
 namespace {
 
-// Memory comes in powers of two, whatever data sheets call it.
+// Memory comes in powers of two, whatever data sheets call it. Of an L40S's 48, error correction,
+// which is on by default, takes a sixteenth.
 constexpr std::int64_t kSheetGb = std::int64_t{1} << 30;
 
 // In the units of data sheets: dense TFLOP/s of bf16, fp8 (bf16's where there is no fp8) and fp4
@@ -62,7 +63,7 @@ constexpr std::array<CardSheet, 32> kCardSheets = {{
     sheet(kOlder, "V100-SXM2-32GB", {125, 125, 0}, 900, 80, 300, 6, 32, 150, 12.5),
     sheet(kWorkstation, "A40", {150, 150, 0}, 696, 84, 300, 6, 48, 32, 12.5),
     sheet(kWorkstation, "A6000", {155, 155, 0}, 768, 84, 300, 6, 48, 32, 12.5),
-    sheet(kWorkstation, "L40S", {362, 733, 0}, 864, 142, 350, 96, 48, 32, 12.5),
+    sheet(kWorkstation, "L40S", {362, 733, 0}, 864, 142, 350, 96, 45, 32, 12.5),
     sheet(kWorkstation, "RTX4090", {165, 330, 0}, 1008, 128, 450, 72, 24, 32, 12.5),
     sheet(kWorkstation, "RTX3090", {71, 71, 0}, 936, 82, 350, 6, 24, 16, 12.5),
     sheet(kWorkstation, "RTX-PRO-6000", {500, 1000, 2000}, 1792, 188, 600, 128, 96, 64, 12.5),

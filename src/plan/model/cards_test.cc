@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "plan/model/software.h"
+#include "spec/load.h"
 
 namespace assay::plan {
 namespace {
@@ -57,6 +60,16 @@ TEST(Cards, EverySheetIsFoundByItsNameAndComplete) {
     EXPECT_GT(sheet.card.cache, base::Bytes(1'000'000)) << sheet.name;
     EXPECT_GT(sheet.link, base::BytesPerSecond(10e9)) << sheet.name;
     EXPECT_GT(sheet.network, base::BytesPerSecond(10e9)) << sheet.name;
+  }
+}
+
+// Rows have the memory of the sheet, jobs that of the preset.
+TEST(Cards, PresetsHaveTheMemoryOfTheirSheets) {
+  for (const std::string& name : spec::preset_names(spec::Kind::kDevice)) {
+    const auto device = std::get<spec::DeviceSpec>(spec::load(name).value().spec);
+    if (device.kind != spec::DeviceKind::kGpu || !find_card(device.name)) continue;
+    const base::Bytes sheet = find_card(device.name)->card.memory;
+    EXPECT_NEAR(device.memory.value() / sheet, 1, 0.01) << name;
   }
 }
 
