@@ -127,16 +127,17 @@ base::Result<void> check_precision_on(const spec::JobSpec& job, Framework framew
     return base::fail(base::usage_error("train.precision", what, hint));
   };
   if (precision == spec::Precision::kFp32) {
-    return refused("step times are predicted for bf16, fp16 and fp8, not fp32",
+    return refused("step times are predicted for bf16, fp16, fp8, mxfp8 and nvfp4, not fp32",
                    "set train.precision to \"bf16\"");
   }
   if (!spec::has_block_scales(precision)) return {};
-  if (card.fp4_flops.count() <= 0) {
+  const bool nvfp4 = precision == spec::Precision::kNvfp4;
+  if (!has_block_scales(card, nvfp4)) {
     return refused(
         fmt::format("'{}' has no {}", job.cluster.device.name, spec::to_text(precision)),
         card.fp8_flops > card.bf16_flops ? "set it to \"fp8\" or \"bf16\"" : "set it to \"bf16\"");
   }
-  if (!has_precision(framework, precision == spec::Precision::kNvfp4)) {
+  if (!has_precision(framework, nvfp4)) {
     return refused(fmt::format("{} has no {}", to_text(framework), spec::to_text(precision)),
                    "set it to \"fp8\" or \"bf16\", or name software that has it: megatron-core");
   }

@@ -39,6 +39,9 @@ TEST(Cards, NamesOfRowsAndDrivers) {
       {"NVIDIA H20", "H20"},
       {"NVIDIA L40S", "L40S"},
       {"NVIDIA RTX A6000", "A6000"},
+      {"NVIDIA A40", "A40"},
+      {"NVIDIA GeForce RTX 5060 Ti", "RTX5060Ti"},
+      {"AMD_Instinct_MI250X", "MI250X"},
       {"NVIDIA GeForce RTX 4090", "RTX4090"},
       {"Tesla V100-SXM2-32GB", "V100-SXM2-32GB"},
   };
@@ -46,7 +49,10 @@ TEST(Cards, NamesOfRowsAndDrivers) {
     ASSERT_NE(find_card(name), nullptr) << name;
     EXPECT_EQ(find_card(name)->name, sheet) << name;
   }
-  EXPECT_FALSE(card_of("TPU v5"));
+  for (const char* name : {"TPU v5", "NVIDIA RTX A4000", "NVIDIA A400", "NVIDIA RTX A1000",
+                           "NVIDIA RTX 6000 Ada Generation", "AMD Instinct MI300A"}) {
+    EXPECT_FALSE(card_of(name)) << name;
+  }
   EXPECT_FALSE(card_of(""));
 }
 
