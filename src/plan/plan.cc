@@ -44,9 +44,8 @@ void add_exchange_of_others(Plan& plan, const spec::JobSpec& job,
                             std::optional<step::Dtype> gradients,
                             const base::Result<void>& programs) {
   spec::Recompute recompute = job.train.recompute;
-  if (recompute == spec::Recompute::kAuto && plan.recompute == "full") {
-    recompute = spec::Recompute::kFull;
-  }
+  if (plan.recompute == "full") recompute = spec::Recompute::kFull;
+  if (plan.recompute == "none") recompute = spec::Recompute::kNone;
   auto exchange = exchange_in_closed_form(job, recompute, gradients);
   if (!exchange) return plan.unknown.push_back(exchange.error().line());
   if (!programs) exchange->not_counted = programs.error().line();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "plan/exchange/communication.h"
@@ -144,9 +145,16 @@ base::Result<void> check_precision_on(const spec::JobSpec& job, Framework framew
   return {};
 }
 
-// Other frameworks have one policy between none and full.
+constexpr std::array kTrainerRecomputes = {RecomputeKind::kNone, RecomputeKind::kCheap,
+                                           RecomputeKind::kFfn, RecomputeKind::kFull};
+constexpr std::array kMegatronRecomputes = {RecomputeKind::kNone, RecomputeKind::kSelective,
+                                            RecomputeKind::kFull};
+constexpr std::array kNoRecomputes = {RecomputeKind::kNone};
+
+// Other frameworks have one policy between none and full; some have none at all.
 RecomputeKind recompute_of(spec::Recompute recompute, Framework framework) {
   const bool ours = framework == Framework::kAssay;
+  if (recomputations_of(framework).size() == 1) return RecomputeKind::kNone;
   switch (recompute) {
     case spec::Recompute::kCheap:
       return ours ? RecomputeKind::kCheap : RecomputeKind::kSelective;
@@ -162,6 +170,18 @@ RecomputeKind recompute_of(spec::Recompute recompute, Framework framework) {
 }
 
 }  // namespace
+
+std::span<const RecomputeKind> recomputations_of(Framework framework) {
+  switch (framework) {
+    case Framework::kAssay:
+      return kTrainerRecomputes;
+    case Framework::kNanochat:
+    case Framework::kLlmc:
+      return kNoRecomputes;
+    default:
+      return kMegatronRecomputes;
+  }
+}
 
 base::Result<void> check_precision(const spec::JobSpec& job, Framework framework) {
   const auto card = card_of_device(job.cluster.device, job.train.precision);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 
 #include "base/result.h"
 #include "plan/model/work.h"
@@ -32,7 +33,11 @@ Framework framework_of(const spec::JobSpec& job, const Assumed& assumed);
 // said.
 base::Result<void> check_precision(const spec::JobSpec& job, Framework framework);
 
-// With the job's recomputation; without any if that is auto, for which prediction.h chooses. Fails
+// What a framework offers, from what keeps most to what keeps least; ours as in step/recompute.h.
+std::span<const RecomputeKind> recomputations_of(Framework framework);
+
+// With the job's recomputation, or the nearest that the framework has; without any if it is auto,
+// for which prediction.h chooses. Fails
 // for CPUs and for devices that lack what a prediction needs, naming the key to set.
 base::Result<Work> work_of(const spec::JobSpec& job, const Assumed& assumed = {});
 

@@ -230,6 +230,10 @@ TEST(WorkOfJob, RecomputationIsWhatTheFrameworkHas) {
                 0.9);
     }
   }
+  const JobSpec job = job_of("nanochat-d26-h100", {"train.recompute=full"});
+  for (const Framework framework : {Framework::kNanochat, Framework::kLlmc}) {
+    EXPECT_EQ(work_of(job, {.framework = framework})->recompute, RecomputeKind::kNone);
+  }
 }
 
 TEST(WorkOfJob, ALinkThatIsNotDescribedIsRefused) {
