@@ -180,19 +180,23 @@ void print_front(const Session& session, const Searched& made) {
 }
 
 // If no candidate meets the limits: the fastest and the cheapest, and which limits they miss.
-void print_misses(const Session& session, const plan::Found& found) {
+void print_misses(const Session& session, const Searched& made) {
+  const plan::Found& found = made.found;
   if (found.candidates.empty()) return;
   const auto cheapest =
       std::min_element(found.candidates.begin(), found.candidates.end(),
                        [](const Candidate& a, const Candidate& b) { return a.cost() < b.cost(); });
-  Table table({"nearest", "devices", "offer", "misses"});
-  table.align(3, base::Align::kLeft);
+  Table table({"nearest", "devices", made.is_priced ? "offer" : "GPU-hours", "hours", "misses"});
+  table.align(4, base::Align::kLeft);
   const auto add = [&](const char* what, const Candidate& one) {
     table.row({what, grouped(one.devices),
-               fmt::format("{} {}", one.offer.provider, plan::to_text(one.policy)), one.misses});
+               made.is_priced
+                   ? fmt::format("{} {}", one.offer.provider, plan::to_text(one.policy))
+                   : range(one.cost_p50),
+               hours(one.time_p50), one.misses});
   };
   add("fastest", found.candidates.front());
-  add("cheapest", *cheapest);
+  add(made.is_priced ? "cheapest" : "fewest GPU-hours", *cheapest);
   session.print(table);
 }
 
@@ -209,7 +213,7 @@ void print_recommended(const Session& session, const Searched& made) {
   const plan::Found& found = made.found;
   if (!found.recommended) {
     session.print("nothing to recommend: " + found.why + "\n");
-    if (made.is_priced) print_misses(session, found);
+    print_misses(session, made);
     return;
   }
   const Candidate& one = found.candidates[*found.recommended];
@@ -406,11 +410,11 @@ base::Result<Searched> searched(const PlanOptions& options) {
                                    [](const plan::Machines& one) { return !one.offers.empty(); });
   if (offered || choices.limits.budget) {
     ASSAY_TRY(made.found, plan::search(job, machines, choices));
-    if (!made.found.unoffered || choices.limits.budget) {
+    if (made.found.unoffered.empty() || choices.limits.budget) {
       made.loaded = std::move(loaded);
       return made;
     }
-    made.unpriced = "no offer of so many machines says what network is between them";
+    made.unpriced = made.found.unoffered;
   } else {
     made.unpriced = fmt::format("no price is known for '{}'", job.cluster.device.name);
   }
