@@ -71,7 +71,7 @@ Facts facts_of(const Json& plan) {
     const double high = number_in(plan, "step_high_s");
     add("step", amount(step, "s"),
         given                             ? "as given"
-        : is_known(low) && is_known(high) ? fmt::format("8 of 10 measured projects: {} to {}",
+        : is_known(low) && is_known(high) ? fmt::format("80 % interval: {} to {}",
                                                         amount(low, "s"), amount(high, "s"))
                                           : "predicted");
   }
@@ -143,7 +143,13 @@ std::vector<Block> remarks_of(const Json& plan) {
     add_remark(fmt::format("Errors of predictions: {}.", errors));
   }
   const Json& experts = object_in(plan, "experts");
-  if (const double imbalance = number_in(experts, "imbalance"); is_known(imbalance)) {
+  const double imbalance = number_in(experts, "imbalance");
+  if (imbalance == 1 && flag_in(experts, "is_assumed")) {
+    add_remark(
+        fmt::format("Experts are spread over {} ranks. Their imbalance is contained in the measured "
+                    "runs that the constants come from.",
+                    figure(number_in(experts, "ranks"))));
+  } else if (is_known(imbalance)) {
     add_remark(
         fmt::format("Experts are spread over {} ranks. The most loaded expert has {} times an even "
                     "share{}, so the slowest rank computes and receives {} times as many rows, and "

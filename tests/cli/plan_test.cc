@@ -299,6 +299,21 @@ TEST(PlanCli, ASearchWithoutPricesAnswers) {
   auto budget = job;
   budget.insert(budget.end(), {"--budget", "100"});
   EXPECT_EQ(plan(budget).exit_code, 64);
+  auto late = job;
+  late.insert(late.end(), {"--deadline", "1h"});
+  const auto missed = plan(late);
+  EXPECT_EQ(missed.exit_code, 1);
+  EXPECT_THAT(missed.out, HasSubstr("nothing to recommend: no configuration meets the limits"));
+  EXPECT_THAT(missed.out, ::testing::ContainsRegex("nearest +devices +GPU-hours +hours +misses"));
+  EXPECT_THAT(missed.out, HasSubstr("fewest GPU-hours"));
+  EXPECT_THAT(missed.out, Not(HasSubstr("$")));
+}
+
+// Prices are known, and none is in the budget's currency.
+TEST(PlanCli, ABudgetInAnotherCurrencyIsTheReason) {
+  const auto outcome = plan({"llama3-70b-h200x32", "--search", "--budget", "5000 EUR"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.out, HasSubstr("its offers are in USD, not EUR, and no exchange rate"));
 }
 
 TEST(PlanCli, AFolderThatCannotBeWrittenIsFoundBeforeAnythingIsPrinted) {
@@ -400,6 +415,12 @@ TEST(PlanCli, TheImbalanceOfExpertsIsAnInput) {
   text.insert(text.end(), {"--imbalance", "3"});
   EXPECT_THAT(plan(text).out, HasSubstr("the most loaded expert has 3 times an even share"));
   EXPECT_THAT(plan(text).out, HasSubstr("planned for the worst case"));
+  // That of other software is in its constants.
+  auto other = job;
+  other.insert(other.end(), {"--framework", "megatron-core"});
+  const auto contained = plan(other);
+  EXPECT_THAT(contained.out, HasSubstr("imbalance is contained in the measured runs"));
+  EXPECT_THAT(contained.out, Not(HasSubstr("times an even share")));
   refused({"moe-9b-h200x32", "--imbalance", "0.5"},
           "--imbalance: '0.5' is not a number from 1 to 1,000");
   refused({"llama3-8b-h200", "--imbalance", "1.5"},
@@ -561,12 +582,12 @@ TEST(PlanCli, ErrorsThatAreToldAreThoseOfTheConstantsInUse) {
   EXPECT_THAT(fitted.err, HasSubstr("which were fitted to these rows"));
   const auto outcome = plan({kJob, "--constants", made});
   EXPECT_THAT(outcome.out, Not(HasSubstr("held out of all fits")));
-  EXPECT_THAT(outcome.out, HasSubstr("fitted to 1 rows of 1 projects"));
+  EXPECT_THAT(outcome.out, HasSubstr("fitted to 1 row of 1 project"));
   EXPECT_THAT(plan_json({kJob, "--constants", made})["known_errors"].get<std::string>(),
               HasSubstr("made.json"));
   // Rows of the very project that the constants were fitted to, and others.
   EXPECT_THAT(plan({"--rows", rows, "--constants", made}).err,
-              HasSubstr("the constants were fitted to the projects of 1 of 1 rows (me)"));
+              HasSubstr("the constants were fitted to the projects of 1 of 1 row (me)"));
   EXPECT_THAT(plan({"--rows", rows}).err,
               HasSubstr("the constants were fitted to none of the projects"));
 }

@@ -127,8 +127,9 @@ std::string known_errors(const plan::Calibration& calibration, const std::string
   if (file.empty()) {
     const plan::PanelError panel = plan::panel_error(mixtures);
     return fmt::format(
-        "mean error on {} of {} projects held out of all fits: {:.1f} %; {:.0f} % inside intervals",
-        models, panel.projects, 100 * panel.mean, 100 * panel.coverage);
+        "mean error on {} of {} held out of all fits: {:.1f} %; {:.0f} % inside the "
+        "interval",
+        models, base::counted(panel.projects, "project"), 100 * panel.mean, 100 * panel.coverage);
   }
   return plan::described(calibration.fitted_to, file, mixtures);
 }

@@ -268,8 +268,7 @@ void print_answer(const Session& session, const JobPlan& plan) {
   if (plan.plan.step) {
     const plan::PlannedStep& step = *plan.plan.step;
     text +=
-        fmt::format("step {:.4g} s, {:.4g} to {:.4g} for 8 of 10 measured projects; {} tokens/s\n",
-                    step.time.total.count(), step.low().count(), step.high().count(),
+        fmt::format("step {:.4g} s, 80 % interval {:.4g} to {:.4g}; {} tokens/s\n", step.time.total.count(), step.low().count(), step.high().count(),
                     grouped(static_cast<std::int64_t>(step.tokens_per_s)));
   }
   if (plan.run) {
