@@ -25,10 +25,10 @@ PlannedStep step_of(const Prediction& made, const PlanInputs& inputs) {
 
 // What most people would run a job with that our trainer refuses.
 Framework able_framework(const spec::JobSpec& job) {
-  if (const auto instead = framework_instead(job)) return *instead;
   const spec::LayoutSpec& l = job.layout;
   const bool cut = l.tp > 1 || l.pp > 1 || l.cp > 1 || l.ep > 1;
-  return job.model.is_moe() || cut ? Framework::kMegatronCore : Framework::kTorchCompiled;
+  const bool nvfp4 = job.train.precision == spec::Precision::kNvfp4;
+  return job.model.is_moe() || cut || nvfp4 ? Framework::kMegatronCore : Framework::kTorchCompiled;
 }
 
 // As it was chosen.
@@ -86,6 +86,7 @@ Plan plan_of(const std::string& name, const spec::JobSpec& job, const PlanInputs
     }
   }
   plan.framework = to_text(framework);
+  chosen.layout = layout_run_by(framework, job.layout);
   std::optional<step::Dtype> gradients;
   if (const auto made = predict(chosen, assumed, inputs.constants)) {
     plan.recompute = to_text(made->work.recompute);
@@ -105,15 +106,14 @@ Plan plan_of(const std::string& name, const spec::JobSpec& job, const PlanInputs
   } else {
     plan.unknown.push_back(made.error().line());
   }
-  if (!plan.exchange) add_exchange_of_others(plan, job, gradients, programs);
+  if (!plan.exchange) add_exchange_of_others(plan, chosen, gradients, programs);
   return plan;
 }
 
 std::optional<Framework> framework_instead(const spec::JobSpec& job) {
   const Framework framework = framework_of(job, {});
   if (framework != Framework::kAssay || TrainerRules(job, framework).apply()) return std::nullopt;
-  const bool nvfp4 = job.train.precision == spec::Precision::kNvfp4;
-  return job.model.is_moe() || nvfp4 ? Framework::kMegatronCore : Framework::kTorchCompiled;
+  return able_framework(job);
 }
 
 Plan plan_without_step(const std::string& name, const spec::JobSpec& job, const std::string& device,

@@ -243,6 +243,15 @@ base::Result<MuonExchange> muon_exchange_of(const spec::JobSpec& job) {
   return muon;
 }
 
+spec::LayoutSpec layout_run_by(Framework framework, const spec::LayoutSpec& layout) {
+  using enum spec::PipelineSchedule;
+  spec::LayoutSpec run = layout;
+  const bool missing = (layout.pp_schedule == kZbH1 && !has_zero_bubble(framework)) ||
+                       (layout.pp_schedule == kInterleaved && !has_interleaving(framework));
+  if (missing) run.pp_schedule = k1f1b, run.pp_chunks = 1;
+  return run;
+}
+
 void spread(Work& work, const spec::LayoutSpec& layout, const spec::BatchSpec& batch) {
   // Only ZeRO-3 gathers parameters; with less of it, ranks of fsdp are replicas that share the
   // optimizer's work.
@@ -267,9 +276,10 @@ void spread(Work& work, const spec::LayoutSpec& layout, const spec::BatchSpec& b
   d.ep_axis = false;
   d.cp_shards = of_contexts > 1;
   d.units = gathers && layout.unit == spec::ShardUnit::kModule ? 2 : 1;
-  d.chunks = as_real(layout.pp_chunks);
-  d.gpipe = layout.pp_schedule == spec::PipelineSchedule::kGpipe;
-  d.zero_bubble = layout.pp_schedule == spec::PipelineSchedule::kZbH1;
+  const spec::LayoutSpec run = layout_run_by(work.software.framework, layout);
+  d.chunks = as_real(run.pp_chunks);
+  d.gpipe = run.pp_schedule == spec::PipelineSchedule::kGpipe;
+  d.zero_bubble = run.pp_schedule == spec::PipelineSchedule::kZbH1;
   d.sequence_parallel = layout.sequence_parallel;
   d.experts_cut =
       is_megatron_core(work.software.framework) && work.shape.is_moe() && d.tp > 1 && d.ep == 1;

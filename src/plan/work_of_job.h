@@ -41,6 +41,9 @@ std::span<const RecomputeKind> recomputations_of(Framework framework);
 // for CPUs and for devices that lack what a prediction needs, naming the key to set.
 base::Result<Work> work_of(const spec::JobSpec& job, const Assumed& assumed = {});
 
+// The layout as the framework runs it: a pipeline of 1F1B where it does not have the schedule.
+spec::LayoutSpec layout_run_by(Framework framework, const spec::LayoutSpec& layout);
+
 // The same work in another layout and with another batch, for searches that try many: `work` is
 // the job's, whatever its layout was.
 void spread(Work& work, const spec::LayoutSpec& layout, const spec::BatchSpec& batch);

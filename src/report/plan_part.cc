@@ -133,7 +133,9 @@ std::vector<Block> remarks_of(const Json& plan) {
     add_remark(fmt::format(
         "assay train cannot run this job: {}. The plan below is for software that can.", refused));
   }
-  if (const std::string why = text_in(plan, "recompute_why"); !why.empty()) add_remark(why + ".");
+  for (const char* key : {"recompute_why", "schedule_why"}) {
+    if (const std::string why = text_in(plan, key); !why.empty()) add_remark(why + ".");
+  }
   for (const Json& line : list_in(plan, "extrapolations")) {
     if (line.is_string())
       add_remark("Outside the measured range: " + line.get<std::string>() + ".");

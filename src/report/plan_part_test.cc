@@ -135,6 +135,15 @@ TEST(PlanPart, HasTheAnswerFirstAndEverySection) {
   EXPECT_THAT(text, HasSubstr("70 too much"));
 }
 
+TEST(PlanPart, SaysWhatTheSoftwareDoesNotHave) {
+  Json json = plan();
+  json["recompute_why"] = "no such policy";
+  json["schedule_why"] = "no such schedule";
+  const std::string text = text_of(made({.plan = json}));
+  EXPECT_THAT(text, HasSubstr("no such policy."));
+  EXPECT_THAT(text, HasSubstr("no such schedule."));
+}
+
 // What recomputes by another policy than the job's is other work: listed with it, not drawn.
 TEST(PlanPart, PointsOfAnotherPolicyNameIt) {
   Json json = plan();

@@ -280,8 +280,45 @@ TEST(PlanCli, RecomputationIsNamedAsItWasAskedFor) {
         .out;
   };
   EXPECT_THAT(asks("selective"), Not(HasSubstr("the job asks for")));
+  EXPECT_THAT(plan({kJob, "--set", "train.recompute=full"}).out,
+              HasSubstr("the job asks for train.recompute = \"full\": nanochat has no such policy; "
+                        "\"none\" is the nearest"));
   EXPECT_THAT(asks("cheap"), HasSubstr("the job asks for train.recompute = \"cheap\": torch has no "
                                        "such policy; \"selective\" is the nearest"));
+}
+
+TEST(PlanCli, AScheduleThatTheSoftwareDoesNotHaveIsNamed) {
+  const auto asks = [](const std::string& framework) {
+    return std::vector<std::string>{"llama3-13b-h200x32",
+                                    "--framework",
+                                    framework,
+                                    "--set",
+                                    "layout={pp=4,fsdp=8,pp_schedule=\"zb-h1\"}",
+                                    "--set",
+                                    "batch.accumulate=16"};
+  };
+  const std::string remark =
+      "the job asks for layout.pp_schedule = \"zb-h1\": megatron-core has no such schedule; "
+      "\"1f1b\" is planned";
+  EXPECT_THAT(plan(asks("megatron-core")).out, HasSubstr(remark));
+  EXPECT_EQ(plan_json(asks("megatron-core"))["schedule_why"], remark);
+  EXPECT_EQ(plan_json(asks("torch"))["schedule_why"], "");
+}
+
+// The search's software is not what a plan of the recommended layout would take.
+TEST(PlanCli, TheNextCommandNamesTheSoftwareOfTheSearch) {
+  const std::vector<std::string> job = {"llama3-8b-h200", "--set", "cluster.extends=mi300x-8",
+                                        "--set",          "layout={fsdp=8}"};
+  auto wide = job;
+  wide.back() = "layout={tp=8}";
+  auto search = wide;
+  search.emplace_back("--search");
+  const Json found = plan_json(search);
+  EXPECT_EQ(found["recommended"]["layout"]["tp"], 1);
+  EXPECT_THAT(plan(search).out, HasSubstr("--framework megatron-core"));
+  search = job;
+  search.emplace_back("--search");
+  EXPECT_THAT(plan(search).out, Not(HasSubstr("--framework")));
 }
 
 // No price for these cards: the fastest layouts all the same, and no bill.
@@ -300,7 +337,7 @@ TEST(PlanCli, ASearchWithoutPricesAnswers) {
   budget.insert(budget.end(), {"--budget", "100"});
   EXPECT_EQ(plan(budget).exit_code, 64);
   auto late = job;
-  late.insert(late.end(), {"--deadline", "1h"});
+  late.insert(late.end(), {"--deadline", "30s"});
   const auto missed = plan(late);
   EXPECT_EQ(missed.exit_code, 1);
   EXPECT_THAT(missed.out, HasSubstr("nothing to recommend: no configuration meets the limits"));

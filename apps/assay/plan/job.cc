@@ -157,6 +157,18 @@ std::string why_recomputed(const JobPlan& plan) {
       plan.plan.framework, made);
 }
 
+std::string why_scheduled(const JobPlan& plan) {
+  const auto framework = plan::parse_framework(plan.plan.framework);
+  const spec::PipelineSchedule asked = plan.job().layout.pp_schedule;
+  if (!framework) return {};
+  const spec::PipelineSchedule run =
+      plan::layout_run_by(*framework, plan.job().layout).pp_schedule;
+  if (run == asked) return {};
+  return fmt::format(
+      "the job asks for layout.pp_schedule = {}: {} has no such schedule; {} is planned",
+      in_quotes(spec::to_text(asked)), plan.plan.framework, in_quotes(spec::to_text(run)));
+}
+
 Fit fit_of(const std::optional<plan::PlannedMemory>& memory) {
   if (!memory || memory->fits()) {
     const bool open =

@@ -153,6 +153,7 @@ void print_step(const Session& session, const JobPlan& plan) {
       plan.plan.framework, grouped(static_cast<std::int64_t>(step.tokens_per_s)),
       grouped(
           static_cast<std::int64_t>(step.tokens_per_s / static_cast<double>(plan.plan.ranks)))));
+  if (const std::string why = why_scheduled(plan); !why.empty()) session.print(why + "\n");
   session.print(fmt::format(
       "MFU {} % without the embedding's parameters, {} % with them; clock {} % of full\n",
       percent(step.mfu), percent(step.mfu_with_embedding), percent(step.time.clock)));

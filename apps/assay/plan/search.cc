@@ -433,6 +433,20 @@ base::Result<Searched> searched(const PlanOptions& options) {
   return made;
 }
 
+// Where the software takes the place of our trainer, and a plan of the recommended layout would take
+// another: the options with its name.
+PlanOptions with_software(const PlanOptions& options, const Searched& made) {
+  PlanOptions named = options;
+  if (!options.framework.empty() || !made.found.recommended) return named;
+  spec::JobSpec job = made.job();
+  const auto searched = plan::framework_instead(job);
+  job.layout = made.found.candidates[*made.found.recommended].choice.layout;
+  if (searched && plan::framework_instead(job) != searched) {
+    named.framework = plan::to_text(*searched);
+  }
+  return named;
+}
+
 }  // namespace
 
 base::Result<base::Json> search_json(const PlanOptions& options) {
@@ -445,12 +459,13 @@ base::Result<base::ExitCode> plan_search(const Session& session, const PlanOptio
   const plan::Found& found = made.found;
   session.print_json(found_json(made));
   print_found(session, made);
+  const PlanOptions named = with_software(options, made);
   if (!options.svg.empty()) {
     ASSAY_TRY_VOID(draw_search(session, made.loaded.name, found, made.is_priced, options.svg));
   }
-  if (!options.out.empty()) ASSAY_TRY_VOID(write_job(session, options, made.job(), found));
+  if (!options.out.empty()) ASSAY_TRY_VOID(write_job(session, named, made.job(), found));
   if (found.recommended) {
-    PlanOptions next = options;
+    PlanOptions next = named;
     if (options.out.empty()) {
       for (std::string& setting : settings_of(made.job(), found.candidates[*found.recommended]))
         next.sets.push_back(std::move(setting));
