@@ -288,6 +288,19 @@ TEST(Search, MachinesAreTheJobsOwnAndPresets) {
   const auto all = machines_for(job, "job", prices, true).value();
   EXPECT_GT(all.size(), 4U);
   for (const Machines& m : all) EXPECT_FALSE(m.offers.empty()) << m.name;
+  // The job's cluster is not searched once more as the preset that it is.
+  const auto names = [&](const std::vector<std::string>& sets) {
+    const JobSpec two = job_of("nanochat-d26-h100", sets);
+    std::vector<std::string> found;
+    const auto machines = machines_for(two, "job", prices, true).value();
+    for (const Machines& m : machines) found.push_back(m.name);
+    return found;
+  };
+  EXPECT_THAT(names({}), ::testing::Not(::testing::Contains("h100-sxm-8")));
+  EXPECT_THAT(names({"cluster.extends=b200-sxm-8", "cluster.nodes=8"}),
+              ::testing::AllOf(::testing::Contains("h100-sxm-8"),
+                               ::testing::Not(::testing::Contains("b200-sxm-8"))));
+  EXPECT_THAT(names({"cluster.numa_nodes=1"}), ::testing::Contains("h100-sxm-8"));
   const Found found = search(job, all).value();
   ASSERT_TRUE(found.recommended.has_value());
 }
