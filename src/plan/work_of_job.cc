@@ -79,6 +79,7 @@ Shape shape_of(const spec::ModelSpec& m, Framework framework, std::int64_t seque
     s.expert_ffn = as_real(m.expert_width());
     s.shared_ffn = as_real(m.shared_ffn);
     s.moe_layers = as_real(m.moe_layers());
+    s.expert_groups = as_real(m.router_groups);
   }
   const spec::Parameters parameters = spec::parameters_of(m);
   s.parameters = as_real(parameters.total);
