@@ -70,10 +70,10 @@ Facts facts_of(const Json& plan) {
     const double low = number_in(plan, "step_low_s");
     const double high = number_in(plan, "step_high_s");
     add("step", amount(step, "s"),
-        given                             ? "as given"
-        : is_known(low) && is_known(high) ? fmt::format("80 % interval: {} to {}",
-                                                        amount(low, "s"), amount(high, "s"))
-                                          : "predicted");
+        given ? "as given"
+        : is_known(low) && is_known(high)
+            ? fmt::format("80 % interval: {} to {}", amount(low, "s"), amount(high, "s"))
+            : "predicted");
   }
   if (const double rate = number_in(plan, "tokens_per_s"); runs && is_known(rate)) {
     const double each = rate / number_in(plan, "ranks");
@@ -147,10 +147,10 @@ std::vector<Block> remarks_of(const Json& plan) {
   const Json& experts = object_in(plan, "experts");
   const double imbalance = number_in(experts, "imbalance");
   if (imbalance == 1 && flag_in(experts, "is_assumed")) {
-    add_remark(
-        fmt::format("Experts are spread over {} ranks. Their imbalance is contained in the measured "
-                    "runs that the constants come from.",
-                    figure(number_in(experts, "ranks"))));
+    add_remark(fmt::format(
+        "Experts are spread over {} ranks. Their imbalance is contained in the measured "
+        "runs that the constants come from.",
+        figure(number_in(experts, "ranks"))));
   } else if (is_known(imbalance)) {
     add_remark(
         fmt::format("Experts are spread over {} ranks. The most loaded expert has {} times an even "

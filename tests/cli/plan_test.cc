@@ -308,7 +308,7 @@ TEST(PlanCli, AScheduleThatTheSoftwareDoesNotHaveIsNamed) {
 // The search's software is not what a plan of the recommended layout would take.
 TEST(PlanCli, TheNextCommandNamesTheSoftwareOfTheSearch) {
   const std::vector<std::string> job = {"llama3-8b-h200", "--set", "cluster.extends=mi300x-8",
-                                        "--set",          "layout={fsdp=8}"};
+                                        "--set", "layout={fsdp=8}"};
   auto wide = job;
   wide.back() = "layout={tp=8}";
   auto search = wide;

@@ -161,8 +161,7 @@ std::string why_scheduled(const JobPlan& plan) {
   const auto framework = plan::parse_framework(plan.plan.framework);
   const spec::PipelineSchedule asked = plan.job().layout.pp_schedule;
   if (!framework) return {};
-  const spec::PipelineSchedule run =
-      plan::layout_run_by(*framework, plan.job().layout).pp_schedule;
+  const spec::PipelineSchedule run = plan::layout_run_by(*framework, plan.job().layout).pp_schedule;
   if (run == asked) return {};
   return fmt::format(
       "the job asks for layout.pp_schedule = {}: {} has no such schedule; {} is planned",

@@ -142,11 +142,11 @@ std::string_view shared_by(std::string_view comparable) {
 
 void print_step(const Session& session, const JobPlan& plan) {
   const plan::PlannedStep& step = *plan.plan.step;
-  session.print(fmt::format(
-      "\npredicted step: {} s; 80 % interval: {} to {} s\n  (from {} of {} {})\n",
-      seconds(step.time.total), seconds(step.low()), seconds(step.high()),
-      base::counted(step.interval.rows, "measured step"),
-      base::counted(step.interval.projects, "project"), shared_by(step.comparable)));
+  session.print(
+      fmt::format("\npredicted step: {} s; 80 % interval: {} to {} s\n  (from {} of {} {})\n",
+                  seconds(step.time.total), seconds(step.low()), seconds(step.high()),
+                  base::counted(step.interval.rows, "measured step"),
+                  base::counted(step.interval.projects, "project"), shared_by(step.comparable)));
   session.print(fmt::format(
       "run by {}{}: {} tokens/s, {} per device\n",
       plan.plan.refused.empty() || plan.plan.framework != "assay" ? "" : "software like ",
@@ -166,13 +166,14 @@ void print_step(const Session& session, const JobPlan& plan) {
                   "experts over {} ranks: their imbalance is contained in the measured runs that "
                   "the\n  constants come from; --imbalance adds to it\n",
                   experts.ranks)
-            : fmt::format(
-                  "experts over {} ranks: the most loaded expert has {:.4g} times an even share{};\n"
-                  "  the slowest rank computes and receives {:.3g} times as many rows, and all wait "
-                  "for it\n",
-                  experts.ranks, experts.imbalance,
-                  experts.is_assumed ? " (assumed; --imbalance)" : " (--imbalance)",
-                  experts.fullest_rank));
+            : fmt::format("experts over {} ranks: the most loaded expert has {:.4g} times an even "
+                          "share{};\n"
+                          "  the slowest rank computes and receives {:.3g} times as many rows, and "
+                          "all wait "
+                          "for it\n",
+                          experts.ranks, experts.imbalance,
+                          experts.is_assumed ? " (assumed; --imbalance)" : " (--imbalance)",
+                          experts.fullest_rank));
   }
   for (const std::string& line : step.extrapolations) {
     session.print("outside the measured range: " + line + "\n");

@@ -190,12 +190,11 @@ std::string score_text(const plan::Score& score) {
   for (const auto& [kind, of_kind] :
        {std::pair("dense models", score.dense), std::pair("mixtures", score.mixtures)}) {
     if (of_kind.projects == 0) continue;
-    text +=
-        fmt::format("{}, {}{}: mean {}, median {}, worst {}, {} inside\n", kind,
-                    base::counted(static_cast<std::int64_t>(of_kind.projects), "project"),
-                    of_kind.projects == 1 ? "" : " with equal weight", as_percent(of_kind.mean),
-                    as_percent(of_kind.median), as_percent(of_kind.worst),
-                    as_percent(of_kind.coverage));
+    text += fmt::format("{}, {}{}: mean {}, median {}, worst {}, {} inside\n", kind,
+                        base::counted(static_cast<std::int64_t>(of_kind.projects), "project"),
+                        of_kind.projects == 1 ? "" : " with equal weight", as_percent(of_kind.mean),
+                        as_percent(of_kind.median), as_percent(of_kind.worst),
+                        as_percent(of_kind.coverage));
   }
   if (score.sources.size() < 2) return text;
   base::Table table({"rows", "mean %", "median %", "source"});

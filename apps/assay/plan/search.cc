@@ -190,9 +190,8 @@ void print_misses(const Session& session, const Searched& made) {
   table.align(4, base::Align::kLeft);
   const auto add = [&](const char* what, const Candidate& one) {
     table.row({what, grouped(one.devices),
-               made.is_priced
-                   ? fmt::format("{} {}", one.offer.provider, plan::to_text(one.policy))
-                   : range(one.cost_p50),
+               made.is_priced ? fmt::format("{} {}", one.offer.provider, plan::to_text(one.policy))
+                              : range(one.cost_p50),
                hours(one.time_p50), one.misses});
   };
   add("fastest", found.candidates.front());
@@ -433,8 +432,8 @@ base::Result<Searched> searched(const PlanOptions& options) {
   return made;
 }
 
-// Where the software takes the place of our trainer, and a plan of the recommended layout would take
-// another: the options with its name.
+// Where the software takes the place of our trainer, and a plan of the recommended layout would
+// take another: the options with its name.
 PlanOptions with_software(const PlanOptions& options, const Searched& made) {
   PlanOptions named = options;
   if (!options.framework.empty() || !made.found.recommended) return named;

@@ -91,8 +91,8 @@ TEST(JobsAsRows, MixturesOverNodesAreTheSameWork) {
     const char* row;  // as rows name it
     double groups;
   };
-  for (const Mixture& mixture : {Mixture{"deepseek-v3", "DeepSeek-V3", 4},
-                                 Mixture{"qwen3-30b-a3b", "Qwen3-30B-A3B", 0}}) {
+  for (const Mixture& mixture :
+       {Mixture{"deepseek-v3", "DeepSeek-V3", 4}, Mixture{"qwen3-30b-a3b", "Qwen3-30B-A3B", 0}}) {
     for (const auto& [framework, column] :
          {std::pair("megatron-core", "Megatron-Core"), std::pair("megatron-bridge", "NeMo")}) {
       const auto rows = parse_rows(
@@ -104,15 +104,14 @@ TEST(JobsAsRows, MixturesOverNodesAreTheSameWork) {
       ASSERT_TRUE(rows);
       ASSERT_EQ(rows->at(0).candidates.size(), 1U) << rows->at(0).reason;
       const Work row = rows->at(0).candidates.at(0);
-      const Work job =
-          work_of(testing::job_of(
-                      "llama3-8b-h200",
-                      {std::string("model.extends=") + mixture.model, "cluster.extends=b200-sxm-8",
-                       "cluster.nodes=8", "batch.sequence=4096", "batch.micro_batch=1",
-                       "batch.accumulate=8", "train.precision=bf16", "train.recompute=full",
-                       "layout={ep=64}"}),
-                  {.framework = parse_framework(framework)})
-              .value();
+      const Work job = work_of(testing::job_of("llama3-8b-h200",
+                                               {std::string("model.extends=") + mixture.model,
+                                                "cluster.extends=b200-sxm-8", "cluster.nodes=8",
+                                                "batch.sequence=4096", "batch.micro_batch=1",
+                                                "batch.accumulate=8", "train.precision=bf16",
+                                                "train.recompute=full", "layout={ep=64}"}),
+                               {.framework = parse_framework(framework)})
+                           .value();
       EXPECT_EQ(row.shape.expert_groups, mixture.groups);
       EXPECT_EQ(job.shape.expert_groups, mixture.groups);
       const double expected = step_seconds(row, shipped_constants()).count();

@@ -27,8 +27,8 @@ std::span<const CardSheet> card_table();
 const CardSheet* find_card(std::string_view name);
 std::optional<Card> card_of(std::string_view name);
 
-// Whether it multiplies mxfp8, or nvfp4: with a scale for each block of a row. The fp4 of AMD's cards
-// is another one.
+// Whether it multiplies mxfp8, or nvfp4: with a scale for each block of a row. The fp4 of AMD's
+// cards is another one.
 bool has_block_scales(const Card& card, bool nvfp4);
 
 }  // namespace assay::plan

@@ -460,9 +460,8 @@ base::Result<Found> search(const spec::JobSpec& job, const std::vector<Machines>
     const ErrorInterval need = needed_memory_interval();
     found.assumptions.push_back(
         {"memory left free if nothing else fits", "none",
-         fmt::format(
-             "may not fit: {:.2f} to {:.2f} times the predicted is needed (80 % interval)",
-             need.low, need.high)});
+         fmt::format("may not fit: {:.2f} to {:.2f} times the predicted is needed (80 % interval)",
+                     need.low, need.high)});
   }
   if (choices.limits.memory) {
     found.assumptions.push_back(

@@ -242,8 +242,7 @@ TEST(Search, SaysWhyNothingIsLeft) {
   spec::PriceSpec alone = dollars;
   alone.network = false;
   const Found unoffered = nothing(alone);
-  EXPECT_EQ(unoffered.unoffered,
-            "no offer of so many machines says what network is between them");
+  EXPECT_EQ(unoffered.unoffered, "no offer of so many machines says what network is between them");
   EXPECT_EQ(unoffered.why, "the job fits, but " + unoffered.unoffered);
   SearchChoices soon;
   soon.limits.deadline = Seconds(1);
