@@ -296,7 +296,7 @@ TEST(Search, MachinesAreTheJobsOwnAndPresets) {
     return found;
   };
   EXPECT_THAT(names({}), ::testing::Not(::testing::Contains("h100-sxm-8")));
-  EXPECT_THAT(names({"cluster.extends=b200-sxm-8", "cluster.nodes=8"}),
+  EXPECT_THAT(names({"cluster.extends=b200-sxm-8", "cluster.nodes=8", "layout.dp=8"}),
               ::testing::AllOf(::testing::Contains("h100-sxm-8"),
                                ::testing::Not(::testing::Contains("b200-sxm-8"))));
   EXPECT_THAT(names({"cluster.numa_nodes=1"}), ::testing::Contains("h100-sxm-8"));
