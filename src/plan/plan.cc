@@ -24,10 +24,10 @@ PlannedStep step_of(const Prediction& made, const PlanInputs& inputs) {
 
 // What most people would run a job with that our trainer refuses.
 Framework able_framework(const spec::JobSpec& job) {
-  if (const auto instead = framework_instead(job)) return *instead;
   const spec::LayoutSpec& l = job.layout;
   const bool cut = l.tp > 1 || l.pp > 1 || l.cp > 1 || l.ep > 1;
-  return job.model.is_moe() || cut ? Framework::kMegatronCore : Framework::kTorchCompiled;
+  const bool nvfp4 = job.train.precision == spec::Precision::kNvfp4;
+  return job.model.is_moe() || cut || nvfp4 ? Framework::kMegatronCore : Framework::kTorchCompiled;
 }
 
 // What the trainer has no program for, and what others' software exchanges.
@@ -35,9 +35,8 @@ void add_exchange_of_others(Plan& plan, const spec::JobSpec& job,
                             std::optional<step::Dtype> gradients,
                             const base::Result<void>& programs) {
   spec::Recompute recompute = job.train.recompute;
-  if (recompute == spec::Recompute::kAuto && plan.recompute == "full") {
-    recompute = spec::Recompute::kFull;
-  }
+  if (plan.recompute == "full") recompute = spec::Recompute::kFull;
+  if (plan.recompute == "none") recompute = spec::Recompute::kNone;
   auto exchange = exchange_in_closed_form(job, recompute, gradients);
   if (!exchange) return plan.unknown.push_back(exchange.error().line());
   if (!programs) exchange->not_counted = programs.error().line();
@@ -82,6 +81,7 @@ Plan plan_of(const std::string& name, const spec::JobSpec& job, const PlanInputs
     }
   }
   plan.framework = to_text(framework);
+  chosen.layout = layout_run_by(framework, job.layout);
   std::optional<step::Dtype> gradients;
   if (const auto made = predict(chosen, assumed, inputs.constants)) {
     plan.recompute = to_text(made->work.recompute);
@@ -101,15 +101,14 @@ Plan plan_of(const std::string& name, const spec::JobSpec& job, const PlanInputs
   } else {
     plan.unknown.push_back(made.error().line());
   }
-  if (!plan.exchange) add_exchange_of_others(plan, job, gradients, programs);
+  if (!plan.exchange) add_exchange_of_others(plan, chosen, gradients, programs);
   return plan;
 }
 
 std::optional<Framework> framework_instead(const spec::JobSpec& job) {
   const Framework framework = framework_of(job, {});
   if (framework != Framework::kAssay || TrainerRules(job, framework).apply()) return std::nullopt;
-  const bool nvfp4 = job.train.precision == spec::Precision::kNvfp4;
-  return job.model.is_moe() || nvfp4 ? Framework::kMegatronCore : Framework::kTorchCompiled;
+  return able_framework(job);
 }
 
 Plan plan_without_step(const std::string& name, const spec::JobSpec& job, const std::string& device,

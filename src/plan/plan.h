@@ -32,7 +32,7 @@ struct PlannedStep {
   double mfu = 0;                           // without the embedding's parameters
   double mfu_with_embedding = 0;            // as often published
 
-  // 8 of 10 comparable steps took from low() to high().
+  // The 80 % interval.
   [[nodiscard]] base::Seconds low() const { return time.total * interval.low; }
   [[nodiscard]] base::Seconds high() const { return time.total * interval.high; }
 };
@@ -52,6 +52,9 @@ struct PlannedExperts {
   double imbalance = 1;     // rows of the most loaded expert / an even share: an input of the plan
   bool is_assumed = false;  // not given by the user
   double fullest_rank = 1;  // rows that it computes and receives / an even share
+
+  // Of other software: the constants are fitted to runs whose loads were as they were.
+  [[nodiscard]] bool is_contained() const { return is_assumed && imbalance == 1; }
 };
 
 struct Plan {

@@ -76,6 +76,39 @@ TEST(Plan, SaysWhatTheTrainerWouldRefuse) {
   EXPECT_THAT(plan_of("wide", wide).refused, HasSubstr("model.head_dim: 256 cannot be trained"));
 }
 
+// As docs/plan.md has it.
+TEST(Plan, CutModelsAreThoseOfMegatronWhereTheTrainerRefuses) {
+  const auto software = [](std::vector<std::string> sets) {
+    sets.insert(sets.begin(), "cluster.extends=mi300x-8");
+    const spec::JobSpec job = testing::job_of("llama3-8b-h200", sets);
+    EXPECT_EQ(to_text(*framework_instead(job)), plan_of("8b", job).framework);
+    return plan_of("8b", job).framework;
+  };
+  EXPECT_EQ(software({"layout.fsdp=8"}), "torch-compiled");
+  EXPECT_EQ(software({"layout.tp=8", "layout.dp=1"}), "megatron-core");
+  EXPECT_EQ(software({"layout.pp=2", "layout.fsdp=4", "batch.accumulate=8"}), "megatron-core");
+}
+
+TEST(Plan, SchedulesThatSoftwareDoesNotHaveAreNotPlanned) {
+  const auto planned = [](const std::string& schedule, Framework framework) {
+    const spec::JobSpec job = testing::job_of(
+        "llama3-13b-h200x32", {"layout={pp=4,fsdp=8," + schedule + "}", "batch.accumulate=16"});
+    return to_json(plan_of("13b", job, {.assumed = {.framework = framework}}));
+  };
+  const std::string plain = "pp_schedule=\"1f1b\"";
+  const std::string late = "pp_schedule=\"zb-h1\"";
+  const std::string chunks = "pp_schedule=\"interleaved\",pp_chunks=2";
+  for (const Framework framework : {Framework::kMegatronCore, Framework::kMegatronBridge}) {
+    EXPECT_EQ(planned(late, framework), planned(plain, framework));
+    EXPECT_NE(planned(chunks, framework), planned(plain, framework));
+  }
+  for (const Framework framework : {Framework::kTorch, Framework::kTorchCompiled}) {
+    EXPECT_NE(planned(late, framework), planned(plain, framework));
+    EXPECT_NE(planned(chunks, framework), planned(plain, framework));
+  }
+  EXPECT_EQ(planned(chunks, Framework::kZero3), planned(plain, Framework::kZero3));
+}
+
 // The policy that the trainer would choose, by the same memory.
 TEST(Plan, ChoosesTheRecomputationByProgramsMemory) {
   for (const char* memory : {"160 GiB", "141 GiB", "100 GiB", "90 GiB", "80 GiB"}) {

@@ -1,32 +1,9 @@
 #include "plan/prediction.h"
 
-#include <array>
-
 #include "spec/parameters.h"
 #include "step/recompute.h"
 
 namespace assay::plan {
-namespace {
-
-constexpr std::array kTrainerRecomputes = {RecomputeKind::kNone, RecomputeKind::kCheap,
-                                           RecomputeKind::kFfn, RecomputeKind::kFull};
-constexpr std::array kMegatronRecomputes = {RecomputeKind::kNone, RecomputeKind::kSelective,
-                                            RecomputeKind::kFull};
-constexpr std::array kNoRecomputes = {RecomputeKind::kNone};
-
-}  // namespace
-
-std::span<const RecomputeKind> recomputations_of(Framework framework) {
-  switch (framework) {
-    case Framework::kAssay:
-      return kTrainerRecomputes;
-    case Framework::kNanochat:
-    case Framework::kLlmc:
-      return kNoRecomputes;
-    default:
-      return kMegatronRecomputes;
-  }
-}
 
 RecomputeChoice choose_recompute(const Work& work, const ModelConstants& constants,
                                  base::Bytes memory) {

@@ -32,9 +32,6 @@ struct Prediction {
 base::Result<Prediction> predict(const spec::JobSpec& job, const Assumed& assumed = {},
                                  const ModelConstants& constants = {});
 
-// What a framework offers, from what keeps most to what keeps least; ours as in step/recompute.h.
-std::span<const RecomputeKind> recomputations_of(Framework framework);
-
 struct RecomputeChoice {
   RecomputeKind kind = RecomputeKind::kNone;
   bool fits = false;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "plan/exchange/communication.h"
@@ -80,6 +81,7 @@ Shape shape_of(const spec::ModelSpec& m, Framework framework, std::int64_t seque
     s.expert_ffn = as_real(m.expert_width());
     s.shared_ffn = as_real(m.shared_ffn);
     s.moe_layers = as_real(m.moe_layers());
+    s.expert_groups = as_real(m.router_groups);
   }
   const spec::Parameters parameters = spec::parameters_of(m);
   s.parameters = as_real(parameters.total);
@@ -129,16 +131,17 @@ base::Result<void> check_precision_on(const spec::JobSpec& job, Framework framew
     return base::fail(base::usage_error("train.precision", what, hint));
   };
   if (precision == spec::Precision::kFp32) {
-    return refused("step times are predicted for bf16, fp16 and fp8, not fp32",
+    return refused("step times are predicted for bf16, fp16, fp8, mxfp8 and nvfp4, not fp32",
                    "set train.precision to \"bf16\"");
   }
   if (!spec::has_block_scales(precision)) return {};
-  if (card.fp4_flops.count() <= 0) {
+  const bool nvfp4 = precision == spec::Precision::kNvfp4;
+  if (!has_block_scales(card, nvfp4)) {
     return refused(
         fmt::format("'{}' has no {}", job.cluster.device.name, spec::to_text(precision)),
         card.fp8_flops > card.bf16_flops ? "set it to \"fp8\" or \"bf16\"" : "set it to \"bf16\"");
   }
-  if (!has_precision(framework, precision == spec::Precision::kNvfp4)) {
+  if (!has_precision(framework, nvfp4)) {
     return refused(fmt::format("{} has no {}", to_text(framework), spec::to_text(precision)),
                    "set it to \"fp8\" or \"bf16\", or name software that has it: megatron-core");
   }
@@ -207,6 +210,15 @@ base::Result<MuonExchange> muon_exchange_of(const spec::JobSpec& job) {
   return muon;
 }
 
+spec::LayoutSpec layout_run_by(Framework framework, const spec::LayoutSpec& layout) {
+  using enum spec::PipelineSchedule;
+  spec::LayoutSpec run = layout;
+  const bool missing = (layout.pp_schedule == kZbH1 && !has_zero_bubble(framework)) ||
+                       (layout.pp_schedule == kInterleaved && !has_interleaving(framework));
+  if (missing) run.pp_schedule = k1f1b, run.pp_chunks = 1;
+  return run;
+}
+
 void spread(Work& work, const spec::LayoutSpec& layout, const spec::BatchSpec& batch) {
   // Only ZeRO-3 gathers parameters; with less of it, ranks of fsdp are replicas that share the
   // optimizer's work.
@@ -231,9 +243,10 @@ void spread(Work& work, const spec::LayoutSpec& layout, const spec::BatchSpec& b
   d.ep_axis = false;
   d.cp_shards = of_contexts > 1;
   d.units = gathers && layout.unit == spec::ShardUnit::kModule ? 2 : 1;
-  d.chunks = as_real(layout.pp_chunks);
-  d.gpipe = layout.pp_schedule == spec::PipelineSchedule::kGpipe;
-  d.zero_bubble = layout.pp_schedule == spec::PipelineSchedule::kZbH1;
+  const spec::LayoutSpec run = layout_run_by(work.software.framework, layout);
+  d.chunks = as_real(run.pp_chunks);
+  d.gpipe = run.pp_schedule == spec::PipelineSchedule::kGpipe;
+  d.zero_bubble = run.pp_schedule == spec::PipelineSchedule::kZbH1;
   // PyTorch's trainers cut sequences wherever they cut layers.
   const bool torch = work.software.framework == Framework::kTorch ||
                      work.software.framework == Framework::kTorchCompiled;

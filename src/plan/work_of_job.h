@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 
 #include "base/result.h"
 #include "plan/model/work.h"
@@ -34,9 +35,13 @@ Framework framework_of(const spec::JobSpec& job, const Assumed& assumed);
 // said.
 base::Result<void> check_precision(const spec::JobSpec& job, Framework framework);
 
-// With the job's recomputation; without any if that is auto, for which prediction.h chooses. Fails
+// With the job's recomputation, or the nearest that the framework has; without any if it is auto,
+// for which prediction.h chooses. Fails
 // for CPUs and for devices that lack what a prediction needs, naming the key to set.
 base::Result<Work> work_of(const spec::JobSpec& job, const Assumed& assumed = {});
+
+// The layout as the framework runs it: a pipeline of 1F1B where it does not have the schedule.
+spec::LayoutSpec layout_run_by(Framework framework, const spec::LayoutSpec& layout);
 
 // The same work in another layout and with another batch, for searches that try many: `work` is
 // the job's, whatever its layout was.

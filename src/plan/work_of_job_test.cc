@@ -44,8 +44,8 @@ TEST(WorkOfJob, CpusAndFp32AreNotPredicted) {
             "with GPUs: assay presets list clusters");
   job = job_of("llama3-8b-h200", {"train.precision=fp32"});
   EXPECT_EQ(refusal(job),
-            "train.precision: step times are predicted for bf16, fp16 and fp8, not fp32; set "
-            "train.precision to \"bf16\"");
+            "train.precision: step times are predicted for bf16, fp16, fp8, mxfp8 and nvfp4, not "
+            "fp32; set train.precision to \"bf16\"");
 }
 
 TEST(WorkOfJob, TheFrameworkFollowsTheModelByDefault) {
@@ -195,6 +195,13 @@ TEST(WorkOfJob, PrecisionsWithBlockScalesNeedCardsAndSoftware) {
             "software that has it: megatron-core");
   EXPECT_EQ(made(job_in("mxfp8", "h200-sxm"), Framework::kMegatronCore).error().line(),
             "train.precision: 'NVIDIA H200' has no mxfp8; set it to \"fp8\" or \"bf16\"");
+  // AMD's fp4 is not NVIDIA's.
+  JobSpec amd = job_in("nvfp4", "mi300x");
+  amd.cluster.device.name = "AMD Instinct MI355X";
+  EXPECT_EQ(made(amd, Framework::kMegatronCore).error().line(),
+            "train.precision: 'AMD Instinct MI355X' has no nvfp4; set it to \"fp8\" or \"bf16\"");
+  amd.train.precision = spec::Precision::kMxfp8;
+  EXPECT_TRUE(made(amd, Framework::kMegatronCore));
   EXPECT_EQ(
       check_trained(mx).error().line(),
       "train.precision: mxfp8 and nvfp4 cannot be trained yet; set train.precision to \"fp8\" "
@@ -223,6 +230,10 @@ TEST(WorkOfJob, RecomputationIsWhatTheFrameworkHas) {
       EXPECT_LT(selective.activations / memory_need(work, shipped_memory_constants()).activations,
                 0.9);
     }
+  }
+  const JobSpec job = job_of("nanochat-d26-h100", {"train.recompute=full"});
+  for (const Framework framework : {Framework::kNanochat, Framework::kLlmc}) {
+    EXPECT_EQ(work_of(job, {.framework = framework})->recompute, RecomputeKind::kNone);
   }
 }
 

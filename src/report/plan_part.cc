@@ -70,10 +70,10 @@ Facts facts_of(const Json& plan) {
     const double low = number_in(plan, "step_low_s");
     const double high = number_in(plan, "step_high_s");
     add("step", amount(step, "s"),
-        given                             ? "as given"
-        : is_known(low) && is_known(high) ? fmt::format("8 of 10 measured projects: {} to {}",
-                                                        amount(low, "s"), amount(high, "s"))
-                                          : "predicted");
+        given ? "as given"
+        : is_known(low) && is_known(high)
+            ? fmt::format("80 % interval: {} to {}", amount(low, "s"), amount(high, "s"))
+            : "predicted");
   }
   if (const double rate = number_in(plan, "tokens_per_s"); runs && is_known(rate)) {
     const double each = rate / number_in(plan, "ranks");
@@ -133,7 +133,9 @@ std::vector<Block> remarks_of(const Json& plan) {
     add_remark(fmt::format(
         "assay train cannot run this job: {}. The plan below is for software that can.", refused));
   }
-  if (const std::string why = text_in(plan, "recompute_why"); !why.empty()) add_remark(why + ".");
+  for (const char* key : {"recompute_why", "schedule_why"}) {
+    if (const std::string why = text_in(plan, key); !why.empty()) add_remark(why + ".");
+  }
   for (const Json& line : list_in(plan, "extrapolations")) {
     if (line.is_string())
       add_remark("Outside the measured range: " + line.get<std::string>() + ".");
@@ -143,7 +145,13 @@ std::vector<Block> remarks_of(const Json& plan) {
     add_remark(fmt::format("Errors of predictions: {}.", errors));
   }
   const Json& experts = object_in(plan, "experts");
-  if (const double imbalance = number_in(experts, "imbalance"); is_known(imbalance)) {
+  const double imbalance = number_in(experts, "imbalance");
+  if (imbalance == 1 && flag_in(experts, "is_assumed")) {
+    add_remark(fmt::format(
+        "Experts are spread over {} ranks. Their imbalance is contained in the measured "
+        "runs that the constants come from.",
+        figure(number_in(experts, "ranks"))));
+  } else if (is_known(imbalance)) {
     add_remark(
         fmt::format("Experts are spread over {} ranks. The most loaded expert has {} times an even "
                     "share{}, so the slowest rank computes and receives {} times as many rows, and "

@@ -125,8 +125,23 @@ TEST(PlanPart, HasTheAnswerFirstAndEverySection) {
   EXPECT_THAT(text, HasSubstr("\\$87.50 – \\$125.00"));
   EXPECT_THAT(text, HasSubstr("1.2 times an even share, which is assumed"));
   EXPECT_THAT(text, HasSubstr("all-to-all of experts"));
+  // Of other software nothing is assumed.
+  Json contained = plan();
+  contained["experts"]["imbalance"] = contained["experts"]["fullest_rank"] = 1;
+  const std::string other = text_of(made({.plan = contained}));
+  EXPECT_THAT(other, HasSubstr("imbalance is contained in the measured runs"));
+  EXPECT_THAT(other, Not(HasSubstr("times an even share")));
   // Layouts that do not fit are listed in the table, but not drawn.
   EXPECT_THAT(text, HasSubstr("70 too much"));
+}
+
+TEST(PlanPart, SaysWhatTheSoftwareDoesNotHave) {
+  Json json = plan();
+  json["recompute_why"] = "no such policy";
+  json["schedule_why"] = "no such schedule";
+  const std::string text = text_of(made({.plan = json}));
+  EXPECT_THAT(text, HasSubstr("no such policy."));
+  EXPECT_THAT(text, HasSubstr("no such schedule."));
 }
 
 // What recomputes by another policy than the job's is other work: listed with it, not drawn.
@@ -172,7 +187,7 @@ TEST(PlanPart, WhatDoesNotFitSaysSoAndWhatIsMissingIsLeftOut) {
   costly["memory_gib"]["fits"] = false;
   costly["memory_gib"]["total"] = 99;
   const std::string page = text_of(made({.plan = costly}));
-  for (const char* told : {"8 of 10 measured", "utilisation", "12.5 h", "87.50"})
+  for (const char* told : {"80 % interval: ", "utilisation", "12.5 h", "87.50"})
     EXPECT_THAT(page, Not(HasSubstr(told)));
 
   const PagePart none = made({.search = {{"considered", 0},
@@ -192,7 +207,7 @@ TEST(PlanPart, WhatMayNotFitIsOpen) {
   EXPECT_EQ(part.verdict.rating, Rating::kOpen);
   EXPECT_EQ(part.verdict.word, "may not fit");
   EXPECT_EQ(part.verdict.text, "75 of 80 GiB per rank, interval 60 to 99; run by assay");
-  EXPECT_THAT(text_of(part), HasSubstr("8 of 10 measured"));
+  EXPECT_THAT(text_of(part), HasSubstr("80 % interval: "));
 }
 
 TEST(PlanPart, CostsAreRangesOfAMarketAndSayWhatIsNotInThem) {

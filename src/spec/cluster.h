@@ -25,6 +25,8 @@ struct DeviceSpec {
   std::optional<base::FlopsPerSecond> tf32;
   std::optional<base::FlopsPerSecond> fp32;
   std::optional<base::Watts> power;
+
+  friend bool operator==(const DeviceSpec&, const DeviceSpec&) = default;
 };
 
 enum class LinkKind {
@@ -40,6 +42,8 @@ struct LinkSpec {
   std::optional<base::BytesPerSecond> bandwidth;  // per device and direction
   std::optional<std::int64_t> group;              // devices per group; kNvswitch: may span nodes
   std::optional<base::BytesPerSecond> pcie;       // per device and direction
+
+  friend bool operator==(const LinkSpec&, const LinkSpec&) = default;
 };
 
 enum class NetworkKind { kNone, kInfiniband, kEfa, kEthernet };
@@ -48,6 +52,8 @@ struct NetworkSpec {
   NetworkKind kind = NetworkKind::kNone;
   std::optional<base::BytesPerSecond> bandwidth;  // per node and direction
   std::optional<std::int64_t> ports;              // per node
+
+  friend bool operator==(const NetworkSpec&, const NetworkSpec&) = default;
 };
 
 struct ClusterSpec {
@@ -63,6 +69,7 @@ struct ClusterSpec {
   NetworkSpec network;
 
   [[nodiscard]] std::int64_t devices() const { return nodes * devices_per_node; }
+  friend bool operator==(const ClusterSpec&, const ClusterSpec&) = default;
 };
 
 }  // namespace assay::spec

@@ -63,7 +63,8 @@ struct ModelSpec {
   std::int64_t shared_ffn = 0;    // width of a shared expert, used by every token; 0: none
   std::int64_t dense_layers = 0;  // the first layers, which are never mixtures
   Router router = Router::kSoftmax;
-  bool normalise_router = true;  // weights of a token's experts sum to router_scale
+  std::int64_t router_groups = 0;  // of experts, that a token's are chosen from at most; 0: any
+  bool normalise_router = true;    // weights of a token's experts sum to router_scale
   double router_scale = 1;
 
   bool value_embeddings = false;

@@ -114,12 +114,17 @@ base::Result<void> check_experts(const ModelSpec& m, const RuleErrors& rule) {
         "model.experts_per_token",
         fmt::format("{} experts per token, but there are only {}", m.experts_per_token, m.experts));
   }
-  for (const char* key :
-       {"expert_ffn", "shared_ffn", "dense_layers", "router", "normalise_router", "router_scale"}) {
+  for (const char* key : {"expert_ffn", "shared_ffn", "dense_layers", "router", "router_groups",
+                          "normalise_router", "router_scale"}) {
     const std::string name = fmt::format("model.{}", key);
     if (m.experts > 0 || !rule.written(name)) continue;
     return rule.broken(name, "applies to mixtures of experts, but there are no experts",
                        "remove it or set model.experts");
+  }
+  if (m.router_groups > m.experts) {
+    return rule.broken(
+        "model.router_groups",
+        fmt::format("{} groups, but there are only {} experts", m.router_groups, m.experts));
   }
   if (m.experts == 0 && rule.written("model.moe_every")) {
     return rule.broken("model.moe_every",

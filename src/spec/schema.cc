@@ -67,6 +67,9 @@ void describe(V& key, ModelSpec& m) {
       m.shared_ffn);
   key({"dense_layers", "dense layers before the first mixture", false, 0, 1e5}, m.dense_layers);
   key({"router", "how experts are chosen; sigmoid: with a bias that balances the load"}, m.router);
+  key({"router_groups", "groups of experts that a token's experts are chosen from, at most; 0: any",
+       false, 0, 1e5},
+      m.router_groups);
   key({"normalise_router", "the weights of a token's experts add up to router_scale"},
       m.normalise_router);
   key({"router_scale", "factor on the weights of a token's experts", false, 1e-6, 1e6},

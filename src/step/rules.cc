@@ -46,6 +46,11 @@ constexpr ProgramRule kRules[] = {
      [](const ModelSpec&, const Choices&) {
        return no_such_model("model.kv_lora_rank", "latent attention cannot be trained yet");
      }},
+    {[](const ModelSpec& m, const Choices&) { return m.router_groups > 0; },
+     [](const ModelSpec&, const Choices&) {
+       return no_such_model("model.router_groups",
+                            "routers that choose groups of experts cannot be trained yet");
+     }},
     {[](const ModelSpec&, const Choices& c) { return c.numerics.block_scales; },
      [](const ModelSpec&, const Choices&) {
        return usage_error("train.precision", "mxfp8 and nvfp4 cannot be trained yet",

@@ -48,6 +48,8 @@ TEST(Rules, NameTheKeyOfWhatHasNoProgram) {
   EXPECT_EQ(refused(mixture), "");
   EXPECT_EQ(refused([&](Asked& a) { mixture(a), a.model.bias = true; }),
             "model.bias: experts with biases cannot be trained yet");
+  EXPECT_EQ(refused([&](Asked& a) { mixture(a), a.model.router_groups = 2; }),
+            "model.router_groups: routers that choose groups of experts cannot be trained yet");
   EXPECT_EQ(refused([&](Asked& a) {
               mixture(a);
               a.choices.optimizer = spec::Optimizer::kMuon;

@@ -280,8 +280,45 @@ TEST(PlanCli, RecomputationIsNamedAsItWasAskedFor) {
         .out;
   };
   EXPECT_THAT(asks("selective"), Not(HasSubstr("the job asks for")));
+  EXPECT_THAT(plan({kJob, "--set", "train.recompute=full"}).out,
+              HasSubstr("the job asks for train.recompute = \"full\": nanochat has no such policy; "
+                        "\"none\" is the nearest"));
   EXPECT_THAT(asks("cheap"), HasSubstr("the job asks for train.recompute = \"cheap\": torch has no "
                                        "such policy; \"selective\" is the nearest"));
+}
+
+TEST(PlanCli, AScheduleThatTheSoftwareDoesNotHaveIsNamed) {
+  const auto asks = [](const std::string& framework) {
+    return std::vector<std::string>{"llama3-13b-h200x32",
+                                    "--framework",
+                                    framework,
+                                    "--set",
+                                    "layout={pp=4,fsdp=8,pp_schedule=\"zb-h1\"}",
+                                    "--set",
+                                    "batch.accumulate=16"};
+  };
+  const std::string remark =
+      "the job asks for layout.pp_schedule = \"zb-h1\": megatron-core has no such schedule; "
+      "\"1f1b\" is planned";
+  EXPECT_THAT(plan(asks("megatron-core")).out, HasSubstr(remark));
+  EXPECT_EQ(plan_json(asks("megatron-core"))["schedule_why"], remark);
+  EXPECT_EQ(plan_json(asks("torch"))["schedule_why"], "");
+}
+
+// The search's software is not what a plan of the recommended layout would take.
+TEST(PlanCli, TheNextCommandNamesTheSoftwareOfTheSearch) {
+  const std::vector<std::string> job = {"llama3-8b-h200", "--set", "cluster.extends=mi300x-8",
+                                        "--set", "layout={fsdp=8}"};
+  auto wide = job;
+  wide.back() = "layout={tp=8}";
+  auto search = wide;
+  search.emplace_back("--search");
+  const Json found = plan_json(search);
+  EXPECT_EQ(found["recommended"]["layout"]["tp"], 1);
+  EXPECT_THAT(plan(search).out, HasSubstr("--framework megatron-core"));
+  search = job;
+  search.emplace_back("--search");
+  EXPECT_THAT(plan(search).out, Not(HasSubstr("--framework")));
 }
 
 // No price for these cards: the fastest layouts all the same, and no bill.
@@ -299,6 +336,21 @@ TEST(PlanCli, ASearchWithoutPricesAnswers) {
   auto budget = job;
   budget.insert(budget.end(), {"--budget", "100"});
   EXPECT_EQ(plan(budget).exit_code, 64);
+  auto late = job;
+  late.insert(late.end(), {"--deadline", "30s"});
+  const auto missed = plan(late);
+  EXPECT_EQ(missed.exit_code, 1);
+  EXPECT_THAT(missed.out, HasSubstr("nothing to recommend: no configuration meets the limits"));
+  EXPECT_THAT(missed.out, ::testing::ContainsRegex("nearest +devices +GPU-hours +hours +misses"));
+  EXPECT_THAT(missed.out, HasSubstr("fewest GPU-hours"));
+  EXPECT_THAT(missed.out, Not(HasSubstr("$")));
+}
+
+// Prices are known, and none is in the budget's currency.
+TEST(PlanCli, ABudgetInAnotherCurrencyIsTheReason) {
+  const auto outcome = plan({"llama3-70b-h200x32", "--search", "--budget", "5000 EUR"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.out, HasSubstr("its offers are in USD, not EUR, and no exchange rate"));
 }
 
 TEST(PlanCli, AFolderThatCannotBeWrittenIsFoundBeforeAnythingIsPrinted) {
@@ -400,6 +452,12 @@ TEST(PlanCli, TheImbalanceOfExpertsIsAnInput) {
   text.insert(text.end(), {"--imbalance", "3"});
   EXPECT_THAT(plan(text).out, HasSubstr("the most loaded expert has 3 times an even share"));
   EXPECT_THAT(plan(text).out, HasSubstr("planned for the worst case"));
+  // That of other software is in its constants.
+  auto other = job;
+  other.insert(other.end(), {"--framework", "megatron-core"});
+  const auto contained = plan(other);
+  EXPECT_THAT(contained.out, HasSubstr("imbalance is contained in the measured runs"));
+  EXPECT_THAT(contained.out, Not(HasSubstr("times an even share")));
   refused({"moe-9b-h200x32", "--imbalance", "0.5"},
           "--imbalance: '0.5' is not a number from 1 to 1,000");
   refused({"llama3-8b-h200", "--imbalance", "1.5"},
@@ -561,12 +619,12 @@ TEST(PlanCli, ErrorsThatAreToldAreThoseOfTheConstantsInUse) {
   EXPECT_THAT(fitted.err, HasSubstr("which were fitted to these rows"));
   const auto outcome = plan({kJob, "--constants", made});
   EXPECT_THAT(outcome.out, Not(HasSubstr("held out of all fits")));
-  EXPECT_THAT(outcome.out, HasSubstr("fitted to 1 rows of 1 projects"));
+  EXPECT_THAT(outcome.out, HasSubstr("fitted to 1 row of 1 project"));
   EXPECT_THAT(plan_json({kJob, "--constants", made})["known_errors"].get<std::string>(),
               HasSubstr("made.json"));
   // Rows of the very project that the constants were fitted to, and others.
   EXPECT_THAT(plan({"--rows", rows, "--constants", made}).err,
-              HasSubstr("the constants were fitted to the projects of 1 of 1 rows (me)"));
+              HasSubstr("the constants were fitted to the projects of 1 of 1 row (me)"));
   EXPECT_THAT(plan({"--rows", rows}).err,
               HasSubstr("the constants were fitted to none of the projects"));
 }

@@ -128,8 +128,9 @@ std::string known_errors(const plan::Calibration& calibration, const std::string
   if (file.empty()) {
     const plan::PanelError panel = plan::panel_error(mixtures);
     return fmt::format(
-        "mean error on {} of {} projects held out of all fits: {:.1f} %; {:.0f} % inside intervals",
-        models, panel.projects, 100 * panel.mean, 100 * panel.coverage);
+        "mean error on {} of {} held out of all fits: {:.1f} %; {:.0f} % inside the "
+        "interval",
+        models, base::counted(panel.projects, "project"), 100 * panel.mean, 100 * panel.coverage);
   }
   return plan::described(calibration.fitted_to, file, mixtures);
 }
@@ -155,6 +156,17 @@ std::string why_recomputed(const JobPlan& plan) {
       "the job asks for train.recompute = {}: {} has no such policy; \"{}\" is the nearest",
       plan.asked_recompute.empty() ? spelled(requested) : in_quotes(plan.asked_recompute),
       plan.plan.framework, made);
+}
+
+std::string why_scheduled(const JobPlan& plan) {
+  const auto framework = plan::parse_framework(plan.plan.framework);
+  const spec::PipelineSchedule asked = plan.job().layout.pp_schedule;
+  if (!framework) return {};
+  const spec::PipelineSchedule run = plan::layout_run_by(*framework, plan.job().layout).pp_schedule;
+  if (run == asked) return {};
+  return fmt::format(
+      "the job asks for layout.pp_schedule = {}: {} has no such schedule; {} is planned",
+      in_quotes(spec::to_text(asked)), plan.plan.framework, in_quotes(spec::to_text(run)));
 }
 
 Fit fit_of(const std::optional<plan::PlannedMemory>& memory) {

@@ -46,6 +46,8 @@ struct JobPlan {
 std::string room_for_experts(const JobPlan& plan);
 // Why the recomputation is not the one that the job asks for; empty where it is.
 std::string why_recomputed(const JobPlan& plan);
+// The same of the pipeline's schedule.
+std::string why_scheduled(const JobPlan& plan);
 
 // What options of `assay plan JOB` ask for, without printing it.
 base::Result<JobPlan> make_job_plan(const PlanOptions& options);

@@ -267,10 +267,9 @@ void print_answer(const Session& session, const JobPlan& plan) {
   std::string text;
   if (plan.plan.step) {
     const plan::PlannedStep& step = *plan.plan.step;
-    text +=
-        fmt::format("step {:.4g} s, {:.4g} to {:.4g} for 8 of 10 measured projects; {} tokens/s\n",
-                    step.time.total.count(), step.low().count(), step.high().count(),
-                    grouped(static_cast<std::int64_t>(step.tokens_per_s)));
+    text += fmt::format("step {:.4g} s, 80 % interval {:.4g} to {:.4g}; {} tokens/s\n",
+                        step.time.total.count(), step.low().count(), step.high().count(),
+                        grouped(static_cast<std::int64_t>(step.tokens_per_s)));
   }
   if (plan.run) {
     text += fmt::format("{} hours\n", figure(plan.run->total().count() / 3600));

@@ -148,6 +148,7 @@ Json plan_json(const JobPlan& plan) {
   std::replace(room.begin(), room.end(), '\n', ' ');
   json["room_for_experts"] = std::move(room);
   json["recompute_why"] = why_recomputed(plan);
+  json["schedule_why"] = why_scheduled(plan);
   json["parts"] = nullptr;
   json["memory_gib"] = plan.plan.memory ? memory_gib_json(*plan.plan.memory) : Json(nullptr);
   json["scaling"] = plan.interval ? scaling_json(plan) : Json(nullptr);

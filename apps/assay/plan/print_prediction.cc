@@ -53,11 +53,11 @@ std::string known_memory_errors() {
   const plan::ErrorInterval needed = plan::needed_memory_interval();
   const plan::ErrorInterval shown = plan::shown_memory_interval();
   return fmt::format(
-      "8 of 10 measured runs needed {:.2f} to {:.2f} times the predicted memory ({} runs of {} "
-      "projects);\n  nvidia-smi showed {:.2f} to {:.2f} times as much, with the allocator's cache "
-      "({} of {})\n",
-      needed.low, needed.high, needed.rows, needed.projects, shown.low, shown.high, shown.rows,
-      shown.projects);
+      "80 % intervals: {:.2f} to {:.2f} times the predicted memory is needed ({} of {});\n  {:.2f} "
+      "to {:.2f} times is what nvidia-smi shows, with the allocator's cache ({} of {})\n",
+      needed.low, needed.high, base::counted(needed.rows, "run"),
+      base::counted(needed.projects, "project"), shown.low, shown.high,
+      base::counted(shown.rows, "run"), base::counted(shown.projects, "project"));
 }
 
 void print_memory(const Session& session, const JobPlan& plan) {
@@ -142,28 +142,38 @@ std::string_view shared_by(std::string_view comparable) {
 
 void print_step(const Session& session, const JobPlan& plan) {
   const plan::PlannedStep& step = *plan.plan.step;
-  session.print(fmt::format(
-      "\npredicted step: {} s; for 8 of 10 measured projects: {} to {} s\n  ({} measured "
-      "steps of {} projects {})\n",
-      seconds(step.time.total), seconds(step.low()), seconds(step.high()),
-      grouped(step.interval.rows), step.interval.projects, shared_by(step.comparable)));
+  session.print(
+      fmt::format("\npredicted step: {} s; 80 % interval: {} to {} s\n  (from {} of {} {})\n",
+                  seconds(step.time.total), seconds(step.low()), seconds(step.high()),
+                  base::counted(step.interval.rows, "measured step"),
+                  base::counted(step.interval.projects, "project"), shared_by(step.comparable)));
   session.print(fmt::format(
       "run by {}{}: {} tokens/s, {} per device\n",
       plan.plan.refused.empty() || plan.plan.framework != "assay" ? "" : "software like ",
       plan.plan.framework, grouped(static_cast<std::int64_t>(step.tokens_per_s)),
       grouped(
           static_cast<std::int64_t>(step.tokens_per_s / static_cast<double>(plan.plan.ranks)))));
+  if (const std::string why = why_scheduled(plan); !why.empty()) session.print(why + "\n");
   session.print(fmt::format(
       "MFU {} % without the embedding's parameters, {} % with them; clock {} % of full\n",
       percent(step.mfu), percent(step.mfu_with_embedding), percent(step.time.clock)));
   session.print(plan.known_errors + "\n");
   if (plan.plan.experts) {
     const plan::PlannedExperts& experts = *plan.plan.experts;
-    session.print(fmt::format(
-        "experts over {} ranks: the most loaded expert has {:.4g} times an even share{};\n  the "
-        "slowest rank computes and receives {:.3g} times as many rows, and all wait for it\n",
-        experts.ranks, experts.imbalance,
-        experts.is_assumed ? " (assumed; --imbalance)" : " (--imbalance)", experts.fullest_rank));
+    session.print(
+        experts.is_contained()
+            ? fmt::format(
+                  "experts over {} ranks: their imbalance is contained in the measured runs that "
+                  "the\n  constants come from; --imbalance adds to it\n",
+                  experts.ranks)
+            : fmt::format("experts over {} ranks: the most loaded expert has {:.4g} times an even "
+                          "share{};\n"
+                          "  the slowest rank computes and receives {:.3g} times as many rows, and "
+                          "all wait "
+                          "for it\n",
+                          experts.ranks, experts.imbalance,
+                          experts.is_assumed ? " (assumed; --imbalance)" : " (--imbalance)",
+                          experts.fullest_rank));
   }
   for (const std::string& line : step.extrapolations) {
     session.print("outside the measured range: " + line + "\n");

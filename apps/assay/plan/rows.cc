@@ -105,9 +105,12 @@ Json rows_json(const std::vector<plan::Row>& rows,
 }
 
 Json errors_json(const plan::ErrorSummary& errors) {
+  const auto percent = [&](double error) {
+    return errors.rows > 0 ? Json(100 * error) : Json(nullptr);
+  };
   return {{"rows", errors.rows},
-          {"mean_abs_pct_error", 100 * errors.mean},
-          {"median_abs_pct_error", 100 * errors.median}};
+          {"mean_abs_pct_error", percent(errors.mean)},
+          {"median_abs_pct_error", percent(errors.median)}};
 }
 
 // Rows that are scored although the constants were fitted to rows of the same project. Their errors
@@ -149,10 +152,9 @@ std::string text_of(const RowsInFit& found) {
     named.push_back(fmt::format("{} more", found.projects.size() - kMostNamed));
   }
   return fmt::format(
-      "the constants were fitted to the projects of {} of {} rows ({}): the errors below are "
-      "smaller "
+      "the constants were fitted to the projects of {} of {} ({}): the errors below are smaller "
       "than for unseen projects\n",
-      base::grouped(found.in_fit), base::grouped(found.scored), fmt::join(named, ", "));
+      base::grouped(found.in_fit), base::counted(found.scored, "row"), fmt::join(named, ", "));
 }
 
 Json score_json(const plan::Score& score) {
@@ -170,9 +172,9 @@ Json score_json(const plan::Score& score) {
 
 std::string errors_line(const char* what, const plan::ErrorSummary& errors) {
   if (errors.rows == 0) return fmt::format("{}: no row has a measurement to compare with\n", what);
-  return fmt::format("{}: mean error {}, median {}, {} rows\n", what, as_percent(errors.mean),
+  return fmt::format("{}: mean error {}, median {}, {}\n", what, as_percent(errors.mean),
                      as_percent(errors.median),
-                     base::grouped(static_cast<std::int64_t>(errors.rows)));
+                     base::counted(static_cast<std::int64_t>(errors.rows), "row"));
 }
 
 std::string score_text(const plan::Score& score) {
@@ -185,10 +187,11 @@ std::string score_text(const plan::Score& score) {
   for (const auto& [kind, of_kind] :
        {std::pair("dense models", score.dense), std::pair("mixtures", score.mixtures)}) {
     if (of_kind.projects == 0) continue;
-    text +=
-        fmt::format("{}, {} projects with equal weight: mean {}, median {}, worst {}, {} inside\n",
-                    kind, of_kind.projects, as_percent(of_kind.mean), as_percent(of_kind.median),
-                    as_percent(of_kind.worst), as_percent(of_kind.coverage));
+    text += fmt::format("{}, {}{}: mean {}, median {}, worst {}, {} inside\n", kind,
+                        base::counted(static_cast<std::int64_t>(of_kind.projects), "project"),
+                        of_kind.projects == 1 ? "" : " with equal weight", as_percent(of_kind.mean),
+                        as_percent(of_kind.median), as_percent(of_kind.worst),
+                        as_percent(of_kind.coverage));
   }
   if (score.sources.size() < 2) return text;
   base::Table table({"rows", "mean %", "median %", "source"});

@@ -176,19 +176,22 @@ void print_front(const Session& session, const Searched& made) {
 }
 
 // If no candidate meets the limits: the fastest and the cheapest, and which limits they miss.
-void print_misses(const Session& session, const plan::Found& found) {
+void print_misses(const Session& session, const Searched& made) {
+  const plan::Found& found = made.found;
   if (found.candidates.empty()) return;
   const auto cheapest =
       std::min_element(found.candidates.begin(), found.candidates.end(),
                        [](const Candidate& a, const Candidate& b) { return a.cost() < b.cost(); });
-  Table table({"nearest", "devices", "offer", "misses"});
-  table.align(3, base::Align::kLeft);
+  Table table({"nearest", "devices", made.is_priced ? "offer" : "GPU-hours", "hours", "misses"});
+  table.align(4, base::Align::kLeft);
   const auto add = [&](const char* what, const Candidate& one) {
     table.row({what, grouped(one.devices),
-               fmt::format("{} {}", one.offer.provider, plan::to_text(one.policy)), one.misses});
+               made.is_priced ? fmt::format("{} {}", one.offer.provider, plan::to_text(one.policy))
+                              : range(one.cost_p50),
+               hours(one.time_p50), one.misses});
   };
   add("fastest", found.candidates.front());
-  add("cheapest", *cheapest);
+  add(made.is_priced ? "cheapest" : "fewest GPU-hours", *cheapest);
   session.print(table);
 }
 
@@ -205,7 +208,7 @@ void print_recommended(const Session& session, const Searched& made) {
   const plan::Found& found = made.found;
   if (!found.recommended) {
     session.print("nothing to recommend: " + found.why + "\n");
-    if (made.is_priced) print_misses(session, found);
+    print_misses(session, made);
     return;
   }
   const Candidate& one = found.candidates[*found.recommended];
@@ -402,11 +405,11 @@ base::Result<Searched> searched(const PlanOptions& options) {
                                    [](const plan::Machines& one) { return !one.offers.empty(); });
   if (offered || choices.limits.budget) {
     ASSAY_TRY(made.found, plan::search(job, machines, choices));
-    if (!made.found.unoffered || choices.limits.budget) {
+    if (made.found.unoffered.empty() || choices.limits.budget) {
       made.loaded = std::move(loaded);
       return made;
     }
-    made.unpriced = "no offer of that many machines states the network between them";
+    made.unpriced = made.found.unoffered;
   } else {
     made.unpriced = fmt::format("no price is known for '{}'", job.cluster.device.name);
   }
@@ -425,6 +428,20 @@ base::Result<Searched> searched(const PlanOptions& options) {
   return made;
 }
 
+// Where the software takes the place of our trainer, and a plan of the recommended layout would
+// take another: the options with its name.
+PlanOptions with_software(const PlanOptions& options, const Searched& made) {
+  PlanOptions named = options;
+  if (!options.framework.empty() || !made.found.recommended) return named;
+  spec::JobSpec job = made.job();
+  const auto searched = plan::framework_instead(job);
+  job.layout = made.found.candidates[*made.found.recommended].choice.layout;
+  if (searched && plan::framework_instead(job) != searched) {
+    named.framework = plan::to_text(*searched);
+  }
+  return named;
+}
+
 }  // namespace
 
 base::Result<base::Json> search_json(const PlanOptions& options) {
@@ -437,12 +454,13 @@ base::Result<base::ExitCode> plan_search(const Session& session, const PlanOptio
   const plan::Found& found = made.found;
   session.print_json(found_json(made));
   print_found(session, made);
+  const PlanOptions named = with_software(options, made);
   if (!options.svg.empty()) {
     ASSAY_TRY_VOID(draw_search(session, made.loaded.name, found, made.is_priced, options.svg));
   }
-  if (!options.out.empty()) ASSAY_TRY_VOID(write_job(session, options, made.job(), found));
+  if (!options.out.empty()) ASSAY_TRY_VOID(write_job(session, named, made.job(), found));
   if (found.recommended) {
-    PlanOptions next = options;
+    PlanOptions next = named;
     if (options.out.empty()) {
       for (std::string& setting : settings_of(made.job(), found.candidates[*found.recommended]))
         next.sets.push_back(std::move(setting));

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/units.h"
 #include "plan/calibrate/cross_validation.h"
 #include "plan/calibrate/fit.h"
 #include "plan/calibrate/residuals.h"
@@ -92,8 +93,9 @@ std::string described(const std::optional<FittedTo>& fitted, const std::string& 
   }
   const char* models = mixtures ? "mixtures" : "dense models";
   const KindScore& kind = mixtures ? fitted->mixtures : fitted->dense;
-  const std::string source = fmt::format("constants of {}, fitted to {} rows of {} projects", file,
-                                         fitted->rows, fitted->projects.size());
+  const std::string source =
+      fmt::format("constants of {}, fitted to {} of {}", file, base::counted(fitted->rows, "row"),
+                  base::counted(static_cast<std::int64_t>(fitted->projects.size()), "project"));
   if (kind.projects == 0) {
     return fmt::format("{}, none of them with {}: errors on {} are not known", source, models,
                        models);

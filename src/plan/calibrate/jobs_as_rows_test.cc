@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plan/calibrate/rows.h"
@@ -79,6 +80,43 @@ TEST(JobsAsRows, AreTheSameWork) {
       const double expected = step_seconds(row, shipped_constants()).count();
       const double made = step_seconds(job, shipped_constants()).count();
       EXPECT_NEAR(made, expected, 0.005 * expected) << program.name << ' ' << run.layout;
+    }
+  }
+}
+
+// Routers that choose groups of experts send a token to fewer nodes than there are.
+TEST(JobsAsRows, MixturesOverNodesAreTheSameWork) {
+  struct Mixture {
+    const char* model;
+    const char* row;  // as rows name it
+    double groups;
+  };
+  for (const Mixture& mixture :
+       {Mixture{"deepseek-v3", "DeepSeek-V3", 4}, Mixture{"qwen3-30b-a3b", "Qwen3-30B-A3B", 0}}) {
+    for (const auto& [framework, column] :
+         {std::pair("megatron-core", "Megatron-Core"), std::pair("megatron-bridge", "NeMo")}) {
+      const auto rows = parse_rows(
+          fmt::format("id,model,seq,micro_batch,grad_accum,gpus,gpus_per_node,gpu_type,dp,fsdp,tp,"
+                      "pp,ep,ac,precision,date,framework\n"
+                      "x,{},4096,1,8,64,8,B200-SXM-180GB,64,1,1,1,64,full,bf16,2026-09,{}\n",
+                      mixture.row, column),
+          "rows.csv");
+      ASSERT_TRUE(rows);
+      ASSERT_EQ(rows->at(0).candidates.size(), 1U) << rows->at(0).reason;
+      const Work row = rows->at(0).candidates.at(0);
+      const Work job = work_of(testing::job_of("llama3-8b-h200",
+                                               {std::string("model.extends=") + mixture.model,
+                                                "cluster.extends=b200-sxm-8", "cluster.nodes=8",
+                                                "batch.sequence=4096", "batch.micro_batch=1",
+                                                "batch.accumulate=8", "train.precision=bf16",
+                                                "train.recompute=full", "layout={ep=64}"}),
+                               {.framework = parse_framework(framework)})
+                           .value();
+      EXPECT_EQ(row.shape.expert_groups, mixture.groups);
+      EXPECT_EQ(job.shape.expert_groups, mixture.groups);
+      const double expected = step_seconds(row, shipped_constants()).count();
+      const double made = step_seconds(job, shipped_constants()).count();
+      EXPECT_NEAR(made, expected, 0.01 * expected) << framework << ' ' << mixture.model;
     }
   }
 }

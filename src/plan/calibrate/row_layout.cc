@@ -139,10 +139,7 @@ std::string taken(const RowFields& row, const Degrees& degrees, bool cp_said) {
 double probable_chunks(const RowFields& row, const Shape& shape, Framework framework,
                        const Degrees& d) {
   constexpr double kMostIdle = 0.3;
-  const bool interleaves = framework == Framework::kMegatronBridge ||
-                           framework == Framework::kMegatronCore ||
-                           framework == Framework::kTorch || framework == Framework::kTorchCompiled;
-  const bool other_schedule = !interleaves || contains(row.lower_notes, "1f1b") ||
+  const bool other_schedule = !has_interleaving(framework) || contains(row.lower_notes, "1f1b") ||
                               (!row.schedule.empty() && !contains(row.schedule, "interleaved"));
   if (!row.grad_accum || other_schedule || (d.pp - 1) / *row.grad_accum <= kMostIdle) return 1;
   // Two layers or so in a chunk, and as many in each.

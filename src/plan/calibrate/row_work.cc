@@ -147,10 +147,20 @@ void keep_probable(std::vector<Work>& works) {
   std::erase_if(works, [&](const Work& work) { return cuts(work) > fewest; });
 }
 
+// Empty, or what keeps the card from computing in the row's precision.
+std::string impossible_precision(const RowFields& row, const CardSheet& sheet) {
+  const bool scaled = contains_any(row.precision, {"fp4", "mx"});
+  if (!scaled || has_block_scales(sheet.card, contains(row.precision, "nvfp4"))) return {};
+  return fmt::format("precision: '{}' has no {}", sheet.name,
+                     base::shortened(base::printable(row.precision), 40));
+}
+
 // What does not depend on the layout. Empty, or why there is no such work.
 std::string add_all_but_layout(const RowFields& row, const CardSheet& sheet, Framework framework,
                                Work& work) {
   work.card = sheet.card;
+  if (std::string impossible = impossible_precision(row, sheet); !impossible.empty())
+    return impossible;
   if (const auto watts = watts_in(row.lower_notes); watts && *watts >= 100 && *watts <= 1500)
     work.card.watts = base::Watts(*watts);
   const auto links = links_of(row_cluster(row, sheet));

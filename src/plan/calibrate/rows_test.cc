@@ -178,6 +178,20 @@ TEST(Rows, MissingEssentialValuesHaveAReason) {
             "layers, dim: missing, and neither params nor the model's name implies them");
 }
 
+// As jobs are refused.
+TEST(Rows, PrecisionsThatTheCardDoesNotHaveAreLeftOut) {
+  const auto row = [](const std::string& card, const std::string& precision) {
+    return rows_of("gpus,gpu_type,seq,model,dp,micro_batch,grad_accum,step_s,precision\n8," + card +
+                   ",2048,Llama3-8B,8,1,1,1.5," + precision + "\n")[0];
+  };
+  EXPECT_EQ(row("H100", "nvfp4").reason, "precision: 'H100-SXM5-80GB' has no nvfp4");
+  EXPECT_EQ(row("H200", "mxfp8").reason, "precision: 'H200-SXM-141GB' has no mxfp8");
+  EXPECT_EQ(row("MI355X", "nvfp4").reason, "precision: 'MI355X' has no nvfp4");
+  EXPECT_TRUE(row("H100", "nvfp4").candidates.empty());
+  EXPECT_FALSE(row("GB200", "nvfp4").candidates.empty());
+  EXPECT_FALSE(row("H100", "fp8").candidates.empty());
+}
+
 TEST(Rows, FrameworksAreRecognisedByKeywords) {
   const std::pair<const char*, Framework> cases[] = {
       {"nanochat run", Framework::kNanochat},

@@ -17,7 +17,7 @@ namespace assay::plan {
 struct RowPrediction {
   const Work* work = nullptr;  // of the row's candidates
   std::optional<double> step_s;
-  double low = 0;  // 8 of 10 measured steps are expected in here
+  double low = 0;  // the 80 % interval
   double high = 0;
   std::optional<double> memory_gib;
 };

@@ -10,7 +10,8 @@
 namespace assay::plan {
 namespace {
 
-// Memory comes in powers of two, whatever data sheets call it.
+// Memory comes in powers of two, whatever data sheets call it. Of an L40S's 48, error correction,
+// which is on by default, takes a sixteenth.
 constexpr std::int64_t kSheetGb = std::int64_t{1} << 30;
 
 // In the units of data sheets: dense TFLOP/s of bf16, fp8 (bf16's where there is no fp8) and fp4
@@ -62,7 +63,7 @@ constexpr std::array<CardSheet, 32> kCardSheets = {{
     sheet(kOlder, "V100-SXM2-32GB", {125, 125, 0}, 900, 80, 300, 6, 32, 150, 12.5),
     sheet(kWorkstation, "A40", {150, 150, 0}, 696, 84, 300, 6, 48, 32, 12.5),
     sheet(kWorkstation, "A6000", {155, 155, 0}, 768, 84, 300, 6, 48, 32, 12.5),
-    sheet(kWorkstation, "L40S", {362, 733, 0}, 864, 142, 350, 96, 48, 32, 12.5),
+    sheet(kWorkstation, "L40S", {362, 733, 0}, 864, 142, 350, 96, 45, 32, 12.5),
     sheet(kWorkstation, "RTX4090", {165, 330, 0}, 1008, 128, 450, 72, 24, 32, 12.5),
     sheet(kWorkstation, "RTX3090", {71, 71, 0}, 936, 82, 350, 6, 24, 16, 12.5),
     sheet(kWorkstation, "RTX-PRO-6000", {500, 1000, 2000}, 1792, 188, 600, 128, 96, 64, 12.5),
@@ -81,13 +82,12 @@ const CardSheet* by_name(std::string_view name) {
   return at == kCardSheets.end() ? nullptr : at;
 }
 
-// What a name contains, and which card that is. The first that is contained counts, so longer
-// names stand before those inside them.
+// Words of names, and which card has them. The first that is found counts.
 struct CardWord {
   std::string_view word;
   std::string_view name;
 };
-constexpr std::array<CardWord, 25> kCardWords = {{
+constexpr std::array<CardWord, 35> kCardWords = {{
     {"GB300", "GB300"},
     {"GB200", "GB200"},
     {"GH200", "GH200"},
@@ -105,15 +105,36 @@ constexpr std::array<CardWord, 25> kCardWords = {{
     {"A6000", "A6000"},
     {"A40", "A40"},
     {"4090", "RTX4090"},
+    {"RTX4090", "RTX4090"},
     {"3090", "RTX3090"},
+    {"RTX3090", "RTX3090"},
     {"5090", "RTX5090"},
+    {"RTX5090", "RTX5090"},
     {"5060", "RTX5060Ti"},
+    {"5060TI", "RTX5060Ti"},
+    {"RTX5060TI", "RTX5060Ti"},
     {"MI250", "MI250X"},
+    {"MI250X", "MI250X"},
     {"MI300", "MI300X"},
+    {"MI300X", "MI300X"},
     {"MI325", "MI325X"},
+    {"MI325X", "MI325X"},
     {"MI350", "MI350X"},
+    {"MI350X", "MI350X"},
     {"MI355", "MI355X"},
+    {"MI355X", "MI355X"},
 }};
+
+// Where the text has the word, between others: "A40" is in "NVIDIA A40", not in "RTX A4000".
+std::size_t find_word(std::string_view text, std::string_view word) {
+  const auto in_word = [&](std::size_t i) {
+    return i < text.size() && (base::is_upper(text[i]) || base::is_digit(text[i]));
+  };
+  std::size_t at = text.find(word);
+  while (at != std::string_view::npos && ((at > 0 && in_word(at - 1)) || in_word(at + word.size())))
+    at = text.find(word, at + 1);
+  return at;
+}
 
 }  // namespace
 
@@ -134,18 +155,21 @@ const CardSheet* find_card(std::string_view name) {
     if (base::is_lower(c)) c = static_cast<char>(c - 'a' + 'A');
   }
   const auto has = [&](std::string_view word) { return upper.find(word) != std::string::npos; };
-  if (const std::size_t a100 = upper.find("A100"); a100 != std::string::npos) {
+  const auto has_word = [&](std::string_view word) {
+    return find_word(upper, word) != std::string_view::npos;
+  };
+  if (const std::size_t a100 = find_word(upper, "A100"); a100 != std::string_view::npos) {
     if (upper.find("40", a100 + 4) != std::string::npos)
       return by_name(has("PCIE") ? "A100-PCIe-40GB" : "A100-SXM4-40GB");
     return by_name(has("PCIE") ? "A100-PCIe-80GB" : "A100-SXM4-80GB");
   }
-  if (has("H100")) {
+  if (has_word("H100")) {
     if (has("PCIE")) return by_name("H100-PCIe-80GB");
     if (has("NVL")) return by_name("H100-NVL-94GB");
     return by_name(has("96") ? "H100-SXM5-96GB" : "H100-SXM5-80GB");
   }
   for (const CardWord& known : kCardWords) {
-    if (has(known.word)) return by_name(known.name);
+    if (has_word(known.word)) return by_name(known.name);
   }
   return nullptr;
 }
@@ -153,6 +177,10 @@ const CardSheet* find_card(std::string_view name) {
 std::optional<Card> card_of(std::string_view name) {
   const CardSheet* sheet = find_card(name);
   return sheet == nullptr ? std::nullopt : std::optional(sheet->card);
+}
+
+bool has_block_scales(const Card& card, bool nvfp4) {
+  return card.fp4_flops.count() > 0 && !(nvfp4 && card.generation == Generation::kAmd);
 }
 
 }  // namespace assay::plan

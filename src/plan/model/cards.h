@@ -22,9 +22,13 @@ struct CardSheet {
 
 std::span<const CardSheet> card_table();
 
-// By the table's name, as rows spell it ("A100-SXM4-80GB"), or by any that contains the model, as
-// drivers do ("NVIDIA H100 80GB HBM3").
+// By the table's name, as rows spell it ("A100-SXM4-80GB"), or by any that has the model as a
+// word, as those of drivers have ("NVIDIA H100 80GB HBM3").
 const CardSheet* find_card(std::string_view name);
 std::optional<Card> card_of(std::string_view name);
+
+// Whether it multiplies mxfp8, or nvfp4: with a scale for each block of a row. The fp4 of AMD's
+// cards is another one.
+bool has_block_scales(const Card& card, bool nvfp4);
 
 }  // namespace assay::plan

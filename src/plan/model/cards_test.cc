@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "plan/model/software.h"
+#include "spec/load.h"
 
 namespace assay::plan {
 namespace {
@@ -36,6 +39,9 @@ TEST(Cards, NamesOfRowsAndDrivers) {
       {"NVIDIA H20", "H20"},
       {"NVIDIA L40S", "L40S"},
       {"NVIDIA RTX A6000", "A6000"},
+      {"NVIDIA A40", "A40"},
+      {"NVIDIA GeForce RTX 5060 Ti", "RTX5060Ti"},
+      {"AMD_Instinct_MI250X", "MI250X"},
       {"NVIDIA GeForce RTX 4090", "RTX4090"},
       {"Tesla V100-SXM2-32GB", "V100-SXM2-32GB"},
   };
@@ -43,7 +49,10 @@ TEST(Cards, NamesOfRowsAndDrivers) {
     ASSERT_NE(find_card(name), nullptr) << name;
     EXPECT_EQ(find_card(name)->name, sheet) << name;
   }
-  EXPECT_FALSE(card_of("TPU v5"));
+  for (const char* name : {"TPU v5", "NVIDIA RTX A4000", "NVIDIA A400", "NVIDIA RTX A1000",
+                           "NVIDIA RTX 6000 Ada Generation", "AMD Instinct MI300A"}) {
+    EXPECT_FALSE(card_of(name)) << name;
+  }
   EXPECT_FALSE(card_of(""));
 }
 
@@ -57,6 +66,16 @@ TEST(Cards, EverySheetIsFoundByItsNameAndComplete) {
     EXPECT_GT(sheet.card.cache, base::Bytes(1'000'000)) << sheet.name;
     EXPECT_GT(sheet.link, base::BytesPerSecond(10e9)) << sheet.name;
     EXPECT_GT(sheet.network, base::BytesPerSecond(10e9)) << sheet.name;
+  }
+}
+
+// Rows have the memory of the sheet, jobs that of the preset.
+TEST(Cards, PresetsHaveTheMemoryOfTheirSheets) {
+  for (const std::string& name : spec::preset_names(spec::Kind::kDevice)) {
+    const auto device = std::get<spec::DeviceSpec>(spec::load(name).value().spec);
+    if (device.kind != spec::DeviceKind::kGpu || !find_card(device.name)) continue;
+    const base::Bytes sheet = find_card(device.name)->card.memory;
+    EXPECT_NEAR(device.memory.value() / sheet, 1, 0.01) << name;
   }
 }
 

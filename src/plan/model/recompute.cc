@@ -8,6 +8,12 @@ namespace {
 constexpr std::array<std::string_view, 5> kRecomputeNames = {"none", "cheap", "selective", "ffn",
                                                              "full"};
 
+constexpr std::array kTrainerKinds = {RecomputeKind::kNone, RecomputeKind::kCheap,
+                                      RecomputeKind::kFfn, RecomputeKind::kFull};
+constexpr std::array kUsualKinds = {RecomputeKind::kNone, RecomputeKind::kSelective,
+                                    RecomputeKind::kFull};
+constexpr std::array kNoKinds = {RecomputeKind::kNone};
+
 }  // namespace
 
 std::string_view to_text(RecomputeKind kind) {
@@ -36,8 +42,21 @@ spec::Recompute recompute_key(RecomputeKind kind) {
   return spec::Recompute::kNone;
 }
 
+std::span<const RecomputeKind> recomputations_of(Framework framework) {
+  switch (framework) {
+    case Framework::kAssay:
+      return kTrainerKinds;
+    case Framework::kNanochat:
+    case Framework::kLlmc:
+      return kNoKinds;
+    default:
+      return kUsualKinds;
+  }
+}
+
 RecomputeKind recompute_of(spec::Recompute key, Framework framework) {
   const bool ours = framework == Framework::kAssay;
+  if (recomputations_of(framework).size() == 1) return RecomputeKind::kNone;
   switch (key) {
     case spec::Recompute::kCheap:
       return ours ? RecomputeKind::kCheap : RecomputeKind::kSelective;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "plan/model/software.h"
@@ -18,6 +19,8 @@ std::optional<RecomputeKind> parse_recompute(std::string_view text);
 
 // What a job says for it: what other software recomputes selectively is what a job calls cheap.
 spec::Recompute recompute_key(RecomputeKind kind);
+// What software has, from what keeps most to what keeps least; ours as in step/recompute.h.
+std::span<const RecomputeKind> recomputations_of(Framework framework);
 // What software does for a job; none if the job leaves it open.
 RecomputeKind recompute_of(spec::Recompute key, Framework framework);
 

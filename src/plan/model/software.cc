@@ -230,6 +230,22 @@ bool has_precision(Framework framework, bool nvfp4) {
   }
 }
 
+bool has_zero_bubble(Framework framework) {
+  switch (framework) {
+    case Framework::kAssay:
+    case Framework::kTorch:
+    case Framework::kTorchCompiled:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool has_interleaving(Framework framework) {
+  return has_zero_bubble(framework) || is_megatron_core(framework) ||
+         framework == Framework::kMegatron;
+}
+
 Software software_of(Framework framework, const Card& card) {
   Software s = traits_of(framework, card);
   s.old_attention = s.flash && !has_native_attention(framework) && card.bf16_flops > kMostOfAmpere;

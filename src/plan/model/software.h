@@ -103,6 +103,11 @@ bool pads_vocabulary(Framework framework);
 // has both, PyTorch the first.
 bool has_precision(Framework framework, bool nvfp4);
 
+// Of pipelines: whether it has a schedule without bubbles (zb-h1), and one that interleaves chunks
+// of stages. PyTorch has both (torch.distributed.pipelining), Megatron the second.
+bool has_zero_bubble(Framework framework);
+bool has_interleaving(Framework framework);
+
 // As the framework runs by default.
 struct Card;
 Software software_of(Framework framework, const Card& card);

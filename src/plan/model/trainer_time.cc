@@ -253,7 +253,7 @@ TrainerTimes trainer_times(const Work& work, const TrainerStep& step, const Rank
   PhaseTimes mean = mixed(device.dense, device.mixture, rank.moe_share);
   PhaseTimes ends = device.ends;
   add_calls(work, step, rank.moe_share, constants, mean, ends);
-  for (LayerTime* phase : {&mean.forward, &mean.again, &mean.backward})
+  for (LayerTime* phase : {&mean.forward, &mean.recomputed, &mean.backward})
     phase->context = unhidden_seconds(phase->context, phase->attention, constants.fsdp_slow);
   const ExpertsTime experts =
       step.exchange.empty() ? ExpertsTime{} : experts_time(work, step, device, constants);

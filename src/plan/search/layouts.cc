@@ -39,7 +39,11 @@ std::int64_t ways_to_spread(std::int64_t number, std::int64_t degrees) {
 class Enumeration {
  public:
   Enumeration(const JobSpec& job, std::int64_t sequences, Framework framework)
-      : asked_(job), trainer_(job, framework), sequences_(sequences), moe_(job.model.is_moe()) {
+      : asked_(job),
+        trainer_(job, framework),
+        framework_(framework),
+        sequences_(sequences),
+        moe_(job.model.is_moe()) {
     asked_.layout = LayoutSpec{};
     asked_.prices.clear();
   }
@@ -139,9 +143,9 @@ class Enumeration {
     sequence_parallel(layout);
     if (layout.pp == 1) return;
     layout.pp_schedule = PipelineSchedule::kZbH1;
-    sequence_parallel(layout);
+    if (has_zero_bubble(framework_)) sequence_parallel(layout);
     // Chunks that are not equally long are hardly ever better than fewer that are.
-    if (asked_.model.layers % layout.pp != 0) return;
+    if (!has_interleaving(framework_) || asked_.model.layers % layout.pp != 0) return;
     layout.pp_schedule = PipelineSchedule::kInterleaved;
     for (const std::int64_t chunks : divisors_of(asked_.model.layers / layout.pp)) {
       layout.pp_chunks = chunks;
@@ -160,6 +164,7 @@ class Enumeration {
 
   JobSpec asked_;
   TrainerRules trainer_;
+  Framework framework_;
   std::int64_t sequences_;
   bool moe_;
   std::int64_t tp_ = 1;

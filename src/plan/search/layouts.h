@@ -28,9 +28,10 @@ struct Layouts {
 // divides. Run by our trainer, each is one that it executes with some micro-batch, which
 // TrainerRules know.
 //
-// Three kinds are left out for being never, or hardly ever, better than others: GPipe, which takes
-// the time of 1F1B and more memory, tensor parallelism whose groups straddle nodes, and interleaved
-// stages with chunks of different lengths. Stages of one chunk need not be equal.
+// Schedules of pipelines are those that the framework has. Three kinds are left out for being
+// never, or hardly ever, better than others: GPipe, which takes the time of 1F1B and more memory,
+// tensor parallelism whose groups straddle nodes, and interleaved stages with chunks of different
+// lengths. Stages of one chunk need not be equal.
 Layouts layouts_of(const spec::JobSpec& job, std::int64_t sequences,
                    Framework framework = Framework::kAssay);
 

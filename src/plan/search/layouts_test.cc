@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "plan/testing/clusters.h"
+#include "plan/testing/searches.h"
 #include "plan/trainer_rules.h"
 #include "spec/rules.h"
 
@@ -126,6 +127,23 @@ RC_GTEST_PROP(LayoutsProperty, AreAllThatTheRulesAllow, ()) {
     RC_ASSERT(sequences % l.data_ranks() == 0);
   }
   RC_ASSERT(keys == by_brute_force(job, sequences, ours));
+}
+
+TEST(Layouts, HaveSchedulesThatTheSoftwareHas) {
+  const JobSpec job = testing::job_of("llama3-70b-h200x32");
+  const auto schedules = [&](Framework framework) {
+    std::set<PipelineSchedule> found;
+    for (const LayoutSpec& l : layouts_of(job, 512, framework).valid) found.insert(l.pp_schedule);
+    return found;
+  };
+  using enum PipelineSchedule;
+  const std::set<PipelineSchedule> all = {k1f1b, kInterleaved, kZbH1};
+  const std::set<PipelineSchedule> of_megatron = {k1f1b, kInterleaved};
+  EXPECT_EQ(schedules(Framework::kAssay), all);
+  EXPECT_EQ(schedules(Framework::kTorchCompiled), all);
+  EXPECT_EQ(schedules(Framework::kMegatronCore), of_megatron);
+  EXPECT_EQ(schedules(Framework::kMegatronBridge), of_megatron);
+  EXPECT_EQ(schedules(Framework::kZero3), std::set<PipelineSchedule>{k1f1b});
 }
 
 // Every way to make the product is either taken or counted with the reason why not.

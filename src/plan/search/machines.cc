@@ -20,6 +20,13 @@ base::Result<spec::PriceList> offers_of_device(const spec::DeviceSpec& device,
   return offers;
 }
 
+// The same machines, however many.
+bool is_same_kind(spec::ClusterSpec a, const spec::ClusterSpec& b) {
+  a.nodes = b.nodes;
+  a.max_nodes = b.max_nodes;
+  return a == b;
+}
+
 }  // namespace
 
 base::Result<std::vector<Machines>> machines_for(const spec::JobSpec& job, const std::string& name,
@@ -37,6 +44,7 @@ base::Result<std::vector<Machines>> machines_for(const spec::JobSpec& job, const
     ASSAY_TRY(const spec::Loaded loaded, spec::load(preset));
     const auto& cluster = std::get<spec::ClusterSpec>(loaded.spec);
     if (cluster.device.kind != spec::DeviceKind::kGpu) continue;
+    if (is_same_kind(cluster, job.cluster)) continue;
     ASSAY_TRY(spec::PriceList rented, offers_of_device(cluster.device, prices));
     if (!rented.empty()) all.push_back({preset, cluster, std::move(rented)});
   }

@@ -18,7 +18,7 @@ struct Machines {
 };
 
 // The job's own cluster, called `name`, with the job's prices and those of `prices` that are for
-// its device; and, if asked for, every cluster preset with a GPU that is offered.
+// its device; and, if asked for, every other cluster preset with a GPU that is offered.
 base::Result<std::vector<Machines>> machines_for(const spec::JobSpec& job, const std::string& name,
                                                  const spec::PriceList& prices, bool presets);
 

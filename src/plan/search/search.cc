@@ -1,6 +1,7 @@
 #include "plan/search/search.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -8,6 +9,7 @@
 #include <set>
 
 #include "base/pareto.h"
+#include "plan/cost/money.h"
 #include "plan/plan.h"
 #include "plan/search/counted_layout.h"
 #include "plan/search/offers.h"
@@ -84,6 +86,10 @@ base::Result<void> widen(Candidate& c, const ErrorInterval& interval) {
   return {};
 }
 
+std::string code_of(const base::Currency& currency) {
+  return {currency.code.data(), currency.code.size()};
+}
+
 double state_bytes_of(const Work& work) {
   constexpr double kWeightBytes = 2;
   return work.shape.parameters * (kWeightBytes + work.software.optimizer_bytes);
@@ -157,7 +163,6 @@ class Searching {
     if (!fastest.best) accept_without_headroom(job, *work, fastest);
     reject_for_memory(machines, nodes, fastest, memory);
     if (!fastest.best) return {};
-    fits_ = true;
     const LayoutChoice best = *fastest.best;
     places_.push_back({.machines = &machines,
                        .search = {std::move(job), *std::move(work), sequences_, memory},
@@ -188,6 +193,7 @@ class Searching {
     LayoutSearch search;
     FastestLayout fastest;
     bool counted = false;
+    bool fits = true;
   };
 
   // Adds a candidate for each offer; returns those that are impossible.
@@ -259,6 +265,7 @@ class Searching {
     if (choice) {
       ASSAY_TRY_VOID(price(at, *choice));
     } else {
+      place.fits = false;
       reject(fmt::format("memory: {} x {}: by exact count, nothing fits into the available {}",
                          place.search.job.cluster.nodes, place.machines->name,
                          base::to_text(place.search.memory)),
@@ -285,6 +292,7 @@ class Searching {
       currency_ = choices_.limits.budget ? choices_.limits.budget->currency() : currency;
     }
     if (currency != *currency_) {
+      other_currencies_.insert(code_of(currency));
       return reject(fmt::format("price: {} uses another currency, and no exchange rate is assumed",
                                 candidate.offer.provider),
                     1);
@@ -317,17 +325,41 @@ class Searching {
     }
     for (const std::size_t i : base::pareto_front(points)) found_.front.push_back(within[i]);
     if (found_.front.empty()) {
-      found_.unoffered = fits_ && found_.candidates.empty();
-      found_.why = !any_number_       ? "no number of machines is within the limits"
-                   : found_.unoffered ? "the job fits, but no offer of that many machines states "
-                                        "the network between them"
-                   : found_.candidates.empty() ? "the job does not fit on any of the machines"
-                                               : "no configuration meets the limits";
+      found_.why = why_nothing();
       return;
     }
     found_.fastest = found_.front.front();
     found_.cheapest = found_.front.back();
     recommend();
+  }
+
+  // Where there is no candidate. Also sets `unoffered` where that is the reason.
+  std::string why_nothing() {
+    if (!any_number_) return "no number of machines is within the limits";
+    if (!found_.candidates.empty()) return "no configuration meets the limits";
+    bool fits = false;
+    bool offered = false;
+    bool connected = false;
+    for (const Place& place : places_) {
+      if (!place.fits) continue;
+      fits = true;
+      for (const spec::PriceSpec& offer : place.machines->offers) {
+        offered = true;
+        connected = connected || is_connected(offer, place.search.job.cluster.devices());
+      }
+    }
+    if (!fits) return "the job does not fit on any of the machines";
+    if (!connected) {
+      found_.unoffered = offered ? "no offer of that many machines states the network between them"
+                                 : "no price is known for the machines that it fits on";
+      return "the job fits, but " + found_.unoffered;
+    }
+    if (!other_currencies_.empty()) {
+      return fmt::format(
+          "the job fits, but its offers are in {}, not {}, and no exchange rate is assumed",
+          fmt::join(other_currencies_, " and "), code_of(*currency_));
+    }
+    return "the job fits, but no offer can finish it: see what is not possible";
   }
 
   void recommend() {
@@ -359,7 +391,7 @@ class Searching {
   std::optional<base::Currency> currency_;
   bool any_number_ = false;                   // of some machines is within the limits
   bool predictable_ = false;                  // on some machines
-  bool fits_ = false;                         // some layout on some number of machines
+  std::set<std::string> other_currencies_;    // of offers that cannot be compared
   std::optional<base::Error> unpredictable_;  // why not on the first that are not
   Found found_;
 };
@@ -381,6 +413,17 @@ base::Result<void> check_limits(const SearchLimits& limits) {
         fmt::format("at least {} and at most {}", limits.min_devices, limits.max_devices)));
   }
   return {};
+}
+
+Assumption load_of_experts(const Assumed& assumed, Framework framework) {
+  const double imbalance = assumed.imbalance.value_or(usual_imbalance(framework));
+  if (!assumed.imbalance && imbalance == 1) {
+    return {"imbalance of experts", "that of the measured runs",
+            "contained in the constants; --imbalance adds to it"};
+  }
+  return {"rows of the most loaded expert", fmt::format("{:.4g} times an even share", imbalance),
+          assumed.imbalance ? "--imbalance"
+                            : "published: 1.04 to 1.22 with a load-balancing loss; --imbalance"};
 }
 
 }  // namespace
@@ -417,9 +460,8 @@ base::Result<Found> search(const spec::JobSpec& job, const std::vector<Machines>
     const ErrorInterval need = needed_memory_interval();
     found.assumptions.push_back(
         {"memory left free if nothing else fits", "none",
-         fmt::format(
-             "may not fit: 8 of 10 measured runs needed {:.2f} to {:.2f} times the predicted",
-             need.low, need.high)});
+         fmt::format("may not fit: {:.2f} to {:.2f} times the predicted is needed (80 % interval)",
+                     need.low, need.high)});
   }
   if (choices.limits.memory) {
     found.assumptions.push_back(
@@ -428,13 +470,7 @@ base::Result<Found> search(const spec::JobSpec& job, const std::vector<Machines>
   found.assumptions.push_back({"network between rented machines", "the cluster's",
                                "assumed, for offers with a network (price.network)"});
   if (job.model.is_moe()) {
-    const double imbalance = choices.assumed.imbalance.value_or(usual_imbalance(framework));
-    found.assumptions.push_back(
-        {"rows of the most loaded expert", fmt::format("{:.4g} times an even share", imbalance),
-         choices.assumed.imbalance ? "--imbalance"
-         : framework == Framework::kAssay
-             ? "published: 1.04 to 1.22 with a load-balancing loss; --imbalance"
-             : "relative to the measured runs that the model is fitted to; --imbalance"});
+    found.assumptions.push_back(load_of_experts(choices.assumed, framework));
   }
   return found;
 }

@@ -55,7 +55,7 @@ struct Candidate {
   spec::PriceSpec offer;
   std::int64_t rented = 1;  // times the offer
   SpotPolicy policy = SpotPolicy::kOnDemand;
-  base::Seconds step_low;  // 8 of 10 comparable steps are between these
+  base::Seconds step_low;  // the 80 % interval
   base::Seconds step_high;
   base::Seconds work;      // all steps, undisturbed
   base::Seconds interval;  // useful work from one checkpoint to the next
@@ -79,7 +79,7 @@ struct Found {
   std::optional<std::size_t> cheapest;     // likewise
   std::optional<std::size_t> recommended;  // likewise: see `why`
   std::string why;                         // it is recommended, or there is nothing to recommend
-  bool unoffered = false;                  // it fits, but no offer has that many connected machines
+  std::string unoffered;                   // it fits, but no offer has such machines: the reason
   std::int64_t considered = 0;             // layouts x micro-batches x recomputations x machines
   // Those about prices first, then the most frequent. Layouts are counted by their degrees, what
   // does not fit in memory by micro-batches and recomputations as well.

@@ -196,7 +196,7 @@ TEST(Search, WhatFitsTightlyIsOfferedWhereNothingElseDoes) {
   const bool told =
       std::any_of(found.assumptions.begin(), found.assumptions.end(), [](const Assumption& one) {
         return one.source ==
-               "may not fit: 8 of 10 measured runs needed 0.80 to 1.28 times the predicted";
+               "may not fit: 0.80 to 1.28 times the predicted is needed (80 % interval)";
       });
   EXPECT_TRUE(told);
   choices.limits.memory_headroom = 0.2;
@@ -222,6 +222,34 @@ TEST(Search, CurrenciesAreNotMixed) {
       search(job, {{"h200-4-ib", job.cluster, {offer_of("A", Market::kOnDemand, 10), euros}}})
           .value();
   for (const Candidate& c : found.candidates) EXPECT_EQ(c.offer.provider, "A");
+}
+
+TEST(Search, SaysWhyNothingIsLeft) {
+  const JobSpec job = long_job();
+  const auto nothing = [&](const spec::PriceSpec& offer, SearchChoices choices = {}) {
+    choices.limits.min_devices = 8;  // two machines
+    const Found found = search(job, {{"h200-4-ib", job.cluster, {offer}}}, choices).value();
+    EXPECT_FALSE(found.recommended);
+    return found;
+  };
+  const spec::PriceSpec dollars = offer_of("A", Market::kOnDemand, 10);
+  SearchChoices euros;
+  euros.limits.budget = base::Money(1'000'000'000'000, {{'E', 'U', 'R'}}, {});
+  const Found other = nothing(dollars, euros);
+  EXPECT_EQ(other.why,
+            "the job fits, but its offers are in USD, not EUR, and no exchange rate is assumed");
+  EXPECT_EQ(other.unoffered, "");
+  spec::PriceSpec alone = dollars;
+  alone.network = false;
+  const Found unoffered = nothing(alone);
+  EXPECT_EQ(unoffered.unoffered, "no offer of so many machines says what network is between them");
+  EXPECT_EQ(unoffered.why, "the job fits, but " + unoffered.unoffered);
+  SearchChoices soon;
+  soon.limits.deadline = Seconds(1);
+  EXPECT_EQ(nothing(dollars, soon).why, "no configuration meets the limits");
+  SearchChoices small;
+  small.limits.memory = base::Bytes(1 << 20);
+  EXPECT_EQ(nothing(dollars, small).why, "the job does not fit on any of the machines");
 }
 
 TEST(Search, WhatCannotBeSearchedIsRefused) {
@@ -259,6 +287,19 @@ TEST(Search, MachinesAreTheJobsOwnAndPresets) {
   const auto all = machines_for(job, "job", prices, true).value();
   EXPECT_GT(all.size(), 4U);
   for (const Machines& m : all) EXPECT_FALSE(m.offers.empty()) << m.name;
+  // The job's cluster is not searched once more as the preset that it is.
+  const auto names = [&](const std::vector<std::string>& sets) {
+    const JobSpec two = job_of("nanochat-d26-h100", sets);
+    std::vector<std::string> found;
+    const auto machines = machines_for(two, "job", prices, true).value();
+    for (const Machines& m : machines) found.push_back(m.name);
+    return found;
+  };
+  EXPECT_THAT(names({}), ::testing::Not(::testing::Contains("h100-sxm-8")));
+  EXPECT_THAT(names({"cluster.extends=b200-sxm-8", "cluster.nodes=8", "layout.dp=8"}),
+              ::testing::AllOf(::testing::Contains("h100-sxm-8"),
+                               ::testing::Not(::testing::Contains("b200-sxm-8"))));
+  EXPECT_THAT(names({"cluster.numa_nodes=1"}), ::testing::Contains("h100-sxm-8"));
   const Found found = search(job, all).value();
   ASSERT_TRUE(found.recommended.has_value());
 }
