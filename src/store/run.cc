@@ -48,9 +48,10 @@ Missed missed_stdin() {
 }
 
 Missed unknown_stdin() {
-  return {"stdin-unknown",
-          "standard input was a pipe, and whether it was read is not known: this user has no inotify "
-          "instance left (fs.inotify.max_user_instances)"};
+  return {
+      "stdin-unknown",
+      "standard input was a pipe, and whether it was read is not known: this user has no inotify "
+      "instance left (fs.inotify.max_user_instances)"};
 }
 
 bool read_a_pipe(const RunRecord& run) {

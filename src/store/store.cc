@@ -15,27 +15,35 @@ namespace assay::store {
 
 base::Result<Store> Store::create(const Location& location, const StoreProgram& program) {
   ASSAY_TRY_VOID(make_files(location));
-  ASSAY_TRY(Store store, open(location, program));
-  std::error_code ignored;
-  std::filesystem::remove(creation_mark(location), ignored);
-  return store;
+  return open_files(location, program, Access::kWrite, Unmarked::kFill);
 }
 
 base::Result<Store> Store::open(const Location& location, const StoreProgram& program,
                                 Access access) {
+  return open_files(location, program, access, Unmarked::kRefuse);
+}
+
+base::Result<Store> Store::open_files(const Location& location, const StoreProgram& program,
+                                      Access access, Unmarked unmarked) {
   ASSAY_TRY_VOID(check_file(location.database));
   ASSAY_TRY(Database database, Database::open(location.database, access));
   Store store(location, std::move(database));
-  ASSAY_TRY_VOID(store.prepare(program));
+  ASSAY_TRY_VOID(store.prepare(program, unmarked));
+  // It has its tables now, whoever made them. With the mark, they could be lost without an error.
+  std::error_code ignored;
+  if (!store.is_read_only()) std::filesystem::remove(creation_mark(location), ignored);
   return store;
 }
 
 base::Result<Store> Store::open_or_create(const std::filesystem::path& from,
                                           const StoreProgram& program) {
   ASSAY_TRY(const std::optional<Location> found, find(from));
-  if (found) return create(*found, program);
-  ASSAY_TRY(const Location location, default_location(from));
-  return create(location, program);
+  if (!found) {
+    ASSAY_TRY(const Location location, default_location(from));
+    return create(location, program);
+  }
+  ASSAY_TRY_VOID(make_files(*found));
+  return open(*found, program);
 }
 
 void Store::note(std::string_view text) {
@@ -49,14 +57,14 @@ base::Result<bool> Store::choose_journal() {
   return wal;
 }
 
-base::Result<void> Store::prepare(const StoreProgram& program) {
+base::Result<void> Store::prepare(const StoreProgram& program, Unmarked unmarked) {
   // Settings of the connection; they do not touch the file. cell_size_check detects a damaged page
   // instead of reading beyond it.
   constexpr std::string_view kSettings =
       "PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL; PRAGMA cell_size_check = ON";
   ASSAY_TRY_VOID(database_.exec(kSettings).map_error(damaged_if_refused));
   ASSAY_TRY(Schema schema, read_schema(database_).map_error(damaged_if_refused));
-  if (is_new(schema)) ASSAY_TRY_VOID(check_creation(schema));
+  if (is_new(schema) && unmarked == Unmarked::kRefuse) ASSAY_TRY_VOID(check_creation(schema));
   // Nothing is written before this check: a file that is not a store stays as it is.
   if (auto fit = check_schema(database_, schema, program); !fit) {
     database_.leave_untouched_on_close();
@@ -97,7 +105,7 @@ base::Result<void> Store::check_creation(Schema& schema) {
   database_.leave_untouched_on_close();
   return base::fail(base::unfit_error(
       location_.database.string(), "the store is empty: what was recorded in it is lost",
-      "restore a copy of it, or move .assay away and run: assay init"));
+      "restore a copy of it, or begin a new one in its place: assay init"));
 }
 
 base::Result<void> Store::prepare_to_read(const StoreProgram& program, std::int64_t version) {

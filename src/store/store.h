@@ -24,13 +24,15 @@ struct Schema;  // migrate.h
 
 class Store {
  public:
-  // Creates the store, or finishes an interrupted creation, or opens the existing one.
+  // Creates the store, or finishes an interrupted creation, or opens the existing one. A database
+  // without tables is filled: earlier versions left one, without a mark, if they were killed.
   static base::Result<Store> create(const Location& location, const StoreProgram& program);
   // Opens a store that exists; an error when there is none. With Access::kRead, a store that cannot
   // be written is opened read-only: it is not migrated, and an older schema is refused.
   static base::Result<Store> open(const Location& location, const StoreProgram& program,
                                   Access access = Access::kWrite);
-  // The store at or above `from`; created at default_location(from) if there is none.
+  // The store at or above `from`; created at default_location(from) if there is none. A database
+  // without tables is an error, unless it is marked as being created: it has lost its content.
   static base::Result<Store> open_or_create(const std::filesystem::path& from,
                                             const StoreProgram& program);
 
@@ -51,10 +53,14 @@ class Store {
   [[nodiscard]] Database& database() { return database_; }
 
  private:
+  // What to do with a database without tables that is not marked as being created.
+  enum class Unmarked { kRefuse, kFill };
+
   Store(Location location, Database database)
       : location_(std::move(location)), database_(std::move(database)) {}
-  base::Result<void> prepare(const StoreProgram& program);
-  // A database without tables is either being created or has lost its content, which is an error.
+  static base::Result<Store> open_files(const Location& location, const StoreProgram& program,
+                                        Access access, Unmarked unmarked);
+  base::Result<void> prepare(const StoreProgram& program, Unmarked unmarked);
   base::Result<void> check_creation(Schema& schema);
   base::Result<void> prepare_to_read(const StoreProgram& program, std::int64_t version);
   // Corrects the recorded paths if the project directory was moved.

@@ -142,14 +142,28 @@ TEST_F(StoreTest, AnEmptiedStoreIsAnErrorAndStaysEmpty) {
   testing::write(location_.database, "");
   for (const auto& refused : {Store::open(location_, {.version = "1"}),
                               Store::open(location_, {.version = "1"}, Access::kRead),
-                              Store::create(location_, {.version = "1"})}) {
+                              Store::open_or_create(location_.project, {.version = "1"})}) {
     EXPECT_EQ(line_of(refused), location_.database.string() +
                                     ": the store is empty: what was recorded in it is lost; "
-                                    "restore a copy of it, or move .assay away and run: assay "
+                                    "restore a copy of it, or begin a new one in its place: assay "
                                     "init");
     EXPECT_EQ(refused.error().code, base::ExitCode::kUnfit);
   }
   EXPECT_EQ(fs::file_size(location_.database), 0U);
+  // Asked, as for what an earlier version left that was killed here.
+  const auto made = Store::create(location_, {.version = "2"});
+  ASSERT_TRUE(made) << line_of(made);
+  EXPECT_TRUE(made->created());
+}
+
+// It was killed after it had made the tables, or it failed and another process made them.
+TEST_F(StoreTest, AMarkOfCreationDoesNotOutliveIt) {
+  ASSERT_TRUE(Store::create(location_, {.version = "1"}));
+  testing::write(location_.directory / "creating", "");
+  ASSERT_TRUE(Store::open(location_, {.version = "1"}));
+  EXPECT_FALSE(fs::exists(location_.directory / "creating"));
+  testing::write(location_.database, "");
+  EXPECT_THAT(line_of(Store::open(location_, {.version = "1"})), HasSubstr("the store is empty"));
 }
 
 TEST_F(StoreTest, KeepsAPersonsGitignore) {

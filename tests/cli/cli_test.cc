@@ -269,17 +269,19 @@ TEST(Cli, InitIsNotStoppedByWhatStandsAbove) {
   EXPECT_THAT(assay({"init", "mine"}, directory.path()).out, StartsWith("created "));
 }
 
-TEST(Cli, InitFinishesAnInterruptedOneAndReplacesNothing) {
+TEST(Cli, OnlyInitFinishesAnEmptyDatabase) {
   base::testing::TempDir directory;
   fs::create_directories(directory.path() / ".assay");
   std::ofstream(directory.path() / ".assay/assay.db");
   for (const std::vector<std::string>& verb :
-       {std::vector<std::string>{"init"}, {"log"}, {"top", "--once", "--interval", "0.1"}}) {
+       {std::vector<std::string>{"log"}, {"top", "--once", "--interval", "0.1"}}) {
     const auto refused = assay(verb, directory.path());
     EXPECT_EQ(refused.exit_code, 3) << verb.front();
     EXPECT_THAT(refused.err, HasSubstr("the store is empty")) << verb.front();
   }
-  std::ofstream(directory.path() / ".assay/creating");
+  const auto run = assay({"run", "--", "true"}, directory.path());
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_THAT(run.err, HasSubstr("this run is not recorded: the store is empty"));
   EXPECT_THAT(assay({"init"}, directory.path()).out, StartsWith("created "));
 }
 

@@ -179,6 +179,15 @@ TEST_F(Refresh, NothingIsFreshWhereNoRunHasSucceeded) {
   EXPECT_THAT(shell("$A reproduce out").out, HasSubstr("run 1: it failed"));
 }
 
+TEST_F(Refresh, WhatAnInterruptedRunLeftIsMarked) {
+  // The command's parent is the process that records it.
+  shell("echo 1 > in; $A run -q -- sh -c 'cat in > out; kill -9 $PPID'");
+  EXPECT_EQ(json("show 1")["run"]["status"], "interrupted");
+  EXPECT_THAT(shell("$A lineage out").out, HasSubstr("unchanged since run 1 (interrupted)"));
+  EXPECT_EQ(json("lineage out")["on_disk"]["failed"], true);
+  EXPECT_THAT(shell("$A reproduce out").out, HasSubstr("run 1: it was interrupted"));
+}
+
 TEST_F(Refresh, ALogThatNothingWasAppendedToIsNoOutput) {
   shell(
       "echo earlier > err.log; echo 1 > in; $A run -q -- cp in mid 2>> err.log;"

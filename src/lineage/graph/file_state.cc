@@ -117,7 +117,9 @@ base::Result<FileState> compare(store::Store& store, DiskFiles& disk, Artifact& 
 std::string FileState::text(const std::string& when) const {
   if (files > 0) return folder_text(*this, when);
   const char* const did = made ? "left" : "read";
-  const std::string by = fmt::format("run {}{}", run, failed ? " (failed)" : "");
+  const std::string by = status == store::RunStatus::kDone
+                             ? fmt::format("run {}", run)
+                             : fmt::format("run {} ({})", run, store::name_of(status));
   switch (kind) {
     case Kind::kNotChecked:
       return {};
@@ -141,7 +143,7 @@ base::Result<FileState> read_file_state(store::Store& store, DiskFiles& disk, Ar
   ASSAY_TRY(FileState state, compare(store, disk, artifact));
   if (state.run == 0 || !state.made || artifact.is_folder) return state;
   ASSAY_TRY(const store::RunRecord run, store::head_of(store, state.run));
-  state.failed = run.status == store::RunStatus::kFailed;
+  state.status = run.status;
   return state;
 }
 
@@ -150,7 +152,7 @@ base::Json to_json(const FileState& state) {
   if (state.kind == Kind::kNotChecked) return nullptr;
   return {{"state", kNames[static_cast<std::size_t>(state.kind)]},
           {"run", state.run == 0 ? base::Json() : base::Json(state.run)},
-          {"failed", state.failed},
+          {"failed", state.status != store::RunStatus::kDone},
           {"blake3", state.now ? base::Json(state.now->hex()) : base::Json()},
           {"modified_at", state.modified_unix_ns == 0
                               ? base::Json()

@@ -25,8 +25,9 @@ struct FileState {
   };
   Kind kind = Kind::kNotChecked;
   store::RunId run = 0;
-  bool made = true;                 // `run` left the file; false: it only read it
-  bool failed = false;              // `run` left it, and did not end well
+  bool made = true;  // `run` left the file; false: it only read it
+  // Of `run`, if it left the file. A run that did not end well may have left a part of it.
+  store::RunStatus status = store::RunStatus::kDone;
   store::RunId newest = 0;          // for kEarlier
   std::optional<hash::Digest> now;  // for kChanged
   std::int64_t modified_unix_ns = 0;

@@ -259,8 +259,11 @@ ReproductionPlan make_plan(PlanInput given) {
     stage.secrets = secrets_of(run);
     stage.redacted_command = std::any_of(run.command.begin(), run.command.end(),
                                          [](const std::string& word) { return is_redacted(word); });
-    if (run.status == store::RunStatus::kFailed) {
-      plan.notes.push_back(fmt::format("run {}: it failed; what it left may be partial", run.id));
+    if (run.status != store::RunStatus::kDone) {
+      plan.notes.push_back(fmt::format("run {}: it {}; what it left may be partial", run.id,
+                                       run.status == store::RunStatus::kFailed
+                                           ? "failed"
+                                           : fmt::format("was {}", store::name_of(run.status))));
     }
     if (!run.complete) {
       plan.notes.push_back(fmt::format(
