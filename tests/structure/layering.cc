@@ -19,7 +19,8 @@ namespace fs = std::filesystem;
 struct Layers {
   std::vector<std::string> modules;                            // lowest first
   std::map<std::string, std::set<std::string>> uses;           // module -> modules it may include
-  std::map<std::string, int> lines;                            // module -> its line
+  std::map<std::string, int> lines;                            // module or verb -> its line
+  std::map<std::string, std::set<std::string>> verbs;          // "@report" -> verbs it may include
   std::map<std::string, std::set<std::string>> header_owners;  // "<sqlite3" -> folders
 };
 
@@ -49,6 +50,9 @@ Layers read_layers(const fs::path& file, std::vector<std::string>& found) {
       found.push_back(fmt::format("src/LAYERS:{}: expected MODULE | USES | PURPOSE", number));
     } else if (columns[0].front() == '<') {
       layers.header_owners[columns[0]] = words(columns[1]);
+    } else if (columns[0].front() == '@') {
+      layers.verbs[columns[0]] = words(columns[1]);
+      layers.lines[columns[0]] = number;
     } else {
       for (const std::string& used : words(columns[1])) {
         if (!layers.uses.contains(used)) {
@@ -96,6 +100,13 @@ class Checker {
         if (used_.contains({module, used})) continue;
         found_.push_back(fmt::format("src/LAYERS:{}: {} may use {}, but does not",
                                      layers_.lines.at(module), module, used));
+      }
+    }
+    for (const auto& [verb, uses] : layers_.verbs) {
+      for (const std::string& used : uses) {
+        if (used_.contains({verb, used})) continue;
+        found_.push_back(fmt::format("src/LAYERS:{}: {} may use {}, but does not",
+                                     layers_.lines.at(verb), verb, used));
       }
     }
   }
@@ -157,7 +168,7 @@ class Checker {
     if (include.front() != '"') return "";
     const std::string path = include.substr(1);
     if (path.find("..") != std::string::npos) return fmt::format("climbs out with {}\"", include);
-    if (!in_src) return "";
+    if (!in_src) return check_verb(file, path);
     if (path.starts_with("apps/") || path.starts_with("tests/")) {
       return fmt::format("{} must not include {}\": src/ knows neither apps nor tests", folder,
                          include);
@@ -172,10 +183,32 @@ class Checker {
                        include, folder, *target);
   }
 
+  // apps/assay/VERB/…, and what is in apps/assay itself or shared, which know no verb.
+  std::string check_verb(const std::string& file, const std::string& include) {
+    static const std::regex kVerbFile("apps/assay/(?:([^/]+)/)?[^/]+");
+    static const std::regex kVerbHeader("assay/([^/]+)/[^/]+");
+    std::smatch from;
+    std::smatch to;
+    if (!std::regex_match(file, from, kVerbFile) || !std::regex_match(include, to, kVerbHeader)) {
+      return "";
+    }
+    const std::string verb = from[1];
+    const std::string other = to[1];
+    if (other == verb || (other == kSharedByVerbs && !verb.empty())) return "";
+    used_.insert({"@" + verb, other});
+    const auto allowed = layers_.verbs.find("@" + verb);
+    if (allowed != layers_.verbs.end() && allowed->second.contains(other)) return "";
+    return fmt::format("{} must not include \"{}\": what several verbs use is in apps/assay/{}",
+                       fs::path(file).parent_path().string(), include, kSharedByVerbs);
+  }
+
+  static constexpr const char* kSharedByVerbs = "shared";
+
   fs::path root_;
   const Layers& layers_;
   std::vector<std::string>& found_;
-  std::set<std::pair<std::string, std::string>> used_;  // module, module that it includes
+  std::set<std::pair<std::string, std::string>>
+      used_;  // module, module that it includes; verbs likewise
 };
 
 }  // namespace

@@ -92,6 +92,16 @@ TEST_F(CopiedTree, IncludingTheProgramIsFound) {
   EXPECT_THAT(problems(root()), ElementsAre(::testing::HasSubstr("knows neither apps nor tests")));
 }
 
+TEST_F(CopiedTree, AVerbThatIncludesAnotherIsFound) {
+  append("apps/assay/gc/gc.cc", "#include \"assay/show/print_run.h\"");
+  append("apps/assay/report/report.cc", "#include \"assay/plan/job.h\"");  // may
+  append("apps/assay/shared/run_text.h", "#include \"assay/show/print_run.h\"");
+  append("apps/assay/project.h", "#include \"assay/show/print_run.h\"");
+  EXPECT_THAT(problems(root()),
+              ElementsAre(StartsWith("apps/assay/gc/gc.cc:"), StartsWith("apps/assay/project.h:"),
+                          StartsWith("apps/assay/shared/run_text.h:")));
+}
+
 TEST_F(CopiedTree, ClimbingOutIsFound) {
   append("src/spec/load.cc", "#include \"../store/store.h\"");
   EXPECT_THAT(problems(root()), ElementsAre(::testing::HasSubstr("climbs out")));
@@ -134,6 +144,15 @@ TEST(Layering, WhatAModuleMayUseIsUsed) {
   EXPECT_THAT(problems(directory.path()),
               ElementsAre("src/LAYERS:3: high may use low, but does not"));
   write(directory.path() / "src/high/a.cc", "#include \"middle/a.h\"\n#include \"low/a.h\"\n");
+  EXPECT_THAT(problems(directory.path()), IsEmpty());
+}
+
+TEST(Layering, WhatAVerbMayUseIsUsed) {
+  base::testing::TempDir directory;
+  write(directory.path() / "src/LAYERS", "@report | plan | x\n");
+  EXPECT_THAT(problems(directory.path()),
+              ElementsAre("src/LAYERS:1: @report may use plan, but does not"));
+  write(directory.path() / "apps/assay/report/a.cc", "#include \"assay/plan/a.h\"\n");
   EXPECT_THAT(problems(directory.path()), IsEmpty());
 }
 

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <memory>
 
-#include "assay/compare/experiment_file.h"
 #include "assay/project.h"
+#include "assay/shared/experiment_file.h"
 #include "assay/verbs.h"
 #include "base/file.h"
 #include "base/progress.h"

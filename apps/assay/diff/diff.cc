@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "assay/log/reported_values.h"
 #include "assay/project.h"
+#include "assay/shared/reported_values.h"
 #include "assay/verbs.h"
 #include "base/text.h"
 #include "lineage/graph/dag_view.h"

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "assay/project.h"
-#include "assay/show/print_run.h"
+#include "assay/shared/run_text.h"
 #include "assay/verbs.h"
 #include "base/clock.h"
 #include "base/units.h"

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <memory>
 
-#include "assay/limit/gpu_limits.h"
 #include "assay/project.h"
-#include "assay/top/print.h"
-#include "assay/top/sampler.h"
+#include "assay/shared/gpu_limits.h"
+#include "assay/shared/top_sampler.h"
+#include "assay/shared/usage_text.h"
 #include "assay/verbs.h"
 #include "base/terminal.h"
 #include "lineage/graph/resolve.h"

@@ -6,9 +6,9 @@
 #include <memory>
 #include <set>
 
-#include "assay/log/reported_values.h"
 #include "assay/project.h"
-#include "assay/show/print_run.h"
+#include "assay/shared/reported_values.h"
+#include "assay/shared/run_text.h"
 #include "assay/verbs.h"
 #include "base/clock.h"
 #include "base/suggestion.h"

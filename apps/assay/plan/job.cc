@@ -7,7 +7,7 @@
 
 #include "assay/plan/pictures.h"
 #include "assay/plan/print.h"
-#include "assay/presets/print.h"
+#include "assay/shared/spec_summary.h"
 #include "base/decimal.h"
 #include "base/text.h"
 #include "plan/rank_footprints.h"

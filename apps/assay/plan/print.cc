@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "assay/presets/print.h"
+#include "assay/shared/spec_summary.h"
 #include "base/text.h"
 #include "spec/enum_names.h"
 

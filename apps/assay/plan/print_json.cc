@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "assay/plan/print.h"
-#include "assay/presets/print.h"
+#include "assay/shared/spec_summary.h"
 #include "plan/search/layouts.h"
 #include "spec/enum_names.h"
 

@@ -9,7 +9,7 @@
 #include "assay/plan/job_file.h"
 #include "assay/plan/options.h"
 #include "assay/plan/pictures.h"
-#include "assay/presets/print.h"
+#include "assay/shared/spec_summary.h"
 #include "base/text.h"
 #include "cli/number_option.h"
 #include "plan/search/search.h"

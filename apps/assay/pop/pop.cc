@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "assay/project.h"
-#include "assay/show/print_run.h"
+#include "assay/shared/run_text.h"
 #include "assay/verbs.h"
 #include "base/text.h"
 #include "lineage/graph/resolve.h"

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "assay/presets/print.h"
+#include "assay/shared/spec_summary.h"
 #include "assay/verbs.h"
 #include "base/suggestion.h"
 #include "base/table.h"

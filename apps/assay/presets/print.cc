@@ -1,10 +1,9 @@
-// The text of `assay presets show` and the one-line summary of `check`.
+// The text of `assay presets show`.
 #include "assay/presets/print.h"
 
 #include <fmt/format.h>
 
-#include <set>
-
+#include "assay/shared/spec_summary.h"
 #include "base/text.h"
 #include "spec/enum_names.h"
 #include "spec/parameters.h"
@@ -77,31 +76,6 @@ void print_one(const Session& session, const spec::JobSpec& job) {
   print_one(session, job.cluster);
 }
 
-std::string describe(const spec::ModelSpec& model) {
-  const auto parameters = spec::parameters_of(model);
-  return fmt::format("{} parameters, {} layers of {}", grouped(parameters.total), model.layers,
-                     model.dim);
-}
-std::string describe(const spec::DeviceSpec& device) {
-  return device.name;
-}
-std::string describe(const spec::ClusterSpec& cluster) {
-  return fmt::format("{} node{} of {} x {}", cluster.nodes, cluster.nodes == 1 ? "" : "s",
-                     cluster.devices_per_node, cluster.device.name);
-}
-std::string describe(const spec::LayoutSpec& layout) {
-  return fmt::format("{} ranks", grouped(layout.ranks.value_or(1)));
-}
-std::string describe(const spec::PriceList& prices) {
-  return fmt::format("{} price{}", prices.size(), prices.size() == 1 ? "" : "s");
-}
-std::string describe(const spec::JobSpec& job) {
-  const auto steps = spec::training_steps(job);
-  return fmt::format(
-      "{}; {} tokens per step{}; on {}", describe(job.model), grouped(job.tokens_per_step()),
-      steps ? fmt::format(", {} steps", grouped(*steps)) : "", describe(job.cluster));
-}
-
 void add_model(Json& json, const spec::ModelSpec& model) {
   const spec::Parameters parameters = spec::parameters_of(model);
   json["parameters"] = parameters.total;
@@ -150,31 +124,6 @@ void add_spec(Json& json, const spec::JobSpec& job) {
 }
 
 }  // namespace
-
-std::string summary(const spec::Loaded& loaded) {
-  return std::visit([](const auto& one) { return describe(one); }, loaded.spec);
-}
-
-spec::PriceList offers_for(const spec::Loaded& loaded, const spec::PriceList& prices) {
-  const auto* job = std::get_if<spec::JobSpec>(&loaded.spec);
-  const auto* cluster =
-      job != nullptr ? &job->cluster : std::get_if<spec::ClusterSpec>(&loaded.spec);
-  if (cluster == nullptr) return {};
-  // A cluster's device may be written out or changed, so it is known by its name only.
-  std::set<std::string> same_device;
-  for (const std::string& name : spec::preset_names(spec::Kind::kDevice)) {
-    const auto device = spec::load(name);
-    if (device && std::get<spec::DeviceSpec>(device->spec).name == cluster->device.name) {
-      same_device.insert(name);
-    }
-  }
-  spec::PriceList offers = job != nullptr ? job->prices : spec::PriceList{};
-  for (spec::PriceSpec& own : offers) own.network = true;  // of the job's own cluster
-  for (const spec::PriceSpec& price : prices) {
-    if (same_device.contains(price.device)) offers.push_back(price);
-  }
-  return offers;
-}
 
 void print_spec(const Session& session, const spec::Loaded& loaded, const spec::PriceList& prices) {
   session.print(fmt::format("{} ({}): {}\n", base::printable(loaded.name),

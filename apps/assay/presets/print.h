@@ -11,17 +11,11 @@
 
 namespace assay::cli {
 
-// One line: "8,030,261,248 parameters, 32 layers of 4096".
-std::string summary(const spec::Loaded& loaded);
-
 // All presets of a kind, a row each. Prices have a row per offer.
 base::Table list_table(spec::Kind kind, const std::vector<spec::Loaded>& all);
 base::Json list_json(const std::vector<spec::Loaded>& all, const spec::PriceList& prices);
 
 base::Table price_table(const spec::PriceList& prices);
-
-// The prices at which a job's or a cluster's device can be rented; none for other kinds.
-spec::PriceList offers_for(const spec::Loaded& loaded, const spec::PriceList& prices);
 
 // Everything about one spec. `prices` are searched for offers of its device.
 void print_spec(const Session& session, const spec::Loaded& loaded, const spec::PriceList& prices);

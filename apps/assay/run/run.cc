@@ -7,7 +7,7 @@
 
 #include <memory>
 
-#include "assay/limit/gpu_limits.h"
+#include "assay/shared/gpu_limits.h"
 #include "assay/verbs.h"
 #include "base/suggestion.h"
 #include "base/text.h"

@@ -6,7 +6,8 @@
 #include <csignal>
 #include <cstring>
 
-#include "assay/top/print.h"
+#include "assay/shared/run_text.h"
+#include "assay/shared/usage_text.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -295,31 +296,6 @@ void print_missed(const Session& session, const store::RunRecord& run) {
 }
 
 }  // namespace
-
-std::string stage_text(const store::RunRecord& run) {
-  if (run.stage == 0) return "";
-  return fmt::format("{}{}", run.stage, run.superseded ? " (old)" : "");
-}
-
-std::string outcome_text(const store::RunRecord& run) {
-  std::string text(store::name_of(run.status));
-  if (run.status != store::RunStatus::kFailed) return text;
-  if (run.signal) return fmt::format("{}: signal {}", text, *run.signal);
-  return run.exit_code ? fmt::format("{}: {}", text, *run.exit_code) : text;
-}
-
-std::string took_text(const store::RunRecord& run) {
-  if (run.status == store::RunStatus::kRunning) return "";
-  return base::to_text(base::Seconds(run.duration_s));
-}
-
-std::string log_command(const store::RunRecord& run) {
-  std::string text;
-  if (!run.name.empty()) text += printable(run.name) + ": ";
-  text += cell_text(lineage::command_text(run));
-  if (!run.labels.empty()) text += fmt::format("  [{}]", fmt::join(run.labels, ", "));
-  return text;
-}
 
 void print_run(const Session& session, const store::RunRecord& run,
                const std::filesystem::path& directory, std::size_t files) {

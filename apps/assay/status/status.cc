@@ -6,7 +6,7 @@
 #include <set>
 
 #include "assay/project.h"
-#include "assay/show/print_run.h"
+#include "assay/shared/run_text.h"
 #include "assay/verbs.h"
 #include "base/process/environment.h"
 #include "base/text.h"

@@ -8,9 +8,9 @@
 #include <mutex>
 #include <thread>
 
+#include "assay/shared/top_sampler.h"
+#include "assay/shared/usage_text.h"
 #include "assay/top/live_screen.h"
-#include "assay/top/print.h"
-#include "assay/top/sampler.h"
 #include "assay/verbs.h"
 #include "base/clock.h"
 #include "base/number.h"

@@ -1,4 +1,4 @@
-#include "assay/top/print.h"
+#include "assay/shared/usage_text.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "assay/limit/gpu_limits.h"
+#include "assay/shared/gpu_limits.h"
 
 #include <algorithm>
 #include <cstdlib>

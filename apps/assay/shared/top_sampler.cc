@@ -1,4 +1,4 @@
-#include "assay/top/sampler.h"
+#include "assay/shared/top_sampler.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "assay/log/reported_values.h"
+#include "assay/shared/reported_values.h"
 
 #include <fmt/format.h>
 
