@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "assay/plan/modes.h"
 #include "assay/plan/pictures.h"
 #include "assay/plan/print.h"
 #include "assay/shared/spec_summary.h"

@@ -1,10 +1,9 @@
-// Options of `assay plan`, and its modes: one file each.
+// Options of `assay plan`.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "base/json.h"
 #include "cli/verb.h"
 #include "plan/calibrate/calibration.h"
 #include "plan/work_of_job.h"
@@ -25,15 +24,7 @@ struct PlanOptions {
   std::string out;
 };
 
-// One job (job.cc), a search (search.cc), measured rows (rows.cc).
-base::Result<base::ExitCode> plan_job(const Session& session, const PlanOptions& options);
-base::Result<base::ExitCode> plan_search(const Session& session, const PlanOptions& options);
-// The JSON of a search, without printing it.
-base::Result<base::Json> search_json(const PlanOptions& options);
-base::Result<base::ExitCode> plan_rows(const Session& session, const PlanOptions& options);
-base::Result<base::ExitCode> plan_calibrate(const Session& session, const PlanOptions& options);
-
-// Parsing that several modes share (options.cc).
+// Parsing that several modes (modes.h) share.
 // "assay plan JOB" with the options that the job's prediction depends on, as one may paste it.
 std::string plan_command(const PlanOptions& options);
 // Whether the folder of --svg can be written to. It is made, as far as possible before anything is

@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "assay/plan/options.h"
+#include "assay/plan/modes.h"
 #include "assay/verbs.h"
 #include "plan/model/software.h"
 #include "spec/presets.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "assay/plan/options.h"
+#include "assay/plan/modes.h"
 #include "assay/plan/pictures.h"
 #include "base/csv.h"
 #include "base/file.h"

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "assay/plan/job_file.h"
-#include "assay/plan/options.h"
+#include "assay/plan/modes.h"
 #include "assay/plan/pictures.h"
 #include "assay/shared/spec_summary.h"
 #include "base/text.h"

@@ -1,7 +1,7 @@
 // Plans of jobs for a report: what `assay plan --json` wrote, or a job, planned and searched now.
 #include <algorithm>
 
-#include "assay/plan/options.h"
+#include "assay/plan/modes.h"
 #include "assay/plan/print.h"
 #include "assay/report/sources.h"
 #include "base/file.h"

@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "observe/shim/gpu/memory/graph_memory.h"
+#include "observe/shim/gpu/memory/overhead.h"
 #include "observe/shim/gpu/memory/pools.h"
 #include "observe/shim/gpu/region/region.h"
 #include "observe/shim/gpu/spin_lock.h"

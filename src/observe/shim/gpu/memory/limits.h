@@ -33,8 +33,4 @@ void reclaim_rate_limited(std::uint32_t device_index);
 // In the child of a fork.
 void forget_limits();
 
-// overhead.cc: queries NVML from time to time for the overhead of contexts and modules.
-void check_overhead(std::uint32_t device_index);
-void forget_overhead();
-
 }  // namespace assay::gpu

@@ -1,6 +1,5 @@
-// The memory of contexts and modules, which no call allocates: what NVML reports for this process
-// on a device, less what was counted. Queried before an allocation if there is a limit, at most
-// once a second, and only after something was loaded.
+#include "observe/shim/gpu/memory/overhead.h"
+
 #include <dlfcn.h>
 #include <stdio.h>
 #include <sys/stat.h>

@@ -5,6 +5,7 @@
 #include "observe/shim/gpu/lookup/driver.h"
 #include "observe/shim/gpu/memory/devices.h"
 #include "observe/shim/gpu/memory/limits.h"
+#include "observe/shim/gpu/memory/overhead.h"
 #include "observe/shim/gpu/memory/pools.h"
 #include "observe/shim/gpu/region/hami.h"
 #include "observe/shim/gpu/region/region.h"

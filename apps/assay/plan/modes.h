@@ -1,0 +1,18 @@
+// The modes of `assay plan`, which its options select.
+#pragma once
+
+#include "assay/plan/options.h"
+#include "base/json.h"
+#include "cli/verb.h"
+
+namespace assay::cli {
+
+// One job (job.cc), a search (search.cc), measured rows (rows.cc).
+base::Result<base::ExitCode> plan_job(const Session& session, const PlanOptions& options);
+base::Result<base::ExitCode> plan_search(const Session& session, const PlanOptions& options);
+// The JSON of a search, without printing it.
+base::Result<base::Json> search_json(const PlanOptions& options);
+base::Result<base::ExitCode> plan_rows(const Session& session, const PlanOptions& options);
+base::Result<base::ExitCode> plan_calibrate(const Session& session, const PlanOptions& options);
+
+}  // namespace assay::cli
