@@ -6,8 +6,6 @@
 
 #include "assay/project.h"
 #include "assay/shared/experiment_file.h"
-#include "base/decimal.h"
-#include "base/number.h"
 #include "base/text.h"
 #include "cli/number_option.h"
 
@@ -23,12 +21,6 @@ constexpr std::string_view kVariableLetters =
 base::Result<std::int64_t> whole_option(const std::string& option, const std::string& text,
                                         std::int64_t least) {
   return number_option<std::int64_t>("compare " + option, text, least);
-}
-
-template <class T>
-base::Result<T> placed(const std::string& where, base::Result<T> result) {
-  if (!result && result.error().where.empty()) result.error().where = where;
-  return result;
 }
 
 // A single argument is a command line already, as in --a.
@@ -163,42 +155,6 @@ std::uint64_t random_seed() {
 }
 
 }  // namespace
-
-base::Result<double> percentage(const std::string& where, std::string_view text) {
-  std::string_view number = base::trim(text);
-  if (number.ends_with('%')) number = base::trim(number.substr(0, number.size() - 1));
-  const auto value = base::parse_number<double>(number);
-  if (!value) {
-    return base::fail(base::usage_error(where, fmt::format("'{}' is not a percentage", text),
-                                        "0.5%, for example"));
-  }
-  return *value;
-}
-
-base::Result<double> step_unit_of(const std::string& where, std::string_view text) {
-  if (text == "s") return 1;
-  if (text == "ms") return 1e-3;
-  if (text == "us") return 1e-6;
-  return base::fail(base::usage_error(where, fmt::format("'{}' is not a unit of step times", text),
-                                      "one of s, ms, us"));
-}
-
-base::Result<base::Seconds> duration(const std::string& where, std::string_view text) {
-  if (!text.empty() && base::decimal_size(text) == text.size()) {
-    return base::fail(base::usage_error(where, fmt::format("'{}' has no unit", text),
-                                        fmt::format("for example {0}s, {0}min or {0}h", text)));
-  }
-  return placed(where, base::parse_seconds(text));
-}
-
-base::Result<compare::ComparedMetric> metric_of(const std::string& where, std::string_view text) {
-  return placed(where, compare::parse_metric(text));
-}
-
-base::Result<compare::ComparedMetric> steps_metric_of(const std::string& where,
-                                                      std::string_view text) {
-  return placed(where, compare::parse_steps(text));
-}
 
 bool CompareOptions::changes_rules() const {
   return more_is_better || !(margin + half_width + max_time + min_pairs + max_pairs).empty();

@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -55,13 +54,5 @@ base::Result<RequestedExperiments> requested_experiments(const CompareOptions& o
 // Applies the options that --resume allows; an error if others are given.
 base::Result<void> change_experiment(const CompareOptions& options,
                                      compare::Experiment& experiment);
-
-// Parsers shared by options and experiment files. Errors name `where`.
-base::Result<double> percentage(const std::string& where, std::string_view text);
-base::Result<double> step_unit_of(const std::string& where, std::string_view text);
-base::Result<base::Seconds> duration(const std::string& where, std::string_view text);
-base::Result<compare::ComparedMetric> metric_of(const std::string& where, std::string_view text);
-base::Result<compare::ComparedMetric> steps_metric_of(const std::string& where,
-                                                      std::string_view text);
 
 }  // namespace assay::cli

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "assay/compare/options.h"
+#include "base/decimal.h"
 #include "base/file.h"
+#include "base/number.h"
+#include "base/text.h"
 #include "spec/table_keys.h"
 #include "spec/toml.h"
 
@@ -17,6 +19,12 @@ using spec::Value;
 using spec::wrong_value;
 
 constexpr base::Bytes kLargestFile(1 << 20);
+
+template <class T>
+base::Result<T> placed(const std::string& where, base::Result<T> result) {
+  if (!result && result.error().where.empty()) result.error().where = where;
+  return result;
+}
 
 base::Result<Arm> arm_of(const Value& value, const Arm& common) {
   if (value.get<Value::Table>() == nullptr) {
@@ -114,6 +122,42 @@ base::Result<ExperimentFile> experiment_in(const std::string& text, const std::s
   }
   ASSAY_TRY_VOID(keys.no_others());
   return file;
+}
+
+base::Result<double> percentage(const std::string& where, std::string_view text) {
+  std::string_view number = base::trim(text);
+  if (number.ends_with('%')) number = base::trim(number.substr(0, number.size() - 1));
+  const auto value = base::parse_number<double>(number);
+  if (!value) {
+    return base::fail(base::usage_error(where, fmt::format("'{}' is not a percentage", text),
+                                        "0.5%, for example"));
+  }
+  return *value;
+}
+
+base::Result<double> step_unit_of(const std::string& where, std::string_view text) {
+  if (text == "s") return 1;
+  if (text == "ms") return 1e-3;
+  if (text == "us") return 1e-6;
+  return base::fail(base::usage_error(where, fmt::format("'{}' is not a unit of step times", text),
+                                      "one of s, ms, us"));
+}
+
+base::Result<base::Seconds> duration(const std::string& where, std::string_view text) {
+  if (!text.empty() && base::decimal_size(text) == text.size()) {
+    return base::fail(base::usage_error(where, fmt::format("'{}' has no unit", text),
+                                        fmt::format("for example {0}s, {0}min or {0}h", text)));
+  }
+  return placed(where, base::parse_seconds(text));
+}
+
+base::Result<compare::ComparedMetric> metric_of(const std::string& where, std::string_view text) {
+  return placed(where, compare::parse_metric(text));
+}
+
+base::Result<compare::ComparedMetric> steps_metric_of(const std::string& where,
+                                                      std::string_view text) {
+  return placed(where, compare::parse_steps(text));
 }
 
 }  // namespace assay::cli

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -18,5 +19,13 @@ struct ExperimentFile {
 base::Result<ExperimentFile> read_experiment(const std::string& file);
 // The same from text; `source` names it in errors.
 base::Result<ExperimentFile> experiment_in(const std::string& text, const std::string& source);
+
+// Parsers shared by options and experiment files. Errors name `where`.
+base::Result<double> percentage(const std::string& where, std::string_view text);
+base::Result<double> step_unit_of(const std::string& where, std::string_view text);
+base::Result<base::Seconds> duration(const std::string& where, std::string_view text);
+base::Result<compare::ComparedMetric> metric_of(const std::string& where, std::string_view text);
+base::Result<compare::ComparedMetric> steps_metric_of(const std::string& where,
+                                                      std::string_view text);
 
 }  // namespace assay::cli
