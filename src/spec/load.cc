@@ -122,9 +122,9 @@ base::Result<Loaded> load(std::string_view reference, const LoadOptions& options
 namespace {
 
 bool is_of_mixtures(std::string_view key) {
-  constexpr std::string_view kKeys[] = {"moe_every",    "capacity",    "expert_ffn",
-                                        "shared_ffn",   "router",      "normalise_router",
-                                        "dense_layers", "router_scale"};
+  constexpr std::string_view kKeys[] = {"moe_every",    "capacity",     "expert_ffn",
+                                        "shared_ffn",   "router",       "normalise_router",
+                                        "dense_layers", "router_scale", "router_groups"};
   return std::ranges::find(kKeys, key) != std::end(kKeys);
 }
 

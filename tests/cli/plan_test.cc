@@ -627,6 +627,12 @@ TEST(PlanCli, ErrorsThatAreToldAreThoseOfTheConstantsInUse) {
               HasSubstr("the constants were fitted to the projects of 1 of 1 row (me)"));
   EXPECT_THAT(plan({"--rows", rows}).err,
               HasSubstr("the constants were fitted to none of the projects"));
+  EXPECT_THAT(plan({"--rows", rows}).err, HasSubstr("dense models, 1 project: mean"));
+  // No row gives its memory.
+  const Json summary = plan_json({"--rows", rows})["summary"];
+  EXPECT_EQ(summary["memory"]["rows"], 0);
+  EXPECT_TRUE(summary["memory"]["mean_abs_pct_error"].is_null());
+  EXPECT_TRUE(summary["step_time"]["mean_abs_pct_error"].is_number());
 }
 
 TEST(PlanCli, UnknownPartsAreReportedBesideKnownOnes) {
