@@ -208,6 +208,14 @@ TEST(ShippedSuites, ThePublishedThroughputOfSurvivalFollowsFromItself) {
     EXPECT_NEAR(published("exposed communication, share of a step of 7B", name), 100 - efficiency,
                 0.001);
   }
+  // As the page has them, relative to its DDP.
+  const char* const strategies = "throughput by strategy, relative to DDP";
+  for (const auto& [strategy, of_ddp] : {std::pair("FSDP", 0.92),
+                                         {"pipeline parallel, ours pp 4 x dp 8", 0.78},
+                                         {"tensor parallel, ours tp 8 x dp 4", 0.85},
+                                         {"3D parallel, ours tp 4 x pp 2 x dp 4", 0.75}}) {
+    EXPECT_EQ(published(strategies, strategy), of_ddp) << strategy;
+  }
   double busy = 0;
   for (const char* part : {"forward pass", "backward pass", "optimizer", "exchange"}) {
     busy += published("where a GPU's time goes", part);

@@ -216,6 +216,17 @@ TEST_F(BenchCli, SurvivalQuick) {
                 1, 1e-9)
         << what;
   }
+  // Relative to DDP by way of FSDP, which is published as 0.92 of it.
+  EXPECT_EQ(figure(result, "FSDP")["ours"][0]["label"], "not possible here");
+  for (const auto& [what, plan] : {std::pair("pipeline parallel, ours pp 4 x dp 8", "pipeline"),
+                                   {"tensor parallel, ours tp 8 x dp 4", "tensor"},
+                                   {"3D parallel, ours tp 4 x pp 2 x dp 4", "three-d"}}) {
+    EXPECT_NEAR(
+        figure(result, what)["ours"][0]["value"].get<double>(),
+        0.92 * printed(plan)["tokens_per_s"].get<double>() / whole["tokens_per_s"].get<double>(),
+        1e-9)
+        << what;
+  }
   // As the suite says of these two.
   EXPECT_EQ(printed("175b")["memory_gib"]["fits"], false);
   EXPECT_EQ(printed("ddp")["memory_gib"]["fits"], false);

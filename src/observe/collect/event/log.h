@@ -65,7 +65,6 @@ class EventLog {
 
   [[nodiscard]] wire::LogHeader& header() { return *header_; }
   [[nodiscard]] std::uint64_t torn() const { return torn_; }
-  // Whether the disk was ever too full for the log: shims use the gate then.
 
  private:
   EventLog(base::UniqueFd fd, wire::LogHeader* header) : fd_(std::move(fd)), header_(header) {}
