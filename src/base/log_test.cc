@@ -23,11 +23,13 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-// Standard error is a file in memory while this exists; the settings are restored then, too.
+// Standard error is a file in memory while this exists; the settings are restored then, too. Each
+// write goes to its end: files in memory have no lock around their position, as other files do.
 class Capture {
  public:
   explicit Capture(LogLevel level, LogFormat format = LogFormat::kText) {
     set_log_settings({level, format});
+    ::fcntl(file_.get(), F_SETFL, O_APPEND);
     ::dup2(file_.get(), STDERR_FILENO);
   }
   Capture(const Capture&) = delete;

@@ -190,7 +190,7 @@ TEST(LocalFaults, WrongArgumentsAreRefused) {
   EXPECT_FALSE(group[0]->broadcast(data, -1, ElementType::kU8, 0).has_value());
   EXPECT_FALSE(group[0]->send(data, 4, ElementType::kU8, 0).has_value());
   EXPECT_FALSE(group[0]->receive(data, 4, ElementType::kU8, -1).has_value());
-  EXPECT_FALSE(group[0]->issue({Collective::kAllToAllV}, data, data).has_value());
+  EXPECT_FALSE(group[0]->issue({CommKind::kAllToAllV}, data, data).has_value());
   EXPECT_FALSE(group[0]->wait({77}).has_value());
   EXPECT_FALSE(
       group[0]

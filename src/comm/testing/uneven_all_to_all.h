@@ -8,7 +8,7 @@ namespace assay::comm::testing {
 
 inline base::Result<void> uneven_all_to_all(Communicator& c, const void* in, void* out,
                                             ElementType type, const AllToAllParts& parts) {
-  ASSAY_TRY(const Ticket ticket, c.issue({Collective::kAllToAllV, 0, type}, in, out, {}, parts));
+  ASSAY_TRY(const Ticket ticket, c.issue({CommKind::kAllToAllV, 0, type}, in, out, {}, parts));
   return c.wait(ticket);
 }
 

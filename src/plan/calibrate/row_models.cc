@@ -98,8 +98,7 @@ double add_attention(std::string_view model, std::string_view attention, Shape& 
     shape.head_dim = 160;                 // 192 for keys, 128 for values
     shape.attention_out = heads * 128;
     const double through = dim >= kLeastWidth ? kQueries : 0;
-    const double queries =
-        through > 0 ? dim * through + through * heads * 192 : dim * heads * 192;
+    const double queries = through > 0 ? dim * through + through * heads * 192 : dim * heads * 192;
     const double in = queries + dim * (kKeys + kRotated) + kKeys * heads * 256;
     shape.qkv = heads * (2 * 192 + 128) + through + kKeys + kRotated;
     shape.latent_qkv = in / dim;

@@ -78,7 +78,8 @@ ShardsTime shards_time(const Work& work, const RankShare& rank, double forward, 
   }
   const TrainedParameters unit = gathered_of_layer(work, rank);
   const RankAxis shards{n, apart};
-  const RankAxis expert_shards{expert_holders(degrees, rank, n), expert_holders_apart(degrees, rank)};
+  const RankAxis expert_shards{expert_holders(degrees, rank, n),
+                               expert_holders_apart(degrees, rank)};
   const auto of_layer = [&](CollectiveKind kind, double each) {
     return seconds(kind, each * unit.dense, shards) +
            seconds(kind, each * unit.experts, expert_shards);

@@ -196,7 +196,7 @@ TEST(Search, WhatFitsTightlyIsOfferedWhereNothingElseDoes) {
   const bool told =
       std::any_of(found.assumptions.begin(), found.assumptions.end(), [](const Assumption& one) {
         return one.source ==
-               "may not fit: 0.80 to 1.28 times the predicted is needed (80 % interval)";
+               "may not fit: 0.79 to 1.28 times the predicted is needed (80 % interval)";
       });
   EXPECT_TRUE(told);
   choices.limits.memory_headroom = 0.2;
@@ -242,7 +242,7 @@ TEST(Search, SaysWhyNothingIsLeft) {
   spec::PriceSpec alone = dollars;
   alone.network = false;
   const Found unoffered = nothing(alone);
-  EXPECT_EQ(unoffered.unoffered, "no offer of so many machines says what network is between them");
+  EXPECT_EQ(unoffered.unoffered, "no offer of that many machines states the network between them");
   EXPECT_EQ(unoffered.why, "the job fits, but " + unoffered.unoffered);
   SearchChoices soon;
   soon.limits.deadline = Seconds(1);
