@@ -84,6 +84,14 @@ std::vector<PricedCase> priced_cases() {
                      "llama3-13b-h200x32",
                      {"layout.fsdp=4", "layout.cp=4", "layout.dp=2", "layout.tp=1",
                       "layout.zero=" + zero, "batch.accumulate=4"}});
+    for (const std::string optimizer : {"adamw", "muon"}) {
+      // 4 of 8 ranks of FSDP hold other experts, and each shard has two replicas.
+      cases.push_back(
+          {"Zero" + zero + "OfExperts" + optimizer,
+           "moe-9b-h200x32",
+           {"layout.tp=1", "layout.dp=2", "layout.fsdp=4", "layout.ep=4", "layout.zero=" + zero,
+            "batch.accumulate=4", "train.optimizer=" + optimizer}});
+    }
   }
   return cases;
 }
@@ -130,6 +138,27 @@ TEST(PricedGradients, OfOurTrainerArePaidForEveryMicroBatch) {
                    ours("layout.zero=2", "batch.accumulate=16"));
   EXPECT_GT(ours("layout.zero=1", "batch.accumulate=16"),
             5 * ours("layout.zero=1", "batch.accumulate=1"));
+}
+
+// Experts whose holders are on different nodes go through a port of the network each: no step takes
+// less than their bytes need there.
+TEST(PricedShards, OfExpertsTakeNoLessThanTheirBytesOnTheNetwork) {
+  const PricedCase one{
+      "",
+      "moe-9b-h200x32",
+      {"layout.tp=1", "layout.dp=1", "layout.fsdp=8", "layout.ep=4", "batch.accumulate=4",
+       "batch.sequence=128", "cluster.network.bandwidth=\"8 GB/s\""}};
+  for (const Framework framework : {Framework::kTorch, Framework::kMegatronBridge}) {
+    const Work work = priced_work(one, framework);
+    // Neighbours hold the other experts, so the 8 with the same ones are on 8 nodes of 4 cards.
+    const RankShare rank = rank_share(work, shipped_constants());
+    ASSERT_EQ(expert_holders(work.degrees, rank, work.degrees.fsdp), 8);
+    ASSERT_EQ(expert_holders_apart(work.degrees, rank), 4);
+    const double experts = rank.expert_parameters * work.shape.layers / work.degrees.ep;
+    const double bytes = experts * (2 + 2 + work.software.gradient_bytes) * work.batch.micros;
+    constexpr double kPort = 8e9 / 4;
+    EXPECT_GT(step_time(work, shipped_constants()).total.count(), bytes * 7 / 8 / kPort);
+  }
 }
 
 // Muon needs whole matrices, wherever their parts are.
