@@ -196,6 +196,14 @@ TEST_F(Refresh, ALogThatNothingWasAppendedToIsNoOutput) {
   EXPECT_THAT(shell("$A lineage mid --down").out, Not(HasSubstr("err.log")));
 }
 
+// sort opens its output before it reads, and a file that was just made has the same times after.
+TEST_F(Refresh, AFileSortedInPlaceIsAnInputHoweverNewItIs) {
+  for (const char* text : {"b\na 1", "b\na 2", "b\na 3", "b\na 4", "b\na 5", "b\na 6"}) {
+    shell("printf '" + std::string(text) + "\n' > f; $A run -q -- sort -o f f");
+    EXPECT_EQ(json("show last")["inputs"].size(), 1U) << text;
+  }
+}
+
 TEST_F(Refresh, InAPipeCommandsAreWhole) {
   const std::string word(150, 'w');
   shell("$A run -q -- sh -c 'cat in > out; : " + word +

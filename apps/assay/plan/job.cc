@@ -65,9 +65,10 @@ base::Result<void> add_run(JobPlan& plan, std::optional<base::Seconds> given,
                            const plan::EnergyChoices& choices) {
   const spec::JobSpec& job = plan.job();
   if (plan.fit() == Fit::kNo) {
-    plan.plan.unknown.push_back(
-        "time and cost: the job does not fit into device memory; use --search, or change "
-        "layout.tp, layout.fsdp, train.recompute or batch.micro_batch");
+    plan.plan.unknown.push_back(fmt::format(
+        "time and cost: the job does not fit into device memory; use --search{}, or change "
+        "layout.tp, layout.fsdp, train.recompute or batch.micro_batch",
+        spec::training_steps(job) ? "" : " with train.tokens"));
     return {};
   }
   if (!given && !plan.plan.step) return {};
@@ -242,8 +243,10 @@ base::Result<base::ExitCode> plan_job(const Session& session, const PlanOptions&
   print_plan(session, plan);
   if (!options.svg.empty()) ASSAY_TRY_VOID(draw_plan(session, plan, options.svg));
   if (plan.interval) {
-    session.next(
-        fmt::format("{} --search, for other layouts, machines and offers", plan_command(options)));
+    // A search prices whole runs.
+    const char* length = spec::training_steps(plan.job()) ? "" : " --set train.tokens=N";
+    session.next(fmt::format("{} --search{}, for other layouts, machines and offers",
+                             plan_command(options), length));
   }
   return exit_code_of(plan.fit());
 }

@@ -126,7 +126,12 @@ void Tracker::before_change(std::string_view path, const Stamp& stamp, Change ch
 
 void Tracker::read(Located located, const Stamp* stamp) {
   File& file = files_[located.file];
-  if (has_content_of_run(located.file, stamp)) return;
+  // Opened for writing, not emptied, and so new that its times do not tell: it may have been read
+  // before it was written, as `sort -o FILE FILE` does. A missing input would be the worse mistake.
+  const bool may_be_as_before = file.has(file::kPreexisting) && file.has(file::kRacy) &&
+                                !file.has(file::kEmptied) && stamp != nullptr &&
+                                looks_unchanged(located.file, *stamp);
+  if (has_content_of_run(located.file, stamp) && !may_be_as_before) return;
   const PathId before = origin(located.path, located.file);
   if (paths_[before].before != located.file) return;
   paths_[before].flags |= path_flag::kRead;
