@@ -218,7 +218,8 @@ TEST(Processes, AReasonReachesAllRanksAndSubgroups) {
                        std::byte nothing{};
                        return pair->receive(&nothing, 1, ElementType::kU8, 1 - c.rank());
                      }});
-  EXPECT_THAT(lines, Each("disk: is full"));
+  // Noticed within a call or just before the next one.
+  EXPECT_THAT(lines, Each(StartsWith("disk: is full")));
 }
 
 TEST(Processes, ARankThatLeavesIsNamed) {

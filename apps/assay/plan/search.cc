@@ -221,6 +221,7 @@ void print_recommended(const Session& session, const Searched& made) {
     answer += fmt::format(": {} hours, {} GPU-hours; {}", hours(one.time_p50), range(one.cost_p50),
                           made.unpriced);
   }
+  if (one.choice.tight) answer += "; it may not fit";
   session.print(fmt::format("{}\n({})\n\n", answer, found.why));
   Table table({"recommended", ""});
   table.align(1, base::Align::kLeft);
@@ -246,7 +247,8 @@ void print_recommended(const Session& session, const Searched& made) {
                                   one.choice.batch.sequence)});
   table.row({"recomputation", std::string(plan::to_text(one.choice.recompute))});
   table.row({"step", fmt::format("{:.4g} s", one.choice.step.count())});
-  table.row({"memory", fmt::format("{:.1f} GiB", one.choice.memory.total() / kBytesOfGib)});
+  table.row({"memory", fmt::format("{:.1f} GiB{}", one.choice.memory.total() / kBytesOfGib,
+                                   one.choice.tight ? ", which may not fit" : "")});
   table.row({"useful time", base::to_text(one.work)});
   table.row({"checkpoint every", base::to_text(one.interval)});
   table.row({"interruptions", fmt::format("{:.3g} expected", one.interruptions)});

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
+#include <thread>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -160,9 +162,16 @@ void PartFolder::remove() const {
   remove(part_);
 }
 
+// A rank that is about to end may write its state once more while the folder is being emptied.
 void PartFolder::remove(const PartOf& part) {
-  std::error_code ignored;
-  fs::remove_all(part.folder, ignored);
+  constexpr int kAttempts = 20;
+  constexpr std::chrono::milliseconds kPause(10);
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    std::error_code error;
+    fs::remove_all(part.folder, error);
+    if (!error) return;
+    std::this_thread::sleep_for(kPause);
+  }
 }
 
 }  // namespace assay::lineage
