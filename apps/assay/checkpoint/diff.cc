@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,7 +18,6 @@
 namespace assay::cli {
 namespace {
 
-namespace fs = std::filesystem;
 using base::ExitCode;
 using base::Json;
 using base::Result;

@@ -31,7 +31,7 @@ bool is_plan(const fs::path& path) {
 
 base::Result<report::PagePart> plan_in(const fs::path& path, bool every_candidate) {
   base::Json json = json_in(path);
-  report::PlanDocuments documents;
+  report::PlanDocuments documents{};
   (report::is_search_of_job(json) ? documents.search : documents.plan) = std::move(json);
   return report::plan_part(std::move(documents), path.string(), every_candidate);
 }
