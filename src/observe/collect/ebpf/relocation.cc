@@ -53,7 +53,7 @@ std::optional<WantedField> wanted(const TypeTable& ours, std::uint32_t type,
   if (numbers.empty() || numbers.front() != 0) return std::nullopt;
   WantedField field;
   for (std::size_t i = 1; i < numbers.size(); ++i) {
-    const btf_type* at = ours.find(type = ours.unqualified(type));
+    const btf_type* at = ours.find(ours.unqualified(type));
     if (at == nullptr) return std::nullopt;
     if (kind_of(*at) == BTF_KIND_ARRAY) {
       field.accesses.push_back({.name = {}, .index = numbers[i]});
