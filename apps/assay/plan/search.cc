@@ -105,6 +105,7 @@ struct Searched {
   spec::Loaded loaded;
   plan::Found found;
   std::map<std::string, std::string> gpus;  // by the name of machines: what they have
+  bool everywhere = false;                  // else only the job's own cluster was searched
   bool is_priced = true;                    // else money is GPU-hours, and nothing may be billed
   std::string unpriced;                     // why, then
 
@@ -365,6 +366,7 @@ Json found_json(const Searched& made) {
   return {{"name", made.loaded.name},
           {"summary", summary(made.loaded)},
           {"price_known", made.is_priced},
+          {"everywhere", made.everywhere},
           {"considered", found.considered},
           {"front", std::move(front)},
           {"fastest", at(found.fastest)},
@@ -400,7 +402,7 @@ base::Result<Searched> searched(const PlanOptions& options) {
   ASSAY_TRY(const spec::PriceList prices, spec::preset_prices());
   ASSAY_TRY(std::vector<plan::Machines> machines,
             plan::machines_for(job, job.cluster.device.name, prices, options.everywhere));
-  Searched made;
+  Searched made{.everywhere = options.everywhere};
   for (const plan::Machines& one : machines) made.gpus[one.name] = one.cluster.device.name;
   // A budget cannot be checked without prices: the search says so.
   const bool offered = std::any_of(machines.begin(), machines.end(),
