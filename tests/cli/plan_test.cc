@@ -520,6 +520,37 @@ TEST(PlanCli, SearchesUnderLimits) {
   refused({"llama3-70b-h200x32", "--search", "--memory", "0B"}, "--memory: must be greater than 0");
 }
 
+// What excluded everything is named, and where else one may search.
+TEST(PlanCli, ASearchThatFindsNothingNamesTheOptionsThatWouldHelp) {
+  const auto why = [](std::vector<std::string> options) {
+    options.insert(options.begin(),
+                   {"llama3-70b-h200x32", "--search", "--set", "train.tokens=1e11"});
+    const auto outcome = plan(options);
+    EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+    const std::string line = outcome.out.substr(0, outcome.out.find('\n'));
+    EXPECT_EQ("nothing to recommend: " + plan_json(options, 1)["why"].get<std::string>(), line);
+    return line;
+  };
+  constexpr const char* kElsewhere =
+      "; this is the job's own cluster, --everywhere searches all cluster presets";
+  EXPECT_EQ(why({"--max-devices", "4"}),
+            std::string("nothing to recommend: the job does not fit on any of the machines within "
+                        "--max-devices 4") +
+                kElsewhere);
+  EXPECT_EQ(why({"--memory", "1GiB"}),
+            std::string("nothing to recommend: the job does not fit on any of the machines within "
+                        "--memory 1.00 GiB") +
+                kElsewhere);
+  EXPECT_EQ(why({"--memory", "1GiB", "--max-devices", "4", "--everywhere"}),
+            "nothing to recommend: the job does not fit on any of the machines within "
+            "--max-devices 4 and --memory 1.00 GiB");
+  EXPECT_EQ(why({"--max-devices", "7", "--min-devices", "5"}),
+            std::string("nothing to recommend: no number of machines is within --min-devices 5 and "
+                        "--max-devices 7") +
+                kElsewhere);
+  EXPECT_THAT(why({"--budget", "0.01"}), HasSubstr(kElsewhere));
+}
+
 TEST(PlanCli, ASearchUsesNoMoreMemoryThanItMay) {
   const auto largest = [](std::vector<std::string> more) {
     std::vector<std::string> arguments = {"llama3-13b-h200x32", "--search", "--json"};

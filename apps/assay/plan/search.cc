@@ -399,6 +399,14 @@ base::Result<Searched> searched(const PlanOptions& options) {
   ASSAY_TRY_VOID(check_svg(options));
   ASSAY_TRY(spec::Loaded loaded, load_job(options));
   const auto& job = std::get<spec::JobSpec>(loaded.spec);
+  const auto found_by =
+      [&](const std::vector<plan::Machines>& machines) -> base::Result<plan::Found> {
+    ASSAY_TRY(plan::Found found, plan::search(job, machines, choices));
+    if (found.others_may_do && !options.everywhere) {
+      found.why += "; this is the job's own cluster, --everywhere searches all cluster presets";
+    }
+    return found;
+  };
   ASSAY_TRY(const spec::PriceList prices, spec::preset_prices());
   ASSAY_TRY(std::vector<plan::Machines> machines,
             plan::machines_for(job, job.cluster.device.name, prices, options.everywhere));
@@ -408,7 +416,7 @@ base::Result<Searched> searched(const PlanOptions& options) {
   const bool offered = std::any_of(machines.begin(), machines.end(),
                                    [](const plan::Machines& one) { return !one.offers.empty(); });
   if (offered || choices.limits.budget) {
-    ASSAY_TRY(made.found, plan::search(job, machines, choices));
+    ASSAY_TRY(made.found, found_by(machines));
     if (made.found.unoffered.empty() || choices.limits.budget) {
       made.loaded = std::move(loaded);
       return made;
@@ -419,7 +427,7 @@ base::Result<Searched> searched(const PlanOptions& options) {
   }
   made.is_priced = false;
   take_gpu_hours(machines);
-  ASSAY_TRY(made.found, plan::search(job, machines, choices));
+  ASSAY_TRY(made.found, found_by(machines));
   if (made.found.recommended) {
     made.found.why = fmt::format(
         "{}; {}: set one with [[price]]",

@@ -102,6 +102,10 @@ class Searching {
 
   base::Result<void> add(const Machines& machines) {
     const auto counts = node_counts(machines.cluster, choices_.limits);
+    most_devices_ =
+        std::max(most_devices_, machines.cluster.max_nodes * machines.cluster.devices_per_node);
+    largest_memory_ =
+        std::max(largest_memory_, machines.cluster.device.memory.value_or(base::Bytes(0)));
     if (counts.empty()) {
       const std::int64_t each = machines.cluster.devices_per_node;
       reject(
@@ -333,9 +337,31 @@ class Searching {
     recommend();
   }
 
+  [[nodiscard]] std::string limits_of_devices() const {
+    const SearchLimits& limits = choices_.limits;
+    std::vector<std::string> options;
+    if (limits.min_devices > 1)
+      options.push_back(fmt::format("--min-devices {}", limits.min_devices));
+    if (limits.max_devices < std::numeric_limits<std::int64_t>::max())
+      options.push_back(fmt::format("--max-devices {}", limits.max_devices));
+    return fmt::format("{}", fmt::join(options, " and "));
+  }
+
+  // " within --max-devices 4 and --memory 1.00 GiB": limits without which there would be more room.
+  [[nodiscard]] std::string limits_that_leave_less() const {
+    const SearchLimits& limits = choices_.limits;
+    std::vector<std::string> options;
+    if (most_devices_ > limits.max_devices)
+      options.push_back(fmt::format("--max-devices {}", limits.max_devices));
+    if (limits.memory && largest_memory_ > *limits.memory)
+      options.push_back("--memory " + base::to_text(*limits.memory));
+    return options.empty() ? "" : fmt::format(" within {}", fmt::join(options, " and "));
+  }
+
   // Where there is no candidate. Also sets `unoffered` where that is the reason.
   std::string why_nothing() {
-    if (!any_number_) return "no number of machines is within the limits";
+    found_.others_may_do = true;
+    if (!any_number_) return "no number of machines is within " + limits_of_devices();
     if (!found_.candidates.empty()) return "no configuration meets the limits";
     bool fits = false;
     bool offered = false;
@@ -348,7 +374,8 @@ class Searching {
         connected = connected || is_connected(offer, place.search.job.cluster.devices());
       }
     }
-    if (!fits) return "the job does not fit on any of the machines";
+    if (!fits) return "the job does not fit on any of the machines" + limits_that_leave_less();
+    found_.others_may_do = false;
     if (!connected) {
       found_.unoffered = offered ? "no offer of that many machines states the network between them"
                                  : "no price is known for the machines that it fits on";
@@ -391,6 +418,8 @@ class Searching {
   std::optional<base::Currency> currency_;
   bool any_number_ = false;                   // of some machines is within the limits
   bool predictable_ = false;                  // on some machines
+  std::int64_t most_devices_ = 0;             // of any machines, without limits
+  base::Bytes largest_memory_{0};             // of a device, likewise
   std::set<std::string> other_currencies_;    // of offers that cannot be compared
   std::optional<base::Error> unpredictable_;  // why not on the first that are not
   Found found_;

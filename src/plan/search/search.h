@@ -80,7 +80,8 @@ struct Found {
   std::optional<std::size_t> recommended;  // likewise: see `why`
   std::string why;                         // it is recommended, or there is nothing to recommend
   std::string unoffered;                   // it fits, but no offer has such machines: the reason
-  std::int64_t considered = 0;             // layouts x micro-batches x recomputations x machines
+  bool others_may_do = false;   // nothing is recommended, and it would be on better machines
+  std::int64_t considered = 0;  // layouts x micro-batches x recomputations x machines
   // Those about prices first, then the most frequent. Layouts are counted by their degrees, what
   // does not fit in memory by micro-batches and recomputations as well.
   std::vector<Rejection> rejected;
