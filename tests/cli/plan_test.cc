@@ -382,6 +382,37 @@ TEST(PlanCli, ASearchWritesTheRecommendedJob) {
   EXPECT_EQ(set.exit_code, 64);
 }
 
+// A job and what a search made of it stay together when their folder moves; a preset has no folder.
+TEST(PlanCli, AWrittenJobExtendsItsJobWhereverBothAre) {
+  namespace fs = std::filesystem;
+  base::testing::TempDir directory;
+  const fs::path folder = directory.path() / "here";
+  fs::create_directories(folder / "made");
+  fs::create_directories(directory.path() / "jobs");
+  fs::create_directory_symlink(folder / "made", directory.path() / "linked");
+  std::ofstream(folder / "job.toml") << "extends = \"llama3-13b-h200x32\"\n";
+  std::ofstream(folder / "plain") << "extends = \"llama3-13b-h200x32\"\n";
+  const auto extended = [&](const std::string& job, const fs::path& out) {
+    const auto made = support::run(
+        {{support::program(), "plan", job, "--search", "-o", out.string()}, "", folder});
+    EXPECT_EQ(made.exit_code, 0) << made.err;
+    std::ifstream file(fs::absolute(folder / out));
+    std::string line;
+    while (std::getline(file, line) && !line.starts_with("extends = ")) continue;
+    return line;
+  };
+  EXPECT_EQ(extended("job.toml", "best.toml"), "extends = \"job.toml\"");
+  EXPECT_EQ(extended("./job.toml", "made/best.toml"), "extends = \"../job.toml\"");
+  EXPECT_EQ(extended((folder / "job.toml").string(), "../jobs/best.toml"),
+            "extends = \"../here/job.toml\"");
+  EXPECT_EQ(extended("job.toml", "../linked/linked.toml"), "extends = \"../job.toml\"");
+  EXPECT_EQ(extended("./plain", "plain.toml"), "extends = \"./plain\"");
+  EXPECT_EQ(extended("llama3-13b-h200x32", "preset.toml"), "extends = \"llama3-13b-h200x32\"");
+  fs::rename(folder, directory.path() / "there");
+  EXPECT_EQ(plan({directory.path() / "there/made/best.toml"}).exit_code, 0);
+  EXPECT_EQ(plan({directory.path() / "there/made/linked.toml"}).exit_code, 0);
+}
+
 // A single device has no shards, so the file must not say how they are made.
 TEST(PlanCli, ASearchWritesJobsOfOneDeviceToo) {
   base::testing::TempDir directory;
