@@ -1,4 +1,5 @@
 // `assay plan` from the command line: tables, the same facts as JSON, and one line for mistakes.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -695,6 +696,57 @@ TEST(PlanCli, ErrorsThatAreToldAreThoseOfTheConstantsInUse) {
   EXPECT_EQ(summary["memory"]["rows"], 0);
   EXPECT_TRUE(summary["memory"]["mean_abs_pct_error"].is_null());
   EXPECT_TRUE(summary["step_time"]["mean_abs_pct_error"].is_number());
+}
+
+// The interval of memory is that of the rows the constants were fitted to; where there is none, it
+// says whose it is.
+TEST(PlanCli, TheIntervalOfMemoryIsThatOfTheConstantsInUse) {
+  base::testing::TempDir directory;
+  const std::string rows = directory.path() / "rows.csv";
+  const std::string made = directory.path() / "made.json";
+  const std::string plain(kGoodRow);
+  std::ofstream stream(rows);
+  stream << kColumns;
+  for (const auto& [project, memory] :
+       {std::pair("me", "40"), std::pair("you", "50"), std::pair("them", "60")}) {
+    std::string row = plain;
+    row.replace(row.find(",me,"), 4, fmt::format(",{},", project));
+    row.replace(row.find(",,,\n"), 4, fmt::format(",,{},GiB peak allocated\n", memory));
+    stream << row;
+  }
+  stream.close();
+  EXPECT_EQ(plan({"--calibrate", rows, "-o", made}).exit_code, 0);
+  const std::vector<std::string> job = {kJob, "--constants", made};
+  std::stringstream text;
+  text << std::ifstream(made).rdbuf();
+  Json file = Json::parse(text.str());
+  const Json needed = file["memory_intervals"]["needed"];
+  EXPECT_EQ(needed["rows"], 3);
+  EXPECT_EQ(needed["projects"], 3);
+  const auto memory_of = [&] {
+    const auto outcome = plan({kJob, "--constants", made, "--json"});
+    return Json::parse(outcome.out)["memory_gib"];
+  };
+  const Json own = memory_of();
+  EXPECT_NEAR(own["total_high"].get<double>(),
+              own["total"].get<double>() * needed["high"].get<double>(), 1e-9);
+  EXPECT_NEAR(own["total_low"].get<double>(),
+              own["total"].get<double>() * needed["low"].get<double>(), 1e-9);
+  EXPECT_EQ(own["interval_from"], made);
+  EXPECT_THAT(plan(job).out, HasSubstr("is needed (3 runs of 3 projects);"));
+  // nvidia-smi's is not in these rows.
+  EXPECT_THAT(plan(job).out,
+              HasSubstr("(29 runs of 3 projects)\n  the second is of the shipped constants\n"));
+  // A file from before it was recorded.
+  file.erase("memory_intervals");
+  std::ofstream(made) << file;
+  EXPECT_THAT(plan(job).out,
+              ::testing::AllOf(HasSubstr("is needed (45 runs of 2 projects);"),
+                               HasSubstr("\n  both are of the shipped constants\n")));
+  EXPECT_EQ(memory_of()["interval_from"], "the shipped constants");
+  EXPECT_THAT(plan({kJob, "--constants", made, "--search"}).out,
+              HasSubstr("(45 runs of 2 projects, of the shipped constants)"));
+  EXPECT_THAT(plan({kJob}).out, Not(HasSubstr("of the shipped constants")));
 }
 
 TEST(PlanCli, UnknownPartsAreReportedBesideKnownOnes) {

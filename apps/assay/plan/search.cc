@@ -81,6 +81,7 @@ base::Result<plan::SearchChoices> choices_of(const PlanOptions& options) {
   choices.constants = {calibration.constants, calibration.memory};
   choices.intervals = calibration.intervals;
   choices.seen = calibration.seen;
+  choices.memory_intervals = calibration.memory_intervals;
   ASSAY_TRY(limits.memory, memory_of("--memory", options.memory));
   return choices;
 }

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/pareto.h"
+#include "base/text.h"
 #include "plan/cost/money.h"
 #include "plan/plan.h"
 #include "plan/search/counted_layout.h"
@@ -37,28 +38,30 @@ std::set<std::int64_t> node_counts(const spec::ClusterSpec& cluster, const Searc
   return counts;
 }
 
-double headroom_of(const SearchLimits& limits, Framework framework) {
+double headroom_of(const SearchChoices& choices, Framework framework) {
   // The largest difference of planned and measured memory in our trainer's runs.
   constexpr double kOfOurTrainer = 0.01;
-  const double of_others = 1 - 1 / needed_memory_interval().high;
-  return limits.memory_headroom.value_or(framework == Framework::kAssay ? kOfOurTrainer
-                                                                        : of_others);
+  const double of_others = 1 - 1 / std::max(1.0, choices.memory_intervals.needed.high);
+  return choices.limits.memory_headroom.value_or(framework == Framework::kAssay ? kOfOurTrainer
+                                                                                : of_others);
 }
 
-std::string source_of_headroom(const SearchLimits& limits, Framework framework) {
-  if (limits.memory_headroom) return "given";
-  return framework == Framework::kAssay
-             ? "planned and measured memory differ by at most 1 % (bench/results/train.md)"
-             : fmt::format("enough for 9 of 10 measured runs ({} runs of {} projects)",
-                           needed_memory_interval().rows, needed_memory_interval().projects);
+std::string source_of_headroom(const SearchChoices& choices, Framework framework) {
+  if (choices.limits.memory_headroom) return "given";
+  if (framework == Framework::kAssay)
+    return "planned and measured memory differ by at most 1 % (bench/results/train.md)";
+  const ErrorInterval& need = choices.memory_intervals.needed;
+  return fmt::format("enough for 9 of 10 measured runs ({} of {}{})",
+                     base::counted(need.rows, "run"), base::counted(need.projects, "project"),
+                     choices.memory_intervals.needed_of_others ? ", of the shipped constants" : "");
 }
 
 // Whole bytes that may be used, so rounded down.
-base::Bytes usable_memory(const Card& card, const SearchLimits& limits, Framework framework) {
+base::Bytes usable_memory(const Card& card, const SearchChoices& choices, Framework framework) {
   const auto all = static_cast<double>(card.memory.count());
-  const double used = 1 - headroom_of(limits, framework);
+  const double used = 1 - headroom_of(choices, framework);
   const base::Bytes usable(static_cast<std::int64_t>(all * used));
-  return limits.memory ? std::min(usable, *limits.memory) : usable;
+  return choices.limits.memory ? std::min(usable, *choices.limits.memory) : usable;
 }
 
 // Rounded up, so that a stated budget is enough.
@@ -160,7 +163,7 @@ class Searching {
       return {};
     }
     predictable_ = true;
-    const base::Bytes memory = usable_memory(work->card, choices_.limits, work->software.framework);
+    const base::Bytes memory = usable_memory(work->card, choices_, work->software.framework);
     FastestLayout fastest = fastest_layout(job, *work, sequences_, memory, choices_.constants);
     found_.considered += fastest.considered;
     for (const Rejection& r : fastest.rejected) reject(r.reason, r.count);
@@ -480,13 +483,13 @@ base::Result<Found> search(const spec::JobSpec& job, const std::vector<Machines>
   ASSAY_TRY(Found found, searching.finish());
   found.assumptions = listed(choices.risks);
   const Framework framework = framework_of(job, choices.assumed);
-  found.assumptions.push_back(
-      {"memory left free", fmt::format("{:.0f} %", 100 * headroom_of(choices.limits, framework)),
-       source_of_headroom(choices.limits, framework)});
+  found.assumptions.push_back({"memory left free",
+                               fmt::format("{:.0f} %", 100 * headroom_of(choices, framework)),
+                               source_of_headroom(choices, framework)});
   const bool tight = std::any_of(found.front.begin(), found.front.end(),
                                  [&](std::size_t i) { return found.candidates[i].choice.tight; });
   if (tight) {
-    const ErrorInterval need = needed_memory_interval();
+    const ErrorInterval& need = choices.memory_intervals.needed;
     found.assumptions.push_back(
         {"memory left free if nothing else fits", "none",
          fmt::format("may not fit: {:.2f} to {:.2f} times the predicted is needed (80 % interval)",

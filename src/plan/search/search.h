@@ -31,7 +31,8 @@ struct SearchLimits {
   std::int64_t max_devices = std::numeric_limits<std::int64_t>::max();
   std::optional<base::Bytes> memory;  // of a card, at most
   // Fraction of a card's memory that is left free. Default: for our trainer, whose memory is
-  // counted, the largest measured error; for other software, enough for 9 of 10 measured runs.
+  // counted, the largest measured error; for other software, enough for 9 of 10 measured runs
+  // (memory_intervals).
   std::optional<double> memory_headroom;
 };
 
@@ -42,6 +43,7 @@ struct SearchChoices {
   ModelConstants constants;
   IntervalTable intervals = shipped_intervals();  // around predicted steps
   Seen seen = shipped_seen();
+  MemoryIntervals memory_intervals;  // around predicted memory
   Sampling sampling;
 };
 
