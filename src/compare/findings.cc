@@ -1,6 +1,7 @@
 #include "compare/findings.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -170,7 +171,7 @@ Findings findings_of(const Measured& measured, double alpha_share) {
   return f;
 }
 
-std::string best_value_text(const Experiment& e, const Findings& f) {
+std::vector<std::size_t> best_arms(const Experiment& e, const Findings& f) {
   std::size_t best = 0;
   double least = 0;  // how much better than the first, as a difference
   for (const Comparison& comparison : f.comparisons) {
@@ -182,13 +183,37 @@ std::string best_value_text(const Experiment& e, const Findings& f) {
       least = centre;
     }
   }
+  std::vector<std::size_t> arms = {best};
+  for (std::size_t arm = 0; arm < e.arms.size(); ++arm) {
+    if (arm == best) continue;
+    const Estimate estimate = estimate_of(differences(f.blocks, best, arm), e.alpha());
+    if (estimate.method == Method::kNone || estimate.interval.contains(0)) arms.push_back(arm);
+  }
+  return arms;
+}
+
+std::string best_value_text(const Experiment& e, const Findings& f) {
+  const std::vector<std::size_t> arms = best_arms(e, f);
+  const std::size_t best = arms.front();
   const char* word = e.is_time() || e.judgement.more_is_better ? "fastest" : "least";
+  if (arms.size() > 1) {
+    std::vector<std::string> names;
+    for (const std::size_t arm : arms) names.push_back(e.name_of(arm));
+    const std::string last = std::move(names.back());
+    names.pop_back();
+    std::string why = "the interval of their difference includes 0";
+    if (f.comparisons.front().effect.estimate.method == Method::kNone) {
+      why = "too few pairs for an interval";
+    } else if (arms.size() > 2) {
+      why = fmt::format("the intervals of their differences from {} include 0", e.name_of(best));
+    }
+    return fmt::format("{}: {} or {}, not distinguishable: {}", word, fmt::join(names, ", "), last,
+                       why);
+  }
   if (best == 0) return fmt::format("{}: {}, the first", word, e.arms.front().name);
   const Estimate& estimate = f.comparisons[best - 1].effect.estimate;
-  return fmt::format(
-      "{}: {}, {} than {}{}", word, e.name_of(best), ratio_text(e, estimate.centre),
-      e.arms.front().name,
-      estimate.interval.contains(0) ? ", but the interval includes no difference" : "");
+  return fmt::format("{}: {}, {} than {}", word, e.name_of(best), ratio_text(e, estimate.centre),
+                     e.arms.front().name);
 }
 
 Estimate widest_estimate(const Measured& measured) {

@@ -71,7 +71,11 @@ Findings findings_of(const Measured& measured, double alpha_share);
 std::vector<std::string> warnings_about(const Measured& measured, double alpha_share,
                                         const Findings& findings);
 
-// For the arms of a scan: "fastest: N=4, 1.92 × faster than N=1".
+// The arms of a scan that may be the best: the one with the best estimate, then those that cannot
+// be told from it. One arm only where it differs from every other one, with the confidence of
+// Experiment::alpha(); so of equal arms one is called the best in at most 5 % of experiments.
+std::vector<std::size_t> best_arms(const Experiment& experiment, const Findings& findings);
+// "fastest: N=4, 1.92 × faster than N=1", "fastest: N=4 or N=8, not distinguishable: …".
 std::string best_value_text(const Experiment& experiment, const Findings& findings);
 
 // The estimate with the widest interval, for which the stopping rule waits.

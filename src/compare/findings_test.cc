@@ -84,6 +84,63 @@ TEST(Findings, TheDecidingArmIsTheOneThatDecided) {
 }
 
 // Runs that are all equal have an interval without width, and a mean that rounding moves.
+// Values by block and arm.
+Measured measured_as(const std::vector<std::vector<double>>& blocks) {
+  Measured m;
+  m.experiment.second_baseline = false;
+  std::int64_t run = 0;
+  for (std::size_t block = 0; block < blocks.size(); ++block) {
+    for (std::size_t arm = 0; arm < blocks[block].size(); ++arm) {
+      if (block == 0)
+        m.experiment.arms.push_back({std::string(1, static_cast<char>('A' + arm)), "true"});
+      const double value = blocks[block][arm];
+      m.runs.push_back({.run = ++run,
+                        .block = static_cast<std::int64_t>(block),
+                        .arm = arm,
+                        .wall_s = value,
+                        .cpu_s = 0.5,
+                        .value = value});
+    }
+  }
+  return m;
+}
+
+// An arm is the best only where it can be told from every other one, not only from the first.
+TEST(Findings, ArmsThatCannotBeToldApartShareTheFirstPlace) {
+  const auto text = [](double b, double c, double noise) {
+    std::vector<std::vector<double>> blocks;
+    for (int i = 0; i < 30; ++i) {
+      const auto noisy = [&](double value, int arm) {
+        return value * std::exp(noise * wobble(10 * i + arm));
+      };
+      blocks.push_back({noisy(1, 1), noisy(b, 2), noisy(c, 3)});
+    }
+    const Measured m = measured_as(blocks);
+    const Findings f = findings_of(m, 1);
+    EXPECT_EQ(best_arms(m.experiment, f).empty(), false);
+    return best_value_text(m.experiment, f);
+  };
+  EXPECT_EQ(text(0.5, 2, 1), "fastest: B, 2.00 × faster than A");
+  EXPECT_EQ(text(2, 4, 1), "fastest: A, the first");
+  // B and C are both faster than A, and nothing tells which is faster.
+  EXPECT_THAT(
+      text(0.5, 0.5, 1),
+      ::testing::AnyOf("fastest: B or C, not distinguishable: the interval of their difference "
+                       "includes 0",
+                       "fastest: C or B, not distinguishable: the interval of their difference "
+                       "includes 0"));
+  EXPECT_THAT(text(1, 1, 1),
+              HasSubstr("not distinguishable: the intervals of their differences from"));
+  EXPECT_THAT(text(1, 2, 1), ::testing::AnyOf(HasSubstr("fastest: A or B, not"),
+                                              HasSubstr("fastest: B or A, not")));
+  // Noise far beyond the differences.
+  EXPECT_THAT(text(0.999, 1.001, 30), HasSubstr("not distinguishable"));
+  // One block has no interval.
+  const Measured one = measured_as({{1, 0.5}});
+  EXPECT_THAT(best_value_text(one.experiment, findings_of(one, 1)),
+              HasSubstr("not distinguishable"));
+}
+
 TEST(Findings, RoundingIsNoRareSlowRun) {
   Measured m = measured_of(12, 0);
   for (ArmRun& run : m.runs) run.value = run.arm == 1 ? 102 : 100;

@@ -72,10 +72,14 @@ Blocks blocks_of(const Measured& measured) {
 }
 
 std::vector<double> differences(const Blocks& blocks, std::size_t arm) {
+  return differences(blocks, 0, arm);
+}
+
+std::vector<double> differences(const Blocks& blocks, std::size_t from, std::size_t arm) {
   std::vector<double> found;
   for (const Block& block : blocks.complete) {
     if (block.warm_up) continue;
-    const ArmRun& a = *block.runs[0];
+    const ArmRun& a = *block.runs[from];
     const ArmRun& b = *block.runs[arm];
     if (a.steps.empty() || b.steps.empty()) {
       found.push_back(std::log(b.value / a.value));

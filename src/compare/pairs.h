@@ -31,6 +31,8 @@ Blocks blocks_of(const Measured& measured);
 // ln(arm / baseline) for every block after warm-up; if runs have steps, over the steps common to
 // both, leaving out blocks without common steps.
 std::vector<double> differences(const Blocks& blocks, std::size_t arm);
+// The same against any other arm.
+std::vector<double> differences(const Blocks& blocks, std::size_t from, std::size_t arm);
 
 // The median of a run's steps without warm-up, which is at least the first step if there are four
 // or more.

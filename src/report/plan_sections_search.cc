@@ -166,6 +166,16 @@ Facts recommended_facts(const Json& one) {
   return facts;
 }
 
+// Which machines the recommendation is the best of.
+std::string searched_text(const Json& search) {
+  if (flag_in(search, "everywhere")) {
+    return "All cluster presets that have an offer were searched, beside the job's own cluster.";
+  }
+  return "Only the job's own cluster was searched; assay plan JOB --search --everywhere searches "
+         "all "
+         "cluster presets that have an offer.";
+}
+
 Section rejected_section(const Json& search) {
   PageTable table{"What was ruled out", {"why", "how many"}};
   const Json& rejected = list_in(search, "rejected");
@@ -217,6 +227,8 @@ std::vector<Section> search_sections(const Json& search) {
   } else {
     offers.blocks.emplace_back(Note{fmt::format("Nothing is recommended: {}.", why)});
   }
+  // Searches of earlier versions do not say.
+  if (search.contains("everywhere")) offers.blocks.emplace_back(Note{searched_text(search)});
   const double considered = number_in(search, "considered");
   offers.blocks.emplace_back(Note{fmt::format(
       "{} configurations were tried, {} machine offers were priced.", figure(considered),

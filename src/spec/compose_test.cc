@@ -275,6 +275,63 @@ TEST_F(Compose, WrongTypesShowWhatIsThere) {
               EndsWith("got the string '" + std::string(39, 'x') + "…'"));
 }
 
+// A file and --set read the same text as the same number.
+TEST_F(Compose, WholeNumbersMayHaveAnExponent) {
+  // Tokens, or the error without the place where it was written.
+  const auto read = [&](const std::string& text, bool in_file) {
+    const std::string job = "model = {extends = \"tiny\"}\nbatch = {sequence = 8}\n";
+    const std::string file =
+        in_file ? write("job.toml", job + "train = {tokens = " + text + "}\n") : "demo";
+    std::vector<std::string> sets = {"train.tokens=" + text};
+    if (in_file) sets.clear();
+    const auto loaded = load(file, {.overrides = sets});
+    if (loaded) return std::to_string(*std::get<JobSpec>(loaded->spec).train.tokens);
+    return loaded.error().what;
+  };
+  for (const bool in_file : {true, false}) {
+    for (const auto& [text, number] :
+         {std::pair("1e11", "100000000000"), std::pair("1E11", "100000000000"),
+          std::pair("1e+11", "100000000000"), std::pair("+1e11", "100000000000"),
+          std::pair("1.5e9", "1500000000"), std::pair("1.50e+1_0", "15000000000"),
+          std::pair("12_345e3", "12345000"), std::pair("9007199254740993e1", "90071992547409930"),
+          std::pair("123456789e0", "123456789")}) {
+      EXPECT_EQ(read(text, in_file), number) << text;
+    }
+    for (const auto& [text, shown] :
+         {std::pair("1.5", "1.5"), std::pair("1e-3", "0.001"), std::pair("4.0", "4.0"),
+          std::pair("1.25e1", "12.5"), std::pair("10e-1", "1.0")}) {
+      EXPECT_THAT(read(text, in_file),
+                  StartsWith("train.tokens: expected a whole number, got " + std::string(shown)))
+          << text;
+    }
+    EXPECT_EQ(read("1e30", in_file),
+              "train.tokens: expected a whole number of at most 9,223,372,036,854,775,807, got "
+              "1e+30");
+    EXPECT_EQ(read("-1e30", in_file),
+              "train.tokens: expected a whole number of at least -9,223,372,036,854,775,808, got "
+              "-1e+30");
+    EXPECT_THAT(read("-1e3", in_file), HasSubstr("expected a whole number from 1 to "));
+  }
+  // Keys for any number stay what they are.
+  const auto rate = load("demo", {.overrides = std::vector<std::string>{"train.epsilon=1e0"}});
+  ASSERT_TRUE(rate) << rate.error().line();
+  EXPECT_EQ(std::get<JobSpec>(rate->spec).train.epsilon, 1);
+}
+
+// Where a number stands in its line is counted in characters, not in bytes.
+TEST_F(Compose, NumbersBehindAnyTextAreFound) {
+  const std::string file =
+      write("m.toml",
+            "description = \"über\"\r\nmodel = {extends = \"tiny\", layers = 2e0,"
+            " \"heads\" = 4e0} # é 日本\n");
+  const ModelSpec model = model_of(file);
+  EXPECT_EQ(model.layers, 2);
+  EXPECT_EQ(model.heads, 4);
+  const std::string odd =
+      write("n.toml", "x = {\"日本\" = 1.5, \"é\" = 3e0, layers = 2.5}\nextends = \"tiny\"\n");
+  EXPECT_THAT(error_of(odd), HasSubstr("unknown key"));
+}
+
 // One way to say how long replaces the preset's; two of one's own are still an error.
 TEST_F(Compose, AnOverrideReplacesWhatItMakesMeaningless) {
   const auto tokens = [](std::vector<std::string> sets) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 
 namespace assay::spec {
 
@@ -12,6 +13,19 @@ base::Error type_mismatch(std::string_view expected, const Value& got) {
 
 base::Result<std::int64_t> FieldType<std::int64_t>::parse(const Value& value) {
   if (const auto* number = value.get<std::int64_t>()) return *number;
+  // 1e30 is a whole number all the same.
+  constexpr double kBeyond = 0x1p63;
+  if (const auto* number = value.get<double>(); number != nullptr && std::isfinite(*number)) {
+    using Limits = std::numeric_limits<std::int64_t>;
+    if (*number >= kBeyond) {
+      return base::fail(type_mismatch(
+          fmt::format("{} of at most {}", expected(), base::grouped(Limits::max())), value));
+    }
+    if (*number < -kBeyond) {
+      return base::fail(type_mismatch(
+          fmt::format("{} of at least {}", expected(), base::grouped(Limits::min())), value));
+    }
+  }
   return base::fail(type_mismatch(expected(), value));
 }
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <string_view>
 
 #include "base/text.h"
@@ -25,21 +24,6 @@ bool is_key_path(std::string_view path) {
   return !path.empty() && path.front() != '.' && path.back() != '.' &&
          path.find("..") == std::string_view::npos &&
          std::all_of(path.begin(), path.end(), allowed);
-}
-
-// TOML reads "1e11" as a float, but people mean a whole number.
-std::string written_out(std::string_view text) {
-  std::int64_t digits = 0;
-  int exponent = -1;
-  const char* end = text.data() + text.size();
-  const auto [e, bad] = std::from_chars(text.data(), end, digits);
-  if (bad != std::errc() || e == end || (*e != 'e' && *e != 'E')) return std::string(text);
-  const auto [last, wrong] = std::from_chars(e + 1, end, exponent);
-  if (wrong != std::errc() || last != end || exponent < 0) return std::string(text);
-  for (; exponent > 0; --exponent) {
-    if (__builtin_mul_overflow(digits, std::int64_t{10}, &digits)) return std::string(text);
-  }
-  return std::to_string(digits);
 }
 
 bool is_override(const Value* value) {
@@ -100,8 +84,7 @@ base::Result<void> apply_override(Value& document, const std::string& text) {
         table->try_emplace(std::string(rest.substr(0, dot)), Value::Table{}, Origin{source, 0})
             .first->second;
     if (dot == std::string_view::npos) {
-      next = parse_override_value(
-          written_out(base::trim(std::string_view(text).substr(equals + 1))), source);
+      next = parse_override_value(base::trim(std::string_view(text).substr(equals + 1)), source);
       return {};
     }
     node = &next;

@@ -22,27 +22,94 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "base/number.h"
 
 namespace assay::spec {
 namespace {
+
+// Finds what is written at a position of toml++: lines and, within them, characters, both from 1.
+class Characters {
+ public:
+  explicit Characters(std::string_view text) : text_(text) {
+    constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // which toml++ does not count
+    if (text_.starts_with(kByteOrderMark)) text_.remove_prefix(kByteOrderMark.size());
+  }
+
+  // From there to the end of the text; empty for a position outside of it.
+  std::string_view from(std::size_t line, std::size_t column) {
+    if (lines_.empty()) index();
+    if (line < 1 || line > lines_.size() || column < 1) return {};
+    const std::size_t at = lines_[line - 1] + column - 1;
+    return at < starts_.size() ? text_.substr(starts_[at]) : std::string_view();
+  }
+
+ private:
+  // All at once: a line may have any number of values, in any order.
+  void index() {
+    lines_.push_back(0);
+    for (std::size_t i = 0; i < text_.size(); ++i) {
+      const bool continued = (static_cast<unsigned char>(text_[i]) & 0xC0U) == 0x80U;
+      if (!continued) starts_.push_back(i);
+      if (text_[i] == '\n') lines_.push_back(starts_.size());
+    }
+  }
+
+  std::string_view text_;
+  std::vector<std::size_t> starts_;  // of each character: its first byte
+  std::vector<std::size_t> lines_;   // of each line: its first character
+};
+
+// TOML has "1e11" and "1.5e9" as floats, but people mean whole numbers. Nothing for other text, and
+// where 64 bits do not suffice.
+std::optional<std::int64_t> whole_number(std::string_view text) {
+  std::string plain(text.substr(0, text.find_first_not_of("+-0123456789_.eE")));
+  std::erase(plain, '_');
+  if (plain.starts_with('+')) plain.erase(0, 1);
+  const std::size_t e = plain.find_first_of("eE");
+  if (e == std::string::npos) return std::nullopt;
+  std::string_view power = std::string_view(plain).substr(e + 1);
+  if (power.starts_with('+')) power.remove_prefix(1);
+  auto exponent = base::parse_number<int>(power);
+  std::string digits = plain.substr(0, e);
+  if (const std::size_t dot = digits.find('.'); dot != std::string::npos) {
+    while (digits.ends_with('0')) digits.pop_back();
+    if (exponent) *exponent -= static_cast<int>(digits.size() - dot - 1);
+    digits.erase(dot, 1);
+  }
+  auto number = base::parse_number<std::int64_t>(digits);
+  if (!exponent || *exponent < 0 || !number) return std::nullopt;
+  for (int i = 0; i < *exponent && *number != 0; ++i) {
+    if (__builtin_mul_overflow(*number, std::int64_t{10}, &*number)) return std::nullopt;
+  }
+  return number;
+}
 
 // Lines make sense in a file, not inside the value of a --set.
 enum class Lines { kKeep, kDrop };
 
 class Converter {
  public:
-  Converter(const std::string& source, Lines lines) : source_(source), lines_(lines) {}
+  // `text` is what toml++ has read.
+  Converter(std::string_view text, const std::string& source, Lines lines)
+      : characters_(text), source_(source), lines_(lines) {}
 
-  [[nodiscard]] Value convert(const toml::node& node) const {
+  [[nodiscard]] Value convert(const toml::node& node) {
     const int line = lines_ == Lines::kKeep ? static_cast<int>(node.source().begin.line) : 0;
     return Value(data_of(node), Origin{source_, line});
   }
 
  private:
-  [[nodiscard]] Value::Data data_of(const toml::node& node) const {
+  [[nodiscard]] Value::Data data_of(const toml::node& node) {
     if (const auto* value = node.as_boolean()) return value->get();
     if (const auto* value = node.as_integer()) return value->get();
-    if (const auto* value = node.as_floating_point()) return value->get();
+    if (const auto* value = node.as_floating_point()) {
+      const toml::source_position at = node.source().begin;
+      if (const auto whole = whole_number(characters_.from(at.line, at.column))) return *whole;
+      return value->get();
+    }
     if (const auto* value = node.as_string()) return value->get();
     if (const auto* value = node.as_date()) {
       const toml::date date = value->get();
@@ -63,6 +130,7 @@ class Converter {
     return Value::Timestamp{};
   }
 
+  Characters characters_;
   const std::string& source_;
   Lines lines_;
 };
@@ -139,17 +207,18 @@ base::Result<Value> parse_toml(std::string_view text, const std::string& source)
     return base::fail(
         base::usage_error(origin.text(), "not valid TOML: " + std::string(error.description())));
   }
-  return Converter(source, Lines::kKeep).convert(parsed.table());
+  return Converter(text, source, Lines::kKeep).convert(parsed.table());
 }
 
 Value parse_override_value(std::string_view text, const std::string& source) {
   Value as_text(std::string(text), Origin{source, 0});
   if (line_of_deep_name(text) > 0) return as_text;
-  const toml::parse_result parsed = toml::parse("value = " + std::string(text));
+  const std::string line = "value = " + std::string(text);
+  const toml::parse_result parsed = toml::parse(line);
   // More than one key means the text smuggled in a line break: then it is no single value.
   if (!parsed || parsed.table().size() != 1) return as_text;
   const toml::node* node = parsed.table().get("value");
-  return node != nullptr ? Converter(source, Lines::kDrop).convert(*node) : as_text;
+  return node != nullptr ? Converter(line, source, Lines::kDrop).convert(*node) : as_text;
 }
 
 int line_of_deep_name(std::string_view toml) {

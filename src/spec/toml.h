@@ -8,7 +8,8 @@
 
 namespace assay::spec {
 
-// `source` names the text in errors and origins.
+// `source` names the text in errors and origins. A number with an exponent that is a whole number
+// of 64 bits is one in the Value: 1e11, 1.5e9; 4.0 and 10e-1 stay floats.
 base::Result<Value> parse_toml(std::string_view text, const std::string& source);
 
 // The right side of `--set key=value`: a TOML value, or otherwise the bare text as a string, so

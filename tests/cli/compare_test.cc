@@ -226,6 +226,17 @@ TEST_F(CompareCli, AScanOfOneCommandHasAnArmPerValue) {
   EXPECT_EQ(json["scanned"], Json::parse(R"(["N"])"));
   EXPECT_EQ(json["arms"][2]["values"], Json::parse(R"(["200"])"));
   EXPECT_NEAR(json["comparisons"][1]["ratio"].get<double>(), 2, 1e-9);
+  EXPECT_EQ(json["best"], Json::parse(R"(["N=50"])"));
+  // Equal values: neither is the least, in text, JSON and Markdown alike.
+  const auto tied = compare({"--scan", "N=100,50,50.0", "--metric", kTook, "--max-pairs", "6", "-o",
+                             "tied", "--export", "tied.md", "--", "echo took {N}"});
+  EXPECT_EQ(tied.exit_code, 0) << tied.err;
+  const std::string line =
+      "least: N=50 or N=50.0, not distinguishable: the interval of their difference includes 0";
+  EXPECT_THAT(tied.out, HasSubstr(line));
+  EXPECT_THAT(read("tied.md"), HasSubstr(line));
+  EXPECT_EQ(Json::parse(compare({"--resume", "tied", "--max-pairs", "7", "--json"}).out)["best"],
+            Json::parse(R"(["N=50", "N=50.0"])"));
   // With a margin it is a verdict.
   text = scan;
   text.insert(text.end(), {"--margin", "5%", "-o", "t", "--", "echo", "took", "{N}"});

@@ -1,4 +1,5 @@
 // `assay plan` from the command line: tables, the same facts as JSON, and one line for mistakes.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -382,6 +383,37 @@ TEST(PlanCli, ASearchWritesTheRecommendedJob) {
   EXPECT_EQ(set.exit_code, 64);
 }
 
+// A job and what a search made of it stay together when their folder moves; a preset has no folder.
+TEST(PlanCli, AWrittenJobExtendsItsJobWhereverBothAre) {
+  namespace fs = std::filesystem;
+  base::testing::TempDir directory;
+  const fs::path folder = directory.path() / "here";
+  fs::create_directories(folder / "made");
+  fs::create_directories(directory.path() / "jobs");
+  fs::create_directory_symlink(folder / "made", directory.path() / "linked");
+  std::ofstream(folder / "job.toml") << "extends = \"llama3-13b-h200x32\"\n";
+  std::ofstream(folder / "plain") << "extends = \"llama3-13b-h200x32\"\n";
+  const auto extended = [&](const std::string& job, const fs::path& out) {
+    const auto made = support::run(
+        {{support::program(), "plan", job, "--search", "-o", out.string()}, "", folder});
+    EXPECT_EQ(made.exit_code, 0) << made.err;
+    std::ifstream file(fs::absolute(folder / out));
+    std::string line;
+    while (std::getline(file, line) && !line.starts_with("extends = ")) continue;
+    return line;
+  };
+  EXPECT_EQ(extended("job.toml", "best.toml"), "extends = \"job.toml\"");
+  EXPECT_EQ(extended("./job.toml", "made/best.toml"), "extends = \"../job.toml\"");
+  EXPECT_EQ(extended((folder / "job.toml").string(), "../jobs/best.toml"),
+            "extends = \"../here/job.toml\"");
+  EXPECT_EQ(extended("job.toml", "../linked/linked.toml"), "extends = \"../job.toml\"");
+  EXPECT_EQ(extended("./plain", "plain.toml"), "extends = \"./plain\"");
+  EXPECT_EQ(extended("llama3-13b-h200x32", "preset.toml"), "extends = \"llama3-13b-h200x32\"");
+  fs::rename(folder, directory.path() / "there");
+  EXPECT_EQ(plan({directory.path() / "there/made/best.toml"}).exit_code, 0);
+  EXPECT_EQ(plan({directory.path() / "there/made/linked.toml"}).exit_code, 0);
+}
+
 // A single device has no shards, so the file must not say how they are made.
 TEST(PlanCli, ASearchWritesJobsOfOneDeviceToo) {
   base::testing::TempDir directory;
@@ -520,6 +552,37 @@ TEST(PlanCli, SearchesUnderLimits) {
   refused({"llama3-70b-h200x32", "--search", "--memory", "0B"}, "--memory: must be greater than 0");
 }
 
+// What excluded everything is named, and where else one may search.
+TEST(PlanCli, ASearchThatFindsNothingNamesTheOptionsThatWouldHelp) {
+  const auto why = [](std::vector<std::string> options) {
+    options.insert(options.begin(),
+                   {"llama3-70b-h200x32", "--search", "--set", "train.tokens=1e11"});
+    const auto outcome = plan(options);
+    EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+    const std::string line = outcome.out.substr(0, outcome.out.find('\n'));
+    EXPECT_EQ("nothing to recommend: " + plan_json(options, 1)["why"].get<std::string>(), line);
+    return line;
+  };
+  constexpr const char* kElsewhere =
+      "; this is the job's own cluster, --everywhere searches all cluster presets";
+  EXPECT_EQ(why({"--max-devices", "4"}),
+            std::string("nothing to recommend: the job does not fit on any of the machines within "
+                        "--max-devices 4") +
+                kElsewhere);
+  EXPECT_EQ(why({"--memory", "1GiB"}),
+            std::string("nothing to recommend: the job does not fit on any of the machines within "
+                        "--memory 1.00 GiB") +
+                kElsewhere);
+  EXPECT_EQ(why({"--memory", "1GiB", "--max-devices", "4", "--everywhere"}),
+            "nothing to recommend: the job does not fit on any of the machines within "
+            "--max-devices 4 and --memory 1.00 GiB");
+  EXPECT_EQ(why({"--max-devices", "7", "--min-devices", "5"}),
+            std::string("nothing to recommend: no number of machines is within --min-devices 5 and "
+                        "--max-devices 7") +
+                kElsewhere);
+  EXPECT_THAT(why({"--budget", "0.01"}), HasSubstr(kElsewhere));
+}
+
 TEST(PlanCli, ASearchUsesNoMoreMemoryThanItMay) {
   const auto largest = [](std::vector<std::string> more) {
     std::vector<std::string> arguments = {"llama3-13b-h200x32", "--search", "--json"};
@@ -633,6 +696,57 @@ TEST(PlanCli, ErrorsThatAreToldAreThoseOfTheConstantsInUse) {
   EXPECT_EQ(summary["memory"]["rows"], 0);
   EXPECT_TRUE(summary["memory"]["mean_abs_pct_error"].is_null());
   EXPECT_TRUE(summary["step_time"]["mean_abs_pct_error"].is_number());
+}
+
+// The interval of memory is that of the rows the constants were fitted to; where there is none, it
+// says whose it is.
+TEST(PlanCli, TheIntervalOfMemoryIsThatOfTheConstantsInUse) {
+  base::testing::TempDir directory;
+  const std::string rows = directory.path() / "rows.csv";
+  const std::string made = directory.path() / "made.json";
+  const std::string plain(kGoodRow);
+  std::ofstream stream(rows);
+  stream << kColumns;
+  for (const auto& [project, memory] :
+       {std::pair("me", "40"), std::pair("you", "50"), std::pair("them", "60")}) {
+    std::string row = plain;
+    row.replace(row.find(",me,"), 4, fmt::format(",{},", project));
+    row.replace(row.find(",,,\n"), 4, fmt::format(",,{},GiB peak allocated\n", memory));
+    stream << row;
+  }
+  stream.close();
+  EXPECT_EQ(plan({"--calibrate", rows, "-o", made}).exit_code, 0);
+  const std::vector<std::string> job = {kJob, "--constants", made};
+  std::stringstream text;
+  text << std::ifstream(made).rdbuf();
+  Json file = Json::parse(text.str());
+  const Json needed = file["memory_intervals"]["needed"];
+  EXPECT_EQ(needed["rows"], 3);
+  EXPECT_EQ(needed["projects"], 3);
+  const auto memory_of = [&] {
+    const auto outcome = plan({kJob, "--constants", made, "--json"});
+    return Json::parse(outcome.out)["memory_gib"];
+  };
+  const Json own = memory_of();
+  EXPECT_NEAR(own["total_high"].get<double>(),
+              own["total"].get<double>() * needed["high"].get<double>(), 1e-9);
+  EXPECT_NEAR(own["total_low"].get<double>(),
+              own["total"].get<double>() * needed["low"].get<double>(), 1e-9);
+  EXPECT_EQ(own["interval_from"], made);
+  EXPECT_THAT(plan(job).out, HasSubstr("is needed (3 runs of 3 projects);"));
+  // nvidia-smi's is not in these rows.
+  EXPECT_THAT(plan(job).out,
+              HasSubstr("(29 runs of 3 projects)\n  the second is of the shipped constants\n"));
+  // A file from before it was recorded.
+  file.erase("memory_intervals");
+  std::ofstream(made) << file;
+  EXPECT_THAT(plan(job).out,
+              ::testing::AllOf(HasSubstr("is needed (45 runs of 2 projects);"),
+                               HasSubstr("\n  both are of the shipped constants\n")));
+  EXPECT_EQ(memory_of()["interval_from"], "the shipped constants");
+  EXPECT_THAT(plan({kJob, "--constants", made, "--search"}).out,
+              HasSubstr("(45 runs of 2 projects, of the shipped constants)"));
+  EXPECT_THAT(plan({kJob}).out, Not(HasSubstr("of the shipped constants")));
 }
 
 TEST(PlanCli, UnknownPartsAreReportedBesideKnownOnes) {

@@ -421,6 +421,14 @@ TEST_F(ReportCli, AJobIsAPageOfItsPlan) {
   ASSERT_EQ(parts.size(), 2U);
   EXPECT_EQ(parts[0]["sections"][0], part["sections"][0]);
   EXPECT_EQ(parts[1]["verdict"], "recommended");
+  // One job, one recommendation; the page says where was searched.
+  const Json searched = part["data"]["search"];
+  EXPECT_EQ(searched["recommended"], Json::parse(read("search.json"))["recommended"]);
+  EXPECT_EQ(searched["everywhere"], false);
+  EXPECT_THAT(part["sections"].dump(),
+              HasSubstr("Only the job's own cluster was searched; assay plan JOB --search "
+                        "--everywhere"));
+  EXPECT_THAT(parts[1]["sections"].dump(), HasSubstr("Only the job's own cluster was searched"));
   // A job file; what is no plan is one line.
   write("job.toml", "extends = \"moe-9b-h200\"\n");
   EXPECT_EQ(run({"report", "job.toml", "-o", "page.html"}).exit_code, 0);

@@ -153,7 +153,10 @@ std::string markdown_foot(const ExperimentResult& result, bool of_scan) {
     text += fmt::format("; {}, {}, assay {}", markdown_text(session.machine),
                         markdown_text(session.begun), markdown_text(session.assay));
   }
-  return text + ".\n";
+  text += ".\n";
+  if (!e.scanned.empty())
+    text += fmt::format("\n{}.\n", markdown_text(compare::best_value_text(e, result.findings)));
+  return text;
 }
 
 // What could make the result wrong, and what failed; `point` names it in a scan.

@@ -156,6 +156,14 @@ Json arms_json(const ExperimentResult& c) {
   return arms;
 }
 
+// Of a scan: the arm with the best value, and those that cannot be told from it.
+Json best_json(const ExperimentResult& c) {
+  Json names = Json::array();
+  for (const std::size_t arm : compare::best_arms(c.measured.experiment, c.findings))
+    names.push_back(c.measured.experiment.name_of(arm));
+  return names;
+}
+
 // A row per block, with the values in the order of arms[].
 Json pairs_json(const ExperimentResult& c) {
   Json rows = Json::array();
@@ -192,7 +200,10 @@ Json experiment_json(const ExperimentResult& c) {
   json["failure"] = c.failure ? Json(c.failure->line()) : Json(nullptr);
   json["interim_analyses"] = analyses_json(c.measured);
   json["rule_changes"] = changes_json(c.measured);
-  if (!experiment.scanned.empty()) json["scanned"] = experiment.scanned;
+  if (!experiment.scanned.empty()) {
+    json["scanned"] = experiment.scanned;
+    json["best"] = best_json(c);
+  }
   json["arms"] = arms_json(c);
   Json comparisons = Json::array();
   for (const Comparison& comparison : f.comparisons) {

@@ -170,12 +170,11 @@ std::string why_scheduled(const JobPlan& plan) {
       in_quotes(spec::to_text(asked)), plan.plan.framework, in_quotes(spec::to_text(run)));
 }
 
-Fit fit_of(const std::optional<plan::PlannedMemory>& memory) {
+Fit fit_of(const std::optional<plan::PlannedMemory>& memory, const plan::ErrorInterval& needed) {
   if (!memory || memory->fits()) {
-    const bool open =
-        memory && !memory->counted && memory->device > base::Bytes(0) &&
-        plan::needed_memory_interval().high * static_cast<double>(memory->need.total().count()) >
-            static_cast<double>(memory->device.count());
+    const bool open = memory && !memory->counted && memory->device > base::Bytes(0) &&
+                      needed.high * static_cast<double>(memory->need.total().count()) >
+                          static_cast<double>(memory->device.count());
     return open ? Fit::kPerhaps : Fit::kYes;
   }
   return Fit::kNo;
@@ -224,6 +223,8 @@ base::Result<JobPlan> make_job_plan(const PlanOptions& options) {
   JobPlan plan{.plan = plan::plan_of(loaded.name, job, inputs)};
   plan.loaded = std::move(loaded);
   plan.asked_recompute = recompute_in(options.sets);
+  plan.memory_intervals = calibration.memory_intervals;
+  plan.constants_file = options.constants;
   plan.known_errors = known_errors(calibration, options.constants, plan.job().model.is_moe());
   add_scaling(plan, inputs);
   if (plan.fit() == Fit::kNo) plan.plan.step.reset();

@@ -17,9 +17,9 @@
 namespace assay::cli {
 
 // Counted memory fits or does not. Of predicted memory it is open where the prediction fits, and
-// the upper end of its interval does not.
+// the upper end of its interval, `needed`, does not.
 enum class Fit { kYes, kPerhaps, kNo };
-Fit fit_of(const std::optional<plan::PlannedMemory>& memory);
+Fit fit_of(const std::optional<plan::PlannedMemory>& memory, const plan::ErrorInterval& needed);
 std::string_view to_text(Fit fit);  // "fits", "may not fit", "does not fit"
 base::ExitCode exit_code_of(Fit fit);
 
@@ -30,6 +30,8 @@ struct JobPlan {
   plan::Plan plan;                              // its `unknown` lists what is missing below, too
   std::vector<plan::ScalePoint> scaling;        // where a step can be predicted
   std::optional<plan::ErrorInterval> interval;  // of the steps in `scaling`
+  plan::MemoryIntervals memory_intervals;       // of predicted memory
+  std::string constants_file;                   // of --constants; empty for those shipped
   std::string known_errors;     // of predicted steps: a sentence about the constants in use
   std::string asked_recompute;  // as the job or --set spells it
   // Where the time of a step and the length of training are known:
@@ -38,7 +40,7 @@ struct JobPlan {
   std::vector<plan::OfferCost> costs;
   std::optional<plan::Energy> energy;
 
-  [[nodiscard]] Fit fit() const { return fit_of(plan.memory); }
+  [[nodiscard]] Fit fit() const { return fit_of(plan.memory, memory_intervals.needed); }
   [[nodiscard]] const spec::JobSpec& job() const { return std::get<spec::JobSpec>(loaded.spec); }
 };
 

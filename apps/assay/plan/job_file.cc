@@ -99,6 +99,22 @@ bool names_file(const std::string& job) {
   return job.find('/') != std::string::npos || job.ends_with(".toml");
 }
 
+// What the new job extends: a file by its path from the folder of the new one, so that both can be
+// moved together; folders as they are, behind links, where ".." leads elsewhere. A job that is no
+// file stays a name.
+std::string extended_by(const std::string& out, const std::string& job) {
+  if (!names_file(job)) return job;
+  std::error_code failed;
+  const auto folder_of = [&](const fs::path& file) {
+    return failed ? fs::path() : fs::canonical(fs::absolute(file).parent_path(), failed);
+  };
+  const fs::path from = folder_of(out);
+  const fs::path to = folder_of(job);
+  if (failed) return fs::absolute(job).string();
+  const std::string found = (to / fs::path(job).filename()).lexically_relative(from).string();
+  return names_file(found) ? found : path_of(found);
+}
+
 }  // namespace
 
 std::vector<std::string> settings_of(const spec::JobSpec& job, const plan::Candidate& one) {
@@ -128,8 +144,7 @@ base::Result<void> write_job(const Session& session, const PlanOptions& options,
                              const spec::JobSpec& job, const plan::Found& found) {
   if (!found.recommended) return {};
   const plan::Candidate& best = found.candidates[*found.recommended];
-  const std::string base_job =
-      names_file(options.job) ? fs::absolute(options.job).string() : options.job;
+  const std::string base_job = extended_by(options.out, options.job);
   PlanOptions again = options;
   again.job = names_file(options.out) ? options.out : path_of(options.out);
   again.sets.clear();

@@ -255,7 +255,7 @@ std::string fit_line(const JobPlan& plan) {
                                  fit == Fit::kNo ? "does NOT fit" : std::string(to_text(fit)),
                                  gib(memory.need.total()), gib(memory.device));
   if (!memory.counted && fit != Fit::kYes) {
-    const plan::ErrorInterval interval = plan::needed_memory_interval();
+    const plan::ErrorInterval& interval = plan.memory_intervals.needed;
     text += fmt::format(", interval {} to {}", gib(memory.need.total(), interval.low),
                         gib(memory.need.total(), interval.high));
   }

@@ -48,14 +48,19 @@ Json energy_json(const plan::Energy& energy) {
 constexpr base::Bytes kBytesPerGib(std::int64_t{1} << 30);
 
 // Workspace is everything but the four above it; `gathered` is a part of it.
-Json memory_gib_json(const plan::PlannedMemory& memory) {
+Json memory_gib_json(const JobPlan& plan) {
+  const plan::PlannedMemory& memory = *plan.plan.memory;
   const plan::MemoryNeed& need = memory.need;
   const double total = need.total() / kBytesPerGib;
   const plan::ErrorInterval interval =
-      memory.counted ? plan::ErrorInterval{.low = 1, .high = 1} : plan::needed_memory_interval();
+      memory.counted ? plan::ErrorInterval{.low = 1, .high = 1} : plan.memory_intervals.needed;
+  const bool shipped = plan.constants_file.empty() || plan.memory_intervals.needed_of_others;
   return {{"total", total},
           {"total_low", total * interval.low},
           {"total_high", total * interval.high},
+          {"interval_from", memory.counted ? Json(nullptr)
+                            : shipped      ? Json("the shipped constants")
+                                           : Json(plan.constants_file)},
           {"params", need.parameters / kBytesPerGib},
           {"grads", need.gradients / kBytesPerGib},
           {"optimizer", need.optimizer / kBytesPerGib},
@@ -65,7 +70,7 @@ Json memory_gib_json(const plan::PlannedMemory& memory) {
           {"stage", need.stage},
           {"card", memory.device / kBytesPerGib},
           {"fits", memory.fits()},
-          {"fit", to_text(fit_of(memory))}};
+          {"fit", to_text(plan.fit())}};
 }
 
 Json parts_json(const plan::StepTime& step) {
@@ -150,7 +155,7 @@ Json plan_json(const JobPlan& plan) {
   json["recompute_why"] = why_recomputed(plan);
   json["schedule_why"] = why_scheduled(plan);
   json["parts"] = nullptr;
-  json["memory_gib"] = plan.plan.memory ? memory_gib_json(*plan.plan.memory) : Json(nullptr);
+  json["memory_gib"] = plan.plan.memory ? memory_gib_json(plan) : Json(nullptr);
   json["scaling"] = plan.interval ? scaling_json(plan) : Json(nullptr);
   json["step_source"] = nullptr;
   json["known_errors"] = plan.known_errors;

@@ -49,15 +49,22 @@ void print_breakdown(const Session& session, const plan::StepTime& step) {
 }
 
 // Of predicted memory.
-std::string known_memory_errors() {
-  const plan::ErrorInterval needed = plan::needed_memory_interval();
-  const plan::ErrorInterval shown = plan::shown_memory_interval();
-  return fmt::format(
+std::string known_memory_errors(const plan::MemoryIntervals& intervals) {
+  const plan::ErrorInterval& needed = intervals.needed;
+  const plan::ErrorInterval& shown = intervals.shown;
+  std::string text = fmt::format(
       "80 % intervals: {:.2f} to {:.2f} times the predicted memory is needed ({} of {});\n  {:.2f} "
       "to {:.2f} times is what nvidia-smi shows, with the allocator's cache ({} of {})\n",
       needed.low, needed.high, base::counted(needed.rows, "run"),
       base::counted(needed.projects, "project"), shown.low, shown.high,
       base::counted(shown.rows, "run"), base::counted(shown.projects, "project"));
+  if (intervals.needed_of_others && intervals.shown_of_others) {
+    text += "  both are of the shipped constants\n";
+  } else if (intervals.needed_of_others || intervals.shown_of_others) {
+    text += fmt::format("  the {} is of the shipped constants\n",
+                        intervals.needed_of_others ? "first" : "second");
+  }
+  return text;
 }
 
 void print_memory(const Session& session, const JobPlan& plan) {
@@ -84,7 +91,7 @@ void print_memory(const Session& session, const JobPlan& plan) {
   std::string line =
       memory.counted ? fmt::format("counted from the buffers of rank {}'s program{}\n", memory.rank,
                                    on_cpu ? "" : "; the workspace of libraries is an estimate")
-                     : known_memory_errors();
+                     : known_memory_errors(plan.memory_intervals);
   line += fmt::format("recomputed: {}", plan.plan.recompute);
   if (memory.device > base::Bytes(0)) {
     line += fmt::format(

@@ -81,6 +81,7 @@ base::Result<plan::SearchChoices> choices_of(const PlanOptions& options) {
   choices.constants = {calibration.constants, calibration.memory};
   choices.intervals = calibration.intervals;
   choices.seen = calibration.seen;
+  choices.memory_intervals = calibration.memory_intervals;
   ASSAY_TRY(limits.memory, memory_of("--memory", options.memory));
   return choices;
 }
@@ -105,6 +106,7 @@ struct Searched {
   spec::Loaded loaded;
   plan::Found found;
   std::map<std::string, std::string> gpus;  // by the name of machines: what they have
+  bool everywhere = false;                  // else only the job's own cluster was searched
   bool is_priced = true;                    // else money is GPU-hours, and nothing may be billed
   std::string unpriced;                     // why, then
 
@@ -365,6 +367,7 @@ Json found_json(const Searched& made) {
   return {{"name", made.loaded.name},
           {"summary", summary(made.loaded)},
           {"price_known", made.is_priced},
+          {"everywhere", made.everywhere},
           {"considered", found.considered},
           {"front", std::move(front)},
           {"fastest", at(found.fastest)},
@@ -397,16 +400,24 @@ base::Result<Searched> searched(const PlanOptions& options) {
   ASSAY_TRY_VOID(check_svg(options));
   ASSAY_TRY(spec::Loaded loaded, load_job(options));
   const auto& job = std::get<spec::JobSpec>(loaded.spec);
+  const auto found_by =
+      [&](const std::vector<plan::Machines>& machines) -> base::Result<plan::Found> {
+    ASSAY_TRY(plan::Found found, plan::search(job, machines, choices));
+    if (found.others_may_do && !options.everywhere) {
+      found.why += "; this is the job's own cluster, --everywhere searches all cluster presets";
+    }
+    return found;
+  };
   ASSAY_TRY(const spec::PriceList prices, spec::preset_prices());
   ASSAY_TRY(std::vector<plan::Machines> machines,
             plan::machines_for(job, job.cluster.device.name, prices, options.everywhere));
-  Searched made;
+  Searched made{.everywhere = options.everywhere};
   for (const plan::Machines& one : machines) made.gpus[one.name] = one.cluster.device.name;
   // A budget cannot be checked without prices: the search says so.
   const bool offered = std::any_of(machines.begin(), machines.end(),
                                    [](const plan::Machines& one) { return !one.offers.empty(); });
   if (offered || choices.limits.budget) {
-    ASSAY_TRY(made.found, plan::search(job, machines, choices));
+    ASSAY_TRY(made.found, found_by(machines));
     if (made.found.unoffered.empty() || choices.limits.budget) {
       made.loaded = std::move(loaded);
       return made;
@@ -417,7 +428,7 @@ base::Result<Searched> searched(const PlanOptions& options) {
   }
   made.is_priced = false;
   take_gpu_hours(machines);
-  ASSAY_TRY(made.found, plan::search(job, machines, choices));
+  ASSAY_TRY(made.found, found_by(machines));
   if (made.found.recommended) {
     made.found.why = fmt::format(
         "{}; {}: set one with [[price]]",

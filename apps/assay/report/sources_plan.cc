@@ -45,7 +45,6 @@ bool is_job(const std::string& name) {
 base::Result<report::PagePart> plan_of_job(const std::string& name, bool every_candidate) {
   PlanOptions options;
   options.job = name;
-  options.everywhere = true;
   ASSAY_TRY(const JobPlan plan, make_job_plan(options));
   report::PlanDocuments documents{.plan = plan_json(plan)};
   if (auto search = search_json(options)) {

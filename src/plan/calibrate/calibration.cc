@@ -125,8 +125,17 @@ Calibration shipped_calibration() {
 base::Result<Calibration> calibrate(std::span<const Row> rows) {
   ASSAY_TRY_VOID(check_measured(rows));
   Calibration made{.constants = fit(rows), .memory = shipped_memory_constants()};
-  if (std::any_of(rows.begin(), rows.end(), has_needed_memory)) made.memory = fit_memory(rows);
   const std::vector<RowPrediction> unseen = cross_validate(rows);
+  if (std::any_of(rows.begin(), rows.end(), has_needed_memory)) {
+    made.memory = fit_memory(rows);
+    MemoryIntervals& of_memory = made.memory_intervals;
+    const auto needed = needed_memory_of(rows, unseen);
+    const auto shown = shown_memory_of(rows, unseen);
+    of_memory = {.needed = needed.value_or(of_memory.needed),
+                 .shown = shown.value_or(of_memory.shown),
+                 .needed_of_others = !needed,
+                 .shown_of_others = !shown};
+  }
   made.intervals = interval_table(residuals_of(rows, unseen));
   const Score left_out = score(rows, unseen);
   made.fitted_to = fit_of(rows);

@@ -39,6 +39,7 @@ struct Calibration {
   MemoryConstants memory;
   IntervalTable intervals;  // errors of predictions of rows whose project was left out of the fit
   Seen seen;
+  MemoryIntervals memory_intervals;   // absent in older files, which take those shipped
   std::optional<FittedTo> fitted_to;  // absent in older files
 
   [[nodiscard]] PlanInputs inputs(const Assumed& assumed) const;

@@ -37,15 +37,27 @@ Json constants_json(const Values& values, const Table& table) {
   return json;
 }
 
+Json interval_json(const ErrorInterval& interval) {
+  return {{"low", interval.low},
+          {"high", interval.high},
+          {"rows", interval.rows},
+          {"projects", interval.projects}};
+}
+
+// Those of other constants are not in the file.
+Json memory_intervals_json(const MemoryIntervals& intervals) {
+  Json json = Json::object();
+  if (!intervals.needed_of_others) json["needed"] = interval_json(intervals.needed);
+  if (!intervals.shown_of_others) json["shown"] = interval_json(intervals.shown);
+  return json;
+}
+
 Json intervals_json(const IntervalTable& table) {
   Json json = Json::object();
   for (std::size_t c = 0; c < kSoftwareClasses; ++c) {
     const ErrorInterval& interval = table.by_class[c];
     if (!std::isfinite(interval.high)) continue;  // nothing is known of it
-    json[class_name(c)] = {{"low", interval.low},
-                           {"high", interval.high},
-                           {"rows", interval.rows},
-                           {"projects", interval.projects}};
+    json[class_name(c)] = interval_json(interval);
   }
   return json;
 }
@@ -180,20 +192,40 @@ std::vector<std::string> class_names() {
   return names;
 }
 
+Result<ErrorInterval> interval_from(const Place& place) {
+  ASSAY_TRY_VOID(check_keys(place, {"low", "high", "rows", "projects"}));
+  ErrorInterval interval;
+  ASSAY_TRY(interval.low, number_at(place, "low", 1 / kMostOff, kMostOff));
+  ASSAY_TRY(interval.high, number_at(place, "high", interval.low, kMostOff));
+  ASSAY_TRY(const double rows, number_at(place, "rows", 0, 1e12));
+  interval.rows = std::llround(rows);
+  ASSAY_TRY(const double projects, number_at(place, "projects", 0, 1e12));
+  interval.projects = std::llround(projects);
+  return interval;
+}
+
+Result<MemoryIntervals> memory_intervals_from(const Place& place) {
+  ASSAY_TRY_VOID(check_keys(place, {"needed", "shown"}));
+  MemoryIntervals intervals{.needed_of_others = !place.json->contains("needed"),
+                            .shown_of_others = !place.json->contains("shown")};
+  if (!intervals.needed_of_others) {
+    ASSAY_TRY(const Place needed, object_at(place, "needed"));
+    ASSAY_TRY(intervals.needed, interval_from(needed));
+  }
+  if (!intervals.shown_of_others) {
+    ASSAY_TRY(const Place shown, object_at(place, "shown"));
+    ASSAY_TRY(intervals.shown, interval_from(shown));
+  }
+  return intervals;
+}
+
 Result<IntervalTable> intervals_from(const Place& place) {
   ASSAY_TRY_VOID(check_keys(place, class_names()));
   IntervalTable table;
   for (std::size_t c = 0; c < kSoftwareClasses; ++c) {
     if (!place.json->contains(class_name(c))) continue;
     ASSAY_TRY(const Place one, object_at(place, class_name(c)));
-    ASSAY_TRY_VOID(check_keys(one, {"low", "high", "rows", "projects"}));
-    ErrorInterval& interval = table.by_class[c];
-    ASSAY_TRY(interval.low, number_at(one, "low", 1 / kMostOff, kMostOff));
-    ASSAY_TRY(interval.high, number_at(one, "high", interval.low, kMostOff));
-    ASSAY_TRY(const double rows, number_at(one, "rows", 0, 1e12));
-    interval.rows = std::llround(rows);
-    ASSAY_TRY(const double projects, number_at(one, "projects", 0, 1e12));
-    interval.projects = std::llround(projects);
+    ASSAY_TRY(table.by_class[c], interval_from(one));
   }
   return table;
 }
@@ -324,6 +356,7 @@ std::string to_json(const Calibration& calibration) {
   json["constants"] = constants_json(calibration.constants, constant_table());
   json["memory"] = constants_json(calibration.memory, memory_constant_table());
   json["intervals"] = intervals_json(calibration.intervals);
+  json["memory_intervals"] = memory_intervals_json(calibration.memory_intervals);
   json["ranges"] = ranges_json(calibration.seen.ranges);
   json["projects"] = projects_json(calibration.seen.projects);
   json["software"] = software_json(calibration.seen.software);
@@ -337,8 +370,8 @@ Result<Calibration> calibration_from_json(std::string_view text, const std::stri
   const Place top{&json, name};
   if (json.is_discarded())
     return base::fail(top.error("not JSON", "such files come from --calibrate"));
-  ASSAY_TRY_VOID(check_keys(top, {"constants", "memory", "intervals", "ranges", "projects",
-                                  "software", "mfu", "fitted_to"}));
+  ASSAY_TRY_VOID(check_keys(top, {"constants", "memory", "intervals", "memory_intervals", "ranges",
+                                  "projects", "software", "mfu", "fitted_to"}));
   Calibration read;
   ASSAY_TRY(const Place constants, object_at(top, "constants", true));
   ASSAY_TRY(read.constants, constants_from<Constants>(constants, constant_table()));
@@ -346,6 +379,11 @@ Result<Calibration> calibration_from_json(std::string_view text, const std::stri
   ASSAY_TRY(read.memory, constants_from<MemoryConstants>(memory, memory_constant_table()));
   ASSAY_TRY(const Place intervals, object_at(top, "intervals", true));
   ASSAY_TRY(read.intervals, intervals_from(intervals));
+  read.memory_intervals = {.needed_of_others = true, .shown_of_others = true};
+  if (json.contains("memory_intervals")) {
+    ASSAY_TRY(const Place of_memory, object_at(top, "memory_intervals", true));
+    ASSAY_TRY(read.memory_intervals, memory_intervals_from(of_memory));
+  }
   ASSAY_TRY(const Place ranges, object_at(top, "ranges", true));
   ASSAY_TRY(read.seen.ranges, ranges_from(ranges));
   ASSAY_TRY(const Place projects, object_at(top, "projects", true));

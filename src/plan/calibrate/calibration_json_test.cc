@@ -75,6 +75,30 @@ TEST(CalibrationJson, SaysWhatItWasFittedTo) {
   EXPECT_THAT(refusal(wrong.dump()), HasSubstr("mine.json: fitted_to.projects"));
 }
 
+TEST(CalibrationJson, KnowsWhoseIntervalsOfMemoryItHas) {
+  Calibration written = shipped_calibration();
+  written.memory_intervals.needed = {.low = 0.5, .high = 1.25, .rows = 7, .projects = 3};
+  written.memory_intervals.shown_of_others = true;
+  const auto read = calibration_from_json(to_json(written), "mine.json");
+  ASSERT_TRUE(read) << read.error().line();
+  EXPECT_EQ(read->memory_intervals.needed.high, 1.25);
+  EXPECT_EQ(read->memory_intervals.needed.projects, 3);
+  EXPECT_FALSE(read->memory_intervals.needed_of_others);
+  EXPECT_TRUE(read->memory_intervals.shown_of_others);
+  EXPECT_EQ(read->memory_intervals.shown.high, shown_memory_interval().high);
+  // Files from before they were recorded have neither.
+  Json old = shipped_json();
+  old.erase("memory_intervals");
+  const auto without = calibration_from_json(old.dump(), "mine.json");
+  ASSERT_TRUE(without) << without.error().line();
+  EXPECT_TRUE(without->memory_intervals.needed_of_others);
+  EXPECT_TRUE(without->memory_intervals.shown_of_others);
+  EXPECT_EQ(without->memory_intervals.needed.high, needed_memory_interval().high);
+  Json wrong = shipped_json();
+  wrong["memory_intervals"]["needed"]["high"] = 0.1;
+  EXPECT_THAT(refusal(wrong.dump()), HasSubstr("mine.json: memory_intervals.needed.high: 0.1"));
+}
+
 TEST(CalibrationJson, NamesFileKeyAndWhatIsExpected) {
   Json json = shipped_json();
   json["constants"]["gemm_eff"] = 1.5;

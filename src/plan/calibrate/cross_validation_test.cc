@@ -378,7 +378,13 @@ TEST(CrossValidation, TheIntervalsOfMemoryAreThoseOfProjectsLeftOut) {
   EXPECT_EQ(needed.projects, needed_memory_interval().projects);
   EXPECT_NEAR(std::pow(needed.low, wider), needed_memory_interval().low, 0.002);
   EXPECT_NEAR(std::pow(needed.high, wider), needed_memory_interval().high, 0.002);
+  // --calibrate computes the same.
+  const auto made = needed_memory_of(fitted_rows(), left_out_predictions()).value();
+  EXPECT_NEAR(made.low, needed_memory_interval().low, 0.002);
+  EXPECT_NEAR(made.high, needed_memory_interval().high, 0.002);
+  EXPECT_EQ(made.rows, needed.rows);
   const ErrorInterval shown = memory_interval_of(false);
+  EXPECT_DOUBLE_EQ(shown_memory_of(fitted_rows(), left_out_predictions()).value().high, shown.high);
   EXPECT_EQ(shown.rows, shown_memory_interval().rows);
   EXPECT_EQ(shown.projects, shown_memory_interval().projects);
   EXPECT_NEAR(shown.low, shown_memory_interval().low, 0.002);

@@ -37,6 +37,27 @@ struct ProjectMass {
   }
 };
 
+std::optional<ErrorInterval> memory_of(std::span<const Row> rows,
+                                       std::span<const RowPrediction> predictions, bool needed) {
+  std::vector<std::pair<double, std::string_view>> found;
+  std::map<std::string_view, double> counts;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const bool known = has_memory(rows[i]) && predictions[i].memory_gib.value_or(0) > 0;
+    if (!known || has_needed_memory(rows[i]) != needed) continue;
+    found.emplace_back(*rows[i].memory_gib / *predictions[i].memory_gib, rows[i].project);
+    ++counts[rows[i].project];
+  }
+  if (found.empty()) return std::nullopt;
+  std::sort(found.begin(), found.end());
+  std::vector<WeightedValue> ratios;
+  ratios.reserve(found.size());
+  for (const auto& [ratio, project] : found) ratios.push_back({ratio, 1 / counts.at(project)});
+  return ErrorInterval{.low = weighted_quantile(ratios, kLowPart),
+                       .high = weighted_quantile(ratios, kHighPart),
+                       .rows = static_cast<std::int64_t>(found.size()),
+                       .projects = static_cast<std::int64_t>(counts.size())};
+}
+
 void widen(SeenRange& range, double value) {
   range.low = std::min(range.low, value);
   range.high = std::max(range.high, value);
@@ -79,6 +100,21 @@ double weighted_quantile(std::span<const WeightedValue> ordered, double part) {
 
 double wider_by_projects(double projects) {
   return 1 + kWiderByProjects / projects;
+}
+
+std::optional<ErrorInterval> needed_memory_of(std::span<const Row> rows,
+                                              std::span<const RowPrediction> predictions) {
+  std::optional<ErrorInterval> made = memory_of(rows, predictions, true);
+  if (!made) return std::nullopt;
+  const double wider = wider_by_projects(static_cast<double>(made->projects));
+  made->low = std::min(1.0, std::pow(made->low, wider));
+  made->high = std::max(1.0, std::pow(made->high, wider));
+  return made;
+}
+
+std::optional<ErrorInterval> shown_memory_of(std::span<const Row> rows,
+                                             std::span<const RowPrediction> predictions) {
+  return memory_of(rows, predictions, false);
 }
 
 IntervalTable interval_table(std::span<const Residual> residuals) {

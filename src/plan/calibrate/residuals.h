@@ -1,6 +1,7 @@
 // Turns errors of predictions into intervals for further predictions.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -41,6 +42,15 @@ double wider_by_projects(double projects);
 // with all dense rows as if three of its projects had been drawn from them; mixtures are a class of
 // their own.
 IntervalTable interval_table(std::span<const Residual> residuals);
+
+// Measured over predicted memory: the tenth to the ninetieth percentile with the same weight for
+// every project. Either of the rows whose allocator was read (what is needed), widened like the
+// intervals of steps and with the prediction inside, or of the others (what nvidia-smi shows).
+// Nothing where no such row has a prediction.
+std::optional<ErrorInterval> needed_memory_of(std::span<const Row> rows,
+                                              std::span<const RowPrediction> predictions);
+std::optional<ErrorInterval> shown_memory_of(std::span<const Row> rows,
+                                             std::span<const RowPrediction> predictions);
 
 // Ranges that the rows cover, without flagged rows and rows without a measured time.
 RangeTable ranges_of(std::span<const Row> rows);

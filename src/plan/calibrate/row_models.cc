@@ -295,7 +295,8 @@ RowShape row_shape(const RowFields& row) {
   }
   // Routers of these models choose groups of experts first, each on a separate node.
   if (contains_like(row.model, "deepseek?v3")) shape.expert_groups = 4;
-  if (contains_like(row.model, "deepseek?v2")) shape.expert_groups = 3;
+  if (contains_like(row.model, "deepseek?v2") && !contains(row.model, "lite"))
+    shape.expert_groups = 3;
   if (contains_like(row.model, "gpt?oss")) {
     // Elements read and written: bias of the first product 4, two clamps 4, the gate's sigmoid 3,
     // and its product with the other half plus one 2; bias of the last product 3.

@@ -362,6 +362,21 @@ TEST(Rows, ShapeOfHyperConnections) {
   EXPECT_NEAR(shape.parameters, 284e9, 0.02 * 284e9);
 }
 
+// As published: V3 chooses 4 groups of experts for a token, V2 3, and V2-Lite has no groups.
+TEST(Rows, RoutersChooseGroupsOfExpertsWhereTheirModelsDo) {
+  for (const auto& [model, groups] :
+       {std::pair("DeepSeek-V3", 4.0), std::pair("DeepSeek-V2", 3.0),
+        std::pair("DeepSeek-V2-Lite", 0.0), std::pair("deepseek_v2_lite", 0.0)}) {
+    const auto rows = rows_of(
+        fmt::format("id,model,layers,dim,ffn,heads,seq,micro_batch,grad_accum,gpus,gpu_type,dp,ep,"
+                    "experts,top_k,expert_ffn\n"
+                    "x,{},27,2048,10944,16,2048,1,8,8,H100-SXM5-80GB,8,8,64,6,1408\n",
+                    model));
+    ASSERT_FALSE(rows.at(0).candidates.empty()) << rows.at(0).reason;
+    EXPECT_EQ(rows.at(0).candidates.at(0).shape.expert_groups, groups) << model;
+  }
+}
+
 // Ranks that read data, derived from the batch; the others split sequences.
 TEST(Rows, TheLayoutFollowsFromTheBatch) {
   const Row row = row_with("fsdp,tp,pp,tok_per_s,step_s", "1,1,1,32768,1");

@@ -53,6 +53,15 @@ ErrorInterval needed_memory_interval();
 // given back when memory runs short.
 ErrorInterval shown_memory_interval();
 
+// Both, for the constants in use. Where the rows that these were fitted to do not tell, they are
+// those of the shipped constants all the same.
+struct MemoryIntervals {
+  ErrorInterval needed = needed_memory_interval();
+  ErrorInterval shown = shown_memory_interval();
+  bool needed_of_others = false;  // of the shipped constants, which are not in use
+  bool shown_of_others = false;
+};
+
 // Ranges that the measured rows of a class cover.
 struct SeenRange {
   double low = std::numeric_limits<double>::infinity();

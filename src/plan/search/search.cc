@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/pareto.h"
+#include "base/text.h"
 #include "plan/cost/money.h"
 #include "plan/plan.h"
 #include "plan/search/counted_layout.h"
@@ -37,28 +38,30 @@ std::set<std::int64_t> node_counts(const spec::ClusterSpec& cluster, const Searc
   return counts;
 }
 
-double headroom_of(const SearchLimits& limits, Framework framework) {
+double headroom_of(const SearchChoices& choices, Framework framework) {
   // The largest difference of planned and measured memory in our trainer's runs.
   constexpr double kOfOurTrainer = 0.01;
-  const double of_others = 1 - 1 / needed_memory_interval().high;
-  return limits.memory_headroom.value_or(framework == Framework::kAssay ? kOfOurTrainer
-                                                                        : of_others);
+  const double of_others = 1 - 1 / std::max(1.0, choices.memory_intervals.needed.high);
+  return choices.limits.memory_headroom.value_or(framework == Framework::kAssay ? kOfOurTrainer
+                                                                                : of_others);
 }
 
-std::string source_of_headroom(const SearchLimits& limits, Framework framework) {
-  if (limits.memory_headroom) return "given";
-  return framework == Framework::kAssay
-             ? "planned and measured memory differ by at most 1 % (bench/results/train.md)"
-             : fmt::format("enough for 9 of 10 measured runs ({} runs of {} projects)",
-                           needed_memory_interval().rows, needed_memory_interval().projects);
+std::string source_of_headroom(const SearchChoices& choices, Framework framework) {
+  if (choices.limits.memory_headroom) return "given";
+  if (framework == Framework::kAssay)
+    return "planned and measured memory differ by at most 1 % (bench/results/train.md)";
+  const ErrorInterval& need = choices.memory_intervals.needed;
+  return fmt::format("enough for 9 of 10 measured runs ({} of {}{})",
+                     base::counted(need.rows, "run"), base::counted(need.projects, "project"),
+                     choices.memory_intervals.needed_of_others ? ", of the shipped constants" : "");
 }
 
 // Whole bytes that may be used, so rounded down.
-base::Bytes usable_memory(const Card& card, const SearchLimits& limits, Framework framework) {
+base::Bytes usable_memory(const Card& card, const SearchChoices& choices, Framework framework) {
   const auto all = static_cast<double>(card.memory.count());
-  const double used = 1 - headroom_of(limits, framework);
+  const double used = 1 - headroom_of(choices, framework);
   const base::Bytes usable(static_cast<std::int64_t>(all * used));
-  return limits.memory ? std::min(usable, *limits.memory) : usable;
+  return choices.limits.memory ? std::min(usable, *choices.limits.memory) : usable;
 }
 
 // Rounded up, so that a stated budget is enough.
@@ -102,6 +105,10 @@ class Searching {
 
   base::Result<void> add(const Machines& machines) {
     const auto counts = node_counts(machines.cluster, choices_.limits);
+    most_devices_ =
+        std::max(most_devices_, machines.cluster.max_nodes * machines.cluster.devices_per_node);
+    largest_memory_ =
+        std::max(largest_memory_, machines.cluster.device.memory.value_or(base::Bytes(0)));
     if (counts.empty()) {
       const std::int64_t each = machines.cluster.devices_per_node;
       reject(
@@ -156,7 +163,7 @@ class Searching {
       return {};
     }
     predictable_ = true;
-    const base::Bytes memory = usable_memory(work->card, choices_.limits, work->software.framework);
+    const base::Bytes memory = usable_memory(work->card, choices_, work->software.framework);
     FastestLayout fastest = fastest_layout(job, *work, sequences_, memory, choices_.constants);
     found_.considered += fastest.considered;
     for (const Rejection& r : fastest.rejected) reject(r.reason, r.count);
@@ -333,9 +340,31 @@ class Searching {
     recommend();
   }
 
+  [[nodiscard]] std::string limits_of_devices() const {
+    const SearchLimits& limits = choices_.limits;
+    std::vector<std::string> options;
+    if (limits.min_devices > 1)
+      options.push_back(fmt::format("--min-devices {}", limits.min_devices));
+    if (limits.max_devices < std::numeric_limits<std::int64_t>::max())
+      options.push_back(fmt::format("--max-devices {}", limits.max_devices));
+    return fmt::format("{}", fmt::join(options, " and "));
+  }
+
+  // " within --max-devices 4 and --memory 1.00 GiB": limits without which there would be more room.
+  [[nodiscard]] std::string limits_that_leave_less() const {
+    const SearchLimits& limits = choices_.limits;
+    std::vector<std::string> options;
+    if (most_devices_ > limits.max_devices)
+      options.push_back(fmt::format("--max-devices {}", limits.max_devices));
+    if (limits.memory && largest_memory_ > *limits.memory)
+      options.push_back("--memory " + base::to_text(*limits.memory));
+    return options.empty() ? "" : fmt::format(" within {}", fmt::join(options, " and "));
+  }
+
   // Where there is no candidate. Also sets `unoffered` where that is the reason.
   std::string why_nothing() {
-    if (!any_number_) return "no number of machines is within the limits";
+    found_.others_may_do = true;
+    if (!any_number_) return "no number of machines is within " + limits_of_devices();
     if (!found_.candidates.empty()) return "no configuration meets the limits";
     bool fits = false;
     bool offered = false;
@@ -348,7 +377,8 @@ class Searching {
         connected = connected || is_connected(offer, place.search.job.cluster.devices());
       }
     }
-    if (!fits) return "the job does not fit on any of the machines";
+    if (!fits) return "the job does not fit on any of the machines" + limits_that_leave_less();
+    found_.others_may_do = false;
     if (!connected) {
       found_.unoffered = offered ? "no offer of that many machines states the network between them"
                                  : "no price is known for the machines that it fits on";
@@ -391,6 +421,8 @@ class Searching {
   std::optional<base::Currency> currency_;
   bool any_number_ = false;                   // of some machines is within the limits
   bool predictable_ = false;                  // on some machines
+  std::int64_t most_devices_ = 0;             // of any machines, without limits
+  base::Bytes largest_memory_{0};             // of a device, likewise
   std::set<std::string> other_currencies_;    // of offers that cannot be compared
   std::optional<base::Error> unpredictable_;  // why not on the first that are not
   Found found_;
@@ -451,13 +483,13 @@ base::Result<Found> search(const spec::JobSpec& job, const std::vector<Machines>
   ASSAY_TRY(Found found, searching.finish());
   found.assumptions = listed(choices.risks);
   const Framework framework = framework_of(job, choices.assumed);
-  found.assumptions.push_back(
-      {"memory left free", fmt::format("{:.0f} %", 100 * headroom_of(choices.limits, framework)),
-       source_of_headroom(choices.limits, framework)});
+  found.assumptions.push_back({"memory left free",
+                               fmt::format("{:.0f} %", 100 * headroom_of(choices, framework)),
+                               source_of_headroom(choices, framework)});
   const bool tight = std::any_of(found.front.begin(), found.front.end(),
                                  [&](std::size_t i) { return found.candidates[i].choice.tight; });
   if (tight) {
-    const ErrorInterval need = needed_memory_interval();
+    const ErrorInterval& need = choices.memory_intervals.needed;
     found.assumptions.push_back(
         {"memory left free if nothing else fits", "none",
          fmt::format("may not fit: {:.2f} to {:.2f} times the predicted is needed (80 % interval)",

@@ -31,7 +31,8 @@ struct SearchLimits {
   std::int64_t max_devices = std::numeric_limits<std::int64_t>::max();
   std::optional<base::Bytes> memory;  // of a card, at most
   // Fraction of a card's memory that is left free. Default: for our trainer, whose memory is
-  // counted, the largest measured error; for other software, enough for 9 of 10 measured runs.
+  // counted, the largest measured error; for other software, enough for 9 of 10 measured runs
+  // (memory_intervals).
   std::optional<double> memory_headroom;
 };
 
@@ -42,6 +43,7 @@ struct SearchChoices {
   ModelConstants constants;
   IntervalTable intervals = shipped_intervals();  // around predicted steps
   Seen seen = shipped_seen();
+  MemoryIntervals memory_intervals;  // around predicted memory
   Sampling sampling;
 };
 
@@ -80,7 +82,8 @@ struct Found {
   std::optional<std::size_t> recommended;  // likewise: see `why`
   std::string why;                         // it is recommended, or there is nothing to recommend
   std::string unoffered;                   // it fits, but no offer has such machines: the reason
-  std::int64_t considered = 0;             // layouts x micro-batches x recomputations x machines
+  bool others_may_do = false;   // nothing is recommended, and it would be on better machines
+  std::int64_t considered = 0;  // layouts x micro-batches x recomputations x machines
   // Those about prices first, then the most frequent. Layouts are counted by their degrees, what
   // does not fit in memory by micro-batches and recomputations as well.
   std::vector<Rejection> rejected;

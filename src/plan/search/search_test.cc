@@ -249,7 +249,12 @@ TEST(Search, SaysWhyNothingIsLeft) {
   EXPECT_EQ(nothing(dollars, soon).why, "no configuration meets the limits");
   SearchChoices small;
   small.limits.memory = base::Bytes(1 << 20);
-  EXPECT_EQ(nothing(dollars, small).why, "the job does not fit on any of the machines");
+  EXPECT_EQ(nothing(dollars, small).why,
+            "the job does not fit on any of the machines within --memory 1.00 MiB");
+  // Limits that leave as much as there is are not the reason.
+  small.limits.max_devices = 1'000'000'000;
+  EXPECT_EQ(nothing(dollars, small).why,
+            "the job does not fit on any of the machines within --memory 1.00 MiB");
 }
 
 TEST(Search, WhatCannotBeSearchedIsRefused) {
