@@ -12,7 +12,7 @@ namespace {
 using step::CollectiveKind;
 
 constexpr double kTensorsPerLayer = 12;  // that ZeRO-3 of 2021 gathers one by one
-constexpr double kEndsExposed = 0.5;     // of the first and last gather
+constexpr double kEndsExposed = 0.5;     // of what one end exchanges, at least
 // XLA schedules exchanges with the whole step in view, and copies nothing to flat buffers and back.
 constexpr double kXlaSlowed = 0.3;
 constexpr double kLoraShare = 0.003;  // of the model's parameters, in adapters
@@ -69,12 +69,18 @@ ShardsTime shards_time(const Work& work, const RankShare& rank, double forward, 
     const auto exposed_of = [&](double compute, double exchange) {
       return unhidden_seconds(exchange, compute, constants.fsdp_slow);
     };
-    const double end = part.used > 0 ? part.table : 0;
-    return {
-        .forward = exposed_of(forward, weights),
-        .backward = exposed_of(backward, weights + sums),
-        .ends = kEndsExposed * (of(CollectiveKind::kAllGather, kWeightBytes * end, axes.shards) +
-                                of(CollectiveKind::kAllToAll, gradient * end, axes.data))};
+    const double table = part.used > 0 ? part.table : 0;
+    const double gathered = of(CollectiveKind::kAllGather, kWeightBytes * table, axes.shards);
+    const double summed = of(CollectiveKind::kAllToAll, gradient * table, axes.data);
+    const double beside =
+        part.layers * (std::max(0.0, forward - weights) + std::max(0.0, backward - weights - sums));
+    // A part of what one end exchanges; the rest is beside layers, where the links have time for
+    // it.
+    const double in_the_way = kEndsExposed * (gathered + summed);
+    const double all = part.gathered * gathered + part.used * summed;
+    return {.forward = exposed_of(forward, weights),
+            .backward = exposed_of(backward, weights + sums),
+            .ends = in_the_way + exposed_of(beside, all - in_the_way)};
   }
   const TrainedParameters unit = gathered_of_layer(work, rank);
   const RankAxis shards{n, apart};
