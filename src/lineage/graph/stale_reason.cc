@@ -63,6 +63,7 @@ std::string Reason::text(const std::function<std::string(const std::string&)>& s
       return fmt::format("stage {} is stale", stage);
     case Cause::kLinkMoved:
     case Cause::kMadeLinkMoved:
+      if (!instead.empty()) return fmt::format("link {} is a {} now", shown(path), instead);
       return now.empty() ? fmt::format("link {} is gone", shown(path))
                          : fmt::format("link {} leads to {} now", shown(path), now);
     case Cause::kListedMore:

@@ -38,6 +38,8 @@ struct Reason {
   // the file. 0: no recorded run; nothing: not determined.
   std::optional<store::RunId> writer = std::nullopt;
   std::string now = {};  // where the link leads now; which interpreter it is now
+  // What is in the link's place now: "file", "folder"; empty: a link or nothing.
+  std::string instead = {};
   // "input raw.txt has changed": one line, with the path formatted by `shown`.
   [[nodiscard]] std::string text(const std::function<std::string(const std::string&)>& shown) const;
 };

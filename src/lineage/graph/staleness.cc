@@ -227,6 +227,9 @@ void check_link(const LiveStages& stages, std::size_t stage, const store::PathFa
   if (is_no_longer_needed(stages, stage, fact.path, disk)) return;
   reasons.push_back({made ? Cause::kMadeLinkMoved : Cause::kLinkMoved, fact.path});
   reasons.back().now = now.value_or("");
+  if (!now && disk.exists && disk.exists(fact.path)) {
+    reasons.back().instead = disk.names && disk.names(fact.path) ? "folder" : "file";
+  }
 }
 
 // Another build of the same version is not a reason: distributions rebuild packages for security
