@@ -251,12 +251,14 @@ TEST_F(Refresh, AFailureStopsItOrWhatDependsOnIt) {
   EXPECT_EQ(stopped.exit_code, 1);
   Json report = Json::parse(stopped.out);
   EXPECT_EQ(outcomes(report), "1 failed, 2 not run, 3 not run");
+  EXPECT_THAT(stopped.err, HasSubstr("; --keep-going runs the stages that do not depend on it\n"));
   EXPECT_EQ(report["fresh"], false);
   EXPECT_EQ(content("z"), "a\n");
   const auto went_on = shell("$A refresh --keep-going --json");
   EXPECT_EQ(went_on.exit_code, 1);
   report = Json::parse(went_on.out);
   EXPECT_EQ(outcomes(report), "1 failed, 2 blocked, 3 done");
+  EXPECT_THAT(went_on.err, Not(HasSubstr("--keep-going")));
   EXPECT_EQ(content("z"), "b\n");
   std::vector<int> stale;
   for (const Json& stage : report["stale"]) stale.push_back(stage["stage"]);
