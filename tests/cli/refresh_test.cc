@@ -303,6 +303,7 @@ TEST_F(Refresh, WhatWasEditedByHandIsNotOverwritten) {
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_THAT(refused.err, HasSubstr("assay: stage 1: "));
   EXPECT_THAT(refused.err, HasSubstr("remove it to have it made again"));
+  EXPECT_THAT(shell("$A status").out, HasSubstr("next: mv out out.edited && assay run @1\n"));
   EXPECT_EQ(content("other"), "b\n");
   EXPECT_EQ(outcomes(json("refresh --keep-going")), "1 blocked, 2 done");
   EXPECT_EQ(content("out"), "mine\n");
@@ -320,6 +321,35 @@ TEST_F(Refresh, AnEditIsOverwrittenOnlyOnRequest) {
   EXPECT_THAT(dry_run(), ElementsAre(1, 2)) << "as status says";
   EXPECT_EQ(shell("$A refresh --overwrite").exit_code, 0);
   EXPECT_EQ(content("out"), "b\n");
+}
+
+// Removing the file, as for other stages, would leave the stage without its input.
+TEST_F(Refresh, AnEditOfAFileThatIsChangedInPlaceIsMadeAgainByTheStageThatMakesIt) {
+  for (const char* made : {"cp a log", "cat a > log"}) {
+    shell("rm -rf .assay log*; $A init -q; echo 1 > a; $A run -q -- " + std::string(made));
+    shell("$A run -q -- sh -c 'echo 1 >> log'; $A run -q -- sed -i s/1/9/ log; echo hand > log");
+    const auto refused = shell("$A refresh");
+    EXPECT_EQ(refused.exit_code, 1);
+    EXPECT_THAT(refused.err, HasSubstr("log was changed by hand and would be changed; keep a copy, "
+                                       "remove it, and `assay run @1`, which makes it"));
+    EXPECT_THAT(shell("$A status").out,
+                HasSubstr("log: changed by hand; running stage 3 again changes it\n\n"
+                          "next: mv log log.edited && assay run @1 && assay refresh"));
+    EXPECT_EQ(content("log"), "hand\n");
+    const auto advised = shell("mv log log.edited && $A run -q @1 && $A refresh");
+    EXPECT_EQ(advised.exit_code, 0) << advised.out << advised.err;
+    EXPECT_EQ(content("log"), "9\n9\n");
+  }
+}
+
+TEST_F(Refresh, AnEditOfAFileThatNoStageMakesIsNotToBeRemoved) {
+  shell("echo 1 > log; $A run -q -- sed -i s/1/9/ log; echo 11 > log");
+  EXPECT_THAT(shell("$A status").out, HasSubstr("next: cp log log.edited && assay run @1\n"));
+  const auto refused = shell("$A refresh");
+  EXPECT_THAT(refused.err, HasSubstr("keep a copy and use --overwrite"));
+  EXPECT_THAT(refused.err, Not(HasSubstr("remove")));
+  EXPECT_EQ(shell("$A refresh --overwrite").exit_code, 0);
+  EXPECT_EQ(content("log"), "91\n");
 }
 
 // `make` did without it once: it is still an edit that the next one would overwrite.

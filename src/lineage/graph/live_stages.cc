@@ -124,6 +124,17 @@ std::optional<LiveStages::Source> LiveStages::source(std::size_t stage,
   return best;
 }
 
+std::optional<std::size_t> LiveStages::maker(std::size_t stage, std::string_view path) const {
+  std::optional<std::size_t> best;
+  const auto touched = path_changes_.find(path);
+  if (touched == path_changes_.end()) return best;
+  for (const PathChange& touch : touched->second) {
+    if (touch.stage >= stage || touch.output == nullptr || reads(touch.stage, path)) continue;
+    if (!best || runs_[*best].id < runs_[touch.stage].id) best = touch.stage;
+  }
+  return best;
+}
+
 std::optional<LiveStages::Source> LiveStages::same_content(std::size_t stage,
                                                            const store::Input& input) const {
   if (!input.blake3) return std::nullopt;

@@ -67,6 +67,10 @@ class LiveStages {
   };
   [[nodiscard]] std::optional<Source> source(std::size_t stage, const store::Input& input) const;
 
+  // The stage, among those with lower numbers, that ran last of those that make the file at the
+  // path without reading it: what this stage, and others before it, then change in place.
+  [[nodiscard]] std::optional<std::size_t> maker(std::size_t stage, std::string_view path) const;
+
   // The last stage before this one that left the same non-empty content at another path: not a
   // source, but worth a remark.
   [[nodiscard]] std::optional<Source> same_content(std::size_t stage,

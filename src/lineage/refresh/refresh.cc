@@ -191,7 +191,7 @@ class Refresher {
     const auto at = index_.find(stage);
     if (at == index_.end()) return std::string();
     ASSAY_TRY(DiskFiles files, DiskFiles::open(store_));
-    return edit_obstacle(states_->stages.runs()[at->second],
+    return edit_obstacle(states_->stages, at->second,
                          edited_outputs(states_->stages, at->second, files.queries()),
                          request_.edited);
   }
