@@ -138,5 +138,22 @@ TEST_F(StagesCli, AFilterFileIsReadLikeGits) {
   EXPECT_THAT(outputs[0]["path"].get<std::string>(), HasSubstr("deep/secret/b"));
 }
 
+TEST_F(StagesCli, AnAttemptThatFailedAfterTheLastSuccessIsShown) {
+  const std::string command = "$ASSAY run -q -- sh -c 'cp in out; exit $CODE'; ";
+  shell("echo 1 > in; export CODE=0; " + command + "CODE=2; " + command);
+  Json stage = json("status")["stages"][0];
+  EXPECT_EQ(stage["run"], 1);
+  EXPECT_EQ(stage["stale"], false);
+  EXPECT_EQ(stage["failed_attempt"],
+            (Json{{"run", 2}, {"status", "failed"}, {"exit_code", 2}, {"signal", nullptr}}));
+  const auto text = shell("$ASSAY status");
+  EXPECT_EQ(text.exit_code, 0);
+  EXPECT_THAT(text.out, HasSubstr("note: stage 1 was tried again: run 2, failed: 2; run 1 is the "
+                                  "last that was done\n"));
+  shell("export CODE=0; " + command);
+  EXPECT_EQ(json("status")["stages"][0]["failed_attempt"], nullptr);
+  EXPECT_THAT(shell("$ASSAY status").out, Not(HasSubstr("tried")));
+}
+
 }  // namespace
 }  // namespace assay

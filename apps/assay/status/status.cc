@@ -15,6 +15,7 @@
 #include "lineage/graph/stage_states.h"
 #include "lineage/redact/command.h"
 #include "store/run_reader.h"
+#include "store/stages.h"
 
 namespace assay::cli {
 namespace {
@@ -104,12 +105,28 @@ base::Result<VariableNotes> variable_notes(store::Store& store, const store::Run
   return notes;
 }
 
+// A later run of the stage that did not succeed, which changes nothing about what is fresh.
+std::string attempt_note(const store::RunRecord& attempt, const store::RunRecord& current) {
+  return fmt::format(
+      "note: stage {} was tried again: run {}, {}; run {} is the last that was done\n",
+      current.stage, attempt.id, outcome_text(attempt), current.id);
+}
+
+base::Json attempt_json(const store::RunRecord& attempt) {
+  return {{"run", attempt.id},
+          {"status", store::name_of(attempt.status)},
+          {"exit_code", base::or_null(attempt.exit_code)},
+          {"signal", base::or_null(attempt.signal)}};
+}
+
 base::Result<base::ExitCode> status(const Session& session) {
   ASSAY_TRY(store::Store store, open_store());
   ASSAY_TRY(const std::filesystem::path directory, working_directory());
   ASSAY_TRY(const lineage::StageStates states, lineage::load_stage_states(store));
   const lineage::LiveStages& stages = states.stages;
   const auto& reasons = states.reasons;
+  using Attempts = std::map<std::int64_t, store::RunRecord>;
+  ASSAY_TRY(const Attempts attempts, store::failed_attempts(store));
 
   const auto shown = [&](const std::string& path) {
     return base::printable(lineage::shown_path(path, directory));
@@ -151,6 +168,8 @@ base::Result<base::ExitCode> status(const Session& session) {
          log_command(run) + (ambiguous.contains(run.command) ? "  in " + shown(run.directory) : ""),
          text});
     ASSAY_TRY(VariableNotes variables, variable_notes(store, run));
+    const auto attempt = attempts.find(run.stage);
+    if (attempt != attempts.end()) notes += attempt_note(attempt->second, run);
     notes += variables.text;
     list.push_back({{"stage", run.stage},
                     {"run", run.id},
@@ -158,6 +177,8 @@ base::Result<base::ExitCode> status(const Session& session) {
                     {"stale", stale},
                     {"why", std::move(why)},
                     {"reasons", std::move(reason_list)},
+                    {"failed_attempt",
+                     attempt == attempts.end() ? base::Json() : attempt_json(attempt->second)},
                     {"variables", std::move(variables.json)}});
   }
   session.print_json(base::Json{{"stale", first_stale.has_value()}, {"stages", std::move(list)}});
