@@ -147,7 +147,9 @@ base::Result<base::ExitCode> status(const Session& session) {
     }
     base::Json why = base::Json::array();
     base::Json reason_list = base::Json::array();
-    for (const lineage::Reason& reason : reasons[i]) {
+    std::vector<lineage::Reason> not_fresh = reasons[i];
+    not_fresh.insert(not_fresh.end(), states.replaced[i].begin(), states.replaced[i].end());
+    for (const lineage::Reason& reason : not_fresh) {
       why.push_back(reason.text(shown));
       reason_list.push_back(
           {{"path", base::or_null(reason.path)},
@@ -161,10 +163,11 @@ base::Result<base::ExitCode> status(const Session& session) {
         edited.push_back(reason.path);
       }
     }
-    std::string text = stale ? reasons[i].front().text(shown) : "";
-    if (reasons[i].size() > 1) text += fmt::format(", and {} more", reasons[i].size() - 1);
+    const std::string_view state = stale ? "stale" : not_fresh.empty() ? "fresh" : "replaced";
+    std::string text = not_fresh.empty() ? "" : not_fresh.front().text(shown);
+    if (not_fresh.size() > 1) text += fmt::format(", and {} more", not_fresh.size() - 1);
     table.row(
-        {fmt::format("{}", run.stage), fmt::format("{}", run.id), stale ? "stale" : "fresh",
+        {fmt::format("{}", run.stage), fmt::format("{}", run.id), std::string(state),
          log_command(run) + (ambiguous.contains(run.command) ? "  in " + shown(run.directory) : ""),
          text});
     ASSAY_TRY(VariableNotes variables, variable_notes(store, run));
@@ -174,6 +177,7 @@ base::Result<base::ExitCode> status(const Session& session) {
     list.push_back({{"stage", run.stage},
                     {"run", run.id},
                     {"command", lineage::recorded_command_text(run)},
+                    {"state", state},
                     {"stale", stale},
                     {"why", std::move(why)},
                     {"reasons", std::move(reason_list)},

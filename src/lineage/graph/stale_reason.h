@@ -1,4 +1,4 @@
-// Why a stage is stale, as data and as a line of text.
+// Why a stage is not fresh, as data and as a line of text.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,7 @@ enum class Cause {
   kChangeUndone,   // it changed a file in place, and the file has been produced again since
   kOutputChanged,  // an output has other content now
   kOutputMissing,
+  kOutputReplaced,  // another stage has written the file anew since: no reason to be stale
   kUpstream,       // a stage that produces an input is stale
   kLinkMoved,      // a symbolic link through which a file was read leads elsewhere now, or is gone
   kMadeLinkMoved,  // the same for a link that the stage made

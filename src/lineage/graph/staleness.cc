@@ -331,6 +331,18 @@ std::vector<std::vector<Reason>> staleness(const LiveStages& stages, const DiskQ
   return reasons;
 }
 
+std::vector<Reason> replaced_outputs(const LiveStages& stages, std::size_t stage,
+                                     const DiskQueries& disk) {
+  std::vector<Reason> replaced;
+  for (const Output& output : stages.runs()[stage].outputs) {
+    if (!output.blake3 || stages.is_only_log(stage, output.path)) continue;
+    const auto by = stages.replacer(stage, output.path);
+    if (!by || disk.content(output.path, *output.blake3, output.size) == OnDisk::kSame) continue;
+    replaced.push_back({Cause::kOutputReplaced, output.path, stages.runs()[*by].stage});
+  }
+  return replaced;
+}
+
 std::vector<std::string> edited_outputs(const LiveStages& stages, std::size_t stage,
                                         const DiskQueries& disk) {
   std::vector<std::string> edited;
