@@ -10,6 +10,7 @@ namespace assay {
 namespace {
 
 using base::Json;
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -182,7 +183,11 @@ TEST_F(Refresh, NothingIsFreshWhereNoRunHasSucceeded) {
 TEST_F(Refresh, WhatAnInterruptedRunLeftIsMarked) {
   // The command's parent is the process that records it.
   shell("echo 1 > in; $A run -q -- sh -c 'cat in > out; kill -9 $PPID'");
-  EXPECT_EQ(json("show 1")["run"]["status"], "interrupted");
+  const Json run = json("show 1")["run"];
+  EXPECT_EQ(run["status"], "interrupted");
+  EXPECT_EQ(run["duration_known"], false);
+  EXPECT_THAT(shell("$A show 1").out, ContainsRegex("took +at least [0-9]"));
+  EXPECT_THAT(shell("$A log").out, ContainsRegex("interrupted +at least [0-9]"));
   EXPECT_THAT(shell("$A lineage out").out, HasSubstr("unchanged since run 1 (interrupted)"));
   EXPECT_EQ(json("lineage out")["on_disk"]["failed"], true);
   EXPECT_THAT(shell("$A reproduce out").out, HasSubstr("run 1: it was interrupted"));
