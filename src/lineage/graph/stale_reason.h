@@ -19,13 +19,13 @@ enum class Cause {
   kOutputChanged,  // an output has other content now
   kOutputMissing,
   kOutputReplaced,  // another stage has written the file anew since: no reason to be stale
-  kUpstream,       // a stage that produces an input is stale
-  kLinkMoved,      // a symbolic link through which a file was read leads elsewhere now, or is gone
-  kMadeLinkMoved,  // the same for a link that the stage made
-  kListedMore,     // a folder that was listed has a new file
-  kListedGone,     // a folder that was listed, or a name in it, is gone
-  kInterpreter,    // the stage's interpreter has another version now, or is gone
-  kAppeared,       // a file that the stage looked for and did not find exists now
+  kUpstream,        // a stage that produces an input is stale
+  kLinkMoved,       // a symbolic link through which a file was read leads elsewhere now, or is gone
+  kMadeLinkMoved,   // the same for a link that the stage made
+  kListedMore,      // a folder that was listed has a new file
+  kListedGone,      // a folder that was listed, or a name in it, is gone
+  kInterpreter,     // the stage's interpreter has another version now, or is gone
+  kAppeared,        // a file that the stage looked for and did not find exists now
 };
 
 // "input-changed", …: for JSON.
