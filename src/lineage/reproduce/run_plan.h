@@ -69,8 +69,8 @@ std::vector<OutputComparison> compared_files(const ReproductionPlan& plan,
 // An error only if nothing could be started. A plan with obstacles is not run.
 base::Result<Reproduction> run_plan(const ReproductionPlan& plan, const RunPlanOptions& options);
 
-// Removes the copy if the stages made exactly what was recorded: then there is nothing in it to look
-// at. Returns whether it did.
+// Removes the copy if the stages made exactly what was recorded: then there is nothing in it to
+// look at. Returns whether it did.
 bool remove_if_identical(Reproduction& done);
 
 base::Json to_json(const Reproduction& reproduction);
