@@ -126,6 +126,12 @@ Json run_json(const ReportedRun& run, std::size_t most_points) {
 
 constexpr std::size_t kMostTitle = 100;  // columns
 
+// When an interrupted run ended is not known, only when it was last seen.
+std::string ran_text(const ReportedRun& run) {
+  const bool interrupted = run.record.status == store::RunStatus::kInterrupted;
+  return (interrupted ? "at least " : "") + base::to_text(base::Seconds(ran_s(run)));
+}
+
 Verdict verdict_of_run(const ReportedRun& run) {
   const store::RunRecord& record = run.record;
   Verdict verdict{.word = std::string(store::name_of(record.status))};
@@ -142,7 +148,7 @@ Verdict verdict_of_run(const ReportedRun& run) {
       break;
   }
   verdict.text = fmt::format("{} {}", record.status == store::RunStatus::kRunning ? "for" : "after",
-                             base::to_text(base::Seconds(ran_s(run))));
+                             ran_text(run));
   if (record.signal) {
     verdict.text += fmt::format(", by signal {}", *record.signal);
   } else if (record.exit_code && *record.exit_code != 0) {
@@ -162,8 +168,8 @@ void add_fact(Facts& facts, const ReportedRun& run, const char* series, const ch
 
 Section summary_section(const ReportedRun& run) {
   Facts facts;
-  facts.facts.push_back({"ran", base::to_text(base::Seconds(ran_s(run))),
-                         "since " + base::utc_text(run.record.started_unix_ns)});
+  facts.facts.push_back(
+      {"ran", ran_text(run), "since " + base::utc_text(run.record.started_unix_ns)});
   if (const auto steps = summary_of(series_of(run, "seconds"))) {
     const store::MetricSeries* series = series_of(run, "seconds");
     facts.facts.push_back({"steps", base::grouped(steps->count),

@@ -67,6 +67,14 @@ TEST(RunPart, ARunningRunsTimeEndsAtTheReport) {
   EXPECT_EQ(ran_s(run), 0);
 }
 
+TEST(RunPart, WhenAnInterruptedRunEndedIsNotKnown) {
+  ReportedRun run = sample_run(1);
+  run.record.status = store::RunStatus::kInterrupted;
+  run.record.duration_s = 90;
+  run.metrics.clear();
+  EXPECT_THAT(run_part(run).verdict.text, HasSubstr("after at least 1.50 min"));
+}
+
 TEST(RunPart, ShortTimesHaveNoExponent) {
   ReportedRun run = sample_run(1);
   run.metrics.clear();

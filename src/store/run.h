@@ -185,7 +185,7 @@ struct RunRecord {  // NOLINT(bugprone-exception-escape): as Context
   bool complete = false;
   std::int64_t dropped = 0;
   std::int64_t started_unix_ns = 0;
-  double duration_s = 0;
+  double duration_s = 0;  // of an interrupted run until its last recorded event
   // 1, 2, … within the project, assigned when the run is finished; a repeated stage keeps its
   // number. 0: the run is not a run of any stage, for example because it failed.
   std::int64_t stage = 0;

@@ -70,4 +70,23 @@ base::Result<std::vector<RunRecord>> live_runs(Store& store) {
   return runs_of(select);
 }
 
+base::Result<std::map<std::int64_t, RunRecord>> failed_attempts(Store& store) {
+  Database& database = store.database();
+  ASSAY_TRY(Statement select,
+            database.prepare(fmt::format(
+                "SELECT {} FROM run j WHERE j.stage IS NULL AND j.status IN ('failed',"
+                " 'interrupted') AND j.id > (SELECT min(run) FROM stage) ORDER BY j.id DESC",
+                kRunColumns)));
+  ASSAY_TRY(std::vector<RunRecord> runs, runs_of(select));
+  ASSAY_TRY(const std::vector<RunRecord> current, live_runs(store));
+  std::map<std::int64_t, RunId> newest;
+  for (const RunRecord& run : current) newest[run.stage] = run.id;
+  std::map<std::int64_t, RunRecord> attempts;
+  for (RunRecord& run : runs) {
+    ASSAY_TRY(const std::int64_t stage, repeated_stage(database, run, std::nullopt));
+    if (stage != 0 && run.id > newest[stage]) attempts.emplace(stage, std::move(run));
+  }
+  return attempts;
+}
+
 }  // namespace assay::store

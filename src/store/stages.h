@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -18,6 +19,10 @@ base::Result<RunRecord> stage_run(Store& store, std::int64_t number);
 
 // The current runs of all stages in the order of their numbers, without context and lists.
 base::Result<std::vector<RunRecord>> live_runs(Store& store);
+
+// By the stage's number: the newest run after its current one that failed or was interrupted, if it
+// had the stage's name or command. It belongs to no stage, because it did not succeed.
+base::Result<std::map<std::int64_t, RunRecord>> failed_attempts(Store& store);
 
 // Up to `most` earlier runs of this run's stage, newest first.
 base::Result<std::vector<RunId>> earlier_runs(Store& store, const RunRecord& run, std::size_t most);

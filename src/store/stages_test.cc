@@ -124,6 +124,37 @@ TEST_F(StagesTest, OnlySuccessMakesAStage) {
   EXPECT_EQ(stages(), "");
 }
 
+TEST_F(StagesTest, AFailedRunIsAnAttemptAtTheStageOfItsCommandOrName) {
+  const auto attempts = [this] {
+    std::string text;
+    const auto all = *failed_attempts(store_);
+    for (const auto& [stage, run] : all) text += fmt::format("{}:{} ", stage, run.id);
+    return text;
+  };
+  const auto fail = [this](const std::string& description, const std::string& name = "") {
+    RunRecord run = run_of(description);
+    run.name = name;
+    run.status = RunStatus::kFailed;
+    run.exit_code = 2;
+    ASSERT_TRUE(record_run(store_, run));
+  };
+  fail("a in=1 -> x=1");
+  EXPECT_EQ(attempts(), "");
+  record(store_, "a in=1 -> x=1");
+  RunRecord named = run_of("b in=1 -> y=1");
+  named.name = "train";
+  ASSERT_TRUE(record_run(store_, named));
+  EXPECT_EQ(attempts(), "") << "before it";
+  fail("a in=2");
+  fail("c in=2");
+  EXPECT_EQ(attempts(), "1:4 ") << "c is no stage";
+  fail("a");
+  fail("other", "train");
+  EXPECT_EQ(attempts(), "1:6 2:7 ");
+  record(store_, "a in=3 -> x=3");
+  EXPECT_EQ(attempts(), "2:7 ");
+}
+
 TEST_F(StagesTest, ANumberNamesItsCurrentRun) {
   EXPECT_THAT(line_of(stage_run(store_, 1)), HasSubstr("no run has succeeded yet"));
   record(store_, "x --k 1 -> a=1");

@@ -119,6 +119,13 @@ TEST_P(FreshUnder, ALinkThatLeadsElsewhereIsAChange) {
   EXPECT_EQ(state(), "fresh");
   done("rm current");
   EXPECT_EQ(state(), "link current is gone");
+  done("cp -r v1 current");
+  EXPECT_EQ(state(), "link current is a folder now");
+}
+
+TEST_F(Fresh, ALinkThatBecameAFileIsNotGone) {
+  done("echo 1 > data; ln -s data in; $ASSAY run -- cp in out; rm in; cp data in");
+  EXPECT_EQ(state(), "link in is a file now");
 }
 
 TEST_P(FreshUnder, AFileAddedToAListedFolderIsAChange) {

@@ -67,6 +67,19 @@ TEST_F(Pack, WhatIsUnpackedElsewhereIsMadeAgainBitForBit) {
   EXPECT_EQ(content("new/top"), "20\n19\n18\n");
 }
 
+// The log is in a folder that the pack does not have; `refresh` goes on without it, too.
+TEST_F(Pack, ALogThatWasElsewhereIsNotNeededToMakeTheFileAgain) {
+  shell(
+      "mkdir logs; echo old > logs/err; cd project; echo 1 > in;"
+      " $A run -- cp in out 2>> ../logs/err; $A pack out -o ../p.tar");
+  ASSERT_EQ(shell("rm -r project logs; $A unpack p.tar --directory new").exit_code, 0);
+  const auto made = shell("cd new; $A reproduce out --run --directory ../copy");
+  EXPECT_EQ(made.exit_code, 0) << made.out << made.err;
+  EXPECT_THAT(made.err, HasSubstr("the stage's standard error is not redirected"));
+  EXPECT_EQ(content("copy/out"), "1\n");
+  EXPECT_EQ(shell("cd new; $A refresh").exit_code, 0);
+}
+
 TEST_F(Pack, AnyTarReadsItAndContentsAreNamedByTheirDigest) {
   make_pack();
   shell("cd project; $A pack 2 -o ../run.tar.zst");

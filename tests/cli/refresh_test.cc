@@ -10,6 +10,7 @@ namespace assay {
 namespace {
 
 using base::Json;
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -182,7 +183,11 @@ TEST_F(Refresh, NothingIsFreshWhereNoRunHasSucceeded) {
 TEST_F(Refresh, WhatAnInterruptedRunLeftIsMarked) {
   // The command's parent is the process that records it.
   shell("echo 1 > in; $A run -q -- sh -c 'cat in > out; kill -9 $PPID'");
-  EXPECT_EQ(json("show 1")["run"]["status"], "interrupted");
+  const Json run = json("show 1")["run"];
+  EXPECT_EQ(run["status"], "interrupted");
+  EXPECT_EQ(run["duration_known"], false);
+  EXPECT_THAT(shell("$A show 1").out, ContainsRegex("took +at least [0-9]"));
+  EXPECT_THAT(shell("$A log").out, ContainsRegex("interrupted +at least [0-9]"));
   EXPECT_THAT(shell("$A lineage out").out, HasSubstr("unchanged since run 1 (interrupted)"));
   EXPECT_EQ(json("lineage out")["on_disk"]["failed"], true);
   EXPECT_THAT(shell("$A reproduce out").out, HasSubstr("run 1: it was interrupted"));
@@ -251,12 +256,14 @@ TEST_F(Refresh, AFailureStopsItOrWhatDependsOnIt) {
   EXPECT_EQ(stopped.exit_code, 1);
   Json report = Json::parse(stopped.out);
   EXPECT_EQ(outcomes(report), "1 failed, 2 not run, 3 not run");
+  EXPECT_THAT(stopped.err, HasSubstr("; --keep-going runs the stages that do not depend on it\n"));
   EXPECT_EQ(report["fresh"], false);
   EXPECT_EQ(content("z"), "a\n");
   const auto went_on = shell("$A refresh --keep-going --json");
   EXPECT_EQ(went_on.exit_code, 1);
   report = Json::parse(went_on.out);
   EXPECT_EQ(outcomes(report), "1 failed, 2 blocked, 3 done");
+  EXPECT_THAT(went_on.err, Not(HasSubstr("--keep-going")));
   EXPECT_EQ(content("z"), "b\n");
   std::vector<int> stale;
   for (const Json& stage : report["stale"]) stale.push_back(stage["stage"]);
@@ -301,6 +308,7 @@ TEST_F(Refresh, WhatWasEditedByHandIsNotOverwritten) {
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_THAT(refused.err, HasSubstr("assay: stage 1: "));
   EXPECT_THAT(refused.err, HasSubstr("remove it to have it made again"));
+  EXPECT_THAT(shell("$A status").out, HasSubstr("next: mv out out.edited && assay run @1\n"));
   EXPECT_EQ(content("other"), "b\n");
   EXPECT_EQ(outcomes(json("refresh --keep-going")), "1 blocked, 2 done");
   EXPECT_EQ(content("out"), "mine\n");
@@ -318,6 +326,35 @@ TEST_F(Refresh, AnEditIsOverwrittenOnlyOnRequest) {
   EXPECT_THAT(dry_run(), ElementsAre(1, 2)) << "as status says";
   EXPECT_EQ(shell("$A refresh --overwrite").exit_code, 0);
   EXPECT_EQ(content("out"), "b\n");
+}
+
+// Removing the file, as for other stages, would leave the stage without its input.
+TEST_F(Refresh, AnEditOfAFileThatIsChangedInPlaceIsMadeAgainByTheStageThatMakesIt) {
+  for (const char* made : {"cp a log", "cat a > log"}) {
+    shell("rm -rf .assay log*; $A init -q; echo 1 > a; $A run -q -- " + std::string(made));
+    shell("$A run -q -- sh -c 'echo 1 >> log'; $A run -q -- sed -i s/1/9/ log; echo hand > log");
+    const auto refused = shell("$A refresh");
+    EXPECT_EQ(refused.exit_code, 1);
+    EXPECT_THAT(refused.err, HasSubstr("log was changed by hand and would be changed; keep a copy, "
+                                       "remove it, and `assay run @1`, which makes it"));
+    EXPECT_THAT(shell("$A status").out,
+                HasSubstr("log: changed by hand; running stage 3 again changes it\n\n"
+                          "next: mv log log.edited && assay run @1 && assay refresh"));
+    EXPECT_EQ(content("log"), "hand\n");
+    const auto advised = shell("mv log log.edited && $A run -q @1 && $A refresh");
+    EXPECT_EQ(advised.exit_code, 0) << advised.out << advised.err;
+    EXPECT_EQ(content("log"), "9\n9\n");
+  }
+}
+
+TEST_F(Refresh, AnEditOfAFileThatNoStageMakesIsNotToBeRemoved) {
+  shell("echo 1 > log; $A run -q -- sed -i s/1/9/ log; echo 11 > log");
+  EXPECT_THAT(shell("$A status").out, HasSubstr("next: cp log log.edited && assay run @1\n"));
+  const auto refused = shell("$A refresh");
+  EXPECT_THAT(refused.err, HasSubstr("keep a copy and use --overwrite"));
+  EXPECT_THAT(refused.err, Not(HasSubstr("remove")));
+  EXPECT_EQ(shell("$A refresh --overwrite").exit_code, 0);
+  EXPECT_EQ(content("log"), "91\n");
 }
 
 // `make` did without it once: it is still an edit that the next one would overwrite.

@@ -49,6 +49,26 @@ TEST_F(ReproduceCli, PlanChangesNothing) {
   EXPECT_THAT(outcome.out, HasSubstr("raw.txt\ns.sh\nsorted.txt\nupper.txt\n"));
 }
 
+// Of what is the same, the project has it already.
+TEST_F(ReproduceCli, TheTemporaryFolderIsKeptWhereItHasSomethingNew) {
+  const auto copies = [&](const std::string& arguments) {
+    const auto outcome = shell("mkdir -p tmp; TMPDIR=$PWD/tmp $ASSAY reproduce " + arguments +
+                               " --run --json 2>/dev/null | sed -n 's/^    \"directory\": //p';"
+                               " ls tmp | wc -l; rm -rf tmp");
+    return outcome.out;
+  };
+  EXPECT_EQ(copies("upper.txt"), "null,\n0\n");
+  EXPECT_THAT(shell("$ASSAY reproduce upper.txt --run").out,
+              HasSubstr("the copy was removed; --directory DIR keeps it"));
+  const auto kept = shell("$ASSAY reproduce upper.txt --run --directory kept; ls kept; rm -r kept");
+  EXPECT_THAT(kept.out, HasSubstr("/kept\n"));
+  EXPECT_THAT(kept.out, HasSubstr("upper.txt\n"));
+  shell("mv upper.txt away");
+  EXPECT_THAT(copies("upper.txt"), HasSubstr("/tmp/assay-reproduce-")) << "the only place";
+  shell("$ASSAY run -- sh -c 'cp sorted.txt same; date +%N > new'");
+  EXPECT_THAT(copies("same"), HasSubstr("/tmp/assay-reproduce-")) << "another output differs";
+}
+
 TEST_F(ReproduceCli, MadeAgainAfterTheSourceMovedOn) {
   shell(
       "echo false > s.sh; echo other > raw.txt; git -c user.name=a -c user.email=a@b commit -qam "

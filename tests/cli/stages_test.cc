@@ -138,5 +138,37 @@ TEST_F(StagesCli, AFilterFileIsReadLikeGits) {
   EXPECT_THAT(outputs[0]["path"].get<std::string>(), HasSubstr("deep/secret/b"));
 }
 
+TEST_F(StagesCli, AStageWhoseFileAnotherStageReplacedIsNotCalledFresh) {
+  shell("echo 1 > a; echo 2 > b; $ASSAY run -q -- cat a > out; $ASSAY run -q -- cat b > out");
+  shell("$ASSAY run -q -- cp a log; $ASSAY run -q -- sh -c 'echo 3 >> log'");
+  const Json status = json("status");
+  EXPECT_EQ(status["stale"], false);
+  std::vector<std::string> states;
+  for (const Json& stage : status["stages"]) states.push_back(stage["state"]);
+  EXPECT_THAT(states, ::testing::ElementsAre("replaced", "fresh", "fresh", "fresh"));
+  EXPECT_EQ(status["stages"][0]["reasons"][0]["cause"], "output-replaced");
+  const auto text = shell("$ASSAY status");
+  EXPECT_EQ(text.exit_code, 0);
+  EXPECT_THAT(text.out, HasSubstr("stage 2 has replaced out"));
+  EXPECT_THAT(shell("$ASSAY refresh").out, HasSubstr("everything is fresh"));
+}
+
+TEST_F(StagesCli, AnAttemptThatFailedAfterTheLastSuccessIsShown) {
+  const std::string command = "$ASSAY run -q -- sh -c 'cp in out; exit $CODE'; ";
+  shell("echo 1 > in; export CODE=0; " + command + "CODE=2; " + command);
+  Json stage = json("status")["stages"][0];
+  EXPECT_EQ(stage["run"], 1);
+  EXPECT_EQ(stage["stale"], false);
+  EXPECT_EQ(stage["failed_attempt"],
+            (Json{{"run", 2}, {"status", "failed"}, {"exit_code", 2}, {"signal", nullptr}}));
+  const auto text = shell("$ASSAY status");
+  EXPECT_EQ(text.exit_code, 0);
+  EXPECT_THAT(text.out, HasSubstr("note: stage 1 was tried again: run 2, failed: 2; run 1 is the "
+                                  "last that was done\n"));
+  shell("export CODE=0; " + command);
+  EXPECT_EQ(json("status")["stages"][0]["failed_attempt"], nullptr);
+  EXPECT_THAT(shell("$ASSAY status").out, Not(HasSubstr("tried")));
+}
+
 }  // namespace
 }  // namespace assay

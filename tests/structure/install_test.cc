@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include <cstdlib>
+#include <regex>
 #include <set>
 
 #include "base/testing/temp_dir.h"
@@ -57,6 +58,31 @@ TEST_F(Install, IsRemovedWithTheFoldersThatItMade) {
   ASSERT_EQ(install(prefix()), 0);  // again, over the first
   ASSERT_EQ(install("--remove " + prefix().string()), 0);
   EXPECT_EQ(installed(), before);
+}
+
+TEST_F(Install, LinksInInstalledPagesLeadToInstalledFiles) {
+  fs::copy(kRepository / "docs", tree() / "docs",
+           fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+  write(tree() / "docs/page.md",
+        "[src/x.cc](../src/x.cc), [`y`](../src/y.cc#part) and [z](plan.md#top)\n");
+  ASSERT_EQ(install(prefix()), 0);
+  const fs::path pages = prefix() / "share/doc/assay";
+  EXPECT_EQ(content(pages / "page.md"), "src/x.cc, `y` (src/y.cc) and [z](plan.md#top)\n");
+  const std::regex link(R"(\]\(([^)#\s]+))");
+  int links = 0;
+  for (const auto& page : fs::directory_iterator(pages)) {
+    if (page.path().extension() != ".md") continue;
+    const std::string text = content(page.path());
+    for (std::sregex_iterator at(text.begin(), text.end(), link), end; at != end; ++at) {
+      const std::string target = (*at)[1];
+      if (target.find("://") != std::string::npos) continue;
+      EXPECT_TRUE(fs::exists(pages / target)) << page.path() << ": " << target;
+      ++links;
+    }
+  }
+  EXPECT_GT(links, 100);
+  ASSERT_EQ(install("--remove " + prefix().string()), 0);
+  EXPECT_THAT(installed(), IsEmpty());
 }
 
 TEST_F(Install, NothingIsInstalledUnlessAllIsBuilt) {

@@ -189,7 +189,7 @@ Result<ExitCode> reproduce(const Session& session, const ReproduceOptions& optio
   // Standard output is reserved for the verdict.
   base::UniqueFd silent;
   if (session.quiet) silent.reset(::open("/dev/null", O_WRONLY | O_CLOEXEC));
-  ASSAY_TRY(const lineage::Reproduction done,
+  ASSAY_TRY(lineage::Reproduction done,
             lineage::run_plan(plan, {.directory = options.directory,
                                      .environment = base::Environment::from_current().values(),
                                      .allow_outside = options.allow_outside,
@@ -199,12 +199,17 @@ Result<ExitCode> reproduce(const Session& session, const ReproduceOptions& optio
                                          base::write_stderr(base::printable(line) + "\n");
                                        }
                                      }}));
+  // Where the project no longer has the artifact as it was, the copy is the only place that does.
+  const bool wanted =
+      !options.directory.empty() || described.state.kind != lineage::FileState::Kind::kUnchanged;
+  const bool removed = !wanted && lineage::remove_if_identical(done);
   document["reproduction"] = to_json(done);
   document["verdict"] = done.exit_code() == ExitCode::kYes  ? "identical"
                         : done.exit_code() == ExitCode::kNo ? "different"
                                                             : "undecided";
   session.print_json(document);
   print_verdicts(session, plan, done);
+  if (removed) session.print("the copy was removed; --directory DIR keeps it\n");
   return done.exit_code();
 }
 
@@ -223,7 +228,7 @@ Verb reproduce_verb(const Session& session) {
                          true}},
           .options = {{"--run", "reproduce it in a fresh folder and compare", &options->run},
                       {"--directory",
-                       "the fresh folder; default: a temporary one",
+                       "the fresh folder, which is kept; default: a temporary one",
                        &options->directory,
                        {},
                        "DIR",

@@ -15,6 +15,7 @@
 #include "lineage/graph/stage_states.h"
 #include "lineage/redact/command.h"
 #include "store/run_reader.h"
+#include "store/stages.h"
 
 namespace assay::cli {
 namespace {
@@ -29,29 +30,46 @@ std::string free_name(const std::filesystem::path& directory, const std::string&
   return free;
 }
 
-// What running it again does to a file that it left.
-std::string_view effect_on(const store::RunRecord& run, const std::string& path) {
-  for (const std::string& redirect : run.redirects) {
-    if (redirect.ends_with(">>" + path)) return "appends to";
-  }
-  const auto output = std::find_if(run.outputs.begin(), run.outputs.end(),
-                                   [&](const store::Output& one) { return one.path == path; });
-  return output != run.outputs.end() && output->before ? "changes" : "overwrites";
+// Whether the stage's standard output or error replaces the file. `run @N` does not do that to
+// content that no run left.
+bool is_redirected_over(const store::RunRecord& run, const std::string& path) {
+  return std::any_of(run.redirects.begin(), run.redirects.end(), [&](const std::string& redirect) {
+    return redirect.ends_with(">" + path) && !redirect.ends_with(">>" + path);
+  });
 }
 
-// The next command must not destroy an edit that exists nowhere else.
+// What running it again does to a file that it left.
+std::string_view effect_on(const lineage::LiveStages& stages, std::size_t stage,
+                           const std::string& path) {
+  for (const std::string& redirect : stages.runs()[stage].redirects) {
+    if (redirect.ends_with(">>" + path)) return "appends to";
+  }
+  return stages.reads(stage, path) ? "changes" : "overwrites";
+}
+
+// The next command must not destroy an edit that exists nowhere else, nor leave the stage without
+// a file that it changes in place.
 void print_edited(const Session& session, const std::filesystem::path& directory,
-                  const std::vector<std::string>& edited, const store::RunRecord& run) {
-  const std::int64_t stage = run.stage;
+                  const std::vector<std::string>& edited, const lineage::LiveStages& stages,
+                  std::size_t stage) {
+  const std::int64_t number = stages.runs()[stage].stage;
   std::string keep;
+  std::string run;
   for (const std::string& path : edited) {
     const std::string name = lineage::shown_path(path, directory);
     session.print(fmt::format("\n{}: changed by hand; running stage {} again {} it\n",
-                              base::printable(name), stage, effect_on(run, path)));
-    keep += fmt::format("cp {} {} && ", base::path_argument(name),
+                              base::printable(name), number, effect_on(stages, stage, path)));
+    std::string_view how = is_redirected_over(stages.runs()[stage], path) ? "mv" : "cp";
+    if (const auto maker = stages.maker(stage, path); maker && stages.reads(stage, path)) {
+      how = "mv";
+      const std::string again = fmt::format("assay run @{} && ", stages.runs()[*maker].stage);
+      if (run.find(again) == std::string::npos) run += again;
+    }
+    keep += fmt::format("{} {} {} && ", how, base::path_argument(name),
                         base::path_argument(free_name(directory, name + ".edited")));
   }
-  session.next(fmt::format("{}assay run @{}", keep, stage));
+  run += run.empty() ? fmt::format("assay run @{}", number) : "assay refresh";
+  session.next(keep + run);
 }
 
 // Their stages can be told apart by the folder only.
@@ -87,12 +105,28 @@ base::Result<VariableNotes> variable_notes(store::Store& store, const store::Run
   return notes;
 }
 
+// A later run of the stage that did not succeed, which changes nothing about what is fresh.
+std::string attempt_note(const store::RunRecord& attempt, const store::RunRecord& current) {
+  return fmt::format(
+      "note: stage {} was tried again: run {}, {}; run {} is the last that was done\n",
+      current.stage, attempt.id, outcome_text(attempt), current.id);
+}
+
+base::Json attempt_json(const store::RunRecord& attempt) {
+  return {{"run", attempt.id},
+          {"status", store::name_of(attempt.status)},
+          {"exit_code", base::or_null(attempt.exit_code)},
+          {"signal", base::or_null(attempt.signal)}};
+}
+
 base::Result<base::ExitCode> status(const Session& session) {
   ASSAY_TRY(store::Store store, open_store());
   ASSAY_TRY(const std::filesystem::path directory, working_directory());
   ASSAY_TRY(const lineage::StageStates states, lineage::load_stage_states(store));
   const lineage::LiveStages& stages = states.stages;
   const auto& reasons = states.reasons;
+  using Attempts = std::map<std::int64_t, store::RunRecord>;
+  ASSAY_TRY(const Attempts attempts, store::failed_attempts(store));
 
   const auto shown = [&](const std::string& path) {
     return base::printable(lineage::shown_path(path, directory));
@@ -100,8 +134,8 @@ base::Result<base::ExitCode> status(const Session& session) {
   base::Json list = base::Json::array();
   base::Table table({"stage", "run", "state", "command", "why"});
   std::optional<std::int64_t> first_stale;
-  const store::RunRecord* stale_run = nullptr;  // of that stage
-  std::vector<std::string> edited;              // outputs of that stage
+  std::size_t stale_index = 0;      // of that stage
+  std::vector<std::string> edited;  // outputs of that stage
   std::string notes;
   const std::set<std::vector<std::string>> ambiguous = commands_of_several_folders(stages);
   for (std::size_t i = 0; i < reasons.size(); ++i) {
@@ -109,11 +143,13 @@ base::Result<base::ExitCode> status(const Session& session) {
     const bool stale = !reasons[i].empty();
     if (stale && !first_stale) {
       first_stale = run.stage;
-      stale_run = &run;
+      stale_index = i;
     }
     base::Json why = base::Json::array();
     base::Json reason_list = base::Json::array();
-    for (const lineage::Reason& reason : reasons[i]) {
+    std::vector<lineage::Reason> not_fresh = reasons[i];
+    not_fresh.insert(not_fresh.end(), states.replaced[i].begin(), states.replaced[i].end());
+    for (const lineage::Reason& reason : not_fresh) {
       why.push_back(reason.text(shown));
       reason_list.push_back(
           {{"path", base::or_null(reason.path)},
@@ -127,20 +163,26 @@ base::Result<base::ExitCode> status(const Session& session) {
         edited.push_back(reason.path);
       }
     }
-    std::string text = stale ? reasons[i].front().text(shown) : "";
-    if (reasons[i].size() > 1) text += fmt::format(", and {} more", reasons[i].size() - 1);
+    const std::string_view state = stale ? "stale" : not_fresh.empty() ? "fresh" : "replaced";
+    std::string text = not_fresh.empty() ? "" : not_fresh.front().text(shown);
+    if (not_fresh.size() > 1) text += fmt::format(", and {} more", not_fresh.size() - 1);
     table.row(
-        {fmt::format("{}", run.stage), fmt::format("{}", run.id), stale ? "stale" : "fresh",
+        {fmt::format("{}", run.stage), fmt::format("{}", run.id), std::string(state),
          log_command(run) + (ambiguous.contains(run.command) ? "  in " + shown(run.directory) : ""),
          text});
     ASSAY_TRY(VariableNotes variables, variable_notes(store, run));
+    const auto attempt = attempts.find(run.stage);
+    if (attempt != attempts.end()) notes += attempt_note(attempt->second, run);
     notes += variables.text;
     list.push_back({{"stage", run.stage},
                     {"run", run.id},
                     {"command", lineage::recorded_command_text(run)},
+                    {"state", state},
                     {"stale", stale},
                     {"why", std::move(why)},
                     {"reasons", std::move(reason_list)},
+                    {"failed_attempt",
+                     attempt == attempts.end() ? base::Json() : attempt_json(attempt->second)},
                     {"variables", std::move(variables.json)}});
   }
   session.print_json(base::Json{{"stale", first_stale.has_value()}, {"stages", std::move(list)}});
@@ -154,7 +196,7 @@ base::Result<base::ExitCode> status(const Session& session) {
   if (edited.empty()) {
     session.next(first_stale ? "assay refresh" : "assay dag");
   } else {
-    print_edited(session, directory, edited, *stale_run);
+    print_edited(session, directory, edited, stages, stale_index);
   }
   return first_stale ? base::ExitCode::kNo : base::ExitCode::kYes;
 }

@@ -124,6 +124,28 @@ std::optional<LiveStages::Source> LiveStages::source(std::size_t stage,
   return best;
 }
 
+std::optional<std::size_t> LiveStages::last_maker(
+    std::string_view path, const std::function<bool(std::size_t stage)>& counts) const {
+  std::optional<std::size_t> last;
+  const auto touched = path_changes_.find(path);
+  if (touched == path_changes_.end()) return last;
+  for (const PathChange& touch : touched->second) {
+    // What is appended to a log is not among the stage's needs.
+    const bool makes = touch.output != nullptr && !touch.output->before;
+    if (!makes || reads(touch.stage, path) || !counts(touch.stage)) continue;
+    if (!last || runs_[*last].id < runs_[touch.stage].id) last = touch.stage;
+  }
+  return last;
+}
+
+std::optional<std::size_t> LiveStages::maker(std::size_t stage, std::string_view path) const {
+  return last_maker(path, [&](std::size_t other) { return other < stage; });
+}
+
+std::optional<std::size_t> LiveStages::replacer(std::size_t stage, std::string_view path) const {
+  return last_maker(path, [&](std::size_t other) { return runs_[other].id > runs_[stage].id; });
+}
+
 std::optional<LiveStages::Source> LiveStages::same_content(std::size_t stage,
                                                            const store::Input& input) const {
   if (!input.blake3) return std::nullopt;

@@ -67,6 +67,14 @@ class LiveStages {
   };
   [[nodiscard]] std::optional<Source> source(std::size_t stage, const store::Input& input) const;
 
+  // The stage, among those with lower numbers, that ran last of those that make the file at the
+  // path without reading it: what this stage, and others before it, then change in place.
+  [[nodiscard]] std::optional<std::size_t> maker(std::size_t stage, std::string_view path) const;
+
+  // The stage that ran last of those that ran after this one and made the file at the path without
+  // reading it.
+  [[nodiscard]] std::optional<std::size_t> replacer(std::size_t stage, std::string_view path) const;
+
   // The last stage before this one that left the same non-empty content at another path: not a
   // source, but worth a remark.
   [[nodiscard]] std::optional<Source> same_content(std::size_t stage,
@@ -88,6 +96,10 @@ class LiveStages {
     std::size_t stage = 0;
     const store::Output* output = nullptr;  // none: deleted or renamed away
   };
+  // Of the stages that make the file at the path without reading it, and that count, the one that
+  // ran last.
+  [[nodiscard]] std::optional<std::size_t> last_maker(
+      std::string_view path, const std::function<bool(std::size_t stage)>& counts) const;
 
   std::vector<store::RunRecord> runs_;
   std::vector<std::vector<store::Input>> needs_;

@@ -70,6 +70,8 @@ Json gpu_json(const store::GpuWork& work) {
 }  // namespace
 
 Json run_head_json(const store::RunRecord& run) {
+  // Of an interrupted run only the time until the last event in its log is known.
+  const bool known = run.status != store::RunStatus::kInterrupted;
   return {{"id", run.id},
           {"uid", run.uid},
           {"command", recorded_command_text(run)},
@@ -88,7 +90,8 @@ Json run_head_json(const store::RunRecord& run) {
           {"complete", run.complete},
           {"dropped", run.dropped},
           {"started_at", base::utc_millis_text(run.started_unix_ns)},
-          {"duration_s", run.duration_s},
+          {"duration_s", known || run.duration_s > 0 ? Json(run.duration_s) : Json()},
+          {"duration_known", known},
           {"inputs", run.input_count},
           {"outputs", run.output_count},
           {"processes", run.process_count}};

@@ -17,13 +17,15 @@ base::Result<StageStates> load_stage_states(
     };
   }
   auto reasons = staleness(stages, queries);
+  std::vector<std::vector<Reason>> replaced;
   std::vector<std::vector<std::string>> edited;
   for (std::size_t stage = 0; stage < stages.runs().size(); ++stage) {
+    replaced.push_back(replaced_outputs(stages, stage, queries));
     edited.push_back(edited_outputs(stages, stage, queries));
   }
   // Only a cache: another process may hold the lock.
   static_cast<void>(files.save_hashes());
-  return StageStates{std::move(stages), std::move(reasons), std::move(edited)};
+  return StageStates{std::move(stages), std::move(reasons), std::move(replaced), std::move(edited)};
 }
 
 }  // namespace assay::lineage

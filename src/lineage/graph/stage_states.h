@@ -17,6 +17,7 @@ struct StageStates {
   LiveStages stages;
   // For each stage, in the order of `stages`; empty: it is fresh.
   std::vector<std::vector<Reason>> reasons;
+  std::vector<std::vector<Reason>> replaced;     // replaced_outputs() of each
   std::vector<std::vector<std::string>> edited;  // edited_outputs() of each
 };
 

@@ -27,6 +27,8 @@ std::string_view name_of(Cause cause) {
       return "output-changed";
     case Cause::kOutputMissing:
       return "output-gone";
+    case Cause::kOutputReplaced:
+      return "output-replaced";
     case Cause::kUpstream:
       return "stage-stale";
     case Cause::kLinkMoved:
@@ -59,10 +61,13 @@ std::string Reason::text(const std::function<std::string(const std::string&)>& s
       return fmt::format("output {} {}", shown(path), changed_text(writer));
     case Cause::kOutputMissing:
       return fmt::format("output {} is gone", shown(path));
+    case Cause::kOutputReplaced:
+      return fmt::format("stage {} has replaced {}", stage, shown(path));
     case Cause::kUpstream:
       return fmt::format("stage {} is stale", stage);
     case Cause::kLinkMoved:
     case Cause::kMadeLinkMoved:
+      if (!instead.empty()) return fmt::format("link {} is a {} now", shown(path), instead);
       return now.empty() ? fmt::format("link {} is gone", shown(path))
                          : fmt::format("link {} leads to {} now", shown(path), now);
     case Cause::kListedMore:

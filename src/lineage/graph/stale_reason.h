@@ -1,4 +1,4 @@
-// Why a stage is stale, as data and as a line of text.
+// Why a stage is not fresh, as data and as a line of text.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,14 @@ enum class Cause {
   kChangeUndone,   // it changed a file in place, and the file has been produced again since
   kOutputChanged,  // an output has other content now
   kOutputMissing,
-  kUpstream,       // a stage that produces an input is stale
-  kLinkMoved,      // a symbolic link through which a file was read leads elsewhere now, or is gone
-  kMadeLinkMoved,  // the same for a link that the stage made
-  kListedMore,     // a folder that was listed has a new file
-  kListedGone,     // a folder that was listed, or a name in it, is gone
-  kInterpreter,    // the stage's interpreter has another version now, or is gone
-  kAppeared,       // a file that the stage looked for and did not find exists now
+  kOutputReplaced,  // another stage has written the file anew since: no reason to be stale
+  kUpstream,        // a stage that produces an input is stale
+  kLinkMoved,       // a symbolic link through which a file was read leads elsewhere now, or is gone
+  kMadeLinkMoved,   // the same for a link that the stage made
+  kListedMore,      // a folder that was listed has a new file
+  kListedGone,      // a folder that was listed, or a name in it, is gone
+  kInterpreter,     // the stage's interpreter has another version now, or is gone
+  kAppeared,        // a file that the stage looked for and did not find exists now
 };
 
 // "input-changed", …: for JSON.
@@ -38,6 +39,8 @@ struct Reason {
   // the file. 0: no recorded run; nothing: not determined.
   std::optional<store::RunId> writer = std::nullopt;
   std::string now = {};  // where the link leads now; which interpreter it is now
+  // What is in the link's place now: "file", "folder"; empty: a link or nothing.
+  std::string instead = {};
   // "input raw.txt has changed": one line, with the path formatted by `shown`.
   [[nodiscard]] std::string text(const std::function<std::string(const std::string&)>& shown) const;
 };

@@ -227,6 +227,9 @@ void check_link(const LiveStages& stages, std::size_t stage, const store::PathFa
   if (is_no_longer_needed(stages, stage, fact.path, disk)) return;
   reasons.push_back({made ? Cause::kMadeLinkMoved : Cause::kLinkMoved, fact.path});
   reasons.back().now = now.value_or("");
+  if (!now && disk.exists && disk.exists(fact.path)) {
+    reasons.back().instead = disk.names && disk.names(fact.path) ? "folder" : "file";
+  }
 }
 
 // Another build of the same version is not a reason: distributions rebuild packages for security
@@ -326,6 +329,18 @@ std::vector<std::vector<Reason>> staleness(const LiveStages& stages, const DiskQ
   }
   propagate(stages, order, reasons);
   return reasons;
+}
+
+std::vector<Reason> replaced_outputs(const LiveStages& stages, std::size_t stage,
+                                     const DiskQueries& disk) {
+  std::vector<Reason> replaced;
+  for (const Output& output : stages.runs()[stage].outputs) {
+    if (!output.blake3 || stages.is_only_log(stage, output.path)) continue;
+    const auto by = stages.replacer(stage, output.path);
+    if (!by || disk.content(output.path, *output.blake3, output.size) == OnDisk::kSame) continue;
+    replaced.push_back({Cause::kOutputReplaced, output.path, stages.runs()[*by].stage});
+  }
+  return replaced;
 }
 
 std::vector<std::string> edited_outputs(const LiveStages& stages, std::size_t stage,

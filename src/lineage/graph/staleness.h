@@ -40,6 +40,13 @@ struct DiskQueries {
 std::vector<std::vector<Reason>> staleness(const LiveStages& stages, const DiskCheck& on_disk);
 std::vector<std::vector<Reason>> staleness(const LiveStages& stages, const DiskQueries& disk);
 
+// The outputs of the stage that a later run of another stage replaced without reading them, so that
+// what the stage left there is gone (kOutputReplaced). Stages that append to a file or change it in
+// place do not replace it. The stage is not stale for that: if all stages ran in order, the other
+// one would replace the file again.
+std::vector<Reason> replaced_outputs(const LiveStages& stages, std::size_t stage,
+                                     const DiskQueries& disk);
+
 // The files that a run of the stage would overwrite although no recorded run left their present
 // content: edits that would be lost. Another stage may have written them last, and the stage's
 // current run may not have written them at all: `make` leaves an edited file alone until its

@@ -183,6 +183,35 @@ TEST(Staleness, AFileThatAnEarlierStageMadeAgainIsOverwrittenAgain) {
               ElementsAre("-", "-"));
 }
 
+TEST(Staleness, WhatAnotherStageReplacedIsNamed) {
+  const auto replaced = [](const LiveStages& stages, const Disk& disk) {
+    std::vector<std::string> lines;
+    for (std::size_t stage = 0; stage < stages.runs().size(); ++stage) {
+      std::string line;
+      for (const Reason& one : replaced_outputs(stages, stage, {.content = check_of(disk)})) {
+        line += one.text([](const std::string& path) { return path.substr(9); }) + ";";
+      }
+      lines.push_back(line);
+    }
+    return lines;
+  };
+  EXPECT_THAT(replaced(stages_of({"a -> p=1 q=1", "b -> p=2", "c -> p=3"}),
+                       disk_of({{"p", "3"}, {"q", "1"}})),
+              ElementsAre("stage 3 has replaced p;", "stage 3 has replaced p;", ""));
+  EXPECT_THAT(replaced(stages_of({"a -> p=1", "b -> p=2"}, {2, 1}), disk_of({{"p", "1"}})),
+              ElementsAre("", "stage 1 has replaced p;"));
+  // In place, appended to, made with the same content, removed.
+  EXPECT_THAT(
+      replaced(stages_of({"a -> p=1", "b p=1 -> ~p=2", "c -> ~p<2=3"}), disk_of({{"p", "3"}})),
+      ElementsAre("", "", ""));
+  EXPECT_THAT(replaced(stages_of({"a -> p=1", "b -> p=1"}), disk_of({{"p", "1"}})),
+              ElementsAre("", ""));
+  EXPECT_THAT(replaced(stages_of({"a -> p=1", "b -> -p"}), disk_of({})), ElementsAre("", ""));
+  // Replaced, and then changed in place.
+  EXPECT_THAT(replaced(stages_of({"a -> p=1", "b -> p=2", "c p=2 -> ~p=3"}), disk_of({{"p", "3"}})),
+              ElementsAre("stage 2 has replaced p;", "", ""));
+}
+
 // One reason each, not one for every stage before.
 TEST(Staleness, StagesThatOverwriteOneFileFollowTheOneBeforeEach) {
   EXPECT_THAT(states(stages_of({"cp a=1 -> p=1", "cp b=1 -> p=2 q=2", "cp c=1 -> p=3",

@@ -119,6 +119,7 @@ base::Result<bool> recover(store::Store& store, store::RunRecord run,
     run.exit_code = base::shell_exit_code(ended->wait_status);
     run.signal = base::signal_of(ended->wait_status);
   }
+  // Until its last sign of life: when the command ended is not known.
   run.duration_s = static_cast<double>(times.last_ns - times.start_ns) / 1e9;
   ASSAY_TRY_VOID(writer.finish(run));
   static_cast<void>(store_metrics_file(store, run));

@@ -24,6 +24,13 @@ bool is_first_writer(int descriptor) {
   return status.st_size == 0 && ::lseek(descriptor, 0, SEEK_CUR) == 0;
 }
 
+base::Error not_redirected(const Redirect& redirect, std::string what,
+                           std::string_view instead = "is not redirected") {
+  return base::failed_error(
+      redirect.path, std::move(what),
+      fmt::format("the stage's {} {}", stream_name(redirect.descriptor), instead));
+}
+
 }  // namespace
 
 std::vector<std::string> inherited_redirects(std::span<const collect::Inherited> files) {
@@ -48,6 +55,13 @@ std::string to_text(const Redirect& redirect) {
 int open_flags(const Redirect& redirect) {
   if (!redirect.writes) return O_RDONLY;
   return O_WRONLY | O_CREAT | (redirect.appends ? O_APPEND : O_TRUNC);
+}
+
+base::Result<base::UniqueFd> open_output(const Redirect& redirect) {
+  base::UniqueFd file(::open(redirect.path.c_str(), open_flags(redirect) | O_CLOEXEC, 0666));
+  if (file.valid()) return file;
+  return base::fail(
+      not_redirected(redirect, base::system_error("", "cannot be opened", errno).what));
 }
 
 std::optional<Redirect> parse_redirect(std::string_view text) {
@@ -113,7 +127,7 @@ class RedirectApplier {
         const bool given = is_regular_file(one.descriptor, now);
         // `run @1 > new`: the redirection of this process has precedence.
         if (given && !(there && is_same_file(now, file))) {
-          skip(one, "is not written", "goes to the file you redirected it to");
+          skip(one, not_redirected(one, "is not written", "goes to the file you redirected it to"));
         }
         continue;
       }
@@ -123,7 +137,7 @@ class RedirectApplier {
       }
     }
     for (std::size_t i = 0; i < redirects_.size(); ++i) {
-      if (redirects_[i].writes && !skipped_.contains(redirects_[i].path)) open_output(i);
+      if (redirects_[i].writes && !skipped_.contains(redirects_[i].path)) open_stream(i);
     }
     for (std::size_t i = 0; i < redirects_.size(); ++i) {
       if (opened_[i].valid()) ::dup2(opened_[i].get(), redirects_[i].descriptor);
@@ -132,7 +146,7 @@ class RedirectApplier {
   }
 
  private:
-  void open_output(std::size_t i) {
+  void open_stream(std::size_t i) {
     const Redirect& one = redirects_[i];
     const auto same =
         std::find_if(redirects_.begin(), redirects_.end(),
@@ -149,18 +163,17 @@ class RedirectApplier {
       return;
     }
     if (there && !one.appends && !may_be_truncated(one, file)) {
-      return skip(one, "differs from what the stage left there");
+      return skip(one, not_redirected(one, "differs from what the stage left there"));
     }
-    opened_[i].reset(::open(one.path.c_str(), open_flags(one) | O_CLOEXEC, 0666));
-    if (!opened_[i].valid()) skip(one, base::system_error("", "cannot be opened", errno).what);
+    if (auto output = open_output(one)) {
+      opened_[i] = *std::move(output);
+    } else {
+      skip(one, output.error());
+    }
   }
 
-  void skip(const Redirect& one, std::string what, std::string_view instead = "is not redirected") {
-    if (!skipped_.insert(one.path).second) return;
-    messages_.push_back(
-        base::failed_error(one.path, std::move(what),
-                           fmt::format("the stage's {} {}", stream_name(one.descriptor), instead))
-            .line());
+  void skip(const Redirect& one, const base::Error& why) {
+    if (skipped_.insert(one.path).second) messages_.push_back(why.line());
   }
 
   std::span<const Redirect> redirects_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
 #include "hash/digest.h"
 #include "observe/collect/process/inherited.h"
 
@@ -31,6 +32,9 @@ std::vector<std::string> inherited_redirects(std::span<const collect::Inherited>
 std::string to_text(const Redirect& redirect);
 // The flags with which a shell opens it.
 int open_flags(const Redirect& redirect);
+// Opens a file to which an output stream of a repeated stage goes. The error says that the stream
+// is not redirected: for instance because a log was in a folder that does not exist here.
+base::Result<base::UniqueFd> open_output(const Redirect& redirect);
 // Makes the files this process's standard input, output and error, for the command that it starts.
 // A file is opened once: two descriptors of one file (`> log 2>&1`) share it, and one that this
 // process already writes to is shared with that stream. To lose no data, an output stream is left

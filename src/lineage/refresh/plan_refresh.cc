@@ -16,8 +16,9 @@ namespace assay::lineage {
 namespace {
 
 // Cases in which `run @N` would not fail, but would not do what the user expects either.
-std::string obstacle_of(const store::RunRecord& run, const std::vector<std::string>& edited,
-                        EditedOutputs policy) {
+std::string obstacle_of(const LiveStages& stages, std::size_t stage,
+                        const std::vector<std::string>& edited, EditedOutputs policy) {
+  const store::RunRecord& run = stages.runs()[stage];
   for (const std::string& word : run.command) {
     if (is_redacted(word)) {
       return fmt::format(
@@ -32,13 +33,24 @@ std::string obstacle_of(const store::RunRecord& run, const std::vector<std::stri
         "… | assay run @{}",
         run.stage);
   }
-  return edit_obstacle(run, edited, policy);
+  return edit_obstacle(stages, stage, edited, policy);
+}
+
+// What to do about an edited file that the stage needs, because it changes it in place. Once the
+// stage that makes the file has run again, those that change it follow.
+std::string advice_in_place(const LiveStages& stages, std::size_t stage, const std::string& path) {
+  if (const auto maker = stages.maker(stage, path)) {
+    return fmt::format("keep a copy, remove it, and `assay run @{}`, which makes it",
+                       stages.runs()[*maker].stage);
+  }
+  return "keep a copy and use --overwrite";
 }
 
 }  // namespace
 
-std::string edit_obstacle(const store::RunRecord& run, const std::vector<std::string>& edited,
-                          EditedOutputs policy) {
+std::string edit_obstacle(const LiveStages& stages, std::size_t stage,
+                          const std::vector<std::string>& edited, EditedOutputs policy) {
+  const store::RunRecord& run = stages.runs()[stage];
   for (const Redirect& redirect : parse_redirects(run.redirects)) {
     if (!redirect.writes || redirect.appends) continue;
     if (std::find(edited.begin(), edited.end(), redirect.path) == edited.end()) continue;
@@ -48,10 +60,15 @@ std::string edit_obstacle(const store::RunRecord& run, const std::vector<std::st
         redirect.path, stream_name(redirect.descriptor));
   }
   if (edited.empty() || policy == EditedOutputs::kOverwrite) return {};
+  const std::string& path = edited.front();
+  if (stages.reads(stage, path)) {
+    return fmt::format("{} was changed by hand and would be changed; {}", path,
+                       advice_in_place(stages, stage, path));
+  }
   return fmt::format(
       "{} was changed by hand and would be overwritten; keep a copy and remove it, or use "
       "--overwrite",
-      edited.front());
+      path);
 }
 
 std::vector<PlannedRefresh> plan_refresh(const StageStates& states,
@@ -69,7 +86,8 @@ std::vector<PlannedRefresh> plan_refresh(const StageStates& states,
   for (const std::size_t stage : order.order()) {
     if (states.reasons[stage].empty() || !needed.contains(stage)) continue;
     plan.push_back({runs[stage].stage, runs[stage].id, command_text(runs[stage]),
-                    states.reasons[stage], obstacle_of(runs[stage], states.edited[stage], edited)});
+                    states.reasons[stage],
+                    obstacle_of(states.stages, stage, states.edited[stage], edited)});
   }
   return plan;
 }

@@ -32,8 +32,8 @@ std::vector<PlannedRefresh> plan_refresh(const StageStates& states,
 // The obstacle of a stage that would overwrite one of `edited` (edited_outputs()); empty: none. A
 // file that its standard output or error went to is one with either policy, because `run @N` does
 // not overwrite it: the stage would run without its redirection.
-std::string edit_obstacle(const store::RunRecord& run, const std::vector<std::string>& edited,
-                          EditedOutputs policy);
+std::string edit_obstacle(const LiveStages& stages, std::size_t stage,
+                          const std::vector<std::string>& edited, EditedOutputs policy);
 
 // The stages that a name on the command line stands for: one, or all that change a file.
 base::Result<std::vector<std::int64_t>> stages_of_target(store::Store& store,

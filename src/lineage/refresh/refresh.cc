@@ -51,7 +51,8 @@ class Refresher {
     if (!request_.keep_going) {
       for (const PlannedRefresh& one : queue_) {
         if (one.obstacle.empty()) continue;
-        return base::fail(base::failed_error(fmt::format("stage {}", one.stage), one.obstacle));
+        return base::fail(base::failed_error(fmt::format("stage {}", one.stage),
+                                             one.obstacle + how_to_go_on(one.stage)));
       }
     }
     do {
@@ -161,7 +162,8 @@ class Refresher {
     ASSAY_TRY(const std::string obstacle, obstacle_now(one.stage));
     if (!obstacle.empty()) {
       give_up(one, StageOutcome::kBlocked, obstacle);
-      request_.progress(fmt::format("stage {}: {}", one.stage, obstacle));
+      request_.progress(
+          fmt::format("stage {}: {}{}", one.stage, obstacle, how_to_go_on(one.stage)));
       if (!request_.keep_going) stop(fmt::format("stage {} was not run", one.stage));
       return {};
     }
@@ -189,7 +191,7 @@ class Refresher {
     const auto at = index_.find(stage);
     if (at == index_.end()) return std::string();
     ASSAY_TRY(DiskFiles files, DiskFiles::open(store_));
-    return edit_obstacle(states_->stages.runs()[at->second],
+    return edit_obstacle(states_->stages, at->second,
                          edited_outputs(states_->stages, at->second, files.queries()),
                          request_.edited);
   }
@@ -257,9 +259,10 @@ class Refresher {
       }
     }
     request_.progress(
-        fmt::format("@{} {} in {}", number,
+        fmt::format("@{} {} in {}{}", number,
                     exit_code == 0 ? "done" : fmt::format("failed ({})", failure_text(ended)),
-                    base::to_text(base::Seconds(stage.duration_s()))));
+                    base::to_text(base::Seconds(stage.duration_s())),
+                    exit_code == 0 ? "" : how_to_go_on(number)));
     report_.stages.push_back(std::move(ended));
     progress_[number] = Progress::kEnded;
     changed_ = true;
@@ -274,6 +277,16 @@ class Refresher {
     if (outcome == StageOutcome::kBlocked) failed_.emplace(one.stage, outcome);
     report_.stages.push_back(
         {.stage = one.stage, .command = one.command, .outcome = outcome, .signal = {}, .why = why});
+  }
+
+  // For the line about a stage that keeps others from being started; empty: none are left, or they
+  // are started anyway.
+  [[nodiscard]] std::string how_to_go_on(std::int64_t stage) const {
+    const bool others = std::any_of(progress_.begin(), progress_.end(), [&](const auto& one) {
+      return one.first != stage && one.second == Progress::kWaiting;
+    });
+    if (request_.keep_going || stopping_ || !others) return {};
+    return "; --keep-going runs the stages that do not depend on it";
   }
 
   void stop(const std::string& why) {

@@ -157,6 +157,20 @@ base::Result<Reproduction> run_plan(const ReproductionPlan& plan, const RunPlanO
   return done;
 }
 
+bool remove_if_identical(Reproduction& done) {
+  if (done.directory.empty() || done.exit_code() != base::ExitCode::kYes) return false;
+  for (const StageResult& stage : done.stages) {
+    for (const OutputComparison& output : stage.outputs) {
+      if (output.match != OutputMatch::kIdentical) return false;
+    }
+  }
+  std::error_code error;
+  fs::remove_all(done.directory, error);
+  if (fs::exists(done.directory, error)) return false;
+  done.directory.clear();
+  return true;
+}
+
 base::Json to_json(const Reproduction& reproduction) {
   base::Json stages = base::Json::array();
   for (const StageResult& stage : reproduction.stages) {
@@ -168,7 +182,7 @@ base::Json to_json(const Reproduction& reproduction) {
                       {"outputs", std::move(outputs)}});
   }
   return {
-      {"directory", reproduction.directory.string()},
+      {"directory", base::or_null(reproduction.directory.string())},
       {"artifact", reproduction.artifact ? comparison_json(*reproduction.artifact) : base::Json()},
       {"stages", std::move(stages)},
       {"undecided", base::or_null(reproduction.undecided)}};

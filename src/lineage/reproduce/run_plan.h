@@ -40,7 +40,7 @@ struct StageResult {
 };
 
 struct Reproduction {
-  std::filesystem::path directory;  // the copy of the plan's root; it is not removed
+  std::filesystem::path directory;  // the copy of the plan's root; no path: there is none
   std::vector<StageResult> stages;
   // The requested artifact, among the outputs of the stage that makes it; none: that stage did not
   // finish, or all outputs were requested.
@@ -68,6 +68,10 @@ std::vector<OutputComparison> compared_files(const ReproductionPlan& plan,
 
 // An error only if nothing could be started. A plan with obstacles is not run.
 base::Result<Reproduction> run_plan(const ReproductionPlan& plan, const RunPlanOptions& options);
+
+// Removes the copy if the stages made exactly what was recorded: then there is nothing in it to
+// look at. Returns whether it did.
+bool remove_if_identical(Reproduction& done);
 
 base::Json to_json(const Reproduction& reproduction);
 

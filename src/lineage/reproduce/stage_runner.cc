@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
 #include "base/clock.h"
 #include "base/process/environment.h"
 #include "base/process/exit_status.h"
 #include "base/process/process.h"
+#include "base/unique_fd.h"
 #include "hash/file.h"
 #include "lineage/export/common.h"
 #include "lineage/redact/command.h"
@@ -76,29 +78,43 @@ void create_folders(const fs::path& folder, const std::set<std::string>& made_by
   }
 }
 
-// Two descriptors of one file (`> log 2>&1`) share it, or one would write over the other.
-void add_redirections(const std::vector<Redirect>& redirects,
-                      std::vector<base::Redirection>& redirections) {
-  for (std::size_t i = 0; i < redirects.size(); ++i) {
-    const Redirect& one = redirects[i];
-    const auto end = redirects.begin() + static_cast<std::ptrdiff_t>(i);
-    const auto same = std::find_if(redirects.begin(), end, [&one](const Redirect& other) {
-      return other.writes && one.writes && other.path == one.path;
-    });
-    redirections.push_back(
-        same != end
-            ? base::Redirection{.descriptor = one.descriptor, .from = same->descriptor}
-            : base::Redirection{
-                  .descriptor = one.descriptor, .path = one.path, .flags = open_flags(one)});
+// Two descriptors of one file (`> log 2>&1`) share it, or one would write over the other. Outputs
+// are opened here, as `run @N` does, so that one that cannot be opened is left out; `progress` gets
+// a line.
+std::vector<base::UniqueFd> add_redirections(
+    const std::vector<Redirect>& redirects, std::vector<base::Redirection>& redirections,
+    const std::function<void(std::string_view line)>& progress) {
+  std::vector<base::UniqueFd> opened;
+  std::map<std::string, int> outputs;  // -1: cannot be opened
+  for (const Redirect& one : redirects) {
+    if (!one.writes) {
+      redirections.push_back(
+          {.descriptor = one.descriptor, .path = one.path, .flags = open_flags(one)});
+      continue;
+    }
+    const auto [at, first] = outputs.emplace(one.path, -1);
+    if (first) {
+      if (auto file = open_output(one)) {
+        opened.push_back(*std::move(file));
+        at->second = opened.back().get();
+      } else {
+        progress(file.error().line());
+      }
+    }
+    if (at->second >= 0) {
+      redirections.push_back({.descriptor = one.descriptor, .from = at->second});
+    }
   }
+  return opened;
 }
 
 // Runs a recorded command again: the recorded arguments, no shell. If `redirects` does not name
-// them, standard input is empty and both outputs go to `output_fd`. Returns a shell's exit code:
-// 127 when the program does not exist, 126 when it cannot be run, 128+N for signal N.
+// them, standard input is empty and both outputs go to `plan_options.output_fd`. Returns a shell's
+// exit code: 127 when the program does not exist, 126 when it cannot be run, 128+N for signal N.
 int run_stage_command(const std::vector<std::string>& arguments,
                       const std::vector<std::string>& environment, const fs::path& directory,
-                      const std::vector<Redirect>& redirects, int output_fd) {
+                      const std::vector<Redirect>& redirects, const RunPlanOptions& plan_options) {
+  const int output_fd = plan_options.output_fd;
   // In this process's group and with its signals: Ctrl-C ends the stage, as it would a command.
   base::ProcessOptions options{.arguments = arguments,
                                .environment = environment,
@@ -108,7 +124,8 @@ int run_stage_command(const std::vector<std::string>& arguments,
                                                 {.descriptor = STDERR_FILENO, .from = output_fd}},
                                .own_group = false,
                                .default_signals = std::nullopt};
-  add_redirections(redirects, options.redirections);
+  const std::vector<base::UniqueFd> opened =
+      add_redirections(redirects, options.redirections, plan_options.progress);
   auto process = base::PreparedProcess(std::move(options)).start();
   if (!process) return base::shell_exit_code_of_failed_start(process.error());
   return base::shell_exit_code(process->wait().wait_status);
@@ -147,7 +164,7 @@ base::Result<StageResult> StageRunner::run(const PlannedStage& stage) {
   const base::Stopwatch watch;
   ASSAY_TRY(result.exit_code, isolation_.run([&] {
     return run_stage_command(command, environment_of(run), map_.path(run.directory),
-                             redirects_of_copy(run), options_.output_fd);
+                             redirects_of_copy(run), options_);
   }));
   result.duration_s = watch.elapsed().count();
   if (result.exit_code == run.exit_code.value_or(0)) compare(stage, before, result);
