@@ -22,6 +22,7 @@ constexpr mode_t kFileMode = 0600;
 constexpr mode_t kOthers = 0077;
 constexpr std::string_view kIgnoreEverything = "*\n";
 
+constexpr int kMostRemovals = 100;
 constexpr const char* kMakeWritable = "make its directory writable for you";
 constexpr const char* kMakeReadable = "make it and its directory readable for you";
 
@@ -74,12 +75,18 @@ base::Result<void> make_private_file(const fs::path& path) {
   // a descriptor of the database would drop the locks that other connections of this process hold
   // on it (POSIX locks belong to the process).
   const char* name = path.c_str();
-  if (::mknod(name, S_IFREG | kFileMode, 0) != 0 && errno != EEXIST) {
-    return failed(path, "cannot create");
+  struct stat status {};
+  // A process that has created the store removes its mark, perhaps between these two calls.
+  for (int removed = 0;; ++removed) {
+    if (::mknod(name, S_IFREG | kFileMode, 0) != 0 && errno != EEXIST) {
+      return failed(path, "cannot create");
+    }
+    if (::lstat(name, &status) == 0) break;
+    if (errno != ENOENT || removed == kMostRemovals) {
+      return failed(path, "cannot read its status", kMakeReadable);
+    }
   }
   // The umask may have taken the owner's own bits, in this process or in one that was killed here.
-  struct stat status {};
-  if (::lstat(name, &status) != 0) return failed(path, "cannot read its status", kMakeReadable);
   const bool is_new = S_ISREG(status.st_mode) && status.st_size == 0;
   const bool lost = (status.st_mode & kFileMode) != kFileMode;
   if (is_new && lost && ::chmod(name, kFileMode) != 0) return failed(path, "cannot set its mode");

@@ -131,7 +131,7 @@ std::uint64_t reserve_record(std::size_t size) {
 }
 
 char* append(char* to, Text text) {
-  memcpy(to, text.data, text.length);
+  if (text.length > 0) memcpy(to, text.data, text.length);  // an empty one may have no data
   return to + text.length;
 }
 

@@ -18,6 +18,17 @@ inline long word(T value) {
   return (long)value;  // a pointer or a number: the kernel gets a register
 }
 
+#ifdef __clang_analyzer__
+// Not defined. Without it, clang-tidy takes what the kernel writes for uninitialized.
+void written_by_kernel(void* memory);
+
+template <typename T>
+requires(!__is_const(T)) inline long word(T* memory) {
+  written_by_kernel((void*)memory);
+  return (long)memory;
+}
+#endif
+
 // The page must be mapped. The call pushes a return address below the stack pointer, which is why
 // the library is compiled without a red zone.
 template <typename A = long, typename B = long, typename C = long, typename D = long>

@@ -14,6 +14,7 @@
 #include "plan/plan.h"
 #include "plan/search/counted_layout.h"
 #include "plan/search/offers.h"
+#include "plan/trainer_rules.h"
 
 namespace assay::plan {
 namespace {
